@@ -1,0 +1,73 @@
+/* Files: Matrix Market matrices and vectors, in and out.
+ *
+ * The format: R. F. Boisvert, R. Pozo, K. A. Remington, "The Matrix Market exchange formats: initial design", NISTIR
+ * 5935, 1996. Every function names file, line, column and reason when it refuses: spmv_last_error(ctx) then reads
+ * "A.mtx:17:5: column 9 exceeds the 8 columns declared on line 3".
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef SPMV_IO_H
+#define SPMV_IO_H
+
+#include <spmv/matrix.h>
+
+SPMV_BEGIN_DECLS
+
+typedef enum spmv_field { SPMV_FIELD_REAL = 1, SPMV_FIELD_INTEGER = 2, SPMV_FIELD_PATTERN = 3 } spmv_field;
+
+typedef enum spmv_symmetry {
+    SPMV_SYMMETRY_GENERAL = 1,
+    SPMV_SYMMETRY_SYMMETRIC = 2,
+    SPMV_SYMMETRY_SKEW = 3
+} spmv_symmetry;
+
+typedef struct spmv_read_options {
+    size_t size;
+    spmv_type type;    /* of the values; default SPMV_F64; or SPMV_F32. Decimal numbers are correctly rounded to it. */
+    int64_t max_bytes; /* refuse (SPMV_ERROR_MEMORY) what needs more memory; default 0: the machine's physical memory */
+} spmv_read_options;
+
+SPMV_API void spmv_read_options_init(spmv_read_options *options, size_t size);
+
+typedef struct spmv_read_info {
+    size_t size;
+    int64_t bytes; /* of text */
+    double seconds;
+    int threads;
+    int64_t entries;    /* stored in the file */
+    int64_t duplicates; /* entries added into another */
+    int array;          /* 1: array format, 0: coordinate */
+    spmv_field field;
+    spmv_symmetry symmetry;
+} spmv_read_info;
+
+/* Reads a Matrix Market file (path "-": standard input) into CSR in host memory. Coordinate and array; real, integer,
+ * pattern; general, symmetric, skew-symmetric: the other triangle is filled in. Columns sorted; duplicates added in
+ * file order; explicit zeros of the coordinate form kept, zeros of the array form dropped. Pattern matrices hold no
+ * values. options, info: may be NULL; info_size: sizeof(spmv_read_info) as the caller sees it. Errors: SPMV_ERROR_OPEN,
+ * SPMV_ERROR_READ, SPMV_ERROR_CHANGED, SPMV_ERROR_FORMAT, SPMV_ERROR_LIMIT, SPMV_ERROR_UNSUPPORTED (complex and
+ * hermitian: not yet), SPMV_ERROR_MEMORY, SPMV_CANCELLED. */
+SPMV_API spmv_status spmv_matrix_read(spmv_context *ctx, const char *path, const spmv_read_options *options,
+                                      spmv_matrix **matrix, spmv_read_info *info, size_t info_size);
+
+/* Writes a (host memory) as a Matrix Market coordinate file, general, real or pattern; values in the fewest digits that
+ * read back to the same bits; infinities and NaN cannot be written (SPMV_ERROR_UNSUPPORTED). path "-": standard output.
+ * The file is written beside and renamed: an existing one survives a failure. Errors: SPMV_ERROR_OPEN,
+ * SPMV_ERROR_WRITE. */
+SPMV_API spmv_status spmv_matrix_write(spmv_context *ctx, const spmv_csr *a, const char *path);
+
+/* Reads a vector: one number a line, or Matrix Market array or coordinate n x 1 (or 1 x n). *host_values: n numbers of
+ * the type (SPMV_F64 or SPMV_F32), to be released with spmv_host_free. Cells that a coordinate file does not name are
+ * 0. */
+SPMV_API spmv_status spmv_vector_read(spmv_context *ctx, const char *path, spmv_type type, void **host_values,
+                                      int64_t *n);
+SPMV_API void spmv_host_free(void *host_memory);
+
+/* Writes n numbers, one a line; format NULL: the fewest digits that read back to the same bits, else a printf format
+ * with one floating-point conversion (%.6g). path "-": standard output. Other paths are written beside and renamed.
+ * Errors: SPMV_ERROR_OPEN, SPMV_ERROR_WRITE, SPMV_ERROR_ARGUMENT (the format). */
+SPMV_API spmv_status spmv_vector_write(spmv_context *ctx, const char *path, spmv_type type, const void *host_values,
+                                       int64_t n, const char *format);
+
+SPMV_END_DECLS
+
+#endif

@@ -1,0 +1,92 @@
+/* Sparse matrices in memory: compressed sparse rows (CSR), conversions, statistics, generated matrices.
+ *
+ * CSR keeps A row by row: V the values, C their columns, R the row pointers. Row i holds the entries
+ * row_ptr[i] <= k < row_ptr[i + 1] with column col[k] and value val[k]. See Y. Saad, "Iterative Methods for Sparse
+ * Linear Systems", 2nd ed., section 3.4. Indices count from 0.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef SPMV_MATRIX_H
+#define SPMV_MATRIX_H
+
+#include <spmv/context.h>
+
+SPMV_BEGIN_DECLS
+
+/* A const view of a CSR matrix, over the caller's arrays or a spmv_matrix's. The arrays must outlive what borrows them.
+ */
+typedef struct spmv_csr {
+    int64_t rows, cols, nnz; /* cols < 2^31 */
+    const void *row_ptr;     /* rows + 1 offsets, ascending, row_ptr[0] == 0, row_ptr[rows] == nnz */
+    int row_ptr_bits;        /* 32 or 64, signed */
+    const int32_t *col;      /* nnz columns, 0 <= col < cols. Products accept any order and repeated columns. */
+    const void *val;         /* nnz values of the type; NULL: a pattern matrix, every entry is 1 */
+    spmv_type type;          /* of val; not read when val is NULL */
+    spmv_memory memory;      /* where the arrays lie */
+} spmv_csr;
+
+/* A matrix that owns its storage: host arrays, columns sorted in each row, no column twice, 64-bit row offsets. */
+typedef struct spmv_matrix spmv_matrix;
+
+/* The view of a matrix; valid until the matrix is destroyed. view->memory is SPMV_MEMORY_HOST. */
+SPMV_API void spmv_matrix_view(const spmv_matrix *matrix, spmv_csr *view);
+SPMV_API void spmv_matrix_destroy(spmv_matrix *matrix);
+
+/* From nnz coordinate entries (host_row[k], host_col[k], host_val[k]) in any order, counted from 0, in host memory.
+ * Columns come out sorted; entries at the same place are added in the order given; explicit zeros are kept. host_val
+ * NULL: a pattern (entries at the same place become one). type: of host_val and of the result. duplicates (may be
+ * NULL): how many entries were added into another. Errors: SPMV_ERROR_SIZE (an index outside; the sentence names the
+ * entry), SPMV_ERROR_MEMORY. The result does not depend on the number of threads. */
+SPMV_API spmv_status spmv_matrix_from_coo(spmv_context *ctx, int64_t rows, int64_t cols, int64_t nnz,
+                                          const int64_t *host_row, const int32_t *host_col, const void *host_val,
+                                          spmv_type type, spmv_matrix **matrix, int64_t *duplicates);
+
+/* B = transpose(A); a in host memory, a valid CSR. A's entries of one column keep the order of their rows (a stable
+ * counting sort), so columns of B ascend in each row. */
+SPMV_API spmv_status spmv_matrix_transpose(spmv_context *ctx, const spmv_csr *a, spmv_matrix **b);
+
+/* Checks that a (host memory) is the CSR described above: SPMV_OK, or SPMV_ERROR_SIZE with a sentence that names the
+ * first row or entry that is wrong. O(rows + nnz). */
+SPMV_API spmv_status spmv_matrix_check(spmv_context *ctx, const spmv_csr *a);
+
+enum { SPMV_HISTOGRAM_BINS = 34 };
+
+typedef struct spmv_statistics {
+    size_t size;
+    int64_t rows, cols, nnz;
+    int64_t row_min, row_max; /* entries in the shortest and longest row */
+    double row_mean, row_std; /* population standard deviation */
+    int64_t empty_rows, empty_cols;
+    int64_t max_row;        /* a longest row, the first; -1 without rows */
+    int64_t bandwidth;      /* max |row - column| over the entries */
+    double row_extent;      /* mean over non-empty rows of (last column - first column + 1) */
+    int64_t diagonal;       /* entries on the diagonal */
+    int64_t explicit_zeros; /* stored entries equal to 0; 0 for a pattern */
+    int64_t not_finite;     /* stored entries that are infinite or NaN */
+    /* histogram[0]: empty rows; histogram[b]: rows with 2^(b-1) <= length < 2^b; the last bin takes all that is longer
+     */
+    int64_t histogram[SPMV_HISTOGRAM_BINS];
+    int square;
+    int pattern_symmetric; /* A has (j, i) wherever it has (i, j) */
+    int symmetric;         /* a_ij == a_ji, exactly */
+    int skew_symmetric;    /* a_ij == -a_ji, exactly */
+} spmv_statistics;
+
+/* Statistics of a (host memory, columns sorted and unique in each row). size: sizeof(spmv_statistics) as the caller
+ * sees it. The symmetry flags are computed from all entries, through a transpose. */
+SPMV_API spmv_status spmv_matrix_statistics(spmv_context *ctx, const spmv_csr *a, spmv_statistics *statistics,
+                                            size_t size);
+
+/* A generated matrix. SPECs:
+ *   poisson2d:N   the 5-point Laplacian on an N x N grid: 4 on the diagonal, -1 for each neighbour; N^2 rows
+ *   poisson3d:N   the 7-point Laplacian on an N x N x N grid: 6 on the diagonal, -1 for each neighbour; N^3 rows
+ * Dirichlet boundaries, natural ordering (Saad 2003, section 2.2); symmetric positive definite. type: SPMV_F64 (also
+ * for SPMV_TYPE_DEFAULT) or SPMV_F32. Errors: SPMV_ERROR_SPEC, SPMV_ERROR_MEMORY, SPMV_ERROR_LIMIT (a size over 2^31 -
+ * 1 columns). */
+SPMV_API spmv_status spmv_matrix_generate(spmv_context *ctx, const char *spec, spmv_type type, spmv_matrix **matrix);
+
+/* 1 when the text has the form of a SPEC of a known generator ("poisson2d:..."), else 0. */
+SPMV_API int spmv_spec_known(const char *spec);
+
+SPMV_END_DECLS
+
+#endif

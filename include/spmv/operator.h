@@ -1,0 +1,90 @@
+/* The product y = alpha op(A) x + beta y: plans, their description, and the check of a result.
+ *
+ * A plan looks at the matrix once and decides representation and kernel; each product then allocates nothing and waits
+ * for nothing.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef SPMV_OPERATOR_H
+#define SPMV_OPERATOR_H
+
+#include <spmv/matrix.h>
+
+SPMV_BEGIN_DECLS
+
+typedef struct spmv_plan spmv_plan;
+
+typedef enum spmv_operation {
+    SPMV_OPERATION_N = 0, /* op(A) = A */
+    SPMV_OPERATION_T = 1, /* op(A) = transpose of A */
+    SPMV_OPERATION_H = 2  /* op(A) = conjugate transpose; the transpose for real matrices */
+} spmv_operation;
+
+typedef struct spmv_plan_options {
+    size_t size;
+    spmv_operation operation; /* default N */
+    const char
+        *method;       /* a method's name; default NULL or "auto": chosen from the matrix, the device and the options */
+    spmv_type type;    /* of x, y and the sums; default: the matrix's (f64 for a pattern). Now: the matrix's own. */
+    int vectors;       /* right-hand sides at once; default 1. Others: SPMV_ERROR_UNSUPPORTED for now. */
+    int symmetric;     /* 1: only one triangle is stored; default 0. 1: SPMV_ERROR_UNSUPPORTED for now. */
+    int update_values; /* 1: values may be replaced later; default 0. 1: SPMV_ERROR_UNSUPPORTED for now. */
+    int compression; /* -1: as the plan thinks best (default), 0: keep plain CSR. 1: SPMV_ERROR_UNSUPPORTED for now. */
+} spmv_plan_options;
+
+SPMV_API void spmv_plan_options_init(spmv_plan_options *options, size_t size);
+
+/* A plan for products with a. a->memory == SPMV_MEMORY_HOST: the plan copies what it needs, the arrays may go.
+ * SPMV_MEMORY_CONTEXT: it borrows the arrays, which must outlive it unchanged, except where it re-encodes them. Row
+ * offsets are narrowed to 32 bits where nnz < 2^31. options NULL: defaults. May wait. Types: SPMV_F64, SPMV_F32.
+ * Errors: SPMV_ERROR_ARGUMENT (negative sizes, missing arrays), SPMV_ERROR_SIZE, SPMV_ERROR_TYPE, SPMV_ERROR_METHOD
+ * (the sentence lists the backend's), SPMV_ERROR_UNSUPPORTED, SPMV_ERROR_MEMORY. The matrix's inner structure is the
+ * caller's promise (spmv_matrix_check looks). */
+SPMV_API spmv_status spmv_plan_create(spmv_context *ctx, const spmv_csr *a, const spmv_plan_options *options,
+                                      spmv_plan **plan);
+SPMV_API void spmv_plan_destroy(spmv_plan *plan);
+
+/* y = alpha op(A) x + beta y.  host_alpha, host_beta: one scalar of y's type each; NULL means 1 and 0. beta == 0: y is
+ * not read. x: cols elements, y: rows elements (of op(A)), in the context's memory, no overlap. Queued; allocates
+ * nothing. Products and sums are formed in y's type (ref: long double); not-a-number and infinity propagate as IEEE 754
+ * says, even when alpha is 0. Same bits every run. */
+SPMV_API spmv_status spmv_apply(spmv_plan *plan, const void *host_alpha, const void *x, const void *host_beta, void *y);
+
+typedef struct spmv_plan_info {
+    size_t size;
+    const char *method; /* strings live as long as the plan */
+    const char *why;    /* one sentence: why this method */
+    spmv_type type;
+    spmv_operation operation;
+    int64_t rows, cols, nnz; /* of op(A) */
+    int64_t bytes;           /* memory the plan owns */
+    double seconds;          /* spent in spmv_plan_create */
+} spmv_plan_info;
+
+/* What the plan is. size: sizeof(spmv_plan_info) as the caller sees it. */
+SPMV_API spmv_status spmv_plan_describe(const spmv_plan *plan, spmv_plan_info *info, size_t size);
+
+/* The names of a backend's methods: spmv_method_name(backend, 0), ... until NULL; the first is not "auto". */
+SPMV_API const char *spmv_method_name(spmv_backend backend, int index);
+
+typedef struct spmv_verify_result {
+    size_t size;
+    int64_t failed_rows; /* rows past the bound */
+    int64_t worst_row;   /* the row of the largest error in units of its bound, the first such; -1 without rows */
+    double worst_ratio;  /* that error over that bound; infinite where only one of y_i and r_i is finite */
+    double worst_value, worst_reference;
+} spmv_verify_result;
+
+/* Checks host_y against r = alpha op(A) x + beta y0, recomputed on ctx, which must be a ref or omp context: ref sums in
+ * long double, omp in the vectors' type. Row i, with n_i terms, passes when |y_i - r_i| <= 2 (n_i + 3) eps (|alpha|
+ * sum_j |a_ij| |x_j| + |beta| |y0_i|) + (n_i + 2) * smallest subnormal, eps = 2^-53 (f64) or 2^-24 (f32), the unit
+ * roundoff of the type of the sums (N. J. Higham, "Accuracy and Stability of Numerical Algorithms", 2nd ed.,
+ * section 3.1); a row that is not finite must be not finite in both. All arrays are in host memory; host_y0 may be NULL
+ * when beta is 0 (host_beta NULL). Returns SPMV_OK when every row passes, SPMV_ERROR_CHECK (the sentence names the
+ * worst row) when not; *result is filled in both cases. */
+SPMV_API spmv_status spmv_verify(spmv_context *ctx, const spmv_csr *a, spmv_operation operation, const void *host_alpha,
+                                 const void *host_x, const void *host_beta, const void *host_y0, const void *host_y,
+                                 spmv_type type, spmv_verify_result *result, size_t size);
+
+SPMV_END_DECLS
+
+#endif

@@ -1,0 +1,136 @@
+/* Operators and map functions: what scan, reduce and map compute with.
+ *
+ * Two lists. CPU loops, dispatch tables, names, command-line parsing, device functors and the test matrix are all
+ * generated from them. An operator is associative (floating-point rounding aside); in every primitive the earlier
+ * element is the left operand, so an operator need not commute.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef SPMV_OPERATORS_H
+#define SPMV_OPERATORS_H
+
+#include <spmv/types.h>
+
+/* ---------------------------------------------------------------- operators
+ * X(NAME, name, value, commutes, INTEGER, REAL, COMPLEX, TUPLE, ARG): the last four say which classes of types it
+ * takes. add   a + b          identity 0. Integer sums wrap (two's complement). mul   a * b          identity 1.
+ * Integer products wrap. min   a < b ? a : b  identity: the type's largest value (+inf for reals). A NaN operand gives
+ * NaN. max   a > b ? a : b  identity: the type's smallest value (-inf for reals). A NaN operand gives NaN. last  b != 0
+ * ? b : a identity 0. The last operand that is not zero: a scan with it fills gaps forward (the copy-scan of G.
+ * Blelloch, "Prefix sums and their applications", CMU-CS-90-190, 1990). Does not commute. The function and identity of
+ * NAME for a class stand below as SPMV_FN_NAME_CLASS and SPMV_ID_NAME_CLASS. */
+#define SPMV_OP_LIST(X, ARG)                                                                                           \
+    X(ADD, add, 1, 1, 1, 1, 1, 0, ARG)                                                                                 \
+    X(MUL, mul, 2, 1, 1, 1, 1, 0, ARG)                                                                                 \
+    X(MIN, min, 3, 1, 1, 1, 0, 0, ARG)                                                                                 \
+    X(MAX, max, 4, 1, 1, 1, 0, 0, ARG)                                                                                 \
+    X(LAST, last, 5, 0, 1, 1, 0, 0, ARG)
+
+#define SPMV_OP_ENUM_(NAME, name, value, commutes, INTEGER, REAL, COMPLEX, TUPLE, ARG) SPMV_##NAME = value,
+typedef enum spmv_op { SPMV_OP_LIST(SPMV_OP_ENUM_, ) } spmv_op;
+#undef SPMV_OP_ENUM_
+
+enum { SPMV_OP_LIMIT = 32 };
+
+/* Through uint64_t, integers of every width wrap without undefined behaviour; the conversion back keeps the low bits.
+ */
+#define SPMV_FN_ADD_INTEGER(T, a, b) ((T)((uint64_t)(a) + (uint64_t)(b)))
+#define SPMV_FN_ADD_REAL(T, a, b) ((a) + (b))
+#define SPMV_FN_MUL_INTEGER(T, a, b) ((T)((uint64_t)(a) * (uint64_t)(b)))
+#define SPMV_FN_MUL_REAL(T, a, b) ((a) * (b))
+#define SPMV_FN_MIN_INTEGER(T, a, b) ((a) < (b) ? (a) : (b))
+#define SPMV_FN_MIN_REAL(T, a, b) ((a) < (b) || (a) != (a) ? (a) : (b))
+#define SPMV_FN_MAX_INTEGER(T, a, b) ((a) > (b) ? (a) : (b))
+#define SPMV_FN_MAX_REAL(T, a, b) ((a) > (b) || (a) != (a) ? (a) : (b))
+#define SPMV_FN_LAST_INTEGER(T, a, b) ((b) != 0 ? (b) : (a))
+#define SPMV_FN_LAST_REAL(T, a, b) ((b) != 0 ? (b) : (a))
+
+#define SPMV_HIGHEST_INTEGER_(T) ((T)(UINT64_MAX >> (65 - 8 * sizeof(T))))
+#define SPMV_ID_ADD_INTEGER(T) ((T)0)
+#define SPMV_ID_ADD_REAL(T) ((T)0)
+#define SPMV_ID_MUL_INTEGER(T) ((T)1)
+#define SPMV_ID_MUL_REAL(T) ((T)1)
+#define SPMV_ID_MIN_INTEGER(T) SPMV_HIGHEST_INTEGER_(T)
+#define SPMV_ID_MIN_REAL(T) ((T)INFINITY)
+#define SPMV_ID_MAX_INTEGER(T) ((T)(-SPMV_HIGHEST_INTEGER_(T) - 1))
+#define SPMV_ID_MAX_REAL(T) (-(T)INFINITY)
+#define SPMV_ID_LAST_INTEGER(T) ((T)0)
+#define SPMV_ID_LAST_REAL(T) ((T)0)
+
+/* ------------------------------------------------------------ map functions
+ * X(NAME, name, value, INTEGER, REAL, COMPLEX, TUPLE, ARG), one argument each; integer results wrap.
+ *   copy a;  neg -a;  abs |a|;  square a * a;  reciprocal 1 / a (reals);  sqrt square root of a (reals). */
+#define SPMV_FUNCTION_LIST(X, ARG)                                                                                     \
+    X(COPY, copy, 1, 1, 1, 1, 1, ARG)                                                                                  \
+    X(NEG, neg, 2, 1, 1, 0, 0, ARG)                                                                                    \
+    X(ABS, abs, 3, 1, 1, 0, 0, ARG)                                                                                    \
+    X(SQUARE, square, 4, 1, 1, 0, 0, ARG)                                                                              \
+    X(RECIPROCAL, reciprocal, 5, 0, 1, 0, 0, ARG)                                                                      \
+    X(SQRT, sqrt, 6, 0, 1, 0, 0, ARG)
+
+#define SPMV_FUNCTION_ENUM_(NAME, name, value, INTEGER, REAL, COMPLEX, TUPLE, ARG) SPMV_MAP_##NAME = value,
+typedef enum spmv_function { SPMV_FUNCTION_LIST(SPMV_FUNCTION_ENUM_, ) } spmv_function;
+#undef SPMV_FUNCTION_ENUM_
+
+enum { SPMV_FUNCTION_LIMIT = 32 };
+
+#define SPMV_MAP_COPY_INTEGER(T, a) (a)
+#define SPMV_MAP_COPY_REAL(T, a) (a)
+#define SPMV_MAP_NEG_INTEGER(T, a) ((T)(0 - (uint64_t)(a)))
+#define SPMV_MAP_NEG_REAL(T, a) (-(a))
+#define SPMV_MAP_ABS_INTEGER(T, a) ((a) < 0 ? (T)(0 - (uint64_t)(a)) : (a))
+#define SPMV_MAP_ABS_REAL(T, a) ((T)fabs(a))
+#define SPMV_MAP_SQUARE_INTEGER(T, a) ((T)((uint64_t)(a) * (uint64_t)(a)))
+#define SPMV_MAP_SQUARE_REAL(T, a) ((a) * (a))
+#define SPMV_MAP_RECIPROCAL_REAL(T, a) ((T)1 / (a))
+#define SPMV_MAP_SQRT_REAL(T, a) (sizeof(T) == sizeof(float) ? (T)sqrtf((float)(a)) : (T)sqrt((double)(a)))
+
+/* ------------------------------------------- every pair that exists, derived
+ * SPMV_PAIR_LIST(X) expands X(OP, op, TYPE, type, C type, device type, CLASS) for each operator and each type of a
+ * class that it takes; SPMV_FUNCTION_PAIR_LIST(X) the same for map functions. Source that includes the function macros
+ * above needs <math.h>. */
+#define SPMV_PAIR_LIST(X) SPMV_OP_LIST(SPMV_PAIRS_OF_OP_, X)
+#define SPMV_PAIRS_OF_OP_(OP, op, value, commutes, INTEGER, REAL, COMPLEX, TUPLE, X)                                   \
+    SPMV_TYPE_LIST(SPMV_PAIR_, (X, OP, op, INTEGER, REAL, COMPLEX, TUPLE))
+#define SPMV_FUNCTION_PAIR_LIST(X) SPMV_FUNCTION_LIST(SPMV_PAIRS_OF_FUNCTION_, X)
+#define SPMV_PAIRS_OF_FUNCTION_(FN, fn, value, INTEGER, REAL, COMPLEX, TUPLE, X)                                       \
+    SPMV_TYPE_LIST(SPMV_PAIR_, (X, FN, fn, INTEGER, REAL, COMPLEX, TUPLE))
+
+#define SPMV_PAIR_(TYPE, type, value, ctype, dtype, CLASS, ARG)                                                        \
+    SPMV_PAIR_OF_CLASS_(SPMV_PAIR_##CLASS##_, CLASS, TYPE, type, ctype, dtype, SPMV_STRIP_ ARG)
+#define SPMV_STRIP_(...) __VA_ARGS__
+#define SPMV_PAIR_OF_CLASS_(PICK, ...) PICK(__VA_ARGS__)
+#define SPMV_PAIR_INTEGER_(CLASS, TYPE, type, ctype, dtype, X, OP, op, i, r, c, t)                                     \
+    SPMV_WHEN_##i##_(X(OP, op, TYPE, type, ctype, dtype, CLASS))
+#define SPMV_PAIR_REAL_(CLASS, TYPE, type, ctype, dtype, X, OP, op, i, r, c, t)                                        \
+    SPMV_WHEN_##r##_(X(OP, op, TYPE, type, ctype, dtype, CLASS))
+#define SPMV_PAIR_COMPLEX_(CLASS, TYPE, type, ctype, dtype, X, OP, op, i, r, c, t)                                     \
+    SPMV_WHEN_##c##_(X(OP, op, TYPE, type, ctype, dtype, CLASS))
+#define SPMV_PAIR_TUPLE_(CLASS, TYPE, type, ctype, dtype, X, OP, op, i, r, c, t)                                       \
+    SPMV_WHEN_##t##_(X(OP, op, TYPE, type, ctype, dtype, CLASS))
+#define SPMV_WHEN_0_(...)
+#define SPMV_WHEN_1_(...) __VA_ARGS__
+
+SPMV_BEGIN_DECLS
+
+/* "add" ...; "?" for a value that names no operator (map function). */
+SPMV_API const char *spmv_op_name(spmv_op op);
+SPMV_API const char *spmv_function_name(spmv_function function);
+
+/* The operator (map function) of that name; SPMV_ERROR_ARGUMENT when there is none. */
+SPMV_API spmv_status spmv_op_parse(const char *name, spmv_op *op);
+SPMV_API spmv_status spmv_function_parse(const char *name, spmv_function *function);
+
+/* 1 when a op b == b op a for every type the operator takes (rounding aside), else 0. */
+SPMV_API int spmv_op_commutes(spmv_op op);
+
+/* 1 when the operator (map function) exists for the type, else 0. */
+SPMV_API int spmv_op_takes(spmv_op op, spmv_type type);
+SPMV_API int spmv_function_takes(spmv_function function, spmv_type type);
+
+/* Writes the operator's identity, one element of the type in host memory; SPMV_ERROR_TYPE for a pair that does not
+ * exist. */
+SPMV_API spmv_status spmv_op_identity(spmv_op op, spmv_type type, void *host_identity);
+
+SPMV_END_DECLS
+
+#endif

@@ -1,0 +1,91 @@
+/* Data-parallel primitives: map, gather, scatter, reduce, scan, segmented scan, segmented reduce.
+ *
+ * Common to all. Pointers are in the context's memory unless their name starts with host_. n >= 0 elements; n == 0 is
+ * fine (pointers may then be NULL). Work is queued on the context's stream (ref and omp: done on return); a size that
+ * needs more scratch than any call before may wait while the context's scratch grows. Same bits every run, and on omp
+ * for any number of threads: tiles are fixed by n and partial results combine in tile order. The earlier element is the
+ * left operand. A pair of operator and type that does not exist is SPMV_ERROR_TYPE; a negative size or a NULL array
+ * SPMV_ERROR_ARGUMENT.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef SPMV_PRIMITIVES_H
+#define SPMV_PRIMITIVES_H
+
+#include <spmv/context.h>
+#include <spmv/operators.h>
+
+SPMV_BEGIN_DECLS
+
+typedef enum spmv_scan_kind { SPMV_INCLUSIVE = 0, SPMV_EXCLUSIVE = 1 } spmv_scan_kind;
+
+/* out[i] = function(in[i]), 0 <= i < n. out may equal in, no other overlap. */
+SPMV_API spmv_status spmv_map(spmv_context *ctx, spmv_function function, spmv_type type, const void *in, void *out,
+                              int64_t n);
+
+/* out[i] = a[i] op b[i], 0 <= i < n. out may equal a or b (or both), no other overlap. */
+SPMV_API spmv_status spmv_map_binary(spmv_context *ctx, spmv_op op, spmv_type type, const void *a, const void *b,
+                                     void *out, int64_t n);
+
+/* out[i] = s op in[i] with s = *host_scalar, read before the call returns. out may equal in, no other overlap. */
+SPMV_API spmv_status spmv_map_scalar(spmv_context *ctx, spmv_op op, spmv_type type, const void *host_scalar,
+                                     const void *in, void *out, int64_t n);
+
+/* out[i] = first + i * step with first = *host_first, step = *host_step (step NULL: 0, a fill); the product and the sum
+ * are each rounded (reals) or wrap (integers). i is converted to the type first. */
+SPMV_API spmv_status spmv_map_index(spmv_context *ctx, spmv_type type, const void *host_first, const void *host_step,
+                                    void *out, int64_t n);
+
+/* out[i] = in[index[i]], 0 <= i < n, where 0 <= index[i] < in_n; an element whose index lies outside is left out:
+ * out[i] keeps its value (the lectures' filtered gather: mark elements with -1). index: n entries of index_bits (32 or
+ * 64) bits, signed. in: in_n elements. No overlap. */
+SPMV_API spmv_status spmv_gather(spmv_context *ctx, spmv_type type, const void *in, int64_t in_n, const void *index,
+                                 int index_bits, void *out, int64_t n);
+
+/* out[index[i]] = in[i], 0 <= i < n, where 0 <= index[i] < out_n; an element whose index lies outside is left out.
+ * Cells of out (out_n elements) that nobody writes keep their value. No index may occur twice: which of its elements
+ * would win is not defined. index: n entries of index_bits (32 or 64) bits, signed. No overlap. */
+SPMV_API spmv_status spmv_scatter(spmv_context *ctx, spmv_type type, const void *in, const void *index, int index_bits,
+                                  void *out, int64_t out_n, int64_t n);
+
+/* *out = in[0] op in[1] op ... op in[n-1]; the identity when n == 0. out: one element in the context's memory, not in
+ * in. The order of the operands is kept; how they are parenthesised is fixed by n. */
+SPMV_API spmv_status spmv_reduce(spmv_context *ctx, spmv_op op, spmv_type type, const void *in, void *out, int64_t n);
+
+/* out[i] = in[0] op ... op in[i]              (inclusive)
+ * out[i] = identity op in[0] ... op in[i-1]   (exclusive), 0 <= i < n.
+ * out may equal in, no other overlap. How the operands are parenthesised is fixed by n.
+ * W. D. Hillis, G. L. Steele, "Data parallel algorithms", CACM 29(12), 1986; Blelloch 1990. */
+SPMV_API spmv_status spmv_scan(spmv_context *ctx, spmv_scan_kind kind, spmv_op op, spmv_type type, const void *in,
+                               void *out, int64_t n);
+
+/* How n elements are cut into segments. */
+typedef enum spmv_segment_form {
+    SPMV_SEGMENT_FLAGS = 1,  /* heads: n bytes; a nonzero byte starts a segment. Element 0 always starts one. */
+    SPMV_SEGMENT_STARTS = 2, /* heads: count starting positions; the last segment ends at n */
+    SPMV_SEGMENT_OFFSETS = 3 /* heads: count + 1 positions, the last of them n: a CSR row pointer */
+} spmv_segment_form;
+
+typedef struct spmv_segments {
+    spmv_segment_form form;
+    const void *heads; /* in the context's memory */
+    int bits;          /* STARTS, OFFSETS: 32 or 64, signed entries; FLAGS: 8 */
+    int64_t count;     /* STARTS, OFFSETS: number of segments; FLAGS: not used */
+} spmv_segments;
+/* Positions ascend from 0 to at most n; equal neighbours are empty segments; n > 0 needs count >= 1. ref and omp check
+ * this and return SPMV_ERROR_SIZE (naming the entry); on cuda it is the caller's promise. */
+
+/* Scan restarted at each segment's head: for element i of the segment that starts at h,
+ * out[i] = in[h] op ... op in[i] (inclusive), identity op in[h] ... op in[i-1] (exclusive).
+ * out may equal in, no other overlap. S. Sengupta et al., "Scan primitives for GPU computing", 2007. */
+SPMV_API spmv_status spmv_segscan(spmv_context *ctx, spmv_scan_kind kind, spmv_op op, spmv_type type,
+                                  const spmv_segments *segments, const void *in, void *out, int64_t n);
+
+/* out[s] = in[h_s] op ... op in[h_{s+1} - 1], the identity for an empty segment, 0 <= s < segments->count. Forms STARTS
+ * and OFFSETS only (with FLAGS the number of results is not known: SPMV_ERROR_ARGUMENT). out: count elements, no
+ * overlap. */
+SPMV_API spmv_status spmv_segreduce(spmv_context *ctx, spmv_op op, spmv_type type, const spmv_segments *segments,
+                                    const void *in, void *out, int64_t n);
+
+SPMV_END_DECLS
+
+#endif

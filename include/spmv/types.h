@@ -1,0 +1,106 @@
+/* Element types, statuses, and the macros every public header needs.
+ *
+ * This file holds two lists. Everything that depends on which types or statuses exist (enums, names, loops, dispatch
+ * tables, command-line parsing, tests) is generated from them, so a new type or status is one new line here.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef SPMV_TYPES_H
+#define SPMV_TYPES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(__GNUC__)
+#define SPMV_API __attribute__((visibility("default")))
+#else
+#define SPMV_API
+#endif
+
+#ifdef __cplusplus
+#define SPMV_BEGIN_DECLS extern "C" {
+#define SPMV_END_DECLS }
+#else
+#define SPMV_BEGIN_DECLS
+#define SPMV_END_DECLS
+#endif
+
+/* ---------------------------------------------------------------- statuses
+ * X(NAME, value, text). The hundreds digit is the failure's class, which is also the exit code of the program:
+ * 1 usage, 2 files, 3 malformed input, 4 things that do not fit together, 5 memory, 6 device, 7 solver stopped,
+ * 8 matrix not suited, 9 check failed, 10 cancelled by the caller. Values never change. */
+#define SPMV_STATUS_LIST(X)                                                                                            \
+    X(OK, 0, "success")                                                                                                \
+    X(ERROR_ARGUMENT, 100, "an argument is not valid")                                                                 \
+    X(ERROR_SPEC, 101, "unknown or malformed matrix SPEC")                                                             \
+    X(ERROR_METHOD, 102, "no method of that name")                                                                     \
+    X(ERROR_OPEN, 200, "cannot open the file")                                                                         \
+    X(ERROR_READ, 201, "cannot read the file")                                                                         \
+    X(ERROR_WRITE, 202, "cannot write the file")                                                                       \
+    X(ERROR_CHANGED, 203, "the file changed while it was read")                                                        \
+    X(ERROR_FORMAT, 300, "malformed input")                                                                            \
+    X(ERROR_LIMIT, 301, "input over a limit")                                                                          \
+    X(ERROR_SIZE, 400, "sizes do not fit")                                                                             \
+    X(ERROR_TYPE, 401, "the operation does not exist for this element type")                                           \
+    X(ERROR_UNSUPPORTED, 402, "not supported, or not part of this build")                                              \
+    X(ERROR_COMMUTE, 403, "this method needs an operator that commutes")                                               \
+    X(ERROR_CAPTURE, 404, "not possible while a CUDA graph is being captured")                                         \
+    X(ERROR_MEMORY, 500, "out of memory")                                                                              \
+    X(ERROR_DEVICE, 600, "device error")                                                                               \
+    X(ERROR_NO_DEVICE, 601, "no such device")                                                                          \
+    X(ERROR_ITERATIONS, 700, "iteration limit reached before the tolerance")                                           \
+    X(ERROR_STAGNATION, 701, "no further progress before the tolerance")                                               \
+    X(ERROR_NOT_FINITE, 702, "a number that is not finite appeared")                                                   \
+    X(ERROR_NOT_SQUARE, 800, "the matrix is not square")                                                               \
+    X(ERROR_NOT_SYMMETRIC, 801, "the matrix is not symmetric")                                                         \
+    X(ERROR_NOT_POSITIVE, 802, "the matrix is not positive definite")                                                  \
+    X(ERROR_CHECK, 900, "the check of the result failed")                                                              \
+    X(CANCELLED, 1000, "cancelled by the event callback")
+
+#define SPMV_STATUS_ENUM_(NAME, value, text) SPMV_##NAME = value,
+typedef enum spmv_status { SPMV_STATUS_LIST(SPMV_STATUS_ENUM_) } spmv_status;
+#undef SPMV_STATUS_ENUM_
+
+/* ------------------------------------------------------------ element types
+ * X(NAME, name, value, C type, device type, CLASS, ARG). CLASS is INTEGER, REAL, COMPLEX or TUPLE and decides which
+ * operators apply (operators.h). ARG is handed through unchanged. A complex type is a plain struct {re, im} laid out as
+ * C99 and CUDA lay it out. Values never change and stay below SPMV_TYPE_LIMIT. */
+#define SPMV_TYPE_LIST(X, ARG)                                                                                         \
+    X(I32, i32, 1, int32_t, int32_t, INTEGER, ARG)                                                                     \
+    X(I64, i64, 2, int64_t, int64_t, INTEGER, ARG)                                                                     \
+    X(F32, f32, 3, float, float, REAL, ARG)                                                                            \
+    X(F64, f64, 4, double, double, REAL, ARG)
+
+/* SPMV_TYPE_DEFAULT (0) in an option means "decide for me". */
+#define SPMV_TYPE_ENUM_(NAME, name, value, ctype, dtype, CLASS, ARG) SPMV_##NAME = value,
+typedef enum spmv_type { SPMV_TYPE_DEFAULT = 0, SPMV_TYPE_LIST(SPMV_TYPE_ENUM_, ) } spmv_type;
+#undef SPMV_TYPE_ENUM_
+
+enum { SPMV_TYPE_LIMIT = 32 };
+
+/* Where an array lies. With the backends ref and omp the context's memory is ordinary host memory. */
+typedef enum spmv_memory { SPMV_MEMORY_CONTEXT = 0, SPMV_MEMORY_HOST = 1 } spmv_memory;
+
+SPMV_BEGIN_DECLS
+
+/* The status's name ("SPMV_ERROR_SIZE") and its one-line meaning; never NULL, for any value. No context needed. */
+SPMV_API const char *spmv_status_name(spmv_status status);
+SPMV_API const char *spmv_status_text(spmv_status status);
+
+/* The failure's class, 0 to 10, as listed above; the program exits with it. */
+SPMV_API int spmv_status_class(spmv_status status);
+
+/* Bytes of one element; 0 for a value that names no type. */
+SPMV_API size_t spmv_type_size(spmv_type type);
+
+/* "f64" ...; "?" for a value that names no type. */
+SPMV_API const char *spmv_type_name(spmv_type type);
+
+/* The type of that name in *type; SPMV_ERROR_TYPE when there is none (*type is then SPMV_TYPE_DEFAULT). */
+SPMV_API spmv_status spmv_type_parse(const char *name, spmv_type *type);
+
+/* The library's version, "major.minor.patch". Static storage. */
+SPMV_API const char *spmv_version(void);
+
+SPMV_END_DECLS
+
+#endif

@@ -1,0 +1,273 @@
+/* Contexts: choosing a backend, memory through its table, scratch, events, the sentence of the last failure.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "backend.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* One pointer a backend, in the order of preference of SPMV_BACKEND_AUTO; ref is never chosen by itself. */
+static const struct backend_table *const backends[] = {
+#ifdef SPMV_HAVE_CUDA
+    &backend_cuda,
+#endif
+    &backend_omp,
+    &backend_ref,
+};
+enum { BACKENDS = sizeof backends / sizeof backends[0] };
+
+/* The sentence of the last spmv_context_create that failed: there is no context to hold it. */
+static _Thread_local char create_error[sizeof((struct spmv_context *)0)->error];
+
+static const char *const backend_names[] = {
+    [SPMV_BACKEND_AUTO] = "auto",
+    [SPMV_BACKEND_REF] = "ref",
+    [SPMV_BACKEND_OMP] = "omp",
+    [SPMV_BACKEND_CUDA] = "cuda",
+};
+enum { BACKEND_NAMES = sizeof backend_names / sizeof backend_names[0] };
+
+const char *spmv_backend_name(spmv_backend backend)
+{
+    return (unsigned)backend < BACKEND_NAMES ? backend_names[backend] : "?";
+}
+
+spmv_status spmv_backend_parse(const char *name, spmv_backend *backend)
+{
+    *backend = SPMV_BACKEND_AUTO;
+    for (int b = 0; name != NULL && b < BACKEND_NAMES; b++) {
+        if (strcmp(name, backend_names[b]) == 0) {
+            *backend = (spmv_backend)b;
+            return SPMV_OK;
+        }
+    }
+    return SPMV_ERROR_ARGUMENT;
+}
+
+static const struct backend_table *find_backend(spmv_backend id)
+{
+    for (int b = 0; b < BACKENDS; b++)
+        if (backends[b]->id == id)
+            return backends[b];
+    return NULL;
+}
+
+int spmv_backend_built(spmv_backend backend)
+{
+    return backend == SPMV_BACKEND_AUTO || find_backend(backend) != NULL;
+}
+
+void spmv_context_options_init(spmv_context_options *options, size_t size)
+{
+    const spmv_context_options defaults = {.size = sizeof defaults, .backend = SPMV_BACKEND_AUTO, .device = -1};
+    result_write(options, size, &defaults, sizeof defaults);
+}
+
+static spmv_status try_backend(spmv_context *ctx, const struct backend_table *backend,
+                               const spmv_context_options *options)
+{
+    ctx->backend = backend;
+    spmv_status st = backend->open(ctx, options);
+    if (st != SPMV_OK)
+        backend->close(ctx);
+    return st;
+}
+
+/* The first backend of the list that opens; the reasons of those that did not are kept for the description. */
+static spmv_status open_best(spmv_context *ctx, const spmv_context_options *options)
+{
+    char why[sizeof ctx->error] = "";
+#ifndef SPMV_HAVE_CUDA
+    snprintf(why, sizeof why, "this build has no CUDA");
+#endif
+    for (int b = 0; b < BACKENDS; b++) {
+        const spmv_status st = try_backend(ctx, backends[b], options);
+        if (st == SPMV_OK) {
+            char chosen[sizeof ctx->description];
+            memcpy(chosen, ctx->description, sizeof chosen);
+            snprintf(ctx->description, sizeof ctx->description, "%.120s (auto%s%.120s)", chosen, why[0] ? ": " : "",
+                     why);
+            ctx->error[0] = '\0';
+            return SPMV_OK;
+        }
+        if (st != SPMV_ERROR_NO_DEVICE && st != SPMV_ERROR_DEVICE)
+            return st;
+        snprintf(why, sizeof why, "%s", ctx->error);
+    }
+    return SPMV_ERROR_NO_DEVICE;
+}
+
+spmv_status spmv_context_create(const spmv_context_options *options, spmv_context **ctx_out)
+{
+    spmv_status st = SPMV_OK;
+    spmv_context_options o;
+    spmv_context_options_init(&o, sizeof o);
+    spmv_context *ctx = NULL;
+    create_error[0] = '\0';
+    if (ctx_out == NULL)
+        return SPMV_ERROR_ARGUMENT;
+    *ctx_out = NULL;
+    ctx = calloc(1, sizeof *ctx);
+    if (ctx == NULL) {
+        snprintf(create_error, sizeof create_error, "a context needs %zu bytes of memory", sizeof *ctx);
+        return SPMV_ERROR_MEMORY;
+    }
+    if (options != NULL && !options_read(&o, sizeof o, options)) {
+        st = context_fail(ctx, SPMV_ERROR_ARGUMENT,
+                          "context options of %zu bytes do not fit this library's %zu: fill them with "
+                          "spmv_context_options_init",
+                          options->size, sizeof o);
+        goto done;
+    }
+    if (o.threads < 0) {
+        st = context_fail(ctx, SPMV_ERROR_ARGUMENT, "%d threads: the number cannot be negative", o.threads);
+        goto done;
+    }
+    ctx->on_event = o.on_event;
+    ctx->user = o.user;
+    if (o.backend == SPMV_BACKEND_AUTO) {
+        st = open_best(ctx, &o);
+    } else {
+        const struct backend_table *backend = find_backend(o.backend);
+        st = backend != NULL ? try_backend(ctx, backend, &o)
+                             : context_fail(ctx, SPMV_ERROR_NO_DEVICE, "this build has no backend %s",
+                                            spmv_backend_name(o.backend));
+    }
+done:
+    if (st == SPMV_OK) {
+        *ctx_out = ctx;
+    } else {
+        memcpy(create_error, ctx->error, sizeof create_error);
+        free(ctx);
+    }
+    return st;
+}
+
+void spmv_context_destroy(spmv_context *ctx)
+{
+    if (ctx == NULL)
+        return;
+    ctx->backend->synchronize(ctx);
+    spmv_free(ctx, ctx->scratch);
+    ctx->backend->close(ctx);
+    free(ctx);
+}
+
+spmv_backend spmv_context_backend(const spmv_context *ctx)
+{
+    return ctx->backend->id;
+}
+
+const char *spmv_context_describe(const spmv_context *ctx)
+{
+    return ctx->description;
+}
+
+int spmv_context_threads(const spmv_context *ctx)
+{
+    return ctx->threads;
+}
+
+void *spmv_context_stream(const spmv_context *ctx)
+{
+    return ctx->stream;
+}
+
+const char *spmv_last_error(const spmv_context *ctx)
+{
+    return ctx != NULL ? ctx->error : create_error;
+}
+
+spmv_status context_fail(spmv_context *ctx, spmv_status status, const char *format, ...)
+{
+    if (ctx != NULL) {
+        va_list arguments;
+        va_start(arguments, format);
+        vsnprintf(ctx->error, sizeof ctx->error, format, arguments);
+        va_end(arguments);
+    }
+    return status;
+}
+
+spmv_status context_fail_memory(spmv_context *ctx, const char *what, int64_t bytes)
+{
+    return context_fail(ctx, SPMV_ERROR_MEMORY, "%s: %lld bytes (%.3g GB) of memory needed, not available", what,
+                        (long long)bytes, (double)bytes * 1e-9);
+}
+
+spmv_status context_scratch(spmv_context *ctx, int64_t bytes, void **scratch)
+{
+    *scratch = NULL;
+    if (bytes > ctx->scratch_bytes) {
+        void *larger = NULL;
+        const spmv_status st = ctx->backend->alloc(ctx, bytes, &larger);
+        if (st != SPMV_OK)
+            return st;
+        spmv_free(ctx, ctx->scratch);
+        ctx->scratch = larger;
+        ctx->scratch_bytes = bytes;
+    }
+    if (bytes > 0)
+        *scratch = ctx->scratch;
+    return SPMV_OK;
+}
+
+spmv_status context_event(spmv_context *ctx, spmv_event_kind kind, const char *text, int64_t done, int64_t total)
+{
+    if (ctx->on_event == NULL)
+        return SPMV_OK;
+    const spmv_event event = {.size = sizeof event, .kind = kind, .text = text, .done = done, .total = total};
+    if (ctx->on_event(&event, ctx->user) == 0)
+        return SPMV_OK;
+    return context_fail(ctx, SPMV_CANCELLED, "cancelled by the event callback during: %s", text);
+}
+
+spmv_status context_warn(spmv_context *ctx, const char *format, ...)
+{
+    char text[512];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    return context_event(ctx, SPMV_EVENT_WARNING, text, 0, 0);
+}
+
+spmv_status spmv_alloc(spmv_context *ctx, int64_t bytes, void **memory)
+{
+    *memory = NULL;
+    if (bytes < 0)
+        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_alloc: %lld bytes", (long long)bytes);
+    return bytes == 0 ? SPMV_OK : ctx->backend->alloc(ctx, bytes, memory);
+}
+
+void spmv_free(spmv_context *ctx, void *memory)
+{
+    if (memory != NULL)
+        ctx->backend->free(ctx, memory);
+}
+
+static spmv_status check_copy(spmv_context *ctx, const char *name, const void *from, const void *to, int64_t bytes)
+{
+    if (bytes < 0 || (bytes > 0 && (from == NULL || to == NULL)))
+        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "%s: %lld bytes from %s to %s", name, (long long)bytes,
+                            from ? "an array" : "NULL", to ? "an array" : "NULL");
+    return SPMV_OK;
+}
+
+spmv_status spmv_upload(spmv_context *ctx, const void *host_from, void *to, int64_t bytes)
+{
+    const spmv_status st = check_copy(ctx, "spmv_upload", host_from, to, bytes);
+    return st != SPMV_OK || bytes == 0 ? st : ctx->backend->upload(ctx, host_from, to, bytes);
+}
+
+spmv_status spmv_download(spmv_context *ctx, const void *from, void *host_to, int64_t bytes)
+{
+    const spmv_status st = check_copy(ctx, "spmv_download", from, host_to, bytes);
+    return st != SPMV_OK || bytes == 0 ? st : ctx->backend->download(ctx, from, host_to, bytes);
+}
+
+spmv_status spmv_synchronize(spmv_context *ctx)
+{
+    return ctx->backend->synchronize(ctx);
+}

@@ -1,0 +1,78 @@
+/* Host memory, the memory slots of the host backends, and structs of other header versions.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdlib.h>
+
+#include "backend.h"
+
+/* A cache line, and the widest vector load. */
+enum { ALIGNMENT = 64 };
+
+spmv_status host_alloc(spmv_context *ctx, int64_t bytes, const char *what, void **memory)
+{
+    *memory = NULL;
+    if (bytes <= 0)
+        return SPMV_OK;
+    /* aligned_alloc wants a multiple of the alignment */
+    if (bytes <= INT64_MAX - ALIGNMENT && (uint64_t)bytes <= SIZE_MAX - ALIGNMENT)
+        *memory = aligned_alloc(ALIGNMENT, (size_t)ceil_divide(bytes, ALIGNMENT) * ALIGNMENT);
+    return *memory != NULL ? SPMV_OK : context_fail_memory(ctx, what, bytes);
+}
+
+void host_free(void *memory)
+{
+    free(memory);
+}
+
+spmv_status host_memory_alloc(spmv_context *ctx, int64_t bytes, void **memory)
+{
+    return host_alloc(ctx, bytes, "the context's memory", memory);
+}
+
+void host_memory_free(spmv_context *ctx, void *memory)
+{
+    (void)ctx;
+    host_free(memory);
+}
+
+spmv_status host_memory_upload(spmv_context *ctx, const void *host_from, void *to, int64_t bytes)
+{
+    (void)ctx;
+    memcpy(to, host_from, (size_t)bytes);
+    return SPMV_OK;
+}
+
+spmv_status host_memory_download(spmv_context *ctx, const void *from, void *host_to, int64_t bytes)
+{
+    return host_memory_upload(ctx, from, host_to, bytes);
+}
+
+spmv_status host_memory_synchronize(spmv_context *ctx)
+{
+    (void)ctx;
+    return SPMV_OK;
+}
+
+bool options_read(void *to, size_t to_size, const void *from)
+{
+    size_t from_size = 0;
+    memcpy(&from_size, from, sizeof from_size);
+    if (from_size < sizeof from_size)
+        return false;
+    /* a caller newer than this library may use only what this library knows */
+    for (size_t b = to_size; b < from_size; b++)
+        if (((const unsigned char *)from)[b] != 0)
+            return false;
+    memcpy(to, from, from_size < to_size ? from_size : to_size);
+    memcpy(to, &to_size, sizeof to_size);
+    return true;
+}
+
+void result_write(void *to, size_t size, const void *from, size_t from_size)
+{
+    if (to == NULL || size < sizeof size)
+        return;
+    memset(to, 0, size);
+    memcpy(to, from, size < from_size ? size : from_size);
+    memcpy(to, &size, sizeof size);
+}

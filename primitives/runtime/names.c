@@ -1,0 +1,142 @@
+/* Names, texts and properties of statuses, types, operators and map functions, generated from the lists.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <string.h>
+
+#include "ops.h"
+
+const char *spmv_version(void)
+{
+    return SPMV_VERSION;
+}
+
+const char *spmv_status_name(spmv_status status)
+{
+#define CASE(NAME, value, text)                                                                                        \
+    case SPMV_##NAME:                                                                                                  \
+        return "SPMV_" #NAME;
+    switch (status) {
+        SPMV_STATUS_LIST(CASE)
+    }
+#undef CASE
+    return "SPMV_?";
+}
+
+const char *spmv_status_text(spmv_status status)
+{
+#define CASE(NAME, value, text)                                                                                        \
+    case SPMV_##NAME:                                                                                                  \
+        return text;
+    switch (status) {
+        SPMV_STATUS_LIST(CASE)
+    }
+#undef CASE
+    return "unknown status";
+}
+
+int spmv_status_class(spmv_status status)
+{
+    return (int)status / 100;
+}
+
+#define LIMIT_CHECK(NAME, name, value, T, D, CLASS, ARG)                                                               \
+    _Static_assert((value) > 0 && (value) < SPMV_TYPE_LIMIT, "type value out of range");
+SPMV_TYPE_LIST(LIMIT_CHECK, )
+
+size_t spmv_type_size(spmv_type type)
+{
+#define ROW(NAME, name, value, T, D, CLASS, ARG) [value] = sizeof(T),
+    static const size_t size[SPMV_TYPE_LIMIT] = {SPMV_TYPE_LIST(ROW, )};
+#undef ROW
+    return (unsigned)type < SPMV_TYPE_LIMIT ? size[type] : 0;
+}
+
+#define TYPE_ROW(NAME, name, value, T, D, CLASS, ARG) [value] = #name,
+static const char *const type_names[SPMV_TYPE_LIMIT] = {SPMV_TYPE_LIST(TYPE_ROW, )};
+#define OP_ROW(NAME, name, value, commutes, i, r, c, t, ARG) [value] = #name,
+static const char *const op_names[SPMV_OP_LIMIT] = {SPMV_OP_LIST(OP_ROW, )};
+#define FUNCTION_ROW(NAME, name, value, i, r, c, t, ARG) [value] = #name,
+static const char *const function_names[SPMV_FUNCTION_LIMIT] = {SPMV_FUNCTION_LIST(FUNCTION_ROW, )};
+
+static const char *name_of(const char *const *names, int limit, int value)
+{
+    return value >= 0 && value < limit && names[value] != NULL ? names[value] : "?";
+}
+
+/* The value of that name, 0 when there is none. */
+static int value_of(const char *const *names, int limit, const char *name)
+{
+    for (int v = 1; name != NULL && v < limit; v++)
+        if (names[v] != NULL && strcmp(names[v], name) == 0)
+            return v;
+    return 0;
+}
+
+const char *spmv_type_name(spmv_type type)
+{
+    return name_of(type_names, SPMV_TYPE_LIMIT, (int)type);
+}
+
+const char *spmv_op_name(spmv_op op)
+{
+    return name_of(op_names, SPMV_OP_LIMIT, (int)op);
+}
+
+const char *spmv_function_name(spmv_function function)
+{
+    return name_of(function_names, SPMV_FUNCTION_LIMIT, (int)function);
+}
+
+spmv_status spmv_type_parse(const char *name, spmv_type *type)
+{
+    *type = (spmv_type)value_of(type_names, SPMV_TYPE_LIMIT, name);
+    return *type != SPMV_TYPE_DEFAULT ? SPMV_OK : SPMV_ERROR_TYPE;
+}
+
+spmv_status spmv_op_parse(const char *name, spmv_op *op)
+{
+    *op = (spmv_op)value_of(op_names, SPMV_OP_LIMIT, name);
+    return (int)*op != 0 ? SPMV_OK : SPMV_ERROR_ARGUMENT;
+}
+
+spmv_status spmv_function_parse(const char *name, spmv_function *function)
+{
+    *function = (spmv_function)value_of(function_names, SPMV_FUNCTION_LIMIT, name);
+    return (int)*function != 0 ? SPMV_OK : SPMV_ERROR_ARGUMENT;
+}
+
+int spmv_op_commutes(spmv_op op)
+{
+#define ROW(NAME, name, value, commutes, i, r, c, t, ARG) [value] = commutes,
+    static const signed char flag[SPMV_OP_LIMIT] = {SPMV_OP_LIST(ROW, )};
+#undef ROW
+    return (unsigned)op < SPMV_OP_LIMIT ? flag[op] : 0;
+}
+
+int spmv_op_takes(spmv_op op, spmv_type type)
+{
+#define ROW(OP, op, TYPE, type, T, D, CLASS) [SPMV_##OP][SPMV_##TYPE] = 1,
+    static const signed char flag[SPMV_OP_LIMIT][SPMV_TYPE_LIMIT] = {SPMV_PAIR_LIST(ROW)};
+#undef ROW
+    return (unsigned)op < SPMV_OP_LIMIT && (unsigned)type < SPMV_TYPE_LIMIT ? flag[op][type] : 0;
+}
+
+int spmv_function_takes(spmv_function function, spmv_type type)
+{
+#define ROW(FN, fn, TYPE, type, T, D, CLASS) [SPMV_MAP_##FN][SPMV_##TYPE] = 1,
+    static const signed char flag[SPMV_FUNCTION_LIMIT][SPMV_TYPE_LIMIT] = {SPMV_FUNCTION_PAIR_LIST(ROW)};
+#undef ROW
+    return (unsigned)function < SPMV_FUNCTION_LIMIT && (unsigned)type < SPMV_TYPE_LIMIT ? flag[function][type] : 0;
+}
+
+spmv_status spmv_op_identity(spmv_op op, spmv_type type, void *host_identity)
+{
+    if (!spmv_op_takes(op, type))
+        return SPMV_ERROR_TYPE;
+#define CASE(OP, op_, TYPE, type_, T, D, CLASS)                                                                        \
+    if (op == SPMV_##OP && type == SPMV_##TYPE)                                                                        \
+        memcpy(host_identity, &(T){identity_##op_##_##type_()}, sizeof(T));
+    SPMV_PAIR_LIST(CASE)
+#undef CASE
+    return SPMV_OK;
+}

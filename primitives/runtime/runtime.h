@@ -1,0 +1,105 @@
+/* What every library file shares: the context's inside, failing with a sentence, host memory, scratch, events.
+ *
+ * Internal functions carry no spmv_ prefix: the prefix marks what is exported.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef RUNTIME_H
+#define RUNTIME_H
+
+#include <limits.h>
+#include <spmv/context.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+struct backend_table;
+
+struct spmv_context {
+    const struct backend_table *backend;
+    int threads;  /* OpenMP regions ask for so many */
+    void *stream; /* cuda */
+    void *device; /* cuda: the backend's own state */
+    spmv_event_fn on_event;
+    void *user;
+    void *scratch; /* in the context's memory; only grows */
+    int64_t scratch_bytes;
+    char error[1024];
+    char description[256];
+};
+
+/* For functions that release in one place:  spmv_status st = SPMV_OK; TRY(call()); done: release; return st; */
+#define TRY(call)                                                                                                      \
+    do {                                                                                                               \
+        if ((st = (call)) != SPMV_OK)                                                                                  \
+            goto done;                                                                                                 \
+    } while (0)
+
+/* Keeps the sentence in the context (ctx NULL: nowhere) and returns status:  return context_fail(ctx, SPMV_ERROR_SIZE,
+ * "...", n); */
+#if defined(__GNUC__)
+__attribute__((format(printf, 3, 4)))
+#endif
+spmv_status
+context_fail(spmv_context *ctx, spmv_status status, const char *format, ...);
+
+/* SPMV_ERROR_MEMORY with "what: N bytes (X GB) needed". */
+spmv_status context_fail_memory(spmv_context *ctx, const char *what, int64_t bytes);
+
+/* At least bytes of scratch in the context's memory, valid until the next call of a public function; bytes 0: *scratch
+ * NULL. */
+spmv_status context_scratch(spmv_context *ctx, int64_t bytes, void **scratch);
+
+/* Tells the callback, if there is one; SPMV_CANCELLED when it asks to stop. */
+spmv_status context_event(spmv_context *ctx, spmv_event_kind kind, const char *text, int64_t done, int64_t total);
+
+/* As context_event for a warning, formatted. */
+#if defined(__GNUC__)
+__attribute__((format(printf, 2, 3)))
+#endif
+spmv_status
+context_warn(spmv_context *ctx, const char *format, ...);
+
+/* 64-byte aligned host memory, contents undefined; bytes <= 0 give NULL. what names the thing in the sentence. */
+spmv_status host_alloc(spmv_context *ctx, int64_t bytes, const char *what, void **memory);
+void host_free(void *memory);
+
+/* Option structs of another header version: copies the size bytes that both know from the caller's struct onto defaults
+ * that are already in to; false when from->size is too small to be one or bytes unknown here are not zero. */
+bool options_read(void *to, size_t to_size, const void *from);
+
+/* Result structs likewise: writes at most size bytes of from (whose first member is its size) to the caller's struct.
+ */
+void result_write(void *to, size_t size, const void *from, size_t from_size);
+
+/* *product = a * b for a, b >= 0; false when it does not fit in 64 bits. */
+static inline bool multiply_fits(int64_t a, int64_t b, int64_t *product)
+{
+    if (a < 0 || b < 0 || (b != 0 && a > INT64_MAX / b))
+        return false;
+    *product = a * b;
+    return true;
+}
+
+/* Entry i of an array of 32- or 64-bit signed integers. */
+static inline int64_t offset_at(const void *offsets, int bits, int64_t i)
+{
+    return bits == 32 ? (int64_t)((const int32_t *)offsets)[i] : ((const int64_t *)offsets)[i];
+}
+
+static inline int64_t ceil_divide(int64_t a, int64_t b)
+{
+    return a / b + (a % b != 0);
+}
+
+static inline int64_t min_i64(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static inline int64_t max_i64(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+#endif

@@ -1,0 +1,110 @@
+/* What every test program shares: cmocka, the backend named in argv[1], a context on it, random numbers.
+ *
+ * A test program ends with:  int main(int argc, char **argv) { support_begin(argc, argv); ... return
+ * cmocka_run_group_tests(...); }
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef SUPPORT_H
+#define SUPPORT_H
+
+/* cmocka.h wants these four before it */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <spmv/spmv.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SKIPPED = 77 };
+
+static spmv_backend support_backend = SPMV_BACKEND_AUTO;
+
+/* Reads argv[1]; ends the program as skipped when the backend cannot be had here. */
+static inline void support_begin(int argc, char **argv)
+{
+    if (argc < 2)
+        return;
+    if (spmv_backend_parse(argv[1], &support_backend) != SPMV_OK) {
+        fprintf(stderr, "no backend %s\n", argv[1]);
+        exit(1);
+    }
+    spmv_context_options options;
+    spmv_context_options_init(&options, sizeof options);
+    options.backend = support_backend;
+    spmv_context *ctx = NULL;
+    const spmv_status st = spmv_context_create(&options, &ctx);
+    if (st == SPMV_ERROR_NO_DEVICE) {
+        printf("skipped: %s\n", spmv_last_error(NULL));
+        exit(SKIPPED);
+    }
+    spmv_context_destroy(ctx);
+}
+
+/* A context on a backend with so many threads (0: the default). */
+static inline spmv_context *support_context_on(spmv_backend backend, int threads)
+{
+    spmv_context_options options;
+    spmv_context_options_init(&options, sizeof options);
+    options.backend = backend;
+    options.threads = threads;
+    spmv_context *ctx = NULL;
+    const spmv_status st = spmv_context_create(&options, &ctx);
+    if (st != SPMV_OK)
+        fail_msg("no context on %s: %s", spmv_backend_name(backend), spmv_last_error(NULL));
+    return ctx;
+}
+
+/* A context on the backend of argv[1]. */
+static inline spmv_context *support_context(void)
+{
+    return support_context_on(support_backend, 0);
+}
+
+/* Fails the test with the context's sentence unless the call returns SPMV_OK. */
+#define assert_ok(ctx, call)                                                                                           \
+    do {                                                                                                               \
+        const spmv_status status_ = (call);                                                                            \
+        if (status_ != SPMV_OK)                                                                                        \
+            fail_msg("%s: %s: %s", #call, spmv_status_name(status_), spmv_last_error(ctx));                            \
+    } while (0)
+
+/* Fails unless the call returns the status and leaves a sentence that contains text. */
+#define assert_fails(ctx, call, expected, text)                                                                        \
+    do {                                                                                                               \
+        const spmv_status status_ = (call);                                                                            \
+        if (status_ != (expected))                                                                                     \
+            fail_msg("%s: %s instead of %s (%s)", #call, spmv_status_name(status_), spmv_status_name(expected),        \
+                     spmv_last_error(ctx));                                                                            \
+        if (strstr(spmv_last_error(ctx), (text)) == NULL)                                                              \
+            fail_msg("%s: the sentence \"%s\" lacks \"%s\"", #call, spmv_last_error(ctx), (text));                     \
+    } while (0)
+
+/* splitmix64 (G. L. Steele, D. Lea, C. H. Flood, OOPSLA 2014): the same numbers on every machine. */
+static inline uint64_t support_random(uint64_t *state)
+{
+    uint64_t z = *state += 0x9e3779b97f4a7c15u;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+}
+
+/* Uniform in [-1, 1), all 53 bits random. */
+static inline double support_uniform(uint64_t *state)
+{
+    return (double)(int64_t)support_random(state) * 0x1p-63;
+}
+
+/* Host data in the context's memory and back. */
+static inline void *support_upload(spmv_context *ctx, const void *host, int64_t bytes)
+{
+    void *memory = NULL;
+    assert_ok(ctx, spmv_alloc(ctx, bytes, &memory));
+    assert_ok(ctx, spmv_upload(ctx, host, memory, bytes));
+    return memory;
+}
+
+#endif
