@@ -1,0 +1,107 @@
+/* segmented scan on OpenMP, reduce-then-scan over tiles.
+ *
+ * A tile hands on the fold of what follows its last head; without a head, the fold of all of it joined to what it was
+ * handed itself. Those are combined in tile order; then each tile is scanned from what it was handed. So the first pass
+ * reads only what follows a tile's last head. Done wave by wave, as in the scan. S. Sengupta et al., "Scan primitives
+ * for GPU computing", Graphics Hardware 2007.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "host_tiles.h"
+#include "loops.h"
+#include "segments_host.h"
+
+/* What is known of a tile between the passes. */
+struct seg_part {
+    struct segment_tile tile;
+    bool head;          /* it has a head, perhaps just behind its last element */
+    struct carry carry; /* the fold behind its last head, then what stands to its left */
+};
+
+int64_t segscan_scratch_omp(const spmv_context *ctx, spmv_type type, const spmv_segments *segments, int64_t n)
+{
+    (void)ctx;
+    (void)type;
+    return segment_tiles(segments, n) * (int64_t)sizeof(struct seg_part);
+}
+
+struct segscan_job {
+    const struct op_loops *loops;
+    spmv_scan_kind kind;
+    const spmv_segments *segments;
+    const void *in;
+    void *out;
+    struct seg_part *part;
+    int64_t n;
+    struct carry carry; /* what stands to the left of the next wave */
+};
+
+/* The last head of a tile, -1 when it has none. */
+static int64_t last_head(const spmv_segments *segments, const struct segment_tile *tile)
+{
+    if (segments->form != SPMV_SEGMENT_FLAGS)
+        return tile->first < tile->last ? offset_at(segments->heads, segments->bits, tile->last - 1) : -1;
+    const uint8_t *flags = segments->heads;
+    int64_t head = tile->end - 1;
+    while (head >= tile->begin && flags[head] == 0)
+        head--;
+    if (head >= tile->begin)
+        return head;
+    return tile->begin == 0 ? 0 : -1; /* element 0 starts a segment, whatever its flag */
+}
+
+static void fold_tile(void *state, int64_t t)
+{
+    const struct segscan_job *job = state;
+    struct seg_part *part = &job->part[t];
+    part->tile = segment_tile_at(job->segments, t, job->n);
+    const int64_t head = last_head(job->segments, &part->tile), begin = max_i64(head, part->tile.begin);
+    part->head = head >= 0;
+    part->carry.some = begin < part->tile.end;
+    if (part->carry.some)
+        job->loops->fold(job->in, begin, part->tile.end, &part->carry.value);
+}
+
+static void carry_parts(void *state, int64_t from, int64_t to)
+{
+    struct segscan_job *job = state;
+    for (int64_t t = from; t < to; t++) {
+        const struct carry own = job->part[t].carry;
+        job->part[t].carry = job->carry;
+        if (job->part[t].head)
+            carry_restart(job->loops, job->kind, &job->carry);
+        if (own.some)
+            carry_join(job->loops, &job->carry, &own.value);
+    }
+}
+
+static void scan_tile(void *state, int64_t t)
+{
+    const struct segscan_job *job = state;
+    const struct seg_part *part = &job->part[t];
+    const struct segment_tile *tile = &part->tile;
+    const spmv_segments *segments = job->segments;
+    uint8_t marks[HOST_TILE];
+    const uint8_t *heads = NULL;
+    if (part->head && segments->form == SPMV_SEGMENT_FLAGS) {
+        heads = (const uint8_t *)segments->heads + tile->begin;
+    } else if (part->head) {
+        memset(marks, 0, (size_t)(tile->end - tile->begin));
+        for (int64_t s = tile->first; s < tile->last; s++) {
+            const int64_t head = offset_at(segments->heads, segments->bits, s);
+            if (head < tile->end)
+                marks[head - tile->begin] = 1;
+        }
+        heads = marks;
+    }
+    scan_from(job->loops, job->kind, &part->carry, heads, job->in, job->out, tile->begin, tile->end);
+}
+
+spmv_status segscan_omp(spmv_context *ctx, spmv_scan_kind kind, spmv_op op, spmv_type type,
+                        const spmv_segments *segments, const void *in, void *out, int64_t n, void *scratch)
+{
+    struct segscan_job job = {
+        .loops = op_loops(op, type), .kind = kind, .segments = segments, .in = in, .out = out, .part = scratch, .n = n};
+    carry_restart(job.loops, kind, &job.carry);
+    tiles_waves(ctx, segment_tiles(segments, n), fold_tile, carry_parts, scan_tile, &job);
+    return SPMV_OK;
+}
