@@ -4,7 +4,9 @@
 #
 # SPDX-License-Identifier: BSD-3-Clause
 set -euo pipefail
+# shellcheck source-path=SCRIPTDIR
 . "$(dirname "$0")/packages.sh"
+# shellcheck source-path=SCRIPTDIR
 . "$(dirname "$0")/build.sh"
 
 packages_install build

@@ -97,6 +97,7 @@ packages_install() {
     fi
     echo "Installing with apt-get: $names"
     # The lists may be absent or old; they are only worth the wait when something is to be installed.
+    # shellcheck disable=SC2086 # a list of names
     if ! packages_as_root env DEBIAN_FRONTEND=noninteractive apt-get -q update ||
         ! packages_as_root env DEBIAN_FRONTEND=noninteractive \
             apt-get -q -y -o Dpkg::Use-Pty=0 install --no-install-recommends $names; then

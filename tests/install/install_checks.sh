@@ -130,7 +130,7 @@ check_program() {
     local program=$prefix/bin/spmv
     [ -x "$program" ] || fail "no program in $prefix/bin"
     "$READELF" -d "$program" | grep -q 'NEEDED.*libspmv' && fail "the program needs libspmv.so"
-    LD_LIBRARY_PATH= "$program" --version | grep -q "$VERSION" || fail "spmv --version does not name $VERSION"
+    LD_LIBRARY_PATH="" "$program" --version | grep -q "$VERSION" || fail "spmv --version does not name $VERSION"
     [ ! -e "$SOURCE/app/spmv.1" ] || [ -e "$prefix/share/man/man1/spmv.1" ] || fail "the man page was not installed"
     [ "$(pkg-config --modversion spmv)" = "$VERSION" ] || fail "spmv.pc is not of version $VERSION"
 }
