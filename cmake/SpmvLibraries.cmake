@@ -39,13 +39,23 @@ target_link_libraries(spmv_shared PRIVATE $<BUILD_INTERFACE:spmv_links>)
 
 # ------------------------------------------------------------------ static
 # An archive cannot hide a symbol that two of its members share. So all objects become one (a partial link), in which
-# every symbol but spmv_* is then made local. --force-group-allocation turns COMDAT groups (inline functions and templates of C++)
-# into plain sections first: a group is matched by name with the caller's own, and if the linker kept the caller's copy,
-# local symbols of ours would point into a section that is gone.
+# every symbol but spmv_* is then made local. Three kinds of symbols would escape that or break by it:
+#   - COMDAT groups (inline functions and templates of C++) are matched by name with the caller's own; if the linker kept
+#     the caller's copy, local symbols of ours would point into a section that is gone. --force-group-allocation turns
+#     them into plain sections;
+#   - common symbols (a named OpenMP critical) stay global until they have a place: -d gives them one;
+#   - unique symbols (static variables of C++ inline functions and templates) stay global in any case: the compiler is told to
+#     make none (-fno-gnu-unique, below).
+include(CheckCXXCompilerFlag)
+check_cxx_compiler_flag(-fno-gnu-unique SPMV_HAVE_NO_GNU_UNIQUE)
+if(SPMV_HAVE_NO_GNU_UNIQUE)
+  target_compile_options(spmv_objects PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fno-gnu-unique>
+    $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-fno-gnu-unique>)
+endif()
 set(_partial "${CMAKE_CURRENT_BINARY_DIR}/spmv_partial.o")
 set(_object "${CMAKE_CURRENT_BINARY_DIR}/spmv_all.o")
 add_custom_command(OUTPUT "${_object}"
-  COMMAND ${CMAKE_C_COMPILER} -r -nostdlib -Wl,--force-group-allocation -o "${_partial}"
+  COMMAND ${CMAKE_C_COMPILER} -r -nostdlib -Wl,--force-group-allocation -Wl,-d -o "${_partial}"
     "$<TARGET_OBJECTS:spmv_objects>" ${MMIO_OBJECTS}
   COMMAND ${CMAKE_OBJCOPY} --wildcard "--keep-global-symbol=spmv_*" "${_partial}" "${_object}"
   COMMAND ${CMAKE_COMMAND} -E rm -f "${_partial}"
