@@ -72,6 +72,12 @@ static inline size_t value_size(spmv_type type, bool pattern)
     return pattern ? 0 : spmv_type_size(type);
 }
 
+/* Where element k lies; NULL for a pattern's val. */
+static inline const void *value_at(const void *val, int64_t k, size_t size)
+{
+    return val == NULL ? NULL : (const char *)val + (size_t)k * size;
+}
+
 /* Copies element k of from to element i of to; size 0: a pattern, the pointers may be NULL. */
 static inline void copy_value(void *to, int64_t i, const void *from, int64_t k, size_t size)
 {
