@@ -22,6 +22,10 @@ struct spmv_matrix {
 spmv_status matrix_allocate(spmv_context *ctx, int64_t rows, int64_t cols, int64_t nnz, spmv_type type, bool pattern,
                             spmv_matrix **matrix);
 
+/* SPMV_ERROR_MEMORY when so many bytes are more than the machine's memory: asking the system would not tell, it
+ * promises more than it has. what names the thing in the sentence. */
+spmv_status matrix_memory_check(spmv_context *ctx, const char *what, int64_t bytes);
+
 /* Checks what can be seen of a view without reading its arrays: sizes, missing arrays, bits, type. SPMV_ERROR_ARGUMENT,
  * SPMV_ERROR_LIMIT or SPMV_ERROR_TYPE; name is the function that was called. */
 spmv_status csr_check_shape(spmv_context *ctx, const char *name, const spmv_csr *a);
