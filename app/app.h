@@ -127,6 +127,7 @@ struct input {
 /* Loads a file, "-" or a SPEC. */
 spmv_status input_load(spmv_context *ctx, const struct options *o, const char *argument, struct input *in);
 void input_free(struct input *in);
+json_t *json_load(const struct input *in);
 
 /* The vector in the file, which must have n numbers; what: "x"; why_n: "the 5 columns of A.mtx". */
 spmv_status vector_load(spmv_context *ctx, const char *path, spmv_type type, int64_t n, const char *what,
@@ -138,7 +139,8 @@ spmv_status vector_ones(spmv_type type, int64_t n, void **host_values);
 /* True when a file of that name exists (or the name is "-"). */
 bool file_exists(const char *path);
 
-/* ---------------------------------------------------------------- product.c: y = alpha op(A) x + beta y0, timed, checked */
+/* ---------------------------------------------------------------- product.c: y = alpha op(A) x + beta y0, timed,
+ * checked */
 
 struct product {
     /* set by the caller */
@@ -176,6 +178,9 @@ spmv_status product_run(struct product *p);
  * complaint, when a row is past its bound; the numbers are in p->check either way. */
 spmv_status product_check(const struct options *o, struct product *p);
 void product_free(struct product *p);
+
+/* The part of "result" that the plan alone decides. */
+json_t *json_plan(const struct product *p);
 
 /* ---------------------------------------------------------------- machine.c */
 

@@ -1,6 +1,7 @@
 /* spmv info: what a matrix is like, and the method that would be chosen for it.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -93,7 +94,7 @@ static void print_info(const struct input *in, const spmv_statistics *s, const s
     print_line("not finite", "%lld", (long long)s->not_finite);
     print_line("symmetry", "%s", symmetry_text(s));
     print_line("method", "%s on %s: %s", p->info.method, spmv_context_describe(ctx), p->info.why);
-    print_line("row lengths", "rows");
+    printf("\n  %21s %12s\n", "row length", "rows");
     print_histogram(s);
 }
 

@@ -24,8 +24,8 @@ struct job {
 static spmv_status check_wishes(const struct options *o, const char *const *arguments, int count, const char **y_path)
 {
     const char *x = count > 1 ? arguments[1] : "";
-    const int stdins = (strcmp(arguments[0], "-") == 0) + (strcmp(x, "-") == 0) +
-                       (o->y0 != NULL && strcmp(o->y0, "-") == 0);
+    const int stdins =
+        (strcmp(arguments[0], "-") == 0) + (strcmp(x, "-") == 0) + (o->y0 != NULL && strcmp(o->y0, "-") == 0);
     const bool json_is_answer = o->json && o->json_path == NULL;
     *y_path = o->output != NULL ? o->output : json_is_answer ? NULL : "-";
     if (stdins > 1)
@@ -35,7 +35,8 @@ static spmv_status check_wishes(const struct options *o, const char *const *argu
     if (o->beta == 0 && o->y0 != NULL)
         return report(SPMV_ERROR_ARGUMENT, "--y0 needs its factor: --beta NUMBER, not 0");
     if (json_is_answer && *y_path != NULL && strcmp(*y_path, "-") == 0)
-        return report(SPMV_ERROR_ARGUMENT, "both y and the JSON cannot go to standard output: name a file with --json=FILE");
+        return report(SPMV_ERROR_ARGUMENT,
+                      "both y and the JSON cannot go to standard output: name a file with --json=FILE");
     return SPMV_OK;
 }
 
@@ -46,19 +47,12 @@ static spmv_status load_vectors(struct job *job, const char *x_path)
     const spmv_csr *a = &job->in.view;
     const int64_t rows = o->transpose ? a->cols : a->rows, cols = o->transpose ? a->rows : a->cols;
     char why[256];
-    spmv_status st = SPMV_OK;
-    if (x_path != NULL) {
-        snprintf(why, sizeof why, "%s is %lld x %lld%s", job->in.argument, (long long)a->rows, (long long)a->cols,
-                 o->transpose ? ", transposed" : "");
-        st = vector_load(job->ctx, x_path, o->type, cols, "x", why, &job->x);
-    } else {
-        st = vector_ones(o->type, cols, &job->ones);
-    }
-    if (st == SPMV_OK && o->y0 != NULL) {
-        snprintf(why, sizeof why, "%s is %lld x %lld%s", job->in.argument, (long long)a->rows, (long long)a->cols,
-                 o->transpose ? ", transposed" : "");
+    snprintf(why, sizeof why, "%.180s is %lld x %lld%s", job->in.argument, (long long)a->rows, (long long)a->cols,
+             o->transpose ? ", transposed" : "");
+    spmv_status st = x_path != NULL ? vector_load(job->ctx, x_path, o->type, cols, "x", why, &job->x)
+                                    : vector_ones(o->type, cols, &job->ones);
+    if (st == SPMV_OK && o->y0 != NULL)
         st = vector_load(job->ctx, o->y0, o->type, rows, "y0", why, &job->y0);
-    }
     return st;
 }
 
@@ -123,10 +117,11 @@ static void tell_verdict(const struct job *job)
         return;
     }
     if (c->failed_rows > 0)
-        complain("CHECK FAILED against %s: %lld of %lld rows are past the bound; worst row %lld (line %lld of y): %.17g "
-                 "where %.17g is right, %.3g times the bound",
-                 p->reference, (long long)c->failed_rows, (long long)p->info.rows, (long long)c->worst_row,
-                 (long long)c->worst_row + 1, c->worst_value, c->worst_reference, c->worst_ratio);
+        complain(
+            "CHECK FAILED against %s: %lld of %lld rows are past the bound; worst row %lld (line %lld of y): %.17g "
+            "where %.17g is right, %.3g times the bound",
+            p->reference, (long long)c->failed_rows, (long long)p->info.rows, (long long)c->worst_row,
+            (long long)c->worst_row + 1, c->worst_value, c->worst_reference, c->worst_ratio);
     else if (c->worst_row >= 0)
         remark(LEVEL_NORMAL, "checked against %s: passed; worst row %lld, %.3g of the bound", p->reference,
                (long long)c->worst_row, c->worst_ratio);
@@ -142,11 +137,9 @@ static void tell_verdict(const struct job *job)
 static json_t *json_result(const struct job *job)
 {
     const struct product *p = &job->p;
-    json_t *result = json_pack("{s:s, s:s, s:s, s:s, s:s, s:f, s:I, s:f, s:f}", "op", "spmv", "backend",
-                               spmv_backend_name(spmv_context_backend(job->ctx)), "method", p->info.method, "why",
-                               p->info.why, "type", spmv_type_name(p->type), "plan_seconds", p->info.seconds,
-                               "plan_bytes", (json_int_t)p->info.bytes, "upload_seconds", p->upload_seconds,
-                               "first_call_seconds", p->first_call_seconds);
+    json_t *result = json_plan(p);
+    json_put(result, "upload_seconds", json_number(p->upload_seconds));
+    json_put(result, "first_call_seconds", json_number(p->first_call_seconds));
     json_put(result, "seconds", json_timing(&p->seconds));
     json_put(result, "model_bytes", json_integer((json_int_t)p->model_bytes));
     json_put(result, "gbs", json_number(1e-9 * p->model_bytes / p->seconds.median));
@@ -182,8 +175,8 @@ static spmv_status write_results(const struct job *job, const char *y_path)
     const struct product *p = &job->p;
     spmv_status st = SPMV_OK;
     if (y_path != NULL)
-        st = write_status(job->ctx,
-                          spmv_vector_write(job->ctx, y_path, p->type, p->y, p->info.rows, job->o->format), y_path);
+        st = write_status(job->ctx, spmv_vector_write(job->ctx, y_path, p->type, p->y, p->info.rows, job->o->format),
+                          y_path);
     if (st == SPMV_OK && job->o->json)
         st = write_json(job);
     return st;

@@ -116,3 +116,16 @@ spmv_status vector_ones(spmv_type type, int64_t n, void **host_values)
     }
     return SPMV_OK;
 }
+
+json_t *json_load(const struct input *in)
+{
+    json_t *load = json_object();
+    const bool read = strcmp(in->source, "spec") != 0;
+    if (read)
+        json_put(load, "bytes", json_integer((json_int_t)in->info.bytes));
+    json_put(load, "seconds", json_number(in->seconds));
+    json_put(load, "source", json_string(in->source));
+    if (read)
+        json_put(load, "threads", json_integer(in->info.threads));
+    return load;
+}

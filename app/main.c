@@ -14,7 +14,8 @@
 static spmv_status run_help(const struct options *o, const char *const *arguments, int count);
 
 static const struct command main_job = {
-    NULL, "A [x]", "y = A x, one value a line on standard output; x: ones when absent", GROUP_SHARED, 1, 2, run_product};
+    NULL, "A [x]",    "y = A x, one value a line on standard output; x: ones when absent", GROUP_SHARED, 1,
+    2,    run_product};
 
 static const struct command commands[] = {
     {"mul", "A [x]", "y = alpha A x + beta y0, with everything spelled out", GROUP_SHARED | GROUP_PRODUCT, 1, 2,
@@ -60,8 +61,9 @@ static void print_all_help(void)
         usage(command, text, sizeof text);
         printf("  %-24s%s\n", text, command->what);
     }
-    printf("\nA is a Matrix Market file, - (standard input), or a SPEC: poisson2d:N, poisson3d:N. Vectors: one number a "
-           "line,\nor Matrix Market. A file whose name is a command: ./mul.\n");
+    printf(
+        "\nA is a Matrix Market file, - (standard input), or a SPEC: poisson2d:N, poisson3d:N. Vectors: one number a "
+        "line,\nor Matrix Market. A file whose name is a command: ./mul.\n");
     printf("\nOptions of mul:\n");
     options_print(GROUP_PRODUCT);
     printf("\nOptions of every command:\n");

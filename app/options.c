@@ -1,7 +1,7 @@
 /* The command line: one table of options, from which parsing, defaults and --help are made.
  *
- * getopt_long reads it in the order given, so options may stand before, between and after the other arguments; "--" ends
- * them.
+ * getopt_long reads it in the order given, so options may stand before, between and after the other arguments; "--"
+ * ends them.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
@@ -102,8 +102,7 @@ static void set_number(struct options *o, enum option_id id, const char *text, d
 
 static void set_verify(struct options *o, const char *text)
 {
-    static const char *const names[] = {
-        [VERIFY_OFF] = "off", [VERIFY_BOUND] = "bound", [VERIFY_BITWISE] = "bitwise"};
+    static const char *const names[] = {[VERIFY_OFF] = "off", [VERIFY_BOUND] = "bound", [VERIFY_BITWISE] = "bitwise"};
     for (int mode = VERIFY_OFF; mode <= VERIFY_BITWISE; mode++) {
         if (strcmp(text, names[mode]) == 0) {
             o->verify = (enum verify_mode)mode;
@@ -190,9 +189,9 @@ static void make_tables(struct option *table, char *letters)
     *letters++ = '-'; /* everything in the order given */
     *letters++ = ':'; /* tell a missing argument from an unknown option */
     for (int i = 0; i < OPTIONS; i++) {
-        const int has = rows[i].argument == NULL           ? no_argument
+        const int has = rows[i].argument == NULL         ? no_argument
                         : argument_is_optional(&rows[i]) ? optional_argument
-                                                           : required_argument;
+                                                         : required_argument;
         table[i] = (struct option){.name = rows[i].name, .has_arg = has, .val = LONG_BASE + i};
         if (rows[i].letter != 0) {
             *letters++ = rows[i].letter;
@@ -252,8 +251,7 @@ static void read_options(int argc, char **argv, struct options *o)
  * each of the word, and 3 more. */
 static char *quote_word(char *to, const char *word)
 {
-    static const char plain[] =
-        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789%+,-./:=@^_";
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789%+,-./:=@^_";
     const bool bare = word[0] != '\0' && word[strspn(word, plain)] == '\0';
     if (!bare)
         *to++ = '\'';
@@ -338,9 +336,9 @@ void options_print(unsigned groups)
         char letter[8] = "    ";
         if (row->letter != 0)
             snprintf(letter, sizeof letter, "-%c, ", row->letter);
-        const int width = printf("  %s--%s%s%s", letter, row->name,
-                                 row->argument != NULL && !argument_is_optional(row) ? " " : "",
-                                 row->argument != NULL ? row->argument : "");
+        const int width =
+            printf("  %s--%s%s%s", letter, row->name, row->argument != NULL && !argument_is_optional(row) ? " " : "",
+                   row->argument != NULL ? row->argument : "");
         if (width >= HELP_COLUMN)
             printf("\n%*s", HELP_COLUMN, "");
         else

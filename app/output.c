@@ -98,7 +98,8 @@ static void draw_progress(const spmv_event *event)
     progress.drawn = now;
     clear_progress();
     if (event->total > 0)
-        fprintf(stderr, "spmv: %s: %d %%", progress.activity, (int)(100.0 * (double)event->done / (double)event->total));
+        fprintf(stderr, "spmv: %s: %d %%", progress.activity,
+                (int)(100.0 * (double)event->done / (double)event->total));
     else
         fprintf(stderr, "spmv: %s: %lld", progress.activity, (long long)event->done);
     progress.shown = true;
@@ -216,8 +217,8 @@ json_t *json_begin(const struct options *o)
     /* a command line need not be UTF-8, which JSON is: what is not becomes "" */
     json_t *command = json_string(o->command_line);
     json_put(root, "tool",
-             json_pack("{s:s, s:s, s:s, s:s, s:o}", "version", spmv_version(), "commit", SPMV_COMMIT, "cuda", SPMV_CUDA_VERSION,
-                       "flags", SPMV_FLAGS, "command", command != NULL ? command : json_string("")));
+             json_pack("{s:s, s:s, s:s, s:s, s:o}", "version", spmv_version(), "commit", SPMV_COMMIT, "cuda",
+                       SPMV_CUDA_VERSION, "flags", SPMV_FLAGS, "command", command != NULL ? command : json_string("")));
     return root;
 }
 
@@ -229,9 +230,10 @@ json_t *json_machine(int threads)
 json_t *json_matrix(const char *name, const spmv_statistics *s)
 {
     json_t *text = json_string(name);
-    return json_pack("{s:o, s:I, s:I, s:I, s:{s:I, s:f, s:I, s:f}}", "name", text != NULL ? text : json_string(""), "rows",
-                     (json_int_t)s->rows, "cols", (json_int_t)s->cols, "nnz", (json_int_t)s->nnz, "row_nnz", "min",
-                     (json_int_t)s->row_min, "mean", s->row_mean, "max", (json_int_t)s->row_max, "std", s->row_std);
+    return json_pack("{s:o, s:I, s:I, s:I, s:{s:I, s:f, s:I, s:f}}", "name", text != NULL ? text : json_string(""),
+                     "rows", (json_int_t)s->rows, "cols", (json_int_t)s->cols, "nnz", (json_int_t)s->nnz, "row_nnz",
+                     "min", (json_int_t)s->row_min, "mean", s->row_mean, "max", (json_int_t)s->row_max, "std",
+                     s->row_std);
 }
 
 static bool write_all(int fd, const char *text, size_t size)

@@ -220,8 +220,7 @@ spmv_status product_run(struct product *p)
 
 spmv_status product_check(const struct options *o, struct product *p)
 {
-    const spmv_backend other =
-        spmv_context_backend(p->ctx) == SPMV_BACKEND_OMP ? SPMV_BACKEND_REF : SPMV_BACKEND_OMP;
+    const spmv_backend other = spmv_context_backend(p->ctx) == SPMV_BACKEND_OMP ? SPMV_BACKEND_REF : SPMV_BACKEND_OMP;
     spmv_context *checker = NULL;
     union scalar alpha, beta;
     spmv_status st = open_context(o, other, &checker);
@@ -229,8 +228,9 @@ spmv_status product_check(const struct options *o, struct product *p)
         return st;
     p->reference = spmv_backend_name(other);
     scalar_set(&alpha, p->type, p->alpha);
-    st = spmv_verify(checker, p->a, p->operation, &alpha, p->x, p->y0 != NULL ? scalar_set(&beta, p->type, p->beta) : NULL,
-                     p->y0, p->y, p->type, &p->check, sizeof p->check);
+    st = spmv_verify(checker, p->a, p->operation, &alpha, p->x,
+                     p->y0 != NULL ? scalar_set(&beta, p->type, p->beta) : NULL, p->y0, p->y, p->type, &p->check,
+                     sizeof p->check);
     if (st != SPMV_OK && st != SPMV_ERROR_CHECK)
         report(st, spmv_last_error(checker));
     spmv_context_destroy(checker);
@@ -243,4 +243,12 @@ void product_free(struct product *p)
     for (int i = 0; i < 3 && p->ctx != NULL; i++)
         spmv_free(p->ctx, p->copies[i]);
     free(p->y);
+}
+
+json_t *json_plan(const struct product *p)
+{
+    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:f, s:I}", "op", "spmv", "backend",
+                     spmv_backend_name(spmv_context_backend(p->ctx)), "method", p->info.method, "why", p->info.why,
+                     "type", spmv_type_name(p->type), "plan_seconds", p->info.seconds, "plan_bytes",
+                     (json_int_t)p->info.bytes);
 }
