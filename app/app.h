@@ -69,8 +69,8 @@ spmv_status run_doctor(const struct options *o, const char *const *arguments, in
 /* ---------------------------------------------------------------- output.c: messages, progress, JSON */
 
 enum level { LEVEL_QUIET, LEVEL_NORMAL, LEVEL_VERBOSE };
-void output_open(enum level level);
-enum level output_level(void);
+void messages_open(enum level level);
+enum level messages_level(void);
 
 /* "spmv: ..." on standard error, always. */
 void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));

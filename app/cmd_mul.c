@@ -74,7 +74,7 @@ static spmv_status load_and_multiply(struct job *job, const char *const *argumen
                               .beta = o->beta,
                               .x = job->x != NULL ? job->x : job->ones,
                               .y0 = job->y0,
-                              .timed = o->json || output_level() > LEVEL_QUIET,
+                              .timed = o->json || messages_level() > LEVEL_QUIET,
                               .bitwise = o->verify == VERIFY_BITWISE};
     st = product_plan(job->ctx, &job->p);
     return st == SPMV_OK ? product_run(&job->p) : st;
@@ -193,7 +193,7 @@ spmv_status run_product(const struct options *o, const char *const *arguments, i
         st = check(&job);
     if (st == SPMV_OK) {
         st = write_results(&job, y_path);
-        if (output_level() > LEVEL_QUIET)
+        if (messages_level() > LEVEL_QUIET)
             remark_job(&job);
         tell_verdict(&job);
         if (job.verdict != SPMV_OK)

@@ -172,10 +172,10 @@ int main(int argc, char **argv)
 {
     struct options o = {0};
     keep_standard_streams();
-    output_open(LEVEL_NORMAL);
+    messages_open(LEVEL_NORMAL);
     spmv_status st = options_parse(argc, argv, &o);
     if (st == SPMV_OK) {
-        output_open(o.quiet ? LEVEL_QUIET : o.verbose ? LEVEL_VERBOSE : LEVEL_NORMAL);
+        messages_open(o.quiet ? LEVEL_QUIET : o.verbose ? LEVEL_VERBOSE : LEVEL_NORMAL);
         st = dispatch(&o);
     }
     options_free(&o);

@@ -28,13 +28,13 @@ static void on_sigpipe(int signal_number)
     reader_gone = 1;
 }
 
-void output_open(enum level wanted)
+void messages_open(enum level wanted)
 {
     level = wanted;
     sigaction(SIGPIPE, &(struct sigaction){.sa_handler = on_sigpipe}, NULL);
 }
 
-enum level output_level(void)
+enum level messages_level(void)
 {
     return level;
 }
@@ -251,18 +251,18 @@ static bool write_all(int fd, const char *text, size_t size)
 }
 
 /* Writes beside, then renames: whoever reads path finds the old text or the whole new one. What is no plain file (a
- * pipe, a terminal, /dev/null) is written directly. */
+ * pipe, a terminal, /dev/null, a link) is written directly. */
 static bool replace_file(const char *path, const char *text, size_t size)
 {
     struct stat old;
-    const bool direct = stat(path, &old) == 0 && !S_ISREG(old.st_mode);
+    const bool direct = lstat(path, &old) == 0 && !S_ISREG(old.st_mode);
     char beside[4096];
     const int length = snprintf(beside, sizeof beside, "%s.%ld.tmp", path, (long)getpid());
     if (!direct && (size_t)length >= sizeof beside) {
         errno = ENAMETOOLONG;
         return false;
     }
-    const int fd = direct ? open(path, O_WRONLY) : open(beside, O_WRONLY | O_CREAT | O_EXCL, 0666);
+    const int fd = direct ? open(path, O_WRONLY | O_TRUNC) : open(beside, O_WRONLY | O_CREAT | O_EXCL, 0666);
     if (fd == -1)
         return false;
     bool good = write_all(fd, text, size);
