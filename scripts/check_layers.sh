@@ -33,7 +33,7 @@ tree_includes() {
     local root=$1 files
     files=$(tree_files "$root")
     printf '%s\n' "$files"
-    (cd "$root" && grep -E '\.(c|h|cpp|hpp|cc|cu|cuh)$' <<<"$files" |
+    (cd "$root" && grep -E '\.(c|h|cc|hh|cpp|hpp|cu|cuh)$' <<<"$files" |
         xargs -r grep -nHE '^[[:space:]]*#[[:space:]]*include[[:space:]]*["<]' /dev/null |
         sed -E 's/^([^:]*):([0-9]+):[[:space:]]*#[[:space:]]*include[[:space:]]*(["<])([^">]*)[">].*/\1 \2 \3 \4/') || true
 }
