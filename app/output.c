@@ -31,6 +31,7 @@ static void on_sigpipe(int signal_number)
 void messages_open(enum level wanted)
 {
     level = wanted;
+    progress_end();
     sigaction(SIGPIPE, &(struct sigaction){.sa_handler = on_sigpipe}, NULL);
 }
 
@@ -41,9 +42,9 @@ enum level messages_level(void)
 
 /* The progress line on the screen, if there is one. */
 static struct {
-    bool shown;
-    double began, drawn; /* the activity, the last drawing: seconds */
-    char activity[64];
+    bool forbidden, shown;
+    double began, heard, drawn; /* seconds: the activity, its last event, the last drawing */
+    char activity[160];
 } progress;
 
 static void clear_progress(void)
@@ -51,6 +52,19 @@ static void clear_progress(void)
     if (progress.shown)
         fputs("\r\033[K", stderr);
     progress.shown = false;
+}
+
+void progress_end(void)
+{
+    clear_progress();
+    progress.activity[0] = '\0';
+    progress.heard = monotonic_seconds();
+}
+
+void progress_allow(bool allowed)
+{
+    progress_end();
+    progress.forbidden = !allowed;
 }
 
 static void say(const char *format, va_list values)
@@ -85,14 +99,16 @@ spmv_status report(spmv_status status, const char *sentence)
     return status;
 }
 
-/* Half a second must have passed before the first line, a tenth between two. */
+/* Half a second must have passed before the first line, a tenth between two. An activity is heard of when its first
+ * part is done, so it began when the one before ended. */
 static void draw_progress(const spmv_event *event)
 {
     const double now = monotonic_seconds();
     if (strncmp(progress.activity, event->text, sizeof progress.activity - 1) != 0) {
         snprintf(progress.activity, sizeof progress.activity, "%s", event->text);
-        progress.began = now;
+        progress.began = progress.heard;
     }
+    progress.heard = now;
     if (now - progress.began < 0.5 || now - progress.drawn < 0.1)
         return;
     progress.drawn = now;
@@ -111,7 +127,7 @@ static int on_event(const spmv_event *event, void *user)
     (void)user;
     if (event->kind == SPMV_EVENT_WARNING)
         remark(LEVEL_NORMAL, "warning: %s", event->text);
-    else if (level > LEVEL_QUIET && isatty(STDERR_FILENO))
+    else if (level > LEVEL_QUIET && !progress.forbidden && isatty(STDERR_FILENO))
         draw_progress(event);
     return 0;
 }
@@ -151,6 +167,7 @@ spmv_status finish_stdout(void)
 
 spmv_status write_status(spmv_context *ctx, spmv_status status, const char *path)
 {
+    progress_end();
     if (status == SPMV_OK || (status == SPMV_ERROR_WRITE && strcmp(path, "-") == 0 && reader_gone))
         return SPMV_OK;
     return report(status, spmv_last_error(ctx));

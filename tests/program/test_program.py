@@ -18,6 +18,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 PROGRAM = SOURCE = ""
@@ -304,20 +305,35 @@ class Streams(Case):
         self.assertEqual(run(a, preexec_fn=close_output).returncode, 2)
         self.assertEqual(self.read("a.mtx"), before)
 
-    def test_no_progress_line_for_what_is_quick(self):
+    def on_terminal(self, *arguments, stdin=b"", delay=0.0):
+        """What a terminal on standard error receives, while standard input keeps the program waiting."""
         leader, terminal = os.openpty()
-        done = run("poisson2d:20", stderr=terminal)
-        os.close(terminal)
-        text = b""
-        try:
-            while chunk := os.read(leader, 4096):
-                text += chunk
-        except OSError:  # how Linux tells the end of a terminal whose other side is closed
-            pass
+        with subprocess.Popen(
+            [PROGRAM, *arguments], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=terminal
+        ) as process:
+            os.close(terminal)
+            time.sleep(delay)
+            process.stdin.write(stdin)
+            process.stdin.close()
+            text = b""
+            try:
+                while chunk := os.read(leader, 4096):
+                    text += chunk
+            except OSError:  # how Linux tells the end of a terminal whose other side is closed
+                pass
         os.close(leader)
-        self.assertEqual(done.returncode, 0)
-        self.assertIn(b"checked against", text)
-        self.assertNotIn(b"\x1b", text)
+        self.assertEqual(process.returncode, 0, text)
+        return text.decode()
+
+    def test_progress_line_on_terminal_after_half_a_second(self):
+        matrix = Matrix.random(40, 40, 200, seed=7).text().encode()
+        quick = self.on_terminal("-", stdin=matrix)
+        self.assertIn("checked against", quick)
+        self.assertNotIn("\x1b", quick)
+        slow = self.on_terminal("-", stdin=matrix, delay=0.8)
+        # drawn, and taken away before the summary
+        self.assertRegex(slow, r"^spmv: reading standard input: .*\r\x1b\[Kspmv: -: 40 x 40")
+        self.assertEqual(self.on_terminal("-q", "-", stdin=matrix, delay=0.8), "")
 
 
 class Checks(Case):
@@ -617,7 +633,7 @@ class Help(Case):
         self.assertGreater(len(options), 15)
         for option in options:
             name = re.match(r"--[a-z0-9]+", option).group()
-            self.assertEqual("(default: " in option, name not in ("--help", "--version"), option)
+            self.assertEqual("(default: " in " ".join(option.split()), name not in ("--help", "--version"), option)
 
     def test_man_page_has_every_option_command_and_exit_code(self):
         with open(os.path.join(SOURCE, "app", "spmv.1"), encoding="utf-8") as file:
