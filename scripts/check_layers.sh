@@ -177,7 +177,6 @@ TREE
     plant primitives/scan/scan_cuda.cu '#include "scan_ref.h"'
     plant app/main.c '#include "run.h"'
     plant app/main.c '#include "../primitives/runtime/run.h"'
-    plant app/main.c '#include "time.h"'
     plant examples/one.c '#include "run.h"'
     plant app/main.c '#include <spmv/none.h>'
     plant app/main.c '#include "none.h"'
