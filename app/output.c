@@ -227,15 +227,29 @@ json_t *json_timing(const struct timing *t)
     return json_pack("{s:f, s:f, s:f, s:i}", "median", t->median, "min", t->min, "max", t->max, "repeats", t->repeats);
 }
 
+/* A text that came from outside. Names and arguments need not be UTF-8, which JSON is: foreign bytes become '?'. */
+static json_t *json_text(const char *text)
+{
+    json_t *value = json_string(text);
+    char *copy = NULL;
+    if (value != NULL || allocate("a text", (int64_t)strlen(text) + 1, 1, (void **)&copy) != SPMV_OK)
+        return value;
+    size_t i = 0;
+    for (; text[i] != '\0'; i++)
+        copy[i] = (unsigned char)text[i] < 0x80 ? text[i] : '?';
+    copy[i] = '\0';
+    value = json_string(copy);
+    free(copy);
+    return value;
+}
+
 json_t *json_begin(const struct options *o)
 {
     json_t *root = json_object();
     json_put(root, "schema", json_string("spmv/1"));
-    /* a command line need not be UTF-8, which JSON is: what is not becomes "" */
-    json_t *command = json_string(o->command_line);
     json_put(root, "tool",
              json_pack("{s:s, s:s, s:s, s:s, s:o}", "version", spmv_version(), "commit", SPMV_COMMIT, "cuda",
-                       SPMV_CUDA_VERSION, "flags", SPMV_FLAGS, "command", command != NULL ? command : json_string("")));
+                       SPMV_CUDA_VERSION, "flags", SPMV_FLAGS, "command", json_text(o->command_line)));
     return root;
 }
 
@@ -246,11 +260,9 @@ json_t *json_machine(int threads)
 
 json_t *json_matrix(const char *name, const spmv_statistics *s)
 {
-    json_t *text = json_string(name);
-    return json_pack("{s:o, s:I, s:I, s:I, s:{s:I, s:f, s:I, s:f}}", "name", text != NULL ? text : json_string(""),
-                     "rows", (json_int_t)s->rows, "cols", (json_int_t)s->cols, "nnz", (json_int_t)s->nnz, "row_nnz",
-                     "min", (json_int_t)s->row_min, "mean", s->row_mean, "max", (json_int_t)s->row_max, "std",
-                     s->row_std);
+    return json_pack("{s:o, s:I, s:I, s:I, s:{s:I, s:f, s:I, s:f}}", "name", json_text(name), "rows",
+                     (json_int_t)s->rows, "cols", (json_int_t)s->cols, "nnz", (json_int_t)s->nnz, "row_nnz", "min",
+                     (json_int_t)s->row_min, "mean", s->row_mean, "max", (json_int_t)s->row_max, "std", s->row_std);
 }
 
 static bool write_all(int fd, const char *text, size_t size)

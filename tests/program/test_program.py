@@ -29,12 +29,13 @@ def run(*arguments, stdin=None, cwd=None, env=None, **more):
     """Runs the program; stdout and stderr as text."""
     environment = dict(os.environ, **(env or {}))
     done = subprocess.run(
-        [PROGRAM, *map(str, arguments)],
+        [PROGRAM, *arguments],
         input=stdin,
         stdin=subprocess.DEVNULL if stdin is None else None,
         stdout=more.pop("stdout", subprocess.PIPE),
         stderr=more.pop("stderr", subprocess.PIPE),
         text=True,
+        errors="surrogateescape",
         cwd=cwd,
         env=environment,
         timeout=120,
@@ -514,6 +515,14 @@ class Json(Case):
             ["bash", "-c", "printf '%s\\n' " + command], capture_output=True, text=True, check=True
         ).stdout.splitlines()
         self.assertEqual(words, [PROGRAM, path, "--json", "--format", "%g x"])
+
+    def test_names_that_are_not_utf8(self):
+        path = os.path.join(os.fsencode(self.folder), b"a\xff.mtx")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(Matrix.random(2, 2, 2, seed=8).text())
+        result = self.one(os.fsdecode(path), "--json")
+        self.assertEqual(result["matrix"]["name"], "a?")
+        self.assertIn("a?.mtx", result["tool"]["command"])
 
     def test_where_y_and_json_go(self):
         j, y = os.path.join(self.folder, "r.json"), os.path.join(self.folder, "y.txt")
