@@ -45,6 +45,12 @@ def run(*arguments, stdin=None, cwd=None, env=None, **more):
     return done
 
 
+def limit_files(size):
+    """Files may not grow beyond size: stands in for a full disk. Python ignores SIGXFSZ, and so does then the program."""
+    limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
+    return {"preexec_fn": limit, "restore_signals": False}
+
+
 def numbers(text):
     return [float(line) for line in text.split("\n")[:-1]]
 
@@ -220,14 +226,8 @@ class Mul(Case):
         missing = os.path.join(self.folder, "no", "y.txt")
         self.fails(2, "mul", self.path, "-o", missing, says=missing)
 
-        def small_files():
-            resource.setrlimit(resource.RLIMIT_FSIZE, (4096, resource.RLIM_INFINITY))
-
-        # a file that may not grow stands in for a full disk; Python ignores SIGXFSZ, and so does then the program
         before = sorted(os.listdir(self.folder))
-        self.fails(
-            2, "mul", "poisson2d:100", "-o", out, says="y.txt", preexec_fn=small_files, restore_signals=False
-        )
+        self.fails(2, "mul", "poisson2d:100", "-o", out, says="y.txt", **limit_files(4096))
         self.assertEqual(self.read("y.txt"), expected)
         self.assertEqual(sorted(os.listdir(self.folder)), before)
 
@@ -536,7 +536,12 @@ class Json(Case):
     def test_json_file_is_replaced_or_kept(self):
         j = self.write("r.json", "old\n")
         self.ok("poisson2d:2", f"--json={j}")
-        self.assertEqual(json.loads(self.read("r.json"))["schema"], "spmv/1")
+        written = self.read("r.json")
+        self.assertEqual(json.loads(written)["schema"], "spmv/1")
+        done = run("poisson2d:2", f"--json={j}", **limit_files(64))
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("r.json", done.stderr)
+        self.assertEqual(self.read("r.json"), written)
         done = run("poisson2d:2", f"--json={self.folder}/no/r.json")
         self.assertEqual(done.returncode, 2)
         self.assertIn("no/r.json", done.stderr)
