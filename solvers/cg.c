@@ -1,8 +1,8 @@
 /* Conjugate gradients, rung 1: the textbook, one library call a line, on every backend.
  *
  * Idea: minimise the energy norm of the error along directions that are conjugate to one another.
- * Work a step: one product with A, two dots, three vector updates; vector passes read or written a step, beside the product: 2 (p'q) +
- * 3 (x) + 3 (r) + 1 (r'r) + 3 (p) = 12. What the next rungs save: passes, launches, and the wait.
+ * Work a step: one product with A, two dots, three vector updates; vector passes read or written a step, beside the
+ * product: 2 (p'q) + 3 (x) + 3 (r) + 1 (r'r) + 3 (p) = 12. What the next rungs save: passes, launches, and the wait.
  * Hestenes & Stiefel 1952; Y. Saad, "Iterative Methods for Sparse Linear Systems", 2nd ed., algorithm 6.18.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -160,7 +160,8 @@ static spmv_status iterate(struct cg *cg, int64_t max_iterations)
         }
         if (cg->pq <= 0) {
             st = context_fail(cg->ctx, SPMV_ERROR_NOT_POSITIVE,
-                              "spmv_cg: p'Ap = %g <= 0 at iteration %lld: the matrix is not positive definite", cg->pq, k);
+                              "spmv_cg: p'Ap = %g <= 0 at iteration %lld: the matrix is not positive definite", cg->pq,
+                              k);
             goto done;
         }
         if (result->iterations == max_iterations) {
@@ -203,11 +204,11 @@ static spmv_status solve(struct cg *cg, int64_t max_iterations)
         if (st != SPMV_OK || result->true_residual <= result->tolerance)
             goto done;
         if (!(result->true_residual <= 0.5 * before)) {
-            st = context_fail(cg->ctx, SPMV_ERROR_STAGNATION,
-                              "spmv_cg: the true residual stays at %.3g after %lld iterations and %lld restarts, %.3g was "
-                              "asked for",
-                              result->true_residual, (long long)result->iterations, (long long)result->restarts,
-                              result->tolerance);
+            st = context_fail(
+                cg->ctx, SPMV_ERROR_STAGNATION,
+                "spmv_cg: the true residual stays at %.3g after %lld iterations and %lld restarts, %.3g was "
+                "asked for",
+                result->true_residual, (long long)result->iterations, (long long)result->restarts, result->tolerance);
             goto done;
         }
         before = result->true_residual;
@@ -224,12 +225,14 @@ static spmv_status check(spmv_context *ctx, const spmv_plan_info *info, const vo
         return context_fail(ctx, SPMV_ERROR_NOT_SQUARE, "spmv_cg: the matrix has %lld rows and %lld columns",
                             (long long)info->rows, (long long)info->cols);
     if (info->rows > 0 && (b == NULL || x == NULL || b == x))
-        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_cg: %s", b == NULL   ? "b is NULL"
-                                                                     : x == NULL ? "x is NULL"
-                                                                                 : "b and x are the same array");
+        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_cg: %s",
+                            b == NULL   ? "b is NULL"
+                            : x == NULL ? "x is NULL"
+                                        : "b and x are the same array");
     if (!(o->rtol >= 0) || !(o->atol >= 0) || o->max_iterations < 0)
-        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_cg: rtol %g, atol %g, max_iterations %lld: none may be negative",
-                            o->rtol, o->atol, (long long)o->max_iterations);
+        return context_fail(ctx, SPMV_ERROR_ARGUMENT,
+                            "spmv_cg: rtol %g, atol %g, max_iterations %lld: none may be negative", o->rtol, o->atol,
+                            (long long)o->max_iterations);
     return SPMV_OK;
 }
 
@@ -246,9 +249,10 @@ spmv_status spmv_cg(spmv_plan *plan, const void *b, void *x, const spmv_cg_optio
     result_write(result, size, &full, sizeof full);
     spmv_cg_options_init(&o, sizeof o);
     if (options != NULL && !options_read(&o, sizeof o, options))
-        return context_fail(ctx, SPMV_ERROR_ARGUMENT,
-                            "cg options of %zu bytes do not fit this library's %zu: fill them with spmv_cg_options_init",
-                            options->size, sizeof o);
+        return context_fail(
+            ctx, SPMV_ERROR_ARGUMENT,
+            "cg options of %zu bytes do not fit this library's %zu: fill them with spmv_cg_options_init", options->size,
+            sizeof o);
     TRY(spmv_plan_describe(plan, &info, sizeof info));
     TRY(check(ctx, &info, b, x, &o));
     cg.n = info.rows;

@@ -1,12 +1,11 @@
 /* Rung 2, "vector": a warp a row.
  *
  * Idea: the lanes of a warp take neighbouring entries of one row, so loads coalesce, and add their sums up by shuffles.
- * Work: nnz products, rows * 32 partial sums. Depth: longest row / 32 + 5. Launches: 1. Bytes: the matrix once, in whole lines
- * where rows are long.
- * Changed since rung 1: a row belongs to 32 threads instead of one; a shuffle reduction at its end.
- * Wins: rows of a warp's length and longer. Loses: short rows (idle lanes), and one huge row, which is still one warp's.
- * Bits: lane l takes entries l, l + 32, ... of its row, lanes combine in a fixed tree: they depend on the row alone.
- * Reference: Bell & Garland, SC09, kernel "CSR (vector)".
+ * Work: nnz products, rows * 32 partial sums. Depth: longest row / 32 + 5. Launches: 1. Bytes: the matrix once, in
+ * whole lines where rows are long. Changed since rung 1: a row belongs to 32 threads instead of one; a shuffle
+ * reduction at its end. Wins: rows of a warp's length and longer. Loses: short rows (idle lanes), and one huge row,
+ * which is still one warp's. Bits: lane l takes entries l, l + 32, ... of its row, lanes combine in a fixed tree: they
+ * depend on the row alone. Reference: Bell & Garland, SC09, kernel "CSR (vector)".
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SPMV_2_VECTOR_CUH
