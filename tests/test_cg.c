@@ -155,8 +155,8 @@ static double worst_error_from_ones(const struct system *s)
     return worst;
 }
 
-/* Steps to ||r|| <= 1e-8 ||b|| from x = 0 with b = A * ones, as scipy.sparse.linalg.cg 1.17 counts them. */
- * implementations. */
+/* Steps until the residual is 1e-8 of b, from x = 0 with b = A * ones, as scipy.sparse.linalg.cg (SciPy 1.17.1) counts
+ * them. */
 static void poisson_as_others_solve_it(void **state)
 {
     (void)state;
