@@ -1,4 +1,4 @@
-/* The inside of spmv_matrix, for files of formats/ and formats/io/.
+/* The inside of spmv_matrix, and what the files of formats/ and formats/io/ share about CSR in host memory.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef MATRIX_INTERNAL_H
@@ -12,7 +12,7 @@ struct spmv_matrix {
     int64_t rows, cols, nnz;
     int64_t *row_ptr; /* rows + 1 */
     int32_t *col;     /* nnz; NULL when nnz == 0 */
-    void *val;        /* nnz values of the type; NULL for a pattern */
+    void *val;        /* nnz values of the type, never NULL; NULL for a pattern, whatever nnz is */
     spmv_type type;
     bool pattern;
 };
@@ -21,5 +21,81 @@ struct spmv_matrix {
  * (SPMV_ERROR_LIMIT) and computes every size in 64 bits. */
 spmv_status matrix_allocate(spmv_context *ctx, int64_t rows, int64_t cols, int64_t nnz, spmv_type type, bool pattern,
                             spmv_matrix **matrix);
+
+/* Checks what can be seen of a view without reading its arrays: sizes, missing arrays, bits, type. SPMV_ERROR_ARGUMENT,
+ * SPMV_ERROR_LIMIT or SPMV_ERROR_TYPE; name is the function that was called. */
+spmv_status csr_check_shape(spmv_context *ctx, const char *name, const spmv_csr *a);
+
+enum csr_order { CSR_ANY_ORDER, CSR_SORTED /* columns ascend strictly in each row */ };
+
+/* csr_check_shape, then the arrays, which must be host memory (SPMV_ERROR_ARGUMENT): SPMV_ERROR_SIZE names the first
+ * row or entry that is wrong. */
+spmv_status csr_check(spmv_context *ctx, const char *name, const spmv_csr *a, enum csr_order order);
+
+/* spmv_matrix_transpose without the check. */
+spmv_status csr_transpose(spmv_context *ctx, const spmv_csr *a, spmv_matrix **b);
+
+/* Turns bins counts, followed by one more cell, into their exclusive sums in place: offsets[0] = 0, offsets[bins] =
+ * all. Host memory, with our own scan, whatever the context's backend. */
+spmv_status offsets_from_counts(spmv_context *ctx, int64_t *offsets, int64_t bins);
+
+/* Threads worth asking for when so many elements are to be touched. No result may depend on it. */
+static inline int host_team(const spmv_context *ctx, int64_t elements)
+{
+    enum { WORTH_A_THREAD = 2048 }; /* a team costs about what a core needs for so many */
+    return (int)max_i64(1, min_i64(ctx->threads, elements / WORTH_A_THREAD));
+}
+
+/* Row i of a view is row_first(a, i) <= k < row_first(a, i + 1). */
+static inline int64_t row_first(const spmv_csr *a, int64_t row)
+{
+    return offset_at(a->row_ptr, a->row_ptr_bits, row);
+}
+
+/* The row that holds entry k, 0 <= k < nnz: the first whose end lies beyond k. */
+static inline int64_t row_of_entry(const spmv_csr *a, int64_t k)
+{
+    int64_t low = 0, high = a->rows - 1;
+    while (low < high) {
+        const int64_t middle = low + (high - low) / 2;
+        if (row_first(a, middle + 1) > k)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return low;
+}
+
+/* Bytes of a stored value: 0 for a pattern. */
+static inline size_t value_size(spmv_type type, bool pattern)
+{
+    return pattern ? 0 : spmv_type_size(type);
+}
+
+/* Copies element k of from to element i of to; size 0: a pattern, the pointers may be NULL. */
+static inline void copy_value(void *to, int64_t i, const void *from, int64_t k, size_t size)
+{
+    if (size > 0)
+        memcpy((char *)to + (size_t)i * size, (const char *)from + (size_t)k * size, size);
+}
+
+/* Runs call with SIZE standing for size, as a constant for the usual sizes: loops that only move values need not know
+ * their type, but must know their size to be fast. */
+#define SIZED(size, call)                                                                                              \
+    switch (size) {                                                                                                    \
+        SIZED_CASE_(0, call)                                                                                           \
+        SIZED_CASE_(4, call)                                                                                           \
+        SIZED_CASE_(8, call)                                                                                           \
+    default: {                                                                                                         \
+        const size_t SIZE = (size);                                                                                    \
+        call;                                                                                                          \
+    }                                                                                                                  \
+    }
+#define SIZED_CASE_(constant, call)                                                                                    \
+    case constant: {                                                                                                   \
+        enum { SIZE = constant };                                                                                      \
+        call;                                                                                                          \
+        break;                                                                                                         \
+    }
 
 #endif

@@ -1,0 +1,62 @@
+# Decides whether this build has the CUDA backend, and enables the language only then.
+#
+# SPMV_CUDA=AUTO takes it when nvcc is found and works; ON makes its absence an error; OFF does not look. Gives:
+#   SPMV_HAVE_CUDA     ON or OFF; folders list their CUDA sources under if(SPMV_HAVE_CUDA)
+#
+# SPDX-License-Identifier: BSD-3-Clause
+set(SPMV_HAVE_CUDA OFF)
+if(NOT SPMV_CUDA MATCHES "^(AUTO|ON|OFF)$")
+  message(FATAL_ERROR "SPMV_CUDA is \"${SPMV_CUDA}\"; it must be AUTO, ON or OFF")
+endif()
+
+# The table of the backend is its one indispensable file.
+set(_backend "${PROJECT_SOURCE_DIR}/primitives/runtime/backend_cuda.c")
+if(NOT EXISTS "${_backend}")
+  if(SPMV_CUDA STREQUAL "ON")
+    message(FATAL_ERROR "SPMV_CUDA=ON, but this version has no CUDA backend; use SPMV_CUDA=OFF or AUTO")
+  endif()
+elseif(NOT SPMV_CUDA STREQUAL "OFF")
+  # Machine code for the two generations in use, and PTX from which the driver makes code for later ones.
+  if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
+    set(CMAKE_CUDA_ARCHITECTURES 80-real 90-real 90-virtual CACHE STRING "GPU architectures")
+  endif()
+  # The toolkit's usual folder is often not on the PATH.
+  if(NOT CMAKE_CUDA_COMPILER AND NOT DEFINED ENV{CUDACXX})
+    find_program(SPMV_NVCC nvcc HINTS ENV CUDA_PATH ENV CUDA_HOME PATHS /usr/local/cuda PATH_SUFFIXES bin)
+    mark_as_advanced(SPMV_NVCC)
+    if(SPMV_NVCC)
+      set(CMAKE_CUDA_COMPILER "${SPMV_NVCC}")
+    endif()
+  endif()
+  if(NOT CMAKE_CUDA_COMPILER AND NOT DEFINED ENV{CUDACXX})
+    set(_why "nvcc was not found")
+  elseif(SPMV_CUDA STREQUAL "AUTO")
+    # In a try, so that a toolkit that cannot work with this host compiler does not end the configuration.
+    set(CMAKE_CUDA_STANDARD 17)
+    include(CheckLanguage)
+    set(_nvcc "${CMAKE_CUDA_COMPILER}")
+    unset(CMAKE_CUDA_COMPILER)
+    if(_nvcc AND NOT DEFINED ENV{CUDACXX})
+      set(ENV{CUDACXX} "${_nvcc}")
+    endif()
+    check_language(CUDA)
+    if(NOT CMAKE_CUDA_COMPILER)
+      set(_why "${_nvcc} does not work here")
+    endif()
+  endif()
+  if(CMAKE_CUDA_COMPILER OR (SPMV_CUDA STREQUAL "ON" AND NOT _why))
+    set(CMAKE_CUDA_RUNTIME_LIBRARY Static)
+    set(CMAKE_CUDA_STANDARD 17)
+    set(CMAKE_CUDA_STANDARD_REQUIRED ON)
+    set(CMAKE_CUDA_EXTENSIONS OFF)
+    enable_language(CUDA)
+    find_package(CUDAToolkit REQUIRED)
+    set(SPMV_HAVE_CUDA ON)
+    message(STATUS "CUDA backend: on, toolkit ${CUDAToolkit_VERSION}, architectures ${CMAKE_CUDA_ARCHITECTURES}")
+  elseif(SPMV_CUDA STREQUAL "ON")
+    message(FATAL_ERROR "SPMV_CUDA=ON, but ${_why}: install the CUDA Toolkit (12.0 or later), or set CUDACXX to its nvcc, "
+      "or use SPMV_CUDA=AUTO")
+  else()
+    message(STATUS "CUDA backend: off (${_why})")
+  endif()
+endif()

@@ -1,0 +1,46 @@
+# What cmake --install puts where: headers, libraries, the program and its man page, files for pkg-config and find_package.
+#
+# SPDX-License-Identifier: BSD-3-Clause
+include(CMakePackageConfigHelpers)
+
+set(_package "${CMAKE_INSTALL_LIBDIR}/cmake/spmv")
+
+install(DIRECTORY include/spmv DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" FILES_MATCHING PATTERN "*.h" PATTERN "*.cuh")
+# One export file a library, so that a program with the shared one needs nothing of what the static one needs.
+install(TARGETS spmv_shared EXPORT spmvSharedTargets)
+install(TARGETS spmv_static EXPORT spmvStaticTargets)
+install(EXPORT spmvSharedTargets NAMESPACE spmv:: DESTINATION "${_package}")
+install(EXPORT spmvStaticTargets NAMESPACE spmv:: DESTINATION "${_package}")
+if(TARGET spmv_program)
+  install(TARGETS spmv_program)
+endif()
+install(FILES app/spmv.1 DESTINATION "${CMAKE_INSTALL_MANDIR}/man1" OPTIONAL)
+install(FILES LICENSE NOTICE README.md CHANGELOG.md DESTINATION "${CMAKE_INSTALL_DOCDIR}" OPTIONAL)
+
+configure_package_config_file(cmake/spmvConfig.cmake.in spmvConfig.cmake INSTALL_DESTINATION "${_package}"
+  NO_SET_AND_CHECK_MACRO)
+# Before 1.0 a minor version may change the interface.
+write_basic_package_version_file(spmvConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES "${CMAKE_CURRENT_BINARY_DIR}/spmvConfig.cmake" "${CMAKE_CURRENT_BINARY_DIR}/spmvConfigVersion.cmake"
+  DESTINATION "${_package}")
+
+# pkg-config: paths relative to the file itself, so that an installed tree can be moved; the static library's needs by
+# name, because its user may compile with another compiler, whose -fopenmp would be another runtime.
+file(RELATIVE_PATH SPMV_PC_PREFIX "${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig" "${CMAKE_INSTALL_PREFIX}")
+string(REGEX REPLACE "/$" "" SPMV_PC_PREFIX "${SPMV_PC_PREFIX}")
+file(RELATIVE_PATH SPMV_PC_LIBDIR "${CMAKE_INSTALL_PREFIX}" "${CMAKE_INSTALL_FULL_LIBDIR}")
+file(RELATIVE_PATH SPMV_PC_INCLUDEDIR "${CMAKE_INSTALL_PREFIX}" "${CMAKE_INSTALL_FULL_INCLUDEDIR}")
+set(_private ${OpenMP_C_LIB_NAMES} ${SPMV_CXX_RUNTIME} m)
+set(SPMV_PC_PRIVATE "")
+if(SPMV_HAVE_CUDA)
+  list(PREPEND _private cudart_static dl rt pthread)
+  string(APPEND SPMV_PC_PRIVATE " -L${CUDAToolkit_LIBRARY_DIR}")
+endif()
+foreach(name IN LISTS _private)
+  string(APPEND SPMV_PC_PRIVATE " -l${name}")
+endforeach()
+if(MMIO_LIBRARY)
+  string(APPEND SPMV_PC_PRIVATE " ${MMIO_LIBRARY}")
+endif()
+configure_file(cmake/spmv.pc.in spmv.pc @ONLY)
+install(FILES "${CMAKE_CURRENT_BINARY_DIR}/spmv.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")

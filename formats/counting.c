@@ -1,0 +1,53 @@
+/* The stable parallel counting sort: pieces, and counts turned into positions.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "counting.h"
+
+#include <stdio.h>
+
+spmv_status counting_begin(spmv_context *ctx, int64_t entries, int64_t bins, int64_t budget, struct counting *counting)
+{
+    int64_t bytes_of_piece;
+    void *counts = NULL;
+    *counting = (struct counting){.entries = entries, .bins = bins, .pieces = 1};
+    if (!multiply_fits(bins, sizeof(int64_t), &bytes_of_piece))
+        return context_fail(ctx, SPMV_ERROR_LIMIT, "counting %lld rows or columns overflows 64 bits", (long long)bins);
+    if (bytes_of_piece > 0)
+        counting->pieces = max_i64(1, min_i64(host_team(ctx, entries), budget / bytes_of_piece));
+    char what[80];
+    snprintf(what, sizeof what, "counting the entries of %lld rows or columns", (long long)bins);
+    const spmv_status st = host_alloc(ctx, counting->pieces * bytes_of_piece, what, &counts);
+    counting->counts = counts;
+    return st;
+}
+
+void counting_end(struct counting *counting)
+{
+    host_free(counting->counts);
+    counting->counts = NULL;
+}
+
+spmv_status counting_offsets(spmv_context *ctx, struct counting *counting, int64_t *offsets)
+{
+    const int64_t bins = counting->bins, pieces = counting->pieces;
+    int64_t *const counts = counting->counts;
+#pragma omp parallel for num_threads(host_team(ctx, bins)) schedule(static)
+    for (int64_t b = 0; b < bins; b++) {
+        offsets[b] = 0;
+        for (int64_t p = 0; p < pieces; p++)
+            offsets[b] += counts[p * bins + b];
+    }
+    const spmv_status st = offsets_from_counts(ctx, offsets, bins);
+    if (st != SPMV_OK)
+        return st;
+#pragma omp parallel for num_threads(host_team(ctx, bins)) schedule(static)
+    for (int64_t b = 0; b < bins; b++) {
+        int64_t first = offsets[b];
+        for (int64_t p = 0; p < pieces; p++) {
+            const int64_t count = counts[p * bins + b];
+            counts[p * bins + b] = first;
+            first += count;
+        }
+    }
+    return SPMV_OK;
+}

@@ -1,0 +1,40 @@
+/* The stable parallel counting sort that coordinate entries and the transpose share.
+ *
+ * The list of entries is cut into pieces in order. Each piece counts its entries a bin (counts), the counts become the
+ * position of the piece's first entry in each bin (counting_offsets), and each piece then moves its entries, taking one
+ * position after the other. An entry lands behind all earlier entries of its bin: the result is the serial one for any
+ * number of pieces. M. Zagha, G. E. Blelloch, "Radix sort for vector multiprocessors", Supercomputing 1991.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef COUNTING_H
+#define COUNTING_H
+
+#include "matrix_internal.h"
+
+struct counting {
+    int64_t entries, bins, pieces;
+    int64_t *counts; /* pieces x bins */
+};
+
+/* As many pieces as threads are worth asking for, but no more counts than fit in budget bytes (one piece at least).
+ * Release with counting_end. */
+spmv_status counting_begin(spmv_context *ctx, int64_t entries, int64_t bins, int64_t budget, struct counting *counting);
+void counting_end(struct counting *counting);
+
+/* Piece p holds the entries counting_first(p) <= k < counting_first(p + 1). */
+static inline int64_t counting_first(const struct counting *c, int64_t p)
+{
+    return c->entries / c->pieces * p + min_i64(p, c->entries % c->pieces);
+}
+
+/* The counts of piece p: bins cells, set to 0 by the piece itself before it counts. */
+static inline int64_t *counting_of(const struct counting *c, int64_t p)
+{
+    return c->counts + p * c->bins;
+}
+
+/* offsets[b]: the first position of bin b, offsets[bins]: how many there are; each count becomes the position of its
+ * piece's first entry of the bin. */
+spmv_status counting_offsets(spmv_context *ctx, struct counting *counting, int64_t *offsets);
+
+#endif

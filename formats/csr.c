@@ -1,0 +1,179 @@
+/* CSR matrices that own their storage, and the check of a view.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <spmv/operators.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "backend.h"
+#include "matrix_internal.h"
+
+/* Bytes of a matrix's arrays; false when they do not fit in 64 bits. */
+static bool matrix_bytes(int64_t rows, int64_t nnz, size_t size, int64_t *row_ptr, int64_t *col, int64_t *val)
+{
+    return rows < INT64_MAX && multiply_fits(rows + 1, sizeof(int64_t), row_ptr) &&
+           multiply_fits(nnz, sizeof(int32_t), col) && multiply_fits(max_i64(nnz, 1), (int64_t)size, val) &&
+           *col <= INT64_MAX - *val && *col + *val <= INT64_MAX - *row_ptr;
+}
+
+spmv_status matrix_allocate(spmv_context *ctx, int64_t rows, int64_t cols, int64_t nnz, spmv_type type, bool pattern,
+                            spmv_matrix **matrix)
+{
+    *matrix = NULL;
+    if (rows < 0 || cols < 0 || nnz < 0 || cols > INT32_MAX)
+        return context_fail(ctx, SPMV_ERROR_LIMIT,
+                            "a matrix of %lld x %lld with %lld entries: sizes cannot be negative, columns not over %d",
+                            (long long)rows, (long long)cols, (long long)nnz, INT32_MAX);
+    if (!pattern && !spmv_op_takes(SPMV_ADD, type))
+        return context_fail(ctx, SPMV_ERROR_TYPE, "no matrices of type %s: values must be numbers",
+                            spmv_type_name(type));
+    int64_t row_ptr_bytes, col_bytes, val_bytes;
+    if (!matrix_bytes(rows, nnz, value_size(type, pattern), &row_ptr_bytes, &col_bytes, &val_bytes))
+        return context_fail(ctx, SPMV_ERROR_LIMIT,
+                            "a matrix of %lld x %lld with %lld entries: its bytes overflow 64 bits", (long long)rows,
+                            (long long)cols, (long long)nnz);
+    spmv_matrix *m = calloc(1, sizeof *m);
+    void *row_ptr = NULL, *col = NULL, *val = NULL;
+    if (m == NULL || host_alloc(NULL, row_ptr_bytes, "", &row_ptr) != SPMV_OK ||
+        host_alloc(NULL, col_bytes, "", &col) != SPMV_OK || host_alloc(NULL, val_bytes, "", &val) != SPMV_OK) {
+        host_free(row_ptr);
+        host_free(col);
+        free(m);
+        char what[128];
+        snprintf(what, sizeof what, "a matrix of %lld x %lld with %lld entries", (long long)rows, (long long)cols,
+                 (long long)nnz);
+        return context_fail_memory(ctx, what, row_ptr_bytes + col_bytes + val_bytes);
+    }
+    *m = (spmv_matrix){rows, cols, nnz, row_ptr, col, val, type, pattern};
+    *matrix = m;
+    return SPMV_OK;
+}
+
+void spmv_matrix_destroy(spmv_matrix *matrix)
+{
+    if (matrix == NULL)
+        return;
+    host_free(matrix->row_ptr);
+    host_free(matrix->col);
+    host_free(matrix->val);
+    free(matrix);
+}
+
+void spmv_matrix_view(const spmv_matrix *matrix, spmv_csr *view)
+{
+    *view = (spmv_csr){.rows = matrix->rows,
+                       .cols = matrix->cols,
+                       .nnz = matrix->nnz,
+                       .row_ptr = matrix->row_ptr,
+                       .row_ptr_bits = 64,
+                       .col = matrix->col,
+                       .val = matrix->val,
+                       .type = matrix->type,
+                       .memory = SPMV_MEMORY_HOST};
+}
+
+/* The host's own tables: a context on a device converts its matrices on the host. */
+spmv_status offsets_from_counts(spmv_context *ctx, int64_t *offsets, int64_t bins)
+{
+    const struct backend_table *host = ctx->backend->id == SPMV_BACKEND_REF ? &backend_ref : &backend_omp;
+    void *scratch = NULL;
+    offsets[bins] = 0;
+    spmv_status st = host_alloc(ctx, host->scan_scratch(ctx, SPMV_I64, bins + 1), "scanning row counts", &scratch);
+    if (st == SPMV_OK)
+        st = host->scan(ctx, SPMV_EXCLUSIVE, SPMV_ADD, SPMV_I64, offsets, offsets, bins + 1, scratch);
+    host_free(scratch);
+    return st;
+}
+
+spmv_status csr_check_shape(spmv_context *ctx, const char *name, const spmv_csr *a)
+{
+    if (a == NULL)
+        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "%s: the matrix is NULL", name);
+    if (a->rows < 0 || a->cols < 0 || a->nnz < 0)
+        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "%s: negative size: %lld x %lld with %lld entries", name,
+                            (long long)a->rows, (long long)a->cols, (long long)a->nnz);
+    if (a->cols > INT32_MAX)
+        return context_fail(ctx, SPMV_ERROR_LIMIT, "%s: %lld columns, at most %d are possible", name,
+                            (long long)a->cols, INT32_MAX);
+    if (a->row_ptr_bits != 32 && a->row_ptr_bits != 64)
+        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "%s: row_ptr_bits is %d, not 32 or 64", name, a->row_ptr_bits);
+    if (a->row_ptr == NULL || (a->nnz > 0 && a->col == NULL))
+        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "%s: %s is NULL", name, a->row_ptr == NULL ? "row_ptr" : "col");
+    if (a->val != NULL && !spmv_op_takes(SPMV_ADD, a->type))
+        return context_fail(ctx, SPMV_ERROR_TYPE, "%s: the values' type (%d) is not one of numbers", name,
+                            (int)a->type);
+    if (a->memory != SPMV_MEMORY_HOST && a->memory != SPMV_MEMORY_CONTEXT)
+        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "%s: memory is %d, neither host nor context", name,
+                            (int)a->memory);
+    return SPMV_OK;
+}
+
+static spmv_status check_row_ptr(spmv_context *ctx, const char *name, const spmv_csr *a)
+{
+    if (row_first(a, 0) != 0)
+        return context_fail(ctx, SPMV_ERROR_SIZE, "%s: row 0: row_ptr[0] is %lld, not 0", name,
+                            (long long)row_first(a, 0));
+    int64_t bad = a->rows;
+#pragma omp parallel for num_threads(host_team(ctx, a->rows)) schedule(static) reduction(min : bad)
+    for (int64_t row = 0; row < a->rows; row++)
+        if (row_first(a, row) > row_first(a, row + 1))
+            bad = min_i64(bad, row);
+    if (bad < a->rows)
+        return context_fail(
+            ctx, SPMV_ERROR_SIZE, "%s: row %lld ends before it starts: row_ptr[%lld] is %lld, then %lld", name,
+            (long long)bad, (long long)bad, (long long)row_first(a, bad), (long long)row_first(a, bad + 1));
+    if (row_first(a, a->rows) != a->nnz)
+        return context_fail(ctx, SPMV_ERROR_SIZE, "%s: after row %lld: row_ptr[%lld] is %lld, not the %lld entries",
+                            name, (long long)a->rows - 1, (long long)a->rows, (long long)row_first(a, a->rows),
+                            (long long)a->nnz);
+    return SPMV_OK;
+}
+
+static spmv_status check_columns(spmv_context *ctx, const char *name, const spmv_csr *a)
+{
+    int64_t bad = a->nnz;
+#pragma omp parallel for num_threads(host_team(ctx, a->nnz)) schedule(static) reduction(min : bad)
+    for (int64_t k = 0; k < a->nnz; k++)
+        if (a->col[k] < 0 || a->col[k] >= a->cols)
+            bad = min_i64(bad, k);
+    if (bad == a->nnz)
+        return SPMV_OK;
+    return context_fail(ctx, SPMV_ERROR_SIZE, "%s: row %lld, entry %lld: column %d is outside the %lld columns", name,
+                        (long long)row_of_entry(a, bad), (long long)bad, (int)a->col[bad], (long long)a->cols);
+}
+
+static spmv_status check_sorted(spmv_context *ctx, const char *name, const spmv_csr *a)
+{
+    int64_t bad = a->nnz;
+#pragma omp parallel for num_threads(host_team(ctx, a->rows + a->nnz)) schedule(dynamic, 512) reduction(min : bad)
+    for (int64_t row = 0; row < a->rows; row++)
+        for (int64_t k = row_first(a, row) + 1; k < row_first(a, row + 1); k++)
+            if (a->col[k - 1] >= a->col[k])
+                bad = min_i64(bad, k);
+    if (bad == a->nnz)
+        return SPMV_OK;
+    return context_fail(ctx, SPMV_ERROR_SIZE,
+                        "%s: row %lld, entry %lld: column %d follows column %d: columns must ascend in each row", name,
+                        (long long)row_of_entry(a, bad), (long long)bad, (int)a->col[bad], (int)a->col[bad - 1]);
+}
+
+spmv_status csr_check(spmv_context *ctx, const char *name, const spmv_csr *a, enum csr_order order)
+{
+    spmv_status st = csr_check_shape(ctx, name, a);
+    if (st != SPMV_OK)
+        return st;
+    if (a->memory == SPMV_MEMORY_CONTEXT && ctx->backend->id == SPMV_BACKEND_CUDA)
+        return context_fail(ctx, SPMV_ERROR_ARGUMENT,
+                            "%s: the arrays are on the device, this needs them in host memory", name);
+    st = check_row_ptr(ctx, name, a);
+    if (st == SPMV_OK)
+        st = check_columns(ctx, name, a);
+    if (st == SPMV_OK && order == CSR_SORTED)
+        st = check_sorted(ctx, name, a);
+    return st;
+}
+
+spmv_status spmv_matrix_check(spmv_context *ctx, const spmv_csr *a)
+{
+    return csr_check(ctx, "spmv_matrix_check", a, CSR_ANY_ORDER);
+}

@@ -1,0 +1,125 @@
+/* The Laplacian with Dirichlet boundaries on a square or cubic grid, in natural ordering: 2 d on the diagonal and -1
+ * for each of the neighbours in d dimensions.
+ *
+ * Row r stands for the grid point with r = x + N y + N^2 z; its neighbours along an axis are r - 1 and r + 1, r - N and
+ * r
+ * + N, r - N^2 and r + N^2, as far as they lie in the grid. Y. Saad, "Iterative Methods for Sparse Linear Systems", 2nd
+ * ed., section 2.2.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "generate.h"
+
+enum { AXES_MAX = 3 };
+
+struct grid {
+    int64_t n; /* points along each axis */
+    int axes;
+    int64_t stride[AXES_MAX]; /* n^axis */
+    int64_t points;           /* n^axes */
+};
+
+static bool make_grid(int64_t n, int axes, struct grid *grid)
+{
+    *grid = (struct grid){.n = n, .axes = axes, .points = 1};
+    for (int axis = 0; axis < axes; axis++) {
+        grid->stride[axis] = grid->points;
+        if (!multiply_fits(grid->points, n, &grid->points))
+            return false;
+    }
+    return true;
+}
+
+/* The columns of a row, ascending: below[] and above[] say which neighbours lie in the grid. */
+struct neighbours {
+    bool below[AXES_MAX], above[AXES_MAX];
+};
+
+static inline struct neighbours neighbours_of(const struct grid *grid, int64_t row)
+{
+    struct neighbours in = {{false}, {false}};
+    for (int axis = 0; axis < grid->axes; axis++) {
+        /* 32 bits divide faster and suffice: points <= INT32_MAX */
+        const uint32_t coordinate = (uint32_t)row / (uint32_t)grid->stride[axis] % (uint32_t)grid->n;
+        in.below[axis] = coordinate > 0;
+        in.above[axis] = coordinate + 1 < (uint32_t)grid->n;
+    }
+    return in;
+}
+
+static inline int64_t row_length(const struct grid *grid, int64_t row)
+{
+    const struct neighbours in = neighbours_of(grid, row);
+    int64_t length = 1;
+    for (int axis = 0; axis < grid->axes; axis++)
+        length += in.below[axis] + in.above[axis];
+    return length;
+}
+
+static inline void fill_columns(const struct grid *grid, int64_t row, int32_t *col)
+{
+    const struct neighbours in = neighbours_of(grid, row);
+    for (int axis = grid->axes - 1; axis >= 0; axis--)
+        if (in.below[axis])
+            *col++ = (int32_t)(row - grid->stride[axis]);
+    *col++ = (int32_t)row;
+    for (int axis = 0; axis < grid->axes; axis++)
+        if (in.above[axis])
+            *col++ = (int32_t)(row + grid->stride[axis]);
+}
+
+#define DEFINE(name, T)                                                                                                \
+    static void fill_values_##name(const spmv_matrix *m, int axes, int64_t row)                                        \
+    {                                                                                                                  \
+        for (int64_t k = m->row_ptr[row]; k < m->row_ptr[row + 1]; k++)                                                \
+            ((T *)m->val)[k] = m->col[k] == row ? (T)(2 * axes) : (T)-1;                                               \
+    }
+DEFINE(f32, float)
+DEFINE(f64, double)
+#undef DEFINE
+
+static spmv_status poisson(spmv_context *ctx, const struct generator *self, const char *arguments, int axes,
+                           spmv_type type, spmv_matrix **matrix)
+{
+    spmv_status st = SPMV_OK;
+    spmv_matrix *m = NULL;
+    struct grid grid;
+    int64_t n;
+    TRY(generator_integers(ctx, self, arguments, 1, &n));
+    if (!make_grid(n, axes, &grid) || grid.points > INT32_MAX) {
+        st = context_fail(ctx, SPMV_ERROR_LIMIT, "matrix SPEC \"%s:%lld\": %lld^%d columns, at most %d are possible",
+                          self->name, (long long)n, (long long)n, axes, INT32_MAX);
+        goto done;
+    }
+    /* along each axis, one face of the grid lacks the neighbour below and one the neighbour above */
+    TRY(matrix_allocate(ctx, grid.points, grid.points, (1 + 2 * axes) * grid.points - 2 * axes * (grid.points / n),
+                        type, false, &m));
+#pragma omp parallel for num_threads(host_team(ctx, grid.points)) schedule(static)
+    for (int64_t row = 0; row < grid.points; row++)
+        m->row_ptr[row] = row_length(&grid, row);
+    TRY(offsets_from_counts(ctx, m->row_ptr, m->rows));
+#pragma omp parallel for num_threads(host_team(ctx, m->nnz)) schedule(static)
+    for (int64_t row = 0; row < grid.points; row++) {
+        fill_columns(&grid, row, m->col + m->row_ptr[row]);
+        if (type == SPMV_F32)
+            fill_values_f32(m, axes, row);
+        else
+            fill_values_f64(m, axes, row);
+    }
+    *matrix = m;
+done:
+    if (st != SPMV_OK)
+        spmv_matrix_destroy(m);
+    return st;
+}
+
+spmv_status generate_poisson2d(spmv_context *ctx, const struct generator *self, const char *arguments, spmv_type type,
+                               spmv_matrix **matrix)
+{
+    return poisson(ctx, self, arguments, 2, type, matrix);
+}
+
+spmv_status generate_poisson3d(spmv_context *ctx, const struct generator *self, const char *arguments, spmv_type type,
+                               spmv_matrix **matrix)
+{
+    return poisson(ctx, self, arguments, 3, type, matrix);
+}

@@ -1,0 +1,21 @@
+/* Putting the rows of a matrix in order: columns ascending, none twice.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef ROWS_H
+#define ROWS_H
+
+#include "matrix_internal.h"
+
+struct repeats {
+    int64_t all;   /* entries whose column stands in their row already */
+    int64_t lower; /* those of them with column <= row */
+};
+
+/* Sorts each row by column; entries of one column keep their order. Counts the repeated ones. */
+spmv_status rows_sort(spmv_context *ctx, spmv_matrix *matrix, struct repeats *repeats);
+
+/* Adds the entries of one column into one, from the first to the last (a pattern's become one). Rows must be sorted and
+ * hold repeated such entries; *matrix is replaced by the smaller matrix, or left alone on error. */
+spmv_status rows_merge(spmv_context *ctx, spmv_matrix **matrix, int64_t repeated);
+
+#endif

@@ -1,0 +1,67 @@
+/* B = transpose(A): the entries of A, sorted by column with the stable counting sort of counting.h.
+ *
+ * F. G. Gustavson, "Two fast algorithms for sparse matrices: multiplication and permuted transposition", ACM TOMS 4(3),
+ * 1978, here in parallel pieces of equal numbers of entries.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "counting.h"
+
+static void count_columns(const spmv_csr *a, int64_t first, int64_t end, int64_t *count)
+{
+    for (int64_t k = first; k < end; k++)
+        count[a->col[k]]++;
+}
+
+/* Moves the entries first <= k < end of A. next: where this piece's next entry of a column goes. */
+static inline void move_sized(const spmv_csr *a, int64_t first, int64_t end, int64_t *next, spmv_matrix *b, size_t size)
+{
+    for (int64_t k = first, row = first < end ? row_of_entry(a, first) : 0; k < end; row++) {
+        const int64_t row_end = min_i64(end, row_first(a, row + 1));
+        for (; k < row_end; k++) {
+            const int64_t at = next[a->col[k]]++;
+            b->col[at] = (int32_t)row;
+            copy_value(b->val, at, a->val, k, size);
+        }
+    }
+}
+
+static void move(const spmv_csr *a, int64_t first, int64_t end, int64_t *next, spmv_matrix *b)
+{
+    SIZED(value_size(b->type, b->pattern), move_sized(a, first, end, next, b, SIZE));
+}
+
+spmv_status csr_transpose(spmv_context *ctx, const spmv_csr *a, spmv_matrix **b)
+{
+    spmv_status st = SPMV_OK;
+    struct counting counting = {.counts = NULL};
+    spmv_matrix *m = NULL;
+    const bool pattern = a->val == NULL;
+    const int64_t entry_bytes = (int64_t)(sizeof(int32_t) + value_size(a->type, pattern));
+    *b = NULL;
+    TRY(matrix_allocate(ctx, a->cols, a->rows, a->nnz, a->type, pattern, &m));
+    TRY(counting_begin(ctx, a->nnz, a->cols, a->nnz * entry_bytes, &counting));
+#pragma omp parallel for num_threads((int)counting.pieces) schedule(static, 1)
+    for (int64_t p = 0; p < counting.pieces; p++) {
+        int64_t *count = counting_of(&counting, p);
+        if (counting.bins > 0)
+            memset(count, 0, (size_t)counting.bins * sizeof *count);
+        count_columns(a, counting_first(&counting, p), counting_first(&counting, p + 1), count);
+    }
+    TRY(counting_offsets(ctx, &counting, m->row_ptr));
+#pragma omp parallel for num_threads((int)counting.pieces) schedule(static, 1)
+    for (int64_t p = 0; p < counting.pieces; p++)
+        move(a, counting_first(&counting, p), counting_first(&counting, p + 1), counting_of(&counting, p), m);
+    *b = m;
+    m = NULL;
+done:
+    counting_end(&counting);
+    spmv_matrix_destroy(m);
+    return st;
+}
+
+spmv_status spmv_matrix_transpose(spmv_context *ctx, const spmv_csr *a, spmv_matrix **b)
+{
+    *b = NULL;
+    const spmv_status st = csr_check(ctx, "spmv_matrix_transpose", a, CSR_ANY_ORDER);
+    return st != SPMV_OK ? st : csr_transpose(ctx, a, b);
+}

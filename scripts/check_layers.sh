@@ -1,0 +1,192 @@
+#!/bin/bash
+# Checks that includes point one way and that file names are unique.
+#
+#   app -> bench -> solvers -> spmv -> formats -> primitives/NAME -> primitives/runtime -> include/spmv
+#
+# A file may include files of its own layer and of layers to the right. A public header counts where its subject lies:
+# matrix.h with formats, operator.h with spmv, io.h with formats/io. Besides:
+#   - formats/io (and spmv/io.h, and spmv/spmv.h, which includes it) is seen by app, bench, examples and tests only;
+#   - a file of one backend (_ref, _omp, _cuda in its name) never includes one of another, and a _ref or _omp file no CUDA;
+#   - app includes public headers and its own files only; examples public headers only;
+#   - no path climbs with "..", and no two files share a name, so that an include names one file.
+#
+# usage: check_layers.sh [FOLDER]       checks a tree (default: this one)
+#        check_layers.sh --self-test    plants one violation of each rule in a scratch tree: each must be found
+#
+# SPDX-License-Identifier: BSD-3-Clause
+set -euo pipefail
+export LC_ALL=C
+
+# The files of a tree: those git knows or would add, else all that is not built.
+tree_files() {
+    if git -C "$1" rev-parse --show-prefix >/dev/null 2>&1 && [ -z "$(git -C "$1" rev-parse --show-prefix)" ]; then
+        git -C "$1" ls-files --cached --others --exclude-standard | while IFS= read -r file; do
+            [ ! -e "$1/$file" ] || printf '%s\n' "$file"
+        done
+    else
+        (cd "$1" && find . -type f -not -path './build*/*' -not -path './.git/*' | sed 's|^\./||')
+    fi | sort
+}
+
+# Every include of the tree, one a line: FILE LINE KIND(quote or angle) NAME; first all files: FILE.
+tree_includes() {
+    local root=$1 files
+    files=$(tree_files "$root")
+    printf '%s\n' "$files"
+    (cd "$root" && grep -E '\.(c|h|cpp|hpp|cc|cu|cuh)$' <<<"$files" |
+        xargs -r grep -nHE '^[[:space:]]*#[[:space:]]*include[[:space:]]*["<]' /dev/null |
+        sed -E 's/^([^:]*):([0-9]+):[[:space:]]*#[[:space:]]*include[[:space:]]*(["<])([^">]*)[">].*/\1 \2 \3 \4/') || true
+}
+
+check() {
+    tree_includes "$1" | awk '
+    function fail(message) {
+        print (NF == 4 ? $1 ":" $2 ": " : "") message
+        failures++
+    }
+    function base(path) { sub(/.*\//, "", path); return path }
+    # 0 include, 1 runtime, 2 primitives, 3 formats, 4 spmv, 5 solvers, 6 bench, 7 app; outside: 9
+    function layer(path) {
+        if (path ~ /^include\/spmv\/matrix\.h$/) return 3
+        if (path ~ /^include\/spmv\/io\.h$/) return 3
+        if (path ~ /^include\/spmv\/operator\.h$/) return 4
+        if (path ~ /^include\/spmv\/solvers\.h$/) return 5
+        if (path ~ /^include\/spmv\/spmv\.h$/) return 5
+        if (path ~ /^include\//) return 0
+        if (path ~ /^primitives\/runtime\//) return 1
+        if (path ~ /^primitives\//) return 2
+        if (path ~ /^formats\//) return 3
+        if (path ~ /^spmv\//) return 4
+        if (path ~ /^solvers\//) return 5
+        if (path ~ /^bench\//) return 6
+        if (path ~ /^app\//) return 7
+        return 9
+    }
+    function folder(path) { return path ~ /\// ? substr(path, 1, index(path, "/") - 1) : "" }
+    function is_io(path) { return path ~ /^formats\/io\// || path == "include/spmv/io.h" }
+    function sees_io(path) { return path ~ /^(app|bench|examples|tests)\// || is_io(path) || path == "include/spmv/spmv.h" }
+    function backend(path) { return match(path, /_(ref|omp|cuda)[._]/) ? substr(path, RSTART + 1, RLENGTH - 2) : "" }
+    NF == 1 {
+        name = base($1)
+        if (name ~ /^(CMakeLists\.txt|README\.md|\.gitignore|\.clang-format)$/) next
+        if (name in where) { print $1 ": there is already a " where[name]; failures++ }
+        where[name] = $1
+        next
+    }
+    NF == 4 {
+        from = $1; name = $4; to = ""
+        includes++
+        if (name ~ /(^|\/)\.\.(\/|$)/) fail("\"" name "\" climbs; include by name")
+        if ($3 == "<") {
+            if (name !~ /^spmv\//) next # a system header
+            to = "include/" name
+            if (!(base(name) in where) || where[base(name)] != to) fail("<" name "> is not a public header")
+        } else {
+            if (name ~ /^spmv\//) fail("\"" name "\": public headers are included as <" name ">")
+            if (!(base(name) in where)) { fail("\"" name "\" is not a file of this tree"); next }
+            to = where[base(name)]
+        }
+        if (folder(from) == "app" && folder(to) != "app" && $3 != "<") fail("app includes public headers and its own files, not " to)
+        if (folder(from) == "examples" && $3 != "<") fail("examples include public headers only, not " to)
+        if (layer(to) > layer(from)) fail("layers: " from " must not include " to)
+        else if (folder(from) != "tests" && folder(from) != "examples" && layer(to) == 9 ) fail("layers: " from " must not include " to)
+        if ((is_io(to) || to == "include/spmv/spmv.h") && !sees_io(from)) fail("files: " from " must not see formats/io, by " to)
+        if (folder(from) != "tests") {
+            if (backend(base(from)) != "" && backend(base(to)) != "" && backend(base(from)) != backend(base(to)))
+                fail("backends: " from " must not include " to)
+            if (base(from) ~ /_(ref|omp)[._]/ && to ~ /\.cuh?$/) fail("backends: " from " must not include CUDA, " to)
+        }
+    }
+    END {
+        if (includes == 0) { print "no includes found: is this the tree?"; failures++ }
+        exit failures > 0
+    }'
+}
+
+# plant FILE LINE: the scratch tree, with that one line added, must fail and name the file
+plant() {
+    local file=$1 line=$2 output
+    rm -rf "$scratch/tree"
+    cp -r "$scratch/clean" "$scratch/tree"
+    mkdir -p "$(dirname "$scratch/tree/$file")"
+    printf '%s\n' "$line" >>"$scratch/tree/$file"
+    if output=$(check "$scratch/tree"); then
+        echo "check_layers.sh: not found: $line in $file" >&2
+        exit 1
+    fi
+    if ! grep -qF "$file" <<<"$output"; then
+        echo "check_layers.sh: $line in $file: found something else: $output" >&2
+        exit 1
+    fi
+    planted=$((planted + 1))
+}
+
+self_test() {
+    scratch=$(mktemp -d)
+    trap 'rm -rf "$scratch"' EXIT
+    planted=0
+    local file
+    while read -r file line; do
+        mkdir -p "$scratch/clean/$(dirname "$file")"
+        printf '%b' "$line" >"$scratch/clean/$file"
+    done <<'TREE'
+include/spmv/types.h #include <stddef.h>\n
+include/spmv/matrix.h #include <spmv/types.h>\n
+include/spmv/operator.h #include <spmv/matrix.h>\n
+include/spmv/io.h #include <spmv/matrix.h>\n
+include/spmv/spmv.h #include <spmv/io.h>\n
+primitives/runtime/run.h #include <spmv/types.h>\n
+primitives/scan/scan_ref.c #include "run.h"\n
+primitives/scan/scan_ref.h #include "run.h"\n
+primitives/scan/scan_omp.c #include "run.h"\n
+primitives/scan/scan_1_step.cuh #include "run.h"\n
+primitives/scan/scan_cuda.cu #include "scan_1_step.cuh"\n
+formats/csr.h #include <spmv/matrix.h>\n
+formats/io/read.c #include <spmv/io.h>\n
+formats/io/text.h #include "csr.h"\n
+spmv/plan.c #include "csr.h"\n
+spmv/plan.h #include <spmv/operator.h>\n
+solvers/cg.c #include <spmv/operator.h>\n
+solvers/cg.h #include <spmv/operator.h>\n
+bench/time.h #include <spmv/spmv.h>\n
+app/main.c #include <spmv/spmv.h>\n
+app/options.h #include <spmv/io.h>\n
+examples/one.c #include <spmv/spmv.h>\n
+tests/test_one.c #include "run.h"\n#include "scan_ref.h"\n
+tests/one.h #include <stddef.h>\n
+TREE
+    check "$scratch/clean" || { echo "check_layers.sh: a clean tree fails" >&2 && exit 1; }
+    plant include/spmv/types.h '#include <spmv/matrix.h>'
+    plant include/spmv/matrix.h '#include <spmv/operator.h>'
+    plant include/spmv/types.h '#include "run.h"'
+    plant primitives/runtime/run.h '#include "scan_ref.h"'
+    plant primitives/scan/scan_ref.c '#include "csr.h"'
+    plant primitives/scan/scan_ref.c '# include <spmv/matrix.h>'
+    plant formats/csr.h '#include "plan.h"'
+    plant formats/csr.h '#include "text.h"'
+    plant formats/csr.h '#include <spmv/io.h>'
+    plant spmv/plan.c '#include "text.h"'
+    plant spmv/plan.c '#include <spmv/spmv.h>'
+    plant spmv/plan.c '#include "cg.h"'
+    plant solvers/cg.c '#include "time.h"'
+    plant solvers/cg.c '#include "options.h"'
+    plant bench/time.h '  #include "options.h"'
+    plant spmv/plan.c '#include "one.h"'
+    plant primitives/scan/scan_omp.c '#include "scan_ref.h"'
+    plant primitives/scan/scan_omp.c '#include "scan_1_step.cuh"'
+    plant primitives/scan/scan_cuda.cu '#include "scan_ref.h"'
+    plant app/main.c '#include "run.h"'
+    plant app/main.c '#include "../primitives/runtime/run.h"'
+    plant app/main.c '#include "time.h"'
+    plant examples/one.c '#include "run.h"'
+    plant app/main.c '#include <spmv/none.h>'
+    plant app/main.c '#include "none.h"'
+    plant app/main.c '#include "spmv/types.h"'
+    plant formats/plan.c '#include <stddef.h>'
+    echo "check_layers.sh: $planted planted violations, all found"
+}
+
+case ${1-} in
+--self-test) self_test ;;
+*) check "${1:-$(cd "$(dirname "$0")/.." && pwd)}" && echo "includes point one way, file names are unique" ;;
+esac

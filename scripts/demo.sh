@@ -1,0 +1,29 @@
+#!/bin/bash
+# The main job from nothing: installs what is missing, builds the program, multiplies a matrix of data/ with a vector and
+# shows the result and its check, then does the same for a million rows.
+#
+# SPDX-License-Identifier: BSD-3-Clause
+set -euo pipefail
+# shellcheck source-path=SCRIPTDIR
+. "$(dirname "$0")/packages.sh"
+# shellcheck source-path=SCRIPTDIR
+. "$(dirname "$0")/build.sh"
+
+packages_install build
+packages_gpu_hint
+build_tree "$root/build/demo" spmv_program -DCMAKE_BUILD_TYPE=Release -DSPMV_CUDA=AUTO -DBUILD_TESTING=OFF
+program=$root/build/demo/app/spmv
+cd "$root"
+
+show() {
+    echo
+    echo "\$ spmv $*"
+}
+
+matrix=data/lecture3x3.mtx x=data/lecture3x3_x.txt y=build/demo/y.txt
+show "$matrix" "$x"
+"$program" "$matrix" "$x" </dev/null
+
+show mul poisson2d:1000 -o "$y"
+"$program" mul poisson2d:1000 -o "$y" </dev/null
+echo "$(wc -l <"$y") values in $y; the first three: $(head -n 3 "$y" | tr '\n' ' ')"

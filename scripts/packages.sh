@@ -1,0 +1,125 @@
+# What building and running needs, how to see that it is there, and which package of the system brings it. Sourced by the
+# other scripts: packages_install GROUP... installs what is missing; packages_gpu_hint speaks up about a GPU without a
+# CUDA toolkit, which no script here installs.
+#
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=bash
+
+# group | what | Debian 12 | Ubuntu 24.04 | test that it is there
+packages_table() {
+    cat <<'TABLE'
+build | C compiler            | gcc libc6-dev   | gcc libc6-dev   | packages_compiles cc c
+build | C++ compiler          | g++             | g++             | packages_compiles c++ c++
+build | CMake 3.24 or later   | cmake           | cmake           | packages_cmake
+build | Ninja                 | ninja-build     | ninja-build     | command -v ninja
+build | pkg-config            | pkg-config      | pkgconf         | command -v pkg-config
+build | mmio (in lp_solve)    | liblpsolve55-dev | liblpsolve55-dev | packages_mmio
+build | jansson (JSON)        | libjansson-dev  | libjansson-dev  | pkg-config --exists jansson
+tests | cmocka                | libcmocka-dev   | libcmocka-dev   | pkg-config --exists cmocka
+tests | binutils              | binutils        | binutils        | command -v readelf
+check | clang                 | clang           | clang           | command -v clang
+check | clang-format          | clang-format    | clang-format    | command -v clang-format
+check | Git                   | git             | git             | command -v git
+check | Perl                  | perl-base       | perl-base       | command -v perl
+TABLE
+}
+
+packages_compiles() {
+    command -v "$1" >/dev/null && echo 'int main(void) { return 0; }' | "$1" -x "$2" -fopenmp -o /dev/null - 2>/dev/null
+}
+
+packages_cmake() {
+    command -v cmake >/dev/null || return 1
+    local version
+    version=$(cmake --version | sed -n 's/^cmake version \([0-9]*\)\.\([0-9]*\).*/\1 \2/p')
+    # shellcheck disable=SC2086 # two numbers
+    set -- $version
+    [ "$1" -gt 3 ] || { [ "$1" -eq 3 ] && [ "$2" -ge 24 ]; }
+}
+
+packages_mmio() {
+    [ -n "${MMIO_ROOT-}" ] || [ -e /usr/include/mmio.h ] || [ -e /usr/local/include/mmio.h ] || [ -e /usr/include/lpsolve/mmio.h ]
+}
+
+# Which column of the table: 3 for Debian, 4 for Ubuntu and what is made from it; 0 for a system without apt.
+packages_column() {
+    command -v apt-get >/dev/null || { echo 0 && return; }
+    local id="" like=""
+    if [ -r /etc/os-release ]; then
+        id=$(sed -n 's/^ID=//p' /etc/os-release | tr -d '"')
+        like=$(sed -n 's/^ID_LIKE=//p' /etc/os-release | tr -d '"')
+    fi
+    case " $id $like " in
+    *" ubuntu "*) echo 4 ;;
+    *) echo 3 ;;
+    esac
+}
+
+# The rows of the groups given whose test fails.
+packages_missing() {
+    local group what debian ubuntu check
+    packages_table | while IFS='|' read -r group what debian ubuntu check; do
+        case " $* " in *" ${group// /} "*) ;; *) continue ;; esac
+        eval "$check" >/dev/null 2>&1 </dev/null || printf '%s|%s|%s|%s\n' "$group" "$what" "$debian" "$ubuntu"
+    done
+}
+
+packages_names() {
+    awk -F'|' -v column="$1" '{ print $column }' | tr -s ' ' '\n' | sed '/^$/d' | sort -u | tr '\n' ' ' | sed 's/ $//'
+}
+
+# Runs a command as root: as we are, or with sudo.
+packages_as_root() {
+    if [ "$(id -u)" -eq 0 ]; then
+        "$@" </dev/null
+    elif [ -t 0 ]; then
+        sudo "$@"
+    else
+        sudo -n "$@" </dev/null # nobody there who could type a password
+    fi
+}
+
+packages_install() {
+    local missing column names
+    missing=$(packages_missing "$@")
+    [ -n "$missing" ] || return 0
+    column=$(packages_column)
+    if [ "$column" -eq 0 ]; then
+        echo "Missing here, and this system has no apt-get. Please install:" >&2
+        cut -d'|' -f2 <<<"$missing" >&2
+        return 1
+    fi
+    names=$(packages_names "$column" <<<"$missing")
+    echo "Missing: $(cut -d'|' -f2 <<<"$missing" | sed 's/^ *//; s/ *$//' | paste -sd, | sed 's/,/, /g')"
+    if [ "$(id -u)" -ne 0 ] && ! command -v sudo >/dev/null; then
+        echo "Cannot install packages: this user is not root and there is no sudo. As root, run: apt-get install $names" >&2
+        return 1
+    fi
+    echo "Installing with apt-get: $names"
+    # The lists may be absent or old; they are only worth the wait when something is to be installed.
+    # shellcheck disable=SC2086 # a list of names
+    if ! packages_as_root env DEBIAN_FRONTEND=noninteractive apt-get -q update ||
+        ! packages_as_root env DEBIAN_FRONTEND=noninteractive \
+            apt-get -q -y -o Dpkg::Use-Pty=0 install --no-install-recommends $names; then
+        echo "apt-get could not install: $names (see above)" >&2
+        return 1
+    fi
+    missing=$(packages_missing "$@")
+    if [ -n "$missing" ]; then
+        echo "Installed, but still not usable:$(cut -d'|' -f2 <<<"$missing" | tr '\n' ',')" >&2
+        return 1
+    fi
+}
+
+packages_gpu_hint() {
+    local gpu=""
+    if [ -d /proc/driver/nvidia/gpus ] || { command -v nvidia-smi >/dev/null && nvidia-smi -L >/dev/null 2>&1; }; then
+        gpu=yes
+    elif command -v lspci >/dev/null && lspci 2>/dev/null | grep -Ei '(vga|3d|display).*nvidia' >/dev/null; then
+        gpu=yes
+    fi
+    if [ -n "$gpu" ] && ! command -v nvcc >/dev/null && [ ! -x /usr/local/cuda/bin/nvcc ] && [ -z "${CUDACXX-}" ]; then
+        echo "Note: this machine has an NVIDIA GPU but no CUDA Toolkit (nvcc), so this build is for the CPU. For the GPU,"
+        echo "install the package cuda-toolkit from NVIDIA's repository for this system (12.0 or later), and run this again."
+    fi
+}

@@ -1,0 +1,290 @@
+/* Plans: checks the view once, brings op(A) into the context's memory with the narrowest row offsets, picks a method.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "plan_internal.h"
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+void spmv_plan_options_init(spmv_plan_options *options, size_t size)
+{
+    const spmv_plan_options defaults = {.size = sizeof defaults, .vectors = 1, .compression = -1};
+    result_write(options, size, &defaults, sizeof defaults);
+}
+
+spmv_status plan_alloc(spmv_plan *plan, int64_t bytes, void **memory)
+{
+    const spmv_status st = spmv_alloc(plan->ctx, bytes, memory);
+    if (st == SPMV_OK)
+        plan->bytes += bytes;
+    return st;
+}
+
+/* 1 when the arrays can be read by the CPU. */
+static bool on_host(const spmv_context *ctx, const spmv_csr *a)
+{
+    return a->memory == SPMV_MEMORY_HOST || ctx->backend->id != SPMV_BACKEND_CUDA;
+}
+
+static spmv_status check_view(spmv_context *ctx, const spmv_csr *a)
+{
+    if (a->rows < 0 || a->cols < 0 || a->nnz < 0)
+        return context_fail(ctx, SPMV_ERROR_ARGUMENT,
+                            "spmv_plan_create: %lld rows, %lld columns, %lld nonzeros: a negative size",
+                            (long long)a->rows, (long long)a->cols, (long long)a->nnz);
+    if (a->cols > INT32_MAX)
+        return context_fail(ctx, SPMV_ERROR_SIZE, "spmv_plan_create: %lld columns, at most 2147483647 can be addressed",
+                            (long long)a->cols);
+    if (a->row_ptr_bits != 32 && a->row_ptr_bits != 64)
+        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_plan_create: row_ptr_bits is %d, 32 or 64 wanted",
+                            a->row_ptr_bits);
+    if (a->row_ptr == NULL || (a->nnz > 0 && a->col == NULL))
+        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_plan_create: %s is NULL",
+                            a->row_ptr == NULL ? "row_ptr" : "col");
+    if (a->memory != SPMV_MEMORY_HOST && a->memory != SPMV_MEMORY_CONTEXT)
+        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_plan_create: memory is %d", (int)a->memory);
+    if (!on_host(ctx, a))
+        return SPMV_OK;
+    const int64_t first = offset_at(a->row_ptr, a->row_ptr_bits, 0);
+    const int64_t last = offset_at(a->row_ptr, a->row_ptr_bits, a->rows);
+    if (first != 0 || last != a->nnz)
+        return context_fail(ctx, SPMV_ERROR_SIZE,
+                            "spmv_plan_create: row_ptr runs from %lld to %lld, but there are %lld nonzeros",
+                            (long long)first, (long long)last, (long long)a->nnz);
+    return SPMV_OK;
+}
+
+/* The type of the sums, from the options and the matrix. */
+static spmv_status choose_type(spmv_context *ctx, const spmv_csr *a, const spmv_plan_options *o, spmv_type *type)
+{
+    *type = o->type != SPMV_TYPE_DEFAULT ? o->type : a->val != NULL ? a->type : SPMV_F64;
+    if (*type != SPMV_F64 && *type != SPMV_F32)
+        return context_fail(ctx, SPMV_ERROR_TYPE, "spmv_plan_create: no products in type %s, only f64 and f32",
+                            spmv_type_name(*type));
+    if (a->val != NULL && a->type != *type)
+        return context_fail(ctx, SPMV_ERROR_TYPE,
+                            "spmv_plan_create: values of type %s with sums of type %s are not supported",
+                            spmv_type_name(a->type), spmv_type_name(*type));
+    return SPMV_OK;
+}
+
+static spmv_status check_options(spmv_context *ctx, const spmv_plan_options *o)
+{
+    if (o->operation != SPMV_OPERATION_N && o->operation != SPMV_OPERATION_T && o->operation != SPMV_OPERATION_H)
+        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_plan_create: operation is %d", (int)o->operation);
+    if (o->vectors != 1)
+        return context_fail(ctx, o->vectors < 1 ? SPMV_ERROR_ARGUMENT : SPMV_ERROR_UNSUPPORTED,
+                            "spmv_plan_create: %d vectors at once, only 1 is supported", o->vectors);
+    if (o->symmetric != 0 || o->update_values != 0 || o->compression > 0)
+        return context_fail(ctx, SPMV_ERROR_UNSUPPORTED, "spmv_plan_create: %s is not supported",
+                            o->symmetric       ? "symmetric storage"
+                            : o->update_values ? "replacing values"
+                                               : "compression");
+    return SPMV_OK;
+}
+
+/* A host array in memory of the plan's own. */
+static spmv_status copy_in(spmv_plan *plan, const void *host, int64_t bytes, void **copy)
+{
+    const spmv_status st = plan_alloc(plan, bytes, copy);
+    return st != SPMV_OK ? st : spmv_upload(plan->ctx, host, *copy, bytes);
+}
+
+/* Row offsets in 32 bits where they fit: half the bytes to read in each product. */
+static spmv_status narrow_row_ptr(spmv_plan *plan, const spmv_csr *a)
+{
+    spmv_status st = SPMV_OK;
+    const int64_t n = a->rows + 1;
+    int64_t *wide = NULL;
+    int32_t *narrow = NULL;
+    const int64_t *from = a->row_ptr;
+    if (!on_host(plan->ctx, a)) {
+        TRY(host_alloc(plan->ctx, n * 8, "row offsets", (void **)&wide));
+        TRY(spmv_download(plan->ctx, a->row_ptr, wide, n * 8));
+        from = wide;
+    }
+    TRY(host_alloc(plan->ctx, n * 4, "row offsets", (void **)&narrow));
+    for (int64_t i = 0; i < n; i++)
+        narrow[i] = (int32_t)from[i];
+    TRY(copy_in(plan, narrow, n * 4, &plan->row_ptr));
+    plan->a.row_ptr = plan->row_ptr;
+    plan->a.row_ptr_bits = 32;
+done:
+    host_free(wide);
+    host_free(narrow);
+    return st;
+}
+
+/* Makes plan->a: the matrix in the context's memory, copied when it comes from the host. */
+static spmv_status take_matrix(spmv_plan *plan, const spmv_csr *a)
+{
+    spmv_status st = SPMV_OK;
+    plan->a = *a;
+    plan->a.memory = SPMV_MEMORY_CONTEXT;
+    plan->a.type = plan->type;
+    const bool narrow = a->row_ptr_bits == 64 && a->nnz <= INT32_MAX;
+    if (narrow)
+        TRY(narrow_row_ptr(plan, a));
+    if (a->memory == SPMV_MEMORY_HOST) {
+        if (!narrow) {
+            TRY(copy_in(plan, a->row_ptr, (a->rows + 1) * (a->row_ptr_bits / 8), &plan->row_ptr));
+            plan->a.row_ptr = plan->row_ptr;
+        }
+        TRY(copy_in(plan, a->col, a->nnz * (int64_t)sizeof *a->col, &plan->col));
+        plan->a.col = plan->col;
+        if (a->val != NULL) {
+            TRY(copy_in(plan, a->val, a->nnz * (int64_t)spmv_type_size(plan->type), &plan->val));
+            plan->a.val = plan->val;
+        }
+    }
+done:
+    return st;
+}
+
+/* op(A) = transpose(A), formed on the host. On a host backend the plan keeps the transposed matrix itself. */
+static spmv_status take_transposed(spmv_plan *plan, const spmv_csr *a)
+{
+    spmv_status st = SPMV_OK;
+    spmv_context *ctx = plan->ctx;
+    spmv_csr host = *a, transposed;
+    void *row_ptr = NULL, *col = NULL, *val = NULL;
+    if (!on_host(ctx, a)) {
+        const int64_t row_ptr_bytes = (a->rows + 1) * (a->row_ptr_bits / 8), col_bytes = a->nnz * 4;
+        const int64_t val_bytes = a->val != NULL ? a->nnz * (int64_t)spmv_type_size(plan->type) : 0;
+        TRY(host_alloc(ctx, row_ptr_bytes, "a matrix to transpose", &row_ptr));
+        TRY(host_alloc(ctx, col_bytes, "a matrix to transpose", &col));
+        TRY(host_alloc(ctx, val_bytes, "a matrix to transpose", &val));
+        TRY(spmv_download(ctx, a->row_ptr, row_ptr, row_ptr_bytes));
+        TRY(spmv_download(ctx, a->col, col, col_bytes));
+        TRY(spmv_download(ctx, a->val, val, val_bytes));
+        host.row_ptr = row_ptr;
+        host.col = col;
+        host.val = val;
+    }
+    host.memory = SPMV_MEMORY_HOST;
+    TRY(spmv_matrix_transpose(ctx, &host, &plan->transposed));
+    spmv_matrix_view(plan->transposed, &transposed);
+    if (ctx->backend->id != SPMV_BACKEND_CUDA) {
+        transposed.memory = SPMV_MEMORY_CONTEXT;
+        plan->bytes += (transposed.rows + 1) * (transposed.row_ptr_bits / 8) +
+                       transposed.nnz * (4 + (transposed.val != NULL ? (int64_t)spmv_type_size(plan->type) : 0));
+        TRY(take_matrix(plan, &transposed));
+    } else {
+        TRY(take_matrix(plan, &transposed));
+        spmv_matrix_destroy(plan->transposed);
+        plan->transposed = NULL;
+    }
+done:
+    host_free(row_ptr);
+    host_free(col);
+    host_free(val);
+    return st;
+}
+
+static spmv_status choose_method(spmv_plan *plan, const char *name)
+{
+    char known[256];
+    const bool chosen = name == NULL || strcmp(name, "auto") == 0;
+    plan->method = method_find(plan->ctx, &plan->a, name);
+    if (plan->method == NULL) {
+        method_list(plan->ctx->backend->id, known, sizeof known);
+        return context_fail(plan->ctx, SPMV_ERROR_METHOD, "no method %s on backend %s; there are: auto, %s", name,
+                            spmv_backend_name(plan->ctx->backend->id), known);
+    }
+    snprintf(plan->why, sizeof plan->why, "%s", chosen ? plan->method->why : "asked for by name");
+    return SPMV_OK;
+}
+
+spmv_status spmv_plan_create(spmv_context *ctx, const spmv_csr *a, const spmv_plan_options *options,
+                             spmv_plan **plan_out)
+{
+    spmv_status st = SPMV_OK;
+    spmv_plan_options o;
+    spmv_plan *plan = NULL;
+    const double begin = now();
+    *plan_out = NULL;
+    spmv_plan_options_init(&o, sizeof o);
+    if (options != NULL && !options_read(&o, sizeof o, options))
+        return context_fail(
+            ctx, SPMV_ERROR_ARGUMENT,
+            "plan options of %zu bytes do not fit this library's %zu: fill them with spmv_plan_options_init",
+            options->size, sizeof o);
+    TRY(check_options(ctx, &o));
+    TRY(check_view(ctx, a));
+    TRY(host_alloc(ctx, sizeof *plan, "a plan", (void **)&plan));
+    memset(plan, 0, sizeof *plan);
+    plan->ctx = ctx;
+    plan->operation = o.operation;
+    TRY(choose_type(ctx, a, &o, &plan->type));
+    /* an unknown name is refused before any work */
+    plan->a = *a;
+    TRY(choose_method(plan, o.method));
+    /* real matrices: the conjugate transpose is the transpose */
+    TRY(o.operation == SPMV_OPERATION_N ? take_matrix(plan, a) : take_transposed(plan, a));
+    TRY(choose_method(plan, o.method));
+    if (plan->method->prepare != NULL)
+        TRY(plan->method->prepare(plan));
+    TRY(spmv_synchronize(ctx));
+    plan->seconds = now() - begin;
+done:
+    if (st != SPMV_OK) {
+        spmv_plan_destroy(plan);
+        plan = NULL;
+    }
+    *plan_out = plan;
+    return st;
+}
+
+void spmv_plan_destroy(spmv_plan *plan)
+{
+    if (plan == NULL)
+        return;
+    if (plan->method != NULL && plan->method->release != NULL)
+        plan->method->release(plan);
+    spmv_free(plan->ctx, plan->row_ptr);
+    spmv_free(plan->ctx, plan->col);
+    spmv_free(plan->ctx, plan->val);
+    spmv_matrix_destroy(plan->transposed);
+    host_free(plan);
+}
+
+spmv_status spmv_apply(spmv_plan *plan, const void *host_alpha, const void *x, const void *host_beta, void *y)
+{
+    static const double one_f64 = 1, zero_f64 = 0;
+    static const float one_f32 = 1, zero_f32 = 0;
+    const bool f32 = plan->type == SPMV_F32;
+    const void *alpha = host_alpha != NULL ? host_alpha : f32 ? (const void *)&one_f32 : (const void *)&one_f64;
+    const void *beta = host_beta != NULL ? host_beta : f32 ? (const void *)&zero_f32 : (const void *)&zero_f64;
+    const bool beta_zero = f32 ? *(const float *)beta == 0 : *(const double *)beta == 0;
+    if (plan->a.rows == 0)
+        return SPMV_OK;
+    if (y == NULL || (x == NULL && plan->a.cols > 0))
+        return context_fail(plan->ctx, SPMV_ERROR_ARGUMENT, "spmv_apply: %s is NULL", y == NULL ? "y" : "x");
+    if (x == y)
+        return context_fail(plan->ctx, SPMV_ERROR_ARGUMENT, "spmv_apply: x and y are the same array");
+    return plan->method->apply(plan, alpha, x, beta, beta_zero, y);
+}
+
+spmv_status spmv_plan_describe(const spmv_plan *plan, spmv_plan_info *info, size_t size)
+{
+    const spmv_plan_info full = {.size = sizeof full,
+                                 .method = plan->method->name,
+                                 .why = plan->why,
+                                 .type = plan->type,
+                                 .operation = plan->operation,
+                                 .rows = plan->a.rows,
+                                 .cols = plan->a.cols,
+                                 .nnz = plan->a.nnz,
+                                 .bytes = plan->bytes,
+                                 .seconds = plan->seconds};
+    result_write(info, size, &full, sizeof full);
+    return SPMV_OK;
+}

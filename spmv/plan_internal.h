@@ -1,0 +1,64 @@
+/* The inside of a plan, and the table of methods.
+ *
+ * A method is one way to compute y = alpha op(A) x + beta y on one backend: one file with its functions, one row in the
+ * table of methods (methods.c).
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef PLAN_INTERNAL_H
+#define PLAN_INTERNAL_H
+
+#include <spmv/operator.h>
+
+#include "backend.h"
+
+struct spmv_method {
+    spmv_backend backend;
+    const char *name;
+    const char *why; /* when chosen by itself: one sentence */
+
+    /* Builds plan->state from plan->a and adds to plan->bytes; NULL: nothing to build. */
+    spmv_status (*prepare)(spmv_plan *plan);
+
+    /* The product. alpha, beta: one scalar of plan->type each, in host memory, never NULL; beta_zero: y is not read.
+     * Only called with rows > 0. */
+    spmv_status (*apply)(const spmv_plan *plan, const void *alpha, const void *x, const void *beta, bool beta_zero,
+                         void *y);
+
+    /* Releases plan->state, which may be half built or NULL; NULL: nothing to release. */
+    void (*release)(spmv_plan *plan);
+};
+
+struct spmv_plan {
+    spmv_context *ctx;
+    const struct spmv_method *method;
+    spmv_csr a; /* op(A) in the context's memory, row offsets of 32 bits where nnz < 2^31 */
+    spmv_type type;
+    spmv_operation operation;
+    spmv_matrix *transposed;   /* the storage behind a where op(A) was formed on the host */
+    void *row_ptr, *col, *val; /* copies that the plan owns, in the context's memory */
+    void *state;               /* the method's own */
+    int64_t bytes;
+    double seconds;
+    char why[256];
+};
+
+/* The first method of the backend with that name; name NULL or "auto": the one for this matrix. NULL when there is
+ * none. */
+const struct spmv_method *method_find(const spmv_context *ctx, const spmv_csr *a, const char *name);
+
+/* Memory that belongs to the plan: counted in plan->bytes. */
+spmv_status plan_alloc(spmv_plan *plan, int64_t bytes, void **memory);
+
+/* The names of the backend's methods, "a, b, c", for messages. */
+void method_list(spmv_backend backend, char *text, size_t size);
+
+/* The methods' functions. */
+spmv_status definition_ref_apply(const spmv_plan *, const void *, const void *, const void *, bool, void *);
+spmv_status tiles_omp_prepare(spmv_plan *);
+spmv_status tiles_omp_apply(const spmv_plan *, const void *, const void *, const void *, bool, void *);
+void tiles_omp_release(spmv_plan *);
+spmv_status staged_prepare(spmv_plan *);
+spmv_status staged_apply(const spmv_plan *, const void *, const void *, const void *, bool, void *);
+void staged_release(spmv_plan *);
+
+#endif

@@ -1,0 +1,162 @@
+/* The check of a result: every row against a bound that any correct order of summation keeps.
+ *
+ * The reference is recomputed with the default method of a host context. The bound is derived in spmv/operator.h's
+ * source: each of two computed results differs from the exact one by at most (n_i + 3) u S_i to first order, S_i being
+ * the sum of the absolute values of the terms, u the unit roundoff; so two of them differ by at most twice that.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <float.h>
+#include <math.h>
+
+#include "plan_internal.h"
+
+/* What a row's check needs beside the matrix. */
+struct question {
+    const spmv_csr *a;
+    spmv_type type;
+    long double alpha, beta;
+    const void *x, *y0, *y, *reference; /* y0 NULL when beta is 0 */
+    long double roundoff, smallest;
+};
+
+static long double value_at(const void *values, spmv_type type, int64_t i)
+{
+    return type == SPMV_F32 ? (long double)((const float *)values)[i] : (long double)((const double *)values)[i];
+}
+
+/* |y_i - r_i| in units of its bound; infinite when only one of them is finite. */
+static double row_ratio(const struct question *q, int64_t i)
+{
+    const long double y = value_at(q->y, q->type, i), r = value_at(q->reference, q->type, i);
+    if (!isfinite(y) || !isfinite(r))
+        return isfinite(y) == isfinite(r) ? 0 : (double)INFINITY;
+    const spmv_csr *a = q->a;
+    const int64_t begin = offset_at(a->row_ptr, a->row_ptr_bits, i),
+                  end = offset_at(a->row_ptr, a->row_ptr_bits, i + 1);
+    long double magnitude = 0;
+    for (int64_t k = begin; k < end; k++)
+        magnitude +=
+            fabsl(a->val != NULL ? value_at(a->val, q->type, k) : 1) * fabsl(value_at(q->x, q->type, a->col[k]));
+    magnitude *= fabsl(q->alpha);
+    if (q->y0 != NULL)
+        magnitude += fabsl(q->beta) * fabsl(value_at(q->y0, q->type, i));
+    const long double terms = (long double)(end - begin);
+    const long double bound = 2 * (terms + 3) * q->roundoff * magnitude + (terms + 2) * q->smallest;
+    return (double)(fabsl(y - r) / bound);
+}
+
+/* Fills the result from all rows: the first row with the largest ratio, whatever the number of threads. */
+static void check_rows(const spmv_context *ctx, const struct question *q, spmv_verify_result *result)
+{
+    int64_t failed = 0, worst_row = -1;
+    double worst = -1;
+#pragma omp parallel num_threads(ctx->threads) reduction(+ : failed)
+    {
+        int64_t my_row = -1;
+        double my_worst = -1;
+#pragma omp for schedule(guided) nowait
+        for (int64_t i = 0; i < q->a->rows; i++) {
+            const double ratio = row_ratio(q, i);
+            failed += !(ratio <= 1);
+            if (ratio > my_worst || (ratio == my_worst && i < my_row)) {
+                my_worst = ratio;
+                my_row = i;
+            }
+        }
+#pragma omp critical(spmv_check_rows)
+        if (my_row >= 0 && (my_worst > worst || (my_worst == worst && my_row < worst_row))) {
+            worst = my_worst;
+            worst_row = my_row;
+        }
+    }
+    result->failed_rows = failed;
+    result->worst_row = worst_row;
+    result->worst_ratio = worst_row >= 0 ? worst : 0;
+    if (worst_row >= 0) {
+        result->worst_value = (double)value_at(q->y, q->type, worst_row);
+        result->worst_reference = (double)value_at(q->reference, q->type, worst_row);
+    }
+}
+
+/* reference = alpha A x + beta y0 on ctx. */
+static spmv_status recompute(spmv_context *ctx, const spmv_csr *a, const void *alpha, const void *x, const void *beta,
+                             const void *y0, spmv_type type, void *reference)
+{
+    spmv_status st = SPMV_OK;
+    spmv_plan_options options;
+    spmv_plan *plan = NULL;
+    spmv_csr borrowed = *a;
+    borrowed.memory = SPMV_MEMORY_CONTEXT; /* a host context's memory is host memory */
+    spmv_plan_options_init(&options, sizeof options);
+    options.type = type;
+    if (y0 != NULL)
+        memcpy(reference, y0, (size_t)a->rows * spmv_type_size(type));
+    TRY(spmv_plan_create(ctx, &borrowed, &options, &plan));
+    TRY(spmv_apply(plan, alpha, x, beta, reference));
+done:
+    spmv_plan_destroy(plan);
+    return st;
+}
+
+static spmv_status verify_rows(spmv_context *ctx, const spmv_csr *a, const void *alpha, const void *x, const void *beta,
+                               const void *y0, const void *y, spmv_type type, spmv_verify_result *result)
+{
+    spmv_status st = SPMV_OK;
+    void *reference = NULL;
+    const bool f32 = type == SPMV_F32;
+    const long double b = beta != NULL ? value_at(beta, type, 0) : 0;
+    struct question q = {.a = a,
+                         .type = type,
+                         .alpha = alpha != NULL ? value_at(alpha, type, 0) : 1,
+                         .beta = b,
+                         .x = x,
+                         .y0 = b != 0 ? y0 : NULL,
+                         .y = y,
+                         .roundoff = f32 ? FLT_EPSILON / 2 : DBL_EPSILON / 2,
+                         .smallest = f32 ? 0x1p-149L : 0x1p-1074L};
+    TRY(host_alloc(ctx, a->rows * (int64_t)spmv_type_size(type), "the reference of the check", &reference));
+    TRY(recompute(ctx, a, alpha, x, beta, q.y0, type, reference));
+    q.reference = reference;
+    check_rows(ctx, &q, result);
+    if (result->failed_rows > 0)
+        st = context_fail(
+            ctx, SPMV_ERROR_CHECK,
+            "%lld of %lld rows past the bound; the worst is row %lld: %.17g where %s gives %.17g, %.3g times "
+            "the bound",
+            (long long)result->failed_rows, (long long)a->rows, (long long)result->worst_row, result->worst_value,
+            spmv_backend_name(ctx->backend->id), result->worst_reference, result->worst_ratio);
+done:
+    host_free(reference);
+    return st;
+}
+
+spmv_status spmv_verify(spmv_context *ctx, const spmv_csr *a, spmv_operation operation, const void *host_alpha,
+                        const void *host_x, const void *host_beta, const void *host_y0, const void *host_y,
+                        spmv_type type, spmv_verify_result *result, size_t size)
+{
+    spmv_status st = SPMV_OK;
+    spmv_verify_result full = {.size = sizeof full, .worst_row = -1};
+    spmv_matrix *transposed = NULL;
+    spmv_csr op = *a;
+    result_write(result, size, &full, sizeof full);
+    if (ctx->backend->id == SPMV_BACKEND_CUDA)
+        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_verify: a ref or omp context is needed");
+    if (type != SPMV_F64 && type != SPMV_F32)
+        return context_fail(ctx, SPMV_ERROR_TYPE, "spmv_verify: no products in type %s", spmv_type_name(type));
+    if (operation != SPMV_OPERATION_N) {
+        TRY(spmv_matrix_transpose(ctx, a, &transposed));
+        spmv_matrix_view(transposed, &op);
+    }
+    if (op.rows > 0 && (host_y == NULL || (host_x == NULL && op.cols > 0) ||
+                        (host_y0 == NULL && host_beta != NULL && value_at(host_beta, type, 0) != 0))) {
+        st = context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_verify: a vector is NULL");
+        goto done;
+    }
+    if (op.rows > 0)
+        st = verify_rows(ctx, &op, host_alpha, host_x, host_beta, host_y0, host_y, type, &full);
+    if (st == SPMV_OK || st == SPMV_ERROR_CHECK)
+        result_write(result, size, &full, sizeof full);
+done:
+    spmv_matrix_destroy(transposed);
+    return st;
+}

@@ -1,0 +1,141 @@
+#!/bin/bash
+# Checks of what cmake --install puts down. usage: install_checks.sh CHECK; the environment says where things are (see
+# tests/install/CMakeLists.txt): BUILD, SOURCE, WORK (a folder of our own), LIBDIR, INCLUDEDIR (relative), CC, CXX, NM,
+# READELF, CMAKE and C_FLAGS (a sanitizer that the libraries were built with).
+#
+#   prefix    installs into WORK/first, then moves it to WORK/prefix: everything below runs on a moved tree
+#   headers   each public header compiles alone, as C and as C++, without a warning
+#   symbols   both libraries show spmv_* and nothing else; the SONAME
+#   examples  examples/ built outside the tree four ways (pkg-config, find_package; shared, static), run, output checked
+#   program   the installed program runs and needs no libspmv.so; the man page is there if the source has one
+#
+# SPDX-License-Identifier: BSD-3-Clause
+set -euo pipefail
+
+prefix=$WORK/prefix
+lib=$prefix/$LIBDIR
+include=$prefix/$INCLUDEDIR
+read -ra c_flags <<<"$C_FLAGS"
+export PKG_CONFIG_PATH=$lib/pkgconfig LD_LIBRARY_PATH=$lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+
+fail() {
+    echo "install: $*" >&2
+    exit 1
+}
+
+check_prefix() {
+    rm -rf "$WORK"
+    mkdir -p "$WORK"
+    "$CMAKE" --install "$BUILD" --prefix "$WORK/first" >"$WORK/install.log"
+    mv "$WORK/first" "$prefix"
+    local file
+    for file in "$lib/libspmv.so" "$lib/libspmv.a" "$lib/pkgconfig/spmv.pc" "$lib/cmake/spmv/spmvConfig.cmake" \
+        "$lib/cmake/spmv/spmvConfigVersion.cmake" "$include/spmv/spmv.h"; do
+        [ -e "$file" ] || fail "$file was not installed"
+    done
+    local stray
+    stray=$(grep -rlF -e "$BUILD" -e "$SOURCE" -e "$WORK/first" "$lib/cmake" "$lib/pkgconfig" || true)
+    [ -z "$stray" ] || fail "paths of the build, or of the first prefix, in $stray"
+}
+
+check_headers() {
+    local header count=0
+    for header in "$include"/spmv/*.h; do
+        echo "#include <spmv/$(basename "$header")>" >"$WORK/header.c"
+        cp "$WORK/header.c" "$WORK/header.cpp"
+        "$CC" -std=c11 -Wall -Wextra -pedantic -Werror -I"$include" -fsyntax-only "$WORK/header.c" ||
+            fail "$header does not compile alone as C"
+        "$CXX" -std=c++11 -Wall -Wextra -pedantic -Werror -I"$include" -fsyntax-only "$WORK/header.cpp" ||
+            fail "$header does not compile alone as C++"
+        count=$((count + 1))
+    done
+    [ "$count" -ge 7 ] || fail "only $count headers installed"
+    echo "$count headers, each alone, as C and as C++"
+}
+
+# Lists on standard input must hold spmv_* alone and the function $2, which every version has.
+only_ours() {
+    local symbols strangers
+    symbols=$(cat)
+    grep -qx "$2" <<<"$symbols" || fail "$1 lacks $2"
+    strangers=$(grep -v '^spmv_' <<<"$symbols" || true)
+    [ -z "$strangers" ] || fail "$1 shows more than spmv_*:"$'\n'"$strangers"
+    echo "$1: $(wc -l <<<"$symbols") symbols, all spmv_*"
+}
+
+check_symbols() {
+    "$NM" -D --defined-only --format=posix "$lib/libspmv.so" | awk '{ print $1 }' | only_ours libspmv.so spmv_apply
+    "$NM" -g --defined-only --format=posix "$lib/libspmv.a" | awk 'NF > 1 { print $1 }' | only_ours libspmv.a spmv_apply
+    # one list for both: neither hides what the other shows
+    diff <("$NM" -D --defined-only --format=posix "$lib/libspmv.so" | awk '{ print $1 }' | sort) \
+        <("$NM" -g --defined-only --format=posix "$lib/libspmv.a" | awk 'NF > 1 { print $1 }' | sort) ||
+        fail "libspmv.so and libspmv.a show different functions"
+    "$READELF" -d "$lib/libspmv.so" | grep -q 'SONAME.*\[libspmv\.so\.0\]' || fail "the SONAME is not libspmv.so.0"
+    "$READELF" -d "$lib/libspmv.so" | grep -E 'NEEDED.*(cuda|cublas|cusparse|lpsolve)' && fail "libspmv.so needs the above"
+    # every declared function is there to be linked
+    local name missing=""
+    for name in $(cat "$include"/spmv/*.h | tr '\n' ' ' | grep -oE 'SPMV_API [^;(]*\(' | grep -oE 'spmv_[a-z0-9_]+ *\(' |
+        tr -d '( ' | sort -u); do
+        "$NM" -D --defined-only --format=posix "$lib/libspmv.so" | grep -q "^$name " || missing="$missing $name"
+    done
+    [ -z "$missing" ] || fail "declared, but not in libspmv.so:$missing"
+}
+
+# run_example WAY KIND FOLDER: runs both examples there, checks what they say and how they are linked
+run_example() {
+    local way=$1 kind=$2 folder=$3 example
+    for example in own_arrays repeat; do
+        "$folder/$example" >"$folder/$example.out" || fail "$example ($way, $kind) failed: $(cat "$folder/$example.out")"
+        if "$READELF" -d "$folder/$example" | grep -q 'NEEDED.*libspmv\.so\.0'; then
+            [ "$kind" = shared ] || fail "$example ($way, $kind) needs libspmv.so"
+        else
+            [ "$kind" = static ] || fail "$example ($way, $kind) is not linked with libspmv.so"
+        fi
+    done
+    grep -qx 'y\[2\] = 19' "$folder/own_arrays.out" || fail "own_arrays ($way, $kind): wrong y"
+    grep -q 'as computed by hand$' "$folder/own_arrays.out" || fail "own_arrays ($way, $kind): not checked"
+    grep -q 'verified$' "$folder/repeat.out" || fail "repeat ($way, $kind): not verified"
+    echo "$way, $kind: own_arrays and repeat"
+}
+
+check_examples() {
+    local outside=$WORK/outside kind folder example flags
+    rm -rf "$outside"
+    mkdir -p "$outside"
+    cp -r "$SOURCE/examples" "$outside/examples"
+    for kind in shared static; do
+        folder=$outside/pkg-config-$kind
+        mkdir -p "$folder"
+        if [ $kind = shared ]; then
+            flags=$(pkg-config --cflags --libs spmv)
+        else
+            flags="$(pkg-config --cflags spmv) $(pkg-config --static --libs spmv | sed s/-lspmv/-l:libspmv.a/)"
+        fi
+        for example in own_arrays repeat; do
+            # shellcheck disable=SC2086 # a list of flags
+            "$CC" "${c_flags[@]}" -std=c11 -Wall -Wextra -Werror "$outside/examples/$example.c" $flags -lm -o "$folder/$example"
+        done
+        run_example pkg-config $kind "$folder"
+
+        folder=$outside/find_package-$kind
+        "$CMAKE" -S "$outside/examples" -B "$folder" -G Ninja -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_C_COMPILER="$CC" \
+            -DCMAKE_C_FLAGS="$C_FLAGS" -DEXAMPLES_LIBRARY="spmv::spmv$([ $kind = shared ] || echo _static)" \
+            >"$folder.log" 2>&1 || fail "find_package ($kind): $(cat "$folder.log")"
+        "$CMAKE" --build "$folder" >>"$folder.log" 2>&1 || fail "find_package ($kind): $(cat "$folder.log")"
+        run_example find_package $kind "$folder"
+    done
+}
+
+check_program() {
+    local program=$prefix/bin/spmv
+    [ -x "$program" ] || fail "no program in $prefix/bin"
+    "$READELF" -d "$program" | grep -q 'NEEDED.*libspmv' && fail "the program needs libspmv.so"
+    LD_LIBRARY_PATH="" "$program" --version | grep -q "$VERSION" || fail "spmv --version does not name $VERSION"
+    [ ! -e "$SOURCE/app/spmv.1" ] || [ -e "$prefix/share/man/man1/spmv.1" ] || fail "the man page was not installed"
+    [ "$(pkg-config --modversion spmv)" = "$VERSION" ] || fail "spmv.pc is not of version $VERSION"
+}
+
+case ${1-} in
+prefix | headers | symbols | examples | program) "check_$1" ;;
+*) fail "no such check: ${1-}" ;;
+esac

@@ -1,0 +1,297 @@
+/* Every allocation of the library failed in turn: the call says "out of memory", leaves its outputs empty and leaks
+ * nothing; and what must not allocate does not.
+ *
+ * The library is linked with malloc and its kin wrapped (see tests/CMakeLists.txt), so that a counter can refuse the
+ * n-th allocation and count what is not returned.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <unistd.h>
+
+#include "support.h"
+
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t count, size_t size);
+void *__real_realloc(void *memory, size_t size);
+void *__real_aligned_alloc(size_t alignment, size_t size);
+void __real_free(void *memory);
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t count, size_t size);
+void *__wrap_realloc(void *memory, size_t size);
+void *__wrap_aligned_alloc(size_t alignment, size_t size);
+void __wrap_free(void *memory);
+
+static atomic_long allocations; /* since the last reset */
+static atomic_long live;        /* not freed yet */
+static atomic_long refuse_at = -1;
+
+static bool refused(void)
+{
+    return atomic_fetch_add(&allocations, 1) == refuse_at;
+}
+
+void *__wrap_malloc(size_t size)
+{
+    void *p = refused() ? NULL : __real_malloc(size);
+    atomic_fetch_add(&live, p != NULL);
+    return p;
+}
+
+void *__wrap_calloc(size_t count, size_t size)
+{
+    void *p = refused() ? NULL : __real_calloc(count, size);
+    atomic_fetch_add(&live, p != NULL);
+    return p;
+}
+
+void *__wrap_realloc(void *memory, size_t size)
+{
+    void *p = refused() ? NULL : __real_realloc(memory, size);
+    atomic_fetch_add(&live, p != NULL && memory == NULL);
+    return p;
+}
+
+void *__wrap_aligned_alloc(size_t alignment, size_t size)
+{
+    void *p = refused() ? NULL : __real_aligned_alloc(alignment, size);
+    atomic_fetch_add(&live, p != NULL);
+    return p;
+}
+
+void __wrap_free(void *memory)
+{
+    atomic_fetch_sub(&live, memory != NULL);
+    __real_free(memory);
+}
+
+/* Runs the activity with allocation 0, 1, 2 ... refused until it succeeds; each failure must be SPMV_ERROR_MEMORY and
+ * must leave as much memory as before. Returns the number of failures. */
+static long fail_each_allocation(spmv_status (*activity)(spmv_context *), spmv_context *ctx)
+{
+    for (long n = 0;; n++) {
+        const long before = live;
+        allocations = 0;
+        refuse_at = n;
+        const spmv_status st = activity(ctx);
+        refuse_at = -1;
+        if (live != before)
+            fail_msg("refusing allocation %ld leaked %ld blocks", n, live - before);
+        if (st == SPMV_OK)
+            return n;
+        if (st != SPMV_ERROR_MEMORY)
+            fail_msg("refusing allocation %ld: %s (%s)", n, spmv_status_name(st), spmv_last_error(ctx));
+        if (ctx != NULL && strstr(spmv_last_error(ctx), "bytes") == NULL)
+            fail_msg("refusing allocation %ld: the sentence \"%s\" does not say how much was needed", n,
+                     spmv_last_error(ctx));
+    }
+}
+
+static spmv_status make_context(spmv_context *ctx)
+{
+    (void)ctx;
+    spmv_context_options options;
+    spmv_context_options_init(&options, sizeof options);
+    options.backend = support_backend;
+    spmv_context *made = NULL;
+    const spmv_status st = spmv_context_create(&options, &made);
+    if (st != SPMV_OK && made != NULL)
+        fail_msg("a context though creating one failed");
+    spmv_context_destroy(made);
+    return st;
+}
+
+static spmv_status generate(spmv_context *ctx)
+{
+    spmv_matrix *matrix = NULL;
+    const spmv_status st = spmv_matrix_generate(ctx, "poisson2d:20", SPMV_F64, &matrix);
+    if (st != SPMV_OK && matrix != NULL)
+        fail_msg("a matrix though generating one failed");
+    spmv_matrix_destroy(matrix);
+    return st;
+}
+
+static spmv_status from_coo(spmv_context *ctx)
+{
+    enum { N = 3000 };
+    static int64_t row[N];
+    static int32_t col[N];
+    static double val[N];
+    uint64_t seed = 3;
+    for (int k = 0; k < N; k++) {
+        row[k] = (int64_t)(support_random(&seed) % 50);
+        col[k] = (int32_t)(support_random(&seed) % 50);
+        val[k] = support_uniform(&seed);
+    }
+    spmv_matrix *matrix = NULL;
+    const spmv_status st = spmv_matrix_from_coo(ctx, 50, 50, N, row, col, val, SPMV_F64, &matrix, NULL);
+    if (st != SPMV_OK && matrix != NULL)
+        fail_msg("a matrix though making one failed");
+    spmv_matrix_destroy(matrix);
+    return st;
+}
+
+/* A matrix for the activities that need one. */
+static spmv_matrix *poisson;
+static spmv_csr poisson_view;
+
+static spmv_status statistics(spmv_context *ctx)
+{
+    spmv_statistics s;
+    return spmv_matrix_statistics(ctx, &poisson_view, &s, sizeof s);
+}
+
+static spmv_status transpose(spmv_context *ctx)
+{
+    spmv_matrix *b = NULL;
+    const spmv_status st = spmv_matrix_transpose(ctx, &poisson_view, &b);
+    if (st != SPMV_OK && b != NULL)
+        fail_msg("a matrix though transposing failed");
+    spmv_matrix_destroy(b);
+    return st;
+}
+
+static const char *plan_method;
+
+static spmv_status plan_and_transposed_plan(spmv_context *ctx)
+{
+    spmv_status st = SPMV_OK;
+    spmv_plan_options options;
+    spmv_plan_options_init(&options, sizeof options);
+    options.method = plan_method;
+    for (int operation = SPMV_OPERATION_N; operation <= SPMV_OPERATION_T && st == SPMV_OK; operation++) {
+        spmv_plan *plan = NULL;
+        options.operation = (spmv_operation)operation;
+        st = spmv_plan_create(ctx, &poisson_view, &options, &plan);
+        if (st != SPMV_OK && plan != NULL)
+            fail_msg("a plan though making one failed");
+        spmv_plan_destroy(plan);
+    }
+    return st;
+}
+
+static spmv_status verify(spmv_context *ctx)
+{
+    static double x[900], y[900];
+    spmv_verify_result result;
+    return spmv_verify(ctx, &poisson_view, SPMV_OPERATION_T, NULL, x, NULL, NULL, y, SPMV_F64, &result, sizeof result);
+}
+
+static char matrix_path[] = "test_memory_XXXXXX";
+
+static spmv_status read_matrix(spmv_context *ctx)
+{
+    spmv_matrix *matrix = NULL;
+    const spmv_status st = spmv_matrix_read(ctx, matrix_path, NULL, &matrix, NULL, 0);
+    if (st != SPMV_OK && matrix != NULL)
+        fail_msg("a matrix though reading failed");
+    spmv_matrix_destroy(matrix);
+    return st;
+}
+
+static spmv_status write_matrix(spmv_context *ctx)
+{
+    return spmv_matrix_write(ctx, &poisson_view, matrix_path);
+}
+
+static spmv_status write_and_read_vector(spmv_context *ctx)
+{
+    static const double values[] = {1, 0.1, 3};
+    void *back = NULL;
+    int64_t n = 0;
+    spmv_status st = spmv_vector_write(ctx, matrix_path, SPMV_F64, values, 3, NULL);
+    if (st == SPMV_OK)
+        st = spmv_vector_read(ctx, matrix_path, SPMV_F64, &back, &n);
+    if (st != SPMV_OK && (back != NULL || n != 0))
+        fail_msg("a vector though reading one failed");
+    spmv_host_free(back);
+    return st;
+}
+
+/* Primitives grow the context's scratch: made anew each time. */
+static spmv_status primitives(spmv_context *unused)
+{
+    enum { N = 100000 };
+    static double in[N], out[N];
+    static const int32_t starts[] = {0, 5, N / 2};
+    const spmv_segments segments = {.form = SPMV_SEGMENT_STARTS, .heads = starts, .bits = 32, .count = 3};
+    (void)unused;
+    spmv_context_options options;
+    spmv_context_options_init(&options, sizeof options);
+    options.backend = support_backend;
+    spmv_context *ctx = NULL;
+    spmv_status st = spmv_context_create(&options, &ctx);
+    if (st == SPMV_OK)
+        st = spmv_reduce(ctx, SPMV_ADD, SPMV_F64, in, out, N);
+    if (st == SPMV_OK)
+        st = spmv_scan(ctx, SPMV_INCLUSIVE, SPMV_ADD, SPMV_F64, in, out, N);
+    if (st == SPMV_OK)
+        st = spmv_segscan(ctx, SPMV_INCLUSIVE, SPMV_ADD, SPMV_F64, &segments, in, out, N);
+    if (st == SPMV_OK)
+        st = spmv_segreduce(ctx, SPMV_ADD, SPMV_F64, &segments, in, out, N);
+    spmv_context_destroy(ctx);
+    return st;
+}
+
+/* ------------------------------------------------------------------ the tests */
+
+static void each_allocation(void **state)
+{
+    (void)state;
+    spmv_context *ctx = support_context();
+    assert_ok(ctx, spmv_matrix_generate(ctx, "poisson2d:30", SPMV_F64, &poisson));
+    spmv_matrix_view(poisson, &poisson_view);
+    const int file = mkstemp(matrix_path);
+    assert_true(file >= 0);
+    close(file);
+
+    assert_true(fail_each_allocation(make_context, NULL) > 0);
+    assert_true(fail_each_allocation(primitives, NULL) > 0);
+    assert_true(fail_each_allocation(generate, ctx) > 0);
+    assert_true(fail_each_allocation(from_coo, ctx) > 0);
+    assert_true(fail_each_allocation(transpose, ctx) > 0);
+    assert_true(fail_each_allocation(statistics, ctx) > 0);
+    for (int i = 0; (plan_method = spmv_method_name(support_backend, i)) != NULL; i++)
+        assert_true(fail_each_allocation(plan_and_transposed_plan, ctx) > 0);
+    assert_true(fail_each_allocation(verify, ctx) > 0);
+    assert_true(fail_each_allocation(write_matrix, ctx) > 0);
+    assert_true(fail_each_allocation(read_matrix, ctx) > 0);
+    assert_true(fail_each_allocation(write_and_read_vector, ctx) > 0);
+
+    unlink(matrix_path);
+    spmv_matrix_destroy(poisson);
+    spmv_context_destroy(ctx);
+    assert_int_equal(live, 0);
+}
+
+/* spmv_apply allocates nothing, for any method. */
+static void products_allocate_nothing(void **state)
+{
+    (void)state;
+    spmv_context *ctx = support_context();
+    assert_ok(ctx, spmv_matrix_generate(ctx, "poisson2d:150", SPMV_F64, &poisson));
+    spmv_matrix_view(poisson, &poisson_view);
+    static double x[150 * 150], y[150 * 150];
+    const double beta = 0.5;
+    for (int i = 0; spmv_method_name(support_backend, i) != NULL; i++) {
+        spmv_plan_options options;
+        spmv_plan_options_init(&options, sizeof options);
+        options.method = spmv_method_name(support_backend, i);
+        spmv_plan *plan = NULL;
+        assert_ok(ctx, spmv_plan_create(ctx, &poisson_view, &options, &plan));
+        allocations = 0;
+        assert_ok(ctx, spmv_apply(plan, NULL, x, NULL, y));
+        assert_ok(ctx, spmv_apply(plan, &beta, x, &beta, y));
+        assert_int_equal(allocations, 0);
+        spmv_plan_destroy(plan);
+    }
+    spmv_matrix_destroy(poisson);
+    spmv_context_destroy(ctx);
+}
+
+int main(int argc, char **argv)
+{
+    support_begin(argc, argv);
+    const struct CMUnitTest tests[] = {cmocka_unit_test(each_allocation), cmocka_unit_test(products_allocate_nothing)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

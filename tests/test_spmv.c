@@ -1,0 +1,529 @@
+/* The product y = alpha op(A) x + beta y: every method of the backend against hand values and against an oracle of its
+ * own; plans: what they borrow, copy, refuse and say of themselves.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <float.h>
+#include <math.h>
+
+#include <stdbool.h>
+
+#include "support.h"
+
+/* ------------------------------------------------------------------ matrices */
+
+struct matrix {
+    int64_t rows, cols, nnz;
+    int64_t *row_ptr;
+    int32_t *col;
+    double *val; /* NULL: pattern */
+};
+
+static void *get(int64_t count, size_t size)
+{
+    void *p = calloc((size_t)count + 1, size);
+    assert_non_null(p);
+    return p;
+}
+
+static void release(struct matrix *m)
+{
+    free(m->row_ptr);
+    free(m->col);
+    free(m->val);
+}
+
+/* A matrix with the given row lengths and random columns and values; columns may repeat and are not sorted. */
+static struct matrix random_matrix(int64_t rows, int64_t cols, const int64_t *length, bool pattern, uint64_t seed)
+{
+    struct matrix m = {.rows = rows, .cols = cols};
+    m.row_ptr = get(rows + 1, sizeof *m.row_ptr);
+    for (int64_t i = 0; i < rows; i++)
+        m.row_ptr[i + 1] = m.row_ptr[i] + length[i];
+    m.nnz = m.row_ptr[rows];
+    m.col = get(m.nnz, sizeof *m.col);
+    m.val = pattern ? NULL : get(m.nnz, sizeof *m.val);
+    for (int64_t k = 0; k < m.nnz; k++) {
+        m.col[k] = (int32_t)(support_random(&seed) % (uint64_t)cols);
+        if (!pattern)
+            m.val[k] = support_uniform(&seed);
+    }
+    return m;
+}
+
+static double *random_vector(int64_t n, uint64_t seed)
+{
+    double *v = get(n, sizeof *v);
+    for (int64_t i = 0; i < n; i++)
+        v[i] = support_uniform(&seed);
+    return v;
+}
+
+/* values converted to the type, in the context's memory */
+static void *upload_as(spmv_context *ctx, const double *values, int64_t n, spmv_type type)
+{
+    if (type == SPMV_F64)
+        return support_upload(ctx, values, n * 8);
+    float *f = get(n, sizeof *f);
+    for (int64_t i = 0; i < n; i++)
+        f[i] = (float)values[i];
+    void *memory = support_upload(ctx, f, n * 4);
+    free(f);
+    return memory;
+}
+
+static double *download_as(spmv_context *ctx, const void *memory, int64_t n, spmv_type type)
+{
+    double *values = get(n, sizeof *values);
+    if (type == SPMV_F64) {
+        assert_ok(ctx, spmv_download(ctx, memory, values, n * 8));
+        return values;
+    }
+    float *f = get(n, sizeof *f);
+    assert_ok(ctx, spmv_download(ctx, memory, f, n * 4));
+    for (int64_t i = 0; i < n; i++)
+        values[i] = f[i];
+    free(f);
+    return values;
+}
+
+/* ---------------------------------------------------------------- the oracle
+ * Goes over the entries as coordinates, in the order stored, in long double, with the bound of spmv_verify beside it.
+ */
+static void oracle(const struct matrix *m, bool transposed, spmv_type type, double alpha, const double *x, double beta,
+                   const double *y0, const double *y)
+{
+    const int64_t n = transposed ? m->cols : m->rows;
+    long double *sum = get(n, sizeof *sum), *size = get(n, sizeof *size);
+    int64_t *terms = get(n, sizeof *terms);
+    const bool f32 = type == SPMV_F32;
+    for (int64_t i = 0; i < m->rows; i++) {
+        for (int64_t k = m->row_ptr[i]; k < m->row_ptr[i + 1]; k++) {
+            const int64_t to = transposed ? m->col[k] : i, from = transposed ? i : m->col[k];
+            long double a = m->val != NULL ? m->val[k] : 1, b = x[from];
+            if (f32) {
+                a = (float)a;
+                b = (float)b;
+            }
+            sum[to] += a * b;
+            size[to] += fabsl(a * b);
+            terms[to]++;
+        }
+    }
+    for (int64_t i = 0; i < n; i++) {
+        const long double start = beta == 0 ? 0 : f32 ? (long double)(float)y0[i] : (long double)y0[i];
+        const long double expected = alpha * sum[i] + beta * start;
+        const long double unit = f32 ? FLT_EPSILON / 2 : DBL_EPSILON / 2;
+        const long double bound =
+            (terms[i] + 4) * unit * (fabsl(alpha) * size[i] + fabsl(beta * start)) * 1.01L + 1e-300L;
+        if (!(fabsl((long double)y[i] - expected) <= bound))
+            fail_msg("row %lld of %lld: %.17g, expected %.17Lg +- %.3Lg", (long long)i, (long long)n, y[i], expected,
+                     bound);
+    }
+    free(sum);
+    free(size);
+    free(terms);
+}
+
+static spmv_csr view_of(const struct matrix *m, const int32_t *narrow, const void *val, spmv_type type)
+{
+    return (spmv_csr){.rows = m->rows,
+                      .cols = m->cols,
+                      .nnz = m->nnz,
+                      .row_ptr = narrow != NULL ? (const void *)narrow : (const void *)m->row_ptr,
+                      .row_ptr_bits = narrow != NULL ? 32 : 64,
+                      .col = m->col,
+                      .val = m->val != NULL ? val : NULL,
+                      .type = type,
+                      .memory = SPMV_MEMORY_HOST};
+}
+
+/* One product through one plan, from host arrays, compared with the oracle; y is poisoned before. */
+static void check_product(spmv_context *ctx, const struct matrix *m, const char *method, spmv_operation operation,
+                          spmv_type type, double alpha, double beta, int bits)
+{
+    const bool transposed = operation != SPMV_OPERATION_N;
+    const int64_t x_n = transposed ? m->rows : m->cols, y_n = transposed ? m->cols : m->rows;
+    double *x = random_vector(x_n, 11), *y0 = random_vector(y_n, 12);
+    float *val32 = get(m->nnz, sizeof *val32);
+    int32_t *narrow = get(m->rows + 1, sizeof *narrow);
+    for (int64_t k = 0; m->val != NULL && k < m->nnz; k++)
+        val32[k] = (float)m->val[k];
+    for (int64_t i = 0; i <= m->rows; i++)
+        narrow[i] = (int32_t)m->row_ptr[i];
+    const spmv_csr a =
+        view_of(m, bits == 32 ? narrow : NULL, type == SPMV_F32 ? (const void *)val32 : (const void *)m->val, type);
+    if (beta == 0)
+        for (int64_t i = 0; i < y_n; i++)
+            y0[i] = NAN; /* must not be read */
+    void *device_x = upload_as(ctx, x, x_n, type), *device_y = upload_as(ctx, y0, y_n, type);
+    spmv_plan_options options;
+    spmv_plan_options_init(&options, sizeof options);
+    options.method = method;
+    options.operation = operation;
+    options.type = type;
+    spmv_plan *plan = NULL;
+    assert_ok(ctx, spmv_plan_create(ctx, &a, &options, &plan));
+    const float alpha32 = (float)alpha, beta32 = (float)beta;
+    assert_ok(ctx, spmv_apply(plan, type == SPMV_F32 ? (const void *)&alpha32 : (const void *)&alpha, device_x,
+                              type == SPMV_F32 ? (const void *)&beta32 : (const void *)&beta, device_y));
+    double *y = download_as(ctx, device_y, y_n, type);
+    oracle(m, transposed, type, alpha, x, beta, y0, y);
+    spmv_plan_destroy(plan);
+    spmv_free(ctx, device_x);
+    spmv_free(ctx, device_y);
+    free(x);
+    free(y0);
+    free(y);
+    free(val32);
+    free(narrow);
+}
+
+static const struct {
+    double alpha, beta;
+} scalings[] = {{1, 0}, {-0.75, 0}, {1, 1}, {0.5, -3}, {0, 2}};
+
+static void check_everything(spmv_context *ctx, const struct matrix *m)
+{
+    const char *method;
+    for (int i = 0; (method = spmv_method_name(support_backend, i)) != NULL; i++)
+        for (int t = 0; t < 2; t++)
+            for (size_t s = 0; s < sizeof scalings / sizeof scalings[0]; s++)
+                for (int operation = SPMV_OPERATION_N; operation <= SPMV_OPERATION_H; operation++)
+                    check_product(ctx, m, method, (spmv_operation)operation, t == 0 ? SPMV_F64 : SPMV_F32,
+                                  scalings[s].alpha, scalings[s].beta, s % 2 == 0 ? 64 : 32);
+}
+
+/* --------------------------------------------------------------------- tests */
+
+/* The lectures' 3 x 3 example: A = [3 0 1; 0 0 0; 2 4 0], x = (1 2 3): y = (6 0 10). */
+static void lecture_example(void **state)
+{
+    (void)state;
+    spmv_context *ctx = support_context();
+    const int32_t row_ptr[] = {0, 2, 2, 4}, col[] = {0, 2, 0, 1};
+    const double val[] = {3, 1, 2, 4}, x[] = {1, 2, 3}, expected[] = {6, 0, 10};
+    const spmv_csr a = {.rows = 3,
+                        .cols = 3,
+                        .nnz = 4,
+                        .row_ptr = row_ptr,
+                        .row_ptr_bits = 32,
+                        .col = col,
+                        .val = val,
+                        .type = SPMV_F64,
+                        .memory = SPMV_MEMORY_HOST};
+    const char *method;
+    for (int i = 0; (method = spmv_method_name(support_backend, i)) != NULL; i++) {
+        spmv_plan_options options;
+        spmv_plan_options_init(&options, sizeof options);
+        options.method = method;
+        spmv_plan *plan = NULL;
+        double y[3] = {-1, -1, -1};
+        assert_ok(ctx, spmv_plan_create(ctx, &a, &options, &plan));
+        void *device_x = support_upload(ctx, x, sizeof x), *device_y = support_upload(ctx, y, sizeof y);
+        assert_ok(ctx, spmv_apply(plan, NULL, device_x, NULL, device_y));
+        assert_ok(ctx, spmv_download(ctx, device_y, y, sizeof y));
+        assert_memory_equal(y, expected, sizeof y);
+        spmv_plan_info info;
+        assert_ok(ctx, spmv_plan_describe(plan, &info, sizeof info));
+        assert_string_equal(info.method, method);
+        assert_true(info.rows == 3 && info.cols == 3 && info.nnz == 4 && info.bytes > 0 && info.seconds >= 0);
+        assert_int_equal(info.type, SPMV_F64);
+        spmv_free(ctx, device_x);
+        spmv_free(ctx, device_y);
+        spmv_plan_destroy(plan);
+    }
+    assert_non_null(spmv_method_name(support_backend, 1)); /* the loop above had work to do */
+    spmv_context_destroy(ctx);
+}
+
+/* Every method, type, operation and scaling on matrices whose rows are: all alike; of random lengths; mostly empty,
+ * with empty rows first and last; one long among short; a single one; all empty. */
+static void all_shapes(void **state)
+{
+    (void)state;
+    spmv_context *ctx = support_context();
+    enum { ROWS = 700 };
+    static int64_t length[ROWS];
+    uint64_t seed = 5;
+    for (int shape = 0; shape < 6; shape++) {
+        for (int64_t i = 0; i < ROWS; i++) {
+            const int64_t draw = (int64_t)(support_random(&seed) % 100);
+            length[i] = shape == 0   ? 9
+                        : shape == 1 ? draw
+                        : shape == 2 ? (i > 50 && i < 650 && draw < 5 ? draw + 1 : 0)
+                        : shape == 3 ? (i == 333 ? 30000 : draw % 4)
+                                     : 0;
+        }
+        if (shape == 4)
+            length[0] = 20000;
+        const int64_t rows = shape == 4 ? 1 : ROWS, cols = shape == 1 ? 90 : 1300;
+        for (int pattern = 0; pattern < 2; pattern++) {
+            struct matrix m = random_matrix(rows, cols, length, pattern, seed);
+            check_everything(ctx, &m);
+            release(&m);
+        }
+    }
+    spmv_context_destroy(ctx);
+}
+
+/* Sizes around the border of a tile of the method "tiles" (4096 rows and nonzeros), and rows that cross several. */
+static void tile_borders(void **state)
+{
+    (void)state;
+    spmv_context *ctx = support_context();
+    static int64_t length[9000];
+    const int64_t rows[] = {1, 2, 31, 32, 33, 1023, 1024, 1025, 4095, 4096, 4097, 8191, 8192, 8193};
+    for (size_t r = 0; r < sizeof rows / sizeof rows[0]; r++) {
+        for (int each = 0; each < 4; each++) {
+            for (int64_t i = 0; i < rows[r]; i++)
+                length[i] = each == 3 ? (i % 1000 == 1 ? 9000 : 0) : each;
+            struct matrix m = random_matrix(rows[r], 500, length, false, 77 + r);
+            const char *method;
+            for (int i = 0; (method = spmv_method_name(support_backend, i)) != NULL; i++)
+                check_product(ctx, &m, method, SPMV_OPERATION_N, SPMV_F64, 1, 0, 64);
+            release(&m);
+        }
+    }
+    spmv_context_destroy(ctx);
+}
+
+/* 0 rows, 0 columns, neither; columns that no entry names. */
+static void empty_sizes(void **state)
+{
+    (void)state;
+    spmv_context *ctx = support_context();
+    static const int64_t none[5];
+    const struct {
+        int64_t rows, cols;
+    } sizes[] = {{0, 0}, {0, 5}, {5, 0}, {5, 5}, {1, 1}};
+    for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++) {
+        struct matrix m = random_matrix(sizes[s].rows, sizes[s].cols, none, false, 1);
+        check_everything(ctx, &m);
+        release(&m);
+    }
+    spmv_context_destroy(ctx);
+}
+
+/* The same bits from 1, 2, 3 and 7 threads, and from a second run. */
+static void bits_do_not_depend_on_threads(void **state)
+{
+    (void)state;
+    enum { ROWS = 20000 };
+    static int64_t length[ROWS];
+    uint64_t seed = 9;
+    for (int64_t i = 0; i < ROWS; i++)
+        length[i] = i == 1234 ? 100000 : (int64_t)(support_random(&seed) % 30);
+    struct matrix m = random_matrix(ROWS, ROWS, length, false, 3);
+    double *x = random_vector(ROWS, 4);
+    const spmv_csr a = view_of(&m, NULL, m.val, SPMV_F64);
+    const char *method;
+    for (int i = 0; (method = spmv_method_name(support_backend, i)) != NULL; i++) {
+        double *first = NULL;
+        const int threads[] = {1, 2, 3, 7, 7};
+        for (size_t t = 0; t < sizeof threads / sizeof threads[0]; t++) {
+            spmv_context *ctx = support_context_on(support_backend, threads[t]);
+            spmv_plan_options options;
+            spmv_plan_options_init(&options, sizeof options);
+            options.method = method;
+            spmv_plan *plan = NULL;
+            assert_ok(ctx, spmv_plan_create(ctx, &a, &options, &plan));
+            void *device_x = support_upload(ctx, x, ROWS * 8), *device_y = support_upload(ctx, x, ROWS * 8);
+            assert_ok(ctx, spmv_apply(plan, NULL, device_x, NULL, device_y));
+            double *y = download_as(ctx, device_y, ROWS, SPMV_F64);
+            if (first == NULL) {
+                first = y;
+            } else {
+                assert_memory_equal(first, y, ROWS * 8);
+                free(y);
+            }
+            spmv_free(ctx, device_x);
+            spmv_free(ctx, device_y);
+            spmv_plan_destroy(plan);
+            spmv_context_destroy(ctx);
+        }
+        free(first);
+    }
+    free(x);
+    release(&m);
+}
+
+/* Infinity and not-a-number arrive in the rows that touch them, and only there. */
+static void not_finite_values(void **state)
+{
+    (void)state;
+    spmv_context *ctx = support_context();
+    const int32_t row_ptr[] = {0, 2, 3, 4}, col[] = {0, 1, 1, 2};
+    const double val[] = {1, 1, 1, 1}, x[] = {INFINITY, 5, NAN};
+    const spmv_csr a = {.rows = 3,
+                        .cols = 3,
+                        .nnz = 4,
+                        .row_ptr = row_ptr,
+                        .row_ptr_bits = 32,
+                        .col = col,
+                        .val = val,
+                        .type = SPMV_F64,
+                        .memory = SPMV_MEMORY_HOST};
+    const char *method;
+    for (int i = 0; (method = spmv_method_name(support_backend, i)) != NULL; i++) {
+        spmv_plan_options options;
+        spmv_plan_options_init(&options, sizeof options);
+        options.method = method;
+        spmv_plan *plan = NULL;
+        double y[3];
+        assert_ok(ctx, spmv_plan_create(ctx, &a, &options, &plan));
+        void *device_x = support_upload(ctx, x, sizeof x), *device_y = support_upload(ctx, x, sizeof x);
+        assert_ok(ctx, spmv_apply(plan, NULL, device_x, NULL, device_y));
+        assert_ok(ctx, spmv_download(ctx, device_y, y, sizeof y));
+        assert_true(isinf(y[0]) && y[1] == 5 && isnan(y[2]));
+        spmv_free(ctx, device_x);
+        spmv_free(ctx, device_y);
+        spmv_plan_destroy(plan);
+    }
+    spmv_context_destroy(ctx);
+}
+
+/* Host arrays may go once the plan stands; arrays in the context's memory are borrowed and seen to change. */
+static void copies_and_borrows(void **state)
+{
+    (void)state;
+    spmv_context *ctx = support_context();
+    int32_t row_ptr[] = {0, 1, 2}, col[] = {1, 0};
+    double val[] = {2, 3};
+    const double x[] = {10, 100};
+    double y[2];
+    spmv_csr a = {.rows = 2,
+                  .cols = 2,
+                  .nnz = 2,
+                  .row_ptr = row_ptr,
+                  .row_ptr_bits = 32,
+                  .col = col,
+                  .val = val,
+                  .type = SPMV_F64,
+                  .memory = SPMV_MEMORY_HOST};
+    spmv_plan *plan = NULL;
+    void *device_x = support_upload(ctx, x, sizeof x), *device_y = support_upload(ctx, x, sizeof x);
+    assert_ok(ctx, spmv_plan_create(ctx, &a, NULL, &plan));
+    memset(val, 0xff, sizeof val);
+    memset(col, 0xff, sizeof col);
+    memset(row_ptr, 0xff, sizeof row_ptr);
+    assert_ok(ctx, spmv_apply(plan, NULL, device_x, NULL, device_y));
+    assert_ok(ctx, spmv_download(ctx, device_y, y, sizeof y));
+    assert_true(y[0] == 200 && y[1] == 30);
+    spmv_plan_destroy(plan);
+
+    const int32_t good_row_ptr[] = {0, 1, 2}, good_col[] = {1, 0};
+    double good_val[] = {2, 3};
+    void *device_row_ptr = support_upload(ctx, good_row_ptr, sizeof good_row_ptr);
+    void *device_col = support_upload(ctx, good_col, sizeof good_col);
+    void *device_val = support_upload(ctx, good_val, sizeof good_val);
+    a.row_ptr = device_row_ptr;
+    a.col = device_col;
+    a.val = device_val;
+    a.memory = SPMV_MEMORY_CONTEXT;
+    assert_ok(ctx, spmv_plan_create(ctx, &a, NULL, &plan));
+    good_val[0] = 7;
+    assert_ok(ctx, spmv_upload(ctx, good_val, device_val, sizeof good_val));
+    assert_ok(ctx, spmv_apply(plan, NULL, device_x, NULL, device_y));
+    assert_ok(ctx, spmv_download(ctx, device_y, y, sizeof y));
+    assert_true(y[0] == 700 && y[1] == 30);
+    spmv_plan_destroy(plan);
+
+    /* the transpose of borrowed arrays */
+    spmv_plan_options options;
+    spmv_plan_options_init(&options, sizeof options);
+    options.operation = SPMV_OPERATION_T;
+    assert_ok(ctx, spmv_plan_create(ctx, &a, &options, &plan));
+    assert_ok(ctx, spmv_apply(plan, NULL, device_x, NULL, device_y));
+    assert_ok(ctx, spmv_download(ctx, device_y, y, sizeof y));
+    assert_true(y[0] == 300 && y[1] == 70);
+    spmv_plan_destroy(plan);
+    spmv_free(ctx, device_row_ptr);
+    spmv_free(ctx, device_col);
+    spmv_free(ctx, device_val);
+    spmv_free(ctx, device_x);
+    spmv_free(ctx, device_y);
+    spmv_context_destroy(ctx);
+}
+
+static void refusals(void **state)
+{
+    (void)state;
+    spmv_context *ctx = support_context();
+    const int32_t row_ptr[] = {0, 1, 2}, col[] = {1, 0};
+    const double val[] = {2, 3};
+    const spmv_csr good = {.rows = 2,
+                           .cols = 2,
+                           .nnz = 2,
+                           .row_ptr = row_ptr,
+                           .row_ptr_bits = 32,
+                           .col = col,
+                           .val = val,
+                           .type = SPMV_F64,
+                           .memory = SPMV_MEMORY_HOST};
+    spmv_plan_options o;
+    spmv_plan_options_init(&o, sizeof o);
+    spmv_plan *plan = (spmv_plan *)&o;
+    spmv_csr a = good;
+#define REFUSES(status, text)                                                                                          \
+    do {                                                                                                               \
+        assert_fails(ctx, spmv_plan_create(ctx, &a, &o, &plan), status, text);                                         \
+        assert_null(plan);                                                                                             \
+        a = good;                                                                                                      \
+        spmv_plan_options_init(&o, sizeof o);                                                                          \
+    } while (0)
+    a.rows = -1;
+    REFUSES(SPMV_ERROR_ARGUMENT, "-1 rows");
+    a.cols = (int64_t)INT32_MAX + 1;
+    REFUSES(SPMV_ERROR_SIZE, "2147483648 columns");
+    a.row_ptr_bits = 16;
+    REFUSES(SPMV_ERROR_ARGUMENT, "row_ptr_bits is 16");
+    a.row_ptr = NULL;
+    REFUSES(SPMV_ERROR_ARGUMENT, "row_ptr is NULL");
+    a.col = NULL;
+    REFUSES(SPMV_ERROR_ARGUMENT, "col is NULL");
+    a.nnz = 3;
+    REFUSES(SPMV_ERROR_SIZE, "from 0 to 2, but there are 3 nonzeros");
+    a.memory = (spmv_memory)7;
+    REFUSES(SPMV_ERROR_ARGUMENT, "memory is 7");
+    a.type = SPMV_I32;
+    REFUSES(SPMV_ERROR_TYPE, "i32");
+    o.type = SPMV_F32;
+    REFUSES(SPMV_ERROR_TYPE, "f64 with sums of type f32");
+    o.method = "fastest";
+    REFUSES(SPMV_ERROR_METHOD, "there are: auto, ");
+    o.operation = (spmv_operation)9;
+    REFUSES(SPMV_ERROR_ARGUMENT, "operation is 9");
+    o.vectors = 4;
+    REFUSES(SPMV_ERROR_UNSUPPORTED, "4 vectors");
+    o.vectors = 0;
+    REFUSES(SPMV_ERROR_ARGUMENT, "0 vectors");
+    o.symmetric = 1;
+    REFUSES(SPMV_ERROR_UNSUPPORTED, "symmetric");
+    o.update_values = 1;
+    REFUSES(SPMV_ERROR_UNSUPPORTED, "values");
+    o.compression = 1;
+    REFUSES(SPMV_ERROR_UNSUPPORTED, "compression");
+    o.size = 3;
+    REFUSES(SPMV_ERROR_ARGUMENT, "spmv_plan_options_init");
+#undef REFUSES
+    assert_ok(ctx, spmv_plan_create(ctx, &good, &o, &plan));
+    double y[2] = {1, 2};
+    assert_fails(ctx, spmv_apply(plan, NULL, NULL, NULL, y), SPMV_ERROR_ARGUMENT, "x is NULL");
+    assert_fails(ctx, spmv_apply(plan, NULL, y, NULL, NULL), SPMV_ERROR_ARGUMENT, "y is NULL");
+    assert_fails(ctx, spmv_apply(plan, NULL, y, NULL, y), SPMV_ERROR_ARGUMENT, "same array");
+    spmv_plan_destroy(plan);
+    spmv_plan_destroy(NULL);
+    spmv_context_destroy(ctx);
+}
+
+int main(int argc, char **argv)
+{
+    support_begin(argc, argv);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(lecture_example),    cmocka_unit_test(all_shapes),
+        cmocka_unit_test(tile_borders),       cmocka_unit_test(empty_sizes),
+        cmocka_unit_test(not_finite_values),  cmocka_unit_test(bits_do_not_depend_on_threads),
+        cmocka_unit_test(copies_and_borrows), cmocka_unit_test(refusals),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
