@@ -13,7 +13,7 @@ static spmv_status dispatch_unary(spmv_context *ctx, spmv_function by, spmv_type
 {
     switch ((int)by * SPMV_TYPE_LIMIT + (int)of) {
 #define CASE(FN, fn, TYPE, type, T, D, CLASS)                                                                          \
-    case SPMV_MAP_##FN * SPMV_TYPE_LIMIT + SPMV_##TYPE:                                                                \
+    case SPMV_MAP_##FN *SPMV_TYPE_LIMIT + SPMV_##TYPE:                                                                 \
         return map_1_launch(ctx, "map_packs (map)", map_unary<function_##fn##_##type>{(const D *)in}, out, n);
         SPMV_FUNCTION_PAIR_LIST(CASE)
 #undef CASE
@@ -27,7 +27,7 @@ static spmv_status dispatch_binary(spmv_context *ctx, spmv_op by, spmv_type of, 
 {
     switch ((int)by * SPMV_TYPE_LIMIT + (int)of) {
 #define CASE(OP, op, TYPE, type, T, D, CLASS)                                                                          \
-    case SPMV_##OP * SPMV_TYPE_LIMIT + SPMV_##TYPE:                                                                    \
+    case SPMV_##OP *SPMV_TYPE_LIMIT + SPMV_##TYPE:                                                                     \
         return map_1_launch(ctx, "map_packs (map_binary)", map_pairs<op_##op##_##type>{(const D *)a, (const D *)b},    \
                             out, n);
         SPMV_PAIR_LIST(CASE)
@@ -42,7 +42,7 @@ static spmv_status dispatch_scalar(spmv_context *ctx, spmv_op by, spmv_type of, 
 {
     switch ((int)by * SPMV_TYPE_LIMIT + (int)of) {
 #define CASE(OP, op, TYPE, type, T, D, CLASS)                                                                          \
-    case SPMV_##OP * SPMV_TYPE_LIMIT + SPMV_##TYPE:                                                                    \
+    case SPMV_##OP *SPMV_TYPE_LIMIT + SPMV_##TYPE:                                                                     \
         return map_1_launch(ctx, "map_packs (map_scalar)",                                                             \
                             map_with_scalar<op_##op##_##type>{*(const D *)host_scalar, (const D *)in}, out, n);
         SPMV_PAIR_LIST(CASE)

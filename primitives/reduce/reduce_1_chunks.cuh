@@ -51,7 +51,8 @@ spmv_status reduce_1_launch(spmv_context *ctx, Load load, int64_t n, typename Op
     using T = typename Op::type;
     const chunking cut = cut_into_chunks(n, tile_of<T>::SIZE);
     T *const sums = cut.count > 1 ? (T *)scratch : out;
-    const spmv_status st = launch(ctx, "reduce_chunks", cut.count, THREADS, reduce_chunks<Op, Load>, load, n, cut, sums);
+    const spmv_status st =
+        launch(ctx, "reduce_chunks", cut.count, THREADS, reduce_chunks<Op, Load>, load, n, cut, sums);
     if (st != SPMV_OK || cut.count == 1)
         return st;
     return launch(ctx, "reduce_chunks (of chunks)", 1, THREADS, reduce_chunks<Op, load_array<T>>, load_array<T>{sums},

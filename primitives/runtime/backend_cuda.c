@@ -262,8 +262,9 @@ static spmv_status open_device(spmv_context *ctx, const spmv_context_options *op
     struct cudaDeviceProp properties;
     USABLE(cudaGetDeviceProperties(&properties, s->device), "the device's properties");
     if (properties.major < OLDEST_MAJOR || (properties.major == OLDEST_MAJOR && properties.minor < OLDEST_MINOR))
-        return context_fail(ctx, SPMV_ERROR_NO_DEVICE, "CUDA device %d, %s, is sm_%d%d: this build needs sm_%d%d or newer",
-                            s->device, properties.name, properties.major, properties.minor, OLDEST_MAJOR, OLDEST_MINOR);
+        return context_fail(ctx, SPMV_ERROR_NO_DEVICE,
+                            "CUDA device %d, %s, is sm_%d%d: this build needs sm_%d%d or newer", s->device,
+                            properties.name, properties.major, properties.minor, OLDEST_MAJOR, OLDEST_MINOR);
     s->memory_bytes = properties.totalGlobalMem;
     cudaStream_t own = NULL;
     USABLE(cudaStreamCreateWithFlags(&own, cudaStreamNonBlocking), "creating a stream");

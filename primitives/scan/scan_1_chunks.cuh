@@ -17,8 +17,8 @@
 
 /* store(i, the scan up to i) over each chunk. before[c - 1]: the fold of all chunks before c (NULL: one chunk). */
 template <typename Op, typename Load, typename Store>
-__global__ void __launch_bounds__(THREADS) scan_chunks(Load load, Store store, int64_t n, chunking cut,
-                                                       const typename Op::type *before, bool exclusive)
+__global__ void __launch_bounds__(THREADS)
+    scan_chunks(Load load, Store store, int64_t n, chunking cut, const typename Op::type *before, bool exclusive)
 {
     using T = typename Op::type;
     using tile = tile_of<T>;

@@ -15,7 +15,7 @@ static spmv_status dispatch(spmv_context *ctx, bool exclusive, spmv_op by, spmv_
 {
     switch ((int)by * SPMV_TYPE_LIMIT + (int)of) {
 #define CASE(OP, op, TYPE, type, T, D, CLASS)                                                                          \
-    case SPMV_##OP * SPMV_TYPE_LIMIT + SPMV_##TYPE:                                                                    \
+    case SPMV_##OP *SPMV_TYPE_LIMIT + SPMV_##TYPE:                                                                     \
         return scan_1_launch<op_##op##_##type>(ctx, load_array<D>{(const D *)in}, store_array<D>{(D *)out}, n,         \
                                                exclusive, scratch);
         SPMV_PAIR_LIST(CASE)

@@ -27,8 +27,8 @@ template <typename T> struct walk_chunks {
 };
 
 template <typename Op, typename Load, typename Store>
-__global__ void __launch_bounds__(THREADS)
-    segreduce_walk(Load load, Store store, segment_closings closings, chunking cut, walk_chunks<typename Op::type> result)
+__global__ void __launch_bounds__(THREADS) segreduce_walk(Load load, Store store, segment_closings closings,
+                                                          chunking cut, walk_chunks<typename Op::type> result)
 {
     using T = typename Op::type;
     using tile = tile_of<T>;

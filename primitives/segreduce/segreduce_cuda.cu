@@ -17,7 +17,7 @@ static spmv_status dispatch(spmv_context *ctx, spmv_op by, spmv_type of, segment
 {
     switch ((int)by * SPMV_TYPE_LIMIT + (int)of) {
 #define CASE(OP, op, TYPE, type, T, D, CLASS)                                                                          \
-    case SPMV_##OP * SPMV_TYPE_LIMIT + SPMV_##TYPE:                                                                    \
+    case SPMV_##OP *SPMV_TYPE_LIMIT + SPMV_##TYPE:                                                                     \
         return segreduce_1_launch<op_##op##_##type>(ctx, load_array<D>{(const D *)in}, store_array<D>{(D *)out},       \
                                                     closings, scratch);
         SPMV_PAIR_LIST(CASE)

@@ -63,9 +63,8 @@ __global__ void __launch_bounds__(THREADS)
 /* store(i, the segmented scan up to i) over each chunk. before[c - 1]: what the open segment has gathered in the chunks
  * before c (NULL: one chunk). */
 template <typename Op, typename Load, typename Store>
-__global__ void __launch_bounds__(THREADS)
-    segscan_chunks(Load load, Store store, segment_starts segments, int64_t n, chunking cut,
-                   const typename Op::type *before, bool exclusive)
+__global__ void __launch_bounds__(THREADS) segscan_chunks(Load load, Store store, segment_starts segments, int64_t n,
+                                                          chunking cut, const typename Op::type *before, bool exclusive)
 {
     using T = typename Op::type;
     using tile = tile_of<T>;

@@ -17,7 +17,7 @@ static spmv_status dispatch(spmv_context *ctx, bool exclusive, spmv_op by, spmv_
 {
     switch ((int)by * SPMV_TYPE_LIMIT + (int)of) {
 #define CASE(OP, op, TYPE, type, T, D, CLASS)                                                                          \
-    case SPMV_##OP * SPMV_TYPE_LIMIT + SPMV_##TYPE:                                                                    \
+    case SPMV_##OP *SPMV_TYPE_LIMIT + SPMV_##TYPE:                                                                     \
         return segscan_1_launch<op_##op##_##type>(ctx, load_array<D>{(const D *)in}, store_array<D>{(D *)out},         \
                                                   segments, n, exclusive, scratch);
         SPMV_PAIR_LIST(CASE)
@@ -31,7 +31,6 @@ static spmv_status dispatch(spmv_context *ctx, bool exclusive, spmv_op by, spmv_
 extern "C" spmv_status segscan_cuda(spmv_context *ctx, spmv_scan_kind kind, spmv_op by, spmv_type of,
                                     const spmv_segments *segments, const void *in, void *out, int64_t n, void *scratch)
 {
-    return on_device(ctx, [=] {
-        return dispatch(ctx, kind == SPMV_EXCLUSIVE, by, of, starts_of(segments), in, out, n, scratch);
-    });
+    return on_device(
+        ctx, [=] { return dispatch(ctx, kind == SPMV_EXCLUSIVE, by, of, starts_of(segments), in, out, n, scratch); });
 }
