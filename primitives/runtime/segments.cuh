@@ -72,17 +72,18 @@ struct segment_starts {
         return form == SPMV_SEGMENT_FLAGS ? 0 : block_lower_bound(*this, 0, count, begin);
     }
 
-    /* Bit j: the thread's element j of the tile starts a segment; element 0 always does. Moves the cursor. words: the
+    /* Bit j: the thread's element j of the tile starts a segment. Element 0 needs no bit: what is carried into it is
+     * the identity. Moves the cursor. words: the
      * tile's bits in shared memory; a barrier lies between two uses. */
     template <typename T>
     __device__ unsigned block_starts(int64_t *cursor, int64_t begin, int valid, unsigned *words) const
     {
         constexpr int ITEMS = tile_of<T>::ITEMS;
-        unsigned mine = begin == 0 && threadIdx.x == 0;
         if (form != SPMV_SEGMENT_FLAGS) {
             *cursor = block_mark<T>(*this, *cursor, count, begin, valid, words);
-            return mine | tile_bits<T>::of_thread(words, (int)threadIdx.x);
+            return tile_bits<T>::of_thread(words, (int)threadIdx.x);
         }
+        unsigned mine = 0;
         const int first = (int)threadIdx.x * ITEMS;
         const unsigned char *flags = (const unsigned char *)heads + begin + first;
         if (valid == tile_of<T>::SIZE && (uintptr_t)heads % 4 == 0) { /* begin and first are multiples of 4 */

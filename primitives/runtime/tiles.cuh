@@ -82,7 +82,8 @@ template <typename T> struct store_array {
 };
 
 /* stage[cell(i)] = load(begin + i) for i < valid, pad for the rest of the tile. All loads are under way before the
- * first is waited for. */
+ * first is waited for. A thread writes cells i with i % THREADS its own number: the very cells it read if the stage was
+ * last read that way; after any other reading a barrier must lie behind all threads. */
 template <typename T, typename Load>
 __device__ void block_stage_in(const Load &load, int64_t begin, int valid, T pad, T *stage)
 {
@@ -93,7 +94,6 @@ __device__ void block_stage_in(const Load &load, int64_t begin, int valid, T pad
         const int i = k * THREADS + (int)threadIdx.x;
         striped[k] = i < valid ? load(begin + i) : pad;
     }
-    __syncthreads(); /* the stage may still be being read */
 #pragma unroll
     for (int k = 0; k < tile::ITEMS; k++)
         stage[tile::cell(k * THREADS + (int)threadIdx.x)] = striped[k];
