@@ -5,6 +5,11 @@
 
 #include <stdio.h>
 
+static int64_t add_saturated(int64_t a, int64_t b)
+{
+    return a <= INT64_MAX - b ? a + b : INT64_MAX;
+}
+
 spmv_status counting_begin(spmv_context *ctx, int64_t entries, int64_t bins, int64_t budget, struct counting *counting)
 {
     int64_t bytes_of_piece;
@@ -14,9 +19,13 @@ spmv_status counting_begin(spmv_context *ctx, int64_t entries, int64_t bins, int
         return context_fail(ctx, SPMV_ERROR_LIMIT, "counting %lld rows or columns overflows 64 bits", (long long)bins);
     if (bytes_of_piece > 0)
         counting->pieces = max_i64(1, min_i64(host_team(ctx, entries), budget / bytes_of_piece));
-    char what[80];
-    snprintf(what, sizeof what, "counting the entries of %lld rows or columns", (long long)bins);
-    const spmv_status st = host_alloc(ctx, counting->pieces * bytes_of_piece, what, &counts);
+    char what[128];
+    snprintf(what, sizeof what, "counting the entries of %lld rows or columns, and what comes of it", (long long)bins);
+    const int64_t bytes = counting->pieces * bytes_of_piece; /* no overflow: one piece, or within the budget */
+    /* the result has offsets of the same size as one piece's counts */
+    spmv_status st = matrix_memory_check(ctx, what, add_saturated(add_saturated(bytes, bytes_of_piece), budget));
+    if (st == SPMV_OK)
+        st = host_alloc(ctx, bytes, what, &counts);
     counting->counts = counts;
     return st;
 }

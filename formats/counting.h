@@ -16,8 +16,8 @@ struct counting {
     int64_t *counts; /* pieces x bins */
 };
 
-/* As many pieces as threads are worth asking for, but no more counts than fit in budget bytes (one piece at least).
- * Release with counting_end. */
+/* As many pieces as threads are worth asking for, but no more counts than fit in budget bytes, which is what the
+ * result's entries take (one piece at least). Release with counting_end. */
 spmv_status counting_begin(spmv_context *ctx, int64_t entries, int64_t bins, int64_t budget, struct counting *counting);
 void counting_end(struct counting *counting);
 

@@ -4,6 +4,7 @@
 #include <spmv/operators.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "backend.h"
 #include "matrix_internal.h"
@@ -14,6 +15,16 @@ static bool matrix_bytes(int64_t rows, int64_t nnz, size_t size, int64_t *row_pt
     return rows < INT64_MAX && multiply_fits(rows + 1, sizeof(int64_t), row_ptr) &&
            multiply_fits(nnz, sizeof(int32_t), col) && multiply_fits(max_i64(nnz, 1), (int64_t)size, val) &&
            *col <= INT64_MAX - *val && *col + *val <= INT64_MAX - *row_ptr;
+}
+
+spmv_status matrix_memory_check(spmv_context *ctx, const char *what, int64_t bytes)
+{
+    int64_t memory = 0;
+#ifdef _SC_PHYS_PAGES
+    if (!multiply_fits(sysconf(_SC_PHYS_PAGES), sysconf(_SC_PAGESIZE), &memory))
+        memory = 0;
+#endif
+    return memory == 0 || bytes <= memory ? SPMV_OK : context_fail_memory(ctx, what, bytes);
 }
 
 spmv_status matrix_allocate(spmv_context *ctx, int64_t rows, int64_t cols, int64_t nnz, spmv_type type, bool pattern,
@@ -32,6 +43,13 @@ spmv_status matrix_allocate(spmv_context *ctx, int64_t rows, int64_t cols, int64
         return context_fail(ctx, SPMV_ERROR_LIMIT,
                             "a matrix of %lld x %lld with %lld entries: its bytes overflow 64 bits", (long long)rows,
                             (long long)cols, (long long)nnz);
+    const int64_t bytes = row_ptr_bytes + col_bytes + val_bytes;
+    char what[128];
+    snprintf(what, sizeof what, "a matrix of %lld x %lld with %lld entries", (long long)rows, (long long)cols,
+             (long long)nnz);
+    const spmv_status st = matrix_memory_check(ctx, what, bytes);
+    if (st != SPMV_OK)
+        return st;
     spmv_matrix *m = calloc(1, sizeof *m);
     void *row_ptr = NULL, *col = NULL, *val = NULL;
     if (m == NULL || host_alloc(NULL, row_ptr_bytes, "", &row_ptr) != SPMV_OK ||
@@ -39,10 +57,7 @@ spmv_status matrix_allocate(spmv_context *ctx, int64_t rows, int64_t cols, int64
         host_free(row_ptr);
         host_free(col);
         free(m);
-        char what[128];
-        snprintf(what, sizeof what, "a matrix of %lld x %lld with %lld entries", (long long)rows, (long long)cols,
-                 (long long)nnz);
-        return context_fail_memory(ctx, what, row_ptr_bytes + col_bytes + val_bytes);
+        return context_fail_memory(ctx, what, bytes);
     }
     *m = (spmv_matrix){rows, cols, nnz, row_ptr, col, val, type, pattern};
     *matrix = m;

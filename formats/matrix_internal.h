@@ -22,6 +22,10 @@ struct spmv_matrix {
 spmv_status matrix_allocate(spmv_context *ctx, int64_t rows, int64_t cols, int64_t nnz, spmv_type type, bool pattern,
                             spmv_matrix **matrix);
 
+/* SPMV_ERROR_MEMORY when so many bytes are more than the machine's memory: asking the system would not tell, it
+ * promises more than it has. what names the thing in the sentence. */
+spmv_status matrix_memory_check(spmv_context *ctx, const char *what, int64_t bytes);
+
 /* Checks what can be seen of a view without reading its arrays: sizes, missing arrays, bits, type. SPMV_ERROR_ARGUMENT,
  * SPMV_ERROR_LIMIT or SPMV_ERROR_TYPE; name is the function that was called. */
 spmv_status csr_check_shape(spmv_context *ctx, const char *name, const spmv_csr *a);
@@ -70,6 +74,12 @@ static inline int64_t row_of_entry(const spmv_csr *a, int64_t k)
 static inline size_t value_size(spmv_type type, bool pattern)
 {
     return pattern ? 0 : spmv_type_size(type);
+}
+
+/* Where element k lies; NULL for a pattern's val. */
+static inline const void *value_at(const void *val, int64_t k, size_t size)
+{
+    return val == NULL ? NULL : (const char *)val + (size_t)k * size;
 }
 
 /* Copies element k of from to element i of to; size 0: a pattern, the pointers may be NULL. */

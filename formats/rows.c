@@ -35,7 +35,7 @@ static bool workspace_grow(struct workspace *w, int64_t bytes)
     return true;
 }
 
-static void *value_at(void *val, int64_t k, size_t size)
+static void *writable_at(void *val, int64_t k, size_t size)
 {
     return val == NULL ? NULL : (char *)val + (size_t)k * size;
 }
@@ -141,7 +141,7 @@ spmv_status rows_sort(spmv_context *ctx, spmv_matrix *matrix, struct repeats *re
             const int64_t first = row_ptr[row], end = row_ptr[row + 1];
             if (end - first < 2)
                 continue;
-            lacking = max_i64(lacking, sort_row(col + first, value_at(matrix->val, first, size), end - first,
+            lacking = max_i64(lacking, sort_row(col + first, writable_at(matrix->val, first, size), end - first,
                                                 (int32_t)matrix->cols, size, &w));
             for (int64_t k = first + 1; k < end; k++) {
                 all += col[k] == col[k - 1];
@@ -204,7 +204,7 @@ spmv_status rows_merge(spmv_context *ctx, spmv_matrix **matrix, int64_t repeated
 #pragma omp parallel for num_threads(host_team(ctx, old->rows + old->nnz)) schedule(dynamic, 512)
     for (int64_t row = 0; row < old->rows; row++) {
         const int64_t first = old->row_ptr[row], n = old->row_ptr[row + 1] - first;
-        m->row_ptr[row] = n == 0 ? 0 : merge(old->col + first, value_at(old->val, first, size), n);
+        m->row_ptr[row] = n == 0 ? 0 : merge(old->col + first, writable_at(old->val, first, size), n);
     }
     TRY(offsets_from_counts(ctx, m->row_ptr, m->rows));
 #pragma omp parallel for num_threads(host_team(ctx, old->rows + old->nnz)) schedule(dynamic, 512)
@@ -214,7 +214,7 @@ spmv_status rows_merge(spmv_context *ctx, spmv_matrix **matrix, int64_t repeated
             continue;
         memcpy(m->col + to, old->col + from, (size_t)n * sizeof *m->col);
         if (size > 0)
-            memcpy(value_at(m->val, to, size), value_at(old->val, from, size), (size_t)n * size);
+            memcpy(writable_at(m->val, to, size), value_at(old->val, from, size), (size_t)n * size);
     }
     *matrix = m;
     m = old;

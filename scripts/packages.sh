@@ -17,6 +17,7 @@ build | mmio (in lp_solve)    | liblpsolve55-dev | liblpsolve55-dev | packages_m
 build | jansson (JSON)        | libjansson-dev  | libjansson-dev  | pkg-config --exists jansson
 tests | cmocka                | libcmocka-dev   | libcmocka-dev   | pkg-config --exists cmocka
 tests | binutils              | binutils        | binutils        | command -v readelf
+tests | Python 3            | python3         | python3         | command -v python3
 check | clang                 | clang           | clang           | command -v clang
 check | clang-format          | clang-format    | clang-format    | command -v clang-format
 check | Git                   | git             | git             | command -v git

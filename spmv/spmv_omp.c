@@ -38,14 +38,28 @@ static bool begun_before(const spmv_csr *a, struct position p)
 }
 
 #define VALUE double
-#define TYPED(name) name##_f64
+#define OFFSET int32_t
+#define TYPED(name) name##_f64_32
+#include "spmv_omp_typed.h"
+#undef OFFSET
+#undef TYPED
+#define OFFSET int64_t
+#define TYPED(name) name##_f64_64
 #include "spmv_omp_typed.h"
 #undef VALUE
+#undef OFFSET
 #undef TYPED
 #define VALUE float
-#define TYPED(name) name##_f32
+#define OFFSET int32_t
+#define TYPED(name) name##_f32_32
+#include "spmv_omp_typed.h"
+#undef OFFSET
+#undef TYPED
+#define OFFSET int64_t
+#define TYPED(name) name##_f32_64
 #include "spmv_omp_typed.h"
 #undef VALUE
+#undef OFFSET
 #undef TYPED
 
 /* Where the merge path is after so many steps: the first row whose end lies beyond the nonzeros taken. A row end comes
@@ -98,9 +112,10 @@ spmv_status tiles_omp_apply(const spmv_plan *plan, const void *alpha, const void
                             void *y)
 {
     const struct scaling scaling = {.alpha = alpha, .beta = beta, .beta_zero = beta_zero};
+    const bool narrow = plan->a.row_ptr_bits == 32;
     if (plan->type == SPMV_F32)
-        product_f32(plan, scaling, x, y);
+        (narrow ? product_f32_32 : product_f32_64)(plan, scaling, x, y);
     else
-        product_f64(plan, scaling, x, y);
+        (narrow ? product_f64_32 : product_f64_64)(plan, scaling, x, y);
     return SPMV_OK;
 }

@@ -1,40 +1,73 @@
-/* The typed part of spmv_omp.c, included once a type with VALUE (the C type) and TYPED(name) (name with the type's
- * suffix).
+/* The typed part of spmv_omp.c, included once a value type and width of the row offsets: VALUE, OFFSET, and
+ * TYPED(name), the name with both in it.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 
-/* sum_k val[k] x[col[k]], val NULL: all ones. Four sums side by side hide the latency of the additions; which element
- * goes into which sum depends on n alone. */
-static VALUE TYPED(dot)(const VALUE *val, const int32_t *col, const VALUE *x, int64_t n)
+/* Rows up to this length are summed one after the other; in longer ones four sums side by side hide the latency of the
+ * additions. Which element goes into which sum depends on the length alone. */
+enum { TYPED(serial_up_to) = 8 };
+
+/* sum_k val[k] x[col[k]], begin <= k < end */
+static inline VALUE TYPED(dot)(const VALUE *val, const int32_t *col, const VALUE *x, int64_t begin, int64_t end)
 {
     VALUE s0 = 0, s1 = 0, s2 = 0, s3 = 0;
-    int64_t k = 0;
-    if (val == NULL) {
-        for (; k + 4 <= n; k += 4) {
-            s0 += x[col[k]];
-            s1 += x[col[k + 1]];
-            s2 += x[col[k + 2]];
-            s3 += x[col[k + 3]];
-        }
-        for (; k < n; k++)
-            s0 += x[col[k]];
-    } else {
-        for (; k + 4 <= n; k += 4) {
+    int64_t k = begin;
+    if (end - begin > TYPED(serial_up_to)) {
+        for (; k + 4 <= end; k += 4) {
             s0 += val[k] * x[col[k]];
             s1 += val[k + 1] * x[col[k + 1]];
             s2 += val[k + 2] * x[col[k + 2]];
             s3 += val[k + 3] * x[col[k + 3]];
         }
-        for (; k < n; k++)
-            s0 += val[k] * x[col[k]];
     }
+    for (; k < end; k++)
+        s0 += val[k] * x[col[k]];
     return (s0 + s1) + (s2 + s3);
 }
 
-static void TYPED(finish)(struct scaling scaling, VALUE sum, VALUE *y)
+/* The same for a pattern: sum_k x[col[k]] */
+static inline VALUE TYPED(sum)(const int32_t *col, const VALUE *x, int64_t begin, int64_t end)
+{
+    VALUE s0 = 0, s1 = 0, s2 = 0, s3 = 0;
+    int64_t k = begin;
+    if (end - begin > TYPED(serial_up_to)) {
+        for (; k + 4 <= end; k += 4) {
+            s0 += x[col[k]];
+            s1 += x[col[k + 1]];
+            s2 += x[col[k + 2]];
+            s3 += x[col[k + 3]];
+        }
+    }
+    for (; k < end; k++)
+        s0 += x[col[k]];
+    return (s0 + s1) + (s2 + s3);
+}
+
+static VALUE TYPED(part)(const spmv_csr *a, const VALUE *x, int64_t begin, int64_t end)
+{
+    return a->val != NULL ? TYPED(dot)(a->val, a->col, x, begin, end) : TYPED(sum)(a->col, x, begin, end);
+}
+
+static inline void TYPED(finish)(struct scaling scaling, VALUE sum, VALUE *y)
 {
     const VALUE alpha = *(const VALUE *)scaling.alpha;
     *y = scaling.beta_zero ? alpha * sum : alpha * sum + *(const VALUE *)scaling.beta * *y;
+}
+
+/* Rows that lie in one tile from end to end. The contract says that y overlaps nothing; telling the compiler lets it
+ * keep what it has loaded. */
+static void TYPED(whole_rows)(const spmv_csr *a, int64_t first, int64_t last, struct scaling scaling,
+                              const VALUE *restrict x, VALUE *restrict y)
+{
+    const OFFSET *row_ptr = a->row_ptr;
+    const VALUE *val = a->val;
+    const int32_t *col = a->col;
+    if (val != NULL)
+        for (int64_t row = first; row < last; row++)
+            TYPED(finish)(scaling, TYPED(dot)(val, col, x, row_ptr[row], row_ptr[row + 1]), &y[row]);
+    else
+        for (int64_t row = first; row < last; row++)
+            TYPED(finish)(scaling, TYPED(sum)(col, x, row_ptr[row], row_ptr[row + 1]), &y[row]);
 }
 
 /* One tile: rows that begin and end in it go to y; what belongs to a row begun before goes to *head, to a row that ends
@@ -42,19 +75,20 @@ static void TYPED(finish)(struct scaling scaling, VALUE sum, VALUE *y)
 static void TYPED(tile)(const spmv_csr *a, struct position from, struct position to, struct scaling scaling,
                         const VALUE *x, VALUE *y, VALUE *head, VALUE *tail)
 {
-    const VALUE *val = a->val;
-    int64_t k = from.k;
+    const OFFSET *row_ptr = a->row_ptr;
+    int64_t first = from.row, k = from.k;
     *head = 0;
-    for (int64_t row = from.row; row < to.row; row++) {
-        const int64_t end = offset_at(a->row_ptr, a->row_ptr_bits, row + 1);
-        const VALUE sum = TYPED(dot)(val != NULL ? val + k : NULL, a->col + k, x, end - k);
-        if (row == from.row && begun_before(a, from))
-            *head = sum;
-        else
-            TYPED(finish)(scaling, sum, &y[row]);
-        k = end;
+    if (first < to.row && begun_before(a, from)) {
+        *head = TYPED(part)(a, x, k, row_ptr[first + 1]);
+        first++;
     }
-    *tail = TYPED(dot)(val != NULL ? val + k : NULL, a->col + k, x, to.k - k);
+    if (first < to.row) {
+        TYPED(whole_rows)(a, first, to.row, scaling, x, y);
+        k = row_ptr[to.row];
+    } else if (first > from.row) {
+        k = row_ptr[first];
+    }
+    *tail = TYPED(part)(a, x, k, to.k);
 }
 
 /* Rows that cross tiles: their parts, added in tile order. */
@@ -75,7 +109,7 @@ static void TYPED(join)(const struct tiles *tiles, const spmv_csr *a, struct sca
     }
 }
 
-static void TYPED(product)(const spmv_plan *plan, struct scaling scaling, const VALUE *x, VALUE *y)
+static void TYPED(product)(const spmv_plan *plan, struct scaling scaling, const void *x, void *y)
 {
     const struct tiles *tiles = plan->state;
     const spmv_csr *a = &plan->a;

@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 
+#include "plan_internal.h"
 #include "support.h"
 
 /* ------------------------------------------------------------------ matrices */
@@ -347,6 +348,66 @@ static void bits_do_not_depend_on_threads(void **state)
     release(&m);
 }
 
+/* Offsets of 64 bits, which plans keep only from 2^31 nonzeros on: put under a plan of fewer, the method must give the
+ * same bits. */
+static void wide_offsets(void **state)
+{
+    (void)state;
+    enum { ROWS = 3000 };
+    static int64_t length[ROWS];
+    uint64_t seed = 21;
+    for (int64_t i = 0; i < ROWS; i++)
+        length[i] = i == 77 ? 20000 : (int64_t)(support_random(&seed) % 12);
+    spmv_context *ctx = support_context();
+    for (int variant = 0; variant < 4; variant++) {
+        const spmv_type type = variant % 2 == 0 ? SPMV_F64 : SPMV_F32;
+        const int64_t size = (int64_t)spmv_type_size(type);
+        struct matrix m = random_matrix(ROWS, ROWS, length, variant / 2 == 1, 6);
+        double *x = random_vector(ROWS, 8);
+        void *device_x = upload_as(ctx, x, ROWS, type), *device_y = upload_as(ctx, x, ROWS, type);
+        void *device_val = m.val != NULL ? upload_as(ctx, m.val, m.nnz, type) : NULL;
+        void *device_col = support_upload(ctx, m.col, m.nnz * 4);
+        void *wide = support_upload(ctx, m.row_ptr, (ROWS + 1) * 8);
+        spmv_csr a = view_of(&m, NULL, device_val, type);
+        a.row_ptr = wide;
+        a.col = device_col;
+        a.memory = SPMV_MEMORY_CONTEXT;
+        const char *method;
+        for (int i = 0; (method = spmv_method_name(support_backend, i)) != NULL; i++) {
+            spmv_plan_options options;
+            spmv_plan_options_init(&options, sizeof options);
+            options.method = method;
+            options.type = type;
+            spmv_plan *plan = NULL;
+            assert_ok(ctx, spmv_plan_create(ctx, &a, &options, &plan));
+            assert_int_equal(plan->a.row_ptr_bits, 32);
+            assert_ok(ctx, spmv_apply(plan, NULL, device_x, NULL, device_y));
+            double *narrow_y = download_as(ctx, device_y, ROWS, type);
+            if (plan->method->release != NULL)
+                plan->method->release(plan);
+            plan->a.row_ptr = wide;
+            plan->a.row_ptr_bits = 64;
+            if (plan->method->prepare != NULL)
+                assert_ok(ctx, plan->method->prepare(plan));
+            assert_ok(ctx, spmv_upload(ctx, x, device_y, ROWS * size));
+            assert_ok(ctx, spmv_apply(plan, NULL, device_x, NULL, device_y));
+            double *wide_y = download_as(ctx, device_y, ROWS, type);
+            assert_memory_equal(narrow_y, wide_y, ROWS * 8);
+            free(narrow_y);
+            free(wide_y);
+            spmv_plan_destroy(plan);
+        }
+        spmv_free(ctx, device_x);
+        spmv_free(ctx, device_y);
+        spmv_free(ctx, device_val);
+        spmv_free(ctx, device_col);
+        spmv_free(ctx, wide);
+        free(x);
+        release(&m);
+    }
+    spmv_context_destroy(ctx);
+}
+
 /* Infinity and not-a-number arrive in the rows that touch them, and only there. */
 static void not_finite_values(void **state)
 {
@@ -524,6 +585,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(tile_borders),       cmocka_unit_test(empty_sizes),
         cmocka_unit_test(not_finite_values),  cmocka_unit_test(bits_do_not_depend_on_threads),
         cmocka_unit_test(copies_and_borrows), cmocka_unit_test(refusals),
+        cmocka_unit_test(wide_offsets),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,190 @@
+/* The program's own declarations: options, commands, loading, products, output.
+ *
+ * Every function that can fail has already said why on standard error when it returns; the status that it returns
+ * becomes the exit code (spmv_status_class).
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef APP_H
+#define APP_H
+
+#include <jansson.h>
+#include <spmv/spmv.h>
+#include <stdbool.h>
+
+#include "timing.h"
+
+/* ---------------------------------------------------------------- options.c: the command line */
+
+enum verify_mode { VERIFY_OFF, VERIFY_BOUND, VERIFY_BITWISE };
+
+/* Who takes an option: every command, or those of a group. */
+enum option_group { GROUP_SHARED = 1, GROUP_PRODUCT = 2 };
+
+struct options {
+    spmv_backend backend;
+    const char *method;
+    spmv_type type;
+    int threads, device;
+    enum verify_mode verify;
+    bool json;
+    const char *json_path; /* NULL: standard output */
+    const char *format;    /* of the numbers of y; NULL: the fewest digits that read back */
+    bool quiet, verbose, help, version;
+    const char *output, *y0; /* NULL: not given */
+    double alpha, beta;
+    bool transpose;
+    const char **arguments; /* what is no option, in order; options_free */
+    int count;
+    char *command_line; /* as the shell would take it; options_free */
+    unsigned given;     /* bit i: option i of the table was given */
+    char error[256];    /* the first mistake; "" when there is none */
+};
+
+/* Defaults, then the command line. Mistakes in options go into o->error: who the command is decides first what is
+ * reported. */
+spmv_status options_parse(int argc, char **argv, struct options *o);
+void options_free(struct options *o);
+
+/* Reports o->error, or an option that is given but in none of the groups (command: its name for the message). */
+spmv_status options_check(const struct options *o, unsigned groups, const char *command);
+
+/* The options of these groups, one a line, every default shown. */
+void options_print(unsigned groups);
+
+/* ---------------------------------------------------------------- main.c: commands */
+
+struct command {
+    const char *name;      /* NULL: the main job */
+    const char *arguments; /* "A [x]" */
+    const char *what;      /* one sentence */
+    unsigned groups;       /* of options */
+    int least, most;       /* number of arguments after the name */
+    spmv_status (*run)(const struct options *o, const char *const *arguments, int count);
+};
+
+spmv_status run_product(const struct options *o, const char *const *arguments, int count);
+spmv_status run_info(const struct options *o, const char *const *arguments, int count);
+spmv_status run_doctor(const struct options *o, const char *const *arguments, int count);
+
+/* ---------------------------------------------------------------- output.c: messages, progress, JSON */
+
+enum level { LEVEL_QUIET, LEVEL_NORMAL, LEVEL_VERBOSE };
+void messages_open(enum level level);
+enum level messages_level(void);
+
+/* "spmv: ..." on standard error, always. */
+void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* The same, if the level is at least so high. */
+void remark(enum level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Complains with a sentence ("" or NULL: the status's text) and returns the status. */
+spmv_status report(spmv_status status, const char *sentence);
+
+/* The program's own context: events become warnings and a progress line. */
+spmv_status open_context(const struct options *o, spmv_backend backend, spmv_context **ctx);
+
+/* Memory of the program itself; complains when there is none. bytes 0: at least one byte, so never NULL on success. */
+spmv_status allocate(const char *what, int64_t count, size_t size, void **memory);
+
+/* Standard output is complete; a reader that went away is no failure. Every writer to it ends with this. */
+spmv_status finish_stdout(void);
+
+/* What a failed spmv_..._write means: SPMV_OK when standard output's reader went away. Complains otherwise. */
+spmv_status write_status(spmv_context *ctx, spmv_status status, const char *path);
+
+/* "1.23 ms", "4.5 GB": static storage of a few texts in turn. */
+const char *seconds_text(double seconds);
+const char *bytes_text(double bytes);
+
+/* {"schema", "tool"} with room for the rest; NULL when memory is out, which json_finish reports. */
+json_t *json_begin(const struct options *o);
+json_t *json_machine(int threads);
+json_t *json_matrix(const char *name, const spmv_statistics *s);
+
+/* object[key] = value, which is consumed; a value of NULL marks the output as failed. */
+void json_put(json_t *object, const char *key, json_t *value);
+
+/* A number; null where it is not finite, which JSON cannot write. */
+json_t *json_number(double value);
+json_t *json_timing(const struct timing *t);
+
+/* One line to standard output or the file of --json (written beside, renamed). Consumes root. */
+spmv_status json_finish(const struct options *o, json_t *root);
+
+/* ---------------------------------------------------------------- input.c: matrices and vectors */
+
+struct input {
+    const char *argument; /* as given */
+    char *name;           /* the file's name without folder and ending, or the SPEC */
+    const char *source;   /* "mtx" or "spec" */
+    spmv_matrix *matrix;
+    spmv_csr view; /* host memory */
+    spmv_read_info info;
+    double seconds;
+};
+
+/* Loads a file, "-" or a SPEC. */
+spmv_status input_load(spmv_context *ctx, const struct options *o, const char *argument, struct input *in);
+void input_free(struct input *in);
+json_t *json_load(const struct input *in);
+
+/* The vector in the file, which must have n numbers; what: "x"; why_n: "the 5 columns of A.mtx". */
+spmv_status vector_load(spmv_context *ctx, const char *path, spmv_type type, int64_t n, const char *what,
+                        const char *why_n, void **host_values);
+
+/* n ones; release with free. */
+spmv_status vector_ones(spmv_type type, int64_t n, void **host_values);
+
+/* True when a file of that name exists (or the name is "-"). */
+bool file_exists(const char *path);
+
+/* ---------------------------------------------------------------- product.c: y = alpha op(A) x + beta y0, timed,
+ * checked */
+
+struct product {
+    /* set by the caller */
+    const spmv_csr *a; /* host memory; must outlive the product */
+    spmv_operation operation;
+    const char *method;
+    spmv_type type;
+    double alpha, beta;  /* rounded to the type */
+    const void *x, *y0;  /* host memory; y0 NULL: no beta term */
+    bool timed, bitwise; /* repeat the product: for the time, for the bits */
+    /* set by product_plan */
+    spmv_context *ctx;
+    spmv_plan *plan;
+    spmv_plan_info info; /* strings live as long as the plan */
+    void *copies[3];     /* of a's arrays, in the context's memory where that is not the host's */
+    double upload_seconds;
+    double model_bytes; /* y = op(A) x in plain CSR, each array touched once */
+    /* set by product_run */
+    void *y; /* host memory */
+    double first_call_seconds;
+    struct timing seconds;
+    int bitwise_repeats, bitwise_different;
+    /* set by product_check */
+    const char *reference;
+    spmv_verify_result check;
+};
+
+/* Makes the plan on ctx. product_free in any case. */
+spmv_status product_plan(spmv_context *ctx, struct product *p);
+
+/* Multiplies. */
+spmv_status product_run(struct product *p);
+
+/* Checks y against another backend: cuda against omp, omp against ref, ref against omp. SPMV_ERROR_CHECK, without a
+ * complaint, when a row is past its bound; the numbers are in p->check either way. */
+spmv_status product_check(const struct options *o, struct product *p);
+void product_free(struct product *p);
+
+/* The part of "result" that the plan alone decides. */
+json_t *json_plan(const struct product *p);
+
+/* ---------------------------------------------------------------- machine.c */
+
+/* The processor's name; "unknown" when the system does not say. Static storage. */
+const char *cpu_name(void);
+
+#endif

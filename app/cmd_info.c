@@ -1,0 +1,162 @@
+/* spmv info: what a matrix is like, and the method that would be chosen for it.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "app.h"
+
+struct bin {
+    int64_t from, to, rows; /* row lengths from ... to */
+};
+
+/* The bins of the histogram up to the last that holds a row; returns how many. */
+static int collect_bins(const spmv_statistics *s, struct bin *bins)
+{
+    int count = 0;
+    for (int b = 0; b < SPMV_HISTOGRAM_BINS; b++) {
+        const int64_t from = b == 0 ? 0 : (int64_t)1 << (b - 1);
+        const bool last = b == SPMV_HISTOGRAM_BINS - 1;
+        bins[b] = (struct bin){from, b == 0 ? 0 : last ? s->row_max : 2 * from - 1, s->histogram[b]};
+        if (s->histogram[b] > 0)
+            count = b + 1;
+    }
+    return count;
+}
+
+static const char *symmetry_text(const spmv_statistics *s)
+{
+    if (!s->square)
+        return "not square";
+    if (s->symmetric && s->skew_symmetric)
+        return "symmetric and skew-symmetric (every value is 0)";
+    if (s->symmetric)
+        return "symmetric";
+    if (s->skew_symmetric)
+        return "skew-symmetric";
+    return s->pattern_symmetric ? "symmetric pattern, values differ" : "not symmetric";
+}
+
+enum { BAR = 40, LABEL = 24 };
+
+/* Full bars stand for the most frequent length; a bin that holds any row shows at least one mark. */
+static void print_histogram(const spmv_statistics *s)
+{
+    struct bin bins[SPMV_HISTOGRAM_BINS];
+    const int count = collect_bins(s, bins);
+    int64_t most = 1;
+    for (int b = 0; b < count; b++)
+        most = bins[b].rows > most ? bins[b].rows : most;
+    for (int b = 0; b < count; b++) {
+        char range[48];
+        if (bins[b].from == bins[b].to)
+            snprintf(range, sizeof range, "%lld", (long long)bins[b].from);
+        else
+            snprintf(range, sizeof range, "%lld-%lld", (long long)bins[b].from, (long long)bins[b].to);
+        const double share = (double)bins[b].rows / (double)most;
+        const int marks = bins[b].rows == 0 ? 0 : share * BAR < 1 ? 1 : (int)(share * BAR);
+        printf("  %21s %12lld%s%.*s\n", range, (long long)bins[b].rows, marks > 0 ? "  " : "", marks,
+               "########################################");
+    }
+}
+
+static void print_line(const char *label, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static void print_line(const char *label, const char *format, ...)
+{
+    va_list values;
+    printf("%-*s", LABEL, label);
+    va_start(values, format);
+    vprintf(format, values);
+    va_end(values);
+    putchar('\n');
+}
+
+static void print_info(const struct input *in, const spmv_statistics *s, const spmv_context *ctx,
+                       const struct product *p)
+{
+    print_line("matrix", "%s", in->argument);
+    print_line("size", "%lld x %lld", (long long)s->rows, (long long)s->cols);
+    print_line("nonzeros", "%lld%s", (long long)s->nnz, in->view.val == NULL ? ", a pattern: every entry is 1" : "");
+    print_line("row lengths", "%lld to %lld, mean %.4g, standard deviation %.4g", (long long)s->row_min,
+               (long long)s->row_max, s->row_mean, s->row_std);
+    if (s->max_row >= 0)
+        print_line("longest row", "%lld (counted from 0)", (long long)s->max_row);
+    print_line("empty rows", "%lld", (long long)s->empty_rows);
+    print_line("empty columns", "%lld", (long long)s->empty_cols);
+    print_line("bandwidth", "%lld", (long long)s->bandwidth);
+    print_line("mean row extent", "%.4g columns", s->row_extent);
+    print_line("on the diagonal", "%lld", (long long)s->diagonal);
+    if (in->info.entries > 0 || strcmp(in->source, "spec") != 0)
+        print_line("duplicates in the file", "%lld", (long long)in->info.duplicates);
+    print_line("explicit zeros", "%lld", (long long)s->explicit_zeros);
+    print_line("not finite", "%lld", (long long)s->not_finite);
+    print_line("symmetry", "%s", symmetry_text(s));
+    print_line("method", "%s on %s: %s", p->info.method, spmv_context_describe(ctx), p->info.why);
+    printf("\n  %21s %12s\n", "row length", "rows");
+    print_histogram(s);
+}
+
+static json_t *json_info(const struct input *in, const spmv_statistics *s)
+{
+    struct bin bins[SPMV_HISTOGRAM_BINS];
+    const int count = collect_bins(s, bins);
+    json_t *info = json_pack("{s:I, s:I, s:I, s:f, s:I, s:I, s:I, s:b, s:b, s:b, s:b, s:b}", "empty_rows",
+                             (json_int_t)s->empty_rows, "empty_cols", (json_int_t)s->empty_cols, "bandwidth",
+                             (json_int_t)s->bandwidth, "row_extent", s->row_extent, "diagonal", (json_int_t)s->diagonal,
+                             "explicit_zeros", (json_int_t)s->explicit_zeros, "not_finite", (json_int_t)s->not_finite,
+                             "pattern", in->view.val == NULL, "square", s->square, "pattern_symmetric",
+                             s->pattern_symmetric, "symmetric", s->symmetric, "skew_symmetric", s->skew_symmetric);
+    if (strcmp(in->source, "spec") != 0)
+        json_put(info, "duplicates", json_integer((json_int_t)in->info.duplicates));
+    json_t *histogram = json_array();
+    for (int b = 0; b < count; b++)
+        json_array_append_new(histogram, json_pack("{s:I, s:I, s:I}", "from", (json_int_t)bins[b].from, "to",
+                                                   (json_int_t)bins[b].to, "rows", (json_int_t)bins[b].rows));
+    json_put(info, "histogram", histogram);
+    return info;
+}
+
+static spmv_status write_info_json(const struct options *o, const struct input *in, const spmv_statistics *s,
+                                   const struct product *p)
+{
+    json_t *root = json_begin(o);
+    json_put(root, "machine", json_machine(spmv_context_threads(p->ctx)));
+    json_put(root, "matrix", json_matrix(in->name, s));
+    json_put(root, "load", json_load(in));
+    json_put(root, "info", json_info(in, s));
+    json_put(root, "result", json_plan(p));
+    return json_finish(o, root);
+}
+
+spmv_status run_info(const struct options *o, const char *const *arguments, int count)
+{
+    spmv_context *ctx = NULL;
+    struct input in = {0};
+    struct product p = {.method = o->method, .type = o->type};
+    spmv_statistics s = {0};
+    (void)count;
+    spmv_status st = open_context(o, o->backend, &ctx);
+    if (st == SPMV_OK)
+        st = input_load(ctx, o, arguments[0], &in);
+    if (st == SPMV_OK) {
+        st = spmv_matrix_statistics(ctx, &in.view, &s, sizeof s);
+        if (st != SPMV_OK)
+            report(st, spmv_last_error(ctx));
+    }
+    if (st == SPMV_OK) {
+        p.a = &in.view;
+        st = product_plan(ctx, &p);
+    }
+    if (st == SPMV_OK && !(o->json && o->json_path == NULL)) {
+        print_info(&in, &s, ctx, &p);
+        st = finish_stdout();
+    }
+    if (st == SPMV_OK && o->json)
+        st = write_info_json(o, &in, &s, &p);
+    product_free(&p);
+    input_free(&in);
+    spmv_context_destroy(ctx);
+    return st;
+}

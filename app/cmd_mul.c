@@ -1,0 +1,209 @@
+/* spmv A [x] and spmv mul: y = alpha op(A) x + beta y0.
+ *
+ * Load, plan, multiply, check, write, in this order; the answer is written even when the check failed, because it is
+ * what was computed, and the exit code and the message say so.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "app.h"
+
+struct job {
+    const struct options *o;
+    spmv_context *ctx;
+    struct input in;
+    struct product p;
+    void *x, *y0, *ones;
+    spmv_status verdict; /* of the checks */
+};
+
+/* What cannot be meant. y_path: where y goes; NULL: nowhere, the JSON is the answer. */
+static spmv_status check_wishes(const struct options *o, const char *const *arguments, int count, const char **y_path)
+{
+    const char *x = count > 1 ? arguments[1] : "";
+    const int stdins =
+        (strcmp(arguments[0], "-") == 0) + (strcmp(x, "-") == 0) + (o->y0 != NULL && strcmp(o->y0, "-") == 0);
+    const bool json_is_answer = o->json && o->json_path == NULL;
+    *y_path = o->output != NULL ? o->output : json_is_answer ? NULL : "-";
+    if (stdins > 1)
+        return report(SPMV_ERROR_ARGUMENT, "standard input (-) can be read once only");
+    if (o->beta != 0 && o->y0 == NULL)
+        return report(SPMV_ERROR_ARGUMENT, "--beta needs the vector that it scales: --y0 FILE");
+    if (o->beta == 0 && o->y0 != NULL)
+        return report(SPMV_ERROR_ARGUMENT, "--y0 needs its factor: --beta NUMBER, not 0");
+    if (json_is_answer && *y_path != NULL && strcmp(*y_path, "-") == 0)
+        return report(SPMV_ERROR_ARGUMENT,
+                      "both y and the JSON cannot go to standard output: name a file with --json=FILE");
+    return SPMV_OK;
+}
+
+/* x and y0, whose lengths are those of op(A). */
+static spmv_status load_vectors(struct job *job, const char *x_path)
+{
+    const struct options *o = job->o;
+    const spmv_csr *a = &job->in.view;
+    const int64_t rows = o->transpose ? a->cols : a->rows, cols = o->transpose ? a->rows : a->cols;
+    char why[256];
+    snprintf(why, sizeof why, "%.180s is %lld x %lld%s", job->in.argument, (long long)a->rows, (long long)a->cols,
+             o->transpose ? ", transposed" : "");
+    spmv_status st = x_path != NULL ? vector_load(job->ctx, x_path, o->type, cols, "x", why, &job->x)
+                                    : vector_ones(o->type, cols, &job->ones);
+    if (st == SPMV_OK && o->y0 != NULL)
+        st = vector_load(job->ctx, o->y0, o->type, rows, "y0", why, &job->y0);
+    return st;
+}
+
+static spmv_status load_and_multiply(struct job *job, const char *const *arguments, int count)
+{
+    const struct options *o = job->o;
+    spmv_status st = open_context(o, o->backend, &job->ctx);
+    if (st == SPMV_OK)
+        st = input_load(job->ctx, o, arguments[0], &job->in);
+    if (st == SPMV_OK)
+        st = load_vectors(job, count > 1 ? arguments[1] : NULL);
+    if (st != SPMV_OK)
+        return st;
+    job->p = (struct product){.a = &job->in.view,
+                              .operation = o->transpose ? SPMV_OPERATION_T : SPMV_OPERATION_N,
+                              .method = o->method,
+                              .type = o->type,
+                              .alpha = o->alpha,
+                              .beta = o->beta,
+                              .x = job->x != NULL ? job->x : job->ones,
+                              .y0 = job->y0,
+                              .timed = o->json || messages_level() > LEVEL_QUIET,
+                              .bitwise = o->verify == VERIFY_BITWISE};
+    st = product_plan(job->ctx, &job->p);
+    return st == SPMV_OK ? product_run(&job->p) : st;
+}
+
+/* A failed check is kept for the end; anything else that goes wrong ends the job. */
+static spmv_status check(struct job *job)
+{
+    if (job->o->verify == VERIFY_OFF)
+        return SPMV_OK;
+    const spmv_status st = product_check(job->o, &job->p);
+    if (st != SPMV_OK && st != SPMV_ERROR_CHECK)
+        return st;
+    job->verdict = st == SPMV_OK && job->p.bitwise_different > 0 ? SPMV_ERROR_CHECK : st;
+    return SPMV_OK;
+}
+
+static void remark_job(const struct job *job)
+{
+    const struct product *p = &job->p;
+    const spmv_csr *a = &job->in.view;
+    remark(LEVEL_NORMAL, "%s: %lld x %lld, %lld nonzeros, %s%s", job->in.argument, (long long)a->rows,
+           (long long)a->cols, (long long)a->nnz, spmv_type_name(p->type), a->val == NULL ? ", a pattern" : "");
+    remark(LEVEL_NORMAL, "on %s; method %s: %s", spmv_context_describe(job->ctx), p->info.method, p->info.why);
+    remark(LEVEL_NORMAL, "load %s, plan %s, product %s (%.3g GB/s)", seconds_text(job->in.seconds),
+           seconds_text(p->info.seconds), seconds_text(p->seconds.median), 1e-9 * p->model_bytes / p->seconds.median);
+    remark(LEVEL_VERBOSE, "plan holds %s; upload %s; first call %s, %d repeat%s from %s to %s",
+           bytes_text((double)p->info.bytes), seconds_text(p->upload_seconds), seconds_text(p->first_call_seconds),
+           p->seconds.repeats, p->seconds.repeats == 1 ? "" : "s", seconds_text(p->seconds.min),
+           seconds_text(p->seconds.max));
+}
+
+/* Rows are counted from 0 here and in the JSON; the line of y is what a user can look up. */
+static void tell_verdict(const struct job *job)
+{
+    const struct product *p = &job->p;
+    const spmv_verify_result *c = &p->check;
+    if (job->o->verify == VERIFY_OFF) {
+        remark(LEVEL_NORMAL, "not checked");
+        return;
+    }
+    if (c->failed_rows > 0)
+        complain(
+            "CHECK FAILED against %s: %lld of %lld rows are past the bound; worst row %lld (line %lld of y): %.17g "
+            "where %.17g is right, %.3g times the bound",
+            p->reference, (long long)c->failed_rows, (long long)p->info.rows, (long long)c->worst_row,
+            (long long)c->worst_row + 1, c->worst_value, c->worst_reference, c->worst_ratio);
+    else if (c->worst_row >= 0)
+        remark(LEVEL_NORMAL, "checked against %s: passed; worst row %lld, %.3g of the bound", p->reference,
+               (long long)c->worst_row, c->worst_ratio);
+    else
+        remark(LEVEL_NORMAL, "checked against %s: passed; no rows", p->reference);
+    if (p->bitwise_different > 0)
+        complain("CHECK FAILED: %d of %d repeats of the product gave other bits", p->bitwise_different,
+                 p->bitwise_repeats);
+    else if (p->bitwise)
+        remark(LEVEL_NORMAL, "%d repeats gave the same bits", p->bitwise_repeats);
+}
+
+static json_t *json_result(const struct job *job)
+{
+    const struct product *p = &job->p;
+    json_t *result = json_plan(p);
+    json_put(result, "upload_seconds", json_number(p->upload_seconds));
+    json_put(result, "first_call_seconds", json_number(p->first_call_seconds));
+    json_put(result, "seconds", json_timing(&p->seconds));
+    json_put(result, "model_bytes", json_integer((json_int_t)p->model_bytes));
+    json_put(result, "gbs", json_number(1e-9 * p->model_bytes / p->seconds.median));
+    if (p->bitwise)
+        json_put(result, "bitwise",
+                 json_pack("{s:i, s:b}", "repeats", p->bitwise_repeats, "equal", p->bitwise_different == 0));
+    json_put(result, "spmv", json_pack("{s:o}", "gflops", json_number(2e-9 * (double)p->info.nnz / p->seconds.median)));
+    return result;
+}
+
+static spmv_status write_json(const struct job *job)
+{
+    const struct input *in = &job->in;
+    const spmv_verify_result *c = &job->p.check;
+    spmv_statistics statistics;
+    const spmv_status st = spmv_matrix_statistics(job->ctx, &in->view, &statistics, sizeof statistics);
+    if (st != SPMV_OK)
+        return report(st, spmv_last_error(job->ctx));
+    json_t *root = json_begin(job->o);
+    json_put(root, "machine", json_machine(spmv_context_threads(job->ctx)));
+    json_put(root, "matrix", json_matrix(in->name, &statistics));
+    json_put(root, "load", json_load(in));
+    json_put(root, "result", json_result(job));
+    if (job->o->verify != VERIFY_OFF)
+        json_put(root, "verify",
+                 json_pack("{s:s, s:o, s:I}", "reference", job->p.reference, "worst_error_over_bound",
+                           json_number(c->worst_ratio), "worst_row", (json_int_t)c->worst_row));
+    return json_finish(job->o, root);
+}
+
+static spmv_status write_results(const struct job *job, const char *y_path)
+{
+    const struct product *p = &job->p;
+    spmv_status st = SPMV_OK;
+    if (y_path != NULL)
+        st = write_status(job->ctx, spmv_vector_write(job->ctx, y_path, p->type, p->y, p->info.rows, job->o->format),
+                          y_path);
+    if (st == SPMV_OK && job->o->json)
+        st = write_json(job);
+    return st;
+}
+
+spmv_status run_product(const struct options *o, const char *const *arguments, int count)
+{
+    struct job job = {.o = o};
+    const char *y_path = NULL;
+    spmv_status st = check_wishes(o, arguments, count, &y_path);
+    if (st == SPMV_OK)
+        st = load_and_multiply(&job, arguments, count);
+    if (st == SPMV_OK)
+        st = check(&job);
+    if (st == SPMV_OK) {
+        st = write_results(&job, y_path);
+        if (messages_level() > LEVEL_QUIET)
+            remark_job(&job);
+        tell_verdict(&job);
+        if (job.verdict != SPMV_OK)
+            st = job.verdict;
+    }
+    product_free(&job.p);
+    free(job.ones);
+    spmv_host_free(job.x);
+    spmv_host_free(job.y0);
+    input_free(&job.in);
+    spmv_context_destroy(job.ctx);
+    return st;
+}

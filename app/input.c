@@ -1,0 +1,131 @@
+/* Loading: a matrix from a file, standard input or a SPEC; vectors from files.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "app.h"
+
+bool file_exists(const char *path)
+{
+    struct stat s;
+    return strcmp(path, "-") == 0 || stat(path, &s) == 0;
+}
+
+/* "name:rest" without a folder: meant as a SPEC, known or not. */
+static bool looks_like_spec(const char *text)
+{
+    const char *colon = strchr(text, ':');
+    if (colon == NULL || colon == text || strchr(text, '/') != NULL)
+        return false;
+    for (const char *c = text; c < colon; c++)
+        if (!isalnum((unsigned char)*c))
+            return false;
+    return true;
+}
+
+/* The last part of the path without ".mtx"; a SPEC as it is. */
+static spmv_status make_name(const char *argument, bool spec, char **name)
+{
+    const char *slash = spec ? NULL : strrchr(argument, '/');
+    const char *from = slash != NULL ? slash + 1 : argument;
+    size_t length = strlen(from);
+    if (!spec && length > 4 && strcmp(from + length - 4, ".mtx") == 0)
+        length -= 4;
+    const spmv_status st = allocate("the matrix's name", (int64_t)length + 1, 1, (void **)name);
+    if (st == SPMV_OK) {
+        memcpy(*name, from, length);
+        (*name)[length] = '\0';
+    }
+    return st;
+}
+
+static void remark_load(const struct input *in)
+{
+    static const char *const fields[] = {
+        [SPMV_FIELD_REAL] = "real", [SPMV_FIELD_INTEGER] = "integer", [SPMV_FIELD_PATTERN] = "pattern"};
+    static const char *const symmetries[] = {[SPMV_SYMMETRY_GENERAL] = "general",
+                                             [SPMV_SYMMETRY_SYMMETRIC] = "symmetric",
+                                             [SPMV_SYMMETRY_SKEW] = "skew-symmetric"};
+    const spmv_read_info *info = &in->info;
+    if (info->field != 0)
+        remark(LEVEL_VERBOSE, "%s: %s %s %s, %lld entries, %lld of them added into another; %s read by %d thread%s",
+               in->argument, info->array ? "array" : "coordinate", fields[info->field], symmetries[info->symmetry],
+               (long long)info->entries, (long long)info->duplicates, bytes_text((double)info->bytes), info->threads,
+               info->threads == 1 ? "" : "s");
+}
+
+spmv_status input_load(spmv_context *ctx, const struct options *o, const char *argument, struct input *in)
+{
+    const bool spec = !file_exists(argument) && (spmv_spec_known(argument) || looks_like_spec(argument));
+    *in = (struct input){.argument = argument, .source = spec ? "spec" : "mtx"};
+    spmv_status st = make_name(argument, spec, &in->name);
+    if (st != SPMV_OK)
+        return st;
+    const double began = monotonic_seconds();
+    if (spec) {
+        st = spmv_matrix_generate(ctx, argument, o->type, &in->matrix);
+    } else {
+        spmv_read_options options;
+        spmv_read_options_init(&options, sizeof options);
+        options.type = o->type;
+        st = spmv_matrix_read(ctx, argument, &options, &in->matrix, &in->info, sizeof in->info);
+    }
+    in->seconds = monotonic_seconds() - began;
+    if (st != SPMV_OK)
+        return report(st, spmv_last_error(ctx));
+    spmv_matrix_view(in->matrix, &in->view);
+    remark_load(in);
+    return SPMV_OK;
+}
+
+void input_free(struct input *in)
+{
+    spmv_matrix_destroy(in->matrix);
+    free(in->name);
+}
+
+spmv_status vector_load(spmv_context *ctx, const char *path, spmv_type type, int64_t n, const char *what,
+                        const char *why_n, void **host_values)
+{
+    int64_t length = 0;
+    const spmv_status st = spmv_vector_read(ctx, path, type, host_values, &length);
+    if (st != SPMV_OK)
+        return report(st, spmv_last_error(ctx));
+    if (length == n)
+        return SPMV_OK;
+    complain("%s has %lld numbers, %s needs %lld: %s", path, (long long)length, what, (long long)n, why_n);
+    spmv_host_free(*host_values);
+    *host_values = NULL;
+    return SPMV_ERROR_SIZE;
+}
+
+spmv_status vector_ones(spmv_type type, int64_t n, void **host_values)
+{
+    const spmv_status st = allocate("a vector of ones", n, spmv_type_size(type), host_values);
+    if (st != SPMV_OK)
+        return st;
+    for (int64_t i = 0; i < n; i++) {
+        if (type == SPMV_F32)
+            ((float *)*host_values)[i] = 1;
+        else
+            ((double *)*host_values)[i] = 1;
+    }
+    return SPMV_OK;
+}
+
+json_t *json_load(const struct input *in)
+{
+    json_t *load = json_object();
+    const bool read = strcmp(in->source, "spec") != 0;
+    if (read)
+        json_put(load, "bytes", json_integer((json_int_t)in->info.bytes));
+    json_put(load, "seconds", json_number(in->seconds));
+    json_put(load, "source", json_string(in->source));
+    if (read)
+        json_put(load, "threads", json_integer(in->info.threads));
+    return load;
+}

@@ -1,0 +1,351 @@
+/* The command line: one table of options, from which parsing, defaults and --help are made.
+ *
+ * getopt_long reads it in the order given, so options may stand before, between and after the other arguments; "--"
+ * ends them.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <getopt.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "app.h"
+
+enum option_id {
+    OPTION_OUTPUT,
+    OPTION_ALPHA,
+    OPTION_BETA,
+    OPTION_Y0,
+    OPTION_TRANSPOSE,
+    OPTION_BACKEND,
+    OPTION_METHOD,
+    OPTION_TYPE,
+    OPTION_THREADS,
+    OPTION_DEVICE,
+    OPTION_VERIFY,
+    OPTION_JSON,
+    OPTION_FORMAT,
+    OPTION_QUIET,
+    OPTION_VERBOSE,
+    OPTION_VERSION,
+    OPTION_HELP,
+    OPTIONS
+};
+
+struct row {
+    const char *name;
+    char letter;          /* 0: none */
+    const char *argument; /* NULL: none; "[=...]": optional */
+    unsigned group;
+    const char *standard; /* the default, read as if it had been given; NULL: the help text says it */
+    const char *help;
+};
+
+static const struct row rows[OPTIONS] = {
+    [OPTION_OUTPUT] = {"output", 'o', "FILE", GROUP_PRODUCT, NULL, "write y there (default: standard output)"},
+    [OPTION_ALPHA] = {"alpha", 0, "NUMBER", GROUP_PRODUCT, "1", "factor of A x"},
+    [OPTION_BETA] = {"beta", 0, "NUMBER", GROUP_PRODUCT, "0", "factor of y0, which --y0 names"},
+    [OPTION_Y0] = {"y0", 0, "FILE", GROUP_PRODUCT, NULL, "the vector that beta scales (default: none)"},
+    [OPTION_TRANSPOSE] = {"transpose", 0, NULL, GROUP_PRODUCT, NULL, "multiply by the transpose of A (default: by A)"},
+    [OPTION_BACKEND] = {"backend", 0, "auto|cuda|omp|ref", GROUP_SHARED, "auto",
+                        "where to compute; auto: a usable GPU, else OpenMP"},
+    [OPTION_METHOD] = {"method", 0, "NAME", GROUP_SHARED, "auto", "how to multiply; doctor lists the names"},
+    [OPTION_TYPE] = {"type", 0, "f64|f32", GROUP_SHARED, "f64", "type of matrix, vectors and sums"},
+    [OPTION_THREADS] = {"threads", 0, "N", GROUP_SHARED, NULL, "OpenMP threads, at most (default: what OpenMP offers)"},
+    [OPTION_DEVICE] = {"device", 0, "N", GROUP_SHARED, NULL, "GPU, counted from 0 (default: CUDA's current one)"},
+    [OPTION_VERIFY] = {"verify", 0, "[=off|bound|bitwise]", GROUP_SHARED, "bound",
+                       "check the result: bound against another backend; bitwise also repeats it and compares bits"},
+    [OPTION_JSON] = {"json", 0, "[=FILE]", GROUP_SHARED, NULL,
+                     "one JSON object to FILE, else to standard output in place of the answer (default: no JSON)"},
+    [OPTION_FORMAT] = {"format", 0, "FORMAT", GROUP_SHARED, NULL,
+                       "of the numbers written, such as %.6g (default: the fewest digits that read back to the same "
+                       "bits)"},
+    [OPTION_QUIET] = {"quiet", 'q', NULL, GROUP_SHARED, NULL, "only errors on standard error (default: a summary)"},
+    [OPTION_VERBOSE] = {"verbose", 'v', NULL, GROUP_SHARED, NULL, "more about each step (default: a summary)"},
+    [OPTION_VERSION] = {"version", 0, NULL, GROUP_SHARED, NULL, "print the version and exit"},
+    [OPTION_HELP] = {"help", 'h', NULL, GROUP_SHARED, NULL, "print this help and exit"},
+};
+
+static bool argument_is_optional(const struct row *row)
+{
+    return row->argument != NULL && row->argument[0] == '[';
+}
+
+/* The first mistake is the one that is reported. */
+static void mistake(struct options *o, const char *format, const char *option, const char *text)
+{
+    if (o->error[0] == '\0')
+        snprintf(o->error, sizeof o->error, format, option, text);
+}
+
+static void set_count(struct options *o, enum option_id id, const char *text, int *value)
+{
+    char *end = NULL;
+    errno = 0;
+    const long number = strtol(text, &end, 10);
+    if (end == text || *end != '\0' || errno != 0 || number < 0 || number > INT_MAX)
+        mistake(o, "--%s %s: a number from 0 on is needed", rows[id].name, text);
+    else
+        *value = (int)number;
+}
+
+static void set_number(struct options *o, enum option_id id, const char *text, double *value)
+{
+    char *end = NULL;
+    *value = strtod(text, &end);
+    if (end == text || *end != '\0')
+        mistake(o, "--%s %s: not a number", rows[id].name, text);
+}
+
+static void set_verify(struct options *o, const char *text)
+{
+    static const char *const names[] = {[VERIFY_OFF] = "off", [VERIFY_BOUND] = "bound", [VERIFY_BITWISE] = "bitwise"};
+    for (int mode = VERIFY_OFF; mode <= VERIFY_BITWISE; mode++) {
+        if (strcmp(text, names[mode]) == 0) {
+            o->verify = (enum verify_mode)mode;
+            return;
+        }
+    }
+    mistake(o, "--%s=%s: off, bound or bitwise is needed", rows[OPTION_VERIFY].name, text);
+}
+
+static void set_json(struct options *o, const char *path)
+{
+    o->json = true;
+    o->json_path = path != NULL && strcmp(path, "-") != 0 ? path : NULL;
+    if (path != NULL && path[0] == '\0')
+        mistake(o, "--%s=%s: the name of the file is missing", rows[OPTION_JSON].name, path);
+}
+
+static void set_option(struct options *o, enum option_id id, const char *text)
+{
+    switch (id) {
+    case OPTION_OUTPUT:
+        o->output = text;
+        break;
+    case OPTION_ALPHA:
+        set_number(o, id, text, &o->alpha);
+        break;
+    case OPTION_BETA:
+        set_number(o, id, text, &o->beta);
+        break;
+    case OPTION_Y0:
+        o->y0 = text;
+        break;
+    case OPTION_TRANSPOSE:
+        o->transpose = true;
+        break;
+    case OPTION_BACKEND:
+        if (spmv_backend_parse(text, &o->backend) != SPMV_OK)
+            mistake(o, "--%s %s: auto, cuda, omp or ref is needed", rows[id].name, text);
+        break;
+    case OPTION_METHOD:
+        o->method = text;
+        break;
+    case OPTION_TYPE:
+        if (spmv_type_parse(text, &o->type) != SPMV_OK)
+            mistake(o, "--%s %s: f64 or f32 is needed", rows[id].name, text);
+        break;
+    case OPTION_THREADS:
+        set_count(o, id, text, &o->threads);
+        break;
+    case OPTION_DEVICE:
+        set_count(o, id, text, &o->device);
+        break;
+    case OPTION_VERIFY:
+        set_verify(o, text != NULL ? text : rows[id].standard);
+        break;
+    case OPTION_JSON:
+        set_json(o, text);
+        break;
+    case OPTION_FORMAT:
+        o->format = text;
+        break;
+    case OPTION_QUIET:
+        o->quiet = true;
+        break;
+    case OPTION_VERBOSE:
+        o->verbose = true;
+        break;
+    case OPTION_VERSION:
+        o->version = true;
+        break;
+    case OPTION_HELP:
+        o->help = true;
+        break;
+    case OPTIONS:
+        break;
+    }
+}
+
+/* getopt's tables: long options return LONG_BASE + their index, letters themselves. */
+enum { LONG_BASE = 256 };
+
+static void make_tables(struct option *table, char *letters)
+{
+    *letters++ = '-'; /* everything in the order given */
+    *letters++ = ':'; /* tell a missing argument from an unknown option */
+    for (int i = 0; i < OPTIONS; i++) {
+        const int has = rows[i].argument == NULL         ? no_argument
+                        : argument_is_optional(&rows[i]) ? optional_argument
+                                                         : required_argument;
+        table[i] = (struct option){.name = rows[i].name, .has_arg = has, .val = LONG_BASE + i};
+        if (rows[i].letter != 0) {
+            *letters++ = rows[i].letter;
+            if (has == required_argument)
+                *letters++ = ':';
+        }
+    }
+    *letters = '\0';
+    table[OPTIONS] = (struct option){0};
+}
+
+static enum option_id option_of(int code)
+{
+    for (int i = 0; i < OPTIONS; i++)
+        if (code == LONG_BASE + i || (code != 0 && code == rows[i].letter))
+            return (enum option_id)i;
+    return OPTIONS;
+}
+
+static void bad_option(struct options *o, int code, const char *word)
+{
+    const enum option_id id = option_of(optopt);
+    if (code == ':')
+        mistake(o, "option --%s needs an argument: %s", rows[id].name, rows[id].argument);
+    else if (id != OPTIONS)
+        mistake(o, "option --%s takes no argument%s", rows[id].name, "");
+    else
+        mistake(o, "unknown option %s%s; spmv --help lists them", word, "");
+}
+
+static void read_options(int argc, char **argv, struct options *o)
+{
+    struct option table[OPTIONS + 1];
+    char letters[2 + 2 * OPTIONS + 1];
+    make_tables(table, letters);
+    opterr = 0;
+    for (;;) {
+        const int at = optind;
+        const int code = getopt_long(argc, argv, letters, table, NULL);
+        if (code == -1)
+            break;
+        if (code == 1) {
+            o->arguments[o->count++] = optarg;
+        } else if (code == '?' || code == ':') {
+            bad_option(o, code, argv[at]);
+        } else {
+            const enum option_id id = option_of(code);
+            o->given |= 1u << id;
+            set_option(o, id, optarg);
+        }
+    }
+    while (optind < argc)
+        o->arguments[o->count++] = argv[optind++];
+}
+
+/* Copies one word in single quotes where the shell would read it otherwise; returns the end. At most 4 characters for
+ * each of the word, and 3 more. */
+static char *quote_word(char *to, const char *word)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789%+,-./:=@^_";
+    const bool bare = word[0] != '\0' && word[strspn(word, plain)] == '\0';
+    if (!bare)
+        *to++ = '\'';
+    for (; *word != '\0'; word++) {
+        if (*word == '\'') {
+            memcpy(to, "'\\''", 4);
+            to += 4;
+        } else {
+            *to++ = *word;
+        }
+    }
+    if (!bare)
+        *to++ = '\'';
+    return to;
+}
+
+static spmv_status join_command_line(int argc, char **argv, struct options *o)
+{
+    int64_t size = 1;
+    for (int i = 0; i < argc; i++)
+        size += 4 * (int64_t)strlen(argv[i]) + 3;
+    const spmv_status st = allocate("the command line", size, 1, (void **)&o->command_line);
+    if (st != SPMV_OK)
+        return st;
+    char *to = o->command_line;
+    for (int i = 0; i < argc; i++) {
+        if (i > 0)
+            *to++ = ' ';
+        to = quote_word(to, argv[i]);
+    }
+    *to = '\0';
+    return SPMV_OK;
+}
+
+spmv_status options_parse(int argc, char **argv, struct options *o)
+{
+    *o = (struct options){.device = -1};
+    for (int i = 0; i < OPTIONS; i++)
+        if (rows[i].standard != NULL)
+            set_option(o, (enum option_id)i, rows[i].standard);
+    spmv_status st = allocate("the arguments", argc, sizeof *o->arguments, (void **)&o->arguments);
+    if (st == SPMV_OK)
+        st = join_command_line(argc, argv, o);
+    if (st == SPMV_OK)
+        read_options(argc, argv, o);
+    return st;
+}
+
+void options_free(struct options *o)
+{
+    free(o->arguments);
+    free(o->command_line);
+}
+
+spmv_status options_check(const struct options *o, unsigned groups, const char *command)
+{
+    if (o->error[0] != '\0')
+        return report(SPMV_ERROR_ARGUMENT, o->error);
+    for (int i = 0; i < OPTIONS; i++) {
+        if ((o->given >> i & 1) != 0 && (rows[i].group & groups) == 0) {
+            complain("option --%s is not for %s%s", rows[i].name, command != NULL ? command : "the plain product",
+                     command == NULL ? "; spmv mul takes it" : "");
+            return SPMV_ERROR_ARGUMENT;
+        }
+    }
+    if (o->type != SPMV_F64 && o->type != SPMV_F32) {
+        complain("--type %s: products exist for f64 and f32", spmv_type_name(o->type));
+        return SPMV_ERROR_TYPE;
+    }
+    return SPMV_OK;
+}
+
+/* Where the text of an option begins: a longer option gets a line of its own. */
+enum { HELP_COLUMN = 34 };
+
+void options_print(unsigned groups)
+{
+    for (int i = 0; i < OPTIONS; i++) {
+        const struct row *row = &rows[i];
+        if ((row->group & groups) == 0)
+            continue;
+        char letter[8] = "    ";
+        if (row->letter != 0)
+            snprintf(letter, sizeof letter, "-%c, ", row->letter);
+        const int width =
+            printf("  %s--%s%s%s", letter, row->name, row->argument != NULL && !argument_is_optional(row) ? " " : "",
+                   row->argument != NULL ? row->argument : "");
+        if (width >= HELP_COLUMN)
+            printf("\n%*s", HELP_COLUMN, "");
+        else
+            printf("%*s", HELP_COLUMN - width, "");
+        printf("%s", row->help);
+        if (row->standard != NULL)
+            printf(" (default: %s)", row->standard);
+        putchar('\n');
+    }
+}

@@ -1,0 +1,299 @@
+/* What the program says: messages and progress on standard error, JSON, and the end of standard output.
+ *
+ * A reader of our pipe that goes away is no failure: the signal only leaves a mark, the write then fails, and
+ * write_status tells the two kinds of failed writes apart.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "app.h"
+
+/* ---------------------------------------------------------------- messages */
+
+static enum level level = LEVEL_NORMAL;
+static volatile sig_atomic_t reader_gone;
+
+static void on_sigpipe(int signal_number)
+{
+    (void)signal_number;
+    reader_gone = 1;
+}
+
+void messages_open(enum level wanted)
+{
+    level = wanted;
+    sigaction(SIGPIPE, &(struct sigaction){.sa_handler = on_sigpipe}, NULL);
+}
+
+enum level messages_level(void)
+{
+    return level;
+}
+
+/* The progress line on the screen, if there is one. */
+static struct {
+    bool shown;
+    double began, drawn; /* the activity, the last drawing: seconds */
+    char activity[64];
+} progress;
+
+static void clear_progress(void)
+{
+    if (progress.shown)
+        fputs("\r\033[K", stderr);
+    progress.shown = false;
+}
+
+static void say(const char *format, va_list values)
+{
+    clear_progress();
+    fputs("spmv: ", stderr);
+    vfprintf(stderr, format, values);
+    fputc('\n', stderr);
+}
+
+void complain(const char *format, ...)
+{
+    va_list values;
+    va_start(values, format);
+    say(format, values);
+    va_end(values);
+}
+
+void remark(enum level least, const char *format, ...)
+{
+    va_list values;
+    if (level < least)
+        return;
+    va_start(values, format);
+    say(format, values);
+    va_end(values);
+}
+
+spmv_status report(spmv_status status, const char *sentence)
+{
+    complain("%s", sentence != NULL && sentence[0] != '\0' ? sentence : spmv_status_text(status));
+    return status;
+}
+
+/* Half a second must have passed before the first line, a tenth between two. */
+static void draw_progress(const spmv_event *event)
+{
+    const double now = monotonic_seconds();
+    if (strncmp(progress.activity, event->text, sizeof progress.activity - 1) != 0) {
+        snprintf(progress.activity, sizeof progress.activity, "%s", event->text);
+        progress.began = now;
+    }
+    if (now - progress.began < 0.5 || now - progress.drawn < 0.1)
+        return;
+    progress.drawn = now;
+    clear_progress();
+    if (event->total > 0)
+        fprintf(stderr, "spmv: %s: %d %%", progress.activity,
+                (int)(100.0 * (double)event->done / (double)event->total));
+    else
+        fprintf(stderr, "spmv: %s: %lld", progress.activity, (long long)event->done);
+    progress.shown = true;
+    fflush(stderr);
+}
+
+static int on_event(const spmv_event *event, void *user)
+{
+    (void)user;
+    if (event->kind == SPMV_EVENT_WARNING)
+        remark(LEVEL_NORMAL, "warning: %s", event->text);
+    else if (level > LEVEL_QUIET && isatty(STDERR_FILENO))
+        draw_progress(event);
+    return 0;
+}
+
+spmv_status open_context(const struct options *o, spmv_backend backend, spmv_context **ctx)
+{
+    spmv_context_options options;
+    spmv_context_options_init(&options, sizeof options);
+    options.backend = backend;
+    options.device = o->device;
+    options.threads = o->threads;
+    options.on_event = on_event;
+    const spmv_status st = spmv_context_create(&options, ctx);
+    return st == SPMV_OK ? st : report(st, spmv_last_error(NULL));
+}
+
+spmv_status allocate(const char *what, int64_t count, size_t size, void **memory)
+{
+    const double bytes = (double)count * (double)size;
+    *memory = bytes <= (double)(SIZE_MAX / 2) ? malloc(count > 0 ? (size_t)count * size : 1) : NULL;
+    if (*memory != NULL)
+        return SPMV_OK;
+    complain("%s: %.0f bytes (%s) of memory needed, not available", what, bytes, bytes_text(bytes));
+    return SPMV_ERROR_MEMORY;
+}
+
+spmv_status finish_stdout(void)
+{
+    errno = 0;
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return SPMV_OK;
+    if (reader_gone)
+        return SPMV_OK;
+    complain("cannot write standard output: %s", errno != 0 ? strerror(errno) : "an earlier write failed");
+    return SPMV_ERROR_WRITE;
+}
+
+spmv_status write_status(spmv_context *ctx, spmv_status status, const char *path)
+{
+    if (status == SPMV_OK || (status == SPMV_ERROR_WRITE && strcmp(path, "-") == 0 && reader_gone))
+        return SPMV_OK;
+    return report(status, spmv_last_error(ctx));
+}
+
+/* ---------------------------------------------------------------- quantities */
+
+struct unit {
+    double size;
+    const char *name;
+};
+
+/* Three digits with the largest unit that leaves at least 1. The texts of the last few calls stay valid, so that one
+ * printf may have several. */
+static const char *quantity_text(double value, const struct unit *units, int count)
+{
+    static char texts[8][32];
+    static unsigned turn;
+    char *text = texts[turn++ % 8];
+    int u = 0;
+    while (u < count - 1 && value < units[u].size)
+        u++;
+    snprintf(text, sizeof texts[0], "%.3g %s", value / units[u].size, units[u].name);
+    return text;
+}
+
+const char *seconds_text(double seconds)
+{
+    static const struct unit units[] = {{1, "s"}, {1e-3, "ms"}, {1e-6, "us"}};
+    return quantity_text(seconds, units, 3);
+}
+
+const char *bytes_text(double bytes)
+{
+    static const struct unit units[] = {{1e9, "GB"}, {1e6, "MB"}, {1e3, "kB"}, {1, "bytes"}};
+    return quantity_text(bytes, units, 4);
+}
+
+/* ---------------------------------------------------------------- JSON */
+
+/* Some value could not be made: memory ran out. */
+static bool json_incomplete;
+
+void json_put(json_t *object, const char *key, json_t *value)
+{
+    if (json_object_set_new(object, key, value) != 0)
+        json_incomplete = true;
+}
+
+json_t *json_number(double value)
+{
+    return isfinite(value) ? json_real(value) : json_null();
+}
+
+json_t *json_timing(const struct timing *t)
+{
+    return json_pack("{s:f, s:f, s:f, s:i}", "median", t->median, "min", t->min, "max", t->max, "repeats", t->repeats);
+}
+
+json_t *json_begin(const struct options *o)
+{
+    json_t *root = json_object();
+    json_put(root, "schema", json_string("spmv/1"));
+    /* a command line need not be UTF-8, which JSON is: what is not becomes "" */
+    json_t *command = json_string(o->command_line);
+    json_put(root, "tool",
+             json_pack("{s:s, s:s, s:s, s:s, s:o}", "version", spmv_version(), "commit", SPMV_COMMIT, "cuda",
+                       SPMV_CUDA_VERSION, "flags", SPMV_FLAGS, "command", command != NULL ? command : json_string("")));
+    return root;
+}
+
+json_t *json_machine(int threads)
+{
+    return json_pack("{s:{s:s, s:i}}", "cpu", "name", cpu_name(), "threads", threads);
+}
+
+json_t *json_matrix(const char *name, const spmv_statistics *s)
+{
+    json_t *text = json_string(name);
+    return json_pack("{s:o, s:I, s:I, s:I, s:{s:I, s:f, s:I, s:f}}", "name", text != NULL ? text : json_string(""),
+                     "rows", (json_int_t)s->rows, "cols", (json_int_t)s->cols, "nnz", (json_int_t)s->nnz, "row_nnz",
+                     "min", (json_int_t)s->row_min, "mean", s->row_mean, "max", (json_int_t)s->row_max, "std",
+                     s->row_std);
+}
+
+static bool write_all(int fd, const char *text, size_t size)
+{
+    while (size > 0) {
+        const ssize_t written = write(fd, text, size);
+        if (written < 0 && errno != EINTR)
+            return false;
+        if (written > 0) {
+            text += written;
+            size -= (size_t)written;
+        }
+    }
+    return true;
+}
+
+/* Writes beside, then renames: whoever reads path finds the old text or the whole new one. What is no plain file (a
+ * pipe, a terminal, /dev/null, a link) is written directly. */
+static bool replace_file(const char *path, const char *text, size_t size)
+{
+    struct stat old;
+    const bool direct = lstat(path, &old) == 0 && !S_ISREG(old.st_mode);
+    char beside[4096];
+    const int length = snprintf(beside, sizeof beside, "%s.%ld.tmp", path, (long)getpid());
+    if (!direct && (size_t)length >= sizeof beside) {
+        errno = ENAMETOOLONG;
+        return false;
+    }
+    const int fd = direct ? open(path, O_WRONLY | O_TRUNC) : open(beside, O_WRONLY | O_CREAT | O_EXCL, 0666);
+    if (fd == -1)
+        return false;
+    bool good = write_all(fd, text, size);
+    good = close(fd) == 0 && good;
+    if (direct)
+        return good;
+    good = good && rename(beside, path) == 0;
+    if (!good) {
+        const int reason = errno;
+        unlink(beside);
+        errno = reason;
+    }
+    return good;
+}
+
+spmv_status json_finish(const struct options *o, json_t *root)
+{
+    spmv_status st = SPMV_OK;
+    char *text = json_incomplete ? NULL : json_dumps(root, JSON_REAL_PRECISION(17) | JSON_COMPACT);
+    json_decref(root);
+    if (text == NULL)
+        return report(SPMV_ERROR_MEMORY, "the JSON text: a few thousand bytes of memory needed, not available");
+    const size_t length = strlen(text);
+    text[length] = '\n'; /* in place of the end mark: the length is known */
+    if (o->json_path == NULL) {
+        fwrite(text, 1, length + 1, stdout);
+        st = finish_stdout();
+    } else if (!replace_file(o->json_path, text, length + 1)) {
+        complain("cannot write %s: %s", o->json_path, strerror(errno));
+        st = errno == ENOENT || errno == EACCES ? SPMV_ERROR_OPEN : SPMV_ERROR_WRITE;
+    }
+    free(text);
+    return st;
+}

@@ -1,0 +1,254 @@
+/* One product for the program: plan it, run it, time it, check it against another backend.
+ *
+ * Time is told in parts, as a user meets them: uploading, planning, the first call, and the median of repeats within a
+ * small budget, so that the answer is never kept waiting for its own measurement. Plan time counts from a CSR that lies
+ * in the context's memory; on the host backends that is the memory where it was read to.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "app.h"
+
+/* Repeats end when this many seconds are over, or at so many samples; comparing bits takes at least so many repeats. */
+static const double repeat_budget = 0.05;
+enum { MAX_REPEATS = 64, BITWISE_REPEATS = 2 };
+
+union scalar {
+    double f64;
+    float f32;
+};
+
+static const void *scalar_set(union scalar *scalar, spmv_type type, double value)
+{
+    if (type == SPMV_F32)
+        scalar->f32 = (float)value;
+    else
+        scalar->f64 = value;
+    return scalar;
+}
+
+static spmv_status fail(const struct product *p, spmv_status st)
+{
+    return report(st, spmv_last_error(p->ctx));
+}
+
+static int64_t vector_bytes(const struct product *p, int64_t n)
+{
+    return n * (int64_t)spmv_type_size(p->type);
+}
+
+/* A copy of a host array in the context's memory. */
+static spmv_status send(spmv_context *ctx, const void *host_from, int64_t bytes, void **to)
+{
+    const spmv_status st = spmv_alloc(ctx, bytes, to);
+    return st == SPMV_OK ? spmv_upload(ctx, host_from, *to, bytes) : st;
+}
+
+/* a as the context sees it: the very same arrays where its memory is the host's, else copies. */
+static spmv_status view_in_context(struct product *p, spmv_csr *view)
+{
+    const spmv_csr *a = p->a;
+    const spmv_backend backend = spmv_context_backend(p->ctx);
+    *view = *a;
+    view->memory = SPMV_MEMORY_CONTEXT;
+    if (backend == SPMV_BACKEND_OMP || backend == SPMV_BACKEND_REF)
+        return SPMV_OK;
+    const double began = monotonic_seconds();
+    spmv_status st = send(p->ctx, a->row_ptr, (a->rows + 1) * (a->row_ptr_bits / 8), &p->copies[0]);
+    if (st == SPMV_OK)
+        st = send(p->ctx, a->col, a->nnz * (int64_t)sizeof *a->col, &p->copies[1]);
+    if (st == SPMV_OK && a->val != NULL)
+        st = send(p->ctx, a->val, vector_bytes(p, a->nnz), &p->copies[2]);
+    if (st == SPMV_OK)
+        st = spmv_synchronize(p->ctx);
+    view->row_ptr = p->copies[0];
+    view->col = p->copies[1];
+    view->val = p->copies[2];
+    p->upload_seconds += monotonic_seconds() - began;
+    return st;
+}
+
+spmv_status product_plan(spmv_context *ctx, struct product *p)
+{
+    spmv_csr view;
+    spmv_plan_options options;
+    spmv_plan_options_init(&options, sizeof options);
+    options.operation = p->operation;
+    options.method = p->method;
+    options.type = p->type;
+    p->ctx = ctx;
+    spmv_status st = view_in_context(p, &view);
+    if (st == SPMV_OK)
+        st = spmv_plan_create(ctx, &view, &options, &p->plan);
+    if (st == SPMV_OK)
+        st = spmv_plan_describe(p->plan, &p->info, sizeof p->info);
+    if (st != SPMV_OK)
+        return fail(p, st);
+    const double v = (double)spmv_type_size(p->type), rows = (double)p->info.rows, cols = (double)p->info.cols;
+    p->model_bytes = (double)p->info.nnz * (4 + v) + 4 * (rows + 1) + v * (rows + cols);
+    return SPMV_OK;
+}
+
+/* For the tests of the check alone: SPMV_TEST_PLANT_ERROR=ROW makes that row of y wrong, bit:ROW flips its last bit. */
+static void plant_error(const struct product *p)
+{
+    const char *text = getenv("SPMV_TEST_PLANT_ERROR");
+    if (text == NULL)
+        return;
+    const bool bit = strncmp(text, "bit:", 4) == 0;
+    const long long row = strtoll(bit ? text + 4 : text, NULL, 10);
+    if (row < 0 || row >= p->info.rows)
+        return;
+    if (bit)
+        ((unsigned char *)p->y)[vector_bytes(p, row)] ^= 1;
+    else if (p->type == SPMV_F32)
+        ((float *)p->y)[row] = 2 * ((float *)p->y)[row] + 1;
+    else
+        ((double *)p->y)[row] = 2 * ((double *)p->y)[row] + 1;
+}
+
+/* What a product works with in the context's memory. */
+struct work {
+    void *x, *y;
+    union scalar alpha, beta;
+    const void *host_beta;
+    const void *host_start; /* y before the product: y0, or bytes that must not survive it */
+    void *poison;           /* owns those */
+    void *again;            /* host: a repeat's y, for its bits */
+};
+
+static spmv_status prepare(struct product *p, struct work *w)
+{
+    const int64_t rows = p->info.rows, x_bytes = vector_bytes(p, p->info.cols), y_bytes = vector_bytes(p, rows);
+    spmv_status st = allocate("the vector y", rows, spmv_type_size(p->type), &p->y);
+    if (st == SPMV_OK && p->y0 == NULL) {
+        st = allocate("y before the product", rows, spmv_type_size(p->type), &w->poison);
+        if (st == SPMV_OK)
+            memset(w->poison, 0xff, (size_t)y_bytes); /* not numbers: a row that is not written is seen */
+    }
+    if (st == SPMV_OK && p->bitwise)
+        st = allocate("y of a repeat", rows, spmv_type_size(p->type), &w->again);
+    if (st != SPMV_OK)
+        return st;
+    scalar_set(&w->alpha, p->type, p->alpha);
+    w->host_beta = p->y0 != NULL ? scalar_set(&w->beta, p->type, p->beta) : NULL;
+    w->host_start = p->y0 != NULL ? p->y0 : w->poison;
+    const double began = monotonic_seconds();
+    st = send(p->ctx, p->x, x_bytes, &w->x);
+    if (st == SPMV_OK)
+        st = send(p->ctx, w->host_start, y_bytes, &w->y);
+    if (st == SPMV_OK)
+        st = spmv_synchronize(p->ctx);
+    p->upload_seconds += monotonic_seconds() - began;
+    return st == SPMV_OK ? st : fail(p, st);
+}
+
+static spmv_status multiply(struct product *p, const struct work *w, double *seconds)
+{
+    const double began = monotonic_seconds();
+    spmv_status st = spmv_apply(p->plan, &w->alpha, w->x, w->host_beta, w->y);
+    if (st == SPMV_OK)
+        st = spmv_synchronize(p->ctx);
+    *seconds = monotonic_seconds() - began;
+    return st == SPMV_OK ? st : fail(p, st);
+}
+
+static spmv_status compare_bits(struct product *p, const struct work *w)
+{
+    const int64_t bytes = vector_bytes(p, p->info.rows);
+    const spmv_status st = spmv_download(p->ctx, w->y, w->again, bytes);
+    if (st != SPMV_OK)
+        return fail(p, st);
+    p->bitwise_repeats++;
+    p->bitwise_different += memcmp(p->y, w->again, (size_t)bytes) != 0;
+    return SPMV_OK;
+}
+
+/* The first call counts as the only sample when it used up the budget. */
+static spmv_status repeat(struct product *p, const struct work *w)
+{
+    double samples[MAX_REPEATS];
+    int n = 0;
+    const double began = monotonic_seconds();
+    const bool hurried = p->first_call_seconds > repeat_budget;
+    while (n < MAX_REPEATS) {
+        const bool due = p->timed && !hurried && monotonic_seconds() - began < repeat_budget;
+        if (!due && !(p->bitwise && n < BITWISE_REPEATS))
+            break;
+        spmv_status st = SPMV_OK;
+        if (p->bitwise || p->y0 != NULL)
+            st = spmv_upload(p->ctx, w->host_start, w->y, vector_bytes(p, p->info.rows));
+        if (st == SPMV_OK)
+            st = spmv_synchronize(p->ctx);
+        if (st != SPMV_OK)
+            return fail(p, st);
+        st = multiply(p, w, &samples[n++]);
+        if (st == SPMV_OK && p->bitwise)
+            st = compare_bits(p, w);
+        if (st != SPMV_OK)
+            return st;
+    }
+    if (n == 0)
+        samples[n++] = p->first_call_seconds;
+    p->seconds = timing_summary(samples, n);
+    return SPMV_OK;
+}
+
+spmv_status product_run(struct product *p)
+{
+    struct work w = {0};
+    spmv_status st = prepare(p, &w);
+    if (st == SPMV_OK)
+        st = multiply(p, &w, &p->first_call_seconds);
+    if (st == SPMV_OK) {
+        st = spmv_download(p->ctx, w.y, p->y, vector_bytes(p, p->info.rows));
+        if (st != SPMV_OK)
+            fail(p, st);
+    }
+    if (st == SPMV_OK) {
+        plant_error(p);
+        st = repeat(p, &w);
+    }
+    spmv_free(p->ctx, w.x);
+    spmv_free(p->ctx, w.y);
+    free(w.poison);
+    free(w.again);
+    return st;
+}
+
+spmv_status product_check(const struct options *o, struct product *p)
+{
+    const spmv_backend other = spmv_context_backend(p->ctx) == SPMV_BACKEND_OMP ? SPMV_BACKEND_REF : SPMV_BACKEND_OMP;
+    spmv_context *checker = NULL;
+    union scalar alpha, beta;
+    spmv_status st = open_context(o, other, &checker);
+    if (st != SPMV_OK)
+        return st;
+    p->reference = spmv_backend_name(other);
+    scalar_set(&alpha, p->type, p->alpha);
+    st = spmv_verify(checker, p->a, p->operation, &alpha, p->x,
+                     p->y0 != NULL ? scalar_set(&beta, p->type, p->beta) : NULL, p->y0, p->y, p->type, &p->check,
+                     sizeof p->check);
+    if (st != SPMV_OK && st != SPMV_ERROR_CHECK)
+        report(st, spmv_last_error(checker));
+    spmv_context_destroy(checker);
+    return st;
+}
+
+void product_free(struct product *p)
+{
+    spmv_plan_destroy(p->plan);
+    for (int i = 0; i < 3 && p->ctx != NULL; i++)
+        spmv_free(p->ctx, p->copies[i]);
+    free(p->y);
+}
+
+json_t *json_plan(const struct product *p)
+{
+    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:f, s:I}", "op", "spmv", "backend",
+                     spmv_backend_name(spmv_context_backend(p->ctx)), "method", p->info.method, "why", p->info.why,
+                     "type", spmv_type_name(p->type), "plan_seconds", p->info.seconds, "plan_bytes",
+                     (json_int_t)p->info.bytes);
+}

@@ -1,0 +1,34 @@
+/* Timing: a clock and the summary of repeated measurements.
+ *
+ * The median, not the mean: one interruption by the system must not move the figure.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "timing.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+double monotonic_seconds(void)
+{
+    struct timespec t = {0};
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static int compare_doubles(const void *left, const void *right)
+{
+    const double a = *(const double *)left, b = *(const double *)right;
+    return (a > b) - (a < b);
+}
+
+struct timing timing_summary(double *samples, int n)
+{
+    struct timing t = {.repeats = n};
+    if (n > 0) {
+        qsort(samples, (size_t)n, sizeof *samples, compare_doubles);
+        t.min = samples[0];
+        t.max = samples[n - 1];
+        t.median = 0.5 * (samples[(n - 1) / 2] + samples[n / 2]);
+    }
+    return t;
+}

@@ -1,0 +1,199 @@
+/* Banners through mmio, kept on a short lead.
+ *
+ * mmio (1996) reads the banner with sscanf into 64-byte buffers, from a line buffer of 1025 bytes, and compares the tag
+ * as it stands. So the line is cut into words here, every word is checked for its length, and mmio gets a banner
+ * written anew: one blank between the words, all in lower case but the tag. Its type code then decides what the file
+ * is. mmio does not say which word it does not know; where it refuses, a look at its own words finds the one to name.
+ *
+ * Writing goes through a stream in memory too. Copies of mmio differ in what mm_write_banner returns (the original
+ * reports failure always) and in whether they build the text in a static buffer, which two threads may not share; so a
+ * lock is held, and what came out is looked at instead of the return value. mm_typecode_to_str is not called directly:
+ * some copies return memory to be freed, others static memory, and nothing tells which.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "mmio_banner.h"
+
+#include <pthread.h>
+#include <stdio.h>
+
+enum { TAG, OBJECT, FORMAT, FIELD, SYMMETRY, WORDS };
+
+struct word {
+    const char *begin, *end;
+};
+
+static const char *const word_names[WORDS] = {"tag", "object", "format", "field", "symmetry"};
+
+static char lower(char c)
+{
+    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
+
+static bool word_is(const struct word *word, const char *text)
+{
+    const char *p = word->begin;
+    while (p < word->end && *text != '\0' && lower(*p) == lower(*text))
+        p++, text++;
+    return p == word->end && *text == '\0';
+}
+
+bool banner_tag(const char *line, const char *line_end)
+{
+    const struct word first = {line, text_token_end(line)};
+    return line < line_end && word_is(&first, MatrixMarketBanner);
+}
+
+/* A banner of the words, for mmio; they have been measured. */
+static int normalise(const struct word words[WORDS], char text[BANNER_TEXT])
+{
+    int n = snprintf(text, BANNER_TEXT, "%s", MatrixMarketBanner);
+    for (int w = OBJECT; w < WORDS; w++) {
+        text[n++] = ' ';
+        for (const char *p = words[w].begin; p < words[w].end; p++)
+            text[n++] = lower(*p);
+    }
+    text[n++] = '\n';
+    return n;
+}
+
+static spmv_status fail_word(struct text_source *source, spmv_status status, const char *line, int w,
+                             const struct word *word, const char *why)
+{
+    char shown[TEXT_SHOWN];
+    return text_fail(source, status, 1, word->begin - line + 1, "%s \"%s\" %s", word_names[w],
+                     text_show(word->begin, word->end, shown), why);
+}
+
+/* Not a Matrix Market file at all: what else it looks like. */
+static spmv_status fail_tag(struct text_source *source, const char *line, const char *line_end)
+{
+    static const struct {
+        const char *magic, *what;
+    } known[] = {
+        {"\x1f\x8b", ": the file is compressed by gzip; decompress it first"},
+        {"\xfd"
+         "7zXZ",
+         ": the file is compressed by xz; decompress it first"},
+        {"BZh", ": the file is compressed by bzip2; decompress it first"},
+        {"\xef\xbb\xbf%%", ": the file begins with a byte order mark; remove its first three bytes"},
+    };
+    const char *what = "";
+    for (size_t k = 0; k < sizeof known / sizeof known[0]; k++) {
+        const size_t n = strlen(known[k].magic);
+        if ((size_t)(line_end - line) >= n && memcmp(line, known[k].magic, n) == 0)
+            what = known[k].what;
+    }
+    char shown[TEXT_SHOWN];
+    return text_fail(source, SPMV_ERROR_FORMAT, 1, 1,
+                     "bad banner: line 1 must read \"%s matrix coordinate|array real|integer|pattern "
+                     "general|symmetric|skew-symmetric\", found \"%s\"%s",
+                     MatrixMarketBanner, text_show(line, line_end, shown), what);
+}
+
+/* mmio did not take the words: names the first that is none of its own. */
+static spmv_status fail_unknown(struct text_source *source, const char *line, const struct word words[WORDS])
+{
+    static const char *const known[WORDS][5] = {
+        {NULL},
+        {MM_MTX_STR},
+        {MM_COORDINATE_STR, MM_ARRAY_STR},
+        {MM_REAL_STR, MM_INT_STR, MM_PATTERN_STR, MM_COMPLEX_STR},
+        {MM_GENERAL_STR, MM_SYMM_STR, MM_SKEW_STR, MM_HERM_STR},
+    };
+    static const char *const why[WORDS] = {
+        "",
+        "is not known; it must be matrix",
+        "is not known; it must be coordinate or array",
+        "is not known; it must be real, integer or pattern",
+        "is not known; it must be general, symmetric or skew-symmetric",
+    };
+    for (int w = OBJECT; w < WORDS; w++) {
+        bool found = false;
+        for (int k = 0; known[w][k] != NULL; k++)
+            found = found || word_is(&words[w], known[w][k]);
+        if (!found && w == OBJECT && word_is(&words[w], "vector"))
+            return fail_word(source, SPMV_ERROR_UNSUPPORTED, line, w, &words[w],
+                             "is not supported; write a vector as \"matrix array\" with one column");
+        if (!found)
+            return fail_word(source, SPMV_ERROR_FORMAT, line, w, &words[w], why[w]);
+    }
+    return text_fail(source, SPMV_ERROR_FORMAT, 1, 1, "bad banner: mmio refuses it");
+}
+
+/* What mmio takes and we do not, or the standard does not. */
+static spmv_status check_code(struct text_source *source, const char *line, const struct word words[WORDS],
+                              MM_typecode code)
+{
+    if (mm_is_complex(code))
+        return fail_word(source, SPMV_ERROR_UNSUPPORTED, line, FIELD, &words[FIELD], "is not supported yet");
+    if (mm_is_hermitian(code))
+        return fail_word(source, SPMV_ERROR_UNSUPPORTED, line, SYMMETRY, &words[SYMMETRY], "is not supported yet");
+    if (mm_is_pattern(code) && mm_is_dense(code))
+        return fail_word(source, SPMV_ERROR_FORMAT, line, FIELD, &words[FIELD],
+                         "does not go with array: there would be nothing to store");
+    if (mm_is_pattern(code) && mm_is_skew(code))
+        return fail_word(source, SPMV_ERROR_FORMAT, line, SYMMETRY, &words[SYMMETRY],
+                         "does not go with pattern: the signs would be missing");
+    return SPMV_OK;
+}
+
+static spmv_status cut_words(struct text_source *source, const char *line, const char *line_end,
+                             struct word words[WORDS])
+{
+    const char *p = line;
+    for (int w = TAG; w < WORDS; w++) {
+        p = text_skip_blanks(p);
+        words[w] = (struct word){p, text_token_end(p)};
+        if (p == line_end)
+            return text_fail(source, SPMV_ERROR_FORMAT, 1, p - line + 1, "bad banner: the %s is missing",
+                             word_names[w]);
+        if (words[w].end - p >= MM_MAX_TOKEN_LENGTH)
+            return fail_word(source, SPMV_ERROR_FORMAT, line, w, &words[w], "is not known: it is too long");
+        if (memchr(p, '\0', (size_t)(words[w].end - p)) != NULL)
+            return fail_word(source, SPMV_ERROR_FORMAT, line, w, &words[w], "is not known: it holds a zero byte");
+        p = words[w].end;
+    }
+    p = text_skip_blanks(p);
+    const struct word rest = {p, line_end};
+    if (p == line_end)
+        return SPMV_OK;
+    char shown[TEXT_SHOWN];
+    return text_fail(source, SPMV_ERROR_FORMAT, 1, p - line + 1, "bad banner: extra text \"%s\" after the symmetry",
+                     text_show(rest.begin, rest.end, shown));
+}
+
+spmv_status banner_read(struct text_source *source, const char *line, const char *line_end, MM_typecode *code)
+{
+    struct word words[WORDS];
+    char text[BANNER_TEXT];
+    if (!banner_tag(line, line_end))
+        return fail_tag(source, line, line_end);
+    spmv_status st = cut_words(source, line, line_end, words);
+    if (st != SPMV_OK)
+        return st;
+    const int n = normalise(words, text);
+    FILE *stream = fmemopen(text, (size_t)n, "r");
+    if (stream == NULL)
+        return context_fail_memory(source->ctx, "reading a banner", n);
+    const int refused = mm_read_banner(stream, code);
+    fclose(stream);
+    return refused ? fail_unknown(source, line, words) : check_code(source, line, words, *code);
+}
+
+spmv_status banner_write(spmv_context *ctx, MM_typecode code, char text[BANNER_TEXT])
+{
+    static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
+    memset(text, 0, BANNER_TEXT);
+    FILE *stream = fmemopen(text, BANNER_TEXT - 1, "w");
+    if (stream == NULL)
+        return context_fail_memory(ctx, "writing a banner", BANNER_TEXT);
+    pthread_mutex_lock(&one_at_a_time);
+    mm_write_banner(stream, code);
+    pthread_mutex_unlock(&one_at_a_time);
+    fclose(stream);
+    char *const end = strchr(text, '\n');
+    if (end == NULL || !banner_tag(text, end))
+        return context_fail(ctx, SPMV_ERROR_WRITE, "mmio wrote no banner");
+    *end = '\0';
+    return SPMV_OK;
+}

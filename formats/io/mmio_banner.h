@@ -1,0 +1,25 @@
+/* Banners of Matrix Market files, read and written by NIST's mmio.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef MMIO_BANNER_H
+#define MMIO_BANNER_H
+
+#include <mmio.h>
+
+#include "text_source.h"
+
+/* "%%MatrixMarket matrix coordinate real general" and a zero byte: tag and four words of less than 64 bytes each. */
+enum { BANNER_TEXT = 5 * MM_MAX_TOKEN_LENGTH + 8 };
+
+/* Whether the line opens with the tag of a Matrix Market file, in upper or lower case. */
+bool banner_tag(const char *line, const char *line_end);
+
+/* Reads line 1, [line, line_end), into mmio's type code. Only what has its place in the standard passes: object matrix,
+ * and a combination of format, field and symmetry that exists. Errors: SPMV_ERROR_FORMAT, SPMV_ERROR_UNSUPPORTED
+ * (object vector; complex and hermitian). */
+spmv_status banner_read(struct text_source *source, const char *line, const char *line_end, MM_typecode *code);
+
+/* The banner of that type code as mmio writes it, without its line end. */
+spmv_status banner_write(spmv_context *ctx, MM_typecode code, char text[BANNER_TEXT]);
+
+#endif

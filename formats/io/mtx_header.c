@@ -1,0 +1,181 @@
+/* The head of a Matrix Market file. Sizes are read here, in 64 bits; mmio holds them in int.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "mtx_header.h"
+
+#include <stdio.h>
+
+#include "mmio_banner.h"
+
+const char *parse_count_slowly(const char *p, int64_t *value)
+{
+    uint64_t n = 0;
+    const char *const first = *p == '+' ? p + 1 : p;
+    for (p = first; *p >= '0' && *p <= '9'; p++) {
+        const uint64_t digit = (uint64_t)(*p - '0');
+        if (n > ((uint64_t)INT64_MAX - digit) / 10)
+            return NULL;
+        n = 10 * n + digit;
+    }
+    if (p == first || (!text_is_blank(*p) && *p != '\n'))
+        return NULL;
+    *value = (int64_t)n;
+    return p;
+}
+
+spmv_status explain_count(const char *p, const char *what, char sentence[COUNT_SENTENCE])
+{
+    char shown[TEXT_SHOWN];
+    const char *const end = text_token_end(p);
+    const bool negative = *p == '-';
+    const char *digits = negative || *p == '+' ? p + 1 : p;
+    while (*digits >= '0' && *digits <= '9')
+        digits++;
+    const bool integer = digits == end && digits[-1] >= '0' && digits[-1] <= '9';
+    const char *why = "is not a whole number";
+    if (p == end)
+        snprintf(sentence, COUNT_SENTENCE, "%s is missing", what);
+    else if (integer)
+        why = negative ? "is negative" : "does not fit in 63 bits";
+    if (p != end)
+        snprintf(sentence, COUNT_SENTENCE, "%s \"%s\" %s", what, text_show(p, end, shown), why);
+    return integer && !negative ? SPMV_ERROR_LIMIT : SPMV_ERROR_FORMAT;
+}
+
+/* The next line that is neither blank nor a comment; *begin its first token. Consumed. */
+static spmv_status content_line(struct text_source *source, const char **begin, const char **line,
+                                const char **line_end)
+{
+    for (;;) {
+        const char *end = NULL;
+        const spmv_status st = text_block(source, line, &end);
+        if (st != SPMV_OK || *line == NULL)
+            return st;
+        *line_end = memchr(*line, '\n', (size_t)(end - *line));
+        text_skip(source, *line_end + 1, 1);
+        *begin = text_skip_blanks(*line);
+        if (*begin != *line_end && **begin != '%')
+            return SPMV_OK;
+    }
+}
+
+static void read_code(MM_typecode code, struct mtx_header *header)
+{
+    header->array = mm_is_array(code) != 0;
+    header->field = mm_is_pattern(code)   ? SPMV_FIELD_PATTERN
+                    : mm_is_integer(code) ? SPMV_FIELD_INTEGER
+                                          : SPMV_FIELD_REAL;
+    header->symmetry = mm_is_symmetric(code) ? SPMV_SYMMETRY_SYMMETRIC
+                       : mm_is_skew(code)    ? SPMV_SYMMETRY_SKEW
+                                             : SPMV_SYMMETRY_GENERAL;
+}
+
+static spmv_status read_banner(struct text_source *source, struct mtx_header *header)
+{
+    const char *line = NULL, *end = NULL;
+    MM_typecode code;
+    spmv_status st = text_block(source, &line, &end);
+    if (st != SPMV_OK)
+        return st;
+    if (line == NULL)
+        return text_fail(source, SPMV_ERROR_FORMAT, 1, 1, "the file is empty");
+    end = memchr(line, '\n', (size_t)(end - line));
+    st = banner_read(source, line, end, &code);
+    if (st != SPMV_OK)
+        return st;
+    text_skip(source, end + 1, 1);
+    read_code(code, header);
+    return SPMV_OK;
+}
+
+/* The numbers of the size line: 3 or 2. columns[k]: where number k stands. */
+static spmv_status read_sizes(struct text_source *source, int numbers, int64_t sizes[3], int64_t columns[3])
+{
+    static const char *const names[3] = {"the number of rows", "the number of columns", "the number of entries"};
+    const char *p = NULL, *line = NULL, *end = NULL;
+    const spmv_status st = content_line(source, &p, &line, &end);
+    const int64_t number = source->line - 1;
+    if (st != SPMV_OK)
+        return st;
+    if (line == NULL) {
+        int64_t last = 0, column = 0;
+        text_end_position(source, &last, &column);
+        return text_fail(source, SPMV_ERROR_FORMAT, last, column, "the size line is missing: the file ends here");
+    }
+    for (int k = 0; k < numbers; k++) {
+        p = text_skip_blanks(p);
+        columns[k] = p - line + 1;
+        const char *const rest = parse_count(p, &sizes[k]);
+        if (rest == NULL) {
+            char sentence[COUNT_SENTENCE];
+            const spmv_status why = explain_count(p, names[k], sentence);
+            return text_fail(source, why, number, columns[k], "malformed size line: %s", sentence);
+        }
+        p = rest;
+    }
+    p = text_skip_blanks(p);
+    if (p != end) {
+        char shown[TEXT_SHOWN];
+        return text_fail(source, SPMV_ERROR_FORMAT, number, p - line + 1,
+                         "malformed size line: extra text \"%s\" after the %s", text_show(p, end, shown),
+                         numbers == 3 ? "number of entries" : "number of columns");
+    }
+    return SPMV_OK;
+}
+
+/* How many numbers an array of that symmetry stores; false when over 63 bits. */
+static bool array_entries(const struct mtx_header *header, int64_t *entries)
+{
+    const int64_t n = header->rows;
+    if (header->symmetry == SPMV_SYMMETRY_GENERAL)
+        return multiply_fits(header->rows, header->cols, entries);
+    /* n (n + 1) / 2 with, n (n - 1) / 2 without the diagonal; n < 2^31 here */
+    *entries = header->symmetry == SPMV_SYMMETRY_SYMMETRIC ? n * (n + 1) / 2 : n * (n - 1) / 2;
+    return true;
+}
+
+/* The shortest text of one entry with its line end: "1 1", "1 1 0", "0". */
+static int64_t least_bytes(const struct mtx_header *header)
+{
+    return header->array ? 2 : header->field == SPMV_FIELD_PATTERN ? 4 : 6;
+}
+
+static spmv_status check_sizes(struct text_source *source, struct mtx_header *header, const int64_t columns[3])
+{
+    const int64_t line = header->size_line;
+    if (header->cols > INT32_MAX)
+        return text_fail(source, SPMV_ERROR_LIMIT, line, columns[1], "%lld columns: at most %d are supported",
+                         (long long)header->cols, INT32_MAX);
+    if (header->symmetry != SPMV_SYMMETRY_GENERAL && header->rows != header->cols)
+        return text_fail(source, SPMV_ERROR_FORMAT, line, columns[1],
+                         "a %s matrix must be square, this one is %lld x %lld",
+                         header->symmetry == SPMV_SYMMETRY_SKEW ? "skew-symmetric" : "symmetric",
+                         (long long)header->rows, (long long)header->cols);
+    if (header->array && !array_entries(header, &header->entries))
+        return text_fail(source, SPMV_ERROR_LIMIT, line, columns[0],
+                         "an array of %lld x %lld entries: their number does not fit in 63 bits",
+                         (long long)header->rows, (long long)header->cols);
+    const int64_t left = text_left(source);
+    const int64_t most = (left + 1) / least_bytes(header); /* the last line may lack its end */
+    if (left >= 0 && header->entries > most)
+        return text_fail(source, SPMV_ERROR_FORMAT, line, header->array ? columns[0] : columns[2],
+                         "%lld entries declared, but the %lld bytes that follow cannot hold more than %lld",
+                         (long long)header->entries, (long long)left, (long long)most);
+    return SPMV_OK;
+}
+
+spmv_status mtx_header_read(struct text_source *source, struct mtx_header *header)
+{
+    *header = (struct mtx_header){.array = false};
+    int64_t sizes[3] = {0, 0, 0}, columns[3] = {1, 1, 1};
+    spmv_status st = SPMV_OK;
+    TRY(read_banner(source, header));
+    TRY(read_sizes(source, header->array ? 2 : 3, sizes, columns));
+    header->rows = sizes[0];
+    header->cols = sizes[1];
+    header->entries = sizes[2];
+    header->size_line = source->line - 1;
+    TRY(check_sizes(source, header, columns));
+done:
+    return st;
+}

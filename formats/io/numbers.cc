@@ -1,0 +1,207 @@
+/* Numbers as text, on std::from_chars and std::to_chars: the standard C library has no equal that is correctly rounded,
+ * bounded by a length and independent of the locale. Only their functions for float and double are used, so no template
+ * of the C++ library is instantiated here and nothing of it is exported.
+ *
+ * from_chars takes the grammar of strtod in the C locale less the plus sign. What it does not take is added: the plus
+ * sign, Fortran's exponent letter D. What it takes beyond the grammar of numbers.h is refused: nan(...).
+ *
+ * Shortest output: U. Adams, "Ryu: fast float-to-string conversion", PLDI 2018; input: D. Lemire, "Number
+ * parsing at a gigabyte per second", 2021: both are what the library functions are made of.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <charconv>
+#include <climits>
+#include <cmath>
+#include <cstring>
+#include <system_error>
+
+#include "numbers.h"
+
+namespace
+{
+
+/* The longest number with an exponent letter D, which is copied to change the letter. The format's lines end at 1024. */
+const int fortran_limit = 1024;
+
+inline bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+inline char lower(char c)
+{
+    return c >= 'A' && c <= 'Z' ? char(c - 'A' + 'a') : c;
+}
+
+/* The magnitude is below 1, for a number of the grammar [digits][.digits][e[sign]digits] that is known to be out of the
+ * type's range: the decimal exponent of its first digit that is not 0 tells. */
+bool tiny(const char *text, const char *end)
+{
+    const long limit = LONG_MAX / 16;
+    long exponent = 0; /* of that digit */
+    bool point = false, found = false;
+    for (; text < end && (is_digit(*text) || *text == '.'); text++) {
+        if (*text == '.')
+            point = true;
+        else if (found)
+            exponent += point ? 0 : 1;
+        else if (*text != '0')
+            found = true, exponent -= point ? 1 : 0;
+        else
+            exponent -= point ? 1 : 0;
+    }
+    long written = 0;
+    if (text < end) {
+        const bool negative = ++text < end && *text == '-';
+        if (text < end && (*text == '-' || *text == '+'))
+            text++;
+        for (; text < end && is_digit(*text); text++)
+            written = written < limit ? 10 * written + (*text - '0') : limit;
+        written = negative ? -written : written;
+    }
+    return exponent + written < 0;
+}
+
+/* inf, infinity or nan at text: where it ends, or NULL. */
+const char *word_end(const char *text, const char *end)
+{
+    static const char *const words[] = {"infinity", "inf", "nan"};
+    for (const char *word : words) {
+        size_t i = 0;
+        while (word[i] != '\0' && text + i < end && lower(text[i]) == word[i])
+            i++;
+        if (word[i] == '\0')
+            return text + i;
+    }
+    return nullptr;
+}
+
+/* digits follows the sign. */
+template <class T>
+inline number_result parse_unsigned(const char *digits, const char *end, T *value, const char **rest,
+                                    number_remark *remark)
+{
+    *remark = NUMBER_PLAIN;
+    if (digits < end && !is_digit(*digits) && *digits != '.') {
+        *rest = word_end(digits, end);
+        if (*rest == nullptr)
+            return NUMBER_MALFORMED;
+        *remark = NUMBER_NOT_FINITE;
+        *value = lower(*digits) == 'i' ? T(HUGE_VAL) : T(NAN);
+        return NUMBER_OK;
+    }
+    const std::from_chars_result r = std::from_chars(digits, end, *value);
+    if (r.ec == std::errc::invalid_argument)
+        return NUMBER_MALFORMED;
+    *rest = r.ptr;
+    /* Implementations differ in what they say of underflow, and in whether they report overflow or give infinity. */
+    if (r.ec == std::errc::result_out_of_range || std::isinf(*value)) {
+        if (!tiny(digits, r.ptr))
+            return NUMBER_TOO_LARGE;
+        *value = T(0);
+    }
+    return NUMBER_OK;
+}
+
+/* text holds an exponent letter d at letter. */
+template <class T>
+number_result parse_fortran(const char *digits, const char *letter, const char *end, T *value, const char **rest,
+                            number_remark *remark)
+{
+    char copy[fortran_limit];
+    const char *stop = letter + 1;
+    if (stop < end && (*stop == '-' || *stop == '+'))
+        stop++;
+    if (stop == end || !is_digit(*stop))
+        return NUMBER_OK; /* no exponent: the number ended before the letter */
+    while (stop < end && is_digit(*stop))
+        stop++;
+    if (stop - digits > fortran_limit)
+        return NUMBER_MALFORMED;
+    memcpy(copy, digits, size_t(stop - digits));
+    copy[letter - digits] = 'e';
+    const char *copy_rest = copy;
+    const number_result result = parse_unsigned(copy, copy + (stop - digits), value, &copy_rest, remark);
+    *rest = digits + (copy_rest - copy);
+    return result;
+}
+
+template <class T>
+inline number_result parse(const char *text, const char *end, T *value, const char **rest, number_remark *remark)
+{
+    const bool negative = text < end && *text == '-';
+    if (text < end && (*text == '-' || *text == '+'))
+        text++;
+    if (text == end)
+        return NUMBER_MALFORMED;
+    number_result result = parse_unsigned(text, end, value, rest, remark);
+    if (result != NUMBER_MALFORMED && *remark == NUMBER_PLAIN && *rest < end && lower(**rest) == 'd')
+        result = parse_fortran(text, *rest, end, value, rest, remark);
+    if (negative)
+        *value = -*value;
+    return result;
+}
+
+/* Whether value, an integer, is the one whose digits (without leading zeros) are given: its own, written out. */
+template <class T> bool same_digits(T value, const char *digits, const char *digits_end)
+{
+    char text[320]; /* the largest double has 309 digits */
+    const std::to_chars_result r = std::to_chars(text, text + sizeof text, value, std::chars_format::fixed);
+    return r.ec == std::errc() && r.ptr - text == digits_end - digits &&
+           memcmp(text, digits, size_t(digits_end - digits)) == 0;
+}
+
+template <class T>
+inline number_result parse_integer(const char *text, const char *end, T *value, const char **rest,
+                                   number_remark *remark)
+{
+    const bool negative = text < end && *text == '-';
+    if (text < end && (*text == '-' || *text == '+'))
+        text++;
+    const char *const first = text;
+    uint64_t n = 0;
+    while (text < end && is_digit(*text))
+        n = 10 * n + uint64_t(*text++ - '0'); /* wraps after 19 digits; used only for up to 18 */
+    if (text == first)
+        return NUMBER_MALFORMED;
+    *rest = text;
+    *remark = NUMBER_PLAIN;
+    const int64_t exact = int64_t(1) << (sizeof(T) == sizeof(double) ? 53 : 24);
+    if (text - first <= 18 && int64_t(n) <= exact) {
+        *value = T(n);
+    } else {
+        const char *digits = first;
+        while (digits < text - 1 && *digits == '0')
+            digits++;
+        const number_result result = parse_unsigned(digits, text, value, rest, remark);
+        if (result != NUMBER_OK)
+            return result;
+        if (!same_digits(*value, digits, text))
+            *remark = NUMBER_ROUNDED;
+    }
+    if (negative)
+        *value = -*value;
+    return NUMBER_OK;
+}
+
+} // namespace
+
+extern "C" enum number_result number_parse(const char *text, const char *end, spmv_type type, void *value,
+                                           const char **rest, enum number_remark *remark)
+{
+    return type == SPMV_F32 ? parse(text, end, static_cast<float *>(value), rest, remark)
+                            : parse(text, end, static_cast<double *>(value), rest, remark);
+}
+
+extern "C" enum number_result number_parse_integer(const char *text, const char *end, spmv_type type, void *value,
+                                                   const char **rest, enum number_remark *remark)
+{
+    return type == SPMV_F32 ? parse_integer(text, end, static_cast<float *>(value), rest, remark)
+                            : parse_integer(text, end, static_cast<double *>(value), rest, remark);
+}
+
+extern "C" char *number_write(char *text, spmv_type type, const void *value)
+{
+    return type == SPMV_F32 ? std::to_chars(text, text + NUMBER_TEXT, *static_cast<const float *>(value)).ptr
+                            : std::to_chars(text, text + NUMBER_TEXT, *static_cast<const double *>(value)).ptr;
+}

@@ -1,0 +1,45 @@
+/* Numbers as text: correctly rounded in, the fewest digits that read back to the same bits out. Independent of the
+ * locale.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef NUMBERS_H
+#define NUMBERS_H
+
+#include <spmv/types.h>
+
+SPMV_BEGIN_DECLS
+
+enum number_result {
+    NUMBER_OK = 0,
+    NUMBER_MALFORMED = 1, /* the text is not a number */
+    NUMBER_TOO_LARGE = 2  /* its magnitude rounds to infinity */
+};
+
+/* What number_parse saw besides the value. */
+enum number_remark {
+    NUMBER_PLAIN = 0,
+    NUMBER_NOT_FINITE = 1, /* the words inf, infinity, nan */
+    NUMBER_ROUNDED = 2     /* an integer that the type does not hold exactly */
+};
+
+/* Reads the decimal number that starts at text into *value (a float or a double: type SPMV_F32 or SPMV_F64), rounded
+ * once, to nearest even; what underflows becomes 0. *rest: the first byte after it. Taken: an optional sign, digits
+ * with an optional point, an optional exponent after e, E, d or D (Fortran); inf, infinity and nan in any case. Nothing
+ * at or after end is read. */
+enum number_result number_parse(const char *text, const char *end, spmv_type type, void *value, const char **rest,
+                                enum number_remark *remark);
+
+/* The same for an integer: an optional sign and digits, any number of them. */
+enum number_result number_parse_integer(const char *text, const char *end, spmv_type type, void *value,
+                                        const char **rest, enum number_remark *remark);
+
+/* Enough for any number_write. */
+enum { NUMBER_TEXT = 32 };
+
+/* Writes *value (SPMV_F32 or SPMV_F64) in the fewest digits that read back to the same bits, also inf, -inf and nan;
+ * the first byte after it. No closing zero byte. text: room for NUMBER_TEXT. */
+char *number_write(char *text, spmv_type type, const void *value);
+
+SPMV_END_DECLS
+
+#endif

@@ -1,0 +1,99 @@
+/* A text that is read once from front to back, in blocks of whole lines: a file, a pipe, standard input, or memory.
+ *
+ * Files are read, not mapped: a mapped file that another program shortens kills the reader with SIGBUS, and a library
+ * may not install a handler; a pipe cannot be mapped at all. Reading costs one copy within the cache's reach.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TEXT_SOURCE_H
+#define TEXT_SOURCE_H
+
+#include <sys/types.h>
+#include <time.h>
+
+#include "runtime.h"
+
+/* The longest line taken, and the size of the blocks. */
+enum { TEXT_BLOCK = 16 << 20 };
+
+struct text_source {
+    spmv_context *ctx;
+    const char *name; /* in sentences; of the caller */
+    int fd;           /* -1: memory */
+    bool owns_fd;
+    const char *memory; /* what is left of it */
+    int64_t memory_left;
+    int64_t total; /* bytes of the text; -1: not known (a pipe) */
+    int64_t taken; /* bytes read from the file so far */
+    struct timespec changed;
+    int64_t file_size; /* as the file system said when the file was opened; -1: not a regular file */
+
+    char *buffer;
+    int64_t capacity;   /* of buffer, less one byte for a line end of our own */
+    int64_t next, full; /* unread bytes: buffer[next .. full) */
+    bool at_end;        /* nothing follows in the file */
+    int64_t open_line_bytes; /* > 0: so many bytes follow the text's last line end; one was added */
+    int64_t line;       /* number of the first unread line */
+};
+
+/* Opens a file, or standard input for "-". Errors: SPMV_ERROR_OPEN, SPMV_ERROR_MEMORY. text_close in any case. */
+spmv_status text_open(spmv_context *ctx, const char *path, struct text_source *source);
+
+/* The same over size bytes of memory. */
+spmv_status text_open_memory(spmv_context *ctx, const char *name, const char *text, int64_t size,
+                             struct text_source *source);
+void text_close(struct text_source *source);
+
+/* The unread lines at hand, more read in when there are none: [*begin, *end), the last ends with '\n' too; both NULL
+ * at the end of the text. Tells the event callback how far it is. They stay valid until the next call, and are unread
+ * until text_skip. Errors: SPMV_ERROR_READ, SPMV_ERROR_CHANGED, SPMV_ERROR_LIMIT (a line over TEXT_BLOCK),
+ * SPMV_CANCELLED. */
+spmv_status text_block(struct text_source *source, const char **begin, const char **end);
+
+/* The lines before position, lines of them, are read. */
+void text_skip(struct text_source *source, const char *position, int64_t lines);
+
+/* Bytes that are still unread, so far as known: -1 when not. */
+int64_t text_left(const struct text_source *source);
+
+/* SPMV_ERROR_CHANGED when the file is no longer what was opened. */
+spmv_status text_check_unchanged(struct text_source *source);
+
+/* "name:line:column: sentence" and the status, unless the file changed meanwhile: then SPMV_ERROR_CHANGED. Columns
+ * count bytes from 1. */
+#if defined(__GNUC__)
+__attribute__((format(printf, 5, 6)))
+#endif
+spmv_status
+text_fail(struct text_source *source, spmv_status status, int64_t line, int64_t column, const char *format, ...);
+
+/* Where the text ends; only after text_block gave NULL: the line after the last line end, or the place after the last
+ * byte. */
+void text_end_position(const struct text_source *source, int64_t *line, int64_t *column);
+
+/* A token as it may be shown in a sentence: from text up to a blank or a line end, at most 40 bytes, with bytes that do
+ * not print replaced by \xNN; closed by a zero byte. */
+enum { TEXT_SHOWN = 176 };
+const char *text_show(const char *text, const char *end, char shown[TEXT_SHOWN]);
+
+/* Blanks between the numbers of a line; a carriage return counts, so CR LF is a line end like LF. */
+static inline bool text_is_blank(char c)
+{
+    return c == ' ' || c == '\t' || c == '\r';
+}
+
+static inline const char *text_skip_blanks(const char *p)
+{
+    while (text_is_blank(*p))
+        p++;
+    return p;
+}
+
+/* The end of the token at p: a blank or the line end. */
+static inline const char *text_token_end(const char *p)
+{
+    while (!text_is_blank(*p) && *p != '\n')
+        p++;
+    return p;
+}
+
+#endif

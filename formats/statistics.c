@@ -1,0 +1,281 @@
+/* Statistics of a matrix: one pass over the rows, one over the values, and the comparison with the transpose.
+ *
+ * Everything is counted in integers, so the numbers do not depend on how the rows are shared out; means and the
+ * standard deviation are divided out at the end. For the latter the squares of (length - m) are summed, m the mean
+ * rounded down: exact, in two words, and nothing cancels (T. F. Chan, G. H. Golub, R. J. LeVeque, "Algorithms for
+ * computing the sample variance", The American Statistician 37(3), 1983: shifted data).
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <math.h>
+
+#include "matrix_internal.h"
+#include "ops.h"
+
+/* A row of A or of its transpose. */
+struct row {
+    const int32_t *col;
+    const void *val; /* NULL: every entry is 1 */
+    int64_t n;
+};
+
+static struct row row_of(const spmv_csr *a, int64_t row)
+{
+    const int64_t first = row_first(a, row), n = row_first(a, row + 1) - first;
+    if (n == 0)
+        return (struct row){.n = 0};
+    return (struct row){.col = a->col + first, .val = value_at(a->val, first, spmv_type_size(a->type)), .n = n};
+}
+
+/* What one thread saw of the rows. */
+struct tally {
+    int64_t row_min, row_max, max_row;
+    int64_t empty_rows, bandwidth, extent, diagonal;
+    uint64_t squares_low, squares_high; /* the sum of (length - m)^2 */
+    int64_t histogram[SPMV_HISTOGRAM_BINS];
+};
+
+static const struct tally tally_nothing = {.row_min = INT64_MAX, .row_max = -1, .max_row = -1};
+
+static void add_squares(struct tally *t, uint64_t low, uint64_t high)
+{
+    t->squares_low += low;
+    t->squares_high += high + (t->squares_low < low);
+}
+
+/* 0 for an empty row, else the number of binary digits of its length. */
+static int histogram_bin(int64_t length)
+{
+    int bin = 0;
+    for (; length > 0 && bin < SPMV_HISTOGRAM_BINS - 1; length >>= 1)
+        bin++;
+    return bin;
+}
+
+static void tally_length(struct tally *t, int64_t row, int64_t length, int64_t mean)
+{
+    const uint64_t deviation = (uint64_t)(length > mean ? length - mean : mean - length);
+    t->row_min = min_i64(t->row_min, length);
+    if (length > t->row_max || (length == t->row_max && row < t->max_row)) {
+        t->row_max = length;
+        t->max_row = row;
+    }
+    t->empty_rows += length == 0;
+    t->histogram[histogram_bin(length)]++;
+    add_squares(t, deviation * deviation, 0);
+}
+
+static void tally_columns(struct tally *t, int64_t row, struct row r)
+{
+    if (r.n == 0)
+        return;
+    /* columns ascend: the ends are the farthest from the diagonal */
+    const int64_t first = r.col[0], last = r.col[r.n - 1];
+    t->bandwidth = max_i64(t->bandwidth, max_i64(row - first, last - row));
+    t->extent += last - first + 1;
+    for (int64_t k = 0; k < r.n; k++)
+        t->diagonal += r.col[k] == row;
+}
+
+static void tally_merge(struct tally *to, const struct tally *from)
+{
+    to->row_min = min_i64(to->row_min, from->row_min);
+    if (from->row_max > to->row_max || (from->row_max == to->row_max && from->max_row < to->max_row)) {
+        to->row_max = from->row_max;
+        to->max_row = from->max_row;
+    }
+    to->empty_rows += from->empty_rows;
+    to->bandwidth = max_i64(to->bandwidth, from->bandwidth);
+    to->extent += from->extent;
+    to->diagonal += from->diagonal;
+    add_squares(to, from->squares_low, from->squares_high);
+    for (int b = 0; b < SPMV_HISTOGRAM_BINS; b++)
+        to->histogram[b] += from->histogram[b];
+}
+
+static void tally_rows(spmv_context *ctx, const spmv_csr *a, struct tally *all)
+{
+    const int64_t mean = a->rows > 0 ? a->nnz / a->rows : 0;
+    *all = tally_nothing;
+#pragma omp parallel num_threads(host_team(ctx, a->rows + a->nnz))
+    {
+        struct tally mine = tally_nothing;
+#pragma omp for schedule(dynamic, 512)
+        for (int64_t row = 0; row < a->rows; row++) {
+            const struct row r = row_of(a, row);
+            tally_length(&mine, row, r.n, mean);
+            tally_columns(&mine, row, r);
+        }
+#pragma omp critical(tally_rows)
+        tally_merge(all, &mine);
+    }
+}
+
+/* Population standard deviation: sqrt(mean of d^2 - (mean of d)^2), d = length - m, where 0 <= mean of d < 1. */
+static double deviation_of_rows(const spmv_csr *a, const struct tally *t)
+{
+    const double rows = (double)a->rows;
+    const double square_mean = (ldexp((double)t->squares_high, 64) + (double)t->squares_low) / rows;
+    const double mean = (double)(a->nnz % a->rows) / rows;
+    return sqrt(fmax(0, square_mean - mean * mean));
+}
+
+#define IS_FINITE_INTEGER(a) true
+#define IS_FINITE_REAL(a) isfinite(a)
+#define IS_ZERO_INTEGER(a) ((a) == 0)
+#define IS_ZERO_REAL(a) ((a) == 0)
+#define EQUAL_INTEGER(a, b) ((a) == (b))
+#define EQUAL_REAL(a, b) ((a) == (b))
+
+/* Values equal to 0 and values that are not finite among the first n. */
+#define DEFINE(NAME, name, value, T, D, CLASS, ARG)                                                                    \
+    static void count_values_##name(const void *values, int64_t n, int64_t *zeros, int64_t *odd)                       \
+    {                                                                                                                  \
+        const T *const val = values;                                                                                   \
+        for (int64_t k = 0; k < n; k++) {                                                                              \
+            *zeros += IS_ZERO_##CLASS(val[k]);                                                                         \
+            *odd += !IS_FINITE_##CLASS(val[k]);                                                                        \
+        }                                                                                                              \
+    }
+SPMV_TYPE_LIST(DEFINE, )
+#undef DEFINE
+
+static void count_values(spmv_context *ctx, const spmv_csr *a, int64_t *zero_count, int64_t *odd_count)
+{
+#define ROW(NAME, name, value, T, D, CLASS, ARG) [value] = count_values_##name,
+    static void (*const run[SPMV_TYPE_LIMIT])(const void *, int64_t, int64_t *, int64_t *) = {SPMV_TYPE_LIST(ROW, )};
+#undef ROW
+    enum { TILE = 1 << 14 };
+    const int64_t tiles = a->val == NULL ? 0 : ceil_divide(a->nnz, TILE);
+    int64_t zeros = 0, odd = 0;
+#pragma omp parallel for num_threads(host_team(ctx, a->nnz)) schedule(static) reduction(+ : zeros, odd)
+    for (int64_t t = 0; t < tiles; t++)
+        run[a->type](value_at(a->val, t * TILE, spmv_type_size(a->type)), min_i64(TILE, a->nnz - t * TILE), &zeros,
+                     &odd);
+    *zero_count = zeros;
+    *odd_count = odd;
+}
+
+/* Columns without an entry: each column that has one is marked in a byte, by whoever comes first. */
+static spmv_status count_empty_columns(spmv_context *ctx, const spmv_csr *a, int64_t *empty)
+{
+    void *memory = NULL;
+    int64_t used = 0;
+    const spmv_status st = host_alloc(ctx, a->cols, "marking columns", &memory);
+    if (st != SPMV_OK)
+        return st;
+    unsigned char *const seen = memory;
+    if (a->cols > 0)
+        memset(seen, 0, (size_t)a->cols);
+#pragma omp parallel for num_threads(host_team(ctx, a->nnz)) schedule(static) reduction(+ : used)
+    for (int64_t k = 0; k < a->nnz; k++) {
+        unsigned char before;
+        /* a look first: most columns are marked already, and a write takes the cache line from the others */
+#pragma omp atomic read
+        before = seen[a->col[k]];
+        if (before)
+            continue;
+#pragma omp atomic capture
+        {
+            before = seen[a->col[k]];
+            seen[a->col[k]] = 1;
+        }
+        used += !before;
+    }
+    host_free(memory);
+    *empty = a->cols - used;
+    return SPMV_OK;
+}
+
+enum { PATTERN_SYMMETRIC = 1, SYMMETRIC = 2, SKEW_SYMMETRIC = 4, ALL_FLAGS = 7 };
+
+/* Which flags a row of A and the same row of its transpose leave standing. What is not stored is 0. */
+#define DEFINE(NAME, name, value, T, D, CLASS, ARG)                                                                    \
+    static int compare_##name(struct row a, struct row b)                                                              \
+    {                                                                                                                  \
+        const T *const a_val = a.val, *const b_val = b.val, one = identity_mul_##name();                               \
+        int flags = ALL_FLAGS;                                                                                         \
+        for (int64_t i = 0, j = 0; flags != 0 && (i < a.n || j < b.n);) {                                              \
+            const bool in_a = i < a.n && (j == b.n || a.col[i] <= b.col[j]);                                           \
+            const bool in_b = j < b.n && (i == a.n || b.col[j] <= a.col[i]);                                           \
+            const T x = !in_a ? identity_add_##name() : a_val != NULL ? a_val[i] : one;                                \
+            const T y = !in_b ? identity_add_##name() : b_val != NULL ? b_val[j] : one;                                \
+            if (!in_a || !in_b)                                                                                        \
+                flags &= ~PATTERN_SYMMETRIC;                                                                           \
+            if (!EQUAL_##CLASS(x, y))                                                                                  \
+                flags &= ~SYMMETRIC;                                                                                   \
+            if (!EQUAL_##CLASS(x, function_neg_##name(y)))                                                             \
+                flags &= ~SKEW_SYMMETRIC;                                                                              \
+            i += in_a;                                                                                                 \
+            j += in_b;                                                                                                 \
+        }                                                                                                              \
+        return flags;                                                                                                  \
+    }
+SPMV_TYPE_LIST(DEFINE, )
+#undef DEFINE
+
+static spmv_status compare_with_transpose(spmv_context *ctx, const spmv_csr *a, int *flags_out)
+{
+#define ROW(NAME, name, value, T, D, CLASS, ARG) [value] = compare_##name,
+    static int (*const run[SPMV_TYPE_LIMIT])(struct row, struct row) = {SPMV_TYPE_LIST(ROW, )};
+#undef ROW
+    int (*const compare)(struct row, struct row) = run[a->val == NULL ? SPMV_I32 : a->type];
+    spmv_matrix *transposed = NULL;
+    spmv_csr b;
+    int flags = ALL_FLAGS;
+    const spmv_status st = csr_transpose(ctx, a, &transposed);
+    if (st != SPMV_OK)
+        return st;
+    spmv_matrix_view(transposed, &b);
+#pragma omp parallel for num_threads(host_team(ctx, a->rows + a->nnz)) schedule(dynamic, 512) reduction(& : flags)
+    for (int64_t row = 0; row < a->rows; row++)
+        if (flags != 0)
+            flags &= compare(row_of(a, row), row_of(&b, row));
+    spmv_matrix_destroy(transposed);
+    *flags_out = flags;
+    return SPMV_OK;
+}
+
+static void fill_rows(const spmv_csr *a, const struct tally *t, spmv_statistics *s)
+{
+    s->empty_rows = t->empty_rows;
+    s->bandwidth = t->bandwidth;
+    s->diagonal = t->diagonal;
+    memcpy(s->histogram, t->histogram, sizeof s->histogram);
+    s->max_row = t->max_row;
+    if (a->rows == 0)
+        return;
+    s->row_min = t->row_min;
+    s->row_max = t->row_max;
+    s->row_mean = (double)a->nnz / (double)a->rows;
+    s->row_std = deviation_of_rows(a, t);
+    if (t->empty_rows < a->rows)
+        s->row_extent = (double)t->extent / (double)(a->rows - t->empty_rows);
+}
+
+spmv_status spmv_matrix_statistics(spmv_context *ctx, const spmv_csr *a, spmv_statistics *statistics, size_t size)
+{
+    spmv_status st = SPMV_OK;
+    spmv_statistics s = {.size = sizeof s};
+    struct tally tally;
+    int flags = 0;
+    if (statistics == NULL || size < sizeof s.size)
+        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_matrix_statistics: no struct to fill (%zu bytes)", size);
+    result_write(statistics, size, &s, sizeof s);
+    TRY(csr_check(ctx, "spmv_matrix_statistics", a, CSR_SORTED));
+    s.rows = a->rows;
+    s.cols = a->cols;
+    s.nnz = a->nnz;
+    tally_rows(ctx, a, &tally);
+    fill_rows(a, &tally, &s);
+    count_values(ctx, a, &s.explicit_zeros, &s.not_finite);
+    TRY(count_empty_columns(ctx, a, &s.empty_cols));
+    s.square = a->rows == a->cols;
+    if (s.square)
+        TRY(compare_with_transpose(ctx, a, &flags));
+    s.pattern_symmetric = (flags & PATTERN_SYMMETRIC) != 0;
+    s.symmetric = (flags & SYMMETRIC) != 0;
+    s.skew_symmetric = (flags & SKEW_SYMMETRIC) != 0;
+    result_write(statistics, size, &s, sizeof s);
+done:
+    return st;
+}

@@ -1,0 +1,161 @@
+#!/bin/bash
+# The checks to run before handing in a change.
+#
+# usage: check.sh [STAGE...]     those stages; all of them when none is named
+#        check.sh ^STAGE...      all but those
+#
+#   format    clang-format agrees with every source; shellcheck, where it is there, with every script
+#   layers    includes point one way, file names are unique, and the checker finds planted violations
+#   build     the tree builds with warnings as errors (gcc, and clang where it is there)
+#   tests     all tests, but those of install
+#   asan      all tests with the address, leak and undefined-behaviour sanitizers
+#   ubsan     all tests, optimised, with clang's undefined-behaviour sanitizer
+#   install   installs into a fresh prefix, builds the examples outside the tree four ways
+#   symbols   both libraries show spmv_* and nothing else
+#   fuzz      every fuzz target for FUZZ_SECONDS (60) seconds
+#   mutate    planted bugs, each of which a named test must catch (mutate.sh)
+#
+# JOBS=N sets how many compilers and tests run at once. Each stage ends in one line of the summary; the exit status is 0
+# when none failed.
+#
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck disable=SC2317 # stages are called by name
+set -uo pipefail
+# shellcheck source-path=SCRIPTDIR
+. "$(dirname "$0")/packages.sh"
+# shellcheck source-path=SCRIPTDIR
+. "$(dirname "$0")/build.sh"
+cd "$root" || exit 1
+export OMP_WAIT_POLICY=${OMP_WAIT_POLICY:-passive}
+
+all_stages=(format layers build tests asan ubsan install symbols fuzz mutate)
+check_build=$root/build/check
+
+run_ctest() {
+    local folder=$1
+    shift
+    ctest --test-dir "$folder" --output-on-failure --no-tests=error -j "$jobs" "$@"
+}
+
+build_check() {
+    build_tree "$check_build" all -DCMAKE_BUILD_TYPE=Release -DSPMV_WERROR=ON -DSPMV_CUDA=AUTO -DBUILD_TESTING=ON
+}
+
+# build_with NAME BUILD_TYPE COMPILER FLAGS TARGET OPTION...: a CPU build in build/NAME
+build_with() {
+    local name=$1 type=$2 compiler=$3 flags=$4 target=$5
+    shift 5
+    local cxx=${compiler/%gcc/g++}
+    [ "$compiler" != clang ] || cxx=clang++
+    build_tree "$root/build/$name" "$target" -DCMAKE_BUILD_TYPE="$type" -DSPMV_WERROR=ON -DSPMV_CUDA=OFF -DBUILD_TESTING=ON \
+        -DCMAKE_C_COMPILER="$compiler" -DCMAKE_CXX_COMPILER="$cxx" -DCMAKE_C_FLAGS="$flags" -DCMAKE_CXX_FLAGS="$flags" "$@"
+}
+
+stage_format() {
+    local sources scripts
+    sources=$(git ls-files '*.c' '*.h' '*.cc' '*.cpp' '*.cu' '*.cuh')
+    # shellcheck disable=SC2086 # a list of files without blanks
+    clang-format --dry-run -Werror $sources || return 1
+    scripts=$(git ls-files '*.sh' .ci/run)
+    if command -v shellcheck >/dev/null; then
+        # shellcheck disable=SC2086
+        shellcheck -x $scripts || return 1
+    fi
+    # shellcheck disable=SC2086
+    if grep -nE '[[:blank:]]+$' $sources $scripts; then
+        echo "blanks at the end of the lines above"
+        return 1
+    fi
+    local file
+    for file in $sources $scripts; do
+        grep -q 'SPDX-License-Identifier: BSD-3-Clause' "$file" || { echo "$file has no SPDX line" && return 1; }
+    done
+}
+
+stage_layers() {
+    bash scripts/check_layers.sh && bash scripts/check_layers.sh --self-test
+}
+
+stage_build() {
+    build_check || return 1
+    if command -v clang >/dev/null; then
+        build_with check-clang Release clang "" all || return 1
+    fi
+}
+
+stage_tests() {
+    build_check && run_ctest "$check_build" -LE install
+}
+
+stage_asan() {
+    cmake --preset cpu-asan </dev/null && cmake --build --preset cpu-asan -j "$jobs" </dev/null &&
+        ctest --preset cpu-asan --no-tests=error -j "$jobs" -LE install
+}
+
+stage_ubsan() {
+    local flags="-fsanitize=undefined,float-cast-overflow -fno-sanitize-recover=all"
+    build_with check-ubsan Release clang "$flags" all &&
+        UBSAN_OPTIONS=print_stacktrace=1 run_ctest "$root/build/check-ubsan" -LE install
+}
+
+stage_install() {
+    build_check && run_ctest "$check_build" -L install
+}
+
+stage_symbols() {
+    build_check && run_ctest "$check_build" -R '^install\.symbols$'
+}
+
+stage_fuzz() {
+    local flags="-g -O1 -fno-omit-frame-pointer -fsanitize=address,undefined,fuzzer-no-link -fno-sanitize-recover=all"
+    build_with check-fuzz RelWithDebInfo clang "$flags" all -DSPMV_FUZZ=ON || return 1
+    local target name corpus seeds ran=0
+    while IFS= read -r target; do
+        name=$(basename "$target")
+        # What earlier runs found is kept, outside the tree's tracked files; the tests' files are seeds.
+        corpus=$root/build/check-fuzz/corpus-$name
+        mkdir -p "$corpus"
+        seeds=()
+        for folder in data tests/data/good tests/data/mangled; do
+            [ ! -d "$folder" ] || seeds+=("$root/$folder")
+        done
+        (cd "$corpus/.." && "$target" -max_total_time="${FUZZ_SECONDS:-60}" -timeout=10 -rss_limit_mb=4096 -print_final_stats=1 \
+            "$corpus" "${seeds[@]}" </dev/null >"$name.log" 2>&1) || { tail -n 40 "$corpus/../$name.log" && return 1; }
+        tail -n 8 "$corpus/../$name.log"
+        ran=$((ran + 1))
+    done < <(find "$root/build/check-fuzz/tests" -type f -name 'fuzz_*' -perm -u+x)
+    [ "$ran" -gt 0 ] || { echo "no fuzz target was built" && return 1; }
+}
+
+stage_mutate() {
+    bash scripts/mutate.sh
+}
+
+# Which stages: those named, or all but those with ^.
+stages=()
+excluded=" "
+for argument in "$@"; do
+    name=${argument#^}
+    case " ${all_stages[*]} " in
+    *" $name "*) ;;
+    *)
+        echo "check.sh: no stage $name; there are: ${all_stages[*]}" >&2
+        exit 2
+        ;;
+    esac
+    if [ "$name" = "$argument" ]; then stages+=("$name"); else excluded+="$name "; fi
+done
+[ ${#stages[@]} -gt 0 ] || stages=("${all_stages[@]}")
+
+packages_install build tests check || exit 1
+summary=""
+failed=0
+for stage in "${stages[@]}"; do
+    case "$excluded" in *" $stage "*) continue ;; esac
+    echo "== $stage"
+    start=$SECONDS
+    if "stage_$stage"; then result=ok; else result=FAILED failed=1; fi
+    summary+=$(printf '%-8s %-6s %5d s' "$stage" "$result" $((SECONDS - start)))$'\n'
+done
+printf '\n%s' "$summary"
+exit $failed

@@ -1,0 +1,649 @@
+#!/usr/bin/env python3
+"""The program spmv as its users meet it: answers, streams, options, JSON, exit codes, the man page.
+
+test_program.py PROGRAM SOURCE_DIR [unittest arguments]. Python's standard library only. Matrices are written here and
+hold multiples of 1/8, so every product is exact in f32 and f64 and is compared without a tolerance.
+
+SPDX-License-Identifier: BSD-3-Clause
+"""
+
+import itertools
+import json
+import os
+import random
+import re
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import unittest
+
+PROGRAM = SOURCE = ""
+COMMANDS = ["mul", "info", "doctor", "help"]
+
+
+def run(*arguments, stdin=None, cwd=None, env=None, **more):
+    """Runs the program; stdout and stderr as text."""
+    environment = dict(os.environ, **(env or {}))
+    done = subprocess.run(
+        [PROGRAM, *map(str, arguments)],
+        input=stdin,
+        stdin=subprocess.DEVNULL if stdin is None else None,
+        stdout=more.pop("stdout", subprocess.PIPE),
+        stderr=more.pop("stderr", subprocess.PIPE),
+        text=True,
+        cwd=cwd,
+        env=environment,
+        timeout=120,
+        check=False,
+        **more,
+    )
+    return done
+
+
+def numbers(text):
+    return [float(line) for line in text.split("\n")[:-1]]
+
+
+def eighths(rng):
+    return rng.choice([k for k in range(-40, 41) if k != 0]) / 8
+
+
+class Matrix:
+    """Entries (i, j, value) in the order of the file; repeated places add up."""
+
+    def __init__(self, rows, cols, entries):
+        self.rows, self.cols, self.entries = rows, cols, entries
+
+    @staticmethod
+    def random(rows, cols, count, seed):
+        rng = random.Random(seed)
+        return Matrix(
+            rows, cols, [(rng.randrange(rows), rng.randrange(cols), eighths(rng)) for _ in range(count)]
+        )
+
+    def text(self):
+        lines = ["%%MatrixMarket matrix coordinate real general", f"{self.rows} {self.cols} {len(self.entries)}"]
+        lines += [f"{i + 1} {j + 1} {v!r}" for i, j, v in self.entries]
+        return "\n".join(lines) + "\n"
+
+    def times(self, x, transpose=False):
+        y = [0.0] * (self.cols if transpose else self.rows)
+        for i, j, v in self.entries:
+            if transpose:
+                y[j] += v * x[i]
+            else:
+                y[i] += v * x[j]
+        return y
+
+
+def poisson2d(n):
+    """Row sums of the 5-point Laplacian: 4 less the neighbours."""
+    return [
+        4.0 - sum(0 <= i + di < n and 0 <= j + dj < n for di, dj in [(0, 1), (1, 0), (0, -1), (-1, 0)])
+        for i in range(n)
+        for j in range(n)
+    ]
+
+
+class Case(unittest.TestCase):
+    backends = []
+
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="spmv-program-")
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def write(self, name, text):
+        path = os.path.join(self.folder, name)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        return path
+
+    def read(self, name):
+        with open(os.path.join(self.folder, name), encoding="utf-8") as file:
+            return file.read()
+
+    def vector(self, name, values):
+        return self.write(name, "".join(f"{v!r}\n" for v in values))
+
+    def ok(self, *arguments, **more):
+        done = run(*arguments, **more)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done
+
+    def fails(self, code, *arguments, says=(), **more):
+        """Fails with this exit code, an empty answer and a message that holds all of says."""
+        done = run(*arguments, **more)
+        self.assertEqual(done.returncode, code, f"{arguments}: {done.stderr}")
+        for words in [says] if isinstance(says, str) else says:
+            self.assertIn(words, done.stderr)
+        self.assertTrue(done.stderr.startswith("spmv: "), done.stderr)
+        if done.stdout is not None:
+            self.assertEqual(done.stdout, "")
+        return done
+
+    def data(self, name):
+        return os.path.join(SOURCE, "data", name)
+
+    def usable_backends(self):
+        """(backend, its methods) of all that work here, as doctor lists them."""
+        if not Case.backends:
+            doctor = json.loads(self.ok("doctor", "--json", "-q").stdout)["doctor"]
+            Case.backends = [(b["name"], b["methods"]) for b in doctor["backends"] if b["usable"]]
+        return Case.backends
+
+
+class MainJob(Case):
+    def test_lecture_example(self):
+        done = self.ok(self.data("lecture3x3.mtx"), self.data("lecture3x3_x.txt"))
+        self.assertEqual(done.stdout, "6\n0\n10\n")
+
+    def test_x_is_ones_when_absent(self):
+        a = Matrix.random(9, 6, 30, seed=1)
+        path = self.write("a.mtx", a.text())
+        self.assertEqual(numbers(self.ok(path).stdout), a.times([1.0] * 6))
+
+    def test_standard_input_holds_matrix_or_vector(self):
+        a, x = Matrix.random(5, 4, 12, seed=2), [1.0, 2.5, -3.0, 0.125]
+        expected = a.times(x)
+        matrix, vector = self.write("a.mtx", a.text()), self.vector("x.txt", x)
+        self.assertEqual(numbers(self.ok("-", vector, stdin=a.text()).stdout), expected)
+        self.assertEqual(numbers(self.ok(matrix, "-", stdin=self.read("x.txt")).stdout), expected)
+        self.fails(1, "-", "-", says="once")
+
+    def test_spec(self):
+        self.assertEqual(numbers(self.ok("poisson2d:7").stdout), poisson2d(7))
+        self.assertEqual(len(numbers(self.ok("poisson3d:4").stdout)), 64)
+
+    def test_existing_file_wins_over_spec_and_command_needs_folder(self):
+        self.write("poisson2d:2", "%%MatrixMarket matrix array real general\n1 1\n7\n")
+        self.assertEqual(self.ok("poisson2d:2", cwd=self.folder).stdout, "7\n")
+        shutil.copy(os.path.join(self.folder, "poisson2d:2"), os.path.join(self.folder, "mul"))
+        self.assertEqual(self.ok("./mul", cwd=self.folder).stdout, "7\n")
+        self.fails(1, "mul", cwd=self.folder, says=["argument is missing", "spmv mul A"])
+
+    def test_no_rows_no_columns(self):
+        empty = "%%MatrixMarket matrix coordinate real general\n{} {} 0\n"
+        self.assertEqual(self.ok("-", stdin=empty.format(0, 3)).stdout, "")
+        self.assertEqual(self.ok("-", stdin=empty.format(3, 0)).stdout, "0\n0\n0\n")
+
+    def test_f32_reads_computes_and_writes_f32(self):
+        text = "%%MatrixMarket matrix array real general\n1 1\n0.1\n"
+        self.assertEqual(self.ok("-", "--type", "f32", stdin=text).stdout, "0.1\n")
+        exact = self.ok("-", "--type", "f32", "--format", "%.17g", stdin=text).stdout
+        self.assertEqual(exact, "0.10000000149011612\n")
+
+    def test_shortest_digits_and_format(self):
+        text = "%%MatrixMarket matrix array real general\n2 1\n0.1\n-1e300\n"
+        self.assertEqual([float(v) for v in self.ok("-", stdin=text).stdout.split()], [0.1, -1e300])
+        self.assertEqual(self.ok("-", "--format", "%+.3e", stdin=text).stdout, "+1.000e-01\n-1.000e+300\n")
+        for bad in ["%d", "%s", "%g %g", "plain", "%n"]:
+            self.fails(1, "-", "--format", bad, stdin=text)
+
+
+class Mul(Case):
+    def setUp(self):
+        super().setUp()
+        rng = random.Random(3)
+        self.a = Matrix.random(8, 5, 25, seed=4)
+        self.path = self.write("a.mtx", self.a.text())
+        self.vectors = {n: [eighths(rng) for _ in range(n)] for n in (5, 8)}
+        self.files = {n: self.vector(f"v{n}.txt", v) for n, v in self.vectors.items()}
+
+    def test_alpha_beta_transpose_on_every_backend_method_and_type(self):
+        for (backend, methods), type_name, transpose in itertools.product(
+            self.usable_backends(), ["f64", "f32"], [False, True]
+        ):
+            n, m = (8, 5) if transpose else (5, 8)
+            product = self.a.times(self.vectors[n], transpose)
+            for method in ["auto", *methods]:
+                common = ["mul", self.path, self.files[n], "--backend", backend, "--method", method]
+                common += ["--type", type_name] + ["--transpose"] * transpose
+                with self.subTest(common):
+                    done = self.ok(*common)
+                    self.assertEqual(numbers(done.stdout), product)
+                    self.assertIn("checked against", done.stderr)
+                    done = self.ok(*common, "--alpha", "-2", "--beta", ".5", "--y0", self.files[m])
+                    expected = [-2 * p + 0.5 * y for p, y in zip(product, self.vectors[m])]
+                    self.assertEqual(numbers(done.stdout), expected)
+
+    def test_output_file_is_replaced_and_kept_on_failure(self):
+        out = self.write("y.txt", "old\n")
+        done = self.ok("mul", self.path, self.files[5], "-o", out)
+        self.assertEqual(done.stdout, "")
+        expected = self.read("y.txt")
+        self.assertEqual(numbers(expected), self.a.times(self.vectors[5]))
+        missing = os.path.join(self.folder, "no", "y.txt")
+        self.fails(2, "mul", self.path, "-o", missing, says=missing)
+
+        def small_files():
+            resource.setrlimit(resource.RLIMIT_FSIZE, (4096, resource.RLIM_INFINITY))
+
+        # a file that may not grow stands in for a full disk; Python ignores SIGXFSZ, and so does then the program
+        before = sorted(os.listdir(self.folder))
+        self.fails(
+            2, "mul", "poisson2d:100", "-o", out, says="y.txt", preexec_fn=small_files, restore_signals=False
+        )
+        self.assertEqual(self.read("y.txt"), expected)
+        self.assertEqual(sorted(os.listdir(self.folder)), before)
+
+    def test_options_that_need_each_other(self):
+        self.fails(1, "mul", self.path, "--beta", "2", says="--y0")
+        self.fails(1, "mul", self.path, "--y0", self.files[8], says="--beta")
+        self.fails(1, "mul", "-", "--beta", "2", "--y0", "-", says="once")
+
+    def test_order_of_options_and_end_of_options(self):
+        expected = numbers(self.ok("mul", self.path, self.files[5], "--alpha", "3").stdout)
+        self.assertEqual(expected, [3 * v for v in self.a.times(self.vectors[5])])
+        for order in itertools.permutations(["mul", self.path, self.files[5]]):
+            if not (order.index("mul") < order.index(self.path) < order.index(self.files[5])):
+                continue
+            for place in range(4):
+                words = [*order[:place], "--alpha", "3", *order[place:]]
+                self.assertEqual(numbers(self.ok(*words).stdout), expected, words)
+        os.rename(self.path, os.path.join(self.folder, "-a.mtx"))
+        self.assertEqual(numbers(self.ok("mul", "--alpha=3", "--", "-a.mtx", "v5.txt", cwd=self.folder).stdout), expected)
+
+
+class Streams(Case):
+    def test_summary_on_standard_error_only(self):
+        done = self.ok(self.data("lecture3x3.mtx"), self.data("lecture3x3_x.txt"))
+        self.assertEqual(done.stdout, "6\n0\n10\n")
+        for words in ["3 x 3", "nonzeros", "f64", "method", "load", "plan", "product", "checked against", "worst row"]:
+            self.assertIn(words, done.stderr)
+        self.assertTrue(all(line.startswith("spmv: ") for line in done.stderr.splitlines()))
+        self.assertNotIn("\r", done.stderr)
+
+    def test_summary_names_backend_and_why(self):
+        self.assertRegex(self.ok("poisson2d:3").stderr, r"on (omp|cuda).*\(auto")
+        self.assertIn("method tiles", self.ok("poisson2d:3", "--backend", "omp").stderr)
+        self.assertIn("against ref", self.ok("poisson2d:3", "--backend", "omp").stderr)
+        self.assertIn("against omp", self.ok("poisson2d:3", "--backend", "ref").stderr)
+
+    def test_quiet_and_verbose(self):
+        self.assertEqual(self.ok("-q", "poisson2d:3").stderr, "")
+        normal = self.ok("poisson2d:3").stderr
+        self.assertGreater(len(self.ok("-v", "poisson2d:3").stderr.splitlines()), len(normal.splitlines()))
+        self.fails(2, "-q", "nowhere/a.mtx", says="nowhere/a.mtx")
+
+    def test_reader_of_pipe_gone(self):
+        for arguments in (["-q", "poisson2d:400"], ["poisson2d:400"], ["help"], ["info", "poisson2d:3"]):
+            reader, writer = os.pipe()
+            os.close(reader)
+            done = run(*arguments, stdout=writer)
+            os.close(writer)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertNotIn("write", done.stderr)
+
+    def test_reader_that_stops_early(self):
+        shell = f"'{PROGRAM}' -q poisson2d:400 | head -n 1; echo ${{PIPESTATUS[0]}}"
+        done = subprocess.run(["bash", "-c", shell], capture_output=True, text=True, timeout=120, check=True)
+        self.assertEqual((done.stdout, done.stderr), ("2\n0\n", ""))
+
+    @unittest.skipUnless(os.path.exists("/dev/full"), "no /dev/full")
+    def test_full_disk(self):
+        for arguments in (
+            ["poisson2d:100"],
+            ["poisson2d:2"],
+            ["--json", "poisson2d:2"],
+            ["info", "poisson2d:2"],
+            ["--help"],
+            ["--version"],
+        ):
+            with open("/dev/full", "w", encoding="utf-8") as full:
+                self.fails(2, *arguments, stdout=full, says="write")
+
+    def test_closed_standard_output(self):
+        def close_output():
+            os.close(1)
+
+        a = self.write("a.mtx", Matrix.random(3, 3, 3, seed=5).text())
+        before = self.read("a.mtx")
+        self.assertEqual(run(a, preexec_fn=close_output).returncode, 2)
+        self.assertEqual(self.read("a.mtx"), before)
+
+    def test_no_progress_line_for_what_is_quick(self):
+        leader, terminal = os.openpty()
+        done = run("poisson2d:20", stderr=terminal)
+        os.close(terminal)
+        text = b""
+        try:
+            while chunk := os.read(leader, 4096):
+                text += chunk
+        except OSError:  # how Linux tells the end of a terminal whose other side is closed
+            pass
+        os.close(leader)
+        self.assertEqual(done.returncode, 0)
+        self.assertIn(b"checked against", text)
+        self.assertNotIn(b"\x1b", text)
+
+
+class Checks(Case):
+    plant = staticmethod(lambda where: {"env": {"SPMV_TEST_PLANT_ERROR": where}})
+
+    def test_planted_error_is_found_on_every_backend_and_y_is_written(self):
+        expected = poisson2d(4)
+        expected[5] = 2 * expected[5] + 1
+        for (backend, _), type_name in itertools.product(self.usable_backends(), ["f64", "f32"]):
+            done = run("poisson2d:4", "--backend", backend, "--type", type_name, **self.plant("5"))
+            self.assertEqual(done.returncode, 9)
+            self.assertEqual(numbers(done.stdout), expected)
+            self.assertIn("CHECK FAILED", done.stderr)
+            self.assertIn("worst row 5 ", done.stderr)
+            self.assertIn("1 of 16 rows", done.stderr)
+
+    def test_planted_error_is_named_even_when_quiet_and_not_looked_for_when_off(self):
+        self.assertIn("CHECK FAILED", run("-q", "poisson2d:4", **self.plant("0")).stderr)
+        done = self.ok("poisson2d:4", "--verify=off", **self.plant("0"))
+        self.assertIn("not checked", done.stderr)
+
+    def test_last_bit_is_found_by_bitwise_alone(self):
+        arguments = ["mul", "poisson3d:5", "--verify"]
+        self.ok(*arguments, **self.plant("bit:7"))
+        done = run("poisson3d:5", "--verify=bitwise", **self.plant("bit:7"))
+        self.assertEqual(done.returncode, 9)
+        self.assertIn("other bits", done.stderr)
+        self.assertIn("passed", done.stderr)
+        self.assertIn("same bits", self.ok("poisson3d:5", "--verify=bitwise").stderr)
+
+    def test_bitwise_with_beta_repeats_from_the_same_y0(self):
+        y0 = self.vector("y0.txt", [0.1 * i for i in range(25)])
+        done = self.ok("mul", "poisson2d:5", "--alpha", "0.3", "--beta", "0.7", "--y0", y0, "--verify=bitwise")
+        self.assertIn("same bits", done.stderr)
+
+    def test_not_finite_values_pass_where_both_are(self):
+        text = "%%MatrixMarket matrix array real general\n2 1\n1e308\n1\n"
+        x = self.vector("x.txt", [1e10])
+        done = self.ok("-", x, stdin=text)
+        self.assertEqual(numbers(done.stdout), [float("inf"), 1e10])
+
+    def test_doctor_reports_failure(self):
+        done = run("doctor", **self.plant("3"))
+        self.assertEqual(done.returncode, 9)
+        self.assertIn("FAIL", done.stdout)
+        self.assertNotIn("PASS", done.stdout)
+        self.assertIn("FAILED", done.stderr)
+
+    def test_failed_check_in_json(self):
+        done = run("poisson2d:4", "--json", **self.plant("5"))
+        self.assertEqual(done.returncode, 9)
+        verify = json.loads(done.stdout)["verify"]
+        self.assertEqual(verify["worst_row"], 5)
+        self.assertGreater(verify["worst_error_over_bound"], 1)
+
+
+class ExitCodes(Case):
+    def test_1_usage(self):
+        self.fails(1, says=["argument is missing", "--help"])
+        self.fails(1, "poisson2d:3", "--nonsense", says="--nonsense")
+        self.fails(1, "poisson2d:3", "-z", says="-z")
+        self.fails(1, "poisson2d:3", "--method", says=["--method", "argument"])
+        self.fails(1, "poisson2d:3", "--quiet=3", says=["--quiet", "no argument"])
+        self.fails(1, "poisson2d:3", "x", "y", says="too many")
+        self.fails(1, "info", says="argument is missing")
+        self.fails(1, "doctor", "poisson2d:3", says="too many")
+        self.fails(1, "help", "nothing", says=["nothing", *COMMANDS])
+        self.fails(1, "poisson2d:3", "--alpha", "2", says=["--alpha", "spmv mul"])
+        self.fails(1, "info", "poisson2d:3", "--transpose", says=["--transpose", "info"])
+        self.fails(1, "mul", "poisson2d:3", "--alpha", "two", says="two")
+        for option, bad in [
+            ("--backend", "tpu"), ("--type", "f65"), ("--threads", "-1"), ("--threads", "many"),
+            ("--threads", "99999999999"), ("--device", "1x"), ("--verify", "=maybe"), ("--json", "="),
+        ]:  # fmt: skip
+            words = [option + bad] if bad.startswith("=") else [option, bad]
+            self.fails(1, "poisson2d:3", *words, says=[option, bad.lstrip("=")])
+
+    def test_1_spec_and_method(self):
+        self.fails(1, "poison2d:10", says="poison2d:10")
+        self.fails(1, "poisson2d:ten", says="poisson2d:ten")
+        self.fails(1, "poisson2d:-3")
+        for backend, methods in self.usable_backends():
+            self.fails(1, "poisson2d:3", "--backend", backend, "--method", "sparkle", says=["sparkle", *methods])
+
+    def test_2_files(self):
+        self.fails(2, "nowhere.mtx", says="nowhere.mtx")
+        self.fails(2, "poisson2d:3", "nowhere.txt", says="nowhere.txt")
+        self.fails(2, self.folder)
+        self.fails(2, "solvee", says=["no file solvee", "no command", *COMMANDS])
+        self.fails(2, "solvee", "--rtol", "1", says=["no file solvee", *COMMANDS])
+
+    def test_3_malformed(self):
+        bad = self.write("bad.mtx", "%%MatrixMarket matrix coordinate real general\n3 3 1\n1 9 1.0\n")
+        self.assertRegex(self.fails(3, bad).stderr, r"bad\.mtx:3:\d+: ")
+        vector = self.write("x.txt", "1\n2\nthree\n")
+        self.assertRegex(self.fails(3, "poisson2d:3", vector).stderr, r"x\.txt:3:\d+: ")
+
+    def test_4_things_that_do_not_fit(self):
+        x = self.vector("x.txt", [1.0, 2.0])
+        self.fails(4, "poisson2d:3", x, says=["x.txt", "2 numbers", "9"])
+        self.fails(4, "mul", "poisson2d:3", "--beta", "1", "--y0", x, says=["x.txt", "2 numbers", "9"])
+        wide = self.write("wide.mtx", "%%MatrixMarket matrix coordinate real general\n2 3 0\n")
+        self.fails(4, wide, x, says=["2 numbers", "3", "2 x 3"])
+        self.ok("mul", "--transpose", wide, x)
+        complex_file = "%%MatrixMarket matrix coordinate complex general\n1 1 1\n1 1 1 1\n"
+        self.fails(4, "-", stdin=complex_file, says="complex")
+        self.fails(4, "poisson2d:3", "--type", "i32", says=["i32", "f64"])
+
+    def test_5_memory_says_how_much(self):
+        # the declared number of rows alone needs 8 PB
+        text = "%%MatrixMarket matrix coordinate real general\n1000000000000000 1 1\n1 1 1\n"
+        self.assertRegex(self.fails(5, "-", stdin=text).stderr, r"\d{16}")
+
+    def test_6_device(self):
+        usable = [name for name, _ in self.usable_backends()]
+        if "cuda" in usable:
+            self.fails(6, "poisson2d:3", "--backend", "cuda", "--device", "9999")
+        else:
+            self.fails(6, "poisson2d:3", "--backend", "cuda", says="cuda")
+
+
+class Json(Case):
+    def one(self, *arguments, **more):
+        text = self.ok(*arguments, **more).stdout
+        self.assertEqual(text.count("\n"), 1)
+        return json.loads(text)
+
+    def test_main_job(self):
+        a = Matrix(3, 4, [(0, 1, 2.0), (0, 3, 1.0), (2, 0, 1.5)])
+        path = self.write("small.mtx", a.text())
+        result = self.one(path, "--json", "--backend", "omp", "--threads", "2", "--verify=bitwise")
+        self.assertEqual(
+            list(result), ["schema", "tool", "machine", "matrix", "load", "result", "verify"]
+        )
+        self.assertEqual(result["schema"], "spmv/1")
+        self.assertEqual(list(result["tool"]), ["version", "commit", "cuda", "flags", "command"])
+        self.assertRegex(result["tool"]["version"], r"^\d+\.\d+\.\d+$")
+        self.assertTrue(result["tool"]["command"].endswith("--json --backend omp --threads 2 --verify=bitwise"))
+        self.assertEqual(result["machine"]["cpu"]["threads"], 2)
+        self.assertTrue(result["machine"]["cpu"]["name"])
+        self.assertEqual(
+            result["matrix"],
+            {
+                "name": "small", "rows": 3, "cols": 4, "nnz": 3,
+                "row_nnz": {"min": 0, "mean": 1.0, "max": 2, "std": (2 / 3) ** 0.5},
+            },
+        )  # fmt: skip
+        self.assertEqual(result["load"]["source"], "mtx")
+        self.assertEqual(result["load"]["bytes"], len(a.text()))
+        self.assertGreater(result["load"]["seconds"], 0)
+        r = result["result"]
+        self.assertEqual((r["op"], r["backend"], r["method"], r["type"]), ("spmv", "omp", "tiles", "f64"))
+        self.assertTrue(r["why"])
+        self.assertEqual(r["model_bytes"], 3 * 12 + 4 * 4 + 8 * 7)
+        seconds = r["seconds"]
+        self.assertTrue(0 < seconds["min"] <= seconds["median"] <= seconds["max"])
+        self.assertGreaterEqual(seconds["repeats"], 1)
+        self.assertAlmostEqual(r["gbs"], r["model_bytes"] / seconds["median"] * 1e-9, delta=1e-9 * r["gbs"])
+        self.assertAlmostEqual(r["spmv"]["gflops"], 6e-9 / seconds["median"], delta=1e-9 * r["spmv"]["gflops"])
+        self.assertTrue(r["bitwise"]["equal"] and r["bitwise"]["repeats"] >= 2)
+        for key in ["plan_seconds", "plan_bytes", "upload_seconds", "first_call_seconds"]:
+            self.assertGreaterEqual(r[key], 0)
+        self.assertEqual(result["verify"]["reference"], "ref")
+        self.assertLessEqual(result["verify"]["worst_error_over_bound"], 1)
+
+    def test_parts_that_do_not_apply_are_absent(self):
+        result = self.one("--json", "poisson2d:3", "--verify=off")
+        self.assertNotIn("verify", result)
+        self.assertNotIn("bitwise", result["result"])
+        self.assertEqual(result["load"]["source"], "spec")
+        self.assertEqual(result["matrix"]["name"], "poisson2d:3")
+        self.assertEqual(set(result["load"]), {"source", "seconds"})
+
+    def test_command_line_reads_back(self):
+        path = self.write("it's a.mtx", Matrix.random(2, 2, 2, seed=6).text())
+        command = self.one(path, "--json", "--format", "%g x")["tool"]["command"]
+        words = subprocess.run(
+            ["bash", "-c", "printf '%s\\n' " + command], capture_output=True, text=True, check=True
+        ).stdout.splitlines()
+        self.assertEqual(words, [PROGRAM, path, "--json", "--format", "%g x"])
+
+    def test_where_y_and_json_go(self):
+        j, y = os.path.join(self.folder, "r.json"), os.path.join(self.folder, "y.txt")
+        done = self.ok("poisson2d:3", f"--json={j}")
+        self.assertEqual(numbers(done.stdout), poisson2d(3))
+        self.assertEqual(json.loads(self.read("r.json"))["matrix"]["rows"], 9)
+        self.one("mul", "poisson2d:3", "--json", "-o", y)
+        self.assertEqual(numbers(self.read("y.txt")), poisson2d(3))
+        self.fails(1, "mul", "poisson2d:3", "--json", "-o", "-", says="--json=FILE")
+
+    def test_json_file_is_replaced_or_kept(self):
+        j = self.write("r.json", "old\n")
+        self.ok("poisson2d:2", f"--json={j}")
+        self.assertEqual(json.loads(self.read("r.json"))["schema"], "spmv/1")
+        done = run("poisson2d:2", f"--json={self.folder}/no/r.json")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("no/r.json", done.stderr)
+        self.assertEqual(sorted(os.listdir(self.folder)), ["r.json"])
+
+
+class Info(Case):
+    def info(self, text, *arguments):
+        return json.loads(self.ok("info", "-", "--json", *arguments, stdin=text).stdout)
+
+    def test_counts(self):
+        entries = [(0, 0, 1.0), (0, 4, 2.0), (0, 0, 3.0), (2, 1, 0.0), (3, 0, 1.0), (3, 1, 1.0), (3, 2, 1.0)]
+        result = self.info(Matrix(4, 5, entries).text())
+        self.assertEqual((result["matrix"]["rows"], result["matrix"]["cols"], result["matrix"]["nnz"]), (4, 5, 6))
+        info = result["info"]
+        expected = {
+            "empty_rows": 1, "empty_cols": 1, "bandwidth": 4, "diagonal": 1, "explicit_zeros": 1, "not_finite": 0,
+            "duplicates": 1, "pattern": False, "square": False, "symmetric": False,
+        }  # fmt: skip
+        self.assertEqual({key: info[key] for key in expected}, expected)
+        self.assertAlmostEqual(info["row_extent"], (5 + 1 + 3) / 3)
+        self.assertEqual(
+            info["histogram"],
+            [{"from": 0, "to": 0, "rows": 1}, {"from": 1, "to": 1, "rows": 1}, {"from": 2, "to": 3, "rows": 2}],
+        )
+        self.assertTrue(result["result"]["method"] and result["result"]["why"])
+
+    def test_symmetry_is_checked(self):
+        for name, entries in {
+            "symmetric": [(0, 1, 2.0), (1, 0, 2.0), (1, 1, 5.0)],
+            "skew-symmetric": [(0, 1, 2.0), (1, 0, -2.0)],
+            "symmetric pattern, values differ": [(0, 1, 2.0), (1, 0, 3.0)],
+            "not symmetric": [(0, 1, 2.0)],
+        }.items():
+            text = self.ok("info", "-", stdin=Matrix(2, 2, entries).text()).stdout
+            self.assertRegex(text, rf"(?m)^symmetry +{name}$")
+        wide = self.ok("info", "-", stdin=Matrix(2, 3, []).text()).stdout
+        self.assertRegex(wide, r"(?m)^symmetry +not square$")
+
+    def test_text(self):
+        text = self.ok("info", "poisson2d:10").stdout
+        for words in ["100 x 100", "460", "method", "tiles" if "omp" in text else "on ", "row length"]:
+            self.assertIn(words, text)
+        # rows of 3 (the corners), 4 and 5 entries: bins 2-3 and 4-7
+        self.assertRegex(text, r"(?m)^ +2-3 +4  #$")
+        self.assertRegex(text, r"(?m)^ +4-7 +96  #{40}$")
+
+    def test_not_finite_and_pattern(self):
+        result = self.info("%%MatrixMarket matrix coordinate pattern general\n2 2 1\n1 1\n")
+        self.assertTrue(result["info"]["pattern"])
+        result = self.info("%%MatrixMarket matrix coordinate real general\n2 2 2\n1 1 inf\n2 2 1\n")
+        self.assertEqual(result["info"]["not_finite"], 1)
+        self.assertIn("pattern", self.ok("info", self.data("pattern5x8.mtx")).stdout)
+
+    def test_method_by_name(self):
+        result = json.loads(self.ok("info", "poisson2d:3", "--method", "staged", "--json").stdout)
+        self.assertEqual(result["result"]["method"], "staged")
+
+
+class Doctor(Case):
+    def test_text(self):
+        done = self.ok("doctor")
+        self.assertEqual(done.stderr, "")
+        for words in ["cpu", "backends", "ref", "omp", "cuda", "copy", "read", "triad", "PASS", "passed"]:
+            self.assertIn(words, done.stdout)
+        self.assertNotIn("FAIL", done.stdout)
+
+    def test_json_covers_every_method_and_type(self):
+        result = json.loads(self.ok("doctor", "--json").stdout)
+        cpu = result["machine"]["cpu"]
+        self.assertTrue(cpu["read_gbs"] > 0 and cpu["triad_gbs"] > 0 and cpu["threads"] >= 1)
+        doctor = result["doctor"]
+        self.assertGreater(doctor["memory"]["copy_gbs"], 0)
+        wanted = {
+            (b["name"], method, type_name)
+            for b in doctor["backends"] if b["usable"]
+            for method in b["methods"]
+            for type_name in ("f64", "f32")
+        }  # fmt: skip
+        tested = {(t["backend"], t["method"], t["type"]) for t in doctor["self_test"]}
+        self.assertEqual(tested, wanted)
+        self.assertGreaterEqual(len(wanted), 4)
+        self.assertTrue(doctor["passed"] and all(t["passed"] for t in doctor["self_test"]))
+        self.assertTrue(all(t["reference"] != t["backend"] for t in doctor["self_test"]))
+
+
+class Help(Case):
+    def test_lists_commands_and_no_others(self):
+        text = self.ok("--help").stdout
+        self.assertEqual(re.findall(r"(?m)^  spmv ([a-z]+)", text), COMMANDS)
+        self.assertEqual(self.ok("help").stdout, text)
+        self.assertEqual(self.ok("-h").stdout, text)
+
+    def test_of_one_command(self):
+        for command in COMMANDS:
+            text = self.ok("help", command).stdout
+            self.assertIn(f"spmv {command}", text)
+            self.assertEqual(self.ok(command, "--help").stdout, text)
+            self.assertEqual("--transpose" in text, command == "mul")
+
+    def test_every_default_is_shown(self):
+        options = re.split(r"(?m)^  (?:-\w, |    )(?=--)", self.ok("--help").stdout)[1:]
+        self.assertGreater(len(options), 15)
+        for option in options:
+            name = re.match(r"--[a-z0-9]+", option).group()
+            self.assertEqual("(default: " in option, name not in ("--help", "--version"), option)
+
+    def test_man_page_has_every_option_command_and_exit_code(self):
+        with open(os.path.join(SOURCE, "app", "spmv.1"), encoding="utf-8") as file:
+            page = file.read()
+        options = set(re.findall(r"--([a-z0-9]+)", self.ok("--help").stdout))
+        self.assertGreater(len(options), 15)
+        documented = set(re.findall(r"(?m)^\.It .*Fl -([a-z0-9]+)", page))
+        self.assertEqual(documented, options)
+        for command in COMMANDS:
+            self.assertRegex(page, rf"(?m)^\.It Nm Cm {command}\b")
+        for code in (0, 1, 2, 3, 4, 5, 6, 9):
+            self.assertRegex(page, rf"(?m)^\.It {code}$")
+
+    @unittest.skipUnless(shutil.which("mandoc"), "no mandoc")
+    def test_man_page_is_clean(self):
+        page = os.path.join(SOURCE, "app", "spmv.1")
+        done = subprocess.run(
+            ["mandoc", "-T", "lint", "-W", "warning", page], capture_output=True, text=True, check=False
+        )
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
+
+    def test_version(self):
+        self.assertRegex(self.ok("--version").stdout, r"^spmv \d+\.\d+\.\d+( \(.+\))?\n$")
+
+
+if __name__ == "__main__":
+    PROGRAM, SOURCE = map(os.path.abspath, sys.argv[1:3])
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    unittest.main(argv=[sys.argv[0], *sys.argv[3:]], verbosity=1)

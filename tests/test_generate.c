@@ -1,0 +1,223 @@
+/* Generated matrices: the Poisson stencils against a naive one, and SPECs that are refused.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "generate.h"
+#include "support_coo.h"
+
+/* Coordinates of a grid point, x first. */
+static void coordinates(int64_t point, int64_t n, int axes, int64_t *x)
+{
+    for (int axis = 0; axis < axes; axis++) {
+        x[axis] = point % n;
+        point /= n;
+    }
+}
+
+/* 2 axes for a point with itself, -1 for two points one step apart along one axis, 0 else. */
+static double stencil(int64_t i, int64_t j, int64_t n, int axes)
+{
+    int64_t x[3], y[3], distance = 0;
+    coordinates(i, n, axes, x);
+    coordinates(j, n, axes, y);
+    for (int axis = 0; axis < axes; axis++)
+        distance += x[axis] > y[axis] ? x[axis] - y[axis] : y[axis] - x[axis];
+    return distance == 0 ? 2.0 * axes : distance == 1 ? -1 : 0;
+}
+
+static void check_poisson(spmv_context *ctx, int axes, int64_t n, spmv_type asked, spmv_type type)
+{
+    char spec[32];
+    int64_t points = axes == 2 ? n * n : n * n * n;
+    struct dense d = support_dense(points, points);
+    spmv_matrix *m = NULL;
+    spmv_csr a;
+    for (int64_t i = 0; i < points; i++)
+        for (int64_t j = 0; j < points; j++)
+            if (stencil(i, j, n, axes) != 0)
+                support_dense_add(&d, i, j, type, stencil(i, j, n, axes));
+    snprintf(spec, sizeof spec, "poisson%dd:%lld", axes, (long long)n);
+    assert_ok(ctx, spmv_matrix_generate(ctx, spec, asked, &m));
+    spmv_matrix_view(m, &a);
+    assert_int_equal(a.type, type);
+    assert_non_null(a.val);
+    assert_matrix_is_dense(&a, &d);
+    spmv_matrix_destroy(m);
+    support_dense_free(&d);
+}
+
+static void poisson_against_stencil(void **state)
+{
+    (void)state;
+    static const int64_t sizes[] = {1, 2, 3, 7};
+    spmv_context *ctx = support_context();
+    for (int axes = 2; axes <= 3; axes++) {
+        for (int i = 0; i < 4; i++) {
+            check_poisson(ctx, axes, sizes[i], SPMV_TYPE_DEFAULT, SPMV_F64);
+            check_poisson(ctx, axes, sizes[i], SPMV_F64, SPMV_F64);
+            check_poisson(ctx, axes, sizes[i], SPMV_F32, SPMV_F32);
+        }
+    }
+    spmv_context_destroy(ctx);
+}
+
+/* 1, then 2 x 2 by hand. */
+static void poisson_by_hand(void **state)
+{
+    (void)state;
+    static const int64_t row_ptr[] = {0, 3, 6, 9, 12};
+    static const int32_t col[] = {0, 1, 2, 0, 1, 3, 0, 2, 3, 1, 2, 3};
+    static const double val[] = {4, -1, -1, -1, 4, -1, -1, 4, -1, -1, -1, 4};
+    spmv_context *ctx = support_context();
+    spmv_matrix *m = NULL;
+    spmv_csr a;
+    assert_ok(ctx, spmv_matrix_generate(ctx, "poisson3d:1", SPMV_F64, &m));
+    spmv_matrix_view(m, &a);
+    assert_true(a.rows == 1 && a.nnz == 1 && a.col[0] == 0 && support_value(&a, 0) == 6);
+    spmv_matrix_destroy(m);
+    assert_ok(ctx, spmv_matrix_generate(ctx, "poisson2d:2", SPMV_F64, &m));
+    spmv_matrix_view(m, &a);
+    assert_true(a.rows == 4 && a.cols == 4 && a.nnz == 12);
+    assert_memory_equal(a.row_ptr, row_ptr, sizeof row_ptr);
+    assert_memory_equal(a.col, col, sizeof col);
+    assert_memory_equal(a.val, val, sizeof val);
+    spmv_matrix_destroy(m);
+    spmv_context_destroy(ctx);
+}
+
+/* What a row sums to is the number of its neighbours beyond the boundary; 5 N^2 - 4 N and 7 N^3 - 6 N^2 entries. */
+static void row_sums(void **state)
+{
+    (void)state;
+    enum { N = 33 };
+    spmv_context *ctx = support_context();
+    for (int axes = 2; axes <= 3; axes++) {
+        const int64_t n = N, points = axes == 2 ? n * n : n * n * n;
+        spmv_matrix *m = NULL;
+        spmv_csr a;
+        assert_ok(ctx, spmv_matrix_generate(ctx, axes == 2 ? "poisson2d:33" : "poisson3d:33", SPMV_F64, &m));
+        spmv_matrix_view(m, &a);
+        assert_int_equal(a.nnz, (1 + 2 * axes) * points - 2 * axes * (points / n));
+        assert_ok(ctx, csr_check(ctx, "poisson", &a, CSR_SORTED));
+        for (int64_t row = 0; row < points; row++) {
+            int64_t x[3];
+            double sum = 0, expected = 0;
+            coordinates(row, n, axes, x);
+            for (int axis = 0; axis < axes; axis++)
+                expected += (x[axis] == 0) + (x[axis] == n - 1);
+            for (int64_t k = row_first(&a, row); k < row_first(&a, row + 1); k++)
+                sum += support_value(&a, k);
+            assert_true(sum == expected);
+        }
+        spmv_matrix_destroy(m);
+    }
+    spmv_context_destroy(ctx);
+}
+
+static void same_bits_for_any_team(void **state)
+{
+    (void)state;
+    static const char *const specs[] = {"poisson2d:90", "poisson3d:20"};
+    spmv_context *ctx = support_context();
+    for (int s = 0; s < 2; s++) {
+        spmv_matrix *expected = NULL;
+        assert_ok(ctx, spmv_matrix_generate(ctx, specs[s], SPMV_F32, &expected));
+        for (int t = 0; t < SUPPORT_TEAMS; t++) {
+            spmv_context *team = support_context_on(SPMV_BACKEND_OMP, support_teams[t]);
+            spmv_matrix *m = NULL;
+            assert_ok(team, spmv_matrix_generate(team, specs[s], SPMV_F32, &m));
+            assert_same_matrix(m, expected);
+            spmv_matrix_destroy(m);
+            spmv_context_destroy(team);
+        }
+        spmv_matrix_destroy(expected);
+    }
+    spmv_context_destroy(ctx);
+}
+
+static void refused_specs(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *spec;
+        spmv_status status;
+        const char *sentence;
+    } refused[] = {
+        {"", SPMV_ERROR_SPEC, "poisson2d:N"},
+        {"poisson4d:10", SPMV_ERROR_SPEC, "no generator is called \"poisson4d\""},
+        {"poisson4d:10", SPMV_ERROR_SPEC, "poisson3d:N (the 7-point Laplacian"},
+        {"poisson", SPMV_ERROR_SPEC, "poisson2d:N"},
+        {"poisson2dd:3", SPMV_ERROR_SPEC, "\"poisson2dd\""},
+        {":5", SPMV_ERROR_SPEC, "no generator"},
+        {"poisson2d", SPMV_ERROR_SPEC, "it should be poisson2d:N"},
+        {"poisson2d:", SPMV_ERROR_SPEC, "it should be poisson2d:N with integers from 1"},
+        {"poisson2d:0", SPMV_ERROR_SPEC, "\"poisson2d:0\""},
+        {"poisson2d:-4", SPMV_ERROR_SPEC, "it should be poisson2d:N"},
+        {"poisson2d:+4", SPMV_ERROR_SPEC, "it should be poisson2d:N"},
+        {"poisson2d: 4", SPMV_ERROR_SPEC, "it should be poisson2d:N"},
+        {"poisson2d:4 ", SPMV_ERROR_SPEC, "it should be poisson2d:N"},
+        {"poisson2d:4,5", SPMV_ERROR_SPEC, "\"poisson2d:4,5\""},
+        {"poisson2d:4x", SPMV_ERROR_SPEC, "\"poisson2d:4x\""},
+        {"poisson2d:4.0", SPMV_ERROR_SPEC, "it should be poisson2d:N"},
+        {"poisson3d:0x10", SPMV_ERROR_SPEC, "it should be poisson3d:N"},
+        {"poisson3d:1e3", SPMV_ERROR_SPEC, "it should be poisson3d:N"},
+        {"poisson2d:46341", SPMV_ERROR_LIMIT, "46341^2 columns, at most 2147483647"},
+        {"poisson3d:1291", SPMV_ERROR_LIMIT, "1291^3 columns"},
+        {"poisson2d:4294967296", SPMV_ERROR_LIMIT, "4294967296^2"}, /* N^2 is 0 in 64 bits */
+        {"poisson3d:2642246", SPMV_ERROR_LIMIT, "2642246^3"},       /* N^3 is small in 64 bits */
+        {"poisson3d:9223372036854775807", SPMV_ERROR_LIMIT, "9223372036854775807^3"},
+        {"poisson3d:9223372036854775808", SPMV_ERROR_LIMIT, "beyond 64 bits"},
+        {"poisson2d:99999999999999999999999", SPMV_ERROR_LIMIT, "beyond 64 bits"},
+        {"poisson2d:99999999999999999999999x", SPMV_ERROR_SPEC, "it should be poisson2d:N"},
+    };
+    spmv_context *ctx = support_context();
+    for (size_t r = 0; r < sizeof refused / sizeof refused[0]; r++) {
+        spmv_matrix *m = (spmv_matrix *)ctx;
+        assert_fails(ctx, spmv_matrix_generate(ctx, refused[r].spec, SPMV_F64, &m), refused[r].status,
+                     refused[r].sentence);
+        assert_null(m);
+    }
+    spmv_matrix *m = NULL;
+    assert_fails(ctx, spmv_matrix_generate(ctx, NULL, SPMV_F64, &m), SPMV_ERROR_ARGUMENT, "NULL");
+    assert_fails(ctx, spmv_matrix_generate(ctx, "poisson2d:3", SPMV_I32, &m), SPMV_ERROR_TYPE, "type i32");
+    spmv_context_destroy(ctx);
+}
+
+static void known_specs(void **state)
+{
+    (void)state;
+    assert_int_equal(spmv_spec_known("poisson2d:10"), 1);
+    assert_int_equal(spmv_spec_known("poisson3d:"), 1); /* the form of one, though malformed */
+    assert_int_equal(spmv_spec_known("poisson2d:-1"), 1);
+    assert_int_equal(spmv_spec_known("poisson2d"), 0);
+    assert_int_equal(spmv_spec_known("poisson2:5"), 0);
+    assert_int_equal(spmv_spec_known("./poisson2d:10"), 0);
+    assert_int_equal(spmv_spec_known(""), 0);
+    assert_int_equal(spmv_spec_known(NULL), 0);
+}
+
+/* What generators of more arguments will use. */
+static void several_arguments(void **state)
+{
+    (void)state;
+    static const struct generator g = {.name = "banded", .form = "banded:N,K,B"};
+    spmv_context *ctx = support_context();
+    int64_t v[3] = {0};
+    assert_ok(ctx, generator_integers(ctx, &g, "12,1,9223372036854775807", 3, v));
+    assert_true(v[0] == 12 && v[1] == 1 && v[2] == INT64_MAX);
+    assert_fails(ctx, generator_integers(ctx, &g, "12,1", 3, v), SPMV_ERROR_SPEC, "it should be banded:N,K,B");
+    assert_fails(ctx, generator_integers(ctx, &g, "12,1,", 3, v), SPMV_ERROR_SPEC, "banded:12,1,");
+    assert_fails(ctx, generator_integers(ctx, &g, "12,,3", 3, v), SPMV_ERROR_SPEC, "banded:12,,3");
+    assert_fails(ctx, generator_integers(ctx, &g, "12,1,3,4", 3, v), SPMV_ERROR_SPEC, "banded:12,1,3,4");
+    spmv_context_destroy(ctx);
+}
+
+int main(int argc, char **argv)
+{
+    support_begin(argc, argv);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(poisson_against_stencil), cmocka_unit_test(poisson_by_hand), cmocka_unit_test(row_sums),
+        cmocka_unit_test(same_bits_for_any_team),  cmocka_unit_test(refused_specs),   cmocka_unit_test(known_specs),
+        cmocka_unit_test(several_arguments),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
