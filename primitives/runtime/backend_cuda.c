@@ -81,7 +81,7 @@ spmv_status cuda_leave(spmv_context *ctx, spmv_status status)
 
 static bool is_capturing(const spmv_context *ctx)
 {
-    cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
+    enum cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
     const cudaError_t error = cudaStreamIsCapturing(stream_of(ctx), &capture);
     if (is_capture_error(error)) { /* the legacy stream, while another stream is being captured */
         cudaGetLastError();

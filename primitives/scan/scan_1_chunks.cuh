@@ -13,7 +13,7 @@
 #ifndef SCAN_1_CHUNKS_CUH
 #define SCAN_1_CHUNKS_CUH
 
-#include "../reduce/reduce_1_chunks.cuh"
+#include "reduce_1_chunks.cuh"
 
 /* store(i, the scan up to i) over each chunk. before[c - 1]: the fold of all chunks before c (NULL: one chunk). */
 template <typename Op, typename Load, typename Store>

@@ -16,7 +16,7 @@
 #ifndef SEGREDUCE_1_WALK_CUH
 #define SEGREDUCE_1_WALK_CUH
 
-#include "../segscan/segscan_1_chunks.cuh"
+#include "segscan_1_chunks.cuh"
 
 /* What a chunk leaves for the second launch; arrays of CHUNKS entries. */
 template <typename T> struct walk_chunks {

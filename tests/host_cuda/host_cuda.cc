@@ -150,7 +150,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t)
     return report_outside_capture(cudaSuccess);
 }
 
-cudaError_t cudaStreamIsCapturing(cudaStream_t, cudaStreamCaptureStatus *status)
+cudaError_t cudaStreamIsCapturing(cudaStream_t, enum cudaStreamCaptureStatus *status)
 {
     *status = host_cuda.capturing ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusNone;
     return report(cudaSuccess);
