@@ -19,9 +19,9 @@
 SPMV_TYPE_LIST(DEFINE, )
 
 #define ROW(NAME, name, value, T, D, CLASS, ARG) [value] = {gather_##name##_32, gather_##name##_64},
-static const gather_loop table[SPMV_TYPE_LIMIT][2] = {SPMV_TYPE_LIST(ROW, )};
+static gather_loop *const table[SPMV_TYPE_LIMIT][2] = {SPMV_TYPE_LIST(ROW, )};
 
-gather_loop gather_loop_for(spmv_type type, int index_bits)
+gather_loop *gather_loop_for(spmv_type type, int index_bits)
 {
     return table[type][index_bits == 64];
 }

@@ -7,8 +7,8 @@
 #include <spmv/primitives.h>
 
 /* out[i] = in[index[i]], from <= i < to */
-typedef void (*gather_loop)(const void *in, int64_t in_n, const void *index, void *out, int64_t from, int64_t to);
+typedef void gather_loop(const void *in, int64_t in_n, const void *index, void *out, int64_t from, int64_t to);
 
-gather_loop gather_loop_for(spmv_type type, int index_bits);
+gather_loop *gather_loop_for(spmv_type type, int index_bits);
 
 #endif

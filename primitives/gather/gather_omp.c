@@ -1,19 +1,29 @@
-/* gather on OpenMP: elements do not depend on one another; each thread runs the loop over tiles of the index.
+/* gather on OpenMP: the loop, tile by tile of the index.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "backend.h"
 #include "gather_loops.h"
 #include "host_tiles.h"
 
+struct gather_job {
+    gather_loop *loop;
+    const void *in, *index;
+    void *out;
+    int64_t in_n, n;
+};
+
+static void gather_tile(void *state, int64_t tile)
+{
+    const struct gather_job *job = state;
+    const struct range r = tile_range(tile, job->n);
+    job->loop(job->in, job->in_n, job->index, job->out, r.begin, r.end);
+}
+
 spmv_status gather_omp(spmv_context *ctx, spmv_type type, const void *in, int64_t in_n, const void *index,
                        int index_bits, void *out, int64_t n)
 {
-    const gather_loop loop = gather_loop_for(type, index_bits);
-    const int64_t tiles = ceil_divide(n, HOST_TILE);
-#pragma omp parallel for schedule(static) num_threads(ctx->threads) if (n >= HOST_PARALLEL)
-    for (int64_t t = 0; t < tiles; t++) {
-        const int64_t from = t * HOST_TILE, to = min_i64(n, from + HOST_TILE);
-        loop(in, in_n, index, out, from, to);
-    }
+    struct gather_job job = {
+        .loop = gather_loop_for(type, index_bits), .in = in, .index = index, .out = out, .in_n = in_n, .n = n};
+    tiles_each(ctx, tiles_of(n), gather_tile, &job);
     return SPMV_OK;
 }

@@ -7,8 +7,8 @@
 spmv_status gather_ref(spmv_context *ctx, spmv_type type, const void *in, int64_t in_n, const void *index,
                        int index_bits, void *out, int64_t n)
 {
-    const int64_t from = 0, to = n;
+
     (void)ctx;
-    gather_loop_for(type, index_bits)(in, in_n, index, out, from, to);
+    gather_loop_for(type, index_bits)(in, in_n, index, out, 0, n);
     return SPMV_OK;
 }

@@ -1,17 +1,19 @@
-/* map's loops over a piece of an array, for every function or operator and type that exist: what both host backends
- * run.
+/* The loops of map over a range of elements, for every type and operator: what ref and omp share.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef MAP_LOOPS_H
 #define MAP_LOOPS_H
 
-#include <spmv/primitives.h>
+#include <spmv/operators.h>
 
-void map_loop(spmv_function function, spmv_type type, const void *in, void *out, int64_t n);
-void map_binary_loop(spmv_op op, spmv_type type, const void *a, const void *b, void *out, int64_t n);
-void map_scalar_loop(spmv_op op, spmv_type type, const void *host_scalar, const void *in, void *out, int64_t n);
+/* Each computes the elements begin <= i < end of what spmv/primitives.h says. */
+typedef void map_loop(const void *in, void *out, int64_t begin, int64_t end);
+typedef void map_pair_loop(const void *a, const void *b, void *out, int64_t begin, int64_t end);
 
-/* out[i] = first + (from + i) step */
-void map_index_loop(spmv_type type, const void *host_first, const void *host_step, void *out, int64_t from, int64_t n);
+/* The loop of a pair that exists. scalar: a is one element. index: a is the first value, b the step or NULL. */
+map_loop *map_loop_function(spmv_function function, spmv_type type);
+map_pair_loop *map_loop_binary(spmv_op op, spmv_type type);
+map_pair_loop *map_loop_scalar(spmv_op op, spmv_type type);
+map_pair_loop *map_loop_index(spmv_type type);
 
 #endif

@@ -1,45 +1,61 @@
-/* map on OpenMP: elements do not depend on one another, so each thread runs the loop over tiles of its own.
+/* map on OpenMP: the loop, tile by tile.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "backend.h"
 #include "host_tiles.h"
 #include "map_loops.h"
 
-/* The loop over tiles that every form shares: body sees the tile's first element i and its length count. */
-#define FOR_TILES(...)                                                                                                 \
-    const int64_t tiles = ceil_divide(n, HOST_TILE);                                                                   \
-    _Pragma("omp parallel for schedule(static) num_threads(ctx->threads) if (n >= HOST_PARALLEL)") for (int64_t t = 0; \
-                                                                                                        t < tiles;     \
-                                                                                                        t++)           \
-    {                                                                                                                  \
-        const int64_t i = t * HOST_TILE, count = min_i64(HOST_TILE, n - i);                                            \
-        __VA_ARGS__;                                                                                                   \
-    }                                                                                                                  \
-    return SPMV_OK
+struct map_job {
+    map_loop *loop;
+    map_pair_loop *pair_loop;
+    const void *a, *b;
+    void *out;
+    int64_t n;
+};
+
+static void map_tile(void *state, int64_t tile)
+{
+    const struct map_job *job = state;
+    const struct range r = tile_range(tile, job->n);
+    job->loop(job->a, job->out, r.begin, r.end);
+}
+
+static void pair_tile(void *state, int64_t tile)
+{
+    const struct map_job *job = state;
+    const struct range r = tile_range(tile, job->n);
+    job->pair_loop(job->a, job->b, job->out, r.begin, r.end);
+}
 
 spmv_status map_omp(spmv_context *ctx, spmv_function function, spmv_type type, const void *in, void *out, int64_t n)
 {
-    const size_t size = spmv_type_size(type);
-    FOR_TILES(map_loop(function, type, element(in, size, i), element_out(out, size, i), count));
+    struct map_job job = {.loop = map_loop_function(function, type), .a = in, .out = out, .n = n};
+    tiles_each(ctx, tiles_of(n), map_tile, &job);
+    return SPMV_OK;
+}
+
+static spmv_status map_pair(const spmv_context *ctx, map_pair_loop *loop, const void *a, const void *b, void *out,
+                            int64_t n)
+{
+    struct map_job job = {.pair_loop = loop, .a = a, .b = b, .out = out, .n = n};
+    tiles_each(ctx, tiles_of(n), pair_tile, &job);
+    return SPMV_OK;
 }
 
 spmv_status map_binary_omp(spmv_context *ctx, spmv_op op, spmv_type type, const void *a, const void *b, void *out,
                            int64_t n)
 {
-    const size_t size = spmv_type_size(type);
-    FOR_TILES(map_binary_loop(op, type, element(a, size, i), element(b, size, i), element_out(out, size, i), count));
+    return map_pair(ctx, map_loop_binary(op, type), a, b, out, n);
 }
 
 spmv_status map_scalar_omp(spmv_context *ctx, spmv_op op, spmv_type type, const void *host_scalar, const void *in,
                            void *out, int64_t n)
 {
-    const size_t size = spmv_type_size(type);
-    FOR_TILES(map_scalar_loop(op, type, host_scalar, element(in, size, i), element_out(out, size, i), count));
+    return map_pair(ctx, map_loop_scalar(op, type), host_scalar, in, out, n);
 }
 
 spmv_status map_index_omp(spmv_context *ctx, spmv_type type, const void *host_first, const void *host_step, void *out,
                           int64_t n)
 {
-    const size_t size = spmv_type_size(type);
-    FOR_TILES(map_index_loop(type, host_first, host_step, element_out(out, size, i), i, count));
+    return map_pair(ctx, map_loop_index(type), host_first, host_step, out, n);
 }

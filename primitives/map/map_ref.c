@@ -1,4 +1,4 @@
-/* map, the definition: the loops from end to end.
+/* map on ref: the loop over all elements.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "backend.h"
@@ -7,7 +7,7 @@
 spmv_status map_ref(spmv_context *ctx, spmv_function function, spmv_type type, const void *in, void *out, int64_t n)
 {
     (void)ctx;
-    map_loop(function, type, in, out, n);
+    map_loop_function(function, type)(in, out, 0, n);
     return SPMV_OK;
 }
 
@@ -15,7 +15,7 @@ spmv_status map_binary_ref(spmv_context *ctx, spmv_op op, spmv_type type, const 
                            int64_t n)
 {
     (void)ctx;
-    map_binary_loop(op, type, a, b, out, n);
+    map_loop_binary(op, type)(a, b, out, 0, n);
     return SPMV_OK;
 }
 
@@ -23,7 +23,7 @@ spmv_status map_scalar_ref(spmv_context *ctx, spmv_op op, spmv_type type, const 
                            void *out, int64_t n)
 {
     (void)ctx;
-    map_scalar_loop(op, type, host_scalar, in, out, n);
+    map_loop_scalar(op, type)(host_scalar, in, out, 0, n);
     return SPMV_OK;
 }
 
@@ -31,6 +31,6 @@ spmv_status map_index_ref(spmv_context *ctx, spmv_type type, const void *host_fi
                           int64_t n)
 {
     (void)ctx;
-    map_index_loop(type, host_first, host_step, out, 0, n);
+    map_loop_index(type)(host_first, host_step, out, 0, n);
     return SPMV_OK;
 }

@@ -2,14 +2,7 @@
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "backend.h"
-
-/* *out = identity: through the host, or as a map where the context's memory is elsewhere. */
-static spmv_status store_identity(spmv_context *ctx, spmv_op op, spmv_type type, void *out)
-{
-    char identity[16];
-    const spmv_status st = spmv_op_identity(op, type, identity);
-    return st != SPMV_OK ? st : ctx->backend->map_index(ctx, type, identity, NULL, out, 1);
-}
+#include "map_fill.h"
 
 spmv_status spmv_reduce(spmv_context *ctx, spmv_op op, spmv_type type, const void *in, void *out, int64_t n)
 {
@@ -19,9 +12,10 @@ spmv_status spmv_reduce(spmv_context *ctx, spmv_op op, spmv_type type, const voi
     if (n < 0)
         return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_reduce: n = %lld is negative", (long long)n);
     if (out == NULL || (n > 0 && in == NULL))
-        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_reduce: %s is NULL", out == NULL ? "out" : "in");
+        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_reduce: %s is NULL though n = %lld",
+                            out == NULL ? "out" : "in", (long long)n);
     if (n == 0)
-        return store_identity(ctx, op, type, out);
+        return fill_identity(ctx, op, type, out, 1);
     void *scratch = NULL;
     const spmv_status st = context_scratch(ctx, ctx->backend->reduce_scratch(ctx, type, n), &scratch);
     return st != SPMV_OK ? st : ctx->backend->reduce(ctx, op, type, in, out, n, scratch);

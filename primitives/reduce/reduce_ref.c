@@ -2,8 +2,7 @@
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "backend.h"
-#include "host_tiles.h"
-#include "loops.h"
+#include "ops.h"
 
 int64_t reduce_scratch_ref(const spmv_context *ctx, spmv_type type, int64_t n)
 {
@@ -13,14 +12,25 @@ int64_t reduce_scratch_ref(const spmv_context *ctx, spmv_type type, int64_t n)
     return 0;
 }
 
+#define DEFINE(OP, op, TYPE, type, T, D, CLASS)                                                                        \
+    static void reduce_##op##_##type(const void *in, void *out, int64_t n)                                             \
+    {                                                                                                                  \
+        T all = ((const T *)in)[0];                                                                                    \
+        for (int64_t i = 1; i < n; i++)                                                                                \
+            all = op_##op##_##type(all, ((const T *)in)[i]);                                                           \
+        *(T *)out = all;                                                                                               \
+    }
+SPMV_PAIR_LIST(DEFINE)
+#undef DEFINE
+
 spmv_status reduce_ref(spmv_context *ctx, spmv_op op, spmv_type type, const void *in, void *out, int64_t n,
                        void *scratch)
 {
     (void)ctx;
     (void)scratch;
-    const struct op_loops *loops = op_loops(op, type);
-    memcpy(out, in, loops->size);
-    for (int64_t i = 1; i < n; i++)
-        loops->combine(out, element(in, loops->size, i), out);
+#define ROW(OP, op_, TYPE, type_, T, D, CLASS) [SPMV_##OP][SPMV_##TYPE] = reduce_##op_##_##type_,
+    static void (*const run[SPMV_OP_LIMIT][SPMV_TYPE_LIMIT])(const void *, void *, int64_t) = {SPMV_PAIR_LIST(ROW)};
+#undef ROW
+    run[op][type](in, out, n);
     return SPMV_OK;
 }

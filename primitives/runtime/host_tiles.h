@@ -1,19 +1,45 @@
-/* How the host backends cut work: tiles fixed by the problem, never by the team.
+/* Tiles: how the work of a primitive is shared by OpenMP threads so that results do not depend on their number.
+ *
+ * Work is cut into tiles of a fixed size, whatever the team. The threads that were got share the tiles; what a tile
+ * computes depends on its number alone, and partial results are combined in tile order. So every team, one thread
+ * included, does the same operations on the same operands in the same order.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef HOST_TILES_H
 #define HOST_TILES_H
 
-#include <stddef.h>
-#include <stdint.h>
+#include "runtime.h"
 
-/* Elements (and segments) of a tile: 64 KB of f64, which stays in a core's own cache between two passes over it, and is
- * long against what a tile costs. */
+/* Elements (merge-path items in the segmented primitives) of a tile: 64 KB of f64. Long enough that the cost of a tile
+ * beyond its loop vanishes, short enough that a few tiles a thread stay in its level-2 cache between two passes. */
 enum { HOST_TILE = 8192 };
 
-/* From so many elements on a team is worth its start (some 5 us against 0.2 to 1 ns an element). */
-enum { HOST_PARALLEL = 1 << 15 };
+/* Fewer tiles than this run serially: waking a team costs as much as a few tiles. */
+enum { HOST_PARALLEL_TILES = 4 };
 
+/* Tiles a thread in one wave of tiles_waves: 256 KB of f64, which stay in the level-2 cache for the second pass. */
+enum { HOST_WAVE_TILES = 4 };
+
+/* Computes one tile. */
+typedef void tile_fn(void *state, int64_t tile);
+
+/* Combines the partial results of tiles from <= t < to, in order; called once for each wave, waves in order. */
+typedef void tiles_fn(void *state, int64_t from, int64_t to);
+
+/* body(state, t) for 0 <= t < tiles, shared by at most ctx->threads threads, in any order. */
+void tiles_each(const spmv_context *ctx, int64_t tiles, tile_fn *body, void *state);
+
+/* For each wave [from, to) of consecutive tiles, waves in order: first(state, t) for its tiles, then combine(state,
+ * from, to), then second(state, t) for its tiles. How many tiles make a wave depends on the team: combine must fold
+ * them one after the other, so that the result does not. */
+void tiles_waves(const spmv_context *ctx, int64_t tiles, tile_fn *first, tiles_fn *combine, tile_fn *second,
+                 void *state);
+
+struct range {
+    int64_t begin, end;
+};
+
+/* Element i of an array of elements of so many bytes. */
 static inline const void *element(const void *base, size_t size, int64_t i)
 {
     return (const char *)base + (size_t)i * size;
@@ -22,6 +48,19 @@ static inline const void *element(const void *base, size_t size, int64_t i)
 static inline void *element_out(void *base, size_t size, int64_t i)
 {
     return (char *)base + (size_t)i * size;
+}
+
+/* Tiles of n items. */
+static inline int64_t tiles_of(int64_t n)
+{
+    return ceil_divide(n, HOST_TILE);
+}
+
+/* The items of a tile of n items. */
+static inline struct range tile_range(int64_t tile, int64_t n)
+{
+    const int64_t begin = tile * HOST_TILE;
+    return (struct range){begin, n - begin < HOST_TILE ? n : begin + HOST_TILE};
 }
 
 #endif

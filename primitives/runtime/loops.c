@@ -3,12 +3,10 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "loops.h"
 
+#include "host_tiles.h"
 #include "ops.h"
 
-/* Chains that fold keeps going side by side, so that the latency of one operation is not what a sum waits for. */
-enum { CHAINS = 8 };
-
-#define DEFINE_SMALL(OP, op, TYPE, type, T, D, CLASS)                                                                  \
+#define DEFINE(OP, op, TYPE, type, T, D, CLASS)                                                                        \
     static void identity_of_##op##_##type(void *out)                                                                   \
     {                                                                                                                  \
         *(T *)out = identity_##op##_##type();                                                                          \
@@ -17,83 +15,175 @@ enum { CHAINS = 8 };
     {                                                                                                                  \
         *(T *)out = op_##op##_##type(*(const T *)earlier, *(const T *)later);                                          \
     }
-SPMV_PAIR_LIST(DEFINE_SMALL)
+SPMV_PAIR_LIST(DEFINE)
+#undef DEFINE
 
-/* CHAINS contiguous blocks, each from left to right, then the blocks from left to right, then the rest. */
-#define DEFINE_FOLD(OP, op, TYPE, type, T, D, CLASS)                                                                   \
-    static void fold_##op##_##type(const void *from, int64_t n, void *out)                                             \
+/* Eight elements as a tree: three operations deep instead of seven, and one on the way from block to block. */
+#define DEFINE(OP, op, TYPE, type, T, D, CLASS)                                                                        \
+    static inline T pair_##op##_##type(const T *x)                                                                     \
     {                                                                                                                  \
-        const T *in = from;                                                                                            \
-        const int64_t block = n / CHAINS;                                                                              \
-        T chain[CHAINS], all = in[0];                                                                                  \
-        for (int c = 0; c < CHAINS && block > 0; c++)                                                                  \
-            chain[c] = in[c * block];                                                                                  \
-        for (int64_t i = 1; i < block; i++)                                                                            \
-            for (int c = 0; c < CHAINS; c++)                                                                           \
-                chain[c] = op_##op##_##type(chain[c], in[c * block + i]);                                              \
-        if (block > 0)                                                                                                 \
-            all = chain[0];                                                                                            \
-        for (int c = 1; c < CHAINS && block > 0; c++)                                                                  \
-            all = op_##op##_##type(all, chain[c]);                                                                     \
-        for (int64_t i = block > 0 ? CHAINS * block : 1; i < n; i++)                                                   \
-            all = op_##op##_##type(all, in[i]);                                                                        \
-        *(T *)out = all;                                                                                               \
-    }
-SPMV_PAIR_LIST(DEFINE_FOLD)
-
-#define DEFINE_SCAN(OP, op, TYPE, type, T, D, CLASS)                                                                   \
-    static void inclusive_##op##_##type(const T *carry, const T *in, T *out, int64_t n)                                \
-    {                                                                                                                  \
-        T all = carry != NULL ? op_##op##_##type(*carry, in[0]) : in[0];                                               \
-        out[0] = all;                                                                                                  \
-        for (int64_t i = 1; i < n; i++)                                                                                \
-            out[i] = all = op_##op##_##type(all, in[i]);                                                               \
+        return op_##op##_##type(x[0], x[1]);                                                                           \
     }                                                                                                                  \
-    static void exclusive_##op##_##type(const T *carry, const T *in, T *out, int64_t n)                                \
+    static inline T four_##op##_##type(const T *x)                                                                     \
     {                                                                                                                  \
-        T all = carry != NULL ? *carry : identity_##op##_##type();                                                     \
-        for (int64_t i = 0; i < n; i++) {                                                                              \
-            const T next = op_##op##_##type(all, in[i]);                                                               \
-            out[i] = all;                                                                                              \
-            all = next;                                                                                                \
+        return op_##op##_##type(pair_##op##_##type(x), pair_##op##_##type(x + 2));                                     \
+    }                                                                                                                  \
+    static inline T eight_##op##_##type(const T *x)                                                                    \
+    {                                                                                                                  \
+        return op_##op##_##type(four_##op##_##type(x), four_##op##_##type(x + 4));                                     \
+    }
+SPMV_PAIR_LIST(DEFINE)
+#undef DEFINE
+
+/* The first element starts the fold, not the identity: 0 + -0 is not -0. */
+#define DEFINE(OP, op, TYPE, type, T, D, CLASS)                                                                        \
+    static inline T run_##op##_##type(const T *x, int64_t begin, int64_t end)                                          \
+    {                                                                                                                  \
+        T all = x[begin];                                                                                              \
+        int64_t i = begin + 1;                                                                                         \
+        for (; i + 8 <= end; i += 8)                                                                                   \
+            all = op_##op##_##type(all, eight_##op##_##type(x + i));                                                   \
+        for (; i < end; i++)                                                                                           \
+            all = op_##op##_##type(all, x[i]);                                                                         \
+        return all;                                                                                                    \
+    }                                                                                                                  \
+    static void fold_##op##_##type(const void *in, int64_t begin, int64_t end, void *out)                              \
+    {                                                                                                                  \
+        *(T *)out = run_##op##_##type(in, begin, end);                                                                 \
+    }
+SPMV_PAIR_LIST(DEFINE)
+#undef DEFINE
+
+/* Four elements are scanned by themselves, then joined to what stands before them: one operation on the way from block
+ * to block. All four are read before one is written, so that out may equal in. */
+#define DEFINE(OP, op, TYPE, type, T, D, CLASS)                                                                        \
+    static inline T inclusive_four_##op##_##type(T before, const T *x, T *y)                                           \
+    {                                                                                                                  \
+        const T a = x[0], ab = op_##op##_##type(a, x[1]), c = x[2], cd = op_##op##_##type(c, x[3]);                    \
+        const T abc = op_##op##_##type(ab, c), abcd = op_##op##_##type(ab, cd);                                        \
+        y[0] = op_##op##_##type(before, a);                                                                            \
+        y[1] = op_##op##_##type(before, ab);                                                                           \
+        y[2] = op_##op##_##type(before, abc);                                                                          \
+        return y[3] = op_##op##_##type(before, abcd);                                                                  \
+    }                                                                                                                  \
+    static inline T exclusive_four_##op##_##type(T before, const T *x, T *y)                                           \
+    {                                                                                                                  \
+        const T a = x[0], ab = op_##op##_##type(a, x[1]), c = x[2], cd = op_##op##_##type(c, x[3]);                    \
+        y[0] = before;                                                                                                 \
+        y[1] = op_##op##_##type(before, a);                                                                            \
+        y[2] = op_##op##_##type(before, ab);                                                                           \
+        y[3] = op_##op##_##type(before, op_##op##_##type(ab, c));                                                      \
+        return op_##op##_##type(before, op_##op##_##type(ab, cd));                                                     \
+    }
+SPMV_PAIR_LIST(DEFINE)
+#undef DEFINE
+
+#define DEFINE(OP, op, TYPE, type, T, D, CLASS)                                                                        \
+    static void inclusive_##op##_##type(const void *carry, const void *in, void *out, int64_t begin, int64_t end)      \
+    {                                                                                                                  \
+        const T *x = in;                                                                                               \
+        T *y = out, all = *(const T *)carry;                                                                           \
+        int64_t i = begin;                                                                                             \
+        for (; i + 4 <= end; i += 4)                                                                                   \
+            all = inclusive_four_##op##_##type(all, x + i, y + i);                                                     \
+        for (; i < end; i++)                                                                                           \
+            y[i] = all = op_##op##_##type(all, x[i]);                                                                  \
+    }                                                                                                                  \
+    static void exclusive_##op##_##type(const void *carry, const void *in, void *out, int64_t begin, int64_t end)      \
+    {                                                                                                                  \
+        const T *x = in;                                                                                               \
+        T *y = out, all = *(const T *)carry;                                                                           \
+        int64_t i = begin;                                                                                             \
+        for (; i + 4 <= end; i += 4)                                                                                   \
+            all = exclusive_four_##op##_##type(all, x + i, y + i);                                                     \
+        for (T next; i < end; i++, all = next) {                                                                       \
+            next = op_##op##_##type(all, x[i]);                                                                        \
+            y[i] = all;                                                                                                \
+        }                                                                                                              \
+    }
+SPMV_PAIR_LIST(DEFINE)
+#undef DEFINE
+
+#define DEFINE(OP, op, TYPE, type, T, D, CLASS)                                                                        \
+    static void seg_inclusive_##op##_##type(const void *carry, const uint8_t *heads, const void *in, void *out,        \
+                                            int64_t begin, int64_t end)                                                \
+    {                                                                                                                  \
+        T all = *(const T *)carry;                                                                                     \
+        for (int64_t i = begin; i < end; i++) {                                                                        \
+            const T x = ((const T *)in)[i], joined = op_##op##_##type(all, x);                                         \
+            ((T *)out)[i] = all = heads[i - begin] ? x : joined;                                                       \
         }                                                                                                              \
     }                                                                                                                  \
-    static void scan_##op##_##type(spmv_scan_kind kind, const void *carry, const void *in, void *out, int64_t n)       \
+    static void seg_exclusive_##op##_##type(const void *carry, const uint8_t *heads, const void *in, void *out,        \
+                                            int64_t begin, int64_t end)                                                \
     {                                                                                                                  \
-        (kind == SPMV_INCLUSIVE ? inclusive_##op##_##type : exclusive_##op##_##type)(carry, in, out, n);               \
-    }
-SPMV_PAIR_LIST(DEFINE_SCAN)
-
-/* before: what stands to the left of element i in its segment; fresh: nothing does */
-#define DEFINE_SEGSCAN(OP, op, TYPE, type, T, D, CLASS)                                                                \
-    static void segscan_##op##_##type(spmv_scan_kind kind, const void *carry, const uint8_t *flags, const void *from,  \
-                                      void *to, int64_t n)                                                             \
-    {                                                                                                                  \
-        const T *in = from;                                                                                            \
-        T *out = to, before = carry != NULL ? *(const T *)carry : identity_##op##_##type();                            \
-        for (int64_t i = 0; i < n; i++) {                                                                              \
-            const bool fresh = i == 0 ? carry == NULL : flags[i] != 0;                                                 \
-            const T with = fresh ? in[i] : op_##op##_##type(before, in[i]);                                            \
-            out[i] = kind == SPMV_INCLUSIVE ? with : fresh ? identity_##op##_##type() : before;                        \
-            before = with;                                                                                             \
+        T all = *(const T *)carry;                                                                                     \
+        for (int64_t i = begin; i < end; i++) {                                                                        \
+            const T before = heads[i - begin] ? identity_##op##_##type() : all;                                        \
+            all = op_##op##_##type(before, ((const T *)in)[i]);                                                        \
+            ((T *)out)[i] = before;                                                                                    \
         }                                                                                                              \
     }
-SPMV_PAIR_LIST(DEFINE_SEGSCAN)
+SPMV_PAIR_LIST(DEFINE)
+#undef DEFINE
+
+#define DEFINE(OP, op, TYPE, type, T, D, CLASS)                                                                        \
+    static void segments_##op##_##type(const void *in, const void *heads, int bits, int64_t first, int64_t last,       \
+                                       void *out)                                                                      \
+    {                                                                                                                  \
+        for (int64_t s = first; s < last; s++) {                                                                       \
+            const int64_t begin = offset_at(heads, bits, s), end = offset_at(heads, bits, s + 1);                      \
+            ((T *)out)[s] = begin < end ? run_##op##_##type(in, begin, end) : identity_##op##_##type();                \
+        }                                                                                                              \
+    }
+SPMV_PAIR_LIST(DEFINE)
+#undef DEFINE
 
 #define ROW(OP, op, TYPE, type, T, D, CLASS)                                                                           \
     [SPMV_##OP][SPMV_##TYPE] = {.size = sizeof(T),                                                                     \
                                 .identity = identity_of_##op##_##type,                                                 \
                                 .combine = combine_##op##_##type,                                                      \
                                 .fold = fold_##op##_##type,                                                            \
-                                .scan = scan_##op##_##type,                                                            \
-                                .segscan_flags = segscan_##op##_##type},
+                                .scan = {inclusive_##op##_##type, exclusive_##op##_##type},                            \
+                                .segscan = {seg_inclusive_##op##_##type, seg_exclusive_##op##_##type},                 \
+                                .segments = segments_##op##_##type},
 static const struct op_loops table[SPMV_OP_LIMIT][SPMV_TYPE_LIMIT] = {SPMV_PAIR_LIST(ROW)};
-
-#define CHECK_WIDTH(NAME, name, value, T, D, CLASS, ARG)                                                               \
-    _Static_assert(sizeof(T) <= LOOPS_WIDEST, "raise LOOPS_WIDEST");
-SPMV_TYPE_LIST(CHECK_WIDTH, )
+#undef ROW
 
 const struct op_loops *op_loops(spmv_op op, spmv_type type)
 {
     return &table[op][type];
+}
+
+void carry_restart(const struct op_loops *loops, spmv_scan_kind kind, struct carry *carry)
+{
+    carry->some = kind == SPMV_EXCLUSIVE;
+    if (carry->some)
+        loops->identity(&carry->value);
+}
+
+void carry_join(const struct op_loops *loops, struct carry *carry, const void *part)
+{
+    if (carry->some)
+        loops->combine(&carry->value, part, &carry->value);
+    else
+        memcpy(&carry->value, part, loops->size);
+    carry->some = true;
+}
+
+void scan_from(const struct op_loops *loops, spmv_scan_kind kind, const struct carry *carry, const uint8_t *heads,
+               const void *in, void *out, int64_t begin, int64_t end)
+{
+    union any_element before = carry->value;
+    if (!carry->some && begin < end) {
+        /* nothing on the left: the first result is the first element */
+        memcpy(&before, element(in, loops->size, begin), loops->size);
+        memcpy(element_out(out, loops->size, begin), &before, loops->size);
+        begin++;
+        heads = heads != NULL ? heads + 1 : NULL;
+    }
+    if (heads != NULL)
+        loops->segscan[kind](&before, heads, in, out, begin, end);
+    else
+        loops->scan[kind](&before, in, out, begin, end);
 }

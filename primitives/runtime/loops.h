@@ -1,7 +1,9 @@
-/* The serial loops of reduce, scan and segmented scan, for every pair of operator and type that exists: what the host
- * backends run on a piece of an array. Generated from the lists.
+/* The serial loops of reduce, scan and segmented scan over a part of an array, for every pair of operator and type that
+ * exists: what the OpenMP backend runs on a tile. Generated from the lists.
  *
- * Operands keep their order. carry is what stands to the left of in[0]; NULL: nothing does.
+ * Operands keep their order: the earlier element is on the left. How they are parenthesised depends on begin and end
+ * alone. Fold and scan work through blocks of a few elements, whose inner results do not wait for each other, so that a
+ * sum is not held up by the latency of one addition an element.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef LOOPS_H
@@ -10,6 +12,14 @@
 #include <spmv/primitives.h>
 #include <stdbool.h>
 
+/* Room for one element of any type. */
+#define LOOPS_MEMBER_(NAME, name, value, T, D, CLASS, ARG) T name;
+union any_element {
+    SPMV_TYPE_LIST(LOOPS_MEMBER_, )
+};
+#undef LOOPS_MEMBER_
+
+/* out may equal in. fold: begin < end; the others: begin <= end */
 struct op_loops {
     size_t size; /* bytes of an element */
 
@@ -19,22 +29,38 @@ struct op_loops {
     /* *out = earlier op later; out may be either */
     void (*combine)(const void *earlier, const void *later, void *out);
 
-    /* *out = in[0] op ... op in[n-1], n >= 1; parenthesised as n alone decides */
-    void (*fold)(const void *in, int64_t n, void *out);
+    /* *out = in[begin] op ... op in[end-1] */
+    void (*fold)(const void *in, int64_t begin, int64_t end, void *out);
 
-    /* inclusive: out[i] = carry op in[0] ... op in[i]; exclusive: out[i] = carry op in[0] ... op in[i-1], with the
-     * identity for a missing carry. n >= 1. out may equal in. */
-    void (*scan)(spmv_scan_kind kind, const void *carry, const void *in, void *out, int64_t n);
+    /* by spmv_scan_kind. inclusive: out[i] = carry op in[begin] op ... op in[i]; exclusive: the same without in[i] */
+    void (*scan[2])(const void *carry, const void *in, void *out, int64_t begin, int64_t end);
 
-    /* The same, restarted (without carry) at each i > 0 with flags[i] != 0, and at i = 0 when carry is NULL. */
-    void (*segscan_flags)(spmv_scan_kind kind, const void *carry, const uint8_t *flags, const void *in, void *out,
-                          int64_t n);
+    /* The same, restarted without carry at each i with heads[i - begin] != 0. */
+    void (*segscan[2])(const void *carry, const uint8_t *heads, const void *in, void *out, int64_t begin, int64_t end);
+
+    /* out[s] = in[h_s] op ... op in[h_{s+1} - 1], the identity when there are none, for first <= s < last, with h the
+     * positions heads, bits wide. */
+    void (*segments)(const void *in, const void *heads, int bits, int64_t first, int64_t last, void *out);
 };
 
 /* The loops of a pair that exists. */
 const struct op_loops *op_loops(spmv_op op, spmv_type type);
 
-/* The widest element. */
-enum { LOOPS_WIDEST = 16 };
+/* What stands to the left of an element in its segment: value, or nothing. */
+struct carry {
+    bool some;
+    union any_element value;
+};
+
+/* Nothing stands before a segment's head, or in an exclusive scan the identity. */
+void carry_restart(const struct op_loops *loops, spmv_scan_kind kind, struct carry *carry);
+
+/* carry = carry op part */
+void carry_join(const struct op_loops *loops, struct carry *carry, const void *part);
+
+/* Scans in[begin] .. in[end-1] from carry, restarted at each i with heads[i - begin] != 0 (heads NULL: at none).
+ * begin <= end; out may equal in. */
+void scan_from(const struct op_loops *loops, spmv_scan_kind kind, const struct carry *carry, const uint8_t *heads,
+               const void *in, void *out, int64_t begin, int64_t end);
 
 #endif

@@ -10,7 +10,7 @@ spmv_status spmv_scan(spmv_context *ctx, spmv_scan_kind kind, spmv_op op, spmv_t
         return context_fail(ctx, SPMV_ERROR_TYPE, "spmv_scan: no operator %s for type %s", spmv_op_name(op),
                             spmv_type_name(type));
     if (kind != SPMV_INCLUSIVE && kind != SPMV_EXCLUSIVE)
-        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_scan: kind is %d", (int)kind);
+        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_scan: %d is no kind of scan", (int)kind);
     if (n < 0)
         return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_scan: n = %lld is negative", (long long)n);
     if (n == 0)

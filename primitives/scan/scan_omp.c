@@ -1,6 +1,9 @@
-/* scan on OpenMP, reduce-then-scan: the fold of each tile, an inclusive scan of the folds, then each tile with what
- * stands to its left. 2 reads and 1 write an element. Tiles are fixed by n: the bits are the same for any number of
- * threads.
+/* scan on OpenMP, reduce-then-scan: the fold of each tile; the folds scanned in tile order; each tile scanned from what
+ * stands to its left.
+ *
+ * Done wave by wave: a wave of tiles is small enough to stay in the threads' caches between the two passes, so memory
+ * sees one read and one write an element, not two reads and a write. G. E. Blelloch, "Prefix sums and their
+ * applications", CMU-CS-90-190, 1990, section 1.2.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "backend.h"
@@ -10,23 +13,51 @@
 int64_t scan_scratch_omp(const spmv_context *ctx, spmv_type type, int64_t n)
 {
     (void)ctx;
-    return ceil_divide(n, HOST_TILE) * (int64_t)spmv_type_size(type);
+    return tiles_of(n) * (int64_t)spmv_type_size(type);
+}
+
+struct scan_job {
+    const struct op_loops *loops;
+    spmv_scan_kind kind;
+    const void *in;
+    void *out;
+    void *part; /* the fold of each tile, then what stands to its left */
+    int64_t n;
+    struct carry carry; /* what stands to the left of the next wave */
+};
+
+static void fold_tile(void *state, int64_t tile)
+{
+    const struct scan_job *job = state;
+    const struct range r = tile_range(tile, job->n);
+    job->loops->fold(job->in, r.begin, r.end, element_out(job->part, job->loops->size, tile));
+}
+
+static void scan_parts(void *state, int64_t from, int64_t to)
+{
+    struct scan_job *job = state;
+    for (int64_t t = from; t < to; t++) {
+        void *part = element_out(job->part, job->loops->size, t);
+        const struct carry before = job->carry;
+        carry_join(job->loops, &job->carry, part);
+        memcpy(part, &before.value, job->loops->size);
+    }
+}
+
+static void scan_tile(void *state, int64_t tile)
+{
+    const struct scan_job *job = state;
+    const struct range r = tile_range(tile, job->n);
+    struct carry before = {.some = tile > 0 || job->kind == SPMV_EXCLUSIVE};
+    memcpy(&before.value, element(job->part, job->loops->size, tile), job->loops->size);
+    scan_from(job->loops, job->kind, &before, NULL, job->in, job->out, r.begin, r.end);
 }
 
 spmv_status scan_omp(spmv_context *ctx, spmv_scan_kind kind, spmv_op op, spmv_type type, const void *in, void *out,
                      int64_t n, void *scratch)
 {
-    const struct op_loops *loops = op_loops(op, type);
-    const size_t size = loops->size;
-    const int64_t tiles = ceil_divide(n, HOST_TILE);
-#pragma omp parallel for schedule(static) num_threads(ctx->threads) if (n >= HOST_PARALLEL)
-    for (int64_t t = 0; t < tiles - 1; t++)
-        loops->fold(element(in, size, t * HOST_TILE), HOST_TILE, element_out(scratch, size, t));
-    if (tiles > 1)
-        loops->scan(SPMV_INCLUSIVE, NULL, scratch, scratch, tiles - 1);
-#pragma omp parallel for schedule(static) num_threads(ctx->threads) if (n >= HOST_PARALLEL)
-    for (int64_t t = 0; t < tiles; t++)
-        loops->scan(kind, t > 0 ? element(scratch, size, t - 1) : NULL, element(in, size, t * HOST_TILE),
-                    element_out(out, size, t * HOST_TILE), min_i64(HOST_TILE, n - t * HOST_TILE));
+    struct scan_job job = {.loops = op_loops(op, type), .kind = kind, .in = in, .out = out, .part = scratch, .n = n};
+    carry_restart(job.loops, kind, &job.carry);
+    tiles_waves(ctx, tiles_of(n), fold_tile, scan_parts, scan_tile, &job);
     return SPMV_OK;
 }

@@ -19,9 +19,9 @@
 SPMV_TYPE_LIST(DEFINE, )
 
 #define ROW(NAME, name, value, T, D, CLASS, ARG) [value] = {scatter_##name##_32, scatter_##name##_64},
-static const scatter_loop table[SPMV_TYPE_LIMIT][2] = {SPMV_TYPE_LIST(ROW, )};
+static scatter_loop *const table[SPMV_TYPE_LIMIT][2] = {SPMV_TYPE_LIST(ROW, )};
 
-scatter_loop scatter_loop_for(spmv_type type, int index_bits)
+scatter_loop *scatter_loop_for(spmv_type type, int index_bits)
 {
     return table[type][index_bits == 64];
 }

@@ -7,8 +7,8 @@
 #include <spmv/primitives.h>
 
 /* out[index[i]] = in[i], from <= i < to */
-typedef void (*scatter_loop)(const void *in, const void *index, void *out, int64_t out_n, int64_t from, int64_t to);
+typedef void scatter_loop(const void *in, const void *index, void *out, int64_t out_n, int64_t from, int64_t to);
 
-scatter_loop scatter_loop_for(spmv_type type, int index_bits);
+scatter_loop *scatter_loop_for(spmv_type type, int index_bits);
 
 #endif

@@ -1,19 +1,29 @@
-/* scatter on OpenMP: elements do not depend on one another; each thread runs the loop over tiles of the index.
+/* scatter on OpenMP: the loop, tile by tile of the index. No index occurs twice, so threads never write the same cell.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "backend.h"
 #include "host_tiles.h"
 #include "scatter_loops.h"
 
+struct scatter_job {
+    scatter_loop *loop;
+    const void *in, *index;
+    void *out;
+    int64_t out_n, n;
+};
+
+static void scatter_tile(void *state, int64_t tile)
+{
+    const struct scatter_job *job = state;
+    const struct range r = tile_range(tile, job->n);
+    job->loop(job->in, job->index, job->out, job->out_n, r.begin, r.end);
+}
+
 spmv_status scatter_omp(spmv_context *ctx, spmv_type type, const void *in, const void *index, int index_bits, void *out,
                         int64_t out_n, int64_t n)
 {
-    const scatter_loop loop = scatter_loop_for(type, index_bits);
-    const int64_t tiles = ceil_divide(n, HOST_TILE);
-#pragma omp parallel for schedule(static) num_threads(ctx->threads) if (n >= HOST_PARALLEL)
-    for (int64_t t = 0; t < tiles; t++) {
-        const int64_t from = t * HOST_TILE, to = min_i64(n, from + HOST_TILE);
-        loop(in, index, out, out_n, from, to);
-    }
+    struct scatter_job job = {
+        .loop = scatter_loop_for(type, index_bits), .in = in, .index = index, .out = out, .out_n = out_n, .n = n};
+    tiles_each(ctx, tiles_of(n), scatter_tile, &job);
     return SPMV_OK;
 }

@@ -7,8 +7,8 @@
 spmv_status scatter_ref(spmv_context *ctx, spmv_type type, const void *in, const void *index, int index_bits, void *out,
                         int64_t out_n, int64_t n)
 {
-    const int64_t from = 0, to = n;
+
     (void)ctx;
-    scatter_loop_for(type, index_bits)(in, index, out, out_n, from, to);
+    scatter_loop_for(type, index_bits)(in, index, out, out_n, 0, n);
     return SPMV_OK;
 }

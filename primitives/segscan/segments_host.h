@@ -1,4 +1,10 @@
-/* Segments given by positions, as the host backends look at them.
+/* Segments as the host backends look at them, and their tiles.
+ *
+ * Positions are cut into tiles along the merge of the segments' heads with the elements: a head comes before the
+ * element at its position. A tile is HOST_TILE steps of that path, so neither one giant segment nor a million empty
+ * ones idles a thread, and it depends on the segments and n alone. Of the heads first <= s < last of a tile with the
+ * elements begin <= i < end, each lies in begin <= h_s <= end. D. Merrill, M. Garland, "Merge-based parallel sparse
+ * matrix-vector multiplication", SC16.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SEGMENTS_HOST_H
@@ -6,13 +12,21 @@
 
 #include "backend.h"
 
-/* Where segment s begins; segment count begins at n. */
+struct segment_tile {
+    int64_t begin, end;  /* its elements */
+    int64_t first, last; /* its heads */
+};
+
+/* Tiles of positions (STARTS, OFFSETS) or flags with n elements. */
+int64_t segment_tiles(const spmv_segments *segments, int64_t n);
+
+/* A tile; for flags only its elements. */
+struct segment_tile segment_tile_at(const spmv_segments *segments, int64_t tile, int64_t n);
+
+/* Where segment s begins, 0 <= s <= count; segment count begins at n. */
 static inline int64_t segment_begin(const spmv_segments *segments, int64_t s, int64_t n)
 {
     return s < segments->count ? offset_at(segments->heads, segments->bits, s) : n;
 }
-
-/* The last segment that begins at or before element i: the one i belongs to, empty segments aside. count >= 1. */
-int64_t segment_of(const spmv_segments *segments, int64_t i);
 
 #endif
