@@ -10,6 +10,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "runtime_cuda.h"
 
+#include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -289,7 +290,8 @@ static spmv_status open_device(spmv_context *ctx, const spmv_context_options *op
 
 static spmv_status open_cuda(spmv_context *ctx, const spmv_context_options *options)
 {
-    ctx->threads = 1;
+    /* what the context does on the host: reading, conversions */
+    ctx->threads = options->threads > 0 ? options->threads : omp_get_max_threads();
     spmv_status st = host_alloc(ctx, (int64_t)sizeof(struct cuda_state), "a CUDA context", &ctx->device);
     if (st != SPMV_OK)
         return st;
