@@ -410,6 +410,56 @@ static void check_binary(const struct pair *p, int64_t n, int skew, uint64_t *ra
 SPMV_TYPE_LIST(DEFINE, )
 #undef DEFINE
 
+/* a / b with b a power of two, alpha x + beta y with the scalars on the device or absent, and x . y: all exact. */
+#define DEFINE(NAME, T)                                                                                                \
+    static void check_reals_##NAME(int64_t n, int skew, uint64_t *random)                                              \
+    {                                                                                                                  \
+        const int64_t bytes = n * (int64_t)sizeof(T);                                                                  \
+        const struct pair p = {SPMV_ADD, SPMV_##NAME, (int64_t)sizeof(T), NULL, NULL, NULL, NULL, differs_##NAME};     \
+        T *const x = malloc((size_t)bytes), *const y = malloc((size_t)bytes), *const expected = malloc((size_t)bytes); \
+        assert_true(x != NULL && y != NULL && expected != NULL);                                                       \
+        const T scalars[2] = {3, -2};                                                                                  \
+        T dot = 0;                                                                                                     \
+        for (int64_t i = 0; i < n; i++) {                                                                              \
+            x[i] = (T)(int)(support_random(random) % 15) - 7;                                                          \
+            y[i] = (T)(1 << support_random(random) % 4);                                                               \
+            dot += x[i] * y[i];                                                                                        \
+        }                                                                                                              \
+        void *x_block, *y_block, *scalar_block;                                                                        \
+        void *const dx = upload_at(x, bytes, skew * (int)sizeof(T), &x_block);                                         \
+        void *const dy = upload_at(y, bytes, 0, &y_block);                                                             \
+        T *const ds = upload_at(scalars, (int64_t)sizeof scalars, 0, &scalar_block);                                   \
+        const struct backend_table *const b = context->backend;                                                        \
+        void *const scratch = scratch_of(b->dot_scratch(context, p.type, n));                                          \
+        for (int form = 0; form < 4; form++) {                                                                         \
+            const T alpha = form % 2 ? scalars[0] : 1, beta = form / 2 ? scalars[1] : 1;                               \
+            assert_ok(context, spmv_upload(context, y, dy, bytes));                                                    \
+            for (int64_t i = 0; i < n; i++)                                                                            \
+                expected[i] = alpha * x[i] + beta * y[i];                                                              \
+            assert_ok(context,                                                                                         \
+                      b->map_axpby(context, p.type, form % 2 ? ds : NULL, dx, form / 2 ? ds + 1 : NULL, dy, n));       \
+            expect(&p, "axpby", expected, dy, n);                                                                      \
+        }                                                                                                              \
+        assert_ok(context, spmv_upload(context, y, dy, bytes));                                                        \
+        assert_ok(context, b->dot(context, p.type, dx, dy, ds, n, scratch));                                           \
+        expect(&p, "dot", &dot, ds, 1);                                                                                \
+        for (int64_t i = 0; i < n; i++)                                                                                \
+            expected[i] = x[i] / y[i];                                                                                 \
+        assert_ok(context, b->map_divide(context, p.type, dx, dy, dx, n));                                             \
+        expect(&p, "divide", expected, dx, n);                                                                         \
+        spmv_free(context, x_block);                                                                                   \
+        spmv_free(context, y_block);                                                                                   \
+        spmv_free(context, scalar_block);                                                                              \
+        free(x);                                                                                                       \
+        free(y);                                                                                                       \
+        free(expected);                                                                                                \
+    }
+#define differs_F32 differs_add_f32
+#define differs_F64 differs_add_f64
+DEFINE(F32, float)
+DEFINE(F64, double)
+#undef DEFINE
+
 static void maps_at_seams(void **state)
 {
     (void)state;
@@ -423,12 +473,16 @@ static void maps_at_seams(void **state)
 #define CALL(NAME, name, value, T, D, CLASS, ARG) check_index_##name(sizes[s], skew);
             SPMV_TYPE_LIST(CALL, )
 #undef CALL
+            check_reals_F32(sizes[s], skew, &random);
+            check_reals_F64(sizes[s], skew, &random);
             for (int p = 0; p < PAIRS; p++)
                 check_binary(&pairs[p], sizes[s], skew, &random);
         }
     }
-    if (real_gpu) /* more than the grid may have blocks */
+    if (real_gpu) { /* more than the grid may have blocks */
+        check_reals_F64(10000001, 0, &random);
         check_binary(&pairs[0], (int64_t)(1 << 16) * 256 * 4 + 77, 1, &random);
+    }
 }
 
 /* A shuffled permutation with some indices outside: what is there must move, and nothing else be touched. */
