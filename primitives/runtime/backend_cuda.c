@@ -1,6 +1,7 @@
 /* The backend cuda: one NVIDIA GPU through the CUDA runtime. Context, memory, stream, errors.
  *
- * Device: every entry makes the context's device the current one and gives the caller's back (cuda_enter, cuda_leave).
+ * Device: every entry makes the context's device the current one and gives the caller's back (cuda_enter, cuda_leave);
+ * where both are the same, which is the rule, that is one cheap question.
  * Stream: one of the context's own, which does not wait for the legacy default stream, or the application's. The
  * default stream itself is asked for by its handle cudaStreamLegacy, because NULL stands for "one of your own".
  * Errors: whatever the device reports ends the context, because errors of queued work show at any later call and
