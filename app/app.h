@@ -84,6 +84,10 @@ spmv_status report(spmv_status status, const char *sentence);
 /* The program's own context: events become warnings and a progress line. */
 spmv_status open_context(const struct options *o, spmv_backend backend, spmv_context **ctx);
 
+/* Takes the progress line off the screen: an activity is over. progress_allow also forbids it, or allows it again. */
+void progress_end(void);
+void progress_allow(bool allowed);
+
 /* Memory of the program itself; complains when there is none. bytes 0: at least one byte, so never NULL on success. */
 spmv_status allocate(const char *what, int64_t count, size_t size, void **memory);
 

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "app.h"
 
@@ -170,13 +171,19 @@ static spmv_status write_json(const struct job *job)
     return json_finish(job->o, root);
 }
 
-static spmv_status write_results(const struct job *job, const char *y_path)
+static spmv_status write_y(const struct job *job, const char *path)
 {
     const struct product *p = &job->p;
-    spmv_status st = SPMV_OK;
-    if (y_path != NULL)
-        st = write_status(job->ctx, spmv_vector_write(job->ctx, y_path, p->type, p->y, p->info.rows, job->o->format),
-                          y_path);
+    /* y and a progress line would mix on one screen */
+    progress_allow(strcmp(path, "-") != 0 || !isatty(STDOUT_FILENO));
+    const spmv_status st = spmv_vector_write(job->ctx, path, p->type, p->y, p->info.rows, job->o->format);
+    progress_allow(true);
+    return write_status(job->ctx, st, path);
+}
+
+static spmv_status write_results(const struct job *job, const char *y_path)
+{
+    spmv_status st = y_path != NULL ? write_y(job, y_path) : SPMV_OK;
     if (st == SPMV_OK && job->o->json)
         st = write_json(job);
     return st;

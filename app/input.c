@@ -75,6 +75,7 @@ spmv_status input_load(spmv_context *ctx, const struct options *o, const char *a
         st = spmv_matrix_read(ctx, argument, &options, &in->matrix, &in->info, sizeof in->info);
     }
     in->seconds = monotonic_seconds() - began;
+    progress_end();
     if (st != SPMV_OK)
         return report(st, spmv_last_error(ctx));
     spmv_matrix_view(in->matrix, &in->view);
@@ -93,6 +94,7 @@ spmv_status vector_load(spmv_context *ctx, const char *path, spmv_type type, int
 {
     int64_t length = 0;
     const spmv_status st = spmv_vector_read(ctx, path, type, host_values, &length);
+    progress_end();
     if (st != SPMV_OK)
         return report(st, spmv_last_error(ctx));
     if (length == n)

@@ -324,28 +324,51 @@ spmv_status options_check(const struct options *o, unsigned groups, const char *
     return SPMV_OK;
 }
 
-/* Where the text of an option begins: a longer option gets a line of its own. */
-enum { HELP_COLUMN = 34 };
+/* Where the text of an option begins (a longer option gets a line of its own), and where it ends. */
+enum { HELP_COLUMN = 34, HELP_WIDTH = 100 };
+
+/* Words from column HELP_COLUMN on, broken before HELP_WIDTH. */
+static void print_wrapped(const char *text)
+{
+    int column = HELP_COLUMN;
+    while (*text != '\0') {
+        const int length = (int)strcspn(text, " ");
+        const int blank = column > HELP_COLUMN;
+        if (blank && column + blank + length > HELP_WIDTH) {
+            printf("\n%*s", HELP_COLUMN, "");
+            column = HELP_COLUMN;
+        } else if (blank) {
+            putchar(' ');
+            column++;
+        }
+        printf("%.*s", length, text);
+        column += length;
+        text += length;
+        text += strspn(text, " ");
+    }
+    putchar('\n');
+}
+
+static void print_option(const struct row *row)
+{
+    char letter[8] = "    ", text[512];
+    if (row->letter != 0)
+        snprintf(letter, sizeof letter, "-%c, ", row->letter);
+    const int width =
+        printf("  %s--%s%s%s", letter, row->name, row->argument != NULL && !argument_is_optional(row) ? " " : "",
+               row->argument != NULL ? row->argument : "");
+    if (width > HELP_COLUMN - 2)
+        printf("\n%*s", HELP_COLUMN, "");
+    else
+        printf("%*s", HELP_COLUMN - width, "");
+    snprintf(text, sizeof text, "%s%s%s%s", row->help, row->standard != NULL ? " (default: " : "",
+             row->standard != NULL ? row->standard : "", row->standard != NULL ? ")" : "");
+    print_wrapped(text);
+}
 
 void options_print(unsigned groups)
 {
-    for (int i = 0; i < OPTIONS; i++) {
-        const struct row *row = &rows[i];
-        if ((row->group & groups) == 0)
-            continue;
-        char letter[8] = "    ";
-        if (row->letter != 0)
-            snprintf(letter, sizeof letter, "-%c, ", row->letter);
-        const int width =
-            printf("  %s--%s%s%s", letter, row->name, row->argument != NULL && !argument_is_optional(row) ? " " : "",
-                   row->argument != NULL ? row->argument : "");
-        if (width >= HELP_COLUMN)
-            printf("\n%*s", HELP_COLUMN, "");
-        else
-            printf("%*s", HELP_COLUMN - width, "");
-        printf("%s", row->help);
-        if (row->standard != NULL)
-            printf(" (default: %s)", row->standard);
-        putchar('\n');
-    }
+    for (int i = 0; i < OPTIONS; i++)
+        if ((rows[i].group & groups) != 0)
+            print_option(&rows[i]);
 }

@@ -31,6 +31,7 @@ static void on_sigpipe(int signal_number)
 void messages_open(enum level wanted)
 {
     level = wanted;
+    progress_end();
     sigaction(SIGPIPE, &(struct sigaction){.sa_handler = on_sigpipe}, NULL);
 }
 
@@ -41,9 +42,9 @@ enum level messages_level(void)
 
 /* The progress line on the screen, if there is one. */
 static struct {
-    bool shown;
-    double began, drawn; /* the activity, the last drawing: seconds */
-    char activity[64];
+    bool forbidden, shown;
+    double began, heard, drawn; /* seconds: the activity, its last event, the last drawing */
+    char activity[160];
 } progress;
 
 static void clear_progress(void)
@@ -51,6 +52,19 @@ static void clear_progress(void)
     if (progress.shown)
         fputs("\r\033[K", stderr);
     progress.shown = false;
+}
+
+void progress_end(void)
+{
+    clear_progress();
+    progress.activity[0] = '\0';
+    progress.heard = monotonic_seconds();
+}
+
+void progress_allow(bool allowed)
+{
+    progress_end();
+    progress.forbidden = !allowed;
 }
 
 static void say(const char *format, va_list values)
@@ -85,14 +99,16 @@ spmv_status report(spmv_status status, const char *sentence)
     return status;
 }
 
-/* Half a second must have passed before the first line, a tenth between two. */
+/* Half a second must have passed before the first line, a tenth between two. An activity is heard of when its first
+ * part is done, so it began when the one before ended. */
 static void draw_progress(const spmv_event *event)
 {
     const double now = monotonic_seconds();
     if (strncmp(progress.activity, event->text, sizeof progress.activity - 1) != 0) {
         snprintf(progress.activity, sizeof progress.activity, "%s", event->text);
-        progress.began = now;
+        progress.began = progress.heard;
     }
+    progress.heard = now;
     if (now - progress.began < 0.5 || now - progress.drawn < 0.1)
         return;
     progress.drawn = now;
@@ -111,7 +127,7 @@ static int on_event(const spmv_event *event, void *user)
     (void)user;
     if (event->kind == SPMV_EVENT_WARNING)
         remark(LEVEL_NORMAL, "warning: %s", event->text);
-    else if (level > LEVEL_QUIET && isatty(STDERR_FILENO))
+    else if (level > LEVEL_QUIET && !progress.forbidden && isatty(STDERR_FILENO))
         draw_progress(event);
     return 0;
 }
@@ -151,6 +167,7 @@ spmv_status finish_stdout(void)
 
 spmv_status write_status(spmv_context *ctx, spmv_status status, const char *path)
 {
+    progress_end();
     if (status == SPMV_OK || (status == SPMV_ERROR_WRITE && strcmp(path, "-") == 0 && reader_gone))
         return SPMV_OK;
     return report(status, spmv_last_error(ctx));
@@ -210,15 +227,29 @@ json_t *json_timing(const struct timing *t)
     return json_pack("{s:f, s:f, s:f, s:i}", "median", t->median, "min", t->min, "max", t->max, "repeats", t->repeats);
 }
 
+/* A text that came from outside. Names and arguments need not be UTF-8, which JSON is: foreign bytes become '?'. */
+static json_t *json_text(const char *text)
+{
+    json_t *value = json_string(text);
+    char *copy = NULL;
+    if (value != NULL || allocate("a text", (int64_t)strlen(text) + 1, 1, (void **)&copy) != SPMV_OK)
+        return value;
+    size_t i = 0;
+    for (; text[i] != '\0'; i++)
+        copy[i] = (unsigned char)text[i] < 0x80 ? text[i] : '?';
+    copy[i] = '\0';
+    value = json_string(copy);
+    free(copy);
+    return value;
+}
+
 json_t *json_begin(const struct options *o)
 {
     json_t *root = json_object();
     json_put(root, "schema", json_string("spmv/1"));
-    /* a command line need not be UTF-8, which JSON is: what is not becomes "" */
-    json_t *command = json_string(o->command_line);
     json_put(root, "tool",
              json_pack("{s:s, s:s, s:s, s:s, s:o}", "version", spmv_version(), "commit", SPMV_COMMIT, "cuda",
-                       SPMV_CUDA_VERSION, "flags", SPMV_FLAGS, "command", command != NULL ? command : json_string("")));
+                       SPMV_CUDA_VERSION, "flags", SPMV_FLAGS, "command", json_text(o->command_line)));
     return root;
 }
 
@@ -229,11 +260,9 @@ json_t *json_machine(int threads)
 
 json_t *json_matrix(const char *name, const spmv_statistics *s)
 {
-    json_t *text = json_string(name);
-    return json_pack("{s:o, s:I, s:I, s:I, s:{s:I, s:f, s:I, s:f}}", "name", text != NULL ? text : json_string(""),
-                     "rows", (json_int_t)s->rows, "cols", (json_int_t)s->cols, "nnz", (json_int_t)s->nnz, "row_nnz",
-                     "min", (json_int_t)s->row_min, "mean", s->row_mean, "max", (json_int_t)s->row_max, "std",
-                     s->row_std);
+    return json_pack("{s:o, s:I, s:I, s:I, s:{s:I, s:f, s:I, s:f}}", "name", json_text(name), "rows",
+                     (json_int_t)s->rows, "cols", (json_int_t)s->cols, "nnz", (json_int_t)s->nnz, "row_nnz", "min",
+                     (json_int_t)s->row_min, "mean", s->row_mean, "max", (json_int_t)s->row_max, "std", s->row_std);
 }
 
 static bool write_all(int fd, const char *text, size_t size)

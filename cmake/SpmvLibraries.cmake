@@ -21,6 +21,7 @@ add_library(spmv_links INTERFACE)
 target_link_libraries(spmv_links INTERFACE OpenMP::OpenMP_C ${MMIO_LIBRARY} ${SPMV_CXX_RUNTIME} m)
 if(SPMV_HAVE_CUDA)
   target_link_libraries(spmv_links INTERFACE CUDA::cudart_static)
+  target_compile_definitions(spmv_links INTERFACE SPMV_HAVE_CUDA)
 endif()
 
 # ------------------------------------------------------------------ shared

@@ -24,7 +24,7 @@ tree_files() {
             [ ! -e "$1/$file" ] || printf '%s\n' "$file"
         done
     else
-        (cd "$1" && find . -type f -not -path './build*/*' -not -path './.git/*' | sed 's|^\./||')
+        (cd "$1" && find . -type f -not -path './build/*' -not -path './build-*/*' -not -path './out/*' -not -path './bundle/*' -not -path './.git/*' | sed 's|^\./||')
     fi | sort
 }
 

@@ -11,9 +11,85 @@ set -euo pipefail
 . "$(dirname "$0")/build.sh"
 
 # mutants FUNCTION: calls FUNCTION once a mutant: NAME FILE TEXT REPLACEMENT TESTS. TEXT stands once in FILE, as it is;
-# TESTS is ctest's regular expression of tests, of which at least one must fail.
+# TESTS is ctest's regular expression of the tests of which at least one must fail.
 mutants() {
-    :
+    # Tiles.
+    "$1" "tiles: the last one is dropped" primitives/runtime/host_tiles.h \
+        'return ceil_divide(n, HOST_TILE);' \
+        'return max_i64(1, n / HOST_TILE);' '^test_map\.omp$'
+    "$1" "reduce: the last tile is dropped" primitives/reduce/reduce_omp.c \
+        'job.loops->fold(scratch, 0, tiles_of(n), out);' \
+        'job.loops->fold(scratch, 0, max_i64(1, tiles_of(n) - 1), out);' '^test_reduce\.omp$'
+    "$1" "product: the last tile is dropped" spmv/spmv_omp_typed.h \
+        'for (int64_t t = 0; t < tiles->count; t++)
+        ' \
+        'for (int64_t t = 0; t < max_i64(1, tiles->count - 1); t++)
+        ' '^test_spmv\.omp$'
+
+    # The order of operands.
+    "$1" "combine: operands swapped between tiles" primitives/runtime/loops.c \
+        'loops->combine(&carry->value, part, &carry->value);' \
+        'loops->combine(part, &carry->value, &carry->value);' '^test_scan\.omp$'
+    "$1" "fold: operands swapped inside a tile" primitives/runtime/loops.c \
+        'op_##op##_##type(four_##op##_##type(x), four_##op##_##type(x + 4))' \
+        'op_##op##_##type(four_##op##_##type(x + 4), four_##op##_##type(x))' '^test_reduce\.omp$'
+    "$1" "scan: operands swapped in the definition" primitives/scan/scan_ref.c \
+        'out[i] = all = op_##op##_##type(all, in[i]);' \
+        'out[i] = all = op_##op##_##type(in[i], all);' '^test_scan\.ref$'
+
+    # Carries.
+    "$1" "scan: the carry of all tiles but the last is skipped" primitives/scan/scan_omp.c \
+        'carry_join(job->loops, &job->carry, part);' \
+        'memcpy(&job->carry.value, part, job->loops->size), job->carry.some = true;' '^test_scan\.omp$'
+    "$1" "segscan: a head does not end the carry" primitives/segscan/segscan_omp.c \
+        'if (job->part[t].head)
+            carry_restart' \
+        'if (t < 0)
+            carry_restart' '^test_segscan\.omp$'
+    "$1" "segreduce: the carry into a tile is skipped" primitives/segscan/segreduce_omp.c \
+        'carry_join(job->loops, &open, &part->lead.value);' \
+        'open = part->lead;' '^test_segreduce\.omp$'
+    "$1" "product: the carry through a whole tile is skipped" spmv/spmv_omp_typed.h \
+        'open = continues ? open + tail[t] : tail[t];' \
+        'open = tail[t];' '^test_spmv\.omp$'
+
+    # Ends.
+    "$1" "segscan: a head on the last element of a tile is lost" primitives/segscan/segscan_omp.c \
+        'if (head < tile->end)' \
+        'if (head + 1 < tile->end)' '^test_segscan\.omp$'
+    "$1" "product: a row ends one entry early" spmv/spmv_omp_typed.h \
+        'TYPED(dot)(val, col, x, row_ptr[row], row_ptr[row + 1])' \
+        'TYPED(dot)(val, col, x, row_ptr[row], row_ptr[row + 1] - 1)' '^test_spmv\.omp$'
+    "$1" "staged: the last element of the row before is taken" spmv/spmv_staged.c \
+        'const void *end = (const char *)a->row_ptr + a->row_ptr_bits / 8;' \
+        'const void *end = a->row_ptr;' '^test_spmv\.(ref|omp)$'
+
+    # Identities and operators.
+    "$1" "segreduce: an empty segment gives 0, whatever the operator" primitives/segscan/segreduce_omp.c \
+        'job->loops->identity(out);' \
+        'memset(out, 0, job->loops->size);' '^test_segreduce\.omp$'
+    "$1" "identity: min of nothing is 0" include/spmv/operators.h \
+        '#define SPMV_ID_MIN_REAL(T) ((T)INFINITY)' \
+        '#define SPMV_ID_MIN_REAL(T) ((T)0)' '^test_reduce\.(ref|omp)$'
+    "$1" "min: a NaN is lost" include/spmv/operators.h \
+        '((a) < (b) || (a) != (a) ? (a) : (b))' \
+        '((a) < (b) ? (a) : (b))' '^test_reduce\.(ref|omp)$'
+
+    # Matrices.
+    "$1" "duplicates: the first of them is lost" formats/rows.c \
+        'op_add_##name(val[kept], val[k])' \
+        'val[k]' '^test_matrix\.(ref|omp)$'
+    "$1" "skew-symmetric: the mirrored entry keeps its sign" formats/coo.c \
+        'if (coo->mirror == COO_MIRROR_NEGATED && size > 0)' \
+        'if (coo->mirror > COO_MIRROR_NEGATED && size > 0)' '^test_matrix\.(ref|omp)$'
+
+    # The check of a result.
+    "$1" "verify: infinite against finite passes" spmv/verify.c \
+        'return isfinite(y) == isfinite(r) ? 0 : (double)INFINITY;' \
+        'return 0;' '^test_verify\.(ref|omp)$'
+    "$1" "verify: the bound is four times too wide" spmv/verify.c \
+        '2 * (terms + 3) * q->roundoff * magnitude' \
+        '8 * (terms + 3) * q->roundoff * magnitude' '^test_verify\.(ref|omp)$'
 }
 
 only=${1-}

@@ -21,7 +21,10 @@ configured_mirror() {
 }
 
 release() {
-    if mountpoint -q "$folder/proc"; then umount "$folder/proc"; fi
+    local mounted
+    for mounted in dev/pts proc; do
+        if mountpoint -q "$folder/$mounted"; then umount "$folder/$mounted"; fi
+    done
     if [ "${KEEP-}" != 1 ]; then rm -rf --one-file-system "$folder"; fi
 }
 
@@ -40,6 +43,7 @@ cp /etc/resolv.conf /etc/hosts "$folder/etc/" 2>/dev/null || true
 # as a fresh image has them: no lists
 rm -rf "$folder"/var/lib/apt/lists/*
 mount -t proc proc "$folder/proc"
+mount -t devpts -o newinstance,ptmxmode=0666 devpts "$folder/dev/pts"
 
 mkdir -p "$folder/home/spmv"
 git -C "$root" ls-files -z --cached --others --exclude-standard | while IFS= read -r -d '' file; do

@@ -9,6 +9,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "entries.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -66,12 +67,7 @@ static void count_tile(const struct parser *parser, struct tile *tile)
 __attribute__((format(printf, 5, 6)))
 #endif
 static const char *
-tile_fail(struct tile *tile, const struct place *place, const char *p, spmv_status status, const char *format, ...);
-
-#include <stdarg.h>
-
-static const char *tile_fail(struct tile *tile, const struct place *place, const char *p, spmv_status status,
-                             const char *format, ...)
+tile_fail(struct tile *tile, const struct place *place, const char *p, spmv_status status, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
@@ -254,7 +250,8 @@ static void fail_excess(const struct parser *parser, struct tile *tile, const st
         tile_fail(tile, place, p, SPMV_ERROR_FORMAT, "more entries than the %lld declared on line %lld",
                   (long long)header->entries, (long long)header->size_line);
     else
-        tile_fail(tile, place, p, SPMV_ERROR_FORMAT, "trailing text \"%s\" after the %lld entries declared on line %lld",
+        tile_fail(tile, place, p, SPMV_ERROR_FORMAT,
+                  "trailing text \"%s\" after the %lld entries declared on line %lld",
                   text_show(p, text_token_end(p), shown), (long long)header->entries, (long long)header->size_line);
 }
 
@@ -262,8 +259,7 @@ static void fail_excess(const struct parser *parser, struct tile *tile, const st
 static const char *parse_line(const struct parser *parser, struct tile *tile, struct place *place, const char *p)
 {
     const bool array = parser->header->array;
-    const char *rest =
-        array ? parse_array(parser, tile, place, p) : parse_coordinate(parser, tile, place, p);
+    const char *rest = array ? parse_array(parser, tile, place, p) : parse_coordinate(parser, tile, place, p);
     if (rest == NULL)
         return NULL;
     rest = text_skip_blanks(rest);
@@ -272,9 +268,9 @@ static const char *parse_line(const struct parser *parser, struct tile *tile, st
     char shown[TEXT_SHOWN];
     return tile_fail(tile, place, rest, SPMV_ERROR_FORMAT, "extra text \"%s\" after the %s",
                      text_show(rest, text_token_end(rest), shown),
-                     array                        ? "number: one a line"
+                     array                    ? "number: one a line"
                      : parser->value_size > 0 ? "entry: row, column and value"
-                                                  : "entry: row and column of a pattern");
+                                              : "entry: row and column of a pattern");
 }
 
 static void parse_tile(const struct parser *parser, struct tile *tile)

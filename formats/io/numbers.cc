@@ -20,7 +20,8 @@
 namespace
 {
 
-/* The longest number with an exponent letter D, which is copied to change the letter. The format's lines end at 1024. */
+/* The longest number with an exponent letter D, which is copied to change the letter. The format's lines end at 1024.
+ */
 const int fortran_limit = 1024;
 
 inline bool is_digit(char c)
@@ -200,8 +201,15 @@ extern "C" enum number_result number_parse_integer(const char *text, const char 
                             : parse_integer(text, end, static_cast<double *>(value), rest, remark);
 }
 
+template <class T> static char *write(char *text, T value)
+{
+    if (std::isnan(value)) /* without a sign, which to_chars would write */
+        return static_cast<char *>(memcpy(text, "nan", 3)) + 3;
+    return std::to_chars(text, text + NUMBER_TEXT, value).ptr;
+}
+
 extern "C" char *number_write(char *text, spmv_type type, const void *value)
 {
-    return type == SPMV_F32 ? std::to_chars(text, text + NUMBER_TEXT, *static_cast<const float *>(value)).ptr
-                            : std::to_chars(text, text + NUMBER_TEXT, *static_cast<const double *>(value)).ptr;
+    return type == SPMV_F32 ? write(text, *static_cast<const float *>(value))
+                            : write(text, *static_cast<const double *>(value));
 }

@@ -138,8 +138,7 @@ static spmv_status fill(struct text_source *source)
     source->next = 0;
     while (!source->at_end && source->full < source->capacity) {
         int64_t got = 0;
-        const spmv_status st =
-            read_some(source, source->buffer + source->full, source->capacity - source->full, &got);
+        const spmv_status st = read_some(source, source->buffer + source->full, source->capacity - source->full, &got);
         if (st != SPMV_OK)
             return st;
         source->full += got;

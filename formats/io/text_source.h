@@ -28,11 +28,11 @@ struct text_source {
     int64_t file_size; /* as the file system said when the file was opened; -1: not a regular file */
 
     char *buffer;
-    int64_t capacity;   /* of buffer, less one byte for a line end of our own */
-    int64_t next, full; /* unread bytes: buffer[next .. full) */
-    bool at_end;        /* nothing follows in the file */
+    int64_t capacity;        /* of buffer, less one byte for a line end of our own */
+    int64_t next, full;      /* unread bytes: buffer[next .. full) */
+    bool at_end;             /* nothing follows in the file */
     int64_t open_line_bytes; /* > 0: so many bytes follow the text's last line end; one was added */
-    int64_t line;       /* number of the first unread line */
+    int64_t line;            /* number of the first unread line */
 };
 
 /* Opens a file, or standard input for "-". Errors: SPMV_ERROR_OPEN, SPMV_ERROR_MEMORY. text_close in any case. */

@@ -15,6 +15,7 @@ set -euo pipefail
 prefix=$WORK/prefix
 lib=$prefix/$LIBDIR
 include=$prefix/$INCLUDEDIR
+# shellcheck disable=SC2153 # from the environment
 read -ra c_flags <<<"$C_FLAGS"
 export PKG_CONFIG_PATH=$lib/pkgconfig LD_LIBRARY_PATH=$lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 

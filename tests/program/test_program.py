@@ -18,6 +18,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 PROGRAM = SOURCE = ""
@@ -28,12 +29,13 @@ def run(*arguments, stdin=None, cwd=None, env=None, **more):
     """Runs the program; stdout and stderr as text."""
     environment = dict(os.environ, **(env or {}))
     done = subprocess.run(
-        [PROGRAM, *map(str, arguments)],
+        [PROGRAM, *arguments],
         input=stdin,
         stdin=subprocess.DEVNULL if stdin is None else None,
         stdout=more.pop("stdout", subprocess.PIPE),
         stderr=more.pop("stderr", subprocess.PIPE),
         text=True,
+        errors="surrogateescape",
         cwd=cwd,
         env=environment,
         timeout=120,
@@ -41,6 +43,12 @@ def run(*arguments, stdin=None, cwd=None, env=None, **more):
         **more,
     )
     return done
+
+
+def limit_files(size):
+    """Files may not grow beyond size: stands in for a full disk. Python ignores SIGXFSZ, and so does then the program."""
+    limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
+    return {"preexec_fn": limit, "restore_signals": False}
 
 
 def numbers(text):
@@ -218,14 +226,8 @@ class Mul(Case):
         missing = os.path.join(self.folder, "no", "y.txt")
         self.fails(2, "mul", self.path, "-o", missing, says=missing)
 
-        def small_files():
-            resource.setrlimit(resource.RLIMIT_FSIZE, (4096, resource.RLIM_INFINITY))
-
-        # a file that may not grow stands in for a full disk; Python ignores SIGXFSZ, and so does then the program
         before = sorted(os.listdir(self.folder))
-        self.fails(
-            2, "mul", "poisson2d:100", "-o", out, says="y.txt", preexec_fn=small_files, restore_signals=False
-        )
+        self.fails(2, "mul", "poisson2d:100", "-o", out, says="y.txt", **limit_files(4096))
         self.assertEqual(self.read("y.txt"), expected)
         self.assertEqual(sorted(os.listdir(self.folder)), before)
 
@@ -304,20 +306,35 @@ class Streams(Case):
         self.assertEqual(run(a, preexec_fn=close_output).returncode, 2)
         self.assertEqual(self.read("a.mtx"), before)
 
-    def test_no_progress_line_for_what_is_quick(self):
+    def on_terminal(self, *arguments, stdin=b"", delay=0.0):
+        """What a terminal on standard error receives, while standard input keeps the program waiting."""
         leader, terminal = os.openpty()
-        done = run("poisson2d:20", stderr=terminal)
-        os.close(terminal)
-        text = b""
-        try:
-            while chunk := os.read(leader, 4096):
-                text += chunk
-        except OSError:  # how Linux tells the end of a terminal whose other side is closed
-            pass
+        with subprocess.Popen(
+            [PROGRAM, *arguments], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=terminal
+        ) as process:
+            os.close(terminal)
+            time.sleep(delay)
+            process.stdin.write(stdin)
+            process.stdin.close()
+            text = b""
+            try:
+                while chunk := os.read(leader, 4096):
+                    text += chunk
+            except OSError:  # how Linux tells the end of a terminal whose other side is closed
+                pass
         os.close(leader)
-        self.assertEqual(done.returncode, 0)
-        self.assertIn(b"checked against", text)
-        self.assertNotIn(b"\x1b", text)
+        self.assertEqual(process.returncode, 0, text)
+        return text.decode()
+
+    def test_progress_line_on_terminal_after_half_a_second(self):
+        matrix = Matrix.random(40, 40, 200, seed=7).text().encode()
+        quick = self.on_terminal("-", stdin=matrix)
+        self.assertIn("checked against", quick)
+        self.assertNotIn("\x1b", quick)
+        slow = self.on_terminal("-", stdin=matrix, delay=0.8)
+        # drawn, and taken away before the summary
+        self.assertRegex(slow, r"^spmv: reading standard input: .*\r\x1b\[Kspmv: -: 40 x 40")
+        self.assertEqual(self.on_terminal("-q", "-", stdin=matrix, delay=0.8), "")
 
 
 class Checks(Case):
@@ -499,6 +516,14 @@ class Json(Case):
         ).stdout.splitlines()
         self.assertEqual(words, [PROGRAM, path, "--json", "--format", "%g x"])
 
+    def test_names_that_are_not_utf8(self):
+        path = os.path.join(os.fsencode(self.folder), b"a\xff.mtx")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(Matrix.random(2, 2, 2, seed=8).text())
+        result = self.one(os.fsdecode(path), "--json")
+        self.assertEqual(result["matrix"]["name"], "a?")
+        self.assertIn("a?.mtx", result["tool"]["command"])
+
     def test_where_y_and_json_go(self):
         j, y = os.path.join(self.folder, "r.json"), os.path.join(self.folder, "y.txt")
         done = self.ok("poisson2d:3", f"--json={j}")
@@ -511,7 +536,12 @@ class Json(Case):
     def test_json_file_is_replaced_or_kept(self):
         j = self.write("r.json", "old\n")
         self.ok("poisson2d:2", f"--json={j}")
-        self.assertEqual(json.loads(self.read("r.json"))["schema"], "spmv/1")
+        written = self.read("r.json")
+        self.assertEqual(json.loads(written)["schema"], "spmv/1")
+        done = run("poisson2d:2", f"--json={j}", **limit_files(64))
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("r.json", done.stderr)
+        self.assertEqual(self.read("r.json"), written)
         done = run("poisson2d:2", f"--json={self.folder}/no/r.json")
         self.assertEqual(done.returncode, 2)
         self.assertIn("no/r.json", done.stderr)
@@ -617,7 +647,7 @@ class Help(Case):
         self.assertGreater(len(options), 15)
         for option in options:
             name = re.match(r"--[a-z0-9]+", option).group()
-            self.assertEqual("(default: " in option, name not in ("--help", "--version"), option)
+            self.assertEqual("(default: " in " ".join(option.split()), name not in ("--help", "--version"), option)
 
     def test_man_page_has_every_option_command_and_exit_code(self):
         with open(os.path.join(SOURCE, "app", "spmv.1"), encoding="utf-8") as file:

@@ -1,0 +1,184 @@
+/* Matrices from Matrix Market files: head, entries in chunks, chunks into CSR.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "mtx_read.h"
+
+#include <time.h>
+#include <unistd.h>
+
+#include "entries.h"
+
+void spmv_read_options_init(spmv_read_options *options, size_t size)
+{
+    const spmv_read_options defaults = {.size = sizeof defaults, .type = SPMV_F64};
+    result_write(options, size, &defaults, sizeof defaults);
+}
+
+int64_t physical_memory(void)
+{
+    int64_t bytes = INT64_MAX;
+#ifdef _SC_PHYS_PAGES
+    if (!multiply_fits(sysconf(_SC_PHYS_PAGES), sysconf(_SC_PAGESIZE), &bytes) || bytes == 0)
+        bytes = INT64_MAX;
+#endif
+    return bytes;
+}
+
+static double seconds_now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static spmv_status check_options(spmv_context *ctx, const spmv_read_options *given, spmv_read_options *options)
+{
+    spmv_read_options_init(options, sizeof *options);
+    if (given != NULL && !options_read(options, sizeof *options, given))
+        return context_fail(ctx, SPMV_ERROR_ARGUMENT,
+                            "read options of %zu bytes do not fit this library's %zu: fill them with "
+                            "spmv_read_options_init",
+                            given->size, sizeof *options);
+    if (options->type == SPMV_TYPE_DEFAULT)
+        options->type = SPMV_F64;
+    if (options->type != SPMV_F64 && options->type != SPMV_F32)
+        return context_fail(ctx, SPMV_ERROR_TYPE, "matrices are read as f64 or f32, not as %s",
+                            spmv_type_name(options->type));
+    if (options->max_bytes < 0)
+        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "read options: max_bytes is %lld", (long long)options->max_bytes);
+    if (options->max_bytes == 0)
+        options->max_bytes = physical_memory();
+    return SPMV_OK;
+}
+
+/* What so many entries take until the matrix stands: themselves, and twice the matrix (coo.h). Saturates. */
+static int64_t bytes_needed(const struct mtx_header *header, int64_t entries, spmv_type type)
+{
+    const int64_t value = header->field == SPMV_FIELD_PATTERN ? 0 : (int64_t)spmv_type_size(type);
+    const int64_t row = header->rows <= INT32_MAX ? 4 : 8;
+    const int64_t stored = header->symmetry == SPMV_SYMMETRY_GENERAL ? 1 : 2;
+    int64_t of_entries = 0, of_rows = 0;
+    if (!multiply_fits(entries, row + 4 + value + 2 * stored * (4 + value), &of_entries) ||
+        !multiply_fits(header->rows, 2 * (int64_t)sizeof(int64_t), &of_rows) || of_entries > INT64_MAX - of_rows)
+        return INT64_MAX;
+    return of_entries + of_rows;
+}
+
+static spmv_status check_memory(struct text_source *source, const struct mtx_header *header, int64_t entries,
+                                const spmv_read_options *options)
+{
+    const int64_t bytes = bytes_needed(header, entries, options->type);
+    if (bytes <= options->max_bytes)
+        return SPMV_OK;
+    return text_fail(source, SPMV_ERROR_MEMORY, header->size_line, 1,
+                     "a %lld x %lld matrix with %lld stored entries needs %s%lld bytes (%.3g GB) of memory to read; "
+                     "%lld are allowed",
+                     (long long)header->rows, (long long)header->cols, (long long)entries,
+                     bytes == INT64_MAX ? "more than " : "", (long long)bytes, (double)bytes * 1e-9,
+                     (long long)options->max_bytes);
+}
+
+static spmv_status build(struct text_source *source, const struct mtx_header *header, const struct entries *entries,
+                         const spmv_read_options *options, spmv_matrix **matrix, int64_t *duplicates)
+{
+    const struct coo coo = {
+        .rows = header->rows,
+        .cols = header->cols,
+        .type = options->type,
+        .pattern = header->field == SPMV_FIELD_PATTERN,
+        .row_bits = entries->row_bits,
+        .mirror = header->symmetry == SPMV_SYMMETRY_SYMMETRIC ? COO_MIRROR_SAME
+                  : header->symmetry == SPMV_SYMMETRY_SKEW    ? COO_MIRROR_NEGATED
+                                                              : COO_MIRROR_NONE,
+        .chunks = entries->chunks,
+        .chunk = entries->chunk,
+    };
+    return coo_to_matrix(source->ctx, &coo, matrix, duplicates);
+}
+
+static int64_t count_kept(const struct entries *entries)
+{
+    int64_t n = 0;
+    for (int64_t c = 0; c < entries->chunks; c++)
+        n += entries->chunk[c].n;
+    return n;
+}
+
+/* Below and above the diagonal, each stands for both: a file that holds both halves has every value doubled. */
+static spmv_status warn_of_halves(const struct text_source *source, const struct mtx_header *header, int64_t duplicates)
+{
+    if (header->symmetry == SPMV_SYMMETRY_GENERAL || duplicates == 0)
+        return SPMV_OK;
+    return context_warn(source->ctx,
+                        "%.300s: %lld entries of a symmetric file stand where others do already, themselves or "
+                        "mirrored; they were added",
+                        source->name, (long long)duplicates);
+}
+
+static spmv_status read_source(struct text_source *source, const spmv_read_options *options, spmv_matrix **matrix,
+                               spmv_read_info *info)
+{
+    spmv_status st = SPMV_OK;
+    struct mtx_header header;
+    struct entries entries = {.n = 0};
+    const struct entries_options how = {.type = options->type, .max_bytes = options->max_bytes};
+    TRY(mtx_header_read(source, &header));
+    TRY(check_memory(source, &header, header.array ? 0 : header.entries, options));
+    TRY(entries_read(source, &header, &how, &entries));
+    if (header.array)
+        TRY(check_memory(source, &header, count_kept(&entries), options));
+    TRY(entries_warn(source, &entries, options->type));
+    TRY(build(source, &header, &entries, options, matrix, &info->duplicates));
+    TRY(warn_of_halves(source, &header, info->duplicates));
+    info->bytes = source->taken;
+    info->threads = source->ctx->threads;
+    info->entries = entries.n;
+    info->array = header.array;
+    info->field = header.field;
+    info->symmetry = header.symmetry;
+done:
+    entries_free(&entries);
+    if (st != SPMV_OK) {
+        spmv_matrix_destroy(*matrix);
+        *matrix = NULL;
+    }
+    return st;
+}
+
+/* text NULL: the file at path. */
+static spmv_status read_matrix(spmv_context *ctx, const char *path, const char *text, int64_t size,
+                               const spmv_read_options *given, spmv_matrix **matrix, spmv_read_info *info_out,
+                               size_t info_size)
+{
+    spmv_status st = SPMV_OK;
+    const double start = seconds_now();
+    struct text_source source = {.owns_fd = false};
+    spmv_read_options options;
+    spmv_read_info info = {.size = sizeof info};
+    result_write(info_out, info_size, &info, sizeof info);
+    if (matrix != NULL)
+        *matrix = NULL;
+    if (matrix == NULL || path == NULL)
+        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_matrix_read: no %s given", path ? "matrix" : "path");
+    TRY(check_options(ctx, given, &options));
+    TRY(text != NULL ? text_open_memory(ctx, path, text, size, &source) : text_open(ctx, path, &source));
+    TRY(read_source(&source, &options, matrix, &info));
+    info.seconds = seconds_now() - start;
+    result_write(info_out, info_size, &info, sizeof info);
+done:
+    text_close(&source);
+    return st;
+}
+
+spmv_status spmv_matrix_read(spmv_context *ctx, const char *path, const spmv_read_options *options,
+                             spmv_matrix **matrix, spmv_read_info *info, size_t info_size)
+{
+    return read_matrix(ctx, path, NULL, 0, options, matrix, info, info_size);
+}
+
+spmv_status matrix_read_memory(spmv_context *ctx, const char *name, const char *text, int64_t size,
+                               const spmv_read_options *options, spmv_matrix **matrix, spmv_read_info *info,
+                               size_t info_size)
+{
+    return read_matrix(ctx, name, text, size, options, matrix, info, info_size);
+}

@@ -1,0 +1,21 @@
+/* Reading matrices from text that is already in memory, and what both readers share.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef MTX_READ_H
+#define MTX_READ_H
+
+#include <spmv/io.h>
+
+#include "runtime.h"
+
+/* spmv_matrix_read and spmv_vector_read of size bytes at text instead of a file; name: for sentences. */
+spmv_status matrix_read_memory(spmv_context *ctx, const char *name, const char *text, int64_t size,
+                               const spmv_read_options *options, spmv_matrix **matrix, spmv_read_info *info,
+                               size_t info_size);
+spmv_status vector_read_memory(spmv_context *ctx, const char *name, const char *text, int64_t size, spmv_type type,
+                               void **host_values, int64_t *n);
+
+/* The machine's physical memory in bytes; INT64_MAX when it does not say. */
+int64_t physical_memory(void);
+
+#endif
