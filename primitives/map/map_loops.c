@@ -8,15 +8,18 @@
 
 #include "ops.h"
 
-#define SIMD_LOOP_ _Pragma("omp simd") for (int64_t i = begin; i < end; i++)
+#define FOR_RANGE(statement)                                                                                           \
+    _Pragma("omp simd") for (int64_t i = begin; i < end; i++)                                                          \
+    {                                                                                                                  \
+        statement;                                                                                                     \
+    }
 
 #define DEFINE(FN, fn, TYPE, type, T, D, CLASS)                                                                        \
     static void map_##fn##_##type(const void *in, void *out, int64_t begin, int64_t end)                               \
     {                                                                                                                  \
         const T *x = in;                                                                                               \
         T *y = out;                                                                                                    \
-        SIMD_LOOP_                                                                                                     \
-        y[i] = function_##fn##_##type(x[i]);                                                                           \
+        FOR_RANGE(y[i] = function_##fn##_##type(x[i]))                                                                 \
     }
 SPMV_FUNCTION_PAIR_LIST(DEFINE)
 #undef DEFINE
@@ -26,8 +29,7 @@ SPMV_FUNCTION_PAIR_LIST(DEFINE)
     {                                                                                                                  \
         const T *x = a, *y = b;                                                                                        \
         T *z = out;                                                                                                    \
-        SIMD_LOOP_                                                                                                     \
-        z[i] = op_##op##_##type(x[i], y[i]);                                                                           \
+        FOR_RANGE(z[i] = op_##op##_##type(x[i], y[i]))                                                                 \
     }
 SPMV_PAIR_LIST(DEFINE)
 #undef DEFINE
@@ -37,19 +39,21 @@ SPMV_PAIR_LIST(DEFINE)
     {                                                                                                                  \
         const T s = *(const T *)scalar, *x = in;                                                                       \
         T *y = out;                                                                                                    \
-        SIMD_LOOP_                                                                                                     \
-        y[i] = op_##op##_##type(s, x[i]);                                                                              \
+        FOR_RANGE(y[i] = op_##op##_##type(s, x[i]))                                                                    \
     }
 SPMV_PAIR_LIST(DEFINE)
 #undef DEFINE
+
+/* An index as a number of a class. */
+#define FROM_INDEX_INTEGER(T, i) ((T)(i))
+#define FROM_INDEX_REAL(T, i) ((T)(i))
 
 #define DEFINE(NAME, name, value, T, D, CLASS, ARG)                                                                    \
     static void index_##name(const void *first, const void *step, void *out, int64_t begin, int64_t end)               \
     {                                                                                                                  \
         const T a = *(const T *)first, b = step != NULL ? *(const T *)step : identity_add_##name();                    \
         T *y = out;                                                                                                    \
-        SIMD_LOOP_                                                                                                     \
-        y[i] = op_add_##name(a, op_mul_##name((T)i, b));                                                               \
+        FOR_RANGE(y[i] = op_add_##name(a, op_mul_##name(FROM_INDEX_##CLASS(T, i), b)))                                 \
     }
 SPMV_TYPE_LIST(DEFINE, )
 #undef DEFINE

@@ -11,28 +11,21 @@
 #include "runtime.h"
 
 /* Elements (merge-path items in the segmented primitives) of a tile: 64 KB of f64. Long enough that the cost of a tile
- * beyond its loop vanishes, short enough that a few tiles a thread stay in its level-2 cache between two passes. */
+ * beyond its loop vanishes, short enough that a tile stays in its core's level-2 cache between two passes over it. */
 enum { HOST_TILE = 8192 };
 
 /* Fewer tiles than this run serially: waking a team costs as much as a few tiles. */
 enum { HOST_PARALLEL_TILES = 4 };
 
-/* Tiles a thread in one wave of tiles_waves: 256 KB of f64, which stay in the level-2 cache for the second pass. */
-enum { HOST_WAVE_TILES = 4 };
-
 /* Computes one tile. */
 typedef void tile_fn(void *state, int64_t tile);
-
-/* Combines the partial results of tiles from <= t < to, in order; called once for each wave, waves in order. */
-typedef void tiles_fn(void *state, int64_t from, int64_t to);
 
 /* body(state, t) for 0 <= t < tiles, shared by at most ctx->threads threads, in any order. */
 void tiles_each(const spmv_context *ctx, int64_t tiles, tile_fn *body, void *state);
 
-/* For each wave [from, to) of consecutive tiles, waves in order: first(state, t) for its tiles, then combine(state,
- * from, to), then second(state, t) for its tiles. How many tiles make a wave depends on the team: combine must fold
- * them one after the other, so that the result does not. */
-void tiles_waves(const spmv_context *ctx, int64_t tiles, tile_fn *first, tiles_fn *combine, tile_fn *second,
+/* For each tile t: first(state, t), then combine(state, t), then second(state, t), by one thread. The calls of combine
+ * are made one after the other, for t = 0, 1, 2 ...: it sees all that those for smaller t have written. */
+void tiles_chain(const spmv_context *ctx, int64_t tiles, tile_fn *first, tile_fn *combine, tile_fn *second,
                  void *state);
 
 struct range {

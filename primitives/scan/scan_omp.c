@@ -1,9 +1,8 @@
 /* scan on OpenMP, reduce-then-scan: the fold of each tile; the folds scanned in tile order; each tile scanned from what
  * stands to its left.
  *
- * Done wave by wave: a wave of tiles is small enough to stay in the threads' caches between the two passes, so memory
- * sees one read and one write an element, not two reads and a write. G. E. Blelloch, "Prefix sums and their
- * applications", CMU-CS-90-190, 1990, section 1.2.
+ * A tile stays in its core's cache between the two passes (tiles_chain), so memory sees one read and one write an
+ * element. G. E. Blelloch, "Prefix sums and their applications", CMU-CS-90-190, 1990, section 1.2.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "backend.h"
@@ -23,7 +22,7 @@ struct scan_job {
     void *out;
     void *part; /* the fold of each tile, then what stands to its left */
     int64_t n;
-    struct carry carry; /* what stands to the left of the next wave */
+    struct carry carry; /* what stands to the left of the next tile */
 };
 
 static void fold_tile(void *state, int64_t tile)
@@ -33,15 +32,13 @@ static void fold_tile(void *state, int64_t tile)
     job->loops->fold(job->in, r.begin, r.end, element_out(job->part, job->loops->size, tile));
 }
 
-static void scan_parts(void *state, int64_t from, int64_t to)
+static void scan_part(void *state, int64_t tile)
 {
     struct scan_job *job = state;
-    for (int64_t t = from; t < to; t++) {
-        void *part = element_out(job->part, job->loops->size, t);
-        const struct carry before = job->carry;
-        carry_join(job->loops, &job->carry, part);
-        memcpy(part, &before.value, job->loops->size);
-    }
+    void *part = element_out(job->part, job->loops->size, tile);
+    const struct carry before = job->carry;
+    carry_join(job->loops, &job->carry, part);
+    memcpy(part, &before.value, job->loops->size);
 }
 
 static void scan_tile(void *state, int64_t tile)
@@ -58,6 +55,6 @@ spmv_status scan_omp(spmv_context *ctx, spmv_scan_kind kind, spmv_op op, spmv_ty
 {
     struct scan_job job = {.loops = op_loops(op, type), .kind = kind, .in = in, .out = out, .part = scratch, .n = n};
     carry_restart(job.loops, kind, &job.carry);
-    tiles_waves(ctx, tiles_of(n), fold_tile, scan_parts, scan_tile, &job);
+    tiles_chain(ctx, tiles_of(n), fold_tile, scan_part, scan_tile, &job);
     return SPMV_OK;
 }

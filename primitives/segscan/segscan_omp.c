@@ -2,7 +2,7 @@
  *
  * A tile hands on the fold of what follows its last head; without a head, the fold of all of it joined to what it was
  * handed itself. Those are combined in tile order; then each tile is scanned from what it was handed. So the first pass
- * reads only what follows a tile's last head. Done wave by wave, as in the scan. S. Sengupta et al., "Scan primitives
+ * reads only what follows a tile's last head. S. Sengupta et al., "Scan primitives
  * for GPU computing", Graphics Hardware 2007.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -32,7 +32,7 @@ struct segscan_job {
     void *out;
     struct seg_part *part;
     int64_t n;
-    struct carry carry; /* what stands to the left of the next wave */
+    struct carry carry; /* what stands to the left of the next tile */
 };
 
 /* The last head of a tile, -1 when it has none. */
@@ -61,17 +61,15 @@ static void fold_tile(void *state, int64_t t)
         job->loops->fold(job->in, begin, part->tile.end, &part->carry.value);
 }
 
-static void carry_parts(void *state, int64_t from, int64_t to)
+static void carry_on(void *state, int64_t t)
 {
     struct segscan_job *job = state;
-    for (int64_t t = from; t < to; t++) {
-        const struct carry own = job->part[t].carry;
-        job->part[t].carry = job->carry;
-        if (job->part[t].head)
-            carry_restart(job->loops, job->kind, &job->carry);
-        if (own.some)
-            carry_join(job->loops, &job->carry, &own.value);
-    }
+    const struct carry own = job->part[t].carry;
+    job->part[t].carry = job->carry;
+    if (job->part[t].head)
+        carry_restart(job->loops, job->kind, &job->carry);
+    if (own.some)
+        carry_join(job->loops, &job->carry, &own.value);
 }
 
 static void scan_tile(void *state, int64_t t)
@@ -102,6 +100,6 @@ spmv_status segscan_omp(spmv_context *ctx, spmv_scan_kind kind, spmv_op op, spmv
     struct segscan_job job = {
         .loops = op_loops(op, type), .kind = kind, .segments = segments, .in = in, .out = out, .part = scratch, .n = n};
     carry_restart(job.loops, kind, &job.carry);
-    tiles_waves(ctx, segment_tiles(segments, n), fold_tile, carry_parts, scan_tile, &job);
+    tiles_chain(ctx, segment_tiles(segments, n), fold_tile, carry_on, scan_tile, &job);
     return SPMV_OK;
 }
