@@ -273,6 +273,11 @@ spmv_status spmv_apply(spmv_plan *plan, const void *host_alpha, const void *x, c
     return plan->method->apply(plan, alpha, x, beta, beta_zero, y);
 }
 
+spmv_context *spmv_plan_context(const spmv_plan *plan)
+{
+    return plan->ctx;
+}
+
 spmv_status spmv_plan_describe(const spmv_plan *plan, spmv_plan_info *info, size_t size)
 {
     const spmv_plan_info full = {.size = sizeof full,

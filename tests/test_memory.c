@@ -5,7 +5,7 @@
  * n-th allocation and count what is not returned.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include <stdatomic.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <unistd.h>
 
@@ -22,52 +22,92 @@ void *__wrap_realloc(void *memory, size_t size);
 void *__wrap_aligned_alloc(size_t alignment, size_t size);
 void __wrap_free(void *memory);
 
-static atomic_long allocations; /* since the last reset */
-static atomic_long live;        /* not freed yet */
-static atomic_long refuse_at = -1;
+static long allocations;    /* since the last reset */
+static long live;           /* not freed yet */
+static long refuse_at = -1; /* the number of the allocation to refuse */
 
+/* The blocks that are live, found by address: what the C library allocates behind our back (open_memstream, realpath)
+ * is freed by us too, and must not count. Open addressing; a freed place becomes GONE, so that searches go on past it.
+ */
+enum { PLACES = 1 << 16 };
+static void *block[PLACES];
+static char gone;
+#define GONE ((void *)&gone)
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static size_t place_of(const void *memory, bool vacant)
+{
+    size_t at = ((uintptr_t)memory >> 4) * 0x9e3779b97f4a7c15u >> 48;
+    while (block[at] != memory && block[at] != NULL && !(vacant && block[at] == GONE))
+        at = (at + 1) % PLACES;
+    return at;
+}
+
+/* Counts an allocation; true when it is the one to refuse. */
 static bool refused(void)
 {
-    return atomic_fetch_add(&allocations, 1) == refuse_at;
+    pthread_mutex_lock(&lock);
+    const bool refuse = allocations++ == refuse_at;
+    pthread_mutex_unlock(&lock);
+    return refuse;
+}
+
+static void *born(void *memory)
+{
+    if (memory == NULL)
+        return NULL;
+    pthread_mutex_lock(&lock);
+    block[place_of(memory, true)] = memory;
+    live++;
+    pthread_mutex_unlock(&lock);
+    return memory;
+}
+
+static void died(const void *memory)
+{
+    pthread_mutex_lock(&lock);
+    const size_t at = place_of(memory, false);
+    if (memory != NULL && block[at] == memory) {
+        block[at] = GONE;
+        live--;
+    }
+    pthread_mutex_unlock(&lock);
 }
 
 void *__wrap_malloc(size_t size)
 {
-    void *p = refused() ? NULL : __real_malloc(size);
-    atomic_fetch_add(&live, p != NULL);
-    return p;
+    return refused() ? NULL : born(__real_malloc(size));
 }
 
 void *__wrap_calloc(size_t count, size_t size)
 {
-    void *p = refused() ? NULL : __real_calloc(count, size);
-    atomic_fetch_add(&live, p != NULL);
-    return p;
+    return refused() ? NULL : born(__real_calloc(count, size));
 }
 
 void *__wrap_realloc(void *memory, size_t size)
 {
-    void *p = refused() ? NULL : __real_realloc(memory, size);
-    atomic_fetch_add(&live, p != NULL && memory == NULL);
-    return p;
+    if (refused())
+        return NULL;
+    died(memory); /* first: another thread may be given the old address */
+    void *moved = __real_realloc(memory, size);
+    born(moved != NULL ? moved : memory);
+    return moved;
 }
 
 void *__wrap_aligned_alloc(size_t alignment, size_t size)
 {
-    void *p = refused() ? NULL : __real_aligned_alloc(alignment, size);
-    atomic_fetch_add(&live, p != NULL);
-    return p;
+    return refused() ? NULL : born(__real_aligned_alloc(alignment, size));
 }
 
 void __wrap_free(void *memory)
 {
-    atomic_fetch_sub(&live, memory != NULL);
+    died(memory);
     __real_free(memory);
 }
 
 /* Runs the activity with allocation 0, 1, 2 ... refused until it succeeds; each failure must be SPMV_ERROR_MEMORY and
  * must leave as much memory as before. Returns the number of failures. */
-static long fail_each_allocation(spmv_status (*activity)(spmv_context *), spmv_context *ctx)
+static long fail_each_allocation(const char *name, spmv_status (*activity)(spmv_context *), spmv_context *ctx)
 {
     for (long n = 0;; n++) {
         const long before = live;
@@ -76,13 +116,13 @@ static long fail_each_allocation(spmv_status (*activity)(spmv_context *), spmv_c
         const spmv_status st = activity(ctx);
         refuse_at = -1;
         if (live != before)
-            fail_msg("refusing allocation %ld leaked %ld blocks", n, live - before);
+            fail_msg("%s: refusing allocation %ld leaked %ld blocks", name, n, live - before);
         if (st == SPMV_OK)
             return n;
         if (st != SPMV_ERROR_MEMORY)
-            fail_msg("refusing allocation %ld: %s (%s)", n, spmv_status_name(st), spmv_last_error(ctx));
+            fail_msg("%s: refusing allocation %ld: %s (%s)", name, n, spmv_status_name(st), spmv_last_error(ctx));
         if (ctx != NULL && strstr(spmv_last_error(ctx), "bytes") == NULL)
-            fail_msg("refusing allocation %ld: the sentence \"%s\" does not say how much was needed", n,
+            fail_msg("%s: refusing allocation %ld: the sentence \"%s\" does not say how much was needed", name, n,
                      spmv_last_error(ctx));
     }
 }
@@ -245,18 +285,18 @@ static void each_allocation(void **state)
     assert_true(file >= 0);
     close(file);
 
-    assert_true(fail_each_allocation(make_context, NULL) > 0);
-    assert_true(fail_each_allocation(primitives, NULL) > 0);
-    assert_true(fail_each_allocation(generate, ctx) > 0);
-    assert_true(fail_each_allocation(from_coo, ctx) > 0);
-    assert_true(fail_each_allocation(transpose, ctx) > 0);
-    assert_true(fail_each_allocation(statistics, ctx) > 0);
+    assert_true(fail_each_allocation("make_context", make_context, NULL) > 0);
+    assert_true(fail_each_allocation("primitives", primitives, NULL) > 0);
+    assert_true(fail_each_allocation("generate", generate, ctx) > 0);
+    assert_true(fail_each_allocation("from_coo", from_coo, ctx) > 0);
+    assert_true(fail_each_allocation("transpose", transpose, ctx) > 0);
+    assert_true(fail_each_allocation("statistics", statistics, ctx) > 0);
     for (int i = 0; (plan_method = spmv_method_name(support_backend, i)) != NULL; i++)
-        assert_true(fail_each_allocation(plan_and_transposed_plan, ctx) > 0);
-    assert_true(fail_each_allocation(verify, ctx) > 0);
-    assert_true(fail_each_allocation(write_matrix, ctx) > 0);
-    assert_true(fail_each_allocation(read_matrix, ctx) > 0);
-    assert_true(fail_each_allocation(write_and_read_vector, ctx) > 0);
+        assert_true(fail_each_allocation("plan_and_transposed_plan", plan_and_transposed_plan, ctx) > 0);
+    assert_true(fail_each_allocation("verify", verify, ctx) > 0);
+    assert_true(fail_each_allocation("write_matrix", write_matrix, ctx) > 0);
+    assert_true(fail_each_allocation("read_matrix", read_matrix, ctx) > 0);
+    assert_true(fail_each_allocation("write_and_read_vector", write_and_read_vector, ctx) > 0);
 
     unlink(matrix_path);
     spmv_matrix_destroy(poisson);

@@ -43,6 +43,9 @@ SPMV_API spmv_status spmv_plan_create(spmv_context *ctx, const spmv_csr *a, cons
                                       spmv_plan **plan);
 SPMV_API void spmv_plan_destroy(spmv_plan *plan);
 
+/* The context the plan was made on. */
+SPMV_API spmv_context *spmv_plan_context(const spmv_plan *plan);
+
 /* y = alpha op(A) x + beta y.  host_alpha, host_beta: one scalar of y's type each; NULL means 1 and 0. beta == 0: y is
  * not read. x: cols elements, y: rows elements (of op(A)), in the context's memory, no overlap. Queued; allocates
  * nothing. Products and sums are formed in y's type (ref: long double); not-a-number and infinity propagate as IEEE 754

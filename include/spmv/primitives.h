@@ -35,6 +35,21 @@ SPMV_API spmv_status spmv_map_scalar(spmv_context *ctx, spmv_op op, spmv_type ty
 SPMV_API spmv_status spmv_map_index(spmv_context *ctx, spmv_type type, const void *host_first, const void *host_step,
                                     void *out, int64_t n);
 
+/* out[i] = a[i] / b[i], 0 <= i < n; SPMV_F32 and SPMV_F64. out may equal a or b, no other overlap. */
+SPMV_API spmv_status spmv_map_divide(spmv_context *ctx, spmv_type type, const void *a, const void *b, void *out,
+                                     int64_t n);
+
+/* y[i] = alpha x[i] + beta y[i], 0 <= i < n, with alpha and beta one element each in the context's memory (NULL: 1), so
+ * that a result of spmv_dot need not travel. SPMV_F32 and SPMV_F64; products and sum are rounded one by one. x and y do
+ * not overlap. BLAS axpby (Blackford et al., "An updated set of basic linear algebra subprograms", TOMS 28(2), 2002).
+ */
+SPMV_API spmv_status spmv_map_axpby(spmv_context *ctx, spmv_type type, const void *alpha, const void *x,
+                                    const void *beta, void *y, int64_t n);
+
+/* *out = sum_i x[i] y[i]: a map fused into a reduce; 0 when n == 0. SPMV_F32 and SPMV_F64. x may equal y. out: one
+ * element in the context's memory, not in x or y. How the sum is parenthesised is fixed by n. */
+SPMV_API spmv_status spmv_dot(spmv_context *ctx, spmv_type type, const void *x, const void *y, void *out, int64_t n);
+
 /* out[i] = in[index[i]], 0 <= i < n, where 0 <= index[i] < in_n; an element whose index lies outside is left out:
  * out[i] keeps its value (the lectures' filtered gather: mark elements with -1). index: n entries of index_bits (32 or
  * 64) bits, signed. in: in_n elements. No overlap. */

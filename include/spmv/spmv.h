@@ -10,6 +10,7 @@
 #include <spmv/operator.h>
 #include <spmv/operators.h>
 #include <spmv/primitives.h>
+#include <spmv/solvers.h>
 #include <spmv/types.h>
 
 #endif

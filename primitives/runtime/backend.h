@@ -34,6 +34,11 @@ struct backend_table {
                               int64_t n);
     spmv_status (*map_index)(spmv_context *, spmv_type, const void *host_first, const void *host_step, void *out,
                              int64_t n);
+    spmv_status (*map_divide)(spmv_context *, spmv_type, const void *a, const void *b, void *out, int64_t n);
+    spmv_status (*map_axpby)(spmv_context *, spmv_type, const void *alpha, const void *x, const void *beta, void *y,
+                             int64_t n);
+    int64_t (*dot_scratch)(const spmv_context *, spmv_type, int64_t n);
+    spmv_status (*dot)(spmv_context *, spmv_type, const void *x, const void *y, void *out, int64_t n, void *scratch);
     spmv_status (*gather)(spmv_context *, spmv_type, const void *in, int64_t in_n, const void *index, int index_bits,
                           void *out, int64_t n);
     spmv_status (*scatter)(spmv_context *, spmv_type, const void *in, const void *index, int index_bits, void *out,
@@ -78,6 +83,11 @@ spmv_status host_memory_synchronize(spmv_context *ctx);
     spmv_status map_binary_##backend(spmv_context *, spmv_op, spmv_type, const void *, const void *, void *, int64_t); \
     spmv_status map_scalar_##backend(spmv_context *, spmv_op, spmv_type, const void *, const void *, void *, int64_t); \
     spmv_status map_index_##backend(spmv_context *, spmv_type, const void *, const void *, void *, int64_t);           \
+    spmv_status map_divide_##backend(spmv_context *, spmv_type, const void *, const void *, void *, int64_t);          \
+    spmv_status map_axpby_##backend(spmv_context *, spmv_type, const void *, const void *, const void *, void *,       \
+                                    int64_t);                                                                          \
+    int64_t dot_scratch_##backend(const spmv_context *, spmv_type, int64_t);                                           \
+    spmv_status dot_##backend(spmv_context *, spmv_type, const void *, const void *, void *, int64_t, void *);         \
     spmv_status gather_##backend(spmv_context *, spmv_type, const void *, int64_t, const void *, int, void *,          \
                                  int64_t);                                                                             \
     spmv_status scatter_##backend(spmv_context *, spmv_type, const void *, const void *, int, void *, int64_t,         \
@@ -102,9 +112,11 @@ spmv_status segments_check_host(spmv_context *ctx, const spmv_segments *segments
 /* The primitive slots of a table, in the order of the struct. */
 #define BACKEND_PRIMITIVES(backend, check)                                                                             \
     .map = map_##backend, .map_binary = map_binary_##backend, .map_scalar = map_scalar_##backend,                      \
-    .map_index = map_index_##backend, .gather = gather_##backend, .scatter = scatter_##backend,                        \
-    .reduce_scratch = reduce_scratch_##backend, .reduce = reduce_##backend, .scan_scratch = scan_scratch_##backend,    \
-    .scan = scan_##backend, .segments_check = check, .segscan_scratch = segscan_scratch_##backend,                     \
-    .segscan = segscan_##backend, .segreduce_scratch = segreduce_scratch_##backend, .segreduce = segreduce_##backend
+    .map_index = map_index_##backend, .map_divide = map_divide_##backend, .map_axpby = map_axpby_##backend,            \
+    .dot_scratch = dot_scratch_##backend, .dot = dot_##backend, .gather = gather_##backend,                            \
+    .scatter = scatter_##backend, .reduce_scratch = reduce_scratch_##backend, .reduce = reduce_##backend,              \
+    .scan_scratch = scan_scratch_##backend, .scan = scan_##backend, .segments_check = check,                           \
+    .segscan_scratch = segscan_scratch_##backend, .segscan = segscan_##backend,                                        \
+    .segreduce_scratch = segreduce_scratch_##backend, .segreduce = segreduce_##backend
 
 #endif

@@ -1,0 +1,341 @@
+/* The backend cuda: one NVIDIA GPU through the CUDA runtime. Context, memory, stream, errors.
+ *
+ * Device: every entry makes the context's device the current one and gives the caller's back (cuda_enter, cuda_leave).
+ * Stream: one of the context's own, which does not wait for the legacy default stream, or the application's. The
+ * default stream itself is asked for by its handle cudaStreamLegacy, because NULL stands for "one of your own".
+ * Errors: whatever the device reports ends the context, because errors of queued work show at any later call and
+ * cannot be repaired; asking for more memory than there is does not. While the application captures the stream into a
+ * graph, whatever would wait or allocate is refused and leaves the capture whole.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "runtime_cuda.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* The oldest architecture that the build holds code for. */
+enum { OLDEST_MAJOR = 8, OLDEST_MINOR = 0 };
+
+static struct cuda_state *state_of(const spmv_context *ctx)
+{
+    return ctx->device;
+}
+
+static cudaStream_t stream_of(const spmv_context *ctx)
+{
+    return ctx->stream;
+}
+
+/* ------------------------------------------------------------------ errors */
+
+static bool is_capture_error(cudaError_t error)
+{
+    return error >= cudaErrorStreamCaptureUnsupported && error <= cudaErrorStreamCaptureWrongThread;
+}
+
+spmv_status cuda_check(spmv_context *ctx, cudaError_t error, const char *what)
+{
+    if (error == cudaSuccess)
+        return SPMV_OK;
+    struct cuda_state *s = state_of(ctx);
+    cudaGetLastError(); /* reported here: the application's next look must not find it */
+    if (is_capture_error(error))
+        return context_fail(ctx, SPMV_ERROR_CAPTURE, "%s: %s", what, cudaGetErrorString(error));
+    if (!s->dead) {
+        s->dead = true;
+        snprintf(s->death, sizeof s->death, "%s: %s (%s); the last kernel queued was %s", what,
+                 cudaGetErrorString(error), cudaGetErrorName(error), s->last_kernel != NULL ? s->last_kernel : "none");
+    }
+    return context_fail(ctx, SPMV_ERROR_DEVICE, "%s", s->death);
+}
+
+/* --------------------------------------------------- the context's device */
+
+static cudaError_t push_device(struct cuda_state *s)
+{
+    const cudaError_t error = cudaGetDevice(&s->callers_device);
+    return error == cudaSuccess && s->callers_device != s->device ? cudaSetDevice(s->device) : error;
+}
+
+static void pop_device(struct cuda_state *s)
+{
+    if (s->callers_device != s->device && cudaSetDevice(s->callers_device) != cudaSuccess)
+        cudaGetLastError();
+}
+
+spmv_status cuda_enter(spmv_context *ctx)
+{
+    struct cuda_state *s = state_of(ctx);
+    if (s->dead)
+        return context_fail(ctx, SPMV_ERROR_DEVICE, "this context ended with an earlier device error: %s", s->death);
+    return cuda_check(ctx, push_device(s), "cudaSetDevice");
+}
+
+spmv_status cuda_leave(spmv_context *ctx, spmv_status status)
+{
+    pop_device(state_of(ctx));
+    return status;
+}
+
+/* ----------------------------------------------------------------- capture */
+
+static bool is_capturing(const spmv_context *ctx)
+{
+    enum cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
+    const cudaError_t error = cudaStreamIsCapturing(stream_of(ctx), &capture);
+    if (is_capture_error(error)) { /* the legacy stream, while another stream is being captured */
+        cudaGetLastError();
+        return true;
+    }
+    return error == cudaSuccess && capture != cudaStreamCaptureStatusNone;
+}
+
+/* Enters, unless the stream is being captured. */
+static spmv_status enter_to_wait(spmv_context *ctx, const char *what)
+{
+    const spmv_status st = cuda_enter(ctx);
+    if (st != SPMV_OK || !is_capturing(ctx))
+        return st;
+    return cuda_leave(ctx, context_fail(ctx, SPMV_ERROR_CAPTURE,
+                                        "%s: not possible while the stream is being captured into a CUDA graph; do it "
+                                        "before the capture begins",
+                                        what));
+}
+
+/* ------------------------------------------------------------------ memory */
+
+/* Frees after the work queued so far. */
+static void free_now(const spmv_context *ctx, void *memory)
+{
+    cudaError_t error = cudaStreamSynchronize(stream_of(ctx));
+    const cudaError_t free_error = cudaFree(memory);
+    if (error != cudaSuccess || free_error != cudaSuccess)
+        cudaGetLastError(); /* queued work that failed shows again at the next call */
+}
+
+/* What was freed during a capture, once it is over. */
+static void free_deferred(const spmv_context *ctx)
+{
+    struct cuda_state *s = state_of(ctx);
+    while (s->unfreed != NULL) {
+        struct cuda_unfreed *const first = s->unfreed;
+        s->unfreed = first->next;
+        free_now(ctx, first->memory);
+        free(first);
+    }
+}
+
+static spmv_status alloc_cuda(spmv_context *ctx, int64_t bytes, void **memory)
+{
+    *memory = NULL;
+    spmv_status st = enter_to_wait(ctx, "allocating device memory");
+    if (st != SPMV_OK)
+        return st;
+    free_deferred(ctx);
+    cudaError_t error = cudaErrorMemoryAllocation;
+    if ((uint64_t)bytes <= state_of(ctx)->memory_bytes)
+        error = cudaMalloc(memory, (size_t)bytes);
+    if (error == cudaErrorMemoryAllocation) { /* the context lives on */
+        cudaGetLastError();
+        *memory = NULL;
+        st = context_fail_memory(ctx, "device memory", bytes);
+    } else {
+        st = cuda_check(ctx, error, "cudaMalloc");
+    }
+    return cuda_leave(ctx, st);
+}
+
+/* Of a dead context too: what can be given back is. */
+static void free_cuda(spmv_context *ctx, void *memory)
+{
+    struct cuda_state *s = state_of(ctx);
+    if (push_device(s) != cudaSuccess) {
+        cudaGetLastError();
+        return;
+    }
+    if (is_capturing(ctx)) {
+        struct cuda_unfreed *const later = malloc(sizeof *later);
+        if (later != NULL) { /* without it the memory stays with the process, rather than break the capture */
+            *later = (struct cuda_unfreed){.next = s->unfreed, .memory = memory};
+            s->unfreed = later;
+        }
+    } else {
+        free_deferred(ctx);
+        free_now(ctx, memory);
+    }
+    pop_device(s);
+}
+
+/* Waits also in upload: pinned host memory would otherwise still be read after the return. */
+static spmv_status copy(spmv_context *ctx, const char *what, const void *from, void *to, int64_t bytes,
+                        enum cudaMemcpyKind kind)
+{
+    spmv_status st = enter_to_wait(ctx, what);
+    if (st != SPMV_OK)
+        return st;
+    st = cuda_check(ctx, cudaMemcpyAsync(to, from, (size_t)bytes, kind, stream_of(ctx)), what);
+    if (st == SPMV_OK)
+        st = cuda_check(ctx, cudaStreamSynchronize(stream_of(ctx)), what);
+    return cuda_leave(ctx, st);
+}
+
+static spmv_status upload_cuda(spmv_context *ctx, const void *host_from, void *to, int64_t bytes)
+{
+    return copy(ctx, "upload", host_from, to, bytes, cudaMemcpyHostToDevice);
+}
+
+static spmv_status download_cuda(spmv_context *ctx, const void *from, void *host_to, int64_t bytes)
+{
+    return copy(ctx, "download", from, host_to, bytes, cudaMemcpyDeviceToHost);
+}
+
+static spmv_status synchronize_cuda(spmv_context *ctx)
+{
+    spmv_status st = enter_to_wait(ctx, "waiting for the stream");
+    if (st != SPMV_OK)
+        return st;
+    st = cuda_check(ctx, cudaStreamSynchronize(stream_of(ctx)), "waiting for the stream");
+    if (st == SPMV_OK)
+        free_deferred(ctx);
+    return cuda_leave(ctx, st);
+}
+
+/* -------------------------------------------------------- opening, closing */
+
+/* What keeps the GPU from being used is one status, so that SPMV_BACKEND_AUTO goes on to the next backend. */
+static spmv_status unusable(spmv_context *ctx, const char *what, cudaError_t error)
+{
+    cudaGetLastError();
+    return context_fail(ctx, SPMV_ERROR_NO_DEVICE, "no usable CUDA device: %s: %s (%s)", what,
+                        cudaGetErrorString(error), cudaGetErrorName(error));
+}
+
+#define USABLE(call, what)                                                                                             \
+    do {                                                                                                               \
+        const cudaError_t error_ = (call);                                                                             \
+        if (error_ != cudaSuccess)                                                                                     \
+            return unusable(ctx, (what), error_);                                                                      \
+    } while (0)
+
+static spmv_status choose_device(spmv_context *ctx, int wanted)
+{
+    int count = 0;
+    if (wanted < -1)
+        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "device %d: devices are numbered from 0", wanted);
+    USABLE(cudaGetDeviceCount(&count), "looking for devices");
+    if (count <= 0)
+        return unusable(ctx, "looking for devices", cudaErrorNoDevice);
+    if (wanted >= count)
+        return context_fail(ctx, SPMV_ERROR_NO_DEVICE, "no CUDA device %d: there %s %d", wanted,
+                            count == 1 ? "is" : "are", count);
+    struct cuda_state *s = state_of(ctx);
+    USABLE(cudaGetDevice(&s->callers_device), "the current device");
+    s->device = wanted == -1 ? s->callers_device : wanted;
+    return SPMV_OK;
+}
+
+/* A stream that the application hands over must be of the context's device. */
+static spmv_status adopt_stream(spmv_context *ctx, cudaStream_t stream)
+{
+    ctx->stream = stream;
+#if CUDART_VERSION >= 12080
+    if (stream != cudaStreamLegacy && stream != cudaStreamPerThread) {
+        int device = -1;
+        const cudaError_t error = cudaStreamGetDevice(stream, &device);
+        if (error != cudaSuccess) {
+            cudaGetLastError();
+            return context_fail(ctx, SPMV_ERROR_ARGUMENT, "the stream in the options cannot be used: %s",
+                                cudaGetErrorString(error));
+        }
+        if (device != state_of(ctx)->device)
+            return context_fail(ctx, SPMV_ERROR_ARGUMENT, "the stream belongs to device %d, the context to device %d",
+                                device, state_of(ctx)->device);
+    }
+#endif
+    return SPMV_OK;
+}
+
+/* The device is the current one. */
+static spmv_status open_device(spmv_context *ctx, const spmv_context_options *options)
+{
+    struct cuda_state *s = state_of(ctx);
+    struct cudaDeviceProp properties;
+    USABLE(cudaGetDeviceProperties(&properties, s->device), "the device's properties");
+    if (properties.major < OLDEST_MAJOR || (properties.major == OLDEST_MAJOR && properties.minor < OLDEST_MINOR))
+        return context_fail(ctx, SPMV_ERROR_NO_DEVICE,
+                            "CUDA device %d, %s, is sm_%d%d: this build needs sm_%d%d or newer", s->device,
+                            properties.name, properties.major, properties.minor, OLDEST_MAJOR, OLDEST_MINOR);
+    s->memory_bytes = properties.totalGlobalMem;
+    cudaStream_t own = NULL;
+    USABLE(cudaStreamCreateWithFlags(&own, cudaStreamNonBlocking), "creating a stream");
+    ctx->stream = own;
+    s->own_stream = true;
+    USABLE(cuda_probe(own), "starting a kernel");
+    USABLE(cudaStreamSynchronize(own), "running a kernel");
+    USABLE(cudaMalloc(&ctx->scratch, CUDA_SCRATCH), "allocating memory");
+    ctx->scratch_bytes = CUDA_SCRATCH;
+    if (options->stream != NULL) {
+        USABLE(cudaStreamDestroy(own), "destroying a stream");
+        s->own_stream = false;
+        ctx->stream = NULL;
+        const spmv_status st = adopt_stream(ctx, options->stream);
+        if (st != SPMV_OK)
+            return st;
+    }
+    snprintf(ctx->description, sizeof ctx->description, "cuda, %.80s, device %d, sm_%d%d, %.1f GiB", properties.name,
+             s->device, properties.major, properties.minor, (double)s->memory_bytes * 0x1p-30);
+    return SPMV_OK;
+}
+
+static spmv_status open_cuda(spmv_context *ctx, const spmv_context_options *options)
+{
+    ctx->threads = 1;
+    spmv_status st = host_alloc(ctx, (int64_t)sizeof(struct cuda_state), "a CUDA context", &ctx->device);
+    if (st != SPMV_OK)
+        return st;
+    struct cuda_state *s = state_of(ctx);
+    *s = (struct cuda_state){.device = 0};
+    st = choose_device(ctx, options->device);
+    if (st != SPMV_OK)
+        return st;
+    if (s->device != s->callers_device)
+        USABLE(cudaSetDevice(s->device), "choosing the device");
+    st = open_device(ctx, options);
+    if (st != SPMV_OK && ctx->scratch != NULL) { /* from an open context the scratch is freed with spmv_free */
+        if (cudaFree(ctx->scratch) != cudaSuccess)
+            cudaGetLastError();
+        ctx->scratch = NULL;
+        ctx->scratch_bytes = 0;
+    }
+    pop_device(s);
+    return st;
+}
+
+/* Half-opened contexts too: whatever is there is released. */
+static void close_cuda(spmv_context *ctx)
+{
+    struct cuda_state *s = state_of(ctx);
+    if (s == NULL)
+        return;
+    if (ctx->stream != NULL && push_device(s) == cudaSuccess) {
+        free_deferred(ctx);
+        if (s->own_stream && cudaStreamDestroy(stream_of(ctx)) != cudaSuccess)
+            cudaGetLastError();
+        pop_device(s);
+    }
+    ctx->stream = NULL;
+    host_free(s);
+    ctx->device = NULL;
+}
+
+const struct backend_table backend_cuda = {
+    .id = SPMV_BACKEND_CUDA,
+    .open = open_cuda,
+    .close = close_cuda,
+    .alloc = alloc_cuda,
+    .free = free_cuda,
+    .upload = upload_cuda,
+    .download = download_cuda,
+    .synchronize = synchronize_cuda,
+    BACKEND_PRIMITIVES(cuda, NULL),
+};

@@ -1,0 +1,116 @@
+/* What the threads of a warp and of a block do together: ordered scans, ordered folds, a search.
+ *
+ * Order: lane and thread numbers are the order of the operands, so an operator need not commute. How the operands are
+ * parenthesised depends on nothing but the block's fixed shape, so the bits repeat.
+ * All functions named block_... are called by all THREADS threads of a block, from code they all reach together.
+ *
+ * W. D. Hillis, G. L. Steele 1986 (the scan within a warp); Sengupta et al. 2007 (warps, then the block).
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BLOCK_CUH
+#define BLOCK_CUH
+
+#include "ops.cuh"
+
+enum { WARP = 32, THREADS = 256, WARPS = THREADS / WARP };
+
+template <typename T> __device__ T shuffle_up(T value, int distance)
+{
+    return __shfl_up_sync(0xffffffffu, value, (unsigned)distance);
+}
+
+template <typename T> __device__ segmented<T> shuffle_up(segmented<T> pair, int distance)
+{
+    return {shuffle_up(pair.value, distance), shuffle_up(pair.start, distance)};
+}
+
+/* Lane l gets value_0 op ... op value_l. */
+template <typename Op> __device__ typename Op::type warp_inclusive(Op op, typename Op::type value)
+{
+    const int lane = (int)threadIdx.x % WARP;
+#pragma unroll
+    for (int distance = 1; distance < WARP; distance *= 2) {
+        const typename Op::type before = shuffle_up(value, distance);
+        if (lane >= distance)
+            value = op(before, value);
+    }
+    return value;
+}
+
+/* Thread t gets value_0 op ... op value_{t-1} (thread 0 the identity), and in *all, the same for all, the fold of all
+ * THREADS values. warp_sums: WARPS cells of shared memory, free again on return. */
+template <typename Op>
+__device__ typename Op::type block_exclusive(Op op, typename Op::type value, typename Op::type *warp_sums,
+                                             typename Op::type *all)
+{
+    using T = typename Op::type;
+    const int lane = (int)threadIdx.x % WARP, warp = (int)threadIdx.x / WARP;
+    const T through = warp_inclusive(op, value);
+    if (lane == WARP - 1)
+        warp_sums[warp] = through;
+    __syncthreads();
+    T before = Op::identity(), sum = warp_sums[0];
+#pragma unroll
+    for (int w = 1; w < WARPS; w++) {
+        if (w == warp)
+            before = sum;
+        sum = op(sum, warp_sums[w]);
+    }
+    const T lanes_before = shuffle_up(through, 1);
+    if (lane > 0)
+        before = warp > 0 ? op(before, lanes_before) : lanes_before;
+    *all = sum;
+    __syncthreads(); /* all have read warp_sums */
+    return before;
+}
+
+/* The operator of counts. */
+struct add_counts {
+    using type = int;
+    __host__ __device__ int operator()(int a, int b) const
+    {
+        return a + b;
+    }
+    static __host__ __device__ int identity()
+    {
+        return 0;
+    }
+};
+
+/* One round of the search below: [lo, hi) in THREADS pieces of step entries; thread t looks at the last entry of piece
+ * t. */
+struct search_round {
+    int64_t lo, hi, step;
+
+    __host__ __device__ search_round(int64_t from, int64_t to)
+        : lo(from), hi(to), step((to - from + THREADS - 1) / THREADS)
+    {
+    }
+    __host__ __device__ int64_t probe(int t) const
+    {
+        return lo + (t + 1) * step - 1;
+    }
+    /* below pieces end below the target, so the next one holds the answer, or its last entry is the answer. */
+    __host__ __device__ void narrow(int below)
+    {
+        lo += below * step;
+        hi = lo + step - 1 < hi ? lo + step - 1 : hi;
+    }
+};
+
+/* The first s in [lo, hi) with position(s) >= target, else hi. position must not descend. A few rounds of THREADS
+ * probes instead of a chain of log2 dependent loads. */
+template <typename Position>
+__device__ int64_t block_lower_bound(const Position &position, int64_t lo, int64_t hi, int64_t target)
+{
+    while (lo < hi) {
+        search_round round(lo, hi);
+        const int64_t s = round.probe((int)threadIdx.x);
+        round.narrow(__syncthreads_count(s < hi && position(s) < target));
+        lo = round.lo;
+        hi = round.hi;
+    }
+    return lo;
+}
+
+#endif

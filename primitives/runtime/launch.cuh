@@ -1,0 +1,46 @@
+/* Launching kernels: grids from 64-bit sizes, and a check after each launch that names the kernel.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef LAUNCH_CUH
+#define LAUNCH_CUH
+
+#include <cuda_runtime.h>
+#include <limits.h>
+#include <stdint.h>
+#include <string.h>
+
+extern "C" {
+#include "runtime_cuda.h"
+}
+
+/* Blocks for n independent items, each_block a block; kernels loop where that is more than the cap. */
+enum { GRID_CAP = 1 << 16 };
+
+inline int grid_for(int64_t n, int each_block)
+{
+    const int64_t blocks = n / each_block + (n % each_block != 0);
+    return blocks < GRID_CAP ? (int)blocks : (int)GRID_CAP;
+}
+
+/* Queues kernel<<<blocks, threads>>>(arguments...) on the context's stream. */
+template <typename... Parameters, typename... Arguments>
+spmv_status launch(spmv_context *ctx, const char *name, int blocks, int threads, void (*kernel)(Parameters...),
+                   Arguments... arguments)
+{
+    cudaLaunchConfig_t config = {};
+    config.gridDim = dim3((unsigned)blocks);
+    config.blockDim = dim3((unsigned)threads);
+    config.stream = (cudaStream_t)ctx->stream;
+    const cudaError_t error = cudaLaunchKernelEx(&config, kernel, static_cast<Parameters>(arguments)...);
+    ((cuda_state *)ctx->device)->last_kernel = name;
+    return cuda_check(ctx, error, name);
+}
+
+/* Runs body, which queues kernels, on the context's device. */
+template <typename Body> spmv_status on_device(spmv_context *ctx, Body body)
+{
+    const spmv_status st = cuda_enter(ctx);
+    return st != SPMV_OK ? st : cuda_leave(ctx, body());
+}
+
+#endif

@@ -1,0 +1,60 @@
+/* The operators and map functions as functors, one for every pair that exists: op_add_f64, function_neg_f64. Generated
+ * from the lists of spmv/operators.h, like ops.h for C.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef OPS_CUH
+#define OPS_CUH
+
+#include <cuda_runtime.h>
+#include <math.h>
+#include <stdint.h>
+
+#include <spmv/operators.h>
+
+#define OPS_DEFINE_(OP, op, TYPE, type_, T, D, CLASS)                                                                  \
+    struct op_##op##_##type_ {                                                                                         \
+        using type = D;                                                                                                \
+        __host__ __device__ D operator()(D earlier, D later) const                                                     \
+        {                                                                                                              \
+            return SPMV_FN_##OP##_##CLASS(D, earlier, later);                                                          \
+        }                                                                                                              \
+        static __host__ __device__ D identity()                                                                        \
+        {                                                                                                              \
+            return SPMV_ID_##OP##_##CLASS(D);                                                                          \
+        }                                                                                                              \
+    };
+SPMV_PAIR_LIST(OPS_DEFINE_)
+#undef OPS_DEFINE_
+
+#define OPS_DEFINE_(FN, fn, TYPE, type_, T, D, CLASS)                                                                  \
+    struct function_##fn##_##type_ {                                                                                   \
+        using type = D;                                                                                                \
+        __host__ __device__ D operator()(D a) const                                                                    \
+        {                                                                                                              \
+            return SPMV_MAP_##FN##_##CLASS(D, a);                                                                      \
+        }                                                                                                              \
+    };
+SPMV_FUNCTION_PAIR_LIST(OPS_DEFINE_)
+#undef OPS_DEFINE_
+
+/* (value, does a segment start in it): what a segmented scan combines. */
+template <typename T> struct segmented {
+    T value; /* of everything since the last start, or of everything when there is none */
+    int start;
+};
+
+/* The operator on such pairs: a start in the later operand cuts the earlier one off. It never commutes.
+ * J. T. Schwartz, "Ultracomputers", TOPLAS 2(4), 1980; Blelloch 1990. */
+template <typename Op> struct combine_segments {
+    using type = segmented<typename Op::type>;
+    __host__ __device__ type operator()(type earlier, type later) const
+    {
+        return {later.start ? later.value : Op()(earlier.value, later.value), earlier.start | later.start};
+    }
+    static __host__ __device__ type identity()
+    {
+        return {Op::identity(), 0};
+    }
+};
+
+#endif

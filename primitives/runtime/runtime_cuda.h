@@ -1,0 +1,44 @@
+/* What the files of the backend cuda share: its state in a context, entering and leaving the context's device, and the
+ * one place where a CUDA error becomes a status.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef RUNTIME_CUDA_H
+#define RUNTIME_CUDA_H
+
+#include <cuda_runtime_api.h>
+
+#include "backend.h"
+
+/* Scratch that every context has from the start: enough for the primitives at every size, so that they never wait for
+ * more, also while a graph is captured. */
+enum { CUDA_SCRATCH = 128 * 1024 };
+
+struct cuda_unfreed {
+    struct cuda_unfreed *next;
+    void *memory;
+};
+
+struct cuda_state {
+    int device;
+    int callers_device; /* between cuda_enter and cuda_leave */
+    bool own_stream;
+    bool dead;
+    size_t memory_bytes;          /* of the device */
+    const char *last_kernel;      /* the last one queued */
+    struct cuda_unfreed *unfreed; /* freed by the application while its stream was being captured */
+    char death[512];              /* the first failure */
+};
+
+/* Every call into the backend lies between these two. enter makes the context's device the current one; leave gives the
+ * caller's back and hands status through. enter refuses a dead context. */
+spmv_status cuda_enter(spmv_context *ctx);
+spmv_status cuda_leave(spmv_context *ctx, spmv_status status);
+
+/* SPMV_OK for cudaSuccess. Anything else ends the context: errors of queued work show at any later call and cannot be
+ * repaired. Errors of a capture only fail the call. what: the call or the kernel. */
+spmv_status cuda_check(spmv_context *ctx, cudaError_t error, const char *what);
+
+/* Queues a kernel that does nothing: does this device run this build's code? (runtime_cuda.cu) */
+cudaError_t cuda_probe(cudaStream_t stream);
+
+#endif

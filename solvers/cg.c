@@ -1,0 +1,280 @@
+/* Conjugate gradients, rung 1: the textbook, one library call a line, on every backend.
+ *
+ * Idea: minimise the energy norm of the error along directions that are conjugate to one another.
+ * Work a step: one product with A, two dots, three vector updates; vector passes read or written a step, beside the
+ * product: 2 (p'q) + 3 (x) + 3 (r) + 1 (r'r) + 3 (p) = 12. What the next rungs save: passes, launches, and the wait.
+ * Hestenes & Stiefel 1952; Y. Saad, "Iterative Methods for Sparse Linear Systems", 2nd ed., algorithm 6.18.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <math.h>
+#include <spmv/primitives.h>
+#include <spmv/solvers.h>
+
+#include "runtime.h"
+
+/* The scalars of the recurrence lie together in the context's memory: rr and pq side by side, to be read in one go. */
+enum scalar { RR, PQ, ALPHA, MINUS_ALPHA, BETA, RR_NEW, SCALARS };
+
+struct cg {
+    spmv_context *ctx;
+    spmv_plan *plan;
+    spmv_type type;
+    int64_t n;
+    const void *b;
+    void *x, *r, *p, *q;
+    char *scalars;
+    const spmv_cg_options *options;
+    spmv_cg_result *result;
+    double rr, pq; /* as last read */
+};
+
+static void *scalar(const struct cg *cg, enum scalar s)
+{
+    return cg->scalars + (size_t)s * spmv_type_size(cg->type);
+}
+
+void spmv_cg_options_init(spmv_cg_options *options, size_t size)
+{
+    const spmv_cg_options defaults = {.size = sizeof defaults, .rtol = 1e-8};
+    result_write(options, size, &defaults, sizeof defaults);
+}
+
+/* Reads count scalars from the first on; the one wait of a step. */
+static spmv_status read_scalars(const struct cg *cg, enum scalar first, int count, double *values)
+{
+    float f32[SCALARS];
+    double f64[SCALARS];
+    const bool narrow = cg->type == SPMV_F32;
+    const spmv_status st = spmv_download(cg->ctx, scalar(cg, first), narrow ? (void *)f32 : (void *)f64,
+                                         count * (int64_t)spmv_type_size(cg->type));
+    for (int i = 0; i < count && st == SPMV_OK; i++)
+        values[i] = narrow ? (double)f32[i] : f64[i];
+    return st;
+}
+
+/* *norm = ||v||. Through RR_NEW, which holds nothing between steps. */
+static spmv_status norm_of(const struct cg *cg, const void *v, double *norm)
+{
+    spmv_status st = SPMV_OK;
+    double square = 0;
+    TRY(spmv_dot(cg->ctx, cg->type, v, v, scalar(cg, RR_NEW), cg->n));
+    TRY(read_scalars(cg, RR_NEW, 1, &square));
+    *norm = sqrt(square);
+done:
+    return st;
+}
+
+/* to = b - A x */
+static spmv_status residual_of(const struct cg *cg, void *to)
+{
+    spmv_status st = SPMV_OK;
+    const double minus64 = -1, one64 = 1;
+    const float minus32 = -1, one32 = 1;
+    const bool narrow = cg->type == SPMV_F32;
+    TRY(spmv_map(cg->ctx, SPMV_MAP_COPY, cg->type, cg->b, to, cg->n));
+    TRY(spmv_apply(cg->plan, narrow ? (const void *)&minus32 : (const void *)&minus64, cg->x,
+                   narrow ? (const void *)&one32 : (const void *)&one64, to));
+done:
+    return st;
+}
+
+static spmv_status tell(const struct cg *cg, double residual)
+{
+    const spmv_cg_options *o = cg->options;
+    if (o->on_iteration == NULL || o->on_iteration(cg->result->iterations, residual, o->user) == 0)
+        return SPMV_OK;
+    return context_fail(cg->ctx, SPMV_CANCELLED, "spmv_cg: cancelled by its callback at iteration %lld",
+                        (long long)cg->result->iterations);
+}
+
+/* r = b - A x, p = r, rr = r'r: the recurrence starts here, and again after each restart. */
+static spmv_status start(struct cg *cg)
+{
+    spmv_status st = SPMV_OK;
+    TRY(residual_of(cg, cg->r));
+    TRY(spmv_map(cg->ctx, SPMV_MAP_COPY, cg->type, cg->r, cg->p, cg->n));
+    TRY(spmv_dot(cg->ctx, cg->type, cg->r, cg->r, scalar(cg, RR), cg->n));
+done:
+    return st;
+}
+
+/* q = A p, pq = p'q, and what both say: a product beyond the last step is the price of a single wait. */
+static spmv_status look(struct cg *cg)
+{
+    spmv_status st = SPMV_OK;
+    double values[2] = {0, 0};
+    /* q = A p */
+    TRY(spmv_apply(cg->plan, NULL, cg->p, NULL, cg->q));
+    /* pq = p'q */
+    TRY(spmv_dot(cg->ctx, cg->type, cg->p, cg->q, scalar(cg, PQ), cg->n));
+    TRY(read_scalars(cg, RR, 2, values));
+    cg->rr = values[0];
+    cg->pq = values[1];
+    cg->result->recurrence_residual = sqrt(cg->rr);
+done:
+    return st;
+}
+
+/* One step of the recurrence, given q = A p and pq = p'q. */
+static spmv_status step(struct cg *cg)
+{
+    spmv_status st = SPMV_OK;
+    spmv_context *ctx = cg->ctx;
+    const spmv_type type = cg->type;
+    const int64_t n = cg->n;
+    void *rr = scalar(cg, RR), *pq = scalar(cg, PQ), *alpha = scalar(cg, ALPHA), *minus_alpha = scalar(cg, MINUS_ALPHA);
+    void *beta = scalar(cg, BETA), *rr_new = scalar(cg, RR_NEW);
+    /* alpha = rr / pq */
+    TRY(spmv_map_divide(ctx, type, rr, pq, alpha, 1));
+    TRY(spmv_map(ctx, SPMV_MAP_NEG, type, alpha, minus_alpha, 1));
+    /* x = x + alpha p */
+    TRY(spmv_map_axpby(ctx, type, alpha, cg->p, NULL, cg->x, n));
+    /* r = r - alpha q */
+    TRY(spmv_map_axpby(ctx, type, minus_alpha, cg->q, NULL, cg->r, n));
+    /* rr_new = r'r */
+    TRY(spmv_dot(ctx, type, cg->r, cg->r, rr_new, n));
+    /* beta = rr_new / rr */
+    TRY(spmv_map_divide(ctx, type, rr_new, rr, beta, 1));
+    /* p = r + beta p */
+    TRY(spmv_map_axpby(ctx, type, NULL, cg->r, beta, cg->p, n));
+    /* rr = rr_new */
+    TRY(spmv_map(ctx, SPMV_MAP_COPY, type, rr_new, rr, 1));
+done:
+    return st;
+}
+
+/* Steps until the recurrence claims the tolerance. */
+static spmv_status iterate(struct cg *cg, int64_t max_iterations)
+{
+    spmv_status st = SPMV_OK;
+    spmv_cg_result *result = cg->result;
+    TRY(look(cg));
+    if (result->iterations == 0)
+        TRY(tell(cg, result->recurrence_residual));
+    while (!(result->recurrence_residual <= result->tolerance)) {
+        const long long k = (long long)result->iterations;
+        if (!isfinite(cg->rr) || !isfinite(cg->pq)) {
+            st = context_fail(cg->ctx, SPMV_ERROR_NOT_FINITE, "spmv_cg: r'r = %g, p'Ap = %g at iteration %lld", cg->rr,
+                              cg->pq, k);
+            goto done;
+        }
+        if (cg->pq <= 0) {
+            st = context_fail(cg->ctx, SPMV_ERROR_NOT_POSITIVE,
+                              "spmv_cg: p'Ap = %g <= 0 at iteration %lld: the matrix is not positive definite", cg->pq,
+                              k);
+            goto done;
+        }
+        if (result->iterations == max_iterations) {
+            st = context_fail(cg->ctx, SPMV_ERROR_ITERATIONS,
+                              "spmv_cg: the residual is %.3g after %lld iterations, %.3g was asked for",
+                              result->recurrence_residual, k, result->tolerance);
+            goto done;
+        }
+        TRY(step(cg));
+        result->iterations++;
+        TRY(look(cg));
+        TRY(tell(cg, result->recurrence_residual));
+    }
+done:
+    return st;
+}
+
+/* Runs the recurrence, and again from the true residual as long as that helps. */
+static spmv_status solve(struct cg *cg, int64_t max_iterations)
+{
+    spmv_status st = SPMV_OK;
+    spmv_cg_result *result = cg->result;
+    double before = INFINITY;
+    TRY(norm_of(cg, cg->b, &result->norm_b));
+    result->tolerance = fmax(cg->options->rtol * result->norm_b, cg->options->atol);
+    if (result->norm_b == 0) {
+        TRY(spmv_map(cg->ctx, SPMV_MAP_COPY, cg->type, cg->b, cg->x, cg->n));
+        TRY(tell(cg, 0));
+        goto done;
+    }
+    for (;;) {
+        TRY(start(cg));
+        st = iterate(cg, max_iterations);
+        if (st != SPMV_OK && spmv_status_class(st) < 7)
+            goto done;
+        const spmv_status stop = st;
+        TRY(residual_of(cg, cg->q));
+        TRY(norm_of(cg, cg->q, &result->true_residual));
+        st = stop;
+        if (st != SPMV_OK || result->true_residual <= result->tolerance)
+            goto done;
+        if (!(result->true_residual <= 0.5 * before)) {
+            st = context_fail(
+                cg->ctx, SPMV_ERROR_STAGNATION,
+                "spmv_cg: the true residual stays at %.3g after %lld iterations and %lld restarts, %.3g was "
+                "asked for",
+                result->true_residual, (long long)result->iterations, (long long)result->restarts, result->tolerance);
+            goto done;
+        }
+        before = result->true_residual;
+        result->restarts++;
+    }
+done:
+    return st;
+}
+
+static spmv_status check(spmv_context *ctx, const spmv_plan_info *info, const void *b, const void *x,
+                         const spmv_cg_options *o)
+{
+    if (info->rows != info->cols)
+        return context_fail(ctx, SPMV_ERROR_NOT_SQUARE, "spmv_cg: the matrix has %lld rows and %lld columns",
+                            (long long)info->rows, (long long)info->cols);
+    if (info->rows > 0 && (b == NULL || x == NULL || b == x))
+        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_cg: %s",
+                            b == NULL   ? "b is NULL"
+                            : x == NULL ? "x is NULL"
+                                        : "b and x are the same array");
+    if (!(o->rtol >= 0) || !(o->atol >= 0) || o->max_iterations < 0)
+        return context_fail(ctx, SPMV_ERROR_ARGUMENT,
+                            "spmv_cg: rtol %g, atol %g, max_iterations %lld: none may be negative", o->rtol, o->atol,
+                            (long long)o->max_iterations);
+    return SPMV_OK;
+}
+
+spmv_status spmv_cg(spmv_plan *plan, const void *b, void *x, const spmv_cg_options *options, spmv_cg_result *result,
+                    size_t size)
+{
+    spmv_status st = SPMV_OK;
+    spmv_context *ctx = spmv_plan_context(plan);
+    spmv_cg_options o;
+    spmv_cg_result full = {.size = sizeof full};
+    spmv_plan_info info;
+    struct cg cg = {.ctx = ctx, .plan = plan, .b = b, .x = x, .options = &o, .result = &full};
+    void *scalars = NULL;
+    result_write(result, size, &full, sizeof full);
+    spmv_cg_options_init(&o, sizeof o);
+    if (options != NULL && !options_read(&o, sizeof o, options))
+        return context_fail(
+            ctx, SPMV_ERROR_ARGUMENT,
+            "cg options of %zu bytes do not fit this library's %zu: fill them with spmv_cg_options_init", options->size,
+            sizeof o);
+    TRY(spmv_plan_describe(plan, &info, sizeof info));
+    TRY(check(ctx, &info, b, x, &o));
+    cg.n = info.rows;
+    cg.type = info.type;
+    if (cg.n == 0)
+        goto done;
+    const int64_t bytes = cg.n * (int64_t)spmv_type_size(cg.type);
+    TRY(spmv_alloc(ctx, bytes, &cg.r));
+    TRY(spmv_alloc(ctx, bytes, &cg.p));
+    TRY(spmv_alloc(ctx, bytes, &cg.q));
+    TRY(spmv_alloc(ctx, SCALARS * (int64_t)spmv_type_size(cg.type), &scalars));
+    cg.scalars = scalars;
+    if (o.zero_start) {
+        const double zero = 0; /* all bits 0, also as a float */
+        TRY(spmv_map_index(ctx, cg.type, &zero, NULL, x, cg.n));
+    }
+    st = solve(&cg, o.max_iterations > 0 ? o.max_iterations : max_i64(100, 10 * cg.n));
+    result_write(result, size, &full, sizeof full);
+done:
+    spmv_free(ctx, cg.r);
+    spmv_free(ctx, cg.p);
+    spmv_free(ctx, cg.q);
+    spmv_free(ctx, scalars);
+    return st;
+}

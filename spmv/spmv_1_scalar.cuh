@@ -1,0 +1,43 @@
+/* Rung 1, "scalar": a thread a row.
+ *
+ * Idea: each thread walks through its own row and writes its own y_i; nothing is shared.
+ * Work: nnz products, rows sums. Depth: the longest row. Launches: 1. Bytes: the matrix once, but in pieces:
+ * neighbouring threads read places a row length apart, so a warp's load touches up to 32 lines, and most of what a line
+ * brings has to wait in cache for the next steps. Wins: rows of a few entries (2 to 4) of nearly equal length. Loses:
+ * long rows (uncoalesced), and rows of unequal length, for a warp lasts as long as its longest row. Reference: N. Bell,
+ * M. Garland, "Implementing sparse matrix-vector multiplication on throughput-oriented processors", SC09, kernel "CSR
+ * (scalar)".
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef SPMV_1_SCALAR_CUH
+#define SPMV_1_SCALAR_CUH
+
+#include "spmv_cuda.cuh"
+
+namespace scalar
+{
+
+enum { THREADS = 128 };
+
+template <typename T, typename Offset>
+__global__ void __launch_bounds__(THREADS) kernel(csr_arrays<T, Offset> a, scaling<T> s, const T *x, T *y)
+{
+    const int64_t stride = (int64_t)gridDim.x * THREADS;
+    for (int64_t row = (int64_t)blockIdx.x * THREADS + threadIdx.x; row < a.rows; row += stride) {
+        const int64_t end = a.row_ptr[row + 1];
+        T sum = 0;
+        for (int64_t k = a.row_ptr[row]; k < end; k++)
+            sum += a.value(k) * x[a.col[k]];
+        s.store(sum, &y[row]);
+    }
+}
+
+template <typename T, typename Offset>
+spmv_status run(spmv_context *ctx, csr_arrays<T, Offset> a, scaling<T> s, const T *x, T *y)
+{
+    return launch(ctx, "spmv scalar", grid_for(a.rows, THREADS), THREADS, kernel<T, Offset>, a, s, x, y);
+}
+
+} // namespace scalar
+
+#endif

@@ -1,0 +1,69 @@
+/* The CUDA methods of the product: types to templates, for each rung.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "spmv_1_scalar.cuh"
+#include "spmv_2_vector.cuh"
+
+extern "C" {
+#include "plan_internal.h"
+}
+
+namespace
+{
+
+struct scalar_rung {
+    template <typename T, typename Offset>
+    spmv_status operator()(spmv_context *ctx, csr_arrays<T, Offset> a, scaling<T> s, const T *x, T *y) const
+    {
+        return scalar::run(ctx, a, s, x, y);
+    }
+};
+
+struct vector_rung {
+    template <typename T, typename Offset>
+    spmv_status operator()(spmv_context *ctx, csr_arrays<T, Offset> a, scaling<T> s, const T *x, T *y) const
+    {
+        return vector::run(ctx, a, s, x, y);
+    }
+};
+
+template <typename T, typename Offset, typename Rung>
+spmv_status run_with(const spmv_plan *plan, scaling<T> s, const T *x, T *y, Rung rung)
+{
+    const spmv_csr &a = plan->a;
+    const csr_arrays<T, Offset> arrays = {a.rows, (const Offset *)a.row_ptr, a.col, (const T *)a.val};
+    return rung(plan->ctx, arrays, s, x, y);
+}
+
+template <typename T, typename Rung>
+spmv_status run_in(const spmv_plan *plan, const void *alpha, const void *x, const void *beta, bool beta_zero, void *y,
+                   Rung rung)
+{
+    const scaling<T> s = {*(const T *)alpha, *(const T *)beta, beta_zero};
+    return on_device(plan->ctx, [&] {
+        return plan->a.row_ptr_bits == 32 ? run_with<T, int32_t>(plan, s, (const T *)x, (T *)y, rung)
+                                          : run_with<T, int64_t>(plan, s, (const T *)x, (T *)y, rung);
+    });
+}
+
+template <typename Rung>
+spmv_status apply(const spmv_plan *plan, const void *alpha, const void *x, const void *beta, bool beta_zero, void *y,
+                  Rung rung)
+{
+    return plan->type == SPMV_F32 ? run_in<float>(plan, alpha, x, beta, beta_zero, y, rung)
+                                  : run_in<double>(plan, alpha, x, beta, beta_zero, y, rung);
+}
+
+} // namespace
+
+extern "C" spmv_status scalar_cuda_apply(const spmv_plan *plan, const void *alpha, const void *x, const void *beta,
+                                         bool beta_zero, void *y)
+{
+    return apply(plan, alpha, x, beta, beta_zero, y, scalar_rung());
+}
+
+extern "C" spmv_status vector_cuda_apply(const spmv_plan *plan, const void *alpha, const void *x, const void *beta,
+                                         bool beta_zero, void *y)
+{
+    return apply(plan, alpha, x, beta, beta_zero, y, vector_rung());
+}

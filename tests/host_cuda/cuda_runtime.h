@@ -1,0 +1,71 @@
+/* Kernels on the host: a block's threads run as fibers, one after the other from barrier to barrier, in an order that
+ * is shuffled anew each time. A missing barrier shows as a wrong result, a barrier or a shuffle that not all threads
+ * reach ends the program. See cuda_runtime_api.h.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef HOST_CUDA_RUNTIME_H
+#define HOST_CUDA_RUNTIME_H
+
+#include "cuda_runtime_api.h"
+
+#include <cstring>
+#include <functional>
+
+#define __global__
+#define __device__
+#define __host__
+#define __shared__ static /* blocks run one after the other */
+#define __launch_bounds__(...)
+
+struct dim3 {
+    unsigned x, y, z;
+    dim3(unsigned xs = 1, unsigned ys = 1, unsigned zs = 1) : x(xs), y(ys), z(zs)
+    {
+    }
+};
+
+extern dim3 threadIdx, blockIdx, blockDim, gridDim;
+
+struct cudaLaunchConfig_t {
+    dim3 gridDim, blockDim;
+    size_t dynamicSmemBytes;
+    cudaStream_t stream;
+};
+
+cudaError_t host_cuda_launch(const cudaLaunchConfig_t &config, const std::function<void()> &thread);
+
+template <typename... Parameters, typename... Arguments>
+cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t *config, void (*kernel)(Parameters...), Arguments... arguments)
+{
+    return host_cuda_launch(*config, [=] { kernel(arguments...); });
+}
+
+/* Waits for all threads of the block; gives the number of them that said yes. */
+int host_cuda_barrier(const char *file, int line, bool yes);
+
+#define __syncthreads() ((void)host_cuda_barrier(__FILE__, __LINE__, false))
+#define __syncthreads_count(yes) host_cuda_barrier(__FILE__, __LINE__, (yes))
+
+/* Lays bytes out for the warp, waits for all its lanes, takes those of lane from. */
+void host_cuda_exchange(void *value, size_t bytes, int from);
+
+template <typename T> T __shfl_up_sync(unsigned, T value, unsigned distance)
+{
+    const int lane = (int)(threadIdx.x % 32);
+    host_cuda_exchange(&value, sizeof value, lane >= (int)distance ? lane - (int)distance : lane);
+    return value;
+}
+
+inline unsigned atomicOr(unsigned *cell, unsigned bits)
+{
+    const unsigned before = *cell;
+    *cell = before | bits;
+    return before;
+}
+
+inline int __popc(unsigned bits)
+{
+    return __builtin_popcount(bits);
+}
+
+#endif

@@ -1,0 +1,86 @@
+/* The part of the CUDA runtime that the backend cuda calls, played on the host: for tests on machines without a GPU.
+ *
+ * In the include path before the toolkit's own header of this name, it lets an ordinary compiler build the backend and
+ * its kernels. host_cuda.cc plays devices, streams and memory; cuda_runtime.h plays kernels. Values of enumerators are
+ * the toolkit's. A test steers it through host_cuda.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef HOST_CUDA_RUNTIME_API_H
+#define HOST_CUDA_RUNTIME_API_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define CUDART_VERSION 13000
+#define HOST_CUDA 1 /* this is not the toolkit's header */
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum cudaError {
+    cudaSuccess = 0,
+    cudaErrorInvalidValue = 1,
+    cudaErrorMemoryAllocation = 2,
+    cudaErrorInsufficientDriver = 35,
+    cudaErrorNoDevice = 100,
+    cudaErrorInvalidDevice = 101,
+    cudaErrorNoKernelImageForDevice = 209,
+    cudaErrorInvalidResourceHandle = 400,
+    cudaErrorIllegalAddress = 700,
+    cudaErrorStreamCaptureUnsupported = 900,
+    cudaErrorStreamCaptureImplicit = 906,
+    cudaErrorStreamCaptureWrongThread = 908
+} cudaError_t;
+
+enum cudaMemcpyKind { cudaMemcpyHostToDevice = 1, cudaMemcpyDeviceToHost = 2 };
+
+enum cudaStreamCaptureStatus { cudaStreamCaptureStatusNone = 0, cudaStreamCaptureStatusActive = 1 };
+
+typedef struct host_cuda_stream *cudaStream_t;
+#define cudaStreamLegacy ((cudaStream_t)0x1)
+#define cudaStreamPerThread ((cudaStream_t)0x2)
+enum { cudaStreamNonBlocking = 1 };
+
+struct cudaDeviceProp {
+    char name[256];
+    int major, minor;
+    size_t totalGlobalMem;
+};
+
+cudaError_t cudaGetDeviceCount(int *count);
+cudaError_t cudaGetDevice(int *device);
+cudaError_t cudaSetDevice(int device);
+cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *properties, int device);
+cudaError_t cudaGetLastError(void);
+cudaError_t cudaPeekAtLastError(void);
+const char *cudaGetErrorString(cudaError_t error);
+const char *cudaGetErrorName(cudaError_t error);
+cudaError_t cudaMalloc(void **memory, size_t bytes);
+cudaError_t cudaFree(void *memory);
+cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind, cudaStream_t stream);
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags);
+cudaError_t cudaStreamDestroy(cudaStream_t stream);
+cudaError_t cudaStreamSynchronize(cudaStream_t stream);
+cudaError_t cudaStreamIsCapturing(cudaStream_t stream, enum cudaStreamCaptureStatus *status);
+cudaError_t cudaStreamGetDevice(cudaStream_t stream, int *device);
+
+/* What a test sets, and what it looks at afterwards. */
+struct host_cuda {
+    int devices;              /* default 2 */
+    int major, minor;         /* of every device; default 9.0 */
+    cudaError_t driver_error; /* what looking for devices reports; default none */
+    cudaError_t sticky_error; /* what every call from now on reports */
+    cudaError_t launch_error; /* what every launch reports */
+    int capturing;            /* all streams are being captured: launches are taken down, not run */
+    int capture_broken;       /* set when something was called that a capture does not survive */
+    int64_t allocations;      /* blocks of device memory not freed */
+    int64_t launches;
+    uint64_t order; /* decides in which order the threads of a block run between barriers */
+};
+extern struct host_cuda host_cuda;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

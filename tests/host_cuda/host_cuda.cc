@@ -1,0 +1,367 @@
+/* Devices, streams, memory and blocks of the host's CUDA. See cuda_runtime_api.h.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "cuda_runtime.h"
+
+#include <csetjmp>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <ucontext.h>
+
+struct host_cuda_stream {
+    int device;
+};
+
+struct host_cuda host_cuda = {2, 9, 0, cudaSuccess, cudaSuccess, cudaSuccess, 0, 0, 0, 0, 1};
+
+static int current_device = 0;
+static cudaError_t last_error = cudaSuccess;
+
+static cudaError_t report(cudaError_t error)
+{
+    if (host_cuda.sticky_error != cudaSuccess)
+        error = host_cuda.sticky_error;
+    if (error != cudaSuccess)
+        last_error = error;
+    return error;
+}
+
+/* For calls that a capture does not survive. */
+static cudaError_t report_outside_capture(cudaError_t error)
+{
+    if (host_cuda.capturing) {
+        host_cuda.capture_broken = 1;
+        error = cudaErrorStreamCaptureUnsupported;
+    }
+    return report(error);
+}
+
+static int device_of(cudaStream_t stream)
+{
+    return stream == cudaStreamLegacy || stream == cudaStreamPerThread ? current_device : stream->device;
+}
+
+/* ---------------------------------------------------------- the runtime's C */
+
+cudaError_t cudaGetDeviceCount(int *count)
+{
+    *count = host_cuda.driver_error == cudaSuccess ? host_cuda.devices : 0;
+    return report(host_cuda.driver_error);
+}
+
+cudaError_t cudaGetDevice(int *device)
+{
+    *device = current_device;
+    return report(host_cuda.driver_error);
+}
+
+cudaError_t cudaSetDevice(int device)
+{
+    if (device < 0 || device >= host_cuda.devices)
+        return report(cudaErrorInvalidDevice);
+    current_device = device;
+    return report(cudaSuccess);
+}
+
+cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *properties, int device)
+{
+    *properties = {};
+    std::snprintf(properties->name, sizeof properties->name, "host playing GPU %d", device);
+    properties->major = host_cuda.major;
+    properties->minor = host_cuda.minor;
+    properties->totalGlobalMem = (size_t)1 << 34;
+    return report(cudaSuccess);
+}
+
+cudaError_t cudaGetLastError(void)
+{
+    const cudaError_t error = last_error;
+    last_error = host_cuda.sticky_error;
+    return error;
+}
+
+cudaError_t cudaPeekAtLastError(void)
+{
+    return last_error;
+}
+
+const char *cudaGetErrorString(cudaError_t error)
+{
+    static char text[64];
+    std::snprintf(text, sizeof text, "CUDA error %d, played on the host", (int)error);
+    return text;
+}
+
+const char *cudaGetErrorName(cudaError_t error)
+{
+    return error == cudaErrorIllegalAddress ? "cudaErrorIllegalAddress" : "cudaError";
+}
+
+cudaError_t cudaMalloc(void **memory, size_t bytes)
+{
+    cudaError_t error = report_outside_capture(cudaSuccess);
+    if (error == cudaSuccess && bytes > (size_t)1 << 33)
+        error = report(cudaErrorMemoryAllocation);
+    if (error == cudaSuccess) {
+        /* exact size: a checker of memory sees an access past the end */
+        if (posix_memalign(memory, 256, bytes) != 0)
+            return report(cudaErrorMemoryAllocation);
+        std::memset(*memory, 0xa5, bytes);
+        host_cuda.allocations++;
+    }
+    return error;
+}
+
+cudaError_t cudaFree(void *memory)
+{
+    const cudaError_t error = report_outside_capture(cudaSuccess);
+    if (error == cudaSuccess && memory != NULL) {
+        std::free(memory);
+        host_cuda.allocations--;
+    }
+    return error;
+}
+
+cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind, cudaStream_t stream)
+{
+    if (device_of(stream) != current_device)
+        return report(cudaErrorInvalidResourceHandle);
+    const cudaError_t error = report_outside_capture(cudaSuccess);
+    if (error == cudaSuccess)
+        std::memcpy(to, from, bytes);
+    return error;
+}
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned)
+{
+    *stream = new host_cuda_stream{current_device};
+    return report(cudaSuccess);
+}
+
+cudaError_t cudaStreamDestroy(cudaStream_t stream)
+{
+    delete stream;
+    return report(cudaSuccess);
+}
+
+cudaError_t cudaStreamSynchronize(cudaStream_t)
+{
+    return report_outside_capture(cudaSuccess);
+}
+
+cudaError_t cudaStreamIsCapturing(cudaStream_t, enum cudaStreamCaptureStatus *status)
+{
+    *status = host_cuda.capturing ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusNone;
+    return report(cudaSuccess);
+}
+
+cudaError_t cudaStreamGetDevice(cudaStream_t stream, int *device)
+{
+    *device = device_of(stream);
+    return report(cudaSuccess);
+}
+
+/* ------------------------------------------------------------------ blocks */
+
+dim3 threadIdx, blockIdx, blockDim, gridDim;
+
+namespace
+{
+
+enum { LANES = 32, MOST_THREADS = 1024, STACK = 256 * 1024, WIDEST = 64 };
+
+enum fiber_state { READY, AT_BARRIER, AT_EXCHANGE, DONE };
+
+struct fiber {
+    ucontext_t start;
+    std::jmp_buf here;
+    std::unique_ptr<char[]> stack;
+    fiber_state state;
+    bool started;
+    const char *file; /* of the barrier waited at */
+    int line;
+    unsigned exchanges;
+    alignas(16) char laid_out[2][WIDEST]; /* by turns: a lane may be one exchange ahead of another */
+};
+
+fiber fibers[MOST_THREADS];
+int running;
+int barrier_yes, barrier_result;
+const std::function<void()> *body;
+
+[[noreturn]] void give_up(const char *what, int thread)
+{
+    std::fprintf(stderr, "host_cuda: block %u, thread %d: %s (%s:%d)\n", blockIdx.x, thread, what,
+                 fibers[thread].file ? fibers[thread].file : "no barrier yet", fibers[thread].line);
+    std::abort();
+}
+
+uint64_t next_random()
+{
+    uint64_t z = host_cuda.order += 0x9e3779b97f4a7c15u;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+}
+
+/* Where the checkers of memory follow switches of stacks only through ucontext, only that is used; elsewhere it starts
+ * a fiber and the cheaper jumps do the rest. */
+#if defined(__SANITIZE_ADDRESS__)
+ucontext_t scheduler;
+void yield()
+{
+    swapcontext(&fibers[running].start, &scheduler);
+}
+void resume(fiber &f)
+{
+    swapcontext(&scheduler, &f.start);
+}
+#else
+std::jmp_buf scheduler_here;
+void yield()
+{
+    if (_setjmp(fibers[running].here) == 0)
+        _longjmp(scheduler_here, 1);
+}
+void resume(fiber &f)
+{
+    if (_setjmp(scheduler_here) == 0) {
+        if (f.started)
+            _longjmp(f.here, 1);
+        f.started = true;
+        setcontext(&f.start);
+    }
+}
+#endif
+
+void run_fiber()
+{
+    (*body)();
+    fibers[running].state = DONE;
+    yield();
+}
+
+void prepare(fiber &f)
+{
+    if (!f.stack)
+        f.stack.reset(new char[STACK]);
+    getcontext(&f.start);
+    f.start.uc_stack.ss_sp = f.stack.get();
+    f.start.uc_stack.ss_size = STACK;
+    f.start.uc_link = NULL;
+    makecontext(&f.start, run_fiber, 0);
+    f.state = READY;
+    f.started = false;
+    f.file = NULL;
+    f.line = 0;
+    f.exchanges = 0;
+}
+
+/* Warps whose lanes have all laid out their values go on. */
+bool release_warps(int threads)
+{
+    bool released = false;
+    for (int warp = 0; warp < threads; warp += LANES) {
+        bool whole = true;
+        for (int t = warp; t < warp + LANES && t < threads; t++)
+            whole = whole && fibers[t].state == AT_EXCHANGE;
+        for (int t = warp; whole && t < warp + LANES && t < threads; t++)
+            fibers[t].state = READY;
+        released = released || whole;
+    }
+    return released;
+}
+
+/* Nothing else can go on: all threads wait at one barrier, or all are done (false). */
+bool release_barrier(int threads)
+{
+    int done = 0;
+    for (int t = 0; t < threads; t++) {
+        done += fibers[t].state == DONE;
+        if (fibers[t].state == AT_EXCHANGE)
+            give_up("waits in a shuffle that not all lanes reach", t);
+    }
+    if (done == threads)
+        return false;
+    for (int t = 0; t < threads; t++) {
+        if (fibers[t].state == DONE)
+            give_up("ended while others wait at a barrier", t);
+        if (fibers[t].file != fibers[0].file || fibers[t].line != fibers[0].line)
+            give_up("waits at another barrier than thread 0", t);
+        fibers[t].state = READY;
+    }
+    barrier_result = barrier_yes;
+    barrier_yes = 0;
+    return true;
+}
+
+void run_block(int threads)
+{
+    int order[MOST_THREADS];
+    for (int t = 0; t < threads; t++) {
+        order[t] = t;
+        prepare(fibers[t]);
+    }
+    barrier_yes = 0;
+    do {
+        for (int t = threads - 1; t > 0; t--) {
+            const int other = (int)(next_random() % (unsigned)(t + 1)), mine = order[t];
+            order[t] = order[other];
+            order[other] = mine;
+        }
+        for (int k = 0; k < threads; k++) {
+            running = order[k];
+            if (fibers[running].state != READY)
+                continue;
+            threadIdx.x = (unsigned)running;
+            resume(fibers[running]);
+        }
+    } while (release_warps(threads) || release_barrier(threads));
+}
+
+} // namespace
+
+int host_cuda_barrier(const char *file, int line, bool yes)
+{
+    fiber &f = fibers[running];
+    f.state = AT_BARRIER;
+    f.file = file;
+    f.line = line;
+    barrier_yes += yes;
+    yield();
+    return barrier_result;
+}
+
+void host_cuda_exchange(void *value, size_t bytes, int from)
+{
+    const int warp = running / LANES * LANES;
+    fiber &f = fibers[running];
+    const unsigned turn = f.exchanges++ % 2;
+    std::memcpy(f.laid_out[turn], value, bytes);
+    f.state = AT_EXCHANGE;
+    yield();
+    std::memcpy(value, fibers[warp + from].laid_out[turn], bytes);
+}
+
+cudaError_t host_cuda_launch(const cudaLaunchConfig_t &config, const std::function<void()> &thread)
+{
+    cudaError_t error = host_cuda.launch_error;
+    if (config.gridDim.x == 0 || config.gridDim.x > 0x7fffffffu || config.blockDim.x == 0 ||
+        config.blockDim.x > MOST_THREADS)
+        error = cudaErrorInvalidValue;
+    else if (device_of(config.stream) != current_device)
+        error = cudaErrorInvalidResourceHandle;
+    error = report(error);
+    if (error != cudaSuccess || host_cuda.capturing)
+        return error;
+    host_cuda.launches++;
+    body = &thread;
+    gridDim = config.gridDim;
+    blockDim = config.blockDim;
+    for (unsigned b = 0; b < config.gridDim.x; b++) {
+        blockIdx.x = b;
+        run_block((int)config.blockDim.x);
+    }
+    return cudaSuccess;
+}

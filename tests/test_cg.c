@@ -1,0 +1,386 @@
+/* Vector operations of the solvers, and conjugate gradients: known solutions, known iteration counts, every way to
+ * stop.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <math.h>
+#include <stdbool.h>
+
+#include "support.h"
+
+/* ------------------------------------------------------- divide, axpby, dot */
+
+/* On the sizes at which tiles and teams begin, against loops in long double. */
+static void vector_operations(void **state)
+{
+    (void)state;
+    spmv_context *ctx = support_context();
+    const int64_t sizes[] = {1, 2, 7, 8, 9, 31, 32, 33, 8191, 8192, 8193, 24583, 32767, 32768, 100003};
+    uint64_t seed = 4;
+    for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++) {
+        const int64_t n = sizes[s];
+        double *x = malloc((size_t)n * 8), *y = malloc((size_t)n * 8), *out = malloc((size_t)n * 8);
+        long double dot = 0, magnitude = 0;
+        for (int64_t i = 0; i < n; i++) {
+            x[i] = support_uniform(&seed);
+            y[i] = support_uniform(&seed) + 2;
+            dot += (long double)x[i] * y[i];
+            magnitude += fabsl((long double)x[i] * y[i]);
+        }
+        const double scalars[] = {-0.75, 3};
+        double result = NAN;
+        void *dx = support_upload(ctx, x, n * 8), *dy = support_upload(ctx, y, n * 8);
+        char *ds = support_upload(ctx, scalars, sizeof scalars);
+        void *dr = support_upload(ctx, &result, 8);
+        assert_ok(ctx, spmv_dot(ctx, SPMV_F64, dx, dy, dr, n));
+        assert_ok(ctx, spmv_download(ctx, dr, &result, 8));
+        assert_true(fabsl(result - dot) <= (long double)n * 0x1p-53L * magnitude);
+        assert_ok(ctx, spmv_map_axpby(ctx, SPMV_F64, ds, dx, ds + 8, dy, n));
+        assert_ok(ctx, spmv_download(ctx, dy, out, n * 8));
+        for (int64_t i = 0; i < n; i++)
+            assert_true(fabs(out[i] - (-0.75 * x[i] + 3 * y[i])) <= 4 * 0x1p-53 * (fabs(x[i]) + 3 * fabs(y[i])));
+        assert_ok(ctx, spmv_map_axpby(ctx, SPMV_F64, NULL, dx, NULL, dy, n)); /* y += x */
+        assert_ok(ctx, spmv_map_divide(ctx, SPMV_F64, dx, dy, dx, n));        /* in place */
+        double *quotient = malloc((size_t)n * 8);
+        assert_ok(ctx, spmv_download(ctx, dx, quotient, n * 8));
+        for (int64_t i = 0; i < n; i++)
+            assert_true(quotient[i] == x[i] / (x[i] + out[i]));
+        free(quotient);
+        spmv_free(ctx, dx);
+        spmv_free(ctx, dy);
+        spmv_free(ctx, ds);
+        spmv_free(ctx, dr);
+        free(x);
+        free(y);
+        free(out);
+    }
+    spmv_context_destroy(ctx);
+}
+
+static void vector_operations_single(void **state)
+{
+    (void)state;
+    spmv_context *ctx = support_context();
+    const float x[] = {1, 2, 3}, y[] = {4, 5, 6};
+    float out[3], result = 0;
+    void *dx = support_upload(ctx, x, sizeof x), *dy = support_upload(ctx, y, sizeof y);
+    void *dr = support_upload(ctx, &result, sizeof result);
+    assert_ok(ctx, spmv_dot(ctx, SPMV_F32, dx, dy, dr, 3));
+    assert_ok(ctx, spmv_download(ctx, dr, &result, sizeof result));
+    assert_true(result == 32);
+    assert_ok(ctx, spmv_map_axpby(ctx, SPMV_F32, dr, dx, NULL, dy, 3));
+    assert_ok(ctx, spmv_download(ctx, dy, out, sizeof out));
+    assert_true(out[0] == 36 && out[1] == 69 && out[2] == 102);
+    assert_ok(ctx, spmv_map_divide(ctx, SPMV_F32, dy, dx, dy, 3));
+    assert_ok(ctx, spmv_download(ctx, dy, out, sizeof out));
+    assert_true(out[0] == 36 && out[1] == 34.5f && out[2] == 34);
+    assert_ok(ctx, spmv_dot(ctx, SPMV_F32, NULL, NULL, dr, 0));
+    assert_ok(ctx, spmv_download(ctx, dr, &result, sizeof result));
+    assert_true(result == 0);
+    assert_fails(ctx, spmv_dot(ctx, SPMV_I32, dx, dy, dr, 3), SPMV_ERROR_TYPE, "i32");
+    assert_fails(ctx, spmv_dot(ctx, SPMV_F32, dx, dy, NULL, 3), SPMV_ERROR_ARGUMENT, "NULL");
+    assert_fails(ctx, spmv_map_axpby(ctx, SPMV_F32, NULL, dx, NULL, dy, -1), SPMV_ERROR_ARGUMENT, "-1");
+    assert_fails(ctx, spmv_map_divide(ctx, SPMV_F32, NULL, dx, dy, 1), SPMV_ERROR_ARGUMENT, "NULL");
+    spmv_free(ctx, dx);
+    spmv_free(ctx, dy);
+    spmv_free(ctx, dr);
+    spmv_context_destroy(ctx);
+}
+
+/* ------------------------------------------------------------------- solves */
+
+struct system {
+    spmv_context *ctx;
+    spmv_matrix *matrix;
+    spmv_plan *plan;
+    spmv_type type;
+    int64_t n;
+    void *b, *x;
+};
+
+/* A plan for the host arrays, vectors of n elements of zeros. */
+static struct system system_of(spmv_context *ctx, const spmv_csr *a)
+{
+    struct system s = {.ctx = ctx, .type = a->type, .n = a->rows};
+    assert_ok(ctx, spmv_plan_create(ctx, a, NULL, &s.plan));
+    void *zeros = calloc((size_t)s.n + 1, 8);
+    s.b = support_upload(ctx, zeros, s.n * (int64_t)spmv_type_size(s.type));
+    s.x = support_upload(ctx, zeros, s.n * (int64_t)spmv_type_size(s.type));
+    free(zeros);
+    return s;
+}
+
+/* A generated matrix with b = A * ones. */
+static struct system system_ones(spmv_context *ctx, const char *spec, spmv_type type)
+{
+    spmv_matrix *matrix = NULL;
+    spmv_csr a;
+    assert_ok(ctx, spmv_matrix_generate(ctx, spec, type, &matrix));
+    spmv_matrix_view(matrix, &a);
+    struct system s = system_of(ctx, &a);
+    s.matrix = matrix;
+    const double one64 = 1;
+    const float one32 = 1;
+    void *ones = NULL;
+    assert_ok(ctx, spmv_alloc(ctx, s.n * (int64_t)spmv_type_size(type), &ones));
+    assert_ok(ctx, spmv_map_index(ctx, type, type == SPMV_F32 ? (const void *)&one32 : (const void *)&one64, NULL, ones,
+                                  s.n));
+    assert_ok(ctx, spmv_apply(s.plan, NULL, ones, NULL, s.b));
+    spmv_free(ctx, ones);
+    return s;
+}
+
+static void release(struct system *s)
+{
+    spmv_free(s->ctx, s->b);
+    spmv_free(s->ctx, s->x);
+    spmv_plan_destroy(s->plan);
+    spmv_matrix_destroy(s->matrix);
+}
+
+static double value(const struct system *s, const void *vector, int64_t i)
+{
+    const int64_t size = (int64_t)spmv_type_size(s->type);
+    double f64 = 0;
+    float f32 = 0;
+    assert_ok(s->ctx, spmv_download(s->ctx, (const char *)vector + i * size,
+                                    s->type == SPMV_F32 ? (void *)&f32 : (void *)&f64, size));
+    return s->type == SPMV_F32 ? f32 : f64;
+}
+
+static double worst_error_from_ones(const struct system *s)
+{
+    double worst = 0;
+    for (int64_t i = 0; i<s->n; i += s->n> 2000 ? 97 : 1)
+        worst = fmax(worst, fabs(value(s, s->x, i) - 1));
+    return worst;
+}
+
+/* Steps until the residual is 1e-8 of b, from x = 0 with b = A * ones, as scipy.sparse.linalg.cg (SciPy 1.17.1) counts
+ * them. */
+static void poisson_as_others_solve_it(void **state)
+{
+    (void)state;
+    spmv_context *ctx = support_context();
+    const struct {
+        const char *spec;
+        int64_t iterations;
+    } known[] = {{"poisson2d:32", 62}, {"poisson2d:100", 183}, {"poisson3d:50", 125}};
+    for (size_t k = 0; k < sizeof known / sizeof known[0]; k++) {
+        struct system s = system_ones(ctx, known[k].spec, SPMV_F64);
+        spmv_cg_result result;
+        assert_ok(ctx, spmv_cg(s.plan, s.b, s.x, NULL, &result, sizeof result));
+        const int64_t slack = 2 + known[k].iterations / 50;
+        if (result.iterations < known[k].iterations - slack || result.iterations > known[k].iterations + slack)
+            fail_msg("%s: %lld iterations, %lld known", known[k].spec, (long long)result.iterations,
+                     (long long)known[k].iterations);
+        assert_true(result.true_residual <= result.tolerance && result.tolerance == 1e-8 * result.norm_b);
+        assert_true(fabs(result.true_residual - result.recurrence_residual) <= 1e-3 * result.true_residual);
+        assert_true(result.restarts == 0);
+        assert_true(worst_error_from_ones(&s) < 1e-5);
+        release(&s);
+    }
+    spmv_context_destroy(ctx);
+}
+
+static void single_precision(void **state)
+{
+    (void)state;
+    spmv_context *ctx = support_context();
+    struct system s = system_ones(ctx, "poisson2d:40", SPMV_F32);
+    spmv_cg_options options;
+    spmv_cg_options_init(&options, sizeof options);
+    options.rtol = 1e-5;
+    spmv_cg_result result;
+    assert_ok(ctx, spmv_cg(s.plan, s.b, s.x, &options, &result, sizeof result));
+    assert_true(result.true_residual <= result.tolerance && result.iterations > 10);
+    assert_true(worst_error_from_ones(&s) < 1e-2);
+    /* beyond what single precision holds: it says so, and what it returns is still good */
+    options.rtol = 1e-12;
+    assert_fails(ctx, spmv_cg(s.plan, s.b, s.x, &options, &result, sizeof result), SPMV_ERROR_STAGNATION,
+                 "true residual");
+    assert_true(result.true_residual < 1e-5 * result.norm_b && result.true_residual > result.tolerance);
+    release(&s);
+    spmv_context_destroy(ctx);
+}
+
+/* The same bits twice, and on omp for any number of threads. */
+static void bits_repeat(void **state)
+{
+    (void)state;
+    double first[3] = {0};
+    int64_t iterations = 0;
+    const int threads[] = {1, 2, 3, 4, 4};
+    for (int run = 0; run < 5; run++) {
+        spmv_context *ctx = support_context_on(support_backend, threads[run]);
+        struct system s = system_ones(ctx, "poisson2d:200", SPMV_F64);
+        spmv_cg_result result;
+        assert_ok(ctx, spmv_cg(s.plan, s.b, s.x, NULL, &result, sizeof result));
+        const double now[] = {value(&s, s.x, 0), value(&s, s.x, 12345), result.true_residual};
+        if (run == 0) {
+            memcpy(first, now, sizeof now);
+            iterations = result.iterations;
+        }
+        assert_memory_equal(first, now, sizeof now);
+        assert_true(iterations == result.iterations);
+        release(&s);
+        spmv_context_destroy(ctx);
+    }
+}
+
+static spmv_csr small_view(int64_t rows, int64_t cols, const int32_t *row_ptr, const int32_t *col, const double *val)
+{
+    return (spmv_csr){.rows = rows,
+                      .cols = cols,
+                      .nnz = row_ptr[rows],
+                      .row_ptr = row_ptr,
+                      .row_ptr_bits = 32,
+                      .col = col,
+                      .val = val,
+                      .type = SPMV_F64,
+                      .memory = SPMV_MEMORY_HOST};
+}
+
+static const int32_t diagonal_ptr[] = {0, 1, 2}, diagonal_col[] = {0, 1};
+
+static void starts(void **state)
+{
+    (void)state;
+    spmv_context *ctx = support_context();
+    const double val[] = {2, 8}, b[] = {2, 24}, exact[] = {1, 3}, far[] = {-7, 1e3}, zero[] = {0, 0};
+    const spmv_csr a = small_view(2, 2, diagonal_ptr, diagonal_col, val);
+    struct system s = system_of(ctx, &a);
+    spmv_cg_result result;
+    spmv_cg_options options;
+    spmv_cg_options_init(&options, sizeof options);
+    assert_ok(ctx, spmv_upload(ctx, b, s.b, sizeof b));
+    /* an exact start costs no step */
+    assert_ok(ctx, spmv_upload(ctx, exact, s.x, sizeof exact));
+    assert_ok(ctx, spmv_cg(s.plan, s.b, s.x, &options, &result, sizeof result));
+    assert_true(result.iterations == 0 && result.true_residual == 0 && value(&s, s.x, 1) == 3);
+    /* two distinct eigenvalues: two steps from anywhere */
+    assert_ok(ctx, spmv_upload(ctx, far, s.x, sizeof far));
+    assert_ok(ctx, spmv_cg(s.plan, s.b, s.x, &options, &result, sizeof result));
+    assert_true(result.iterations <= 3 && fabs(value(&s, s.x, 0) - 1) < 1e-6 && fabs(value(&s, s.x, 1) - 3) < 1e-6);
+    /* asked to, it does not read x */
+    const double poison[] = {NAN, INFINITY};
+    assert_ok(ctx, spmv_upload(ctx, poison, s.x, sizeof poison));
+    options.zero_start = 1;
+    assert_ok(ctx, spmv_cg(s.plan, s.b, s.x, &options, &result, sizeof result));
+    assert_true(fabs(value(&s, s.x, 0) - 1) < 1e-6);
+    /* b = 0 */
+    assert_ok(ctx, spmv_upload(ctx, zero, s.b, sizeof zero));
+    assert_ok(ctx, spmv_cg(s.plan, s.b, s.x, &options, &result, sizeof result));
+    assert_true(result.iterations == 0 && value(&s, s.x, 0) == 0 && value(&s, s.x, 1) == 0);
+    /* atol alone */
+    assert_ok(ctx, spmv_upload(ctx, b, s.b, sizeof b));
+    options.rtol = 0;
+    options.atol = 100;
+    assert_ok(ctx, spmv_cg(s.plan, s.b, s.x, &options, &result, sizeof result));
+    assert_true(result.iterations == 0 && result.tolerance == 100);
+    release(&s);
+    spmv_context_destroy(ctx);
+}
+
+static int count_calls(int64_t iteration, double residual, void *user)
+{
+    int64_t *calls = user;
+    assert_true(iteration == *calls && residual >= 0);
+    ++*calls;
+    return *calls == 6;
+}
+
+static void every_failure(void **state)
+{
+    (void)state;
+    spmv_context *ctx = support_context();
+    spmv_cg_result result;
+    spmv_cg_options options;
+    const double b[] = {1, 1}, indefinite[] = {1, -2}, not_finite[] = {1, NAN}, good[] = {1, 2};
+
+    spmv_csr a = small_view(2, 2, diagonal_ptr, diagonal_col, indefinite);
+    struct system s = system_of(ctx, &a);
+    assert_ok(ctx, spmv_upload(ctx, b, s.b, sizeof b));
+    assert_fails(ctx, spmv_cg(s.plan, s.b, s.x, NULL, &result, sizeof result), SPMV_ERROR_NOT_POSITIVE,
+                 "at iteration 0");
+    assert_true(value(&s, s.x, 0) == 0 && value(&s, s.x, 1) == 0 && result.true_residual == result.norm_b);
+    release(&s);
+
+    a.val = not_finite;
+    s = system_of(ctx, &a);
+    assert_ok(ctx, spmv_upload(ctx, b, s.b, sizeof b));
+    assert_fails(ctx, spmv_cg(s.plan, s.b, s.x, NULL, &result, sizeof result), SPMV_ERROR_NOT_FINITE, "iteration 0");
+    release(&s);
+
+    a.val = good;
+    a.cols = 3;
+    s = system_of(ctx, &a);
+    assert_fails(ctx, spmv_cg(s.plan, s.b, s.x, NULL, &result, sizeof result), SPMV_ERROR_NOT_SQUARE,
+                 "2 rows and 3 columns");
+    release(&s);
+
+    a.cols = 2;
+    s = system_of(ctx, &a);
+    assert_fails(ctx, spmv_cg(s.plan, NULL, s.x, NULL, &result, sizeof result), SPMV_ERROR_ARGUMENT, "b is NULL");
+    assert_fails(ctx, spmv_cg(s.plan, s.b, s.b, NULL, &result, sizeof result), SPMV_ERROR_ARGUMENT, "same array");
+    spmv_cg_options_init(&options, sizeof options);
+    options.rtol = -1;
+    assert_fails(ctx, spmv_cg(s.plan, s.b, s.x, &options, &result, sizeof result), SPMV_ERROR_ARGUMENT, "rtol -1");
+    options.size = 1;
+    assert_fails(ctx, spmv_cg(s.plan, s.b, s.x, &options, &result, sizeof result), SPMV_ERROR_ARGUMENT, "options_init");
+    release(&s);
+
+    s = system_ones(ctx, "poisson2d:30", SPMV_F64);
+    spmv_cg_options_init(&options, sizeof options);
+    options.max_iterations = 7;
+    assert_fails(ctx, spmv_cg(s.plan, s.b, s.x, &options, &result, sizeof result), SPMV_ERROR_ITERATIONS,
+                 "7 iterations");
+    assert_true(result.iterations == 7 && result.true_residual > result.tolerance &&
+                result.true_residual < result.norm_b);
+    int64_t calls = 0;
+    options.on_iteration = count_calls;
+    options.user = &calls;
+    options.max_iterations = 0;
+    options.zero_start = 1;
+    assert_fails(ctx, spmv_cg(s.plan, s.b, s.x, &options, &result, sizeof result), SPMV_CANCELLED, "iteration 5");
+    assert_true(calls == 6 && result.iterations == 5);
+    release(&s);
+    spmv_context_destroy(ctx);
+}
+
+/* 0 x 0 and 1 x 1. */
+static void tiny_systems(void **state)
+{
+    (void)state;
+    spmv_context *ctx = support_context();
+    const int32_t ptr[] = {0, 1}, col[] = {0};
+    const double val[] = {4}, b[] = {2};
+    spmv_csr a = small_view(1, 1, ptr, col, val);
+    struct system s = system_of(ctx, &a);
+    spmv_cg_result result;
+    assert_ok(ctx, spmv_upload(ctx, b, s.b, sizeof b));
+    assert_ok(ctx, spmv_cg(s.plan, s.b, s.x, NULL, &result, sizeof result));
+    assert_true(result.iterations == 1 && value(&s, s.x, 0) == 0.5);
+    release(&s);
+    a = small_view(0, 0, ptr, col, val);
+    s = system_of(ctx, &a);
+    assert_ok(ctx, spmv_cg(s.plan, s.b, s.x, NULL, &result, sizeof result));
+    assert_true(result.iterations == 0);
+    release(&s);
+    spmv_context_destroy(ctx);
+}
+
+int main(int argc, char **argv)
+{
+    support_begin(argc, argv);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(vector_operations),
+        cmocka_unit_test(vector_operations_single),
+        cmocka_unit_test(poisson_as_others_solve_it),
+        cmocka_unit_test(single_precision),
+        cmocka_unit_test(bits_repeat),
+        cmocka_unit_test(starts),
+        cmocka_unit_test(every_failure),
+        cmocka_unit_test(tiny_systems),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,381 @@
+/* Contexts of the backend cuda: the caller's device, streams, captures, memory that does not suffice, dead contexts, a
+ * GPU that is not there. Runs on a GPU, and on the host that plays one (HOST_CUDA), where drivers and devices fail on
+ * demand.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "support.h"
+
+#include <cuda_runtime_api.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "backend.h"
+
+static const double numbers[] = {3, 1, 7, 0, 4, 1, 6, 3};
+enum { NUMBERS = sizeof numbers / sizeof numbers[0] };
+
+static int current_device(void)
+{
+    int device = -1;
+    assert_int_equal(cudaGetDevice(&device), cudaSuccess);
+    return device;
+}
+
+static int device_count(void)
+{
+    int count = 0;
+    assert_int_equal(cudaGetDeviceCount(&count), cudaSuccess);
+    return count;
+}
+
+static spmv_context *context_with(int device, cudaStream_t stream)
+{
+    spmv_context_options options;
+    spmv_context_options_init(&options, sizeof options);
+    options.backend = SPMV_BACKEND_CUDA;
+    options.device = device;
+    options.stream = stream;
+    spmv_context *ctx = NULL;
+    if (spmv_context_create(&options, &ctx) != SPMV_OK)
+        fail_msg("no context: %s", spmv_last_error(NULL));
+    return ctx;
+}
+
+/* The numbers negated, through the context. */
+static void negate(spmv_context *ctx)
+{
+    double back[NUMBERS];
+    void *memory = support_upload(ctx, numbers, sizeof numbers);
+    assert_ok(ctx, spmv_map(ctx, SPMV_MAP_NEG, SPMV_F64, memory, memory, NUMBERS));
+    assert_ok(ctx, spmv_download(ctx, memory, back, sizeof back));
+    for (int i = 0; i < NUMBERS; i++)
+        assert_true(back[i] == -numbers[i]);
+    spmv_free(ctx, memory);
+}
+
+static void describes_the_device(void **state)
+{
+    (void)state;
+    spmv_context *ctx = context_with(-1, NULL);
+    struct cudaDeviceProp properties;
+    assert_int_equal(cudaGetDeviceProperties(&properties, current_device()), cudaSuccess);
+    assert_non_null(strstr(spmv_context_describe(ctx), properties.name));
+    assert_non_null(strstr(spmv_context_describe(ctx), "sm_"));
+    assert_non_null(strstr(spmv_context_describe(ctx), "GiB"));
+    spmv_context_destroy(ctx);
+    ctx = NULL;
+    assert_int_equal(spmv_context_create(NULL, &ctx), SPMV_OK);
+    assert_int_equal(spmv_context_backend(ctx), SPMV_BACKEND_CUDA);
+    spmv_context_destroy(ctx);
+}
+
+static void callers_device_is_restored(void **state)
+{
+    (void)state;
+    const int devices = device_count();
+    for (int mine = 0; mine < devices && mine < 2; mine++) {
+        for (int callers = 0; callers < devices && callers < 2; callers++) {
+            assert_int_equal(cudaSetDevice(callers), cudaSuccess);
+            spmv_context *ctx = context_with(mine, NULL);
+            assert_int_equal(current_device(), callers);
+            negate(ctx);
+            assert_int_equal(current_device(), callers);
+            assert_ok(ctx, spmv_synchronize(ctx));
+            assert_int_equal(current_device(), callers);
+            spmv_context_destroy(ctx);
+            assert_int_equal(current_device(), callers);
+        }
+    }
+    assert_int_equal(cudaSetDevice(0), cudaSuccess);
+}
+
+static void devices_that_are_not_there(void **state)
+{
+    (void)state;
+    spmv_context_options options;
+    spmv_context_options_init(&options, sizeof options);
+    options.backend = SPMV_BACKEND_CUDA;
+    options.device = 1000;
+    spmv_context *ctx = NULL;
+    assert_int_equal(spmv_context_create(&options, &ctx), SPMV_ERROR_NO_DEVICE);
+    assert_null(ctx);
+    assert_non_null(strstr(spmv_last_error(NULL), "1000"));
+    options.device = -2;
+    assert_int_equal(spmv_context_create(&options, &ctx), SPMV_ERROR_ARGUMENT);
+    assert_int_equal(cudaGetLastError(), cudaSuccess); /* nothing is left for the application to trip over */
+}
+
+static void application_streams(void **state)
+{
+    (void)state;
+    cudaStream_t stream = NULL;
+    assert_int_equal(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
+    spmv_context *ctx = context_with(-1, stream);
+    assert_ptr_equal(spmv_context_stream(ctx), stream);
+    negate(ctx);
+    spmv_context_destroy(ctx);
+    assert_int_equal(cudaStreamSynchronize(stream), cudaSuccess); /* still the application's */
+    if (device_count() > 1) {
+        spmv_context_options options;
+        spmv_context_options_init(&options, sizeof options);
+        options.backend = SPMV_BACKEND_CUDA;
+        options.device = 1;
+        options.stream = stream;
+        assert_int_equal(spmv_context_create(&options, &ctx), SPMV_ERROR_ARGUMENT);
+        assert_non_null(strstr(spmv_last_error(NULL), "device 0"));
+    }
+    assert_int_equal(cudaStreamDestroy(stream), cudaSuccess);
+
+    ctx = context_with(-1, cudaStreamLegacy);
+    assert_ptr_equal(spmv_context_stream(ctx), cudaStreamLegacy);
+    negate(ctx);
+    spmv_context_destroy(ctx);
+}
+
+static void own_stream(void **state)
+{
+    (void)state;
+    spmv_context *a = context_with(-1, NULL), *b = context_with(-1, NULL);
+    assert_non_null(spmv_context_stream(a));
+    assert_ptr_not_equal(spmv_context_stream(a), spmv_context_stream(b));
+    negate(a);
+    spmv_context_destroy(a);
+    negate(b);
+    spmv_context_destroy(b);
+}
+
+static void too_much_memory(void **state)
+{
+    (void)state;
+    spmv_context *ctx = context_with(-1, NULL);
+    void *memory = &ctx;
+    assert_fails(ctx, spmv_alloc(ctx, INT64_MAX, &memory), SPMV_ERROR_MEMORY, "9223372036854775807");
+    assert_null(memory);
+    struct cudaDeviceProp properties;
+    assert_int_equal(cudaGetDeviceProperties(&properties, current_device()), cudaSuccess);
+    /* fits on paper, but something is in use */
+    assert_fails(ctx, spmv_alloc(ctx, (int64_t)properties.totalGlobalMem, &memory), SPMV_ERROR_MEMORY, "device memory");
+    assert_null(memory);
+    assert_int_equal(cudaGetLastError(), cudaSuccess);
+    negate(ctx); /* alive */
+    spmv_context_destroy(ctx);
+}
+
+/* What waits or allocates is refused while the stream is captured, and the capture stays whole; what only queues is
+ * taken down. */
+static void captures(void **state)
+{
+    (void)state;
+    cudaStream_t stream = NULL;
+    assert_int_equal(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
+    spmv_context *ctx = context_with(-1, stream);
+    double back[NUMBERS] = {0};
+    void *const memory = support_upload(ctx, numbers, sizeof numbers), *const spare = support_upload(ctx, numbers, 8);
+    assert_ok(ctx, spmv_map(ctx, SPMV_MAP_COPY, SPMV_F64, memory, memory, NUMBERS)); /* the kernel is loaded */
+#ifdef HOST_CUDA
+    host_cuda.capturing = 1;
+#else
+    cudaGraph_t graph;
+    cudaGraphExec_t replay;
+    assert_int_equal(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal), cudaSuccess);
+#endif
+    void *more = NULL;
+    assert_fails(ctx, spmv_alloc(ctx, 64, &more), SPMV_ERROR_CAPTURE, "before the capture");
+    assert_null(more);
+    assert_fails(ctx, context_scratch(ctx, (int64_t)1 << 20, &more), SPMV_ERROR_CAPTURE, "before the capture");
+    assert_fails(ctx, spmv_upload(ctx, numbers, memory, 8), SPMV_ERROR_CAPTURE, "upload");
+    assert_fails(ctx, spmv_download(ctx, memory, back, 8), SPMV_ERROR_CAPTURE, "download");
+    assert_fails(ctx, spmv_synchronize(ctx), SPMV_ERROR_CAPTURE, "waiting");
+    spmv_free(ctx, spare);                                  /* put off */
+    assert_ok(ctx, context_scratch(ctx, 64 * 1024, &more)); /* what the primitives need is there */
+    assert_ok(ctx, spmv_map(ctx, SPMV_MAP_COPY, SPMV_F64, memory, memory, NUMBERS));
+    assert_ok(ctx, spmv_map(ctx, SPMV_MAP_NEG, SPMV_F64, memory, memory, NUMBERS));
+#ifdef HOST_CUDA
+    host_cuda.capturing = 0;
+    assert_false(host_cuda.capture_broken);
+    const int64_t allocations = host_cuda.allocations;
+    assert_ok(ctx, spmv_synchronize(ctx));
+    assert_int_equal(host_cuda.allocations, allocations - 1); /* what was put off is done */
+#else
+    assert_int_equal(cudaStreamEndCapture(stream, &graph), cudaSuccess);
+    assert_int_equal(cudaGraphInstantiate(&replay, graph, 0), cudaSuccess);
+    for (int times = 1; times <= 3; times++) {
+        assert_int_equal(cudaGraphLaunch(replay, stream), cudaSuccess);
+        assert_ok(ctx, spmv_download(ctx, memory, back, sizeof back));
+        for (int i = 0; i < NUMBERS; i++)
+            assert_true(back[i] == (times % 2 ? -numbers[i] : numbers[i]));
+    }
+    assert_int_equal(cudaGraphExecDestroy(replay), cudaSuccess);
+    assert_int_equal(cudaGraphDestroy(graph), cudaSuccess);
+#endif
+    assert_ok(ctx, spmv_download(ctx, memory, back, sizeof back));
+    spmv_free(ctx, memory);
+    spmv_context_destroy(ctx);
+    assert_int_equal(cudaStreamDestroy(stream), cudaSuccess);
+}
+
+/* After a device error every call says so, names the first failure and what was queued; destroying is still fine. */
+static void expect_dead(spmv_context *ctx, void *memory)
+{
+    double number = 0;
+    assert_fails(ctx, spmv_synchronize(ctx), SPMV_ERROR_DEVICE, "map_packs");
+    assert_fails(ctx, spmv_map(ctx, SPMV_MAP_NEG, SPMV_F64, memory, memory, 1), SPMV_ERROR_DEVICE, "earlier");
+    assert_fails(ctx, spmv_download(ctx, memory, &number, 8), SPMV_ERROR_DEVICE, "map_packs");
+    assert_fails(ctx, spmv_alloc(ctx, 8, &memory), SPMV_ERROR_DEVICE, "map_packs");
+}
+
+#ifdef HOST_CUDA
+
+static void dead_contexts(void **state)
+{
+    (void)state;
+    spmv_context *ctx = context_with(-1, NULL);
+    void *memory = support_upload(ctx, numbers, sizeof numbers);
+    assert_ok(ctx, spmv_map(ctx, SPMV_MAP_NEG, SPMV_F64, memory, memory, NUMBERS));
+    host_cuda.sticky_error = cudaErrorIllegalAddress;
+    expect_dead(ctx, memory);
+    host_cuda.sticky_error = cudaSuccess;
+    expect_dead(ctx, memory); /* it stays dead */
+    spmv_free(ctx, memory);
+    spmv_context_destroy(ctx);
+    assert_int_equal(host_cuda.allocations, 0);
+    cudaGetLastError();
+
+    ctx = context_with(-1, NULL);
+    memory = support_upload(ctx, numbers, sizeof numbers);
+    host_cuda.launch_error = cudaErrorInvalidValue;
+    assert_fails(ctx, spmv_map(ctx, SPMV_MAP_NEG, SPMV_F64, memory, memory, 1), SPMV_ERROR_DEVICE, "map_packs (map)");
+    host_cuda.launch_error = cudaSuccess;
+    assert_int_equal(cudaPeekAtLastError(), cudaSuccess);
+    spmv_free(ctx, memory);
+    spmv_context_destroy(ctx);
+    assert_int_equal(host_cuda.allocations, 0);
+}
+
+/* auto goes on to OpenMP and says why, whatever makes the GPU unusable; nothing stays behind. */
+static void auto_falls_back(void **state)
+{
+    (void)state;
+    for (int fault = 0; fault < 4; fault++) {
+        const struct host_cuda before = host_cuda;
+        const char *const why[] = {"error 35", "no usable CUDA device", "needs sm_80", "error 209"};
+        if (fault == 0)
+            host_cuda.driver_error = cudaErrorInsufficientDriver;
+        else if (fault == 1)
+            host_cuda.devices = 0;
+        else if (fault == 2)
+            host_cuda.major = 7;
+        else
+            host_cuda.launch_error = cudaErrorNoKernelImageForDevice;
+        spmv_context *ctx = NULL;
+        assert_int_equal(spmv_context_create(NULL, &ctx), SPMV_OK);
+        assert_int_equal(spmv_context_backend(ctx), SPMV_BACKEND_OMP);
+        assert_non_null(strstr(spmv_context_describe(ctx), why[fault]));
+        assert_string_equal(spmv_last_error(ctx), "");
+        spmv_context_destroy(ctx);
+        spmv_context_options options;
+        spmv_context_options_init(&options, sizeof options);
+        options.backend = SPMV_BACKEND_CUDA;
+        assert_int_equal(spmv_context_create(&options, &ctx), SPMV_ERROR_NO_DEVICE);
+        assert_non_null(strstr(spmv_last_error(NULL), why[fault]));
+        assert_int_equal(cudaPeekAtLastError(), cudaSuccess);
+        assert_int_equal(host_cuda.allocations, before.allocations);
+        host_cuda = before;
+    }
+}
+
+#else
+
+/* In a process of its own: the error ends the process's use of the device. */
+static void dead_contexts(void **state)
+{
+    (void)state;
+    fflush(NULL);
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        execl("/proc/self/exe", "test_cuda_context", "dead", (char *)NULL);
+        _exit(99);
+    }
+    int status = 0;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+/* An array at an address where nothing is. */
+static void dies(void **state)
+{
+    (void)state;
+    spmv_context *ctx = context_with(-1, NULL);
+    void *memory = support_upload(ctx, numbers, sizeof numbers);
+    (void)spmv_map(ctx, SPMV_MAP_NEG, SPMV_F64, (const void *)(uintptr_t)4096, memory, 1);
+    expect_dead(ctx, memory);
+    spmv_free(ctx, memory);
+    spmv_context_destroy(ctx);
+}
+
+/* A driver to which no device is visible: this runs without a GPU too. */
+static void auto_falls_back(void **state)
+{
+    (void)state;
+    fflush(NULL);
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        setenv("CUDA_VISIBLE_DEVICES", "", 1);
+        execl("/proc/self/exe", "test_cuda_context", "hidden", (char *)NULL);
+        _exit(99);
+    }
+    int status = 0;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+static void falls_back(void **state)
+{
+    (void)state;
+    spmv_context *ctx = NULL;
+    assert_int_equal(spmv_context_create(NULL, &ctx), SPMV_OK);
+    assert_int_equal(spmv_context_backend(ctx), SPMV_BACKEND_OMP);
+    assert_non_null(strstr(spmv_context_describe(ctx), "no usable CUDA device"));
+    spmv_context_destroy(ctx);
+    spmv_context_options options;
+    spmv_context_options_init(&options, sizeof options);
+    options.backend = SPMV_BACKEND_CUDA;
+    assert_int_equal(spmv_context_create(&options, &ctx), SPMV_ERROR_NO_DEVICE);
+    assert_non_null(strstr(spmv_last_error(NULL), "no usable CUDA device"));
+}
+
+#endif
+
+int main(int argc, char **argv)
+{
+#ifndef HOST_CUDA
+    if (argc > 1 && strcmp(argv[1], "dead") == 0) {
+        const struct CMUnitTest tests[] = {cmocka_unit_test(dies)};
+        return cmocka_run_group_tests(tests, NULL, NULL);
+    }
+    if (argc > 1 && strcmp(argv[1], "hidden") == 0) {
+        const struct CMUnitTest tests[] = {cmocka_unit_test(falls_back)};
+        return cmocka_run_group_tests(tests, NULL, NULL);
+    }
+#endif
+    const struct CMUnitTest anywhere[] = {cmocka_unit_test(auto_falls_back)};
+    const int failed = cmocka_run_group_tests(anywhere, NULL, NULL);
+    if (failed != 0)
+        return failed;
+    support_begin(argc, argv); /* skipped from here on without a GPU */
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(dead_contexts),
+        cmocka_unit_test(describes_the_device),
+        cmocka_unit_test(callers_device_is_restored),
+        cmocka_unit_test(devices_that_are_not_there),
+        cmocka_unit_test(application_streams),
+        cmocka_unit_test(own_stream),
+        cmocka_unit_test(too_much_memory),
+        cmocka_unit_test(captures),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
