@@ -4,6 +4,8 @@
 #ifndef MMIO_BANNER_H
 #define MMIO_BANNER_H
 
+#include <stdio.h> /* mmio.h uses FILE and does not include this */
+
 #include <mmio.h>
 
 #include "text_source.h"
