@@ -11,7 +11,7 @@ set -euo pipefail
 
 packages_install build
 packages_gpu_hint
-build_tree "$root/build/demo" spmv_program -DCMAKE_BUILD_TYPE=Release -DSPMV_CUDA=AUTO -DBUILD_TESTING=OFF
+build_tree "$root/build/demo" spmv_program -DCMAKE_BUILD_TYPE=Release -DSPMV_CUDA="${SPMV_CUDA:-AUTO}" -DBUILD_TESTING=OFF
 program=$root/build/demo/app/spmv
 cd "$root"
 

@@ -142,7 +142,7 @@ run_mutant() {
     elif tests_pass "$tests"; then
         survived "$name" "$tests passes"
     else
-        echo "caught: $name ($file): $(sed -n 's/^ *[0-9]* - \([^ ]*\) (.*/\1/p' "$scratch/log" | paste -sd' ')"
+        echo "caught: $name ($file): $(sed -n 's/^[[:space:]]*[0-9]* - \([^ ]*\) (.*/\1/p' "$scratch/log" | paste -sd' ')"
         caught=$((caught + 1))
     fi
     cp "$scratch/original" "$tree/$file" # with a new time, so that it is built again

@@ -1,4 +1,4 @@
-/* The table of methods: every way to compute a product, by backend; the first of a backend is its default.
+/* The table of methods: every way to compute a product, by backend, and which one a plan takes by itself.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
@@ -26,6 +26,15 @@ static const struct spmv_method methods[] = {
      .prepare = staged_prepare,
      .apply = staged_apply,
      .release = staged_release},
+#ifdef SPMV_HAVE_CUDA
+    {.backend = SPMV_BACKEND_CUDA, .name = "vector", .apply = vector_cuda_apply},
+    {.backend = SPMV_BACKEND_CUDA, .name = "scalar", .apply = scalar_cuda_apply},
+    {.backend = SPMV_BACKEND_CUDA,
+     .name = "staged",
+     .prepare = staged_prepare,
+     .apply = staged_apply,
+     .release = staged_release},
+#endif
 };
 enum { METHODS = sizeof methods / sizeof methods[0] };
 
@@ -44,15 +53,86 @@ const char *spmv_method_name(spmv_backend backend, int index)
     return method != NULL ? method->name : NULL;
 }
 
-const struct spmv_method *method_find(const spmv_context *ctx, const spmv_csr *a, const char *name)
+static const struct spmv_method *method_named(spmv_backend backend, const char *name)
 {
-    (void)a; /* each backend has one method that suits every matrix so far */
-    if (name == NULL || strcmp(name, "auto") == 0)
-        return method_at(ctx->backend->id, 0);
     for (int m = 0; m < METHODS; m++)
-        if (methods[m].backend == ctx->backend->id && strcmp(methods[m].name, name) == 0)
+        if (methods[m].backend == backend && strcmp(methods[m].name, name) == 0)
             return &methods[m];
     return NULL;
+}
+
+/* The longest row, by the primitives, wherever the offsets lie. */
+static spmv_status longest_row(spmv_plan *plan, int64_t *longest)
+{
+    spmv_status st = SPMV_OK;
+    const spmv_csr *a = &plan->a;
+    const int64_t size = a->row_ptr_bits / 8;
+    const spmv_type type = size == 8 ? SPMV_I64 : SPMV_I32;
+    void *length = NULL;
+    union {
+        int32_t narrow;
+        int64_t wide;
+    } most;
+    *longest = 0;
+    if (a->rows == 0)
+        return SPMV_OK;
+    TRY(spmv_alloc(plan->ctx, (a->rows + 1) * size, &length));
+    void *result = (char *)length + a->rows * size;
+    TRY(spmv_map(plan->ctx, SPMV_MAP_NEG, type, a->row_ptr, length, a->rows));
+    TRY(spmv_map_binary(plan->ctx, SPMV_ADD, type, (const char *)a->row_ptr + size, length, length, a->rows));
+    TRY(spmv_reduce(plan->ctx, SPMV_MAX, type, length, result, a->rows));
+    TRY(spmv_download(plan->ctx, result, &most, size));
+    *longest = size == 8 ? most.wide : most.narrow;
+done:
+    spmv_free(plan->ctx, length);
+    return st;
+}
+
+/* Up to SCALAR_MEAN entries a row on average and SCALAR_LONGEST in any, a thread a row wastes less than a warp a row
+ * does. A row so long that its one warp outlasts the staged pipeline (STAGED_FROM entries for its launches, and one
+ * more for every STAGED_PER nonzeros) goes through the pipeline, which shares out entries and not rows. */
+enum { SCALAR_MEAN = 4, SCALAR_LONGEST = 64, STAGED_FROM = 4096, STAGED_PER = 1000 };
+
+static spmv_status choose_on_cuda(spmv_plan *plan)
+{
+    int64_t longest = 0;
+    const spmv_csr *a = &plan->a;
+    const spmv_status st = longest_row(plan, &longest);
+    if (st != SPMV_OK)
+        return st;
+    const double mean = a->rows > 0 ? (double)a->nnz / (double)a->rows : 0;
+    const char *name = "vector", *reason = "a warp takes neighbouring entries of one row";
+    if (longest > STAGED_FROM + a->nnz / STAGED_PER) {
+        name = "staged";
+        reason = "work is shared out by entries, for one warp would be busy with the longest row long after all others";
+    } else if (mean <= SCALAR_MEAN && longest <= SCALAR_LONGEST) {
+        name = "scalar";
+        reason = "rows are too short for a warp each";
+    }
+    plan->method = method_named(SPMV_BACKEND_CUDA, name);
+    snprintf(plan->why, sizeof plan->why, "rows of %.3g entries on average, %lld at most: %s", mean, (long long)longest,
+             reason);
+    return SPMV_OK;
+}
+
+bool method_known(spmv_backend backend, const char *name)
+{
+    return name == NULL || strcmp(name, "auto") == 0 || method_named(backend, name) != NULL;
+}
+
+spmv_status method_choose(spmv_plan *plan, const char *name)
+{
+    const spmv_backend backend = plan->ctx->backend->id;
+    if (name == NULL || strcmp(name, "auto") == 0) {
+        if (backend == SPMV_BACKEND_CUDA)
+            return choose_on_cuda(plan);
+        plan->method = method_at(backend, 0);
+        snprintf(plan->why, sizeof plan->why, "%s", plan->method->why);
+    } else {
+        plan->method = method_named(backend, name);
+        snprintf(plan->why, sizeof plan->why, "asked for by name");
+    }
+    return SPMV_OK;
 }
 
 void method_list(spmv_backend backend, char *text, size_t size)

@@ -189,18 +189,14 @@ done:
     return st;
 }
 
-static spmv_status choose_method(spmv_plan *plan, const char *name)
+static spmv_status check_method(spmv_context *ctx, const char *name)
 {
     char known[256];
-    const bool chosen = name == NULL || strcmp(name, "auto") == 0;
-    plan->method = method_find(plan->ctx, &plan->a, name);
-    if (plan->method == NULL) {
-        method_list(plan->ctx->backend->id, known, sizeof known);
-        return context_fail(plan->ctx, SPMV_ERROR_METHOD, "no method %s on backend %s; there are: auto, %s", name,
-                            spmv_backend_name(plan->ctx->backend->id), known);
-    }
-    snprintf(plan->why, sizeof plan->why, "%s", chosen ? plan->method->why : "asked for by name");
-    return SPMV_OK;
+    if (method_known(ctx->backend->id, name))
+        return SPMV_OK;
+    method_list(ctx->backend->id, known, sizeof known);
+    return context_fail(ctx, SPMV_ERROR_METHOD, "no method %s on backend %s; there are: auto, %s", name,
+                        spmv_backend_name(ctx->backend->id), known);
 }
 
 spmv_status spmv_plan_create(spmv_context *ctx, const spmv_csr *a, const spmv_plan_options *options,
@@ -219,17 +215,15 @@ spmv_status spmv_plan_create(spmv_context *ctx, const spmv_csr *a, const spmv_pl
             options->size, sizeof o);
     TRY(check_options(ctx, &o));
     TRY(check_view(ctx, a));
+    TRY(check_method(ctx, o.method));
     TRY(host_alloc(ctx, sizeof *plan, "a plan", (void **)&plan));
     memset(plan, 0, sizeof *plan);
     plan->ctx = ctx;
     plan->operation = o.operation;
     TRY(choose_type(ctx, a, &o, &plan->type));
-    /* an unknown name is refused before any work */
-    plan->a = *a;
-    TRY(choose_method(plan, o.method));
     /* real matrices: the conjugate transpose is the transpose */
     TRY(o.operation == SPMV_OPERATION_N ? take_matrix(plan, a) : take_transposed(plan, a));
-    TRY(choose_method(plan, o.method));
+    TRY(method_choose(plan, o.method));
     if (plan->method->prepare != NULL)
         TRY(plan->method->prepare(plan));
     TRY(spmv_synchronize(ctx));

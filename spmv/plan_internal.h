@@ -14,7 +14,7 @@
 struct spmv_method {
     spmv_backend backend;
     const char *name;
-    const char *why; /* when chosen by itself: one sentence */
+    const char *why; /* one sentence, for the methods that suit every matrix of their backend */
 
     /* Builds plan->state from plan->a and adds to plan->bytes; NULL: nothing to build. */
     spmv_status (*prepare)(spmv_plan *plan);
@@ -42,9 +42,11 @@ struct spmv_plan {
     char why[256];
 };
 
-/* The first method of the backend with that name; name NULL or "auto": the one for this matrix. NULL when there is
- * none. */
-const struct spmv_method *method_find(const spmv_context *ctx, const spmv_csr *a, const char *name);
+/* Whether the backend has a method of that name; NULL and "auto" always do. */
+bool method_known(spmv_backend backend, const char *name);
+
+/* plan->method and plan->why, from a known name, or from plan->a where the choice is left to us. */
+spmv_status method_choose(spmv_plan *plan, const char *name);
 
 /* Memory that belongs to the plan: counted in plan->bytes. */
 spmv_status plan_alloc(spmv_plan *plan, int64_t bytes, void **memory);
@@ -60,5 +62,7 @@ void tiles_omp_release(spmv_plan *);
 spmv_status staged_prepare(spmv_plan *);
 spmv_status staged_apply(const spmv_plan *, const void *, const void *, const void *, bool, void *);
 void staged_release(spmv_plan *);
+spmv_status scalar_cuda_apply(const spmv_plan *, const void *, const void *, const void *, bool, void *);
+spmv_status vector_cuda_apply(const spmv_plan *, const void *, const void *, const void *, bool, void *);
 
 #endif

@@ -171,7 +171,9 @@ static void captures(void **state)
     spmv_context *ctx = context_with(-1, stream);
     double back[NUMBERS] = {0};
     void *const memory = support_upload(ctx, numbers, sizeof numbers), *const spare = support_upload(ctx, numbers, 8);
-    assert_ok(ctx, spmv_map(ctx, SPMV_MAP_COPY, SPMV_F64, memory, memory, NUMBERS)); /* the kernel is loaded */
+    for (int twice = 0; twice < 2; twice++) /* the kernels are loaded, and the numbers are what they were */
+        assert_ok(ctx, spmv_map(ctx, SPMV_MAP_NEG, SPMV_F64, memory, memory, NUMBERS));
+    assert_ok(ctx, spmv_map(ctx, SPMV_MAP_COPY, SPMV_F64, memory, memory, NUMBERS));
 #ifdef HOST_CUDA
     host_cuda.capturing = 1;
 #else

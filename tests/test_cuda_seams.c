@@ -13,9 +13,12 @@
 /* Elements of a tile of the kernels: 64 bytes for each of 256 threads. */
 enum { TILE_BYTES = 64 * 256 };
 
-/* A context on the backend, and whether a real GPU is behind it: more and larger sizes then. */
+/* How much is run, by argv[2]: everything; "brief": each kernel once at the main seams, for checkers that slow a GPU
+ * down a hundredfold; "repeat": only the repetitions, many, while the device does other work; "none": only finds out
+ * whether there is a GPU. */
 static spmv_context *context;
-static bool real_gpu;
+static bool real_gpu; /* not the host that plays one, which is built with few chunks and gets fewer sizes */
+static bool brief, repeat_often;
 
 /* How n elements are cut into segments: positions has count + 1 entries, the last is n. */
 struct cut {
@@ -289,22 +292,11 @@ static void check_segments(const struct pair *p, enum cut_kind cut_kind, int64_t
 static int seams(int64_t tile, int64_t *sizes)
 {
     const int64_t chunks = real_gpu ? 2048 : 6;
-    const int64_t all[] = {1,
-                           2,
-                           31,
-                           32,
-                           33,
-                           tile - 1,
-                           tile,
-                           tile + 1,
-                           3 * tile + 7,
-                           chunks * tile - 1,
-                           chunks * tile,
-                           chunks * tile + 1,
-                           2 * chunks * tile + 12345};
-    const int count = (int)(sizeof all / sizeof all[0]);
-    memcpy(sizes, all, sizeof all);
-    return count;
+    const int64_t all[] = {
+        1, 2, 31, 32, 33, tile - 1, tile, tile + 1, 3 * tile + 7, chunks * tile - 1, 2 * chunks * tile + 12345};
+    const int64_t few[] = {33, 3 * tile + 7};
+    memcpy(sizes, brief ? few : all, brief ? sizeof few : sizeof all);
+    return (int)(brief ? sizeof few / sizeof few[0] : sizeof all / sizeof all[0]);
 }
 
 static void reduce_and_scan_at_seams(void **state)
@@ -328,12 +320,14 @@ static void segments_at_seams(void **state)
     for (int p = 0; p < PAIRS; p++) {
         const int count = seams(TILE_BYTES / pairs[p].size, sizes);
         for (int kind = 0; kind < CUT_KINDS; kind++)
-            /* on the host: every size for the sums of i32, a few for the others */
-            for (int s = p + kind; s < p + kind + (real_gpu || p == 0 ? count : 3); s++)
+            /* every size for the first and the last pair, a few for the others */
+            for (int s = p + kind; s < p + kind + (brief ? 1 : p == 0 || p == PAIRS - 1 ? count : 3); s++)
                 check_segments(&pairs[p], (enum cut_kind)kind, sizes[s % count], variant++, &random);
     }
     for (int p = 0; p < PAIRS; p++)
         check_segments(&pairs[p], EMPTY_ENDS, 0, p, &random);
+    if (brief && real_gpu) /* all chunks, some of two tiles */
+        check_segments(&pairs[0], RANDOM, 2049 * (TILE_BYTES / pairs[0].size) + 5, 0, &random);
 }
 
 /* ------------------------------------------------------- map, gather, scatter */
@@ -410,12 +404,62 @@ static void check_binary(const struct pair *p, int64_t n, int skew, uint64_t *ra
 SPMV_TYPE_LIST(DEFINE, )
 #undef DEFINE
 
+/* a / b with b a power of two, alpha x + beta y with the scalars on the device or absent, and x . y: all exact. */
+#define DEFINE(NAME, T)                                                                                                \
+    static void check_reals_##NAME(int64_t n, int skew, uint64_t *random)                                              \
+    {                                                                                                                  \
+        const int64_t bytes = n * (int64_t)sizeof(T);                                                                  \
+        const struct pair p = {SPMV_ADD, SPMV_##NAME, (int64_t)sizeof(T), NULL, NULL, NULL, NULL, differs_##NAME};     \
+        T *const x = malloc((size_t)bytes), *const y = malloc((size_t)bytes), *const expected = malloc((size_t)bytes); \
+        assert_true(x != NULL && y != NULL && expected != NULL);                                                       \
+        const T scalars[2] = {3, -2};                                                                                  \
+        T dot = 0;                                                                                                     \
+        for (int64_t i = 0; i < n; i++) {                                                                              \
+            x[i] = (T)(int)(support_random(random) % 15) - 7;                                                          \
+            y[i] = (T)(1 << support_random(random) % 4);                                                               \
+            dot += x[i] * y[i];                                                                                        \
+        }                                                                                                              \
+        void *x_block, *y_block, *scalar_block;                                                                        \
+        void *const dx = upload_at(x, bytes, skew * (int)sizeof(T), &x_block);                                         \
+        void *const dy = upload_at(y, bytes, 0, &y_block);                                                             \
+        T *const ds = upload_at(scalars, (int64_t)sizeof scalars, 0, &scalar_block);                                   \
+        const struct backend_table *const b = context->backend;                                                        \
+        void *const scratch = scratch_of(b->dot_scratch(context, p.type, n));                                          \
+        for (int form = 0; form < 4; form++) {                                                                         \
+            const T alpha = form % 2 ? scalars[0] : 1, beta = form / 2 ? scalars[1] : 1;                               \
+            assert_ok(context, spmv_upload(context, y, dy, bytes));                                                    \
+            for (int64_t i = 0; i < n; i++)                                                                            \
+                expected[i] = alpha * x[i] + beta * y[i];                                                              \
+            assert_ok(context,                                                                                         \
+                      b->map_axpby(context, p.type, form % 2 ? ds : NULL, dx, form / 2 ? ds + 1 : NULL, dy, n));       \
+            expect(&p, "axpby", expected, dy, n);                                                                      \
+        }                                                                                                              \
+        assert_ok(context, spmv_upload(context, y, dy, bytes));                                                        \
+        assert_ok(context, b->dot(context, p.type, dx, dy, ds, n, scratch));                                           \
+        expect(&p, "dot", &dot, ds, 1);                                                                                \
+        for (int64_t i = 0; i < n; i++)                                                                                \
+            expected[i] = x[i] / y[i];                                                                                 \
+        assert_ok(context, b->map_divide(context, p.type, dx, dy, dx, n));                                             \
+        expect(&p, "divide", expected, dx, n);                                                                         \
+        spmv_free(context, x_block);                                                                                   \
+        spmv_free(context, y_block);                                                                                   \
+        spmv_free(context, scalar_block);                                                                              \
+        free(x);                                                                                                       \
+        free(y);                                                                                                       \
+        free(expected);                                                                                                \
+    }
+#define differs_F32 differs_add_f32
+#define differs_F64 differs_add_f64
+DEFINE(F32, float)
+DEFINE(F64, double)
+#undef DEFINE
+
 static void maps_at_seams(void **state)
 {
     (void)state;
     uint64_t random = 13;
     static const int64_t sizes[] = {1, 2, 3, 4, 5, 255, 257, 1023, 1025, 4099};
-    for (int s = 0; s < (int)(sizeof sizes / sizeof sizes[0]); s++) {
+    for (int s = 0; s < (int)(sizeof sizes / sizeof sizes[0]); s += brief ? 4 : 1) {
         for (int skew = 0; skew < 2; skew++) {
 #define CALL(FN, fn, TYPE, type_, T, D, CLASS) check_function_##fn##_##type_(sizes[s], skew, &random);
             SPMV_FUNCTION_PAIR_LIST(CALL)
@@ -423,12 +467,16 @@ static void maps_at_seams(void **state)
 #define CALL(NAME, name, value, T, D, CLASS, ARG) check_index_##name(sizes[s], skew);
             SPMV_TYPE_LIST(CALL, )
 #undef CALL
+            check_reals_F32(sizes[s], skew, &random);
+            check_reals_F64(sizes[s], skew, &random);
             for (int p = 0; p < PAIRS; p++)
                 check_binary(&pairs[p], sizes[s], skew, &random);
         }
     }
-    if (real_gpu) /* more than the grid may have blocks */
+    if (real_gpu && !brief) { /* more than the grid may have blocks */
+        check_reals_F64(10000001, 0, &random);
         check_binary(&pairs[0], (int64_t)(1 << 16) * 256 * 4 + 77, 1, &random);
+    }
 }
 
 /* A shuffled permutation with some indices outside: what is there must move, and nothing else be touched. */
@@ -503,7 +551,7 @@ static void gather_and_scatter_at_seams(void **state)
         move(SPMV_I64, 32, sizes[s], &random);
         move(SPMV_I64, 64, sizes[s], &random);
     }
-    if (real_gpu)
+    if (real_gpu && !brief)
         move(SPMV_I64, 32, (int64_t)(1 << 16) * 256 * 4 + 99, &random);
 }
 
@@ -511,7 +559,8 @@ static void gather_and_scatter_at_seams(void **state)
 static void bits_repeat(void **state)
 {
     (void)state;
-    const int64_t n = real_gpu ? 9000001 : 40001;
+    const int64_t n = real_gpu && !brief ? 9000001 : 40001;
+    const int repeats = repeat_often ? 200 : real_gpu && !brief ? 20 : 3;
     uint64_t random = 15;
     double *const in = malloc((size_t)n * sizeof *in), *const first = malloc((size_t)n * sizeof *first);
     double *const again = malloc((size_t)n * sizeof *again);
@@ -523,9 +572,15 @@ static void bits_repeat(void **state)
     void *const device = upload_at(in, n * 8, 0, &in_block), *const out = upload_at(in, n * 8, 0, &out_block);
     const spmv_segments segments = upload_segments(&cut, SPMV_SEGMENT_OFFSETS, 32, 0, &heads_block);
     void *const scratch = scratch_of(128 * 1024);
+    spmv_context *noise = support_context();
+    void *noise_block;
+    assert_ok(noise, spmv_alloc(noise, n * 8, &noise_block));
+    assert_ok(noise, spmv_upload(noise, in, noise_block, n * 8));
     const struct backend_table *const b = context->backend;
     for (int call = 0; call < 4; call++) {
-        for (int repeat = 0; repeat < (real_gpu ? 20 : 3); repeat++) {
+        for (int repeat = 0; repeat < repeats; repeat++) {
+            if (repeat_often) /* on another stream, at the same time */
+                assert_ok(noise, spmv_map(noise, SPMV_MAP_SQRT, SPMV_F64, noise_block, noise_block, n));
             int64_t count = n;
             if (call == 0) {
                 assert_ok(context, b->scan(context, SPMV_INCLUSIVE, SPMV_ADD, SPMV_F64, device, out, n, scratch));
@@ -545,6 +600,8 @@ static void bits_repeat(void **state)
                 assert_memory_equal(first, again, (size_t)count * 8);
         }
     }
+    spmv_free(noise, noise_block);
+    spmv_context_destroy(noise);
     spmv_free(context, in_block);
     spmv_free(context, out_block);
     spmv_free(context, heads_block);
@@ -557,16 +614,23 @@ static void bits_repeat(void **state)
 int main(int argc, char **argv)
 {
     support_begin(argc, argv);
+    const char *const mode = argc > 2 ? argv[2] : "";
+    if (strcmp(mode, "none") == 0)
+        return 0;
+    brief = strcmp(mode, "brief") == 0;
+    repeat_often = strcmp(mode, "repeat") == 0;
     context = support_context();
     real_gpu = strstr(spmv_context_describe(context), "host playing") == NULL;
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(bits_repeat),
         cmocka_unit_test(reduce_and_scan_at_seams),
         cmocka_unit_test(segments_at_seams),
         cmocka_unit_test(maps_at_seams),
         cmocka_unit_test(gather_and_scatter_at_seams),
-        cmocka_unit_test(bits_repeat),
     };
-    const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    const struct CMUnitTest repeats[] = {cmocka_unit_test(bits_repeat)};
+    const int failed =
+        repeat_often ? cmocka_run_group_tests(repeats, NULL, NULL) : cmocka_run_group_tests(tests, NULL, NULL);
     spmv_context_destroy(context);
     return failed;
 }

@@ -27,15 +27,26 @@ static spmv_status fail_write(const struct output_file *output)
     return st;
 }
 
-/* Creates output->beside: a name that no file has. */
-static spmv_status create_beside(struct output_file *output, const char *path)
+/* path with its links followed, into output->target; path itself when nothing is there yet. */
+static spmv_status resolve(struct output_file *output, const char *path, bool exists)
 {
-    enum { TRIES = 1000 };
-    output->target = realpath(path, NULL);
-    if (output->target == NULL) /* not there yet */
-        output->target = strdup(path);
-    const size_t bytes = output->target != NULL ? strlen(output->target) + 48 : 0;
-    output->beside = bytes > 0 ? malloc(bytes) : NULL;
+    const size_t bytes = exists ? PATH_MAX : strlen(path) + 1;
+    output->target = malloc(bytes);
+    if (output->target == NULL)
+        return context_fail_memory(output->ctx, "a file name", (int64_t)bytes);
+    if (!exists)
+        memcpy(output->target, path, bytes);
+    else if (realpath(path, output->target) == NULL)
+        return fail_open(output);
+    return SPMV_OK;
+}
+
+/* Creates output->beside: a name that no file has. */
+static spmv_status create_beside(struct output_file *output)
+{
+    enum { TRIES = 1000, SUFFIX = 48 };
+    const size_t bytes = strlen(output->target) + SUFFIX;
+    output->beside = malloc(bytes);
     if (output->beside == NULL)
         return context_fail_memory(output->ctx, "a file name", (int64_t)bytes);
     output->fd = -1;
@@ -66,7 +77,9 @@ static spmv_status open_path(struct output_file *output, const char *path)
     }
     if (exists && access(path, W_OK) != 0)
         return fail_open(output);
-    const spmv_status st = create_beside(output, path);
+    spmv_status st = resolve(output, path, exists);
+    if (st == SPMV_OK)
+        st = create_beside(output);
     if (st == SPMV_OK && exists && fchmod(output->fd, s.st_mode & 07777) != 0)
         return fail_open(output);
     return st;

@@ -46,7 +46,8 @@ typedef struct spmv_context_options {
     spmv_backend backend; /* default SPMV_BACKEND_AUTO */
     int device;           /* cuda: device ordinal; default -1: the caller's current device */
     int threads;          /* omp: at most so many; default 0: what OpenMP would use. Results do not depend on it. */
-    void *stream; /* cuda: an existing cudaStream_t to queue on (not owned); default NULL: a stream of its own */
+    void *stream; /* cuda: an existing cudaStream_t to queue on (not owned), also cudaStreamLegacy, the default stream;
+                     default NULL: a stream of its own, which does not wait for the default stream */
     spmv_event_fn on_event; /* default NULL: no events */
     void *user;             /* handed to on_event */
 } spmv_context_options;

@@ -114,6 +114,34 @@ template <typename Add, typename Mul> struct map_of_index {
     }
 };
 
+template <typename Real> struct divide {
+    using type = Real;
+    __host__ __device__ Real operator()(Real a, Real b) const
+    {
+        return a / b;
+    }
+};
+
+/* alpha x[i] + beta y[i]; the scalars lie in device memory, NULL stands for 1. */
+template <typename Real> struct map_axpby {
+    using T = Real;
+    const T *alpha, *x, *beta, *y;
+    bool aligned() const
+    {
+        return (uintptr_t)x % 16 == 0 && (uintptr_t)y % 16 == 0;
+    }
+    template <int V> __device__ pack<T, V> get(int64_t p, int64_t n) const
+    {
+        const T a = alpha != NULL ? *alpha : T(1), b = beta != NULL ? *beta : T(1);
+        const pack<T, V> u = read_pack<V>(x, p, n);
+        pack<T, V> v = read_pack<V>(y, p, n);
+#pragma unroll
+        for (int j = 0; j < V; j++)
+            v.at[j] = a * u.at[j] + b * v.at[j];
+        return v;
+    }
+};
+
 template <int V, typename Expression>
 __global__ void __launch_bounds__(THREADS) map_packs(Expression expression, typename Expression::T *out, int64_t n)
 {

@@ -69,6 +69,42 @@ static spmv_status dispatch_index(spmv_context *ctx, spmv_type of, const void *h
     }
 }
 
+/* X(TYPE, device type) for the reals */
+#define EACH_REAL(X) SPMV_TYPE_LIST(EACH_REAL_, X)
+#define EACH_REAL_(TYPE, type, value, T, D, CLASS, X) EACH_REAL_##CLASS(TYPE, D, X)
+#define EACH_REAL_REAL(TYPE, D, X) X(TYPE, D)
+#define EACH_REAL_INTEGER(TYPE, D, X)
+#define EACH_REAL_COMPLEX(TYPE, D, X)
+#define EACH_REAL_TUPLE(TYPE, D, X)
+
+static spmv_status dispatch_divide(spmv_context *ctx, spmv_type of, const void *a, const void *b, void *out, int64_t n)
+{
+    switch (of) {
+#define CASE(TYPE, D)                                                                                                  \
+    case SPMV_##TYPE:                                                                                                  \
+        return map_1_launch(ctx, "map_packs (map_divide)", map_pairs<divide<D>>{(const D *)a, (const D *)b}, out, n);
+        EACH_REAL(CASE)
+#undef CASE
+    default:
+        return no_kernel(ctx, "map_divide", 0, of);
+    }
+}
+
+static spmv_status dispatch_axpby(spmv_context *ctx, spmv_type of, const void *alpha, const void *x, const void *beta,
+                                  void *y, int64_t n)
+{
+    switch (of) {
+#define CASE(TYPE, D)                                                                                                  \
+    case SPMV_##TYPE:                                                                                                  \
+        return map_1_launch(ctx, "map_packs (map_axpby)",                                                              \
+                            map_axpby<D>{(const D *)alpha, (const D *)x, (const D *)beta, (const D *)y}, y, n);
+        EACH_REAL(CASE)
+#undef CASE
+    default:
+        return no_kernel(ctx, "map_axpby", 0, of);
+    }
+}
+
 extern "C" spmv_status map_cuda(spmv_context *ctx, spmv_function by, spmv_type of, const void *in, void *out, int64_t n)
 {
     return on_device(ctx, [=] { return dispatch_unary(ctx, by, of, in, out, n); });
@@ -90,4 +126,16 @@ extern "C" spmv_status map_index_cuda(spmv_context *ctx, spmv_type of, const voi
                                       void *out, int64_t n)
 {
     return on_device(ctx, [=] { return dispatch_index(ctx, of, host_first, host_step, out, n); });
+}
+
+extern "C" spmv_status map_divide_cuda(spmv_context *ctx, spmv_type of, const void *a, const void *b, void *out,
+                                       int64_t n)
+{
+    return on_device(ctx, [=] { return dispatch_divide(ctx, of, a, b, out, n); });
+}
+
+extern "C" spmv_status map_axpby_cuda(spmv_context *ctx, spmv_type of, const void *alpha, const void *x,
+                                      const void *beta, void *y, int64_t n)
+{
+    return on_device(ctx, [=] { return dispatch_axpby(ctx, of, alpha, x, beta, y, n); });
 }

@@ -1,6 +1,7 @@
 /* The backend cuda: one NVIDIA GPU through the CUDA runtime. Context, memory, stream, errors.
  *
- * Device: every entry makes the context's device the current one and gives the caller's back (cuda_enter, cuda_leave).
+ * Device: every entry makes the context's device the current one and gives the caller's back (cuda_enter, cuda_leave);
+ * where both are the same, which is the rule, that is one cheap question.
  * Stream: one of the context's own, which does not wait for the legacy default stream, or the application's. The
  * default stream itself is asked for by its handle cudaStreamLegacy, because NULL stands for "one of your own".
  * Errors: whatever the device reports ends the context, because errors of queued work show at any later call and
@@ -10,6 +11,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "runtime_cuda.h"
 
+#include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -289,7 +291,8 @@ static spmv_status open_device(spmv_context *ctx, const spmv_context_options *op
 
 static spmv_status open_cuda(spmv_context *ctx, const spmv_context_options *options)
 {
-    ctx->threads = 1;
+    /* what the context does on the host: reading, conversions */
+    ctx->threads = options->threads > 0 ? options->threads : omp_get_max_threads();
     spmv_status st = host_alloc(ctx, (int64_t)sizeof(struct cuda_state), "a CUDA context", &ctx->device);
     if (st != SPMV_OK)
         return st;

@@ -56,6 +56,13 @@ template <typename T> T __shfl_up_sync(unsigned, T value, unsigned distance)
     return value;
 }
 
+template <typename T> T __shfl_down_sync(unsigned, T value, unsigned distance)
+{
+    const int lane = (int)(threadIdx.x % 32);
+    host_cuda_exchange(&value, sizeof value, lane + (int)distance < 32 ? lane + (int)distance : lane);
+    return value;
+}
+
 inline unsigned atomicOr(unsigned *cell, unsigned bits)
 {
     const unsigned before = *cell;

@@ -207,6 +207,11 @@ uint64_t next_random()
 
 /* Where the checkers of memory follow switches of stacks only through ucontext, only that is used; elsewhere it starts
  * a fiber and the cheaper jumps do the rest. */
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define __SANITIZE_ADDRESS__ 1 /* as gcc says it */
+#endif
+#endif
 #if defined(__SANITIZE_ADDRESS__)
 ucontext_t scheduler;
 void yield()
