@@ -158,11 +158,11 @@ static void numbers_are_rounded_correctly(void **state)
         void *values = NULL;
         int64_t n = 0;
         const int64_t bytes = (int64_t)strlen(numbers[k].text);
-        assert_ok(ctx, vector_read_memory(ctx, numbers[k].text, numbers[k].text, bytes, SPMV_F64, &values, &n));
+        assert_ok(ctx, vector_read_memory(ctx, numbers[k].text, numbers[k].text, bytes, SPMV_F64, 0, &values, &n));
         if (n != 1 || memcmp(values, &numbers[k].f64, sizeof(double)) != 0)
             fail_msg("%s: f64 %a", numbers[k].text, *(double *)values);
         spmv_host_free(values);
-        assert_ok(ctx, vector_read_memory(ctx, numbers[k].text, numbers[k].text, bytes, SPMV_F32, &values, &n));
+        assert_ok(ctx, vector_read_memory(ctx, numbers[k].text, numbers[k].text, bytes, SPMV_F32, 0, &values, &n));
         if (memcmp(values, &numbers[k].f32, sizeof(float)) != 0)
             fail_msg("%s: f32 %a", numbers[k].text, (double)*(float *)values);
         spmv_host_free(values);
@@ -376,9 +376,9 @@ static void refuses_too_large_for_f32(void **state)
     void *values = NULL;
     int64_t n = 0;
     /* half an ulp over the largest float rounds away from it */
-    assert_fails(ctx, vector_read_memory(ctx, "x", "3.4028235677973367e38", 21, SPMV_F32, &values, &n),
+    assert_fails(ctx, vector_read_memory(ctx, "x", "3.4028235677973367e38", 21, SPMV_F32, 0, &values, &n),
                  SPMV_ERROR_LIMIT, "x:1:1: \"3.4028235677973367e38\" is too large for f32");
-    assert_ok(ctx, vector_read_memory(ctx, "x", "3.4028235677973365e38", 21, SPMV_F32, &values, &n));
+    assert_ok(ctx, vector_read_memory(ctx, "x", "3.4028235677973365e38", 21, SPMV_F32, 0, &values, &n));
     assert_true(*(float *)values == 0x1.fffffep127f);
     spmv_host_free(values);
     spmv_context_destroy(ctx);

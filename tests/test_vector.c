@@ -10,7 +10,7 @@
 
 static spmv_status read_text(spmv_context *ctx, const char *text, spmv_type type, void **values, int64_t *n)
 {
-    return vector_read_memory(ctx, "x.txt", text, (int64_t)strlen(text), type, values, n);
+    return vector_read_memory(ctx, "x.txt", text, (int64_t)strlen(text), type, 1000000, values, n);
 }
 
 static void vectors_are_read(void **state)
@@ -81,7 +81,8 @@ static void vectors_are_refused(void **state)
         {ARRAY "1 1\n# no\n", SPMV_ERROR_FORMAT, "x.txt:3:1: \"#\" is not a number"}, /* comments there are % */
         {COORDINATE "3 1 1\n4 1 1\n", SPMV_ERROR_FORMAT, "x.txt:3:1: row 4 exceeds the 3 rows declared on line 2"},
         {COORDINATE "2000000000000000000 1 1\n4 1 1\n", SPMV_ERROR_MEMORY,
-         "x.txt:2:1: a vector of 2000000000000000000 numbers is larger than the machine's memory"},
+         "x.txt:2:1: a vector of 2000000000000000000 numbers needs more than the 1000000 bytes of memory that are "
+         "allowed"},
         {"%%MatrixMarket matrix array complex general\n1 1\n1 0\n", SPMV_ERROR_UNSUPPORTED,
          "x.txt:1:29: field \"complex\" is not supported yet"},
         {"%%MatrixMarket matrix\n", SPMV_ERROR_FORMAT, "x.txt:1:22: bad banner: the format is missing"},
