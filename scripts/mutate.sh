@@ -43,9 +43,9 @@ mutants() {
         'memcpy(&job->carry.value, part, job->loops->size), job->carry.some = true;' '^test_scan\.omp$'
     "$1" "segscan: a head does not end the carry" primitives/segscan/segscan_omp.c \
         'if (job->part[t].head)
-            carry_restart' \
+        carry_restart' \
         'if (t < 0)
-            carry_restart' '^test_segscan\.omp$'
+        carry_restart' '^test_segscan\.omp$'
     "$1" "segreduce: the carry into a tile is skipped" primitives/segscan/segreduce_omp.c \
         'carry_join(job->loops, &open, &part->lead.value);' \
         'open = part->lead;' '^test_segreduce\.omp$'
