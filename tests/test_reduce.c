@@ -143,7 +143,7 @@ static void same_bits_for_any_team(void **state)
     FOR_PAIRS(p)
     {
         void *in = pair_values(p, n, false, 43);
-        for (int t = 0; t < TEAM_SIZES; t++) {
+        for (int t = 0; t < teams(); t++) {
             spmv_context *ctx = support_context_on(support_backend, team_sizes[t]);
             reduce(ctx, p, in, n, t == 0 ? first : got);
             if (t > 0)

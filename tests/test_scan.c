@@ -66,13 +66,12 @@ static void identity_begins_an_exclusive_scan(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* An inclusive scan begins with the element itself: 0 + -0 would be 0. cuda, which fills tiles up with identities, does
- * not promise it. */
+/* An inclusive scan begins with the element itself: 0 + -0 would be 0. */
 static void negative_zero_stays(void **state)
 {
     (void)state;
     if (support_backend == SPMV_BACKEND_CUDA)
-        skip();
+        skip(); /* its kernels begin with the identity: the zero is equal, its sign is not promised */
     spmv_context *ctx = support_context();
     CHECK_SCAN(SPMV_INCLUSIVE, SPMV_ADD, SPMV_F64, double, LIST(-0.0, -0.0), LIST(-0.0, -0.0));
     spmv_context_destroy(ctx);
@@ -154,7 +153,7 @@ static void same_bits_for_any_team(void **state)
     FOR_PAIRS(p)
     {
         void *in = pair_values(p, n, false, 23), *first = NULL;
-        for (int t = 0; t < TEAM_SIZES; t++) {
+        for (int t = 0; t < teams(); t++) {
             spmv_context *ctx = support_context_on(support_backend, team_sizes[t]);
             void *got = scan(ctx, SPMV_INCLUSIVE, p, in, n, false);
             if (first == NULL)

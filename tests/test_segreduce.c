@@ -215,7 +215,7 @@ static void same_bits_for_any_team(void **state)
         for (int q = 0; q < 4; q++) {
             const struct pair *p = real[q];
             void *in = pair_values(p, n, false, 131), *first = NULL;
-            for (int t = 0; t < TEAM_SIZES; t++) {
+            for (int t = 0; t < teams(); t++) {
                 spmv_context *ctx = support_context_on(support_backend, team_sizes[t]);
                 const spmv_segments segments = upload_cut(ctx, &cut, segment_forms[q].form, segment_forms[q].bits);
                 void *got = segreduce(ctx, p, &segments, in, n);

@@ -188,7 +188,7 @@ static void same_bits_for_any_team(void **state)
         for (int q = 0; q < 4 * SEGMENT_FORMS; q++) {
             const struct pair *p = real[q % 4];
             void *in = pair_values(p, n, false, 103), *first = NULL;
-            for (int t = 0; t < TEAM_SIZES; t++) {
+            for (int t = 0; t < teams(); t++) {
                 spmv_context *ctx = support_context_on(support_backend, team_sizes[t]);
                 const spmv_segments segments =
                     upload_cut(ctx, &cut, segment_forms[q / 4].form, segment_forms[q / 4].bits);
