@@ -4,7 +4,7 @@ must pass its check.
 
 usage: matrices.py PROGRAM FOLDER BACKEND [METHOD...]
 The folder holds NAME.mtx.xz files and catalog.csv (columns file, field, symmetry, rows, cols, nnz_expanded, duplicates). Exit code 77:
-the folder is not there.
+the folder is not there, or the backend cannot be had here (the program's exit code 6).
 
 SPDX-License-Identifier: BSD-3-Clause
 """
@@ -18,6 +18,7 @@ import sys
 import tempfile
 
 TAKEN = ("real", "integer", "pattern")
+NO_DEVICE = 6
 
 
 def rows_of(folder):
@@ -33,6 +34,13 @@ def run(program, path, backend, method, extra):
     if done.returncode != 0:
         return None, f"exit {done.returncode}: {done.stderr.strip()}"
     return json.loads(done.stdout), None
+
+
+def missing(program, backend):
+    """Why the backend cannot be had, in the program's words, or None."""
+    command = [program, "mul", "poisson2d:4", "--backend", backend]
+    done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    return done.stderr.strip() if done.returncode == NO_DEVICE else None
 
 
 def check(row, result, backend, method):
@@ -77,6 +85,10 @@ def main():
     program, folder, backend, methods = sys.argv[1], sys.argv[2], sys.argv[3], sys.argv[4:]
     if not os.path.exists(os.path.join(folder, "catalog.csv")):
         print(f"skipped: no matrices in {folder}")
+        return 77
+    reason = missing(program, backend)
+    if reason:
+        print(f"skipped: {reason}")
         return 77
     rows = list(rows_of(folder))
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
