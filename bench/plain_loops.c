@@ -1,5 +1,5 @@
-/* What people write without a library, to compare with: an fscanf loop into coordinates, counting into CSR, and a plain OpenMP loop
- * over the rows. Prints one line of JSON: load_seconds, product_seconds (median), checksum.
+/* What people write without a library, to compare with: an fscanf loop into coordinates, counting into CSR, and a plain
+ * OpenMP loop over the rows. Prints one line of JSON: load_seconds, product_seconds (median), checksum.
  *
  *   plain_loops A.mtx [REPEATS]
  *

@@ -30,7 +30,7 @@ static inline int64_t counting_first(const struct counting *c, int64_t p)
 /* The counts of piece p: bins cells, set to 0 by the piece itself before it counts. */
 static inline int64_t *counting_of(const struct counting *c, int64_t p)
 {
-    return c->counts + p * c->bins;
+    return c->bins > 0 ? c->counts + p * c->bins : NULL;
 }
 
 /* offsets[b]: the first position of bin b, offsets[bins]: how many there are; each count becomes the position of its

@@ -43,9 +43,9 @@ mutants() {
         'memcpy(&job->carry.value, part, job->loops->size), job->carry.some = true;' '^test_scan\.omp$'
     "$1" "segscan: a head does not end the carry" primitives/segscan/segscan_omp.c \
         'if (job->part[t].head)
-            carry_restart' \
+        carry_restart' \
         'if (t < 0)
-            carry_restart' '^test_segscan\.omp$'
+        carry_restart' '^test_segscan\.omp$'
     "$1" "segreduce: the carry into a tile is skipped" primitives/segscan/segreduce_omp.c \
         'carry_join(job->loops, &open, &part->lead.value);' \
         'open = part->lead;' '^test_segreduce\.omp$'
@@ -70,10 +70,10 @@ mutants() {
         'memset(out, 0, job->loops->size);' '^test_segreduce\.omp$'
     "$1" "identity: min of nothing is 0" include/spmv/operators.h \
         '#define SPMV_ID_MIN_REAL(T) ((T)INFINITY)' \
-        '#define SPMV_ID_MIN_REAL(T) ((T)0)' '^test_reduce\.(ref|omp)$'
+        '#define SPMV_ID_MIN_REAL(T) ((T)0)' '^test_(lists|reduce\.(ref|omp))$'
     "$1" "min: a NaN is lost" include/spmv/operators.h \
         '((a) < (b) || (a) != (a) ? (a) : (b))' \
-        '((a) < (b) ? (a) : (b))' '^test_reduce\.(ref|omp)$'
+        '((a) < (b) ? (a) : (b))' '^test_(lists|reduce\.(ref|omp))$'
 
     # Matrices.
     "$1" "duplicates: the first of them is lost" formats/rows.c \

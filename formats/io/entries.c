@@ -16,7 +16,10 @@
 #include "numbers.h"
 
 /* Large enough that a tile's bookkeeping does not show, small enough that 64 of them share a block evenly. */
-enum { TILE = 256 << 10, TILES = TEXT_BLOCK / TILE + 1, SENTENCE = 384 };
+#ifndef ENTRIES_TILE_BYTES
+#define ENTRIES_TILE_BYTES (256 << 10)
+#endif
+enum { TILE = ENTRIES_TILE_BYTES, TILES = TEXT_BLOCK / TILE + 1, SENTENCE = 384 };
 
 struct tile {
     const char *begin, *end;

@@ -28,10 +28,11 @@ spmv_status explain_count(const char *p, const char *what, char sentence[COUNT_S
     char shown[TEXT_SHOWN];
     const char *const end = text_token_end(p);
     const bool negative = *p == '-';
-    const char *digits = negative || *p == '+' ? p + 1 : p;
+    const char *const first = negative || *p == '+' ? p + 1 : p;
+    const char *digits = first;
     while (*digits >= '0' && *digits <= '9')
         digits++;
-    const bool integer = digits == end && digits[-1] >= '0' && digits[-1] <= '9';
+    const bool integer = digits == end && digits > first;
     const char *why = "is not a whole number";
     if (p == end)
         snprintf(sentence, COUNT_SENTENCE, "%s is missing", what);

@@ -138,7 +138,7 @@ inline number_result parse(const char *text, const char *end, T *value, const ch
     number_result result = parse_unsigned(text, end, value, rest, remark);
     if (result != NUMBER_MALFORMED && *remark == NUMBER_PLAIN && *rest < end && lower(**rest) == 'd')
         result = parse_fortran(text, *rest, end, value, rest, remark);
-    if (negative)
+    if (result == NUMBER_OK && negative)
         *value = -*value;
     return result;
 }

@@ -48,13 +48,14 @@ static void place_chunk(const struct mtx_header *header, const struct coo_chunk 
 }
 
 static spmv_status assemble(struct text_source *source, const struct mtx_header *header, const struct entries *entries,
-                            spmv_type type, void **values, int64_t *n)
+                            spmv_type type, int64_t max_bytes, void **values, int64_t *n)
 {
     int64_t bytes = 0, first = 0;
     const int64_t length = header->size_line == 0 ? entries->n : header->cols == 1 ? header->rows : header->cols;
-    if (!multiply_fits(length, (int64_t)spmv_type_size(type), &bytes) || bytes > physical_memory())
+    if (!multiply_fits(length, (int64_t)spmv_type_size(type), &bytes) || bytes > max_bytes)
         return text_fail(source, SPMV_ERROR_MEMORY, header->size_line, 1,
-                         "a vector of %lld numbers is larger than the machine's memory", (long long)length);
+                         "a vector of %lld numbers needs more than the %lld bytes of memory that are allowed",
+                         (long long)length, (long long)max_bytes);
     const spmv_status st = host_alloc(source->ctx, bytes, "a vector", values);
     if (st != SPMV_OK)
         return st;
@@ -68,19 +69,17 @@ static spmv_status assemble(struct text_source *source, const struct mtx_header 
     return SPMV_OK;
 }
 
-static spmv_status read_source(struct text_source *source, spmv_type type, void **values, int64_t *n)
+static spmv_status read_source(struct text_source *source, spmv_type type, int64_t max_bytes, void **values, int64_t *n)
 {
     spmv_status st = SPMV_OK;
     struct mtx_header header;
     struct entries entries = {.n = 0};
     TRY(read_head(source, &header));
-    const struct entries_options how = {.type = type,
-                                        .max_bytes = physical_memory(),
-                                        .dense = header.array,
-                                        .number_sign_opens = header.size_line == 0};
+    const struct entries_options how = {
+        .type = type, .max_bytes = max_bytes, .dense = header.array, .number_sign_opens = header.size_line == 0};
     TRY(entries_read(source, &header, &how, &entries));
     TRY(entries_warn(source, &entries, type));
-    TRY(assemble(source, &header, &entries, type, values, n));
+    TRY(assemble(source, &header, &entries, type, max_bytes, values, n));
 done:
     entries_free(&entries);
     return st;
@@ -88,7 +87,7 @@ done:
 
 /* text NULL: the file at path. */
 static spmv_status read_vector(spmv_context *ctx, const char *path, const char *text, int64_t size, spmv_type type,
-                               void **values, int64_t *n)
+                               int64_t max_bytes, void **values, int64_t *n)
 {
     spmv_status st = SPMV_OK;
     struct text_source source = {.owns_fd = false};
@@ -101,7 +100,7 @@ static spmv_status read_vector(spmv_context *ctx, const char *path, const char *
     if (type != SPMV_F64 && type != SPMV_F32)
         return context_fail(ctx, SPMV_ERROR_TYPE, "vectors are read as f64 or f32, not as %s", spmv_type_name(type));
     TRY(text != NULL ? text_open_memory(ctx, path, text, size, &source) : text_open(ctx, path, &source));
-    TRY(read_source(&source, type, values, n));
+    TRY(read_source(&source, type, max_bytes > 0 ? max_bytes : physical_memory(), values, n));
 done:
     text_close(&source);
     return st;
@@ -109,13 +108,13 @@ done:
 
 spmv_status spmv_vector_read(spmv_context *ctx, const char *path, spmv_type type, void **host_values, int64_t *n)
 {
-    return read_vector(ctx, path, NULL, 0, type, host_values, n);
+    return read_vector(ctx, path, NULL, 0, type, 0, host_values, n);
 }
 
 spmv_status vector_read_memory(spmv_context *ctx, const char *name, const char *text, int64_t size, spmv_type type,
-                               void **host_values, int64_t *n)
+                               int64_t max_bytes, void **host_values, int64_t *n)
 {
-    return read_vector(ctx, name, text, size, type, host_values, n);
+    return read_vector(ctx, name, text, size, type, max_bytes, host_values, n);
 }
 
 void spmv_host_free(void *host_memory)

@@ -86,7 +86,7 @@ static spmv_status open_best(spmv_context *ctx, const spmv_context_options *opti
         if (st == SPMV_OK) {
             char chosen[sizeof ctx->description];
             memcpy(chosen, ctx->description, sizeof chosen);
-            snprintf(ctx->description, sizeof ctx->description, "%.120s (auto%s%.120s)", chosen, why[0] ? ": " : "",
+            snprintf(ctx->description, sizeof ctx->description, "%.160s (auto%s%.320s)", chosen, why[0] ? ": " : "",
                      why);
             ctx->error[0] = '\0';
             return SPMV_OK;

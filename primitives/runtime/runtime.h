@@ -25,7 +25,7 @@ struct spmv_context {
     void *scratch; /* in the context's memory; only grows */
     int64_t scratch_bytes;
     char error[1024];
-    char description[256];
+    char description[512];
 };
 
 /* For functions that release in one place:  spmv_status st = SPMV_OK; TRY(call()); done: release; return st; */

@@ -1,0 +1,109 @@
+/* Fuzzing of the readers, with libFuzzer: any text is read as a matrix in f64 and as a vector in f32, with blocks and
+ * tiles of a few bytes, so that short texts cross their ends too. Whatever is read must be a valid matrix; whatever is
+ * refused must leave nothing and name a place that is in the text.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <spmv/spmv.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "io/mtx_read.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* What one text may take: little, so that a large declared size costs no time. */
+enum { MAX_BYTES = 1 << 20 };
+
+static void require(int holds, const char *what, const char *sentence)
+{
+    if (!holds) {
+        fprintf(stderr, "%s: \"%s\"\n", what, sentence);
+        abort();
+    }
+}
+
+/* "fuzz:LINE:COLUMN: why", the place inside the text or just behind it. */
+static void check_place(const char *sentence, const uint8_t *data, size_t size)
+{
+    long long line = 0, column = 0, number = 1;
+    int length = 0;
+    require(sscanf(sentence, "fuzz:%lld:%lld: %n", &line, &column, &length) == 2 && sentence[length] != '\0',
+            "no place or no reason", sentence);
+    size_t begin = 0;
+    for (size_t b = 0; b < size && number < line; b++) {
+        if (data[b] == '\n') {
+            number++;
+            begin = b + 1;
+        }
+    }
+    size_t end = begin;
+    while (end < size && data[end] != '\n')
+        end++;
+    require(line == number, "a line that is not there", sentence);
+    require(column >= 1 && column <= (long long)(end - begin) + 1, "a column that is not there", sentence);
+}
+
+static void check_refusal(const spmv_context *ctx, spmv_status st, const uint8_t *data, size_t size)
+{
+    const char *const sentence = spmv_last_error(ctx);
+    const int class = spmv_status_class(st);
+    require(class == 3 || class == 4 || st == SPMV_ERROR_MEMORY, "an unexpected status", sentence);
+    if (class == 3)
+        check_place(sentence, data, size);
+}
+
+static void try_matrix(spmv_context *ctx, const uint8_t *data, size_t size)
+{
+    spmv_matrix *matrix = NULL;
+    spmv_read_options options;
+    spmv_read_options_init(&options, sizeof options);
+    options.max_bytes = MAX_BYTES;
+    spmv_read_info info;
+    const spmv_status st =
+        matrix_read_memory(ctx, "fuzz", (const char *)data, (int64_t)size, &options, &matrix, &info, sizeof info);
+    if (st != SPMV_OK) {
+        require(matrix == NULL, "a matrix beside an error", spmv_last_error(ctx));
+        check_refusal(ctx, st, data, size);
+        return;
+    }
+    spmv_csr a;
+    spmv_matrix_view(matrix, &a);
+    require(spmv_matrix_check(ctx, &a) == SPMV_OK, "an invalid matrix", spmv_last_error(ctx));
+    for (int64_t i = 0; i < a.rows; i++)
+        for (int64_t k = ((const int64_t *)a.row_ptr)[i] + 1; k < ((const int64_t *)a.row_ptr)[i + 1]; k++)
+            require(a.col[k - 1] < a.col[k], "columns out of order", "");
+    require(info.bytes == (int64_t)size, "bytes not read", "");
+    spmv_matrix_destroy(matrix);
+}
+
+static void try_vector(spmv_context *ctx, const uint8_t *data, size_t size)
+{
+    void *values = NULL;
+    int64_t n = 0;
+    const spmv_status st =
+        vector_read_memory(ctx, "fuzz", (const char *)data, (int64_t)size, SPMV_F32, MAX_BYTES, &values, &n);
+    if (st != SPMV_OK) {
+        require(values == NULL && n == 0, "a vector beside an error", spmv_last_error(ctx));
+        check_refusal(ctx, st, data, size);
+    }
+    volatile float last = n > 0 ? ((const float *)values)[n - 1] : 0; /* the sanitizer watches */
+    (void)last;
+    spmv_host_free(values);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static spmv_context *ctx;
+    if (ctx == NULL) {
+        spmv_context_options options;
+        spmv_context_options_init(&options, sizeof options);
+        options.backend = SPMV_BACKEND_REF;
+        require(spmv_context_create(&options, &ctx) == SPMV_OK, "no context", spmv_last_error(NULL));
+    }
+    /* libFuzzer gives NULL for the empty text, which would mean a file */
+    const uint8_t *const text = size > 0 ? data : (const uint8_t *)"";
+    try_matrix(ctx, text, size);
+    try_vector(ctx, text, size);
+    return 0;
+}

@@ -1,0 +1,222 @@
+/* What the tests of the primitives share: a row for every pair of operator and type that exists, data for it, and the
+ * definitions of scan and reduction, written out once more for any pair.
+ *
+ * Exact data is such that every way to put the parentheses gives the same bits, also in floating point: whole numbers
+ * for sums, powers of two for products. So results are compared for equality, byte by byte. Rough data has all bits of
+ * the mantissa random: each way to put the parentheses shows.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef SUPPORT_PAIRS_H
+#define SUPPORT_PAIRS_H
+
+#include <stdbool.h>
+
+#include "host_tiles.h"
+#include "ops.h"
+#include "support.h"
+
+struct pair {
+    spmv_op op;
+    spmv_type type;
+    int64_t size;
+    const char *name;
+    void (*join)(const void *earlier, const void *later, void *out);
+    void (*identity)(void *out);
+    void (*fill)(void *x, int64_t n, bool exact, uint64_t *seed);
+};
+
+/* A whole number small enough that 10^6 of them add up exactly in f32; for products 1 and -1, now and then 2 and then
+ * 1/2; for last stretches of more than a tile without a value. */
+static inline double exact_real(spmv_op op, int64_t i, uint64_t *seed)
+{
+    const uint64_t r = support_random(seed) >> 32;
+    if (op == SPMV_MUL)
+        return (r % 2 ? 1 : -1) * (i % 10 == 3 ? 2 : i % 10 == 8 ? 0.5 : 1);
+    if (op == SPMV_LAST && ((i / 9000) % 2 == 1 || r % 4 != 0))
+        return 0;
+    return (double)(int)(r % 17) - 8;
+}
+
+static inline double rough_real(spmv_op op, int64_t i, uint64_t *seed)
+{
+    (void)i;
+    const double u = support_uniform(seed);
+    return op == SPMV_MUL ? 1 + u * 0x1p-10 : u;
+}
+
+/* Integers wrap, so every number will do. */
+static inline int64_t exact_integer(spmv_op op, int64_t i, uint64_t *seed)
+{
+    const int64_t r = (int64_t)support_random(seed);
+    if (op == SPMV_LAST && exact_real(op, i, seed) == 0)
+        return 0;
+    return op == SPMV_MUL ? r | 1 : r; /* odd: a product does not run into 0 */
+}
+
+#define VALUE_INTEGER(op, i, exact, seed) exact_integer(op, i, seed)
+#define VALUE_REAL(op, i, exact, seed) (exact ? exact_real : rough_real)(op, i, seed)
+
+#define DEFINE_PAIR(OP, op, TYPE, type, T, D, CLASS)                                                                   \
+    static void pair_join_##op##_##type(const void *earlier, const void *later, void *out)                             \
+    {                                                                                                                  \
+        *(T *)out = op_##op##_##type(*(const T *)earlier, *(const T *)later);                                          \
+    }                                                                                                                  \
+    static void pair_identity_##op##_##type(void *out)                                                                 \
+    {                                                                                                                  \
+        *(T *)out = identity_##op##_##type();                                                                          \
+    }                                                                                                                  \
+    static void pair_fill_##op##_##type(void *x, int64_t n, bool exact, uint64_t *seed)                                \
+    {                                                                                                                  \
+        (void)exact;                                                                                                   \
+        for (int64_t i = 0; i < n; i++)                                                                                \
+            ((T *)x)[i] = (T)VALUE_##CLASS(SPMV_##OP, i, exact, seed);                                                 \
+    }
+SPMV_PAIR_LIST(DEFINE_PAIR)
+
+#define PAIR_ROW(OP, op_, TYPE, type_, T, D, CLASS)                                                                    \
+    {.op = SPMV_##OP,                                                                                                  \
+     .type = SPMV_##TYPE,                                                                                              \
+     .size = sizeof(T),                                                                                                \
+     .name = #op_ " " #type_,                                                                                          \
+     .join = pair_join_##op_##_##type_,                                                                                \
+     .identity = pair_identity_##op_##_##type_,                                                                        \
+     .fill = pair_fill_##op_##_##type_},
+static const struct pair pairs[] = {SPMV_PAIR_LIST(PAIR_ROW)};
+enum { PAIRS = sizeof pairs / sizeof pairs[0] };
+
+#define FOR_PAIRS(p) for (const struct pair *p = pairs; p < pairs + PAIRS; p++)
+
+/* The seams of vectors, of tiles on OpenMP, and of the number of tiles from which on a team is used. */
+static const int64_t seam_sizes[] = {0,
+                                     1,
+                                     2,
+                                     31,
+                                     32,
+                                     33,
+                                     HOST_TILE - 1,
+                                     HOST_TILE,
+                                     HOST_TILE + 1,
+                                     3 * HOST_TILE + 7,
+                                     HOST_PARALLEL_TILES *HOST_TILE,
+                                     HOST_PARALLEL_TILES *HOST_TILE + 1,
+                                     100003};
+enum { SEAM_SIZES = sizeof seam_sizes / sizeof seam_sizes[0] };
+
+#define FOR_SEAM_SIZES(n) for (int64_t k_ = 0, n = 0; k_ < SEAM_SIZES && ((n = seam_sizes[k_]), true); k_++)
+
+/* Threads to ask for; the bits must be the same. Where there are no threads to ask for, the call is repeated. */
+static const int team_sizes[] = {1, 2, 3, 4, 7};
+
+static inline int teams(void)
+{
+    return support_backend == SPMV_BACKEND_OMP ? (int)(sizeof team_sizes / sizeof team_sizes[0]) : 2;
+}
+
+/* An initialiser as one argument of a macro. */
+#define LIST(...)                                                                                                      \
+    {                                                                                                                  \
+        __VA_ARGS__                                                                                                    \
+    }
+
+static inline void *host_array(int64_t bytes)
+{
+    void *x = malloc((size_t)bytes + 1);
+    assert_non_null(x);
+    return x;
+}
+
+static inline const struct pair *pair_of(spmv_op op, spmv_type type)
+{
+    FOR_PAIRS(p)
+    if (p->op == op && p->type == type)
+        return p;
+    fail_msg("no operator %s for type %s", spmv_op_name(op), spmv_type_name(type));
+    return NULL;
+}
+
+/* n values of a pair on the host. */
+static inline void *pair_values(const struct pair *p, int64_t n, bool exact, uint64_t seed)
+{
+    void *x = host_array(n * p->size);
+    p->fill(x, n, exact, &seed);
+    return x;
+}
+
+/* ---------------------------------------------------------- the definitions */
+
+/* heads: NULL, or n bytes of which a nonzero one starts a segment */
+static inline void oracle_scan(const struct pair *p, spmv_scan_kind kind, const uint8_t *heads, const void *in,
+                               void *out, int64_t n)
+{
+    char all[32], with[32];
+    for (int64_t i = 0; i < n; i++) {
+        const void *x = element(in, (size_t)p->size, i);
+        const bool head = i == 0 || (heads != NULL && heads[i] != 0);
+        if (head)
+            p->identity(all);
+        if (head)
+            memcpy(with, x, (size_t)p->size);
+        else
+            p->join(all, x, with);
+        memcpy(element_out(out, (size_t)p->size, i), kind == SPMV_INCLUSIVE ? with : all, (size_t)p->size);
+        memcpy(all, with, (size_t)p->size);
+    }
+}
+
+static inline void oracle_reduce(const struct pair *p, const void *in, int64_t begin, int64_t end, void *out)
+{
+    p->identity(out);
+    for (int64_t i = begin; i < end; i++) {
+        if (i == begin)
+            memcpy(out, element(in, (size_t)p->size, i), (size_t)p->size);
+        else
+            p->join(out, element(in, (size_t)p->size, i), out);
+    }
+}
+
+/* ----------------------------------------------- results in context memory */
+
+enum { GUARD = 64, GUARD_BYTE = 0xa5 };
+
+/* Room for a result of so many bytes in the context's memory, with guards behind; all bytes GUARD_BYTE. */
+static inline void *guarded_result(spmv_context *ctx, int64_t bytes)
+{
+    void *host = host_array(bytes + GUARD);
+    memset(host, GUARD_BYTE, (size_t)bytes + GUARD);
+    void *memory = support_upload(ctx, host, bytes + GUARD);
+    free(host);
+    return memory;
+}
+
+/* As guarded_result, but the bytes are those of an input: for operations in place. */
+static inline void *guarded_copy(spmv_context *ctx, const void *from, int64_t bytes)
+{
+    void *memory = guarded_result(ctx, bytes);
+    assert_ok(ctx, spmv_upload(ctx, from, memory, bytes));
+    return memory;
+}
+
+/* Releases a guarded result and returns it on the host (to be freed); fails when a guard was written. */
+static inline void *take_result(spmv_context *ctx, void *memory, int64_t bytes, const char *what)
+{
+    uint8_t *host = host_array(bytes + GUARD);
+    assert_ok(ctx, spmv_download(ctx, memory, host, bytes + GUARD));
+    for (int64_t b = bytes; b < bytes + GUARD; b++)
+        if (host[b] != GUARD_BYTE)
+            fail_msg("%s: %lld bytes behind the end are written", what, (long long)(b - bytes + 1));
+    spmv_free(ctx, memory);
+    return host;
+}
+
+/* Fails unless n elements are the same bytes; says where they differ first. */
+static inline void assert_same(const void *got, const void *want, int64_t size, int64_t n, const char *what)
+{
+    if (n == 0 || memcmp(got, want, (size_t)(n * size)) == 0)
+        return;
+    int64_t i = 0;
+    while (memcmp(element(got, (size_t)size, i), element(want, (size_t)size, i), (size_t)size) == 0)
+        i++;
+    fail_msg("%s, n = %lld: element %lld differs", what, (long long)n, (long long)i);
+}
+
+#endif

@@ -1,0 +1,134 @@
+/* Segments for the tests of segmented scan and segmented reduce: many ways to cut n elements, in every form and width.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef SUPPORT_SEGMENTS_H
+#define SUPPORT_SEGMENTS_H
+
+#include "support_pairs.h"
+
+/* How n elements are cut: count + 1 positions, the last of them n; and flags: not 0 where a segment with elements
+ * begins (element 0's flag is 0: it begins one all the same). */
+struct cut {
+    int64_t n, count;
+    int64_t *positions;
+    uint8_t *flags;
+};
+
+enum cut_kind {
+    CUT_ONE,         /* one giant segment */
+    CUT_EACH,        /* each element by itself */
+    CUT_SHORT,       /* 0 to 9 elements */
+    CUT_LONG,        /* up to 3 tiles */
+    CUT_EMPTY_FRONT, /* more than a tile of empty segments, then one, then short ones */
+    CUT_EMPTY_END,   /* short segments, then more than a tile of empty ones */
+    CUT_EMPTY_RUNS,  /* again and again: more than a tile of empty segments at one place */
+    CUT_KINDS
+};
+
+static inline int64_t cut_length(enum cut_kind kind, int64_t s, uint64_t *seed)
+{
+    const int64_t r = (int64_t)(support_random(seed) >> 32);
+    switch (kind) {
+    case CUT_ONE:
+        return INT64_MAX;
+    case CUT_EACH:
+        return 1;
+    case CUT_LONG:
+        return r % (3 * HOST_TILE);
+    case CUT_EMPTY_FRONT:
+        return s < HOST_TILE + 9 ? 0 : r % 10;
+    case CUT_EMPTY_RUNS:
+        return s % (HOST_TILE + 50) < HOST_TILE + 9 ? 0 : r % (HOST_TILE / 8);
+    default:
+        return r % 10;
+    }
+}
+
+static inline void cut_append(struct cut *cut, int64_t position, int64_t *room)
+{
+    if (cut->count + 1 >= *room) {
+        *room *= 2;
+        cut->positions = realloc(cut->positions, (size_t)*room * 8);
+        assert_non_null(cut->positions);
+    }
+    cut->positions[cut->count++] = position;
+}
+
+/* Flags of many values, from the positions. */
+static inline void cut_finish(struct cut *cut)
+{
+    cut->positions[cut->count] = cut->n;
+    cut->flags = calloc((size_t)cut->n + 1, 1);
+    assert_non_null(cut->flags);
+    for (int64_t s = 0; s < cut->count; s++)
+        if (cut->positions[s] > 0 && cut->positions[s] < cut->n)
+            cut->flags[cut->positions[s]] = (uint8_t)(1 + s % 255);
+}
+
+static inline struct cut make_cut(enum cut_kind kind, int64_t n, uint64_t seed)
+{
+    int64_t room = 16;
+    struct cut cut = {.n = n, .positions = host_array(room * 8)};
+    for (int64_t at = 0; at < n;) {
+        cut_append(&cut, at, &room);
+        const int64_t length = cut_length(kind, cut.count - 1, &seed);
+        at = length < n - at ? at + length : n;
+    }
+    if (kind == CUT_EMPTY_END)
+        for (int64_t s = 0; s < HOST_TILE + 9; s++)
+            cut_append(&cut, n, &room);
+    cut_finish(&cut);
+    return cut;
+}
+
+/* Exactly these positions. */
+static inline struct cut cut_at(const int64_t *positions, int64_t count, int64_t n)
+{
+    struct cut cut = {.n = n, .count = count, .positions = host_array((count + 1) * 8)};
+    memcpy(cut.positions, positions, (size_t)count * 8);
+    cut_finish(&cut);
+    return cut;
+}
+
+static inline void free_cut(struct cut *cut)
+{
+    free(cut->positions);
+    free(cut->flags);
+}
+
+/* The cut in the context's memory: heads to be freed with spmv_free. */
+static inline spmv_segments upload_cut(spmv_context *ctx, const struct cut *cut, spmv_segment_form form, int bits)
+{
+    const int64_t entries = cut->count + (form == SPMV_SEGMENT_OFFSETS);
+    spmv_segments segments = {.form = form, .bits = bits, .count = cut->count};
+    if (form == SPMV_SEGMENT_FLAGS) {
+        segments.heads = support_upload(ctx, cut->flags, cut->n);
+    } else if (bits == 64) {
+        segments.heads = support_upload(ctx, cut->positions, entries * 8);
+    } else {
+        int32_t *narrow = host_array(entries * 4);
+        for (int64_t s = 0; s < entries; s++)
+            narrow[s] = (int32_t)cut->positions[s];
+        segments.heads = support_upload(ctx, narrow, entries * 4);
+        free(narrow);
+    }
+    return segments;
+}
+
+static inline void free_segments(spmv_context *ctx, const spmv_segments *segments)
+{
+    spmv_free(ctx, (void *)(uintptr_t)segments->heads);
+}
+
+/* The forms and widths there are; those of segmented reduce come first. */
+static const struct {
+    spmv_segment_form form;
+    int bits;
+} segment_forms[] = {{SPMV_SEGMENT_STARTS, 32},
+                     {SPMV_SEGMENT_STARTS, 64},
+                     {SPMV_SEGMENT_OFFSETS, 32},
+                     {SPMV_SEGMENT_OFFSETS, 64},
+                     {SPMV_SEGMENT_FLAGS, 8}};
+enum { POSITION_FORMS = 4, SEGMENT_FORMS = 5 };
+
+#endif

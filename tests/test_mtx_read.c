@@ -1,0 +1,842 @@
+/* Matrix Market files in: what is read, what is refused and with which sentence, whatever the number of threads.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <fcntl.h>
+#include <math.h>
+#include <time.h>
+
+#include "support_io.h"
+
+#define GENERAL "%%MatrixMarket matrix coordinate real general\n"
+#define INTEGER "%%MatrixMarket matrix coordinate integer general\n"
+#define PATTERN "%%MatrixMarket matrix coordinate pattern general\n"
+#define SYMMETRIC "%%MatrixMarket matrix coordinate real symmetric\n"
+#define SKEW "%%MatrixMarket matrix coordinate real skew-symmetric\n"
+#define ARRAY "%%MatrixMarket matrix array real general\n"
+
+/* ---------------------------------------------------------------- what is read */
+
+static const struct good {
+    const char *text, *dense;
+    int64_t duplicates;
+    int warnings;
+} good[] = {
+    /* formats, fields, symmetries */
+    {GENERAL "3 3 4\n1 1 1\n3 2 -2.5\n1 3 2\n3 3 1e2\n", "1 . 2; . . .; . -2.5 100", 0, 0},
+    {INTEGER "2 2 2\n1 1 -7\n2 2 +8\n", "-7 .; . 8", 0, 0},
+    {PATTERN "2 3 3\n1 3\n1 1\n2 2\n", "x . x; . x .", 0, 0},
+    {SYMMETRIC "3 3 3\n1 1 1\n2 1 2\n3 2 3\n", "1 2 .; 2 . 3; . 3 .", 0, 0},
+    {SKEW "3 3 2\n2 1 2\n3 2 -3\n", ". -2 .; 2 . 3; . -3 .", 0, 0},
+    {"%%MatrixMarket matrix coordinate integer skew-symmetric\n2 2 1\n2 1 5\n", ". -5; 5 .", 0, 0},
+    {"%%MatrixMarket matrix coordinate pattern symmetric\n2 2 1\n2 1\n", ". x; x .", 0, 0},
+    {ARRAY "2 3\n1\n2\n0\n4\n5\n-0\n", "1 . 5; 2 4 .", 0, 0}, /* by columns; zeros are dropped */
+    {"%%MatrixMarket matrix array integer general\n1 2\n3\n4\n", "3 4", 0, 0},
+    {"%%MatrixMarket matrix array real symmetric\n3 3\n1\n2\n3\n4\n5\n6\n", "1 2 3; 2 4 5; 3 5 6", 0, 0},
+    {"%%MatrixMarket matrix array real skew-symmetric\n3 3\n1\n2\n3\n", ". -1 -2; 1 . -3; 2 3 .", 0, 0},
+    {"%%MatrixMarket matrix array real skew-symmetric\n1 1\n", ".", 0, 0},
+    /* shapes */
+    {GENERAL "0 0 0\n", "", 0, 0},
+    {GENERAL "2 0 0\n", "", 0, 0},
+    {GENERAL "0 5 0", "", 0, 0},
+    {GENERAL "2 2 0\n", ". .; . .", 0, 0},
+    {ARRAY "0 3\n", "", 0, 0},
+    {GENERAL "1 4 1\n1 4 1\n", ". . . 1", 0, 0},
+    /* entries at one place are added, explicit zeros stay, a pattern has an entry once */
+    {GENERAL "1 2 4\n1 1 1\n1 2 0\n1 1 2\n1 1 4\n", "7 0", 2, 0},
+    {PATTERN "1 2 3\n1 1\n1 1\n1 2\n", "x x", 1, 0},
+    /* the upper half stands for the lower; both halves are added, with a warning */
+    {SYMMETRIC "2 2 1\n1 2 3\n", ". 3; 3 .", 0, 0},
+    {SKEW "2 2 1\n1 2 3\n", ". 3; -3 .", 0, 0},
+    {SYMMETRIC "2 2 3\n1 2 3\n2 1 3\n1 1 1\n", "1 6; 6 .", 1, 1},
+    {SKEW "2 2 2\n1 1 0\n2 1 1\n", "0 -1; 1 .", 0, 0}, /* a zero on the diagonal is true */
+    /* layout: case, blanks, tabs, CR LF, comments and blank lines anywhere, no line end at the end */
+    {"%%matrixmarket MATRIX Coordinate REAL GENERAL\n1 1 1\n1 1 5\n", "5", 0, 0},
+    {"%%MATRIXMARKET\tmatrix  coordinate real general  \n1 1 1\n1 1 5\n", "5", 0, 0},
+    {"%%MatrixMarket matrix coordinate real general\r\n%c\r\n\r\n1 1 1\r\n1 1 5\r\n", "5", 0, 0},
+    {GENERAL "%\n\n  % indented\n \t \n\t1\t 1  1 \n\n% between\n  1\t1   5  \n\n%end", "5", 0, 0},
+    {GENERAL "1 1 1\n1 1 5", "5", 0, 0},
+    {GENERAL "1 1 1\n1 1 5\r", "5", 0, 0},
+    {GENERAL "+1 01 000000000000000000000000001\n+1 00000000000000000000000001 5\n", "5", 0, 0},
+    /* numbers */
+    {ARRAY "9 1\n+1.5\n.5\n5.\n1.e2\n1d1\n2.5D-1\n-0.0625E+2\n00001\n1e-400\n",
+     "1.5; 0.5; 5; 100; 10; 0.25; -6.25; 1; .", 0, 0},
+    {ARRAY "3 1\ninf\n-Infinity\n+INF\n", "inf; -inf; inf", 0, 1},
+    {INTEGER "1 1 1\n1 1 9007199254740992\n", "9.00719925e+15", 0, 0},
+    {INTEGER "1 1 1\n1 1 9007199254740993\n", "9.00719925e+15", 0, 1},
+    {INTEGER "1 1 1\n1 1 10000000000000000000000\n", "1e+22", 0, 0}, /* exact */
+    {INTEGER "1 1 1\n1 1 -00000000000000000000000000000000000000042\n", "-42", 0, 0},
+};
+
+static void reads(void **state)
+{
+    (void)state;
+    for (size_t g = 0; g < sizeof good / sizeof good[0]; g++) {
+        struct heard heard = {.events = 0};
+        spmv_context *ctx = context_that_tells(2, &heard);
+        spmv_matrix *matrix = NULL;
+        spmv_read_info info;
+        char dense[256];
+        assert_ok(ctx, matrix_read_memory(ctx, "good.mtx", good[g].text, (int64_t)strlen(good[g].text), NULL, &matrix,
+                                          &info, sizeof info));
+        assert_string_equal(as_dense(matrix, dense, sizeof dense), good[g].dense);
+        assert_int_equal(info.duplicates, good[g].duplicates);
+        if (heard.warnings != good[g].warnings)
+            fail_msg("good[%zu]: %d warnings: %s", g, heard.warnings, heard.warning);
+        spmv_matrix_destroy(matrix);
+        spmv_context_destroy(ctx);
+    }
+}
+
+static void not_a_number_is_read(void **state)
+{
+    (void)state;
+    struct heard heard = {.events = 0};
+    spmv_context *ctx = context_that_tells(1, &heard);
+    const char text[] = GENERAL "2 2 3\n1 1 1\n  1 2 NaN\n2 2 -nan\n";
+    spmv_matrix *matrix = NULL;
+    spmv_csr a;
+    assert_ok(ctx, matrix_read_memory(ctx, "a.mtx", text, sizeof text - 1, NULL, &matrix, NULL, 0));
+    spmv_matrix_view(matrix, &a);
+    assert_true(isnan(((const double *)a.val)[1]) && isnan(((const double *)a.val)[2]));
+    assert_string_equal(heard.warning, "a.mtx:4:7: this value is not finite (2 such numbers in the file)");
+    spmv_matrix_destroy(matrix);
+    spmv_context_destroy(ctx);
+}
+
+static void rounded_integers_are_told(void **state)
+{
+    (void)state;
+    struct heard heard = {.events = 0};
+    spmv_context *ctx = context_that_tells(3, &heard);
+    const char text[] = INTEGER "1 3 3\n1 1 16777216\n1 2 16777217\n1 3 -123456789123456789123456789\n";
+    spmv_read_options options;
+    spmv_read_options_init(&options, sizeof options);
+    options.type = SPMV_F32;
+    spmv_matrix *matrix = NULL;
+    spmv_csr a;
+    assert_ok(ctx, matrix_read_memory(ctx, "a.mtx", text, sizeof text - 1, &options, &matrix, NULL, 0));
+    spmv_matrix_view(matrix, &a);
+    assert_int_equal(a.type, SPMV_F32);
+    const float *v = a.val;
+    assert_true(v[0] == 16777216.0f && v[1] == 16777216.0f && v[2] == -123456789123456789123456789.0f);
+    assert_string_equal(heard.warning, "a.mtx:4:5: this integer was rounded: it is not one of f32 (2 such numbers in "
+                                       "the file)");
+    spmv_matrix_destroy(matrix);
+    spmv_context_destroy(ctx);
+}
+
+/* Rounded once, to nearest even, directly to the type: halfway cases, the traps of rounding to f64 first, the ends of
+ * the range, and long texts. The expected bits are written out, not computed. */
+static void numbers_are_rounded_correctly(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        double f64;
+        float f32;
+    } numbers[] = {
+        {"1.00000005960464477539062500000000000000000001", 0x1.000001p0,
+         0x1.000002p0f},                                      /* just over half an ulp of f32 */
+        {"1.000000059604644775390625", 0x1.000001p0, 0x1p0f}, /* a tie of f32: to even */
+        {"1.000000178813934326171875", 0x1.000003p0, 0x1.000004p0f},
+        {"0.1", 0x1.999999999999ap-4, 0x1.99999ap-4f},
+        {"9007199254740993", 0x1p53, 0x1p53f},
+        {"9007199254740993.00000000000000000000000000000000000000001", 0x1.0000000000001p53, 0x1p53f},
+        {"2.2250738585072011e-308", 0x0.fffffffffffffp-1022, 0.0f}, /* hung a PHP */
+        {"4.9406564584124654e-324", 0x1p-1074, 0.0f},
+        {"2.4703282292062328e-324", 0x1p-1074, 0.0f},    /* just over half of it */
+        {"2.4703282292062327e-324", 0.0, 0.0f},          /* just under */
+        {"7.0064923216240854e-46", 0x1p-150, 0x1p-149f}, /* just over half of the least float */
+        {"7.0064923216240853e-46", 0x1p-150, 0.0f},      /* ... and just under */
+        {"1.4012984643e-45", 0x1.ffffffffd90e2p-150, 0x1p-149f},
+        {"3.4028234663852886e38", 0x1.fffffep127, 0x1.fffffep127f},
+        {"0.000000000000000000000000000000000000000000000000000000000000000000000000000000000000001e90", 1e3, 1e3f},
+        {"123456789012345678901234567890e-29", 0x1.3c0ca428c59fbp0, 0x1.3c0ca4p0f},
+    };
+    spmv_context *ctx = support_context_on(SPMV_BACKEND_REF, 0);
+    for (size_t k = 0; k < sizeof numbers / sizeof numbers[0]; k++) {
+        void *values = NULL;
+        int64_t n = 0;
+        const int64_t bytes = (int64_t)strlen(numbers[k].text);
+        assert_ok(ctx, vector_read_memory(ctx, numbers[k].text, numbers[k].text, bytes, SPMV_F64, 0, &values, &n));
+        if (n != 1 || memcmp(values, &numbers[k].f64, sizeof(double)) != 0)
+            fail_msg("%s: f64 %a", numbers[k].text, *(double *)values);
+        spmv_host_free(values);
+        assert_ok(ctx, vector_read_memory(ctx, numbers[k].text, numbers[k].text, bytes, SPMV_F32, 0, &values, &n));
+        if (memcmp(values, &numbers[k].f32, sizeof(float)) != 0)
+            fail_msg("%s: f32 %a", numbers[k].text, (double)*(float *)values);
+        spmv_host_free(values);
+    }
+    spmv_context_destroy(ctx);
+}
+
+static void information_is_filled(void **state)
+{
+    (void)state;
+    spmv_context *ctx = support_context_on(SPMV_BACKEND_OMP, 3);
+    const char text[] = "%%MatrixMarket matrix array integer symmetric\n2 2\n1\n0\n3\n";
+    spmv_matrix *matrix = NULL;
+    struct {
+        spmv_read_info info;
+        char more[8]; /* a newer caller's */
+    } newer;
+    memset(&newer, 0x55, sizeof newer);
+    assert_ok(ctx, matrix_read_memory(ctx, "a", text, sizeof text - 1, NULL, &matrix, &newer.info, sizeof newer));
+    assert_int_equal(newer.info.size, sizeof newer);
+    assert_int_equal(newer.info.bytes, sizeof text - 1);
+    assert_true(newer.info.seconds > 0 && newer.info.seconds < 60);
+    assert_int_equal(newer.info.threads, 3);
+    assert_int_equal(newer.info.entries, 3);
+    assert_int_equal(newer.info.duplicates, 0);
+    assert_int_equal(newer.info.array, 1);
+    assert_int_equal(newer.info.field, SPMV_FIELD_INTEGER);
+    assert_int_equal(newer.info.symmetry, SPMV_SYMMETRY_SYMMETRIC);
+    assert_int_equal(newer.more[0], 0);
+    spmv_matrix_destroy(matrix);
+    spmv_context_destroy(ctx);
+}
+
+/* ---------------------------------------------------------------- what is refused */
+
+#define TEXT(literal) literal, sizeof(literal) - 1
+#define BANNER_WANTED                                                                                                  \
+    "bad banner: line 1 must read \"%%MatrixMarket matrix coordinate|array real|integer|pattern "                      \
+    "general|symmetric|skew-symmetric\", found "
+
+static const struct mangled {
+    const char *text;
+    size_t bytes;
+    spmv_status status;
+    const char *sentence; /* the whole of it, after "m.mtx:" */
+} mangled[] = {
+    /* banner */
+    {TEXT(""), SPMV_ERROR_FORMAT, "1:1: the file is empty"},
+    {TEXT("\n"), SPMV_ERROR_FORMAT, "1:1: " BANNER_WANTED "\"\""},
+    {TEXT("1 1 1\n"), SPMV_ERROR_FORMAT, "1:1: " BANNER_WANTED "\"1\""},
+    {TEXT("%MatrixMarket matrix coordinate real general\n"), SPMV_ERROR_FORMAT,
+     "1:1: " BANNER_WANTED "\"%MatrixMarket\""},
+    {TEXT("\n" GENERAL), SPMV_ERROR_FORMAT, "1:1: " BANNER_WANTED "\"\""},
+    {TEXT("\x1f\x8b\x08"), SPMV_ERROR_FORMAT,
+     "1:1: " BANNER_WANTED "\"\\x1f\\x8b\\x08\": the file is compressed by gzip; decompress it first"},
+    {TEXT("\xef\xbb\xbf" GENERAL), SPMV_ERROR_FORMAT,
+     "1:1: " BANNER_WANTED
+     "\"\\xef\\xbb\\xbf%%MatrixMarket\": the file begins with a byte order mark; remove its first three bytes"},
+    {TEXT("%%MatrixMarket"), SPMV_ERROR_FORMAT, "1:15: bad banner: the object is missing"},
+    {TEXT("%%MatrixMarket matrix coordinate real\n"), SPMV_ERROR_FORMAT, "1:38: bad banner: the symmetry is missing"},
+    {TEXT("%%MatrixMarket matrix coordinate real general x y\n"), SPMV_ERROR_FORMAT,
+     "1:47: bad banner: extra text \"x\" after the symmetry"},
+    {TEXT("%%MatrixMarket graph coordinate real general\n"), SPMV_ERROR_FORMAT,
+     "1:16: object \"graph\" is not known; it must be matrix"},
+    {TEXT("%%MatrixMarket Vector coordinate real general\n"), SPMV_ERROR_UNSUPPORTED,
+     "1:16: object \"Vector\" is not supported; write a vector as \"matrix array\" with one column"},
+    {TEXT("%%MatrixMarket matrix elemental real general\n"), SPMV_ERROR_FORMAT,
+     "1:23: format \"elemental\" is not known; it must be coordinate or array"},
+    {TEXT("%%MatrixMarket matrix array double general\n"), SPMV_ERROR_FORMAT,
+     "1:29: field \"double\" is not known; it must be real, integer or pattern"},
+    {TEXT("%%MatrixMarket matrix array real upper\n"), SPMV_ERROR_FORMAT,
+     "1:34: symmetry \"upper\" is not known; it must be general, symmetric or skew-symmetric"},
+    {TEXT("%%MatrixMarket matrix coordinate Complex general\n"), SPMV_ERROR_UNSUPPORTED,
+     "1:34: field \"Complex\" is not supported yet"},
+    {TEXT("%%MatrixMarket matrix coordinate complex hermitian\n"), SPMV_ERROR_UNSUPPORTED,
+     "1:34: field \"complex\" is not supported yet"},
+    {TEXT("%%MatrixMarket matrix coordinate pattern hermitian\n"), SPMV_ERROR_UNSUPPORTED,
+     "1:42: symmetry \"hermitian\" is not supported yet"},
+    {TEXT("%%MatrixMarket matrix array pattern general\n"), SPMV_ERROR_FORMAT,
+     "1:29: field \"pattern\" does not go with array: there would be nothing to store"},
+    {TEXT("%%MatrixMarket matrix coordinate pattern skew-symmetric\n"), SPMV_ERROR_FORMAT,
+     "1:42: symmetry \"skew-symmetric\" does not go with pattern: the signs would be missing"},
+    {TEXT("%%MatrixMarket matrix coordinate real "
+          "general_general_general_general_general_general_general_general_g\n1 1 0\n"),
+     SPMV_ERROR_FORMAT, "1:39: symmetry \"general_general_general_general_general_...\" is not known: it is too long"},
+    {TEXT("%%MatrixMarket matrix coordinate real gene\0ral\n1 1 0\n"), SPMV_ERROR_FORMAT,
+     "1:39: symmetry \"gene\\x00ral\" is not known: it holds a zero byte"},
+    /* size line */
+    {TEXT(GENERAL), SPMV_ERROR_FORMAT, "2:1: the size line is missing: the file ends here"},
+    {TEXT(GENERAL "% only\n\n%a comment"), SPMV_ERROR_FORMAT, "4:11: the size line is missing: the file ends here"},
+    {TEXT(GENERAL "3 3\n1 1 1\n"), SPMV_ERROR_FORMAT, "2:4: malformed size line: the number of entries is missing"},
+    {TEXT(GENERAL "% c\n 3 x 1\n"), SPMV_ERROR_FORMAT,
+     "3:4: malformed size line: the number of columns \"x\" is not a whole number"},
+    {TEXT(GENERAL "-3 3 1\n"), SPMV_ERROR_FORMAT, "2:1: malformed size line: the number of rows \"-3\" is negative"},
+    {TEXT(GENERAL "3 3 1.5\n"), SPMV_ERROR_FORMAT,
+     "2:5: malformed size line: the number of entries \"1.5\" is not a whole number"},
+    {TEXT(GENERAL "3 3 1 1\n"), SPMV_ERROR_FORMAT,
+     "2:7: malformed size line: extra text \"1\" after the number of entries"},
+    {TEXT(ARRAY "3 3 9\n"), SPMV_ERROR_FORMAT,
+     "2:5: malformed size line: extra text \"9\" after the number of columns"},
+    {TEXT(GENERAL "3 3 9223372036854775808\n"), SPMV_ERROR_LIMIT,
+     "2:5: malformed size line: the number of entries \"9223372036854775808\" does not fit in 63 bits"},
+    {TEXT(GENERAL "99999999999999999999999999 3 1\n"), SPMV_ERROR_LIMIT,
+     "2:1: malformed size line: the number of rows \"99999999999999999999999999\" does not fit in 63 bits"},
+    {TEXT(GENERAL "1 2147483648 1\n1 1 1\n"), SPMV_ERROR_LIMIT,
+     "2:3: 2147483648 columns: at most 2147483647 are supported"},
+    {TEXT(ARRAY "9223372036854775807 2\n"), SPMV_ERROR_LIMIT,
+     "2:1: an array of 9223372036854775807 x 2 entries: their number does not fit in 63 bits"},
+    {TEXT(SYMMETRIC "2 3 1\n2 1 1\n"), SPMV_ERROR_FORMAT, "2:3: a symmetric matrix must be square, this one is 2 x 3"},
+    {TEXT(SKEW "3 2 1\n2 1 1\n"), SPMV_ERROR_FORMAT, "2:3: a skew-symmetric matrix must be square, this one is 3 x 2"},
+    {TEXT(GENERAL "9 9 4\n1 1 1\n1 1 1\n1 1 1\n"), SPMV_ERROR_FORMAT,
+     "2:5: 4 entries declared, but the 18 bytes that follow cannot hold more than 3"},
+    {TEXT(GENERAL "9 9 9000000000000000000\n1 1 1"), SPMV_ERROR_FORMAT,
+     "2:5: 9000000000000000000 entries declared, but the 5 bytes that follow cannot hold more than 1"},
+    {TEXT(ARRAY "2000000000 2000000000\n1\n"), SPMV_ERROR_FORMAT,
+     "2:1: 4000000000000000000 entries declared, but the 2 bytes that follow cannot hold more than 1"},
+    {TEXT(GENERAL "9223372036854775807 1 0\n"), SPMV_ERROR_MEMORY,
+     "2:1: a 9223372036854775807 x 1 matrix with 0 stored entries needs more than 9223372036854775807 bytes "
+     "(9.22e+09 GB) of memory to read; 1000000 are allowed"},
+    {TEXT(GENERAL "1000000 1 0\n"), SPMV_ERROR_MEMORY,
+     "2:1: a 1000000 x 1 matrix with 0 stored entries needs 16000000 bytes (0.016 GB) of memory to read; 1000000 are "
+     "allowed"},
+    /* indices */
+    {TEXT(GENERAL "3 3 2\n1 1 1\n0 1 1\n"), SPMV_ERROR_FORMAT, "4:1: row 0: rows and columns count from 1"},
+    {TEXT(GENERAL "3 3 2\n1 1 1\n1 0 1\n"), SPMV_ERROR_FORMAT, "4:3: column 0: rows and columns count from 1"},
+    {TEXT(GENERAL "% c\n3 8 1\n 4 1 1\n"), SPMV_ERROR_FORMAT, "4:2: row 4 exceeds the 3 rows declared on line 3"},
+    {TEXT(GENERAL "% c\n3 8 1\n3 9 1\n"), SPMV_ERROR_FORMAT, "4:3: column 9 exceeds the 8 columns declared on line 3"},
+    {TEXT(GENERAL "3 3 1\n1 -2 1\n"), SPMV_ERROR_FORMAT, "3:3: column \"-2\" is negative"},
+    {TEXT(GENERAL "3 3 1\n1.0 2 1\n"), SPMV_ERROR_FORMAT, "3:1: row \"1.0\" is not a whole number"},
+    {TEXT(GENERAL "3 3 1\n1 99999999999999999999 1\n"), SPMV_ERROR_LIMIT,
+     "3:3: column \"99999999999999999999\" does not fit in 63 bits"},
+    {TEXT(GENERAL "3 3 1\n1      \n"), SPMV_ERROR_FORMAT, "3:8: column is missing"},
+    {TEXT(GENERAL "3 3 1\nabcdef\n"), SPMV_ERROR_FORMAT, "3:1: row \"abcdef\" is not a whole number"},
+    {TEXT(GENERAL "3 3 1\n1 \0 1\n"), SPMV_ERROR_FORMAT, "3:3: column \"\\x00\" is not a whole number"},
+    /* values */
+    {TEXT(GENERAL "3 3 2\n1 1 1\n2 2  \n"), SPMV_ERROR_FORMAT, "4:6: the value is missing"},
+    {TEXT(GENERAL "3 3 1\n1 1 x1.5e\n"), SPMV_ERROR_FORMAT, "3:5: \"x1.5e\" is not a number"},
+    {TEXT(GENERAL "3 3 1\n1 1 1.5e\n"), SPMV_ERROR_FORMAT, "3:5: \"1.5e\" is not a number"},
+    {TEXT(GENERAL "3 3 1\n1 1 1.5d\n"), SPMV_ERROR_FORMAT, "3:5: \"1.5d\" is not a number"},
+    {TEXT(GENERAL "3 3 1\n1 1 1,5\n"), SPMV_ERROR_FORMAT, "3:5: \"1,5\" is not a number"},
+    {TEXT(GENERAL "3 3 1\n1 1 --1\n"), SPMV_ERROR_FORMAT, "3:5: \"--1\" is not a number"},
+    {TEXT(GENERAL "3 3 1\n1 1 +-1\n"), SPMV_ERROR_FORMAT, "3:5: \"+-1\" is not a number"},
+    {TEXT(GENERAL "3 3 1\n1 1 0x10\n"), SPMV_ERROR_FORMAT, "3:5: \"0x10\" is not a number"},
+    {TEXT(GENERAL "3 3 1\n1 1 nan(1)\n"), SPMV_ERROR_FORMAT, "3:5: \"nan(1)\" is not a number"},
+    {TEXT(GENERAL "3 3 1\n1 1 .\n"), SPMV_ERROR_FORMAT, "3:5: \".\" is not a number"},
+    {TEXT(GENERAL "3 3 1\n1 1 -\n"), SPMV_ERROR_FORMAT, "3:5: \"-\" is not a number"},
+    {TEXT(GENERAL "3 3 1\n1 1 1\0\n"), SPMV_ERROR_FORMAT, "3:5: \"1\\x00\" is not a number"},
+    {TEXT(GENERAL "3 3 1\n1 1 1e999\n"), SPMV_ERROR_LIMIT, "3:5: \"1e999\" is too large for f64"},
+    {TEXT(GENERAL "3 3 1\n1 1 -1e99999999999999999999\n"), SPMV_ERROR_LIMIT,
+     "3:5: \"-1e99999999999999999999\" is too large for f64"},
+    {TEXT(GENERAL "3 3 1\n1 1 1D999\n"), SPMV_ERROR_LIMIT, "3:5: \"1D999\" is too large for f64"},
+    {TEXT(INTEGER "3 3 1\n1 1 1.0\n"), SPMV_ERROR_FORMAT, "3:5: \"1.0\" is not an integer, as the banner says"},
+    {TEXT(INTEGER "3 3 1\n1 1 inf\n"), SPMV_ERROR_FORMAT, "3:5: \"inf\" is not an integer, as the banner says"},
+    {TEXT(SKEW "2 2 2\n2 1 1\n2 2 1\n"), SPMV_ERROR_FORMAT,
+     "4:5: the diagonal of a skew-symmetric matrix is 0; here (2, 2) is not"},
+    /* what is on a line */
+    {TEXT(GENERAL "3 3 1\n1 1 1 1\n"), SPMV_ERROR_FORMAT,
+     "3:7: extra text \"1\" after the entry: row, column and value"},
+    {TEXT(PATTERN "3 3 1\n1 1 1.0\n"), SPMV_ERROR_FORMAT,
+     "3:5: extra text \"1.0\" after the entry: row and column of a pattern"},
+    {TEXT(ARRAY "2 1\n1 2\n"), SPMV_ERROR_FORMAT, "3:3: extra text \"2\" after the number: one a line"},
+    {TEXT(GENERAL "3 3 1\n1 1 1 % note\n"), SPMV_ERROR_FORMAT,
+     "3:7: extra text \"%\" after the entry: row, column and value"},
+    /* how many */
+    {TEXT(GENERAL "3 3 2\n1 1 1\n% and then\n"), SPMV_ERROR_FORMAT,
+     "5:1: the file ends after 1 of the 2 entries declared on line 2"},
+    {TEXT(GENERAL "3 3 2\n1 1 1.000000"), SPMV_ERROR_FORMAT,
+     "3:13: the file ends after 1 of the 2 entries declared on line 2"},
+    {TEXT(ARRAY "2 2\n1.00\n2.00\n3.00\n"), SPMV_ERROR_FORMAT,
+     "6:1: the file ends after 3 of the 4 entries declared on line 2"},
+    {TEXT(GENERAL "3 3 1\n1 1 1\n\n 2 2 2\n"), SPMV_ERROR_FORMAT, "5:2: more entries than the 1 declared on line 2"},
+    {TEXT(GENERAL "3 3 0\n1 1 1\n"), SPMV_ERROR_FORMAT, "3:1: more entries than the 0 declared on line 2"},
+    {TEXT(ARRAY "1 2\n1\n2\n3\n"), SPMV_ERROR_FORMAT, "5:1: more entries than the 2 declared on line 2"},
+    {TEXT(GENERAL "3 3 1\n1 1 1\nEND of file\n"), SPMV_ERROR_FORMAT,
+     "4:1: trailing text \"END\" after the 1 entries declared on line 2"},
+    {TEXT(GENERAL "3 3 1\n1 1 1\n\0\0\0"), SPMV_ERROR_FORMAT,
+     "4:1: trailing text \"\\x00\\x00\\x00\" after the 1 entries declared on line 2"},
+    /* the first error counts */
+    {TEXT(GENERAL "3 3 2\n1 1 x\n0 0 0\n"), SPMV_ERROR_FORMAT, "3:5: \"x\" is not a number"},
+    /* a file of old Macintosh line ends is one line */
+    {TEXT("%%MatrixMarket matrix coordinate real general\r1 1 1\r1 1 1\r"), SPMV_ERROR_FORMAT,
+     "1:47: bad banner: extra text \"1\" after the symmetry"},
+};
+
+static void refuses(void **state)
+{
+    (void)state;
+    spmv_read_options options;
+    spmv_read_options_init(&options, sizeof options);
+    options.max_bytes = 1000000;
+    for (int t = 0; t < TEAMS; t++) {
+        spmv_context *ctx = support_context_on(SPMV_BACKEND_OMP, teams[t]);
+        for (size_t m = 0; m < sizeof mangled / sizeof mangled[0]; m++) {
+            char expected[512];
+            spmv_matrix *matrix = (spmv_matrix *)ctx;
+            snprintf(expected, sizeof expected, "m.mtx:%s", mangled[m].sentence);
+            const spmv_status st = matrix_read_memory(ctx, "m.mtx", mangled[m].text, (int64_t)mangled[m].bytes,
+                                                      &options, &matrix, NULL, 0);
+            assert_string_equal(spmv_last_error(ctx), expected);
+            assert_int_equal(st, mangled[m].status);
+            assert_null(matrix);
+        }
+        spmv_context_destroy(ctx);
+    }
+}
+
+static void refuses_too_large_for_f32(void **state)
+{
+    (void)state;
+    spmv_context *ctx = support_context_on(SPMV_BACKEND_REF, 0);
+    void *values = NULL;
+    int64_t n = 0;
+    /* half an ulp over the largest float rounds away from it */
+    assert_fails(ctx, vector_read_memory(ctx, "x", "3.4028235677973367e38", 21, SPMV_F32, 0, &values, &n),
+                 SPMV_ERROR_LIMIT, "x:1:1: \"3.4028235677973367e38\" is too large for f32");
+    assert_ok(ctx, vector_read_memory(ctx, "x", "3.4028235677973365e38", 21, SPMV_F32, 0, &values, &n));
+    assert_true(*(float *)values == 0x1.fffffep127f);
+    spmv_host_free(values);
+    spmv_context_destroy(ctx);
+}
+
+/* Each prefix of a file is refused with a place in it, or is the whole: nothing but line ends was cut off. The last
+ * value has one digit, since a number that lost digits is still a number. */
+static void every_prefix_is_refused_or_equal(void **state)
+{
+    (void)state;
+    static const char *const whole[] = {
+        "%%MatrixMarket matrix coordinate real symmetric\n% c\n\n12 12 3\n1 1 1.25\n12 3 -4e-5\n\n3 2 7\n% the end\n",
+        "%%MatrixMarket matrix coordinate pattern general\r\n3 3 3\r\n1 1\r\n2 2\r\n3 3\r\n",
+        "%%MatrixMarket matrix array integer general\n2 2\n10\n-20\n30\n4\n",
+    };
+    spmv_context *ctx = support_context_on(SPMV_BACKEND_OMP, 2);
+    for (size_t w = 0; w < sizeof whole / sizeof whole[0]; w++) {
+        const int64_t bytes = (int64_t)strlen(whole[w]);
+        spmv_matrix *full = NULL;
+        assert_ok(ctx, matrix_read_memory(ctx, "w", whole[w], bytes, NULL, &full, NULL, 0));
+        int64_t equal = 0;
+        for (int64_t b = 0; b < bytes; b++) {
+            /* a copy of exactly b bytes, so that a sanitizer sees a read past them */
+            char *const prefix = malloc((size_t)b + (b == 0));
+            memcpy(prefix, whole[w], (size_t)b);
+            spmv_matrix *matrix = NULL;
+            const spmv_status st = matrix_read_memory(ctx, "p", prefix, b, NULL, &matrix, NULL, 0);
+            int line = 0, column = 0;
+            if (st == SPMV_OK) {
+                assert_true(same_matrix(matrix, full));
+                equal++;
+            } else {
+                assert_int_equal(sscanf(spmv_last_error(ctx), "p:%d:%d: ", &line, &column), 2);
+                assert_true(line >= 1 && column >= 1);
+                assert_int_equal(spmv_status_class(st), 3);
+            }
+            spmv_matrix_destroy(matrix);
+            free(prefix);
+        }
+        assert_true(equal >= 1 && equal <= 12);
+        spmv_matrix_destroy(full);
+    }
+    spmv_context_destroy(ctx);
+}
+
+/* ---------------------------------------------------------------- large files: tiles, blocks, threads */
+
+enum { LARGE = 800000, LARGE_ROWS = 50000 };
+
+/* Over 20 MB, so more than one block and many tiles, with comments and blank lines between, and duplicates; line k + 3
+ * + k / 1000 holds entry k. */
+static char *large_text(size_t *bytes)
+{
+    char *const text = malloc(LARGE * 48u);
+    char *p = text + sprintf(text, "%s%d %d %d\n", GENERAL, LARGE_ROWS, LARGE_ROWS, LARGE);
+    uint64_t seed = 7;
+    for (int k = 0; k < LARGE; k++) {
+        const int row = (int)(support_random(&seed) % LARGE_ROWS), col = (int)(support_random(&seed) % 40);
+        if (k % 1000 == 999)
+            p += sprintf(p, k % 2000 == 999 ? "\n" : "%% comment\n");
+        p += sprintf(p, "%05d %05d %.17g\n", row + 1, col + 1, support_uniform(&seed));
+    }
+    *bytes = (size_t)(p - text);
+    return text;
+}
+
+/* The first byte of a line. */
+static char *find_line(char *text, int64_t line)
+{
+    while (--line > 0)
+        text = strchr(text, '\n') + 1;
+    return text;
+}
+
+static void same_for_any_team(void **state)
+{
+    (void)state;
+    size_t bytes = 0;
+    char *const text = large_text(&bytes);
+    assert_true(bytes > (20u << 20));
+    spmv_matrix *first = NULL;
+    for (int t = 0; t < TEAMS; t++) {
+        spmv_context *ctx = support_context_on(SPMV_BACKEND_OMP, teams[t]);
+        spmv_matrix *matrix = NULL;
+        spmv_read_info info;
+        assert_ok(ctx, matrix_read_memory(ctx, "l", text, (int64_t)bytes, NULL, &matrix, &info, sizeof info));
+        assert_int_equal(info.entries, LARGE);
+        assert_true(info.duplicates > 1000);
+        if (first == NULL)
+            first = matrix;
+        else
+            assert_true(same_matrix(first, matrix));
+        if (first != matrix)
+            spmv_matrix_destroy(matrix);
+        spmv_context_destroy(ctx);
+    }
+    spmv_matrix_destroy(first);
+    free(text);
+}
+
+static void same_sentence_for_any_team(void **state)
+{
+    (void)state;
+    static const int64_t lines[] = {3, 5000, 300001, 640000, 799000, LARGE + LARGE / 1000 + 2};
+    size_t bytes = 0;
+    char *const text = large_text(&bytes);
+    text[bytes] = '\0';
+    /* from the last to the first: each new error comes before the ones already there */
+    for (size_t e = sizeof lines / sizeof lines[0]; e-- > 0;) {
+        char expected[64];
+        char *line = find_line(text, lines[e]);
+        int64_t at = lines[e];
+        while (*line == '\n' || *line == '%') {
+            line = strchr(line, '\n') + 1;
+            at++;
+        }
+        line[7] = 'x';
+        snprintf(expected, sizeof expected, "l:%lld:7: column \"", (long long)at);
+        char sentence[512] = "";
+        for (int t = 0; t < TEAMS; t++) {
+            spmv_context *ctx = support_context_on(SPMV_BACKEND_OMP, teams[t]);
+            spmv_matrix *matrix = NULL;
+            assert_fails(ctx, matrix_read_memory(ctx, "l", text, (int64_t)bytes, NULL, &matrix, NULL, 0),
+                         SPMV_ERROR_FORMAT, expected);
+            if (sentence[0] != '\0')
+                assert_string_equal(sentence, spmv_last_error(ctx));
+            snprintf(sentence, sizeof sentence, "%s", spmv_last_error(ctx));
+            assert_null(matrix);
+            spmv_context_destroy(ctx);
+        }
+    }
+    free(text);
+}
+
+/* Places of array entries in every tile: a_ij = n j + i + 1, by columns, read as general, symmetric and skew. */
+static void large_arrays(void **state)
+{
+    (void)state;
+    enum { N = 400 };
+    static const char *const names[] = {"general", "symmetric", "skew-symmetric"};
+    spmv_context *ctx = support_context_on(SPMV_BACKEND_OMP, 3);
+    for (int s = 0; s < 3; s++) {
+        char *const text = malloc(N * N * 12u + 100);
+        char *p = text + sprintf(text, "%%%%MatrixMarket matrix array integer %s\n%d %d\n", names[s], N, N);
+        for (int j = 0; j < N; j++)
+            for (int i = s == 0 ? 0 : s == 1 ? j : j + 1; i < N; i++)
+                p += sprintf(p, "%10d\n", N * j + i + 1);
+        spmv_matrix *matrix = NULL;
+        spmv_csr a;
+        assert_ok(ctx, matrix_read_memory(ctx, "array", text, p - text, NULL, &matrix, NULL, 0));
+        spmv_matrix_view(matrix, &a);
+        assert_int_equal(a.nnz, s == 2 ? N * (N - 1) : N * N);
+        for (int64_t i = 0; i < N; i++)
+            for (int64_t k = ((const int64_t *)a.row_ptr)[i]; k < ((const int64_t *)a.row_ptr)[i + 1]; k++) {
+                const int64_t j = a.col[k];
+                const bool above = s != 0 && j > i;
+                const double stored = (double)(above ? N * i + j + 1 : N * j + i + 1);
+                assert_true(((const double *)a.val)[k] == (above && s == 2 ? -stored : stored));
+            }
+        spmv_matrix_destroy(matrix);
+        free(text);
+    }
+    spmv_context_destroy(ctx);
+}
+
+static void a_line_that_never_ends(void **state)
+{
+    (void)state;
+    const size_t bytes = (17u << 20);
+    char *const text = malloc(bytes);
+    memset(text, '%', bytes);
+    memcpy(text, GENERAL "1 1 1\n1 1 1\n", sizeof GENERAL + 11);
+    spmv_context *ctx = support_context_on(SPMV_BACKEND_OMP, 2);
+    spmv_matrix *matrix = NULL;
+    assert_fails(ctx, matrix_read_memory(ctx, "l", text, (int64_t)bytes, NULL, &matrix, NULL, 0), SPMV_ERROR_LIMIT,
+                 "l:4:1: a line of more than 16777215 bytes");
+    free(text);
+    spmv_context_destroy(ctx);
+}
+
+/* ---------------------------------------------------------------- files, pipes, events */
+
+static void files_that_cannot_be_read(void **state)
+{
+    (void)state;
+    char path[128];
+    spmv_context *ctx = support_context_on(SPMV_BACKEND_OMP, 1);
+    spmv_matrix *matrix = NULL;
+    assert_fails(ctx, spmv_matrix_read(ctx, in_folder("none.mtx", path), NULL, &matrix, NULL, 0), SPMV_ERROR_OPEN,
+                 "none.mtx: cannot open: No such file or directory");
+    assert_fails(ctx, spmv_matrix_read(ctx, folder, NULL, &matrix, NULL, 0), SPMV_ERROR_OPEN,
+                 "cannot read: it is a directory");
+    put_file(in_folder("empty.mtx", path), "", 0);
+    assert_fails(ctx, spmv_matrix_read(ctx, path, NULL, &matrix, NULL, 0), SPMV_ERROR_FORMAT,
+                 "empty.mtx:1:1: the file is empty");
+    unlink(path);
+    assert_fails(ctx, spmv_matrix_read(ctx, NULL, NULL, &matrix, NULL, 0), SPMV_ERROR_ARGUMENT, "path");
+    assert_fails(ctx, spmv_matrix_read(ctx, path, NULL, NULL, NULL, 0), SPMV_ERROR_ARGUMENT, "matrix");
+    spmv_read_options options;
+    spmv_read_options_init(&options, sizeof options);
+    options.type = SPMV_I32;
+    assert_fails(ctx, spmv_matrix_read(ctx, path, &options, &matrix, NULL, 0), SPMV_ERROR_TYPE, "i32");
+    options.type = SPMV_F32;
+    options.max_bytes = -1;
+    assert_fails(ctx, spmv_matrix_read(ctx, path, &options, &matrix, NULL, 0), SPMV_ERROR_ARGUMENT, "max_bytes");
+    options.size = 1;
+    assert_fails(ctx, spmv_matrix_read(ctx, path, &options, &matrix, NULL, 0), SPMV_ERROR_ARGUMENT,
+                 "spmv_read_options_init");
+    spmv_context_destroy(ctx);
+}
+
+struct feed {
+    int fd;
+    const char *path, *text;
+    size_t bytes;
+};
+
+/* Writes the text in small, odd pieces, and closes. */
+static void *feed_pipe(void *argument)
+{
+    const struct feed *const feed = argument;
+    const int fd = feed->path != NULL ? open(feed->path, O_WRONLY) : feed->fd;
+    for (size_t done = 0; done < feed->bytes;) {
+        const size_t piece = feed->bytes - done < 7777 ? feed->bytes - done : 7777;
+        const ssize_t n = write(fd, feed->text + done, piece);
+        if (n <= 0)
+            break;
+        done += (size_t)n;
+    }
+    close(fd);
+    return NULL;
+}
+
+/* A file, standard input that is a file not at its beginning, standard input that is a pipe, a FIFO: one matrix. */
+static void same_from_everywhere(void **state)
+{
+    (void)state;
+    size_t bytes = 0;
+    char path[128], fifo[128];
+    char *const text = large_text(&bytes);
+    put_file(in_folder("large.mtx", path), text, bytes);
+    spmv_context *ctx = support_context_on(SPMV_BACKEND_OMP, 3);
+    spmv_matrix *want = NULL, *got = NULL;
+    spmv_read_info info;
+    assert_ok(ctx, spmv_matrix_read(ctx, path, NULL, &want, &info, sizeof info));
+    assert_int_equal(info.bytes, bytes);
+
+    const int stdin_kept = dup(STDIN_FILENO);
+    FILE *f = fopen(path, "r+");
+    assert_non_null(f);
+    char *const shifted = malloc(bytes + 6);
+    memcpy(shifted, "before", 6);
+    memcpy(shifted + 6, text, bytes);
+    assert_int_equal(fwrite(shifted, 1, bytes + 6, f), bytes + 6);
+    fflush(f);
+    assert_int_equal(lseek(fileno(f), 6, SEEK_SET), 6);
+    dup2(fileno(f), STDIN_FILENO);
+    assert_ok(ctx, spmv_matrix_read(ctx, "-", NULL, &got, &info, sizeof info));
+    assert_true(same_matrix(want, got));
+    assert_int_equal(info.bytes, bytes);
+    spmv_matrix_destroy(got);
+    fclose(f);
+    free(shifted);
+
+    int ends[2];
+    pthread_t writer;
+    assert_int_equal(pipe(ends), 0);
+    struct feed feed = {.fd = ends[1], .text = text, .bytes = bytes};
+    assert_int_equal(pthread_create(&writer, NULL, feed_pipe, &feed), 0);
+    dup2(ends[0], STDIN_FILENO);
+    close(ends[0]);
+    assert_ok(ctx, spmv_matrix_read(ctx, "-", NULL, &got, NULL, 0));
+    assert_true(same_matrix(want, got));
+    spmv_matrix_destroy(got);
+    pthread_join(writer, NULL);
+    dup2(stdin_kept, STDIN_FILENO);
+    close(stdin_kept);
+
+    assert_int_equal(mkfifo(in_folder("fifo", fifo), 0600), 0);
+    feed = (struct feed){.path = fifo, .text = text, .bytes = bytes};
+    assert_int_equal(pthread_create(&writer, NULL, feed_pipe, &feed), 0);
+    assert_ok(ctx, spmv_matrix_read(ctx, fifo, NULL, &got, NULL, 0));
+    assert_true(same_matrix(want, got));
+    spmv_matrix_destroy(got);
+    pthread_join(writer, NULL);
+
+    unlink(fifo);
+    unlink(path);
+    spmv_matrix_destroy(want);
+    free(text);
+    spmv_context_destroy(ctx);
+}
+
+/* A pipe does not say how long it is: a lie about the entries is found by what they would need, or at the end. */
+static void lies_through_a_pipe(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *sentence;
+        spmv_status status;
+    } lies[] = {
+        {GENERAL "9 9 100000000000000000\n1 1 1\n", "2:1: a 9 x 9 matrix with 100000000000000000 stored entries needs ",
+         SPMV_ERROR_MEMORY},
+        {ARRAY "1000000 2000000\n1\n", "4:1: the file ends after 1 of the 2000000000000 entries declared on line 2",
+         SPMV_ERROR_FORMAT},
+    };
+    char fifo[128];
+    spmv_context *ctx = support_context_on(SPMV_BACKEND_OMP, 2);
+    for (size_t k = 0; k < sizeof lies / sizeof lies[0]; k++) {
+        pthread_t writer;
+        spmv_matrix *matrix = NULL;
+        assert_int_equal(mkfifo(in_folder("fifo", fifo), 0600), 0);
+        struct feed feed = {.path = fifo, .text = lies[k].text, .bytes = strlen(lies[k].text)};
+        assert_int_equal(pthread_create(&writer, NULL, feed_pipe, &feed), 0);
+        assert_fails(ctx, spmv_matrix_read(ctx, fifo, NULL, &matrix, NULL, 0), lies[k].status, lies[k].sentence);
+        pthread_join(writer, NULL);
+        unlink(fifo);
+    }
+    spmv_context_destroy(ctx);
+}
+
+/* The memory that entries really take is bounded as well, not only what is declared. */
+static void entries_keep_to_the_limit(void **state)
+{
+    (void)state;
+    enum { N = 100000 };
+    char *const text = malloc(N * 2 + 100);
+    char *p = text + sprintf(text, "%s%d 1\n", ARRAY, N);
+    for (int k = 0; k < N; k++)
+        p += sprintf(p, "1\n");
+    spmv_context *ctx = support_context_on(SPMV_BACKEND_OMP, 2);
+    spmv_read_options options;
+    spmv_read_options_init(&options, sizeof options);
+    spmv_matrix *matrix = NULL;
+    options.max_bytes = 1600000 - 1; /* 16 bytes an entry */
+    assert_fails(ctx, matrix_read_memory(ctx, "x", text, p - text, &options, &matrix, NULL, 0), SPMV_ERROR_MEMORY,
+                 "1599999 are allowed");
+    options.max_bytes = 1600000;
+    assert_fails(ctx, matrix_read_memory(ctx, "x", text, p - text, &options, &matrix, NULL, 0), SPMV_ERROR_MEMORY,
+                 "x:2:1: a 100000 x 1 matrix with 100000 stored entries needs 5600000 bytes");
+    options.max_bytes = 5600000;
+    assert_ok(ctx, matrix_read_memory(ctx, "x", text, p - text, &options, &matrix, NULL, 0));
+    spmv_matrix_destroy(matrix);
+    free(text);
+    spmv_context_destroy(ctx);
+}
+
+static void shorten(void *path)
+{
+    assert_int_equal(truncate(path, 17 << 20), 0);
+}
+
+static void lengthen(void *path)
+{
+    FILE *f = fopen(path, "a");
+    assert_non_null(f);
+    fputs("1 1 1\n", f);
+    fclose(f);
+}
+
+/* Other contents, same length: only the time tells. */
+static void overwrite(void *path)
+{
+    const struct timespec times[2] = {{.tv_sec = 1000000000}, {.tv_sec = 1000000000}};
+    assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
+}
+
+static void files_that_change(void **state)
+{
+    (void)state;
+    static const struct {
+        void (*change)(void *path);
+        const char *sentence;
+    } changes[] = {
+        {shorten, "changed while it was read: it had "},
+        {lengthen, "changed while it was read: it had "},
+        {overwrite, "was written to while it was read"},
+    };
+    size_t bytes = 0;
+    char path[128];
+    char *const text = large_text(&bytes);
+    for (size_t k = 0; k < sizeof changes / sizeof changes[0]; k++) {
+        put_file(in_folder("changing.mtx", path), text, bytes);
+        struct heard heard = {.at_first = changes[k].change, .thing = path};
+        spmv_context *ctx = context_that_tells(2, &heard);
+        spmv_matrix *matrix = NULL;
+        assert_fails(ctx, spmv_matrix_read(ctx, path, NULL, &matrix, NULL, 0), SPMV_ERROR_CHANGED, changes[k].sentence);
+        assert_null(matrix);
+        spmv_context_destroy(ctx);
+    }
+    unlink(path);
+    free(text);
+}
+
+static void progress_and_cancelling(void **state)
+{
+    (void)state;
+    size_t bytes = 0;
+    char path[128];
+    char *const text = large_text(&bytes);
+    put_file(in_folder("large.mtx", path), text, bytes);
+    free(text);
+    struct heard heard = {.events = 0};
+    spmv_context *ctx = context_that_tells(3, &heard);
+    spmv_matrix *matrix = NULL;
+    assert_ok(ctx, spmv_matrix_read(ctx, path, NULL, &matrix, NULL, 0));
+    assert_true(heard.progress >= 2);
+    assert_int_equal(heard.done, bytes);
+    assert_int_equal(heard.total, bytes);
+    spmv_matrix_destroy(matrix);
+    spmv_context_destroy(ctx);
+    for (int at = 1; at <= heard.events; at++) {
+        struct heard stopped = {.cancel_at = at};
+        ctx = context_that_tells(3, &stopped);
+        assert_fails(ctx, spmv_matrix_read(ctx, path, NULL, &matrix, NULL, 0), SPMV_CANCELLED, "cancelled");
+        assert_null(matrix);
+        spmv_context_destroy(ctx);
+    }
+    unlink(path);
+
+    /* a warning can cancel as well, also the one after the matrix stands */
+    const char both[] = SYMMETRIC "2 2 2\n1 2 3\n2 1 3\n";
+    heard = (struct heard){.events = 0};
+    ctx = context_that_tells(1, &heard);
+    assert_ok(ctx, matrix_read_memory(ctx, "b", both, sizeof both - 1, NULL, &matrix, NULL, 0));
+    assert_string_equal(heard.warning, "b: 1 entries of a symmetric file stand where others do already, themselves or "
+                                       "mirrored; they were added");
+    spmv_matrix_destroy(matrix);
+    spmv_context_destroy(ctx);
+    struct heard stopped = {.cancel_at = heard.events};
+    ctx = context_that_tells(1, &stopped);
+    assert_fails(ctx, matrix_read_memory(ctx, "b", both, sizeof both - 1, NULL, &matrix, NULL, 0), SPMV_CANCELLED,
+                 "cancelled");
+    assert_null(matrix);
+    spmv_context_destroy(ctx);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(reads),
+        cmocka_unit_test(not_a_number_is_read),
+        cmocka_unit_test(rounded_integers_are_told),
+        cmocka_unit_test(numbers_are_rounded_correctly),
+        cmocka_unit_test(information_is_filled),
+        cmocka_unit_test(refuses),
+        cmocka_unit_test(refuses_too_large_for_f32),
+        cmocka_unit_test(every_prefix_is_refused_or_equal),
+        cmocka_unit_test(same_for_any_team),
+        cmocka_unit_test(same_sentence_for_any_team),
+        cmocka_unit_test(large_arrays),
+        cmocka_unit_test(a_line_that_never_ends),
+        cmocka_unit_test_setup_teardown(files_that_cannot_be_read, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(same_from_everywhere, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(lies_through_a_pipe, make_folder, remove_folder),
+        cmocka_unit_test(entries_keep_to_the_limit),
+        cmocka_unit_test_setup_teardown(files_that_change, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(progress_and_cancelling, make_folder, remove_folder),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,288 @@
+/* Scan: the lectures' examples, every operator and type at the seams, in place, operand order, wrap-around, NaN, the
+ * same bits for any number of threads, statuses.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <math.h>
+#include <omp.h>
+
+#include "support_pairs.h"
+
+/* The scan of a host array, in place or not, back on the host (to be freed). */
+static void *scan(spmv_context *ctx, spmv_scan_kind kind, const struct pair *p, const void *in, int64_t n,
+                  bool in_place)
+{
+    const int64_t bytes = n * p->size;
+    void *from = support_upload(ctx, in, bytes);
+    void *to = in_place ? guarded_copy(ctx, in, bytes) : guarded_result(ctx, bytes);
+    assert_ok(ctx, spmv_scan(ctx, kind, p->op, p->type, in_place ? to : from, to, n));
+    void *untouched = host_array(bytes);
+    assert_ok(ctx, spmv_download(ctx, from, untouched, bytes));
+    assert_same(untouched, in, p->size, n, "the input");
+    free(untouched);
+    spmv_free(ctx, from);
+    return take_result(ctx, to, bytes, p->name);
+}
+
+/* in and want: LIST(...) of as many elements */
+#define CHECK_SCAN(kind, op, type, T, in, want)                                                                        \
+    do {                                                                                                               \
+        const T in_[] = in, want_[sizeof in_ / sizeof(T)] = want;                                                      \
+        const int64_t n_ = (int64_t)(sizeof in_ / sizeof(T));                                                          \
+        void *got_ = scan(ctx, kind, pair_of(op, type), in_, n_, false);                                               \
+        assert_same(got_, want_, sizeof(T), n_, #op " " #type " " #kind);                                              \
+        free(got_);                                                                                                    \
+    } while (0)
+
+static void lectures(void **state)
+{
+    (void)state;
+    spmv_context *ctx = support_context();
+    CHECK_SCAN(SPMV_INCLUSIVE, SPMV_ADD, SPMV_I32, int32_t, LIST(1, 2, 3, 2, 3, 1, 4, 5),
+               LIST(1, 3, 6, 8, 11, 12, 16, 21));
+    CHECK_SCAN(SPMV_EXCLUSIVE, SPMV_ADD, SPMV_I32, int32_t, LIST(1, 2, 3, 2, 3, 1, 4, 5),
+               LIST(0, 1, 3, 6, 8, 11, 12, 16));
+    CHECK_SCAN(SPMV_INCLUSIVE, SPMV_ADD, SPMV_F64, double, LIST(3, 1, 7, 0, 4, 1, 6, 3),
+               LIST(3, 4, 11, 11, 15, 16, 22, 25));
+    CHECK_SCAN(SPMV_EXCLUSIVE, SPMV_ADD, SPMV_F64, double, LIST(3, 1, 7, 0, 4, 1, 6, 3),
+               LIST(0, 3, 4, 11, 11, 15, 16, 22));
+    CHECK_SCAN(SPMV_INCLUSIVE, SPMV_MAX, SPMV_I64, int64_t, LIST(3, 5, 2, 7, 28, 4, 3, 0, 8, 1),
+               LIST(3, 5, 5, 7, 28, 28, 28, 28, 28, 28));
+    CHECK_SCAN(SPMV_INCLUSIVE, SPMV_ADD, SPMV_F32, float, LIST(3, 5, 2, 7, 28, 4, 3, 0, 8, 1),
+               LIST(3, 8, 10, 17, 45, 49, 52, 52, 60, 61));
+    spmv_context_destroy(ctx);
+}
+
+static void identity_begins_an_exclusive_scan(void **state)
+{
+    (void)state;
+    spmv_context *ctx = support_context();
+    CHECK_SCAN(SPMV_EXCLUSIVE, SPMV_ADD, SPMV_F32, float, LIST(5, 6), LIST(0, 5));
+    CHECK_SCAN(SPMV_EXCLUSIVE, SPMV_MUL, SPMV_I64, int64_t, LIST(5, 6), LIST(1, 5));
+    CHECK_SCAN(SPMV_EXCLUSIVE, SPMV_MIN, SPMV_I32, int32_t, LIST(5, 6), LIST(INT32_MAX, 5));
+    CHECK_SCAN(SPMV_EXCLUSIVE, SPMV_MIN, SPMV_F64, double, LIST(5, 6), LIST(INFINITY, 5));
+    CHECK_SCAN(SPMV_EXCLUSIVE, SPMV_MAX, SPMV_I64, int64_t, LIST(5, 6), LIST(INT64_MIN, 5));
+    CHECK_SCAN(SPMV_EXCLUSIVE, SPMV_MAX, SPMV_F32, float, LIST(5, 6), LIST(-INFINITY, 5));
+    CHECK_SCAN(SPMV_EXCLUSIVE, SPMV_LAST, SPMV_I32, int32_t, LIST(5, 6), LIST(0, 5));
+    spmv_context_destroy(ctx);
+}
+
+/* An inclusive scan begins with the element itself: 0 + -0 would be 0. */
+static void negative_zero_stays(void **state)
+{
+    (void)state;
+    if (support_backend == SPMV_BACKEND_CUDA)
+        skip(); /* its kernels begin with the identity: the zero is equal, its sign is not promised */
+    spmv_context *ctx = support_context();
+    CHECK_SCAN(SPMV_INCLUSIVE, SPMV_ADD, SPMV_F64, double, LIST(-0.0, -0.0), LIST(-0.0, -0.0));
+    spmv_context_destroy(ctx);
+}
+
+static void order_of_operands(void **state)
+{
+    (void)state;
+    spmv_context *ctx = support_context();
+    CHECK_SCAN(SPMV_INCLUSIVE, SPMV_LAST, SPMV_I32, int32_t, LIST(0, 3, 0, 0, 5, 0, 7, 0),
+               LIST(0, 3, 3, 3, 5, 5, 7, 7));
+    CHECK_SCAN(SPMV_EXCLUSIVE, SPMV_LAST, SPMV_F64, double, LIST(0, 3, 0, 0, 5, 0, 7, 0), LIST(0, 0, 3, 3, 3, 5, 5, 7));
+    spmv_context_destroy(ctx);
+}
+
+static void integers_wrap(void **state)
+{
+    (void)state;
+    spmv_context *ctx = support_context();
+    CHECK_SCAN(SPMV_INCLUSIVE, SPMV_ADD, SPMV_I32, int32_t, LIST(INT32_MAX, 1, 1),
+               LIST(INT32_MAX, INT32_MIN, INT32_MIN + 1));
+    CHECK_SCAN(SPMV_INCLUSIVE, SPMV_ADD, SPMV_I64, int64_t, LIST(INT64_MAX, 1, -1),
+               LIST(INT64_MAX, INT64_MIN, INT64_MAX));
+    CHECK_SCAN(SPMV_INCLUSIVE, SPMV_MUL, SPMV_I32, int32_t, LIST(65536, 65536, 3), LIST(65536, 0, 0));
+    CHECK_SCAN(SPMV_INCLUSIVE, SPMV_MUL, SPMV_I64, int64_t, LIST(INT64_MIN, -1, 3),
+               LIST(INT64_MIN, INT64_MIN, INT64_MIN));
+    spmv_context_destroy(ctx);
+}
+
+/* From a NaN on all of min and max is NaN, across tiles too. */
+static void nan_stays(void **state)
+{
+    (void)state;
+    spmv_context *ctx = support_context();
+    const int64_t n = 4 * HOST_TILE + 5, at = HOST_TILE + 3;
+    const spmv_op ops[] = {SPMV_MIN, SPMV_MAX};
+    for (int k = 0; k < 2; k++) {
+        double *x = pair_values(pair_of(ops[k], SPMV_F64), n, false, 5);
+        x[at] = (double)NAN;
+        double *y = scan(ctx, SPMV_INCLUSIVE, pair_of(ops[k], SPMV_F64), x, n, false);
+        for (int64_t i = 0; i < n; i++)
+            if (!isnan(y[i]) != (i < at))
+                fail_msg("%s: element %lld is %g", spmv_op_name(ops[k]), (long long)i, y[i]);
+        free(x);
+        free(y);
+    }
+    spmv_context_destroy(ctx);
+}
+
+static void check_size(spmv_context *ctx, const struct pair *p, int64_t n)
+{
+    void *in = pair_values(p, n, true, 11 + (uint64_t)n), *want = host_array(n * p->size);
+    for (int kind = SPMV_INCLUSIVE; kind <= SPMV_EXCLUSIVE; kind++) {
+        oracle_scan(p, (spmv_scan_kind)kind, NULL, in, want, n);
+        for (int in_place = 0; in_place < 2; in_place++) {
+            void *got = scan(ctx, (spmv_scan_kind)kind, p, in, n, in_place != 0);
+            assert_same(got, want, p->size, n, p->name);
+            free(got);
+        }
+    }
+    free(in);
+    free(want);
+}
+
+static void every_pair_at_the_seams(void **state)
+{
+    (void)state;
+    spmv_context *ctx = support_context();
+    FOR_PAIRS(p)
+    FOR_SEAM_SIZES(n)
+    check_size(ctx, p, n);
+    spmv_context_destroy(ctx);
+}
+
+static void same_bits_for_any_team(void **state)
+{
+    (void)state;
+    const int64_t n = 10 * HOST_TILE + 13;
+    FOR_PAIRS(p)
+    {
+        void *in = pair_values(p, n, false, 23), *first = NULL;
+        for (int t = 0; t < teams(); t++) {
+            spmv_context *ctx = support_context_on(support_backend, team_sizes[t]);
+            void *got = scan(ctx, SPMV_INCLUSIVE, p, in, n, false);
+            if (first == NULL)
+                first = got;
+            assert_same(got, first, p->size, n, p->name);
+            if (got != first)
+                free(got);
+            spmv_context_destroy(ctx);
+        }
+        free(in);
+        free(first);
+    }
+}
+
+/* |computed - exact| <= (i + 1) u (|x_0| + ... + |x_i|) to first order, in any order of summation: Higham, "Accuracy
+ * and Stability of Numerical Algorithms", 2002, section 4.2. Twice that covers the higher orders and the reference. */
+static void rounding_stays_in_its_bound(void **state)
+{
+    (void)state;
+    spmv_context *ctx = support_context();
+    const int64_t n = 10 * HOST_TILE + 13;
+    float *x = pair_values(pair_of(SPMV_ADD, SPMV_F32), n, false, 29);
+    float *y = scan(ctx, SPMV_INCLUSIVE, pair_of(SPMV_ADD, SPMV_F32), x, n, false);
+    long double sum = 0, magnitude = 0;
+    for (int64_t i = 0; i < n; i++) {
+        sum += x[i];
+        magnitude += fabsf(x[i]);
+        const long double bound = 2 * (long double)(i + 1) * 0x1p-24L * magnitude;
+        if (!(fabsl(y[i] - sum) <= bound))
+            fail_msg("element %lld is %.9g instead of %.9Lg", (long long)i, y[i], sum);
+    }
+    free(x);
+    free(y);
+    spmv_context_destroy(ctx);
+}
+
+static void settings_of_the_caller_stay(void **state)
+{
+    (void)state;
+    const int before = omp_get_max_threads(), dynamic = omp_get_dynamic();
+    omp_set_num_threads(2);
+    spmv_context *ctx = support_context_on(support_backend, 3);
+    const struct pair *p = pair_of(SPMV_ADD, SPMV_F64);
+    void *in = pair_values(p, 100003, true, 31);
+    free(scan(ctx, SPMV_INCLUSIVE, p, in, 100003, false));
+    assert_int_equal(omp_get_max_threads(), 2);
+    assert_int_equal(omp_get_dynamic(), dynamic);
+    omp_set_num_threads(before);
+    free(in);
+    spmv_context_destroy(ctx);
+}
+
+/* Contexts are independent: each thread of a caller's team scans on a context of its own. */
+static void inside_a_team_of_the_caller(void **state)
+{
+    (void)state;
+    if (support_backend == SPMV_BACKEND_CUDA)
+        skip(); /* about OpenMP in OpenMP */
+    enum { TEAM = 2 };
+    const struct pair *p = pair_of(SPMV_ADD, SPMV_I64);
+    const int64_t n = 100003, bytes = n * p->size;
+    void *in = pair_values(p, n, true, 37), *want = host_array(bytes), *got[TEAM];
+    spmv_status status[TEAM];
+    spmv_context *ctx[TEAM];
+    void *memory[TEAM];
+    oracle_scan(p, SPMV_INCLUSIVE, NULL, in, want, n);
+    for (int t = 0; t < TEAM; t++) {
+        ctx[t] = support_context_on(support_backend, 3);
+        memory[t] = support_upload(ctx[t], in, bytes);
+        got[t] = host_array(bytes);
+    }
+#pragma omp parallel for num_threads(TEAM)
+    for (int t = 0; t < TEAM; t++) {
+        status[t] = spmv_scan(ctx[t], SPMV_INCLUSIVE, p->op, p->type, memory[t], memory[t], n);
+        if (status[t] == SPMV_OK)
+            status[t] = spmv_download(ctx[t], memory[t], got[t], bytes);
+    }
+    for (int t = 0; t < TEAM; t++) {
+        assert_int_equal(status[t], SPMV_OK);
+        assert_same(got[t], want, p->size, n, "one of a team");
+        spmv_free(ctx[t], memory[t]);
+        spmv_context_destroy(ctx[t]);
+        free(got[t]);
+    }
+    free(in);
+    free(want);
+}
+
+static void statuses(void **state)
+{
+    (void)state;
+    spmv_context *ctx = support_context();
+    double x[2] = {1, 2};
+    void *memory = support_upload(ctx, x, sizeof x);
+    assert_fails(ctx, spmv_scan(ctx, SPMV_INCLUSIVE, SPMV_ADD, SPMV_F64, memory, memory, -1), SPMV_ERROR_ARGUMENT,
+                 "n = -1");
+    assert_fails(ctx, spmv_scan(ctx, SPMV_INCLUSIVE, SPMV_ADD, SPMV_F64, NULL, memory, 2), SPMV_ERROR_ARGUMENT,
+                 "in is NULL");
+    assert_fails(ctx, spmv_scan(ctx, SPMV_INCLUSIVE, SPMV_ADD, SPMV_F64, memory, NULL, 2), SPMV_ERROR_ARGUMENT,
+                 "out is NULL");
+    assert_fails(ctx, spmv_scan(ctx, (spmv_scan_kind)2, SPMV_ADD, SPMV_F64, memory, memory, 2), SPMV_ERROR_ARGUMENT,
+                 "2 is no kind");
+    assert_fails(ctx, spmv_scan(ctx, SPMV_INCLUSIVE, (spmv_op)31, SPMV_F64, memory, memory, 2), SPMV_ERROR_TYPE, "f64");
+    assert_fails(ctx, spmv_scan(ctx, SPMV_INCLUSIVE, SPMV_ADD, (spmv_type)-1, memory, memory, 2), SPMV_ERROR_TYPE,
+                 "add");
+    assert_ok(ctx, spmv_scan(ctx, SPMV_EXCLUSIVE, SPMV_ADD, SPMV_F64, NULL, NULL, 0));
+    double still[2];
+    assert_ok(ctx, spmv_download(ctx, memory, still, sizeof still));
+    assert_memory_equal(still, x, sizeof x);
+    spmv_free(ctx, memory);
+    spmv_context_destroy(ctx);
+}
+
+int main(int argc, char **argv)
+{
+    support_begin(argc, argv);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(lectures),
+        cmocka_unit_test(identity_begins_an_exclusive_scan),
+        cmocka_unit_test(negative_zero_stays),
+        cmocka_unit_test(order_of_operands),
+        cmocka_unit_test(integers_wrap),
+        cmocka_unit_test(nan_stays),
+        cmocka_unit_test(every_pair_at_the_seams),
+        cmocka_unit_test(same_bits_for_any_team),
+        cmocka_unit_test(rounding_stays_in_its_bound),
+        cmocka_unit_test(settings_of_the_caller_stay),
+        cmocka_unit_test(inside_a_team_of_the_caller),
+        cmocka_unit_test(statuses),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,347 @@
+/* Segmented scan: the lectures' example in every form, every operator and type at the seams, heads at every place near
+ * a seam, many empty segments, in place, operand order, the same bits for any number of threads; the check of
+ * positions; statuses.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <math.h>
+
+#include "support_segments.h"
+
+static void *segscan(spmv_context *ctx, spmv_scan_kind kind, const struct pair *p, const spmv_segments *segments,
+                     const void *in, int64_t n, bool in_place)
+{
+    const int64_t bytes = n * p->size;
+    void *from = support_upload(ctx, in, bytes);
+    void *to = in_place ? guarded_copy(ctx, in, bytes) : guarded_result(ctx, bytes);
+    assert_ok(ctx, spmv_segscan(ctx, kind, p->op, p->type, segments, in_place ? to : from, to, n));
+    spmv_free(ctx, from);
+    return take_result(ctx, to, bytes, p->name);
+}
+
+/* One cut, one pair, inclusive and exclusive, in the first so many forms; in place on and off by turns. */
+static void check_cut(spmv_context *ctx, const struct pair *p, const struct cut *cut, const char *what)
+{
+    void *in = pair_values(p, cut->n, true, 83), *want = host_array(cut->n * p->size);
+    for (int kind = SPMV_INCLUSIVE; kind <= SPMV_EXCLUSIVE; kind++) {
+        oracle_scan(p, (spmv_scan_kind)kind, cut->flags, in, want, cut->n);
+        for (int f = 0; f < SEGMENT_FORMS; f++) {
+            const spmv_segments segments = upload_cut(ctx, cut, segment_forms[f].form, segment_forms[f].bits);
+            void *got = segscan(ctx, (spmv_scan_kind)kind, p, &segments, in, cut->n, (f + kind) % 2 != 0);
+            char text[128];
+            snprintf(text, sizeof text, "%s, %s, form %d of %d bits, kind %d", what, p->name, (int)segments.form,
+                     segments.bits, kind);
+            assert_same(got, want, p->size, cut->n, text);
+            free(got);
+            free_segments(ctx, &segments);
+        }
+    }
+    free(in);
+    free(want);
+}
+
+static void lectures(void **state)
+{
+    (void)state;
+    spmv_context *ctx = support_context();
+    const struct pair *p = pair_of(SPMV_ADD, SPMV_F64);
+    const double in[] = {1, 2, 1, 3, 1, 1, 3, 3, 2, 1, 2, 2};
+    const double inclusive[] = {1, 3, 4, 3, 4, 5, 8, 11, 13, 1, 3, 5};
+    const double exclusive[] = {0, 1, 3, 0, 3, 4, 5, 8, 11, 0, 1, 3};
+    const uint8_t flags[] = {1, 0, 0, 1, 0, 0, 0, 0, 0, 1, 0, 0};
+    const int32_t starts[] = {0, 3, 9};
+    const int64_t offsets[] = {0, 3, 9, 12};
+    const struct {
+        spmv_segment_form form;
+        const void *heads;
+        int64_t bytes, count;
+        int bits;
+    } forms[] = {{SPMV_SEGMENT_FLAGS, flags, sizeof flags, 0, 8},
+                 {SPMV_SEGMENT_STARTS, starts, sizeof starts, 3, 32},
+                 {SPMV_SEGMENT_OFFSETS, offsets, sizeof offsets, 3, 64}};
+    for (int f = 0; f < 3; f++) {
+        void *heads = support_upload(ctx, forms[f].heads, forms[f].bytes);
+        const spmv_segments segments = {forms[f].form, heads, forms[f].bits, forms[f].count};
+        void *got = segscan(ctx, SPMV_INCLUSIVE, p, &segments, in, 12, false);
+        assert_same(got, inclusive, 8, 12, "inclusive");
+        free(got);
+        got = segscan(ctx, SPMV_EXCLUSIVE, p, &segments, in, 12, true);
+        assert_same(got, exclusive, 8, 12, "exclusive");
+        free(got);
+        spmv_free(ctx, heads);
+    }
+    spmv_context_destroy(ctx);
+}
+
+/* By hand: each segment begins anew, in an exclusive scan with the identity, and the earlier element is on the left. */
+static void segments_begin_anew(void **state)
+{
+    (void)state;
+    spmv_context *ctx = support_context();
+    const int64_t positions[] = {0, 0, 2, 5, 5};
+    struct cut cut = cut_at(positions, 5, 7);
+    const spmv_segments segments = upload_cut(ctx, &cut, SPMV_SEGMENT_STARTS, 64);
+    const int32_t in[] = {4, 0, 0, 7, 0, 0, 9}, last[] = {4, 4, 0, 7, 7, 0, 9};
+    const int32_t least[] = {INT32_MAX, 4, INT32_MAX, 0, 0, INT32_MAX, 0};
+    int32_t *got = segscan(ctx, SPMV_INCLUSIVE, pair_of(SPMV_LAST, SPMV_I32), &segments, in, 7, false);
+    assert_same(got, last, 4, 7, "last");
+    free(got);
+    got = segscan(ctx, SPMV_EXCLUSIVE, pair_of(SPMV_MIN, SPMV_I32), &segments, in, 7, false);
+    assert_same(got, least, 4, 7, "min");
+    free(got);
+    free_segments(ctx, &segments);
+    free_cut(&cut);
+    spmv_context_destroy(ctx);
+}
+
+/* A NaN or a value that wraps ends with its segment. */
+static void segments_do_not_leak(void **state)
+{
+    (void)state;
+    spmv_context *ctx = support_context();
+    const int64_t positions[] = {0, 2, 4};
+    struct cut cut = cut_at(positions, 3, 6);
+    const spmv_segments segments = upload_cut(ctx, &cut, SPMV_SEGMENT_OFFSETS, 32);
+    const double in[] = {(double)NAN, 1, 2, 1, (double)INFINITY, 5};
+    double *got = segscan(ctx, SPMV_INCLUSIVE, pair_of(SPMV_MIN, SPMV_F64), &segments, in, 6, false);
+    assert_true(isnan(got[0]) && isnan(got[1]) && got[2] == 2 && got[3] == 1 && isinf(got[4]) && got[5] == 5);
+    free(got);
+    const int64_t wrap[] = {INT64_MAX, 1, 3, 4, -1, INT64_MIN}, want[] = {INT64_MAX, INT64_MIN, 3, 7, -1, INT64_MAX};
+    int64_t *sums = segscan(ctx, SPMV_INCLUSIVE, pair_of(SPMV_ADD, SPMV_I64), &segments, wrap, 6, false);
+    assert_same(sums, want, 8, 6, "wrapping sums");
+    free(sums);
+    free_segments(ctx, &segments);
+    free_cut(&cut);
+    spmv_context_destroy(ctx);
+}
+
+static void every_pair_at_the_seams(void **state)
+{
+    (void)state;
+    spmv_context *ctx = support_context();
+    const int64_t sizes[] = {0, 1, 2, 31, 32, 33, HOST_TILE - 1, HOST_TILE, HOST_TILE + 1, 3 * HOST_TILE + 7};
+    FOR_PAIRS(p)
+    {
+        for (size_t k = 0; k < sizeof sizes / sizeof sizes[0]; k++) {
+            struct cut cut = make_cut(k % 2 ? CUT_SHORT : CUT_LONG, sizes[k], 89 + k);
+            check_cut(ctx, p, &cut, "seams");
+            free_cut(&cut);
+        }
+    }
+    spmv_context_destroy(ctx);
+}
+
+static void every_cut(void **state)
+{
+    (void)state;
+    spmv_context *ctx = support_context();
+    const spmv_op ops[] = {SPMV_ADD, SPMV_LAST};
+    const int64_t sizes[] = {1, HOST_TILE, 5 * HOST_TILE + 3, 100003};
+    for (int kind = 0; kind < CUT_KINDS; kind++) {
+        for (size_t k = 0; k < sizeof sizes / sizeof sizes[0]; k++) {
+            struct cut cut = make_cut((enum cut_kind)kind, sizes[k], 97);
+            char what[32];
+            snprintf(what, sizeof what, "cut %d", kind);
+            check_cut(ctx, pair_of(ops[k % 2], SPMV_I64), &cut, what);
+            check_cut(ctx, pair_of(ops[(k + 1) % 2], SPMV_F32), &cut, what);
+            free_cut(&cut);
+        }
+    }
+    spmv_context_destroy(ctx);
+}
+
+/* One head, or as many as fill a tile with what stands before, at every place near the seams of tiles. */
+static void heads_around_the_seams(void **state)
+{
+    (void)state;
+    spmv_context *ctx = support_context();
+    const int64_t n = 3 * HOST_TILE + 7;
+    const int64_t repeats[] = {1, 2, HOST_TILE};
+    int64_t *positions = host_array((HOST_TILE + 1) * 8);
+    positions[0] = 0;
+    for (int64_t seam = HOST_TILE; seam <= 3 * HOST_TILE; seam += HOST_TILE) {
+        for (int64_t at = seam - 4; at <= seam + 2; at++) {
+            for (int r = 0; r < 3; r++) {
+                for (int64_t s = 1; s <= repeats[r]; s++)
+                    positions[s] = at;
+                struct cut cut = cut_at(positions, repeats[r] + 1, n);
+                char what[64];
+                snprintf(what, sizeof what, "%d heads at %lld", (int)repeats[r], (long long)at);
+                check_cut(ctx, pair_of(SPMV_LAST, SPMV_I32), &cut, what);
+                check_cut(ctx, pair_of(SPMV_ADD, SPMV_F64), &cut, what);
+                free_cut(&cut);
+            }
+        }
+    }
+    free(positions);
+    spmv_context_destroy(ctx);
+}
+
+static void same_bits_for_any_team(void **state)
+{
+    (void)state;
+    const int64_t n = 10 * HOST_TILE + 13;
+    const enum cut_kind kinds[] = {CUT_ONE, CUT_SHORT, CUT_LONG, CUT_EMPTY_RUNS};
+    const struct pair *const real[] = {pair_of(SPMV_ADD, SPMV_F32), pair_of(SPMV_ADD, SPMV_F64),
+                                       pair_of(SPMV_MUL, SPMV_F32), pair_of(SPMV_MUL, SPMV_F64)};
+    for (int k = 0; k < 4; k++) {
+        struct cut cut = make_cut(kinds[k], n, 101);
+        for (int q = 0; q < 4 * SEGMENT_FORMS; q++) {
+            const struct pair *p = real[q % 4];
+            void *in = pair_values(p, n, false, 103), *first = NULL;
+            for (int t = 0; t < teams(); t++) {
+                spmv_context *ctx = support_context_on(support_backend, team_sizes[t]);
+                const spmv_segments segments =
+                    upload_cut(ctx, &cut, segment_forms[q / 4].form, segment_forms[q / 4].bits);
+                void *got = segscan(ctx, SPMV_INCLUSIVE, p, &segments, in, n, false);
+                first = first != NULL ? first : got;
+                assert_same(got, first, p->size, n, p->name);
+                if (got != first)
+                    free(got);
+                free_segments(ctx, &segments);
+                spmv_context_destroy(ctx);
+            }
+            free(in);
+            free(first);
+        }
+        free_cut(&cut);
+    }
+}
+
+/* --------------------------------------------------- the check of positions */
+
+/* Segmented scan and segmented reduce refuse the positions with a sentence that contains text. */
+static void check_refused(spmv_context *ctx, spmv_segment_form form, int bits, const int64_t *positions,
+                          int64_t entries, int64_t n, const char *text)
+{
+    struct cut cut = {.n = n, .count = entries, .positions = (int64_t *)(uintptr_t)positions};
+    spmv_segments segments = upload_cut(ctx, &cut, SPMV_SEGMENT_STARTS, bits);
+    segments.form = form;
+    segments.count = entries - (form == SPMV_SEGMENT_OFFSETS);
+    void *in = guarded_result(ctx, n * 8), *out = guarded_result(ctx, (n + entries) * 8);
+    assert_fails(ctx, spmv_segscan(ctx, SPMV_INCLUSIVE, SPMV_ADD, SPMV_F64, &segments, in, out, n), SPMV_ERROR_SIZE,
+                 text);
+    assert_fails(ctx, spmv_segreduce(ctx, SPMV_ADD, SPMV_F64, &segments, in, out, n), SPMV_ERROR_SIZE, text);
+    uint8_t *untouched = take_result(ctx, out, 0, text);
+    free(untouched);
+    spmv_free(ctx, in);
+    free_segments(ctx, &segments);
+}
+
+#define CHECK_REFUSED(form, n, text, positions)                                                                        \
+    do {                                                                                                               \
+        const int64_t positions_[] = positions;                                                                        \
+        const int64_t entries_ = (int64_t)(sizeof positions_ / sizeof positions_[0]);                                  \
+        check_refused(ctx, form, 32, positions_, entries_, n, text);                                                   \
+        check_refused(ctx, form, 64, positions_, entries_, n, text);                                                   \
+    } while (0)
+
+static void wrong_positions_are_named(void **state)
+{
+    (void)state;
+    if (support_backend == SPMV_BACKEND_CUDA)
+        skip(); /* there the caller promises */
+    spmv_context *ctx = support_context();
+    CHECK_REFUSED(SPMV_SEGMENT_STARTS, 9, "entry 0 is 1,", LIST(1, 3, 9));
+    CHECK_REFUSED(SPMV_SEGMENT_STARTS, 9, "entry 0 is -1,", LIST(-1, 3, 9));
+    CHECK_REFUSED(SPMV_SEGMENT_STARTS, 9, "entry 2 is 2, less than the 3", LIST(0, 3, 2, 1, 9));
+    CHECK_REFUSED(SPMV_SEGMENT_STARTS, 9, "entry 1 is -4, less than the 0", LIST(0, -4, 2));
+    CHECK_REFUSED(SPMV_SEGMENT_STARTS, 9, "entry 2 is 10, beyond n = 9", LIST(0, 9, 10, 11));
+    CHECK_REFUSED(SPMV_SEGMENT_OFFSETS, 9, "entry 0 is 2,", LIST(2, 3, 9));
+    CHECK_REFUSED(SPMV_SEGMENT_OFFSETS, 9, "entry 3 is 7, less than the 8", LIST(0, 3, 8, 7, 9));
+    CHECK_REFUSED(SPMV_SEGMENT_OFFSETS, 9, "entry 2, the closing one, is 8 instead of n = 9", LIST(0, 3, 8));
+    CHECK_REFUSED(SPMV_SEGMENT_OFFSETS, 9, "entry 2, the closing one, is 10 instead of n = 9", LIST(0, 3, 10));
+    CHECK_REFUSED(SPMV_SEGMENT_OFFSETS, 9, "no segment", LIST(0));
+    CHECK_REFUSED(SPMV_SEGMENT_OFFSETS, 0, "entry 1, the closing one, is 1 instead of n = 0", LIST(0, 1));
+    spmv_context_destroy(ctx);
+}
+
+/* One wrong entry among many, in every tile and at its seams; the first is named. */
+static void a_wrong_position_is_found_anywhere(void **state)
+{
+    (void)state;
+    if (support_backend == SPMV_BACKEND_CUDA)
+        skip();
+    spmv_context *ctx = support_context_on(support_backend, 4);
+    const int64_t count = 5 * HOST_TILE + 3, n = 2 * count;
+    int64_t *positions = host_array(count * 8);
+    for (int64_t s = 0; s < count; s++)
+        positions[s] = 2 * s;
+    for (int64_t s = 1; s < count - 1; s += s % HOST_TILE < HOST_TILE - 3 ? HOST_TILE - 3 - s % HOST_TILE : 1) {
+        char text[64];
+        snprintf(text, sizeof text, "entry %lld is %lld, less than", (long long)s, (long long)(2 * s - 3));
+        positions[s] = 2 * s - 3;
+        positions[count - 1] = 1; /* a later one, too */
+        check_refused(ctx, SPMV_SEGMENT_STARTS, 32, positions, count, n, text);
+        positions[s] = 2 * s;
+        positions[count - 1] = n;
+    }
+    free(positions);
+    spmv_context_destroy(ctx);
+}
+
+static void statuses(void **state)
+{
+    (void)state;
+    spmv_context *ctx = support_context();
+    const double x[] = {1, 2};
+    const int64_t starts[] = {0, 1};
+    void *m = support_upload(ctx, x, sizeof x), *heads = support_upload(ctx, starts, sizeof starts);
+    spmv_segments good = {SPMV_SEGMENT_STARTS, heads, 64, 2}, bad = good;
+#define SEGSCAN(segments, in, out, n) spmv_segscan(ctx, SPMV_INCLUSIVE, SPMV_ADD, SPMV_F64, segments, in, out, n)
+    assert_fails(ctx, SEGSCAN(&good, m, m, -1), SPMV_ERROR_ARGUMENT, "n = -1");
+    assert_fails(ctx, SEGSCAN(&good, NULL, m, 2), SPMV_ERROR_ARGUMENT, "in is NULL");
+    assert_fails(ctx, SEGSCAN(&good, m, NULL, 2), SPMV_ERROR_ARGUMENT, "out is NULL");
+    assert_fails(ctx, SEGSCAN(NULL, m, m, 2), SPMV_ERROR_ARGUMENT, "segments is NULL");
+    bad.heads = NULL;
+    assert_fails(ctx, SEGSCAN(&bad, m, m, 2), SPMV_ERROR_ARGUMENT, "heads is NULL");
+    bad = good;
+    bad.bits = 8;
+    assert_fails(ctx, SEGSCAN(&bad, m, m, 2), SPMV_ERROR_ARGUMENT, "8 bits");
+    bad = good;
+    bad.form = SPMV_SEGMENT_FLAGS;
+    assert_fails(ctx, SEGSCAN(&bad, m, m, 2), SPMV_ERROR_ARGUMENT, "64 bits");
+    bad.form = (spmv_segment_form)7;
+    assert_fails(ctx, SEGSCAN(&bad, m, m, 2), SPMV_ERROR_ARGUMENT, "7 is no form");
+    bad = good;
+    bad.count = -3;
+    assert_fails(ctx, SEGSCAN(&bad, m, m, 2), SPMV_ERROR_ARGUMENT, "count = -3");
+    bad.count = 0;
+    assert_fails(ctx, SEGSCAN(&bad, m, m, 2), SPMV_ERROR_SIZE, "no segment");
+    assert_fails(ctx, spmv_segscan(ctx, (spmv_scan_kind)5, SPMV_ADD, SPMV_F64, &good, m, m, 2), SPMV_ERROR_ARGUMENT,
+                 "5 is no kind");
+    assert_fails(ctx, spmv_segscan(ctx, SPMV_INCLUSIVE, (spmv_op)31, SPMV_F64, &good, m, m, 2), SPMV_ERROR_TYPE, "f64");
+    assert_fails(ctx, spmv_segscan(ctx, SPMV_INCLUSIVE, SPMV_ADD, (spmv_type)9, &good, m, m, 2), SPMV_ERROR_TYPE,
+                 "add");
+    bad = good;
+    bad.heads = NULL;
+    assert_ok(ctx, SEGSCAN(&bad, NULL, NULL, 0));
+    bad.count = 0;
+    assert_ok(ctx, SEGSCAN(&bad, NULL, NULL, 0));
+    bad = (spmv_segments){SPMV_SEGMENT_FLAGS, NULL, 8, 0};
+    assert_ok(ctx, SEGSCAN(&bad, NULL, NULL, 0));
+#undef SEGSCAN
+    double still[2];
+    assert_ok(ctx, spmv_download(ctx, m, still, sizeof still));
+    assert_memory_equal(still, x, sizeof x);
+    spmv_free(ctx, m);
+    spmv_free(ctx, heads);
+    spmv_context_destroy(ctx);
+}
+
+int main(int argc, char **argv)
+{
+    support_begin(argc, argv);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(lectures),
+        cmocka_unit_test(segments_begin_anew),
+        cmocka_unit_test(segments_do_not_leak),
+        cmocka_unit_test(every_pair_at_the_seams),
+        cmocka_unit_test(every_cut),
+        cmocka_unit_test(heads_around_the_seams),
+        cmocka_unit_test(same_bits_for_any_team),
+        cmocka_unit_test(wrong_positions_are_named),
+        cmocka_unit_test(a_wrong_position_is_found_anywhere),
+        cmocka_unit_test(statuses),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

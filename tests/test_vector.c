@@ -1,0 +1,216 @@
+/* Vectors in and out: one number a line, Matrix Market forms, refusals, formats.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <math.h>
+
+#include "support_io.h"
+
+#define ARRAY "%%MatrixMarket matrix array real general\n"
+#define COORDINATE "%%MatrixMarket matrix coordinate real general\n"
+
+static spmv_status read_text(spmv_context *ctx, const char *text, spmv_type type, void **values, int64_t *n)
+{
+    return vector_read_memory(ctx, "x.txt", text, (int64_t)strlen(text), type, 1000000, values, n);
+}
+
+static void vectors_are_read(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        int64_t n;
+        double values[4];
+    } good[] = {
+        {"1\n2.5\n-3e2\n", 3, {1, 2.5, -300}},
+        {"1\r\n2\r\n", 2, {1, 2}},
+        {"1\n2", 2, {1, 2}},
+        {"% comment\n# comment\n\n  7\t\n \n#\n8 \n", 2, {7, 8}},
+        {"", 0, {0}},
+        {"# nothing\n", 0, {0}},
+        {"+1\n.5\n5.\n1d2\n", 4, {1, 0.5, 5, 100}},
+        {"0\n-0\n0\n", 3, {0, -0.0, 0}},
+        {ARRAY "3 1\n1\n0\n3\n", 3, {1, 0, 3}},
+        {ARRAY "1 3\n1\n% c\n\n2\n3", 3, {1, 2, 3}},
+        {ARRAY "1 1\n4\n", 1, {4}},
+        {ARRAY "0 1\n", 0, {0}},
+        {"%%matrixmarket matrix ARRAY integer general\n2 1\n-1\n2\n", 2, {-1, 2}},
+        {"%%MatrixMarket matrix array real symmetric\n1 1\n4\n", 1, {4}},
+        {"%%MatrixMarket matrix array real skew-symmetric\n1 1\n", 1, {0}},
+        {COORDINATE "4 1 2\n3 1 1.5\n1 1 2\n", 4, {2, 0, 1.5, 0}},
+        {COORDINATE "1 4 2\n1 3 1.5\n1 1 2\n", 4, {2, 0, 1.5, 0}},
+        {COORDINATE "2 1 3\n2 1 1\n2 1 2\n1 1 5\n", 2, {5, 3}}, /* added, as in a matrix */
+        {"%%MatrixMarket matrix coordinate pattern general\n3 1 2\n1 1\n1 1\n", 3, {1, 0, 0}},
+    };
+    spmv_context *ctx = support_context_on(SPMV_BACKEND_OMP, 3);
+    for (size_t g = 0; g < sizeof good / sizeof good[0]; g++) {
+        void *values = NULL;
+        int64_t n = -1;
+        assert_ok(ctx, read_text(ctx, good[g].text, SPMV_F64, &values, &n));
+        if (n != good[g].n || (n > 0 && memcmp(values, good[g].values, (size_t)n * sizeof(double)) != 0))
+            fail_msg("good[%zu]: %lld numbers, the first %g", g, (long long)n, n ? *(double *)values : 0.0);
+        assert_true((values == NULL) == (n == 0));
+        spmv_host_free(values);
+        assert_ok(ctx, read_text(ctx, good[g].text, SPMV_F32, &values, &n));
+        for (int64_t i = 0; i < n; i++)
+            assert_true(((float *)values)[i] == (float)good[g].values[i]);
+        spmv_host_free(values);
+    }
+    spmv_context_destroy(ctx);
+}
+
+static void vectors_are_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        spmv_status status;
+        const char *sentence;
+    } bad[] = {
+        {"1\n2 3\n", SPMV_ERROR_FORMAT, "x.txt:2:3: extra text \"3\" after the number: one a line"},
+        {"1, 2\n", SPMV_ERROR_FORMAT, "x.txt:1:1: \"1,\" is not a number"},
+        {"1\n\n\tone\n", SPMV_ERROR_FORMAT, "x.txt:3:2: \"one\" is not a number"},
+        {"1 # comment\n", SPMV_ERROR_FORMAT, "x.txt:1:3: extra text \"#\" after the number: one a line"},
+        {"1e400\n", SPMV_ERROR_LIMIT, "x.txt:1:1: \"1e400\" is too large for f64"},
+        {ARRAY "3 2\n1\n2\n3\n4\n5\n6\n", SPMV_ERROR_SIZE, "x.txt:2:1: 3 x 2: a vector has one column (or one row)"},
+        {ARRAY "0 0\n", SPMV_ERROR_SIZE, "x.txt:2:1: 0 x 0: a vector has one column (or one row)"},
+        {ARRAY "3 1\n1\n2\n", SPMV_ERROR_FORMAT,
+         "x.txt:2:1: 3 entries declared, but the 4 bytes that follow cannot hold more than 2"},
+        {ARRAY "3 1\n1\n2.5\n", SPMV_ERROR_FORMAT,
+         "x.txt:5:1: the file ends after 2 of the 3 entries declared on line 2"},
+        {ARRAY "1 1\n1\n2\n", SPMV_ERROR_FORMAT, "x.txt:4:1: more entries than the 1 declared on line 2"},
+        {ARRAY "1 1\n# no\n", SPMV_ERROR_FORMAT, "x.txt:3:1: \"#\" is not a number"}, /* comments there are % */
+        {COORDINATE "3 1 1\n4 1 1\n", SPMV_ERROR_FORMAT, "x.txt:3:1: row 4 exceeds the 3 rows declared on line 2"},
+        {COORDINATE "2000000000000000000 1 1\n4 1 1\n", SPMV_ERROR_MEMORY,
+         "x.txt:2:1: a vector of 2000000000000000000 numbers needs more than the 1000000 bytes of memory that are "
+         "allowed"},
+        {"%%MatrixMarket matrix array complex general\n1 1\n1 0\n", SPMV_ERROR_UNSUPPORTED,
+         "x.txt:1:29: field \"complex\" is not supported yet"},
+        {"%%MatrixMarket matrix\n", SPMV_ERROR_FORMAT, "x.txt:1:22: bad banner: the format is missing"},
+    };
+    for (int t = 0; t < TEAMS; t++) {
+        spmv_context *ctx = support_context_on(SPMV_BACKEND_OMP, teams[t]);
+        for (size_t b = 0; b < sizeof bad / sizeof bad[0]; b++) {
+            void *values = ctx;
+            int64_t n = 5;
+            const spmv_status st = read_text(ctx, bad[b].text, SPMV_F64, &values, &n);
+            assert_string_equal(spmv_last_error(ctx), bad[b].sentence);
+            assert_int_equal(st, bad[b].status);
+            assert_null(values);
+            assert_int_equal(n, 0);
+        }
+        spmv_context_destroy(ctx);
+    }
+    spmv_context *ctx = support_context_on(SPMV_BACKEND_REF, 0);
+    void *values = NULL;
+    int64_t n = 0;
+    assert_fails(ctx, read_text(ctx, "1", SPMV_I32, &values, &n), SPMV_ERROR_TYPE, "i32");
+    assert_fails(ctx, spmv_vector_read(ctx, NULL, SPMV_F64, &values, &n), SPMV_ERROR_ARGUMENT, "path");
+    assert_fails(ctx, spmv_vector_read(ctx, "x", SPMV_F64, NULL, &n), SPMV_ERROR_ARGUMENT, "host_values");
+    assert_fails(ctx, spmv_vector_read(ctx, "/nonexistent/x", SPMV_F64, &values, &n), SPMV_ERROR_OPEN,
+                 "/nonexistent/x: cannot open: No such file or directory");
+    spmv_context_destroy(ctx);
+}
+
+/* Written with the fewest digits and read back: the same bits, also of what a matrix file cannot hold, for any team. */
+static void large_vectors_round_trip(void **state)
+{
+    (void)state;
+    enum { N = 300000 };
+    static double values[N];
+    char path[128];
+    uint64_t seed = 5;
+    for (int k = 0; k < N; k++) {
+        const uint64_t bits = support_random(&seed);
+        memcpy(&values[k], &bits, sizeof bits);
+        if (isnan(values[k]))
+            values[k] = -INFINITY;
+    }
+    values[0] = INFINITY;
+    values[1] = 0x1p-1074;
+    in_folder("x.txt", path);
+    for (int t = 0; t < TEAMS; t++) {
+        spmv_context *ctx = support_context_on(SPMV_BACKEND_OMP, teams[t]);
+        void *back = NULL;
+        int64_t n = 0;
+        assert_ok(ctx, spmv_vector_write(ctx, path, SPMV_F64, values, N, NULL));
+        assert_ok(ctx, spmv_vector_read(ctx, path, SPMV_F64, &back, &n));
+        assert_int_equal(n, N);
+        assert_memory_equal(back, values, sizeof values);
+        spmv_host_free(back);
+        spmv_context_destroy(ctx);
+    }
+    unlink(path);
+}
+
+static void not_finite_numbers_warn(void **state)
+{
+    (void)state;
+    struct heard heard = {.events = 0};
+    spmv_context *ctx = context_that_tells(2, &heard);
+    void *values = NULL;
+    int64_t n = 0;
+    assert_ok(ctx, read_text(ctx, "1\n inf\nnan\n", SPMV_F64, &values, &n));
+    assert_true(n == 3 && isinf(((double *)values)[1]) && isnan(((double *)values)[2]));
+    assert_string_equal(heard.warning, "x.txt:2:2: this value is not finite (2 such numbers in the file)");
+    spmv_host_free(values);
+    spmv_context_destroy(ctx);
+}
+
+static void assert_written(spmv_context *ctx, spmv_type type, const void *values, int64_t n, const char *format,
+                           const char *expected)
+{
+    char path[128];
+    size_t bytes = 0;
+    assert_ok(ctx, spmv_vector_write(ctx, in_folder("y.txt", path), type, values, n, format));
+    char *const text = get_file(path, &bytes);
+    assert_string_equal(text, expected);
+    free(text);
+    unlink(path);
+}
+
+static void formats(void **state)
+{
+    (void)state;
+    const double x[] = {1, 0.1, -2.5e300, 100000, NAN, -NAN, -INFINITY};
+    const float f[] = {0.1f, 16777216.0f, 1e-45f};
+    spmv_context *ctx = support_context_on(SPMV_BACKEND_OMP, 1);
+    assert_written(ctx, SPMV_F64, x, 7, NULL, "1\n0.1\n-2.5e+300\n1e+05\nnan\nnan\n-inf\n");
+    assert_written(ctx, SPMV_F32, f, 3, NULL, "0.1\n16777216\n1e-45\n");
+    assert_written(ctx, SPMV_F64, NULL, 0, NULL, "");
+    assert_written(ctx, SPMV_F64, x, 2, "%.6g", "1\n0.1\n");
+    assert_written(ctx, SPMV_F32, f, 1, "%.6g", "0.1\n");
+    assert_written(ctx, SPMV_F64, x, 2, "%%y: %+08.2f;", "%y: +0001.00;\n%y: +0000.10;\n");
+    assert_written(ctx, SPMV_F64, x, 1, "%A", "0X1P+0\n");
+    static const char *const bad[] = {"",    "x",   "%",   "%d",   "%s",     "%g %g",          "%n",
+                                      "%lg", "%Lg", "%*g", "%.*g", "%1001g", "%.99999999999g", "%1$g",
+                                      "%g%", "%hhd"};
+    for (size_t b = 0; b < sizeof bad / sizeof bad[0]; b++)
+        assert_fails(ctx, spmv_vector_write(ctx, "/nonexistent/y", SPMV_F64, x, 1, bad[b]), SPMV_ERROR_ARGUMENT,
+                     "one floating-point conversion");
+    char path[128], expected[1400];
+    const double huge = -1.7e308; /* 309 digits, a point and 1000 more */
+    snprintf(expected, sizeof expected, "%.1000f\n", huge);
+    assert_written(ctx, SPMV_F64, &huge, 1, "%.1000f", expected);
+    assert_fails(ctx, spmv_vector_write(ctx, in_folder("none/y", path), SPMV_F64, x, 1, NULL), SPMV_ERROR_OPEN,
+                 "none/y: cannot open for writing: No such file or directory");
+    assert_fails(ctx, spmv_vector_write(ctx, path, SPMV_I64, x, 1, NULL), SPMV_ERROR_TYPE, "i64");
+    assert_fails(ctx, spmv_vector_write(ctx, path, SPMV_F64, NULL, 1, NULL), SPMV_ERROR_ARGUMENT, "not given");
+    assert_fails(ctx, spmv_vector_write(ctx, NULL, SPMV_F64, x, 1, NULL), SPMV_ERROR_ARGUMENT, "path");
+    assert_fails(ctx, spmv_vector_write(ctx, path, SPMV_F64, x, -1, NULL), SPMV_ERROR_ARGUMENT, "-1");
+    if (access("/dev/full", W_OK) == 0)
+        assert_fails(ctx, spmv_vector_write(ctx, "/dev/full", SPMV_F64, x, 1, NULL), SPMV_ERROR_WRITE,
+                     "No space left on device");
+    spmv_context_destroy(ctx);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(vectors_are_read),
+        cmocka_unit_test(vectors_are_refused),
+        cmocka_unit_test_setup_teardown(large_vectors_round_trip, make_folder, remove_folder),
+        cmocka_unit_test(not_finite_numbers_warn),
+        cmocka_unit_test_setup_teardown(formats, make_folder, remove_folder),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
