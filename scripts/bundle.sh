@@ -1,0 +1,138 @@
+#!/bin/bash
+# Packs programs, tests, examples and the shared libraries that a plain machine lacks into a folder or a tarball that runs
+# from any place on another Linux of the same processor, without packages. CUDA's libraries stay out: they belong to the
+# machine with the GPU. The bundle needs a C library no older than this machine's; its README.txt says how to use it.
+#
+# usage: bundle.sh [-o FILE.tar.xz | -d FOLDER] [--architectures LIST]
+#
+#   -o FILE.tar.xz        default: bundle/spmv-VERSION-PROCESSOR.tar.xz in this tree
+#   -d FOLDER             unpacked, into a new or empty folder
+#   --architectures LIST  CMake's CMAKE_CUDA_ARCHITECTURES, separated by ";" or ",": 90-real for H100 and H200 alone.
+#                         Default: what the project is built for
+#
+# JOBS=N: compilers at once. SPMV_CUDA=OFF leaves the CUDA backend out where it could be built, ON insists on it.
+#
+# SPDX-License-Identifier: BSD-3-Clause
+set -euo pipefail
+# shellcheck source-path=SCRIPTDIR
+. "$(dirname "$0")/packages.sh"
+# shellcheck source-path=SCRIPTDIR
+. "$(dirname "$0")/build.sh"
+
+# Comes with every Linux that runs programs built here, and must be that Linux's own.
+system_libraries='^(linux-vdso|ld-linux.*|libc|libm|libmvec|libpthread|libdl|librt|libresolv|libutil|libnsl|libanl)\.so'
+cuda_libraries='^lib(cuda|cudart|cusparse|cublas|cublasLt|nvJitLink|nvrtc|nvidia-[a-z0-9-]*)\.so'
+most_bytes=$((40 * 1024 * 1024))
+
+fail() {
+    echo "bundle.sh: $*" >&2
+    exit 1
+}
+
+tarball="" folder="" architectures=""
+while [ $# -gt 0 ]; do
+    [ $# -gt 1 ] || fail "$1 needs a value, or is not known; see the head of this script"
+    case $1 in
+    -o) tarball=$2 ;;
+    -d) folder=$2 ;;
+    --architectures) architectures=${2//,/;} ;;
+    *) fail "unknown option $1; see the head of this script" ;;
+    esac
+    shift 2
+done
+[ -z "$tarball" ] || [ -z "$folder" ] || fail "-o or -d, not both"
+if [ -n "$folder" ] && [ -e "$folder" ] && [ -n "$(ls -A "$folder")" ]; then fail "$folder is not empty"; fi
+
+packages_install build tests
+command -v xz >/dev/null || fail "xz is needed (Debian, Ubuntu: xz-utils)"
+build=$root/build/bundle
+moving=$root/scripts/bundle.cmake
+# -U: what an earlier run was asked for is forgotten
+build_tree "$build" all -DCMAKE_BUILD_TYPE=Release -DBUILD_TESTING=ON -DSPMV_CUDA="${SPMV_CUDA:-AUTO}" \
+    -DCMAKE_PROJECT_spmv_INCLUDE="$moving" -U CMAKE_CUDA_ARCHITECTURES \
+    ${architectures:+"-DCMAKE_CUDA_ARCHITECTURES=$architectures"}
+# The examples are built as their readers build them: on an installed library, the shared one.
+rm -rf "$build/installed"
+cmake --install "$build" --prefix "$build/installed" >/dev/null
+cmake -S "$root/examples" -B "$build/examples" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_PREFIX_PATH="$build/installed" \
+    -DCMAKE_PROJECT_spmv_examples_INCLUDE="$moving" -DEXAMPLES_LIBRARY=spmv::spmv </dev/null
+cmake --build "$build/examples" -j "$jobs" </dev/null
+
+version=$("$build/app/spmv" --version 2>/dev/null | grep -oE '[0-9]+\.[0-9]+\.[0-9]+' | head -n 1 || true)
+[ -n "$version" ] || version=$(sed -n 's/^CMAKE_PROJECT_VERSION:STATIC=//p' "$build/CMakeCache.txt")
+name=spmv-$version-$(uname -m)
+pack=$build/pack
+rm -rf "$pack"
+bundle=$pack/$name
+mkdir -p "$bundle/bin" "$bundle/lib" "$bundle/tests"
+
+# Programs and their tests.
+ctest --test-dir "$build" --show-only=json-v1 | python3 "$root/scripts/bundle_tests.py" "$root" "$build" "$bundle" >"$pack/files"
+while IFS=$'\t' read -r from to; do
+    mkdir -p "$(dirname "$bundle/$to")"
+    cp -L "$from" "$bundle/$to"
+done <"$pack/files"
+cp "$root/scripts/bundle_run.sh" "$bundle/run_tests.sh"
+chmod +x "$bundle/run_tests.sh"
+mkdir -p "$bundle/source/app"
+cp -r "$root/data" "$bundle/source/"
+cp "$root/app/spmv.1" "$bundle/source/app/"
+cp "$root/LICENSE" "$root/NOTICE" "$bundle/"
+find "$build/bench" "$build/examples" -maxdepth 1 -type f -perm -u+x -exec cp {} "$bundle/bin/" \;
+cp "$build/app/spmv" "$bundle/bin/"
+while IFS= read -r example; do
+    # shellcheck disable=SC2016 # for run_tests.sh
+    printf 'entry %q examples 300 77 "$here"/bin/%q\n' "example.$example" "$example"
+done < <(find "$build/examples" -maxdepth 1 -type f -perm -u+x -printf '%f\n' | sort) >>"$bundle/tests/list.sh"
+
+# Their libraries: what the loader finds here, but for the system's and CUDA's.
+cp -L "$build/installed/lib/"*/libspmv.so.0 "$bundle/lib/" 2>/dev/null || cp -L "$build/installed/lib/libspmv.so.0" "$bundle/lib/"
+mapfile -t programs < <(find "$bundle/bin" "$bundle/tests" -type f -perm -u+x)
+libraries=$(for program in "${programs[@]}" "$bundle/lib/libspmv.so.0"; do ldd "$program"; done |
+    awk '$2 == "=>" { print $1, $3 == "not" ? "missing" : $3 }' | sort -u)
+while read -r library path; do
+    if [[ $library =~ $system_libraries || $library =~ $cuda_libraries || -e $bundle/lib/$library ]]; then continue; fi
+    [ "$path" != missing ] || fail "the loader does not find $library"
+    cp -L "$path" "$bundle/lib/$library"
+done <<<"$libraries"
+strip --strip-unneeded "${programs[@]}" "$bundle"/lib/*.so*
+
+# A program that knows this tree's place must ask SPMV_SOURCE_DIR first.
+while IFS= read -r program; do
+    grep -qF SPMV_SOURCE_DIR "$program" || fail "$(basename "$program") holds the path $root, but does not ask for SPMV_SOURCE_DIR"
+done < <(grep -lF "$root/" "${programs[@]}" || true)
+glibc=$(objdump -T "${programs[@]}" "$bundle"/lib/*.so* | grep -oE 'GLIBC_[0-9.]+' | sort -uV | tail -n 1)
+cuda=$(sed -n 's/^CMAKE_CUDA_ARCHITECTURES:[A-Z]*=//p' "$build/CMakeCache.txt")
+
+cat >"$bundle/README.txt" <<README
+spmv $version for $(uname -m), $(git -C "$root" describe --always --dirty --tags 2>/dev/null || echo "commit not known")
+
+Runs from any folder on a Linux with ${glibc/_/ } or later. CUDA: ${cuda:-not in this build}${cuda:+ (the driver comes with the machine)}.
+
+  bin/spmv --help             the program
+  bin/spmv doctor             what this machine has, and a self-test
+  ./run_tests.sh              all tests; ./run_tests.sh -l lists them and their labels
+  ./run_tests.sh gpu          the tests on a GPU; also gpu-sanitize, gpu-repeat, gpu-large, gpu-matrices
+  SPMV_MATRICES=FOLDER ./run_tests.sh gpu-matrices
+                              with a folder of NAME.mtx.xz and catalog.csv
+  bin/compare_cusparse A...   times beside cuSPARSE, where CUDA was built in; cuSPARSE comes with the machine's CUDA Toolkit
+                              (elsewhere than in /usr/local/cuda: name its folder in LD_LIBRARY_PATH)
+
+Tests on a GPU are skipped where there is none, those labelled gpu-sanitize also without compute-sanitizer of the CUDA
+Toolkit; they say so. Two kinds of tests are in Python (3.8 or later, python3).
+README
+
+unpacked=$(du -sm "$bundle" | cut -f1)
+if [ -n "$folder" ]; then
+    mkdir -p "$folder"
+    cp -a "$bundle/." "$folder/"
+    echo "$folder: $unpacked MiB, ${#programs[@]} programs, needs ${glibc/_/ }"
+else
+    tarball=${tarball:-$root/bundle/$name.tar.xz}
+    mkdir -p "$(dirname "$tarball")"
+    # The tests hold one copy of the library each: a dictionary as large as all of them sees that.
+    tar -C "$pack" --sort=name --owner=0 --group=0 --numeric-owner -cf - "$name" | xz --lzma2=preset=6,dict=256MiB >"$tarball"
+    bytes=$(stat -c %s "$tarball")
+    echo "$tarball: $((bytes / 1024)) KiB packed, $unpacked MiB unpacked, ${#programs[@]} programs, needs ${glibc/_/ }"
+    [ "$bytes" -lt "$most_bytes" ] || fail "more than $((most_bytes / 1024 / 1024)) MiB"
+fi

@@ -1,0 +1,102 @@
+"""The tests of a build as a bundle runs them: without CMake, from any folder.
+
+    bundle_tests.py SOURCE BUILD BUNDLE < (the output of ctest --show-only=json-v1)
+
+Writes BUNDLE/tests/list.sh, one line a test for run_tests.sh:  entry NAME LABELS TIMEOUT SKIP_CODE [VARIABLE=VALUE...] COMMAND...
+Prints the files that the tests need, FROM and TO (relative to the bundle) with a tab between. A test that needs more than
+programs and the files taken along (the compiler, say, or the build folder) is left out, and named on standard error.
+
+SPDX-License-Identifier: BSD-3-Clause
+"""
+import json
+import os
+import re
+import shlex
+import sys
+
+# Files of the tree that tests read, and scripts that are tests.
+TAKEN = re.compile(r"data/[^/]+|app/spmv\.1|tests/[^/]+\.(py|sh)|tests/program/[^/]+\.py")
+# Seconds for a test without a TIMEOUT of its own, as ctest has it.
+TIMEOUT = 1500
+
+
+class Stays(Exception):
+    """The test needs something that stays behind."""
+
+
+def below(path, folder):
+    """path relative to folder, "." for itself; None when it lies elsewhere."""
+    relative = os.path.relpath(path, folder)
+    return None if relative == ".." or relative.startswith("../") else relative
+
+
+class Tests:
+    def __init__(self, source, build):
+        self.source, self.build = os.path.realpath(source), os.path.realpath(build)
+        self.matrices = os.path.realpath(self.cached("SPMV_MATRICES"))
+        self.files = {}
+
+    def cached(self, name):
+        with open(os.path.join(self.build, "CMakeCache.txt"), encoding="utf-8") as cache:
+            return next(line.rstrip("\n").split("=", 1)[1] for line in cache if line.startswith(name + ":"))
+
+    def take(self, path, to):
+        if self.files.setdefault(to, path) != path:
+            raise SystemExit(f"bundle_tests.py: both {path} and {self.files[to]} would be {to}")
+        return '"$here"/' + shlex.quote(to)
+
+    def word(self, text):
+        """A word of a command as bash reads it in the bundle."""
+        if not os.path.isabs(text):
+            return shlex.quote(text)
+        path = os.path.realpath(text)
+        if path == self.matrices:
+            return '"$matrices"'
+        in_build, in_source = below(path, self.build), below(path, self.source)
+        if in_build is not None:
+            if not (os.path.isfile(path) and os.access(path, os.X_OK)) or ".so" in os.path.basename(path):
+                raise Stays(f"build/{in_build}")
+            return self.take(path, ("tests/" if in_build.startswith("tests/") else "bin/") + os.path.basename(path))
+        if in_source == ".":
+            return '"$here"/source'
+        if in_source is not None:
+            if not TAKEN.fullmatch(in_source):
+                raise Stays(in_source)
+            return self.take(path, "source/" + in_source)
+        # a program of the system (python3, bash): the bundle's machine has it somewhere
+        return shlex.quote(os.path.basename(text))
+
+    def entry(self, test):
+        properties = {p["name"]: p["value"] for p in test.get("properties", [])}
+        if "command" not in test:
+            raise Stays("a program that was not built")
+        variables = []
+        for setting in properties.get("ENVIRONMENT", []):
+            name, value = setting.split("=", 1)
+            variables.append(f"{name}={self.word(value)}")
+        skip = properties.get("SKIP_RETURN_CODE", "none")
+        head = [test["name"], " ".join(properties.get("LABELS", [])), str(int(properties.get("TIMEOUT", TIMEOUT))), str(skip)]
+        return " ".join(["entry", *map(shlex.quote, head), *variables, *map(self.word, test["command"])])
+
+
+def main():
+    source, build, bundle = sys.argv[1:4]
+    tests = Tests(source, build)
+    lines = []
+    for test in json.load(sys.stdin)["tests"]:
+        kept = dict(tests.files)
+        try:
+            lines.append(tests.entry(test))
+        except Stays as missing:
+            tests.files = kept
+            print(f"left out: {test['name']} (needs {missing})", file=sys.stderr)
+    os.makedirs(os.path.join(bundle, "tests"), exist_ok=True)
+    with open(os.path.join(bundle, "tests", "list.sh"), "w", encoding="utf-8") as out:
+        out.write("# Sourced by run_tests.sh, which says what entry does.\n")
+        out.writelines(line + "\n" for line in lines)
+    for to, path in sorted(tests.files.items()):
+        print(f"{path}\t{to}")
+
+
+if __name__ == "__main__":
+    main()

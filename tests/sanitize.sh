@@ -1,0 +1,18 @@
+#!/bin/sh
+# Runs a test program under a checker of the CUDA Toolkit: the least that launches each of its kernels ("cuda brief").
+#
+# usage: sanitize.sh TOOL PROGRAM      TOOL: memcheck, racecheck, initcheck, synccheck
+#
+# compute-sanitizer is the one of COMPUTE_SANITIZER, of the PATH, or of /usr/local/cuda. Exit status 77 (skipped): none of them, or
+# no GPU, of which the program itself is asked first ("cuda none").
+#
+# SPDX-License-Identifier: BSD-3-Clause
+tool=$1 program=$2
+"$program" cuda none || exit
+for checker in "${COMPUTE_SANITIZER:-compute-sanitizer}" /usr/local/cuda/bin/compute-sanitizer; do
+    if command -v "$checker" >/dev/null; then
+        exec "$checker" --tool "$tool" --error-exitcode 1 "$program" cuda brief
+    fi
+done
+echo "skipped: no compute-sanitizer on this machine"
+exit 77

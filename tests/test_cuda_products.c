@@ -1,0 +1,575 @@
+/* Products and solves on the backend cuda: every kernel at the seams of its threads, warps and grids; CUDA graphs on
+ * the application's stream; the same bits again and again beside other work. Runs on a GPU, and on the host that plays
+ * one.
+ *
+ * Matrices and vectors of the first two hold small whole numbers, so that every order of summation gives the same
+ * result in floating point too: results are compared for equality.
+ *
+ * How much is run, by argv[2]: everything; "brief": each kernel once, for checkers that slow a GPU down a hundredfold;
+ * "repeat": only the repetitions, many, while the device does other work; "none": only finds out whether there is a
+ * GPU.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "support.h"
+
+#include <cuda_runtime_api.h>
+#include <math.h>
+#include <stdbool.h>
+
+#include "plan_internal.h"
+
+/* ------------------------------------------------------ counting allocations */
+
+static int64_t allocations;
+
+cudaError_t __real_cudaMalloc(void **memory, size_t bytes);
+cudaError_t __wrap_cudaMalloc(void **memory, size_t bytes);
+spmv_status __real_host_alloc(spmv_context *ctx, int64_t bytes, const char *what, void **memory);
+spmv_status __wrap_host_alloc(spmv_context *ctx, int64_t bytes, const char *what, void **memory);
+
+cudaError_t __wrap_cudaMalloc(void **memory, size_t bytes)
+{
+    allocations++;
+    return __real_cudaMalloc(memory, bytes);
+}
+
+spmv_status __wrap_host_alloc(spmv_context *ctx, int64_t bytes, const char *what, void **memory)
+{
+    allocations++;
+    return __real_host_alloc(ctx, bytes, what, memory);
+}
+
+/* ------------------------------------------------------------------ matrices */
+
+static bool real_gpu, brief, repeat_often;
+
+struct matrix {
+    int64_t rows, cols;
+    int64_t *row_ptr;
+    int32_t *col;
+    double *val; /* NULL: pattern */
+};
+
+static void *get(int64_t count, size_t size)
+{
+    void *const memory = calloc((size_t)count + 1, size);
+    assert_non_null(memory);
+    return memory;
+}
+
+/* Row lengths around a warp's; every row of a few when the matrix is large; one row much longer than the others. */
+static int64_t length_of(int64_t rows, int64_t row)
+{
+    static const int64_t seams[] = {0, 1, 2, 31, 32, 33, 0, 63, 64, 65, 127, 129, 0, 0, 300};
+    if (row == rows / 2)
+        return 5000;
+    return rows > 10000 ? row % 3 : seams[row % (int64_t)(sizeof seams / sizeof seams[0])];
+}
+
+/* values: whole numbers from -8 to 8, or uniform in [-1, 1) */
+static double draw(bool whole, uint64_t *random)
+{
+    return whole ? (double)((int)(support_random(random) >> 40) % 17 - 8) : support_uniform(random);
+}
+
+static struct matrix make_matrix(int64_t rows, int64_t cols, bool pattern, bool whole)
+{
+    uint64_t random = (uint64_t)(rows + cols);
+    struct matrix m = {.rows = rows, .cols = cols, .row_ptr = get(rows + 1, sizeof *m.row_ptr)};
+    for (int64_t i = 0; i < rows; i++)
+        m.row_ptr[i + 1] = m.row_ptr[i] + length_of(rows, i);
+    const int64_t nnz = m.row_ptr[rows];
+    m.col = get(nnz, sizeof *m.col);
+    m.val = pattern ? NULL : get(nnz, sizeof *m.val);
+    for (int64_t k = 0; k < nnz; k++) {
+        m.col[k] = (int32_t)(support_random(&random) % (uint64_t)cols);
+        if (!pattern)
+            m.val[k] = draw(whole, &random);
+    }
+    return m;
+}
+
+static void free_matrix(struct matrix *m)
+{
+    free(m->row_ptr);
+    free(m->col);
+    free(m->val);
+}
+
+static double *make_vector(int64_t n, uint64_t seed, bool whole)
+{
+    double *const v = get(n, sizeof *v);
+    for (int64_t i = 0; i < n; i++)
+        v[i] = draw(whole, &seed);
+    return v;
+}
+
+/* values in the type, to be freed */
+static void *in_type(spmv_type type, const double *values, int64_t n)
+{
+    void *const copy = get(n, sizeof *values);
+    for (int64_t i = 0; i < n; i++)
+        if (type == SPMV_F32)
+            ((float *)copy)[i] = (float)values[i];
+        else
+            ((double *)copy)[i] = values[i];
+    return copy;
+}
+
+static void upload_to(spmv_context *ctx, spmv_type type, const double *values, int64_t n, void *memory)
+{
+    void *const host = in_type(type, values, n);
+    assert_ok(ctx, spmv_upload(ctx, host, memory, n * (int64_t)spmv_type_size(type)));
+    free(host);
+}
+
+static void *upload(spmv_context *ctx, spmv_type type, const double *values, int64_t n)
+{
+    void *memory = NULL;
+    assert_ok(ctx, spmv_alloc(ctx, n * (int64_t)spmv_type_size(type), &memory));
+    upload_to(ctx, type, values, n, memory);
+    return memory;
+}
+
+static spmv_plan *make_plan(spmv_context *ctx, const struct matrix *m, const char *method, spmv_type type,
+                            spmv_operation operation)
+{
+    void *const val = m->val != NULL ? in_type(type, m->val, m->row_ptr[m->rows]) : NULL;
+    const spmv_csr a = {.rows = m->rows,
+                        .cols = m->cols,
+                        .nnz = m->row_ptr[m->rows],
+                        .row_ptr = m->row_ptr,
+                        .row_ptr_bits = 64,
+                        .col = m->col,
+                        .val = val,
+                        .type = type,
+                        .memory = SPMV_MEMORY_HOST};
+    spmv_plan_options options;
+    spmv_plan_options_init(&options, sizeof options);
+    options.method = method;
+    options.type = type;
+    options.operation = operation;
+    spmv_plan *plan = NULL;
+    assert_ok(ctx, spmv_plan_create(ctx, &a, &options, &plan));
+    free(val);
+    return plan;
+}
+
+/* Offsets of 64 bits, which plans keep only from 2^31 nonzeros on. */
+static void *widen(spmv_context *ctx, const struct matrix *m, spmv_plan *plan)
+{
+    void *const wide = support_upload(ctx, m->row_ptr, (m->rows + 1) * 8);
+    if (plan->method->release != NULL)
+        plan->method->release(plan);
+    plan->a.row_ptr = wide;
+    plan->a.row_ptr_bits = 64;
+    if (plan->method->prepare != NULL)
+        assert_ok(ctx, plan->method->prepare(plan));
+    return wide;
+}
+
+/* ------------------------------------------------------------------ products */
+
+static const double alpha = 2, beta = -3;
+static const float alpha32 = 2, beta32 = -3;
+
+/* y = alpha op(A) x + beta y, or y = op(A) x */
+static spmv_status apply(spmv_plan *plan, spmv_type type, bool scaled, const void *x, void *y)
+{
+    if (!scaled)
+        return spmv_apply(plan, NULL, x, NULL, y);
+    return type == SPMV_F32 ? spmv_apply(plan, &alpha32, x, &beta32, y) : spmv_apply(plan, &alpha, x, &beta, y);
+}
+
+/* The same by coordinates, exact for whole numbers. */
+static double *product(const struct matrix *m, spmv_operation operation, bool scaled, const double *x, const double *y0)
+{
+    const bool transposed = operation != SPMV_OPERATION_N;
+    const int64_t n = transposed ? m->cols : m->rows;
+    double *const y = get(n, sizeof *y);
+    for (int64_t i = 0; i < m->rows; i++)
+        for (int64_t k = m->row_ptr[i]; k < m->row_ptr[i + 1]; k++)
+            y[transposed ? m->col[k] : i] += (m->val != NULL ? m->val[k] : 1) * x[transposed ? i : m->col[k]];
+    for (int64_t i = 0; scaled && i < n; i++)
+        y[i] = alpha * y[i] + beta * y0[i];
+    return y;
+}
+
+static void expect(spmv_context *ctx, const char *what, spmv_type type, const double *expected, const void *memory,
+                   int64_t n)
+{
+    void *const got = get(n, sizeof *expected);
+    assert_ok(ctx, spmv_download(ctx, memory, got, n * (int64_t)spmv_type_size(type)));
+    for (int64_t i = 0; i < n; i++) {
+        const double y = type == SPMV_F32 ? (double)((float *)got)[i] : ((double *)got)[i];
+        if (y != expected[i])
+            fail_msg("%s, %s: row %lld of %lld is %g, not %g", what, spmv_type_name(type), (long long)i, (long long)n,
+                     y, expected[i]);
+    }
+    free(got);
+}
+
+struct variant {
+    spmv_type type;
+    spmv_operation operation;
+    bool wide, scaled;
+};
+
+static void check_product(spmv_context *ctx, const struct matrix *m, const char *method, struct variant v)
+{
+    const bool transposed = v.operation != SPMV_OPERATION_N;
+    const int64_t x_n = transposed ? m->rows : m->cols, y_n = transposed ? m->cols : m->rows;
+    double *const x = make_vector(x_n, 3, true), *const y0 = make_vector(y_n, 4, true);
+    double *const expected = product(m, v.operation, v.scaled, x, y0);
+    for (int64_t i = 0; !v.scaled && i < y_n; i++)
+        y0[i] = NAN; /* must not be read */
+    void *const device_x = upload(ctx, v.type, x, x_n), *const device_y = upload(ctx, v.type, y0, y_n);
+    spmv_plan *const plan = make_plan(ctx, m, method, v.type, v.operation);
+    void *const wide = v.wide ? widen(ctx, m, plan) : NULL;
+    assert_ok(ctx, apply(plan, v.type, v.scaled, device_x, device_y));
+    expect(ctx, method, v.type, expected, device_y, y_n);
+    spmv_plan_destroy(plan);
+    spmv_free(ctx, wide);
+    spmv_free(ctx, device_x);
+    spmv_free(ctx, device_y);
+    free(x);
+    free(y0);
+    free(expected);
+}
+
+/* Every method, type and width of offsets, with values and without; transposed with offsets of 32 bits. */
+static void check_matrix(spmv_context *ctx, int64_t rows, int64_t cols)
+{
+    for (int pattern = 0; pattern < 2; pattern++) {
+        struct matrix m = make_matrix(rows, cols, pattern, true);
+        const char *method;
+        for (int i = 0; (method = spmv_method_name(SPMV_BACKEND_CUDA, i)) != NULL; i++) {
+            for (int number = 0; number < 12; number++) {
+                const struct variant v = {.type = number % 2 ? SPMV_F32 : SPMV_F64,
+                                          .scaled = number / 2 % 2,
+                                          .wide = number / 4 == 1,
+                                          .operation = number / 4 == 2 ? SPMV_OPERATION_T : SPMV_OPERATION_N};
+                check_product(ctx, &m, method, v);
+            }
+        }
+        free_matrix(&m);
+    }
+}
+
+static void products_at_seams(void **state)
+{
+    (void)state;
+    spmv_context *const ctx = support_context();
+    const int64_t rows[] = {133, 1, 3, 4, 5, 127, 128, 129, 1025};
+    const size_t count = brief ? 1 : sizeof rows / sizeof rows[0];
+    for (size_t r = 0; r < count; r++)
+        check_matrix(ctx, rows[r], rows[r] % 2 ? 200 : 1);
+    spmv_context_destroy(ctx);
+}
+
+/* More rows than a grid has warps, and threads: blocks go round. */
+static void products_beyond_the_grid(void **state)
+{
+    (void)state;
+    spmv_context *const ctx = support_context();
+    const struct {
+        const char *method;
+        int64_t rows;
+    } cases[] = {{"vector", 65536 * 4 + 5}, {"scalar", 65536 * 128 + 77}};
+    for (size_t k = 0; k < (brief ? 1 : sizeof cases / sizeof cases[0]); k++) {
+        struct matrix m = make_matrix(cases[k].rows, 1000, false, true);
+        check_product(ctx, &m, cases[k].method, (struct variant){.type = SPMV_F32, .scaled = true});
+        free_matrix(&m);
+    }
+    spmv_context_destroy(ctx);
+}
+
+/* ---------------------------------------------------------- conjugate gradients */
+
+/* A x = b with b = A * ones, from x = 0; the bytes of x, to be freed. */
+static void *solve(spmv_context *ctx, const char *spec, const char *method, spmv_type type, int64_t *n,
+                   spmv_cg_result *result)
+{
+    spmv_matrix *matrix = NULL;
+    spmv_csr a;
+    assert_ok(ctx, spmv_matrix_generate(ctx, spec, type, &matrix));
+    spmv_matrix_view(matrix, &a);
+    *n = a.rows;
+    spmv_plan_options plan_options;
+    spmv_plan_options_init(&plan_options, sizeof plan_options);
+    plan_options.method = method;
+    spmv_plan *plan = NULL;
+    assert_ok(ctx, spmv_plan_create(ctx, &a, &plan_options, &plan));
+    double *const host = get(a.rows, sizeof *host);
+    for (int64_t i = 0; i < a.rows; i++)
+        host[i] = 1;
+    void *const x = upload(ctx, type, host, a.rows), *const b = upload(ctx, type, host, a.rows);
+    assert_ok(ctx, spmv_apply(plan, NULL, x, NULL, b));
+    spmv_cg_options options;
+    spmv_cg_options_init(&options, sizeof options);
+    options.rtol = type == SPMV_F32 ? 1e-4 : 1e-10;
+    options.zero_start = 1;
+    assert_ok(ctx, spmv_cg(plan, b, x, &options, result, sizeof *result));
+    assert_ok(ctx, spmv_download(ctx, x, host, a.rows * (int64_t)spmv_type_size(type)));
+    spmv_free(ctx, x);
+    spmv_free(ctx, b);
+    spmv_plan_destroy(plan);
+    spmv_matrix_destroy(matrix);
+    return host;
+}
+
+static void solves(void **state)
+{
+    (void)state;
+    spmv_context *const ctx = support_context();
+    const char *method;
+    for (int i = 0; (method = spmv_method_name(SPMV_BACKEND_CUDA, i)) != NULL; i++) {
+        for (int t = 0; t < 2; t++) {
+            const spmv_type type = t ? SPMV_F32 : SPMV_F64;
+            spmv_cg_result result;
+            int64_t n = 0;
+            void *const x = solve(ctx, "poisson2d:9", method, type, &n, &result);
+            assert_true(result.iterations > 5 && result.true_residual <= result.tolerance);
+            for (int64_t k = 0; k < n; k++)
+                assert_true(fabs((t ? (double)((float *)x)[k] : ((double *)x)[k]) - 1) < (t ? 1e-2 : 1e-8));
+            free(x);
+        }
+    }
+    spmv_context_destroy(ctx);
+}
+
+/* -------------------------------------------------------------------- repeats */
+
+static int repeats(void)
+{
+    return repeat_often ? 200 : real_gpu ? 20 : 3;
+}
+
+/* Work on another stream, at the same time. */
+struct noise {
+    spmv_context *ctx;
+    void *values;
+    int64_t n;
+};
+
+static struct noise make_noise(void)
+{
+    struct noise noise = {.ctx = support_context(), .n = real_gpu ? 4000000 : 1000};
+    const double first = 1, step = 1;
+    assert_ok(noise.ctx, spmv_alloc(noise.ctx, noise.n * 8, &noise.values));
+    assert_ok(noise.ctx, spmv_map_index(noise.ctx, SPMV_F64, &first, &step, noise.values, noise.n));
+    return noise;
+}
+
+static void make_more(const struct noise *noise)
+{
+    for (int i = 0; i < 3; i++)
+        assert_ok(noise->ctx, spmv_map(noise->ctx, SPMV_MAP_SQRT, SPMV_F64, noise->values, noise->values, noise->n));
+}
+
+static void free_noise(struct noise *noise)
+{
+    spmv_free(noise->ctx, noise->values);
+    spmv_context_destroy(noise->ctx);
+}
+
+static void bits_of_products_repeat(void **state)
+{
+    (void)state;
+    spmv_context *const ctx = support_context();
+    struct noise noise = make_noise();
+    const int64_t rows = real_gpu ? 9001 : 301;
+    struct matrix m = make_matrix(rows, rows, false, false);
+    double *const x = make_vector(rows, 5, false);
+    const char *method;
+    for (int i = 0; (method = spmv_method_name(SPMV_BACKEND_CUDA, i)) != NULL; i++) {
+        for (int t = 0; t < 2; t++) {
+            const spmv_type type = t ? SPMV_F32 : SPMV_F64;
+            const int64_t bytes = rows * (int64_t)spmv_type_size(type);
+            const double poison = NAN;
+            const float poison32 = NAN;
+            void *const device_x = upload(ctx, type, x, rows), *const device_y = upload(ctx, type, x, rows);
+            spmv_plan *const plan = make_plan(ctx, &m, method, type, SPMV_OPERATION_N);
+            void *const first = get(rows, 8), *const again = get(rows, 8);
+            for (int repeat = 0; repeat < repeats(); repeat++) {
+                make_more(&noise);
+                assert_ok(ctx, spmv_map_index(ctx, type, t ? (const void *)&poison32 : (const void *)&poison, NULL,
+                                              device_y, rows));
+                assert_ok(ctx, spmv_apply(plan, NULL, device_x, NULL, device_y));
+                assert_ok(ctx, spmv_download(ctx, device_y, repeat == 0 ? first : again, bytes));
+                if (repeat > 0)
+                    assert_memory_equal(first, again, (size_t)bytes);
+            }
+            for (int64_t k = 0; k < rows; k++)
+                assert_true(isfinite(t ? (double)((float *)first)[k] : ((double *)first)[k]));
+            free(first);
+            free(again);
+            spmv_plan_destroy(plan);
+            spmv_free(ctx, device_x);
+            spmv_free(ctx, device_y);
+        }
+    }
+    free(x);
+    free_matrix(&m);
+    free_noise(&noise);
+    spmv_context_destroy(ctx);
+}
+
+static void bits_of_solves_repeat(void **state)
+{
+    (void)state;
+    spmv_context *const ctx = support_context();
+    struct noise noise = make_noise();
+    for (int t = 0; t < 2; t++) {
+        const spmv_type type = t ? SPMV_F32 : SPMV_F64;
+        void *first = NULL;
+        spmv_cg_result first_result = {0};
+        for (int repeat = 0; repeat < repeats(); repeat++) {
+            spmv_cg_result result;
+            int64_t n = 0;
+            make_more(&noise);
+            void *const x = solve(ctx, real_gpu ? "poisson2d:40" : "poisson2d:9", NULL, type, &n, &result);
+            if (first == NULL) {
+                first = x;
+                first_result = result;
+                continue;
+            }
+            assert_memory_equal(first, x, (size_t)n * spmv_type_size(type));
+            assert_int_equal(result.iterations, first_result.iterations);
+            assert_memory_equal(&result.true_residual, &first_result.true_residual, sizeof result.true_residual);
+            free(x);
+        }
+        free(first);
+    }
+    free_noise(&noise);
+    spmv_context_destroy(ctx);
+}
+
+/* --------------------------------------------------------------------- graphs */
+
+#ifdef HOST_CUDA
+
+/* The host takes launches down without running them: what it shows is that the capture survives, that nothing is
+ * allocated, and that all work is in the launches: y stays what it is. */
+static void capture_and_replay(spmv_context *ctx, spmv_plan *plan, struct variant v, void *x, void *y,
+                               const struct matrix *m)
+{
+    double *const before = make_vector(m->rows, 40, true);
+    upload_to(ctx, v.type, before, m->rows, y);
+    const int64_t kept = allocations;
+    host_cuda.capturing = 1;
+    const spmv_status status = apply(plan, v.type, v.scaled, x, y);
+    host_cuda.capturing = 0;
+    assert_ok(ctx, status);
+    assert_false(host_cuda.capture_broken);
+    assert_int_equal(allocations, kept);
+    expect(ctx, "only captured", v.type, before, y, m->rows);
+    free(before);
+}
+
+#else
+
+/* Captured once, replayed on other numbers in the same arrays. */
+static void capture_and_replay(spmv_context *ctx, spmv_plan *plan, struct variant v, void *x, void *y,
+                               const struct matrix *m)
+{
+    const cudaStream_t stream = (cudaStream_t)spmv_context_stream(ctx);
+    cudaGraph_t graph = NULL;
+    cudaGraphExec_t replay = NULL;
+    const int64_t kept = allocations;
+    assert_int_equal(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal), cudaSuccess);
+    const spmv_status status = apply(plan, v.type, v.scaled, x, y);
+    assert_int_equal(cudaStreamEndCapture(stream, &graph), cudaSuccess);
+    assert_ok(ctx, status);
+    assert_int_equal(allocations, kept);
+    assert_int_equal(cudaGraphInstantiate(&replay, graph, 0), cudaSuccess);
+    for (uint64_t seed = 30; seed < 33; seed++) {
+        double *const host_x = make_vector(m->cols, seed, true), *const y0 = make_vector(m->rows, seed + 9, true);
+        double *const expected = product(m, v.operation, v.scaled, host_x, y0);
+        upload_to(ctx, v.type, host_x, m->cols, x);
+        upload_to(ctx, v.type, y0, m->rows, y);
+        assert_int_equal(cudaGraphLaunch(replay, stream), cudaSuccess);
+        expect(ctx, "replayed", v.type, expected, y, m->rows);
+        free(host_x);
+        free(y0);
+        free(expected);
+    }
+    assert_int_equal(cudaGraphExecDestroy(replay), cudaSuccess);
+    assert_int_equal(cudaGraphDestroy(graph), cudaSuccess);
+}
+
+#endif
+
+static void graphs(void **state)
+{
+    (void)state;
+    cudaStream_t stream = NULL;
+    assert_int_equal(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
+    spmv_context_options options;
+    spmv_context_options_init(&options, sizeof options);
+    options.backend = SPMV_BACKEND_CUDA;
+    options.stream = stream;
+    spmv_context *ctx = NULL;
+    assert_int_equal(spmv_context_create(&options, &ctx), SPMV_OK);
+    struct matrix m = make_matrix(1025, 200, false, true);
+    double *const x = make_vector(m.cols, 3, true), *const y0 = make_vector(m.rows, 4, true);
+    const char *method;
+    for (int i = 0; (method = spmv_method_name(SPMV_BACKEND_CUDA, i)) != NULL; i++) {
+        for (int number = 0; number < 4; number++) {
+            const struct variant v = {.type = number % 2 ? SPMV_F32 : SPMV_F64, .scaled = number / 2};
+            const int64_t before = allocations;
+            void *const device_x = upload(ctx, v.type, x, m.cols), *const device_y = upload(ctx, v.type, y0, m.rows);
+            spmv_plan *const plan = make_plan(ctx, &m, method, v.type, SPMV_OPERATION_N);
+            assert_true(allocations > before + 2); /* they are counted */
+            double *const expected = product(&m, v.operation, v.scaled, x, y0);
+            const int64_t kept = allocations;
+            assert_ok(ctx, apply(plan, v.type, v.scaled, device_x, device_y));
+            assert_int_equal(allocations, kept);
+            expect(ctx, method, v.type, expected, device_y, m.rows);
+            capture_and_replay(ctx, plan, v, device_x, device_y, &m);
+            free(expected);
+            spmv_plan_destroy(plan);
+            spmv_free(ctx, device_x);
+            spmv_free(ctx, device_y);
+        }
+    }
+    free(x);
+    free(y0);
+    free_matrix(&m);
+    spmv_context_destroy(ctx);
+    assert_int_equal(cudaStreamDestroy(stream), cudaSuccess);
+}
+
+static bool plays_on_the_host(void)
+{
+    spmv_context *const ctx = support_context();
+    const bool plays = strstr(spmv_context_describe(ctx), "host playing") != NULL;
+    spmv_context_destroy(ctx);
+    return plays;
+}
+
+int main(int argc, char **argv)
+{
+    support_begin(argc, argv);
+    const char *const mode = argc > 2 ? argv[2] : "";
+    if (strcmp(mode, "none") == 0)
+        return 0;
+    brief = strcmp(mode, "brief") == 0;
+    repeat_often = strcmp(mode, "repeat") == 0;
+    real_gpu = !plays_on_the_host();
+    const struct CMUnitTest once[] = {cmocka_unit_test(products_at_seams), cmocka_unit_test(solves)};
+    const struct CMUnitTest large[] = {cmocka_unit_test(products_beyond_the_grid)};
+    const struct CMUnitTest again[] = {cmocka_unit_test(bits_of_products_repeat),
+                                       cmocka_unit_test(bits_of_solves_repeat)};
+    const struct CMUnitTest captured[] = {cmocka_unit_test(graphs)};
+    int failed = 0;
+    if (!repeat_often)
+        failed += cmocka_run_group_tests(once, NULL, NULL);
+    if (!repeat_often && real_gpu)
+        failed += cmocka_run_group_tests(large, NULL, NULL);
+    if (!brief)
+        failed += cmocka_run_group_tests(again, NULL, NULL);
+    if (!brief && !repeat_often)
+        failed += cmocka_run_group_tests(captured, NULL, NULL);
+    return failed;
+}
