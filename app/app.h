@@ -18,7 +18,7 @@
 enum verify_mode { VERIFY_OFF, VERIFY_BOUND, VERIFY_BITWISE };
 
 /* Who takes an option: every command, or those of a group. */
-enum option_group { GROUP_SHARED = 1, GROUP_PRODUCT = 2 };
+enum option_group { GROUP_SHARED = 1, GROUP_PRODUCT = 2, GROUP_SOLVE = 4 };
 
 struct options {
     spmv_backend backend;
@@ -28,11 +28,14 @@ struct options {
     enum verify_mode verify;
     bool json;
     const char *json_path; /* NULL: standard output */
-    const char *format;    /* of the numbers of y; NULL: the fewest digits that read back */
+    const char *format;    /* of the numbers of a vector; NULL: the fewest digits that read back */
     bool quiet, verbose, help, version;
     const char *output, *y0; /* NULL: not given */
     double alpha, beta;
     bool transpose;
+    const char *x0, *history; /* NULL: not given */
+    double rtol, atol;
+    int max_iterations;     /* 0: not given */
     const char **arguments; /* what is no option, in order; options_free */
     int count;
     char *command_line; /* as the shell would take it; options_free */
@@ -63,6 +66,7 @@ struct command {
 };
 
 spmv_status run_product(const struct options *o, const char *const *arguments, int count);
+spmv_status run_solve(const struct options *o, const char *const *arguments, int count);
 spmv_status run_info(const struct options *o, const char *const *arguments, int count);
 spmv_status run_doctor(const struct options *o, const char *const *arguments, int count);
 
@@ -88,11 +92,33 @@ spmv_status open_context(const struct options *o, spmv_backend backend, spmv_con
 void progress_end(void);
 void progress_allow(bool allowed);
 
+/* Draws the caller's own progress line, for an activity that began then (monotonic_seconds), if one is due: on a
+ * terminal, half a second after it began, at most ten a second. */
+void progress_show(double began, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
 /* Memory of the program itself; complains when there is none. bytes 0: at least one byte, so never NULL on success. */
 spmv_status allocate(const char *what, int64_t count, size_t size, void **memory);
 
 /* Standard output is complete; a reader that went away is no failure. Every writer to it ends with this. */
 spmv_status finish_stdout(void);
+
+/* Where the answer goes, a vector called what: -o, else standard output ("-"), else NULL, because the JSON is the
+ * answer. Complains when both would go to standard output. */
+spmv_status choose_answer(const struct options *o, const char *what, const char **path);
+
+/* Complains when more than one of these paths (NULL: none) is standard input. */
+spmv_status check_standard_input(const char *const *paths, int count);
+
+/* Writes the answer. */
+spmv_status write_answer(spmv_context *ctx, const struct options *o, const char *path, spmv_type type,
+                         const void *host_values, int64_t n);
+
+/* The text becomes the file's content (written beside, renamed). */
+spmv_status write_text(const char *path, const char *text, size_t size);
+
+/* The number in the fewest digits that read back to the same bits; returns the length. */
+enum { NUMBER_TEXT = 32 };
+int number_text(double value, char *text);
 
 /* What a failed spmv_..._write means: SPMV_OK when standard output's reader went away. Complains otherwise. */
 spmv_status write_status(spmv_context *ctx, spmv_status status, const char *path);
@@ -132,6 +158,9 @@ struct input {
 spmv_status input_load(spmv_context *ctx, const struct options *o, const char *argument, struct input *in);
 void input_free(struct input *in);
 json_t *json_load(const struct input *in);
+
+/* json_begin with machine, matrix and load: how every result about a matrix begins. */
+json_t *json_about(const struct options *o, const spmv_context *ctx, const struct input *in, const spmv_statistics *s);
 
 /* The vector in the file, which must have n numbers; what: "x"; why_n: "the 5 columns of A.mtx". */
 spmv_status vector_load(spmv_context *ctx, const char *path, spmv_type type, int64_t n, const char *what,
@@ -183,8 +212,20 @@ spmv_status product_run(struct product *p);
 spmv_status product_check(const struct options *o, struct product *p);
 void product_free(struct product *p);
 
-/* The part of "result" that the plan alone decides. */
-json_t *json_plan(const struct product *p);
+/* The first lines of a summary: the matrix, where and how it is multiplied. */
+void remark_plan(const char *matrix, const struct product *p);
+
+/* What product_check found, a failure as a complaint. what: the product, "y". */
+void tell_check(const struct product *p, const char *what);
+
+/* The part of "result" that the plan alone decides; op: "spmv", "cg". */
+json_t *json_plan(const struct product *p, const char *op);
+
+/* "verify": what product_check found. */
+json_t *json_check(const struct product *p);
+
+/* A copy of a host array in the context's memory. */
+spmv_status send_array(spmv_context *ctx, const void *host_from, int64_t bytes, void **to);
 
 /* ---------------------------------------------------------------- machine.c */
 

@@ -121,12 +121,9 @@ static json_t *json_info(const struct input *in, const spmv_statistics *s)
 static spmv_status write_info_json(const struct options *o, const struct input *in, const spmv_statistics *s,
                                    const struct product *p)
 {
-    json_t *root = json_begin(o);
-    json_put(root, "machine", json_machine(spmv_context_threads(p->ctx)));
-    json_put(root, "matrix", json_matrix(in->name, s));
-    json_put(root, "load", json_load(in));
+    json_t *root = json_about(o, p->ctx, in, s);
     json_put(root, "info", json_info(in, s));
-    json_put(root, "result", json_plan(p));
+    json_put(root, "result", json_plan(p, "spmv"));
     return json_finish(o, root);
 }
 

@@ -7,8 +7,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "app.h"
 
@@ -24,21 +22,15 @@ struct job {
 /* What cannot be meant. y_path: where y goes; NULL: nowhere, the JSON is the answer. */
 static spmv_status check_wishes(const struct options *o, const char *const *arguments, int count, const char **y_path)
 {
-    const char *x = count > 1 ? arguments[1] : "";
-    const int stdins =
-        (strcmp(arguments[0], "-") == 0) + (strcmp(x, "-") == 0) + (o->y0 != NULL && strcmp(o->y0, "-") == 0);
-    const bool json_is_answer = o->json && o->json_path == NULL;
-    *y_path = o->output != NULL ? o->output : json_is_answer ? NULL : "-";
-    if (stdins > 1)
-        return report(SPMV_ERROR_ARGUMENT, "standard input (-) can be read once only");
+    const char *const inputs[] = {arguments[0], count > 1 ? arguments[1] : NULL, o->y0};
+    const spmv_status st = check_standard_input(inputs, 3);
+    if (st != SPMV_OK)
+        return st;
     if (o->beta != 0 && o->y0 == NULL)
         return report(SPMV_ERROR_ARGUMENT, "--beta needs the vector that it scales: --y0 FILE");
     if (o->beta == 0 && o->y0 != NULL)
         return report(SPMV_ERROR_ARGUMENT, "--y0 needs its factor: --beta NUMBER, not 0");
-    if (json_is_answer && *y_path != NULL && strcmp(*y_path, "-") == 0)
-        return report(SPMV_ERROR_ARGUMENT,
-                      "both y and the JSON cannot go to standard output: name a file with --json=FILE");
-    return SPMV_OK;
+    return choose_answer(o, "y", y_path);
 }
 
 /* x and y0, whose lengths are those of op(A). */
@@ -96,10 +88,7 @@ static spmv_status check(struct job *job)
 static void remark_job(const struct job *job)
 {
     const struct product *p = &job->p;
-    const spmv_csr *a = &job->in.view;
-    remark(LEVEL_NORMAL, "%s: %lld x %lld, %lld nonzeros, %s%s", job->in.argument, (long long)a->rows,
-           (long long)a->cols, (long long)a->nnz, spmv_type_name(p->type), a->val == NULL ? ", a pattern" : "");
-    remark(LEVEL_NORMAL, "on %s; method %s: %s", spmv_context_describe(job->ctx), p->info.method, p->info.why);
+    remark_plan(job->in.argument, p);
     remark(LEVEL_NORMAL, "load %s, plan %s, product %s (%.3g GB/s)", seconds_text(job->in.seconds),
            seconds_text(p->info.seconds), seconds_text(p->seconds.median), 1e-9 * p->model_bytes / p->seconds.median);
     remark(LEVEL_VERBOSE, "plan holds %s; upload %s; first call %s, %d repeat%s from %s to %s",
@@ -108,26 +97,14 @@ static void remark_job(const struct job *job)
            seconds_text(p->seconds.max));
 }
 
-/* Rows are counted from 0 here and in the JSON; the line of y is what a user can look up. */
 static void tell_verdict(const struct job *job)
 {
     const struct product *p = &job->p;
-    const spmv_verify_result *c = &p->check;
     if (job->o->verify == VERIFY_OFF) {
         remark(LEVEL_NORMAL, "not checked");
         return;
     }
-    if (c->failed_rows > 0)
-        complain(
-            "CHECK FAILED against %s: %lld of %lld rows are past the bound; worst row %lld (line %lld of y): %.17g "
-            "where %.17g is right, %.3g times the bound",
-            p->reference, (long long)c->failed_rows, (long long)p->info.rows, (long long)c->worst_row,
-            (long long)c->worst_row + 1, c->worst_value, c->worst_reference, c->worst_ratio);
-    else if (c->worst_row >= 0)
-        remark(LEVEL_NORMAL, "checked against %s: passed; worst row %lld, %.3g of the bound", p->reference,
-               (long long)c->worst_row, c->worst_ratio);
-    else
-        remark(LEVEL_NORMAL, "checked against %s: passed; no rows", p->reference);
+    tell_check(p, "y");
     if (p->bitwise_different > 0)
         complain("CHECK FAILED: %d of %d repeats of the product gave other bits", p->bitwise_different,
                  p->bitwise_repeats);
@@ -138,7 +115,7 @@ static void tell_verdict(const struct job *job)
 static json_t *json_result(const struct job *job)
 {
     const struct product *p = &job->p;
-    json_t *result = json_plan(p);
+    json_t *result = json_plan(p, "spmv");
     json_put(result, "upload_seconds", json_number(p->upload_seconds));
     json_put(result, "first_call_seconds", json_number(p->first_call_seconds));
     json_put(result, "seconds", json_timing(&p->seconds));
@@ -154,36 +131,23 @@ static json_t *json_result(const struct job *job)
 static spmv_status write_json(const struct job *job)
 {
     const struct input *in = &job->in;
-    const spmv_verify_result *c = &job->p.check;
     spmv_statistics statistics;
     const spmv_status st = spmv_matrix_statistics(job->ctx, &in->view, &statistics, sizeof statistics);
     if (st != SPMV_OK)
         return report(st, spmv_last_error(job->ctx));
-    json_t *root = json_begin(job->o);
-    json_put(root, "machine", json_machine(spmv_context_threads(job->ctx)));
-    json_put(root, "matrix", json_matrix(in->name, &statistics));
-    json_put(root, "load", json_load(in));
+    json_t *root = json_about(job->o, job->ctx, in, &statistics);
     json_put(root, "result", json_result(job));
     if (job->o->verify != VERIFY_OFF)
-        json_put(root, "verify",
-                 json_pack("{s:s, s:o, s:I}", "reference", job->p.reference, "worst_error_over_bound",
-                           json_number(c->worst_ratio), "worst_row", (json_int_t)c->worst_row));
+        json_put(root, "verify", json_check(&job->p));
     return json_finish(job->o, root);
-}
-
-static spmv_status write_y(const struct job *job, const char *path)
-{
-    const struct product *p = &job->p;
-    /* y and a progress line would mix on one screen */
-    progress_allow(strcmp(path, "-") != 0 || !isatty(STDOUT_FILENO));
-    const spmv_status st = spmv_vector_write(job->ctx, path, p->type, p->y, p->info.rows, job->o->format);
-    progress_allow(true);
-    return write_status(job->ctx, st, path);
 }
 
 static spmv_status write_results(const struct job *job, const char *y_path)
 {
-    spmv_status st = y_path != NULL ? write_y(job, y_path) : SPMV_OK;
+    const struct product *p = &job->p;
+    spmv_status st = SPMV_OK;
+    if (y_path != NULL)
+        st = write_answer(job->ctx, job->o, y_path, p->type, p->y, p->info.rows);
     if (st == SPMV_OK && job->o->json)
         st = write_json(job);
     return st;

@@ -131,3 +131,12 @@ json_t *json_load(const struct input *in)
         json_put(load, "threads", json_integer(in->info.threads));
     return load;
 }
+
+json_t *json_about(const struct options *o, const spmv_context *ctx, const struct input *in, const spmv_statistics *s)
+{
+    json_t *root = json_begin(o);
+    json_put(root, "machine", json_machine(spmv_context_threads(ctx)));
+    json_put(root, "matrix", json_matrix(in->name, s));
+    json_put(root, "load", json_load(in));
+    return root;
+}

@@ -20,6 +20,8 @@ static const struct command main_job = {
 static const struct command commands[] = {
     {"mul", "A [x]", "y = alpha A x + beta y0, with everything spelled out", GROUP_SHARED | GROUP_PRODUCT, 1, 2,
      run_product},
+    {"solve", "A [b]", "x with A x = b, by conjugate gradients; b: A times ones when absent",
+     GROUP_SHARED | GROUP_SOLVE, 1, 2, run_solve},
     {"info", "A", "what the matrix is like, and the method that would be chosen", GROUP_SHARED, 1, 1, run_info},
     {"doctor", "", "what was built in, devices, memory bandwidth, a self-test", GROUP_SHARED, 0, 0, run_doctor},
     {"help", "[COMMAND]", "this help, or that of one command", GROUP_SHARED, 0, 1, run_help},
@@ -34,7 +36,7 @@ static const struct command *find_command(const char *name)
     return NULL;
 }
 
-/* "mul, info, doctor, help" */
+/* "mul, solve, info, doctor, help" */
 static void list_commands(char *text, size_t size)
 {
     size_t used = 0;
@@ -66,10 +68,14 @@ static void print_all_help(void)
         "line,\nor Matrix Market. A file whose name is a command: ./mul.\n");
     printf("\nOptions of mul:\n");
     options_print(GROUP_PRODUCT);
+    printf("\nOptions of solve:\n");
+    options_print(GROUP_SOLVE);
     printf("\nOptions of every command:\n");
     options_print(GROUP_SHARED);
     printf("\nExit codes: 0 done, 1 usage, 2 files, 3 malformed input, 4 things that do not fit, 5 memory, 6 device,\n"
-           "9 the check of the result failed. More: man spmv\n");
+           "7 the solver stopped before the tolerance, 8 the matrix is not suited, 9 the check of the result failed. "
+           "More: "
+           "man spmv\n");
 }
 
 static void print_help(const struct command *command)

@@ -20,6 +20,11 @@ enum option_id {
     OPTION_BETA,
     OPTION_Y0,
     OPTION_TRANSPOSE,
+    OPTION_X0,
+    OPTION_RTOL,
+    OPTION_ATOL,
+    OPTION_MAX_ITERATIONS,
+    OPTION_HISTORY,
     OPTION_BACKEND,
     OPTION_METHOD,
     OPTION_TYPE,
@@ -45,11 +50,19 @@ struct row {
 };
 
 static const struct row rows[OPTIONS] = {
-    [OPTION_OUTPUT] = {"output", 'o', "FILE", GROUP_PRODUCT, NULL, "write y there (default: standard output)"},
+    [OPTION_OUTPUT] = {"output", 'o', "FILE", GROUP_PRODUCT | GROUP_SOLVE, NULL,
+                       "write the vector there (default: standard output)"},
     [OPTION_ALPHA] = {"alpha", 0, "NUMBER", GROUP_PRODUCT, "1", "factor of A x"},
     [OPTION_BETA] = {"beta", 0, "NUMBER", GROUP_PRODUCT, "0", "factor of y0, which --y0 names"},
     [OPTION_Y0] = {"y0", 0, "FILE", GROUP_PRODUCT, NULL, "the vector that beta scales (default: none)"},
     [OPTION_TRANSPOSE] = {"transpose", 0, NULL, GROUP_PRODUCT, NULL, "multiply by the transpose of A (default: by A)"},
+    [OPTION_X0] = {"x0", 0, "FILE", GROUP_SOLVE, NULL, "the vector to start from (default: zeros)"},
+    [OPTION_RTOL] = {"rtol", 0, "NUMBER", GROUP_SOLVE, "1e-8", "done at ||b - A x|| <= rtol ||b||"},
+    [OPTION_ATOL] = {"atol", 0, "NUMBER", GROUP_SOLVE, "0", "done at ||b - A x|| <= atol, too"},
+    [OPTION_MAX_ITERATIONS] = {"max-iterations", 0, "N", GROUP_SOLVE, NULL,
+                               "give up after so many (default: 10 times the rows, at least 100)"},
+    [OPTION_HISTORY] = {"history", 0, "FILE", GROUP_SOLVE, NULL,
+                        "write the residual of each iteration there, as CSV (default: nowhere)"},
     [OPTION_BACKEND] = {"backend", 0, "auto|cuda|omp|ref", GROUP_SHARED, "auto",
                         "where to compute; auto: a usable GPU, else OpenMP"},
     [OPTION_METHOD] = {"method", 0, "NAME", GROUP_SHARED, "auto", "how to multiply; doctor lists the names"},
@@ -81,13 +94,14 @@ static void mistake(struct options *o, const char *format, const char *option, c
         snprintf(o->error, sizeof o->error, format, option, text);
 }
 
-static void set_count(struct options *o, enum option_id id, const char *text, int *value)
+static void set_count(struct options *o, enum option_id id, const char *text, int least, int *value)
 {
     char *end = NULL;
     errno = 0;
     const long number = strtol(text, &end, 10);
-    if (end == text || *end != '\0' || errno != 0 || number < 0 || number > INT_MAX)
-        mistake(o, "--%s %s: a number from 0 on is needed", rows[id].name, text);
+    if (end == text || *end != '\0' || errno != 0 || number < least || number > INT_MAX)
+        mistake(o, least == 0 ? "--%s %s: a number from 0 on is needed" : "--%s %s: a number from 1 on is needed",
+                rows[id].name, text);
     else
         *value = (int)number;
 }
@@ -98,6 +112,13 @@ static void set_number(struct options *o, enum option_id id, const char *text, d
     *value = strtod(text, &end);
     if (end == text || *end != '\0')
         mistake(o, "--%s %s: not a number", rows[id].name, text);
+}
+
+static void set_tolerance(struct options *o, enum option_id id, const char *text, double *value)
+{
+    set_number(o, id, text, value);
+    if (!(*value >= 0))
+        mistake(o, "--%s %s: a number from 0 on is needed", rows[id].name, text);
 }
 
 static void set_verify(struct options *o, const char *text)
@@ -138,6 +159,21 @@ static void set_option(struct options *o, enum option_id id, const char *text)
     case OPTION_TRANSPOSE:
         o->transpose = true;
         break;
+    case OPTION_X0:
+        o->x0 = text;
+        break;
+    case OPTION_RTOL:
+        set_tolerance(o, id, text, &o->rtol);
+        break;
+    case OPTION_ATOL:
+        set_tolerance(o, id, text, &o->atol);
+        break;
+    case OPTION_MAX_ITERATIONS:
+        set_count(o, id, text, 1, &o->max_iterations);
+        break;
+    case OPTION_HISTORY:
+        o->history = text;
+        break;
     case OPTION_BACKEND:
         if (spmv_backend_parse(text, &o->backend) != SPMV_OK)
             mistake(o, "--%s %s: auto, cuda, omp or ref is needed", rows[id].name, text);
@@ -150,10 +186,10 @@ static void set_option(struct options *o, enum option_id id, const char *text)
             mistake(o, "--%s %s: f64 or f32 is needed", rows[id].name, text);
         break;
     case OPTION_THREADS:
-        set_count(o, id, text, &o->threads);
+        set_count(o, id, text, 0, &o->threads);
         break;
     case OPTION_DEVICE:
-        set_count(o, id, text, &o->device);
+        set_count(o, id, text, 0, &o->device);
         break;
     case OPTION_VERIFY:
         set_verify(o, text != NULL ? text : rows[id].standard);
@@ -312,8 +348,9 @@ spmv_status options_check(const struct options *o, unsigned groups, const char *
         return report(SPMV_ERROR_ARGUMENT, o->error);
     for (int i = 0; i < OPTIONS; i++) {
         if ((o->given >> i & 1) != 0 && (rows[i].group & groups) == 0) {
-            complain("option --%s is not for %s%s", rows[i].name, command != NULL ? command : "the plain product",
-                     command == NULL ? "; spmv mul takes it" : "");
+            complain("option --%s is not for %s; spmv %s takes it", rows[i].name,
+                     command != NULL ? command : "the plain product",
+                     (rows[i].group & GROUP_PRODUCT) != 0 ? "mul" : "solve");
             return SPMV_ERROR_ARGUMENT;
         }
     }

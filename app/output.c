@@ -99,27 +99,45 @@ spmv_status report(spmv_status status, const char *sentence)
     return status;
 }
 
-/* Half a second must have passed before the first line, a tenth between two. An activity is heard of when its first
- * part is done, so it began when the one before ended. */
-static void draw_progress(const spmv_event *event)
+/* Half a second must have passed before the first line, a tenth between two. */
+static bool progress_due(double began)
 {
     const double now = monotonic_seconds();
+    if (level == LEVEL_QUIET || progress.forbidden || now - began < 0.5 || now - progress.drawn < 0.1)
+        return false;
+    if (!isatty(STDERR_FILENO))
+        return false;
+    progress.drawn = now;
+    return true;
+}
+
+void progress_show(double began, const char *format, ...)
+{
+    va_list values;
+    if (!progress_due(began))
+        return;
+    clear_progress();
+    fputs("spmv: ", stderr);
+    va_start(values, format);
+    vfprintf(stderr, format, values);
+    va_end(values);
+    progress.shown = true;
+    fflush(stderr);
+}
+
+/* An activity is heard of when its first part is done, so it began when the one before ended. */
+static void show_event(const spmv_event *event)
+{
     if (strncmp(progress.activity, event->text, sizeof progress.activity - 1) != 0) {
         snprintf(progress.activity, sizeof progress.activity, "%s", event->text);
         progress.began = progress.heard;
     }
-    progress.heard = now;
-    if (now - progress.began < 0.5 || now - progress.drawn < 0.1)
-        return;
-    progress.drawn = now;
-    clear_progress();
+    progress.heard = monotonic_seconds();
     if (event->total > 0)
-        fprintf(stderr, "spmv: %s: %d %%", progress.activity,
-                (int)(100.0 * (double)event->done / (double)event->total));
+        progress_show(progress.began, "%s: %d %%", progress.activity,
+                      (int)(100.0 * (double)event->done / (double)event->total));
     else
-        fprintf(stderr, "spmv: %s: %lld", progress.activity, (long long)event->done);
-    progress.shown = true;
-    fflush(stderr);
+        progress_show(progress.began, "%s: %lld", progress.activity, (long long)event->done);
 }
 
 static int on_event(const spmv_event *event, void *user)
@@ -127,8 +145,8 @@ static int on_event(const spmv_event *event, void *user)
     (void)user;
     if (event->kind == SPMV_EVENT_WARNING)
         remark(LEVEL_NORMAL, "warning: %s", event->text);
-    else if (level > LEVEL_QUIET && !progress.forbidden && isatty(STDERR_FILENO))
-        draw_progress(event);
+    else
+        show_event(event);
     return 0;
 }
 
@@ -173,6 +191,34 @@ spmv_status write_status(spmv_context *ctx, spmv_status status, const char *path
     return report(status, spmv_last_error(ctx));
 }
 
+spmv_status choose_answer(const struct options *o, const char *what, const char **path)
+{
+    const bool json_is_answer = o->json && o->json_path == NULL;
+    *path = o->output != NULL ? o->output : json_is_answer ? NULL : "-";
+    if (!json_is_answer || *path == NULL || strcmp(*path, "-") != 0)
+        return SPMV_OK;
+    complain("both %s and the JSON cannot go to standard output: name a file with --json=FILE", what);
+    return SPMV_ERROR_ARGUMENT;
+}
+
+spmv_status check_standard_input(const char *const *paths, int count)
+{
+    int uses = 0;
+    for (int i = 0; i < count; i++)
+        uses += paths[i] != NULL && strcmp(paths[i], "-") == 0;
+    return uses > 1 ? report(SPMV_ERROR_ARGUMENT, "standard input (-) can be read once only") : SPMV_OK;
+}
+
+spmv_status write_answer(spmv_context *ctx, const struct options *o, const char *path, spmv_type type,
+                         const void *host_values, int64_t n)
+{
+    /* the numbers and a progress line would mix on one screen */
+    progress_allow(strcmp(path, "-") != 0 || !isatty(STDOUT_FILENO));
+    const spmv_status st = spmv_vector_write(ctx, path, type, host_values, n, o->format);
+    progress_allow(true);
+    return write_status(ctx, st, path);
+}
+
 /* ---------------------------------------------------------------- quantities */
 
 struct unit {
@@ -204,6 +250,21 @@ const char *bytes_text(double bytes)
 {
     static const struct unit units[] = {{1e9, "GB"}, {1e6, "MB"}, {1e3, "kB"}, {1, "bytes"}};
     return quantity_text(bytes, units, 4);
+}
+
+/* Fifteen digits name every number that was written with so many, and %g drops the zeros at their end; seventeen name
+ * them all. */
+int number_text(double value, char *text)
+{
+    int length = 0;
+    if (isnan(value))
+        return snprintf(text, NUMBER_TEXT, "nan"); /* without its sign */
+    for (int digits = 15; digits <= 17; digits++) {
+        length = snprintf(text, NUMBER_TEXT, "%.*g", digits, value);
+        if (strtod(text, NULL) == value)
+            break;
+    }
+    return length;
 }
 
 /* ---------------------------------------------------------------- JSON */
@@ -307,6 +368,15 @@ static bool replace_file(const char *path, const char *text, size_t size)
     return good;
 }
 
+spmv_status write_text(const char *path, const char *text, size_t size)
+{
+    if (replace_file(path, text, size))
+        return SPMV_OK;
+    const int reason = errno;
+    complain("cannot write %s: %s", path, strerror(reason));
+    return reason == ENOENT || reason == EACCES ? SPMV_ERROR_OPEN : SPMV_ERROR_WRITE;
+}
+
 spmv_status json_finish(const struct options *o, json_t *root)
 {
     spmv_status st = SPMV_OK;
@@ -319,9 +389,8 @@ spmv_status json_finish(const struct options *o, json_t *root)
     if (o->json_path == NULL) {
         fwrite(text, 1, length + 1, stdout);
         st = finish_stdout();
-    } else if (!replace_file(o->json_path, text, length + 1)) {
-        complain("cannot write %s: %s", o->json_path, strerror(errno));
-        st = errno == ENOENT || errno == EACCES ? SPMV_ERROR_OPEN : SPMV_ERROR_WRITE;
+    } else {
+        st = write_text(o->json_path, text, length + 1);
     }
     free(text);
     return st;

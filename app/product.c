@@ -39,8 +39,7 @@ static int64_t vector_bytes(const struct product *p, int64_t n)
     return n * (int64_t)spmv_type_size(p->type);
 }
 
-/* A copy of a host array in the context's memory. */
-static spmv_status send(spmv_context *ctx, const void *host_from, int64_t bytes, void **to)
+spmv_status send_array(spmv_context *ctx, const void *host_from, int64_t bytes, void **to)
 {
     const spmv_status st = spmv_alloc(ctx, bytes, to);
     return st == SPMV_OK ? spmv_upload(ctx, host_from, *to, bytes) : st;
@@ -56,11 +55,11 @@ static spmv_status view_in_context(struct product *p, spmv_csr *view)
     if (backend == SPMV_BACKEND_OMP || backend == SPMV_BACKEND_REF)
         return SPMV_OK;
     const double began = monotonic_seconds();
-    spmv_status st = send(p->ctx, a->row_ptr, (a->rows + 1) * (a->row_ptr_bits / 8), &p->copies[0]);
+    spmv_status st = send_array(p->ctx, a->row_ptr, (a->rows + 1) * (a->row_ptr_bits / 8), &p->copies[0]);
     if (st == SPMV_OK)
-        st = send(p->ctx, a->col, a->nnz * (int64_t)sizeof *a->col, &p->copies[1]);
+        st = send_array(p->ctx, a->col, a->nnz * (int64_t)sizeof *a->col, &p->copies[1]);
     if (st == SPMV_OK && a->val != NULL)
-        st = send(p->ctx, a->val, vector_bytes(p, a->nnz), &p->copies[2]);
+        st = send_array(p->ctx, a->val, vector_bytes(p, a->nnz), &p->copies[2]);
     if (st == SPMV_OK)
         st = spmv_synchronize(p->ctx);
     view->row_ptr = p->copies[0];
@@ -136,9 +135,9 @@ static spmv_status prepare(struct product *p, struct work *w)
     w->host_beta = p->y0 != NULL ? scalar_set(&w->beta, p->type, p->beta) : NULL;
     w->host_start = p->y0 != NULL ? p->y0 : w->poison;
     const double began = monotonic_seconds();
-    st = send(p->ctx, p->x, x_bytes, &w->x);
+    st = send_array(p->ctx, p->x, x_bytes, &w->x);
     if (st == SPMV_OK)
-        st = send(p->ctx, w->host_start, y_bytes, &w->y);
+        st = send_array(p->ctx, w->host_start, y_bytes, &w->y);
     if (st == SPMV_OK)
         st = spmv_synchronize(p->ctx);
     p->upload_seconds += monotonic_seconds() - began;
@@ -245,9 +244,38 @@ void product_free(struct product *p)
     free(p->y);
 }
 
-json_t *json_plan(const struct product *p)
+void remark_plan(const char *matrix, const struct product *p)
 {
-    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:f, s:I}", "op", "spmv", "backend",
+    remark(LEVEL_NORMAL, "%s: %lld x %lld, %lld nonzeros, %s%s", matrix, (long long)p->a->rows, (long long)p->a->cols,
+           (long long)p->a->nnz, spmv_type_name(p->type), p->a->val == NULL ? ", a pattern" : "");
+    remark(LEVEL_NORMAL, "on %s; method %s: %s", spmv_context_describe(p->ctx), p->info.method, p->info.why);
+}
+
+/* Rows are counted from 0 here and in the JSON; the line of the vector is what a user can look up. */
+void tell_check(const struct product *p, const char *what)
+{
+    const spmv_verify_result *c = &p->check;
+    if (c->failed_rows > 0)
+        complain("CHECK FAILED against %s: %lld of %lld rows of %s are past the bound; worst row %lld (line %lld): "
+                 "%.17g where %.17g is right, %.3g times the bound",
+                 p->reference, (long long)c->failed_rows, (long long)p->info.rows, what, (long long)c->worst_row,
+                 (long long)c->worst_row + 1, c->worst_value, c->worst_reference, c->worst_ratio);
+    else if (c->worst_row >= 0)
+        remark(LEVEL_NORMAL, "%s checked against %s: passed; worst row %lld, %.3g of the bound", what, p->reference,
+               (long long)c->worst_row, c->worst_ratio);
+    else
+        remark(LEVEL_NORMAL, "%s checked against %s: passed; no rows", what, p->reference);
+}
+
+json_t *json_check(const struct product *p)
+{
+    return json_pack("{s:s, s:o, s:I}", "reference", p->reference, "worst_error_over_bound",
+                     json_number(p->check.worst_ratio), "worst_row", (json_int_t)p->check.worst_row);
+}
+
+json_t *json_plan(const struct product *p, const char *op)
+{
+    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:f, s:I}", "op", op, "backend",
                      spmv_backend_name(spmv_context_backend(p->ctx)), "method", p->info.method, "why", p->info.why,
                      "type", spmv_type_name(p->type), "plan_seconds", p->info.seconds, "plan_bytes",
                      (json_int_t)p->info.bytes);

@@ -22,6 +22,8 @@ struct cg {
     int64_t n;
     const void *b;
     void *x, *r, *p, *q;
+    void *start_x; /* x where the recurrence (re)started, and the norm of its true residual */
+    double start_residual;
     char *scalars;
     const spmv_cg_options *options;
     spmv_cg_result *result;
@@ -91,6 +93,7 @@ static spmv_status tell(const struct cg *cg, double residual)
 static spmv_status start(struct cg *cg)
 {
     spmv_status st = SPMV_OK;
+    TRY(spmv_map(cg->ctx, SPMV_MAP_COPY, cg->type, cg->x, cg->start_x, cg->n));
     TRY(residual_of(cg, cg->r));
     TRY(spmv_map(cg->ctx, SPMV_MAP_COPY, cg->type, cg->r, cg->p, cg->n));
     TRY(spmv_dot(cg->ctx, cg->type, cg->r, cg->r, scalar(cg, RR), cg->n));
@@ -143,7 +146,23 @@ done:
     return st;
 }
 
-/* Steps until the recurrence claims the tolerance. */
+/* What forbids another step. */
+static spmv_status look_for_breakdown(const struct cg *cg)
+{
+    const long long k = (long long)cg->result->iterations;
+    if (!isfinite(cg->rr) || !isfinite(cg->pq))
+        return context_fail(cg->ctx, SPMV_ERROR_NOT_FINITE, "spmv_cg: r'r = %g, p'Ap = %g at iteration %lld", cg->rr,
+                            cg->pq, k);
+    if (cg->pq <= 0)
+        return context_fail(cg->ctx, SPMV_ERROR_NOT_POSITIVE,
+                            "spmv_cg: p'Ap = %g <= 0 (r'r = %g) at iteration %lld: the matrix is not positive definite",
+                            cg->pq, cg->rr, k);
+    return SPMV_OK;
+}
+
+/* Steps until the recurrence claims the tolerance. It also stops where its residual has shrunk by the unit roundoff:
+ * the true one, of an x that is rounded to that many digits, cannot have followed, and only a restart may gain more.
+ * So a tolerance out of reach ends in a restart, not in numbers that shrink until they underflow. */
 static spmv_status iterate(struct cg *cg, int64_t max_iterations)
 {
     spmv_status st = SPMV_OK;
@@ -151,23 +170,15 @@ static spmv_status iterate(struct cg *cg, int64_t max_iterations)
     TRY(look(cg));
     if (result->iterations == 0)
         TRY(tell(cg, result->recurrence_residual));
-    while (!(result->recurrence_residual <= result->tolerance)) {
-        const long long k = (long long)result->iterations;
-        if (!isfinite(cg->rr) || !isfinite(cg->pq)) {
-            st = context_fail(cg->ctx, SPMV_ERROR_NOT_FINITE, "spmv_cg: r'r = %g, p'Ap = %g at iteration %lld", cg->rr,
-                              cg->pq, k);
-            goto done;
-        }
-        if (cg->pq <= 0) {
-            st = context_fail(cg->ctx, SPMV_ERROR_NOT_POSITIVE,
-                              "spmv_cg: p'Ap = %g <= 0 at iteration %lld: the matrix is not positive definite", cg->pq,
-                              k);
-            goto done;
-        }
+    cg->start_residual = result->recurrence_residual;
+    const double roundoff = cg->type == SPMV_F32 ? 0x1p-24 : 0x1p-53;
+    const double enough = fmax(result->tolerance, roundoff * cg->start_residual);
+    while (!(isfinite(cg->rr) && result->recurrence_residual <= enough)) {
+        TRY(look_for_breakdown(cg));
         if (result->iterations == max_iterations) {
             st = context_fail(cg->ctx, SPMV_ERROR_ITERATIONS,
                               "spmv_cg: the residual is %.3g after %lld iterations, %.3g was asked for",
-                              result->recurrence_residual, k, result->tolerance);
+                              result->recurrence_residual, (long long)result->iterations, result->tolerance);
             goto done;
         }
         TRY(step(cg));
@@ -179,31 +190,64 @@ done:
     return st;
 }
 
+/* The true residual, after the recurrence stopped with this status. Steps that made matters worse (numbers that
+ * overflowed, a restart beyond what the type holds) are taken back. At the limit, or where A proves indefinite, a
+ * larger residual is no reason: the method makes the energy norm of the error smaller at each step, not the residual.
+ */
+static spmv_status settle(struct cg *cg, spmv_status stop)
+{
+    spmv_status st = SPMV_OK;
+    double *residual = &cg->result->true_residual;
+    TRY(residual_of(cg, cg->q));
+    TRY(norm_of(cg, cg->q, residual));
+    const bool shrinks = stop == SPMV_OK || stop == SPMV_ERROR_NOT_FINITE;
+    if (!isfinite(*residual) || (shrinks && cg->start_residual < *residual)) {
+        TRY(spmv_map(cg->ctx, SPMV_MAP_COPY, cg->type, cg->start_x, cg->x, cg->n));
+        *residual = cg->start_residual;
+    }
+done:
+    return st;
+}
+
+/* b'b == 0: x = 0, unless b only is so small that its squares vanish. */
+static spmv_status solve_zero(struct cg *cg)
+{
+    spmv_status st = SPMV_OK;
+    double largest = 0;
+    TRY(spmv_map(cg->ctx, SPMV_MAP_ABS, cg->type, cg->b, cg->q, cg->n));
+    TRY(spmv_reduce(cg->ctx, SPMV_MAX, cg->type, cg->q, scalar(cg, RR_NEW), cg->n));
+    TRY(read_scalars(cg, RR_NEW, 1, &largest));
+    TRY(spmv_map_index(cg->ctx, cg->type, &(const double){0}, NULL, cg->x, cg->n)); /* all bits 0, also as a float */
+    TRY(tell(cg, 0));
+    if (largest > 0)
+        st = context_fail(cg->ctx, SPMV_ERROR_STAGNATION,
+                          "spmv_cg: the largest element of b is %.3g, and its square is 0 in %s: scale b", largest,
+                          spmv_type_name(cg->type));
+done:
+    return st;
+}
+
 /* Runs the recurrence, and again from the true residual as long as that helps. */
 static spmv_status solve(struct cg *cg, int64_t max_iterations)
 {
     spmv_status st = SPMV_OK;
     spmv_cg_result *result = cg->result;
-    double before = INFINITY;
     TRY(norm_of(cg, cg->b, &result->norm_b));
-    result->tolerance = fmax(cg->options->rtol * result->norm_b, cg->options->atol);
-    if (result->norm_b == 0) {
-        TRY(spmv_map(cg->ctx, SPMV_MAP_COPY, cg->type, cg->b, cg->x, cg->n));
-        TRY(tell(cg, 0));
-        goto done;
-    }
+    if (result->norm_b == 0)
+        return solve_zero(cg);
+    /* where b'b overflows, rtol would allow anything */
+    result->tolerance = fmax(isfinite(result->norm_b) ? cg->options->rtol * result->norm_b : 0, cg->options->atol);
     for (;;) {
         TRY(start(cg));
-        st = iterate(cg, max_iterations);
+        const spmv_status stop = iterate(cg, max_iterations);
+        st = stop;
         if (st != SPMV_OK && spmv_status_class(st) < 7)
             goto done;
-        const spmv_status stop = st;
-        TRY(residual_of(cg, cg->q));
-        TRY(norm_of(cg, cg->q, &result->true_residual));
+        TRY(settle(cg, stop));
         st = stop;
         if (st != SPMV_OK || result->true_residual <= result->tolerance)
             goto done;
-        if (!(result->true_residual <= 0.5 * before)) {
+        if (!(result->true_residual <= 0.5 * cg->start_residual)) {
             st = context_fail(
                 cg->ctx, SPMV_ERROR_STAGNATION,
                 "spmv_cg: the true residual stays at %.3g after %lld iterations and %lld restarts, %.3g was "
@@ -211,7 +255,6 @@ static spmv_status solve(struct cg *cg, int64_t max_iterations)
                 result->true_residual, (long long)result->iterations, (long long)result->restarts, result->tolerance);
             goto done;
         }
-        before = result->true_residual;
         result->restarts++;
     }
 done:
@@ -257,12 +300,15 @@ spmv_status spmv_cg(spmv_plan *plan, const void *b, void *x, const spmv_cg_optio
     TRY(check(ctx, &info, b, x, &o));
     cg.n = info.rows;
     cg.type = info.type;
-    if (cg.n == 0)
+    if (cg.n == 0) {
+        TRY(tell(&cg, 0));
         goto done;
+    }
     const int64_t bytes = cg.n * (int64_t)spmv_type_size(cg.type);
     TRY(spmv_alloc(ctx, bytes, &cg.r));
     TRY(spmv_alloc(ctx, bytes, &cg.p));
     TRY(spmv_alloc(ctx, bytes, &cg.q));
+    TRY(spmv_alloc(ctx, bytes, &cg.start_x));
     TRY(spmv_alloc(ctx, SCALARS * (int64_t)spmv_type_size(cg.type), &scalars));
     cg.scalars = scalars;
     if (o.zero_start) {
@@ -275,6 +321,7 @@ done:
     spmv_free(ctx, cg.r);
     spmv_free(ctx, cg.p);
     spmv_free(ctx, cg.q);
+    spmv_free(ctx, cg.start_x);
     spmv_free(ctx, scalars);
     return st;
 }

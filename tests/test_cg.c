@@ -354,6 +354,64 @@ static void every_failure(void **state)
     spmv_context_destroy(ctx);
 }
 
+/* One equation a x = b from the start given, to the end. */
+static spmv_status solve_one(spmv_context *ctx, double a, double b, double start, double *x, spmv_cg_result *result)
+{
+    static const int32_t ptr[] = {0, 1}, col[] = {0};
+    const spmv_csr view = small_view(1, 1, ptr, col, &a);
+    struct system s = system_of(ctx, &view);
+    assert_ok(ctx, spmv_upload(ctx, &b, s.b, sizeof b));
+    assert_ok(ctx, spmv_upload(ctx, &start, s.x, sizeof start));
+    const spmv_status st = spmv_cg(s.plan, s.b, s.x, NULL, result, sizeof *result);
+    char sentence[256];
+    snprintf(sentence, sizeof sentence, "%s", spmv_last_error(ctx));
+    *x = value(&s, s.x, 0);
+    release(&s);
+    if (st == SPMV_ERROR_STAGNATION)
+        assert_non_null(strstr(sentence, "scale b"));
+    return st;
+}
+
+/* Numbers whose squares or quotients leave the type's range end with a status, never with a false solution; x is then
+ * the start, which the steps did not improve. */
+static void ends_of_the_range(void **state)
+{
+    (void)state;
+    spmv_context *ctx = support_context();
+    spmv_cg_result result;
+    double x = 0;
+    assert_int_equal(solve_one(ctx, 4, 1e200, 3, &x, &result), SPMV_ERROR_NOT_FINITE);
+    assert_true(x == 3 && result.iterations == 0 && result.tolerance == 0);
+    assert_int_equal(solve_one(ctx, 4, NAN, 3, &x, &result), SPMV_ERROR_NOT_FINITE);
+    assert_true(x == 3 && isnan(result.true_residual));
+    assert_int_equal(solve_one(ctx, 1e-310, 1, 5, &x, &result), SPMV_ERROR_NOT_FINITE); /* 1 / 1e-310 overflows */
+    assert_true(x == 5 && result.iterations == 1 && result.true_residual == 1);
+    assert_int_equal(solve_one(ctx, 4, 1e-200, 3, &x, &result), SPMV_ERROR_STAGNATION);
+    assert_true(x == 0 && result.iterations == 0);
+    spmv_context_destroy(ctx);
+}
+
+/* A tolerance that no double reaches: it says so after a bounded number of steps, and x is as good as it gets. */
+static void tolerance_out_of_reach(void **state)
+{
+    (void)state;
+    spmv_context *ctx = support_context();
+    struct system s = system_ones(ctx, SLOW ? "poisson2d:10" : "poisson2d:30", SPMV_F64);
+    spmv_cg_result result, again;
+    spmv_cg_options options;
+    spmv_cg_options_init(&options, sizeof options);
+    options.rtol = 0;
+    const spmv_status st = spmv_cg(s.plan, s.b, s.x, &options, &result, sizeof result);
+    assert_true(st == SPMV_ERROR_STAGNATION || (st == SPMV_OK && result.true_residual == 0));
+    assert_true(result.true_residual < 1e-13 * result.norm_b && result.iterations < 1000);
+    assert_true(worst_error_from_ones(&s) < 1e-12);
+    /* from there on nothing gets worse */
+    (void)spmv_cg(s.plan, s.b, s.x, &options, &again, sizeof again);
+    assert_true(again.true_residual <= result.true_residual);
+    release(&s);
+    spmv_context_destroy(ctx);
+}
+
 /* 0 x 0 and 1 x 1. */
 static void tiny_systems(void **state)
 {
@@ -370,8 +428,13 @@ static void tiny_systems(void **state)
     release(&s);
     a = small_view(0, 0, ptr, col, val);
     s = system_of(ctx, &a);
-    assert_ok(ctx, spmv_cg(s.plan, s.b, s.x, NULL, &result, sizeof result));
-    assert_true(result.iterations == 0);
+    int64_t calls = 0;
+    spmv_cg_options options;
+    spmv_cg_options_init(&options, sizeof options);
+    options.on_iteration = count_calls;
+    options.user = &calls;
+    assert_ok(ctx, spmv_cg(s.plan, s.b, s.x, &options, &result, sizeof result));
+    assert_true(result.iterations == 0 && calls == 1);
     release(&s);
     spmv_context_destroy(ctx);
 }
@@ -387,6 +450,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(bits_repeat),
         cmocka_unit_test(starts),
         cmocka_unit_test(every_failure),
+        cmocka_unit_test(ends_of_the_range),
+        cmocka_unit_test(tolerance_out_of_reach),
         cmocka_unit_test(tiny_systems),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

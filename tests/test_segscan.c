@@ -255,7 +255,8 @@ static void wrong_positions_are_named(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* One wrong entry among many, in every tile and at its seams; the first is named. */
+/* One wrong entry among many, in every tile and at its seams; with a later one that is wrong, too, the first is named.
+ */
 static void a_wrong_position_is_found_anywhere(void **state)
 {
     (void)state;
@@ -270,10 +271,11 @@ static void a_wrong_position_is_found_anywhere(void **state)
         char text[64];
         snprintf(text, sizeof text, "entry %lld is %lld, less than", (long long)s, (long long)(2 * s - 3));
         positions[s] = 2 * s - 3;
-        positions[count - 1] = 1; /* a later one, too */
         check_refused(ctx, SPMV_SEGMENT_STARTS, 32, positions, count, n, text);
-        positions[s] = 2 * s;
+        positions[count - 1] = 1;
+        check_refused(ctx, SPMV_SEGMENT_STARTS, 64, positions, count, n, text);
         positions[count - 1] = n;
+        positions[s] = 2 * s;
     }
     free(positions);
     spmv_context_destroy(ctx);

@@ -334,11 +334,12 @@ static spmv_status give_memory(struct text_source *source, const struct parser *
     if (st != SPMV_OK)
         return st;
     entries->bytes += bytes;
-    if (places) {
+    if (places && n > 0) {
         tile->row = memory;
         tile->col = (int32_t *)((char *)memory + row_bytes);
     }
-    tile->val = parser->value_size > 0 ? (char *)memory + row_bytes + col_bytes : NULL;
+    if (parser->value_size > 0 && n > 0)
+        tile->val = (char *)memory + row_bytes + col_bytes;
     entries->chunk[entries->chunks++] = (struct coo_chunk){.row = tile->row, .col = tile->col, .val = tile->val};
     return SPMV_OK;
 }

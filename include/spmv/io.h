@@ -1,4 +1,4 @@
-/* Files: Matrix Market matrices and vectors, in and out.
+/* Files: Matrix Market matrices and vectors, in and out. docs/formats.md says in full what is read and refused.
  *
  * The format: R. F. Boisvert, R. Pozo, K. A. Remington, "The Matrix Market exchange formats: initial design", NISTIR
  * 5935, 1996. Every function names file, line, column and reason when it refuses: spmv_last_error(ctx) then reads
@@ -43,7 +43,8 @@ typedef struct spmv_read_info {
 /* Reads a Matrix Market file (path "-": standard input) into CSR in host memory. Coordinate and array; real, integer,
  * pattern; general, symmetric, skew-symmetric: the other triangle is filled in. Columns sorted; duplicates added in
  * file order; explicit zeros of the coordinate form kept, zeros of the array form dropped. Pattern matrices hold no
- * values. options, info: may be NULL; info_size: sizeof(spmv_read_info) as the caller sees it. Errors: SPMV_ERROR_OPEN,
+ * values. Infinities, NaN, integers that had to be rounded and entries added to their mirror give a warning event.
+ * options, info: may be NULL; info_size: sizeof(spmv_read_info) as the caller sees it. Errors: SPMV_ERROR_OPEN,
  * SPMV_ERROR_READ, SPMV_ERROR_CHANGED, SPMV_ERROR_FORMAT, SPMV_ERROR_LIMIT, SPMV_ERROR_UNSUPPORTED (complex and
  * hermitian: not yet), SPMV_ERROR_MEMORY, SPMV_CANCELLED. */
 SPMV_API spmv_status spmv_matrix_read(spmv_context *ctx, const char *path, const spmv_read_options *options,
@@ -51,20 +52,21 @@ SPMV_API spmv_status spmv_matrix_read(spmv_context *ctx, const char *path, const
 
 /* Writes a (host memory) as a Matrix Market coordinate file, general, real or pattern; values in the fewest digits that
  * read back to the same bits; infinities and NaN cannot be written (SPMV_ERROR_UNSUPPORTED). path "-": standard output.
- * The file is written beside and renamed: an existing one survives a failure. Errors: SPMV_ERROR_OPEN,
- * SPMV_ERROR_WRITE. */
+ * The file is written beside and renamed: an existing one survives a failure. Errors: SPMV_ERROR_SIZE (no valid CSR),
+ * SPMV_ERROR_OPEN, SPMV_ERROR_WRITE (errno is then the system's: EPIPE, ENOSPC), SPMV_CANCELLED. */
 SPMV_API spmv_status spmv_matrix_write(spmv_context *ctx, const spmv_csr *a, const char *path);
 
-/* Reads a vector: one number a line, or Matrix Market array or coordinate n x 1 (or 1 x n). *host_values: n numbers of
- * the type (SPMV_F64 or SPMV_F32), to be released with spmv_host_free. Cells that a coordinate file does not name are
- * 0. */
+/* Reads a vector: one number a line (blank lines, % and # comments between), or Matrix Market array or coordinate n x 1
+ * (or 1 x n). *host_values: n numbers of the type (SPMV_F64 or SPMV_F32), to be released with spmv_host_free. Cells
+ * that a coordinate file does not name are 0. */
 SPMV_API spmv_status spmv_vector_read(spmv_context *ctx, const char *path, spmv_type type, void **host_values,
                                       int64_t *n);
 SPMV_API void spmv_host_free(void *host_memory);
 
 /* Writes n numbers, one a line; format NULL: the fewest digits that read back to the same bits, else a printf format
  * with one floating-point conversion (%.6g). path "-": standard output. Other paths are written beside and renamed.
- * Errors: SPMV_ERROR_OPEN, SPMV_ERROR_WRITE, SPMV_ERROR_ARGUMENT (the format). */
+ * Errors: SPMV_ERROR_OPEN, SPMV_ERROR_WRITE (errno is then the system's), SPMV_ERROR_ARGUMENT (the format),
+ * SPMV_CANCELLED. */
 SPMV_API spmv_status spmv_vector_write(spmv_context *ctx, const char *path, spmv_type type, const void *host_values,
                                        int64_t n, const char *format);
 

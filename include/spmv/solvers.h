@@ -27,9 +27,9 @@ SPMV_API void spmv_cg_options_init(spmv_cg_options *options, size_t size);
 typedef struct spmv_cg_result {
     size_t size;
     int64_t iterations; /* products with A inside the recurrence */
-    int64_t restarts;   /* times the recurrence claimed a tolerance that the true residual did not keep */
+    int64_t restarts;   /* times the recurrence was done and the true residual was not: see below */
     double norm_b;
-    double tolerance;           /* max(rtol ||b||, atol) */
+    double tolerance;           /* max(rtol ||b||, atol); atol where b'b overflows */
     double recurrence_residual; /* ||r|| as the recurrence has it */
     double true_residual;       /* ||b - A x||, computed from the x returned */
 } spmv_cg_result;
@@ -37,15 +37,18 @@ typedef struct spmv_cg_result {
 /* Solves A x = b for a symmetric positive definite A (the plan's op(A)) by conjugate gradients, starting from the x
  * handed in: r = b - A x, p = r;  repeat  q = A p, alpha = r'r / p'q, x += alpha p, r -= alpha q, beta = r'r / (old
  * r'r), p = r + beta p until ||b - A x|| <= max(rtol ||b||, atol) in the Euclidean norm. Where the recurrence says so
- * but the true residual does not, the method restarts from the true one. b, x: rows elements of the plan's type in the
- * context's memory, no overlap. b == 0 gives x = 0. alpha and beta never leave the context's memory; one wait an
- * iteration reads r'r and p'q for the tests. Workspace of three vectors is allocated before and released after the
- * loop. Same bits every run, and on omp for any number of threads.
+ * but the true residual does not, or the recurrence's residual has shrunk by the unit roundoff since it started, the
+ * method restarts from the true one as long as that halves it. b, x: rows elements of the plan's type in the context's
+ * memory, no overlap. b == 0 gives x = 0. alpha and beta never leave the context's memory; one wait an iteration reads
+ * r'r and p'q for the tests. Workspace of four vectors is allocated before and released after the loop. Same bits every
+ * run, and on omp for any number of threads.
  *
- * Returns SPMV_OK when the true residual keeps the tolerance; else one of the following, x being the last iterate and
- * *result filled all the same: SPMV_ERROR_ITERATIONS (limit), SPMV_ERROR_STAGNATION (restarts no longer reduce the true
- * residual), SPMV_ERROR_NOT_FINITE (the sentence says at which iteration), SPMV_ERROR_NOT_POSITIVE (p'Ap <= 0: A is not
- * positive definite; the sentence says at which iteration), SPMV_CANCELLED. Before any work: SPMV_ERROR_NOT_SQUARE,
+ * Returns SPMV_OK when the true residual keeps the tolerance; else one of the following, *result being filled all the
+ * same, true_residual for the x returned: SPMV_ERROR_ITERATIONS (limit; x is the last iterate), SPMV_ERROR_STAGNATION
+ * (restarts no longer halve the true residual; x has the smallest of them; also when b is so small that b'b is 0),
+ * SPMV_ERROR_NOT_FINITE (the sentence says at which iteration; x is the last iterate, or where the recurrence last
+ * started if that one's residual is smaller), SPMV_ERROR_NOT_POSITIVE (p'Ap <= 0: A is not positive definite; the
+ * sentence says at which iteration; x is the last iterate), SPMV_CANCELLED. Before any work: SPMV_ERROR_NOT_SQUARE,
  * SPMV_ERROR_ARGUMENT, SPMV_ERROR_MEMORY. Symmetry is the caller's promise (spmv_matrix_statistics looks).
  *
  * M. R. Hestenes, E. Stiefel, "Methods of conjugate gradients for solving linear systems", J. Res. NBS 49(6), 1952. */

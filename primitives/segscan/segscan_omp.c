@@ -35,7 +35,7 @@ struct segscan_job {
     struct carry carry; /* what stands to the left of the next tile */
 };
 
-/* The last head of a tile, -1 when it has none. */
+/* The last head of a tile, -1 when it has none. Element 0 needs no flag: nothing comes before it. */
 static int64_t last_head(const spmv_segments *segments, const struct segment_tile *tile)
 {
     if (segments->form != SPMV_SEGMENT_FLAGS)
@@ -44,9 +44,7 @@ static int64_t last_head(const spmv_segments *segments, const struct segment_til
     int64_t head = tile->end - 1;
     while (head >= tile->begin && flags[head] == 0)
         head--;
-    if (head >= tile->begin)
-        return head;
-    return tile->begin == 0 ? 0 : -1; /* element 0 starts a segment, whatever its flag */
+    return head >= tile->begin ? head : -1;
 }
 
 static void fold_tile(void *state, int64_t t)
