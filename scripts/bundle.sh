@@ -102,6 +102,7 @@ while IFS= read -r program; do
     grep -qF SPMV_SOURCE_DIR "$program" || fail "$(basename "$program") holds the path $root, but does not ask for SPMV_SOURCE_DIR"
 done < <(grep -lF "$root/" "${programs[@]}" || true)
 glibc=$(objdump -T "${programs[@]}" "$bundle"/lib/*.so* | grep -oE 'GLIBC_[0-9.]+' | sort -uV | tail -n 1)
+# what the compiler was asked for, or the project's own choice
 cuda=$(sed -n 's/^CMAKE_CUDA_ARCHITECTURES:[A-Z]*=//p' "$build/CMakeCache.txt")
 
 cat >"$bundle/README.txt" <<README
@@ -119,7 +120,7 @@ Runs from any folder on a Linux with ${glibc/_/ } or later. CUDA: ${cuda:-not in
                               (elsewhere than in /usr/local/cuda: name its folder in LD_LIBRARY_PATH)
 
 Tests on a GPU are skipped where there is none, those labelled gpu-sanitize also without compute-sanitizer of the CUDA
-Toolkit; they say so. Two kinds of tests are in Python (3.8 or later, python3).
+Toolkit, those in Python without python3 (3.8 or later); they say so.
 README
 
 unpacked=$(du -sm "$bundle" | cut -f1)

@@ -74,10 +74,30 @@ entry() {
     run_one "$1" "$3" "$4" "${@:5}" &
 }
 
+# The program of a command after its variables, where it is one of the system that this system lacks.
+lacking() {
+    local word
+    for word in "$@"; do
+        case $word in
+        [A-Za-z_]*=*) ;;
+        */*) return ;;
+        *)
+            command -v "$word" >/dev/null || echo "$word"
+            return
+            ;;
+        esac
+    done
+}
+
 # run_one NAME TIMEOUT SKIP_CODE COMMAND...: one line, and NAME.log and NAME.result in the logs' folder
 run_one() {
-    local name=$1 limit=$2 skip=$3 work start child status=0 result=passed note=""
+    local name=$1 limit=$2 skip=$3 work start child lacking status=0 result=passed note=""
     shift 3
+    lacking=$(lacking "$@")
+    if [ -n "$lacking" ]; then
+        skip=77
+        set -- sh -c "echo 'skipped: no $lacking on this machine'; exit $skip"
+    fi
     work=$(mktemp -d "$logs/$name.XXXXXX") || exit 1
     start=$(date +%s%N)
     (cd "$work" && exec timeout -k 10 "$limit" env "$@") >"$logs/$name.log" 2>&1 </dev/null &

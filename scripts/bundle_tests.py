@@ -55,7 +55,7 @@ class Tests:
         in_build, in_source = below(path, self.build), below(path, self.source)
         if in_build is not None:
             if not (os.path.isfile(path) and os.access(path, os.X_OK)) or ".so" in os.path.basename(path):
-                raise Stays(f"build/{in_build}")
+                raise Stays("the build folder" if in_build == "." else f"build/{in_build}")
             return self.take(path, ("tests/" if in_build.startswith("tests/") else "bin/") + os.path.basename(path))
         if in_source == ".":
             return '"$here"/source'
