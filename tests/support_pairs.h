@@ -148,7 +148,7 @@ static inline void *pair_values(const struct pair *p, int64_t n, bool exact, uin
 static inline void oracle_scan(const struct pair *p, spmv_scan_kind kind, const uint8_t *heads, const void *in,
                                void *out, int64_t n)
 {
-    char all[32], with[32];
+    _Alignas(16) char all[32], with[32];
     for (int64_t i = 0; i < n; i++) {
         const void *x = element(in, (size_t)p->size, i);
         const bool head = i == 0 || (heads != NULL && heads[i] != 0);

@@ -121,7 +121,7 @@ static void every_pair_at_the_seams(void **state)
 {
     (void)state;
     spmv_context *ctx = support_context();
-    char want[32], got[32];
+    _Alignas(16) char want[32], got[32];
     FOR_PAIRS(p)
     FOR_SEAM_SIZES(n)
     {
@@ -138,7 +138,7 @@ static void every_pair_at_the_seams(void **state)
 static void same_bits_for_any_team(void **state)
 {
     (void)state;
-    char first[32], got[32];
+    _Alignas(16) char first[32], got[32];
     const int64_t n = 40 * HOST_TILE + 13;
     FOR_PAIRS(p)
     {

@@ -9,7 +9,6 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "host_tiles.h"
 
-#include <omp.h>
 #include <sched.h>
 #include <stdatomic.h>
 

@@ -15,7 +15,7 @@
 enum { HOST_TILE = 8192 };
 
 /* Fewer tiles than this run serially: waking a team costs as much as a few tiles. */
-enum { HOST_PARALLEL_TILES = 4 };
+enum { HOST_PARALLEL_TILES = 8 };
 
 /* Computes one tile. */
 typedef void tile_fn(void *state, int64_t tile);
