@@ -88,10 +88,39 @@ done:
     return st;
 }
 
-/* Up to SCALAR_MEAN entries a row on average and SCALAR_LONGEST in any, a thread a row wastes less than a warp a row
- * does. A row so long that its one warp outlasts the staged pipeline (STAGED_FROM entries for its launches, and one
- * more for every STAGED_PER nonzeros) goes through the pipeline, which shares out entries and not rows. */
-enum { SCALAR_MEAN = 4, SCALAR_LONGEST = 64, STAGED_FROM = 4096, STAGED_PER = 1000 };
+/* What each method costs beyond streaming the matrix once, in microseconds, from the sizes and the longest row. The
+ * constants were measured on an H100 (docs/gpu.md): a thread walks through a row at 50 ns an entry, and where rows are
+ * longer than a cache line, neighbouring threads no longer share what they load; a warp costs 0.16 ns a row and 2.5 ns
+ * an entry of a long one; the pipeline makes some ten launches and moves everything several times, whatever the rows
+ * are. Only their order matters. */
+static double scalar_cost(double rows, double nnz, double longest)
+{
+    const double mean = nnz / rows, line = 16;
+    return 50e-3 * longest + (mean > line ? 4e-6 * nnz * (mean / line - 1) : 0);
+}
+
+static double vector_cost(double rows, double nnz, double longest)
+{
+    (void)nnz;
+    return 0.16e-3 * rows + 2.5e-3 * longest;
+}
+
+static double staged_cost(double rows, double nnz, double longest)
+{
+    (void)longest;
+    return 20 + 28e-6 * nnz + 0.2e-3 * rows;
+}
+
+static const struct {
+    const char *name, *reason;
+    double (*cost)(double rows, double nnz, double longest);
+} on_cuda[] = {
+    {"vector", "a warp for each row pays", vector_cost},
+    {"scalar", "a thread for each row pays, as rows are short", scalar_cost},
+    {"staged", "work is shared out by entries, for the longest row would keep one warp busy long after all others",
+     staged_cost},
+};
+enum { ON_CUDA = sizeof on_cuda / sizeof on_cuda[0] };
 
 static spmv_status choose_on_cuda(spmv_plan *plan)
 {
@@ -100,18 +129,14 @@ static spmv_status choose_on_cuda(spmv_plan *plan)
     const spmv_status st = longest_row(plan, &longest);
     if (st != SPMV_OK)
         return st;
-    const double mean = a->rows > 0 ? (double)a->nnz / (double)a->rows : 0;
-    const char *name = "vector", *reason = "a warp takes neighbouring entries of one row";
-    if (longest > STAGED_FROM + a->nnz / STAGED_PER) {
-        name = "staged";
-        reason = "work is shared out by entries, for one warp would be busy with the longest row long after all others";
-    } else if (mean <= SCALAR_MEAN && longest <= SCALAR_LONGEST) {
-        name = "scalar";
-        reason = "rows are too short for a warp each";
-    }
-    plan->method = method_named(SPMV_BACKEND_CUDA, name);
-    snprintf(plan->why, sizeof plan->why, "rows of %.3g entries on average, %lld at most: %s", mean, (long long)longest,
-             reason);
+    const double rows = (double)max_i64(a->rows, 1), nnz = (double)a->nnz;
+    int best = 0;
+    for (int m = 1; m < ON_CUDA; m++)
+        if (on_cuda[m].cost(rows, nnz, (double)longest) < on_cuda[best].cost(rows, nnz, (double)longest))
+            best = m;
+    plan->method = method_named(SPMV_BACKEND_CUDA, on_cuda[best].name);
+    snprintf(plan->why, sizeof plan->why, "rows of %.3g entries on average, %lld at most: %s", nnz / rows,
+             (long long)longest, on_cuda[best].reason);
     return SPMV_OK;
 }
 

@@ -217,7 +217,7 @@ static spmv_status verify(spmv_context *ctx)
     return spmv_verify(ctx, &poisson_view, SPMV_OPERATION_T, NULL, x, NULL, NULL, y, SPMV_F64, &result, sizeof result);
 }
 
-static char matrix_path[] = "test_memory_XXXXXX";
+static char matrix_path[] = "/tmp/spmv_test_memory_XXXXXX";
 
 static spmv_status read_matrix(spmv_context *ctx)
 {

@@ -1,7 +1,7 @@
 #!/bin/bash
 # Checks of what cmake --install puts down. usage: install_checks.sh CHECK; the environment says where things are (see
 # tests/install/CMakeLists.txt): BUILD, SOURCE, WORK (a folder of our own), LIBDIR, INCLUDEDIR (relative), CC, CXX, NM,
-# READELF, CMAKE and C_FLAGS (a sanitizer that the libraries were built with).
+# READELF, CMAKE, C_FLAGS (a sanitizer that the libraries were built with), CUDA_INCLUDE and CUDA_LIBDIR (empty without CUDA).
 #
 #   prefix    installs into WORK/first, then moves it to WORK/prefix: everything below runs on a moved tree
 #   headers   each public header compiles alone, as C and as C++, without a warning
@@ -82,11 +82,23 @@ check_symbols() {
     [ -z "$missing" ] || fail "declared, but not in libspmv.so:$missing"
 }
 
-# run_example WAY KIND FOLDER: runs both examples there, checks what they say and how they are linked
-run_example() {
-    local way=$1 kind=$2 folder=$3 example
-    for example in own_arrays repeat; do
-        "$folder/$example" >"$folder/$example.out" || fail "$example ($way, $kind) failed: $(cat "$folder/$example.out")"
+examples=(own_arrays repeat linear_system)
+[ -z "$CUDA_INCLUDE" ] || examples+=(graph)
+
+# run_examples WAY KIND FOLDER: runs the examples there, checks what they say and how they are linked
+run_examples() {
+    local way=$1 kind=$2 folder=$3 example status
+    for example in "${examples[@]}"; do
+        status=0
+        "$folder/$example" >"$folder/$example.out" || status=$?
+        if [ "$example" = graph ] && [ $status = 77 ]; then
+            grep -q '^skipped: ' "$folder/graph.out" || fail "graph ($way, $kind) does not say why it was skipped"
+            echo "graph ($way, $kind): $(cat "$folder/graph.out")"
+        elif [ $status != 0 ]; then
+            fail "$example ($way, $kind) failed: $(cat "$folder/$example.out")"
+        elif [ "$example" != own_arrays ]; then
+            grep -q 'verified$' "$folder/$example.out" || fail "$example ($way, $kind): not verified"
+        fi
         if "$READELF" -d "$folder/$example" | grep -q 'NEEDED.*libspmv\.so\.0'; then
             [ "$kind" = shared ] || fail "$example ($way, $kind) needs libspmv.so"
         else
@@ -95,12 +107,11 @@ run_example() {
     done
     grep -qx 'y\[2\] = 19' "$folder/own_arrays.out" || fail "own_arrays ($way, $kind): wrong y"
     grep -q 'as computed by hand$' "$folder/own_arrays.out" || fail "own_arrays ($way, $kind): not checked"
-    grep -q 'verified$' "$folder/repeat.out" || fail "repeat ($way, $kind): not verified"
-    echo "$way, $kind: own_arrays and repeat"
+    echo "$way, $kind: ${examples[*]}"
 }
 
 check_examples() {
-    local outside=$WORK/outside kind folder example flags
+    local outside=$WORK/outside kind folder example flags cuda
     rm -rf "$outside"
     mkdir -p "$outside"
     cp -r "$SOURCE/examples" "$outside/examples"
@@ -112,18 +123,21 @@ check_examples() {
         else
             flags="$(pkg-config --cflags spmv) $(pkg-config --static --libs spmv | sed s/-lspmv/-l:libspmv.a/)"
         fi
-        for example in own_arrays repeat; do
+        for example in "${examples[@]}"; do
+            cuda=()
+            [ "$example" != graph ] || cuda=(-isystem "$CUDA_INCLUDE" -L"$CUDA_LIBDIR" -lcudart_static -ldl -lrt -lpthread)
             # shellcheck disable=SC2086 # a list of flags
-            "$CC" "${c_flags[@]}" -std=c11 -Wall -Wextra -Werror "$outside/examples/$example.c" $flags -lm -o "$folder/$example"
+            "$CC" "${c_flags[@]}" -std=c11 -Wall -Wextra -Wpedantic -Werror "$outside/examples/$example.c" $flags "${cuda[@]}" -lm \
+                -o "$folder/$example"
         done
-        run_example pkg-config $kind "$folder"
+        run_examples pkg-config $kind "$folder"
 
         folder=$outside/find_package-$kind
         "$CMAKE" -S "$outside/examples" -B "$folder" -G Ninja -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_C_COMPILER="$CC" \
             -DCMAKE_C_FLAGS="$C_FLAGS" -DEXAMPLES_LIBRARY="spmv::spmv$([ $kind = shared ] || echo _static)" \
             >"$folder.log" 2>&1 || fail "find_package ($kind): $(cat "$folder.log")"
         "$CMAKE" --build "$folder" >>"$folder.log" 2>&1 || fail "find_package ($kind): $(cat "$folder.log")"
-        run_example find_package $kind "$folder"
+        run_examples find_package $kind "$folder"
     done
 }
 

@@ -1,0 +1,115 @@
+/* A linear system A x = b by conjugate gradients: the Laplacian of an N x N grid, b made from an x that is known.
+ *
+ * The solver says how far the residual b - A x is from 0; how far x then is from the solution is known here as well,
+ * because the smallest eigenvalue of A is, 8 sin^2(pi / (2 (N + 1))) (Y. Saad, "Iterative Methods for Sparse Linear
+ * Systems", 2nd ed., section 13.2): ||x - exact|| = ||A^-1 (b - A x)|| <= ||b - A x|| / smallest eigenvalue.
+ *
+ * usage: linear_system [N [rtol]], 100 and 1e-10 when absent.
+ * By hand:  cc linear_system.c $(pkg-config --cflags --libs spmv) -lm -o linear_system
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <math.h>
+#include <spmv/spmv.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* Ends the block with its status when a call fails, after saying why. */
+#define CHECK(call)                                                                                                    \
+    do {                                                                                                               \
+        if ((st = (call)) != SPMV_OK) {                                                                                \
+            fprintf(stderr, "%s: %s: %s\n", #call, spmv_status_text(st), spmv_last_error(ctx));                        \
+            goto done;                                                                                                 \
+        }                                                                                                              \
+    } while (0)
+
+/* Called with iteration 0 before the first and after each; what is not 0 would stop the solver. */
+static int on_iteration(int64_t iteration, double residual, void *user)
+{
+    const int every = *(const int *)user;
+    if (iteration % every == 0)
+        printf("%6lld  %.3e\n", (long long)iteration, residual);
+    return 0;
+}
+
+static double distance(const double *a, const double *b, int64_t n)
+{
+    double square = 0;
+    for (int64_t i = 0; i < n; i++)
+        square += (a[i] - b[i]) * (a[i] - b[i]);
+    return sqrt(square);
+}
+
+int main(int argc, char **argv)
+{
+    const int size = argc > 1 ? atoi(argv[1]) : 100;
+    const double rtol = argc > 2 ? atof(argv[2]) : 1e-10;
+    if (argc > 3 || size < 1 || size > 10000 || !(rtol >= 0)) {
+        fprintf(stderr, "usage: linear_system [N [rtol]], 1 <= N <= 10000, rtol >= 0\n");
+        return 1;
+    }
+    char spec[32];
+    snprintf(spec, sizeof spec, "poisson2d:%d", size);
+
+    spmv_status st = SPMV_OK;
+    spmv_context *ctx = NULL;
+    spmv_matrix *matrix = NULL;
+    spmv_plan *plan = NULL;
+    void *b = NULL, *x = NULL;
+    double *exact = NULL, *solution = NULL;
+    int wrong = 0;
+
+    CHECK(spmv_context_create(NULL, &ctx)); /* a GPU where there is one, else OpenMP */
+    CHECK(spmv_matrix_generate(ctx, spec, SPMV_F64, &matrix));
+    spmv_csr a;
+    spmv_matrix_view(matrix, &a);
+    CHECK(spmv_plan_create(ctx, &a, NULL, &plan));
+
+    const int64_t n = a.rows, bytes = n * (int64_t)sizeof(double);
+    exact = malloc((size_t)bytes);
+    solution = malloc((size_t)bytes);
+    if (exact == NULL || solution == NULL) {
+        fprintf(stderr, "no memory for 2 * %lld bytes\n", (long long)bytes);
+        st = SPMV_ERROR_MEMORY;
+        goto done;
+    }
+    for (int64_t i = 0; i < n; i++)
+        exact[i] = (double)(i * 7919 % 1009) / 1009;
+
+    /* b = A exact */
+    CHECK(spmv_alloc(ctx, bytes, &b));
+    CHECK(spmv_alloc(ctx, bytes, &x));
+    CHECK(spmv_upload(ctx, exact, x, bytes));
+    CHECK(spmv_apply(plan, NULL, x, NULL, b));
+
+    spmv_cg_options options;
+    spmv_cg_options_init(&options, sizeof options);
+    options.rtol = rtol;
+    options.zero_start = 1; /* else the search begins at what x holds, here the solution */
+    int every = 50;
+    options.on_iteration = on_iteration;
+    options.user = &every;
+    spmv_cg_result result;
+    printf("%s: %lld rows, %lld nonzeros, %s\n", spec, (long long)n, (long long)a.nnz, spmv_context_describe(ctx));
+    CHECK(spmv_cg(plan, b, x, &options, &result, sizeof result));
+    CHECK(spmv_download(ctx, x, solution, bytes));
+
+    const double s = sin(3.14159265358979323846 / (2.0 * (size + 1)));
+    const double error = distance(solution, exact, n);
+    const double bound = result.true_residual / (8 * s * s);
+    /* b itself is rounded: by at most 8 eps in each element, as are the residual's sums */
+    const double rounding = 16 * 0x1p-53 * result.norm_b / (8 * s * s);
+    wrong = !(result.true_residual <= result.tolerance && error <= bound + rounding);
+    printf("%lld iterations: ||b - A x|| = %.3e, allowed %.3e\n", (long long)result.iterations, result.true_residual,
+           result.tolerance);
+    printf("||x - exact|| = %.3e, at most %.3e: %s\n", error, bound, wrong ? "WRONG" : "verified");
+
+done:
+    free(solution);
+    free(exact);
+    spmv_free(ctx, x);
+    spmv_free(ctx, b);
+    spmv_plan_destroy(plan);
+    spmv_matrix_destroy(matrix);
+    spmv_context_destroy(ctx);
+    return st != SPMV_OK || wrong;
+}

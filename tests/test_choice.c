@@ -1,0 +1,56 @@
+/* Which method a plan takes by itself on CUDA: by rows, nonzeros and the longest row, the same every time, and it says so.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "support.h"
+
+/* rows rows of `each` entries but the first, which has `first`; columns 0, 1, 2 ... */
+static void expect(spmv_context *ctx, int64_t rows, int64_t each, int64_t first, const char *method, const char *why)
+{
+    int64_t *row_ptr = malloc((size_t)(rows + 1) * sizeof *row_ptr);
+    assert_non_null(row_ptr);
+    row_ptr[0] = 0;
+    for (int64_t i = 0; i < rows; i++)
+        row_ptr[i + 1] = row_ptr[i] + (i == 0 ? first : each);
+    const int64_t nnz = row_ptr[rows];
+    int32_t *col = calloc((size_t)nnz + 1, sizeof *col);
+    assert_non_null(col);
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t k = row_ptr[i]; k < row_ptr[i + 1]; k++)
+            col[k] = (int32_t)(k - row_ptr[i]);
+    const spmv_csr a = {.rows = rows,
+                        .cols = first > each ? first : each,
+                        .nnz = nnz,
+                        .row_ptr = row_ptr,
+                        .row_ptr_bits = 64,
+                        .col = col,
+                        .memory = SPMV_MEMORY_HOST};
+    for (int again = 0; again < 2; again++) {
+        spmv_plan *plan = NULL;
+        spmv_plan_info info;
+        assert_ok(ctx, spmv_plan_create(ctx, &a, NULL, &plan));
+        assert_ok(ctx, spmv_plan_describe(plan, &info, sizeof info));
+        assert_string_equal(info.method, method);
+        if (strstr(info.why, why) == NULL)
+            fail_msg("\"%s\" lacks \"%s\"", info.why, why);
+        spmv_plan_destroy(plan);
+    }
+    free(row_ptr);
+    free(col);
+}
+
+static void by_row_lengths(void **state)
+{
+    (void)state;
+    spmv_context *ctx = support_context();
+    expect(ctx, 30000, 4, 4, "scalar", "4 entries on average, 4 at most");
+    expect(ctx, 500, 200, 200, "vector", "200 entries on average, 200 at most");
+    expect(ctx, 300, 3, 200000, "staged", "200000 at most");
+    spmv_context_destroy(ctx);
+}
+
+int main(int argc, char **argv)
+{
+    support_begin(argc, argv);
+    const struct CMUnitTest tests[] = {cmocka_unit_test(by_row_lengths)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
