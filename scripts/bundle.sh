@@ -47,6 +47,10 @@ packages_install build tests
 command -v xz >/dev/null || fail "xz is needed (Debian, Ubuntu: xz-utils)"
 build=$root/build/bundle
 moving=$root/scripts/bundle.cmake
+# Everything that is executable there is packed: nothing of an earlier run may be among it.
+for earlier in "$build/bench" "$build/examples"; do
+    [ ! -d "$earlier" ] || find "$earlier" -maxdepth 1 -type f -perm -u+x -delete
+done
 # -U: what an earlier run was asked for is forgotten
 build_tree "$build" all -DCMAKE_BUILD_TYPE=Release -DBUILD_TESTING=ON -DSPMV_CUDA="${SPMV_CUDA:-AUTO}" \
     -DCMAKE_PROJECT_spmv_INCLUDE="$moving" -U CMAKE_CUDA_ARCHITECTURES \
