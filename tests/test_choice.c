@@ -1,4 +1,5 @@
-/* Which method a plan takes by itself on CUDA: by rows, nonzeros and the longest row, the same every time, and it says so.
+/* Which method a plan takes by itself on CUDA: by rows, nonzeros and the longest row, the same every time, and it says
+ * so.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "support.h"
