@@ -446,10 +446,18 @@ static char *large_text(size_t *bytes)
 }
 
 /* The first byte of a line. */
+/* By hand: where sanitizers check whole strings, strchr reads the 20 MB to their end at each call. */
+static char *next_line(char *text)
+{
+    while (*text != '\n')
+        text++;
+    return text + 1;
+}
+
 static char *find_line(char *text, int64_t line)
 {
     while (--line > 0)
-        text = strchr(text, '\n') + 1;
+        text = next_line(text);
     return text;
 }
 
@@ -492,7 +500,7 @@ static void same_sentence_for_any_team(void **state)
         char *line = find_line(text, lines[e]);
         int64_t at = lines[e];
         while (*line == '\n' || *line == '%') {
-            line = strchr(line, '\n') + 1;
+            line = next_line(line);
             at++;
         }
         line[7] = 'x';
