@@ -4,7 +4,6 @@
 #include <spmv/operators.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "backend.h"
 #include "matrix_internal.h"
@@ -19,12 +18,7 @@ static bool matrix_bytes(int64_t rows, int64_t nnz, size_t size, int64_t *row_pt
 
 spmv_status matrix_memory_check(spmv_context *ctx, const char *what, int64_t bytes)
 {
-    int64_t memory = 0;
-#ifdef _SC_PHYS_PAGES
-    if (!multiply_fits(sysconf(_SC_PHYS_PAGES), sysconf(_SC_PAGESIZE), &memory))
-        memory = 0;
-#endif
-    return memory == 0 || bytes <= memory ? SPMV_OK : context_fail_memory(ctx, what, bytes);
+    return bytes <= host_memory_bytes() ? SPMV_OK : context_fail_memory(ctx, what, bytes);
 }
 
 spmv_status matrix_allocate(spmv_context *ctx, int64_t rows, int64_t cols, int64_t nnz, spmv_type type, bool pattern,

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "matrix_internal.h"
 #include "plan_internal.h"
 
 static double now(void)
@@ -36,21 +37,9 @@ static bool on_host(const spmv_context *ctx, const spmv_csr *a)
 
 static spmv_status check_view(spmv_context *ctx, const spmv_csr *a)
 {
-    if (a->rows < 0 || a->cols < 0 || a->nnz < 0)
-        return context_fail(ctx, SPMV_ERROR_ARGUMENT,
-                            "spmv_plan_create: %lld rows, %lld columns, %lld nonzeros: a negative size",
-                            (long long)a->rows, (long long)a->cols, (long long)a->nnz);
-    if (a->cols > INT32_MAX)
-        return context_fail(ctx, SPMV_ERROR_SIZE, "spmv_plan_create: %lld columns, at most 2147483647 can be addressed",
-                            (long long)a->cols);
-    if (a->row_ptr_bits != 32 && a->row_ptr_bits != 64)
-        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_plan_create: row_ptr_bits is %d, 32 or 64 wanted",
-                            a->row_ptr_bits);
-    if (a->row_ptr == NULL || (a->nnz > 0 && a->col == NULL))
-        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_plan_create: %s is NULL",
-                            a->row_ptr == NULL ? "row_ptr" : "col");
-    if (a->memory != SPMV_MEMORY_HOST && a->memory != SPMV_MEMORY_CONTEXT)
-        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_plan_create: memory is %d", (int)a->memory);
+    const spmv_status st = csr_check_shape(ctx, "spmv_plan_create", a);
+    if (st != SPMV_OK)
+        return st;
     if (!on_host(ctx, a))
         return SPMV_OK;
     const int64_t first = offset_at(a->row_ptr, a->row_ptr_bits, 0);

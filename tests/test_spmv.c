@@ -533,9 +533,9 @@ static void refusals(void **state)
         spmv_plan_options_init(&o, sizeof o);                                                                          \
     } while (0)
     a.rows = -1;
-    REFUSES(SPMV_ERROR_ARGUMENT, "-1 rows");
+    REFUSES(SPMV_ERROR_ARGUMENT, "-1 x 2");
     a.cols = (int64_t)INT32_MAX + 1;
-    REFUSES(SPMV_ERROR_SIZE, "2147483648 columns");
+    REFUSES(SPMV_ERROR_LIMIT, "2147483648 columns");
     a.row_ptr_bits = 16;
     REFUSES(SPMV_ERROR_ARGUMENT, "row_ptr_bits is 16");
     a.row_ptr = NULL;

@@ -4,7 +4,6 @@
 #include "mtx_read.h"
 
 #include <time.h>
-#include <unistd.h>
 
 #include "entries.h"
 
@@ -12,16 +11,6 @@ void spmv_read_options_init(spmv_read_options *options, size_t size)
 {
     const spmv_read_options defaults = {.size = sizeof defaults, .type = SPMV_F64};
     result_write(options, size, &defaults, sizeof defaults);
-}
-
-int64_t physical_memory(void)
-{
-    int64_t bytes = INT64_MAX;
-#ifdef _SC_PHYS_PAGES
-    if (!multiply_fits(sysconf(_SC_PHYS_PAGES), sysconf(_SC_PAGESIZE), &bytes) || bytes == 0)
-        bytes = INT64_MAX;
-#endif
-    return bytes;
 }
 
 static double seconds_now(void)
@@ -47,7 +36,7 @@ static spmv_status check_options(spmv_context *ctx, const spmv_read_options *giv
     if (options->max_bytes < 0)
         return context_fail(ctx, SPMV_ERROR_ARGUMENT, "read options: max_bytes is %lld", (long long)options->max_bytes);
     if (options->max_bytes == 0)
-        options->max_bytes = physical_memory();
+        options->max_bytes = host_memory_bytes();
     return SPMV_OK;
 }
 

@@ -16,7 +16,4 @@ spmv_status matrix_read_memory(spmv_context *ctx, const char *name, const char *
 spmv_status vector_read_memory(spmv_context *ctx, const char *name, const char *text, int64_t size, spmv_type type,
                                int64_t max_bytes, void **host_values, int64_t *n);
 
-/* The machine's physical memory in bytes; INT64_MAX when it does not say. */
-int64_t physical_memory(void);
-
 #endif

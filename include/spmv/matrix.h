@@ -45,7 +45,8 @@ SPMV_API spmv_status spmv_matrix_from_coo(spmv_context *ctx, int64_t rows, int64
 SPMV_API spmv_status spmv_matrix_transpose(spmv_context *ctx, const spmv_csr *a, spmv_matrix **b);
 
 /* Checks that a (host memory) is the CSR described above: SPMV_OK, or SPMV_ERROR_SIZE with a sentence that names the
- * first row or entry that is wrong. O(rows + nnz). */
+ * first row or entry that is wrong; SPMV_ERROR_ARGUMENT, SPMV_ERROR_LIMIT, SPMV_ERROR_TYPE for what is wrong with the
+ * view itself. O(rows + nnz). */
 SPMV_API spmv_status spmv_matrix_check(spmv_context *ctx, const spmv_csr *a);
 
 enum { SPMV_HISTOGRAM_BINS = 34 };

@@ -2,11 +2,22 @@
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "backend.h"
 
 /* A cache line, and the widest vector load. */
 enum { ALIGNMENT = 64 };
+
+int64_t host_memory_bytes(void)
+{
+    int64_t bytes = INT64_MAX;
+#ifdef _SC_PHYS_PAGES
+    if (!multiply_fits(sysconf(_SC_PHYS_PAGES), sysconf(_SC_PAGESIZE), &bytes) || bytes == 0)
+        bytes = INT64_MAX;
+#endif
+    return bytes;
+}
 
 spmv_status host_alloc(spmv_context *ctx, int64_t bytes, const char *what, void **memory)
 {

@@ -60,6 +60,9 @@ __attribute__((format(printf, 2, 3)))
 spmv_status
 context_warn(spmv_context *ctx, const char *format, ...);
 
+/* Bytes of this machine's memory; INT64_MAX when it does not tell. */
+int64_t host_memory_bytes(void);
+
 /* 64-byte aligned host memory, contents undefined; bytes <= 0 give NULL. what names the thing in the sentence. */
 spmv_status host_alloc(spmv_context *ctx, int64_t bytes, const char *what, void **memory);
 void host_free(void *memory);
