@@ -131,4 +131,52 @@ static const struct {
                      {SPMV_SEGMENT_FLAGS, 8}};
 enum { POSITION_FORMS = 4, SEGMENT_FORMS = 5 };
 
+/* Checks one operation for a pair on one cut; what names the case in a failure. */
+typedef void cut_check(spmv_context *ctx, const struct pair *p, const struct cut *cut, const char *what);
+
+/* Every kind of cut at sizes of one tile and several, for an operator that commutes and one that does not. */
+static inline void check_every_cut(cut_check *check, uint64_t seed)
+{
+    spmv_context *ctx = support_context();
+    const spmv_op ops[] = {SPMV_ADD, SPMV_LAST};
+    const int64_t sizes[] = {1, HOST_TILE, 5 * HOST_TILE + 3, 100003};
+    for (int kind = 0; kind < CUT_KINDS; kind++) {
+        for (size_t k = 0; k < sizeof sizes / sizeof sizes[0]; k++) {
+            struct cut cut = make_cut((enum cut_kind)kind, sizes[k], seed);
+            char what[32];
+            snprintf(what, sizeof what, "cut %d", kind);
+            check(ctx, pair_of(ops[k % 2], SPMV_I64), &cut, what);
+            check(ctx, pair_of(ops[(k + 1) % 2], SPMV_F32), &cut, what);
+            free_cut(&cut);
+        }
+    }
+    spmv_context_destroy(ctx);
+}
+
+/* One head, or as many as fill a tile with what stands before, at every place near the seams of tiles. */
+static inline void check_heads_around_the_seams(cut_check *check)
+{
+    spmv_context *ctx = support_context();
+    const int64_t n = 3 * HOST_TILE + 7;
+    const int64_t repeats[] = {1, 2, HOST_TILE};
+    int64_t *positions = host_array((HOST_TILE + 1) * 8);
+    positions[0] = 0;
+    for (int64_t seam = HOST_TILE; seam <= 3 * HOST_TILE; seam += HOST_TILE) {
+        for (int64_t at = seam - 4; at <= seam + 2; at++) {
+            for (int r = 0; r < 3; r++) {
+                for (int64_t s = 1; s <= repeats[r]; s++)
+                    positions[s] = at;
+                struct cut cut = cut_at(positions, repeats[r] + 1, n);
+                char what[64];
+                snprintf(what, sizeof what, "%d heads at %lld", (int)repeats[r], (long long)at);
+                check(ctx, pair_of(SPMV_LAST, SPMV_I32), &cut, what);
+                check(ctx, pair_of(SPMV_ADD, SPMV_F64), &cut, what);
+                free_cut(&cut);
+            }
+        }
+    }
+    free(positions);
+    spmv_context_destroy(ctx);
+}
+
 #endif

@@ -145,46 +145,13 @@ static void every_pair_at_the_seams(void **state)
 static void every_cut(void **state)
 {
     (void)state;
-    spmv_context *ctx = support_context();
-    const spmv_op ops[] = {SPMV_ADD, SPMV_LAST};
-    const int64_t sizes[] = {1, HOST_TILE, 5 * HOST_TILE + 3, 100003};
-    for (int kind = 0; kind < CUT_KINDS; kind++) {
-        for (size_t k = 0; k < sizeof sizes / sizeof sizes[0]; k++) {
-            struct cut cut = make_cut((enum cut_kind)kind, sizes[k], 113);
-            char what[32];
-            snprintf(what, sizeof what, "cut %d", kind);
-            check_cut(ctx, pair_of(ops[k % 2], SPMV_I64), &cut, what);
-            check_cut(ctx, pair_of(ops[(k + 1) % 2], SPMV_F32), &cut, what);
-            free_cut(&cut);
-        }
-    }
-    spmv_context_destroy(ctx);
+    check_every_cut(check_cut, 113);
 }
 
 static void heads_around_the_seams(void **state)
 {
     (void)state;
-    spmv_context *ctx = support_context();
-    const int64_t n = 3 * HOST_TILE + 7;
-    const int64_t repeats[] = {1, 2, HOST_TILE};
-    int64_t *positions = host_array((HOST_TILE + 1) * 8);
-    positions[0] = 0;
-    for (int64_t seam = HOST_TILE; seam <= 3 * HOST_TILE; seam += HOST_TILE) {
-        for (int64_t at = seam - 4; at <= seam + 2; at++) {
-            for (int r = 0; r < 3; r++) {
-                for (int64_t s = 1; s <= repeats[r]; s++)
-                    positions[s] = at;
-                struct cut cut = cut_at(positions, repeats[r] + 1, n);
-                char what[64];
-                snprintf(what, sizeof what, "%d heads at %lld", (int)repeats[r], (long long)at);
-                check_cut(ctx, pair_of(SPMV_LAST, SPMV_I32), &cut, what);
-                check_cut(ctx, pair_of(SPMV_ADD, SPMV_F64), &cut, what);
-                free_cut(&cut);
-            }
-        }
-    }
-    free(positions);
-    spmv_context_destroy(ctx);
+    check_heads_around_the_seams(check_cut);
 }
 
 /* A million empty segments around one of 100 000 elements. */
