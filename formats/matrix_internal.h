@@ -43,11 +43,14 @@ spmv_status csr_transpose(spmv_context *ctx, const spmv_csr *a, spmv_matrix **b)
  * all. Host memory, with our own scan, whatever the context's backend. */
 spmv_status offsets_from_counts(spmv_context *ctx, int64_t *offsets, int64_t bins);
 
-/* Threads worth asking for when so many elements are to be touched. No result may depend on it. */
+/* Threads to ask for when so many elements are to be touched: all or one, because a runtime that is asked for teams of
+ * changing sizes makes and ends threads each time, which costs more than such a loop. No result may depend on it. */
 static inline int host_team(const spmv_context *ctx, int64_t elements)
 {
-    enum { WORTH_A_THREAD = 2048 }; /* a team costs about what a core needs for so many */
-    return (int)max_i64(1, min_i64(ctx->threads, elements / WORTH_A_THREAD));
+    enum {
+        WORTH_A_TEAM = 1 << 18
+    }; /* some 200 us for one core; on a shared machine a team may take as long to start */
+    return elements >= WORTH_A_TEAM ? ctx->threads : 1;
 }
 
 /* Row i of a view is row_first(a, i) <= k < row_first(a, i + 1). */

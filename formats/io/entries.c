@@ -397,19 +397,22 @@ static spmv_status collect_tiles(struct text_source *source, int n, const struct
     return SPMV_OK;
 }
 
+/* One thread reads so much in some 5 ms, which waking a team for each loop can cost on a machine that others use as
+ * well. */
+enum { BYTES_WORTH_A_TEAM = 2 << 20 };
+
 static spmv_status read_block(struct text_source *source, const struct parser *parser, const char *begin,
                               const char *end, struct tile *tiles, struct entries *entries)
 {
-    const int threads = source->ctx->threads;
+    const int threads = end - begin >= BYTES_WORTH_A_TEAM ? source->ctx->threads : 1;
     const int n = cut_tiles(begin, end, tiles);
-    (void)threads; /* without OpenMP */
-#pragma omp parallel for schedule(dynamic, 1) num_threads(threads) if (n > 1)
+#pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
     for (int t = 0; t < n; t++)
         count_tile(parser, &tiles[t]);
     spmv_status st = prepare_tiles(source, parser, n, tiles, entries);
     if (st != SPMV_OK)
         return st;
-#pragma omp parallel for schedule(dynamic, 1) num_threads(threads) if (n > 1)
+#pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
     for (int t = 0; t < n; t++)
         parse_tile(parser, &tiles[t]);
     st = collect_tiles(source, n, tiles, entries);
