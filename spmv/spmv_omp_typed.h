@@ -5,7 +5,7 @@
 
 /* Rows up to this length are summed one after the other; in longer ones four sums side by side hide the latency of the
  * additions. Which element goes into which sum depends on the length alone. */
-enum { TYPED(serial_up_to) = 8 };
+enum { TYPED(serial_up_to) = 16 };
 
 /* sum_k val[k] x[col[k]], begin <= k < end */
 static inline VALUE TYPED(dot)(const VALUE *val, const int32_t *col, const VALUE *x, int64_t begin, int64_t end)
