@@ -14,7 +14,11 @@
 struct spmv_method {
     spmv_backend backend;
     const char *name;
-    const char *why; /* one sentence, for the methods that suit every matrix of their backend */
+    const char *why; /* when a plan takes it by itself: one sentence */
+
+    /* Microseconds beyond streaming the matrix once, for rows, nonzeros and the longest row; the cheapest of a
+     * backend's methods is taken, the first of equals. NULL: never taken by itself. */
+    double (*cost)(double rows, double nnz, double longest);
 
     /* Builds plan->state from plan->a and adds to plan->bytes; NULL: nothing to build. */
     spmv_status (*prepare)(spmv_plan *plan);
@@ -47,6 +51,9 @@ bool method_known(spmv_backend backend, const char *name);
 
 /* plan->method and plan->why, from a known name, or from plan->a where the choice is left to us. */
 spmv_status method_choose(spmv_plan *plan, const char *name);
+
+/* lengths[i] = row_ptr[i + 1] - row_ptr[i], by the primitives, as wide as row_ptr, in the context's memory. */
+spmv_status row_lengths(spmv_context *ctx, const spmv_csr *a, void *lengths);
 
 /* Memory that belongs to the plan: counted in plan->bytes. */
 spmv_status plan_alloc(spmv_plan *plan, int64_t bytes, void **memory);

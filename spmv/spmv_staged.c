@@ -38,8 +38,7 @@ static spmv_status find_last(spmv_context *ctx, const spmv_csr *a, void *last)
     const int32_t one32 = 1, minus32 = -1;
     const void *one = wide ? (const void *)&one64 : (const void *)&one32;
     const void *minus_one = wide ? (const void *)&minus64 : (const void *)&minus32;
-    TRY(spmv_map(ctx, SPMV_MAP_NEG, type, a->row_ptr, last, a->rows));
-    TRY(spmv_map_binary(ctx, SPMV_ADD, type, end, last, last, a->rows));
+    TRY(row_lengths(ctx, a, last));
     TRY(spmv_map_scalar(ctx, SPMV_MIN, type, one, last, last, a->rows));
     TRY(spmv_map_binary(ctx, SPMV_MUL, type, end, last, last, a->rows));
     TRY(spmv_map_scalar(ctx, SPMV_ADD, type, minus_one, last, last, a->rows));
