@@ -98,6 +98,21 @@ static inline double support_uniform(uint64_t *state)
     return (double)(int64_t)support_random(state) * 0x1p-63;
 }
 
+/* A view of a small f64 matrix in host arrays, with 32-bit offsets. */
+static inline spmv_csr support_csr(int64_t rows, int64_t cols, const int32_t *row_ptr, const int32_t *col,
+                                   const double *val)
+{
+    return (spmv_csr){.rows = rows,
+                      .cols = cols,
+                      .nnz = row_ptr[rows],
+                      .row_ptr = row_ptr,
+                      .row_ptr_bits = 32,
+                      .col = col,
+                      .val = val,
+                      .type = SPMV_F64,
+                      .memory = SPMV_MEMORY_HOST};
+}
+
 /* Host data in the context's memory and back. */
 static inline void *support_upload(spmv_context *ctx, const void *host, int64_t bytes)
 {

@@ -234,19 +234,6 @@ static void bits_repeat(void **state)
     }
 }
 
-static spmv_csr small_view(int64_t rows, int64_t cols, const int32_t *row_ptr, const int32_t *col, const double *val)
-{
-    return (spmv_csr){.rows = rows,
-                      .cols = cols,
-                      .nnz = row_ptr[rows],
-                      .row_ptr = row_ptr,
-                      .row_ptr_bits = 32,
-                      .col = col,
-                      .val = val,
-                      .type = SPMV_F64,
-                      .memory = SPMV_MEMORY_HOST};
-}
-
 static const int32_t diagonal_ptr[] = {0, 1, 2}, diagonal_col[] = {0, 1};
 
 static void starts(void **state)
@@ -254,7 +241,7 @@ static void starts(void **state)
     (void)state;
     spmv_context *ctx = support_context();
     const double val[] = {2, 8}, b[] = {2, 24}, exact[] = {1, 3}, far[] = {-7, 1e3}, zero[] = {0, 0};
-    const spmv_csr a = small_view(2, 2, diagonal_ptr, diagonal_col, val);
+    const spmv_csr a = support_csr(2, 2, diagonal_ptr, diagonal_col, val);
     struct system s = system_of(ctx, &a);
     spmv_cg_result result;
     spmv_cg_options options;
@@ -304,7 +291,7 @@ static void every_failure(void **state)
     spmv_cg_options options;
     const double b[] = {1, 1}, indefinite[] = {1, -2}, not_finite[] = {1, NAN}, good[] = {1, 2};
 
-    spmv_csr a = small_view(2, 2, diagonal_ptr, diagonal_col, indefinite);
+    spmv_csr a = support_csr(2, 2, diagonal_ptr, diagonal_col, indefinite);
     struct system s = system_of(ctx, &a);
     assert_ok(ctx, spmv_upload(ctx, b, s.b, sizeof b));
     assert_fails(ctx, spmv_cg(s.plan, s.b, s.x, NULL, &result, sizeof result), SPMV_ERROR_NOT_POSITIVE,
@@ -358,7 +345,7 @@ static void every_failure(void **state)
 static spmv_status solve_one(spmv_context *ctx, double a, double b, double start, double *x, spmv_cg_result *result)
 {
     static const int32_t ptr[] = {0, 1}, col[] = {0};
-    const spmv_csr view = small_view(1, 1, ptr, col, &a);
+    const spmv_csr view = support_csr(1, 1, ptr, col, &a);
     struct system s = system_of(ctx, &view);
     assert_ok(ctx, spmv_upload(ctx, &b, s.b, sizeof b));
     assert_ok(ctx, spmv_upload(ctx, &start, s.x, sizeof start));
@@ -419,14 +406,14 @@ static void tiny_systems(void **state)
     spmv_context *ctx = support_context();
     const int32_t ptr[] = {0, 1}, col[] = {0};
     const double val[] = {4}, b[] = {2};
-    spmv_csr a = small_view(1, 1, ptr, col, val);
+    spmv_csr a = support_csr(1, 1, ptr, col, val);
     struct system s = system_of(ctx, &a);
     spmv_cg_result result;
     assert_ok(ctx, spmv_upload(ctx, b, s.b, sizeof b));
     assert_ok(ctx, spmv_cg(s.plan, s.b, s.x, NULL, &result, sizeof result));
     assert_true(result.iterations == 1 && value(&s, s.x, 0) == 0.5);
     release(&s);
-    a = small_view(0, 0, ptr, col, val);
+    a = support_csr(0, 0, ptr, col, val);
     s = system_of(ctx, &a);
     int64_t calls = 0;
     spmv_cg_options options;

@@ -19,15 +19,7 @@ static spmv_context *context(void)
 static spmv_csr small(const double *val)
 {
     static const int32_t row_ptr[] = {0, 2, 3}, col[] = {0, 2, 1};
-    return (spmv_csr){.rows = 2,
-                      .cols = 3,
-                      .nnz = 3,
-                      .row_ptr = row_ptr,
-                      .row_ptr_bits = 32,
-                      .col = col,
-                      .val = val,
-                      .type = SPMV_F64,
-                      .memory = SPMV_MEMORY_HOST};
+    return support_csr(2, 3, row_ptr, col, val);
 }
 
 static const double small_values[] = {1.5, -0.0, 1e22};

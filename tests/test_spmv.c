@@ -203,15 +203,7 @@ static void lecture_example(void **state)
     spmv_context *ctx = support_context();
     const int32_t row_ptr[] = {0, 2, 2, 4}, col[] = {0, 2, 0, 1};
     const double val[] = {3, 1, 2, 4}, x[] = {1, 2, 3}, expected[] = {6, 0, 10};
-    const spmv_csr a = {.rows = 3,
-                        .cols = 3,
-                        .nnz = 4,
-                        .row_ptr = row_ptr,
-                        .row_ptr_bits = 32,
-                        .col = col,
-                        .val = val,
-                        .type = SPMV_F64,
-                        .memory = SPMV_MEMORY_HOST};
+    const spmv_csr a = support_csr(3, 3, row_ptr, col, val);
     const char *method;
     for (int i = 0; (method = spmv_method_name(support_backend, i)) != NULL; i++) {
         spmv_plan_options options;
@@ -415,15 +407,7 @@ static void not_finite_values(void **state)
     spmv_context *ctx = support_context();
     const int32_t row_ptr[] = {0, 2, 3, 4}, col[] = {0, 1, 1, 2};
     const double val[] = {1, 1, 1, 1}, x[] = {INFINITY, 5, NAN};
-    const spmv_csr a = {.rows = 3,
-                        .cols = 3,
-                        .nnz = 4,
-                        .row_ptr = row_ptr,
-                        .row_ptr_bits = 32,
-                        .col = col,
-                        .val = val,
-                        .type = SPMV_F64,
-                        .memory = SPMV_MEMORY_HOST};
+    const spmv_csr a = support_csr(3, 3, row_ptr, col, val);
     const char *method;
     for (int i = 0; (method = spmv_method_name(support_backend, i)) != NULL; i++) {
         spmv_plan_options options;
@@ -452,15 +436,7 @@ static void copies_and_borrows(void **state)
     double val[] = {2, 3};
     const double x[] = {10, 100};
     double y[2];
-    spmv_csr a = {.rows = 2,
-                  .cols = 2,
-                  .nnz = 2,
-                  .row_ptr = row_ptr,
-                  .row_ptr_bits = 32,
-                  .col = col,
-                  .val = val,
-                  .type = SPMV_F64,
-                  .memory = SPMV_MEMORY_HOST};
+    spmv_csr a = support_csr(2, 2, row_ptr, col, val);
     spmv_plan *plan = NULL;
     void *device_x = support_upload(ctx, x, sizeof x), *device_y = support_upload(ctx, x, sizeof x);
     assert_ok(ctx, spmv_plan_create(ctx, &a, NULL, &plan));
@@ -512,15 +488,7 @@ static void refusals(void **state)
     spmv_context *ctx = support_context();
     const int32_t row_ptr[] = {0, 1, 2}, col[] = {1, 0};
     const double val[] = {2, 3};
-    const spmv_csr good = {.rows = 2,
-                           .cols = 2,
-                           .nnz = 2,
-                           .row_ptr = row_ptr,
-                           .row_ptr_bits = 32,
-                           .col = col,
-                           .val = val,
-                           .type = SPMV_F64,
-                           .memory = SPMV_MEMORY_HOST};
+    const spmv_csr good = support_csr(2, 2, row_ptr, col, val);
     spmv_plan_options o;
     spmv_plan_options_init(&o, sizeof o);
     spmv_plan *plan = (spmv_plan *)&o;
