@@ -77,22 +77,21 @@ DEFINE(f32, float)
 DEFINE(f64, double)
 #undef DEFINE
 
-static spmv_status poisson(spmv_context *ctx, const struct generator *self, const char *arguments, int axes,
-                           spmv_type type, spmv_matrix **matrix)
+static spmv_status poisson(spmv_context *ctx, const struct generator_request *request, int axes, spmv_matrix **matrix)
 {
     spmv_status st = SPMV_OK;
     spmv_matrix *m = NULL;
     struct grid grid;
     int64_t n;
-    TRY(generator_integers(ctx, self, arguments, 1, &n));
+    TRY(generator_integers(ctx, request, 1, &n));
     if (!make_grid(n, axes, &grid) || grid.points > INT32_MAX) {
         st = context_fail(ctx, SPMV_ERROR_LIMIT, "matrix SPEC \"%s:%lld\": %lld^%d columns, at most %d are possible",
-                          self->name, (long long)n, (long long)n, axes, INT32_MAX);
+                          request->self->name, (long long)n, (long long)n, axes, INT32_MAX);
         goto done;
     }
     /* along each axis, one face of the grid lacks the neighbour below and one the neighbour above */
     TRY(matrix_allocate(ctx, grid.points, grid.points, (1 + 2 * axes) * grid.points - 2 * axes * (grid.points / n),
-                        type, false, &m));
+                        request->type, false, &m));
 #pragma omp parallel for num_threads(host_team(ctx, grid.points)) schedule(static)
     for (int64_t row = 0; row < grid.points; row++)
         m->row_ptr[row] = row_length(&grid, row);
@@ -100,11 +99,15 @@ static spmv_status poisson(spmv_context *ctx, const struct generator *self, cons
 #pragma omp parallel for num_threads(host_team(ctx, m->nnz)) schedule(static)
     for (int64_t row = 0; row < grid.points; row++) {
         fill_columns(&grid, row, m->col + m->row_ptr[row]);
-        if (type == SPMV_F32)
+        if (request->values != GENERATOR_OWN)
+            continue;
+        if (request->type == SPMV_F32)
             fill_values_f32(m, axes, row);
         else
             fill_values_f64(m, axes, row);
     }
+    if (request->values != GENERATOR_OWN)
+        generator_fill_values(ctx, request, m);
     *matrix = m;
 done:
     if (st != SPMV_OK)
@@ -112,14 +115,12 @@ done:
     return st;
 }
 
-spmv_status generate_poisson2d(spmv_context *ctx, const struct generator *self, const char *arguments, spmv_type type,
-                               spmv_matrix **matrix)
+spmv_status generate_poisson2d(spmv_context *ctx, const struct generator_request *request, spmv_matrix **matrix)
 {
-    return poisson(ctx, self, arguments, 2, type, matrix);
+    return poisson(ctx, request, 2, matrix);
 }
 
-spmv_status generate_poisson3d(spmv_context *ctx, const struct generator *self, const char *arguments, spmv_type type,
-                               spmv_matrix **matrix)
+spmv_status generate_poisson3d(spmv_context *ctx, const struct generator_request *request, spmv_matrix **matrix)
 {
-    return poisson(ctx, self, arguments, 3, type, matrix);
+    return poisson(ctx, request, 3, matrix);
 }

@@ -195,19 +195,28 @@ static void known_specs(void **state)
     assert_int_equal(spmv_spec_known(NULL), 0);
 }
 
-/* What generators of more arguments will use. */
+static const struct generator_request *with_arguments(struct generator_request *request, const char *arguments)
+{
+    request->arguments = arguments;
+    return request;
+}
+
+/* What generators of more arguments use. */
 static void several_arguments(void **state)
 {
     (void)state;
     static const struct generator g = {.name = "banded", .form = "banded:N,K,B"};
     spmv_context *ctx = support_context();
+    struct generator_request r = {.self = &g};
     int64_t v[3] = {0};
-    assert_ok(ctx, generator_integers(ctx, &g, "12,1,9223372036854775807", 3, v));
+    assert_ok(ctx, generator_integers(ctx, with_arguments(&r, "12,1,9223372036854775807"), 3, v));
     assert_true(v[0] == 12 && v[1] == 1 && v[2] == INT64_MAX);
-    assert_fails(ctx, generator_integers(ctx, &g, "12,1", 3, v), SPMV_ERROR_SPEC, "it should be banded:N,K,B");
-    assert_fails(ctx, generator_integers(ctx, &g, "12,1,", 3, v), SPMV_ERROR_SPEC, "banded:12,1,");
-    assert_fails(ctx, generator_integers(ctx, &g, "12,,3", 3, v), SPMV_ERROR_SPEC, "banded:12,,3");
-    assert_fails(ctx, generator_integers(ctx, &g, "12,1,3,4", 3, v), SPMV_ERROR_SPEC, "banded:12,1,3,4");
+    assert_fails(ctx, generator_integers(ctx, with_arguments(&r, "12,1"), 3, v), SPMV_ERROR_SPEC,
+                 "it should be banded:N,K,B");
+    assert_fails(ctx, generator_integers(ctx, with_arguments(&r, "12,1,"), 3, v), SPMV_ERROR_SPEC, "banded:12,1,");
+    assert_fails(ctx, generator_integers(ctx, with_arguments(&r, "12,,3"), 3, v), SPMV_ERROR_SPEC, "banded:12,,3");
+    assert_fails(ctx, generator_integers(ctx, with_arguments(&r, "12,1,3,4"), 3, v), SPMV_ERROR_SPEC,
+                 "banded:12,1,3,4");
     spmv_context_destroy(ctx);
 }
 

@@ -1,0 +1,22 @@
+/* The modules of peers that there are: what a build lacks is told from here.
+ *
+ * X(module, backend, names of its peers, what brings it)
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BENCH_PEER_LIST_H
+#define BENCH_PEER_LIST_H
+
+#define PEER_MODULE_LIST(X)                                                                                            \
+    X(cusparse, CUDA,                                                                                                  \
+      "cusparse-csr-alg1 cusparse-csr-alg1-pre cusparse-csr-alg2 cusparse-csr-alg2-pre cusparse-coo-alg1 "             \
+      "cusparse-coo-alg2 cusparse-sell",                                                                               \
+      "the CUDA Toolkit, 12.4 or later, with cuSPARSE")                                                                \
+    X(cub, CUDA, "cub-scan cub-scan-by-key cub-reduce cub-segmented-reduce cub-select", "the CUDA Toolkit")            \
+    X(probe, CUDA, "probe-gather", "the CUDA Toolkit")                                                                 \
+    X(loops, OMP, "loops-static loops-guided loops-merge", "OpenMP")                                                   \
+    X(eigen, OMP, "eigen", "Eigen 3.4 (Debian: libeigen3-dev)")                                                        \
+    X(librsb, OMP, "librsb", "librsb (Debian: librsb-dev)")                                                            \
+    X(graphblas, OMP, "graphblas", "SuiteSparse:GraphBLAS (Debian: libgraphblas-dev)")                                 \
+    X(petsc, OMP, "petsc", "PETSc with MPI (Debian: petsc-dev)")
+
+#endif
