@@ -1,0 +1,436 @@
+/* The primitives as something to measure: n elements, sums where there is an operator.
+ *
+ * Results are checked on elements -1, 0 and 1, whose sums are exact in any order, so that every bit must be right; then
+ * the elements become random numbers with full mantissas, on which the runs are timed. What is right is computed by the
+ * checker's backend.
+ *
+ * Bytes that count, v the size of an element: map, scan 2 n v; reduce n v; segmented scan 2 n v + n (flags); segmented
+ * reduce n v + 4 (segments + 1) + segments v; gather, scatter n (2 v + 4); compact n v + n (flags) + kept v.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "random.h"
+#include "work.h"
+
+enum { STREAM_IN = 0x696e, STREAM_SEGMENTS = 0x736567, STREAM_ORDER = 0x6f7264, STREAM_FLAGS = 0x666c67 };
+
+static int64_t element_bytes(const struct work *work)
+{
+    return (int64_t)spmv_type_size(work->type);
+}
+
+/* ---------------------------------------------------------------- arrays */
+
+/* in and out of n elements; results: elements of out that a run writes. */
+static spmv_status setup_elements(struct work *work, int64_t results)
+{
+    struct peer_problem *const p = &work->problem;
+    const int64_t n = work->operand->n, size = element_bytes(work);
+    p->n = n;
+    spmv_status st = work_array(work, NULL, n * size, &p->in);
+    if (st == SPMV_OK)
+        st = work_array(work, NULL, (n > results ? n : results) * size, (const void **)&p->out);
+    work->result = p->out;
+    work->result_bytes = results * size;
+    return st;
+}
+
+static spmv_status setup_map(struct work *work)
+{
+    work->model_bytes = 2 * (double)work->operand->n * (double)element_bytes(work);
+    return setup_elements(work, work->operand->n);
+}
+
+static spmv_status setup_reduce(struct work *work)
+{
+    work->model_bytes = (double)work->operand->n * (double)element_bytes(work);
+    return setup_elements(work, 1);
+}
+
+/* Host arrays that describe segments: the lengths are 1 to 2 mean - 1, all as likely. */
+struct cuts {
+    int32_t *offsets, *segment; /* count + 1; n */
+    uint8_t *flags;             /* n: 1 at a segment's head */
+    int64_t count;
+};
+
+static void free_cuts(struct cuts *cuts)
+{
+    free(cuts->offsets);
+    free(cuts->segment);
+    free(cuts->flags);
+}
+
+static spmv_status make_cuts(struct work *work, struct cuts *cuts)
+{
+    const int64_t n = work->operand->n, mean = work->operand->mean_segment;
+    *cuts = (struct cuts){.offsets = malloc((size_t)(n + 1) * sizeof *cuts->offsets),
+                          .segment = malloc((size_t)n * sizeof *cuts->segment + 1),
+                          .flags = calloc((size_t)n + 1, 1)};
+    if (cuts->offsets == NULL || cuts->segment == NULL || cuts->flags == NULL)
+        return work_out_of_memory(work, "the segments", n * 9);
+    for (int64_t at = 0; at < n; cuts->count++) {
+        const uint64_t bits = random_bits(work->operand->seed, STREAM_SEGMENTS, (uint64_t)cuts->count);
+        const int64_t length = 1 + (int64_t)random_below(bits, (uint64_t)(2 * mean - 1));
+        const int64_t end = length < n - at ? at + length : n;
+        cuts->offsets[cuts->count] = (int32_t)at;
+        cuts->flags[at] = 1;
+        for (; at < end; at++)
+            cuts->segment[at] = (int32_t)cuts->count;
+    }
+    cuts->offsets[cuts->count] = (int32_t)n;
+    return SPMV_OK;
+}
+
+/* Both forms, since ours and the peers' differ. reduced: a result for each segment. */
+static spmv_status setup_segments(struct work *work, bool reduced)
+{
+    struct peer_problem *const p = &work->problem;
+    const int64_t n = work->operand->n;
+    const double v = (double)element_bytes(work);
+    struct cuts cuts = {0};
+    if (n > INT32_MAX) {
+        snprintf(work->error, sizeof work->error, "%lld elements in segments: at most %d are possible", (long long)n,
+                 INT32_MAX);
+        return SPMV_ERROR_LIMIT;
+    }
+    spmv_status st = make_cuts(work, &cuts);
+    p->segments = cuts.count;
+    if (st == SPMV_OK)
+        st = setup_elements(work, reduced ? cuts.count : n);
+    if (st == SPMV_OK)
+        st = work_array(work, cuts.offsets, (cuts.count + 1) * 4, (const void **)&p->offsets);
+    if (st == SPMV_OK && !reduced)
+        st = work_array(work, cuts.segment, n * 4, (const void **)&p->segment);
+    if (st == SPMV_OK && !reduced)
+        st = work_array(work, cuts.flags, n, (const void **)&p->flags);
+    free_cuts(&cuts);
+    work->model_bytes = reduced ? (double)n * v + 4 * ((double)p->segments + 1) + (double)p->segments * v
+                                : 2 * (double)n * v + (double)n;
+    return st;
+}
+
+static spmv_status setup_segscan(struct work *work)
+{
+    return setup_segments(work, false);
+}
+
+static spmv_status setup_segreduce(struct work *work)
+{
+    return setup_segments(work, true);
+}
+
+/* Where i goes in a permutation of 0 .. n - 1: rounds of steps that can be undone, within the next power of two, until
+ * the image lies below n. */
+static uint64_t permuted(uint64_t i, uint64_t n, int bits, uint64_t key)
+{
+    const uint64_t mask = bits < 64 ? ((uint64_t)1 << bits) - 1 : ~(uint64_t)0;
+    const int shift = bits / 2 > 0 ? bits / 2 : 1;
+    do {
+        for (int round = 0; round < 3; round++) {
+            i = (i * 0x9e3779b97f4a7c15u + key) & mask; /* an odd factor */
+            i ^= i >> shift;
+        }
+    } while (i >= n);
+    return i;
+}
+
+/* The elements' places in a random order, each once. */
+static spmv_status setup_moves(struct work *work)
+{
+    const int64_t n = work->operand->n;
+    const uint64_t key = random_bits(work->operand->seed, STREAM_ORDER, 0);
+    int bits = 0;
+    if (n > INT32_MAX) {
+        snprintf(work->error, sizeof work->error, "%lld indices: at most %d are possible", (long long)n, INT32_MAX);
+        return SPMV_ERROR_LIMIT;
+    }
+    int32_t *const index = malloc((size_t)n * sizeof *index + 1);
+    if (index == NULL)
+        return work_out_of_memory(work, "the indices", n * 4);
+    while (((int64_t)1 << bits) < n)
+        bits++;
+#pragma omp parallel for num_threads(spmv_context_threads(work->checker)) schedule(static)
+    for (int64_t i = 0; i < n; i++)
+        index[i] = (int32_t)permuted((uint64_t)i, (uint64_t)n, bits, key);
+    spmv_status st = setup_elements(work, n);
+    if (st == SPMV_OK)
+        st = work_array(work, index, n * 4, &work->index);
+    free(index);
+    work->model_bytes = (double)n * (2 * (double)element_bytes(work) + 4);
+    return st;
+}
+
+/* Half of the elements, at random. */
+static spmv_status setup_compact(struct work *work)
+{
+    struct peer_problem *const p = &work->problem;
+    const int64_t n = work->operand->n;
+    uint8_t *const flags = malloc((size_t)n + 1);
+    int64_t kept = 0;
+    if (flags == NULL)
+        return work_out_of_memory(work, "the flags", n);
+#pragma omp parallel for num_threads(spmv_context_threads(work->checker)) schedule(static) reduction(+ : kept)
+    for (int64_t i = 0; i < n; i++) {
+        flags[i] = (uint8_t)(random_bits(work->operand->seed, STREAM_FLAGS, (uint64_t)i) & 1);
+        kept += flags[i];
+    }
+    spmv_status st = setup_elements(work, kept);
+    if (st == SPMV_OK)
+        st = work_array(work, flags, n, (const void **)&p->flags);
+    if (st == SPMV_OK)
+        st = work_array(work, NULL, sizeof *p->kept, (const void **)&p->kept);
+    free(flags);
+    work->kept = kept;
+    work->model_bytes =
+        (double)n * (double)element_bytes(work) + (double)n + (double)kept * (double)element_bytes(work);
+    return st;
+}
+
+/* ---------------------------------------------------------------- what is run */
+
+/* An operation on one context's arrays. */
+typedef spmv_status compute_fn(spmv_context *ctx, const struct peer_problem *p, const void *index);
+
+static spmv_status compute_map(spmv_context *ctx, const struct peer_problem *p, const void *index)
+{
+    (void)index;
+    return spmv_map(ctx, SPMV_SQUARE, p->type, p->in, p->out, p->n);
+}
+
+static spmv_status compute_reduce(spmv_context *ctx, const struct peer_problem *p, const void *index)
+{
+    (void)index;
+    return spmv_reduce(ctx, SPMV_ADD, p->type, p->in, p->out, p->n);
+}
+
+static spmv_status compute_scan(spmv_context *ctx, const struct peer_problem *p, const void *index)
+{
+    (void)index;
+    return spmv_scan(ctx, SPMV_INCLUSIVE, SPMV_ADD, p->type, p->in, p->out, p->n);
+}
+
+static spmv_status compute_segscan(spmv_context *ctx, const struct peer_problem *p, const void *index)
+{
+    (void)index;
+    const spmv_segments flags = {.form = SPMV_SEGMENT_FLAGS, .heads = p->flags, .bits = 8};
+    return spmv_segscan(ctx, SPMV_INCLUSIVE, SPMV_ADD, p->type, &flags, p->in, p->out, p->n);
+}
+
+static spmv_status compute_segreduce(spmv_context *ctx, const struct peer_problem *p, const void *index)
+{
+    (void)index;
+    const spmv_segments offsets = {.form = SPMV_SEGMENT_OFFSETS, .heads = p->offsets, .bits = 32, .count = p->segments};
+    return spmv_segreduce(ctx, SPMV_ADD, p->type, &offsets, p->in, p->out, p->n);
+}
+
+static spmv_status compute_gather(spmv_context *ctx, const struct peer_problem *p, const void *index)
+{
+    return spmv_gather(ctx, p->type, p->in, p->n, index, 32, p->out, p->n);
+}
+
+static spmv_status compute_scatter(spmv_context *ctx, const struct peer_problem *p, const void *index)
+{
+    return spmv_scatter(ctx, p->type, p->in, index, 32, p->out, p->n, p->n);
+}
+
+/* There is one method of each for now. */
+static const char *no_names(spmv_backend backend, int index)
+{
+    (void)backend;
+    (void)index;
+    return NULL;
+}
+
+static spmv_status open_only(struct work *work, const char *method, struct own *own)
+{
+    if (strcmp(method, "auto") != 0) {
+        snprintf(work->error, sizeof work->error, "%s has no method %s; there is: auto", work->operation->name, method);
+        return SPMV_ERROR_METHOD;
+    }
+    *own = (struct own){.method = "default", .why = "the only method", .work = work};
+    return SPMV_OK;
+}
+
+#define DEFINE_RUN(name)                                                                                               \
+    static int run_##name(void *state)                                                                                 \
+    {                                                                                                                  \
+        const struct work *const work = ((const struct own *)state)->work;                                             \
+        return compute_##name(work->ctx, &work->problem, work->index) == SPMV_OK ? 0 : -1;                             \
+    }
+DEFINE_RUN(map)
+DEFINE_RUN(reduce)
+DEFINE_RUN(scan)
+DEFINE_RUN(segscan)
+DEFINE_RUN(segreduce)
+DEFINE_RUN(gather)
+DEFINE_RUN(scatter)
+#undef DEFINE_RUN
+
+/* ---------------------------------------------------------------- what is right */
+
+/* A copy in host memory; NULL stays NULL. */
+static spmv_status host_copy(struct work *work, const void *from, int64_t bytes, void **to)
+{
+    *to = NULL;
+    if (from == NULL)
+        return SPMV_OK;
+    *to = malloc((size_t)bytes + 1);
+    if (*to == NULL)
+        return work_out_of_memory(work, "the checker's arrays", bytes);
+    const spmv_status st = bytes > 0 ? spmv_download(work->ctx, from, *to, bytes) : SPMV_OK;
+    return st == SPMV_OK ? st : work_fail(work, work->ctx, st);
+}
+
+/* Elements with a flag, in order. */
+static void compact_on_host(const struct work *work, const void *in, const uint8_t *flags, void *out)
+{
+    const size_t size = (size_t)element_bytes(work);
+    char *to = out;
+    for (int64_t i = 0; i < work->operand->n; i++) {
+        if (flags[i] != 0) {
+            memcpy(to, (const char *)in + (size_t)i * size, size);
+            to += size;
+        }
+    }
+}
+
+/* work->expected from the elements in host_in. compute NULL: compact. */
+static spmv_status expect(struct work *work, const void *host_in, compute_fn *compute)
+{
+    const struct peer_problem *const p = &work->problem;
+    void *flags = NULL, *offsets = NULL, *index = NULL;
+    work->expected = malloc((size_t)(work->operand->n + 1) * (size_t)element_bytes(work));
+    spmv_status st =
+        work->expected != NULL ? SPMV_OK : work_out_of_memory(work, "the right result", work->result_bytes);
+    if (st == SPMV_OK)
+        st = host_copy(work, p->flags, p->n, &flags);
+    if (st == SPMV_OK)
+        st = host_copy(work, p->offsets, (p->segments + 1) * 4, &offsets);
+    if (st == SPMV_OK)
+        st = host_copy(work, work->index, p->n * 4, &index);
+    if (st == SPMV_OK && compute == NULL) {
+        compact_on_host(work, host_in, flags, work->expected);
+    } else if (st == SPMV_OK) {
+        struct peer_problem on_host = *p;
+        on_host.in = host_in;
+        on_host.out = work->expected;
+        on_host.flags = flags;
+        on_host.offsets = offsets;
+        st = compute(work->checker, &on_host, index);
+        if (st != SPMV_OK)
+            work_fail(work, work->checker, st);
+    }
+    free(flags);
+    free(offsets);
+    free(index);
+    return st;
+}
+
+static spmv_status fill(struct work *work, bool exact, compute_fn *compute)
+{
+    const int64_t n = work->operand->n, bytes = n * element_bytes(work);
+    void *const host_in = work_values(work, n, STREAM_IN, exact);
+    if (host_in == NULL)
+        return work_out_of_memory(work, "the elements", bytes);
+    spmv_status st = bytes > 0 ? spmv_upload(work->ctx, host_in, (void *)work->problem.in, bytes) : SPMV_OK;
+    if (st != SPMV_OK)
+        work_fail(work, work->ctx, st);
+    else if (exact)
+        st = expect(work, host_in, compute);
+    free(host_in);
+    return st;
+}
+
+#define DEFINE_FILL(name)                                                                                              \
+    static spmv_status fill_##name(struct work *work, bool exact)                                                      \
+    {                                                                                                                  \
+        return fill(work, exact, compute_##name);                                                                      \
+    }
+DEFINE_FILL(map)
+DEFINE_FILL(reduce)
+DEFINE_FILL(scan)
+DEFINE_FILL(segscan)
+DEFINE_FILL(segreduce)
+DEFINE_FILL(gather)
+DEFINE_FILL(scatter)
+#undef DEFINE_FILL
+
+static spmv_status fill_compact(struct work *work, bool exact)
+{
+    return fill(work, exact, NULL);
+}
+
+/* Every bit, since the elements make every result exact. */
+static spmv_status check(struct work *work, const void *host_result, double *ratio, int64_t *at)
+{
+    const size_t size = (size_t)element_bytes(work);
+    const char *const got = host_result, *const right = work->expected;
+    int64_t i = 0;
+    while (i < work->result_bytes / (int64_t)size &&
+           memcmp(got + (size_t)i * size, right + (size_t)i * size, size) == 0)
+        i++;
+    *ratio = 0;
+    *at = 0;
+    if (i == work->result_bytes / (int64_t)size)
+        return SPMV_OK;
+    *ratio = INFINITY;
+    *at = i;
+    snprintf(work->error, sizeof work->error, "%s: element %lld of the result is wrong", work->operation->name,
+             (long long)i);
+    return SPMV_ERROR_CHECK;
+}
+
+/* The number kept, too. */
+static spmv_status check_compact(struct work *work, const void *host_result, double *ratio, int64_t *at)
+{
+    int64_t kept = -1;
+    spmv_status st = spmv_download(work->ctx, work->problem.kept, &kept, sizeof kept);
+    if (st != SPMV_OK)
+        return work_fail(work, work->ctx, st);
+    if (kept == work->kept)
+        return check(work, host_result, ratio, at);
+    *ratio = INFINITY;
+    *at = 0;
+    snprintf(work->error, sizeof work->error, "compact: %lld elements kept, %lld have a flag", (long long)kept,
+             (long long)work->kept);
+    return SPMV_ERROR_CHECK;
+}
+
+/* ---------------------------------------------------------------- the operations */
+
+#define OPERATION(operation, text, an_operator, a_kind, peers)                                                         \
+    const struct operation operation_##operation = {.name = #operation,                                                \
+                                                    .formula = (text),                                                 \
+                                                    .operator_name = (an_operator),                                    \
+                                                    .kind = (a_kind),                                                  \
+                                                    .peer_op = (peers),                                                \
+                                                    .method = no_names,                                                \
+                                                    .setup = setup_##operation,                                        \
+                                                    .fill = fill_##operation,                                          \
+                                                    .open = open_only,                                                 \
+                                                    .run = run_##operation,                                            \
+                                                    .check = check};
+#define setup_scan setup_map
+#define setup_gather setup_moves
+#define setup_scatter setup_moves
+OPERATION(map, "out[i] = in[i]^2", "square", NULL, -1)
+OPERATION(reduce, "out = in[0] + ... + in[n-1]", "add", NULL, PEER_REDUCE)
+OPERATION(scan, "out[i] = in[0] + ... + in[i]", "add", "inclusive", PEER_SCAN)
+OPERATION(segscan, "out[i] = the sum of in from its segment's head to i", "add", "inclusive", PEER_SEGSCAN)
+OPERATION(segreduce, "out[s] = the sum of in over segment s", "add", NULL, PEER_SEGREDUCE)
+OPERATION(gather, "out[i] = in[index[i]]", NULL, NULL, -1)
+OPERATION(scatter, "out[index[i]] = in[i]", NULL, NULL, -1)
+
+/* No method of our own yet: its peers alone are measured. */
+const struct operation operation_compact = {.name = "compact",
+                                            .formula = "out = the in[i] with a flag, in order",
+                                            .peer_op = PEER_COMPACT,
+                                            .method = no_names,
+                                            .setup = setup_compact,
+                                            .fill = fill_compact,
+                                            .check = check_compact};

@@ -1,0 +1,168 @@
+/* Choosing methods and peers by name.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "roster.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "peer_list.h"
+#include "peer_load.h"
+
+struct known {
+    const char *module, *peers, *package;
+    spmv_backend backend;
+};
+#define ROW(module_, backend_, peers_, package_)                                                                       \
+    {.module = #module_, .peers = (peers_), .package = (package_), .backend = SPMV_BACKEND_##backend_},
+static const struct known known[] = {PEER_MODULE_LIST(ROW)};
+#undef ROW
+enum { KNOWN = sizeof known / sizeof known[0] };
+
+/* The next word of a list: its start, and its length in *length; NULL at the end. */
+static const char *next_word(const char **list, char separator, size_t *length)
+{
+    const char *const word = *list;
+    const char *const end = word == NULL ? NULL : strchr(word, separator);
+    if (word == NULL)
+        return NULL;
+    *length = end != NULL ? (size_t)(end - word) : strlen(word);
+    *list = end != NULL ? end + 1 : NULL;
+    return word;
+}
+
+static bool is_word(const char *word, size_t length, const char *name)
+{
+    return strlen(name) == length && memcmp(word, name, length) == 0;
+}
+
+static bool list_has(const char *list, char separator, const char *name)
+{
+    size_t length;
+    for (const char *word; (word = next_word(&list, separator, &length)) != NULL;)
+        if (is_word(word, length, name))
+            return true;
+    return false;
+}
+
+/* The entry of that name, made when it is not there yet; NULL: no more room. */
+static struct entry *add(struct roster *roster, const char *name, size_t length, bool ours)
+{
+    for (int e = 0; e < roster->count; e++)
+        if (roster->entries[e].ours == ours && is_word(name, length, roster->entries[e].name))
+            return NULL;
+    if (roster->count == ROSTER_MOST || length >= NAME_SIZE)
+        return NULL;
+    struct entry *const entry = &roster->entries[roster->count++];
+    *entry = (struct entry){.ours = ours};
+    memcpy(entry->name, name, length);
+    return entry;
+}
+
+static void add_methods(const struct operation *operation, spmv_backend backend, const char *methods,
+                        struct roster *roster)
+{
+    size_t length;
+    for (const char *word; (word = next_word(&methods, ',', &length)) != NULL;) {
+        if (!is_word(word, length, "all")) {
+            add(roster, word, length, true);
+            continue;
+        }
+        add(roster, "auto", 4, true);
+        for (int i = 0; operation->method(backend, i) != NULL; i++)
+            add(roster, operation->method(backend, i), strlen(operation->method(backend, i)), true);
+    }
+}
+
+/* "cusparse: cusparse-csr-alg1, ...; cub: ..." */
+static void list_known(char *text, size_t size)
+{
+    size_t used = 0;
+    text[0] = '\0';
+    for (int k = 0; k < KNOWN && used < size; k++)
+        used +=
+            (size_t)snprintf(text + used, size - used, "%s%s (%s)", k > 0 ? ", " : "", known[k].module, known[k].peers);
+}
+
+static bool is_known(const char *word, size_t length)
+{
+    size_t peer_length;
+    for (int k = 0; k < KNOWN; k++) {
+        const char *peers = known[k].peers;
+        if (is_word(word, length, known[k].module))
+            return true;
+        for (const char *peer; (peer = next_word(&peers, ' ', &peer_length)) != NULL;)
+            if (peer_length == length && memcmp(peer, word, length) == 0)
+                return true;
+    }
+    return is_word(word, length, "all") || is_word(word, length, "none");
+}
+
+static const struct peer *find_peer(const struct peer_module *module, const char *name)
+{
+    for (int p = 0; module != NULL && p < module->count; p++)
+        if (strcmp(module->peers[p].name, name) == 0)
+            return &module->peers[p];
+    return NULL;
+}
+
+/* Adds the module's peers that the list has. A module of another backend is not opened. */
+static void add_module(const struct known *row, const struct operation *operation, spmv_backend backend,
+                       const char *wanted, const char *folder, struct roster *roster)
+{
+    const struct peer_module *module = NULL;
+    char why[WHY_SIZE] = "";
+    const bool whole = list_has(wanted, ',', row->module), all = list_has(wanted, ',', "all");
+    const bool here = row->backend == backend || (row->backend == SPMV_BACKEND_OMP && backend == SPMV_BACKEND_REF);
+    const char *peers = row->peers;
+    size_t length;
+    if (!here)
+        snprintf(why, sizeof why, "it runs beside the backend %s", spmv_backend_name(row->backend));
+    for (const char *word; (word = next_word(&peers, ' ', &length)) != NULL;) {
+        char name[NAME_SIZE] = "";
+        memcpy(name, word, length < NAME_SIZE ? length : NAME_SIZE - 1);
+        const bool named = whole || list_has(wanted, ',', name);
+        if (!named && !(all && here))
+            continue;
+        if (here && module == NULL && why[0] == '\0' && peer_load(row->module, folder, &module, why) != 0)
+            module = NULL;
+        const struct peer *const peer = find_peer(module, name);
+        const bool fits = peer != NULL && (int)peer->op == operation->peer_op;
+        if (module != NULL && !fits && !named)
+            continue;
+        struct entry *const entry = add(roster, name, strlen(name), false);
+        if (entry == NULL)
+            continue;
+        entry->module = module;
+        entry->peer = fits ? peer : NULL;
+        if (module == NULL)
+            snprintf(entry->missing, sizeof entry->missing, "%s", why);
+        else if (!fits)
+            snprintf(entry->missing, sizeof entry->missing, "it does not do %s", operation->name);
+    }
+}
+
+spmv_status roster_make(const struct operation *operation, spmv_backend backend, const char *methods, const char *peers,
+                        const char *folder, struct roster *roster, char *why)
+{
+    const char *rest = peers != NULL ? peers : "all";
+    const char *const wanted = rest;
+    size_t length;
+    roster->count = 0;
+    for (const char *word; (word = next_word(&rest, ',', &length)) != NULL;) {
+        if (is_known(word, length))
+            continue;
+        char names[WHY_SIZE - 100];
+        list_known(names, sizeof names);
+        snprintf(why, WHY_SIZE, "unknown peer \"%.*s\"; known: all, none, %s", (int)(length < 60 ? length : 60), word,
+                 names);
+        return SPMV_ERROR_ARGUMENT;
+    }
+    if (operation->open != NULL)
+        add_methods(operation, backend, methods != NULL ? methods : "auto", roster);
+    if (operation->peer_op < 0 || list_has(wanted, ',', "none"))
+        return SPMV_OK;
+    for (int k = 0; k < KNOWN; k++)
+        add_module(&known[k], operation, backend, wanted, folder, roster);
+    return SPMV_OK;
+}

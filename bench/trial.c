@@ -1,0 +1,326 @@
+/* The order of a trial.
+ *
+ * All are made ready first, and stay so, since they take turns. Each then computes into an overwritten result, which is
+ * checked, and BIT_REPEATS times more, whose bits are compared. Then comes the timing; and after it once more a result,
+ * which must have the first one's bits or be right by itself.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "trial.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BIT_REPEATS = 5 };
+
+/* What stands behind an outcome while the trial runs. */
+struct stand {
+    const struct peer *peer; /* NULL: ours */
+    struct own own;
+    void *state; /* the peer's */
+    bool open;
+};
+
+struct course {
+    struct trial *trial;
+    struct stand stands[ROSTER_MOST];
+    void *first, *again; /* host: results */
+};
+
+static int run_once(const struct course *course, int number)
+{
+    const struct stand *const stand = &course->stands[number];
+    return stand->peer != NULL ? stand->peer->run(stand->state)
+                               : course->trial->work.operation->run((void *)&stand->own);
+}
+
+static void fail(struct outcome *outcome, const char *sentence)
+{
+    snprintf(outcome->failed, sizeof outcome->failed, "%s", sentence);
+}
+
+static bool takes_part(const struct course *course, int number)
+{
+    return course->stands[number].open && course->trial->outcomes[number].failed[0] == '\0';
+}
+
+static bool tick(struct trial *trial, int number)
+{
+    trial->ended = trial->ended || (trial->tick != NULL && trial->tick(trial->user, number) != 0);
+    return !trial->ended;
+}
+
+/* Makes it ready, and waits until it is. */
+static void open_stand(struct course *course, int number)
+{
+    struct trial *const trial = course->trial;
+    struct work *const work = &trial->work;
+    struct outcome *const outcome = &trial->outcomes[number];
+    struct stand *const stand = &course->stands[number];
+    char why[WHY_SIZE] = "";
+    const double began = monotonic_seconds();
+    stand->peer = outcome->entry->peer;
+    if (stand->peer == NULL) {
+        if (work->operation->open(work, outcome->entry->name, &stand->own) != SPMV_OK) {
+            fail(outcome, work->error);
+            return;
+        }
+        snprintf(outcome->method, sizeof outcome->method, "%s", stand->own.method);
+        snprintf(outcome->why, sizeof outcome->why, "%s", stand->own.why);
+        outcome->plan_bytes = stand->own.plan_bytes;
+    } else if (work->operation->on_matrix && work->problem.row_ptr == NULL) {
+        fail(outcome, "more than 2147483647 nonzeros: its interface here has 32-bit row offsets");
+        return;
+    } else if (stand->peer->open(&work->problem, &stand->state, why, sizeof why) != 0) {
+        fail(outcome, why[0] != '\0' ? why : "it could not be made ready");
+        return;
+    }
+    stand->open = true;
+    if (work->device->functions->wait(work->device, why) != 0)
+        fail(outcome, why);
+    outcome->plan_seconds = monotonic_seconds() - began;
+}
+
+static void close_stand(struct course *course, int number)
+{
+    struct stand *const stand = &course->stands[number];
+    const struct operation *const operation = course->trial->work.operation;
+    if (!stand->open)
+        return;
+    if (stand->peer != NULL)
+        stand->peer->close(stand->state);
+    else if (operation->close != NULL)
+        operation->close(&stand->own);
+    stand->open = false;
+}
+
+/* One result, computed over bytes that are no numbers, in host memory. *seconds: the run alone. */
+static spmv_status compute(struct course *course, int number, void *host_result, double *seconds)
+{
+    struct trial *const trial = course->trial;
+    struct work *const work = &trial->work;
+    struct outcome *const outcome = &trial->outcomes[number];
+    const struct stand *const stand = &course->stands[number];
+    char why[WHY_SIZE] = "";
+    spmv_status st = work_poison(work);
+    if (st != SPMV_OK)
+        return st;
+    if (work->device->functions->wait(work->device, why) != 0) {
+        snprintf(work->error, sizeof work->error, "%s", why);
+        return SPMV_ERROR_DEVICE;
+    }
+    const double began = monotonic_seconds();
+    int failed = run_once(course, number);
+    if (failed == 0)
+        failed = work->device->functions->wait(work->device, why);
+    *seconds = monotonic_seconds() - began;
+    if (failed == 0 && stand->peer != NULL && stand->peer->fetch != NULL)
+        failed = stand->peer->fetch(stand->state);
+    if (failed == 0)
+        return work_download(work, host_result);
+    fail(outcome, why[0] != '\0' ? why : stand->peer == NULL ? spmv_last_error(work->ctx) : "a run failed");
+    return SPMV_OK;
+}
+
+static void plant(const struct trial *trial, const struct outcome *outcome, void *host_result)
+{
+    if (trial->plant_error && outcome == &trial->outcomes[0] && trial->work.result_bytes > 0)
+        memset(host_result, 0xff, spmv_type_size(trial->work.type));
+}
+
+/* Compares with what is right. */
+static spmv_status check(struct course *course, int number, void *host_result)
+{
+    struct trial *const trial = course->trial;
+    struct outcome *const outcome = &trial->outcomes[number];
+    double ratio = 0;
+    int64_t at = -1;
+    plant(trial, outcome, host_result);
+    const spmv_status st = trial->work.operation->check(&trial->work, host_result, &ratio, &at);
+    if (st != SPMV_OK && st != SPMV_ERROR_CHECK)
+        return st;
+    if (!outcome->checked || !(ratio <= outcome->worst_ratio)) {
+        outcome->worst_ratio = ratio;
+        outcome->worst_at = at;
+    }
+    outcome->checked = true;
+    outcome->wrong = outcome->wrong || st == SPMV_ERROR_CHECK;
+    return SPMV_OK;
+}
+
+/* The first result, checked, and the repeats' bits. A probe has no result: it only runs. */
+static spmv_status check_first(struct course *course, int number)
+{
+    struct trial *const trial = course->trial;
+    struct outcome *const outcome = &trial->outcomes[number];
+    const size_t bytes = (size_t)trial->work.result_bytes;
+    double seconds;
+    spmv_status st = compute(course, number, course->first, &outcome->first_call_seconds);
+    const bool probe = course->stands[number].peer != NULL && course->stands[number].peer->probe != 0;
+    if (st == SPMV_OK && takes_part(course, number) && !probe)
+        st = check(course, number, course->first);
+    for (int i = 0; st == SPMV_OK && i < BIT_REPEATS && takes_part(course, number) && !probe; i++) {
+        st = compute(course, number, course->again, &seconds);
+        plant(trial, outcome, course->again);
+        outcome->bit_repeats++;
+        outcome->bit_different += memcmp(course->first, course->again, bytes) != 0;
+    }
+    return st;
+}
+
+/* After the timing, on the contents that were timed: two more results. */
+static spmv_status check_again(struct course *course, int number)
+{
+    struct trial *const trial = course->trial;
+    struct outcome *const outcome = &trial->outcomes[number];
+    double seconds;
+    if (!takes_part(course, number) || (course->stands[number].peer != NULL && course->stands[number].peer->probe != 0))
+        return SPMV_OK;
+    spmv_status st = compute(course, number, course->first, &seconds);
+    if (st == SPMV_OK && trial->work.operation->fill == NULL && takes_part(course, number))
+        st = check(course, number, course->first);
+    for (int i = 0; st == SPMV_OK && i < BIT_REPEATS && takes_part(course, number); i++) {
+        st = compute(course, number, course->again, &seconds);
+        plant(trial, outcome, course->again);
+        outcome->bit_repeats++;
+        outcome->bit_different += memcmp(course->first, course->again, (size_t)trial->work.result_bytes) != 0;
+    }
+    return st;
+}
+
+struct ticker {
+    struct trial *trial;
+    const int *numbers; /* of the outcomes behind the contenders */
+};
+
+static int on_tick(void *user, int contender)
+{
+    const struct ticker *const ticker = user;
+    return tick(ticker->trial, ticker->numbers[contender]) ? 0 : 1;
+}
+
+/* Times all that are still there. */
+static spmv_status time_all(struct course *course)
+{
+    struct trial *const trial = course->trial;
+    struct contender *const contenders = calloc(ROSTER_MOST, sizeof *contenders);
+    int numbers[ROSTER_MOST], count = 0;
+    if (contenders == NULL)
+        return work_out_of_memory(&trial->work, "the contenders", ROSTER_MOST * (int64_t)sizeof *contenders);
+    for (int i = 0; i < trial->count; i++) {
+        struct stand *const stand = &course->stands[i];
+        if (!takes_part(course, i))
+            continue;
+        numbers[count] = i;
+        contenders[count++] = stand->peer != NULL
+                                  ? (struct contender){.run = stand->peer->run,
+                                                       .run_timed = stand->peer->run_timed,
+                                                       .state = stand->state}
+                                  : (struct contender){.run = trial->work.operation->run, .state = &stand->own};
+    }
+    struct ticker ticker = {.trial = trial, .numbers = numbers};
+    const int failed =
+        measure(trial->work.device, contenders, count, &trial->options, on_tick, &ticker, trial->work.error);
+    for (int c = 0; c < count; c++) {
+        struct outcome *const outcome = &trial->outcomes[numbers[c]];
+        outcome->warm = contenders[c].warm;
+        outcome->flushed = contenders[c].flushed;
+        outcome->measured = contenders[c].warm.repeats > 0;
+        if (contenders[c].failed)
+            fail(outcome, contenders[c].why);
+    }
+    free(contenders);
+    return failed == 0 ? SPMV_OK : SPMV_ERROR_DEVICE;
+}
+
+/* A figure beyond what memory can do is not wrong, but is the caches'. */
+static void annotate(struct trial *trial)
+{
+    const double cache = (double)trial->work.device->cache_bytes;
+    for (int i = 0; i < trial->count; i++) {
+        struct outcome *const outcome = &trial->outcomes[i];
+        const double gbs = outcome_gbs(trial, outcome);
+        if (trial->read_gbs <= 0 || gbs <= trial->read_gbs)
+            continue;
+        snprintf(outcome->note, sizeof outcome->note,
+                 "%.0f GB/s is more than the %.0f that reading memory reached here: %s", gbs, trial->read_gbs,
+                 trial->work.model_bytes <= cache ? "the data fits in the last-level cache"
+                                                  : "part of the data stays in the last-level cache, or less than the "
+                                                    "bytes of plain CSR is moved");
+    }
+}
+
+static spmv_status run_course(struct course *course)
+{
+    struct trial *const trial = course->trial;
+    struct work *const work = &trial->work;
+    spmv_status st = SPMV_OK;
+    for (int i = 0; i < trial->count && tick(trial, i); i++)
+        if (trial->outcomes[i].entry->missing[0] == '\0')
+            open_stand(course, i);
+    if (work->operation->fill != NULL)
+        st = work->operation->fill(work, true);
+    for (int i = 0; st == SPMV_OK && i < trial->count && tick(trial, i); i++)
+        if (takes_part(course, i))
+            st = check_first(course, i);
+    if (st == SPMV_OK && work->operation->fill != NULL)
+        st = work->operation->fill(work, false);
+    if (st == SPMV_OK && !trial->ended)
+        st = time_all(course);
+    for (int i = 0; st == SPMV_OK && i < trial->count && !trial->ended; i++)
+        st = check_again(course, i);
+    return st;
+}
+
+spmv_status trial_run(struct trial *trial)
+{
+    struct work *const work = &trial->work;
+    struct course *const course = calloc(1, sizeof *course);
+    trial->count = trial->roster->count;
+    for (int i = 0; i < trial->count; i++) {
+        trial->outcomes[i] = (struct outcome){.entry = &trial->roster->entries[i], .worst_at = -1};
+        memcpy(trial->outcomes[i].method, trial->roster->entries[i].name, NAME_SIZE);
+    }
+    if (course == NULL)
+        return work_out_of_memory(work, "a trial", (int64_t)sizeof *course);
+    course->trial = trial;
+    spmv_status st = tick(trial, -1) ? work_open(work) : SPMV_OK;
+    if (st == SPMV_OK && !trial->ended) {
+        course->first = malloc((size_t)work->result_bytes + 1);
+        course->again = malloc((size_t)work->result_bytes + 1);
+        st = course->first != NULL && course->again != NULL
+                 ? run_course(course)
+                 : work_out_of_memory(work, "two results", 2 * work->result_bytes);
+    }
+    for (int i = 0; i < trial->count; i++)
+        close_stand(course, i);
+    annotate(trial);
+    free(course->first);
+    free(course->again);
+    free(course);
+    return st;
+}
+
+void trial_close(struct trial *trial)
+{
+    work_close(&trial->work);
+}
+
+double outcome_gbs(const struct trial *trial, const struct outcome *outcome)
+{
+    return outcome->measured && outcome->warm.median > 0 ? 1e-9 * trial->work.model_bytes / outcome->warm.median : 0;
+}
+
+const struct outcome *trial_best_peer(const struct trial *trial)
+{
+    const struct outcome *best = NULL;
+    for (int i = 0; i < trial->count; i++) {
+        const struct outcome *const o = &trial->outcomes[i];
+        if (o->entry->peer == NULL || o->entry->peer->probe != 0 || !o->measured || o->wrong)
+            continue;
+        if (best == NULL || o->warm.median < best->warm.median)
+            best = o;
+    }
+    return best;
+}

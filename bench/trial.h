@@ -1,0 +1,56 @@
+/* A trial: one operation on one operand in one type, by our methods and by peers. Checked first, then timed, then
+ * checked again.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BENCH_TRIAL_H
+#define BENCH_TRIAL_H
+
+#include "measure.h"
+#include "roster.h"
+
+/* How one of them did. */
+struct outcome {
+    const struct entry *entry;
+    char method[NAME_SIZE]; /* ours: what ran; the peer's name */
+    char why[WHY_SIZE];     /* ours: why that method */
+    char failed[WHY_SIZE];  /* the sentence; "": it did not fail */
+    double plan_seconds;    /* from arrays in the context's memory to ready */
+    int64_t plan_bytes;     /* ours */
+    double first_call_seconds;
+    struct timing warm, flushed;
+    bool measured;       /* warm is there */
+    bool checked, wrong; /* probes are not checked; wrong: past the bound */
+    double worst_ratio;  /* error over its bound */
+    int64_t worst_at;
+    int bit_repeats;     /* runs compared with the first */
+    int bit_different;   /* of them, with other bits */
+    char note[WHY_SIZE]; /* what a reader of the figure must know; "" */
+};
+
+struct trial {
+    /* set by the caller */
+    struct work work; /* its first part */
+    const struct roster *roster;
+    struct measure_options options;
+    double read_gbs, copy_gbs; /* measured on this device; 0: not known */
+    bool plant_error;          /* for tests: the first of ours gets a wrong result */
+    measure_tick tick;         /* contender: index of an outcome; -1: getting ready */
+    void *user;
+    /* set by trial_run */
+    struct outcome outcomes[ROSTER_MOST];
+    int count;
+    bool ended; /* by tick: what is missing was not measured */
+};
+
+/* Runs it. A failure of one of them is kept in its outcome; the status is that of a failure that ends all (memory, the
+ * device), with the sentence in work.error. trial_close in any case. */
+spmv_status trial_run(struct trial *trial);
+void trial_close(struct trial *trial);
+
+/* model_bytes a second over the median, in 1e9; 0 when it was not measured. */
+double outcome_gbs(const struct trial *trial, const struct outcome *outcome);
+
+/* The fastest peer (no probe, not wrong) by its warm median; NULL: there is none. */
+const struct outcome *trial_best_peer(const struct trial *trial);
+
+#endif

@@ -1,0 +1,127 @@
+/* Operations by name, and the arrays that every one of them needs.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "work.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "random.h"
+#include "timing.h"
+
+#define DECLARE(name) extern const struct operation operation_##name;
+OPERATION_LIST(DECLARE)
+#undef DECLARE
+
+#define ADDRESS(name) &operation_##name,
+static const struct operation *const operations[] = {OPERATION_LIST(ADDRESS) NULL};
+#undef ADDRESS
+
+const struct operation *operation_at(int index)
+{
+    return index >= 0 && index < (int)(sizeof operations / sizeof operations[0]) ? operations[index] : NULL;
+}
+
+const struct operation *operation_find(const char *name)
+{
+    for (int i = 0; operation_at(i) != NULL; i++)
+        if (strcmp(operation_at(i)->name, name) == 0)
+            return operation_at(i);
+    return NULL;
+}
+
+spmv_status work_fail(struct work *work, spmv_context *ctx, spmv_status status)
+{
+    const char *const sentence = spmv_last_error(ctx);
+    snprintf(work->error, sizeof work->error, "%s", sentence[0] != '\0' ? sentence : spmv_status_text(status));
+    return status;
+}
+
+spmv_status work_out_of_memory(struct work *work, const char *what, int64_t bytes)
+{
+    snprintf(work->error, sizeof work->error, "%s: %lld bytes of memory needed, not available", what, (long long)bytes);
+    return SPMV_ERROR_MEMORY;
+}
+
+spmv_status work_array(struct work *work, const void *host_from, int64_t bytes, const void **array)
+{
+    void *memory = NULL;
+    spmv_status st = spmv_alloc(work->ctx, bytes > 0 ? bytes : 1, &memory); /* an array of no elements is no NULL */
+    *array = memory;
+    if (st == SPMV_OK && host_from != NULL && bytes > 0) {
+        const double began = monotonic_seconds();
+        st = spmv_upload(work->ctx, host_from, memory, bytes);
+        if (st == SPMV_OK)
+            st = spmv_synchronize(work->ctx);
+        work->upload_seconds += monotonic_seconds() - began;
+    }
+    return st == SPMV_OK ? st : work_fail(work, work->ctx, st);
+}
+
+void *work_values(const struct work *work, int64_t n, uint64_t stream, bool exact)
+{
+    const uint64_t seed = work->operand->seed;
+    void *const values = malloc((size_t)n * spmv_type_size(work->type) + 1);
+    if (values == NULL)
+        return NULL;
+#pragma omp parallel for num_threads(spmv_context_threads(work->checker)) schedule(static)
+    for (int64_t i = 0; i < n; i++) {
+        const uint64_t bits = random_bits(seed, stream, (uint64_t)i);
+        const double value = exact ? (double)random_below(bits, 3) - 1 : random_value(bits);
+        if (work->type == SPMV_F32)
+            ((float *)values)[i] = (float)value;
+        else
+            ((double *)values)[i] = value;
+    }
+    return values;
+}
+
+spmv_status work_open(struct work *work)
+{
+    work->problem =
+        (struct peer_problem){.op = work->operation->peer_op >= 0 ? (enum peer_op)work->operation->peer_op : PEER_SPMV,
+                              .type = work->type,
+                              .threads = spmv_context_threads(work->ctx),
+                              .stream = work->device->stream};
+    return work->operation->setup(work);
+}
+
+void work_close(struct work *work)
+{
+    struct peer_problem *const p = &work->problem;
+    const void *const arrays[] = {p->row_ptr, p->col,     p->val,     p->x,     p->y,    p->in,
+                                  p->out,     p->segment, p->offsets, p->flags, p->kept, work->index};
+    for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++)
+        spmv_free(work->ctx, (void *)arrays[i]);
+    if (work->matrix.row_ptr != p->row_ptr)
+        spmv_free(work->ctx, (void *)work->matrix.row_ptr);
+    free(work->host_x);
+    free(work->host_values);
+    free(work->expected);
+    work->host_x = work->host_values = work->expected = NULL;
+    *p = (struct peer_problem){0};
+    work->matrix = (spmv_csr){0};
+    work->index = NULL;
+}
+
+/* All bits set is not a number in either type, and no index. */
+spmv_status work_poison(struct work *work)
+{
+    void *const bytes = malloc((size_t)work->result_bytes + 1);
+    if (bytes == NULL)
+        return work_out_of_memory(work, "what a result is overwritten with", work->result_bytes);
+    memset(bytes, 0xff, (size_t)work->result_bytes);
+    spmv_status st = SPMV_OK;
+    if (work->result_bytes > 0)
+        st = spmv_upload(work->ctx, bytes, work->result, work->result_bytes);
+    free(bytes);
+    return st == SPMV_OK ? st : work_fail(work, work->ctx, st);
+}
+
+spmv_status work_download(struct work *work, void *host_result)
+{
+    const spmv_status st =
+        work->result_bytes > 0 ? spmv_download(work->ctx, work->result, host_result, work->result_bytes) : SPMV_OK;
+    return st == SPMV_OK ? st : work_fail(work, work->ctx, st);
+}
