@@ -11,6 +11,7 @@
 #include <spmv/spmv.h>
 #include <stdbool.h>
 
+#include "machine.h"
 #include "timing.h"
 
 /* ---------------------------------------------------------------- options.c: the command line */
@@ -226,10 +227,5 @@ json_t *json_check(const struct product *p);
 
 /* A copy of a host array in the context's memory. */
 spmv_status send_array(spmv_context *ctx, const void *host_from, int64_t bytes, void **to);
-
-/* ---------------------------------------------------------------- machine.c */
-
-/* The processor's name; "unknown" when the system does not say. Static storage. */
-const char *cpu_name(void);
 
 #endif

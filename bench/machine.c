@@ -1,10 +1,10 @@
 /* What the machine is called.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
+#include "machine.h"
+
 #include <stdio.h>
 #include <string.h>
-
-#include "app.h"
 
 const char *cpu_name(void)
 {

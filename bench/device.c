@@ -1,0 +1,23 @@
+/* What all devices share; and the GPU in a build that has none.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "device.h"
+
+#include <stdio.h>
+
+void device_close(struct device *device)
+{
+    if (device->functions != NULL)
+        device->functions->close(device);
+    *device = (struct device){0};
+}
+
+#ifndef SPMV_HAVE_CUDA
+int device_open_cuda(int number, struct device *device, char *why)
+{
+    (void)number;
+    *device = (struct device){0};
+    snprintf(why, WHY_SIZE, "no GPU: this build has no CUDA");
+    return -1;
+}
+#endif

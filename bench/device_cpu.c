@@ -1,0 +1,139 @@
+/* The CPU as a place to measure: the monotonic clock around runs; caches emptied by the threads that the runs use.
+ *
+ * Emptying writes a buffer twice as large as all last-level caches and then reads it: the reading leaves the caches
+ * with lines that need not be written back, which would otherwise be charged to the run that comes next.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "device.h"
+#include "machine.h"
+#include "timing.h"
+
+enum { BANDWIDTH_REPEATS = 9 };
+/* Where the system does not tell the size of its caches: more than most have. */
+static const int64_t LEAST_FLUSH = (int64_t)64 << 20;
+
+struct cpu_own {
+    uint64_t *buffer; /* what flushing overwrites; from the first flush on */
+    int64_t words;
+    uint64_t pattern, sum; /* written last; read last */
+};
+
+static int time_batch(struct device *device, int (*run)(void *), void *state, int repeats, double *seconds, char *why)
+{
+    (void)device;
+    *seconds = 0;
+    const double began = monotonic_seconds();
+    for (int r = 0; r < repeats; r++) {
+        if (run(state) != 0) {
+            snprintf(why, WHY_SIZE, "run %d of %d failed", r + 1, repeats);
+            return -1;
+        }
+    }
+    *seconds = monotonic_seconds() - began;
+    return 0;
+}
+
+static int64_t flush_bytes(const struct device *device)
+{
+    int64_t bytes = 2 * device->cache_bytes;
+    bytes = bytes < LEAST_FLUSH ? LEAST_FLUSH : bytes;
+    return device->memory_bytes > 0 && bytes > device->memory_bytes / 8 ? device->memory_bytes / 8 : bytes;
+}
+
+static int flush(struct device *device, char *why)
+{
+    struct cpu_own *const own = device->own;
+    if (own->buffer == NULL) {
+        const size_t bytes = (size_t)flush_bytes(device) / 64 * 64;
+        own->buffer = aligned_alloc(64, bytes);
+        if (own->buffer == NULL) {
+            snprintf(why, WHY_SIZE, "no memory to empty the caches with: %zu bytes needed", bytes);
+            return -1;
+        }
+        own->words = (int64_t)(bytes / sizeof *own->buffer);
+    }
+    uint64_t *const buffer = own->buffer;
+    const int64_t n = own->words;
+    const uint64_t pattern = ++own->pattern;
+    uint64_t sum = 0;
+#pragma omp parallel num_threads(device->threads) reduction(+ : sum)
+    {
+#pragma omp for schedule(static)
+        for (int64_t i = 0; i < n; i++)
+            buffer[i] = pattern;
+#pragma omp for schedule(static)
+        for (int64_t i = 0; i < n; i++)
+            sum += buffer[i];
+    }
+    own->sum = sum;
+    if (sum != pattern * (uint64_t)n) {
+        snprintf(why, WHY_SIZE,
+                 "emptying the caches read back other values than it wrote: is this machine's memory sound?");
+        return -1;
+    }
+    return 0;
+}
+
+static int time_flushed(struct device *device, int (*run)(void *), void *state, int repeats, double *samples, char *why)
+{
+    for (int r = 0; r < repeats; r++)
+        if (flush(device, why) != 0 || time_batch(device, run, state, 1, &samples[r], why) != 0)
+            return -1;
+    return 0;
+}
+
+/* Runs are over when they return. */
+static int wait_cpu(struct device *device, char *why)
+{
+    (void)device;
+    (void)why;
+    return 0;
+}
+
+static int bandwidth(struct device *device, struct bandwidth *result, char *why)
+{
+    const int64_t bytes = bandwidth_array_bytes();
+    const int failed = bandwidth_measure(device->threads, bytes, BANDWIDTH_REPEATS, result);
+    if (failed == -1)
+        snprintf(why, WHY_SIZE, "no memory to measure the bandwidth with: three arrays of %lld bytes",
+                 (long long)bytes);
+    else if (failed != 0)
+        snprintf(why, WHY_SIZE, "the bandwidth measurement computed wrong sums");
+    return failed == 0 ? 0 : -1;
+}
+
+static void close_cpu(struct device *device)
+{
+    struct cpu_own *const own = device->own;
+    free(own->buffer);
+    free(own);
+}
+
+static const struct device_functions cpu_functions = {
+    .time_batch = time_batch,
+    .time_flushed = time_flushed,
+    .flush = flush,
+    .wait = wait_cpu,
+    .bandwidth = bandwidth,
+    .close = close_cpu,
+};
+
+int device_open_cpu(int threads, struct device *device, char *why)
+{
+    *device = (struct device){.threads = threads > 0 ? threads : 1};
+    device->own = calloc(1, sizeof(struct cpu_own));
+    if (device->own == NULL) {
+        snprintf(why, WHY_SIZE, "no memory");
+        return -1;
+    }
+    snprintf(device->name, sizeof device->name, "%s", cpu_name());
+    device->cache_bytes = last_level_cache_bytes();
+    device->memory_bytes = (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
+    device->functions = &cpu_functions;
+    return 0;
+}

@@ -1,0 +1,195 @@
+/* The places to measure on: runs are counted and timed, caches are emptied, bandwidths are measured, failures come back
+ * with their sentence.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "device.h"
+
+#include <stdbool.h>
+
+#include "support.h"
+#include "timing.h"
+
+enum { ELEMENTS = 1 << 16, REPEATS = 7 };
+
+/* A run: a scan, or a failure at the call of that number. */
+struct work {
+    spmv_context *ctx;
+    void *in, *out;
+    int calls, fails_at;
+};
+
+static int run(void *state)
+{
+    struct work *const w = state;
+    if (++w->calls == w->fails_at)
+        return -1;
+    return spmv_scan(w->ctx, SPMV_INCLUSIVE, SPMV_ADD, SPMV_F64, w->in, w->out, ELEMENTS) == SPMV_OK ? 0 : -1;
+}
+
+static void open_device(struct device *device)
+{
+    char why[WHY_SIZE] = "";
+    const int failed =
+        support_backend == SPMV_BACKEND_CUDA ? device_open_cuda(-1, device, why) : device_open_cpu(2, device, why);
+    if (failed != 0)
+        fail_msg("no device: %s", why);
+}
+
+static void begin_work(const struct device *device, struct work *w)
+{
+    spmv_context_options options;
+    spmv_context_options_init(&options, sizeof options);
+    options.backend = support_backend;
+    options.stream = device->stream;
+    *w = (struct work){0};
+    assert_int_equal(spmv_context_create(&options, &w->ctx), SPMV_OK);
+    const int64_t bytes = ELEMENTS * (int64_t)sizeof(double);
+    double *const host = calloc(ELEMENTS, sizeof *host);
+    assert_non_null(host);
+    assert_int_equal(spmv_alloc(w->ctx, bytes, &w->in), SPMV_OK);
+    assert_int_equal(spmv_alloc(w->ctx, bytes, &w->out), SPMV_OK);
+    assert_int_equal(spmv_upload(w->ctx, host, w->in, bytes), SPMV_OK);
+    free(host);
+}
+
+static void end_work(struct work *w)
+{
+    spmv_free(w->ctx, w->in);
+    spmv_free(w->ctx, w->out);
+    spmv_context_destroy(w->ctx);
+}
+
+static void test_describes(void **unused)
+{
+    (void)unused;
+    struct device device;
+    open_device(&device);
+    const bool gpu = support_backend == SPMV_BACKEND_CUDA;
+    assert_true(strlen(device.name) > 0);
+    assert_true(device.memory_bytes > 0);
+    assert_int_equal(device.threads, gpu ? 0 : 2);
+    assert_true((device.stream != NULL) == gpu);
+    assert_true((strstr(device.software, "CUDA ") != NULL) == gpu);
+    assert_true(gpu ? device.cache_bytes > 0 : device.cache_bytes >= 0);
+    device_close(&device);
+    assert_null(device.functions);
+    device_close(&device); /* once more: nothing */
+}
+
+/* The time is that of the runs: not zero, and no more than went by. */
+static void test_batch(void **unused)
+{
+    (void)unused;
+    struct device device;
+    struct work w;
+    char why[WHY_SIZE] = "";
+    open_device(&device);
+    begin_work(&device, &w);
+    for (int repeats = 1; repeats <= 64; repeats *= 8) {
+        double seconds = 0;
+        w.calls = 0;
+        const double began = monotonic_seconds();
+        assert_int_equal(device.functions->time_batch(&device, run, &w, repeats, &seconds, why), 0);
+        const double passed = monotonic_seconds() - began;
+        assert_int_equal(w.calls, repeats);
+        assert_true(seconds > 0);
+        assert_true(seconds <= 1.01 * passed + 1e-5);
+    }
+    end_work(&w);
+    device_close(&device);
+}
+
+static void test_flushed(void **unused)
+{
+    (void)unused;
+    struct device device;
+    struct work w;
+    char why[WHY_SIZE] = "";
+    double samples[REPEATS + 1];
+    open_device(&device);
+    begin_work(&device, &w);
+    for (int i = 0; i <= REPEATS; i++)
+        samples[i] = -1;
+    assert_int_equal(device.functions->time_flushed(&device, run, &w, REPEATS, samples, why), 0);
+    assert_int_equal(w.calls, REPEATS);
+    for (int i = 0; i < REPEATS; i++)
+        assert_true(samples[i] > 0);
+    assert_true(samples[REPEATS] == -1);
+    assert_int_equal(device.functions->flush(&device, why), 0);
+    assert_int_equal(device.functions->wait(&device, why), 0);
+    end_work(&w);
+    device_close(&device);
+}
+
+/* A run that fails ends the measurement there, with a sentence; the device goes on. */
+static void test_failing_run(void **unused)
+{
+    (void)unused;
+    struct device device;
+    struct work w;
+    char why[WHY_SIZE] = "";
+    double seconds = 0, samples[REPEATS];
+    open_device(&device);
+    begin_work(&device, &w);
+    w.fails_at = 3;
+    assert_int_equal(device.functions->time_batch(&device, run, &w, 5, &seconds, why), -1);
+    assert_int_equal(w.calls, 3);
+    assert_string_equal(why, "run 3 of 5 failed");
+    w.calls = 0;
+    why[0] = '\0';
+    assert_int_equal(device.functions->time_flushed(&device, run, &w, REPEATS, samples, why), -1);
+    assert_int_equal(w.calls, 3);
+    assert_non_null(strstr(why, "failed"));
+    w.fails_at = 0;
+    assert_int_equal(device.functions->time_batch(&device, run, &w, 5, &seconds, why), 0);
+    assert_true(seconds > 0);
+    end_work(&w);
+    device_close(&device);
+}
+
+static void test_bandwidth(void **unused)
+{
+    (void)unused;
+    struct device device;
+    struct bandwidth b;
+    char why[WHY_SIZE] = "";
+    open_device(&device);
+    if (device.functions->bandwidth(&device, &b, why) != 0)
+        fail_msg("%s", why);
+    print_message("copy %.4g GB/s, read %.4g GB/s, arrays of %lld bytes\n", b.copy_gbs, b.read_gbs,
+                  (long long)b.array_bytes);
+    assert_true(b.copy_gbs > 0);
+    assert_true(b.read_gbs > 0);
+    if (support_backend == SPMV_BACKEND_CUDA) {
+        assert_true(b.triad_gbs == 0);
+        assert_true(b.array_bytes > 2 * device.cache_bytes);
+    } else {
+        assert_true(b.triad_gbs > 0);
+        assert_int_equal(b.threads, 2);
+    }
+    device_close(&device);
+}
+
+static void test_no_such_gpu(void **unused)
+{
+    (void)unused;
+    static const int wrong[] = {1000, -2};
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        struct device device;
+        char why[WHY_SIZE] = "";
+        assert_int_equal(device_open_cuda(wrong[i], &device, why), -1);
+        assert_non_null(strstr(why, "no ")); /* such GPU; usable GPU; CUDA */
+        assert_null(device.functions);
+        device_close(&device);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_describes),   cmocka_unit_test(test_batch),     cmocka_unit_test(test_flushed),
+        cmocka_unit_test(test_failing_run), cmocka_unit_test(test_bandwidth), cmocka_unit_test(test_no_such_gpu),
+    };
+    support_begin(argc, argv);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
