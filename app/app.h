@@ -19,7 +19,7 @@
 enum verify_mode { VERIFY_OFF, VERIFY_BOUND, VERIFY_BITWISE };
 
 /* Who takes an option: every command, or those of a group. */
-enum option_group { GROUP_SHARED = 1, GROUP_PRODUCT = 2, GROUP_SOLVE = 4 };
+enum option_group { GROUP_SHARED = 1, GROUP_PRODUCT = 2, GROUP_SOLVE = 4, GROUP_BENCH = 8 };
 
 struct options {
     spmv_backend backend;
@@ -36,11 +36,17 @@ struct options {
     bool transpose;
     const char *x0, *history; /* NULL: not given */
     double rtol, atol;
-    int max_iterations;     /* 0: not given */
+    int max_iterations;             /* 0: not given */
+    const char *suite, *op, *peers; /* suite NULL: not given */
+    int64_t elements;               /* 0: not given */
+    int64_t seed;
+    bool csv, summary;
+    const char *csv_path;   /* NULL: standard output */
+    bool type_given;        /* --type, not its default */
     const char **arguments; /* what is no option, in order; options_free */
     int count;
     char *command_line; /* as the shell would take it; options_free */
-    unsigned given;     /* bit i: option i of the table was given */
+    uint64_t given;     /* bit i: option i of the table was given */
     char error[256];    /* the first mistake; "" when there is none */
 };
 
@@ -69,6 +75,7 @@ struct command {
 spmv_status run_product(const struct options *o, const char *const *arguments, int count);
 spmv_status run_solve(const struct options *o, const char *const *arguments, int count);
 spmv_status run_info(const struct options *o, const char *const *arguments, int count);
+spmv_status run_bench(const struct options *o, const char *const *arguments, int count);
 spmv_status run_doctor(const struct options *o, const char *const *arguments, int count);
 
 /* ---------------------------------------------------------------- output.c: messages, progress, JSON */
@@ -88,6 +95,9 @@ spmv_status report(spmv_status status, const char *sentence);
 
 /* The program's own context: events become warnings and a progress line. */
 spmv_status open_context(const struct options *o, spmv_backend backend, spmv_context **ctx);
+
+/* The same on a CUDA stream of the caller; stream NULL: one of its own. */
+spmv_status open_context_on(const struct options *o, spmv_backend backend, void *stream, spmv_context **ctx);
 
 /* Takes the progress line off the screen: an activity is over. progress_allow also forbids it, or allows it again. */
 void progress_end(void);
@@ -114,7 +124,26 @@ spmv_status check_standard_input(const char *const *paths, int count);
 spmv_status write_answer(spmv_context *ctx, const struct options *o, const char *path, spmv_type type,
                          const void *host_values, int64_t n);
 
-/* The text becomes the file's content (written beside, renamed). */
+/* A text file that is there as a whole or not at all: written beside and renamed at its end, so that whoever reads path
+ * finds the old text or the whole new one. What is no plain file (a pipe, a terminal, /dev/null, a link) is written
+ * directly; path NULL: standard output. */
+struct text_file {
+    const char *path; /* must live as long */
+    char *beside;     /* owned; NULL: written directly */
+    int fd;           /* -1: standard output, or closed */
+    bool failed;
+};
+
+/* Opens it early, so that what cannot be written is known before long work. Complains. */
+spmv_status text_file_open(const char *path, struct text_file *file);
+
+/* Adds text; complains the first time that it fails. */
+spmv_status text_file_add(struct text_file *file, const char *text, size_t size);
+
+/* keep: the text is complete, and takes its place; else what was there stays. Does nothing when it is not open. */
+spmv_status text_file_close(struct text_file *file, bool keep);
+
+/* The text becomes the file's content. */
 spmv_status write_text(const char *path, const char *text, size_t size);
 
 /* The number in the fewest digits that read back to the same bits; returns the length. */
@@ -136,11 +165,17 @@ json_t *json_matrix(const char *name, const spmv_statistics *s);
 /* object[key] = value, which is consumed; a value of NULL marks the output as failed. */
 void json_put(json_t *object, const char *key, json_t *value);
 
+/* A text that came from outside: bytes that are no UTF-8 become '?'. */
+json_t *json_text(const char *text);
+
 /* A number; null where it is not finite, which JSON cannot write. */
 json_t *json_number(double value);
 json_t *json_timing(const struct timing *t);
 
-/* One line to standard output or the file of --json (written beside, renamed). Consumes root. */
+/* One line of JSON, with its newline, to the file. Consumes root. */
+spmv_status json_line(struct text_file *file, json_t *root);
+
+/* One line to standard output or the file of --json. Consumes root. */
 spmv_status json_finish(const struct options *o, json_t *root);
 
 /* ---------------------------------------------------------------- input.c: matrices and vectors */

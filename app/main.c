@@ -5,6 +5,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <ctype.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -22,6 +23,8 @@ static const struct command commands[] = {
      run_product},
     {"solve", "A [b]", "x with A x = b, by conjugate gradients; b: A times ones when absent",
      GROUP_SHARED | GROUP_SOLVE, 1, 2, run_solve},
+    {"bench", "[A...]", "how fast products and primitives are here, beside other libraries", GROUP_SHARED | GROUP_BENCH,
+     0, INT_MAX, run_bench},
     {"info", "A", "what the matrix is like, and the method that would be chosen", GROUP_SHARED, 1, 1, run_info},
     {"doctor", "", "what was built in, devices, memory bandwidth, a self-test", GROUP_SHARED, 0, 0, run_doctor},
     {"help", "[COMMAND]", "this help, or that of one command", GROUP_SHARED, 0, 1, run_help},
@@ -70,6 +73,8 @@ static void print_all_help(void)
     options_print(GROUP_PRODUCT);
     printf("\nOptions of solve:\n");
     options_print(GROUP_SOLVE);
+    printf("\nOptions of bench:\n");
+    options_print(GROUP_BENCH);
     printf("\nOptions of every command:\n");
     options_print(GROUP_SHARED);
     printf("\nExit codes: 0 done, 1 usage, 2 files, 3 malformed input, 4 things that do not fit, 5 memory, 6 device,\n"

@@ -25,6 +25,13 @@ enum option_id {
     OPTION_ATOL,
     OPTION_MAX_ITERATIONS,
     OPTION_HISTORY,
+    OPTION_SUITE,
+    OPTION_OP,
+    OPTION_SIZE,
+    OPTION_PEERS,
+    OPTION_CSV,
+    OPTION_SUMMARY,
+    OPTION_SEED,
     OPTION_BACKEND,
     OPTION_METHOD,
     OPTION_TYPE,
@@ -63,10 +70,24 @@ static const struct row rows[OPTIONS] = {
                                "give up after so many (default: 10 times the rows, at least 100)"},
     [OPTION_HISTORY] = {"history", 0, "FILE", GROUP_SOLVE, NULL,
                         "write the residual of each iteration there, as CSV (default: nowhere)"},
+    [OPTION_SUITE] = {"suite", 0, "NAME", GROUP_BENCH, NULL,
+                      "measure on the matrices of a suite: small, std or large (default: the matrices named)"},
+    [OPTION_OP] = {"op", 0, "NAME", GROUP_BENCH, "spmv",
+                   "what to measure: spmv, map, reduce, scan, segscan, segreduce, gather, scatter, compact"},
+    [OPTION_SIZE] = {"size", 0, "N", GROUP_BENCH, NULL,
+                     "elements, for what does not work on matrices (default: 2^24 on a CPU, 2^26 on a GPU)"},
+    [OPTION_PEERS] = {"peers", 0, "LIST", GROUP_BENCH, "all",
+                      "libraries to measure beside ours: names of peers or modules, separated by commas, all, none"},
+    [OPTION_CSV] = {"csv", 0, "[=FILE]", GROUP_BENCH, NULL,
+                    "one line a figure to FILE, else to standard output in place of the table (default: no CSV)"},
+    [OPTION_SUMMARY] = {"summary", 0, NULL, GROUP_BENCH, NULL,
+                        "end with the geometric mean and the worst case against each peer (default: no summary)"},
+    [OPTION_SEED] = {"seed", 0, "S", GROUP_BENCH, "1", "of the random vectors, elements and generated matrices"},
     [OPTION_BACKEND] = {"backend", 0, "auto|cuda|omp|ref", GROUP_SHARED, "auto",
                         "where to compute; auto: a usable GPU, else OpenMP"},
     [OPTION_METHOD] = {"method", 0, "NAME", GROUP_SHARED, "auto", "how to multiply; doctor lists the names"},
-    [OPTION_TYPE] = {"type", 0, "f64|f32", GROUP_SHARED, "f64", "type of matrix, vectors and sums"},
+    [OPTION_TYPE] = {"type", 0, "f64|f32", GROUP_SHARED, "f64",
+                     "type of matrix, vectors and sums; bench: of a suite both"},
     [OPTION_THREADS] = {"threads", 0, "N", GROUP_SHARED, NULL, "OpenMP threads, at most (default: what OpenMP offers)"},
     [OPTION_DEVICE] = {"device", 0, "N", GROUP_SHARED, NULL, "GPU, counted from 0 (default: CUDA's current one)"},
     [OPTION_VERIFY] = {"verify", 0, "[=off|bound|bitwise]", GROUP_SHARED, "bound",
@@ -106,6 +127,18 @@ static void set_count(struct options *o, enum option_id id, const char *text, in
         *value = (int)number;
 }
 
+static void set_count_64(struct options *o, enum option_id id, const char *text, int64_t least, int64_t *value)
+{
+    char *end = NULL;
+    errno = 0;
+    const long long number = strtoll(text, &end, 10);
+    if (end == text || *end != '\0' || errno != 0 || number < least)
+        mistake(o, least == 0 ? "--%s %s: a number from 0 on is needed" : "--%s %s: a number from 1 on is needed",
+                rows[id].name, text);
+    else
+        *value = number;
+}
+
 static void set_number(struct options *o, enum option_id id, const char *text, double *value)
 {
     char *end = NULL;
@@ -133,12 +166,12 @@ static void set_verify(struct options *o, const char *text)
     mistake(o, "--%s=%s: off, bound or bitwise is needed", rows[OPTION_VERIFY].name, text);
 }
 
-static void set_json(struct options *o, const char *path)
+/* Of --json and --csv: the file; NULL: standard output. */
+static const char *result_path(struct options *o, enum option_id id, const char *path)
 {
-    o->json = true;
-    o->json_path = path != NULL && strcmp(path, "-") != 0 ? path : NULL;
     if (path != NULL && path[0] == '\0')
-        mistake(o, "--%s=%s: the name of the file is missing", rows[OPTION_JSON].name, path);
+        mistake(o, "--%s=%s: the name of the file is missing", rows[id].name, path);
+    return path != NULL && strcmp(path, "-") != 0 ? path : NULL;
 }
 
 static void set_option(struct options *o, enum option_id id, const char *text)
@@ -174,6 +207,28 @@ static void set_option(struct options *o, enum option_id id, const char *text)
     case OPTION_HISTORY:
         o->history = text;
         break;
+    case OPTION_SUITE:
+        o->suite = text;
+        break;
+    case OPTION_OP:
+        o->op = text;
+        break;
+    case OPTION_SIZE:
+        set_count_64(o, id, text, 1, &o->elements);
+        break;
+    case OPTION_PEERS:
+        o->peers = text;
+        break;
+    case OPTION_CSV:
+        o->csv = true;
+        o->csv_path = result_path(o, id, text);
+        break;
+    case OPTION_SUMMARY:
+        o->summary = true;
+        break;
+    case OPTION_SEED:
+        set_count_64(o, id, text, 0, &o->seed);
+        break;
     case OPTION_BACKEND:
         if (spmv_backend_parse(text, &o->backend) != SPMV_OK)
             mistake(o, "--%s %s: auto, cuda, omp or ref is needed", rows[id].name, text);
@@ -195,7 +250,8 @@ static void set_option(struct options *o, enum option_id id, const char *text)
         set_verify(o, text != NULL ? text : rows[id].standard);
         break;
     case OPTION_JSON:
-        set_json(o, text);
+        o->json = true;
+        o->json_path = result_path(o, id, text);
         break;
     case OPTION_FORMAT:
         o->format = text;
@@ -275,7 +331,8 @@ static void read_options(int argc, char **argv, struct options *o)
             bad_option(o, code, argv[at]);
         } else {
             const enum option_id id = option_of(code);
-            o->given |= 1u << id;
+            o->given |= (uint64_t)1 << id;
+            o->type_given = o->type_given || id == OPTION_TYPE;
             set_option(o, id, optarg);
         }
     }
@@ -350,7 +407,9 @@ spmv_status options_check(const struct options *o, unsigned groups, const char *
         if ((o->given >> i & 1) != 0 && (rows[i].group & groups) == 0) {
             complain("option --%s is not for %s; spmv %s takes it", rows[i].name,
                      command != NULL ? command : "the plain product",
-                     (rows[i].group & GROUP_PRODUCT) != 0 ? "mul" : "solve");
+                     (rows[i].group & GROUP_PRODUCT) != 0 ? "mul"
+                     : (rows[i].group & GROUP_SOLVE) != 0 ? "solve"
+                                                          : "bench");
             return SPMV_ERROR_ARGUMENT;
         }
     }

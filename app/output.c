@@ -152,11 +152,17 @@ static int on_event(const spmv_event *event, void *user)
 
 spmv_status open_context(const struct options *o, spmv_backend backend, spmv_context **ctx)
 {
+    return open_context_on(o, backend, NULL, ctx);
+}
+
+spmv_status open_context_on(const struct options *o, spmv_backend backend, void *stream, spmv_context **ctx)
+{
     spmv_context_options options;
     spmv_context_options_init(&options, sizeof options);
     options.backend = backend;
     options.device = o->device;
     options.threads = o->threads;
+    options.stream = stream;
     options.on_event = on_event;
     const spmv_status st = spmv_context_create(&options, ctx);
     return st == SPMV_OK ? st : report(st, spmv_last_error(NULL));
@@ -289,7 +295,7 @@ json_t *json_timing(const struct timing *t)
 }
 
 /* A text that came from outside. Names and arguments need not be UTF-8, which JSON is: foreign bytes become '?'. */
-static json_t *json_text(const char *text)
+json_t *json_text(const char *text)
 {
     json_t *value = json_string(text);
     char *copy = NULL;
@@ -340,58 +346,98 @@ static bool write_all(int fd, const char *text, size_t size)
     return true;
 }
 
-/* Writes beside, then renames: whoever reads path finds the old text or the whole new one. What is no plain file (a
- * pipe, a terminal, /dev/null, a link) is written directly. */
-static bool replace_file(const char *path, const char *text, size_t size)
+/* Complains about errno = reason. */
+static spmv_status fail_write(const char *path, int reason)
 {
-    struct stat old;
-    const bool direct = lstat(path, &old) == 0 && !S_ISREG(old.st_mode);
-    char beside[4096];
-    const int length = snprintf(beside, sizeof beside, "%s.%ld.tmp", path, (long)getpid());
-    if (!direct && (size_t)length >= sizeof beside) {
-        errno = ENAMETOOLONG;
-        return false;
-    }
-    const int fd = direct ? open(path, O_WRONLY | O_TRUNC) : open(beside, O_WRONLY | O_CREAT | O_EXCL, 0666);
-    if (fd == -1)
-        return false;
-    bool good = write_all(fd, text, size);
-    good = close(fd) == 0 && good;
-    if (direct)
-        return good;
-    good = good && rename(beside, path) == 0;
-    if (!good) {
-        const int reason = errno;
-        unlink(beside);
-        errno = reason;
-    }
-    return good;
-}
-
-spmv_status write_text(const char *path, const char *text, size_t size)
-{
-    if (replace_file(path, text, size))
-        return SPMV_OK;
-    const int reason = errno;
     complain("cannot write %s: %s", path, strerror(reason));
     return reason == ENOENT || reason == EACCES ? SPMV_ERROR_OPEN : SPMV_ERROR_WRITE;
 }
 
-spmv_status json_finish(const struct options *o, json_t *root)
+spmv_status text_file_open(const char *path, struct text_file *file)
+{
+    struct stat old;
+    *file = (struct text_file){.path = path, .fd = -1};
+    if (path == NULL)
+        return SPMV_OK;
+    const bool direct = lstat(path, &old) == 0 && !S_ISREG(old.st_mode);
+    const size_t size = strlen(path) + 32;
+    if (!direct) {
+        const spmv_status st = allocate("a file's name", (int64_t)size, 1, (void **)&file->beside);
+        if (st != SPMV_OK)
+            return st;
+        snprintf(file->beside, size, "%s.%ld.tmp", path, (long)getpid());
+    }
+    file->fd = direct ? open(path, O_WRONLY | O_TRUNC) : open(file->beside, O_WRONLY | O_CREAT | O_EXCL, 0666);
+    if (file->fd != -1)
+        return SPMV_OK;
+    const int reason = errno;
+    free(file->beside);
+    file->beside = NULL;
+    return fail_write(path, reason);
+}
+
+spmv_status text_file_add(struct text_file *file, const char *text, size_t size)
+{
+    if (file->path == NULL) {
+        fwrite(text, 1, size, stdout);
+        return finish_stdout();
+    }
+    if (file->failed || write_all(file->fd, text, size))
+        return SPMV_OK;
+    file->failed = true;
+    return fail_write(file->path, errno);
+}
+
+spmv_status text_file_close(struct text_file *file, bool keep)
 {
     spmv_status st = SPMV_OK;
+    if (file->fd == -1)
+        return st;
+    bool good = close(file->fd) == 0;
+    keep = keep && !file->failed;
+    if (keep && good && file->beside != NULL)
+        good = rename(file->beside, file->path) == 0;
+    if (keep && !good)
+        st = fail_write(file->path, errno);
+    if ((!keep || !good) && file->beside != NULL)
+        unlink(file->beside);
+    free(file->beside);
+    *file = (struct text_file){.fd = -1};
+    return st;
+}
+
+spmv_status write_text(const char *path, const char *text, size_t size)
+{
+    struct text_file file;
+    spmv_status st = text_file_open(path, &file);
+    if (st == SPMV_OK)
+        st = text_file_add(&file, text, size);
+    const spmv_status closed = text_file_close(&file, st == SPMV_OK);
+    return st != SPMV_OK ? st : closed;
+}
+
+spmv_status json_line(struct text_file *file, json_t *root)
+{
     char *text = json_incomplete ? NULL : json_dumps(root, JSON_REAL_PRECISION(17) | JSON_COMPACT);
     json_decref(root);
     if (text == NULL)
         return report(SPMV_ERROR_MEMORY, "the JSON text: a few thousand bytes of memory needed, not available");
     const size_t length = strlen(text);
     text[length] = '\n'; /* in place of the end mark: the length is known */
-    if (o->json_path == NULL) {
-        fwrite(text, 1, length + 1, stdout);
-        st = finish_stdout();
-    } else {
-        st = write_text(o->json_path, text, length + 1);
-    }
+    const spmv_status st = text_file_add(file, text, length + 1);
     free(text);
     return st;
+}
+
+spmv_status json_finish(const struct options *o, json_t *root)
+{
+    struct text_file file;
+    spmv_status st = text_file_open(o->json_path, &file);
+    if (st != SPMV_OK) {
+        json_decref(root);
+        return st;
+    }
+    st = json_line(&file, root);
+    const spmv_status closed = text_file_close(&file, st == SPMV_OK);
+    return st != SPMV_OK ? st : closed;
 }

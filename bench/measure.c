@@ -194,7 +194,7 @@ int measure(struct device *device, struct contender *contenders, int count, cons
     for (int c = 0; failed == 0 && c < count; c++)
         if (!contenders[c].failed && tick(&t, c))
             warm_up(&t, &contenders[c]);
-    if (failed == 0) {
+    if (failed == 0 && count > 0) {
         measure_warm(&t);
         measure_flushed(&t);
         failed = device->functions->wait(device, why);

@@ -199,7 +199,7 @@ typedef spmv_status compute_fn(spmv_context *ctx, const struct peer_problem *p, 
 static spmv_status compute_map(spmv_context *ctx, const struct peer_problem *p, const void *index)
 {
     (void)index;
-    return spmv_map(ctx, SPMV_SQUARE, p->type, p->in, p->out, p->n);
+    return spmv_map(ctx, SPMV_MAP_SQUARE, p->type, p->in, p->out, p->n);
 }
 
 static spmv_status compute_reduce(spmv_context *ctx, const struct peer_problem *p, const void *index)
@@ -403,18 +403,18 @@ static spmv_status check_compact(struct work *work, const void *host_result, dou
 
 /* ---------------------------------------------------------------- the operations */
 
-#define OPERATION(operation, text, an_operator, a_kind, peers)                                                         \
-    const struct operation operation_##operation = {.name = #operation,                                                \
-                                                    .formula = (text),                                                 \
-                                                    .operator_name = (an_operator),                                    \
-                                                    .kind = (a_kind),                                                  \
-                                                    .peer_op = (peers),                                                \
-                                                    .method = no_names,                                                \
-                                                    .setup = setup_##operation,                                        \
-                                                    .fill = fill_##operation,                                          \
-                                                    .open = open_only,                                                 \
-                                                    .run = run_##operation,                                            \
-                                                    .check = check};
+#define OPERATION(row, text, an_operator, a_kind, peers)                                                               \
+    const struct operation operation_##row = {.name = #row,                                                            \
+                                              .formula = (text),                                                       \
+                                              .operator_name = (an_operator),                                          \
+                                              .kind = (a_kind),                                                        \
+                                              .peer_op = (peers),                                                      \
+                                              .method = no_names,                                                      \
+                                              .setup = setup_##row,                                                    \
+                                              .fill = fill_##row,                                                      \
+                                              .open = open_only,                                                       \
+                                              .run = run_##row,                                                        \
+                                              .check = check};
 #define setup_scan setup_map
 #define setup_gather setup_moves
 #define setup_scatter setup_moves

@@ -73,7 +73,7 @@ struct peer {
     /* NULL for most. Brings the result of the last run to y or out: for a peer whose result lies elsewhere. */
     int (*fetch)(void *state);
 
-    void (*close)(void *state); /* NULL: does nothing */
+    void (*close)(void *state); /* NULL for a peer that holds nothing */
 };
 
 struct peer_module {

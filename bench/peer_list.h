@@ -1,6 +1,6 @@
 /* The modules of peers that there are: what a build lacks is told from here.
  *
- * X(module, backend, names of its peers, what brings it)
+ * X(module, backend, names of its peers, what each of them does (enum peer_op, in lower case), what brings it)
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef BENCH_PEER_LIST_H
@@ -10,13 +10,14 @@
     X(cusparse, CUDA,                                                                                                  \
       "cusparse-csr-alg1 cusparse-csr-alg1-pre cusparse-csr-alg2 cusparse-csr-alg2-pre cusparse-coo-alg1 "             \
       "cusparse-coo-alg2 cusparse-sell",                                                                               \
-      "the CUDA Toolkit, 12.4 or later, with cuSPARSE")                                                                \
-    X(cub, CUDA, "cub-scan cub-scan-by-key cub-reduce cub-segmented-reduce cub-select", "the CUDA Toolkit")            \
-    X(probe, CUDA, "probe-gather", "the CUDA Toolkit")                                                                 \
-    X(loops, OMP, "loops-static loops-guided loops-merge", "OpenMP")                                                   \
-    X(eigen, OMP, "eigen", "Eigen 3.4 (Debian: libeigen3-dev)")                                                        \
-    X(librsb, OMP, "librsb", "librsb (Debian: librsb-dev)")                                                            \
-    X(graphblas, OMP, "graphblas", "SuiteSparse:GraphBLAS (Debian: libgraphblas-dev)")                                 \
-    X(petsc, OMP, "petsc", "PETSc with MPI (Debian: petsc-dev)")
+      "spmv spmv spmv spmv spmv spmv spmv", "the CUDA Toolkit, 12.4 or later, with cuSPARSE")                          \
+    X(cub, CUDA, "cub-scan cub-scan-by-key cub-reduce cub-segmented-reduce cub-select",                                \
+      "scan segscan reduce segreduce compact", "the CUDA Toolkit")                                                     \
+    X(probe, CUDA, "probe-gather", "spmv", "the CUDA Toolkit")                                                         \
+    X(loops, OMP, "loops-static loops-guided loops-merge", "spmv spmv spmv", "OpenMP")                                 \
+    X(eigen, OMP, "eigen", "spmv", "Eigen 3.4 (Debian: libeigen3-dev)")                                                \
+    X(librsb, OMP, "librsb", "spmv", "librsb (Debian: librsb-dev)")                                                    \
+    X(graphblas, OMP, "graphblas", "spmv", "SuiteSparse:GraphBLAS (Debian: libgraphblas-dev)")                         \
+    X(petsc, OMP, "petsc", "spmv", "PETSc with MPI (Debian: petsc-dev)")
 
 #endif

@@ -10,11 +10,15 @@
 #include "peer_load.h"
 
 struct known {
-    const char *module, *peers, *package;
+    const char *module, *peers, *operations, *package;
     spmv_backend backend;
 };
-#define ROW(module_, backend_, peers_, package_)                                                                       \
-    {.module = #module_, .peers = (peers_), .package = (package_), .backend = SPMV_BACKEND_##backend_},
+#define ROW(module_, backend_, peers_, operations_, package_)                                                          \
+    {.module = #module_,                                                                                               \
+     .peers = (peers_),                                                                                                \
+     .operations = (operations_),                                                                                      \
+     .package = (package_),                                                                                            \
+     .backend = SPMV_BACKEND_##backend_},
 static const struct known known[] = {PEER_MODULE_LIST(ROW)};
 #undef ROW
 enum { KNOWN = sizeof known / sizeof known[0] };
@@ -106,7 +110,8 @@ static const struct peer *find_peer(const struct peer_module *module, const char
     return NULL;
 }
 
-/* Adds the module's peers that the list has. A module of another backend is not opened. */
+/* Adds the module's peers that the list has. A module of another backend is not opened, nor one of which none is
+ * wanted. */
 static void add_module(const struct known *row, const struct operation *operation, spmv_backend backend,
                        const char *wanted, const char *folder, struct roster *roster)
 {
@@ -114,31 +119,28 @@ static void add_module(const struct known *row, const struct operation *operatio
     char why[WHY_SIZE] = "";
     const bool whole = list_has(wanted, ',', row->module), all = list_has(wanted, ',', "all");
     const bool here = row->backend == backend || (row->backend == SPMV_BACKEND_OMP && backend == SPMV_BACKEND_REF);
-    const char *peers = row->peers;
-    size_t length;
+    const char *peers = row->peers, *operations = row->operations;
+    size_t length, operation_length;
     if (!here)
         snprintf(why, sizeof why, "it runs beside the backend %s", spmv_backend_name(row->backend));
     for (const char *word; (word = next_word(&peers, ' ', &length)) != NULL;) {
         char name[NAME_SIZE] = "";
+        const char *const does = next_word(&operations, ' ', &operation_length);
+        const bool fits = does != NULL && is_word(does, operation_length, operation->name);
         memcpy(name, word, length < NAME_SIZE ? length : NAME_SIZE - 1);
-        const bool named = whole || list_has(wanted, ',', name);
-        if (!named && !(all && here))
+        if (!list_has(wanted, ',', name) && !((whole || (all && here)) && fits))
             continue;
-        if (here && module == NULL && why[0] == '\0' && peer_load(row->module, folder, &module, why) != 0)
+        if (here && fits && module == NULL && why[0] == '\0' && peer_load(row->module, folder, &module, why) != 0)
             module = NULL;
-        const struct peer *const peer = find_peer(module, name);
-        const bool fits = peer != NULL && (int)peer->op == operation->peer_op;
-        if (module != NULL && !fits && !named)
-            continue;
         struct entry *const entry = add(roster, name, strlen(name), false);
         if (entry == NULL)
             continue;
-        entry->module = module;
-        entry->peer = fits ? peer : NULL;
-        if (module == NULL)
-            snprintf(entry->missing, sizeof entry->missing, "%s", why);
-        else if (!fits)
+        entry->module = fits ? module : NULL;
+        entry->peer = fits ? find_peer(module, name) : NULL;
+        if (!fits && here)
             snprintf(entry->missing, sizeof entry->missing, "it does not do %s", operation->name);
+        else if (entry->peer == NULL)
+            snprintf(entry->missing, sizeof entry->missing, "%s", why);
     }
 }
 

@@ -35,8 +35,9 @@ static int run_once(const struct course *course, int number)
                                : course->trial->work.operation->run((void *)&stand->own);
 }
 
-static void fail(struct outcome *outcome, const char *sentence)
+static void fail(struct outcome *outcome, spmv_status status, const char *sentence)
 {
+    outcome->failed_status = status;
     snprintf(outcome->failed, sizeof outcome->failed, "%s", sentence);
 }
 
@@ -62,23 +63,24 @@ static void open_stand(struct course *course, int number)
     const double began = monotonic_seconds();
     stand->peer = outcome->entry->peer;
     if (stand->peer == NULL) {
-        if (work->operation->open(work, outcome->entry->name, &stand->own) != SPMV_OK) {
-            fail(outcome, work->error);
+        const spmv_status st = work->operation->open(work, outcome->entry->name, &stand->own);
+        if (st != SPMV_OK) {
+            fail(outcome, st, work->error);
             return;
         }
         snprintf(outcome->method, sizeof outcome->method, "%s", stand->own.method);
         snprintf(outcome->why, sizeof outcome->why, "%s", stand->own.why);
         outcome->plan_bytes = stand->own.plan_bytes;
     } else if (work->operation->on_matrix && work->problem.row_ptr == NULL) {
-        fail(outcome, "more than 2147483647 nonzeros: its interface here has 32-bit row offsets");
+        fail(outcome, SPMV_ERROR_LIMIT, "more than 2147483647 nonzeros: its interface here has 32-bit row offsets");
         return;
     } else if (stand->peer->open(&work->problem, &stand->state, why, sizeof why) != 0) {
-        fail(outcome, why[0] != '\0' ? why : "it could not be made ready");
+        fail(outcome, SPMV_ERROR_UNSUPPORTED, why[0] != '\0' ? why : "it could not be made ready");
         return;
     }
     stand->open = true;
     if (work->device->functions->wait(work->device, why) != 0)
-        fail(outcome, why);
+        fail(outcome, SPMV_ERROR_DEVICE, why);
     outcome->plan_seconds = monotonic_seconds() - began;
 }
 
@@ -88,11 +90,18 @@ static void close_stand(struct course *course, int number)
     const struct operation *const operation = course->trial->work.operation;
     if (!stand->open)
         return;
-    if (stand->peer != NULL)
+    if (stand->peer != NULL && stand->peer->close != NULL)
         stand->peer->close(stand->state);
-    else if (operation->close != NULL)
+    else if (stand->peer == NULL && operation->close != NULL)
         operation->close(&stand->own);
     stand->open = false;
+}
+
+/* For the tests of the check alone. */
+static void plant(const struct trial *trial, const struct outcome *outcome, void *host_result)
+{
+    if (trial->plant_error && outcome == &trial->outcomes[0] && trial->work.result_bytes > 0)
+        memset(host_result, 0xff, spmv_type_size(trial->work.type));
 }
 
 /* One result, computed over bytes that are no numbers, in host memory. *seconds: the run alone. */
@@ -117,16 +126,16 @@ static spmv_status compute(struct course *course, int number, void *host_result,
     *seconds = monotonic_seconds() - began;
     if (failed == 0 && stand->peer != NULL && stand->peer->fetch != NULL)
         failed = stand->peer->fetch(stand->state);
-    if (failed == 0)
-        return work_download(work, host_result);
-    fail(outcome, why[0] != '\0' ? why : stand->peer == NULL ? spmv_last_error(work->ctx) : "a run failed");
+    if (failed == 0) {
+        st = work_download(work, host_result);
+        plant(trial, outcome, host_result);
+        return st;
+    }
+    fail(outcome, SPMV_ERROR_DEVICE,
+         why[0] != '\0'        ? why
+         : stand->peer == NULL ? spmv_last_error(work->ctx)
+                               : "a run failed");
     return SPMV_OK;
-}
-
-static void plant(const struct trial *trial, const struct outcome *outcome, void *host_result)
-{
-    if (trial->plant_error && outcome == &trial->outcomes[0] && trial->work.result_bytes > 0)
-        memset(host_result, 0xff, spmv_type_size(trial->work.type));
 }
 
 /* Compares with what is right. */
@@ -136,7 +145,6 @@ static spmv_status check(struct course *course, int number, void *host_result)
     struct outcome *const outcome = &trial->outcomes[number];
     double ratio = 0;
     int64_t at = -1;
-    plant(trial, outcome, host_result);
     const spmv_status st = trial->work.operation->check(&trial->work, host_result, &ratio, &at);
     if (st != SPMV_OK && st != SPMV_ERROR_CHECK)
         return st;
@@ -162,7 +170,6 @@ static spmv_status check_first(struct course *course, int number)
         st = check(course, number, course->first);
     for (int i = 0; st == SPMV_OK && i < BIT_REPEATS && takes_part(course, number) && !probe; i++) {
         st = compute(course, number, course->again, &seconds);
-        plant(trial, outcome, course->again);
         outcome->bit_repeats++;
         outcome->bit_different += memcmp(course->first, course->again, bytes) != 0;
     }
@@ -182,7 +189,6 @@ static spmv_status check_again(struct course *course, int number)
         st = check(course, number, course->first);
     for (int i = 0; st == SPMV_OK && i < BIT_REPEATS && takes_part(course, number); i++) {
         st = compute(course, number, course->again, &seconds);
-        plant(trial, outcome, course->again);
         outcome->bit_repeats++;
         outcome->bit_different += memcmp(course->first, course->again, (size_t)trial->work.result_bytes) != 0;
     }
@@ -228,13 +234,13 @@ static spmv_status time_all(struct course *course)
         outcome->flushed = contenders[c].flushed;
         outcome->measured = contenders[c].warm.repeats > 0;
         if (contenders[c].failed)
-            fail(outcome, contenders[c].why);
+            fail(outcome, SPMV_ERROR_DEVICE, contenders[c].why);
     }
     free(contenders);
     return failed == 0 ? SPMV_OK : SPMV_ERROR_DEVICE;
 }
 
-/* A figure beyond what memory can do is not wrong, but is the caches'. */
+/* A figure beyond what memory can do is not wrong, but it is not memory's. */
 static void annotate(struct trial *trial)
 {
     const double cache = (double)trial->work.device->cache_bytes;
@@ -243,11 +249,10 @@ static void annotate(struct trial *trial)
         const double gbs = outcome_gbs(trial, outcome);
         if (trial->read_gbs <= 0 || gbs <= trial->read_gbs)
             continue;
-        snprintf(outcome->note, sizeof outcome->note,
-                 "%.0f GB/s is more than the %.0f that reading memory reached here: %s", gbs, trial->read_gbs,
-                 trial->work.model_bytes <= cache ? "the data fits in the last-level cache"
-                                                  : "part of the data stays in the last-level cache, or less than the "
-                                                    "bytes of plain CSR is moved");
+        snprintf(outcome->note, sizeof outcome->note, "beyond memory's %.0f GB/s: %s", trial->read_gbs,
+                 trial->work.model_bytes <= cache
+                     ? "the data fits in the last-level cache"
+                     : "a part stays in the last-level cache, or less is moved than counted");
     }
 }
 
@@ -259,7 +264,12 @@ static spmv_status run_course(struct course *course)
     for (int i = 0; i < trial->count && tick(trial, i); i++)
         if (trial->outcomes[i].entry->missing[0] == '\0')
             open_stand(course, i);
-    if (work->operation->fill != NULL)
+    for (int i = 0; st == SPMV_OK && i < trial->count; i++)
+        if (trial->outcomes[i].failed_status == SPMV_ERROR_METHOD) {
+            st = SPMV_ERROR_METHOD;
+            snprintf(work->error, sizeof work->error, "%s", trial->outcomes[i].failed);
+        }
+    if (st == SPMV_OK && work->operation->fill != NULL)
         st = work->operation->fill(work, true);
     for (int i = 0; st == SPMV_OK && i < trial->count && tick(trial, i); i++)
         if (takes_part(course, i))

@@ -14,8 +14,9 @@ struct outcome {
     char method[NAME_SIZE]; /* ours: what ran; the peer's name */
     char why[WHY_SIZE];     /* ours: why that method */
     char failed[WHY_SIZE];  /* the sentence; "": it did not fail */
-    double plan_seconds;    /* from arrays in the context's memory to ready */
-    int64_t plan_bytes;     /* ours */
+    spmv_status failed_status;
+    double plan_seconds; /* from arrays in the context's memory to ready */
+    int64_t plan_bytes;  /* ours */
     double first_call_seconds;
     struct timing warm, flushed;
     bool measured;       /* warm is there */

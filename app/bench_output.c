@@ -1,0 +1,546 @@
+/* The outputs of spmv bench.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench_output.h"
+
+/* ---------------------------------------------------------------- lines of text */
+
+enum { LINE_SIZE = 4096 };
+struct line {
+    char text[LINE_SIZE];
+    size_t length;
+};
+
+/* Adds to the line; what does not fit is cut off. */
+static void add(struct line *line, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void add(struct line *line, const char *format, ...)
+{
+    va_list values;
+    va_start(values, format);
+    const int length = vsnprintf(line->text + line->length, LINE_SIZE - line->length, format, values);
+    va_end(values);
+    line->length += (size_t)(length > 0 ? length : 0);
+    if (line->length >= LINE_SIZE)
+        line->length = LINE_SIZE - 1;
+}
+
+static spmv_status end_line(struct text_file *file, struct line *line)
+{
+    while (line->length > 0 && line->text[line->length - 1] == ' ')
+        line->length--;
+    if (line->length == LINE_SIZE - 1)
+        line->length--;
+    line->text[line->length++] = '\n';
+    const spmv_status st = text_file_add(file, line->text, line->length);
+    line->length = 0;
+    return st;
+}
+
+/* ---------------------------------------------------------------- the table */
+
+/* "auto (scalar)", or the peer's name. */
+static void system_name(const struct outcome *o, char *text, size_t size)
+{
+    if (o->entry->ours && strcmp(o->entry->name, o->method) != 0)
+        snprintf(text, size, "%s (%s)", o->entry->name, o->method);
+    else
+        snprintf(text, size, "%s", o->entry->name);
+}
+
+static bool is_probe(const struct outcome *o)
+{
+    return o->entry->peer != NULL && o->entry->peer->probe != 0;
+}
+
+/* How many times as fast as the best peer. */
+static double speed_up(const struct trial *trial, const struct outcome *o)
+{
+    const struct outcome *best = trial_best_peer(trial);
+    return best != NULL && o->measured && o->warm.median > 0 ? best->warm.median / o->warm.median : 0;
+}
+
+static void add_number(struct line *line, int width, int decimals, double value, bool there)
+{
+    if (there)
+        add(line, " %*.*f", width, decimals, value);
+    else
+        add(line, " %*s", width, "-");
+}
+
+/* What is to be said of an outcome: why it has no figure, else what must be known about the figure. */
+static const char *remark_of(const struct outcome *o, bool *bad)
+{
+    *bad = true;
+    if (o->entry->missing[0] != '\0')
+        return o->entry->missing;
+    if (o->failed[0] != '\0')
+        return o->failed;
+    *bad = false;
+    return o->note;
+}
+
+static const char *bits_text(const struct outcome *o)
+{
+    return o->bit_repeats == 0 ? "-" : o->bit_different == 0 ? "same" : "differ";
+}
+
+static spmv_status table_head(struct text_file *file, const struct bench_run *run)
+{
+    struct line line = {.length = 0};
+    const struct bandwidth *b = &run->bandwidth;
+    add(&line, "# %s: %s; on %s%s%s", run->operation->name, run->operation->formula, run->device->name,
+        run->device->software[0] != '\0' ? ", " : "", run->device->software);
+    if (run->device->threads > 0)
+        add(&line, ", %d threads", run->device->threads);
+    spmv_status st = end_line(file, &line);
+    add(&line, "# measured here and now: copy %.1f GB/s, read %.1f GB/s", b->copy_gbs, b->read_gbs);
+    if (b->triad_gbs > 0)
+        add(&line, ", triad %.1f GB/s", b->triad_gbs);
+    if (st == SPMV_OK)
+        st = end_line(file, &line);
+    add(&line,
+        "# us: median of one run, runs back to back; min, max: of the batches; flushed: caches overwritten before "
+        "each run; of read: share of the read bandwidth; x best: the best peer's time over this one");
+    if (st == SPMV_OK)
+        st = end_line(file, &line);
+    add(&line, "%-26s %-4s %-28s %10s %10s %10s %10s %8s %8s %7s %10s %6s %9s  %s", "on", "type", "system", "us", "min",
+        "max", "flushed", "GB/s", "of read", "x best", "plan, us", "bits", "error", "remark");
+    return st == SPMV_OK ? end_line(file, &line) : st;
+}
+
+static void table_row(struct line *line, const struct bench_case *c, const struct outcome *o)
+{
+    char name[2 * NAME_SIZE + 4];
+    bool bad;
+    const struct trial *const t = c->trial;
+    const char *const remark_text = remark_of(o, &bad);
+    const double gbs = outcome_gbs(t, o);
+    system_name(o, name, sizeof name);
+    add(line, "%-26s %-4s %-28s", c->name, spmv_type_name(t->work.type), name);
+    add_number(line, 10, 2, 1e6 * o->warm.median, o->measured);
+    add_number(line, 10, 2, 1e6 * o->warm.min, o->measured);
+    add_number(line, 10, 2, 1e6 * o->warm.max, o->measured);
+    add_number(line, 10, 2, 1e6 * o->flushed.median, o->flushed.repeats > 0);
+    add_number(line, 8, 1, gbs, o->measured && !is_probe(o));
+    add_number(line, 8, 3, gbs / t->read_gbs, o->measured && !is_probe(o) && t->read_gbs > 0);
+    add_number(line, 7, 3, speed_up(t, o), o->measured && !is_probe(o) && trial_best_peer(t) != NULL);
+    add_number(line, 10, 1, 1e6 * o->plan_seconds, o->measured);
+    add(line, " %6s", bits_text(o));
+    if (o->checked)
+        add(line, " %9.3g", o->worst_ratio);
+    else
+        add(line, " %9s", "-");
+    add(line, "  %s%s%s", o->wrong ? "WRONG " : "", is_probe(o) ? "a probe, computes no result " : "",
+        bad && o->entry->missing[0] != '\0' ? "missing: "
+        : bad                               ? "failed: "
+                                            : "");
+    add(line, "%s", remark_text);
+}
+
+spmv_status bench_table(struct text_file *file, const struct bench_run *run, const struct bench_case *c, bool head)
+{
+    spmv_status st = head ? table_head(file, run) : SPMV_OK;
+    for (int i = 0; st == SPMV_OK && i < c->trial->count; i++) {
+        struct line line = {.length = 0};
+        table_row(&line, c, &c->trial->outcomes[i]);
+        st = end_line(file, &line);
+    }
+    return st;
+}
+
+/* ---------------------------------------------------------------- CSV */
+
+/* A field in quotes where it needs them (RFC 4180). */
+static void add_text(struct line *line, const char *text)
+{
+    if (strpbrk(text, ",\"\n\r") == NULL) {
+        add(line, "%s,", text);
+        return;
+    }
+    add(line, "\"");
+    for (; *text != '\0'; text++)
+        add(line, *text == '"' ? "\"\"" : "%c", *text);
+    add(line, "\",");
+}
+
+static void add_real(struct line *line, double value, bool there)
+{
+    char text[NUMBER_TEXT] = "";
+    if (there)
+        number_text(value, text);
+    add(line, "%s,", text);
+}
+
+static void add_integer(struct line *line, int64_t value, bool there)
+{
+    if (there)
+        add(line, "%lld", (long long)value);
+    add(line, ",");
+}
+
+static const char *state_of(const struct outcome *o)
+{
+    return o->entry->missing[0] != '\0' ? "missing" : o->failed[0] != '\0' ? "failed" : o->wrong ? "wrong" : "ok";
+}
+
+static void add_timing(struct line *line, const struct timing *t, bool there)
+{
+    add_real(line, t->median, there);
+    add_real(line, t->min, there);
+    add_real(line, t->max, there);
+    add_integer(line, t->repeats, there);
+}
+
+static void csv_row(struct line *line, const struct bench_run *run, const struct bench_case *c, const struct outcome *o)
+{
+    const struct trial *const t = c->trial;
+    const struct peer_problem *const p = &t->work.problem;
+    const bool matrix = run->operation->on_matrix;
+    bool bad;
+    add_text(line, run->operation->name);
+    add_text(line, c->name);
+    add_integer(line, p->rows, matrix);
+    add_integer(line, p->cols, matrix);
+    add_integer(line, p->nnz, matrix);
+    add_integer(line, p->n, !matrix);
+    add_integer(line, p->segments, p->segments > 0);
+    add_integer(line, t->work.kept, p->kept != NULL);
+    add_text(line, spmv_type_name(t->work.type));
+    add_text(line, spmv_backend_name(run->backend));
+    add_text(line, o->entry->name);
+    add_text(line, o->entry->ours ? "own" : is_probe(o) ? "probe" : "peer");
+    add_text(line, o->entry->ours ? o->method : o->entry->module != NULL ? o->entry->module->library : "");
+    add_text(line, state_of(o));
+    add_real(line, o->plan_seconds, o->measured);
+    add_integer(line, o->plan_bytes, o->measured && o->entry->ours);
+    add_real(line, t->work.upload_seconds, o->measured);
+    add_real(line, o->first_call_seconds, o->measured);
+    add_timing(line, &o->warm, o->measured);
+    add_timing(line, &o->flushed, o->flushed.repeats > 0);
+    add_integer(line, (int64_t)t->work.model_bytes, true);
+    add_real(line, outcome_gbs(t, o), o->measured && !is_probe(o));
+    add_real(line, t->read_gbs, t->read_gbs > 0);
+    add_real(line, speed_up(t, o), o->measured && !is_probe(o) && trial_best_peer(t) != NULL);
+    add_integer(line, o->bit_repeats, o->bit_repeats > 0);
+    add_integer(line, o->bit_different, o->bit_repeats > 0);
+    add_real(line, o->worst_ratio, o->checked);
+    add_text(line, remark_of(o, &bad));
+    line->length--; /* the last comma */
+}
+
+spmv_status bench_csv(struct text_file *file, const struct bench_run *run, const struct bench_case *c, bool head)
+{
+    static const char names[] =
+        "op,name,rows,cols,nnz,n,segments,kept,type,backend,system,kind,method_or_library,state,plan_seconds,plan_"
+        "bytes,"
+        "upload_seconds,first_call_seconds,median,min,max,repeats,flushed_median,flushed_min,flushed_max,"
+        "flushed_repeats,model_bytes,gbs,read_gbs,speedup_over_best_peer,bit_repeats,bit_different,"
+        "worst_error_over_bound,remark\n";
+    spmv_status st = head ? text_file_add(file, names, sizeof names - 1) : SPMV_OK;
+    for (int i = 0; st == SPMV_OK && i < c->trial->count; i++) {
+        struct line line = {.length = 0};
+        csv_row(&line, run, c, &c->trial->outcomes[i]);
+        st = end_line(file, &line);
+    }
+    return st;
+}
+
+/* ---------------------------------------------------------------- JSON */
+
+static json_t *json_bits(const struct outcome *o)
+{
+    return json_pack("{s:i, s:b}", "repeats", o->bit_repeats, "equal", o->bit_different == 0);
+}
+
+static json_t *json_verdict(const struct outcome *o, const char *reference)
+{
+    json_t *verify = json_object();
+    json_put(verify, "reference", json_string(reference));
+    json_put(verify, "worst_error_over_bound", json_number(o->worst_ratio));
+    json_put(verify, "worst_row", json_integer((json_int_t)o->worst_at));
+    json_put(verify, "passed", json_boolean(!o->wrong));
+    return verify;
+}
+
+static const char *reference_of(const struct trial *t)
+{
+    return spmv_backend_name(spmv_context_backend(t->work.checker));
+}
+
+static void put_figures(json_t *object, const struct outcome *o)
+{
+    json_put(object, "plan_seconds", json_number(o->plan_seconds));
+    json_put(object, "first_call_seconds", json_number(o->first_call_seconds));
+    json_put(object, "seconds", json_timing(&o->warm));
+    if (o->flushed.repeats > 0)
+        json_put(object, "flushed", json_timing(&o->flushed));
+}
+
+static json_t *json_peer(const struct trial *t, const struct outcome *o)
+{
+    json_t *peer = json_object();
+    json_put(peer, "name", json_string(o->entry->name));
+    if (o->entry->missing[0] != '\0') {
+        json_put(peer, "missing", json_text(o->entry->missing));
+        return peer;
+    }
+    json_put(peer, "library", json_string(o->entry->module->library));
+    json_put(peer, "settings", json_string(o->entry->peer->settings));
+    if (is_probe(o))
+        json_put(peer, "probe", json_true());
+    if (o->failed[0] != '\0' || !o->measured) {
+        json_put(peer, "failed", json_text(o->failed[0] != '\0' ? o->failed : "not measured"));
+        return peer;
+    }
+    put_figures(peer, o);
+    if (o->bit_repeats > 0)
+        json_put(peer, "repeatable", json_boolean(o->bit_different == 0));
+    if (o->checked)
+        json_put(peer, "verify", json_verdict(o, reference_of(t)));
+    return peer;
+}
+
+static json_t *json_peers(const struct trial *t)
+{
+    json_t *peers = json_array();
+    for (int i = 0; i < t->count; i++)
+        if (!t->outcomes[i].entry->ours)
+            json_array_append_new(peers, json_peer(t, &t->outcomes[i]));
+    return peers;
+}
+
+static json_t *json_primitive(const struct bench_run *run, const struct trial *t, const struct outcome *o)
+{
+    const struct peer_problem *const p = &t->work.problem;
+    json_t *primitive = json_object();
+    json_put(primitive, "name", json_string(run->operation->name));
+    if (o != NULL)
+        json_put(primitive, "rung", json_string(o->method));
+    if (run->operation->operator_name != NULL)
+        json_put(primitive, "operator", json_string(run->operation->operator_name));
+    if (run->operation->kind != NULL)
+        json_put(primitive, "kind", json_string(run->operation->kind));
+    json_put(primitive, "n", json_integer((json_int_t)p->n));
+    if (p->segments > 0)
+        json_put(primitive, "segments", json_integer((json_int_t)p->segments));
+    if (p->kept != NULL)
+        json_put(primitive, "kept", json_integer((json_int_t)t->work.kept));
+    return primitive;
+}
+
+/* o NULL: none of ours, the peers alone. */
+static json_t *json_outcome(const struct bench_run *run, const struct trial *t, const struct outcome *o)
+{
+    json_t *result = json_object();
+    const double gbs = o != NULL ? outcome_gbs(t, o) : 0;
+    json_put(result, "op", json_string(run->operation->name));
+    json_put(result, "backend", json_string(spmv_backend_name(run->backend)));
+    json_put(result, "type", json_string(spmv_type_name(t->work.type)));
+    json_put(result, "upload_seconds", json_number(t->work.upload_seconds));
+    json_put(result, "model_bytes", json_integer((json_int_t)t->work.model_bytes));
+    if (!run->operation->on_matrix)
+        json_put(result, "primitive", json_primitive(run, t, o));
+    if (o == NULL)
+        return result;
+    json_put(result, "asked", json_string(o->entry->name));
+    if (o->failed[0] != '\0' || !o->measured) {
+        json_put(result, "failed", json_text(o->failed[0] != '\0' ? o->failed : "not measured"));
+        return result;
+    }
+    json_put(result, "method", json_string(o->method));
+    json_put(result, "why", json_string(o->why));
+    json_put(result, "plan_bytes", json_integer((json_int_t)o->plan_bytes));
+    put_figures(result, o);
+    json_put(result, "gbs", json_number(gbs));
+    if (t->read_gbs > 0)
+        json_put(result, "share_of_read_bandwidth", json_number(gbs / t->read_gbs));
+    json_put(result, "bitwise", json_bits(o));
+    if (o->note[0] != '\0')
+        json_put(result, "note", json_string(o->note));
+    if (run->operation->on_matrix)
+        json_put(result, "spmv",
+                 json_pack("{s:o}", "gflops", json_number(2e-9 * (double)t->work.problem.nnz / o->warm.median)));
+    return result;
+}
+
+static json_t *json_case(const struct bench_run *run, const struct bench_case *c, const struct outcome *o)
+{
+    const struct trial *const t = c->trial;
+    json_t *root = json_begin(run->o);
+    const struct bandwidth *const b = &run->bandwidth;
+    if (run->backend == SPMV_BACKEND_CUDA)
+        json_put(root, "machine",
+                 json_pack("{s:{s:s, s:s, s:o, s:o}, s:{s:s, s:i}}", "device", "name", run->device->name, "software",
+                           run->device->software, "copy_gbs", json_number(b->copy_gbs), "read_gbs",
+                           json_number(b->read_gbs), "cpu", "name", cpu_name(), "threads",
+                           spmv_context_threads(t->work.checker)));
+    else
+        json_put(root, "machine",
+                 json_pack("{s:{s:s, s:i, s:o, s:o, s:o}}", "cpu", "name", run->device->name, "threads",
+                           run->device->threads, "copy_gbs", json_number(b->copy_gbs), "read_gbs",
+                           json_number(b->read_gbs), "triad_gbs", json_number(b->triad_gbs)));
+    if (c->in != NULL) {
+        json_put(root, "matrix", json_matrix(c->name, c->statistics));
+        json_put(root, "load", json_load(c->in));
+    }
+    json_put(root, "result", json_outcome(run, t, o));
+    if (o != NULL && o->checked)
+        json_put(root, "verify", json_verdict(o, reference_of(t)));
+    json_put(root, "peers", json_peers(t));
+    return root;
+}
+
+spmv_status bench_json(struct text_file *file, const struct bench_run *run, const struct bench_case *c)
+{
+    spmv_status st = SPMV_OK;
+    bool ours = false;
+    for (int i = 0; st == SPMV_OK && i < c->trial->count; i++) {
+        if (!c->trial->outcomes[i].entry->ours)
+            continue;
+        ours = true;
+        st = json_line(file, json_case(run, c, &c->trial->outcomes[i]));
+    }
+    return ours ? st : json_line(file, json_case(run, c, NULL));
+}
+
+/* ---------------------------------------------------------------- the summary */
+
+struct ratio {
+    char ours[NAME_SIZE], peer[NAME_SIZE], on[64];
+    spmv_type type;
+    double warm, flushed; /* the peer's time over ours; 0: not known */
+};
+
+static spmv_status add_ratio(struct bench_summary *summary, const struct ratio *ratio)
+{
+    if (summary->count == summary->capacity) {
+        const int64_t capacity = 2 * summary->capacity + 64;
+        struct ratio *const more = realloc(summary->ratios, (size_t)capacity * sizeof *more);
+        if (more == NULL)
+            return report(SPMV_ERROR_MEMORY, "the summary: no memory for its ratios");
+        summary->ratios = more;
+        summary->capacity = capacity;
+    }
+    summary->ratios[summary->count++] = *ratio;
+    return SPMV_OK;
+}
+
+static double quotient(const struct timing *peer, const struct timing *ours)
+{
+    return peer->repeats > 0 && ours->repeats > 0 && ours->median > 0 ? peer->median / ours->median : 0;
+}
+
+static const char best_name[] = "the best peer";
+
+/* Of those that are measured and right: the least flushed median, which may be another peer's than the warm one. */
+static struct timing best_flushed(const struct trial *t)
+{
+    struct timing best = {0};
+    for (int i = 0; i < t->count; i++) {
+        const struct outcome *const o = &t->outcomes[i];
+        if (o->entry->peer != NULL && !is_probe(o) && !o->wrong && o->flushed.repeats > 0 &&
+            (best.repeats == 0 || o->flushed.median < best.median))
+            best = o->flushed;
+    }
+    return best;
+}
+
+spmv_status bench_summary_add(struct bench_summary *summary, const struct bench_case *c)
+{
+    const struct trial *const t = c->trial;
+    const struct outcome *const best = trial_best_peer(t);
+    const struct timing flushed = best_flushed(t);
+    spmv_status st = SPMV_OK;
+    for (int i = 0; i < t->count; i++) {
+        const struct outcome *const ours = &t->outcomes[i];
+        if (!ours->entry->ours || !ours->measured || best == NULL)
+            continue;
+        for (int j = -1; st == SPMV_OK && j < t->count; j++) {
+            const struct outcome *const peer = j < 0 ? best : &t->outcomes[j];
+            struct ratio ratio = {.type = t->work.type,
+                                  .warm = quotient(&peer->warm, &ours->warm),
+                                  .flushed = quotient(j < 0 ? &flushed : &peer->flushed, &ours->flushed)};
+            if (peer->entry->ours || !peer->measured || is_probe(peer) || peer->wrong)
+                continue;
+            memcpy(ratio.ours, ours->entry->name, NAME_SIZE);
+            snprintf(ratio.peer, sizeof ratio.peer, "%s", j < 0 ? best_name : peer->entry->name);
+            snprintf(ratio.on, sizeof ratio.on, "%s", c->name);
+            st = add_ratio(summary, &ratio);
+        }
+    }
+    return st;
+}
+
+/* The ratios of one peer to one of ours in one type. */
+struct digest {
+    int64_t count, flushed_count;
+    double log_sum, flushed_log_sum, worst, best;
+    const char *worst_on, *best_on;
+};
+
+static bool same_line(const struct ratio *a, const struct ratio *b)
+{
+    return a->type == b->type && strcmp(a->ours, b->ours) == 0 && strcmp(a->peer, b->peer) == 0;
+}
+
+static struct digest digest_of(const struct bench_summary *summary, const struct ratio *line)
+{
+    struct digest d = {.worst = INFINITY};
+    for (int64_t i = 0; i < summary->count; i++) {
+        const struct ratio *const r = &summary->ratios[i];
+        if (!same_line(r, line))
+            continue;
+        d.count++;
+        d.log_sum += log(r->warm);
+        if (r->flushed > 0) {
+            d.flushed_count++;
+            d.flushed_log_sum += log(r->flushed);
+        }
+        if (r->warm < d.worst) {
+            d.worst = r->warm;
+            d.worst_on = r->on;
+        }
+        if (r->warm > d.best) {
+            d.best = r->warm;
+            d.best_on = r->on;
+        }
+    }
+    return d;
+}
+
+spmv_status bench_summary_print(const struct bench_summary *summary, FILE *stream)
+{
+    if (summary->count == 0) {
+        fprintf(stream, "# summary: nothing of ours was measured beside a peer\n");
+        return SPMV_OK;
+    }
+    fprintf(stream, "# summary: a peer's time over ours (above 1: ours is faster), geometric mean and extremes\n");
+    fprintf(stream, "%-4s %-12s %-24s %5s %8s %8s %8s  %-26s %8s  %s\n", "type", "ours", "peer", "cases", "mean",
+            "flushed", "worst", "on", "best", "on");
+    for (int64_t i = 0; i < summary->count; i++) {
+        const struct ratio *const line = &summary->ratios[i];
+        bool first = true;
+        for (int64_t j = 0; j < i && first; j++)
+            first = !same_line(&summary->ratios[j], line);
+        if (!first)
+            continue;
+        const struct digest d = digest_of(summary, line);
+        fprintf(stream, "%-4s %-12s %-24s %5lld %8.3f %8.3f %8.3f  %-26s %8.3f  %s\n", spmv_type_name(line->type),
+                line->ours, line->peer, (long long)d.count, exp(d.log_sum / (double)d.count),
+                d.flushed_count > 0 ? exp(d.flushed_log_sum / (double)d.flushed_count) : 0, d.worst, d.worst_on, d.best,
+                d.best_on);
+    }
+    return SPMV_OK;
+}
+
+void bench_summary_free(struct bench_summary *summary)
+{
+    free(summary->ratios);
+    *summary = (struct bench_summary){0};
+}

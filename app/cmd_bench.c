@@ -1,0 +1,410 @@
+/* spmv bench: how long our methods and other libraries take for the same work.
+ *
+ * A run is a list of operands (matrices, or a number of elements), each in one or two types. Every such case is a trial
+ * (bench/trial.h), whose figures go out as soon as they are there. The method is told in docs/benchmarking.md.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench_output.h"
+#include "suites.h"
+
+static volatile sig_atomic_t interrupted;
+
+static void on_interrupt(int signal_number)
+{
+    (void)signal_number;
+    interrupted = 1;
+}
+
+struct bench {
+    const struct options *o;
+    struct bench_run run;
+    struct device device;
+    spmv_context *ctx, *checker;
+    struct text_file table, csv, json;
+    bool to_table, to_csv, to_json;
+    bool csv_headed, table_headed;
+    struct bench_summary summary;
+    const char *const *operands; /* matrices */
+    int operand_count;           /* at least 1: of elements, one without a name */
+    spmv_type types[2];
+    int type_count;
+    int done; /* cases */
+    double began;
+    char what[128]; /* the case under way, for the progress line */
+    const struct trial *trial;
+    spmv_status verdict; /* the first that went wrong: a check, a matrix */
+};
+
+/* ---------------------------------------------------------------- what is asked for */
+
+static void list_operations(char *text, size_t size)
+{
+    size_t used = 0;
+    text[0] = '\0';
+    for (int i = 0; operation_at(i) != NULL && used < size; i++)
+        used += (size_t)snprintf(text + used, size - used, "%s%s", i > 0 ? ", " : "", operation_at(i)->name);
+}
+
+static spmv_status choose_suite(struct bench *b)
+{
+    const char *about = NULL;
+    const char *const *specs = suite_find(b->o->suite);
+    if (specs == NULL) {
+        char names[256] = "";
+        size_t used = 0;
+        for (int i = 0; suite_name(i, &about) != NULL && used < sizeof names; i++)
+            used += (size_t)snprintf(names + used, sizeof names - used, "%s%s (%s)", i > 0 ? ", " : "",
+                                     suite_name(i, &about), about);
+        complain("unknown suite %s; suites: %s", b->o->suite, names);
+        return SPMV_ERROR_ARGUMENT;
+    }
+    b->operands = specs;
+    while (specs[b->operand_count] != NULL)
+        b->operand_count++;
+    return SPMV_OK;
+}
+
+static spmv_status choose_operands(struct bench *b, const char *const *arguments, int count)
+{
+    const struct options *const o = b->o;
+    b->run.operation = operation_find(o->op);
+    if (b->run.operation == NULL) {
+        char names[256];
+        list_operations(names, sizeof names);
+        complain("unknown operation --op %s; operations: %s", o->op, names);
+        return SPMV_ERROR_ARGUMENT;
+    }
+    if (!b->run.operation->on_matrix) {
+        b->operand_count = 1;
+        if (count == 0 && o->suite == NULL)
+            return SPMV_OK;
+        complain("--op %s works on elements, not on matrices: give their number with --size", o->op);
+        return SPMV_ERROR_ARGUMENT;
+    }
+    if (o->elements != 0) {
+        complain("--size is the number of elements of a primitive; --op %s works on matrices", o->op);
+        return SPMV_ERROR_ARGUMENT;
+    }
+    if (count > 0 && o->suite != NULL)
+        return report(SPMV_ERROR_ARGUMENT, "either matrices or --suite, not both");
+    if (o->suite != NULL)
+        return choose_suite(b);
+    if (count == 0)
+        return report(SPMV_ERROR_ARGUMENT, "name matrices to measure on, or a suite: --suite small");
+    b->operands = arguments;
+    b->operand_count = count;
+    return check_standard_input(arguments, count);
+}
+
+/* Both types of a suite, unless one is asked for. */
+static void choose_types(struct bench *b)
+{
+    b->types[0] = b->o->type;
+    b->type_count = 1;
+    if (b->o->suite == NULL || b->o->type_given)
+        return;
+    b->types[0] = SPMV_F64;
+    b->types[1] = SPMV_F32;
+    b->type_count = 2;
+}
+
+static spmv_status choose_outputs(struct bench *b)
+{
+    const struct options *const o = b->o;
+    const bool json_is_answer = o->json && o->json_path == NULL, csv_is_answer = o->csv && o->csv_path == NULL;
+    if (json_is_answer && csv_is_answer)
+        return report(SPMV_ERROR_ARGUMENT,
+                      "both JSON and CSV cannot go to standard output: name a file with --json=FILE or --csv=FILE");
+    b->to_table = !json_is_answer && !csv_is_answer;
+    return SPMV_OK;
+}
+
+static spmv_status open_outputs(struct bench *b)
+{
+    const struct options *const o = b->o;
+    spmv_status st = text_file_open(NULL, &b->table);
+    b->csv.fd = b->json.fd = -1;
+    if (o->csv)
+        st = text_file_open(o->csv_path, &b->csv);
+    b->to_csv = o->csv && st == SPMV_OK;
+    if (st == SPMV_OK && o->json)
+        st = text_file_open(o->json_path, &b->json);
+    b->to_json = o->json && st == SPMV_OK;
+    return st;
+}
+
+/* ---------------------------------------------------------------- where it runs */
+
+/* The backend, its clock, and another one that checks. */
+static spmv_status open_places(struct bench *b)
+{
+    const struct options *const o = b->o;
+    char why[WHY_SIZE] = "";
+    spmv_context *first = NULL;
+    spmv_status st = open_context(o, o->backend, &first); /* says what auto means here */
+    if (st != SPMV_OK)
+        return st;
+    b->run.backend = spmv_context_backend(first);
+    const int threads = spmv_context_threads(first);
+    const bool gpu = b->run.backend == SPMV_BACKEND_CUDA;
+    const int failed = gpu ? device_open_cuda(o->device, &b->device, why) : device_open_cpu(threads, &b->device, why);
+    spmv_context_destroy(first);
+    if (failed != 0)
+        return report(gpu ? SPMV_ERROR_DEVICE : SPMV_ERROR_MEMORY, why);
+    st = open_context_on(o, b->run.backend, b->device.stream, &b->ctx);
+    if (st == SPMV_OK)
+        st = open_context(o, b->run.backend == SPMV_BACKEND_OMP ? SPMV_BACKEND_REF : SPMV_BACKEND_OMP, &b->checker);
+    return st;
+}
+
+static spmv_status measure_roof(struct bench *b)
+{
+    char why[WHY_SIZE] = "";
+    if (b->device.functions->bandwidth(&b->device, &b->run.bandwidth, why) == 0)
+        return SPMV_OK;
+    return report(SPMV_ERROR_MEMORY, why);
+}
+
+/* ---------------------------------------------------------------- progress */
+
+static int on_tick(void *user, int contender)
+{
+    const struct bench *const b = user;
+    const int total = b->operand_count * b->type_count;
+    const double spent = monotonic_seconds() - b->began;
+    char left[64] = "";
+    if (b->done > 0)
+        snprintf(left, sizeof left, "; about %.0f s left", spent / b->done * (total - b->done));
+    progress_show(b->began, "%d of %d: %s, %s%s", b->done + 1, total, b->what,
+                  contender >= 0 ? b->trial->outcomes[contender].entry->name : "getting ready", left);
+    return interrupted;
+}
+
+/* ---------------------------------------------------------------- one case */
+
+static void keep_verdict(struct bench *b, spmv_status status)
+{
+    if (b->verdict == SPMV_OK)
+        b->verdict = status;
+}
+
+/* Ours must be right, and have the same bits every time. What peers do is their affair, and is told. */
+static void judge(struct bench *b, const struct bench_case *c)
+{
+    for (int i = 0; i < c->trial->count; i++) {
+        const struct outcome *const o = &c->trial->outcomes[i];
+        if (o->wrong)
+            complain("CHECK FAILED: %s %s by %s: error %.3g times the bound at %lld", c->name,
+                     spmv_type_name(c->trial->work.type), o->entry->name, o->worst_ratio, (long long)o->worst_at);
+        if (!o->entry->ours)
+            continue;
+        if (o->bit_different > 0)
+            complain("CHECK FAILED: %s %s by %s: %d of %d repeats gave other bits", c->name,
+                     spmv_type_name(c->trial->work.type), o->entry->name, o->bit_different, o->bit_repeats);
+        if (o->failed[0] != '\0')
+            complain("%s %s by %s: %s", c->name, spmv_type_name(c->trial->work.type), o->entry->name, o->failed);
+        if (o->wrong || o->bit_different > 0)
+            keep_verdict(b, SPMV_ERROR_CHECK);
+        else if (o->failed[0] != '\0')
+            keep_verdict(b, o->failed_status);
+    }
+}
+
+static spmv_status put_out(struct bench *b, const struct bench_case *c)
+{
+    spmv_status st = SPMV_OK;
+    progress_end();
+    if (b->to_table)
+        st = bench_table(&b->table, &b->run, c, !b->table_headed);
+    if (st == SPMV_OK && b->to_csv)
+        st = bench_csv(&b->csv, &b->run, c, !b->csv_headed);
+    if (st == SPMV_OK && b->to_json)
+        st = bench_json(&b->json, &b->run, c);
+    b->table_headed = b->csv_headed = true;
+    if (st == SPMV_OK)
+        st = bench_summary_add(&b->summary, c);
+    return st;
+}
+
+/* For the tests of the check alone. */
+static bool error_is_planted(void)
+{
+    return getenv("SPMV_TEST_PLANT_ERROR") != NULL;
+}
+
+static spmv_status run_case(struct bench *b, const struct operand *operand, struct bench_case *c, spmv_type type)
+{
+    struct trial *const trial = calloc(1, sizeof *trial);
+    if (trial == NULL)
+        return report(SPMV_ERROR_MEMORY, "no memory for a trial");
+    trial->work = (struct work){.operation = b->run.operation,
+                                .operand = operand,
+                                .device = &b->device,
+                                .ctx = b->ctx,
+                                .checker = b->checker,
+                                .type = type};
+    trial->roster = &b->run.roster;
+    measure_defaults(b->run.backend == SPMV_BACKEND_CUDA, &trial->options);
+    trial->read_gbs = b->run.bandwidth.read_gbs;
+    trial->copy_gbs = b->run.bandwidth.copy_gbs;
+    trial->plant_error = error_is_planted();
+    trial->tick = on_tick;
+    trial->user = b;
+    b->trial = trial;
+    c->trial = trial;
+    snprintf(b->what, sizeof b->what, "%s %s", c->name, spmv_type_name(type));
+    spmv_status st = trial_run(trial);
+    progress_end();
+    if (st != SPMV_OK) {
+        complain("%s %s: %s", c->name, spmv_type_name(type), trial->work.error);
+    } else if (!trial->ended) {
+        judge(b, c);
+        st = put_out(b, c);
+    }
+    trial_close(trial);
+    free(trial);
+    b->done++;
+    return st;
+}
+
+/* The SPEC with what it leaves open: values are random, so that nothing profits from repeating ones. */
+static void complete_spec(const struct options *o, const char *argument, char *text, size_t size)
+{
+    char seed[32] = "";
+    if (strstr(argument, "seed=") == NULL)
+        snprintf(seed, sizeof seed, ",seed=%lld", (long long)o->seed);
+    snprintf(text, size, "%s%s%s", argument, strstr(argument, "values=") == NULL ? ",values=random" : "", seed);
+}
+
+static spmv_status run_matrix(struct bench *b, const char *argument)
+{
+    struct input in = {0};
+    spmv_statistics statistics;
+    struct options o = *b->o;
+    char text[1024];
+    const bool spec = !file_exists(argument) && spmv_spec_known(argument);
+    o.type = SPMV_F64; /* each trial rounds */
+    if (spec)
+        complete_spec(b->o, argument, text, sizeof text);
+    snprintf(b->what, sizeof b->what, "%s", argument);
+    progress_show(b->began, "%d of %d: %s", b->done + 1, b->operand_count * b->type_count, b->what);
+    spmv_status st = input_load(b->checker, &o, spec ? text : argument, &in);
+    if (st == SPMV_OK) {
+        st = spmv_matrix_statistics(b->checker, &in.view, &statistics, sizeof statistics);
+        if (st != SPMV_OK)
+            report(st, spmv_last_error(b->checker));
+    }
+    const struct operand operand = {.matrix = &in.view, .seed = (uint64_t)b->o->seed};
+    struct bench_case c = {.name = spec ? argument : in.name, .in = &in, .statistics = &statistics};
+    for (int t = 0; st == SPMV_OK && t < b->type_count && !interrupted; t++)
+        st = run_case(b, &operand, &c, b->types[t]);
+    input_free(&in);
+    return st;
+}
+
+/* Mean length of segments: what the peers' published figures have. */
+enum { MEAN_SEGMENT = 32 };
+
+static spmv_status run_elements(struct bench *b)
+{
+    const bool gpu = b->run.backend == SPMV_BACKEND_CUDA;
+    const int64_t standard = (int64_t)1 << (gpu ? 26 : 24);
+    const struct operand operand = {.n = b->o->elements != 0 ? b->o->elements : standard,
+                                    .mean_segment = MEAN_SEGMENT,
+                                    .seed = (uint64_t)b->o->seed};
+    char name[32];
+    snprintf(name, sizeof name, "n=%lld", (long long)operand.n);
+    struct bench_case c = {.name = name};
+    return run_case(b, &operand, &c, b->types[0]);
+}
+
+/* What goes wrong with one matrix of several is told, and the others are measured. A dead device, a full disk and a
+ * method that does not exist end the run. */
+static bool ends_the_run(spmv_status status)
+{
+    return spmv_status_class(status) == 6 || status == SPMV_ERROR_WRITE || status == SPMV_ERROR_METHOD;
+}
+
+static spmv_status run_all(struct bench *b)
+{
+    if (!b->run.operation->on_matrix)
+        return run_elements(b);
+    for (int i = 0; i < b->operand_count && !interrupted; i++) {
+        const spmv_status st = run_matrix(b, b->operands[i]);
+        if (st != SPMV_OK && (ends_the_run(st) || b->operand_count == 1))
+            return st;
+        keep_verdict(b, st);
+        b->done = (i + 1) * b->type_count;
+    }
+    return SPMV_OK;
+}
+
+static spmv_status close_outputs(struct bench *b, bool keep)
+{
+    const spmv_status csv = b->to_csv ? text_file_close(&b->csv, keep) : SPMV_OK;
+    const spmv_status json = b->to_json ? text_file_close(&b->json, keep) : SPMV_OK;
+    return csv != SPMV_OK ? csv : json;
+}
+
+static spmv_status summarize(const struct bench *b)
+{
+    if (!b->o->summary)
+        return SPMV_OK;
+    bench_summary_print(&b->summary, b->to_table ? stdout : stderr);
+    return finish_stdout();
+}
+
+static spmv_status prepare(struct bench *b, const char *const *arguments, int count)
+{
+    char why[WHY_SIZE] = "";
+    spmv_status st = choose_operands(b, arguments, count);
+    if (st == SPMV_OK)
+        st = choose_outputs(b);
+    choose_types(b);
+    if (st == SPMV_OK)
+        st = open_places(b);
+    if (st != SPMV_OK)
+        return st;
+    st = roster_make(b->run.operation, b->run.backend, b->o->method, b->o->peers, NULL, &b->run.roster, why);
+    if (st != SPMV_OK)
+        return report(st, why);
+    if (b->run.roster.count == 0) {
+        complain("--op %s: there is no method of ours and no peer on %s", b->o->op, spmv_backend_name(b->run.backend));
+        return SPMV_ERROR_UNSUPPORTED;
+    }
+    st = open_outputs(b);
+    return st == SPMV_OK ? measure_roof(b) : st;
+}
+
+spmv_status run_bench(const struct options *o, const char *const *arguments, int count)
+{
+    struct bench b = {.o = o, .began = monotonic_seconds()};
+    b.run.o = o;
+    b.run.device = &b.device;
+    sigaction(SIGINT, &(struct sigaction){.sa_handler = on_interrupt, .sa_flags = SA_RESETHAND}, NULL);
+    spmv_status st = prepare(&b, arguments, count);
+    if (st == SPMV_OK) {
+        st = run_all(&b);
+        progress_end();
+        if (interrupted)
+            complain("interrupted: what was measured by then is there");
+        const spmv_status closed = close_outputs(&b, b.done > 0 && st != SPMV_ERROR_METHOD);
+        st = st != SPMV_OK ? st : closed;
+        const spmv_status told = summarize(&b);
+        st = st != SPMV_OK ? st : told;
+        st = st != SPMV_OK ? st : b.verdict;
+        st = st == SPMV_OK && interrupted ? SPMV_CANCELLED : st;
+    } else {
+        close_outputs(&b, false);
+    }
+    bench_summary_free(&b.summary);
+    spmv_context_destroy(b.ctx);
+    spmv_context_destroy(b.checker);
+    device_close(&b.device);
+    return st;
+}

@@ -1,0 +1,282 @@
+#!/usr/bin/env python3
+"""spmv bench as its users meet it: table, CSV, JSON, summary, exit codes, what an interruption leaves.
+
+test_bench_command.py PROGRAM SOURCE_DIR [unittest arguments]. Python's standard library only.
+
+SPDX-License-Identifier: BSD-3-Clause
+"""
+
+import csv
+import io
+import json
+import math
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+PROGRAM = SOURCE = ""
+OPERATIONS = ["map", "reduce", "scan", "segscan", "segreduce", "gather", "scatter"]
+
+
+def run(*arguments, env=None, cwd=None):
+    return subprocess.run(
+        [PROGRAM, "bench", "--backend", "omp", "--threads", "2", *arguments],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        env=dict(os.environ, **(env or {})),
+        cwd=cwd,
+        timeout=120,
+        check=False,
+    )
+
+
+class Bench(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+
+    def path(self, name, text=None):
+        path = os.path.join(self.folder, name)
+        if text is not None:
+            with open(path, "w", encoding="ascii") as file:
+                file.write(text)
+        return path
+
+    def ok(self, *arguments, **more):
+        done = run(*arguments, **more)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done
+
+    def fails(self, code, sentence, *arguments, **more):
+        done = run(*arguments, **more)
+        self.assertEqual(done.returncode, code, done.stderr)
+        self.assertIn(sentence, done.stderr)
+        return done
+
+    # ------------------------------------------------------------ what comes out
+
+    def test_table(self):
+        done = self.ok("poisson2d:50", "poisson3d:9", "--peers", "loops", "--method", "all")
+        lines = done.stdout.splitlines()
+        self.assertTrue(all(line.startswith("# ") for line in lines[:3]))
+        self.assertIn("read", lines[1])
+        head, rows = lines[3], lines[4:]
+        self.assertEqual(head.split()[:3], ["on", "type", "system"])
+        names = [row[: head.index("type")].strip() for row in rows]
+        self.assertEqual(set(names), {"poisson2d:50", "poisson3d:9"})
+        self.assertEqual(names.count("poisson2d:50"), 6)  # auto, tiles, staged, three loops
+        for row in rows:
+            self.assertRegex(row, r"^poisson[23]d:\d+ +f64 +(auto|tiles|staged|loops-)")
+            self.assertIn(" same ", row)
+            self.assertNotIn("WRONG", row)
+        self.assertEqual(done.stderr, "")
+
+    def test_json(self):
+        matrix = os.path.join(SOURCE, "data", "arrow200.mtx")
+        done = self.ok(matrix, "poisson2d:40", "--peers", "loops-merge,eigen,cub-scan", "--json", "--type", "f32")
+        results = [json.loads(line) for line in done.stdout.splitlines()]
+        self.assertEqual([r["matrix"]["name"] for r in results], ["arrow200", "poisson2d:40"])
+        self.assertEqual([r["load"]["source"] for r in results], ["mtx", "spec"])
+        for r in results:
+            self.assertEqual(r["schema"], "spmv/1")
+            self.assertIn("bench", r["tool"]["command"])
+            cpu = r["machine"]["cpu"]
+            self.assertTrue(cpu["name"] and cpu["threads"] == 2)
+            self.assertTrue(min(cpu["read_gbs"], cpu["copy_gbs"], cpu["triad_gbs"]) > 0)
+            result = r["result"]
+            self.assertEqual([result[k] for k in ("op", "backend", "type", "asked")], ["spmv", "omp", "f32", "auto"])
+            self.assertTrue(result["method"] and result["why"])
+            times = result["seconds"]
+            self.assertTrue(0 < times["min"] <= times["median"] <= times["max"])
+            self.assertGreaterEqual(times["repeats"], 5)
+            self.assertTrue(0 < result["flushed"]["min"] <= result["flushed"]["median"])
+            m = r["matrix"]
+            self.assertEqual(
+                result["model_bytes"], m["nnz"] * 8 + 4 * (m["rows"] + 1) + 4 * (m["rows"] + m["cols"])
+            )
+            self.assertAlmostEqual(result["gbs"], 1e-9 * result["model_bytes"] / times["median"], delta=1e-6)
+            self.assertAlmostEqual(result["spmv"]["gflops"], 2e-9 * m["nnz"] / times["median"], delta=1e-6)
+            self.assertAlmostEqual(result["share_of_read_bandwidth"], result["gbs"] / cpu["read_gbs"], delta=1e-6)
+            self.assertTrue(result["bitwise"]["equal"] and result["bitwise"]["repeats"] >= 10)
+            self.assertTrue(r["verify"]["passed"] and r["verify"]["worst_error_over_bound"] <= 1)
+            self.assertEqual(r["verify"]["reference"], "ref")
+            peers = {p["name"]: p for p in r["peers"]}
+            self.assertEqual(set(peers), {"loops-merge", "eigen", "cub-scan"})
+            self.assertIn("cuda", peers["cub-scan"]["missing"])
+            loops = peers["loops-merge"]
+            self.assertTrue(loops["repeatable"] and loops["verify"]["passed"] and loops["library"])
+            self.assertTrue(loops["plan_seconds"] >= 0 and loops["first_call_seconds"] > 0)
+            self.assertTrue(loops["seconds"]["median"] > 0 and loops["flushed"]["median"] > 0)
+
+    def test_csv_agrees_with_json_and_summary(self):
+        table, lines = self.path("a.csv"), self.path("a.json")
+        done = self.ok(
+            "poisson2d:60", "poisson3d:12", "--peers", "loops", f"--csv={table}", f"--json={lines}", "--summary"
+        )
+        with open(table, encoding="ascii", newline="") as file:
+            rows = list(csv.DictReader(file))
+        with open(lines, encoding="ascii") as file:
+            results = [json.loads(line) for line in file]
+        self.assertEqual(len(rows), 8)
+        self.assertEqual(len(results), 2)
+        for result in results:
+            name = result["matrix"]["name"]
+            of_matrix = {row["system"]: row for row in rows if row["name"] == name}
+            self.assertEqual(of_matrix["auto"]["kind"], "own")
+            self.assertEqual(float(of_matrix["auto"]["median"]), result["result"]["seconds"]["median"])
+            self.assertEqual(int(of_matrix["auto"]["nnz"]), result["matrix"]["nnz"])
+            for peer in result["peers"]:
+                self.assertEqual(float(of_matrix[peer["name"]]["median"]), peer["seconds"]["median"])
+                self.assertEqual(of_matrix[peer["name"]]["state"], "ok")
+            best = min(peer["seconds"]["median"] for peer in result["peers"])
+            speedup = best / result["result"]["seconds"]["median"]
+            self.assertAlmostEqual(float(of_matrix["auto"]["speedup_over_best_peer"]), speedup, places=9)
+        # the summary's means, from the results
+        summary = done.stdout[done.stdout.index("# summary") :].splitlines()[2:]
+        means = {" ".join(line.split()[2:-7]): line.split()[-7:] for line in summary}
+        self.assertEqual(set(means), {"the best peer", "loops-static", "loops-guided", "loops-merge"})
+        for peer, words in means.items():
+            ratios = []
+            for result in results:
+                times = [p["seconds"]["median"] for p in result["peers"] if peer in ("the best peer", p["name"])]
+                ratios.append(min(times) / result["result"]["seconds"]["median"])
+            mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
+            self.assertEqual(int(words[0]), 2)
+            self.assertAlmostEqual(float(words[1]), mean, delta=6e-4)
+            self.assertAlmostEqual(float(words[3]), min(ratios), delta=6e-4)
+            self.assertAlmostEqual(float(words[5]), max(ratios), delta=6e-4)
+            self.assertEqual(words[4], results[ratios.index(min(ratios))]["matrix"]["name"])
+
+    def test_primitives(self):
+        for operation in OPERATIONS:
+            done = self.ok("--op", operation, "--size", "5000", "--json", "--type", "f32")
+            (result,) = [json.loads(line) for line in done.stdout.splitlines()]
+            primitive = result["result"]["primitive"]
+            self.assertEqual([primitive["name"], primitive["n"]], [operation, 5000])
+            self.assertTrue(result["verify"]["passed"])
+            self.assertNotIn("matrix", result)
+            self.assertEqual(result["peers"], [])
+            if operation.startswith("seg"):
+                self.assertTrue(5000 / 64 < primitive["segments"] < 5000 / 16)
+
+    def test_values_are_random_unless_said_otherwise(self):
+        """Bits cannot tell from outside; what the SPEC becomes can: one that has values= is taken as it is."""
+        for spec, good in (("poisson2d:9,values=constant", True), ("poisson2d:9,values=none", False)):
+            done = run(spec, "--peers", "none", "--json")
+            self.assertEqual(done.returncode == 0, good, done.stderr)
+            if good:
+                self.assertEqual(json.loads(done.stdout)["matrix"]["name"], spec)
+            else:
+                self.assertEqual(done.returncode, 1)
+                self.assertNotIn("values=random", done.stderr)
+
+    def test_suite_has_both_types(self):
+        started = time.monotonic()
+        out = self.path("s.json")
+        process = subprocess.Popen(
+            [PROGRAM, "bench", "--backend", "omp", "--suite", "small", "--peers", "none", f"--json={out}"],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        # once the first matrix's two rows are there, the rest need not be waited for
+        rows = []
+        for line in process.stdout:
+            if not line.startswith(("#", "on ")):
+                rows.append(line.split()[:2])
+            if len(rows) == 2:
+                process.send_signal(signal.SIGINT)
+                break
+        _, errors = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 10, errors)
+        self.assertIn("interrupted", errors)
+        self.assertEqual(rows, [["poisson2d:1000", "f64"], ["poisson2d:1000", "f32"]])
+        with open(out, encoding="ascii") as file:
+            types = [json.loads(line)["result"]["type"] for line in file]
+        self.assertEqual(types[:2], ["f64", "f32"])
+        self.assertEqual(os.listdir(self.folder), ["s.json"])
+        self.assertLess(time.monotonic() - started, 60)
+
+    # ------------------------------------------------------------ what goes wrong
+
+    def test_usage(self):
+        self.fails(1, "name matrices", "--peers", "none")
+        self.fails(1, "unknown operation --op multiply; operations: spmv, map", "--op", "multiply")
+        self.fails(1, 'unknown peer "mkl"', "poisson2d:9", "--peers", "loops,mkl")
+        self.fails(1, "unknown suite tiny; suites: small", "--suite", "tiny")
+        self.fails(1, "either matrices or --suite", "poisson2d:9", "--suite", "small")
+        self.fails(1, "--size is the number of elements", "poisson2d:9", "--size", "5")
+        self.fails(1, "give their number with --size", "poisson2d:9", "--op", "scan")
+        self.fails(1, "--size 0: a number from 1 on", "--op", "scan", "--size", "0")
+        self.fails(1, "both JSON and CSV", "poisson2d:9", "--json", "--csv")
+        self.fails(1, "no method nothing", "poisson2d:9", "--method", "auto,nothing", "--peers", "none")
+        self.fails(1, "scan has no method nothing", "--op", "scan", "--method", "nothing")
+        self.fails(1, "poisson2d:N", "poisson2d:x", "--peers", "none")
+        self.fails(1, "no generator is called", "poisson9d:4", "--peers", "none")
+        done = subprocess.run(
+            [PROGRAM, "info", "poisson2d:9", "--suite", "small"], capture_output=True, text=True, check=False
+        )
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("spmv bench takes it", done.stderr)
+
+    def test_unwritable_outputs_are_known_before_the_work(self):
+        nowhere = os.path.join(self.folder, "none", "out")
+        for option in (f"--json={nowhere}", f"--csv={nowhere}"):
+            started = time.monotonic()
+            done = self.fails(2, nowhere, "--suite", "small", option)
+            self.assertEqual(done.stdout, "")
+            self.assertLess(time.monotonic() - started, 10)
+
+    def test_failure_keeps_the_old_output(self):
+        old = self.path("old.json", "old\n")
+        self.fails(1, "no method", "poisson2d:9", "--method", "nothing", f"--json={old}")
+        self.fails(2, "absent.mtx", self.path("absent.mtx"), f"--json={old}")
+        with open(old, encoding="ascii") as file:
+            self.assertEqual(file.read(), "old\n")
+        self.assertEqual(os.listdir(self.folder), ["old.json"])
+
+    def test_one_bad_matrix_of_several(self):
+        bad = self.path("bad.mtx", "%%MatrixMarket matrix coordinate real general\n2 2 1\n3 1 1.0\n")
+        done = self.fails(3, "bad.mtx:3", bad, "poisson2d:9", "--peers", "none", "--json")
+        (result,) = [json.loads(line) for line in done.stdout.splitlines()]
+        self.assertEqual(result["matrix"]["name"], "poisson2d:9")
+
+    def test_wrong_results_are_told(self):
+        planted = {"SPMV_TEST_PLANT_ERROR": "0"}
+        done = self.fails(9, "CHECK FAILED", "poisson2d:9", "--peers", "none", env=planted)
+        self.assertIn("WRONG", done.stdout)
+        done = self.fails(9, "CHECK FAILED", "poisson2d:9", "--peers", "none", "--json", env=planted)
+        self.assertFalse(json.loads(done.stdout)["verify"]["passed"])
+        self.fails(9, "CHECK FAILED", "--op", "scan", "--size", "999", env=planted)
+
+    def test_misbehaving_peers(self):
+        """A module that fails to open is told of, and so are peers whose results are wrong; ours go on."""
+        broken = self.path("spmv_peer_loops.so", "no library\n")
+        done = self.ok("poisson2d:20", "--peers", "loops", env={"SPMV_PEER_PATH": os.path.dirname(broken)})
+        self.assertEqual(done.stdout.count("missing:"), 3)
+        fakes = os.environ.get("SPMV_FAKE_PEERS")
+        self.assertTrue(fakes, "the test needs the folder of fake peers")
+        done = self.ok("poisson2d:20", "--peers", "loops", "--json", env={"SPMV_PEER_PATH": fakes})
+        peers = {p["name"]: p for p in json.loads(done.stdout)["peers"]}
+        self.assertFalse(peers["loops-static"]["verify"]["passed"])
+        self.assertFalse(peers["loops-guided"]["repeatable"])
+        self.assertIn("failed", peers["loops-merge"])
+        self.assertIn("loops-static", done.stderr)
+
+    def test_empty_matrices(self):
+        for rows, cols in ((0, 0), (3, 0), (0, 4), (5, 5)):
+            path = self.path("e.mtx", f"%%MatrixMarket matrix coordinate real general\n{rows} {cols} 0\n")
+            done = self.ok(path, "--peers", "loops", "--json")
+            self.assertTrue(json.loads(done.stdout)["verify"]["passed"])
+
+
+if __name__ == "__main__":
+    PROGRAM, SOURCE = os.path.abspath(sys.argv[1]), sys.argv[2]
+    unittest.main(argv=sys.argv[:1] + sys.argv[3:])
