@@ -1,6 +1,7 @@
 # What building and running needs, how to see that it is there, and which package of the system brings it. Sourced by the
 # other scripts: packages_install GROUP... installs what is missing; packages_gpu_hint speaks up about a GPU without a
-# CUDA toolkit, which no script here installs.
+# CUDA toolkit, which no script here installs. Run by itself it installs groups: `packages.sh peers` brings the libraries
+# that benchmarks compare with, which nothing else needs.
 #
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
@@ -22,6 +23,10 @@ check | clang                 | clang           | clang           | command -v c
 check | clang-format          | clang-format    | clang-format    | command -v clang-format
 check | Git                   | git             | git             | command -v git
 check | Perl                  | perl-base       | perl-base       | command -v perl
+peers | Eigen 3.4             | libeigen3-dev   | libeigen3-dev   | pkg-config --exists 'eigen3 >= 3.4'
+peers | librsb                | librsb-dev      | librsb-dev      | pkg-config --exists 'librsb >= 1.2'
+peers | SuiteSparse:GraphBLAS | libgraphblas-dev | libgraphblas-dev | packages_graphblas
+peers | PETSc with MPI        | petsc-dev mpi-default-dev mpi-default-bin | petsc-dev mpi-default-dev mpi-default-bin | packages_petsc
 TABLE
 }
 
@@ -40,6 +45,15 @@ packages_cmake() {
 
 packages_mmio() {
     [ -n "${MMIO_ROOT-}" ] || [ -e /usr/include/mmio.h ] || [ -e /usr/local/include/mmio.h ] || [ -e /usr/include/lpsolve/mmio.h ]
+}
+
+packages_graphblas() {
+    [ -e /usr/include/GraphBLAS.h ] || [ -e /usr/include/suitesparse/GraphBLAS.h ] || [ -e /usr/local/include/GraphBLAS.h ] ||
+        [ -e /usr/local/include/suitesparse/GraphBLAS.h ]
+}
+
+packages_petsc() {
+    { pkg-config --exists 'PETSc >= 3.17' || pkg-config --exists 'petsc >= 3.17'; } && command -v mpicc && command -v mpiexec
 }
 
 # Which column of the table: 3 for Debian, 4 for Ubuntu and what is made from it; 0 for a system without apt.
@@ -124,3 +138,11 @@ packages_gpu_hint() {
         echo "install the package cuda-toolkit from NVIDIA's repository for this system (12.0 or later), and run this again."
     fi
 }
+
+if [ "${BASH_SOURCE[0]}" = "$0" ]; then
+    [ $# -gt 0 ] || { echo "usage: packages.sh GROUP...; there are: $(packages_table | cut -d' ' -f1 | sort -u | paste -sd' ')" >&2 && exit 2; }
+    for group in "$@"; do
+        packages_table | grep -q "^$group |" || { echo "packages.sh: no group $group" >&2 && exit 2; }
+    done
+    packages_install "$@"
+fi

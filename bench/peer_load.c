@@ -1,0 +1,145 @@
+/* Opens modules of peers: looks for the file, opens it, holds what it exports against its row in peer_list.h.
+ *
+ * RTLD_LOCAL, so that two modules may bring the same symbols; RTLD_NOW, so that what a module lacks shows here and not
+ * in the middle of a run.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "peer_load.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "peer_list.h"
+
+enum { PATH_SIZE = 4096 };
+
+struct row {
+    const char *name, *peers, *brings;
+};
+
+#define ROW(module, backend, peers, operations, brings) {#module, peers, brings},
+static const struct row rows[] = {PEER_MODULE_LIST(ROW)};
+#undef ROW
+
+static const struct row *find_row(const char *name, char *why)
+{
+    for (size_t r = 0; r < sizeof rows / sizeof rows[0]; r++)
+        if (strcmp(rows[r].name, name) == 0)
+            return &rows[r];
+    int n = snprintf(why, WHY_SIZE, "no module of peers is named \"%.64s\"; there are:", name);
+    for (size_t r = 0; r < sizeof rows / sizeof rows[0] && n < WHY_SIZE; r++)
+        n += snprintf(why + n, (size_t)(WHY_SIZE - n), " %s", rows[r].name);
+    return NULL;
+}
+
+/* Whether FOLDER/spmv_peer_NAME.so is there; path is that name in any case, "" when it is too long. */
+static int is_there(const char *folder, int length, const char *name, char *path)
+{
+    const int n = snprintf(path, PATH_SIZE, "%.*s/spmv_peer_%s.so", length, folder, name);
+    if (n < 0 || n >= PATH_SIZE) {
+        path[0] = '\0';
+        return 0;
+    }
+    return access(path, F_OK) == 0;
+}
+
+/* The path of the module, first of the folders of SPMV_PEER_PATH, then of those near the program. */
+static int find(const char *name, char *path)
+{
+    const char *list = getenv("SPMV_PEER_PATH");
+    while (list != NULL && *list != '\0') {
+        const size_t length = strcspn(list, ":");
+        if (length > 0 && length < PATH_SIZE && is_there(list, (int)length, name, path))
+            return 1;
+        list += length + (list[length] == ':');
+    }
+    static const char *const near[] = {"../lib/spmv/peers", "../" PEER_LIBDIR "/spmv/peers", "../bench/peers", "peers"};
+    char program[PATH_SIZE / 2], folder[PATH_SIZE];
+    const ssize_t n = readlink("/proc/self/exe", program, sizeof program - 1);
+    if (n <= 0 || (size_t)n == sizeof program - 1)
+        return 0;
+    program[n] = '\0';
+    char *slash = strrchr(program, '/');
+    if (slash == NULL)
+        return 0;
+    *slash = '\0';
+    for (size_t f = 0; f < sizeof near / sizeof near[0]; f++) {
+        const int length = snprintf(folder, sizeof folder, "%s/%s", program, near[f]);
+        if (is_there(folder, length, name, path))
+            return 1;
+    }
+    return 0;
+}
+
+/* The peers are those of the row: same names, same order; and each can be opened and run. */
+static int is_as_listed(const struct row *row, const struct peer_module *module, const char *path, char *why)
+{
+    const char *names = row->peers;
+    for (int p = 0; p < module->count || *names != '\0'; p++) {
+        const size_t length = strcspn(names, " ");
+        const struct peer *peer = p < module->count ? &module->peers[p] : NULL;
+        const char *has = peer == NULL ? "nothing" : peer->name == NULL ? "a peer without a name" : peer->name;
+        if (length == 0 || strlen(has) != length || memcmp(has, names, length) != 0) {
+            snprintf(why, WHY_SIZE, "%.256s: has %.64s where \"%.*s\" is listed: not built from this source", path, has,
+                     (int)length, names);
+            return 0;
+        }
+        if (peer->settings == NULL || peer->open == NULL || peer->run == NULL) {
+            snprintf(why, WHY_SIZE, "%.256s: the peer %.64s lacks settings, open or run", path, has);
+            return 0;
+        }
+        names += length + (names[length] == ' ');
+    }
+    return 1;
+}
+
+int peer_load(const char *name, const char *folder, const struct peer_module **module, char *why)
+{
+    *module = NULL;
+    char path[PATH_SIZE] = "";
+    const struct row *row = find_row(name, why);
+    if (row == NULL)
+        return -1;
+    if (!(folder != NULL ? is_there(folder, (int)strnlen(folder, PATH_SIZE), name, path) : find(name, path))) {
+        snprintf(why, WHY_SIZE, "the module spmv_peer_%s.so is not there%s%.256s: it is built where %s is found", name,
+                 folder != NULL ? ", in " : "", folder != NULL ? folder : "", row->brings);
+        return -1;
+    }
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    if (library == NULL) {
+        const char *error = dlerror();
+        snprintf(why, WHY_SIZE, "%.160s does not open: %.240s; it needs %.80s", path,
+                 error != NULL ? error : "no reason", row->brings);
+        return -1;
+    }
+    /* POSIX: a function pointer may be read out of dlsym's answer; C has no cast for that. */
+    const struct peer_module *(*get)(void) = NULL;
+    void *symbol = dlsym(library, "spmv_peer_module");
+    memcpy(&get, &symbol, sizeof get);
+    if (get == NULL) {
+        snprintf(why, WHY_SIZE, "%.256s: no module of peers: it lacks spmv_peer_module", path);
+        goto bad;
+    }
+    const struct peer_module *found = get();
+    if (found == NULL) {
+        snprintf(why, WHY_SIZE, "%.256s: cannot be used here: its library does not start; it needs %.80s", path,
+                 row->brings);
+        goto bad;
+    }
+    if (found->abi != PEER_ABI) {
+        snprintf(why, WHY_SIZE,
+                 "%.256s: made for version %d of the interface, this program has %d: build both from one source", path,
+                 found->abi, PEER_ABI);
+        goto bad;
+    }
+    if (!is_as_listed(row, found, path, why))
+        goto bad;
+    *module = found;
+    return 0;
+bad:
+    dlclose(library);
+    return -1;
+}

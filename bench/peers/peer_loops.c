@@ -1,0 +1,134 @@
+/* What one writes without a library: OpenMP loops over the rows of the CSR arrays as they are, and the merge path,
+ * which gives each thread the same number of rows and entries together (D. Merrill, M. Garland, Merge-based parallel
+ * sparse matrix-vector multiplication, SC 2016).
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "peer.h"
+
+/* A point of the merge path: so many rows are finished, so many entries used. */
+struct point {
+    int64_t row, k;
+};
+
+struct part {
+    struct point begin, end;
+    double carry; /* what the part has of row end.row, which a later part finishes */
+};
+
+struct loops {
+    const struct peer_problem *problem;
+    struct part *parts; /* one a thread; NULL but for the merge path */
+};
+
+#define VALUE double
+#define NAME(function) function##_f64
+#include "peer_loops_type.h"
+#undef VALUE
+#undef NAME
+#define VALUE float
+#define NAME(function) function##_f32
+#include "peer_loops_type.h"
+
+static int open_rows(const struct peer_problem *problem, void **state, char *why, size_t why_size)
+{
+    struct loops *loops = malloc(sizeof *loops);
+    if (loops == NULL) {
+        snprintf(why, why_size, "out of memory: %zu bytes", sizeof *loops);
+        return -1;
+    }
+    *loops = (struct loops){.problem = problem};
+    *state = loops;
+    return 0;
+}
+
+/* Where the path that consumes, in order, the ends of rows and the entries has made so many steps: the ends of the rows
+ * before row come among the first `steps`, that of row does not. */
+static struct point on_path(const struct peer_problem *problem, int64_t steps)
+{
+    int64_t low = steps > problem->nnz ? steps - problem->nnz : 0, high = steps < problem->rows ? steps : problem->rows;
+    while (low < high) {
+        const int64_t row = low + (high - low) / 2;
+        if (problem->row_ptr[row + 1] <= steps - row - 1)
+            low = row + 1;
+        else
+            high = row;
+    }
+    return (struct point){low, steps - low};
+}
+
+static int open_merge(const struct peer_problem *problem, void **state, char *why, size_t why_size)
+{
+    struct part *parts = calloc((size_t)problem->threads, sizeof *parts);
+    if (parts == NULL || open_rows(problem, state, why, why_size) != 0) {
+        snprintf(why, why_size, "out of memory: %zu bytes", (size_t)problem->threads * sizeof *parts);
+        free(parts);
+        return -1;
+    }
+    const int64_t steps = problem->rows + problem->nnz, threads = problem->threads;
+    for (int64_t t = 0; t < threads; t++) {
+        const int64_t share = steps / threads, rest = steps % threads;
+        parts[t].begin = on_path(problem, t * share + (t < rest ? t : rest));
+        parts[t].end = on_path(problem, (t + 1) * share + (t + 1 < rest ? t + 1 : rest));
+    }
+    ((struct loops *)*state)->parts = parts;
+    return 0;
+}
+
+static int run_static(void *state)
+{
+    const struct loops *loops = state;
+    (loops->problem->type == SPMV_F64 ? rows_static_f64 : rows_static_f32)(loops->problem);
+    return 0;
+}
+
+static int run_guided(void *state)
+{
+    const struct loops *loops = state;
+    (loops->problem->type == SPMV_F64 ? rows_guided_f64 : rows_guided_f32)(loops->problem);
+    return 0;
+}
+
+static int run_merge(void *state)
+{
+    const struct loops *loops = state;
+    (loops->problem->type == SPMV_F64 ? merge_f64 : merge_f32)(loops->problem, loops->parts);
+    return 0;
+}
+
+static void close_loops(void *state)
+{
+    struct loops *loops = state;
+    free(loops->parts);
+    free(loops);
+}
+
+static const struct peer peers[] = {
+    {.name = "loops-static",
+     .op = PEER_SPMV,
+     .settings = "rows by schedule(static); " PEER_FLAGS,
+     .open = open_rows,
+     .run = run_static,
+     .close = close_loops},
+    {.name = "loops-guided",
+     .op = PEER_SPMV,
+     .settings = "rows by schedule(guided); " PEER_FLAGS,
+     .open = open_rows,
+     .run = run_guided,
+     .close = close_loops},
+    {.name = "loops-merge",
+     .op = PEER_SPMV,
+     .settings = "merge path, rows + entries split evenly, parts found once; " PEER_FLAGS,
+     .open = open_merge,
+     .run = run_merge,
+     .close = close_loops},
+};
+
+const struct peer_module *spmv_peer_module(void)
+{
+    static const struct peer_module module = {PEER_ABI, "OpenMP, " PEER_COMPILER, peers,
+                                              sizeof peers / sizeof peers[0]};
+    return &module;
+}

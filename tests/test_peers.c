@@ -1,0 +1,527 @@
+/* Peers on the CPU, and what opens their modules: each peer's y against sums in long double, on matrices of many
+ * shapes; its processes and settings gone when it is closed; modules that are absent or wrong are refused in a
+ * sentence.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <dirent.h>
+#include <float.h>
+#include <math.h>
+#include <omp.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "peer_list.h"
+#include "peer_load.h"
+#include "support.h"
+
+/* In the environment of this program and of all that it starts: how its processes are found in /proc. */
+static const char MARK[] = "SPMV_TEST_PEERS";
+
+/* ------------------------------------------------------------------- matrices */
+
+struct shape {
+    const char *name;
+    int64_t rows, cols;
+    enum { EVEN, EMPTY_ROWS, ONE_LONG, POWER_LAW, NO_ENTRIES } lengths;
+    int64_t entries; /* of a usual row */
+};
+
+static const struct shape shapes[] = {
+    {"even", 1000, 1000, EVEN, 7},
+    {"above Eigen's threshold", 5000, 5000, EVEN, 9},
+    {"1 x 1", 1, 1, EVEN, 1},
+    {"one row", 1, 5000, EVEN, 4000},
+    {"one column", 4000, 1, EVEN, 1},
+    {"tall", 20000, 7, EVEN, 2},
+    {"wide", 7, 20000, EVEN, 900},
+    {"fewer rows than threads", 2, 50, EVEN, 20},
+    {"empty rows", 3000, 2000, EMPTY_ROWS, 11},
+    {"long row", 2000, 30000, ONE_LONG, 3},
+    {"power law", 6000, 6000, POWER_LAW, 2000},
+    {"no entries", 300, 200, NO_ENTRIES, 0},
+};
+
+static int64_t row_length(const struct shape *shape, int64_t i)
+{
+    int64_t n = shape->entries;
+    switch (shape->lengths) {
+    case EVEN:
+        break;
+    case EMPTY_ROWS: /* the first and the last rows, too */
+        n = i < 500 || i >= shape->rows - 500 || i % 3 == 0 ? 0 : n;
+        break;
+    case ONE_LONG:
+        n = i == shape->rows / 3 ? shape->cols - 10 : n;
+        break;
+    case POWER_LAW:
+        n = n / (1 + (i * 7919) % shape->rows) + i % 2;
+        break;
+    case NO_ENTRIES:
+        n = 0;
+        break;
+    }
+    return n < shape->cols ? n : shape->cols;
+}
+
+struct matrix {
+    int32_t *row_ptr, *col;
+    double *val, *x;
+    float *val_f32, *x_f32;
+};
+
+/* Strictly ascending columns: the row's entries one to each of as many equal parts of the row. */
+static struct matrix make_matrix(const struct shape *shape, uint64_t seed)
+{
+    struct matrix m = {.row_ptr = calloc((size_t)shape->rows + 1, sizeof *m.row_ptr)};
+    for (int64_t i = 0; i < shape->rows; i++)
+        m.row_ptr[i + 1] = m.row_ptr[i] + (int32_t)row_length(shape, i);
+    const size_t nnz = (size_t)m.row_ptr[shape->rows], cols = (size_t)shape->cols;
+    m.col = malloc((nnz + 1) * sizeof *m.col);
+    m.val = malloc((nnz + 1) * sizeof *m.val);
+    m.val_f32 = malloc((nnz + 1) * sizeof *m.val_f32);
+    m.x = malloc((cols + 1) * sizeof *m.x);
+    m.x_f32 = malloc((cols + 1) * sizeof *m.x_f32);
+    for (int64_t i = 0; i < shape->rows; i++) {
+        const int64_t n = m.row_ptr[i + 1] - m.row_ptr[i];
+        for (int64_t j = 0; j < n; j++) {
+            const int64_t begin = shape->cols * j / n, end = shape->cols * (j + 1) / n;
+            m.col[m.row_ptr[i] + j] = (int32_t)(begin + (int64_t)(support_random(&seed) % (uint64_t)(end - begin)));
+        }
+    }
+    for (size_t k = 0; k < nnz; k++)
+        m.val[k] = m.val_f32[k] = (float)support_uniform(&seed);
+    for (size_t j = 0; j < cols; j++)
+        m.x[j] = m.x_f32[j] = (float)support_uniform(&seed);
+    return m;
+}
+
+static void free_matrix(struct matrix *m)
+{
+    free(m->row_ptr);
+    free(m->col);
+    free(m->val);
+    free(m->val_f32);
+    free(m->x);
+    free(m->x_f32);
+}
+
+static struct peer_problem make_problem(const struct shape *shape, const struct matrix *m, spmv_type type, int threads,
+                                        void *y)
+{
+    return (struct peer_problem){.op = PEER_SPMV,
+                                 .type = type,
+                                 .threads = threads,
+                                 .rows = shape->rows,
+                                 .cols = shape->cols,
+                                 .nnz = m->row_ptr[shape->rows],
+                                 .row_ptr = m->row_ptr,
+                                 .col = m->col,
+                                 .val = type == SPMV_F64 ? (const void *)m->val : m->val_f32,
+                                 .x = type == SPMV_F64 ? (const void *)m->x : m->x_f32,
+                                 .y = y};
+}
+
+static void poison(const struct peer_problem *problem)
+{
+    for (int64_t i = 0; i < problem->rows; i++)
+        if (problem->type == SPMV_F64)
+            ((double *)problem->y)[i] = NAN;
+        else
+            ((float *)problem->y)[i] = NAN;
+}
+
+/* |y_i - r_i| <= 2 (n_i + 3) eps sum_j |a_ij x_j|: any order of the sum keeps it. */
+static void check_y(const struct peer_problem *problem, const char *peer, const char *shape, const char *when)
+{
+    const int f64 = problem->type == SPMV_F64;
+    const double eps = f64 ? DBL_EPSILON : FLT_EPSILON;
+    for (int64_t i = 0; i < problem->rows; i++) {
+        long double sum = 0, size = 0;
+        for (int32_t k = problem->row_ptr[i]; k < problem->row_ptr[i + 1]; k++) {
+            const int32_t j = problem->col[k];
+            const long double term =
+                f64 ? (long double)((const double *)problem->val)[k] * ((const double *)problem->x)[j]
+                    : (long double)((const float *)problem->val)[k] * ((const float *)problem->x)[j];
+            sum += term;
+            size += fabsl(term);
+        }
+        const double y = f64 ? ((const double *)problem->y)[i] : (double)((const float *)problem->y)[i];
+        const double bound = 2.0 * (problem->row_ptr[i + 1] - problem->row_ptr[i] + 3) * eps * (double)size;
+        if (!(fabsl((long double)y - sum) <= (long double)bound))
+            fail_msg("%s, %s, %s, %d threads, %s: y[%lld] = %.17g instead of %.17Lg", peer, shape, f64 ? "f64" : "f32",
+                     problem->threads, when, (long long)i, y, sum);
+    }
+}
+
+/* ------------------------------------------------------------------ processes */
+
+static int is_marked(const char *pid)
+{
+    char path[300], text[16384], mark[64];
+    snprintf(path, sizeof path, "/proc/%s/environ", pid);
+    FILE *f = fopen(path, "r");
+    if (f == NULL)
+        return 0;
+    const size_t n = fread(text, 1, sizeof text - 1, f);
+    fclose(f);
+    snprintf(mark, sizeof mark, "%s=%d", MARK, (int)getpid());
+    for (size_t at = 0; at < n; at += strnlen(text + at, n - at) + 1)
+        if (strncmp(text + at, mark, n - at) == 0)
+            return 1;
+    return 0;
+}
+
+/* How many processes that this one started there are; *one becomes one whose name begins so, when there is one. */
+static int count_processes(const char *name, pid_t *one)
+{
+    DIR *proc = opendir("/proc");
+    assert_non_null(proc);
+    int count = 0;
+    for (struct dirent *entry = readdir(proc); entry != NULL; entry = readdir(proc)) {
+        if (entry->d_name[0] < '1' || entry->d_name[0] > '9' || atoi(entry->d_name) == getpid() ||
+            !is_marked(entry->d_name))
+            continue;
+        char path[300], comm[64] = "";
+        snprintf(path, sizeof path, "/proc/%s/comm", entry->d_name);
+        FILE *f = fopen(path, "r");
+        if (f != NULL) {
+            if (fgets(comm, sizeof comm, f) != NULL && strncmp(comm, name, strlen(name)) == 0) {
+                count++;
+                *one = atoi(entry->d_name);
+            }
+            fclose(f);
+        }
+    }
+    closedir(proc);
+    return count;
+}
+
+static void assert_no_processes(void)
+{
+    pid_t one = 0;
+    int left = -1;
+    /* a killed one may take a moment until it is gone */
+    for (int tries = 0; tries < 100 && (left = count_processes("", &one)) > 0; tries++)
+        nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+    if (left != 0)
+        fail_msg("%d processes are left, one is %d", left, (int)one);
+    assert_int_equal(waitpid(-1, NULL, WNOHANG), -1); /* and none waits to be waited for */
+}
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* -------------------------------------------------------------------- the peers */
+
+static int is_built(const char *name)
+{
+    char item[64];
+    snprintf(item, sizeof item, " %s ", name);
+    return strstr(PEERS_BUILT, item) != NULL;
+}
+
+static const struct peer_module *load(const char *name)
+{
+    const struct peer_module *module = NULL;
+    char why[WHY_SIZE] = "";
+    if (!is_built(name)) {
+        assert_int_equal(peer_load(name, NULL, &module, why), -1);
+        printf("skipped: %s\n", why);
+        skip();
+    }
+    if (peer_load(name, NULL, &module, why) != 0)
+        fail_msg("%s: %s", name, why);
+    assert_non_null(module);
+    return module;
+}
+
+/* Opens, runs twice, times and closes a peer on one matrix. y is not a number before each run. */
+static void peer_is_right(const struct peer *peer, const struct shape *shape, const struct peer_problem *problem)
+{
+    void *state = NULL;
+    char why[WHY_SIZE] = "";
+    const int caller = omp_get_max_threads();
+    poison(problem);
+    if (peer->open(problem, &state, why, sizeof why) != 0) {
+        assert_null(state);
+        assert_true(strlen(why) > 10);
+        if (shape->lengths == NO_ENTRIES || (strcmp(peer->name, "petsc") == 0 && problem->type == SPMV_F32))
+            return; /* may be refused */
+        fail_msg("%s, %s: %s", peer->name, shape->name, why);
+    }
+    assert_non_null(state);
+    for (int repeat = 0; repeat < 2; repeat++) {
+        poison(problem);
+        assert_int_equal(peer->run(state), 0);
+        assert_int_equal(peer->fetch == NULL ? 0 : peer->fetch(state), 0);
+        check_y(problem, peer->name, shape->name, repeat == 0 ? "first run" : "second run");
+    }
+    if (peer->run_timed != NULL) {
+        double one = 0, many = 0;
+        assert_int_equal(peer->run_timed(state, 1, &one), 0);
+        assert_int_equal(peer->run_timed(state, 50, &many), 0);
+        assert_true(one > 0 && many > 0 && many < 60);
+        poison(problem);
+        assert_int_equal(peer->fetch == NULL ? 0 : peer->fetch(state), 0);
+        check_y(problem, peer->name, shape->name, "timed run");
+    }
+    if (peer->close != NULL)
+        peer->close(state);
+    assert_int_equal(omp_get_max_threads(), caller);
+}
+
+static void module_is_right(const char *name)
+{
+    const struct peer_module *module = load(name);
+    assert_int_equal(module->abi, PEER_ABI);
+    assert_true(strlen(module->library) > 3);
+    printf("%s: %s\n", name, module->library);
+    omp_set_num_threads(2); /* the caller's own: neither 1 nor 3 */
+    for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++) {
+        struct matrix m = make_matrix(&shapes[s], 11 + s);
+        void *y = malloc((size_t)shapes[s].rows * sizeof(double));
+        for (int p = 0; p < module->count; p++) {
+            assert_int_equal(module->peers[p].op, PEER_SPMV);
+            assert_int_equal(module->peers[p].probe, 0);
+            for (int threads = 1; threads <= 3; threads += 2)
+                for (int f64 = 0; f64 < 2; f64++) {
+                    const struct peer_problem problem =
+                        make_problem(&shapes[s], &m, f64 ? SPMV_F64 : SPMV_F32, threads, y);
+                    peer_is_right(&module->peers[p], &shapes[s], &problem);
+                }
+        }
+        free(y);
+        free_matrix(&m);
+    }
+    assert_no_processes();
+}
+
+/* Two problems of one module open at the same time, run in turn: what a library keeps for all must not mix them up. */
+static void states_are_independent(const char *name)
+{
+    const struct peer_module *module = load(name);
+    enum { STATES = 3 };
+    static const int threads[STATES] = {3, 1, 2};
+    for (int p = 0; p < module->count; p++) {
+        const struct peer *peer = &module->peers[p];
+        struct matrix m[STATES];
+        struct peer_problem problem[STATES];
+        void *state[STATES] = {NULL};
+        char why[WHY_SIZE];
+        for (int s = 0; s < STATES; s++) {
+            m[s] = make_matrix(&shapes[s == 2 ? 8 : s], (uint64_t)s);
+            void *y = malloc((size_t)shapes[s == 2 ? 8 : s].rows * sizeof(double));
+            problem[s] = make_problem(&shapes[s == 2 ? 8 : s], &m[s], SPMV_F64, threads[s], y);
+            assert_int_equal(peer->open(&problem[s], &state[s], why, sizeof why), 0);
+        }
+        for (int round = 0; round < 2; round++) {
+            for (int s = 0; s < STATES; s++) {
+                poison(&problem[s]);
+                assert_int_equal(peer->run(state[s]), 0);
+            }
+            for (int s = 0; s < STATES; s++) {
+                assert_int_equal(peer->fetch == NULL ? 0 : peer->fetch(state[s]), 0);
+                check_y(&problem[s], peer->name, shapes[s == 2 ? 8 : s].name, "three at a time");
+            }
+        }
+        for (int s = 0; s < STATES; s++) {
+            if (peer->close != NULL)
+                peer->close(state[s]);
+            free(problem[s].y);
+            free_matrix(&m[s]);
+        }
+    }
+    assert_no_processes();
+}
+
+#define ON_CUDA(module)
+#define ON_OMP(module)                                                                                                 \
+    static void module##_is_right(void **state)                                                                        \
+    {                                                                                                                  \
+        (void)state;                                                                                                   \
+        module_is_right(#module);                                                                                      \
+    }                                                                                                                  \
+    static void module##_keeps_states_apart(void **state)                                                              \
+    {                                                                                                                  \
+        (void)state;                                                                                                   \
+        states_are_independent(#module);                                                                               \
+    }
+#define TESTS_OF(module, backend, peers, brings) ON_##backend(module)
+PEER_MODULE_LIST(TESTS_OF)
+
+/* --------------------------------------------------------------- petsc's workers */
+
+struct open_petsc {
+    struct matrix m;
+    struct peer_problem problem;
+    const struct peer *peer;
+    void *state;
+    pid_t worker;
+};
+
+static struct open_petsc open_petsc(double *y)
+{
+    struct open_petsc p = {.m = make_matrix(&shapes[0], 3), .peer = load("petsc")->peers};
+    p.problem = make_problem(&shapes[0], &p.m, SPMV_F64, 3, y);
+    return p;
+}
+
+static void start_petsc(struct open_petsc *p)
+{
+    char why[WHY_SIZE] = "";
+    if (p->peer->open(&p->problem, &p->state, why, sizeof why) != 0)
+        fail_msg("%s", why);
+    assert_int_equal(count_processes("petsc_worker", &p->worker), 3);
+}
+
+static void petsc_refuses_f32(void **state)
+{
+    (void)state;
+    static float y[1000];
+    struct open_petsc p = open_petsc(NULL);
+    p.problem = make_problem(&shapes[0], &p.m, SPMV_F32, 2, y);
+    char why[WHY_SIZE] = "";
+    assert_int_equal(p.peer->open(&p.problem, &p.state, why, sizeof why), -1);
+    assert_null(p.state);
+    assert_string_equal(why, "this PETSc is built for f64");
+    assert_no_processes();
+    free_matrix(&p.m);
+}
+
+/* A worker that is killed, or stopped, is an error soon, and stays one; closing leaves nothing behind. */
+static void petsc_survives_its_workers(void **state)
+{
+    (void)state;
+    static const int signals[] = {SIGKILL, SIGSTOP};
+    static double y[1000];
+    for (size_t s = 0; s < 2; s++) {
+        struct open_petsc p = open_petsc(y);
+        setenv("SPMV_PETSC_TIMEOUT", "5", 1);
+        start_petsc(&p);
+        assert_int_equal(p.peer->run(p.state), 0);
+        assert_int_equal(kill(p.worker, signals[s]), 0);
+        const double begin = now();
+        double seconds = 0;
+        assert_int_equal(p.peer->run(p.state), -1);
+        assert_int_equal(p.peer->run_timed(p.state, 3, &seconds), -1);
+        assert_int_equal(p.peer->fetch(p.state), -1);
+        assert_true(now() - begin < 20);
+        p.peer->close(p.state);
+        assert_no_processes();
+        free_matrix(&p.m);
+        unsetenv("SPMV_PETSC_TIMEOUT");
+    }
+}
+
+/* A caller that lets its children vanish. */
+static void petsc_works_without_sigchld(void **state)
+{
+    (void)state;
+    static double y[1000];
+    struct open_petsc p = open_petsc(y);
+    const struct sigaction ignore = {.sa_handler = SIG_IGN};
+    struct sigaction before;
+    assert_int_equal(sigaction(SIGCHLD, &ignore, &before), 0);
+    for (int repeat = 0; repeat < 3; repeat++) {
+        start_petsc(&p);
+        poison(&p.problem);
+        assert_int_equal(p.peer->run(p.state), 0);
+        assert_int_equal(p.peer->fetch(p.state), 0);
+        check_y(&p.problem, "petsc", "even", "without SIGCHLD");
+        p.peer->close(p.state);
+        p.state = NULL;
+        assert_no_processes();
+    }
+    assert_int_equal(sigaction(SIGCHLD, &before, NULL), 0);
+    free_matrix(&p.m);
+}
+
+/* ---------------------------------------------------------------------- the loader */
+
+static void odd_modules_are_refused(void **state)
+{
+    (void)state;
+    char broken[] = "/tmp/spmv-peers-XXXXXX", path[128], why[WHY_SIZE];
+    assert_non_null(mkdtemp(broken));
+    snprintf(path, sizeof path, "%s/spmv_peer_eigen.so", broken);
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    fputs("this is no library\n", f);
+    fclose(f);
+    const struct {
+        const char *name, *folder, *sentence;
+    } cases[] = {
+        {"nonesuch", NULL, "no module of peers is named \"nonesuch\"; there are: cusparse"},
+        {"", NULL, "no module of peers is named \"\""},
+        {"../loops", NULL, "no module of peers is named \"../loops\""},
+        {"loops", "/nonexistent",
+         "spmv_peer_loops.so is not there, in /nonexistent: it is built where OpenMP is found"},
+        {"librsb", broken, "it is built where librsb (Debian: librsb-dev) is found"},
+        {"eigen", broken, "spmv_peer_eigen.so does not open: "},
+        {"eigen", broken, "it needs Eigen 3.4 (Debian: libeigen3-dev)"},
+        {"loops", PEERS_ODD "ABI", "made for version 2 of the interface, this program has 1"},
+        {"loops", PEERS_ODD "SYMBOL", "it lacks spmv_peer_module"},
+        {"loops", PEERS_ODD "NOTHING", "its library does not start; it needs OpenMP"},
+        {"loops", PEERS_ODD "NAMES", "has loops-guide where \"loops-guided\" is listed"},
+        {"loops", PEERS_ODD "COUNT", "has nothing where \"loops-merge\" is listed"},
+        {"loops", PEERS_ODD "UNDEFINED", "function_of_an_absent_library"},
+    };
+    for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
+        const struct peer_module *module = (const struct peer_module *)why;
+        memset(why, 0, sizeof why);
+        assert_int_equal(peer_load(cases[c].name, cases[c].folder, &module, why), -1);
+        assert_null(module);
+        if (strstr(why, cases[c].sentence) == NULL)
+            fail_msg("\"%s\" lacks \"%s\"", why, cases[c].sentence);
+    }
+    unlink(path);
+    rmdir(broken);
+}
+
+/* SPMV_PEER_PATH comes before the folders near the program; parts of it without the module are passed over. */
+static void the_environment_comes_first(void **state)
+{
+    (void)state;
+    const struct peer_module *module = NULL;
+    char why[WHY_SIZE] = "";
+    setenv("SPMV_PEER_PATH", ":/nonexistent::" PEERS_ODD "ABI:", 1);
+    assert_int_equal(peer_load("loops", NULL, &module, why), -1);
+    assert_non_null(strstr(why, PEERS_ODD "ABI/spmv_peer_loops.so"));
+    setenv("SPMV_PEER_PATH", "/nonexistent", 1);
+    assert_int_equal(peer_load("loops", NULL, &module, why), 0);
+    assert_int_equal(module->count, 3);
+    unsetenv("SPMV_PEER_PATH");
+    const struct peer_module *again = NULL;
+    assert_int_equal(peer_load("loops", NULL, &again, why), 0);
+    assert_ptr_equal(module, again);
+}
+
+#define ENTRY_OF_CUDA(module)
+#define ENTRY_OF_OMP(module) cmocka_unit_test(module##_is_right), cmocka_unit_test(module##_keeps_states_apart),
+#define ENTRY_OF(module, backend, peers, brings) ENTRY_OF_##backend(module)
+
+int main(int argc, char **argv)
+{
+    support_begin(argc, argv);
+    char pid[32];
+    snprintf(pid, sizeof pid, "%d", (int)getpid());
+    setenv(MARK, pid, 1);
+    unsetenv("SPMV_PEER_PATH");
+    /* clang-format off */
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(odd_modules_are_refused),
+        cmocka_unit_test(the_environment_comes_first),
+        PEER_MODULE_LIST(ENTRY_OF)
+        cmocka_unit_test(petsc_refuses_f32),
+        cmocka_unit_test(petsc_survives_its_workers),
+        cmocka_unit_test(petsc_works_without_sigchld),
+    };
+    /* clang-format on */
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
