@@ -70,6 +70,11 @@ typedef struct spmv_statistics {
     int pattern_symmetric; /* A has (j, i) wherever it has (i, j) */
     int symmetric;         /* a_ij == a_ji, exactly */
     int skew_symmetric;    /* a_ij == -a_ji, exactly */
+    /* How the pattern treats caches; 0 without entries. bw_frac: mean over all rows of (last column - first column + 1)
+     * / cols, 0 for an empty row. avg_neighbours: mean over the entries of how many of the columns c - 1, c + 1 beside
+     * theirs are in their row. cross_row_similarity: mean over the rows that are not empty of the share of their
+     * columns c with c - 1, c or c + 1 in the next such row; the last counts as 0. */
+    double bw_frac, avg_neighbours, cross_row_similarity;
 } spmv_statistics;
 
 /* Statistics of a (host memory, columns sorted and unique in each row). size: sizeof(spmv_statistics) as the caller
