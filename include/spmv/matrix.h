@@ -85,9 +85,12 @@ SPMV_API spmv_status spmv_matrix_statistics(spmv_context *ctx, const spmv_csr *a
 /* A generated matrix. SPECs:
  *   poisson2d:N   the 5-point Laplacian on an N x N grid: 4 on the diagonal, -1 for each neighbour; N^2 rows
  *   poisson3d:N   the 7-point Laplacian on an N x N x N grid: 6 on the diagonal, -1 for each neighbour; N^3 rows
- * Dirichlet boundaries, natural ordering (Saad 2003, section 2.2); symmetric positive definite. type: SPMV_F64 (also
- * for SPMV_TYPE_DEFAULT) or SPMV_F32. Errors: SPMV_ERROR_SPEC, SPMV_ERROR_MEMORY, SPMV_ERROR_LIMIT (a size over 2^31 -
- * 1 columns). */
+ *   twin:NAME     a matrix with the statistics of a known one (twin:ldoor): sizes, row lengths, bandwidth, neighbours,
+ *                 similarity of rows; docs/formats.md lists them and says what each figure is
+ *   twin:rows=R,nnz=N[,cols=][,std=][,max=][,bw_frac=][,avg_neighbours=][,cross_row_similarity=]    of these statistics
+ * The Laplacians: Dirichlet boundaries, natural ordering (Saad 2003, section 2.2); symmetric positive definite. type:
+ * SPMV_F64 (also for SPMV_TYPE_DEFAULT) or SPMV_F32. Errors: SPMV_ERROR_SPEC, SPMV_ERROR_MEMORY, SPMV_ERROR_LIMIT (a
+ * size over 2^31 - 1 columns). */
 SPMV_API spmv_status spmv_matrix_generate(spmv_context *ctx, const char *spec, spmv_type type, spmv_matrix **matrix);
 
 /* 1 when the text has the form of a SPEC of a known generator ("poisson2d:..."), else 0. */
