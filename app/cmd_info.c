@@ -87,6 +87,9 @@ static void print_info(const struct input *in, const spmv_statistics *s, const s
     print_line("empty columns", "%lld", (long long)s->empty_cols);
     print_line("bandwidth", "%lld", (long long)s->bandwidth);
     print_line("mean row extent", "%.4g columns", s->row_extent);
+    print_line("bandwidth fraction", "%.4g of the columns, mean over the rows", s->bw_frac);
+    print_line("neighbours in the row", "%.4g of 2, mean over the nonzeros", s->avg_neighbours);
+    print_line("like the next row", "%.4g of the columns, mean over the rows", s->cross_row_similarity);
     print_line("on the diagonal", "%lld", (long long)s->diagonal);
     if (in->info.entries > 0 || strcmp(in->source, "spec") != 0)
         print_line("duplicates in the file", "%lld", (long long)in->info.duplicates);
@@ -108,6 +111,9 @@ static json_t *json_info(const struct input *in, const spmv_statistics *s)
                              "explicit_zeros", (json_int_t)s->explicit_zeros, "not_finite", (json_int_t)s->not_finite,
                              "pattern", in->view.val == NULL, "square", s->square, "pattern_symmetric",
                              s->pattern_symmetric, "symmetric", s->symmetric, "skew_symmetric", s->skew_symmetric);
+    json_put(info, "bw_frac", json_real(s->bw_frac));
+    json_put(info, "avg_neighbours", json_real(s->avg_neighbours));
+    json_put(info, "cross_row_similarity", json_real(s->cross_row_similarity));
     if (strcmp(in->source, "spec") != 0)
         json_put(info, "duplicates", json_integer((json_int_t)in->info.duplicates));
     json_t *histogram = json_array();

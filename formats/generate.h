@@ -11,7 +11,8 @@
 /* X(name, form of its SPEC, what it is) */
 #define GENERATOR_LIST(X)                                                                                              \
     X(poisson2d, "poisson2d:N", "the 5-point Laplacian on an N x N grid")                                              \
-    X(poisson3d, "poisson3d:N", "the 7-point Laplacian on an N x N x N grid")
+    X(poisson3d, "poisson3d:N", "the 7-point Laplacian on an N x N x N grid")                                          \
+    X(twin, "twin:NAME or twin:rows=R,nnz=N,...", "a matrix with the statistics of another")
 
 /* What the values of a generated matrix are. */
 enum generator_values {

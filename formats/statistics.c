@@ -8,6 +8,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
 
+#include "locality.h"
 #include "matrix_internal.h"
 #include "ops.h"
 
@@ -257,6 +258,7 @@ spmv_status spmv_matrix_statistics(spmv_context *ctx, const spmv_csr *a, spmv_st
     spmv_status st = SPMV_OK;
     spmv_statistics s = {.size = sizeof s};
     struct tally tally;
+    struct matrix_locality locality;
     int flags = 0;
     if (statistics == NULL || size < sizeof s.size)
         return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_matrix_statistics: no struct to fill (%zu bytes)", size);
@@ -267,6 +269,10 @@ spmv_status spmv_matrix_statistics(spmv_context *ctx, const spmv_csr *a, spmv_st
     s.nnz = a->nnz;
     tally_rows(ctx, a, &tally);
     fill_rows(a, &tally, &s);
+    matrix_locality(ctx, a, &locality);
+    s.bw_frac = locality.bw_frac;
+    s.avg_neighbours = locality.avg_neighbours;
+    s.cross_row_similarity = locality.cross_row_similarity;
     count_values(ctx, a, &s.explicit_zeros, &s.not_finite);
     TRY(count_empty_columns(ctx, a, &s.empty_cols));
     s.square = a->rows == a->cols;

@@ -352,7 +352,7 @@ static void states_are_independent(const char *name)
         (void)state;                                                                                                   \
         states_are_independent(#module);                                                                               \
     }
-#define TESTS_OF(module, backend, peers, brings) ON_##backend(module)
+#define TESTS_OF(module, backend, peers, operations, brings) ON_##backend(module)
 PEER_MODULE_LIST(TESTS_OF)
 
 /* --------------------------------------------------------------- petsc's workers */
@@ -504,7 +504,7 @@ static void the_environment_comes_first(void **state)
 
 #define ENTRY_OF_CUDA(module)
 #define ENTRY_OF_OMP(module) cmocka_unit_test(module##_is_right), cmocka_unit_test(module##_keeps_states_apart),
-#define ENTRY_OF(module, backend, peers, brings) ENTRY_OF_##backend(module)
+#define ENTRY_OF(module, backend, peers, operations, brings) ENTRY_OF_##backend(module)
 
 int main(int argc, char **argv)
 {

@@ -70,6 +70,11 @@ typedef struct spmv_statistics {
     int pattern_symmetric; /* A has (j, i) wherever it has (i, j) */
     int symmetric;         /* a_ij == a_ji, exactly */
     int skew_symmetric;    /* a_ij == -a_ji, exactly */
+    /* How the pattern treats caches; 0 without entries. bw_frac: mean over all rows of (last column - first column + 1)
+     * / cols, 0 for an empty row. avg_neighbours: mean over the entries of how many of the columns c - 1, c + 1 beside
+     * theirs are in their row. cross_row_similarity: mean over the rows that are not empty of the share of their
+     * columns c with c - 1, c or c + 1 in the next such row; the last counts as 0. */
+    double bw_frac, avg_neighbours, cross_row_similarity;
 } spmv_statistics;
 
 /* Statistics of a (host memory, columns sorted and unique in each row). size: sizeof(spmv_statistics) as the caller
@@ -80,9 +85,12 @@ SPMV_API spmv_status spmv_matrix_statistics(spmv_context *ctx, const spmv_csr *a
 /* A generated matrix. SPECs:
  *   poisson2d:N   the 5-point Laplacian on an N x N grid: 4 on the diagonal, -1 for each neighbour; N^2 rows
  *   poisson3d:N   the 7-point Laplacian on an N x N x N grid: 6 on the diagonal, -1 for each neighbour; N^3 rows
- * Dirichlet boundaries, natural ordering (Saad 2003, section 2.2); symmetric positive definite. type: SPMV_F64 (also
- * for SPMV_TYPE_DEFAULT) or SPMV_F32. Errors: SPMV_ERROR_SPEC, SPMV_ERROR_MEMORY, SPMV_ERROR_LIMIT (a size over 2^31 -
- * 1 columns). */
+ *   twin:NAME     a matrix with the statistics of a known one (twin:ldoor): sizes, row lengths, bandwidth, neighbours,
+ *                 similarity of rows; docs/formats.md lists them and says what each figure is
+ *   twin:rows=R,nnz=N[,cols=][,std=][,max=][,bw_frac=][,avg_neighbours=][,cross_row_similarity=]    of these statistics
+ * The Laplacians: Dirichlet boundaries, natural ordering (Saad 2003, section 2.2); symmetric positive definite. type:
+ * SPMV_F64 (also for SPMV_TYPE_DEFAULT) or SPMV_F32. Errors: SPMV_ERROR_SPEC, SPMV_ERROR_MEMORY, SPMV_ERROR_LIMIT (a
+ * size over 2^31 - 1 columns). */
 SPMV_API spmv_status spmv_matrix_generate(spmv_context *ctx, const char *spec, spmv_type type, spmv_matrix **matrix);
 
 /* 1 when the text has the form of a SPEC of a known generator ("poisson2d:..."), else 0. */

@@ -812,6 +812,9 @@ class Info(Case):
         }  # fmt: skip
         self.assertEqual({key: info[key] for key in expected}, expected)
         self.assertAlmostEqual(info["row_extent"], (5 + 1 + 3) / 3)
+        self.assertAlmostEqual(info["bw_frac"], (5 + 0 + 1 + 3) / 4 / 5)
+        self.assertAlmostEqual(info["avg_neighbours"], (0 + 0 + 0 + 1 + 2 + 1) / 6)
+        self.assertAlmostEqual(info["cross_row_similarity"], (1 / 2 + 1 + 0) / 3)
         self.assertEqual(
             info["histogram"],
             [{"from": 0, "to": 0, "rows": 1}, {"from": 1, "to": 1, "rows": 1}, {"from": 2, "to": 3, "rows": 2}],
@@ -832,7 +835,7 @@ class Info(Case):
 
     def test_text(self):
         text = self.ok("info", "poisson2d:10").stdout
-        for words in ["100 x 100", "460", "method", "tiles" if "omp" in text else "on ", "row length"]:
+        for words in ["100 x 100", "460", "bandwidth fraction", "neighbours in the row", "like the next row", "method", "tiles" if "omp" in text else "on ", "row length"]:
             self.assertIn(words, text)
         # rows of 3 (the corners), 4 and 5 entries: bins 2-3 and 4-7
         self.assertRegex(text, r"(?m)^ +2-3 +4  #$")

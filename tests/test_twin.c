@@ -1,0 +1,215 @@
+/* Twins of figures stated in the SPEC, SPECs that are refused. The known twins are in test_twin_known.c.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <math.h>
+
+#include "support_coo.h"
+#include "support_locality.h"
+
+static spmv_matrix *make(spmv_context *ctx, const char *spec, spmv_csr *a, spmv_statistics *s)
+{
+    spmv_matrix *m = NULL;
+    assert_ok(ctx, spmv_matrix_generate(ctx, spec, SPMV_F64, &m));
+    spmv_matrix_view(m, a);
+    assert_ok(ctx, csr_check(ctx, spec, a, CSR_SORTED));
+    assert_ok(ctx, spmv_matrix_statistics(ctx, a, s, sizeof *s));
+    const struct matrix_locality l = support_locality(a);
+    assert_near(s->bw_frac, l.bw_frac);
+    assert_near(s->avg_neighbours, l.avg_neighbours);
+    assert_near(s->cross_row_similarity, l.cross_row_similarity);
+    return m;
+}
+
+/* Figures of many kinds, met as closely as those of the known twins. */
+static void figures_are_met(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t rows, cols, nnz, max;
+        double std, bw_frac, avg_neighbours, similarity;
+    } t[] = {
+        {10000, 10000, 100000, 40, 5, 0.1, 0.9, 0.5},     {10000, 10000, 100000, 10, 0, 0.1, 0.9, 0.9}, /* all alike */
+        {20000, 5000, 200000, 3000, 60, 0.3, 1.2, 0.8},   /* tall, a long tail */
+        {2000, 300000, 200000, 1000, 150, 0.9, 0.2, 0.1}, /* wide */
+        {20000, 20000, 10000, 20, 1.5, 0.001, 0.1, 0.3},  /* mostly empty rows */
+        {5000, 5000, 100000, 30, 3, 0.5, 1.8, 0.99},      /* runs of 10 */
+        {3000, 64, 90000, 64, 12, 0.9, 1.3, 0.9},         /* rows nearly full */
+        {5000, 5000, 60000, 5000, 72, 0.4, 1.0, 0.7},     /* one full row, which makes the deviation alone */
+    };
+    spmv_context *ctx = support_context();
+    for (size_t i = 0; i < sizeof t / sizeof t[0]; i++) {
+        char spec[256];
+        spmv_csr a;
+        spmv_statistics s;
+        snprintf(spec, sizeof spec,
+                 "twin:rows=%lld,cols=%lld,nnz=%lld,std=%g,max=%lld,bw_frac=%g,avg_neighbours=%g,"
+                 "cross_row_similarity=%g,seed=%zu",
+                 (long long)t[i].rows, (long long)t[i].cols, (long long)t[i].nnz, t[i].std, (long long)t[i].max,
+                 t[i].bw_frac, t[i].avg_neighbours, t[i].similarity, i);
+        spmv_matrix *m = make(ctx, spec, &a, &s);
+        if (a.rows != t[i].rows || a.cols != t[i].cols || a.nnz != t[i].nnz || s.row_max != t[i].max ||
+            fabs(s.row_std - t[i].std) > 0.05 * t[i].std || fabs(s.bw_frac - t[i].bw_frac) > 0.05 * t[i].bw_frac ||
+            fabs(s.avg_neighbours - t[i].avg_neighbours) > 0.05 * t[i].avg_neighbours ||
+            fabs(s.cross_row_similarity - t[i].similarity) > 0.1 * t[i].similarity)
+            fail_msg("%s: %lld x %lld, %lld nonzeros, std %g, max %lld, bw_frac %g, neighbours %g, similarity %g", spec,
+                     (long long)a.rows, (long long)a.cols, (long long)a.nnz, s.row_std, (long long)s.row_max, s.bw_frac,
+                     s.avg_neighbours, s.cross_row_similarity);
+        spmv_matrix_destroy(m);
+    }
+    spmv_context_destroy(ctx);
+}
+
+/* What is not stated gives way to what is: all of these exist. */
+static void defaults(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *spec;
+        int64_t rows, cols, nnz;
+    } t[] = {
+        {"twin:rows=1,nnz=1", 1, 1, 1},
+        {"twin:rows=1,nnz=5,cols=9", 1, 9, 5},
+        {"twin:rows=7,nnz=49", 7, 7, 49}, /* full */
+        {"twin:nnz=1,rows=1e3", 1000, 1000, 1},
+        {"twin:rows=1000,nnz=1000", 1000, 1000, 1000},
+        {"twin:rows=1000,nnz=1001,max=2", 1000, 1000, 1001},
+        {"twin:rows=3,nnz=4,max=4,cols=4", 3, 4, 4},
+        {"twin:rows=1000,nnz=999000", 1000, 1000, 999000},
+        {"twin:rows=100,nnz=500,max=100", 100, 100, 500},
+        {"twin:rows=5000,nnz=50000", 5000, 5000, 50000},
+        {"twin:rows=5000,nnz=50000,bw_frac=1", 5000, 5000, 50000},
+        {"twin:rows=5000,nnz=50000,bw_frac=0.01", 5000, 5000, 50000},
+        {"twin:rows=5000,nnz=50000,avg_neighbours=0", 5000, 5000, 50000},
+        {"twin:rows=5000,nnz=50000,cross_row_similarity=1", 5000, 5000, 50000},
+        {"twin:rows=5000,nnz=50000,std=100", 5000, 5000, 50000},
+        {"twin:rows=5000,nnz=50000,cols=100000000", 5000, 100000000, 50000},
+    };
+    spmv_context *ctx = support_context();
+    for (size_t i = 0; i < sizeof t / sizeof t[0]; i++) {
+        spmv_csr a;
+        spmv_statistics s;
+        spmv_matrix *m = make(ctx, t[i].spec, &a, &s);
+        if (a.rows != t[i].rows || a.cols != t[i].cols || a.nnz != t[i].nnz)
+            fail_msg("%s: %lld x %lld, %lld nonzeros", t[i].spec, (long long)a.rows, (long long)a.cols,
+                     (long long)a.nnz);
+        spmv_matrix_destroy(m);
+    }
+    spmv_context_destroy(ctx);
+}
+
+static void same_bits_for_any_team(void **state)
+{
+    (void)state;
+    static const char *const specs[] = {"twin:scircuit", "twin:rows=300000,nnz=900000,std=20,max=2000,seed=5"};
+    spmv_context *ctx = support_context();
+    for (int s = 0; s < 2; s++) {
+        spmv_matrix *expected = NULL;
+        assert_ok(ctx, spmv_matrix_generate(ctx, specs[s], SPMV_F32, &expected));
+        for (int t = 0; t < SUPPORT_TEAMS; t++) {
+            spmv_context *team = support_context_on(SPMV_BACKEND_OMP, support_teams[t]);
+            spmv_matrix *m = NULL;
+            assert_ok(team, spmv_matrix_generate(team, specs[s], SPMV_F32, &m));
+            assert_same_matrix(m, expected);
+            spmv_matrix_destroy(m);
+            spmv_context_destroy(team);
+        }
+        spmv_matrix_destroy(expected);
+    }
+    spmv_context_destroy(ctx);
+}
+
+static bool same_columns(const spmv_csr *a, const spmv_csr *b)
+{
+    return memcmp(a->row_ptr, b->row_ptr, (size_t)(a->rows + 1) * sizeof(int64_t)) == 0 &&
+           memcmp(a->col, b->col, (size_t)a->nnz * sizeof *a->col) == 0;
+}
+
+/* Another seed is another matrix of the same kind; the kind of values does not move the columns. */
+static void seeds_and_values(void **state)
+{
+    (void)state;
+    spmv_context *ctx = support_context();
+    spmv_csr a, b, c;
+    spmv_statistics s;
+    spmv_matrix *first = make(ctx, "twin:mac_econ_fwd500", &a, &s);
+    const double similarity = s.cross_row_similarity;
+    spmv_matrix *other = make(ctx, "twin:mac_econ_fwd500,seed=2", &b, &s);
+    assert_false(same_columns(&a, &b));
+    assert_true(fabs(s.cross_row_similarity - similarity) < 0.05 * similarity);
+    spmv_matrix *constant = make(ctx, "twin:mac_econ_fwd500,values=constant,seed=1", &c, &s);
+    assert_true(same_columns(&a, &c));
+    int64_t ones = 0;
+    for (int64_t k = 0; k < c.nnz; k++)
+        ones += support_value(&c, k) == 1;
+    assert_int_equal(ones, c.nnz);
+    assert_true(fabs(support_value(&a, 0)) >= 0.5 && fabs(support_value(&a, 0)) < 1);
+    spmv_matrix_destroy(first);
+    spmv_matrix_destroy(other);
+    spmv_matrix_destroy(constant);
+    spmv_context_destroy(ctx);
+}
+
+static void refused_specs(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *spec;
+        spmv_status status;
+        const char *sentence;
+    } refused[] = {
+        {"twin:", SPMV_ERROR_SPEC, "no twin has this name; known: mc2depi, roadNet-TX"},
+        {"twin:nothing", SPMV_ERROR_SPEC, "kron_g500-logn18, delaunay_n22"},
+        {"twin:LDOOR", SPMV_ERROR_SPEC, "no twin has this name"},
+        {"twin:ldoor,10", SPMV_ERROR_SPEC, "no twin has this name"},
+        {"twin:rows=10", SPMV_ERROR_SPEC, "rows= and nnz= must be there"},
+        {"twin:nnz=10", SPMV_ERROR_SPEC, "rows= and nnz= must be there"},
+        {"twin:rows=10,nnz=20,colour=3", SPMV_ERROR_SPEC, "\"colour=3\" is none of rows=, cols="},
+        {"twin:rows=10,nnz=20,", SPMV_ERROR_SPEC, "\"\" is none of"},
+        {"twin:rows=10,nnz=20,rows=10", SPMV_ERROR_SPEC, "rows stands there twice"},
+        {"twin:rows=,nnz=20", SPMV_ERROR_SPEC, "\"rows=\" is not a number"},
+        {"twin:rows=ten,nnz=20", SPMV_ERROR_SPEC, "\"rows=ten\" is not a number"},
+        {"twin:rows=-10,nnz=20", SPMV_ERROR_SPEC, "not a number"},
+        {"twin:rows=1e,nnz=20", SPMV_ERROR_SPEC, "not a number"},
+        {"twin:rows=.,nnz=20", SPMV_ERROR_SPEC, "not a number"},
+        {"twin:rows=1e999,nnz=20", SPMV_ERROR_SPEC, "not a number"},
+        {"twin:rows=10,nnz=20,std=1.2.3", SPMV_ERROR_SPEC, "\"std=1.2.3\" is not a number"},
+        {"twin:rows=1.5,nnz=20", SPMV_ERROR_SPEC, "rows should be an integer from 1"},
+        {"twin:rows=0,nnz=20", SPMV_ERROR_SPEC, "rows should be an integer from 1"},
+        {"twin:rows=1e17,nnz=20", SPMV_ERROR_LIMIT, "rows is beyond 2^53"},
+        {"twin:rows=1e10,nnz=20", SPMV_ERROR_LIMIT, "10000000000 columns, at most 2147483647"},
+        {"twin:rows=10,nnz=101", SPMV_ERROR_SPEC, "101 nonzeros do not fit into 10 x 10"},
+        {"twin:rows=10,nnz=50,max=4", SPMV_ERROR_SPEC, "between the mean, 5, and 10"},
+        {"twin:rows=10,nnz=50,max=11", SPMV_ERROR_SPEC, "between the mean, 5, and 10"},
+        {"twin:rows=10,nnz=50,max=10,std=6", SPMV_ERROR_SPEC, "standard deviations from 1.73205 to 5, not 6"},
+        {"twin:rows=1000,nnz=5000,max=1000,std=1", SPMV_ERROR_SPEC, "standard deviations from 31.4"},
+        {"twin:rows=10,nnz=50,bw_frac=0.4", SPMV_ERROR_SPEC, "bw_frac should be from 0.5"},
+        {"twin:rows=10,nnz=50,bw_frac=1.1", SPMV_ERROR_SPEC, "bw_frac should be from"},
+        {"twin:rows=10,nnz=50,avg_neighbours=2", SPMV_ERROR_SPEC, "avg_neighbours should be below 2"},
+        {"twin:rows=10,nnz=50,cross_row_similarity=1.01", SPMV_ERROR_SPEC, "cross_row_similarity should be at most 1"},
+        {"twin:rows=5000,nnz=100000,max=20,std=1", SPMV_ERROR_SPEC, "standard deviations from 0 to 0, not 1"},
+        /* each is possible, but not all together */
+        {"twin:rows=1000,nnz=1000,max=1,bw_frac=0.5", SPMV_ERROR_SPEC, "bw_frac=0.5 does not go together"},
+        {"twin:rows=1000,nnz=3000,max=3,avg_neighbours=1.9", SPMV_ERROR_SPEC, "avg_neighbours=1.9 does not go"},
+        {"twin:rows=1000,nnz=10000,bw_frac=0.012,cross_row_similarity=0.1", SPMV_ERROR_SPEC,
+         "cross_row_similarity=0.1 does not go together"},
+    };
+    spmv_context *ctx = support_context();
+    for (size_t r = 0; r < sizeof refused / sizeof refused[0]; r++) {
+        spmv_matrix *m = (spmv_matrix *)ctx;
+        assert_fails(ctx, spmv_matrix_generate(ctx, refused[r].spec, SPMV_F64, &m), refused[r].status,
+                     refused[r].sentence);
+        assert_null(m);
+    }
+    assert_int_equal(spmv_spec_known("twin:ldoor"), 1);
+    spmv_context_destroy(ctx);
+}
+
+int main(int argc, char **argv)
+{
+    support_begin(argc, argv);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(figures_are_met),        cmocka_unit_test(defaults),         cmocka_unit_test(refused_specs),
+        cmocka_unit_test(same_bits_for_any_team), cmocka_unit_test(seeds_and_values),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,87 @@
+/* All known twins against the figures of data/twins.csv, measured with spmv_matrix_statistics (whose figures
+ * of locality test_locality holds to their definitions). Prints what was asked and got.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <math.h>
+#include <time.h>
+
+#include "matrix_internal.h"
+#include "support.h"
+
+struct asked {
+    char name[64];
+    long long rows, cols, nnz, max;
+    double mean, std, bw_frac, avg_neighbours, cross_row_similarity;
+};
+
+static double seconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* Within a share of what was asked. */
+static void check_near(const char *name, const char *figure, double got, double asked, double share)
+{
+    if (!(fabs(got - asked) <= share * asked))
+        fail_msg("twin:%s: %s is %.6g, more than %g %% from %.6g", name, figure, got, 100 * share, asked);
+}
+
+static void check_twin(spmv_context *ctx, const struct asked *t)
+{
+    char spec[128];
+    spmv_matrix *m = NULL;
+    spmv_csr a;
+    spmv_statistics s;
+    snprintf(spec, sizeof spec, "twin:%s", t->name);
+    const double begin = seconds();
+    assert_ok(ctx, spmv_matrix_generate(ctx, spec, SPMV_F64, &m));
+    const double end = seconds();
+    spmv_matrix_view(m, &a);
+    assert_ok(ctx, csr_check(ctx, spec, &a, CSR_SORTED));
+    assert_ok(ctx, spmv_matrix_statistics(ctx, &a, &s, sizeof s));
+    printf("%-16s asked %9lld %8lld %11.6g %8.5g %7lld %9.5g %8.5g %8.5g\n", t->name, t->rows, t->nnz, t->mean, t->std,
+           t->max, t->bw_frac, t->avg_neighbours, t->cross_row_similarity);
+    printf("%-7.2f seconds  got %9lld %8lld %11.6g %8.5g %7lld %9.5g %8.5g %8.5g\n", end - begin, (long long)s.rows,
+           (long long)s.nnz, s.row_mean, s.row_std, (long long)s.row_max, s.bw_frac, s.avg_neighbours,
+           s.cross_row_similarity);
+    fflush(stdout);
+    assert_true(s.rows == t->rows && s.cols == t->cols && s.nnz == t->nnz && s.row_max == t->max);
+    check_near(t->name, "the mean", s.row_mean, t->mean, 1e-3);
+    check_near(t->name, "the standard deviation", s.row_std, t->std, 0.05);
+    check_near(t->name, "bw_frac", s.bw_frac, t->bw_frac, 0.05);
+    check_near(t->name, "avg_neighbours", s.avg_neighbours, t->avg_neighbours, 0.05);
+    check_near(t->name, "cross_row_similarity", s.cross_row_similarity, t->cross_row_similarity, 0.1);
+    spmv_matrix_destroy(m);
+}
+
+static void known_twins(void **state)
+{
+    (void)state;
+    char line[256];
+    int count = 0;
+    spmv_context *ctx = support_context_on(SPMV_BACKEND_OMP, 0);
+    FILE *list = fopen(SOURCE_DIR "/data/twins.csv", "r");
+    assert_non_null(list);
+    printf("%-22s %9s %8s %11s %8s %7s %9s %8s %8s\n", "", "rows", "nonzeros", "mean", "std", "max", "bw_frac",
+           "neighb.", "similar");
+    while (fgets(line, sizeof line, list) != NULL) {
+        struct asked t;
+        if (sscanf(line, "%63[^,],%lld,%lld,%lld,%lf,%lf,%lld,%lf,%lf,%lf", t.name, &t.rows, &t.cols, &t.nnz, &t.mean,
+                   &t.std, &t.max, &t.bw_frac, &t.avg_neighbours, &t.cross_row_similarity) != 10)
+            continue; /* comments and the names of the columns */
+        check_twin(ctx, &t);
+        count++;
+    }
+    fclose(list);
+    assert_int_equal(count, 20);
+    spmv_context_destroy(ctx);
+}
+
+int main(int argc, char **argv)
+{
+    support_begin(argc, argv);
+    const struct CMUnitTest tests[] = {cmocka_unit_test(known_twins)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
