@@ -19,7 +19,7 @@
 enum verify_mode { VERIFY_OFF, VERIFY_BOUND, VERIFY_BITWISE };
 
 /* Who takes an option: every command, or those of a group. */
-enum option_group { GROUP_SHARED = 1, GROUP_PRODUCT = 2, GROUP_SOLVE = 4, GROUP_BENCH = 8 };
+enum option_group { GROUP_SHARED = 1, GROUP_PRODUCT = 2, GROUP_SOLVE = 4, GROUP_BENCH = 8, GROUP_GEN = 16 };
 
 struct options {
     spmv_backend backend;
@@ -76,6 +76,7 @@ spmv_status run_product(const struct options *o, const char *const *arguments, i
 spmv_status run_solve(const struct options *o, const char *const *arguments, int count);
 spmv_status run_info(const struct options *o, const char *const *arguments, int count);
 spmv_status run_bench(const struct options *o, const char *const *arguments, int count);
+spmv_status run_gen(const struct options *o, const char *const *arguments, int count);
 spmv_status run_doctor(const struct options *o, const char *const *arguments, int count);
 
 /* ---------------------------------------------------------------- output.c: messages, progress, JSON */

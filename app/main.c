@@ -26,6 +26,7 @@ static const struct command commands[] = {
     {"bench", "[A...]", "how fast products and primitives are here, beside other libraries", GROUP_SHARED | GROUP_BENCH,
      0, INT_MAX, run_bench},
     {"info", "A", "what the matrix is like, and the method that would be chosen", GROUP_SHARED, 1, 1, run_info},
+    {"gen", "SPEC", "a generated matrix, as a Matrix Market file", GROUP_SHARED | GROUP_GEN, 1, 1, run_gen},
     {"doctor", "", "what was built in, devices, memory bandwidth, a self-test", GROUP_SHARED, 0, 0, run_doctor},
     {"help", "[COMMAND]", "this help, or that of one command", GROUP_SHARED, 0, 1, run_help},
 };
@@ -39,7 +40,7 @@ static const struct command *find_command(const char *name)
     return NULL;
 }
 
-/* "mul, solve, info, doctor, help" */
+/* "mul, solve, ..." */
 static void list_commands(char *text, size_t size)
 {
     size_t used = 0;
@@ -57,6 +58,14 @@ static void usage(const struct command *command, char *text, size_t size)
 
 enum { USAGE_SIZE = 64 };
 
+static void print_specs(void)
+{
+    const char *form, *about;
+    printf("\nSPECs, behind which ,seed=N and ,values=own|random|constant may stand:\n");
+    for (int i = 0; (form = spmv_spec_form(i, &about)) != NULL; i++)
+        printf("  %-32s%s\n", form, about);
+}
+
 static void print_all_help(void)
 {
     printf("spmv: sparse matrix times vector\n\nUsage:\n");
@@ -66,15 +75,17 @@ static void print_all_help(void)
         usage(command, text, sizeof text);
         printf("  %-24s%s\n", text, command->what);
     }
-    printf(
-        "\nA is a Matrix Market file, - (standard input), or a SPEC: poisson2d:N, poisson3d:N. Vectors: one number a "
-        "line,\nor Matrix Market. A file whose name is a command: ./mul.\n");
+    printf("\nA is a Matrix Market file, - (standard input), or a SPEC. Vectors: one number a line, or Matrix Market.\n"
+           "A file whose name is a command: ./mul.\n");
+    print_specs();
     printf("\nOptions of mul:\n");
     options_print(GROUP_PRODUCT);
     printf("\nOptions of solve:\n");
     options_print(GROUP_SOLVE);
     printf("\nOptions of bench:\n");
     options_print(GROUP_BENCH);
+    printf("\nOptions of gen:\n");
+    options_print(GROUP_GEN);
     printf("\nOptions of every command:\n");
     options_print(GROUP_SHARED);
     printf("\nExit codes: 0 done, 1 usage, 2 files, 3 malformed input, 4 things that do not fit, 5 memory, 6 device,\n"
@@ -93,6 +104,8 @@ static void print_help(const struct command *command)
     usage(command, text, sizeof text);
     printf("Usage: %s\n%s\n\nOptions:\n", text, command->what);
     options_print(command->groups);
+    if (command->run == run_gen)
+        print_specs();
 }
 
 static spmv_status run_help(const struct options *o, const char *const *arguments, int count)

@@ -57,8 +57,8 @@ struct row {
 };
 
 static const struct row rows[OPTIONS] = {
-    [OPTION_OUTPUT] = {"output", 'o', "FILE", GROUP_PRODUCT | GROUP_SOLVE, NULL,
-                       "write the vector there (default: standard output)"},
+    [OPTION_OUTPUT] = {"output", 'o', "FILE", GROUP_PRODUCT | GROUP_SOLVE | GROUP_GEN, NULL,
+                       "write the answer there (default: standard output)"},
     [OPTION_ALPHA] = {"alpha", 0, "NUMBER", GROUP_PRODUCT, "1", "factor of A x"},
     [OPTION_BETA] = {"beta", 0, "NUMBER", GROUP_PRODUCT, "0", "factor of y0, which --y0 names"},
     [OPTION_Y0] = {"y0", 0, "FILE", GROUP_PRODUCT, NULL, "the vector that beta scales (default: none)"},

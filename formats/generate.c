@@ -27,14 +27,21 @@ int spmv_spec_known(const char *spec)
     return colon != NULL && find_generator(spec, (size_t)(colon - spec)) != NULL;
 }
 
+const char *spmv_spec_form(int index, const char **about)
+{
+    const bool there = index >= 0 && index < GENERATORS;
+    if (about != NULL)
+        *about = there ? generators[index].about : NULL;
+    return there ? generators[index].form : NULL;
+}
+
 /* The sentence lists the known ones. */
 static spmv_status fail_unknown(spmv_context *ctx, const char *spec, size_t length)
 {
-    char known[512] = "";
+    char known[768] = ""; /* the forms alone: a context's sentence has 1024 characters */
     size_t used = 0;
     for (int g = 0; g < GENERATORS && used < sizeof known; g++)
-        used += (size_t)snprintf(known + used, sizeof known - used, "%s%s (%s)", g == 0 ? "" : ", ", generators[g].form,
-                                 generators[g].about);
+        used += (size_t)snprintf(known + used, sizeof known - used, "%s%s", g == 0 ? "" : ", ", generators[g].form);
     return context_fail(ctx, SPMV_ERROR_SPEC,
                         "unknown matrix SPEC \"%.100s\": no generator is called \"%.*s\"; known: %s", spec,
                         (int)(length < 100 ? length : 100), spec, known);
@@ -61,20 +68,90 @@ static bool read_digits(const char *text, int64_t *value, const char **end)
     return fits;
 }
 
-spmv_status generator_integers(spmv_context *ctx, const struct generator_request *request, int count, int64_t *values)
+/* Digits with a point among them or none: 15 of them and a power of ten up to 10^15 are exact, so that the quotient is
+ * the number correctly rounded. False when there are more. */
+static bool read_decimal(const char *text, double *value, const char **end)
 {
-    const char *at = request->arguments;
-    bool fits = true;
-    for (int i = 0; i < count; i++) {
-        const char *end;
-        fits = read_digits(at, &values[i], &end) && fits;
-        if (end == at || values[i] == 0 || *end != (i + 1 < count ? ',' : '\0'))
-            return generator_fail(ctx, request, "with integers from 1");
+    int64_t digits = 0;
+    double scale = 1;
+    int count = 0;
+    const char *at = text;
+    for (; *at >= '0' && *at <= '9'; at++, count++)
+        digits = count < 15 ? digits * 10 + (*at - '0') : digits;
+    if (at != text && at[0] == '.' && at[1] >= '0' && at[1] <= '9') {
+        for (at++; *at >= '0' && *at <= '9'; at++, count++) {
+            digits = count < 15 ? digits * 10 + (*at - '0') : digits;
+            scale *= 10;
+        }
+    }
+    *end = at;
+    *value = (double)digits / scale;
+    return count <= 15;
+}
+
+spmv_status generator_arguments(spmv_context *ctx, const struct generator_request *request, const char *kinds,
+                                const char *why, struct generator_argument *arguments, int *given)
+{
+    const char *at = request->arguments, *end = at;
+    bool fits = true, optional = false;
+    int count = 0;
+    for (; *kinds != '\0'; kinds++) {
+        if (*kinds == '?') {
+            optional = true;
+            continue;
+        }
+        if (optional && *end == '\0')
+            break;
+        struct generator_argument *a = &arguments[count++];
+        bool good = true;
+        if (*kinds == 'd') {
+            a->n = 0;
+            good = read_decimal(at, &a->real, &end);
+        } else {
+            fits = read_digits(at, &a->n, &end) && fits;
+            a->real = (double)a->n;
+            good = *kinds == 'z' || a->n > 0;
+        }
+        const bool last = kinds[1] == '\0', may_end = last || kinds[1] == '?' || optional;
+        if (end == at || !good || !((*end == ',' && !last) || (*end == '\0' && may_end)))
+            return generator_fail(ctx, request, why);
         at = end + 1;
     }
+    if (given != NULL)
+        *given = count;
     return fits ? SPMV_OK
                 : context_fail(ctx, SPMV_ERROR_LIMIT, "matrix SPEC \"%s:%.100s\": a number is beyond 64 bits",
                                request->self->name, request->arguments);
+}
+
+spmv_status generator_integers(spmv_context *ctx, const struct generator_request *request, int count, int64_t *values)
+{
+    enum { MOST = 8 };
+    struct generator_argument arguments[MOST];
+    char kinds[MOST + 1] = "nnnnnnnn";
+    kinds[count] = '\0';
+    const spmv_status st = generator_arguments(ctx, request, kinds, "with integers from 1", arguments, NULL);
+    for (int i = 0; i < count && st == SPMV_OK; i++)
+        values[i] = arguments[i].n;
+    return st;
+}
+
+spmv_status generator_columns(spmv_context *ctx, const struct generator_request *request, int64_t cols)
+{
+    return cols <= INT32_MAX
+               ? SPMV_OK
+               : context_fail(ctx, SPMV_ERROR_LIMIT, "matrix SPEC \"%s:%.100s\": %lld columns, at most %d are possible",
+                              request->self->name, request->arguments, (long long)cols, INT32_MAX);
+}
+
+spmv_status generator_fits(spmv_context *ctx, const struct generator_request *request, int64_t rows, double entries)
+{
+    char what[160];
+    snprintf(what, sizeof what, "matrix SPEC \"%s:%.100s\"", request->self->name, request->arguments);
+    const double bytes = entries * (double)(sizeof(int32_t) + spmv_type_size(request->type)) + 8 * (double)rows;
+    if (!(bytes < 0x1p62))
+        return context_fail(ctx, SPMV_ERROR_LIMIT, "%s: its bytes overflow 64 bits", what);
+    return matrix_memory_check(ctx, what, (int64_t)bytes);
 }
 
 /* Reads one option, text up to length: false when it is none. *bad: it is one, but its value is not. */

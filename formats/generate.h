@@ -12,6 +12,17 @@
 #define GENERATOR_LIST(X)                                                                                              \
     X(poisson2d, "poisson2d:N", "the 5-point Laplacian on an N x N grid")                                              \
     X(poisson3d, "poisson3d:N", "the 7-point Laplacian on an N x N x N grid")                                          \
+    X(stencil27, "stencil27:N", "26 and -1 for the 26 neighbours on an N x N x N grid, as HPCG has it")                \
+    X(diagonal, "diagonal:ROWS", "the diagonal alone")                                                                 \
+    X(banded, "banded:ROWS,HALF", "all entries up to HALF beside the diagonal")                                        \
+    X(dense, "dense:ROWS,COLS", "every entry")                                                                         \
+    X(arrow, "arrow:ROWS[,LEN[,OTHERS]]", "a row and a column of LEN, the other rows OTHERS around the diagonal")      \
+    X(uniform, "uniform:ROWS,COLS,MEAN", "random columns, MEAN a row")                                                 \
+    X(longrows, "longrows:ROWS,COLS,LEN", "random columns, LEN in every row")                                          \
+    X(empty, "empty:ROWS,SHARE[,MEAN]", "a SHARE of the rows empty, random columns in the others, MEAN a row")         \
+    X(powerlaw, "powerlaw:ROWS,MEAN,ALPHA,MAX", "row lengths by a power law, the longest MAX; some columns are hubs")  \
+    X(rmat, "rmat:SCALE,EDGES", "R-MAT graph of Graph500: 2^SCALE vertices, EDGES drawn for each")                     \
+    X(fem, "fem:NODES,BLOCK,NEIGHBOURS", "dense blocks for neighbours on a three-dimensional mesh")                    \
     X(twin, "twin:NAME or twin:rows=R,nnz=N,...", "a matrix with the statistics of another")
 
 /* What the values of a generated matrix are. */
@@ -45,6 +56,24 @@ GENERATOR_LIST(GENERATOR_PROTOTYPE_)
 /* Reads count integers >= 1, separated by commas, that are all of the request's arguments: SPMV_ERROR_SPEC with a
  * sentence that quotes the form, SPMV_ERROR_LIMIT for one beyond 64 bits. */
 spmv_status generator_integers(spmv_context *ctx, const struct generator_request *request, int count, int64_t *values);
+
+struct generator_argument {
+    int64_t n;   /* 'n', 'z' */
+    double real; /* the number, whatever its kind */
+};
+
+/* Reads arguments of these kinds, separated by commas, one letter an argument: 'n' an integer >= 1, 'z' one >= 0, 'd' a
+ * decimal number >= 0 of at most 15 digits such as 2.5. Those behind a '?' may be left out, from the last on; *given
+ * (may be NULL): how many are there. Errors as generator_integers; why: what they are, "with integers from 1". */
+spmv_status generator_arguments(spmv_context *ctx, const struct generator_request *request, const char *kinds,
+                                const char *why, struct generator_argument *arguments, int *given);
+
+/* SPMV_ERROR_LIMIT unless so many columns are possible. */
+spmv_status generator_columns(spmv_context *ctx, const struct generator_request *request, int64_t cols);
+
+/* A matrix of about so many entries: SPMV_ERROR_LIMIT when they are beyond 64 bits, SPMV_ERROR_MEMORY when the machine
+ * could not hold it. To be asked before anything is computed. */
+spmv_status generator_fits(spmv_context *ctx, const struct generator_request *request, int64_t rows, double entries);
 
 /* SPMV_ERROR_SPEC: the sentence quotes the SPEC and its form, and ends with why, "" for the form alone. */
 spmv_status generator_fail(spmv_context *ctx, const struct generator_request *request, const char *why);

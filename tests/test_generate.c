@@ -1,4 +1,5 @@
-/* Generated matrices: the Poisson stencils against a naive one, and SPECs that are refused.
+/* SPECs: the Poisson stencils against a naive one, arguments, and what is refused. test_families.c has the other
+ * generators.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "generate.h"
@@ -144,7 +145,7 @@ static void refused_specs(void **state)
     } refused[] = {
         {"", SPMV_ERROR_SPEC, "poisson2d:N"},
         {"poisson4d:10", SPMV_ERROR_SPEC, "no generator is called \"poisson4d\""},
-        {"poisson4d:10", SPMV_ERROR_SPEC, "poisson3d:N (the 7-point Laplacian"},
+        {"poisson4d:10", SPMV_ERROR_SPEC, "poisson2d:N, poisson3d:N"},
         {"poisson", SPMV_ERROR_SPEC, "poisson2d:N"},
         {"poisson2dd:3", SPMV_ERROR_SPEC, "\"poisson2dd\""},
         {":5", SPMV_ERROR_SPEC, "no generator"},

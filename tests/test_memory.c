@@ -141,10 +141,12 @@ static spmv_status make_context(spmv_context *ctx)
     return st;
 }
 
+static const char *generated_spec;
+
 static spmv_status generate(spmv_context *ctx)
 {
     spmv_matrix *matrix = NULL;
-    const spmv_status st = spmv_matrix_generate(ctx, "poisson2d:20", SPMV_F64, &matrix);
+    const spmv_status st = spmv_matrix_generate(ctx, generated_spec, SPMV_F64, &matrix);
     if (st != SPMV_OK && matrix != NULL)
         fail_msg("a matrix though generating one failed");
     spmv_matrix_destroy(matrix);
@@ -278,6 +280,11 @@ static spmv_status primitives(spmv_context *unused)
 static void each_allocation(void **state)
 {
     (void)state;
+    static const char *const specs[] = {"poisson2d:20",      "stencil27:7",   "banded:50,3",
+                                        "dense:20,30",       "arrow:50,20,3", "uniform:50,60,2.5",
+                                        "longrows:3,500,60", "empty:50,0.5",  "powerlaw:500,3,2.1,300",
+                                        "rmat:6,200", /* merges, and sorts long rows */
+                                        "fem:50,2,5.5"};
     const long before = live; /* what the CUDA runtime took before main began */
     spmv_context *ctx = support_context();
     assert_ok(ctx, spmv_matrix_generate(ctx, "poisson2d:30", SPMV_F64, &poisson));
@@ -288,7 +295,10 @@ static void each_allocation(void **state)
 
     assert_true(fail_each_allocation("make_context", make_context, NULL) > 0);
     assert_true(fail_each_allocation("primitives", primitives, NULL) > 0);
-    assert_true(fail_each_allocation("generate", generate, ctx) > 0);
+    for (size_t i = 0; i < sizeof specs / sizeof *specs; i++) {
+        generated_spec = specs[i];
+        assert_true(fail_each_allocation(generated_spec, generate, ctx) > 0);
+    }
     assert_true(fail_each_allocation("from_coo", from_coo, ctx) > 0);
     assert_true(fail_each_allocation("transpose", transpose, ctx) > 0);
     assert_true(fail_each_allocation("statistics", statistics, ctx) > 0);

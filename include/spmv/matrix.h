@@ -82,19 +82,41 @@ typedef struct spmv_statistics {
 SPMV_API spmv_status spmv_matrix_statistics(spmv_context *ctx, const spmv_csr *a, spmv_statistics *statistics,
                                             size_t size);
 
-/* A generated matrix. SPECs:
+/* A generated matrix. SPECs, all whose numbers are integers from 1 unless a decimal number such as 2.5 is allowed:
  *   poisson2d:N   the 5-point Laplacian on an N x N grid: 4 on the diagonal, -1 for each neighbour; N^2 rows
  *   poisson3d:N   the 7-point Laplacian on an N x N x N grid: 6 on the diagonal, -1 for each neighbour; N^3 rows
+ *   stencil27:N   HPCG's operator on an N x N x N grid: 26 on the diagonal, -1 for up to 26 neighbours; N^3 rows
+ *   diagonal:ROWS, banded:ROWS,HALF (every |i - j| <= HALF, which may be 0), dense:ROWS,COLS
+ *   arrow:ROWS[,LEN[,OTHERS]]        row 0 and column 0 of LEN entries (standard: ROWS), OTHERS in every other row
+ *                                    (standard: 2), around the diagonal; LEN + (ROWS - 1) OTHERS in all
+ *   uniform:ROWS,COLS,MEAN           every cell with the same probability, a mean of MEAN (decimal) a row
+ *   longrows:ROWS,COLS,LEN           LEN random columns in every row
+ *   empty:ROWS,SHARE[,MEAN]          square; a SHARE (decimal, 0 to 1) of the rows is empty; the others have random
+ *                                    columns, at least one, in the mean MEAN (decimal, standard: 8)
+ *   powerlaw:ROWS,MEAN,ALPHA,MAX     square; row lengths with density x^-ALPHA, the longest MAX, in the mean MEAN
+ *                                    (decimals); columns have hubs
+ *   rmat:SCALE,EDGES                 the graph of Graph500: 2^SCALE vertices, EDGES 2^SCALE edges drawn, repeated ones
+ *                                    merged
+ *   fem:NODES,BLOCK,NEIGHBOURS       BLOCK unknowns a node, dense blocks for about NEIGHBOURS (decimal) nodes nearby,
+ *                                    the node itself among them; symmetric pattern
  *   twin:NAME     a matrix with the statistics of a known one (twin:ldoor): sizes, row lengths, bandwidth, neighbours,
  *                 similarity of rows; docs/formats.md lists them and says what each figure is
  *   twin:rows=R,nnz=N[,cols=][,std=][,max=][,bw_frac=][,avg_neighbours=][,cross_row_similarity=]    of these statistics
- * The Laplacians: Dirichlet boundaries, natural ordering (Saad 2003, section 2.2); symmetric positive definite. type:
- * SPMV_F64 (also for SPMV_TYPE_DEFAULT) or SPMV_F32. Errors: SPMV_ERROR_SPEC, SPMV_ERROR_MEMORY, SPMV_ERROR_LIMIT (a
- * size over 2^31 - 1 columns). */
+ * docs/formats.md defines them in full. Behind them, in any order: ",seed=N" (standard: 1) and ",values=own", "random"
+ * or "constant": the generator's own values (the stencils' coefficients; else random ones), random ones (0.5 <= |value|
+ * < 1, full mantissas, random signs), ones. The Poisson matrices and the stencil have Dirichlet boundaries and natural
+ * ordering (Saad 2003, section 2.2), and are symmetric positive definite with their own values. type: SPMV_F64 (also
+ * for SPMV_TYPE_DEFAULT) or SPMV_F32, the f64 values rounded. The same SPEC gives the same bits, for any number of
+ * threads. Errors: SPMV_ERROR_SPEC, SPMV_ERROR_MEMORY, SPMV_ERROR_LIMIT (a size over 2^31 - 1 columns, numbers or
+ * entries over 64 bits). */
 SPMV_API spmv_status spmv_matrix_generate(spmv_context *ctx, const char *spec, spmv_type type, spmv_matrix **matrix);
 
 /* 1 when the text has the form of a SPEC of a known generator ("poisson2d:..."), else 0. */
 SPMV_API int spmv_spec_known(const char *spec);
+
+/* The form of generator index's SPEC, "poisson2d:N", counted from 0; NULL behind the last. *about (may be NULL): what
+ * it is, in a few words. Both live as long as the library. */
+SPMV_API const char *spmv_spec_form(int index, const char **about);
 
 SPMV_END_DECLS
 

@@ -22,7 +22,7 @@ import time
 import unittest
 
 PROGRAM = SOURCE = ""
-COMMANDS = ["mul", "solve", "info", "doctor", "help"]
+COMMANDS = ["mul", "solve", "info", "gen", "doctor", "help"]
 
 
 def run(*arguments, stdin=None, cwd=None, env=None, **more):
@@ -271,7 +271,7 @@ class Streams(Case):
         self.fails(2, "-q", "nowhere/a.mtx", says="nowhere/a.mtx")
 
     def test_reader_of_pipe_gone(self):
-        for arguments in (["-q", "poisson2d:400"], ["poisson2d:400"], ["solve", "poisson2d:60"], ["help"], ["info", "poisson2d:3"]):
+        for arguments in (["-q", "poisson2d:400"], ["poisson2d:400"], ["solve", "poisson2d:60"], ["help"], ["info", "poisson2d:3"], ["gen", "poisson2d:200"]):
             reader, writer = os.pipe()
             os.close(reader)
             done = run(*arguments, stdout=writer)
@@ -292,6 +292,7 @@ class Streams(Case):
             ["--json", "poisson2d:2"],
             ["info", "poisson2d:2"],
             ["solve", "poisson2d:100"],
+            ["gen", "poisson2d:2"],
             ["--help"],
             ["--version"],
         ):
@@ -880,7 +881,82 @@ class Doctor(Case):
         self.assertTrue(all(t["reference"] != t["backend"] for t in doctor["self_test"]))
 
 
+class Gen(Case):
+    SPECS = [
+        "poisson3d:4", "stencil27:4", "diagonal:9", "banded:9,2", "dense:4,7", "arrow:20,9,3", "uniform:30,40,2.5",
+        "longrows:3,90,20", "empty:40,0.5", "powerlaw:50,3,2.1,20", "rmat:5,4,seed=3", "fem:20,2,5.5,values=constant",
+    ]
+
+    def test_round_trip(self):
+        """What is written is the matrix that the SPEC stands for, to the last bit."""
+        for spec in self.SPECS:
+            for type_name in ("f64", "f32"):
+                with self.subTest(spec=spec, type=type_name):
+                    path = os.path.join(self.folder, "a.mtx")
+                    done = self.ok("gen", spec, "-o", path, "--type", type_name)
+                    self.assertEqual(done.stdout, "")
+                    self.assertIn(f"spmv: {spec}: ", done.stderr)
+                    self.assertEqual(self.ok("gen", spec, "--type", type_name).stdout, self.read("a.mtx"))
+                    self.assertEqual(self.ok("-q", path, "--type", type_name).stdout,
+                                     self.ok("-q", spec, "--type", type_name).stdout)
+                    read, made = (json.loads(self.ok("info", a, "--json").stdout) for a in (path, spec))
+                    del read["info"]["duplicates"]
+                    self.assertEqual(read["info"], made["info"])
+                    self.assertEqual({**read["matrix"], "name": spec}, made["matrix"])
+
+    def test_text(self):
+        text = self.ok("gen", "banded:3,1,values=constant", "-o", "-", "-q").stdout
+        entries = "1 1 1\n1 2 1\n2 1 1\n2 2 1\n2 3 1\n3 2 1\n3 3 1\n"
+        self.assertEqual(text, "%%MatrixMarket matrix coordinate real general\n3 3 7\n" + entries)
+
+    def test_json(self):
+        result = json.loads(self.ok("gen", "dense:3,5", "--json").stdout)
+        self.assertEqual((result["matrix"]["rows"], result["matrix"]["cols"], result["matrix"]["nnz"]), (3, 5, 15))
+        self.assertEqual((result["matrix"]["name"], result["load"]["source"]), ("dense:3,5", "spec"))
+        path, report = os.path.join(self.folder, "a.mtx"), os.path.join(self.folder, "r.json")
+        result = json.loads(self.ok("gen", "dense:3,5", "--json", "-o", path).stdout)
+        self.assertEqual(result["matrix"]["nnz"], 15)
+        self.assertTrue(self.read("a.mtx").startswith("%%MatrixMarket"))
+        text = self.ok("gen", "dense:3,5", f"--json={report}").stdout
+        self.assertEqual(text, self.read("a.mtx"))
+        self.assertEqual(json.loads(self.read("r.json"))["matrix"]["nnz"], 15)
+        self.fails(1, "gen", "dense:3,5", "--json", "-o", "-", says="the matrix")
+
+    def test_failures(self):
+        path = self.write("a.mtx", "old\n")
+        self.fails(1, "gen", says=["argument is missing", "spmv gen SPEC"])
+        self.fails(1, "gen", "dense:3,5", "x", says="too many")
+        self.fails(1, "gen", "cube:3", "-o", path, says=['"cube:3"', "poisson2d:N"])
+        self.fails(1, "gen", path, says="no generator")  # a file is no SPEC, even if it is there
+        self.fails(1, "gen", "dense:3", "-o", path, says=["dense:ROWS,COLS", "integers from 1"])
+        self.fails(1, "gen", "dense:3,5", "--alpha", "2", says=["--alpha", "gen"])
+        self.fails(3, "gen", "poisson2d:46341", "-o", path, says="46341^2")
+        self.fails(5, "gen", "dense:100000000000,1000000", "-o", path, says="dense:100000000000,1000000")
+        self.fails(4, "gen", "dense:3,5", "--type", "i32", says="i32")
+        missing = os.path.join(self.folder, "no", "a.mtx")
+        self.fails(2, "gen", "dense:3,5", "-o", missing, says=missing)
+        before = sorted(os.listdir(self.folder))
+        self.fails(2, "gen", "poisson2d:100", "-o", path, says="a.mtx", **limit_files(4096))
+        self.assertEqual((self.read("a.mtx"), sorted(os.listdir(self.folder))), ("old\n", before))
+
+    def test_other_commands_take_the_specs(self):
+        self.assertEqual(numbers(self.ok("stencil27:3").stdout)[13], 0)  # inside, 26 and 26 times -1
+        self.assertEqual(numbers(self.ok("dense:2,5,values=constant").stdout), [5.0, 5.0])
+        self.assertEqual(len(numbers(self.ok("solve", "stencil27:5").stdout)), 125)
+
+
 class Help(Case):
+    def test_specs_are_listed(self):
+        """Every form of the help stands in the manual, and the other way round."""
+        forms = re.findall(r"(?m)^  ([a-z0-9]+:\S+)", self.ok("--help").stdout)
+        self.assertGreaterEqual(len(forms), 13)
+        self.assertEqual(re.findall(r"(?m)^  ([a-z0-9]+:\S+)", self.ok("help", "gen").stdout), forms)
+        with open(os.path.join(SOURCE, "app", "spmv.1"), encoding="utf-8") as file:
+            manual = re.findall(r"(?m)^\.It Cm ([a-z0-9]+)\\&: (.*)$", file.read())
+        plain = [name + ":" + re.sub(r" ?\b(Ns|Ar)\b ?", "", rest).replace(" ", "") for name, rest in manual]
+        closed = [form.replace("Op,", "[,") + "]" * form.count("Op,") for form in plain]
+        self.assertEqual(closed, forms)
+
     def test_lists_commands_and_no_others(self):
         text = self.ok("--help").stdout
         self.assertEqual(re.findall(r"(?m)^  spmv ([a-z]+)", text), COMMANDS)

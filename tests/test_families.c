@@ -1,0 +1,581 @@
+/* The generated families: each against a naive definition or its promised properties at small sizes, random ones within
+ * a few standard deviations for fixed seeds; what all have in common.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <math.h>
+
+#include "support_coo.h"
+
+static spmv_matrix *generated(spmv_context *ctx, const char *spec, spmv_type type, spmv_csr *a)
+{
+    spmv_matrix *m = NULL;
+    assert_ok(ctx, spmv_matrix_generate(ctx, spec, type, &m));
+    spmv_matrix_view(m, a);
+    assert_int_equal(a->type, type);
+    assert_non_null(a->val);
+    assert_ok(ctx, csr_check(ctx, spec, a, CSR_SORTED));
+    return m;
+}
+
+static int64_t length_of(const spmv_csr *a, int64_t row)
+{
+    return row_first(a, row + 1) - row_first(a, row);
+}
+
+/* The value at (i, j); 0 where nothing is stored. */
+static double entry(const spmv_csr *a, int64_t i, int64_t j)
+{
+    for (int64_t k = row_first(a, i); k < row_first(a, i + 1); k++)
+        if (a->col[k] == j)
+            return support_value(a, k);
+    return 0;
+}
+
+static int64_t *column_lengths(const spmv_csr *a)
+{
+    int64_t *count = support_array(a->cols, sizeof *count);
+    for (int64_t k = 0; k < a->nnz; k++)
+        count[a->col[k]]++;
+    return count;
+}
+
+/* ------------------------------------------------------------------ patterns without chance */
+
+typedef double (*cell_fn)(int64_t i, int64_t j, int64_t parameter);
+
+static double cell_stencil27(int64_t i, int64_t j, int64_t n)
+{
+    int64_t far = 0;
+    for (int axis = 0; axis < 3; axis++, i /= n, j /= n)
+        far = llabs(i % n - j % n) > far ? llabs(i % n - j % n) : far;
+    return far == 0 ? 26 : far == 1 ? -1 : 0;
+}
+
+static double cell_band(int64_t i, int64_t j, int64_t half)
+{
+    return llabs(i - j) <= half;
+}
+
+/* An arrow's other entries: row 0, column 0, the diagonal. */
+static double cell_arrow(int64_t i, int64_t j, int64_t unused)
+{
+    (void)unused;
+    return i == 0 || j == 0 || i == j;
+}
+
+static void check_cells(spmv_context *ctx, const char *spec, int64_t rows, int64_t cols, cell_fn cell,
+                        int64_t parameter)
+{
+    for (spmv_type type = SPMV_F64;; type = SPMV_F32) {
+        struct dense d = support_dense(rows, cols);
+        spmv_csr a;
+        for (int64_t i = 0; i < rows; i++)
+            for (int64_t j = 0; j < cols; j++)
+                if (cell(i, j, parameter) != 0)
+                    support_dense_add(&d, i, j, type, cell(i, j, parameter));
+        spmv_matrix *m = generated(ctx, spec, type, &a);
+        assert_matrix_is_dense(&a, &d);
+        spmv_matrix_destroy(m);
+        support_dense_free(&d);
+        if (type == SPMV_F32)
+            break;
+    }
+}
+
+static void against_cells(void **state)
+{
+    (void)state;
+    spmv_context *ctx = support_context();
+    check_cells(ctx, "stencil27:1", 1, 1, cell_stencil27, 1);
+    check_cells(ctx, "stencil27:2", 8, 8, cell_stencil27, 2);
+    check_cells(ctx, "stencil27:3", 27, 27, cell_stencil27, 3);
+    check_cells(ctx, "stencil27:6", 216, 216, cell_stencil27, 6);
+    check_cells(ctx, "diagonal:1,values=constant", 1, 1, cell_band, 0);
+    check_cells(ctx, "diagonal:7,values=constant", 7, 7, cell_band, 0);
+    check_cells(ctx, "banded:7,0,values=constant", 7, 7, cell_band, 0);
+    check_cells(ctx, "banded:9,1,values=constant", 9, 9, cell_band, 1);
+    check_cells(ctx, "banded:9,5,values=constant", 9, 9, cell_band, 5);
+    check_cells(ctx, "banded:9,8,values=constant", 9, 9, cell_band, 8);
+    check_cells(ctx, "banded:9,9223372036854775807,values=constant", 9, 9, cell_band, 100);
+    check_cells(ctx, "dense:1,1,values=constant", 1, 1, cell_band, 100);
+    check_cells(ctx, "dense:5,3,values=constant", 5, 3, cell_band, 100);
+    check_cells(ctx, "dense:3,50,values=constant", 3, 50, cell_band, 100);
+    check_cells(ctx, "arrow:1,values=constant", 1, 1, cell_arrow, 0);
+    check_cells(ctx, "arrow:2,values=constant", 2, 2, cell_arrow, 0);
+    check_cells(ctx, "arrow:12,values=constant", 12, 12, cell_arrow, 0);
+    check_cells(ctx, "fem:7,1,1,values=constant", 7, 7, cell_band, 0);
+    spmv_context_destroy(ctx);
+}
+
+/* A row of LEN, a column of LEN at the same places, OTHERS in the other rows: consecutive but for column 0, around the
+ * diagonal. */
+static void check_arrow(spmv_context *ctx, int64_t rows, int64_t len, int64_t others)
+{
+    char spec[64];
+    spmv_csr a;
+    snprintf(spec, sizeof spec, "arrow:%lld,%lld,%lld", (long long)rows, (long long)len, (long long)others);
+    spmv_matrix *m = generated(ctx, spec, SPMV_F64, &a);
+    assert_true(a.rows == rows && a.cols == rows && a.nnz == len + (rows - 1) * others);
+    assert_int_equal(length_of(&a, 0), len);
+    assert_int_equal(a.col[0], 0);
+    for (int64_t row = 1; row < rows; row++) {
+        const int64_t first = row_first(&a, row), in_column = a.col[first] == 0;
+        assert_int_equal(length_of(&a, row), others);
+        assert_int_equal(in_column, entry(&a, 0, row) != 0);
+        assert_true(entry(&a, row, row) != 0);
+        assert_int_equal(a.col[first + others - 1] - a.col[first + in_column], others - 1 - in_column);
+        const int64_t before = row - a.col[first + in_column], after = a.col[first + others - 1] - row;
+        assert_true(llabs(before - after) <= 1 || a.col[first + in_column] == 1 ||
+                    a.col[first + others - 1] == rows - 1);
+    }
+    spmv_matrix_destroy(m);
+}
+
+static void arrows(void **state)
+{
+    (void)state;
+    spmv_context *ctx = support_context();
+    check_arrow(ctx, 1, 1, 1);
+    check_arrow(ctx, 3, 1, 2);
+    check_arrow(ctx, 3, 2, 2);
+    check_arrow(ctx, 3, 3, 3);
+    check_arrow(ctx, 100, 1, 2);
+    check_arrow(ctx, 100, 75, 4);
+    check_arrow(ctx, 100, 5, 7);
+    check_arrow(ctx, 100, 99, 99);
+    check_arrow(ctx, 100, 100, 100);
+    check_arrow(ctx, 1000, 750, 5);
+    spmv_context_destroy(ctx);
+}
+
+/* ------------------------------------------------------------------ random patterns */
+
+/* Row lengths are binomial, and so is the length of every column; the sum is within four standard deviations. */
+static void uniform_rows(void **state)
+{
+    (void)state;
+    enum { ROWS = 20000, COLS = 1000 };
+    const double mean = 2.5, variance = mean * (1 - mean / COLS);
+    spmv_context *ctx = support_context();
+    spmv_csr a;
+    spmv_matrix *m = generated(ctx, "uniform:20000,1000,2.5", SPMV_F64, &a);
+    int64_t *column = column_lengths(&a), empty = 0;
+    double squares = 0, column_squares = 0;
+    assert_true(a.rows == ROWS && a.cols == COLS);
+    assert_true(fabs((double)a.nnz - ROWS * mean) < 4 * sqrt(ROWS * variance));
+    for (int64_t row = 0; row < ROWS; row++) {
+        const double n = (double)length_of(&a, row);
+        squares += (n - mean) * (n - mean);
+        empty += n == 0;
+    }
+    assert_true(fabs(squares / ROWS - variance) < 5 * sqrt((2 * variance * variance + variance) / ROWS));
+    const double share = pow(1 - mean / COLS, COLS);
+    assert_true(fabs((double)empty - ROWS * share) < 4 * sqrt(ROWS * share));
+    for (int col = 0; col < COLS; col++) /* 50 in each, so nearly normal: 1000 squares add up to 1000, +- sqrt(2000) */
+        column_squares += ((double)column[col] - 50) * ((double)column[col] - 50) / (50 * (1 - 0.0025));
+    assert_true(fabs(column_squares - COLS) < 5 * sqrt(2.0 * COLS));
+    free(column);
+    spmv_matrix_destroy(m);
+    m = generated(ctx, "uniform:9,7,7", SPMV_F64, &a); /* every cell */
+    assert_int_equal(a.nnz, 63);
+    spmv_matrix_destroy(m);
+    m = generated(ctx, "uniform:9,7,0", SPMV_F64, &a);
+    assert_true(a.rows == 9 && a.nnz == 0);
+    spmv_matrix_destroy(m);
+    spmv_context_destroy(ctx);
+}
+
+static void long_rows(void **state)
+{
+    (void)state;
+    static const int64_t cases[][3] = {{1, 1, 1},    {7, 100, 6},   {7, 100, 7},
+                                       {3, 100, 99}, {3, 100, 100}, {5, 50000, 2000}};
+    spmv_context *ctx = support_context();
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+        char spec[64];
+        spmv_csr a;
+        snprintf(spec, sizeof spec, "longrows:%d,%d,%d", (int)cases[c][0], (int)cases[c][1], (int)cases[c][2]);
+        spmv_matrix *m = generated(ctx, spec, SPMV_F64, &a);
+        assert_true(a.rows == cases[c][0] && a.cols == cases[c][1]);
+        for (int64_t row = 0; row < a.rows; row++)
+            assert_int_equal(length_of(&a, row), cases[c][2]);
+        spmv_matrix_destroy(m);
+    }
+    spmv_context_destroy(ctx);
+}
+
+static void check_empty(spmv_context *ctx, const char *spec, int64_t rows, int64_t expected_empty, double mean)
+{
+    spmv_csr a;
+    spmv_matrix *m = generated(ctx, spec, SPMV_F64, &a);
+    const double full = (double)(rows - expected_empty);
+    int64_t empty = 0, early = 0;
+    assert_true(a.rows == rows && a.cols == rows);
+    for (int64_t row = 0; row < rows; row++) {
+        empty += length_of(&a, row) == 0;
+        early += length_of(&a, row) == 0 && row < rows / 2;
+    }
+    assert_int_equal(empty, expected_empty);
+    assert_true(fabs((double)a.nnz - full * mean) <= 4 * sqrt(full * (mean - 1)));
+    /* any set of rows: those of the first half are hypergeometric, whose variance is below this */
+    assert_true(fabs((double)early - (double)empty / 2) <= 4 * sqrt((double)empty * full / (double)rows) / 2 + 1);
+    spmv_matrix_destroy(m);
+}
+
+static void empty_rows(void **state)
+{
+    (void)state;
+    spmv_context *ctx = support_context();
+    check_empty(ctx, "empty:10000,0.95", 10000, 9500, 8);
+    check_empty(ctx, "empty:10000,0.95,20.5", 10000, 9500, 20.5);
+    check_empty(ctx, "empty:10000,0.5,1", 10000, 5000, 1);
+    check_empty(ctx, "empty:5000,0,1.25", 5000, 0, 1.25);
+    check_empty(ctx, "empty:5000,1", 5000, 5000, 8);
+    check_empty(ctx, "empty:1,0", 1, 0, 1);
+    check_empty(ctx, "empty:3,0,3", 3, 0, 3);
+    spmv_context_destroy(ctx);
+}
+
+/* The longest row, the sum, the exponent of the tail, and hubs where the long rows are. */
+static void check_powerlaw(spmv_context *ctx, int64_t rows, double mean, double alpha, int64_t max)
+{
+    char spec[96];
+    spmv_csr a;
+    snprintf(spec, sizeof spec, "powerlaw:%lld,%g,%g,%lld", (long long)rows, mean, alpha, (long long)max);
+    spmv_matrix *m = generated(ctx, spec, SPMV_F64, &a);
+    int64_t *column = column_lengths(&a), longest = 0, from_20 = 0, from_40 = 0, widest = 0;
+    assert_true(a.rows == rows && a.cols == rows);
+    for (int64_t row = 0; row < rows; row++) {
+        const int64_t n = length_of(&a, row);
+        longest = n > longest ? n : longest;
+        widest = column[row] > column[widest] ? row : widest;
+        from_20 += n >= 20;
+        from_40 += n >= 40;
+    }
+    assert_int_equal(longest, max);
+    assert_true(fabs((double)a.nnz / (double)rows - mean) < 0.02 * mean);
+    /* of the rows from x on there are as many as the integral of t^-alpha between x and max says */
+    const double a1 = 1 - alpha, end = pow((double)max, a1);
+    const double expected =
+        alpha == 1 ? log((double)max / 39.5) / log((double)max / 19.5) : (pow(39.5, a1) - end) / (pow(19.5, a1) - end);
+    assert_true(fabs((double)from_40 / (double)from_20 - expected) < 5 * sqrt(expected / (double)from_20));
+    assert_int_equal(length_of(&a, widest), max);
+    free(column);
+    spmv_matrix_destroy(m);
+}
+
+static void powerlaw_rows(void **state)
+{
+    (void)state;
+    spmv_context *ctx = support_context();
+    spmv_csr a;
+    check_powerlaw(ctx, 50000, 8, 2, 5000);
+    check_powerlaw(ctx, 50000, 8, 2.5, 5000);
+    check_powerlaw(ctx, 50000, 10.3, 3, 1000);
+    check_powerlaw(ctx, 50000, 40, 1, 1000);
+    check_powerlaw(ctx, 20000, 105, 0.5, 300);
+    spmv_matrix *m = generated(ctx, "powerlaw:50000,0.5,2.1,5000", SPMV_F64, &a); /* most rows are empty */
+    assert_true(fabs((double)a.nnz - 25000) < 2500); /* what chance is left is that of a row or two near the longest */
+    spmv_matrix_destroy(m);
+    m = generated(ctx, "powerlaw:2,2,2,2", SPMV_F64, &a); /* all rows as long as the longest */
+    assert_int_equal(a.nnz, 4);
+    spmv_matrix_destroy(m);
+    m = generated(ctx, "powerlaw:300,100,2,100", SPMV_F64, &a);
+    assert_int_equal(a.nnz, 30000);
+    spmv_matrix_destroy(m);
+    spmv_context_destroy(ctx);
+}
+
+/* Cells with i levels in the first quarter, k in the last and the rest in the others have the probability
+ * .57^i .19^(scale-i-k) .05^k; what draws leave empty of them, and of the rows, is known exactly. */
+static void check_rmat(spmv_context *ctx, int scale, int edges, uint64_t seed)
+{
+    char spec[64];
+    spmv_csr a;
+    snprintf(spec, sizeof spec, "rmat:%d,%d,seed=%d", scale, edges, (int)seed);
+    spmv_matrix *m = generated(ctx, spec, SPMV_F64, &a);
+    const double vertices = ldexp(1, scale), draws = vertices * edges;
+    double cells = 0, rows = 0;
+    for (int i = 0; i <= scale; i++) {
+        for (int k = 0; i + k <= scale; k++) {
+            const int j = scale - i - k;
+            const double many = exp(lgamma(scale + 1) - lgamma(i + 1) - lgamma(j + 1) - lgamma(k + 1)) * ldexp(1, j);
+            cells -= many * expm1(draws * log1p(-pow(.57, i) * pow(.19, j) * pow(.05, k)));
+        }
+        const double many = exp(lgamma(scale + 1) - lgamma(i + 1) - lgamma(scale - i + 1));
+        rows -= many * expm1(draws * log1p(-pow(.76, i) * pow(.24, scale - i)));
+    }
+    int64_t *column = column_lengths(&a);
+    double with_row = 0, with_column = 0, early = 0;
+    for (int64_t row = 0; row < a.rows; row++) {
+        with_row += length_of(&a, row) > 0;
+        with_column += column[row] > 0;
+        early += row < a.rows / 2 ? (double)length_of(&a, row) : 0;
+    }
+    assert_true((double)a.rows == vertices && a.cols == a.rows);
+    assert_true(fabs((double)a.nnz - cells) < 5 * sqrt(cells));
+    assert_true(fabs(with_row - rows) < 5 * sqrt(rows) && fabs(with_column - rows) < 5 * sqrt(rows));
+    assert_true(fabs(early / (double)a.nnz - 0.5) < 0.1); /* in order of the vertices it would be .76 or so */
+    free(column);
+    spmv_matrix_destroy(m);
+}
+
+static void rmat_graphs(void **state)
+{
+    (void)state;
+    spmv_context *ctx = support_context();
+    check_rmat(ctx, 12, 16, 1);
+    check_rmat(ctx, 13, 4, 2);
+    check_rmat(ctx, 11, 1, 3);
+    spmv_csr a;
+    spmv_matrix *m = generated(ctx, "rmat:1,1000", SPMV_F64, &a);
+    assert_true(a.rows == 2 && a.nnz == 4);
+    spmv_matrix_destroy(m);
+    spmv_context_destroy(ctx);
+}
+
+/* Dense blocks, a symmetric pattern, the diagonal, the number of neighbours, and no neighbour far away. */
+static void check_fem(spmv_context *ctx, int64_t nodes, int64_t block, double neighbours)
+{
+    char spec[64];
+    spmv_csr a;
+    snprintf(spec, sizeof spec, "fem:%lld,%lld,%g", (long long)nodes, (long long)block, neighbours);
+    spmv_matrix *m = generated(ctx, spec, SPMV_F64, &a);
+    assert_true(a.rows == nodes * block && a.cols == a.rows);
+    for (int64_t row = 0; row < a.rows; row++) {
+        const int64_t first = row_first(&a, row), n = length_of(&a, row), head = row_first(&a, row - row % block);
+        assert_int_equal(n % block, 0);
+        assert_int_equal(n, length_of(&a, row - row % block));
+        for (int64_t k = 0; k < n; k++) {
+            assert_int_equal(a.col[first + k] % block, k % block);
+            assert_int_equal(a.col[first + k], a.col[head + k]);
+        }
+        assert_true(entry(&a, row, row) != 0);
+    }
+    spmv_statistics s;
+    assert_ok(ctx, spmv_matrix_statistics(ctx, &a, &s, sizeof s));
+    assert_int_equal(s.pattern_symmetric, 1);
+    /* some of the pairs at the largest distance are drawn, each counts twice */
+    const double expected = (double)nodes * neighbours;
+    assert_true(fabs((double)(a.nnz / (block * block)) - expected) <= 2 * 4 * sqrt(expected / 8));
+    spmv_matrix_destroy(m);
+}
+
+static void fem_blocks(void **state)
+{
+    (void)state;
+    static const double some[] = {1, 4.5, 7, 19, 22.8, 27, 60.25};
+    spmv_context *ctx = support_context();
+    for (size_t i = 0; i < sizeof some / sizeof *some; i++) {
+        check_fem(ctx, 1000, 1, some[i]);
+        check_fem(ctx, 777, 3, some[i]);
+    }
+    check_fem(ctx, 1, 4, 1);
+    /* all nodes are neighbours in the end, whatever part of the grid there is: every pair is counted once */
+    for (int64_t nodes = 1; nodes <= 40; nodes++) {
+        char spec[64];
+        spmv_csr a;
+        snprintf(spec, sizeof spec, "fem:%d,2,%d", (int)nodes, (int)nodes);
+        spmv_matrix *m = generated(ctx, spec, SPMV_F64, &a);
+        assert_int_equal(a.nnz, 4 * nodes * nodes);
+        spmv_matrix_destroy(m);
+    }
+    spmv_context_destroy(ctx);
+}
+
+/* ------------------------------------------------------------------ what all have in common */
+
+/* Each with enough rows or entries for a team (host_team), chance or none. */
+static const char *const specs[] = {
+    "stencil27:66",
+    "diagonal:270000",
+    "banded:60000,3",
+    "dense:600,500",
+    "arrow:140000,70000,4",
+    "uniform:300000,90000,2.5",
+    "longrows:9,400000,40000",
+    "empty:300000,0.5,3",
+    "powerlaw:270000,3,2.1,50000",
+    "rmat:14,20",
+    "fem:20000,2,13.5",
+};
+enum { SPECS = sizeof specs / sizeof specs[0], FIRST_RANDOM = 4 };
+
+static void same_bits_for_any_team(void **state)
+{
+    (void)state;
+    spmv_context *ctx = support_context();
+    for (int s = 0; s < SPECS; s++) {
+        spmv_csr a;
+        spmv_matrix *expected = generated(ctx, specs[s], SPMV_F64, &a);
+        assert_true(a.nnz >= 1 << 18);
+        for (int t = 0; t < SUPPORT_TEAMS; t++) {
+            spmv_context *team = support_context_on(SPMV_BACKEND_OMP, support_teams[t]);
+            spmv_matrix *m = NULL;
+            assert_ok(team, spmv_matrix_generate(team, specs[s], SPMV_F64, &m));
+            assert_same_matrix(m, expected);
+            spmv_matrix_destroy(m);
+            spmv_context_destroy(team);
+        }
+        spmv_matrix_destroy(expected);
+    }
+    spmv_context_destroy(ctx);
+}
+
+/* The f64 values rounded; ones; random ones; other seeds, other values, and other patterns where they are random. */
+static void options_of_all(void **state)
+{
+    (void)state;
+    spmv_context *ctx = support_context();
+    for (int s = 0; s < SPECS; s++) {
+        char spec[128];
+        spmv_csr a, b;
+        int64_t differ = 0;
+        spmv_matrix *m = generated(ctx, specs[s], SPMV_F64, &a), *n = generated(ctx, specs[s], SPMV_F32, &b);
+        assert_int_equal(a.nnz, b.nnz);
+        assert_memory_equal(a.col, b.col, (size_t)a.nnz * sizeof *a.col);
+        for (int64_t k = 0; k < a.nnz; k++)
+            assert_true((float)support_value(&a, k) == ((const float *)b.val)[k]);
+        spmv_matrix_destroy(n);
+
+        snprintf(spec, sizeof spec, "%s,values=constant,seed=1", specs[s]);
+        n = generated(ctx, spec, SPMV_F64, &b);
+        assert_int_equal(a.nnz, b.nnz);
+        assert_memory_equal(a.col, b.col, (size_t)a.nnz * sizeof *a.col);
+        for (int64_t k = 0; k < b.nnz; k++)
+            assert_true(support_value(&b, k) == 1);
+        spmv_matrix_destroy(n);
+
+        snprintf(spec, sizeof spec, "%s,seed=2,values=random", specs[s]);
+        n = generated(ctx, spec, SPMV_F64, &b);
+        for (int64_t k = 0; k < b.nnz; k++) {
+            const double v = fabs(support_value(&b, k));
+            assert_true(v >= 0.5 && v < 1);
+        }
+        if (s < FIRST_RANDOM) {
+            assert_true(a.nnz == b.nnz && memcmp(a.col, b.col, (size_t)a.nnz * sizeof *a.col) == 0);
+        } else {
+            assert_true(a.nnz != b.nnz || memcmp(a.col, b.col, (size_t)a.nnz * sizeof *a.col) != 0);
+        }
+        for (int64_t k = 0; k < 1000; k++)
+            differ += support_value(&a, k) != support_value(&b, k);
+        assert_true(differ > 990);
+        spmv_matrix_destroy(n);
+        spmv_matrix_destroy(m);
+    }
+    spmv_context_destroy(ctx);
+}
+
+static void refused_specs(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *spec;
+        spmv_status status;
+        const char *sentence;
+    } refused[] = {
+        {"stencil27:0", SPMV_ERROR_SPEC, "it should be stencil27:N with integers from 1"},
+        {"stencil27:1291", SPMV_ERROR_LIMIT, "1291^3 columns, at most 2147483647"},
+        {"stencil27:2642246", SPMV_ERROR_LIMIT, "2642246^3"},
+        {"diagonal:2147483648", SPMV_ERROR_LIMIT, "2147483648 columns, at most 2147483647"},
+        {"diagonal:1,2", SPMV_ERROR_SPEC, "it should be diagonal:ROWS"},
+        {"banded:5", SPMV_ERROR_SPEC, "it should be banded:ROWS,HALF with integers, ROWS from 1 and HALF from 0"},
+        {"banded:0,0", SPMV_ERROR_SPEC, "banded:ROWS,HALF"},
+        {"banded:5,-1", SPMV_ERROR_SPEC, "banded:ROWS,HALF"},
+        {"banded:5,1.5", SPMV_ERROR_SPEC, "banded:ROWS,HALF"},
+        {"banded:2147483647,2147483647", SPMV_ERROR_LIMIT, "overflow 64 bits"},
+        {"dense:5,2147483648", SPMV_ERROR_LIMIT, "2147483648 columns"},
+        {"dense:9223372036854775807,2147483647", SPMV_ERROR_LIMIT,
+         "\"dense:9223372036854775807,2147483647\": its bytes"},
+        {"dense:9223372036854775808,1", SPMV_ERROR_LIMIT, "a number is beyond 64 bits"},
+        {"dense:9000000000000000000,1", SPMV_ERROR_LIMIT, "its bytes overflow 64 bits"},
+        {"dense:100000000000,1000000", SPMV_ERROR_MEMORY, "\"dense:100000000000,1000000\""},
+        {"arrow:", SPMV_ERROR_SPEC, "it should be arrow:ROWS[,LEN[,OTHERS]] with integers from 1"},
+        {"arrow:5,", SPMV_ERROR_SPEC, "arrow:ROWS[,LEN[,OTHERS]]"},
+        {"arrow:5,2,2,2", SPMV_ERROR_SPEC, "arrow:ROWS[,LEN[,OTHERS]]"},
+        {"arrow:5,6", SPMV_ERROR_SPEC, "with a LEN up to ROWS"},
+        {"arrow:5,4,5", SPMV_ERROR_SPEC, "OTHERS from 2 to ROWS - 1"},
+        {"arrow:5,5,6", SPMV_ERROR_SPEC, "to ROWS where LEN is ROWS"},
+        {"arrow:5,5,1", SPMV_ERROR_SPEC, "OTHERS from 2"},
+        {"arrow:2147483648", SPMV_ERROR_LIMIT, "2147483648 columns"},
+        {"uniform:5,5", SPMV_ERROR_SPEC, "it should be uniform:ROWS,COLS,MEAN with integers from 1 and a decimal MEAN"},
+        {"uniform:5,5,", SPMV_ERROR_SPEC, "uniform:ROWS,COLS,MEAN"},
+        {"uniform:5,5,.5", SPMV_ERROR_SPEC, "uniform:ROWS,COLS,MEAN"},
+        {"uniform:5,5,2.", SPMV_ERROR_SPEC, "uniform:ROWS,COLS,MEAN"},
+        {"uniform:5,5,-1", SPMV_ERROR_SPEC, "uniform:ROWS,COLS,MEAN"},
+        {"uniform:5,5,1e0", SPMV_ERROR_SPEC, "uniform:ROWS,COLS,MEAN"},
+        {"uniform:5,5,nan", SPMV_ERROR_SPEC, "uniform:ROWS,COLS,MEAN"},
+        {"uniform:5,5,1.000000000000000", SPMV_ERROR_SPEC, "uniform:ROWS,COLS,MEAN"}, /* 16 digits */
+        {"uniform:5.5,5,1", SPMV_ERROR_SPEC, "uniform:ROWS,COLS,MEAN"},
+        {"uniform:5,5,5.01", SPMV_ERROR_SPEC, "with a MEAN up to COLS"},
+        {"uniform:5,2147483648,1", SPMV_ERROR_LIMIT, "2147483648 columns"},
+        {"uniform:9000000000000000000,5,1", SPMV_ERROR_LIMIT, "its bytes overflow 64 bits"},
+        {"longrows:2,5,6", SPMV_ERROR_SPEC, "with a LEN up to COLS"},
+        {"longrows:2,2147483648,6", SPMV_ERROR_LIMIT, "2147483648 columns"},
+        {"longrows:9000000000000,2147483647,2147483647", SPMV_ERROR_LIMIT, "its bytes overflow 64 bits"},
+        {"empty:5", SPMV_ERROR_SPEC, "it should be empty:ROWS,SHARE[,MEAN]"},
+        {"empty:5,1.01", SPMV_ERROR_SPEC, "with a SHARE from 0 to 1"},
+        {"empty:5,0.5,0.99", SPMV_ERROR_SPEC, "a MEAN from 1 to ROWS"},
+        {"empty:5,0.5,5.01", SPMV_ERROR_SPEC, "a MEAN from 1 to ROWS"},
+        {"empty:2147483648,0.5", SPMV_ERROR_LIMIT, "2147483648 columns"},
+        {"powerlaw:100,5,2", SPMV_ERROR_SPEC, "it should be powerlaw:ROWS,MEAN,ALPHA,MAX"},
+        {"powerlaw:1,1,2,1", SPMV_ERROR_SPEC, "with ROWS from 2"},
+        {"powerlaw:100,5,2,101", SPMV_ERROR_SPEC, "a MAX up to ROWS"},
+        {"powerlaw:100,5,10.1,50", SPMV_ERROR_SPEC, "an ALPHA up to 10"},
+        {"powerlaw:100,0.4,2,50", SPMV_ERROR_SPEC, "with a MEAN from 0.5 to MAX"},
+        {"powerlaw:100,10,0,50", SPMV_ERROR_SPEC, "with a MEAN from 25.3 to MAX"},
+        {"powerlaw:100,50.1,2,50", SPMV_ERROR_SPEC, "to MAX"},
+        {"powerlaw:2147483648,5,2,50", SPMV_ERROR_LIMIT, "2147483648 columns"},
+        {"rmat:0,1", SPMV_ERROR_SPEC, "it should be rmat:SCALE,EDGES"},
+        {"rmat:31,1", SPMV_ERROR_LIMIT, "2^31 columns, at most 2^30"},
+        {"rmat:30,9000000000000000000", SPMV_ERROR_LIMIT, "its bytes overflow 64 bits"},
+        {"rmat:30,1000000", SPMV_ERROR_MEMORY, "\"rmat:30,1000000\""},
+        {"fem:5,1", SPMV_ERROR_SPEC, "it should be fem:NODES,BLOCK,NEIGHBOURS"},
+        {"fem:5,1,0.5", SPMV_ERROR_SPEC, "with NEIGHBOURS from 1"},
+        {"fem:5,1,5.5", SPMV_ERROR_SPEC, "to NODES"},
+        {"fem:1073741824,2,5", SPMV_ERROR_LIMIT, "2147483648 columns"},
+        {"fem:9223372036854775807,2,5", SPMV_ERROR_LIMIT, "columns"},
+    };
+    spmv_context *ctx = support_context();
+    for (size_t r = 0; r < sizeof refused / sizeof refused[0]; r++) {
+        spmv_matrix *m = (spmv_matrix *)ctx;
+        assert_fails(ctx, spmv_matrix_generate(ctx, refused[r].spec, SPMV_F64, &m), refused[r].status,
+                     refused[r].sentence);
+        assert_null(m);
+    }
+    spmv_context_destroy(ctx);
+}
+
+/* Every form opens with a name that is known; a form's own text is what a malformed SPEC of that name is told. */
+static void forms_are_listed(void **state)
+{
+    (void)state;
+    spmv_context *ctx = support_context();
+    const char *form, *about;
+    int count = 0;
+    for (; (form = spmv_spec_form(count, &about)) != NULL; count++) {
+        spmv_matrix *m = NULL;
+        assert_int_equal(spmv_spec_known(form), 1);
+        assert_true(about != NULL && strlen(about) > 5);
+        assert_ptr_equal(spmv_spec_form(count, NULL), form);
+        assert_fails(ctx, spmv_matrix_generate(ctx, form, SPMV_F64, &m), SPMV_ERROR_SPEC, form);
+        assert_fails(ctx, spmv_matrix_generate(ctx, "nothing:1", SPMV_F64, &m), SPMV_ERROR_SPEC, form);
+    }
+    assert_true(count >= 13);
+    assert_null(about);
+    assert_null(spmv_spec_form(-1, &about));
+    assert_null(spmv_spec_form(INT_MAX, NULL));
+    spmv_context_destroy(ctx);
+}
+
+int main(int argc, char **argv)
+{
+    support_begin(argc, argv);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(against_cells),  cmocka_unit_test(arrows),        cmocka_unit_test(uniform_rows),
+        cmocka_unit_test(long_rows),      cmocka_unit_test(empty_rows),    cmocka_unit_test(powerlaw_rows),
+        cmocka_unit_test(rmat_graphs),    cmocka_unit_test(fem_blocks),    cmocka_unit_test(same_bits_for_any_team),
+        cmocka_unit_test(options_of_all), cmocka_unit_test(refused_specs), cmocka_unit_test(forms_are_listed),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
