@@ -23,7 +23,9 @@ static inline cudaError_t use_device_of(cudaStream_t stream)
 {
 #if CUDART_VERSION >= 12080
     int device = 0;
-    const cudaError_t error = cudaStreamGetDevice(stream, &device);
+    cudaError_t error = cudaFree(NULL); /* starts the runtime */
+    if (error == cudaSuccess)
+        error = cudaStreamGetDevice(stream, &device);
     return error == cudaSuccess ? cudaSetDevice(device) : error;
 #else
     (void)stream; /* the device that the caller made current */
