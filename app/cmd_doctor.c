@@ -9,6 +9,7 @@
 
 #include "app.h"
 #include "bandwidth.h"
+#include "device.h"
 
 enum { REF, OMP, CUDA, BACKENDS };
 static const spmv_backend backends[BACKENDS] = {
@@ -19,10 +20,11 @@ enum { BANDWIDTH_REPEATS = 7, LABEL = 12 };
 
 struct doctor {
     const struct options *o;
-    bool text;                        /* the report goes to standard output */
-    spmv_context *contexts[BACKENDS]; /* NULL: not usable */
-    char reasons[BACKENDS][256];      /* why not */
-    struct bandwidth memory;
+    bool text;                           /* the report goes to standard output */
+    spmv_context *contexts[BACKENDS];    /* NULL: not usable */
+    char reasons[BACKENDS][256];         /* why not */
+    struct bandwidth memory, gpu_memory; /* gpu_memory: all zeros without a GPU */
+    char gpu_name[128];
     int tests, failed;
     json_t *json_backends, *json_tests;
 };
@@ -89,6 +91,25 @@ static spmv_status measure_memory(struct doctor *d)
                d->memory.copy_gbs, d->memory.read_gbs, d->memory.triad_gbs, d->memory.threads,
                d->memory.threads == 1 ? "" : "s", bytes_text((double)d->memory.array_bytes));
     return SPMV_OK;
+}
+
+/* Where there is a GPU. */
+static spmv_status measure_gpu_memory(struct doctor *d)
+{
+    struct device device;
+    char why[WHY_SIZE] = "";
+    if (d->contexts[CUDA] == NULL)
+        return SPMV_OK;
+    if (device_open_cuda(d->o->device, &device, why) != 0)
+        return report(SPMV_ERROR_DEVICE, why);
+    const int failed = device.functions->bandwidth(&device, &d->gpu_memory, why);
+    snprintf(d->gpu_name, sizeof d->gpu_name, "%s", device.name);
+    if (failed == 0 && d->text)
+        printf("%-*scopy %.4g GB/s, read %.4g GB/s (%s, %s, arrays of %s)\n", LABEL, "gpu memory",
+               d->gpu_memory.copy_gbs, d->gpu_memory.read_gbs, device.name, device.software,
+               bytes_text((double)d->gpu_memory.array_bytes));
+    device_close(&device);
+    return failed == 0 ? SPMV_OK : report(SPMV_ERROR_DEVICE, why);
 }
 
 /* The operands of the self-test in one type. */
@@ -201,6 +222,10 @@ static spmv_status write_doctor_json(struct doctor *d)
     json_t *cpu = json_object_get(machine, "cpu");
     json_put(cpu, "read_gbs", json_number(d->memory.read_gbs));
     json_put(cpu, "triad_gbs", json_number(d->memory.triad_gbs));
+    if (d->gpu_name[0] != '\0')
+        json_put(machine, "device",
+                 json_pack("{s:s, s:f, s:f}", "name", d->gpu_name, "copy_gbs", d->gpu_memory.copy_gbs, "read_gbs",
+                           d->gpu_memory.read_gbs));
     json_put(root, "machine", machine);
     json_put(root, "doctor",
              json_pack("{s:O, s:{s:I, s:f}, s:O, s:b}", "backends", d->json_backends, "memory", "array_bytes",
@@ -221,6 +246,8 @@ static spmv_status examine(struct doctor *d)
         return report(SPMV_ERROR_NO_DEVICE, d->reasons[REF]);
     tell_backends(d);
     spmv_status st = measure_memory(d);
+    if (st == SPMV_OK)
+        st = measure_gpu_memory(d);
     if (st == SPMV_OK)
         st = test_products(d);
     return st;

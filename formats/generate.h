@@ -23,7 +23,7 @@
     X(powerlaw, "powerlaw:ROWS,MEAN,ALPHA,MAX", "row lengths by a power law, the longest MAX; some columns are hubs")  \
     X(rmat, "rmat:SCALE,EDGES", "R-MAT graph of Graph500: 2^SCALE vertices, EDGES drawn for each")                     \
     X(fem, "fem:NODES,BLOCK,NEIGHBOURS", "dense blocks for neighbours on a three-dimensional mesh")                    \
-    X(twin, "twin:NAME or twin:rows=R,nnz=N,...", "a matrix with the statistics of another")
+    X(twin, "twin:NAME", "the statistics of a known matrix; or of your own: twin:rows=R,nnz=N,... (see the manual)")
 
 /* What the values of a generated matrix are. */
 enum generator_values {

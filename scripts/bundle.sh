@@ -1,7 +1,7 @@
 #!/bin/bash
 # Packs programs, tests, examples and the shared libraries that a plain machine lacks into a folder or a tarball that runs
-# from any place on another Linux of the same processor, without packages. CUDA's libraries stay out: they belong to the
-# machine with the GPU. The bundle needs a C library no older than this machine's; its README.txt says how to use it.
+# from any place on another Linux of the same processor, without packages; with it the modules of benchmark peers that need no
+# other library than CUDA's. CUDA's libraries stay out: they belong to the machine with the GPU. The bundle needs a C library no older than this machine's; its README.txt says how to use it.
 #
 # usage: bundle.sh [-o FILE.tar.xz | -d FOLDER] [--architectures LIST]
 #
@@ -22,6 +22,11 @@ set -euo pipefail
 # Comes with every Linux that runs programs built here, and must be that Linux's own.
 system_libraries='^(linux-vdso|ld-linux.*|libc|libm|libmvec|libpthread|libdl|librt|libresolv|libutil|libnsl|libanl)\.so'
 cuda_libraries='^lib(cuda|cudart|cusparse|cublas|cublasLt|nvJitLink|nvrtc|nvidia-[a-z0-9-]*)\.so'
+# Modules of peers that travel: those on a GPU, and those on the CPU that need no foreign library.
+peers=(cusparse cub probe loops eigen)
+# They must run on other processors than this machine's.
+peer_flags="-O3"
+[ "$(uname -m)" != x86_64 ] || peer_flags="-O3 -march=x86-64-v3"
 most_bytes=$((40 * 1024 * 1024))
 
 fail() {
@@ -48,12 +53,12 @@ command -v xz >/dev/null || fail "xz is needed (Debian, Ubuntu: xz-utils)"
 build=$root/build/bundle
 moving=$root/scripts/bundle.cmake
 # Everything that is executable there is packed: nothing of an earlier run may be among it.
-for earlier in "$build/bench" "$build/examples"; do
+for earlier in "$build/bench" "$build/bench/peers" "$build/examples"; do
     [ ! -d "$earlier" ] || find "$earlier" -maxdepth 1 -type f -perm -u+x -delete
 done
 # -U: what an earlier run was asked for is forgotten
 build_tree "$build" all -DCMAKE_BUILD_TYPE=Release -DBUILD_TESTING=ON -DSPMV_CUDA="${SPMV_CUDA:-AUTO}" \
-    -DCMAKE_PROJECT_spmv_INCLUDE="$moving" -U CMAKE_CUDA_ARCHITECTURES \
+    -DSPMV_PEER_FLAGS="$peer_flags" -DCMAKE_PROJECT_spmv_INCLUDE="$moving" -U CMAKE_CUDA_ARCHITECTURES \
     ${architectures:+"-DCMAKE_CUDA_ARCHITECTURES=$architectures"}
 # The examples are built as their readers build them: on an installed library, the shared one.
 rm -rf "$build/installed"
@@ -84,6 +89,11 @@ cp "$root/app/spmv.1" "$bundle/source/app/"
 cp "$root/LICENSE" "$root/NOTICE" "$bundle/"
 find "$build/bench" "$build/examples" -maxdepth 1 -type f -perm -u+x -exec cp {} "$bundle/bin/" \;
 cp "$build/app/spmv" "$bundle/bin/"
+mkdir -p "$bundle/lib/spmv/peers"
+for peer in "${peers[@]}"; do
+    module=$build/bench/peers/spmv_peer_$peer.so
+    [ ! -e "$module" ] || cp "$module" "$bundle/lib/spmv/peers/"
+done
 while IFS= read -r example; do
     # shellcheck disable=SC2016 # for run_tests.sh
     printf 'entry %q examples 300 77 "$here"/bin/%q\n' "example.$example" "$example"
@@ -92,20 +102,21 @@ done < <(find "$build/examples" -maxdepth 1 -type f -perm -u+x -printf '%f\n' | 
 # Their libraries: what the loader finds here, but for the system's and CUDA's.
 cp -L "$build/installed/lib/"*/libspmv.so.0 "$bundle/lib/" 2>/dev/null || cp -L "$build/installed/lib/libspmv.so.0" "$bundle/lib/"
 mapfile -t programs < <(find "$bundle/bin" "$bundle/tests" -type f -perm -u+x)
-libraries=$(for program in "${programs[@]}" "$bundle/lib/libspmv.so.0"; do ldd "$program"; done |
+mapfile -t modules < <(find "$bundle/lib/spmv/peers" -type f)
+libraries=$(for program in "${programs[@]}" "${modules[@]}" "$bundle/lib/libspmv.so.0"; do ldd "$program"; done |
     awk '$2 == "=>" { print $1, $3 == "not" ? "missing" : $3 }' | sort -u)
 while read -r library path; do
     if [[ $library =~ $system_libraries || $library =~ $cuda_libraries || -e $bundle/lib/$library ]]; then continue; fi
     [ "$path" != missing ] || fail "the loader does not find $library"
     cp -L "$path" "$bundle/lib/$library"
 done <<<"$libraries"
-strip --strip-unneeded "${programs[@]}" "$bundle"/lib/*.so*
+strip --strip-unneeded "${programs[@]}" "${modules[@]}" "$bundle"/lib/*.so*
 
 # A program that knows this tree's place must ask SPMV_SOURCE_DIR first.
 while IFS= read -r program; do
     grep -qF SPMV_SOURCE_DIR "$program" || fail "$(basename "$program") holds the path $root, but does not ask for SPMV_SOURCE_DIR"
-done < <(grep -lF "$root/" "${programs[@]}" || true)
-glibc=$(objdump -T "${programs[@]}" "$bundle"/lib/*.so* | grep -oE 'GLIBC_[0-9.]+' | sort -uV | tail -n 1)
+done < <(grep -lF "$root/" "${programs[@]}" "${modules[@]}" || true)
+glibc=$(objdump -T "${programs[@]}" "${modules[@]}" "$bundle"/lib/*.so* | grep -oE 'GLIBC_[0-9.]+' | sort -uV | tail -n 1)
 # what the compiler was asked for, or the project's own choice
 cuda=$(sed -n 's/^CMAKE_CUDA_ARCHITECTURES:[A-Z]*=//p' "$build/CMakeCache.txt")
 
@@ -120,8 +131,8 @@ Runs from any folder on a Linux with ${glibc/_/ } or later. CUDA: ${cuda:-not in
   ./run_tests.sh gpu          the tests on a GPU; also gpu-sanitize, gpu-repeat, gpu-large, gpu-matrices
   SPMV_MATRICES=FOLDER ./run_tests.sh gpu-matrices
                               with a folder of NAME.mtx.xz and catalog.csv
-  bin/compare_cusparse A...   times beside cuSPARSE, where CUDA was built in; cuSPARSE comes with the machine's CUDA Toolkit
-                              (elsewhere than in /usr/local/cuda: name its folder in LD_LIBRARY_PATH)
+  bin/spmv bench A...         times beside other libraries: the modules in lib/spmv/peers. cuSPARSE comes with the machine's CUDA
+                              Toolkit (elsewhere than in /usr/local/cuda: name its folder in LD_LIBRARY_PATH)
 
 Tests on a GPU are skipped where there is none, those labelled gpu-sanitize also without compute-sanitizer of the CUDA
 Toolkit, those in Python without python3 (3.8 or later); they say so.

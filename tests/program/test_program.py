@@ -22,7 +22,7 @@ import time
 import unittest
 
 PROGRAM = SOURCE = ""
-COMMANDS = ["mul", "solve", "info", "gen", "doctor", "help"]
+COMMANDS = ["mul", "solve", "bench", "info", "gen", "doctor", "help"]
 
 
 def run(*arguments, stdin=None, cwd=None, env=None, **more):
@@ -868,6 +868,11 @@ class Doctor(Case):
         self.assertTrue(cpu["read_gbs"] > 0 and cpu["triad_gbs"] > 0 and cpu["threads"] >= 1)
         doctor = result["doctor"]
         self.assertGreater(doctor["memory"]["copy_gbs"], 0)
+        usable = {b["name"] for b in doctor["backends"] if b["usable"]}
+        self.assertEqual("device" in result["machine"], "cuda" in usable)
+        if "cuda" in usable:
+            gpu = result["machine"]["device"]
+            self.assertTrue(gpu["name"] and gpu["copy_gbs"] > 0 and gpu["read_gbs"] > 0)
         wanted = {
             (b["name"], method, type_name)
             for b in doctor["backends"] if b["usable"]

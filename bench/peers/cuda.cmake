@@ -1,0 +1,22 @@
+# The peers on a GPU: CUB and a probe, which come with the compiler, and cuSPARSE where the toolkit has it.
+#
+# A module is linked to its library and to a CUDA runtime of its own. Its library is looked for where the toolkit usually lies,
+# too: a module that was moved has nothing else to go by.
+#
+# SPDX-License-Identifier: BSD-3-Clause
+function(spmv_cuda_peer name)
+  spmv_peer(${name} ${ARGN} spmv_flags CUDA::cudart_static)
+  set_target_properties(spmv_peer_${name} PROPERTIES LINKER_LANGUAGE CXX INSTALL_RPATH "/usr/local/cuda/lib64;$ORIGIN")
+endfunction()
+
+spmv_cuda_peer(cub SOURCES peer_cub.cu LIBRARIES)
+spmv_cuda_peer(probe SOURCES peer_probe.cu LIBRARIES)
+set(SPMV_CUDA_PEERS cub probe)
+# 12.4: preprocessing of products
+if(TARGET CUDA::cusparse AND CUDAToolkit_VERSION VERSION_GREATER_EQUAL 12.4)
+  spmv_cuda_peer(cusparse SOURCES peer_cusparse.c sliced_ell.cu LIBRARIES CUDA::cusparse)
+  list(APPEND SPMV_CUDA_PEERS cusparse)
+else()
+  spmv_no_peer(cusparse "cuSPARSE of CUDA 12.4")
+endif()
+set_property(GLOBAL PROPERTY SPMV_CUDA_PEERS "${SPMV_CUDA_PEERS}")

@@ -1,0 +1,352 @@
+/* cuSPARSE: y = A x by cusparseSpMV on CSR, on coordinates and on sliced ELLPACK, by each of its algorithms.
+ *
+ * Every peer has a handle, a matrix descriptor and a buffer of its own: preprocessing leaves its findings in them. CSR
+ * is used where it lies; coordinates and sliced ELLPACK are made when a peer is opened. The height of the slices is the
+ * one of a few that multiplies fastest here: high slices read in step, low ones pad less.
+ *
+ * Source: the cuSPARSE documentation, "Generic APIs" and "Storage formats".
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <cusparse.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "peer.h"
+#include "peer_cuda.h"
+#include "sliced_ell.h"
+
+enum format { CSR, COO, SELL };
+
+/* name, peer, format, algorithm, is it preprocessed, settings */
+#define VARIANT_LIST(X)                                                                                                \
+    X(csr_alg1, "cusparse-csr-alg1", CSR, CUSPARSE_SPMV_CSR_ALG1, false, "CSR, CSR_ALG1")                              \
+    X(csr_alg1_pre, "cusparse-csr-alg1-pre", CSR, CUSPARSE_SPMV_CSR_ALG1, true, "CSR, CSR_ALG1, preprocessed")         \
+    X(csr_alg2, "cusparse-csr-alg2", CSR, CUSPARSE_SPMV_CSR_ALG2, false, "CSR, CSR_ALG2")                              \
+    X(csr_alg2_pre, "cusparse-csr-alg2-pre", CSR, CUSPARSE_SPMV_CSR_ALG2, true, "CSR, CSR_ALG2, preprocessed")         \
+    X(coo_alg1, "cusparse-coo-alg1", COO, CUSPARSE_SPMV_COO_ALG1, false, "coordinates by rows, COO_ALG1")              \
+    X(coo_alg2, "cusparse-coo-alg2", COO, CUSPARSE_SPMV_COO_ALG2, false, "coordinates by rows, COO_ALG2")              \
+    X(sell, "cusparse-sell", SELL, CUSPARSE_SPMV_SELL_ALG1, false,                                                     \
+      "sliced ELLPACK, SELL_ALG1; slices of 8, 16 or 32 rows, whichever is fastest when tried")
+
+static const int heights[] = {8, 16, 32};
+enum {
+    HEIGHTS = sizeof heights / sizeof heights[0],
+    TRIALS = 10,
+    MOST_PADDING = 8,         /* times as much as there are nonzeros is refused ... */
+    PADDING_ALLOWED = 1 << 20 /* ... from so many stored elements on: what is small may be padded as it likes */
+};
+
+struct product {
+    struct peer_problem problem;
+    cudaStream_t stream;
+    cusparseHandle_t handle;
+    cusparseConstSpMatDescr_t matrix;
+    cusparseConstDnVecDescr_t x;
+    cusparseDnVecDescr_t y;
+    cudaDataType type;
+    cusparseSpMVAlg_t algorithm;
+    void *buffer;
+    void *offsets, *index, *values; /* what the format needs besides CSR */
+};
+
+static bool bad_sparse(cusparseStatus_t status, const char *call, char *why, size_t why_size)
+{
+    if (status == CUSPARSE_STATUS_SUCCESS)
+        return false;
+    cudaGetLastError();
+    snprintf(why, why_size, "%s: %s (%s)", call, cusparseGetErrorString(status), cusparseGetErrorName(status));
+    return true;
+}
+
+static size_t value_size(const struct product *p)
+{
+    return p->type == CUDA_R_32F ? sizeof(float) : sizeof(double);
+}
+
+/* 1 and 0 in the type. */
+static const void *scalar(const struct product *p, int value)
+{
+    static const float f32[] = {0, 1};
+    static const double f64[] = {0, 1};
+    return p->type == CUDA_R_32F ? (const void *)&f32[value] : (const void *)&f64[value];
+}
+
+/* ------------------------------------------------------------ opening */
+
+/* Frees the matrix and what was made for it. */
+static void drop_matrix(struct product *p)
+{
+    if (p->matrix != NULL)
+        cusparseDestroySpMat(p->matrix);
+    void *const memory[] = {p->buffer, p->offsets, p->index, p->values};
+    for (size_t i = 0; i < sizeof memory / sizeof memory[0]; i++)
+        cudaFree(memory[i]);
+    p->matrix = NULL;
+    p->buffer = p->offsets = p->index = p->values = NULL;
+}
+
+static void close_product(void *state)
+{
+    struct product *const p = state;
+    if (p == NULL)
+        return;
+    drop_matrix(p);
+    if (p->x != NULL)
+        cusparseDestroyDnVec(p->x);
+    if (p->y != NULL)
+        cusparseDestroyDnVec(p->y);
+    if (p->handle != NULL)
+        cusparseDestroy(p->handle);
+    free(p);
+}
+
+/* Handle and vectors. */
+static bool begin(struct product *p, char *why, size_t why_size)
+{
+    const struct peer_problem *const q = &p->problem;
+    return !bad_cuda(use_device_of(p->stream), "cudaSetDevice", why, why_size) &&
+           !bad_sparse(cusparseCreate(&p->handle), "cusparseCreate", why, why_size) &&
+           !bad_sparse(cusparseSetStream(p->handle, p->stream), "cusparseSetStream", why, why_size) &&
+           !bad_sparse(cusparseSetPointerMode(p->handle, CUSPARSE_POINTER_MODE_HOST), "cusparseSetPointerMode", why,
+                       why_size) &&
+           !bad_sparse(cusparseCreateConstDnVec(&p->x, q->cols, q->x, p->type), "cusparseCreateConstDnVec", why,
+                       why_size) &&
+           !bad_sparse(cusparseCreateDnVec(&p->y, q->rows, q->y, p->type), "cusparseCreateDnVec", why, why_size);
+}
+
+static bool make_buffer(struct product *p, char *why, size_t why_size)
+{
+    size_t bytes = 0;
+    return !bad_sparse(cusparseSpMV_bufferSize(p->handle, CUSPARSE_OPERATION_NON_TRANSPOSE, scalar(p, 1), p->matrix,
+                                               p->x, scalar(p, 0), p->y, p->type, p->algorithm, &bytes),
+                       "cusparseSpMV_bufferSize", why, why_size) &&
+           !bad_cuda(device_alloc(bytes, &p->buffer), "cudaMalloc", why, why_size);
+}
+
+static bool make_csr(struct product *p, char *why, size_t why_size)
+{
+    const struct peer_problem *const q = &p->problem;
+    return !bad_sparse(cusparseCreateConstCsr(&p->matrix, q->rows, q->cols, q->nnz, q->row_ptr, q->col, q->val,
+                                              CUSPARSE_INDEX_32I, CUSPARSE_INDEX_32I, CUSPARSE_INDEX_BASE_ZERO,
+                                              p->type),
+                       "cusparseCreateConstCsr", why, why_size) &&
+           make_buffer(p, why, why_size);
+}
+
+static bool make_coo(struct product *p, char *why, size_t why_size)
+{
+    const struct peer_problem *const q = &p->problem;
+    return !bad_cuda(device_alloc((size_t)q->nnz * sizeof(int32_t), &p->index), "cudaMalloc for the row numbers", why,
+                     why_size) &&
+           !bad_sparse(
+               cusparseXcsr2coo(p->handle, q->row_ptr, (int)q->nnz, (int)q->rows, p->index, CUSPARSE_INDEX_BASE_ZERO),
+               "cusparseXcsr2coo", why, why_size) &&
+           !bad_sparse(cusparseCreateConstCoo(&p->matrix, q->rows, q->cols, q->nnz, p->index, q->col, q->val,
+                                              CUSPARSE_INDEX_32I, CUSPARSE_INDEX_BASE_ZERO, p->type),
+                       "cusparseCreateConstCoo", why, why_size) &&
+           make_buffer(p, why, why_size);
+}
+
+static bool preprocess(struct product *p, char *why, size_t why_size)
+{
+    return !bad_sparse(cusparseSpMV_preprocess(p->handle, CUSPARSE_OPERATION_NON_TRANSPOSE, scalar(p, 1), p->matrix,
+                                               p->x, scalar(p, 0), p->y, p->type, p->algorithm, p->buffer),
+                       "cusparseSpMV_preprocess", why, why_size);
+}
+
+static int run_product(void *state)
+{
+    const struct product *const p = state;
+    return cusparseSpMV(p->handle, CUSPARSE_OPERATION_NON_TRANSPOSE, scalar(p, 1), p->matrix, p->x, scalar(p, 0), p->y,
+                        p->type, p->algorithm, p->buffer) == CUSPARSE_STATUS_SUCCESS
+               ? 0
+               : -1;
+}
+
+/* ----------------------------------------------------- sliced ELLPACK */
+
+static int64_t slices_of(const struct product *p, int height)
+{
+    return (p->problem.rows + height - 1) / height;
+}
+
+/* offsets[s]: where slice s begins; gives the elements stored in all, -1 when 32 bits do not hold them. */
+static int64_t slice_offsets(const struct product *p, const int32_t *row_ptr, int height, int32_t *offsets)
+{
+    int64_t stored = 0;
+    const int64_t rows = p->problem.rows, slices = slices_of(p, height);
+    for (int64_t s = 0; s < slices; s++) {
+        int32_t longest = 0;
+        for (int64_t r = s * height; r < rows && r < (s + 1) * height; r++)
+            if (row_ptr[r + 1] - row_ptr[r] > longest)
+                longest = row_ptr[r + 1] - row_ptr[r];
+        offsets[s] = (int32_t)stored;
+        stored += (int64_t)height * longest;
+        if (stored > INT32_MAX)
+            return -1;
+    }
+    offsets[slices] = (int32_t)stored;
+    return stored;
+}
+
+/* Says no where padding would make the format absurd, or larger than the memory that is free. */
+static bool sell_fits(const struct product *p, int64_t stored, char *why, size_t why_size)
+{
+    const double gigabytes = 1e-9 * (double)stored * (double)(value_size(p) + sizeof(int32_t));
+    size_t free_bytes = 0, all_bytes = 0;
+    if (stored < 0 || (stored > PADDING_ALLOWED && stored / MOST_PADDING > p->problem.nnz)) {
+        snprintf(why, why_size, "sliced ELLPACK would hold more than %s elements for %lld nonzeros",
+                 stored < 0 ? "2^31 - 1" : "8 times as many", (long long)p->problem.nnz);
+        return false;
+    }
+    if (bad_cuda(cudaMemGetInfo(&free_bytes, &all_bytes), "cudaMemGetInfo", why, why_size))
+        return false;
+    if (1e9 * gigabytes > (double)free_bytes) {
+        snprintf(why, why_size, "sliced ELLPACK needs %.3g GB of the GPU's memory, %.3g are free", gigabytes,
+                 1e-9 * (double)free_bytes);
+        return false;
+    }
+    return true;
+}
+
+/* offsets: host memory, overwritten. */
+static bool make_sell(struct product *p, int height, const int32_t *row_ptr, int32_t *offsets, char *why,
+                      size_t why_size)
+{
+    const struct peer_problem *const q = &p->problem;
+    const int64_t slices = slices_of(p, height), stored = slice_offsets(p, row_ptr, height, offsets);
+    const size_t offset_bytes = (size_t)(slices + 1) * sizeof *offsets;
+    return sell_fits(p, stored, why, why_size) &&
+           !bad_cuda(device_alloc(offset_bytes, &p->offsets), "cudaMalloc", why, why_size) &&
+           !bad_cuda(device_alloc((size_t)stored * sizeof(int32_t), &p->index), "cudaMalloc", why, why_size) &&
+           !bad_cuda(device_alloc((size_t)stored * value_size(p), &p->values), "cudaMalloc", why, why_size) &&
+           !bad_cuda(cudaMemcpyAsync(p->offsets, offsets, offset_bytes, cudaMemcpyHostToDevice, p->stream),
+                     "cudaMemcpyAsync", why, why_size) &&
+           !bad_cuda(sliced_ell_fill(p->stream, q->rows, height, slices, q->row_ptr, q->col, q->val, (int)value_size(p),
+                                     p->offsets, stored, p->index, p->values),
+                     "the kernel that fills sliced ELLPACK", why, why_size) &&
+           !bad_cuda(cudaStreamSynchronize(p->stream), "cudaStreamSynchronize", why, why_size) &&
+           !bad_sparse(cusparseCreateConstSlicedEll(&p->matrix, q->rows, q->cols, q->nnz, stored, height, p->offsets,
+                                                    p->index, p->values, CUSPARSE_INDEX_32I, CUSPARSE_INDEX_32I,
+                                                    CUSPARSE_INDEX_BASE_ZERO, p->type),
+                       "cusparseCreateConstSlicedEll", why, why_size) &&
+           make_buffer(p, why, why_size);
+}
+
+/* *milliseconds of a few products, after one that warms up. */
+static bool time_trials(struct product *p, cudaEvent_t begins, cudaEvent_t ends, float *milliseconds, char *why,
+                        size_t why_size)
+{
+    int failed = run_product(p);
+    if (bad_cuda(cudaEventRecord(begins, p->stream), "cudaEventRecord", why, why_size))
+        return false;
+    for (int t = 0; t < TRIALS && failed == 0; t++)
+        failed = run_product(p);
+    if (failed != 0) {
+        snprintf(why, why_size, "cusparseSpMV on sliced ELLPACK failed");
+        cudaStreamSynchronize(p->stream);
+        return false;
+    }
+    return !bad_cuda(cudaEventRecord(ends, p->stream), "cudaEventRecord", why, why_size) &&
+           !bad_cuda(cudaEventSynchronize(ends), "cudaEventSynchronize", why, why_size) &&
+           !bad_cuda(cudaEventElapsedTime(milliseconds, begins, ends), "cudaEventElapsedTime", why, why_size);
+}
+
+/* The fastest height; 0 when none can be had, for the reason in why. */
+static int choose_height(struct product *p, const int32_t *row_ptr, int32_t *offsets, char *why, size_t why_size)
+{
+    cudaEvent_t begins = NULL, ends = NULL;
+    float best = INFINITY, milliseconds = 0;
+    int height = 0;
+    if (!bad_cuda(cudaEventCreate(&begins), "cudaEventCreate", why, why_size) &&
+        !bad_cuda(cudaEventCreate(&ends), "cudaEventCreate", why, why_size)) {
+        for (int h = 0; h < HEIGHTS; h++) {
+            if (make_sell(p, heights[h], row_ptr, offsets, why, why_size) &&
+                time_trials(p, begins, ends, &milliseconds, why, why_size) && milliseconds < best) {
+                best = milliseconds;
+                height = heights[h];
+            }
+            drop_matrix(p);
+        }
+    }
+    if (begins != NULL)
+        cudaEventDestroy(begins);
+    if (ends != NULL)
+        cudaEventDestroy(ends);
+    return height;
+}
+
+static bool make_best_sell(struct product *p, char *why, size_t why_size)
+{
+    const size_t bytes = (size_t)(p->problem.rows + 1) * sizeof(int32_t);
+    int32_t *const row_ptr = malloc(bytes);
+    /* the most slices are those of the least height */
+    int32_t *const offsets = malloc((size_t)(slices_of(p, heights[0]) + 1) * sizeof(int32_t));
+    bool made = false;
+    if (row_ptr == NULL || offsets == NULL) {
+        snprintf(why, why_size, "no memory for the row offsets on the host: %zu bytes needed", bytes);
+    } else if (!bad_cuda(cudaMemcpyAsync(row_ptr, p->problem.row_ptr, bytes, cudaMemcpyDeviceToHost, p->stream),
+                         "cudaMemcpyAsync", why, why_size) &&
+               !bad_cuda(cudaStreamSynchronize(p->stream), "cudaStreamSynchronize", why, why_size)) {
+        const int height = choose_height(p, row_ptr, offsets, why, why_size);
+        made = height != 0 && make_sell(p, height, row_ptr, offsets, why, why_size);
+    }
+    free(row_ptr);
+    free(offsets);
+    return made;
+}
+
+/* ----------------------------------------------------------- the peers */
+
+static int open_product(const struct peer_problem *problem, enum format format, cusparseSpMVAlg_t algorithm,
+                        bool preprocessed, void **state, char *why, size_t why_size)
+{
+    struct product *const p = calloc(1, sizeof *p);
+    if (p == NULL) {
+        snprintf(why, why_size, "no memory");
+        return -1;
+    }
+    p->problem = *problem;
+    p->stream = problem->stream;
+    p->type = problem->type == SPMV_F32 ? CUDA_R_32F : CUDA_R_64F;
+    p->algorithm = algorithm;
+    bool ready = begin(p, why, why_size) && (format == CSR   ? make_csr(p, why, why_size)
+                                             : format == COO ? make_coo(p, why, why_size)
+                                                             : make_best_sell(p, why, why_size));
+    if (ready && preprocessed)
+        ready = preprocess(p, why, why_size);
+    if (ready && !bad_cuda(cudaStreamSynchronize(p->stream), "cudaStreamSynchronize", why, why_size)) {
+        *state = p;
+        return 0;
+    }
+    close_product(p);
+    return -1;
+}
+
+#define OPEN_(name, peer, format, algorithm, preprocessed, settings)                                                   \
+    static int open_##name(const struct peer_problem *problem, void **state, char *why, size_t why_size)               \
+    {                                                                                                                  \
+        return open_product(problem, format, algorithm, preprocessed, state, why, why_size);                           \
+    }
+VARIANT_LIST(OPEN_)
+#undef OPEN_
+
+#define PEER_(name, peer, format, algorithm, preprocessed, settings)                                                   \
+    {peer, PEER_SPMV, "cusparseSpMV: " settings, 0, open_##name, run_product, NULL, NULL, close_product},
+static const struct peer peers[] = {VARIANT_LIST(PEER_)};
+#undef PEER_
+
+const struct peer_module *spmv_peer_module(void)
+{
+    static char library[48];
+    static const struct peer_module module = {PEER_ABI, library, peers, sizeof peers / sizeof peers[0]};
+    int major = 0, minor = 0, patch = 0;
+    /* of the library that was loaded; cusparseGetVersion says the same, but only where there is a GPU */
+    if (cusparseGetProperty(MAJOR_VERSION, &major) == CUSPARSE_STATUS_SUCCESS &&
+        cusparseGetProperty(MINOR_VERSION, &minor) == CUSPARSE_STATUS_SUCCESS &&
+        cusparseGetProperty(PATCH_LEVEL, &patch) == CUSPARSE_STATUS_SUCCESS)
+        snprintf(library, sizeof library, "cuSPARSE %d.%d.%d", major, minor, patch);
+    else
+        snprintf(library, sizeof library, "cuSPARSE");
+    return &module;
+}

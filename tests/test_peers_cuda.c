@@ -1,0 +1,523 @@
+/* The peers on a GPU: every module shows what the list of modules says; every peer computes what it is asked for, on
+ * matrices and lengths of many kinds, into results full of not-a-numbers.
+ *
+ *   test_peers_cuda exports      opens the modules, which needs no GPU
+ *   test_peers_cuda cuda         runs the peers
+ *
+ * A result of k terms passes when it is within 2 (k + 3) u S of the sum in long double, u the unit roundoff, S the sum
+ * of the terms' absolute values: every order of summation keeps that (docs/design.md, Checking a product).
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <dlfcn.h>
+#include <limits.h>
+#include <math.h>
+#include <stdbool.h>
+#include <unistd.h>
+
+#include "device.h"
+#include "peer.h"
+#include "peer_list.h"
+#include "support.h"
+
+struct row {
+    const char *name;
+    spmv_backend backend;
+    const char *peers;
+};
+
+#define ROW_(name, backend, peers, operations, brings) {#name, SPMV_BACKEND_##backend, peers},
+static const struct row rows[] = {PEER_MODULE_LIST(ROW_)};
+#undef ROW_
+enum { MODULES = sizeof rows / sizeof rows[0] };
+
+/* SPMV_CUDA_PEERS: the modules of this build, each with a blank behind. */
+static bool is_built(const char *name)
+{
+    char word[64];
+    snprintf(word, sizeof word, "%s ", name);
+    return strstr(SPMV_CUDA_PEERS, word) != NULL;
+}
+
+/* The module, beside this program in a build or in a bundle. NULL, said why, when only NVIDIA's library is absent: it
+ * belongs to the machine. */
+static const struct peer_module *open_module(const char *name)
+{
+    static const char *const folders[] = {"../bench/peers", "../lib/spmv/peers"};
+    char program[PATH_MAX], path[PATH_MAX + 128];
+    const ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
+    assert_true(length > 0);
+    program[length] = '\0';
+    *strrchr(program, '/') = '\0';
+    for (size_t f = 0; f < sizeof folders / sizeof folders[0]; f++) {
+        snprintf(path, sizeof path, "%s/%s/spmv_peer_%s.so", program, folders[f], name);
+        if (access(path, R_OK) != 0)
+            continue;
+        void *const library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+        if (library == NULL) {
+            const char *const why = dlerror();
+            if (strcmp(name, "cusparse") != 0 || strstr(why, "spmv_peer_") != NULL)
+                fail_msg("%s", why);
+            print_message("not tested: %s: %s\n", name, why);
+            return NULL;
+        }
+        const struct peer_module *(*ask)(void) = NULL;
+        *(void **)&ask = dlsym(library, "spmv_peer_module");
+        assert_non_null(ask);
+        return ask();
+    }
+    fail_msg("there is no spmv_peer_%s.so beside %s", name, program);
+    return NULL;
+}
+
+/* ---------------------------------------------------------------- exports */
+
+static void test_exports(void **unused)
+{
+    (void)unused;
+    int opened = 0;
+    for (int m = 0; m < MODULES; m++) {
+        if (rows[m].backend != SPMV_BACKEND_CUDA || !is_built(rows[m].name))
+            continue;
+        const struct peer_module *const module = open_module(rows[m].name);
+        if (module == NULL)
+            continue;
+        char names[1024] = "";
+        opened++;
+        assert_int_equal(module->abi, PEER_ABI);
+        assert_true(strlen(module->library) > 0);
+        for (int p = 0; p < module->count; p++) {
+            const struct peer *const peer = &module->peers[p];
+            snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", p == 0 ? "" : " ", peer->name);
+            assert_int_equal(strncmp(peer->name, rows[m].name, strlen(rows[m].name)), 0);
+            assert_true(strlen(peer->settings) > 0);
+            assert_int_equal(peer->probe, strcmp(rows[m].name, "probe") == 0);
+            assert_non_null(peer->open);
+            assert_non_null(peer->run);
+            assert_non_null(peer->close);
+            assert_null(peer->run_timed);
+            assert_null(peer->fetch);
+            peer->close(NULL);
+        }
+        assert_string_equal(names, rows[m].peers);
+        print_message("%s: %s\n", module->library, names);
+    }
+    assert_true(opened >= 2); /* cub and probe need nothing that a machine may lack */
+}
+
+/* ------------------------------------------------------------------ arrays */
+
+struct place {
+    struct device device;
+    spmv_context *ctx;
+};
+
+static void open_place(struct place *place)
+{
+    char why[WHY_SIZE] = "";
+    if (device_open_cuda(-1, &place->device, why) != 0)
+        fail_msg("%s", why);
+    spmv_context_options options;
+    spmv_context_options_init(&options, sizeof options);
+    options.backend = SPMV_BACKEND_CUDA;
+    options.stream = place->device.stream;
+    assert_int_equal(spmv_context_create(&options, &place->ctx), SPMV_OK);
+}
+
+static void close_place(struct place *place)
+{
+    spmv_context_destroy(place->ctx);
+    device_close(&place->device);
+}
+
+/* A copy on the device; one byte at least. */
+static void *sent(struct place *place, const void *host, int64_t bytes)
+{
+    void *memory = NULL;
+    assert_int_equal(spmv_alloc(place->ctx, bytes > 0 ? bytes : 1, &memory), SPMV_OK);
+    if (bytes > 0)
+        assert_int_equal(spmv_upload(place->ctx, host, memory, bytes), SPMV_OK);
+    return memory;
+}
+
+/* On the device, all bits set: not-a-number in both types. */
+static void *poison(struct place *place, int64_t bytes, void *memory)
+{
+    void *const host = malloc((size_t)bytes + 1);
+    assert_non_null(host);
+    memset(host, 0xff, (size_t)bytes + 1);
+    if (memory == NULL)
+        memory = sent(place, host, bytes);
+    else if (bytes > 0)
+        assert_int_equal(spmv_upload(place->ctx, host, memory, bytes), SPMV_OK);
+    free(host);
+    return memory;
+}
+
+static double value_at(const void *values, spmv_type type, int64_t i)
+{
+    return type == SPMV_F32 ? (double)((const float *)values)[i] : ((const double *)values)[i];
+}
+
+/* Both signs, no two neighbours alike, most not representable in few digits. */
+static void *some_values(spmv_type type, int64_t n)
+{
+    void *const values = malloc((size_t)(n > 0 ? n : 1) * spmv_type_size(type));
+    assert_non_null(values);
+    for (int64_t i = 0; i < n; i++) {
+        const double value = (double)(i * 7919 % 2003 - 1001) / 769 + 1e-3;
+        if (type == SPMV_F32)
+            ((float *)values)[i] = (float)value;
+        else
+            ((double *)values)[i] = value;
+    }
+    return values;
+}
+
+static void assert_near(const char *peer, spmv_type type, int64_t i, double got, long double sum, long double sizes,
+                        int64_t terms)
+{
+    const long double roundoff = type == SPMV_F32 ? 0x1p-24L : 0x1p-53L;
+    const long double bound = 2 * ((long double)terms + 3) * roundoff * sizes;
+    if (!(fabsl((long double)got - sum) <= bound))
+        fail_msg("%s %s: element %lld is %.17g instead of %.17Lg, further off than %.3Lg", peer, spmv_type_name(type),
+                 (long long)i, got, sum, bound);
+}
+
+/* ---------------------------------------------------------------- products */
+
+static int64_t one(int64_t row)
+{
+    return row >= 0;
+}
+
+static int64_t none(int64_t row)
+{
+    return row < 0;
+}
+
+static int64_t up_to_six(int64_t row)
+{
+    return row % 7;
+}
+
+static int64_t one_long(int64_t row)
+{
+    return row == 1234 ? 30000 : 3;
+}
+
+static int64_t all_long(int64_t row)
+{
+    return 2000 + row % 3;
+}
+
+static int64_t mostly_empty(int64_t row)
+{
+    return row % 50 == 0 ? 5 : 0;
+}
+
+static const struct shape {
+    const char *name;
+    int64_t rows, cols;
+    int64_t (*length)(int64_t row);
+    bool may_refuse;
+} shapes[] = {
+    {"1 x 1", 1, 1, one, false},
+    {"no nonzeros", 3, 5, none, true},
+    {"one column", 33, 1, one, false},
+    {"up to 6 a row", 1000, 1000, up_to_six, false},
+    {"one long row", 5000, 40000, one_long, false},
+    {"long rows", 257, 100000, all_long, false},
+    {"mostly empty", 40000, 50, mostly_empty, false},
+};
+enum { SHAPES = sizeof shapes / sizeof shapes[0] };
+
+struct matrix {
+    int64_t rows, cols, nnz;
+    int32_t *row_ptr, *col;
+    void *val, *x, *y;
+};
+
+static void make_matrix(const struct shape *shape, spmv_type type, struct matrix *a)
+{
+    *a = (struct matrix){.rows = shape->rows, .cols = shape->cols};
+    for (int64_t r = 0; r < a->rows; r++)
+        a->nnz += shape->length(r);
+    a->row_ptr = malloc((size_t)(a->rows + 1) * sizeof(int32_t));
+    a->col = malloc((size_t)(a->nnz + 1) * sizeof(int32_t));
+    a->val = some_values(type, a->nnz);
+    a->x = some_values(type, a->cols);
+    a->y = some_values(type, a->rows);
+    assert_true(a->row_ptr != NULL && a->col != NULL);
+    a->row_ptr[0] = 0;
+    for (int64_t r = 0; r < a->rows; r++) {
+        const int64_t n = shape->length(r);
+        for (int64_t j = 0; j < n; j++) /* ascends, because n <= cols */
+            a->col[a->row_ptr[r] + j] = (int32_t)(j * a->cols / n);
+        a->row_ptr[r + 1] = (int32_t)(a->row_ptr[r] + n);
+    }
+}
+
+static void free_matrix(struct matrix *a)
+{
+    free(a->row_ptr);
+    free(a->col);
+    free(a->val);
+    free(a->x);
+    free(a->y);
+}
+
+static void check_product(const struct peer *peer, spmv_type type, const struct matrix *a)
+{
+    for (int64_t r = 0; r < a->rows; r++) {
+        long double sum = 0, sizes = 0;
+        for (int64_t k = a->row_ptr[r]; k < a->row_ptr[r + 1]; k++) {
+            const long double term = (long double)value_at(a->val, type, k) * value_at(a->x, type, a->col[k]);
+            sum += term;
+            sizes += fabsl(term);
+        }
+        assert_near(peer->name, type, r, value_at(a->y, type, r), sum, sizes, a->row_ptr[r + 1] - a->row_ptr[r]);
+    }
+}
+
+static void run_and_wait(struct place *place, const struct peer *peer, void *state)
+{
+    char why[WHY_SIZE] = "";
+    if (peer->run(state) != 0)
+        fail_msg("%s: the run failed", peer->name);
+    if (place->device.functions->wait(&place->device, why) != 0)
+        fail_msg("%s: %s", peer->name, why);
+}
+
+static void test_product(struct place *place, const struct peer *peer, spmv_type type, const struct shape *shape)
+{
+    struct matrix a;
+    make_matrix(shape, type, &a);
+    const int64_t size = (int64_t)spmv_type_size(type);
+    void *const row_ptr = sent(place, a.row_ptr, (a.rows + 1) * 4), *const col = sent(place, a.col, a.nnz * 4),
+                *const val = sent(place, a.val, a.nnz * size), *const x = sent(place, a.x, a.cols * size),
+                *const y = poison(place, a.rows * size, NULL);
+    const struct peer_problem problem = {.op = PEER_SPMV,
+                                         .type = type,
+                                         .stream = place->device.stream,
+                                         .rows = a.rows,
+                                         .cols = a.cols,
+                                         .nnz = a.nnz,
+                                         .row_ptr = row_ptr,
+                                         .col = col,
+                                         .val = val,
+                                         .x = x,
+                                         .y = y};
+    char why[WHY_SIZE] = "";
+    void *state = NULL;
+    if (peer->open(&problem, &state, why, sizeof why) != 0) {
+        if (!shape->may_refuse)
+            fail_msg("%s %s on %s: %s", peer->name, spmv_type_name(type), shape->name, why);
+        assert_true(strlen(why) > 0);
+        assert_null(state);
+        print_message("%s refuses %s: %s\n", peer->name, shape->name, why);
+    } else {
+        for (int run = 0; run < 3; run++) {
+            poison(place, a.rows * size, y);
+            run_and_wait(place, peer, state);
+            assert_int_equal(spmv_download(place->ctx, y, a.y, a.rows * size), SPMV_OK);
+            if (peer->probe == 0)
+                check_product(peer, type, &a);
+        }
+        peer->close(state);
+    }
+    void *const memory[] = {row_ptr, col, val, x, y};
+    for (size_t i = 0; i < sizeof memory / sizeof memory[0]; i++)
+        spmv_free(place->ctx, memory[i]);
+    free_matrix(&a);
+}
+
+/* -------------------------------------------------------------- primitives */
+
+/* Everything on the host that a primitive reads, and the result. */
+struct input {
+    int64_t n, segments, kept;
+    void *in, *out;
+    int32_t *segment, *offsets;
+    uint8_t *flags;
+};
+
+/* Segments of 0 to 40 elements, now and then of a thousand. */
+static int64_t segment_length(int64_t s)
+{
+    return s % 5 == 4 ? 0 : s % 97 == 3 ? 1000 : 1 + s % 40;
+}
+
+static void make_input(spmv_type type, int64_t n, struct input *input)
+{
+    *input = (struct input){.n = n, .in = some_values(type, n), .out = some_values(type, n)};
+    input->segment = malloc((size_t)(n + 1) * sizeof(int32_t));
+    input->offsets = malloc((size_t)(2 * n + 2) * sizeof(int32_t));
+    input->flags = malloc((size_t)n + 1);
+    assert_true(input->segment != NULL && input->offsets != NULL && input->flags != NULL);
+    input->offsets[0] = 0;
+    for (int64_t i = 0; i < n; input->segments++) {
+        const int64_t wanted = segment_length(input->segments), end = i + wanted < n ? i + wanted : n;
+        for (; i < end; i++)
+            input->segment[i] = (int32_t)input->segments;
+        input->offsets[input->segments + 1] = (int32_t)end;
+    }
+    for (int64_t i = 0; i < n; i++)
+        input->flags[i] = i * 31 % 7 < 3;
+}
+
+static void free_input(struct input *input)
+{
+    free(input->in);
+    free(input->out);
+    free(input->segment);
+    free(input->offsets);
+    free(input->flags);
+}
+
+static void check_scan(const struct peer *peer, spmv_type type, const struct input *input)
+{
+    long double sum = 0, sizes = 0;
+    int64_t terms = 0;
+    for (int64_t i = 0; i < input->n; i++) {
+        if (peer->op == PEER_SEGSCAN && i > 0 && input->segment[i] != input->segment[i - 1])
+            sum = sizes = terms = 0;
+        const long double term = value_at(input->in, type, i);
+        sum += term;
+        sizes += fabsl(term);
+        assert_near(peer->name, type, i, value_at(input->out, type, i), sum, sizes, ++terms);
+    }
+}
+
+static void check_sum(const struct peer *peer, spmv_type type, const struct input *input, int64_t begin, int64_t end,
+                      int64_t result)
+{
+    long double sum = 0, sizes = 0;
+    for (int64_t i = begin; i < end; i++) {
+        const long double term = value_at(input->in, type, i);
+        sum += term;
+        sizes += fabsl(term);
+    }
+    assert_near(peer->name, type, result, value_at(input->out, type, result), sum, sizes, end - begin);
+}
+
+static void check_compact(const struct peer *peer, spmv_type type, const struct input *input)
+{
+    int64_t kept = 0;
+    for (int64_t i = 0; i < input->n; i++) {
+        if (input->flags[i] == 0)
+            continue;
+        assert_near(peer->name, type, kept, value_at(input->out, type, kept), value_at(input->in, type, i), 0, 0);
+        kept++;
+    }
+    assert_int_equal(input->kept, kept);
+}
+
+static void check_primitive(const struct peer *peer, spmv_type type, const struct input *input)
+{
+    switch (peer->op) {
+    case PEER_SCAN:
+    case PEER_SEGSCAN:
+        check_scan(peer, type, input);
+        break;
+    case PEER_REDUCE:
+        check_sum(peer, type, input, 0, input->n, 0);
+        break;
+    case PEER_SEGREDUCE:
+        for (int64_t s = 0; s < input->segments; s++)
+            check_sum(peer, type, input, input->offsets[s], input->offsets[s + 1], s);
+        break;
+    case PEER_COMPACT:
+        check_compact(peer, type, input);
+        break;
+    default:
+        fail_msg("%s: an op without a check", peer->name);
+    }
+}
+
+/* Elements of out that the peer writes; of a compact all, of which it writes the first. */
+static int64_t results(const struct peer *peer, const struct input *input)
+{
+    return peer->op == PEER_REDUCE ? 1 : peer->op == PEER_SEGREDUCE ? input->segments : input->n;
+}
+
+static void test_primitive(struct place *place, const struct peer *peer, spmv_type type, int64_t n)
+{
+    struct input input;
+    make_input(type, n, &input);
+    const int64_t size = (int64_t)spmv_type_size(type), out_bytes = (input.segments > n ? input.segments : n) * size;
+    input.out = realloc(input.out, (size_t)out_bytes);
+    assert_non_null(input.out);
+    void *const in = sent(place, input.in, n * size), *const out = poison(place, out_bytes, NULL),
+                *const segment = sent(place, input.segment, n * 4),
+                *const offsets = sent(place, input.offsets, (input.segments + 1) * 4),
+                *const flags = sent(place, input.flags, n), *const kept = poison(place, (int64_t)sizeof(int64_t), NULL);
+    const struct peer_problem problem = {.op = peer->op,
+                                         .type = type,
+                                         .stream = place->device.stream,
+                                         .n = n,
+                                         .in = in,
+                                         .out = out,
+                                         .segment = segment,
+                                         .segments = input.segments,
+                                         .offsets = offsets,
+                                         .flags = flags,
+                                         .kept = kept};
+    char why[WHY_SIZE] = "";
+    void *state = NULL;
+    if (peer->open(&problem, &state, why, sizeof why) != 0)
+        fail_msg("%s %s, %lld elements: %s", peer->name, spmv_type_name(type), (long long)n, why);
+    for (int run = 0; run < 2; run++) {
+        poison(place, out_bytes, out);
+        run_and_wait(place, peer, state);
+        assert_int_equal(spmv_download(place->ctx, out, input.out, results(peer, &input) * size), SPMV_OK);
+        assert_int_equal(spmv_download(place->ctx, kept, &input.kept, (int64_t)sizeof input.kept), SPMV_OK);
+        check_primitive(peer, type, &input);
+    }
+    peer->close(state);
+    void *const memory[] = {in, out, segment, offsets, flags, kept};
+    for (size_t i = 0; i < sizeof memory / sizeof memory[0]; i++)
+        spmv_free(place->ctx, memory[i]);
+    free_input(&input);
+}
+
+static void test_peer(struct place *place, const struct peer *peer)
+{
+    static const spmv_type types[] = {SPMV_F64, SPMV_F32};
+    static const int64_t lengths[] = {1, 31, 1000, 100003, 1000001};
+    for (int t = 0; t < 2; t++) {
+        if (peer->op == PEER_SPMV)
+            for (int s = 0; s < SHAPES; s++)
+                test_product(place, peer, types[t], &shapes[s]);
+        else
+            for (size_t l = 0; l < sizeof lengths / sizeof lengths[0]; l++)
+                test_primitive(place, peer, types[t], lengths[l]);
+    }
+}
+
+static void test_results(void **unused)
+{
+    (void)unused;
+    struct place place;
+    int tested = 0;
+    open_place(&place);
+    for (int m = 0; m < MODULES; m++) {
+        if (rows[m].backend != SPMV_BACKEND_CUDA || !is_built(rows[m].name))
+            continue;
+        const struct peer_module *const module = open_module(rows[m].name);
+        for (int p = 0; module != NULL && p < module->count; p++, tested++)
+            test_peer(&place, &module->peers[p]);
+    }
+    close_place(&place);
+    print_message("%d peers tested\n", tested);
+    assert_true(tested >= 6); /* those of cub and probe */
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest exports[] = {cmocka_unit_test(test_exports)};
+    const struct CMUnitTest results_of_peers[] = {cmocka_unit_test(test_results)};
+    if (argc > 1 && strcmp(argv[1], "exports") == 0)
+        return cmocka_run_group_tests(exports, NULL, NULL);
+    support_begin(argc, argv);
+    return cmocka_run_group_tests(results_of_peers, NULL, NULL);
+}
