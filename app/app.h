@@ -18,7 +18,7 @@
 enum verify_mode { VERIFY_OFF, VERIFY_BOUND, VERIFY_BITWISE };
 
 /* Who takes an option: every command, or those of a group. */
-enum option_group { GROUP_SHARED = 1, GROUP_PRODUCT = 2, GROUP_SOLVE = 4 };
+enum option_group { GROUP_SHARED = 1, GROUP_PRODUCT = 2, GROUP_SOLVE = 4, GROUP_SPY = 8 };
 
 struct options {
     spmv_backend backend;
@@ -36,6 +36,7 @@ struct options {
     const char *x0, *history; /* NULL: not given */
     double rtol, atol;
     int max_iterations;     /* 0: not given */
+    int size;               /* of a picture, in pixels; 0: not given */
     const char **arguments; /* what is no option, in order; options_free */
     int count;
     char *command_line; /* as the shell would take it; options_free */
@@ -68,6 +69,7 @@ struct command {
 spmv_status run_product(const struct options *o, const char *const *arguments, int count);
 spmv_status run_solve(const struct options *o, const char *const *arguments, int count);
 spmv_status run_info(const struct options *o, const char *const *arguments, int count);
+spmv_status run_spy(const struct options *o, const char *const *arguments, int count);
 spmv_status run_doctor(const struct options *o, const char *const *arguments, int count);
 
 /* ---------------------------------------------------------------- output.c: messages, progress, JSON */
@@ -134,6 +136,9 @@ json_t *json_matrix(const char *name, const spmv_statistics *s);
 
 /* object[key] = value, which is consumed; a value of NULL marks the output as failed. */
 void json_put(json_t *object, const char *key, json_t *value);
+
+/* A text that came from outside. Names and arguments need not be UTF-8, which JSON is: foreign bytes become '?'. */
+json_t *json_text(const char *text);
 
 /* A number; null where it is not finite, which JSON cannot write. */
 json_t *json_number(double value);

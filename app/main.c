@@ -23,6 +23,7 @@ static const struct command commands[] = {
     {"solve", "A [b]", "x with A x = b, by conjugate gradients; b: A times ones when absent",
      GROUP_SHARED | GROUP_SOLVE, 1, 2, run_solve},
     {"info", "A", "what the matrix is like, and the method that would be chosen", GROUP_SHARED, 1, 1, run_info},
+    {"spy", "A", "a picture of the pattern, in the terminal or in a file", GROUP_SHARED | GROUP_SPY, 1, 1, run_spy},
     {"doctor", "", "what was built in, devices, memory bandwidth, a self-test", GROUP_SHARED, 0, 0, run_doctor},
     {"help", "[COMMAND]", "this help, or that of one command", GROUP_SHARED, 0, 1, run_help},
 };
@@ -36,7 +37,7 @@ static const struct command *find_command(const char *name)
     return NULL;
 }
 
-/* "mul, solve, info, doctor, help" */
+/* "mul, solve, info, spy, doctor, help" */
 static void list_commands(char *text, size_t size)
 {
     size_t used = 0;
@@ -70,6 +71,8 @@ static void print_all_help(void)
     options_print(GROUP_PRODUCT);
     printf("\nOptions of solve:\n");
     options_print(GROUP_SOLVE);
+    printf("\nOptions of spy:\n");
+    options_print(GROUP_SPY);
     printf("\nOptions of every command:\n");
     options_print(GROUP_SHARED);
     printf("\nExit codes: 0 done, 1 usage, 2 files, 3 malformed input, 4 things that do not fit, 5 memory, 6 device,\n"

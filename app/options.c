@@ -25,6 +25,7 @@ enum option_id {
     OPTION_ATOL,
     OPTION_MAX_ITERATIONS,
     OPTION_HISTORY,
+    OPTION_SIZE,
     OPTION_BACKEND,
     OPTION_METHOD,
     OPTION_TYPE,
@@ -50,8 +51,8 @@ struct row {
 };
 
 static const struct row rows[OPTIONS] = {
-    [OPTION_OUTPUT] = {"output", 'o', "FILE", GROUP_PRODUCT | GROUP_SOLVE, NULL,
-                       "write the vector there (default: standard output)"},
+    [OPTION_OUTPUT] = {"output", 'o', "FILE", GROUP_PRODUCT | GROUP_SOLVE | GROUP_SPY, NULL,
+                       "write the vector there, or the picture: .png, .svg (default: standard output)"},
     [OPTION_ALPHA] = {"alpha", 0, "NUMBER", GROUP_PRODUCT, "1", "factor of A x"},
     [OPTION_BETA] = {"beta", 0, "NUMBER", GROUP_PRODUCT, "0", "factor of y0, which --y0 names"},
     [OPTION_Y0] = {"y0", 0, "FILE", GROUP_PRODUCT, NULL, "the vector that beta scales (default: none)"},
@@ -63,6 +64,8 @@ static const struct row rows[OPTIONS] = {
                                "give up after so many (default: 10 times the rows, at least 100)"},
     [OPTION_HISTORY] = {"history", 0, "FILE", GROUP_SOLVE, NULL,
                         "write the residual of each iteration there, as CSV (default: nowhere)"},
+    [OPTION_SIZE] = {"size", 0, "N", GROUP_SPY, NULL,
+                     "the picture's longer side without axes and legend, in pixels, at most (default: 800)"},
     [OPTION_BACKEND] = {"backend", 0, "auto|cuda|omp|ref", GROUP_SHARED, "auto",
                         "where to compute; auto: a usable GPU, else OpenMP"},
     [OPTION_METHOD] = {"method", 0, "NAME", GROUP_SHARED, "auto", "how to multiply; doctor lists the names"},
@@ -173,6 +176,9 @@ static void set_option(struct options *o, enum option_id id, const char *text)
         break;
     case OPTION_HISTORY:
         o->history = text;
+        break;
+    case OPTION_SIZE:
+        set_count(o, id, text, 16, &o->size);
         break;
     case OPTION_BACKEND:
         if (spmv_backend_parse(text, &o->backend) != SPMV_OK)
@@ -350,7 +356,9 @@ spmv_status options_check(const struct options *o, unsigned groups, const char *
         if ((o->given >> i & 1) != 0 && (rows[i].group & groups) == 0) {
             complain("option --%s is not for %s; spmv %s takes it", rows[i].name,
                      command != NULL ? command : "the plain product",
-                     (rows[i].group & GROUP_PRODUCT) != 0 ? "mul" : "solve");
+                     (rows[i].group & GROUP_PRODUCT) != 0 ? "mul"
+                     : (rows[i].group & GROUP_SOLVE) != 0 ? "solve"
+                                                          : "spy");
             return SPMV_ERROR_ARGUMENT;
         }
     }

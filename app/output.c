@@ -288,8 +288,7 @@ json_t *json_timing(const struct timing *t)
     return json_pack("{s:f, s:f, s:f, s:i}", "median", t->median, "min", t->min, "max", t->max, "repeats", t->repeats);
 }
 
-/* A text that came from outside. Names and arguments need not be UTF-8, which JSON is: foreign bytes become '?'. */
-static json_t *json_text(const char *text)
+json_t *json_text(const char *text)
 {
     json_t *value = json_string(text);
     char *copy = NULL;
