@@ -51,9 +51,8 @@ static struct screen look_at_screen(void)
         s.width = size.ws_col;
     if (s.width <= 0)
         s.width = USUAL_WIDTH;
-    /* a character is about twice as tall as wide, so this is square */
     s.width = s.width < LEAST_WIDTH ? LEAST_WIDTH : s.width > 2000 ? 2000 : s.width;
-    s.lines = s.width / 2 + 1;
+    s.lines = (s.width - 1) / 2 + 2; /* a character is about twice as tall as wide: square within the frame */
     if (terminal && size.ws_row > 0 && s.lines > size.ws_row - LEGEND_LINES)
         s.lines = size.ws_row - LEGEND_LINES;
     s.lines = s.lines < LEAST_LINES ? LEAST_LINES : s.lines;
