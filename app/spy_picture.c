@@ -150,8 +150,8 @@ static struct colour shade(int level)
 /* Sizes in pixels, before they are scaled with the picture. */
 enum {
     USUAL_SIZE = 800,
-    GRID_PIXEL = 8,   /* cells from this size on are drawn apart */
-    SVG_CELLS = 1000, /* of an embedded image: keeps the file below 2 MB in the worst case */
+    GRID_PIXEL = 8,  /* cells from this size on are drawn apart */
+    SVG_CELLS = 900, /* of an embedded image: keeps the file below 2 MB in the worst case */
     MARGIN = 16,
     LEFT = 80,
     TOP = 104,
