@@ -19,7 +19,14 @@
 enum verify_mode { VERIFY_OFF, VERIFY_BOUND, VERIFY_BITWISE };
 
 /* Who takes an option: every command, or those of a group. */
-enum option_group { GROUP_SHARED = 1, GROUP_PRODUCT = 2, GROUP_SOLVE = 4, GROUP_BENCH = 8, GROUP_GEN = 16 };
+enum option_group {
+    GROUP_SHARED = 1,
+    GROUP_PRODUCT = 2,
+    GROUP_SOLVE = 4,
+    GROUP_BENCH = 8,
+    GROUP_GEN = 16,
+    GROUP_SPY = 32
+};
 
 struct options {
     spmv_backend backend;
@@ -38,7 +45,7 @@ struct options {
     double rtol, atol;
     int max_iterations;             /* 0: not given */
     const char *suite, *op, *peers; /* suite NULL: not given */
-    int64_t elements;               /* 0: not given */
+    int64_t size;                   /* elements to measure on; pixels of a picture; 0: not given */
     int64_t seed;
     bool csv, summary;
     const char *csv_path;   /* NULL: standard output */
@@ -77,6 +84,7 @@ spmv_status run_solve(const struct options *o, const char *const *arguments, int
 spmv_status run_info(const struct options *o, const char *const *arguments, int count);
 spmv_status run_bench(const struct options *o, const char *const *arguments, int count);
 spmv_status run_gen(const struct options *o, const char *const *arguments, int count);
+spmv_status run_spy(const struct options *o, const char *const *arguments, int count);
 spmv_status run_doctor(const struct options *o, const char *const *arguments, int count);
 
 /* ---------------------------------------------------------------- output.c: messages, progress, JSON */

@@ -86,7 +86,7 @@ static spmv_status choose_operands(struct bench *b, const char *const *arguments
         complain("--op %s works on elements, not on matrices: give their number with --size", o->op);
         return SPMV_ERROR_ARGUMENT;
     }
-    if (o->elements != 0) {
+    if (o->size != 0) {
         complain("--size is the number of elements of a primitive; --op %s works on matrices", o->op);
         return SPMV_ERROR_ARGUMENT;
     }
@@ -314,9 +314,8 @@ static spmv_status run_elements(struct bench *b)
 {
     const bool gpu = b->run.backend == SPMV_BACKEND_CUDA;
     const int64_t standard = (int64_t)1 << (gpu ? 26 : 24);
-    const struct operand operand = {.n = b->o->elements != 0 ? b->o->elements : standard,
-                                    .mean_segment = MEAN_SEGMENT,
-                                    .seed = (uint64_t)b->o->seed};
+    const struct operand operand = {
+        .n = b->o->size != 0 ? b->o->size : standard, .mean_segment = MEAN_SEGMENT, .seed = (uint64_t)b->o->seed};
     char name[32];
     snprintf(name, sizeof name, "n=%lld", (long long)operand.n);
     struct bench_case c = {.name = name};

@@ -27,6 +27,7 @@ static const struct command commands[] = {
      0, INT_MAX, run_bench},
     {"info", "A", "what the matrix is like, and the method that would be chosen", GROUP_SHARED, 1, 1, run_info},
     {"gen", "SPEC", "a generated matrix, as a Matrix Market file", GROUP_SHARED | GROUP_GEN, 1, 1, run_gen},
+    {"spy", "A", "a picture of the pattern, in the terminal or in a file", GROUP_SHARED | GROUP_SPY, 1, 1, run_spy},
     {"doctor", "", "what was built in, devices, memory bandwidth, a self-test", GROUP_SHARED, 0, 0, run_doctor},
     {"help", "[COMMAND]", "this help, or that of one command", GROUP_SHARED, 0, 1, run_help},
 };
@@ -86,6 +87,8 @@ static void print_all_help(void)
     options_print(GROUP_BENCH);
     printf("\nOptions of gen:\n");
     options_print(GROUP_GEN);
+    printf("\nOptions of spy:\n");
+    options_print(GROUP_SPY);
     printf("\nOptions of every command:\n");
     options_print(GROUP_SHARED);
     printf("\nExit codes: 0 done, 1 usage, 2 files, 3 malformed input, 4 things that do not fit, 5 memory, 6 device,\n"

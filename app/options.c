@@ -57,8 +57,8 @@ struct row {
 };
 
 static const struct row rows[OPTIONS] = {
-    [OPTION_OUTPUT] = {"output", 'o', "FILE", GROUP_PRODUCT | GROUP_SOLVE | GROUP_GEN, NULL,
-                       "write the answer there (default: standard output)"},
+    [OPTION_OUTPUT] = {"output", 'o', "FILE", GROUP_PRODUCT | GROUP_SOLVE | GROUP_GEN | GROUP_SPY, NULL,
+                       "write the answer there, the picture as .png or .svg (default: standard output)"},
     [OPTION_ALPHA] = {"alpha", 0, "NUMBER", GROUP_PRODUCT, "1", "factor of A x"},
     [OPTION_BETA] = {"beta", 0, "NUMBER", GROUP_PRODUCT, "0", "factor of y0, which --y0 names"},
     [OPTION_Y0] = {"y0", 0, "FILE", GROUP_PRODUCT, NULL, "the vector that beta scales (default: none)"},
@@ -74,8 +74,10 @@ static const struct row rows[OPTIONS] = {
                       "measure on the matrices of a suite: small, std or large (default: the matrices named)"},
     [OPTION_OP] = {"op", 0, "NAME", GROUP_BENCH, "spmv",
                    "what to measure: spmv, map, reduce, scan, segscan, segreduce, gather, scatter, compact"},
-    [OPTION_SIZE] = {"size", 0, "N", GROUP_BENCH, NULL,
-                     "elements, for what does not work on matrices (default: 2^24 on a CPU, 2^26 on a GPU)"},
+    [OPTION_SIZE] =
+        {"size", 0, "N", GROUP_BENCH | GROUP_SPY, NULL,
+         "bench: elements, for what does not work on matrices (default: 2^24 on a CPU, 2^26 on a GPU); spy: the "
+         "picture's longer side without axes and legend, in pixels, at most (default: 800)"},
     [OPTION_PEERS] = {"peers", 0, "LIST", GROUP_BENCH, "all",
                       "libraries to measure beside ours: names of peers or modules, separated by commas, all, none"},
     [OPTION_CSV] = {"csv", 0, "[=FILE]", GROUP_BENCH, NULL,
@@ -214,7 +216,7 @@ static void set_option(struct options *o, enum option_id id, const char *text)
         o->op = text;
         break;
     case OPTION_SIZE:
-        set_count_64(o, id, text, 1, &o->elements);
+        set_count_64(o, id, text, 1, &o->size);
         break;
     case OPTION_PEERS:
         o->peers = text;
@@ -409,7 +411,8 @@ spmv_status options_check(const struct options *o, unsigned groups, const char *
                      command != NULL ? command : "the plain product",
                      (rows[i].group & GROUP_PRODUCT) != 0 ? "mul"
                      : (rows[i].group & GROUP_SOLVE) != 0 ? "solve"
-                                                          : "bench");
+                     : (rows[i].group & GROUP_BENCH) != 0 ? "bench"
+                                                          : "spy");
             return SPMV_ERROR_ARGUMENT;
         }
     }

@@ -17,6 +17,7 @@ build | pkg-config            | pkg-config      | pkgconf         | command -v p
 build | mmio (in lp_solve)    | liblpsolve55-dev | liblpsolve55-dev | packages_mmio
 build | jansson (JSON)        | libjansson-dev  | libjansson-dev  | pkg-config --exists jansson
 tests | cmocka                | libcmocka-dev   | libcmocka-dev   | pkg-config --exists cmocka
+tests | cairo (optional: pictures) | libcairo2-dev | libcairo2-dev | pkg-config --exists 'cairo >= 1.16' cairo-png cairo-svg
 tests | binutils              | binutils        | binutils        | command -v readelf
 tests | Python 3            | python3         | python3         | command -v python3
 check | clang                 | clang           | clang           | command -v clang

@@ -1,0 +1,570 @@
+/* A pattern in a PNG or SVG file: cells shaded by density, axes, a bar that says what the shades mean.
+ *
+ * Cairo draws. It is opened when a picture is asked for, not linked: it brings some twenty libraries, which would
+ * nearly double the time that the program takes to start, for every command, and the program also runs where it is not
+ * installed. Cells are drawn on whole pixels, so their colours are exact.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "spy.h"
+
+#ifndef SPMV_HAVE_CAIRO
+
+spmv_status spy_picture_ready(void)
+{
+    complain(
+        "this build lacks cairo, which draws pictures: install it (Debian, Ubuntu: libcairo2-dev) and build again, "
+        "or leave -o out for a picture in the terminal");
+    return SPMV_ERROR_UNSUPPORTED;
+}
+
+struct spy_room spy_picture_room(enum spy_kind kind, int size)
+{
+    (void)kind;
+    return (struct spy_room){size, size, 1};
+}
+
+spmv_status spy_picture_write(const char *path, enum spy_kind kind, int size, const char *name,
+                              const struct spy_bins *bins, int *width, int *height)
+{
+    (void)path, (void)kind, (void)size, (void)name, (void)bins, (void)width, (void)height;
+    return spy_picture_ready();
+}
+
+#else
+
+#include <cairo-svg.h>
+#include <cairo.h>
+#include <dlfcn.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---------------------------------------------------------------- cairo */
+
+#define CAIRO_FUNCTIONS(X)                                                                                             \
+    X(create)                                                                                                          \
+    X(destroy)                                                                                                         \
+    X(fill)                                                                                                            \
+    X(image_surface_create)                                                                                            \
+    X(image_surface_get_data)                                                                                          \
+    X(image_surface_get_stride)                                                                                        \
+    X(line_to)                                                                                                         \
+    X(move_to)                                                                                                         \
+    X(paint)                                                                                                           \
+    X(rectangle)                                                                                                       \
+    X(restore)                                                                                                         \
+    X(rotate)                                                                                                          \
+    X(save)                                                                                                            \
+    X(select_font_face)                                                                                                \
+    X(set_font_size)                                                                                                   \
+    X(set_line_width)                                                                                                  \
+    X(set_source_rgb)                                                                                                  \
+    X(set_source_surface)                                                                                              \
+    X(show_text)                                                                                                       \
+    X(status)                                                                                                          \
+    X(status_to_string)                                                                                                \
+    X(stroke)                                                                                                          \
+    X(surface_destroy)                                                                                                 \
+    X(surface_finish)                                                                                                  \
+    X(surface_flush)                                                                                                   \
+    X(surface_mark_dirty)                                                                                              \
+    X(surface_status)                                                                                                  \
+    X(surface_write_to_png_stream)                                                                                     \
+    X(svg_surface_create_for_stream)                                                                                   \
+    X(svg_surface_set_document_unit)                                                                                   \
+    X(text_extents)                                                                                                    \
+    X(translate)
+
+#define MEMBER(name) __typeof__(cairo_##name) *name;
+static struct {
+    CAIRO_FUNCTIONS(MEMBER)
+} cairo;
+
+spmv_status spy_picture_ready(void)
+{
+#define ENTRY(name) {"cairo_" #name, &cairo.name},
+    static const struct {
+        const char *name;
+        void *pointer;
+    } functions[] = {CAIRO_FUNCTIONS(ENTRY)};
+    void *library = dlopen("libcairo.so.2", RTLD_NOW | RTLD_LOCAL);
+    for (size_t i = 0; library != NULL && i < sizeof functions / sizeof functions[0]; i++) {
+        void *const symbol = dlsym(library, functions[i].name);
+        if (symbol == NULL)
+            library = NULL;
+        memcpy(functions[i].pointer, &symbol, sizeof symbol); /* C has no cast from an object to a function */
+    }
+    if (library != NULL)
+        return SPMV_OK; /* it stays open until the program ends */
+    complain("cairo, which draws pictures, cannot be opened: %s; install it (Debian, Ubuntu: libcairo2), or leave -o "
+             "out for a picture in the terminal",
+             dlerror());
+    return SPMV_ERROR_UNSUPPORTED;
+}
+
+/* What cairo writes, collected: the file is written at once. */
+struct text {
+    char *data;
+    size_t size, room;
+};
+
+static cairo_status_t collect(void *closure, const unsigned char *data, unsigned length)
+{
+    struct text *to = closure;
+    if (to->size + length > to->room) {
+        const size_t room = 2 * to->room + length;
+        char *more = realloc(to->data, room);
+        if (more == NULL)
+            return CAIRO_STATUS_NO_MEMORY;
+        to->data = more;
+        to->room = room;
+    }
+    memcpy(to->data + to->size, data, length);
+    to->size += length;
+    return CAIRO_STATUS_SUCCESS;
+}
+
+/* ---------------------------------------------------------------- the page */
+
+struct colour {
+    double red, green, blue;
+};
+
+/* Shades of one blue, from the thinnest cell to the densest: ever darker, so that a print in grey tells them apart,
+ * and the lightest still seen on white as a single pixel. */
+enum { LEVELS = 64 };
+static const struct colour ramp[] = {{0.42, 0.65, 0.87}, {0.19, 0.48, 0.75}, {0.02, 0.13, 0.36}};
+static const struct colour ink = {0.1, 0.1, 0.1}, frame = {0.5, 0.5, 0.5}, faint = {0.82, 0.82, 0.82};
+
+static struct colour shade(int level)
+{
+    const double at = 2.0 * (level - 1) / (LEVELS - 1);
+    const int from = at < 1 ? 0 : 1;
+    const struct colour a = ramp[from], b = ramp[from + 1];
+    const double t = at - from;
+    return (struct colour){a.red + t * (b.red - a.red), a.green + t * (b.green - a.green),
+                           a.blue + t * (b.blue - a.blue)};
+}
+
+/* Sizes in pixels, before they are scaled with the picture. */
+enum {
+    USUAL_SIZE = 800,
+    GRID_PIXEL = 8,  /* cells from this size on are drawn apart */
+    SVG_CELLS = 900, /* of an embedded image: keeps the file below 2 MB in the worst case */
+    MARGIN = 16,
+    LEFT = 80,
+    TOP = 104,
+    BOTTOM = 18,
+    LINE = 20,
+    BAR_GAP = 36, /* with room for the half of a label that stands over the edge */
+    BAR_WIDTH = 18,
+    BAR_LABELS = 76,
+    BAR_LEAST_HEIGHT = 120,
+    LEAST_WIDTH = 420,
+    TITLE_TEXT = 17,
+    TEXT = 13,
+    TICK = 5
+};
+
+struct page {
+    cairo_t *cr;
+    const struct spy_bins *bins;
+    const char *name;
+    double scale; /* of texts and margins */
+    int cell_width, cell_height;
+    int left, top, plot_width, plot_height;
+    int width, height;
+};
+
+struct spy_room spy_picture_room(enum spy_kind kind, int size)
+{
+    const int cells = kind == SPY_SVG && size > SVG_CELLS ? SVG_CELLS : size;
+    return (struct spy_room){cells, cells, 1};
+}
+
+/* Pixels of one side of a cell, when room pixels are there for the whole side. A few cells do not fill the room. */
+static int cell_pixels(const struct spy_axis *axis, int room, int size)
+{
+    const int pixels = axis->cells > 0 ? room / axis->cells : room;
+    const int most = size / SPY_ASPECT;
+    return pixels > most ? most : pixels > 1 ? pixels : 1;
+}
+
+static int scaled(const struct page *p, int pixels)
+{
+    return (int)lround(p->scale * pixels);
+}
+
+/* A side without rows or columns is drawn as if it had one. */
+static int plot_pixels(const struct spy_axis *axis, int pixels)
+{
+    return (axis->cells > 0 ? axis->cells : 1) * pixels;
+}
+
+/* Shades differ, so that a bar must say what they mean. */
+static bool shaded(const struct spy_bins *bins)
+{
+    return bins->least < bins->most;
+}
+
+/* Lines of text below the matrix. */
+static int notes(const struct spy_bins *bins)
+{
+    return 1 + shaded(bins) + bins->stretched;
+}
+
+static void lay_out_page(int size, struct page *p)
+{
+    const struct spy_axis *rows = &p->bins->rows, *cols = &p->bins->cols;
+    const bool is_tall = rows->length > cols->length;
+    const int narrow = p->bins->stretched ? size / SPY_ASPECT : size;
+    p->cell_width = cell_pixels(cols, is_tall ? narrow : size, size);
+    p->cell_height = cell_pixels(rows, is_tall ? size : narrow, size);
+    if (!p->bins->stretched) {
+        const int square = p->cell_width < p->cell_height ? p->cell_width : p->cell_height;
+        p->cell_width = p->cell_height = square;
+    }
+    p->scale = size > USUAL_SIZE ? (double)size / USUAL_SIZE : 1;
+    p->left = scaled(p, LEFT);
+    p->top = scaled(p, TOP);
+    p->plot_width = plot_pixels(cols, p->cell_width);
+    p->plot_height = plot_pixels(rows, p->cell_height);
+    const bool bar = shaded(p->bins);
+    const int right = bar ? scaled(p, BAR_GAP + BAR_WIDTH + BAR_LABELS) : scaled(p, MARGIN + LEFT / 4);
+    const int least_height = bar ? scaled(p, BAR_LEAST_HEIGHT) : 0;
+    p->width = p->left + p->plot_width + right;
+    if (p->width < scaled(p, LEAST_WIDTH))
+        p->width = scaled(p, LEAST_WIDTH);
+    p->height = p->top + (p->plot_height > least_height ? p->plot_height : least_height) +
+                notes(p->bins) * scaled(p, LINE) + scaled(p, BOTTOM);
+}
+
+static void set_colour(const struct page *p, struct colour c)
+{
+    cairo.set_source_rgb(p->cr, c.red, c.green, c.blue);
+}
+
+static double text_width(const struct page *p, const char *text)
+{
+    cairo_text_extents_t extents;
+    cairo.text_extents(p->cr, text, &extents);
+    return extents.x_advance;
+}
+
+/* The text's baseline is at y; x is its left end, middle or right end, by align 0, 0.5, 1. */
+static void put_text(const struct page *p, double x, double y, double align, const char *text)
+{
+    set_colour(p, ink);
+    cairo.move_to(p->cr, floor(x - align * text_width(p, text)), floor(y));
+    cairo.show_text(p->cr, text);
+}
+
+static void set_font(const struct page *p, int pixels, bool bold)
+{
+    cairo.select_font_face(p->cr, "sans-serif", CAIRO_FONT_SLANT_NORMAL,
+                           bold ? CAIRO_FONT_WEIGHT_BOLD : CAIRO_FONT_WEIGHT_NORMAL);
+    cairo.set_font_size(p->cr, p->scale * pixels);
+}
+
+/* Lines on whole pixels, one wide at the usual size. */
+static void put_line(const struct page *p, double x, double y, double width, double height)
+{
+    const double thick = scaled(p, 1);
+    cairo.rectangle(p->cr, x, y, width > 0 ? width : thick, height > 0 ? height : thick);
+    cairo.fill(p->cr);
+}
+
+/* ---------------------------------------------------------------- cells */
+
+/* Each cell by itself, with a line of the grid at its right and lower side: for a matrix of few rows and columns. */
+static void draw_squares(const struct page *p)
+{
+    const struct spy_bins *bins = p->bins;
+    set_colour(p, faint);
+    for (int row = 0; row < bins->rows.cells - 1; row++)
+        put_line(p, p->left, p->top + (row + 1) * p->cell_height - 1, p->plot_width, 0);
+    for (int col = 0; col < bins->cols.cells - 1; col++)
+        put_line(p, p->left + (col + 1) * p->cell_width - 1, p->top, 0, p->plot_height);
+    set_colour(p, shade(LEVELS));
+    for (int row = 0; row < bins->rows.cells; row++)
+        for (int col = 0; col < bins->cols.cells; col++)
+            if (spy_level(bins, row, col, LEVELS) > 0)
+                cairo.rectangle(p->cr, p->left + col * p->cell_width, p->top + row * p->cell_height, p->cell_width - 1,
+                                p->cell_height - 1);
+    cairo.fill(p->cr);
+}
+
+static uint32_t pixel(struct colour c)
+{
+    return (uint32_t)lround(255 * c.red) << 16 | (uint32_t)lround(255 * c.green) << 8 | (uint32_t)lround(255 * c.blue);
+}
+
+static void fill_pixels(const struct page *p, cairo_surface_t *image)
+{
+    unsigned char *const data = cairo.image_surface_get_data(image);
+    const int64_t stride = cairo.image_surface_get_stride(image);
+    uint32_t colours[LEVELS + 1] = {0xffffff};
+    for (int level = 1; level <= LEVELS; level++)
+        colours[level] = pixel(shade(level));
+    for (int row = 0; row < p->bins->rows.cells; row++) {
+        unsigned char *const first = data + stride * row * p->cell_height;
+        for (int col = 0; col < p->bins->cols.cells; col++) {
+            const uint32_t colour = colours[spy_level(p->bins, row, col, LEVELS)];
+            for (int x = 0; x < p->cell_width; x++)
+                memcpy(first + 4 * ((int64_t)col * p->cell_width + x), &colour, sizeof colour);
+        }
+        for (int y = 1; y < p->cell_height; y++)
+            memcpy(first + stride * y, first, (size_t)p->plot_width * 4);
+    }
+}
+
+static void draw_image(const struct page *p)
+{
+    cairo_surface_t *image = cairo.image_surface_create(CAIRO_FORMAT_RGB24, p->plot_width, p->plot_height);
+    if (cairo.surface_status(image) == CAIRO_STATUS_SUCCESS) {
+        cairo.surface_flush(image);
+        fill_pixels(p, image);
+        cairo.surface_mark_dirty(image);
+    }
+    cairo.set_source_surface(p->cr, image, p->left, p->top); /* an image in error passes its error on */
+    cairo.rectangle(p->cr, p->left, p->top, p->plot_width, p->plot_height);
+    cairo.fill(p->cr);
+    cairo.surface_destroy(image);
+}
+
+static void draw_cells(const struct page *p)
+{
+    const int smaller = p->cell_width < p->cell_height ? p->cell_width : p->cell_height;
+    if (p->bins->filled > 0 && smaller >= GRID_PIXEL && !shaded(p->bins))
+        draw_squares(p);
+    else if (p->bins->filled > 0)
+        draw_image(p);
+    set_colour(p, frame);
+    const int thick = scaled(p, 1), x = p->left - thick, y = p->top - thick;
+    put_line(p, x, y, p->plot_width + 2 * thick, 0);
+    put_line(p, x, p->top + p->plot_height, p->plot_width + 2 * thick, 0);
+    put_line(p, x, y, 0, p->plot_height + 2 * thick);
+    put_line(p, p->left + p->plot_width, y, 0, p->plot_height + 2 * thick);
+}
+
+/* ---------------------------------------------------------------- axes, title, bar */
+
+/* 1, 2 or 5 times a power of ten, not below least. */
+static int64_t round_step(double least)
+{
+    int64_t power = 1;
+    while (power < INT64_MAX / 100) {
+        if ((double)power >= least)
+            return power;
+        if (2 * (double)power >= least)
+            return 2 * power;
+        if (5 * (double)power >= least)
+            return 5 * power;
+        power *= 10;
+    }
+    return power;
+}
+
+/* "0", "250", "20000", "150k", "2M": short for what is round. */
+static void index_text(int64_t index, int64_t last, char *text, size_t size)
+{
+    static const struct {
+        int64_t size;
+        const char *name;
+    } units[] = {{1000000000, "G"}, {1000000, "M"}, {1000, "k"}};
+    for (int u = 0; u < 3 && last >= 100000; u++) {
+        if (index > 0 && index % units[u].size == 0) {
+            snprintf(text, size, "%lld%s", (long long)(index / units[u].size), units[u].name);
+            return;
+        }
+    }
+    snprintf(text, size, "%lld", (long long)index);
+}
+
+enum { BLANK = 24, ROW_SPACING = 44 };
+
+/* Ticks at the middle of the first cell's first row, and so on; pixels: length of the axis. */
+static void draw_ticks(const struct page *p, const struct spy_axis *axis, int pixels, bool is_rows)
+{
+    const double each = axis->length > 0 ? (double)pixels / ((double)axis->cells * (double)axis->block) : 0;
+    if (axis->length == 0)
+        return;
+    char text[32];
+    index_text(axis->length - 1, axis->length - 1, text, sizeof text);
+    const double spacing = is_rows ? scaled(p, ROW_SPACING) : text_width(p, text) + scaled(p, BLANK);
+    const int64_t step = round_step(spacing / each);
+    const int tick = scaled(p, TICK), thick = scaled(p, 1);
+    for (int64_t index = 0; index < axis->length; index += step) {
+        const double at = floor(((double)index + 0.5) * each);
+        index_text(index, axis->length - 1, text, sizeof text);
+        set_colour(p, ink);
+        if (is_rows) {
+            put_line(p, p->left - thick - tick, p->top + at, tick, 0);
+            put_text(p, p->left - thick - tick - scaled(p, 4), p->top + at + scaled(p, 5), 1, text);
+        } else {
+            put_line(p, p->left + at, p->top - thick - tick, 0, tick);
+            put_text(p, p->left + at, p->top - thick - tick - scaled(p, 4), 0.5, text);
+        }
+    }
+}
+
+static void draw_axes(const struct page *p)
+{
+    set_font(p, TEXT, false);
+    draw_ticks(p, &p->bins->cols, p->plot_width, false);
+    draw_ticks(p, &p->bins->rows, p->plot_height, true);
+    put_text(p, p->left + p->plot_width / 2.0, p->top - scaled(p, 28), 0.5, "column");
+    cairo.save(p->cr);
+    cairo.translate(p->cr, scaled(p, 20), p->top + p->plot_height / 2);
+    cairo.rotate(p->cr, -acos(-1) / 2);
+    put_text(p, 0, 0, 0.5, "row");
+    cairo.restore(p->cr);
+}
+
+/* The name, without its end where it is too long. */
+static void draw_name(const struct page *p)
+{
+    enum { MOST = 250 };
+    char text[MOST + 4];
+    const double room = p->width - 2.0 * scaled(p, MARGIN);
+    size_t length = strlen(p->name);
+    snprintf(text, sizeof text, "%s", p->name);
+    while (length > 0 && (length > MOST || text_width(p, text) > room)) {
+        length = length > MOST ? MOST : length - 1;
+        while (length > 0 && ((unsigned char)p->name[length] & 0xc0) == 0x80)
+            length--; /* not within a character of UTF-8 */
+        snprintf(text, sizeof text, "%.*s...", (int)length, p->name);
+    }
+    put_text(p, scaled(p, MARGIN), scaled(p, MARGIN + 14), 0, text);
+}
+
+static void draw_title(const struct page *p)
+{
+    const struct spy_axis *rows = &p->bins->rows, *cols = &p->bins->cols;
+    char text[128];
+    set_font(p, TITLE_TEXT, true);
+    draw_name(p);
+    set_font(p, TEXT, false);
+    snprintf(text, sizeof text, "%lld x %lld, %lld nonzero%s", (long long)rows->length, (long long)cols->length,
+             (long long)p->bins->nnz, p->bins->nnz == 1 ? "" : "s");
+    put_text(p, scaled(p, MARGIN), scaled(p, MARGIN + 34), 0, text);
+}
+
+/* Below the matrix: what a cell is, what density is, and that the sides have scales of their own. */
+static void draw_notes(const struct page *p)
+{
+    const struct spy_bins *bins = p->bins;
+    const int x = p->left, line = scaled(p, LINE);
+    int y = p->height - scaled(p, BOTTOM) - notes(bins) * line + scaled(p, 26);
+    put_text(p, x, y, 0, bins->filled > 0 ? spy_cell_text("a cell", bins) : "no nonzeros");
+    if (shaded(bins))
+        put_text(p, x, y += line, 0, "density: the part of a cell that is nonzero");
+    if (bins->stretched) {
+        const double rows = (double)bins->rows.length, cols = (double)bins->cols.length;
+        char text[64];
+        snprintf(text, sizeof text, "not to one scale: %.0f times as %s", rows > cols ? rows / cols : cols / rows,
+                 rows > cols ? "tall as wide" : "wide as tall");
+        put_text(p, x, y + line, 0, text);
+    }
+}
+
+/* A density's label beside the bar. */
+static void label_bar(const struct page *p, int x, int y, int height, double density)
+{
+    const struct spy_bins *bins = p->bins;
+    const double at = log(density / bins->least) / log(bins->most / bins->least);
+    const int line = y + (int)lround((1 - at) * (height - scaled(p, 1)));
+    set_colour(p, ink);
+    put_line(p, x, line, scaled(p, TICK), 0);
+    put_text(p, x + scaled(p, TICK + 4), line + scaled(p, 5), 0, spy_density_text(density));
+}
+
+static void draw_bar(const struct page *p)
+{
+    const struct spy_bins *bins = p->bins;
+    const int least_height = scaled(p, BAR_LEAST_HEIGHT), most_height = scaled(p, 2 * BAR_LEAST_HEIGHT);
+    const int x = p->left + p->plot_width + scaled(p, BAR_GAP), y = p->top, width = scaled(p, BAR_WIDTH);
+    const int height = p->plot_height < least_height  ? least_height
+                       : p->plot_height < most_height ? p->plot_height
+                                                      : most_height;
+    for (int level = LEVELS; level > 0; level--) {
+        const int from = height * (LEVELS - level) / LEVELS, to = height * (LEVELS - level + 1) / LEVELS;
+        set_colour(p, shade(level));
+        cairo.rectangle(p->cr, x, y + from, width, to - from);
+        cairo.fill(p->cr);
+    }
+    set_font(p, TEXT, false);
+    put_text(p, x, y - scaled(p, 10), 0, "density");
+    label_bar(p, x + width, y, height, bins->least);
+    label_bar(p, x + width, y, height, bins->most);
+    /* powers of ten between, where they and the ends leave room for each other's text */
+    const double decades = log10(bins->most / bins->least), room = scaled(p, TEXT + 3) / (double)height * decades;
+    if (room > 1)
+        return;
+    for (double power = ceil(log10(bins->least) + room); power <= log10(bins->most) - room; power++)
+        label_bar(p, x + width, y, height, pow(10, power));
+}
+
+static void draw_page(const struct page *p)
+{
+    cairo.set_source_rgb(p->cr, 1, 1, 1);
+    cairo.paint(p->cr);
+    draw_cells(p);
+    draw_axes(p);
+    draw_title(p);
+    draw_notes(p);
+    if (shaded(p->bins))
+        draw_bar(p);
+}
+
+/* ---------------------------------------------------------------- files */
+
+static cairo_surface_t *open_surface(enum spy_kind kind, const struct page *p, struct text *to)
+{
+    if (kind == SPY_PNG)
+        return cairo.image_surface_create(CAIRO_FORMAT_RGB24, p->width, p->height);
+    cairo_surface_t *surface = cairo.svg_surface_create_for_stream(collect, to, p->width, p->height);
+    cairo.svg_surface_set_document_unit(surface, CAIRO_SVG_UNIT_PX);
+    return surface;
+}
+
+/* The surface becomes text; returns the first error that there was on the way. */
+static cairo_status_t finish_surface(enum spy_kind kind, cairo_t *cr, cairo_surface_t *surface, struct text *to)
+{
+    cairo_status_t status = cairo.status(cr);
+    if (status == CAIRO_STATUS_SUCCESS && kind == SPY_PNG)
+        status = cairo.surface_write_to_png_stream(surface, collect, to);
+    cairo.surface_finish(surface);
+    return status != CAIRO_STATUS_SUCCESS ? status : cairo.surface_status(surface);
+}
+
+spmv_status spy_picture_write(const char *path, enum spy_kind kind, int size, const char *name,
+                              const struct spy_bins *bins, int *width, int *height)
+{
+    struct page p = {.bins = bins};
+    struct text text = {0};
+    json_t *utf8 = json_text(name); /* cairo takes nothing else */
+    p.name = utf8 != NULL ? json_string_value(utf8) : "";
+    lay_out_page(size, &p);
+    cairo_surface_t *surface = open_surface(kind, &p, &text);
+    p.cr = cairo.create(surface);
+    draw_page(&p);
+    const cairo_status_t status = finish_surface(kind, p.cr, surface, &text);
+    cairo.destroy(p.cr);
+    cairo.surface_destroy(surface);
+    spmv_status st = SPMV_OK;
+    if (status != CAIRO_STATUS_SUCCESS) {
+        complain("cairo cannot draw %s: %s", path, cairo.status_to_string(status));
+        st = status == CAIRO_STATUS_NO_MEMORY ? SPMV_ERROR_MEMORY : SPMV_ERROR_WRITE;
+    } else {
+        st = write_text(path, text.data, text.size);
+    }
+    *width = p.width;
+    *height = p.height;
+    json_decref(utf8);
+    free(text.data);
+    return st;
+}
+
+#endif
