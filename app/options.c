@@ -401,18 +401,34 @@ void options_free(struct options *o)
     free(o->command_line);
 }
 
+/* "spmv mul takes it", "spmv bench and spmv spy take it". */
+static void list_takers(unsigned groups, char *text, size_t size)
+{
+    static const struct {
+        unsigned group;
+        const char *command;
+    } takers[] = {
+        {GROUP_PRODUCT, "mul"}, {GROUP_SOLVE, "solve"}, {GROUP_BENCH, "bench"}, {GROUP_GEN, "gen"}, {GROUP_SPY, "spy"}};
+    size_t used = 0;
+    int count = 0;
+    for (size_t t = 0; t < sizeof takers / sizeof takers[0] && used < size; t++)
+        if ((groups & takers[t].group) != 0)
+            used +=
+                (size_t)snprintf(text + used, size - used, "%sspmv %s", count++ > 0 ? " and " : "", takers[t].command);
+    if (used < size)
+        snprintf(text + used, size - used, " take%s it", count == 1 ? "s" : "");
+}
+
 spmv_status options_check(const struct options *o, unsigned groups, const char *command)
 {
     if (o->error[0] != '\0')
         return report(SPMV_ERROR_ARGUMENT, o->error);
     for (int i = 0; i < OPTIONS; i++) {
         if ((o->given >> i & 1) != 0 && (rows[i].group & groups) == 0) {
-            complain("option --%s is not for %s; spmv %s takes it", rows[i].name,
-                     command != NULL ? command : "the plain product",
-                     (rows[i].group & GROUP_PRODUCT) != 0 ? "mul"
-                     : (rows[i].group & GROUP_SOLVE) != 0 ? "solve"
-                     : (rows[i].group & GROUP_BENCH) != 0 ? "bench"
-                                                          : "spy");
+            char takers[64];
+            list_takers(rows[i].group, takers, sizeof takers);
+            complain("option --%s is not for %s; %s", rows[i].name, command != NULL ? command : "the plain product",
+                     takers);
             return SPMV_ERROR_ARGUMENT;
         }
     }

@@ -1,0 +1,889 @@
+#!/usr/bin/env python3
+"""Lists, fetches and measures matrices of the SuiteSparse Matrix Collection.
+
+    suitesparse.py list [--group G] [--kind K] [--name GLOB] [--min-nnz N] ... [--json]
+    suitesparse.py fetch NAME|GROUP/NAME|FILE.list...
+    suitesparse.py bench NAME|GROUP/NAME|FILE.list... [-o FILE] [-- OPTIONS OF spmv bench]
+
+The index of the collection and the archives are kept as served in a folder of the user's cache. A transfer that breaks
+off goes on where it stopped (Range), unless the server's file has changed meanwhile (If-Range). The sha256 of an
+archive is recorded when it first arrives and checked from then on. docs/suitesparse.md says more.
+
+Exit status: 0 done; 1 usage, unknown name; 2 something could not be fetched, read, written, measured; 130 interrupted.
+
+Source: T. A. Davis, Y. Hu, "The University of Florida Sparse Matrix Collection", ACM Trans. Math. Softw. 38(1), 2011;
+for resuming RFC 9110, sections 13.1.5 and 14.
+
+SPDX-License-Identifier: BSD-3-Clause
+"""
+import argparse
+import contextlib
+import csv
+import difflib
+import errno
+import fcntl
+import fnmatch
+import gzip
+import hashlib
+import http.client
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+import zlib
+
+COLLECTION = "https://sparse.tamu.edu"
+TREE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+LISTS = os.path.join(TREE, "scripts", "suitesparse")
+TWINS = os.path.join(TREE, "data", "twins.csv")
+BUILT = os.path.join(TREE, "build", "app", "spmv")
+
+USAGE, TROUBLE, INTERRUPTED = 1, 2, 130
+BLOCK = 1 << 20
+# No wait between two tries is longer, whatever the server asks for.
+LONGEST_WAIT = 60
+# Answers that may be different a moment later.
+PASSING = (408, 425, 429, 500, 502, 503, 504)
+WORD = re.compile(r"[A-Za-z0-9_+-][A-Za-z0-9_.+-]*")
+# An archive holds a matrix and perhaps a few vectors: more members, or longer headers, are not one of these.
+MOST_MEMBERS = 1000
+
+
+class Failure(Exception):
+    """A sentence for the user, and the exit status it leads to."""
+
+    def __init__(self, sentence, status=TROUBLE):
+        super().__init__(sentence)
+        self.status = status
+
+
+class Unreachable(Failure):
+    """The server cannot be talked to: asking it for the next file is of no use."""
+
+
+class Broken(Exception):
+    """A transfer that may succeed when tried again. wait: seconds that the server asked for; reached: it answered."""
+
+    def __init__(self, sentence, wait=0.0, reached=True):
+        super().__init__(sentence)
+        self.wait, self.reached = wait, reached
+
+
+def say(sentence):
+    print(f"suitesparse.py: {sentence}", file=sys.stderr, flush=True)
+
+
+def reason(error):
+    """What went wrong, without the class names that Python wraps around it."""
+    if isinstance(error, urllib.error.URLError):
+        error = error.reason
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    return str(error) or type(error).__name__
+
+
+@contextlib.contextmanager
+def naming(path):
+    """Errors of the file system within become sentences that name path."""
+    try:
+        yield
+    except gzip.BadGzipFile:
+        raise  # is about what the file holds
+    except OSError as error:
+        raise Failure(f"{error.filename or path}: {reason(error)}") from error
+
+
+def write_whole(path, text):
+    """path holds text or what it held before, never a part: written beside, then renamed."""
+    with naming(path):
+        with open(path + ".new", "w", encoding="utf-8") as out:
+            out.write(text)
+            out.flush()
+            os.fsync(out.fileno())
+        os.replace(path + ".new", path)
+
+
+def sha256(path):
+    digest = hashlib.sha256()
+    with naming(path), open(path, "rb") as file:
+        for block in iter(lambda: file.read(BLOCK), b""):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+# ---- transfers
+
+
+class Progress:
+    """One line on a terminal, from half a second on; nothing elsewhere."""
+
+    def __init__(self, label):
+        self.label, self.started, self.shown = label, time.monotonic(), 0.0
+        self.on = sys.stderr.isatty()
+
+    def at(self, have, length):
+        now = time.monotonic()
+        if not self.on or now - self.started < 0.5 or now - self.shown < 0.1:
+            return
+        share = f" of {length / 1e6:.1f} MB, {100 * have // max(length, 1)} %" if length is not None else " MB"
+        sys.stderr.write(f"\r\x1b[K{self.label}: {have / 1e6:.1f}{share}")
+        sys.stderr.flush()
+        self.shown = now
+
+    def end(self):
+        if self.shown:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
+
+
+@contextlib.contextmanager
+def claimed(part):
+    """part, open for appending and locked, so that two processes never write into one file."""
+    with naming(part):
+        os.makedirs(os.path.dirname(part), exist_ok=True)
+        while True:
+            file = open(part, "ab")
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError as error:
+                file.close()
+                if error.errno not in (errno.EAGAIN, errno.EACCES):
+                    raise
+                raise Failure(f"{part}: another process is fetching it") from error
+            # The one that held the lock may have renamed the file between our two calls.
+            if os.path.exists(part) and os.path.samestat(os.stat(part), os.fstat(file.fileno())):
+                break
+            file.close()
+    try:
+        yield file
+    finally:
+        # A full disk shows once more here: the sentence about it is already on its way.
+        with contextlib.suppress(OSError):
+            file.close()
+
+
+class Transfer:
+    """A file on its way from url into the claimed file `out`. A small file beside it, `note`, says what its bytes are
+    of, so that nothing is glued together: url, length and validator (entity tag or date) of the server's answer."""
+
+    def __init__(self, url, out, timeout, progress):
+        self.url, self.out, self.timeout, self.progress = url, out, timeout, progress
+        self.path = out.name
+        self.note = out.name + ".json"
+        self.length = self.validator = None
+        self.recall()
+
+    def size(self):
+        with naming(self.path):
+            self.out.flush()
+            return os.fstat(self.out.fileno()).st_size
+
+    def recall(self):
+        """Takes up what an earlier process left, if it is known what it belongs to; otherwise empties the file."""
+        known = {}
+        with contextlib.suppress(OSError, ValueError):
+            with open(self.note, encoding="utf-8") as file:
+                known = json.load(file)
+        usable = isinstance(known, dict) and known.get("url") == self.url and isinstance(known.get("validator"), str)
+        if usable and isinstance(known.get("length"), (int, type(None))):
+            self.length, self.validator = known.get("length"), known["validator"]
+        if self.validator is None or (self.length is not None and self.size() > self.length):
+            self.restart()
+
+    def restart(self, length=None, validator=None):
+        with naming(self.path):
+            self.out.truncate(0)
+        self.length, self.validator = length, validator
+        write_whole(self.note, json.dumps({"url": self.url, "length": length, "validator": validator}) + "\n")
+
+    def forget(self):
+        with naming(self.note), contextlib.suppress(FileNotFoundError):
+            os.unlink(self.note)
+
+    def ask(self):
+        """The server's answer, and where in the file its first byte belongs."""
+        have = self.size()
+        headers = {"User-Agent": "spmv-suitesparse", "Accept-Encoding": "identity"}
+        if have:
+            headers.update({"Range": f"bytes={have}-", "If-Range": self.validator})
+        try:
+            request = urllib.request.Request(self.url, headers=headers)
+            return have, urllib.request.urlopen(request, timeout=self.timeout)
+        except urllib.error.HTTPError as error:
+            error.close()
+            if error.code == 416 and have:
+                self.restart()
+                raise Broken("the server's file is shorter than what is here, so from the start") from error
+            if error.code in PASSING:
+                asked = error.headers.get("Retry-After", "")
+                wait = float(asked) if asked.isdigit() else 0.0
+                raise Broken(f"the server answered {error.code} {error.reason}", wait) from error
+            if error.code in (404, 410):
+                raise Failure(f"{self.url}: there is no such file ({error.code} {error.reason})", USAGE) from error
+            raise Failure(f"{self.url}: the server answered {error.code} {error.reason}") from error
+        except (OSError, http.client.HTTPException) as error:
+            raise Broken(reason(error), reached=False) from error
+        except ValueError as error:
+            raise Unreachable(f"{self.url}: not an address: {error}") from error
+
+    def place(self, have, answer):
+        """Makes the file end where the answer begins: what is here is kept only if the answer continues it."""
+        tag, date = answer.headers.get("ETag"), answer.headers.get("Last-Modified")
+        strong = tag is not None and not tag.startswith("W/")
+        validator = tag if strong else date
+        if answer.status == 206:
+            span = re.fullmatch(r"bytes (\d+)-\d+/(\d+|\*)", answer.headers.get("Content-Range", "").strip())
+            total = None if span is None or span[2] == "*" else int(span[2])
+            continues = span is not None and int(span[1]) == have and validator in (None, self.validator)
+            if not continues or (total is not None and self.length not in (None, total)):
+                # a server that knows Range, but not If-Range
+                self.restart()
+                raise Broken("the server's file has changed, so from the start")
+            self.length = total if self.length is None else self.length
+            return
+        if answer.status != 200:
+            raise Failure(f"{self.url}: the server answered {answer.status} {answer.reason}")
+        length = answer.headers.get("Content-Length", "")
+        self.restart(int(length) if length.isdigit() else None, validator)
+
+    def attempt(self):
+        have = self.size()
+        if have and have == self.length:
+            return  # whole; the process before ended between the last byte and the renaming
+        if have and self.validator is None:
+            self.restart()  # nothing says whether the rest would be of the same file
+        have, answer = self.ask()
+        with answer:
+            self.place(have, answer)
+            have = self.size()
+            while self.length is None or have < self.length:
+                try:
+                    block = answer.read1(BLOCK if self.length is None else min(BLOCK, self.length - have))
+                except (OSError, ValueError, http.client.HTTPException) as error:
+                    raise Broken(f"{reason(error)} after {have} bytes") from error
+                if not block:
+                    break
+                with naming(self.path):
+                    self.out.write(block)
+                have += len(block)
+                self.progress.at(have, self.length)
+        if self.size() < (self.length or 0):
+            raise Broken(f"the transfer ended after {have} of {self.length} bytes")
+
+    def run(self, label, retries, backoff):
+        """Tries until the file is whole; gives up when more than `retries` tries in a row brought it no further."""
+        furthest, failures = self.size(), 0
+        while True:
+            try:
+                self.attempt()
+                with naming(self.path):
+                    self.out.flush()
+                    os.fsync(self.out.fileno())
+                return
+            except Broken as broken:
+                failures = 0 if self.size() > furthest else failures + 1
+                furthest = max(furthest, self.size())
+                if failures > retries:
+                    kind = Failure if broken.reached else Unreachable
+                    tries = "a try" if failures == 1 else f"{failures} tries in a row"
+                    raise kind(f"{self.url}: {broken}; {tries} brought nothing new") from broken
+                wait = min(LONGEST_WAIT, max(backoff * 2 ** max(0, min(failures - 1, 30)), broken.wait))
+                self.progress.end()
+                say(f"{label}: {broken}; trying again in {wait:.3g} s")
+                time.sleep(wait)
+
+
+def transfer(url, part, label, options):
+    """Brings url into part, which the caller has claimed."""
+    progress = Progress(label)
+    try:
+        moved = Transfer(url, part, options.timeout, progress)
+        moved.run(label, options.retries, options.backoff)
+        return moved
+    finally:
+        progress.end()
+
+
+# ---- the index
+
+
+class Entry:
+    """A line of the index. nnz counts nonzeros, entries also the zeros that the file states (None in older indexes)."""
+
+    def __init__(self, fields):
+        if len(fields) < 12:
+            raise ValueError(f"{len(fields)} fields instead of 12 or more")
+        self.group, self.name = fields[0], fields[1]
+        if not WORD.fullmatch(self.group) or not WORD.fullmatch(self.name):
+            raise ValueError(f"'{self.group}/{self.name}' is no group and name")
+        self.rows, self.cols = count(fields[2], "rows"), count(fields[3], "columns")
+        self.nnz = count(fields[4], "nonzeros")
+        self.real, self.binary, self.nd, self.spd = (flag(field) for field in fields[5:9])
+        self.pattern_symmetry, self.symmetry = float(fields[9]), float(fields[10])
+        self.kind = fields[11]
+        self.entries = count(fields[12], "entries") if len(fields) > 12 else None
+
+    def full(self):
+        return f"{self.group}/{self.name}"
+
+    def shown(self):
+        field = "binary" if self.binary else "real" if self.real else "complex"
+        shown = {"group": self.group, "name": self.name, "rows": self.rows, "cols": self.cols, "nnz": self.nnz,
+                 "entries": self.entries, "field": field, "spd": self.spd, "pattern_symmetry": self.pattern_symmetry,
+                 "numerical_symmetry": self.symmetry, "kind": self.kind}
+        return {key: value for key, value in shown.items() if value is not None}
+
+
+def count(field, what):
+    if not field.isdigit():
+        raise ValueError(f"'{field}' is no number of {what}")
+    return int(field)
+
+
+def flag(field):
+    if field not in ("0", "1"):
+        raise ValueError(f"'{field}' is neither 0 nor 1")
+    return field == "1"
+
+
+def parse_index(path):
+    """The entries of an index: its first line is their number, the second a date. A malformed line is reported and left
+    out; a file in which nothing fits is not an index."""
+    with naming(path), open(path, encoding="utf-8", errors="replace", newline="") as file:
+        promised = file.readline().strip()
+        file.readline()
+        entries = []
+        for number, line in enumerate(file, 3):
+            if not line.strip():
+                continue
+            try:
+                entries.append(Entry([field.strip() for field in next(csv.reader([line]))]))
+            except (ValueError, csv.Error) as error:
+                if promised.isdigit():
+                    say(f"{path}:{number}: left out: {error}")
+    if not promised.isdigit() or not entries:
+        raise Failure(f"{path}:1: not an index of the collection, which begins with its number of matrices; "
+                      "list --refresh fetches it anew")
+    if int(promised) != len(entries):
+        say(f"{path}: {len(entries)} matrices read, its first line says {promised}")
+    return entries
+
+
+class Cache:
+    """The folder: ssstats.csv (the index), GROUP/NAME.tar.gz as served, sha256sums in the form of sha256sum -c."""
+
+    def __init__(self, options):
+        self.options = options
+        home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+        self.folder = os.path.abspath(options.cache or os.path.join(home, "spmv", "suitesparse"))
+        self.base = options.base_url.rstrip("/")
+        self.sums_path = os.path.join(self.folder, "sha256sums")
+        self.index_path = os.path.join(self.folder, "ssstats.csv")
+        self.entries = None
+
+    # -- index
+
+    def index(self, refresh=False):
+        if refresh or (self.entries is None and not os.path.exists(self.index_path)):
+            self.fetch_index()
+        if self.entries is None:
+            self.entries = parse_index(self.index_path)
+        return self.entries
+
+    def fetch_index(self):
+        if self.options.offline:
+            raise Failure(f"{self.index_path}: the index is not in the cache, and --offline fetches nothing")
+        with claimed(self.index_path + ".part") as part:
+            try:
+                moved = transfer(self.base + "/files/ssstats.csv", part, "index", self.options)
+            except Failure as error:
+                kind = Unreachable if isinstance(error, Unreachable) else Failure
+                raise kind(f"the index is needed and cannot be fetched: {error}") from error
+            try:
+                self.entries = parse_index(part.name)  # before it takes the place of one that is good
+            except Failure:
+                moved.restart()
+                raise
+            with naming(self.index_path):
+                os.replace(part.name, self.index_path)
+            moved.forget()
+
+    # -- names
+
+    def resolve(self, name):
+        """(group, name) for NAME or GROUP/NAME; a bare name needs the index or an archive of that name here."""
+        group, slash, short = name.rpartition("/")
+        if not WORD.fullmatch(short) or (slash and not WORD.fullmatch(group)):
+            raise Failure(f"'{name}' is no matrix: NAME or GROUP/NAME expected", USAGE)
+        if slash:
+            return group, short
+        if not os.path.exists(self.index_path):
+            with contextlib.suppress(OSError):
+                held = [g for g in sorted(os.listdir(self.folder)) if os.path.isfile(self.archive((g, short)))]
+                if len(held) == 1:
+                    return held[0], short
+        groups = [entry.group for entry in self.index() if entry.name == short]
+        if len(groups) > 1:
+            choices = " or ".join(f"{g}/{short}" for g in groups)
+            raise Failure(f"'{short}' is the name of {len(groups)} matrices: say {choices}", USAGE)
+        if not groups:
+            raise Failure(f"the collection has no matrix '{short}'{self.near(short)}", USAGE)
+        return groups[0], short
+
+    def near(self, name):
+        """A hint at names like this one, from an index that is here already."""
+        if self.entries is None and not os.path.exists(self.index_path):
+            return ""
+        names = {entry.name.lower(): entry.full() for entry in self.index()}
+        close = difflib.get_close_matches(name.lower(), names, n=3)
+        return f"; did you mean {' or '.join(names[c] for c in close)}?" if close else ""
+
+    def matrices(self, arguments):
+        """All that the arguments name, each once, in their order."""
+        found = []
+        for argument in arguments:
+            names = read_list(argument) if argument.endswith(".list") else [("", argument)]
+            for place, name in names:
+                try:
+                    matrix = self.resolve(name)
+                except Failure as error:
+                    if error.status == TROUBLE and not os.path.exists(self.index_path):
+                        lacking([(name,)])
+                    raise type(error)(f"{place}{error}", error.status) from error
+                if matrix not in found:
+                    found.append(matrix)
+        if not found:
+            raise Failure("no matrix is named", USAGE)
+        return found
+
+    # -- archives
+
+    def archive(self, matrix):
+        return os.path.join(self.folder, matrix[0], matrix[1] + ".tar.gz")
+
+    def sums(self):
+        known = {}
+        with naming(self.sums_path), contextlib.suppress(FileNotFoundError):
+            with open(self.sums_path, encoding="utf-8") as file:
+                for number, line in enumerate(file, 1):
+                    match = re.fullmatch(r"([0-9a-f]{64})  (\S+)\n?", line)
+                    if match is None:
+                        raise Failure(f"{self.sums_path}:{number}: not a sha256 and a file; remove or correct the line")
+                    known[match[2]] = match[1]
+        return known
+
+    def record(self, matrix, digest):
+        with naming(self.sums_path), open(self.sums_path + ".lock", "w", encoding="utf-8") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            known = self.sums()
+            known["/".join(matrix) + ".tar.gz"] = digest
+            write_whole(self.sums_path, "".join(f"{known[name]}  {name}\n" for name in sorted(known)))
+
+    def recorded(self, matrix):
+        return self.sums().get("/".join(matrix) + ".tar.gz")
+
+    def has(self, matrix):
+        return os.path.exists(self.archive(matrix))
+
+    def verify(self, matrix):
+        """Whether the archive that is here is what first arrived; one that somebody put here is taken as such."""
+        digest, known = sha256(self.archive(matrix)), self.recorded(matrix)
+        if known is None:
+            self.record(matrix, digest)
+        return known in (None, digest)
+
+    def fetch(self, matrix, renew=False):
+        """Makes sure that the archive is here and whole; its path."""
+        path, label = self.archive(matrix), "/".join(matrix)
+        if self.has(matrix) and not renew:
+            if self.verify(matrix):
+                return path
+            if not self.options.offline:
+                say(f"{label}: {path} is not what first arrived (sha256); fetching it again")
+        if self.options.offline:
+            state = "is not what first arrived (sha256)" if self.has(matrix) else "is not in the cache"
+            raise Failure(f"{label}: {path} {state}, and --offline fetches nothing")
+        with claimed(path + ".part") as part:
+            try:
+                moved = transfer(f"{self.base}/MM/{matrix[0]}/{matrix[1]}.tar.gz", part, label, self.options)
+            except Failure as error:
+                if error.status != USAGE:
+                    raise
+                raise Failure(f"{label}: {error}{self.near(matrix[1])}", USAGE) from error
+            try:
+                digest = self.judge(matrix, part.name, moved.length is None, renew)
+            except Failure:
+                moved.restart()
+                raise
+            with naming(path):
+                os.replace(part.name, path)
+            moved.forget()
+            self.record(matrix, digest)
+        return path
+
+    def judge(self, matrix, part, unmeasured, renew):
+        """The sha256 of an archive that has arrived; a Failure when it is not to be kept."""
+        label = "/".join(matrix)
+        with naming(part), open(part, "rb") as file:
+            if file.read(2) != b"\x1f\x8b":
+                raise Failure(f"{label}: what the server sent is not a gzip archive")
+            if unmeasured:  # without a length from the server, only the archive itself tells its end
+                file.seek(0)
+                try:
+                    with gzip.open(file) as plain:
+                        while plain.read(BLOCK):
+                            pass
+                except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+                    raise Failure(f"{label}: the archive that arrived is cut short or damaged: {error}") from error
+        digest, known = sha256(part), self.recorded(matrix)
+        if known not in (None, digest) and not renew:
+            raise Failure(f"{label}: what the server sent has sha256 {digest}, but {known} was recorded when it first "
+                          "arrived; if the collection has changed it, take the new one with --renew")
+        return digest
+
+
+def read_list(path):
+    """[(place, name)] of a .list: a name a line, # begins a comment. Sought here, then beside this script."""
+    if not os.path.exists(path) and not os.path.dirname(path) and os.path.exists(os.path.join(LISTS, path)):
+        path = os.path.join(LISTS, path)
+    names = []
+    with naming(path), open(path, encoding="utf-8", errors="replace") as file:
+        for number, line in enumerate(file, 1):
+            words = line.split("#")[0].split()
+            if len(words) > 1:
+                raise Failure(f"{path}:{number}: one name a line expected, not '{' '.join(words)[:60]}'", USAGE)
+            names += [(f"{path}:{number}: ", word) for word in words]
+    if not names:
+        raise Failure(f"{path}: the list names no matrix", USAGE)
+    return names
+
+
+def twins():
+    """Names of the matrices that the program can imitate from their statistics (twin:NAME)."""
+    if not os.path.exists(TWINS):
+        return set()
+    with naming(TWINS), open(TWINS, encoding="utf-8", newline="") as file:
+        lines = [line for line in file if line.strip() and not line.startswith("#")]
+    return {row["name"] for row in csv.DictReader(lines) if row.get("name")}
+
+
+def lacking(matrices):
+    """Says what is not in the cache, and what can be measured all the same."""
+    if not matrices:
+        return
+    say(f"not in the cache: {' '.join('/'.join(m) for m in matrices)}")
+    known = twins()
+    offered = [f"twin:{m[-1]}" for m in matrices if m[-1] in known]
+    if offered:
+        say(f"without a download, made from their statistics: spmv bench {' '.join(offered)}")
+
+
+# ---- commands
+
+
+def command_list(cache, options):
+    def within(value, least, most):
+        return (least is None or value >= least) and (most is None or value <= most)
+
+    def fits(entry):
+        return ((options.group is None or fnmatch.fnmatchcase(entry.group.lower(), options.group.lower()))
+                and (options.name is None or fnmatch.fnmatchcase(entry.name.lower(), options.name.lower()))
+                and (options.kind is None or options.kind.lower() in entry.kind.lower())
+                and within(entry.nnz, options.min_nnz, options.max_nnz)
+                and within(entry.rows, options.min_rows, options.max_rows)
+                and within(entry.cols, options.min_cols, options.max_cols)
+                and (entry.spd or not options.spd))
+
+    found = [entry for entry in cache.index(options.refresh) if fits(entry)]
+    if options.json:
+        for entry in found:
+            print(json.dumps(entry.shown()))
+        return 0
+    width = max([len(entry.full()) for entry in found], default=0)
+    for entry in found:
+        print(f"{entry.full():{width}} {entry.rows:>10} {entry.cols:>10} {entry.nnz:>12}  {entry.kind}")
+    say(f"{len(found)} of {len(cache.entries)} matrices: name, rows, columns, nonzeros, kind")
+    return 0
+
+
+def command_fetch(cache, options):
+    failures, status = [], 0
+    matrices = cache.matrices(options.names)
+    for at, matrix in enumerate(matrices):
+        try:
+            print(cache.fetch(matrix, options.renew), flush=True)
+        except Failure as error:
+            say(str(error))
+            failures.append(matrix)
+            status = max(status, error.status)
+            if isinstance(error, Unreachable):
+                failures += matrices[at + 1:]
+                break
+    lacking([matrix for matrix in failures if not cache.has(matrix)])
+    return status
+
+
+class Bounded:
+    """A decompressed stream for tarfile with bounds: no read beyond a block, no position beyond limit."""
+
+    def __init__(self, stream, limit):
+        self.stream, self.limit = stream, limit
+
+    def read(self, size):
+        if size > BLOCK:
+            raise tarfile.ReadError(f"a header of {size} bytes")
+        return self.stream.read(size)
+
+    def seek(self, position):
+        if position > self.limit:
+            raise tarfile.ReadError(f"more than {self.limit} bytes")
+        return self.stream.seek(position)
+
+    def tell(self):
+        return self.stream.tell()
+
+    def finish(self):
+        """To the end, where gzip compares its checksum."""
+        while self.stream.read(BLOCK):
+            if self.stream.tell() > self.limit:
+                raise tarfile.ReadError(f"more than {self.limit} bytes")
+
+
+def extract(archive, name, folder, limit):
+    """Writes the member NAME/NAME.mtx to folder, and no other; its path. Nothing of the archive chooses a path."""
+    target = os.path.join(folder, name + ".mtx")
+    wanted = f"{name}/{name}.mtx"
+    with naming(folder):
+        limit = min(limit, shutil.disk_usage(folder).free)
+    try:
+        with naming(archive), gzip.open(archive) as plain:
+            stream = Bounded(plain, 2 * limit + MOST_MEMBERS * BLOCK)
+            tar = tarfile.open(fileobj=stream, mode="r:")
+            for number, member in enumerate(tar):
+                if number == MOST_MEMBERS:
+                    break
+                if member.name != wanted:
+                    continue
+                if member.type not in (tarfile.REGTYPE, tarfile.AREGTYPE) or member.issparse():
+                    raise Failure(f"{archive}: {wanted} is not a plain file in it")
+                if member.size > limit:
+                    raise Failure(f"{archive}: {wanted} has {member.size} bytes; {limit} are free or allowed")
+                with tar.extractfile(member) as source, naming(target), open(target, "wb") as out:
+                    shutil.copyfileobj(source, out, BLOCK)
+                if os.path.getsize(target) != member.size:
+                    raise Failure(f"{archive}: the archive ends inside {wanted}")
+                stream.finish()
+                return target
+    except (tarfile.TarError, gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise Failure(f"{archive}: not a readable archive: {error}") from error
+    raise Failure(f"{archive}: there is no {wanted} in it")
+
+
+def find_program(named):
+    """spmv as told, or of the PATH, or as built in the tree."""
+    tried = [named] if named else [shutil.which("spmv"), BUILT]
+    for path in tried:
+        if path and os.path.isfile(path) and os.access(path, os.X_OK):
+            return os.path.abspath(path)
+    if named:
+        raise Failure(f"{named}: not a program")
+    raise Failure(f"no program spmv: neither on the PATH nor {BUILT}; build it, or name it with --spmv")
+
+
+def measure(program, subject, options, folder, results):
+    """Runs the benchmark on one subject and adds its result lines to results; a Failure says what went wrong."""
+    written = os.path.join(folder, "result.json")
+    command = [program, "bench", subject, *options.extra, f"--json={written}"]
+    trouble = None
+    try:
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=sys.stderr, check=False, timeout=options.limit)
+        if done.returncode:
+            trouble = f"exit status {done.returncode}"
+    except subprocess.TimeoutExpired:
+        trouble = f"stopped after {options.limit:g} s"
+    except OSError as error:
+        raise Failure(f"{program}: {reason(error)}") from error
+    lines = []
+    with naming(written), contextlib.suppress(FileNotFoundError):
+        with open(written, encoding="utf-8", errors="replace") as file:
+            lines = [line.strip() for line in file if line.strip()]
+    for number, line in enumerate(lines, 1):
+        try:
+            fine = isinstance(json.loads(line), dict)
+        except ValueError:
+            fine = False
+        if fine:
+            with naming(results.name):
+                results.write(line + "\n")
+                results.flush()
+        else:
+            trouble = trouble or f"line {number} of its result is not a JSON object"
+    if trouble or not lines:
+        raise Failure(trouble or "it wrote no result")
+
+
+def command_bench(cache, options):
+    if any(word == "--json" or word.startswith("--json=") for word in options.extra):
+        raise Failure("--json belongs to this script, which collects the results: name their file with -o", USAGE)
+    program = find_program(options.spmv)
+    matrices = cache.matrices(options.names)
+    imitable = twins() if options.twins else set()
+    failures, missing, measured = [], [], 0
+    with naming(options.output):
+        results = open(options.output, "a" if options.append else "x", encoding="utf-8")
+    with results:
+        for matrix in matrices:
+            held, label = cache.has(matrix), "/".join(matrix)
+            if not held and matrix[1] not in imitable:
+                missing.append(matrix)
+                continue
+            try:
+                with naming(options.scratch or tempfile.gettempdir()):
+                    scratch = tempfile.TemporaryDirectory(prefix="spmv-", dir=options.scratch)
+                with scratch as folder:
+                    if held and not cache.verify(matrix):
+                        raise Failure(f"{cache.archive(matrix)} is not what first arrived (sha256): fetch it again")
+                    subject = f"twin:{matrix[1]}"
+                    if held:
+                        subject = extract(cache.archive(matrix), matrix[1], folder, options.limit_bytes)
+                    measure(program, subject, options, folder, results)
+                measured += 1
+            except Failure as error:
+                say(f"{label}: {error}")
+                failures.append(label)
+    lacking(missing)
+    with naming(options.output):
+        empty = os.path.getsize(options.output) == 0
+        if empty and not options.append:
+            os.unlink(options.output)  # it would be in the way of the next run
+    say(f"{measured} of {len(matrices)} measured; {'no results' if empty else 'results in ' + options.output}")
+    if failures:
+        say(f"failed: {' '.join(failures)}")
+    return TROUBLE if failures or missing else 0
+
+
+# ---- command line
+
+
+class Parser(argparse.ArgumentParser):
+    def error(self, message):
+        self.print_usage(sys.stderr)
+        say(message)
+        sys.exit(USAGE)
+
+
+def positive(convert, least):
+    def read(text):
+        value = convert(text)
+        if not least <= value < float("inf"):
+            raise ValueError(text)
+        return value
+
+    read.__name__ = "number"
+    return read
+
+
+def number_of(text):
+    """1000000, 1e6: people write either."""
+    value = float(text)
+    if not 0 <= value < 2**63 or value != int(value):
+        raise ValueError(text)
+    return int(text) if text.isdigit() else int(value)
+
+
+number_of.__name__ = "count"
+
+
+def parse(words):
+    extra = []
+    if "--" in words:
+        at = words.index("--")
+        words, extra = words[:at], words[at + 1:]
+    shared = Parser(add_help=False)
+    shared.add_argument("--base-url", default=os.environ.get("SPMV_SUITESPARSE_URL") or COLLECTION, metavar="URL",
+                        help="the server (default: $SPMV_SUITESPARSE_URL, else %(default)s)")
+    shared.add_argument("--cache", metavar="FOLDER",
+                        help="default: spmv/suitesparse in $XDG_CACHE_HOME, else in ~/.cache")
+    shared.add_argument("--offline", action="store_true", help="fetch nothing: use what is in the cache")
+    shared.add_argument("--timeout", type=positive(float, 0.001), default=60.0, metavar="S",
+                        help="try again when the server is silent for so many seconds (default: %(default)g)")
+    shared.add_argument("--retries", type=positive(int, 0), default=5, metavar="N",
+                        help="further tries after one that brought nothing new (default: %(default)s)")
+    shared.add_argument("--backoff", type=positive(float, 0.0), default=1.0, metavar="S",
+                        help=f"seconds before a further try, doubled up to {LONGEST_WAIT} (default: %(default)g)")
+    parser = Parser(prog="suitesparse.py", description="Matrices of the SuiteSparse Matrix Collection.")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=Parser)
+    commands.required = True
+
+    one = commands.add_parser("list", parents=[shared], help="what the collection has, from its index")
+    one.add_argument("--group", metavar="G", help="this group; * and ? stand for anything")
+    one.add_argument("--kind", metavar="K", help="the kind of problem has these letters in it")
+    one.add_argument("--name", metavar="GLOB", help="the name fits; * and ? stand for anything")
+    for what in ("nnz", "rows", "cols"):
+        one.add_argument(f"--min-{what}", type=number_of, metavar="N")
+        one.add_argument(f"--max-{what}", type=number_of, metavar="N")
+    one.add_argument("--spd", action="store_true", help="symmetric positive definite ones only")
+    one.add_argument("--refresh", action="store_true", help="fetch the index anew")
+    one.add_argument("--json", action="store_true", help="one JSON object a line")
+    one.set_defaults(run=command_list)
+
+    names = Parser(add_help=False)
+    names.add_argument("names", nargs="+", metavar="NAME|GROUP/NAME|FILE.list")
+    one = commands.add_parser("fetch", parents=[shared, names], help="bring archives into the cache")
+    one.add_argument("--renew", action="store_true", help="fetch again, and record the new sha256")
+    one.set_defaults(run=command_fetch)
+
+    one = commands.add_parser("bench", parents=[shared, names],
+                              help="run spmv bench on what is in the cache; options for it after --")
+    one.add_argument("-o", "--output", default="suitesparse.jsonl", metavar="FILE",
+                     help="the results, one JSON object a line (default: %(default)s)")
+    one.add_argument("--append", action="store_true", help="add to FILE; otherwise it must not exist")
+    one.add_argument("--spmv", metavar="PROGRAM", help="default: spmv on the PATH, else build/app/spmv")
+    one.add_argument("--twins", action="store_true",
+                     help="measure twin:NAME, where there is one, for a matrix that is not in the cache")
+    one.add_argument("--limit", type=positive(float, 0.001), metavar="S", help="stop a run after so many seconds")
+    one.add_argument("--limit-bytes", type=number_of, default=256 * 2**30, metavar="N",
+                     help="the largest .mtx to unpack (default: %(default)s)")
+    one.add_argument("--scratch", metavar="FOLDER", help="unpack there, one matrix at a time (default: $TMPDIR)")
+    one.set_defaults(run=command_bench)
+
+    options = parser.parse_args(words)
+    options.extra = extra
+    if extra and options.command != "bench":
+        parser.error(f"{options.command} takes nothing after --")
+    url = urllib.parse.urlsplit(options.base_url)
+    if url.scheme not in ("http", "https") or not url.netloc:
+        parser.error(f"'{options.base_url}' is no address of a server: http://... or https://... expected")
+    return options
+
+
+def main():
+    options = parse(sys.argv[1:])
+    try:
+        status = options.run(Cache(options), options)
+        sys.stdout.flush()
+        return status
+    except Failure as error:
+        say(str(error))
+        return error.status
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader went away; nobody is left to tell
+        return 0
+    except OSError as error:
+        say(f"{error.filename or 'standard output'}: {reason(error)}")
+        return TROUBLE
+    except KeyboardInterrupt:
+        say("interrupted; what has arrived is kept, and the same command goes on from there")
+        return INTERRUPTED
+
+
+if __name__ == "__main__":
+    sys.exit(main())
