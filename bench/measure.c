@@ -23,7 +23,7 @@ void measure_defaults(bool gpu, struct measure_options *options)
                                         .spread = 0.01,
                                         .flushed_rounds = 3,
                                         .flushed_runs = gpu ? 7 : 3,
-                                        .budget_seconds = gpu ? 2 : 3};
+                                        .budget_seconds = gpu ? 2 : 1.5};
 }
 
 double measure_spread(double *samples, int n)

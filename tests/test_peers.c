@@ -302,7 +302,8 @@ static void module_is_right(const char *name)
     assert_no_processes();
 }
 
-/* Two problems of one module open at the same time, run in turn: what a library keeps for all must not mix them up. */
+/* Three problems of one module open at the same time, run in turn: what a library keeps for all must not mix them up.
+ * librsb has one number of threads for all, and says so. */
 static void states_are_independent(const char *name)
 {
     const struct peer_module *module = load(name);
@@ -318,6 +319,12 @@ static void states_are_independent(const char *name)
             m[s] = make_matrix(&shapes[s == 2 ? 8 : s], (uint64_t)s);
             void *y = malloc((size_t)shapes[s == 2 ? 8 : s].rows * sizeof(double));
             problem[s] = make_problem(&shapes[s == 2 ? 8 : s], &m[s], SPMV_F64, threads[s], y);
+            if (s > 0 && strcmp(name, "librsb") == 0) {
+                assert_int_equal(peer->open(&problem[s], &state[s], why, sizeof why), -1);
+                assert_string_equal(why, s == 1 ? "librsb is open with 3 threads and cannot have 1 at the same time"
+                                                : "librsb is open with 3 threads and cannot have 2 at the same time");
+                problem[s].threads = threads[0];
+            }
             assert_int_equal(peer->open(&problem[s], &state[s], why, sizeof why), 0);
         }
         for (int round = 0; round < 2; round++) {
@@ -340,6 +347,70 @@ static void states_are_independent(const char *name)
     assert_no_processes();
 }
 
+/* Processor time of all threads of this process but this one. */
+static double time_of_others(void)
+{
+    struct timespec all, own;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &all);
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &own);
+    return (double)(all.tv_sec - own.tv_sec) + 1e-9 * (double)(all.tv_nsec - own.tv_nsec);
+}
+
+/* In a process of its own: runs the module's peers with one thread while the caller's OpenMP would give four. 1 when
+ * other threads worked. Threads that wait spin there, so that one that only joined a team is seen. */
+static int one_thread_works(const char *name)
+{
+    static const struct shape shape = {"many entries", 40000, 40000, EVEN, 25};
+    const struct peer_module *module = NULL;
+    char why[WHY_SIZE] = "";
+    if (peer_load(name, NULL, &module, why) != 0) {
+        fprintf(stderr, "%s\n", why);
+        return 1;
+    }
+    struct matrix m = make_matrix(&shape, 1);
+    double *y = malloc((size_t)shape.rows * sizeof *y);
+    int failed = 0;
+    omp_set_num_threads(4);
+    for (int p = 0; p < module->count && !failed; p++) {
+        const struct peer *peer = &module->peers[p];
+        const struct peer_problem problem = make_problem(&shape, &m, SPMV_F64, 1, y);
+        void *state = NULL;
+        failed = peer->open(&problem, &state, why, sizeof why) != 0;
+        const double begin = now(), others = time_of_others();
+        while (!failed && now() - begin < 0.1)
+            failed = peer->run(state) != 0;
+        const double worked = time_of_others() - others;
+        if (failed || worked > 0.01)
+            fprintf(stderr, "%s: %s: other threads worked %g s of %g s with one asked for\n", peer->name, why, worked,
+                    now() - begin);
+        failed = failed || worked > 0.01;
+        if (peer->close != NULL && state != NULL)
+            peer->close(state);
+    }
+    free(y);
+    free_matrix(&m);
+    return failed;
+}
+
+static void threads_are_those_asked_for(const char *name)
+{
+    load(name);
+    char self[4096] = "", module[64];
+    assert_true(readlink("/proc/self/exe", self, sizeof self - 1) > 0);
+    snprintf(module, sizeof module, "%s", name);
+    char *const argv[] = {self, (char[]){"threads"}, module, NULL};
+    const pid_t pid = fork();
+    if (pid == 0) {
+        setenv("OMP_WAIT_POLICY", "active", 1);
+        execv(self, argv);
+        _exit(127);
+    }
+    int status = 0;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
 #define ON_CUDA(module)
 #define ON_OMP(module)                                                                                                 \
     static void module##_is_right(void **state)                                                                        \
@@ -351,6 +422,11 @@ static void states_are_independent(const char *name)
     {                                                                                                                  \
         (void)state;                                                                                                   \
         states_are_independent(#module);                                                                               \
+    }                                                                                                                  \
+    static void module##_uses_the_threads_asked_for(void **state)                                                      \
+    {                                                                                                                  \
+        (void)state;                                                                                                   \
+        threads_are_those_asked_for(#module);                                                                          \
     }
 #define TESTS_OF(module, backend, peers, operations, brings) ON_##backend(module)
 PEER_MODULE_LIST(TESTS_OF)
@@ -503,11 +579,15 @@ static void the_environment_comes_first(void **state)
 }
 
 #define ENTRY_OF_CUDA(module)
-#define ENTRY_OF_OMP(module) cmocka_unit_test(module##_is_right), cmocka_unit_test(module##_keeps_states_apart),
+#define ENTRY_OF_OMP(module)                                                                                           \
+    cmocka_unit_test(module##_is_right), cmocka_unit_test(module##_keeps_states_apart),                                \
+        cmocka_unit_test(module##_uses_the_threads_asked_for),
 #define ENTRY_OF(module, backend, peers, operations, brings) ENTRY_OF_##backend(module)
 
 int main(int argc, char **argv)
 {
+    if (argc == 3 && strcmp(argv[1], "threads") == 0)
+        return one_thread_works(argv[2]);
     support_begin(argc, argv);
     char pid[32];
     snprintf(pid, sizeof pid, "%d", (int)getpid());
