@@ -22,6 +22,8 @@ check | clang                 | clang           | clang           | command -v c
 check | clang-format          | clang-format    | clang-format    | command -v clang-format
 check | Git                   | git             | git             | command -v git
 check | Perl                  | perl-base       | perl-base       | command -v perl
+report | matplotlib (report.py) | python3-matplotlib | python3-matplotlib | python3 -c 'import matplotlib'
+report | Chromium (its test)   | chromium        | chromium-browser | command -v chromium || command -v chromium-browser
 TABLE
 }
 
