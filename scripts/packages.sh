@@ -28,6 +28,8 @@ peers | Eigen 3.4             | libeigen3-dev   | libeigen3-dev   | pkg-config -
 peers | librsb                | librsb-dev      | librsb-dev      | pkg-config --exists 'librsb >= 1.2'
 peers | SuiteSparse:GraphBLAS | libgraphblas-dev | libgraphblas-dev | packages_graphblas
 peers | PETSc with MPI        | petsc-dev mpi-default-dev mpi-default-bin | petsc-dev mpi-default-dev mpi-default-bin | packages_petsc
+report | matplotlib (report.py) | python3-matplotlib | python3-matplotlib | python3 -c 'import matplotlib'
+report | Chromium (its test)   | chromium        | chromium-browser | command -v chromium || command -v chromium-browser
 TABLE
 }
 
