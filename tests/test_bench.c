@@ -222,24 +222,35 @@ static const struct entry *entry_of(const struct roster *roster, const char *nam
     return NULL;
 }
 
+/* The folder of the module fake_peer.c, which stays with the build. */
+static const char *fake_peers(void)
+{
+    const char *const folder = getenv("SPMV_FAKE_PEERS");
+    if (folder == NULL && support_backend != SPMV_BACKEND_CUDA)
+        fail_msg("SPMV_FAKE_PEERS should name the folder of fake peers");
+    if (folder == NULL)
+        skip();
+    return folder;
+}
+
 static void choosing(void **state)
 {
     (void)state;
+    const char *const fakes = fake_peers();
     static struct roster r;
     char why[WHY_SIZE] = "";
     const struct operation *const spmv = operation_find("spmv"), *const map = operation_find("map");
-    assert_int_equal(roster_make(spmv, SPMV_BACKEND_OMP, "tiles,auto,tiles", "none", FAKE_PEERS, &r, why), SPMV_OK);
+    assert_int_equal(roster_make(spmv, SPMV_BACKEND_OMP, "tiles,auto,tiles", "none", fakes, &r, why), SPMV_OK);
     assert_int_equal(r.count, 2);
     assert_string_equal(r.entries[0].name, "tiles");
     assert_string_equal(r.entries[1].name, "auto");
-    assert_int_equal(roster_make(spmv, SPMV_BACKEND_OMP, "all", "none", FAKE_PEERS, &r, why), SPMV_OK);
+    assert_int_equal(roster_make(spmv, SPMV_BACKEND_OMP, "all", "none", fakes, &r, why), SPMV_OK);
     assert_non_null(entry_of(&r, "auto"));
     for (int i = 0; spmv_method_name(SPMV_BACKEND_OMP, i) != NULL; i++)
         assert_non_null(entry_of(&r, spmv_method_name(SPMV_BACKEND_OMP, i)));
 
     /* a peer, a module, one of another backend, and one whose module is not there */
-    assert_int_equal(roster_make(spmv, SPMV_BACKEND_OMP, NULL, "loops-merge,cub-scan,eigen", FAKE_PEERS, &r, why),
-                     SPMV_OK);
+    assert_int_equal(roster_make(spmv, SPMV_BACKEND_OMP, NULL, "loops-merge,cub-scan,eigen", fakes, &r, why), SPMV_OK);
     assert_int_equal(r.count, 4);
     assert_true(r.entries[0].ours);
     assert_non_null(entry_of(&r, "loops-merge")->peer);
@@ -247,22 +258,22 @@ static void choosing(void **state)
     assert_non_null(strstr(entry_of(&r, "cub-scan")->missing, "cuda"));
     assert_non_null(strstr(entry_of(&r, "eigen")->missing, "libeigen3-dev"));
     assert_null(entry_of(&r, "eigen")->peer);
-    assert_int_equal(roster_make(spmv, SPMV_BACKEND_OMP, NULL, "loops", FAKE_PEERS, &r, why), SPMV_OK);
+    assert_int_equal(roster_make(spmv, SPMV_BACKEND_OMP, NULL, "loops", fakes, &r, why), SPMV_OK);
     assert_int_equal(r.count, 4);
 
     /* all: those of the backend that do the operation, there or not */
-    assert_int_equal(roster_make(spmv, SPMV_BACKEND_OMP, NULL, NULL, FAKE_PEERS, &r, why), SPMV_OK);
+    assert_int_equal(roster_make(spmv, SPMV_BACKEND_OMP, NULL, NULL, fakes, &r, why), SPMV_OK);
     assert_non_null(entry_of(&r, "petsc"));
     assert_null(entry_of(&r, "cusparse-sell"));
-    assert_int_equal(roster_make(map, SPMV_BACKEND_OMP, NULL, "all", FAKE_PEERS, &r, why), SPMV_OK);
+    assert_int_equal(roster_make(map, SPMV_BACKEND_OMP, NULL, "all", fakes, &r, why), SPMV_OK);
     assert_int_equal(r.count, 1);
-    assert_int_equal(roster_make(operation_find("scan"), SPMV_BACKEND_OMP, NULL, "all", FAKE_PEERS, &r, why), SPMV_OK);
+    assert_int_equal(roster_make(operation_find("scan"), SPMV_BACKEND_OMP, NULL, "all", fakes, &r, why), SPMV_OK);
     assert_int_equal(r.count, 1);
-    assert_int_equal(roster_make(operation_find("scan"), SPMV_BACKEND_CUDA, NULL, "all", FAKE_PEERS, &r, why), SPMV_OK);
+    assert_int_equal(roster_make(operation_find("scan"), SPMV_BACKEND_CUDA, NULL, "all", fakes, &r, why), SPMV_OK);
     assert_int_equal(r.count, 2);
     assert_non_null(entry_of(&r, "cub-scan"));
 
-    assert_int_equal(roster_make(spmv, SPMV_BACKEND_OMP, NULL, "loops,mkl", FAKE_PEERS, &r, why), SPMV_ERROR_ARGUMENT);
+    assert_int_equal(roster_make(spmv, SPMV_BACKEND_OMP, NULL, "loops,mkl", fakes, &r, why), SPMV_ERROR_ARGUMENT);
     assert_non_null(strstr(why, "unknown peer \"mkl\""));
     assert_non_null(strstr(why, "graphblas"));
 }
@@ -413,11 +424,11 @@ static void bad_peers(void **state)
     char why[WHY_SIZE];
     if (support_backend == SPMV_BACKEND_CUDA)
         skip(); /* the fakes are of a CPU */
+    const char *const fakes = fake_peers();
     open_places(&p);
     spmv_matrix *const m = make_matrix(p.checker, "poisson2d:40,values=random", &a);
     const struct operand operand = {.matrix = &a, .seed = 1};
-    assert_int_equal(roster_make(operation_find("spmv"), support_backend, "auto", "loops", FAKE_PEERS, &r, why),
-                     SPMV_OK);
+    assert_int_equal(roster_make(operation_find("spmv"), support_backend, "auto", "loops", fakes, &r, why), SPMV_OK);
     start_trial(&t, &p, operation_find("spmv"), &operand, SPMV_F64, &r);
     t.read_gbs = 1e-9;
     assert_int_equal(trial_run(&t), SPMV_OK);
