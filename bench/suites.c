@@ -21,8 +21,8 @@ static const char *const small[] = {
     "empty:2000000,0.95",
     "diagonal:3000000",
     "longrows:1,5000000,4000000",
-    "uniform:2000000,1000,2",
-    "uniform:1000,2000000,4000",
+    "uniform:2000000,1000,2",    /* tall */
+    "uniform:1000,2000000,4000", /* wide */
     NULL,
 };
 
@@ -31,14 +31,14 @@ static const char *const standard[] = {
     "poisson3d:160",
     "stencil27:112",
     "banded:500000,40",
-    "fem:140000,3,23",
+    "fem:140000,3,22.8",
     "uniform:2000000,2000000,16",
     "uniform:16000000,16000000,2",
     "rmat:21,16",
-    "powerlaw:5558326,10.7,1.8,1290501",
+    "powerlaw:5600000,10.3,2,1290501",
     "arrow:4000000,3000000,4",
-    "empty:8000000,0.95",
-    "longrows:64,1000000,362000",
+    "empty:8000000,0.95,20.5",
+    "longrows:64,1100000,362000",
     "poisson2d:100",
     "poisson2d:512",
     "twin:mc2depi",
@@ -72,7 +72,7 @@ static const char *const large[] = {
     "fem:1200000,3,23",
     "uniform:16000000,16000000,16",
     "rmat:24,16",
-    "powerlaw:33000000,10.7,1.8,7700000",
+    "powerlaw:33000000,10.3,2,7700000",
     "longrows:64,8000000,4000000",
     NULL,
 };
