@@ -385,7 +385,9 @@ spmv_status run_bench(const struct options *o, const char *const *arguments, int
     struct bench b = {.o = o, .began = monotonic_seconds()};
     b.run.o = o;
     b.run.device = &b.device;
-    sigaction(SIGINT, &(struct sigaction){.sa_handler = on_interrupt, .sa_flags = SA_RESETHAND}, NULL);
+    const struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = SA_RESETHAND};
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
     spmv_status st = prepare(&b, arguments, count);
     if (st == SPMV_OK) {
         st = run_all(&b);

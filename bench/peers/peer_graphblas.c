@@ -32,9 +32,11 @@ static GrB_Info set_threads(int threads)
     return info;
 }
 
-static void *copy(const void *from, size_t bytes)
+/* A block of room bytes, from 1, with those bytes in front. GraphBLAS uses a block again as large as it was told it is.
+ */
+static void *copy(const void *from, size_t bytes, size_t room)
 {
-    void *to = malloc(bytes > 0 ? bytes : 1);
+    void *to = malloc(room);
     if (to != NULL && bytes > 0)
         memcpy(to, from, bytes);
     return to;
@@ -65,7 +67,7 @@ static GrB_Info make_matrix(const struct peer_problem *problem, GrB_Type type, s
     TRY(GxB_Matrix_Option_set(*a, GxB_SPARSITY_CONTROL, GxB_SPARSE));
     const GrB_Index offsets = (GrB_Index)problem->rows + 1, nnz = (GrB_Index)problem->nnz, room = nnz > 0 ? nnz : 1;
     GrB_Index *row_ptr = widen(problem->row_ptr, (int64_t)offsets), *col = widen(problem->col, problem->nnz);
-    void *val = copy(problem->val, nnz * size);
+    void *val = copy(problem->val, nnz * size, room * size);
     info = row_ptr == NULL || col == NULL || val == NULL ? GrB_OUT_OF_MEMORY : GrB_SUCCESS;
     if (info == GrB_SUCCESS)
         info = GxB_Matrix_pack_CSR(*a, &row_ptr, &col, &val, offsets * sizeof *row_ptr, room * sizeof *col, room * size,
@@ -85,7 +87,7 @@ static GrB_Info make_vector(const void *values, int64_t n, GrB_Type type, size_t
     if (values == NULL)
         return GrB_Vector_assign_FP64(*vector, NULL, NULL, 0, GrB_ALL, (GrB_Index)n, NULL);
     const size_t bytes = (size_t)(n > 0 ? n : 1) * size;
-    void *own = copy(values, (size_t)n * size);
+    void *own = copy(values, (size_t)n * size, bytes);
     if (own == NULL)
         return GrB_OUT_OF_MEMORY;
     info = GxB_Vector_pack_Full(*vector, &own, bytes, false, NULL);
