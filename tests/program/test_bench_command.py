@@ -11,6 +11,7 @@ import io
 import json
 import math
 import os
+import pty
 import signal
 import subprocess
 import sys
@@ -203,6 +204,28 @@ class Bench(unittest.TestCase):
         self.assertEqual(types[:2], ["f64", "f32"])
         self.assertEqual(os.listdir(self.folder), ["s.json"])
         self.assertLess(time.monotonic() - started, 60)
+
+    def test_progress_on_a_terminal(self):
+        """What runs and how long it will take; and nothing of that where standard error is no terminal."""
+        arguments = ["poisson2d:400", "poisson2d:401", "poisson2d:402", "--peers", "loops"]
+        self.assertEqual(self.ok(*arguments).stderr, "")
+        terminal, stderr = pty.openpty()
+        process = subprocess.Popen(
+            [PROGRAM, "bench", "--backend", "omp", *arguments],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=stderr,
+        )
+        os.close(stderr)
+        seen = b""
+        try:
+            while chunk := os.read(terminal, 4096):
+                seen += chunk
+        except OSError:  # the terminal's other end is closed
+            pass
+        os.close(terminal)
+        self.assertEqual(process.wait(timeout=60), 0)
+        self.assertRegex(seen, rb"[23] of 3: poisson2d:40[12] f64, (auto|loops-[a-z]+|getting ready); about \d+ s left")
 
     # ------------------------------------------------------------ what goes wrong
 
