@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "generate.h"
-#include "support_coo.h"
+#include "support_generate.h"
 
 /* Coordinates of a grid point, x first. */
 static void coordinates(int64_t point, int64_t n, int axes, int64_t *x)
@@ -118,31 +118,14 @@ static void same_bits_for_any_team(void **state)
 {
     (void)state;
     static const char *const specs[] = {"poisson2d:90", "poisson3d:20"};
-    spmv_context *ctx = support_context();
-    for (int s = 0; s < 2; s++) {
-        spmv_matrix *expected = NULL;
-        assert_ok(ctx, spmv_matrix_generate(ctx, specs[s], SPMV_F32, &expected));
-        for (int t = 0; t < SUPPORT_TEAMS; t++) {
-            spmv_context *team = support_context_on(SPMV_BACKEND_OMP, support_teams[t]);
-            spmv_matrix *m = NULL;
-            assert_ok(team, spmv_matrix_generate(team, specs[s], SPMV_F32, &m));
-            assert_same_matrix(m, expected);
-            spmv_matrix_destroy(m);
-            spmv_context_destroy(team);
-        }
-        spmv_matrix_destroy(expected);
-    }
-    spmv_context_destroy(ctx);
+    for (int s = 0; s < 2; s++)
+        assert_same_for_any_team(specs[s], SPMV_F32);
 }
 
 static void refused_specs(void **state)
 {
     (void)state;
-    static const struct {
-        const char *spec;
-        spmv_status status;
-        const char *sentence;
-    } refused[] = {
+    static const struct refused_spec refused[] = {
         {"", SPMV_ERROR_SPEC, "poisson2d:N"},
         {"poisson4d:10", SPMV_ERROR_SPEC, "no generator is called \"poisson4d\""},
         {"poisson4d:10", SPMV_ERROR_SPEC, "poisson2d:N, poisson3d:N"},
@@ -170,13 +153,8 @@ static void refused_specs(void **state)
         {"poisson2d:99999999999999999999999", SPMV_ERROR_LIMIT, "beyond 64 bits"},
         {"poisson2d:99999999999999999999999x", SPMV_ERROR_SPEC, "it should be poisson2d:N"},
     };
+    assert_refused(refused, sizeof refused / sizeof refused[0]);
     spmv_context *ctx = support_context();
-    for (size_t r = 0; r < sizeof refused / sizeof refused[0]; r++) {
-        spmv_matrix *m = (spmv_matrix *)ctx;
-        assert_fails(ctx, spmv_matrix_generate(ctx, refused[r].spec, SPMV_F64, &m), refused[r].status,
-                     refused[r].sentence);
-        assert_null(m);
-    }
     spmv_matrix *m = NULL;
     assert_fails(ctx, spmv_matrix_generate(ctx, NULL, SPMV_F64, &m), SPMV_ERROR_ARGUMENT, "NULL");
     assert_fails(ctx, spmv_matrix_generate(ctx, "poisson2d:3", SPMV_I32, &m), SPMV_ERROR_TYPE, "type i32");

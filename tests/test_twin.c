@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
 
-#include "support_coo.h"
+#include "support_generate.h"
 #include "support_locality.h"
 
 static spmv_matrix *make(spmv_context *ctx, const char *spec, spmv_csr *a, spmv_statistics *s)
@@ -101,21 +101,8 @@ static void same_bits_for_any_team(void **state)
 {
     (void)state;
     static const char *const specs[] = {"twin:scircuit", "twin:rows=300000,nnz=900000,std=20,max=2000,seed=5"};
-    spmv_context *ctx = support_context();
-    for (int s = 0; s < 2; s++) {
-        spmv_matrix *expected = NULL;
-        assert_ok(ctx, spmv_matrix_generate(ctx, specs[s], SPMV_F32, &expected));
-        for (int t = 0; t < SUPPORT_TEAMS; t++) {
-            spmv_context *team = support_context_on(SPMV_BACKEND_OMP, support_teams[t]);
-            spmv_matrix *m = NULL;
-            assert_ok(team, spmv_matrix_generate(team, specs[s], SPMV_F32, &m));
-            assert_same_matrix(m, expected);
-            spmv_matrix_destroy(m);
-            spmv_context_destroy(team);
-        }
-        spmv_matrix_destroy(expected);
-    }
-    spmv_context_destroy(ctx);
+    for (int s = 0; s < 2; s++)
+        assert_same_for_any_team(specs[s], SPMV_F32);
 }
 
 static bool same_columns(const spmv_csr *a, const spmv_csr *b)
@@ -152,11 +139,7 @@ static void seeds_and_values(void **state)
 static void refused_specs(void **state)
 {
     (void)state;
-    static const struct {
-        const char *spec;
-        spmv_status status;
-        const char *sentence;
-    } refused[] = {
+    static const struct refused_spec refused[] = {
         {"twin:", SPMV_ERROR_SPEC, "no twin has this name; known: mc2depi, roadNet-TX"},
         {"twin:nothing", SPMV_ERROR_SPEC, "kron_g500-logn18, delaunay_n22"},
         {"twin:LDOOR", SPMV_ERROR_SPEC, "no twin has this name"},
@@ -193,13 +176,8 @@ static void refused_specs(void **state)
         {"twin:rows=1000,nnz=10000,bw_frac=0.012,cross_row_similarity=0.1", SPMV_ERROR_SPEC,
          "cross_row_similarity=0.1 does not go together"},
     };
+    assert_refused(refused, sizeof refused / sizeof refused[0]);
     spmv_context *ctx = support_context();
-    for (size_t r = 0; r < sizeof refused / sizeof refused[0]; r++) {
-        spmv_matrix *m = (spmv_matrix *)ctx;
-        assert_fails(ctx, spmv_matrix_generate(ctx, refused[r].spec, SPMV_F64, &m), refused[r].status,
-                     refused[r].sentence);
-        assert_null(m);
-    }
     assert_int_equal(spmv_spec_known("twin:ldoor"), 1);
     spmv_context_destroy(ctx);
 }

@@ -1,0 +1,44 @@
+/* What tests of generated matrices share: the same bits for any team, and SPECs that are refused.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef SUPPORT_GENERATE_H
+#define SUPPORT_GENERATE_H
+
+#include "support_coo.h"
+
+static inline void assert_same_for_any_team(const char *spec, spmv_type type)
+{
+    spmv_context *ctx = support_context();
+    spmv_matrix *expected = NULL;
+    assert_ok(ctx, spmv_matrix_generate(ctx, spec, type, &expected));
+    for (int t = 0; t < SUPPORT_TEAMS; t++) {
+        spmv_context *team = support_context_on(SPMV_BACKEND_OMP, support_teams[t]);
+        spmv_matrix *m = NULL;
+        assert_ok(team, spmv_matrix_generate(team, spec, type, &m));
+        assert_same_matrix(m, expected);
+        spmv_matrix_destroy(m);
+        spmv_context_destroy(team);
+    }
+    spmv_matrix_destroy(expected);
+    spmv_context_destroy(ctx);
+}
+
+struct refused_spec {
+    const char *spec;
+    spmv_status status;
+    const char *sentence; /* a part of it */
+};
+
+static inline void assert_refused(const struct refused_spec *refused, size_t count)
+{
+    spmv_context *ctx = support_context();
+    for (size_t r = 0; r < count; r++) {
+        spmv_matrix *m = (spmv_matrix *)ctx;
+        assert_fails(ctx, spmv_matrix_generate(ctx, refused[r].spec, SPMV_F64, &m), refused[r].status,
+                     refused[r].sentence);
+        assert_null(m);
+    }
+    spmv_context_destroy(ctx);
+}
+
+#endif
