@@ -3,8 +3,8 @@
  * Idea: from the lowest bit up, the elements whose bit is 0 go to the front, those whose bit is 1 behind them, both in
  * the order in which they stand. Where an element goes is known from a scan: before[i], the exclusive scan of "bit of i
  * is 0", numbers the zeros; i - before[i] numbers the ones. The map is fused into the scan's loader.
- * Work about 4 n and depth that of a scan, for each bit; launches 4 a bit; bytes moved n (4 k + 2 v + 24) a bit (k, v:
- * the sizes of key and value; 24: the scan's results, written and read, and the scan's second read counted with k).
+ * Work about 4 n and depth that of a scan, for each bit; launches 4 a bit; bytes moved n (4 k + 2 v + 16) a bit (k, v:
+ * the sizes of key and value): the scan reads the keys twice, its results of 8 bytes are written and read.
  * Wins: never; three primitives in a row sort, which is the point.
  * Stable, so the result is one and the same everywhere.
  * W. D. Hillis, G. L. Steele 1986 (section "radix sort"); Blelloch 1990, section 1.3 (split).

@@ -8,7 +8,7 @@
  * Changed since rung 1: 8 bits a pass instead of 1; counts are scanned instead of elements; ranks inside a tile never
  * leave the block.
  * Work about 30 n, depth n / 2048 / 256 + log, for each pass of 8 bits; launches 5 a pass; bytes moved n (3 k + 2 v) a
- * pass (k, v: the sizes of key and value) and 2 MiB of counts.
+ * pass (k, v: the sizes of key and value), and the counts, at most 4 MiB, five times.
  * Wins: always. A sort that counts all digits in one first reading and looks back for its offsets moves n (2 k + 2 v).
  * Stable, so the result is one and the same everywhere.
  * M. Zagha, G. E. Blelloch 1991; N. Satish, M. Harris, M. Garland, "Designing efficient sorting algorithms for manycore
