@@ -44,13 +44,13 @@ static int64_t count_rows(const struct coo *coo, struct stretch s, int64_t *coun
     {                                                                                                                  \
         ((T *)to)[i] = function_neg_##name(((T *)to)[i]);                                                              \
     }
-SPMV_TYPE_LIST(DEFINE, )
+SPMV_NUMBER_LIST(DEFINE, )
 #undef DEFINE
 
 static void negate(spmv_type type, void *val, int64_t i)
 {
 #define ROW(NAME, name, value, T, D, CLASS, ARG) [value] = negate_##name,
-    static void (*const run[SPMV_TYPE_LIMIT])(void *, int64_t) = {SPMV_TYPE_LIST(ROW, )};
+    static void (*const run[SPMV_TYPE_LIMIT])(void *, int64_t) = {SPMV_NUMBER_LIST(ROW, )};
 #undef ROW
     run[type](val, i);
 }

@@ -170,7 +170,7 @@ spmv_status rows_sort(spmv_context *ctx, spmv_matrix *matrix, struct repeats *re
         }                                                                                                              \
         return kept + 1;                                                                                               \
     }
-SPMV_TYPE_LIST(DEFINE, )
+SPMV_NUMBER_LIST(DEFINE, )
 #undef DEFINE
 
 static int64_t merge_pattern(int32_t *col, void *values, int64_t n)
@@ -188,7 +188,7 @@ typedef int64_t (*merge_fn)(int32_t *, void *, int64_t);
 static merge_fn find_merge(const spmv_matrix *matrix)
 {
 #define ROW(NAME, name, value, T, D, CLASS, ARG) [value] = merge_##name,
-    static const merge_fn merge[SPMV_TYPE_LIMIT] = {SPMV_TYPE_LIST(ROW, )};
+    static const merge_fn merge[SPMV_TYPE_LIMIT] = {SPMV_NUMBER_LIST(ROW, )};
 #undef ROW
     return matrix->pattern ? merge_pattern : merge[matrix->type];
 }

@@ -137,13 +137,13 @@ static double deviation_of_rows(const spmv_csr *a, const struct tally *t)
             *odd += !IS_FINITE_##CLASS(val[k]);                                                                        \
         }                                                                                                              \
     }
-SPMV_TYPE_LIST(DEFINE, )
+SPMV_NUMBER_LIST(DEFINE, )
 #undef DEFINE
 
 static void count_values(spmv_context *ctx, const spmv_csr *a, int64_t *zero_count, int64_t *odd_count)
 {
 #define ROW(NAME, name, value, T, D, CLASS, ARG) [value] = count_values_##name,
-    static void (*const run[SPMV_TYPE_LIMIT])(const void *, int64_t, int64_t *, int64_t *) = {SPMV_TYPE_LIST(ROW, )};
+    static void (*const run[SPMV_TYPE_LIMIT])(const void *, int64_t, int64_t *, int64_t *) = {SPMV_NUMBER_LIST(ROW, )};
 #undef ROW
     enum { TILE = 1 << 14 };
     const int64_t tiles = a->val == NULL ? 0 : ceil_divide(a->nnz, TILE);
@@ -211,13 +211,13 @@ enum { PATTERN_SYMMETRIC = 1, SYMMETRIC = 2, SKEW_SYMMETRIC = 4, ALL_FLAGS = 7 }
         }                                                                                                              \
         return flags;                                                                                                  \
     }
-SPMV_TYPE_LIST(DEFINE, )
+SPMV_NUMBER_LIST(DEFINE, )
 #undef DEFINE
 
 static spmv_status compare_with_transpose(spmv_context *ctx, const spmv_csr *a, int *flags_out)
 {
 #define ROW(NAME, name, value, T, D, CLASS, ARG) [value] = compare_##name,
-    static int (*const run[SPMV_TYPE_LIMIT])(struct row, struct row) = {SPMV_TYPE_LIST(ROW, )};
+    static int (*const run[SPMV_TYPE_LIMIT])(struct row, struct row) = {SPMV_NUMBER_LIST(ROW, )};
 #undef ROW
     int (*const compare)(struct row, struct row) = run[a->val == NULL ? SPMV_I32 : a->type];
     spmv_matrix *transposed = NULL;

@@ -64,7 +64,7 @@ static inline void *support_typed(spmv_type type, const double *v, int64_t n)
 #define CASE(NAME, name, value, T, D, CLASS, ARG)                                                                      \
     if (type == SPMV_##NAME)                                                                                           \
         ((T *)array)[k] = (T)v[k];
-        SPMV_TYPE_LIST(CASE, )
+        SPMV_NUMBER_LIST(CASE, )
 #undef CASE
     }
     return array;
@@ -78,7 +78,7 @@ static inline double support_value(const spmv_csr *a, int64_t k)
 #define CASE(NAME, name, value, T, D, CLASS, ARG)                                                                      \
     if (a->type == SPMV_##NAME)                                                                                        \
         v = (double)((const T *)a->val)[k];
-        SPMV_TYPE_LIST(CASE, )
+        SPMV_NUMBER_LIST(CASE, )
 #undef CASE
     }
     return v;

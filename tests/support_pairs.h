@@ -53,8 +53,25 @@ static inline int64_t exact_integer(spmv_op op, int64_t i, uint64_t *seed)
     return op == SPMV_MUL ? r | 1 : r; /* odd: a product does not run into 0 */
 }
 
-#define VALUE_INTEGER(op, i, exact, seed) exact_integer(op, i, seed)
-#define VALUE_REAL(op, i, exact, seed) (exact ? exact_real : rough_real)(op, i, seed)
+/* x -> x + b or x -> -x + b with b a whole number: the coefficients of any composition are whole numbers too. */
+static inline spmv_affine_f64 value_affine_f64(bool exact, uint64_t *seed)
+{
+    const double b = (exact ? exact_real : rough_real)(SPMV_ADD, 0, seed);
+    const double a = (double)(support_random(seed) % 2) * 2 - 1;
+    return (spmv_affine_f64){exact ? a : a + b * 0x1p-10, b};
+}
+
+/* A number by itself, or one that the empty run beats when it is negative. */
+static inline spmv_segsum_f64 value_segsum_f64(bool exact, uint64_t *seed)
+{
+    const double x = (exact ? exact_real : rough_real)(SPMV_ADD, 0, seed);
+    const double best = support_random(seed) % 8 == 0 && x < 0 ? 0 : x;
+    return (spmv_segsum_f64){x, best, best, best};
+}
+
+#define VALUE_INTEGER(T, op, type, i, exact, seed) (T) exact_integer(op, i, seed)
+#define VALUE_REAL(T, op, type, i, exact, seed) (T)(exact ? exact_real : rough_real)(op, i, seed)
+#define VALUE_TUPLE(T, op, type, i, exact, seed) value_##type(exact, seed)
 
 #define DEFINE_PAIR(OP, op, TYPE, type, T, D, CLASS)                                                                   \
     static void pair_join_##op##_##type(const void *earlier, const void *later, void *out)                             \
@@ -69,7 +86,7 @@ static inline int64_t exact_integer(spmv_op op, int64_t i, uint64_t *seed)
     {                                                                                                                  \
         (void)exact;                                                                                                   \
         for (int64_t i = 0; i < n; i++)                                                                                \
-            ((T *)x)[i] = (T)VALUE_##CLASS(SPMV_##OP, i, exact, seed);                                                 \
+            ((T *)x)[i] = VALUE_##CLASS(T, SPMV_##OP, type, i, exact, seed);                                           \
     }
 SPMV_PAIR_LIST(DEFINE_PAIR)
 

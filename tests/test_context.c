@@ -119,6 +119,8 @@ static void names_round_trip(void **state)
         assert_int_equal(spmv_op_commutes(op), commutes);                                                              \
         assert_int_equal(spmv_op_takes(op, SPMV_I32), i);                                                              \
         assert_int_equal(spmv_op_takes(op, SPMV_F64), r);                                                              \
+        assert_int_equal(spmv_op_takes(op, SPMV_AFFINE_F64), op == SPMV_COMPOSE);                                      \
+        assert_int_equal(spmv_op_takes(op, SPMV_SEGSUM_F64), op == SPMV_MAXSUM);                                       \
     }
     SPMV_OP_LIST(CHECK, )
 #undef CHECK

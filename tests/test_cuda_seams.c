@@ -132,19 +132,38 @@ struct pair {
  * min and max of reals */
 #define FILL_NAN_INTEGER(T) ((T)-100)
 #define FILL_NAN_REAL(T) ((T)NAN)
+#define FILL_INTEGER FILL_NUMBER
+#define FILL_REAL FILL_NUMBER
+#define FILL_NUMBER(T, OP, type_, CLASS, r)                                                                            \
+    (T)(SPMV_##OP == SPMV_MUL                                               ? (r % 2 ? 1 : -1)                         \
+        : SPMV_##OP == SPMV_LAST                                            ? (r % 50 ? 0 : r % 1000 + 1)              \
+        : (SPMV_##OP == SPMV_MIN || SPMV_##OP == SPMV_MAX) && r % 5000 == 0 ? FILL_NAN_##CLASS(T)                      \
+                                                                            : (T)(r % 17 - 8))
+#define FILL_TUPLE(T, OP, type_, CLASS, r) fill_##type_(r)
+
+static spmv_affine_f64 fill_affine_f64(int r)
+{
+    return (spmv_affine_f64){r % 2 ? 1 : -1, r / 2 % 17 - 8};
+}
+
+static spmv_segsum_f64 fill_segsum_f64(int r)
+{
+    const double x = r % 17 - 8;
+    return (spmv_segsum_f64){x, x, x, x};
+}
+
+/* Numbers are the same when equal, or when neither is one; tuples here never hold a NaN or a negative zero. */
+#define SAME_INTEGER(x, y) ((x) == (y))
+#define SAME_REAL(x, y) ((x) == (y) || ((x) != (x) && (y) != (y)))
+#define SAME_TUPLE(x, y) (memcmp(&(x), &(y), sizeof(x)) == 0)
+
 #define DEFINE(OP, op, TYPE, type_, T, D, CLASS)                                                                       \
     static void fill_##op##_##type_(void *values, int64_t n, uint64_t *random)                                         \
     {                                                                                                                  \
         T *const v = values;                                                                                           \
         for (int64_t i = 0; i < n; i++) {                                                                              \
             const int r = (int)(support_random(random) >> 40);                                                         \
-            v[i] = (T)(r % 17 - 8);                                                                                    \
-            if (SPMV_##OP == SPMV_MUL)                                                                                 \
-                v[i] = (T)(r % 2 ? 1 : -1);                                                                            \
-            if (SPMV_##OP == SPMV_LAST)                                                                                \
-                v[i] = (T)(r % 50 ? 0 : r % 1000 + 1);                                                                 \
-            if ((SPMV_##OP == SPMV_MIN || SPMV_##OP == SPMV_MAX) && r % 5000 == 0)                                     \
-                v[i] = FILL_NAN_##CLASS(T);                                                                            \
+            v[i] = FILL_##CLASS(T, OP, type_, CLASS, r);                                                               \
         }                                                                                                              \
     }                                                                                                                  \
     static void scan_##op##_##type_(const void *in, const unsigned char *flags, int exclusive, void *out, int64_t n)   \
@@ -174,7 +193,7 @@ struct pair {
     {                                                                                                                  \
         for (int64_t i = 0; i < n; i++) {                                                                              \
             const T x = ((const T *)a)[i], y = ((const T *)b)[i];                                                      \
-            if (!(x == y) && !(x != x && y != y))                                                                      \
+            if (!SAME_##CLASS(x, y))                                                                                   \
                 return i;                                                                                              \
         }                                                                                                              \
         return -1;                                                                                                     \
@@ -401,7 +420,7 @@ static void check_binary(const struct pair *p, int64_t n, int skew, uint64_t *ra
         spmv_free(context, block);                                                                                     \
         free(expected);                                                                                                \
     }
-SPMV_TYPE_LIST(DEFINE, )
+SPMV_NUMBER_LIST(DEFINE, )
 #undef DEFINE
 
 /* a / b with b a power of two, alpha x + beta y with the scalars on the device or absent, and x . y: all exact. */
@@ -465,7 +484,7 @@ static void maps_at_seams(void **state)
             SPMV_FUNCTION_PAIR_LIST(CALL)
 #undef CALL
 #define CALL(NAME, name, value, T, D, CLASS, ARG) check_index_##name(sizes[s], skew);
-            SPMV_TYPE_LIST(CALL, )
+            SPMV_NUMBER_LIST(CALL, )
 #undef CALL
             check_reals_F32(sizes[s], skew, &random);
             check_reals_F64(sizes[s], skew, &random);

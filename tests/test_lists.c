@@ -20,19 +20,21 @@ struct affine {
     X(I64, i64, 2, int64_t, int64_t, INTEGER, ARG)                                                                     \
     X(F64, f64, 4, double, double, REAL, ARG)                                                                          \
     X(C128, c128, 5, struct complex_f64, struct complex_f64, COMPLEX, ARG)                                             \
-    X(AFFINE, affine, 6, struct affine, struct affine, TUPLE, ARG)
+    X(AFFINE, affine, 6, struct affine, struct affine, TUPLE, ARG)                                                     \
+    X(OTHER, other, 7, struct affine, struct affine, TUPLE, ARG)
 
-/* ... and an operator's: its line and a formula a class that it takes. */
+/* ... and an operator's: its line, a formula a class that it takes, and which tuples it takes. */
 #undef SPMV_OP_LIST
 #define SPMV_OP_LIST(X, ARG)                                                                                           \
     X(ADD, add, 1, 1, 1, 1, 1, 0, ARG)                                                                                 \
     X(MIN, min, 3, 1, 1, 1, 0, 0, ARG)                                                                                 \
-    X(COMPOSE, compose, 9, 0, 0, 0, 0, 1, ARG)
+    X(CHAIN, chain, 9, 0, 0, 0, 0, 1, ARG)
+#define SPMV_TUPLE_CHAIN_AFFINE_ SPMV_PAIR_EXISTS_
 #define SPMV_FN_ADD_COMPLEX(T, x, y) ((T){(x).re + (y).re, (x).im + (y).im})
 #define SPMV_ID_ADD_COMPLEX(T) ((T){0, 0})
 /* first x, then y */
-#define SPMV_FN_COMPOSE_TUPLE(T, x, y) ((T){(x).a * (y).a, (x).b * (y).a + (y).b})
-#define SPMV_ID_COMPOSE_TUPLE(T) ((T){1, 0})
+#define SPMV_FN_CHAIN_TUPLE(T, x, y) ((T){(x).a * (y).a, (x).b * (y).a + (y).b})
+#define SPMV_ID_CHAIN_TUPLE(T) ((T){1, 0})
 
 #define DEFINE(OP, op, TYPE, type, T, D, CLASS)                                                                        \
     static T list_##op##_##type(T a, T b)                                                                              \
@@ -49,7 +51,7 @@ static void only_the_pairs_that_exist(void **state)
 {
     (void)state;
 #define NAME(OP, op, TYPE, type, T, D, CLASS) #op "_" #type " "
-    assert_string_equal(SPMV_PAIR_LIST(NAME), "add_i64 add_f64 add_c128 min_i64 min_f64 compose_affine ");
+    assert_string_equal(SPMV_PAIR_LIST(NAME), "add_i64 add_f64 add_c128 min_i64 min_f64 chain_affine ");
 #undef NAME
 }
 
@@ -61,9 +63,9 @@ static void they_compute_their_formulas(void **state)
     const struct complex_f64 none = list_identity_add_c128();
     assert_true(none.re == 0 && none.im == 0);
     const struct affine twice = {2, 0}, plus_one = {1, 1};
-    const struct affine there = list_compose_affine(twice, plus_one), back = list_compose_affine(plus_one, twice);
+    const struct affine there = list_chain_affine(twice, plus_one), back = list_chain_affine(plus_one, twice);
     assert_true(there.a == 2 && there.b == 1 && back.a == 2 && back.b == 2);
-    const struct affine same = list_compose_affine(list_identity_compose_affine(), there);
+    const struct affine same = list_chain_affine(list_identity_chain_affine(), there);
     assert_true(same.a == there.a && same.b == there.b);
     assert_true(list_add_i64(INT64_MAX, 1) == INT64_MIN && list_identity_add_i64() == 0);
     assert_true(list_min_i64(3, -2) == -2 && list_identity_min_i64() == INT64_MAX);

@@ -278,14 +278,14 @@ static void all_in_one_place(void **state)
                 fail_msg(#name ", n = %lld: element %lld differs", (long long)n, (long long)i);                        \
         free(got);                                                                                                     \
     }
-SPMV_TYPE_LIST(DEFINE_INDEX, )
+SPMV_NUMBER_LIST(DEFINE_INDEX, )
 
 static void every_index_at_the_seams(void **state)
 {
     (void)state;
     spmv_context *ctx = support_context();
 #define CALL(NAME, name, value, T, D, CLASS, ARG) check_index_##name(ctx, n);
-    FOR_SEAM_SIZES(n){SPMV_TYPE_LIST(CALL, )}
+    FOR_SEAM_SIZES(n){SPMV_NUMBER_LIST(CALL, )}
 #undef CALL
     spmv_context_destroy(ctx);
 }

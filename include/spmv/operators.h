@@ -12,18 +12,29 @@
 
 /* ---------------------------------------------------------------- operators
  * X(NAME, name, value, commutes, INTEGER, REAL, COMPLEX, TUPLE, ARG): the last four say which classes of types it
- * takes. add   a + b          identity 0. Integer sums wrap (two's complement). mul   a * b          identity 1.
- * Integer products wrap. min   a < b ? a : b  identity: the type's largest value (+inf for reals). A NaN operand gives
- * NaN. max   a > b ? a : b  identity: the type's smallest value (-inf for reals). A NaN operand gives NaN. last  b != 0
- * ? b : a identity 0. The last operand that is not zero: a scan with it fills gaps forward (the copy-scan of G.
- * Blelloch, "Prefix sums and their applications", CMU-CS-90-190, 1990). Does not commute. The function and identity of
+ * takes; of the tuples those for which SPMV_TUPLE_NAME_TYPE_ is defined, below. add   a + b          identity 0.
+ * Integer sums wrap (two's complement). mul   a * b          identity 1. Integer products wrap. min   a < b ? a : b
+ * identity: the type's largest value (+inf for reals). A NaN operand gives NaN. max   a > b ? a : b  identity: the
+ * type's smallest value (-inf for reals). A NaN operand gives NaN. last  b != 0 ? b : a identity 0. The last operand
+ * that is not zero: a scan with it fills gaps forward (the copy-scan of G. Blelloch, "Prefix sums and their
+ * applications", CMU-CS-90-190, 1990). Does not commute. compose  first a, then b, of maps x -> a x + b: {a.a b.a, a.b
+ * b.a + b.b}; identity {1, 0}. An inclusive scan with it solves the linear recurrence x_i = a_i x_{i-1} + b_i from
+ * x_{-1} = 0 (member b of the result), a reduce evaluates a polynomial by Horner's rule (all a_i the argument, b_i the
+ * coefficients from the highest down); a_i must be finite. P. M. Kogge, H. S. Stone, "A parallel algorithm for the
+ * efficient solution of a general class of recurrence equations", IEEE Trans. Computers C-22, 1973. Does not commute.
+ * maxsum  the maximum segment sum of a run followed by another; identity {0, -inf, -inf, -inf}. A number x enters as
+ * {x, x, x, x}, or, where the empty run counts, with the three last no less than 0. J. Bentley, "Programming pearls:
+ * algorithm design techniques", CACM 27(9), 1984. Does not commute.
+ * The function and identity of
  * NAME for a class stand below as SPMV_FN_NAME_CLASS and SPMV_ID_NAME_CLASS. */
 #define SPMV_OP_LIST(X, ARG)                                                                                           \
     X(ADD, add, 1, 1, 1, 1, 1, 0, ARG)                                                                                 \
     X(MUL, mul, 2, 1, 1, 1, 1, 0, ARG)                                                                                 \
     X(MIN, min, 3, 1, 1, 1, 0, 0, ARG)                                                                                 \
     X(MAX, max, 4, 1, 1, 1, 0, 0, ARG)                                                                                 \
-    X(LAST, last, 5, 0, 1, 1, 0, 0, ARG)
+    X(LAST, last, 5, 0, 1, 1, 0, 0, ARG)                                                                               \
+    X(COMPOSE, compose, 6, 0, 0, 0, 0, 1, ARG)                                                                         \
+    X(MAXSUM, maxsum, 7, 0, 0, 0, 0, 1, ARG)
 
 #define SPMV_OP_ENUM_(NAME, name, value, commutes, INTEGER, REAL, COMPLEX, TUPLE, ARG) SPMV_##NAME = value,
 typedef enum spmv_op { SPMV_OP_LIST(SPMV_OP_ENUM_, ) } spmv_op;
@@ -44,6 +55,23 @@ enum { SPMV_OP_LIMIT = 32 };
 #define SPMV_FN_LAST_INTEGER(T, a, b) ((b) != 0 ? (b) : (a))
 #define SPMV_FN_LAST_REAL(T, a, b) ((b) != 0 ? (b) : (a))
 
+/* Which operator takes which tuple. */
+#define SPMV_TUPLE_COMPOSE_AFFINE_F64_ SPMV_PAIR_EXISTS_
+#define SPMV_TUPLE_MAXSUM_SEGSUM_F64_ SPMV_PAIR_EXISTS_
+
+/* A tuple made of its members, in C and in C++. */
+#ifdef __cplusplus
+#define SPMV_TUPLE_OF_(T, ...) (T{__VA_ARGS__})
+#else
+#define SPMV_TUPLE_OF_(T, ...) ((T){__VA_ARGS__})
+#endif
+#define SPMV_FN_COMPOSE_TUPLE(T, x, y) SPMV_TUPLE_OF_(T, (x).a *(y).a, (x).b *(y).a + (y).b)
+#define SPMV_LARGER_(a, b) SPMV_FN_MAX_REAL(double, a, b)
+#define SPMV_FN_MAXSUM_TUPLE(T, x, y)                                                                                  \
+    SPMV_TUPLE_OF_(T, (x).sum + (y).sum, SPMV_LARGER_((x).prefix, (x).sum + (y).prefix),                               \
+                   SPMV_LARGER_((y).suffix, (x).suffix + (y).sum),                                                     \
+                   SPMV_LARGER_(SPMV_LARGER_((x).best, (y).best), (x).suffix + (y).prefix))
+
 #define SPMV_HIGHEST_INTEGER_(T) ((T)(UINT64_MAX >> (65 - 8 * sizeof(T))))
 #define SPMV_ID_ADD_INTEGER(T) ((T)0)
 #define SPMV_ID_ADD_REAL(T) ((T)0)
@@ -55,12 +83,14 @@ enum { SPMV_OP_LIMIT = 32 };
 #define SPMV_ID_MAX_REAL(T) (-(T)INFINITY)
 #define SPMV_ID_LAST_INTEGER(T) ((T)0)
 #define SPMV_ID_LAST_REAL(T) ((T)0)
+#define SPMV_ID_COMPOSE_TUPLE(T) SPMV_TUPLE_OF_(T, 1, 0)
+#define SPMV_ID_MAXSUM_TUPLE(T) SPMV_TUPLE_OF_(T, 0, -(double)INFINITY, -(double)INFINITY, -(double)INFINITY)
 
 /* ------------------------------------------------------------ map functions
  * X(NAME, name, value, INTEGER, REAL, COMPLEX, TUPLE, ARG), one argument each; integer results wrap.
  *   copy a;  neg -a;  abs |a|;  square a * a;  reciprocal 1 / a (reals);  sqrt square root of a (reals). */
 #define SPMV_FUNCTION_LIST(X, ARG)                                                                                     \
-    X(COPY, copy, 1, 1, 1, 1, 1, ARG)                                                                                  \
+    X(COPY, copy, 1, 1, 1, 1, 0, ARG)                                                                                  \
     X(NEG, neg, 2, 1, 1, 0, 0, ARG)                                                                                    \
     X(ABS, abs, 3, 1, 1, 0, 0, ARG)                                                                                    \
     X(SQUARE, square, 4, 1, 1, 0, 0, ARG)                                                                              \
@@ -97,7 +127,6 @@ enum { SPMV_FUNCTION_LIMIT = 32 };
 
 #define SPMV_PAIR_(TYPE, type, value, ctype, dtype, CLASS, ARG)                                                        \
     SPMV_PAIR_OF_CLASS_(SPMV_PAIR_##CLASS##_, CLASS, TYPE, type, ctype, dtype, SPMV_STRIP_ ARG)
-#define SPMV_STRIP_(...) __VA_ARGS__
 #define SPMV_PAIR_OF_CLASS_(PICK, ...) PICK(__VA_ARGS__)
 #define SPMV_PAIR_INTEGER_(CLASS, TYPE, type, ctype, dtype, X, OP, op, i, r, c, t)                                     \
     SPMV_WHEN_##i##_(X(OP, op, TYPE, type, ctype, dtype, CLASS))
@@ -106,7 +135,12 @@ enum { SPMV_FUNCTION_LIMIT = 32 };
 #define SPMV_PAIR_COMPLEX_(CLASS, TYPE, type, ctype, dtype, X, OP, op, i, r, c, t)                                     \
     SPMV_WHEN_##c##_(X(OP, op, TYPE, type, ctype, dtype, CLASS))
 #define SPMV_PAIR_TUPLE_(CLASS, TYPE, type, ctype, dtype, X, OP, op, i, r, c, t)                                       \
-    SPMV_WHEN_##t##_(X(OP, op, TYPE, type, ctype, dtype, CLASS))
+    SPMV_WHEN_##t##_(SPMV_WHEN_TUPLE_(SPMV_TUPLE_##OP##_##TYPE##_)(X(OP, op, TYPE, type, ctype, dtype, CLASS)))
+/* SPMV_WHEN_1_ for SPMV_PAIR_EXISTS_, whose two arguments push the 0 from second place; else SPMV_WHEN_0_. */
+#define SPMV_PAIR_EXISTS_ exists, 1
+#define SPMV_WHEN_TUPLE_(exists) SPMV_SECOND_(exists, 0, )
+#define SPMV_SECOND_(...) SPMV_PICK_SECOND_(__VA_ARGS__)
+#define SPMV_PICK_SECOND_(first, second, ...) SPMV_WHEN_##second##_
 #define SPMV_WHEN_0_(...)
 #define SPMV_WHEN_1_(...) __VA_ARGS__
 

@@ -1,4 +1,5 @@
-/* Data-parallel primitives: map, gather, scatter, reduce, scan, segmented scan, segmented reduce.
+/* Data-parallel primitives: map, gather, scatter, reduce, scan, segmented scan, segmented reduce, sort,
+ * histogram.
  *
  * Common to all. Pointers are in the context's memory unless their name starts with host_. n >= 0 elements; n == 0 is
  * fine (pointers may then be NULL). Work is queued on the context's stream (ref and omp: done on return); a size that
@@ -100,6 +101,41 @@ SPMV_API spmv_status spmv_segscan(spmv_context *ctx, spmv_scan_kind kind, spmv_o
  * overlap. */
 SPMV_API spmv_status spmv_segreduce(spmv_context *ctx, spmv_op op, spmv_type type, const spmv_segments *segments,
                                     const void *in, void *out, int64_t n);
+
+/* out_keys = in_keys in ascending order, stably: elements of equal keys keep their order; out_values moved along:
+ * out_values[k] = in_values[i] for the i with out_keys[k] = in_keys[i].
+ * key_type: SPMV_I32, I64, F32, F64; reals in the total order of IEEE 754 (-0 before +0, NaN beyond the infinities, by
+ * its sign). Only the bits begin_bit <= b < end_bit count, 0 the lowest, end_bit at most the key's width; fewer bits
+ * are fewer passes. Below the highest, bits of integers are compared as a number without sign; the bits of a real are
+ * those of its place in the total order. in_values, out_values: n elements of value_bytes (4 or 8); value_bytes 0: no
+ * values, both NULL. out_keys may equal in_keys, out_values in_values, no other overlap.
+ * One result, the same on every backend and rung. Needs room for the n elements once more, kept with the context for
+ * the next call: a call that needs more than any before waits, and is SPMV_ERROR_CAPTURE while the stream is captured;
+ * a captured sort must not be launched any more after a larger one on its context.
+ * H. H. Seward, 1954; M. Zagha, G. E. Blelloch, "Radix sort for vector multiprocessors", SC 1991. */
+SPMV_API spmv_status spmv_sort_by_key(spmv_context *ctx, spmv_type key_type, int begin_bit, int end_bit,
+                                      const void *in_keys, const void *in_values, int value_bytes, void *out_keys,
+                                      void *out_values, int64_t n);
+
+/* The same by a rung of the context's backend; NULL or "auto": its best. An unknown name is SPMV_ERROR_METHOD, and the
+ * sentence lists the names. */
+SPMV_API spmv_status spmv_sort_rung(spmv_context *ctx, const char *rung, spmv_type key_type, int begin_bit, int end_bit,
+                                    const void *in_keys, const void *in_values, int value_bytes, void *out_keys,
+                                    void *out_values, int64_t n);
+
+/* The name of rung index of a backend, from 0; NULL behind the last, and for a backend that is not in this build. */
+SPMV_API const char *spmv_sort_rung_name(spmv_backend backend, int index);
+
+/* counts[b] = how many i have index[i] == b, 0 <= b < bins; *left_out (NULL: not wanted) how many have an index
+ * outside. counts and left_out are of count_type, SPMV_I32 or SPMV_I64 (sums wrap), in the context's memory. No
+ * overlap. */
+SPMV_API spmv_status spmv_histogram(spmv_context *ctx, spmv_type count_type, const int32_t *index, void *counts,
+                                    int64_t bins, void *left_out, int64_t n);
+
+/* As spmv_sort_rung and spmv_sort_rung_name. */
+SPMV_API spmv_status spmv_histogram_rung(spmv_context *ctx, const char *rung, spmv_type count_type,
+                                         const int32_t *index, void *counts, int64_t bins, void *left_out, int64_t n);
+SPMV_API const char *spmv_histogram_rung_name(spmv_backend backend, int index);
 
 SPMV_END_DECLS
 

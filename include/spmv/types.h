@@ -60,6 +60,19 @@
 typedef enum spmv_status { SPMV_STATUS_LIST(SPMV_STATUS_ENUM_) } spmv_status;
 #undef SPMV_STATUS_ENUM_
 
+/* Elements of more than one number, for operators that combine them as one (operators.h). */
+
+/* The map x -> a x + b. */
+typedef struct spmv_affine_f64 {
+    double a, b;
+} spmv_affine_f64;
+
+/* What the maximum segment sum needs to know of a run of numbers: its sum, and the largest sum of a beginning, of an
+ * end, and of any run of neighbours within. */
+typedef struct spmv_segsum_f64 {
+    double sum, prefix, suffix, best;
+} spmv_segsum_f64;
+
 /* ------------------------------------------------------------ element types
  * X(NAME, name, value, C type, device type, CLASS, ARG). CLASS is INTEGER, REAL, COMPLEX or TUPLE and decides which
  * operators apply (operators.h). ARG is handed through unchanged. A complex type is a plain struct {re, im} laid out as
@@ -68,7 +81,22 @@ typedef enum spmv_status { SPMV_STATUS_LIST(SPMV_STATUS_ENUM_) } spmv_status;
     X(I32, i32, 1, int32_t, int32_t, INTEGER, ARG)                                                                     \
     X(I64, i64, 2, int64_t, int64_t, INTEGER, ARG)                                                                     \
     X(F32, f32, 3, float, float, REAL, ARG)                                                                            \
-    X(F64, f64, 4, double, double, REAL, ARG)
+    X(F64, f64, 4, double, double, REAL, ARG)                                                                          \
+    X(AFFINE_F64, affine_f64, 6, spmv_affine_f64, spmv_affine_f64, TUPLE, ARG)                                         \
+    X(SEGSUM_F64, segsum_f64, 7, spmv_segsum_f64, spmv_segsum_f64, TUPLE, ARG)
+
+/* The types of numbers: all but the tuples. */
+#define SPMV_NUMBER_LIST(X, ARG) SPMV_TYPE_LIST(SPMV_NUMBER_, (X, ARG))
+#define SPMV_NUMBER_(NAME, name, value, ctype, dtype, CLASS, X_ARG)                                                    \
+    SPMV_NUMBER_OF_CLASS_(SPMV_NUMBER_##CLASS##_, NAME, name, value, ctype, dtype, CLASS, SPMV_STRIP_ X_ARG)
+#define SPMV_NUMBER_OF_CLASS_(PICK, ...) PICK(__VA_ARGS__)
+#define SPMV_NUMBER_INTEGER_(NAME, name, value, ctype, dtype, CLASS, X, ARG)                                           \
+    X(NAME, name, value, ctype, dtype, CLASS, ARG)
+#define SPMV_NUMBER_REAL_(NAME, name, value, ctype, dtype, CLASS, X, ARG) X(NAME, name, value, ctype, dtype, CLASS, ARG)
+#define SPMV_NUMBER_COMPLEX_(NAME, name, value, ctype, dtype, CLASS, X, ARG)                                           \
+    X(NAME, name, value, ctype, dtype, CLASS, ARG)
+#define SPMV_NUMBER_TUPLE_(NAME, name, value, ctype, dtype, CLASS, X, ARG)
+#define SPMV_STRIP_(...) __VA_ARGS__
 
 /* SPMV_TYPE_DEFAULT (0) in an option means "decide for me". */
 #define SPMV_TYPE_ENUM_(NAME, name, value, ctype, dtype, CLASS, ARG) SPMV_##NAME = value,

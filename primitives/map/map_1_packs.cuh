@@ -13,7 +13,8 @@
 #include "block.cuh"
 #include "launch.cuh"
 
-template <typename T, int V> struct alignas(V * sizeof(T)) pack {
+/* One element alone asks for no more than its own alignment. */
+template <typename T, int V> struct alignas(V > 1 ? V * sizeof(T) : alignof(T)) pack {
     T at[V];
 };
 
@@ -110,6 +111,24 @@ template <typename Add, typename Mul> struct map_of_index {
 #pragma unroll
         for (int j = 0; j < V; j++)
             x.at[j] = Add()(first, Mul()((T)(p * V + j), step));
+        return x;
+    }
+};
+
+/* The same everywhere: for types without sums. */
+template <typename Tuple> struct map_of_value {
+    using T = Tuple;
+    T value;
+    bool aligned() const
+    {
+        return true;
+    }
+    template <int V> __device__ pack<T, V> get(int64_t, int64_t) const
+    {
+        pack<T, V> x;
+#pragma unroll
+        for (int j = 0; j < V; j++)
+            x.at[j] = value;
         return x;
     }
 };

@@ -56,7 +56,13 @@ static spmv_status dispatch_index(spmv_context *ctx, spmv_type of, const void *h
                                   void *out, int64_t n)
 {
     switch (of) {
-#define CASE(TYPE, type, value, T, D, CLASS, ARG)                                                                      \
+#define CASE(TYPE, type, value, T, D, CLASS, ARG) CASE_##CLASS(TYPE, type, D)
+#define CASE_TUPLE(TYPE, type, D)                                                                                      \
+    case SPMV_##TYPE:                                                                                                  \
+        return map_1_launch(ctx, "map_packs (map_index)", map_of_value<D>{*(const D *)host_first}, out, n);
+#define CASE_INTEGER CASE_NUMBER
+#define CASE_REAL CASE_NUMBER
+#define CASE_NUMBER(TYPE, type, D)                                                                                     \
     case SPMV_##TYPE: {                                                                                                \
         const D step = host_step != NULL ? *(const D *)host_step : op_add_##type::identity();                          \
         return map_1_launch(ctx, "map_packs (map_index)",                                                              \

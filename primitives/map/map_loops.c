@@ -44,11 +44,22 @@ SPMV_PAIR_LIST(DEFINE)
 SPMV_PAIR_LIST(DEFINE)
 #undef DEFINE
 
-/* An index as a number of a class. */
+/* An index as a number of a class. Tuples have no steps: they are only filled with. */
 #define FROM_INDEX_INTEGER(T, i) ((T)(i))
 #define FROM_INDEX_REAL(T, i) ((T)(i))
 
-#define DEFINE(NAME, name, value, T, D, CLASS, ARG)                                                                    \
+#define DEFINE(NAME, name, value, T, D, CLASS, ARG) DEFINE_##CLASS(name, T, CLASS)
+#define DEFINE_INTEGER DEFINE_NUMBER
+#define DEFINE_REAL DEFINE_NUMBER
+#define DEFINE_TUPLE(name, T, CLASS)                                                                                   \
+    static void index_##name(const void *first, const void *step, void *out, int64_t begin, int64_t end)               \
+    {                                                                                                                  \
+        (void)step;                                                                                                    \
+        const T a = *(const T *)first;                                                                                 \
+        T *y = out;                                                                                                    \
+        FOR_RANGE(y[i] = a)                                                                                            \
+    }
+#define DEFINE_NUMBER(name, T, CLASS)                                                                                  \
     static void index_##name(const void *first, const void *step, void *out, int64_t begin, int64_t end)               \
     {                                                                                                                  \
         const T a = *(const T *)first, b = step != NULL ? *(const T *)step : identity_add_##name();                    \

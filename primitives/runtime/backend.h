@@ -12,6 +12,26 @@
 
 #include "runtime.h"
 
+struct sort_request;      /* sort_request.h */
+struct histogram_request; /* histogram_request.h */
+
+/* A rung sorts by digits of digit_bits from the lowest up, each pass stable, or, digit_bits 0, in a way of its own. Of
+ * the passes the last one writes out, the one before it spare, and so on in turn: so input may lie in out (an even
+ * number of passes) or in spare (an odd one). */
+struct sort_rung {
+    const char *name;
+    int digit_bits;
+    int64_t (*scratch)(const struct sort_request *);
+    spmv_status (*run)(spmv_context *, const struct sort_request *, void *scratch);
+};
+
+/* A rung that has no room for so many bins leaves the work to the rung before it in the list. */
+struct histogram_rung {
+    const char *name;
+    int64_t (*scratch)(const struct histogram_request *);
+    spmv_status (*run)(spmv_context *, const struct histogram_request *, void *scratch);
+};
+
 struct backend_table {
     spmv_backend id;
 
@@ -62,6 +82,9 @@ struct backend_table {
     int64_t (*segreduce_scratch)(const spmv_context *, spmv_type, const spmv_segments *, int64_t n);
     spmv_status (*segreduce)(spmv_context *, spmv_op, spmv_type, const spmv_segments *, const void *in, void *out,
                              int64_t n, void *scratch);
+
+    const struct sort_rung *sort_rungs;           /* ends with a NULL name; the last one is the automatic choice */
+    const struct histogram_rung *histogram_rungs; /* likewise */
 };
 
 extern const struct backend_table backend_ref;
@@ -69,6 +92,9 @@ extern const struct backend_table backend_omp;
 #ifdef SPMV_HAVE_CUDA
 extern const struct backend_table backend_cuda;
 #endif
+
+/* The table of a backend; NULL when this build has none. */
+const struct backend_table *backend_find(spmv_backend id);
 
 /* The memory slots of every backend whose context memory is host memory. */
 spmv_status host_memory_alloc(spmv_context *ctx, int64_t bytes, void **memory);
@@ -100,6 +126,8 @@ spmv_status host_memory_synchronize(spmv_context *ctx);
     int64_t segscan_scratch_##backend(const spmv_context *, spmv_type, const spmv_segments *, int64_t);                \
     spmv_status segscan_##backend(spmv_context *, spmv_scan_kind, spmv_op, spmv_type, const spmv_segments *,           \
                                   const void *, void *, int64_t, void *);                                              \
+    extern const struct sort_rung sort_rungs_##backend[];                                                              \
+    extern const struct histogram_rung histogram_rungs_##backend[];                                                    \
     int64_t segreduce_scratch_##backend(const spmv_context *, spmv_type, const spmv_segments *, int64_t);              \
     spmv_status segreduce_##backend(spmv_context *, spmv_op, spmv_type, const spmv_segments *, const void *, void *,   \
                                     int64_t, void *);
@@ -117,6 +145,7 @@ spmv_status segments_check_host(spmv_context *ctx, const spmv_segments *segments
     .scatter = scatter_##backend, .reduce_scratch = reduce_scratch_##backend, .reduce = reduce_##backend,              \
     .scan_scratch = scan_scratch_##backend, .scan = scan_##backend, .segments_check = check,                           \
     .segscan_scratch = segscan_scratch_##backend, .segscan = segscan_##backend,                                        \
-    .segreduce_scratch = segreduce_scratch_##backend, .segreduce = segreduce_##backend
+    .segreduce_scratch = segreduce_scratch_##backend, .segreduce = segreduce_##backend,                                \
+    .sort_rungs = sort_rungs_##backend, .histogram_rungs = histogram_rungs_##backend
 
 #endif

@@ -10,19 +10,39 @@
 #ifndef BLOCK_CUH
 #define BLOCK_CUH
 
+#include <string.h>
+#include <type_traits>
+
 #include "ops.cuh"
 
 enum { WARP = 32, THREADS = 256, WARPS = THREADS / WARP };
 
+/* Structs travel word by word. */
 template <typename T> __device__ T shuffle_up(T value, int distance)
 {
-    return __shfl_up_sync(0xffffffffu, value, (unsigned)distance);
+    if constexpr (std::is_arithmetic<T>::value) {
+        return __shfl_up_sync(0xffffffffu, value, (unsigned)distance);
+    } else {
+        static_assert(sizeof(T) % sizeof(int) == 0, "whole words");
+        int word[sizeof(T) / sizeof(int)];
+        memcpy(word, &value, sizeof value);
+#pragma unroll
+        for (int w = 0; w < (int)(sizeof(T) / sizeof(int)); w++)
+            word[w] = __shfl_up_sync(0xffffffffu, word[w], (unsigned)distance);
+        memcpy(&value, word, sizeof value);
+        return value;
+    }
 }
 
 template <typename T> __device__ segmented<T> shuffle_up(segmented<T> pair, int distance)
 {
     return {shuffle_up(pair.value, distance), shuffle_up(pair.start, distance)};
 }
+
+/* The bits of an element of 8 N bytes, for what only moves elements. */
+template <int N> struct words {
+    uint64_t at[N];
+};
 
 /* Lane l gets value_0 op ... op value_l. */
 template <typename Op> __device__ typename Op::type warp_inclusive(Op op, typename Op::type value)

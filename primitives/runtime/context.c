@@ -45,7 +45,7 @@ spmv_status spmv_backend_parse(const char *name, spmv_backend *backend)
     return SPMV_ERROR_ARGUMENT;
 }
 
-static const struct backend_table *find_backend(spmv_backend id)
+const struct backend_table *backend_find(spmv_backend id)
 {
     for (int b = 0; b < BACKENDS; b++)
         if (backends[b]->id == id)
@@ -55,7 +55,7 @@ static const struct backend_table *find_backend(spmv_backend id)
 
 int spmv_backend_built(spmv_backend backend)
 {
-    return backend == SPMV_BACKEND_AUTO || find_backend(backend) != NULL;
+    return backend == SPMV_BACKEND_AUTO || backend_find(backend) != NULL;
 }
 
 void spmv_context_options_init(spmv_context_options *options, size_t size)
@@ -129,7 +129,7 @@ spmv_status spmv_context_create(const spmv_context_options *options, spmv_contex
     if (o.backend == SPMV_BACKEND_AUTO) {
         st = open_best(ctx, &o);
     } else {
-        const struct backend_table *backend = find_backend(o.backend);
+        const struct backend_table *backend = backend_find(o.backend);
         st = backend != NULL ? try_backend(ctx, backend, &o)
                              : context_fail(ctx, SPMV_ERROR_NO_DEVICE, "this build has no backend %s",
                                             spmv_backend_name(o.backend));
@@ -150,6 +150,7 @@ void spmv_context_destroy(spmv_context *ctx)
         return;
     ctx->backend->synchronize(ctx);
     spmv_free(ctx, ctx->scratch);
+    spmv_free(ctx, ctx->workspace);
     ctx->backend->close(ctx);
     free(ctx);
 }
@@ -196,21 +197,32 @@ spmv_status context_fail_memory(spmv_context *ctx, const char *what, int64_t byt
                         (long long)bytes, (double)bytes * 1e-9);
 }
 
-spmv_status context_scratch(spmv_context *ctx, int64_t bytes, void **scratch)
+/* *have, a block of *have_bytes, grown to at least bytes; *memory the block, NULL for bytes 0. */
+static spmv_status grow(spmv_context *ctx, int64_t bytes, void **have, int64_t *have_bytes, void **memory)
 {
-    *scratch = NULL;
-    if (bytes > ctx->scratch_bytes) {
+    *memory = NULL;
+    if (bytes > *have_bytes) {
         void *larger = NULL;
         const spmv_status st = ctx->backend->alloc(ctx, bytes, &larger);
         if (st != SPMV_OK)
             return st;
-        spmv_free(ctx, ctx->scratch);
-        ctx->scratch = larger;
-        ctx->scratch_bytes = bytes;
+        spmv_free(ctx, *have);
+        *have = larger;
+        *have_bytes = bytes;
     }
     if (bytes > 0)
-        *scratch = ctx->scratch;
+        *memory = *have;
     return SPMV_OK;
+}
+
+spmv_status context_scratch(spmv_context *ctx, int64_t bytes, void **scratch)
+{
+    return grow(ctx, bytes, &ctx->scratch, &ctx->scratch_bytes, scratch);
+}
+
+spmv_status context_workspace(spmv_context *ctx, int64_t bytes, void **workspace)
+{
+    return grow(ctx, bytes, &ctx->workspace, &ctx->workspace_bytes, workspace);
 }
 
 spmv_status context_event(spmv_context *ctx, spmv_event_kind kind, const char *text, int64_t done, int64_t total)

@@ -134,8 +134,10 @@ spmv_status spmv_op_identity(spmv_op op, spmv_type type, void *host_identity)
     if (!spmv_op_takes(op, type))
         return SPMV_ERROR_TYPE;
 #define CASE(OP, op_, TYPE, type_, T, D, CLASS)                                                                        \
-    if (op == SPMV_##OP && type == SPMV_##TYPE)                                                                        \
-        memcpy(host_identity, &(T){identity_##op_##_##type_()}, sizeof(T));
+    if (op == SPMV_##OP && type == SPMV_##TYPE) {                                                                      \
+        const T identity = identity_##op_##_##type_();                                                                 \
+        memcpy(host_identity, &identity, sizeof identity);                                                             \
+    }
     SPMV_PAIR_LIST(CASE)
 #undef CASE
     return SPMV_OK;

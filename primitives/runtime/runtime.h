@@ -24,6 +24,8 @@ struct spmv_context {
     void *user;
     void *scratch; /* in the context's memory; only grows */
     int64_t scratch_bytes;
+    void *workspace; /* as scratch, for what needs room in proportion to n */
+    int64_t workspace_bytes;
     char error[1024];
     char description[512];
 };
@@ -49,6 +51,9 @@ spmv_status context_fail_memory(spmv_context *ctx, const char *what, int64_t byt
 /* At least bytes of scratch in the context's memory, valid until the next call of a public function; bytes 0: *scratch
  * NULL. */
 spmv_status context_scratch(spmv_context *ctx, int64_t bytes, void **scratch);
+
+/* The same from a second block: room that grows with n must not move the scratch, which captured graphs may hold. */
+spmv_status context_workspace(spmv_context *ctx, int64_t bytes, void **workspace);
 
 /* Tells the callback, if there is one; SPMV_CANCELLED when it asks to stop. */
 spmv_status context_event(spmv_context *ctx, spmv_event_kind kind, const char *text, int64_t done, int64_t total);

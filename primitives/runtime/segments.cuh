@@ -86,7 +86,8 @@ struct segment_starts {
         unsigned mine = 0;
         const int first = (int)threadIdx.x * ITEMS;
         const unsigned char *flags = (const unsigned char *)heads + begin + first;
-        if (valid == tile_of<T>::SIZE && (uintptr_t)heads % 4 == 0) { /* begin and first are multiples of 4 */
+        /* begin and first are multiples of 4, unless elements are so large that a thread has fewer */
+        if (ITEMS % 4 == 0 && valid == tile_of<T>::SIZE && (uintptr_t)heads % 4 == 0) {
 #pragma unroll
             for (int k = 0; k < ITEMS / 4; k++) {
                 const unsigned four = ((const unsigned *)flags)[k];

@@ -20,6 +20,10 @@ extern "C" spmv_status scatter_cuda(spmv_context *ctx, spmv_type of, const void 
             return dispatch_index<uint32_t>(ctx, in, index, index_bits, out, out_n, n);
         case 8:
             return dispatch_index<uint64_t>(ctx, in, index, index_bits, out, out_n, n);
+        case 16:
+            return dispatch_index<words<2>>(ctx, in, index, index_bits, out, out_n, n);
+        case 32:
+            return dispatch_index<words<4>>(ctx, in, index, index_bits, out, out_n, n);
         default:
             return context_fail(ctx, SPMV_ERROR_TYPE, "scatter: no kernel for type %s", spmv_type_name(of));
         }

@@ -63,11 +63,43 @@ template <typename T> T __shfl_down_sync(unsigned, T value, unsigned distance)
     return value;
 }
 
+template <typename T> T __shfl_sync(unsigned, T value, int from)
+{
+    host_cuda_exchange(&value, sizeof value, from);
+    return value;
+}
+
+inline void __syncwarp()
+{
+    __shfl_sync(0xffffffffu, 0, 0);
+}
+
+/* The lanes whose value is the same as this one's. */
+unsigned host_cuda_match(unsigned value);
+
+inline unsigned __match_any_sync(unsigned, unsigned value)
+{
+    return host_cuda_match(value);
+}
+
+/* Between two barriers only one thread runs at a time. */
+template <typename T> T atomicAdd(T *cell, T value)
+{
+    const T before = *cell;
+    *cell = before + value;
+    return before;
+}
+
 inline unsigned atomicOr(unsigned *cell, unsigned bits)
 {
     const unsigned before = *cell;
     *cell = before | bits;
     return before;
+}
+
+inline int __ffs(int bits)
+{
+    return __builtin_ffs(bits);
 }
 
 inline int __popc(unsigned bits)

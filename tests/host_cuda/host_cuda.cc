@@ -338,15 +338,32 @@ int host_cuda_barrier(const char *file, int line, bool yes)
     return barrier_result;
 }
 
-void host_cuda_exchange(void *value, size_t bytes, int from)
+/* Lays bytes out for the warp and waits for all its lanes; in which of their two places they lie then. */
+static unsigned lay_out(const void *value, size_t bytes)
 {
-    const int warp = running / LANES * LANES;
     fiber &f = fibers[running];
     const unsigned turn = f.exchanges++ % 2;
     std::memcpy(f.laid_out[turn], value, bytes);
     f.state = AT_EXCHANGE;
     yield();
+    return turn;
+}
+
+void host_cuda_exchange(void *value, size_t bytes, int from)
+{
+    const int warp = running / LANES * LANES;
+    const unsigned turn = lay_out(value, bytes);
     std::memcpy(value, fibers[warp + from].laid_out[turn], bytes);
+}
+
+unsigned host_cuda_match(unsigned value)
+{
+    const int warp = running / LANES * LANES;
+    const unsigned turn = lay_out(&value, sizeof value);
+    unsigned same = 0;
+    for (int lane = 0; lane < LANES; lane++)
+        same |= (unsigned)(std::memcmp(fibers[warp + lane].laid_out[turn], &value, sizeof value) == 0) << lane;
+    return same;
 }
 
 cudaError_t host_cuda_launch(const cudaLaunchConfig_t &config, const std::function<void()> &thread)

@@ -1,0 +1,80 @@
+/* histogram: the public front.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "backend.h"
+#include "histogram_request.h"
+
+static spmv_status check(spmv_context *ctx, spmv_type count_type, const struct histogram_request *r)
+{
+    if (count_type != SPMV_I32 && count_type != SPMV_I64)
+        return context_fail(ctx, SPMV_ERROR_TYPE, "spmv_histogram: counts of type %s: i32 or i64 is needed",
+                            spmv_type_name(count_type));
+    if (r->n < 0 || r->bins < 0)
+        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_histogram: %lld elements in %lld bins: a negative size",
+                            (long long)r->n, (long long)r->bins);
+    if ((r->n > 0 && r->index == NULL) || (r->bins > 0 && r->counts == NULL))
+        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_histogram: %s is NULL though there are %lld",
+                            r->n > 0 && r->index == NULL ? "index" : "counts",
+                            (long long)(r->n > 0 && r->index == NULL ? r->n : r->bins));
+    return SPMV_OK;
+}
+
+/* The rung of that name; NULL, "auto": the last of the backend's list. */
+static spmv_status find_rung(spmv_context *ctx, const char *name, const struct histogram_rung **rung)
+{
+    char names[256] = "auto";
+    const bool automatic = name == NULL || strcmp(name, "auto") == 0;
+    *rung = NULL;
+    for (const struct histogram_rung *r = ctx->backend->histogram_rungs; r->name != NULL; r++) {
+        if (automatic || strcmp(name, r->name) == 0)
+            *rung = r;
+        strncat(names, ", ", sizeof names - strlen(names) - 1);
+        strncat(names, r->name, sizeof names - strlen(names) - 1);
+    }
+    if (*rung != NULL)
+        return SPMV_OK;
+    return context_fail(ctx, SPMV_ERROR_METHOD, "spmv_histogram_rung: no rung \"%s\" on %s: there are %s", name,
+                        spmv_backend_name(ctx->backend->id), names);
+}
+
+spmv_status spmv_histogram_rung(spmv_context *ctx, const char *rung, spmv_type count_type, const int32_t *index,
+                                void *counts, int64_t bins, void *left_out, int64_t n)
+{
+    const struct histogram_request r = {.count_bits = 8 * (int)spmv_type_size(count_type),
+                                        .index = index,
+                                        .counts = counts,
+                                        .bins = bins,
+                                        .left_out = left_out,
+                                        .n = n};
+    const int64_t zero = 0; /* in either width */
+    const struct histogram_rung *chosen = NULL;
+    void *room = NULL;
+    spmv_status st = SPMV_OK;
+    TRY(find_rung(ctx, rung, &chosen));
+    TRY(check(ctx, count_type, &r));
+    if (n > 0)
+        TRY(context_workspace(ctx, chosen->scratch(&r), &room));
+    if (bins > 0)
+        TRY(ctx->backend->map_index(ctx, count_type, &zero, NULL, counts, bins));
+    if (left_out != NULL)
+        TRY(ctx->backend->map_index(ctx, count_type, &zero, NULL, left_out, 1));
+    if (n > 0)
+        TRY(chosen->run(ctx, &r, room));
+done:
+    return st;
+}
+
+spmv_status spmv_histogram(spmv_context *ctx, spmv_type count_type, const int32_t *index, void *counts, int64_t bins,
+                           void *left_out, int64_t n)
+{
+    return spmv_histogram_rung(ctx, NULL, count_type, index, counts, bins, left_out, n);
+}
+
+const char *spmv_histogram_rung_name(spmv_backend backend, int index)
+{
+    const struct backend_table *const table = backend_find(backend);
+    for (int k = 0; table != NULL && table->histogram_rungs[k].name != NULL; k++)
+        if (k == index)
+            return table->histogram_rungs[k].name;
+    return NULL;
+}

@@ -1,0 +1,46 @@
+/* histogram, rung 1: every element adds one to its bin in memory.
+ *
+ * Idea: integer additions commute exactly, so the order in which they arrive does not show in the counts.
+ * Work n; depth that of the fullest bin: additions to one cell wait for each other; launches 1; bytes moved 4 n, and an
+ * addition in the L2 cache an element.
+ * Wins: many bins, evenly filled.
+ * J. Gomez-Luna et al., "An optimized approach to histogram computation on GPU", Machine Vision and Applications 24,
+ * 2013.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef HISTOGRAM_1_ATOMIC_CUH
+#define HISTOGRAM_1_ATOMIC_CUH
+
+#include "block.cuh"
+#include "launch.cuh"
+
+/* Count: uint32_t or unsigned long long, which the device adds to. left_out may be NULL. */
+template <typename Count>
+__global__ void __launch_bounds__(THREADS)
+    histogram_atomic(const int32_t *index, Count *counts, int64_t bins, Count *left_out, int64_t n)
+{
+    const int64_t stride = (int64_t)gridDim.x * THREADS;
+    Count outside = 0;
+    for (int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x; i < n; i += stride) {
+        const int32_t bin = index[i];
+        if (bin >= 0 && bin < bins)
+            atomicAdd(&counts[bin], Count(1));
+        else
+            outside++;
+    }
+    if (left_out != NULL && outside > 0)
+        atomicAdd(left_out, outside);
+}
+
+/* So few blocks that each thread has several elements: what it leaves out is added once. */
+enum { HISTOGRAM_ITEMS = 16 };
+
+template <typename Count>
+spmv_status histogram_1_launch(spmv_context *ctx, const int32_t *index, Count *counts, int64_t bins, Count *left_out,
+                               int64_t n)
+{
+    return launch(ctx, "histogram_atomic", grid_for(n, HISTOGRAM_ITEMS * THREADS), THREADS, histogram_atomic<Count>,
+                  index, counts, bins, left_out, n);
+}
+
+#endif

@@ -1,0 +1,130 @@
+/* sort: the public front. Checks once, finds room, and copies the input first where a rung could not sort in place.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "backend.h"
+#include "sort_request.h"
+
+static spmv_status check(spmv_context *ctx, spmv_type key_type, const struct sort_request *r)
+{
+    if (key_type != SPMV_I32 && key_type != SPMV_I64 && key_type != SPMV_F32 && key_type != SPMV_F64)
+        return context_fail(ctx, SPMV_ERROR_TYPE, "spmv_sort_by_key: keys of type %s: i32, i64, f32 or f64 is needed",
+                            spmv_type_name(key_type));
+    if (r->begin_bit < 0 || r->end_bit > 8 * r->key_bytes || r->begin_bit > r->end_bit)
+        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_sort_by_key: bits %d to %d of keys of %d bits",
+                            r->begin_bit, r->end_bit, 8 * r->key_bytes);
+    if (r->n < 0)
+        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_sort_by_key: n = %lld is negative", (long long)r->n);
+    if (r->value_bytes != 0 && r->value_bytes != 4 && r->value_bytes != 8)
+        return context_fail(ctx, SPMV_ERROR_ARGUMENT,
+                            "spmv_sort_by_key: values of %d bytes: 4, 8 or 0 (none) is needed", r->value_bytes);
+    if (r->n > 0 && (r->in_keys == NULL || r->out_keys == NULL))
+        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_sort_by_key: %s is NULL though n = %lld",
+                            r->in_keys == NULL ? "in_keys" : "out_keys", (long long)r->n);
+    if (r->n > 0 && r->value_bytes > 0 && (r->in_values == NULL || r->out_values == NULL))
+        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_sort_by_key: %s is NULL though value_bytes = %d",
+                            r->in_values == NULL ? "in_values" : "out_values", r->value_bytes);
+    return SPMV_OK;
+}
+
+/* The rung of that name; NULL, "auto": the last of the backend's list. */
+static spmv_status find_rung(spmv_context *ctx, const char *name, const struct sort_rung **rung)
+{
+    char names[256] = "auto";
+    const bool automatic = name == NULL || strcmp(name, "auto") == 0;
+    *rung = NULL;
+    for (const struct sort_rung *r = ctx->backend->sort_rungs; r->name != NULL; r++) {
+        if (automatic || strcmp(name, r->name) == 0)
+            *rung = r;
+        strncat(names, ", ", sizeof names - strlen(names) - 1);
+        strncat(names, r->name, sizeof names - strlen(names) - 1);
+    }
+    if (*rung != NULL)
+        return SPMV_OK;
+    return context_fail(ctx, SPMV_ERROR_METHOD, "spmv_sort_rung: no rung \"%s\" on %s: there are %s", name,
+                        spmv_backend_name(ctx->backend->id), names);
+}
+
+static spmv_status copy(spmv_context *ctx, const void *from, void *to, int bytes, int64_t n)
+{
+    return bytes == 0 || from == to
+               ? SPMV_OK
+               : ctx->backend->map(ctx, SPMV_MAP_COPY, bytes == 4 ? SPMV_I32 : SPMV_I64, from, to, n);
+}
+
+/* Arrays of the context's memory begin at multiples of this. */
+enum { ROOM_ALIGNMENT = 256 };
+
+static int64_t room_for(int64_t elements, int bytes)
+{
+    return ceil_divide(elements * bytes, ROOM_ALIGNMENT) * ROOM_ALIGNMENT;
+}
+
+static spmv_status run(spmv_context *ctx, const struct sort_rung *rung, struct sort_request *r)
+{
+    const int passes = rung->digit_bits > 0 ? sort_passes(r, rung->digit_bits) : 1;
+    const bool in_place = r->in_keys == r->out_keys || (r->value_bytes > 0 && r->in_values == r->out_values);
+    const bool copied = in_place && passes % 2 == 1;
+    if (r->n > INT64_MAX / 128)
+        return context_fail(ctx, SPMV_ERROR_SIZE, "spmv_sort_by_key: n = %lld does not fit in 64 bits of bytes",
+                            (long long)r->n);
+    const int64_t spares = passes > 1 || copied ? r->n : 0;
+    const int64_t keys = room_for(spares, r->key_bytes), values = room_for(spares, r->value_bytes);
+    char *room = NULL;
+    spmv_status st = SPMV_OK;
+    TRY(context_workspace(ctx, keys + values + rung->scratch(r), (void **)&room));
+    r->spare_keys = room;
+    r->spare_values = room + keys;
+    if (copied) {
+        TRY(copy(ctx, r->in_keys, r->spare_keys, r->key_bytes, r->n));
+        TRY(copy(ctx, r->in_values, r->spare_values, r->value_bytes, r->n));
+        r->in_keys = r->spare_keys;
+        r->in_values = r->spare_values;
+    }
+    TRY(rung->run(ctx, r, room + keys + values));
+done:
+    return st;
+}
+
+spmv_status spmv_sort_rung(spmv_context *ctx, const char *rung, spmv_type key_type, int begin_bit, int end_bit,
+                           const void *in_keys, const void *in_values, int value_bytes, void *out_keys,
+                           void *out_values, int64_t n)
+{
+    struct sort_request r = {.key_bytes = (int)spmv_type_size(key_type),
+                             .value_bytes = value_bytes,
+                             .real = key_type == SPMV_F32 || key_type == SPMV_F64,
+                             .begin_bit = begin_bit,
+                             .end_bit = end_bit,
+                             .in_keys = in_keys,
+                             .in_values = in_values,
+                             .out_keys = out_keys,
+                             .out_values = out_values,
+                             .n = n};
+    const struct sort_rung *chosen = NULL;
+    spmv_status st = SPMV_OK;
+    TRY(find_rung(ctx, rung, &chosen));
+    TRY(check(ctx, key_type, &r));
+    if (n > 1 && begin_bit < end_bit) {
+        TRY(run(ctx, chosen, &r));
+    } else if (n > 0) {
+        TRY(copy(ctx, in_keys, out_keys, r.key_bytes, n));
+        TRY(copy(ctx, in_values, out_values, value_bytes, n));
+    }
+done:
+    return st;
+}
+
+spmv_status spmv_sort_by_key(spmv_context *ctx, spmv_type key_type, int begin_bit, int end_bit, const void *in_keys,
+                             const void *in_values, int value_bytes, void *out_keys, void *out_values, int64_t n)
+{
+    return spmv_sort_rung(ctx, NULL, key_type, begin_bit, end_bit, in_keys, in_values, value_bytes, out_keys,
+                          out_values, n);
+}
+
+const char *spmv_sort_rung_name(spmv_backend backend, int index)
+{
+    const struct backend_table *const table = backend_find(backend);
+    for (int k = 0; table != NULL && table->sort_rungs[k].name != NULL; k++)
+        if (k == index)
+            return table->sort_rungs[k].name;
+    return NULL;
+}

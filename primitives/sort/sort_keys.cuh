@@ -1,0 +1,59 @@
+/* Keys and values as the kernels of sort see them: bits of a size.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef SORT_KEYS_CUH
+#define SORT_KEYS_CUH
+
+#include "launch.cuh"
+#include "tiles.cuh"
+
+extern "C" {
+#include "sort_request.h"
+}
+
+/* A digit of the number that has the key's place in the order (sort_request.h). Key is unsigned. */
+template <typename Key> struct key_digit {
+    Key real; /* all bits set where keys are floating-point numbers */
+    int shift;
+    unsigned mask;
+
+    __device__ unsigned operator()(Key key) const
+    {
+        constexpr int TOP = 8 * (int)sizeof(Key) - 1;
+        const Key negative = Key(0) - (key >> TOP);
+        const Key order = key ^ ((negative & real) | Key(1) << TOP);
+        return (unsigned)(order >> shift) & mask;
+    }
+};
+
+template <typename Key> key_digit<Key> digit_of(const sort_request *r, const sort_pass &p)
+{
+    return {r->real ? ~Key(0) : Key(0), p.shift, (1u << p.width) - 1u};
+}
+
+/* What stands for a value where there are none. */
+struct no_value {
+};
+
+template <typename Value> constexpr bool has_value = true;
+template <> constexpr bool has_value<no_value> = false;
+
+/* body(Key(), Value()) for the types of the request's sizes. */
+template <typename Key, typename Body> spmv_status with_value_type(const sort_request *r, Body body)
+{
+    switch (r->value_bytes) {
+    case 4:
+        return body(Key(), uint32_t());
+    case 8:
+        return body(Key(), uint64_t());
+    default:
+        return body(Key(), no_value());
+    }
+}
+
+template <typename Body> spmv_status with_types(const sort_request *r, Body body)
+{
+    return r->key_bytes == 4 ? with_value_type<uint32_t>(r, body) : with_value_type<uint64_t>(r, body);
+}
+
+#endif
