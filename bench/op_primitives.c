@@ -238,7 +238,7 @@ static spmv_status compute_scatter(spmv_context *ctx, const struct peer_problem 
     return spmv_scatter(ctx, p->type, p->in, index, 32, p->out, p->n, p->n);
 }
 
-/* There is one method of each for now. */
+/* There is one method of each for now, but for compact. */
 static const char *no_names(spmv_backend backend, int index)
 {
     (void)backend;
@@ -270,6 +270,34 @@ DEFINE_RUN(segreduce)
 DEFINE_RUN(gather)
 DEFINE_RUN(scatter)
 #undef DEFINE_RUN
+
+/* compact has methods by name. */
+static spmv_status open_compact(struct work *work, const char *method, struct own *own)
+{
+    const spmv_backend backend = spmv_context_backend(work->ctx);
+    const bool by_default = strcmp(method, "auto") == 0;
+    int m = 0;
+    while (!by_default && spmv_compact_method_name(backend, m) != NULL &&
+           strcmp(spmv_compact_method_name(backend, m), method) != 0)
+        m++;
+    const char *const name = spmv_compact_method_name(backend, m);
+    if (name == NULL) {
+        snprintf(work->error, sizeof work->error, "compact has no method %s; there are: auto, %s, %s", method,
+                 spmv_compact_method_name(backend, 0), spmv_compact_method_name(backend, 1));
+        return SPMV_ERROR_METHOD;
+    }
+    *own = (struct own){.method = name, .why = by_default ? "the default" : "asked for", .work = work};
+    return SPMV_OK;
+}
+
+static int run_compact(void *state)
+{
+    const struct own *const own = state;
+    const struct peer_problem *const p = &own->work->problem;
+    return spmv_compact_by(own->work->ctx, own->method, p->type, p->in, p->flags, p->out, p->kept, p->n) == SPMV_OK
+               ? 0
+               : -1;
+}
 
 /* ---------------------------------------------------------------- what is right */
 
@@ -426,11 +454,12 @@ OPERATION(segreduce, "out[s] = the sum of in over segment s", "add", NULL, PEER_
 OPERATION(gather, "out[i] = in[index[i]]", NULL, NULL, -1)
 OPERATION(scatter, "out[index[i]] = in[i]", NULL, NULL, -1)
 
-/* No method of our own yet: its peers alone are measured. */
 const struct operation operation_compact = {.name = "compact",
                                             .formula = "out = the in[i] with a flag, in order",
                                             .peer_op = PEER_COMPACT,
-                                            .method = no_names,
+                                            .method = spmv_compact_method_name,
                                             .setup = setup_compact,
                                             .fill = fill_compact,
+                                            .open = open_compact,
+                                            .run = run_compact,
                                             .check = check_compact};

@@ -1,4 +1,5 @@
-/* Gather and scatter: by hand, indices that lie outside, every type and width of index at the seams, statuses.
+/* Gather and scatter, with filters too, and the check of indices: by hand, indices that lie outside, every type and
+ * width of index at the seams, statuses.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "support_pairs.h"
@@ -145,6 +146,190 @@ static void every_type_at_the_seams(void **state)
     spmv_context_destroy(ctx);
 }
 
+/* ---------------------------------------------------------------- filters */
+
+static void filters_by_hand(void **state)
+{
+    (void)state;
+    spmv_context *ctx = support_context();
+    const double x[] = {3, 5, 2, 7, NAN}, five = 5;
+    const int32_t index[] = {3, -1, 4, 0, 1, 9, 2};
+    const uint8_t mask[] = {1, 1, 0, 255, 0, 1, 2};
+    const double before[] = {-1, -2, -3, -4, -5, -6, -7};
+    const double masked[] = {7, -2, -3, 3, -5, -6, 2}, at_least[] = {7, -2, -3, -4, 5, -6, -7};
+    const double not_at_least[] = {-1, -2, NAN, 3, -5, -6, 2}; /* what compares with nothing is not at least five */
+    const struct {
+        int when; /* -1: by mask */
+        const double *want;
+    } rows[] = {{-1, masked}, {1, at_least}, {0, not_at_least}};
+    void *in = support_upload(ctx, x, sizeof x), *at = support_upload(ctx, index, sizeof index);
+    void *take = support_upload(ctx, mask, sizeof mask);
+    for (int r = 0; r < 3; r++) {
+        void *out = guarded_copy(ctx, before, sizeof before);
+        if (rows[r].when < 0)
+            assert_ok(ctx, spmv_gather_masked(ctx, SPMV_F64, in, 5, at, 32, take, out, 7));
+        else
+            assert_ok(ctx,
+                      spmv_gather_if(ctx, SPMV_IS_GREATER_EQUAL, rows[r].when, SPMV_F64, &five, in, 5, at, 32, out, 7));
+        double *got = take_result(ctx, out, sizeof before, "gather");
+        assert_same(got, rows[r].want, 8, 7, "gather");
+        free(got);
+    }
+    /* seven elements into five cells */
+    const double y[] = {6, 1, NAN, 4, 9, 8, 5}, into[] = {-1, -2, -3, -4, -5};
+    const double put_masked[] = {4, -2, 5, 6, -5}, put_at_least[] = {-1, 9, 5, 6, -5};
+    const double put_not_at_least[] = {4, -2, -3, -4, NAN}, *const wants[] = {put_masked, put_at_least,
+                                                                              put_not_at_least};
+    void *from = support_upload(ctx, y, sizeof y);
+    for (int r = 0; r < 3; r++) {
+        void *out = guarded_copy(ctx, into, sizeof into);
+        if (rows[r].when < 0)
+            assert_ok(ctx, spmv_scatter_masked(ctx, SPMV_F64, from, at, 32, take, out, 5, 7));
+        else
+            assert_ok(ctx, spmv_scatter_if(ctx, SPMV_IS_GREATER_EQUAL, rows[r].when, SPMV_F64, &five, from, at, 32, out,
+                                           5, 7));
+        double *got = take_result(ctx, out, sizeof into, "scatter");
+        assert_same(got, wants[r], 8, 5, "scatter");
+        free(got);
+    }
+    void *const all[] = {in, at, take, from};
+    for (int k = 0; k < 4; k++)
+        spmv_free(ctx, all[k]);
+    spmv_context_destroy(ctx);
+}
+
+/* The first bad entry is named, wherever it lies. */
+static void checked_indices(void **state)
+{
+    (void)state;
+    spmv_context *ctx = support_context();
+    enum { N = 100003 };
+    static const int64_t places[] = {0, 1, HOST_TILE - 1, HOST_TILE, 50000, N - 1};
+    int64_t *index = host_array(N * 8);
+    for (int64_t i = 0; i < N; i++)
+        index[i] = i % 100;
+    for (int bits = 32; bits <= 64; bits += 32) {
+        void *at = upload_indices(ctx, index, bits, N);
+        assert_ok(ctx, spmv_index_check(ctx, at, bits, 0, 100, N));
+        assert_fails(ctx, spmv_index_check(ctx, at, bits, 0, 99, N), SPMV_ERROR_SIZE, "index[99] is 99");
+        assert_fails(ctx, spmv_index_check(ctx, at, bits, 1, 100, N), SPMV_ERROR_SIZE, "index[0] is 0, wanted 1 <=");
+        spmv_free(ctx, at);
+    }
+    for (size_t k = 0; k < sizeof places / sizeof places[0]; k++) {
+        char text[64];
+        const int64_t good = index[places[k]], last = index[N - 1];
+        index[N - 1] = 1000; /* a later one does not matter */
+        index[places[k]] = -1;
+        snprintf(text, sizeof text, "index[%lld] is -1, wanted 0 <= index < 100", (long long)places[k]);
+        for (int bits = 32; bits <= 64; bits += 32) {
+            void *at = upload_indices(ctx, index, bits, N);
+            assert_fails(ctx, spmv_index_check(ctx, at, bits, 0, 100, N), SPMV_ERROR_SIZE, text);
+            assert_ok(ctx, spmv_index_check(ctx, at, bits, -1, 1001, N)); /* -1 marks, and the last may be 1000 */
+            spmv_free(ctx, at);
+        }
+        index[N - 1] = last;
+        index[places[k]] = good;
+    }
+    const int64_t wide[] = {5, (int64_t)1 << 32, INT64_MIN};
+    void *at = support_upload(ctx, wide, sizeof wide);
+    assert_fails(ctx, spmv_index_check(ctx, at, 64, 0, 10, 3), SPMV_ERROR_SIZE, "index[1] is 4294967296");
+    assert_ok(ctx, spmv_index_check(ctx, NULL, 64, 0, 0, 0));
+    assert_fails(ctx, spmv_index_check(ctx, NULL, 64, 0, 0, 1), SPMV_ERROR_ARGUMENT, "index is NULL");
+    assert_fails(ctx, spmv_index_check(ctx, at, 8, 0, 10, 3), SPMV_ERROR_ARGUMENT, "8");
+    assert_fails(ctx, spmv_index_check(ctx, at, 64, 0, 10, -3), SPMV_ERROR_ARGUMENT, "-3");
+    spmv_free(ctx, at);
+    free(index);
+    spmv_context_destroy(ctx);
+}
+
+/* Every predicate and type, as a function of elements: less than the scalar, and so on. */
+struct test {
+    spmv_predicate predicate;
+    spmv_type type;
+    bool (*is)(const void *a, const void *s);
+};
+#define DEFINE(NAME, name, TYPE, type, T, D, CLASS)                                                                    \
+    static bool is_##name##_##type(const void *a, const void *s)                                                       \
+    {                                                                                                                  \
+        return SPMV_TEST_##NAME##_##CLASS(*(const T *)a, *(const T *)s);                                               \
+    }
+SPMV_PREDICATE_PAIR_LIST(DEFINE)
+#undef DEFINE
+#define ROW(NAME, name, TYPE, type, T, D, CLASS) {SPMV_IS_##NAME, SPMV_##TYPE, is_##name##_##type},
+static const struct test tests_of_elements[] = {SPMV_PREDICATE_PAIR_LIST(ROW)};
+#undef ROW
+enum { TESTS = sizeof tests_of_elements / sizeof tests_of_elements[0] };
+
+/* test NULL: by mask */
+static void check_filtered(spmv_context *ctx, const struct pair *p, const struct test *test, bool when, int bits,
+                           int64_t n)
+{
+    uint64_t seed = 107 + (uint64_t)n;
+    const size_t size = (size_t)p->size;
+    const int64_t bytes = n * p->size;
+    int64_t *index = indices_of(n, &seed);
+    uint8_t *mask = host_array(n);
+    for (int64_t i = 0; i < n; i++)
+        mask[i] = support_random(&seed) % 3 == 0 ? (uint8_t)(1 + i % 255) : 0;
+    void *x = pair_values(p, n, true, 109), *y = pair_values(p, n, true, 113);
+    void *want_gathered = host_array(bytes), *want_scattered = host_array(bytes);
+    _Alignas(8) char scalar[8] = {0};
+    memcpy(scalar, element(x, size, n / 2), n > 0 ? size : 0);
+    memcpy(want_gathered, y, (size_t)bytes);
+    memcpy(want_scattered, y, (size_t)bytes);
+    for (int64_t i = 0; i < n; i++) {
+        const void *const to_gather = index[i] >= 0 && index[i] < n ? element(x, size, index[i]) : NULL;
+        if (to_gather == NULL)
+            continue;
+        if (test != NULL ? test->is(to_gather, scalar) == when : mask[i] != 0)
+            memcpy(element_out(want_gathered, size, i), to_gather, size);
+        if (test != NULL ? test->is(element(x, size, i), scalar) == when : mask[i] != 0)
+            memcpy(element_out(want_scattered, size, index[i]), element(x, size, i), size);
+    }
+    void *in = support_upload(ctx, x, bytes), *out = guarded_copy(ctx, y, bytes), *back = guarded_copy(ctx, y, bytes);
+    void *at = upload_indices(ctx, index, bits, n), *take = support_upload(ctx, mask, n);
+    if (test == NULL) {
+        assert_ok(ctx, spmv_gather_masked(ctx, p->type, in, n, at, bits, take, out, n));
+        assert_ok(ctx, spmv_scatter_masked(ctx, p->type, in, at, bits, take, back, n, n));
+    } else {
+        assert_ok(ctx, spmv_gather_if(ctx, test->predicate, when, p->type, scalar, in, n, at, bits, out, n));
+        assert_ok(ctx, spmv_scatter_if(ctx, test->predicate, when, p->type, scalar, in, at, bits, back, n, n));
+    }
+    const char *const what = test != NULL ? spmv_predicate_name(test->predicate) : "mask";
+    void *gathered = take_result(ctx, out, bytes, what), *scattered = take_result(ctx, back, bytes, what);
+    assert_same(gathered, want_gathered, p->size, n, what);
+    assert_same(scattered, want_scattered, p->size, n, what);
+    void *const device[] = {in, at, take};
+    for (int k = 0; k < 3; k++)
+        spmv_free(ctx, device[k]);
+    void *const all[] = {index, mask, x, y, want_gathered, want_scattered, gathered, scattered};
+    for (size_t k = 0; k < sizeof all / sizeof all[0]; k++)
+        free(all[k]);
+}
+
+static void filters_at_the_seams(void **state)
+{
+    (void)state;
+    spmv_context *ctx = support_context();
+    FOR_PAIRS(p)
+    {
+        if (p->op != SPMV_ADD) /* one pair a type */
+            continue;
+        FOR_SEAM_SIZES(n)
+        {
+            check_filtered(ctx, p, NULL, true, 32, n);
+            check_filtered(ctx, p, NULL, true, 64, n);
+        }
+        for (int t = 0; t < TESTS; t++) {
+            for (int way = 0; way < 4 && tests_of_elements[t].type == p->type; way++) {
+                check_filtered(ctx, p, &tests_of_elements[t], way % 2, way < 2 ? 32 : 64, 33 + way);
+                check_filtered(ctx, p, &tests_of_elements[t], way % 2, way < 2 ? 64 : 32, HOST_TILE + 1 + way);
+            }
+        }
+    }
+    spmv_context_destroy(ctx);
+}
+
 static void statuses(void **state)
 {
     (void)state;
@@ -167,6 +352,17 @@ static void statuses(void **state)
     assert_fails(ctx, spmv_scatter(ctx, SPMV_F64, m, at, 8, m, 2, 2), SPMV_ERROR_ARGUMENT, "8");
     assert_fails(ctx, spmv_scatter(ctx, SPMV_TYPE_DEFAULT, m, at, 64, m, 2, 2), SPMV_ERROR_TYPE, "0");
     assert_ok(ctx, spmv_scatter(ctx, SPMV_F64, NULL, NULL, 64, NULL, 0, 0));
+    assert_fails(ctx, spmv_gather_masked(ctx, SPMV_F64, m, 2, at, 64, NULL, m, 2), SPMV_ERROR_ARGUMENT, "mask is NULL");
+    assert_fails(ctx, spmv_scatter_masked(ctx, SPMV_F64, m, at, 64, NULL, m, 2, 2), SPMV_ERROR_ARGUMENT,
+                 "mask is NULL");
+    assert_fails(ctx, spmv_gather_if(ctx, SPMV_IS_LESS, 1, SPMV_F64, NULL, m, 2, at, 64, m, 2), SPMV_ERROR_ARGUMENT,
+                 "scalar");
+    assert_fails(ctx, spmv_scatter_if(ctx, (spmv_predicate)0, 1, SPMV_F64, zeros, m, at, 64, m, 2, 2), SPMV_ERROR_TYPE,
+                 "no predicate");
+    assert_fails(ctx, spmv_gather_if(ctx, SPMV_IS_NONZERO, 1, SPMV_F64, NULL, m, 2, at, 7, m, 2), SPMV_ERROR_ARGUMENT,
+                 "7");
+    assert_fails(ctx, spmv_scatter_if(ctx, SPMV_IS_NONZERO, 1, SPMV_F64, NULL, m, at, 64, m, -2, 2),
+                 SPMV_ERROR_ARGUMENT, "-2");
     spmv_free(ctx, m);
     spmv_free(ctx, at);
     spmv_context_destroy(ctx);
@@ -176,9 +372,10 @@ int main(int argc, char **argv)
 {
     support_begin(argc, argv);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(gather_by_hand),   cmocka_unit_test(scatter_by_hand),
-        cmocka_unit_test(nothing_to_index), cmocka_unit_test(every_type_at_the_seams),
-        cmocka_unit_test(statuses),
+        cmocka_unit_test(gather_by_hand),       cmocka_unit_test(scatter_by_hand),
+        cmocka_unit_test(nothing_to_index),     cmocka_unit_test(every_type_at_the_seams),
+        cmocka_unit_test(filters_by_hand),      cmocka_unit_test(checked_indices),
+        cmocka_unit_test(filters_at_the_seams), cmocka_unit_test(statuses),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
-/* Operators and map functions: what scan, reduce and map compute with.
+/* Operators, map functions and predicates: what scan, reduce and map compute with, and what compact, gather and scatter
+ * choose by.
  *
- * Two lists. CPU loops, dispatch tables, names, command-line parsing, device functors and the test matrix are all
+ * Three lists. CPU loops, dispatch tables, names, command-line parsing, device functors and the test matrix are all
  * generated from them. An operator is associative (floating-point rounding aside); in every primitive the earlier
  * element is the left operand, so an operator need not commute.
  *
@@ -114,16 +115,52 @@ enum { SPMV_FUNCTION_LIMIT = 32 };
 #define SPMV_MAP_RECIPROCAL_REAL(T, a) ((T)1 / (a))
 #define SPMV_MAP_SQRT_REAL(T, a) (sizeof(T) == sizeof(float) ? (T)sqrtf((float)(a)) : (T)sqrt((double)(a)))
 
+/* --------------------------------------------------------------- predicates
+ * X(NAME, name, value, INTEGER, REAL, COMPLEX, TUPLE, ARG), of an element a and one scalar s:
+ *   less a < s;  less_equal a <= s;  greater a > s;  greater_equal a >= s;  equal a == s;  not_equal a != s;
+ *   nonzero a != 0 (s is not used).
+ * A NaN is not_equal to everything, nonzero, and nothing else. */
+#define SPMV_PREDICATE_LIST(X, ARG)                                                                                    \
+    X(LESS, less, 1, 1, 1, 0, 0, ARG)                                                                                  \
+    X(LESS_EQUAL, less_equal, 2, 1, 1, 0, 0, ARG)                                                                      \
+    X(GREATER, greater, 3, 1, 1, 0, 0, ARG)                                                                            \
+    X(GREATER_EQUAL, greater_equal, 4, 1, 1, 0, 0, ARG)                                                                \
+    X(EQUAL, equal, 5, 1, 1, 0, 0, ARG)                                                                                \
+    X(NOT_EQUAL, not_equal, 6, 1, 1, 0, 0, ARG)                                                                        \
+    X(NONZERO, nonzero, 7, 1, 1, 0, 0, ARG)
+
+#define SPMV_PREDICATE_ENUM_(NAME, name, value, INTEGER, REAL, COMPLEX, TUPLE, ARG) SPMV_IS_##NAME = value,
+typedef enum spmv_predicate { SPMV_PREDICATE_LIST(SPMV_PREDICATE_ENUM_, ) } spmv_predicate;
+#undef SPMV_PREDICATE_ENUM_
+
+enum { SPMV_PREDICATE_LIMIT = 32 };
+
+#define SPMV_TEST_LESS_INTEGER(a, s) ((a) < (s))
+#define SPMV_TEST_LESS_REAL(a, s) ((a) < (s))
+#define SPMV_TEST_LESS_EQUAL_INTEGER(a, s) ((a) <= (s))
+#define SPMV_TEST_LESS_EQUAL_REAL(a, s) ((a) <= (s))
+#define SPMV_TEST_GREATER_INTEGER(a, s) ((a) > (s))
+#define SPMV_TEST_GREATER_REAL(a, s) ((a) > (s))
+#define SPMV_TEST_GREATER_EQUAL_INTEGER(a, s) ((a) >= (s))
+#define SPMV_TEST_GREATER_EQUAL_REAL(a, s) ((a) >= (s))
+#define SPMV_TEST_EQUAL_INTEGER(a, s) ((a) == (s))
+#define SPMV_TEST_EQUAL_REAL(a, s) ((a) == (s))
+#define SPMV_TEST_NOT_EQUAL_INTEGER(a, s) ((a) != (s))
+#define SPMV_TEST_NOT_EQUAL_REAL(a, s) ((a) != (s))
+#define SPMV_TEST_NONZERO_INTEGER(a, s) ((void)(s), (a) != 0)
+#define SPMV_TEST_NONZERO_REAL(a, s) ((void)(s), (a) != 0)
+
 /* ------------------------------------------- every pair that exists, derived
  * SPMV_PAIR_LIST(X) expands X(OP, op, TYPE, type, C type, device type, CLASS) for each operator and each type of a
- * class that it takes; SPMV_FUNCTION_PAIR_LIST(X) the same for map functions. Source that includes the function macros
- * above needs <math.h>. */
+ * class that it takes; SPMV_FUNCTION_PAIR_LIST(X) the same for map functions, SPMV_PREDICATE_PAIR_LIST(X) for
+ * predicates. Source that includes the function macros above needs <math.h>. */
 #define SPMV_PAIR_LIST(X) SPMV_OP_LIST(SPMV_PAIRS_OF_OP_, X)
 #define SPMV_PAIRS_OF_OP_(OP, op, value, commutes, INTEGER, REAL, COMPLEX, TUPLE, X)                                   \
     SPMV_TYPE_LIST(SPMV_PAIR_, (X, OP, op, INTEGER, REAL, COMPLEX, TUPLE))
 #define SPMV_FUNCTION_PAIR_LIST(X) SPMV_FUNCTION_LIST(SPMV_PAIRS_OF_FUNCTION_, X)
 #define SPMV_PAIRS_OF_FUNCTION_(FN, fn, value, INTEGER, REAL, COMPLEX, TUPLE, X)                                       \
     SPMV_TYPE_LIST(SPMV_PAIR_, (X, FN, fn, INTEGER, REAL, COMPLEX, TUPLE))
+#define SPMV_PREDICATE_PAIR_LIST(X) SPMV_PREDICATE_LIST(SPMV_PAIRS_OF_FUNCTION_, X)
 
 #define SPMV_PAIR_(TYPE, type, value, ctype, dtype, CLASS, ARG)                                                        \
     SPMV_PAIR_OF_CLASS_(SPMV_PAIR_##CLASS##_, CLASS, TYPE, type, ctype, dtype, SPMV_STRIP_ ARG)
@@ -146,20 +183,23 @@ enum { SPMV_FUNCTION_LIMIT = 32 };
 
 SPMV_BEGIN_DECLS
 
-/* "add" ...; "?" for a value that names no operator (map function). */
+/* "add" ...; "?" for a value that names no operator (map function, predicate). */
 SPMV_API const char *spmv_op_name(spmv_op op);
 SPMV_API const char *spmv_function_name(spmv_function function);
+SPMV_API const char *spmv_predicate_name(spmv_predicate predicate);
 
-/* The operator (map function) of that name; SPMV_ERROR_ARGUMENT when there is none. */
+/* The operator (map function, predicate) of that name; SPMV_ERROR_ARGUMENT when there is none. */
 SPMV_API spmv_status spmv_op_parse(const char *name, spmv_op *op);
 SPMV_API spmv_status spmv_function_parse(const char *name, spmv_function *function);
+SPMV_API spmv_status spmv_predicate_parse(const char *name, spmv_predicate *predicate);
 
 /* 1 when a op b == b op a for every type the operator takes (rounding aside), else 0. */
 SPMV_API int spmv_op_commutes(spmv_op op);
 
-/* 1 when the operator (map function) exists for the type, else 0. */
+/* 1 when the operator (map function, predicate) exists for the type, else 0. */
 SPMV_API int spmv_op_takes(spmv_op op, spmv_type type);
 SPMV_API int spmv_function_takes(spmv_function function, spmv_type type);
+SPMV_API int spmv_predicate_takes(spmv_predicate predicate, spmv_type type);
 
 /* Writes the operator's identity, one element of the type in host memory; SPMV_ERROR_TYPE for a pair that does not
  * exist. */

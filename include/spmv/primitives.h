@@ -1,5 +1,5 @@
-/* Data-parallel primitives: map, gather, scatter, reduce, scan, segmented scan, segmented reduce, sort,
- * histogram.
+/* Data-parallel primitives: map, gather, scatter, reduce, scan, segmented scan, segmented reduce, compact, expand,
+ * sort, histogram.
  *
  * Common to all. Pointers are in the context's memory unless their name starts with host_. n >= 0 elements; n == 0 is
  * fine (pointers may then be NULL). Work is queued on the context's stream (ref and omp: done on return); a size that
@@ -62,6 +62,65 @@ SPMV_API spmv_status spmv_gather(spmv_context *ctx, spmv_type type, const void *
  * would win is not defined. index: n entries of index_bits (32 or 64) bits, signed. No overlap. */
 SPMV_API spmv_status spmv_scatter(spmv_context *ctx, spmv_type type, const void *in, const void *index, int index_bits,
                                   void *out, int64_t out_n, int64_t n);
+
+/* Gather and scatter with a filter: as above, and element i is also left out
+ *   masked: where mask[i] == 0 (n bytes, no overlap with out); what its index would name is not read;
+ *   if:     where predicate(element, *host_scalar) is not `when` (1: true, 0: false). The element is the one that would
+ *           move: in[index[i]] of a gather, in[i] of a scatter. The scalar is read before the call returns; NULL will
+ *           do for nonzero. */
+SPMV_API spmv_status spmv_gather_masked(spmv_context *ctx, spmv_type type, const void *in, int64_t in_n,
+                                        const void *index, int index_bits, const uint8_t *mask, void *out, int64_t n);
+SPMV_API spmv_status spmv_gather_if(spmv_context *ctx, spmv_predicate predicate, int when, spmv_type type,
+                                    const void *host_scalar, const void *in, int64_t in_n, const void *index,
+                                    int index_bits, void *out, int64_t n);
+SPMV_API spmv_status spmv_scatter_masked(spmv_context *ctx, spmv_type type, const void *in, const void *index,
+                                         int index_bits, const uint8_t *mask, void *out, int64_t out_n, int64_t n);
+SPMV_API spmv_status spmv_scatter_if(spmv_context *ctx, spmv_predicate predicate, int when, spmv_type type,
+                                     const void *host_scalar, const void *in, const void *index, int index_bits,
+                                     void *out, int64_t out_n, int64_t n);
+
+/* The checked mode of both: SPMV_ERROR_SIZE, naming the first entry, when one of n entries of index is not in [lowest,
+ * limit). lowest 0: none may be left out; -1: -1 may mark entries to leave out. Waits for the result. */
+SPMV_API spmv_status spmv_index_check(spmv_context *ctx, const void *index, int index_bits, int64_t lowest,
+                                      int64_t limit, int64_t n);
+
+/* Compact: out = the in[i] that are kept, in order, and *count their number (0 when n == 0; one cell in the context's
+ * memory). Kept are those with flags[i] != 0 (n bytes), or those for which predicate(in[i], *host_scalar) is `when` (1:
+ * true, 0: false; the scalar is read before the call returns, NULL will do for nonzero). out: room for the elements
+ * kept, no more is written. No overlap: elements move to places that others are still read from.
+ * G. E. Blelloch, "Prefix sums and their applications", 1990, section 1.3 (pack). */
+SPMV_API spmv_status spmv_compact(spmv_context *ctx, spmv_type type, const void *in, const uint8_t *flags, void *out,
+                                  int64_t *count, int64_t n);
+SPMV_API spmv_status spmv_compact_if(spmv_context *ctx, spmv_predicate predicate, int when, spmv_type type,
+                                     const void *host_scalar, const void *in, void *out, int64_t *count, int64_t n);
+
+/* spmv_compact by the method of that name (NULL, "auto": the first); SPMV_ERROR_METHOD when there is none.
+ * map-scan-scatter needs 8 bytes of scratch an element. */
+SPMV_API spmv_status spmv_compact_by(spmv_context *ctx, const char *method, spmv_type type, const void *in,
+                                     const uint8_t *flags, void *out, int64_t *count, int64_t n);
+
+/* The name of a backend's method of compact: 0, 1, ... until NULL. */
+SPMV_API const char *spmv_compact_method_name(spmv_backend backend, int index);
+
+/* Generalised compact: element i makes counts[i] outputs, which lie behind those of the elements before it.
+ *   offsets[i] = counts[0] + ... + counts[i-1], 0 <= i <= n; so offsets[n] is the number of all outputs.
+ * counts: n entries of count_bits (32 or 64) bits, signed; a negative one counts as 0. offsets: n + 1 cells; may equal
+ * counts of 64 bits, no other overlap. */
+SPMV_API spmv_status spmv_expand_offsets(spmv_context *ctx, const void *counts, int count_bits, int64_t *offsets,
+                                         int64_t n);
+
+/* Who makes outputs: each element its own (scatter), or each output looks for its element (gather). Same result. */
+typedef enum spmv_expand_form { SPMV_EXPAND_SCATTER = 1, SPMV_EXPAND_GATHER = 2 } spmv_expand_form;
+
+/* Output j < min(total, offsets[n]) is the k-th (from 0) of element i, with offsets[i] <= j < offsets[i+1], k = j -
+ * offsets[i]:
+ *   out[j] = in[i],  source[j] = i,  rank[j] = k.
+ * Each of out, source and rank may be NULL: not wanted. in: n elements, NULL when out is. offsets: as
+ * spmv_expand_offsets makes them. source, rank: index_bits (32 or 64) bits an entry; 32 need n and total below 2^31
+ * (SPMV_ERROR_SIZE). total: cells of each output. No overlap. */
+SPMV_API spmv_status spmv_expand(spmv_context *ctx, spmv_expand_form form, spmv_type type, const void *in,
+                                 const int64_t *offsets, int64_t n, int index_bits, void *out, void *source, void *rank,
+                                 int64_t total);
 
 /* *out = in[0] op in[1] op ... op in[n-1]; the identity when n == 0. out: one element in the context's memory, not in
  * in. The order of the operands is kept; how they are parenthesised is fixed by n. */

@@ -1,7 +1,8 @@
 /* gather, rung 1: an index, then the element it names.
  *
  * Idea: neighbouring threads take neighbouring indices; each thread has four on their way before it needs the first, to
- * hide the latency of the reads that follow. Elements are moved as bits, so only their size matters.
+ * hide the latency of the reads that follow. Elements are moved as bits, so only their size matters, unless a predicate
+ * looks at them. A filter by mask is asked before the index is read, one by predicate before the element is written.
  * Work n; depth 1; launches 1; bytes moved n (index + 2 v) when the elements read lie together, up to 32 bytes an
  * element read when they do not.
  * Wins: everywhere; the order of the indices decides the speed.
@@ -11,37 +12,45 @@
 #define GATHER_1_DIRECT_CUH
 
 #include "block.cuh"
+#include "filter.cuh"
 #include "launch.cuh"
 
 enum { GATHER_ITEMS = 4 };
 
-/* out[i] = in[index[i]] where 0 <= index[i] < in_n */
-template <typename Element, typename Index>
-__global__ void __launch_bounds__(THREADS)
-    gather_direct(const Element *in, int64_t in_n, const Index *index, Element *out, int64_t n)
+/* out[i] = in[index[i]] where 0 <= index[i] < in_n and the filter takes it */
+template <typename Filter, typename Index>
+__global__ void __launch_bounds__(THREADS) gather_direct(Filter filter, const typename Filter::type *in, int64_t in_n,
+                                                         const Index *index, typename Filter::type *out, int64_t n)
 {
+    using Element = typename Filter::type;
     const int64_t stride = (int64_t)gridDim.x * GATHER_ITEMS * THREADS;
     for (int64_t i = (int64_t)blockIdx.x * GATHER_ITEMS * THREADS + threadIdx.x; i < n; i += stride) {
         int64_t from[GATHER_ITEMS];
         Element element[GATHER_ITEMS];
 #pragma unroll
         for (int k = 0; k < GATHER_ITEMS; k++)
-            from[k] = i + k * THREADS < n ? (int64_t)index[i + k * THREADS] : -1;
+            from[k] = i + k * THREADS < n && filter.wants(i + k * THREADS) ? (int64_t)index[i + k * THREADS] : -1;
 #pragma unroll
         for (int k = 0; k < GATHER_ITEMS; k++)
             element[k] = from[k] >= 0 && from[k] < in_n ? in[from[k]] : Element();
 #pragma unroll
         for (int k = 0; k < GATHER_ITEMS; k++)
-            if (from[k] >= 0 && from[k] < in_n)
+            if (from[k] >= 0 && from[k] < in_n && filter.takes(element[k]))
                 out[i + k * THREADS] = element[k];
     }
 }
 
-template <typename Element, typename Index>
-spmv_status gather_1_launch(spmv_context *ctx, const void *in, int64_t in_n, const void *index, void *out, int64_t n)
+template <typename Filter>
+spmv_status gather_1_launch(spmv_context *ctx, Filter filter, const void *in, int64_t in_n, const void *index,
+                            int index_bits, void *out, int64_t n)
 {
-    return launch(ctx, "gather_direct", grid_for(n, GATHER_ITEMS * THREADS), THREADS, gather_direct<Element, Index>,
-                  (const Element *)in, in_n, (const Index *)index, (Element *)out, n);
+    using Element = typename Filter::type;
+    const int grid = grid_for(n, GATHER_ITEMS * THREADS);
+    if (index_bits == 32)
+        return launch(ctx, "gather_direct", grid, THREADS, gather_direct<Filter, int32_t>, filter, (const Element *)in,
+                      in_n, (const int32_t *)index, (Element *)out, n);
+    return launch(ctx, "gather_direct", grid, THREADS, gather_direct<Filter, int64_t>, filter, (const Element *)in,
+                  in_n, (const int64_t *)index, (Element *)out, n);
 }
 
 #endif

@@ -1,14 +1,11 @@
-/* gather on CUDA: the rungs for every size of element and index.
+/* gather on CUDA: the rungs for every size of element and index; with a predicate, for every type.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "gather_1_direct.cuh"
 
-template <typename Element>
-static spmv_status dispatch_index(spmv_context *ctx, const void *in, int64_t in_n, const void *index, int index_bits,
-                                  void *out, int64_t n)
+static spmv_status no_kernel(spmv_context *ctx, spmv_type of)
 {
-    return index_bits == 32 ? gather_1_launch<Element, int32_t>(ctx, in, in_n, index, out, n)
-                            : gather_1_launch<Element, int64_t>(ctx, in, in_n, index, out, n);
+    return context_fail(ctx, SPMV_ERROR_TYPE, "gather: no kernel for type %s", spmv_type_name(of));
 }
 
 extern "C" spmv_status gather_cuda(spmv_context *ctx, spmv_type of, const void *in, int64_t in_n, const void *index,
@@ -17,15 +14,52 @@ extern "C" spmv_status gather_cuda(spmv_context *ctx, spmv_type of, const void *
     return on_device(ctx, [=] {
         switch (spmv_type_size(of)) {
         case 4:
-            return dispatch_index<uint32_t>(ctx, in, in_n, index, index_bits, out, n);
+            return gather_1_launch(ctx, take_all<uint32_t>{}, in, in_n, index, index_bits, out, n);
         case 8:
-            return dispatch_index<uint64_t>(ctx, in, in_n, index, index_bits, out, n);
+            return gather_1_launch(ctx, take_all<uint64_t>{}, in, in_n, index, index_bits, out, n);
         case 16:
-            return dispatch_index<words<2>>(ctx, in, in_n, index, index_bits, out, n);
+            return gather_1_launch(ctx, take_all<words<2>>{}, in, in_n, index, index_bits, out, n);
         case 32:
-            return dispatch_index<words<4>>(ctx, in, in_n, index, index_bits, out, n);
+            return gather_1_launch(ctx, take_all<words<4>>{}, in, in_n, index, index_bits, out, n);
         default:
-            return context_fail(ctx, SPMV_ERROR_TYPE, "gather: no kernel for type %s", spmv_type_name(of));
+            return no_kernel(ctx, of);
         }
+    });
+}
+
+static spmv_status dispatch_masked(spmv_context *ctx, const uint8_t *mask, spmv_type of, const void *in, int64_t in_n,
+                                   const void *index, int index_bits, void *out, int64_t n)
+{
+    switch (spmv_type_size(of)) {
+    case 4:
+        return gather_1_launch(ctx, take_masked<uint32_t>{mask}, in, in_n, index, index_bits, out, n);
+    case 8:
+        return gather_1_launch(ctx, take_masked<uint64_t>{mask}, in, in_n, index, index_bits, out, n);
+    default:
+        return no_kernel(ctx, of);
+    }
+}
+
+static spmv_status dispatch_if(spmv_context *ctx, const struct filter *filter, spmv_type of, const void *in,
+                               int64_t in_n, const void *index, int index_bits, void *out, int64_t n)
+{
+    switch (of) {
+#define CASE(TYPE, type, value, T, D, CLASS, ARG)                                                                      \
+    case SPMV_##TYPE:                                                                                                  \
+        return gather_1_launch(ctx, take_if<D>{predicate_by<D>(filter)}, in, in_n, index, index_bits, out, n);
+        SPMV_NUMBER_LIST(CASE, )
+#undef CASE
+    default:
+        return no_kernel(ctx, of);
+    }
+}
+
+extern "C" spmv_status gather_filtered_cuda(spmv_context *ctx, const struct filter *filter, spmv_type of,
+                                            const void *in, int64_t in_n, const void *index, int index_bits, void *out,
+                                            int64_t n)
+{
+    return on_device(ctx, [=] {
+        return filter->mask != NULL ? dispatch_masked(ctx, filter->mask, of, in, in_n, index, index_bits, out, n)
+                                    : dispatch_if(ctx, filter, of, in, in_n, index, index_bits, out, n);
     });
 }

@@ -10,6 +10,7 @@
 
 #include <spmv/primitives.h>
 
+#include "filter.h"
 #include "runtime.h"
 
 struct sort_request;      /* sort_request.h */
@@ -30,6 +31,17 @@ struct histogram_rung {
     const char *name;
     int64_t (*scratch)(const struct histogram_request *);
     spmv_status (*run)(spmv_context *, const struct histogram_request *, void *scratch);
+};
+
+/* The arguments of spmv_expand. */
+struct expansion {
+    spmv_type type;
+    const void *in;
+    const int64_t *offsets;
+    int64_t n;
+    int index_bits;
+    void *out, *source, *rank;
+    int64_t total;
 };
 
 struct backend_table {
@@ -63,6 +75,30 @@ struct backend_table {
                           void *out, int64_t n);
     spmv_status (*scatter)(spmv_context *, spmv_type, const void *in, const void *index, int index_bits, void *out,
                            int64_t out_n, int64_t n);
+
+    spmv_status (*gather_filtered)(spmv_context *, const struct filter *, spmv_type, const void *in, int64_t in_n,
+                                   const void *index, int index_bits, void *out, int64_t n);
+    spmv_status (*scatter_filtered)(spmv_context *, const struct filter *, spmv_type, const void *in, const void *index,
+                                    int index_bits, void *out, int64_t out_n, int64_t n);
+
+    /* *host_first = the first i with index[i] not in [lowest, limit), and *host_value = index[i]; n when there is none.
+     * Waits. */
+    int64_t (*index_check_scratch)(const spmv_context *, int64_t n);
+    spmv_status (*index_check)(spmv_context *, const void *index, int index_bits, int64_t lowest, int64_t limit,
+                               int64_t n, int64_t *host_first, int64_t *host_value, void *scratch);
+
+    /* numbers[i] = 1 where the filter takes element i, else 0, 0 <= i < n; numbers[n] = 0 */
+    spmv_status (*filter_map)(spmv_context *, const struct filter *, spmv_type, const void *in, int64_t *numbers,
+                              int64_t n);
+    int64_t (*compact_scratch)(const spmv_context *, spmv_type, int64_t n);
+    spmv_status (*compact)(spmv_context *, const struct filter *, spmv_type, const void *in, void *out, int64_t *count,
+                           int64_t n, void *scratch);
+
+    int64_t (*expand_scratch)(const spmv_context *, int64_t n);
+    spmv_status (*expand_offsets)(spmv_context *, const void *counts, int count_bits, int64_t *offsets, int64_t n,
+                                  void *scratch);
+    /* n > 0, total > 0 */
+    spmv_status (*expand)(spmv_context *, spmv_expand_form, const struct expansion *);
 
     int64_t (*reduce_scratch)(const spmv_context *, spmv_type, int64_t n);
     spmv_status (*reduce)(spmv_context *, spmv_op, spmv_type, const void *in, void *out, int64_t n, void *scratch);
@@ -118,6 +154,21 @@ spmv_status host_memory_synchronize(spmv_context *ctx);
                                  int64_t);                                                                             \
     spmv_status scatter_##backend(spmv_context *, spmv_type, const void *, const void *, int, void *, int64_t,         \
                                   int64_t);                                                                            \
+    spmv_status gather_filtered_##backend(spmv_context *, const struct filter *, spmv_type, const void *, int64_t,     \
+                                          const void *, int, void *, int64_t);                                         \
+    spmv_status scatter_filtered_##backend(spmv_context *, const struct filter *, spmv_type, const void *,             \
+                                           const void *, int, void *, int64_t, int64_t);                               \
+    int64_t index_check_scratch_##backend(const spmv_context *, int64_t);                                              \
+    spmv_status index_check_##backend(spmv_context *, const void *, int, int64_t, int64_t, int64_t, int64_t *,         \
+                                      int64_t *, void *);                                                              \
+    spmv_status filter_map_##backend(spmv_context *, const struct filter *, spmv_type, const void *, int64_t *,        \
+                                     int64_t);                                                                         \
+    int64_t compact_scratch_##backend(const spmv_context *, spmv_type, int64_t);                                       \
+    spmv_status compact_##backend(spmv_context *, const struct filter *, spmv_type, const void *, void *, int64_t *,   \
+                                  int64_t, void *);                                                                    \
+    int64_t expand_scratch_##backend(const spmv_context *, int64_t);                                                   \
+    spmv_status expand_offsets_##backend(spmv_context *, const void *, int, int64_t *, int64_t, void *);               \
+    spmv_status expand_##backend(spmv_context *, spmv_expand_form, const struct expansion *);                          \
     int64_t reduce_scratch_##backend(const spmv_context *, spmv_type, int64_t);                                        \
     spmv_status reduce_##backend(spmv_context *, spmv_op, spmv_type, const void *, void *, int64_t, void *);           \
     int64_t scan_scratch_##backend(const spmv_context *, spmv_type, int64_t);                                          \
@@ -142,7 +193,12 @@ spmv_status segments_check_host(spmv_context *ctx, const spmv_segments *segments
     .map = map_##backend, .map_binary = map_binary_##backend, .map_scalar = map_scalar_##backend,                      \
     .map_index = map_index_##backend, .map_divide = map_divide_##backend, .map_axpby = map_axpby_##backend,            \
     .dot_scratch = dot_scratch_##backend, .dot = dot_##backend, .gather = gather_##backend,                            \
-    .scatter = scatter_##backend, .reduce_scratch = reduce_scratch_##backend, .reduce = reduce_##backend,              \
+    .scatter = scatter_##backend, .gather_filtered = gather_filtered_##backend,                                        \
+    .scatter_filtered = scatter_filtered_##backend, .index_check_scratch = index_check_scratch_##backend,              \
+    .index_check = index_check_##backend, .filter_map = filter_map_##backend,                                          \
+    .compact_scratch = compact_scratch_##backend, .compact = compact_##backend,                                        \
+    .expand_scratch = expand_scratch_##backend, .expand_offsets = expand_offsets_##backend,                            \
+    .expand = expand_##backend, .reduce_scratch = reduce_scratch_##backend, .reduce = reduce_##backend,                \
     .scan_scratch = scan_scratch_##backend, .scan = scan_##backend, .segments_check = check,                           \
     .segscan_scratch = segscan_scratch_##backend, .segscan = segscan_##backend,                                        \
     .segreduce_scratch = segreduce_scratch_##backend, .segreduce = segreduce_##backend,                                \

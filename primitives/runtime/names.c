@@ -1,4 +1,4 @@
-/* Names, texts and properties of statuses, types, operators and map functions, generated from the lists.
+/* Names, texts and properties of statuses, types, operators, map functions and predicates, generated from the lists.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <string.h>
@@ -57,6 +57,8 @@ static const char *const type_names[SPMV_TYPE_LIMIT] = {SPMV_TYPE_LIST(TYPE_ROW,
 static const char *const op_names[SPMV_OP_LIMIT] = {SPMV_OP_LIST(OP_ROW, )};
 #define FUNCTION_ROW(NAME, name, value, i, r, c, t, ARG) [value] = #name,
 static const char *const function_names[SPMV_FUNCTION_LIMIT] = {SPMV_FUNCTION_LIST(FUNCTION_ROW, )};
+#define PREDICATE_ROW(NAME, name, value, i, r, c, t, ARG) [value] = #name,
+static const char *const predicate_names[SPMV_PREDICATE_LIMIT] = {SPMV_PREDICATE_LIST(PREDICATE_ROW, )};
 
 static const char *name_of(const char *const *names, int limit, int value)
 {
@@ -87,6 +89,11 @@ const char *spmv_function_name(spmv_function function)
     return name_of(function_names, SPMV_FUNCTION_LIMIT, (int)function);
 }
 
+const char *spmv_predicate_name(spmv_predicate predicate)
+{
+    return name_of(predicate_names, SPMV_PREDICATE_LIMIT, (int)predicate);
+}
+
 spmv_status spmv_type_parse(const char *name, spmv_type *type)
 {
     *type = (spmv_type)value_of(type_names, SPMV_TYPE_LIMIT, name);
@@ -103,6 +110,12 @@ spmv_status spmv_function_parse(const char *name, spmv_function *function)
 {
     *function = (spmv_function)value_of(function_names, SPMV_FUNCTION_LIMIT, name);
     return (int)*function != 0 ? SPMV_OK : SPMV_ERROR_ARGUMENT;
+}
+
+spmv_status spmv_predicate_parse(const char *name, spmv_predicate *predicate)
+{
+    *predicate = (spmv_predicate)value_of(predicate_names, SPMV_PREDICATE_LIMIT, name);
+    return (int)*predicate != 0 ? SPMV_OK : SPMV_ERROR_ARGUMENT;
 }
 
 int spmv_op_commutes(spmv_op op)
@@ -127,6 +140,14 @@ int spmv_function_takes(spmv_function function, spmv_type type)
     static const signed char flag[SPMV_FUNCTION_LIMIT][SPMV_TYPE_LIMIT] = {SPMV_FUNCTION_PAIR_LIST(ROW)};
 #undef ROW
     return (unsigned)function < SPMV_FUNCTION_LIMIT && (unsigned)type < SPMV_TYPE_LIMIT ? flag[function][type] : 0;
+}
+
+int spmv_predicate_takes(spmv_predicate predicate, spmv_type type)
+{
+#define ROW(NAME, name, TYPE, type, T, D, CLASS) [SPMV_IS_##NAME][SPMV_##TYPE] = 1,
+    static const signed char flag[SPMV_PREDICATE_LIMIT][SPMV_TYPE_LIMIT] = {SPMV_PREDICATE_PAIR_LIST(ROW)};
+#undef ROW
+    return (unsigned)predicate < SPMV_PREDICATE_LIMIT && (unsigned)type < SPMV_TYPE_LIMIT ? flag[predicate][type] : 0;
 }
 
 spmv_status spmv_op_identity(spmv_op op, spmv_type type, void *host_identity)

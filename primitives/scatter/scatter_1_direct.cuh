@@ -1,7 +1,8 @@
 /* scatter, rung 1: an index and an element, then the cell it names.
  *
  * Idea: neighbouring threads take neighbouring indices and elements; each thread has four of both on their way before
- * it writes the first. Elements are moved as bits, so only their size matters.
+ * it writes the first. Elements are moved as bits, so only their size matters, unless a predicate looks at them. A
+ * filter by mask is asked before index and element are read, one by predicate before the element is written.
  * Work n; depth 1; launches 1; bytes moved n (index + 2 v) when the cells written lie together, up to 64 bytes a cell
  * (a sector read and written) when they do not.
  * Wins: everywhere; the order of the indices decides the speed.
@@ -11,37 +12,46 @@
 #define SCATTER_1_DIRECT_CUH
 
 #include "block.cuh"
+#include "filter.cuh"
 #include "launch.cuh"
 
 enum { SCATTER_ITEMS = 4 };
 
-/* out[index[i]] = in[i] where 0 <= index[i] < out_n */
-template <typename Element, typename Index>
+/* out[index[i]] = in[i] where 0 <= index[i] < out_n and the filter takes it */
+template <typename Filter, typename Index>
 __global__ void __launch_bounds__(THREADS)
-    scatter_direct(const Element *in, const Index *index, Element *out, int64_t out_n, int64_t n)
+    scatter_direct(Filter filter, const typename Filter::type *in, const Index *index, typename Filter::type *out,
+                   int64_t out_n, int64_t n)
 {
+    using Element = typename Filter::type;
     const int64_t stride = (int64_t)gridDim.x * SCATTER_ITEMS * THREADS;
     for (int64_t i = (int64_t)blockIdx.x * SCATTER_ITEMS * THREADS + threadIdx.x; i < n; i += stride) {
         int64_t to[SCATTER_ITEMS];
         Element element[SCATTER_ITEMS];
 #pragma unroll
         for (int k = 0; k < SCATTER_ITEMS; k++) {
-            const bool there = i + k * THREADS < n;
+            const bool there = i + k * THREADS < n && filter.wants(i + k * THREADS);
             to[k] = there ? (int64_t)index[i + k * THREADS] : -1;
             element[k] = there ? in[i + k * THREADS] : Element();
         }
 #pragma unroll
         for (int k = 0; k < SCATTER_ITEMS; k++)
-            if (to[k] >= 0 && to[k] < out_n)
+            if (to[k] >= 0 && to[k] < out_n && filter.takes(element[k]))
                 out[to[k]] = element[k];
     }
 }
 
-template <typename Element, typename Index>
-spmv_status scatter_1_launch(spmv_context *ctx, const void *in, const void *index, void *out, int64_t out_n, int64_t n)
+template <typename Filter>
+spmv_status scatter_1_launch(spmv_context *ctx, Filter filter, const void *in, const void *index, int index_bits,
+                             void *out, int64_t out_n, int64_t n)
 {
-    return launch(ctx, "scatter_direct", grid_for(n, SCATTER_ITEMS * THREADS), THREADS, scatter_direct<Element, Index>,
-                  (const Element *)in, (const Index *)index, (Element *)out, out_n, n);
+    using Element = typename Filter::type;
+    const int grid = grid_for(n, SCATTER_ITEMS * THREADS);
+    if (index_bits == 32)
+        return launch(ctx, "scatter_direct", grid, THREADS, scatter_direct<Filter, int32_t>, filter,
+                      (const Element *)in, (const int32_t *)index, (Element *)out, out_n, n);
+    return launch(ctx, "scatter_direct", grid, THREADS, scatter_direct<Filter, int64_t>, filter, (const Element *)in,
+                  (const int64_t *)index, (Element *)out, out_n, n);
 }
 
 #endif

@@ -1,14 +1,11 @@
-/* scatter on CUDA: the rungs for every size of element and index.
+/* scatter on CUDA: the rungs for every size of element and index; with a predicate, for every type.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "scatter_1_direct.cuh"
 
-template <typename Element>
-static spmv_status dispatch_index(spmv_context *ctx, const void *in, const void *index, int index_bits, void *out,
-                                  int64_t out_n, int64_t n)
+static spmv_status no_kernel(spmv_context *ctx, spmv_type of)
 {
-    return index_bits == 32 ? scatter_1_launch<Element, int32_t>(ctx, in, index, out, out_n, n)
-                            : scatter_1_launch<Element, int64_t>(ctx, in, index, out, out_n, n);
+    return context_fail(ctx, SPMV_ERROR_TYPE, "scatter: no kernel for type %s", spmv_type_name(of));
 }
 
 extern "C" spmv_status scatter_cuda(spmv_context *ctx, spmv_type of, const void *in, const void *index, int index_bits,
@@ -17,15 +14,52 @@ extern "C" spmv_status scatter_cuda(spmv_context *ctx, spmv_type of, const void 
     return on_device(ctx, [=] {
         switch (spmv_type_size(of)) {
         case 4:
-            return dispatch_index<uint32_t>(ctx, in, index, index_bits, out, out_n, n);
+            return scatter_1_launch(ctx, take_all<uint32_t>{}, in, index, index_bits, out, out_n, n);
         case 8:
-            return dispatch_index<uint64_t>(ctx, in, index, index_bits, out, out_n, n);
+            return scatter_1_launch(ctx, take_all<uint64_t>{}, in, index, index_bits, out, out_n, n);
         case 16:
-            return dispatch_index<words<2>>(ctx, in, index, index_bits, out, out_n, n);
+            return scatter_1_launch(ctx, take_all<words<2>>{}, in, index, index_bits, out, out_n, n);
         case 32:
-            return dispatch_index<words<4>>(ctx, in, index, index_bits, out, out_n, n);
+            return scatter_1_launch(ctx, take_all<words<4>>{}, in, index, index_bits, out, out_n, n);
         default:
-            return context_fail(ctx, SPMV_ERROR_TYPE, "scatter: no kernel for type %s", spmv_type_name(of));
+            return no_kernel(ctx, of);
         }
+    });
+}
+
+static spmv_status dispatch_masked(spmv_context *ctx, const uint8_t *mask, spmv_type of, const void *in,
+                                   const void *index, int index_bits, void *out, int64_t out_n, int64_t n)
+{
+    switch (spmv_type_size(of)) {
+    case 4:
+        return scatter_1_launch(ctx, take_masked<uint32_t>{mask}, in, index, index_bits, out, out_n, n);
+    case 8:
+        return scatter_1_launch(ctx, take_masked<uint64_t>{mask}, in, index, index_bits, out, out_n, n);
+    default:
+        return no_kernel(ctx, of);
+    }
+}
+
+static spmv_status dispatch_if(spmv_context *ctx, const struct filter *filter, spmv_type of, const void *in,
+                               const void *index, int index_bits, void *out, int64_t out_n, int64_t n)
+{
+    switch (of) {
+#define CASE(TYPE, type, value, T, D, CLASS, ARG)                                                                      \
+    case SPMV_##TYPE:                                                                                                  \
+        return scatter_1_launch(ctx, take_if<D>{predicate_by<D>(filter)}, in, index, index_bits, out, out_n, n);
+        SPMV_NUMBER_LIST(CASE, )
+#undef CASE
+    default:
+        return no_kernel(ctx, of);
+    }
+}
+
+extern "C" spmv_status scatter_filtered_cuda(spmv_context *ctx, const struct filter *filter, spmv_type of,
+                                             const void *in, const void *index, int index_bits, void *out,
+                                             int64_t out_n, int64_t n)
+{
+    return on_device(ctx, [=] {
+        return filter->mask != NULL ? dispatch_masked(ctx, filter->mask, of, in, index, index_bits, out, out_n, n)
+                                    : dispatch_if(ctx, filter, of, in, index, index_bits, out, out_n, n);
     });
 }

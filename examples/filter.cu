@@ -1,0 +1,172 @@
+/* Filtering both ways: process the few elements that pass a test, by an `if` in the kernel, or by compacting them
+ * first.
+ *
+ * Where 1 element in 20 passes, almost every warp of 32 has one that does (1 - 0.95^32 = 81 %), and all its lanes wait
+ * while that one is processed: the `if` costs nearly as much as processing all. Compacted, the elements to process fill
+ * whole warps, a twentieth of them; the compaction is paid once. Which way wins depends on how long an element takes:
+ * the program times both for processes of 1, 10 and 100 steps. A step is one of Newton's for a square root.
+ *
+ * usage: filter [N [ONE_IN]], 1000000 and 20 when absent. Without a GPU it says so and exits with 77.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <cuda_runtime.h>
+#include <spmv/spmv.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { THREADS = 256, REPEATS = 20 };
+
+/* Ends the block with its status when a call fails, after saying why. */
+#define CHECK(call)                                                                                                    \
+    do {                                                                                                               \
+        if ((st = (call)) != SPMV_OK) {                                                                                \
+            fprintf(stderr, "%s: %s: %s\n", #call, spmv_status_text(st), spmv_last_error(ctx));                        \
+            goto done;                                                                                                 \
+        }                                                                                                              \
+    } while (0)
+
+/* steps of Newton's method for the square root of a; the same operations on host and device (no fused multiply-add
+ * can occur: sums and quotients alone, and a product with 1/2, which is exact). */
+__host__ __device__ static float process(float a, int steps)
+{
+    float x = 1 + a;
+    for (int k = 0; k < steps; k++)
+        x = 0.5f * (x + a / x);
+    return x;
+}
+
+/* out[i] = process(in[i]) where in[i] < limit; other cells keep their value */
+__global__ static void process_if(const float *in, float limit, int steps, float *out, int64_t n)
+{
+    const int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n && in[i] < limit)
+        out[i] = process(in[i], steps);
+}
+
+/* out[i] = process(in[i]), i < *count: how many there are is known on the device alone */
+__global__ static void process_all(const float *in, const int64_t *count, int steps, float *out)
+{
+    const int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < *count)
+        out[i] = process(in[i], steps);
+}
+
+struct job {
+    float *in, *kept, *out; /* n each, on the device */
+    int64_t *count;
+    float limit;
+    int64_t n;
+    cudaStream_t stream;
+};
+
+static spmv_status by_if(spmv_context *ctx, const struct job *job, int steps)
+{
+    (void)ctx;
+    const unsigned blocks = (unsigned)((job->n + THREADS - 1) / THREADS);
+    process_if<<<blocks, THREADS, 0, job->stream>>>(job->in, job->limit, steps, job->out, job->n);
+    return cudaGetLastError() == cudaSuccess ? SPMV_OK : SPMV_ERROR_DEVICE;
+}
+
+static spmv_status by_compact(spmv_context *ctx, const struct job *job, int steps)
+{
+    const unsigned blocks = (unsigned)((job->n + THREADS - 1) / THREADS);
+    const spmv_status st =
+        spmv_compact_if(ctx, SPMV_IS_LESS, 1, SPMV_F32, &job->limit, job->in, job->kept, job->count, job->n);
+    process_all<<<blocks, THREADS, 0, job->stream>>>(job->kept, job->count, steps, job->out);
+    return st != SPMV_OK ? st : cudaGetLastError() == cudaSuccess ? SPMV_OK : SPMV_ERROR_DEVICE;
+}
+
+/* Microseconds a run takes, after one to warm up. */
+static spmv_status time_of(spmv_context *ctx, spmv_status (*way)(spmv_context *, const struct job *, int),
+                           const struct job *job, int steps, float *microseconds)
+{
+    cudaEvent_t begin = NULL, end = NULL;
+    cudaEventCreate(&begin);
+    cudaEventCreate(&end);
+    spmv_status st = way(ctx, job, steps);
+    cudaEventRecord(begin, job->stream);
+    for (int r = 0; r < REPEATS && st == SPMV_OK; r++)
+        st = way(ctx, job, steps);
+    cudaEventRecord(end, job->stream);
+    if (st == SPMV_OK)
+        st = spmv_synchronize(ctx);
+    float milliseconds = 0;
+    if (st == SPMV_OK && cudaEventElapsedTime(&milliseconds, begin, end) != cudaSuccess)
+        st = SPMV_ERROR_DEVICE;
+    *microseconds = milliseconds * 1000 / REPEATS;
+    cudaEventDestroy(begin);
+    cudaEventDestroy(end);
+    return st;
+}
+
+/* Cells of got that are not what processing host_in[i] < limit gives: where the element stood, or (packed) in order. */
+static int64_t wrong_cells(const float *host_in, float limit, int steps, const float *got, int packed, int64_t n)
+{
+    int64_t wrong = 0, kept = 0;
+    for (int64_t i = 0; i < n; i++)
+        if (host_in[i] < limit)
+            wrong += got[packed ? kept++ : i] != process(host_in[i], steps);
+    return wrong;
+}
+
+int main(int argc, char **argv)
+{
+    const int64_t n = argc > 1 ? atoll(argv[1]) : 1000000;
+    const int one_in = argc > 2 ? atoi(argv[2]) : 20;
+    if (argc > 3 || n < 1 || n > 1000000000 || one_in < 1) {
+        fprintf(stderr, "usage: filter [N [ONE_IN]], 1 <= N <= 10^9, ONE_IN >= 1\n");
+        return 1;
+    }
+    spmv_context *ctx = NULL;
+    spmv_context_options options;
+    spmv_context_options_init(&options, sizeof options);
+    options.backend = SPMV_BACKEND_CUDA;
+    struct job job = {};
+    float *const host_in = (float *)malloc((size_t)n * sizeof(float)), *const got = (float *)malloc((size_t)n * 4);
+    int64_t wrong = 0;
+    spmv_status st = SPMV_OK;
+    if (cudaStreamCreate(&job.stream) != cudaSuccess || host_in == NULL || got == NULL) {
+        printf("skipped: no usable GPU, or no memory\n");
+        return 77;
+    }
+    options.stream = job.stream;
+    job.n = n;
+    job.limit = 1.0f / (float)one_in;
+    uint64_t random = 1;
+    for (int64_t i = 0; i < n; i++) { /* uniform in [0, 1); xorshift64 (G. Marsaglia, 2003) */
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        host_in[i] = (float)(random >> 40) * 0x1p-24f;
+    }
+    CHECK(spmv_context_create(&options, &ctx));
+    CHECK(spmv_alloc(ctx, n * 4, (void **)&job.in));
+    CHECK(spmv_alloc(ctx, n * 4, (void **)&job.kept));
+    CHECK(spmv_alloc(ctx, n * 4, (void **)&job.out));
+    CHECK(spmv_alloc(ctx, 8, (void **)&job.count));
+    CHECK(spmv_upload(ctx, host_in, job.in, n * 4));
+    printf("%lld elements, 1 in %d processed, microseconds\n%8s %14s %18s\n", (long long)n, one_in, "steps",
+           "divergent if", "compact, then map");
+    for (int steps = 1; steps <= 100; steps *= 10) {
+        float divergent = 0, compacted = 0;
+        CHECK(time_of(ctx, by_if, &job, steps, &divergent));
+        CHECK(spmv_download(ctx, job.out, got, n * 4));
+        wrong += wrong_cells(host_in, job.limit, steps, got, 0, n);
+        CHECK(time_of(ctx, by_compact, &job, steps, &compacted));
+        CHECK(spmv_download(ctx, job.out, got, n * 4));
+        wrong += wrong_cells(host_in, job.limit, steps, got, 1, n);
+        printf("%8d %14.1f %18.1f\n", steps, divergent, compacted);
+    }
+    if (wrong > 0)
+        fprintf(stderr, "%lld results are wrong\n", (long long)wrong);
+done:
+    spmv_free(ctx, job.in);
+    spmv_free(ctx, job.kept);
+    spmv_free(ctx, job.out);
+    spmv_free(ctx, job.count);
+    spmv_context_destroy(ctx);
+    cudaStreamDestroy(job.stream);
+    free(host_in);
+    free(got);
+    return st == SPMV_OK && wrong == 0 ? 0 : 1;
+}

@@ -1,0 +1,73 @@
+/* compact on OpenMP: each tile counts what it keeps, learns from its predecessor where to write, and writes, while
+ * flags and elements are still in its core's cache (tiles_chain).
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "backend.h"
+#include "compact_loops.h"
+#include "host_tiles.h"
+
+struct compact_job {
+    const struct filter *filter;
+    spmv_type type;
+    const void *in;
+    void *out;
+    int64_t *numbers; /* of the map alone */
+    int64_t n;
+    int64_t *place; /* what each tile keeps, then where it begins */
+    int64_t kept;   /* by the tiles so far */
+};
+
+int64_t compact_scratch_omp(const spmv_context *ctx, spmv_type type, int64_t n)
+{
+    (void)ctx;
+    (void)type;
+    return tiles_of(n) * (int64_t)sizeof(int64_t);
+}
+
+static void count_tile(void *state, int64_t tile)
+{
+    const struct compact_job *job = state;
+    const struct range r = tile_range(tile, job->n);
+    job->place[tile] = compact_count_part(job->filter, job->type, job->in, r.begin, r.end);
+}
+
+static void place_tile(void *state, int64_t tile)
+{
+    struct compact_job *job = state;
+    const int64_t before = job->kept;
+    job->kept += job->place[tile];
+    job->place[tile] = before;
+}
+
+static void write_tile(void *state, int64_t tile)
+{
+    const struct compact_job *job = state;
+    const struct range r = tile_range(tile, job->n);
+    compact_write_part(job->filter, job->type, job->in, r.begin, r.end,
+                       element_out(job->out, spmv_type_size(job->type), job->place[tile]));
+}
+
+spmv_status compact_omp(spmv_context *ctx, const struct filter *filter, spmv_type type, const void *in, void *out,
+                        int64_t *count, int64_t n, void *scratch)
+{
+    struct compact_job job = {.filter = filter, .type = type, .in = in, .out = out, .n = n, .place = scratch};
+    tiles_chain(ctx, tiles_of(n), count_tile, place_tile, write_tile, &job);
+    *count = job.kept;
+    return SPMV_OK;
+}
+
+static void map_tile(void *state, int64_t tile)
+{
+    const struct compact_job *job = state;
+    const struct range r = tile_range(tile, job->n);
+    compact_map_part(job->filter, job->type, job->in, r.begin, r.end, job->numbers);
+}
+
+spmv_status filter_map_omp(spmv_context *ctx, const struct filter *filter, spmv_type type, const void *in,
+                           int64_t *numbers, int64_t n)
+{
+    struct compact_job job = {.filter = filter, .type = type, .in = in, .numbers = numbers, .n = n};
+    tiles_each(ctx, tiles_of(n), map_tile, &job);
+    numbers[n] = 0;
+    return SPMV_OK;
+}

@@ -1,0 +1,59 @@
+/* Generalised compact, where element i makes counts[i] outputs: the public fronts.
+ *
+ * The lectures' formulas, with two slips of their slides put right: the number of all outputs is the last place plus
+ * the last number, total = ESS[n-1] + num(x[n-1]) (ESS: the exclusive scan of the numbers), and output j is the k-th of
+ * element i for k = j - ESS[i], the place where the outputs of that element begin.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "backend.h"
+
+spmv_status spmv_expand_offsets(spmv_context *ctx, const void *counts, int count_bits, int64_t *offsets, int64_t n)
+{
+    const int64_t zero = 0;
+    if (count_bits != 32 && count_bits != 64)
+        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_expand_offsets: count_bits is %d, 32 or 64 wanted",
+                            count_bits);
+    if (n < 0)
+        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_expand_offsets: n = %lld is negative", (long long)n);
+    if (offsets == NULL || (counts == NULL && n > 0))
+        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_expand_offsets: %s is NULL",
+                            offsets == NULL ? "offsets" : "counts");
+    if (n == 0)
+        return ctx->backend->map_index(ctx, SPMV_I64, &zero, NULL, offsets, 1);
+    void *scratch = NULL;
+    const spmv_status st = context_scratch(ctx, ctx->backend->expand_scratch(ctx, n), &scratch);
+    return st != SPMV_OK ? st : ctx->backend->expand_offsets(ctx, counts, count_bits, offsets, n, scratch);
+}
+
+spmv_status spmv_expand(spmv_context *ctx, spmv_expand_form form, spmv_type type, const void *in,
+                        const int64_t *offsets, int64_t n, int index_bits, void *out, void *source, void *rank,
+                        int64_t total)
+{
+    if (form != SPMV_EXPAND_SCATTER && form != SPMV_EXPAND_GATHER)
+        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_expand: %d is no form", (int)form);
+    if (spmv_type_size(type) == 0)
+        return context_fail(ctx, SPMV_ERROR_TYPE, "spmv_expand: %d is no type", (int)type);
+    if (index_bits != 32 && index_bits != 64)
+        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_expand: index_bits is %d, 32 or 64 wanted", index_bits);
+    if (n < 0 || total < 0)
+        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_expand: %lld outputs of %lld elements: a negative size",
+                            (long long)total, (long long)n);
+    if (index_bits == 32 && (n > INT32_MAX || total > INT32_MAX))
+        return context_fail(ctx, SPMV_ERROR_SIZE,
+                            "spmv_expand: %lld outputs of %lld elements do not fit 32 bits: take index_bits 64",
+                            (long long)total, (long long)n);
+    if (n == 0 || total == 0)
+        return SPMV_OK;
+    if (offsets == NULL || (in == NULL && out != NULL))
+        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_expand: %s is NULL", offsets == NULL ? "offsets" : "in");
+    const struct expansion expansion = {.type = type,
+                                        .in = in,
+                                        .offsets = offsets,
+                                        .n = n,
+                                        .index_bits = index_bits,
+                                        .out = out,
+                                        .source = source,
+                                        .rank = rank,
+                                        .total = total};
+    return ctx->backend->expand(ctx, form, &expansion);
+}

@@ -1,0 +1,49 @@
+/* Generalised compact, rung 1: each element writes its outputs.
+ *
+ * Idea: a thread an element, which loops over the outputs that its element makes.
+ * Work n + total; depth the largest number of outputs of an element; launches 1; bytes moved 8 n (offsets) + v n +
+ * total (v + 2 w), v the size of an element, w of an index, when neighbours make as many. Wins: where every element
+ * makes about as many outputs, few of them. Else a warp waits for its longest, and its threads write far from each
+ * other. Reference: the lectures' generalised compact, scatter form.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef EXPAND_1_SCATTER_CUH
+#define EXPAND_1_SCATTER_CUH
+
+#include "block.cuh"
+#include "launch.cuh"
+
+/* What becomes of output j, the k-th of element i. */
+template <typename Element, typename Index> struct expand_to {
+    const Element *in;
+    Element *out;
+    Index *source, *rank;
+    __device__ void operator()(int64_t j, int64_t i, int64_t k) const
+    {
+        if (out != NULL)
+            out[j] = in[i];
+        if (source != NULL)
+            source[j] = (Index)i;
+        if (rank != NULL)
+            rank[j] = (Index)k;
+    }
+};
+
+template <typename Put>
+__global__ void __launch_bounds__(THREADS) expand_scatter(Put put, const int64_t *offsets, int64_t n, int64_t total)
+{
+    const int64_t stride = (int64_t)gridDim.x * THREADS;
+    for (int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x; i < n; i += stride) {
+        const int64_t first = offsets[i], behind = offsets[i + 1];
+        for (int64_t j = first; j < behind && j < total; j++)
+            put(j, i, j - first);
+    }
+}
+
+template <typename Put>
+spmv_status expand_1_launch(spmv_context *ctx, Put put, const int64_t *offsets, int64_t n, int64_t total)
+{
+    return launch(ctx, "expand_scatter", grid_for(n, THREADS), THREADS, expand_scatter<Put>, put, offsets, n, total);
+}
+
+#endif

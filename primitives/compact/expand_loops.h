@@ -1,0 +1,18 @@
+/* The loops of generalised compact over a piece of the elements or of the outputs: what both host backends run.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef EXPAND_LOOPS_H
+#define EXPAND_LOOPS_H
+
+#include "backend.h"
+
+/* The number at i; a negative one counts as 0. */
+int64_t expand_count(const void *counts, int count_bits, int64_t i);
+
+/* Scatter: elements begin <= i < end write their outputs. */
+void expand_elements(const struct expansion *e, int64_t begin, int64_t end);
+
+/* Gather: outputs begin <= j < end find their elements; end <= e->offsets[n]. */
+void expand_outputs(const struct expansion *e, int64_t begin, int64_t end);
+
+#endif

@@ -1,0 +1,46 @@
+/* Filters on the host: see filter.h.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "filter.h"
+
+#include "runtime.h"
+
+spmv_status filter_by_predicate(spmv_context *ctx, const char *caller, spmv_predicate predicate, int when,
+                                spmv_type type, const void *host_scalar, struct filter *filter)
+{
+    if (!spmv_predicate_takes(predicate, type))
+        return context_fail(ctx, SPMV_ERROR_TYPE, "%s: no predicate %s for type %s", caller,
+                            spmv_predicate_name(predicate), spmv_type_name(type));
+    if (host_scalar == NULL && predicate != SPMV_IS_NONZERO)
+        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "%s: the scalar of %s is NULL", caller,
+                            spmv_predicate_name(predicate));
+    *filter = (struct filter){.predicate = predicate, .when = when != 0};
+    if (host_scalar != NULL)
+        memcpy(&filter->scalar, host_scalar, spmv_type_size(type));
+    return SPMV_OK;
+}
+
+#define DEFINE(NAME, name, TYPE, type, T, D, CLASS)                                                                    \
+    static void flags_##name##_##type(const void *in, const void *scalar, bool when, int64_t begin, int64_t end,       \
+                                      uint8_t *flags)                                                                  \
+    {                                                                                                                  \
+        const T *const x = in, s = *(const T *)scalar;                                                                 \
+        for (int64_t i = begin; i < end; i++)                                                                          \
+            flags[i - begin] = predicate_##name##_##type(x[i], s) == when;                                             \
+    }
+SPMV_PREDICATE_PAIR_LIST(DEFINE)
+#undef DEFINE
+
+typedef void flags_loop(const void *in, const void *scalar, bool when, int64_t begin, int64_t end, uint8_t *flags);
+#define ROW(NAME, name, TYPE, type, T, D, CLASS) [SPMV_IS_##NAME][SPMV_##TYPE] = flags_##name##_##type,
+static flags_loop *const table[SPMV_PREDICATE_LIMIT][SPMV_TYPE_LIMIT] = {SPMV_PREDICATE_PAIR_LIST(ROW)};
+#undef ROW
+
+const uint8_t *filter_flags(const struct filter *filter, spmv_type type, const void *in, int64_t begin, int64_t end,
+                            uint8_t *room)
+{
+    if (filter->mask != NULL)
+        return filter->mask + begin;
+    table[filter->predicate][type](in, &filter->scalar, filter->when, begin, end, room);
+    return room;
+}

@@ -1,0 +1,52 @@
+/* Filters: which elements compact keeps, and which ones gather and scatter move.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef FILTER_H
+#define FILTER_H
+
+#include <spmv/operators.h>
+#include <stdbool.h>
+
+/* Element i is taken where mask[i] != 0; mask NULL: where predicate(element, scalar) == when. */
+struct filter {
+    const uint8_t *mask; /* in the context's memory */
+    spmv_predicate predicate;
+    bool when;
+    union {
+        int64_t align;
+        char bytes[32];
+    } scalar; /* one element */
+};
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct spmv_context;
+
+/* The filter by a predicate that takes the type; else the sentence begins with the caller's name. host_scalar may be
+ * NULL for nonzero. */
+spmv_status filter_by_predicate(struct spmv_context *ctx, const char *caller, spmv_predicate predicate, int when,
+                                spmv_type type, const void *host_scalar, struct filter *filter);
+
+/* On the host backends: the flags of elements begin <= i < end, nonzero where the filter takes in[i]: a part of the
+ * mask, or room, filled. room: end - begin bytes. */
+const uint8_t *filter_flags(const struct filter *filter, spmv_type type, const void *in, int64_t begin, int64_t end,
+                            uint8_t *room);
+
+#ifdef __cplusplus
+}
+#endif
+
+/* predicate_less_f64(a, s), one for every pair that exists. */
+#ifndef __cplusplus
+#define FILTER_DEFINE_(NAME, name, TYPE, type, T, D, CLASS)                                                            \
+    static inline bool predicate_##name##_##type(T a, T s)                                                             \
+    {                                                                                                                  \
+        return SPMV_TEST_##NAME##_##CLASS(a, s);                                                                       \
+    }
+SPMV_PREDICATE_PAIR_LIST(FILTER_DEFINE_)
+#undef FILTER_DEFINE_
+#endif
+
+#endif
