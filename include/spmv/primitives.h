@@ -73,6 +73,52 @@ SPMV_API spmv_status spmv_reduce(spmv_context *ctx, spmv_op op, spmv_type type, 
 SPMV_API spmv_status spmv_scan(spmv_context *ctx, spmv_scan_kind kind, spmv_op op, spmv_type type, const void *in,
                                void *out, int64_t n);
 
+/* The same by a rung of the ladder, by name: spmv_scan_rung_name lists those of a backend; docs/ladder.md tells what
+ * each does. "NAME" or, for rungs that scan block by block, "NAME:BLOCK" with the elements of a block, a power of two
+ * from 2 to 1024 ("blelloch:64"). NULL or "auto": spmv_scan. All keep the order of the operands. The parentheses are
+ * fixed by n, the rung and the block. "definition" takes at most 131072 elements (SPMV_ERROR_SIZE above). An unknown
+ * name is SPMV_ERROR_METHOD, with a sentence that lists the known ones. */
+SPMV_API spmv_status spmv_scan_rung(spmv_context *ctx, const char *rung, spmv_scan_kind kind, spmv_op op,
+                                    spmv_type type, const void *in, void *out, int64_t n);
+
+/* The name of a backend's rung: index 0, 1, ... until NULL. */
+SPMV_API const char *spmv_scan_rung_name(spmv_backend backend, int index);
+
+/* Block scan: each run of block elements (the last may be shorter) scanned by itself, nothing propagated: for element
+ * i, with h = i - i % block, out[i] = in[h] op ... op in[i] (inclusive), identity op in[h] ... op in[i-1] (exclusive).
+ * sums[b] = the fold of block b, of ceil(n / block), taken while the block is scanned; NULL: not wanted. block: a power
+ * of two from 2 to 1024. rung: one that scans block by block; NULL or "auto": the backend's choice. out may equal in;
+ * sums overlaps neither. */
+SPMV_API spmv_status spmv_block_scan(spmv_context *ctx, const char *rung, spmv_scan_kind kind, spmv_op op,
+                                     spmv_type type, const void *in, void *out, void *sums, int64_t block, int64_t n);
+
+/* sums[b] = the fold of block b, read off the block scan of in: a step of its own after one without sums. kind: of the
+ * scan. in: read for an exclusive scan alone, which lacks the last element, and must then not be overwritten (else
+ * SPMV_ERROR_ARGUMENT); inclusive: may be NULL. No overlap with sums. */
+SPMV_API spmv_status spmv_block_sums(spmv_context *ctx, spmv_scan_kind kind, spmv_op op, spmv_type type, const void *in,
+                                     const void *scanned, void *sums, int64_t block, int64_t n);
+
+/* What a rung holds after a step. Everything lives as long as the call of the trace. */
+typedef struct spmv_trace {
+    const char *launch;     /* the kernel's name */
+    const char *label;      /* what the step did */
+    int64_t block;          /* of the launch */
+    int step;               /* of the block: 0, 1, ... */
+    const void *host_cells; /* the block's array, n elements; NULL when n == 0 */
+    int64_t n;
+    spmv_type type;
+    int64_t operations; /* applications of the operator since the call began */
+} spmv_trace;
+
+typedef void (*spmv_trace_fn)(const spmv_trace *trace, void *user);
+
+/* spmv_scan_rung on the host, whatever the backend, with the steps shown one by one: the very rung that a GPU runs (the
+ * names are those of the backend ref; NULL or "auto": "blelloch"). host_in, host_out: n elements in host memory. trace
+ * is called after each step of each block. */
+SPMV_API spmv_status spmv_scan_trace(spmv_context *ctx, const char *rung, spmv_scan_kind kind, spmv_op op,
+                                     spmv_type type, const void *host_in, void *host_out, int64_t n,
+                                     spmv_trace_fn trace, void *user);
+
 /* How n elements are cut into segments. */
 typedef enum spmv_segment_form {
     SPMV_SEGMENT_FLAGS = 1,  /* heads: n bytes; a nonzero byte starts a segment. Element 0 always starts one. */

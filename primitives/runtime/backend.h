@@ -12,6 +12,8 @@
 
 #include "runtime.h"
 
+struct scan_rung;
+
 struct backend_table {
     spmv_backend id;
 
@@ -50,6 +52,7 @@ struct backend_table {
     int64_t (*scan_scratch)(const spmv_context *, spmv_type, int64_t n);
     spmv_status (*scan)(spmv_context *, spmv_scan_kind, spmv_op, spmv_type, const void *in, void *out, int64_t n,
                         void *scratch);
+    const struct scan_rung *(*scan_rungs)(void); /* by name: scan_ladder.h */
 
     /* NULL where positions cannot be looked at without waiting. */
     spmv_status (*segments_check)(spmv_context *, const spmv_segments *, int64_t n);
@@ -97,6 +100,7 @@ spmv_status host_memory_synchronize(spmv_context *ctx);
     int64_t scan_scratch_##backend(const spmv_context *, spmv_type, int64_t);                                          \
     spmv_status scan_##backend(spmv_context *, spmv_scan_kind, spmv_op, spmv_type, const void *, void *, int64_t,      \
                                void *);                                                                                \
+    const struct scan_rung *scan_rungs_##backend(void);                                                                \
     int64_t segscan_scratch_##backend(const spmv_context *, spmv_type, const spmv_segments *, int64_t);                \
     spmv_status segscan_##backend(spmv_context *, spmv_scan_kind, spmv_op, spmv_type, const spmv_segments *,           \
                                   const void *, void *, int64_t, void *);                                              \
@@ -107,6 +111,9 @@ spmv_status host_memory_synchronize(spmv_context *ctx);
 BACKEND_PROTOTYPES(ref)
 BACKEND_PROTOTYPES(omp)
 BACKEND_PROTOTYPES(cuda)
+/* The table of a backend; NULL: not in this build. (context.c) */
+const struct backend_table *backend_find(spmv_backend id);
+
 spmv_status segments_check_host(spmv_context *ctx, const spmv_segments *segments, int64_t n);
 
 /* The primitive slots of a table, in the order of the struct. */
@@ -115,8 +122,8 @@ spmv_status segments_check_host(spmv_context *ctx, const spmv_segments *segments
     .map_index = map_index_##backend, .map_divide = map_divide_##backend, .map_axpby = map_axpby_##backend,            \
     .dot_scratch = dot_scratch_##backend, .dot = dot_##backend, .gather = gather_##backend,                            \
     .scatter = scatter_##backend, .reduce_scratch = reduce_scratch_##backend, .reduce = reduce_##backend,              \
-    .scan_scratch = scan_scratch_##backend, .scan = scan_##backend, .segments_check = check,                           \
-    .segscan_scratch = segscan_scratch_##backend, .segscan = segscan_##backend,                                        \
+    .scan_scratch = scan_scratch_##backend, .scan = scan_##backend, .scan_rungs = scan_rungs_##backend,                \
+    .segments_check = check, .segscan_scratch = segscan_scratch_##backend, .segscan = segscan_##backend,               \
     .segreduce_scratch = segreduce_scratch_##backend, .segreduce = segreduce_##backend
 
 #endif

@@ -45,7 +45,7 @@ spmv_status spmv_backend_parse(const char *name, spmv_backend *backend)
     return SPMV_ERROR_ARGUMENT;
 }
 
-static const struct backend_table *find_backend(spmv_backend id)
+const struct backend_table *backend_find(spmv_backend id)
 {
     for (int b = 0; b < BACKENDS; b++)
         if (backends[b]->id == id)
@@ -55,7 +55,7 @@ static const struct backend_table *find_backend(spmv_backend id)
 
 int spmv_backend_built(spmv_backend backend)
 {
-    return backend == SPMV_BACKEND_AUTO || find_backend(backend) != NULL;
+    return backend == SPMV_BACKEND_AUTO || backend_find(backend) != NULL;
 }
 
 void spmv_context_options_init(spmv_context_options *options, size_t size)
@@ -129,7 +129,7 @@ spmv_status spmv_context_create(const spmv_context_options *options, spmv_contex
     if (o.backend == SPMV_BACKEND_AUTO) {
         st = open_best(ctx, &o);
     } else {
-        const struct backend_table *backend = find_backend(o.backend);
+        const struct backend_table *backend = backend_find(o.backend);
         st = backend != NULL ? try_backend(ctx, backend, &o)
                              : context_fail(ctx, SPMV_ERROR_NO_DEVICE, "this build has no backend %s",
                                             spmv_backend_name(o.backend));

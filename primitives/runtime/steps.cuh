@@ -13,8 +13,8 @@
  *         __host__ __device__ void step(int s, int64_t block, int thread, int threads, shared &, registers &) const;
  *
  *         for a trace, on the host:
- *         const char *label(int s) const;                            what step s did
- *         const T *cells(int s, const shared &, int *count) const;   the array as step s left it
+ *         void label(int s, char *text, size_t size) const;          what step s did
+ *         const T *cells(int s, int64_t block, const shared &, int *count) const;   the array as step s left it
  *     };
  *
  * A launch is then the same line for both:  st = place.run("name", program, blocks, threads);
@@ -54,7 +54,7 @@ template <typename Program> __global__ void __launch_bounds__(STEPS_THREADS) run
 {
     __shared__ typename Program::shared shared;
     for (int64_t block = blockIdx.x; block < blocks; block += gridDim.x) {
-        typename Program::registers mine;
+        typename Program::registers mine = {}; /* compilers cannot see that a step writes before another reads */
         for (int s = 0; s < program.steps(); s++) {
             program.step(s, block, (int)threadIdx.x, (int)blockDim.x, shared, mine);
             __syncthreads();
@@ -63,6 +63,7 @@ template <typename Program> __global__ void __launch_bounds__(STEPS_THREADS) run
 }
 
 struct steps_on_gpu {
+    static constexpr bool PARALLEL = true;
     spmv_context *ctx;
 
     template <typename Program> spmv_status run(const char *name, const Program &program, int64_t blocks, int threads)
@@ -83,6 +84,7 @@ struct steps_no_trace {
 
 /* trace(name of the launch, program, block, step, shared) after each step. order: where the shuffling begins. */
 template <typename Trace = steps_no_trace> struct steps_on_host {
+    static constexpr bool PARALLEL = false;
     uint64_t order;
     Trace trace;
 
