@@ -63,8 +63,26 @@ SPMV_API spmv_status spmv_scatter(spmv_context *ctx, spmv_type type, const void 
                                   void *out, int64_t out_n, int64_t n);
 
 /* *out = in[0] op in[1] op ... op in[n-1]; the identity when n == 0. out: one element in the context's memory, not in
- * in. The order of the operands is kept; how they are parenthesised is fixed by n. */
+ * in. The order of the operands is kept where op does not commute; else it is fixed by n, as is how they are
+ * parenthesised. */
 SPMV_API spmv_status spmv_reduce(spmv_context *ctx, spmv_op op, spmv_type type, const void *in, void *out, int64_t n);
+
+/* *out = f(in[0]) op f(in[1]) op ... op f(in[n-1]) with f = function; the identity when n == 0. The bits of spmv_map
+ * and then spmv_reduce, but in is read once and no array is written. out as in spmv_reduce. */
+SPMV_API spmv_status spmv_map_reduce(spmv_context *ctx, spmv_function function, spmv_op op, spmv_type type,
+                                     const void *in, void *out, int64_t n);
+
+/* spmv_reduce by a rung of the ladder, for learning and measuring; NULL and "auto": spmv_reduce itself. How operands
+ * are parenthesised, and with rungs that need op to commute their order, is fixed by n and the rung: the same bits
+ * every run, but for the rung "atomic" on f32 and f64, whose bits may differ from run to run. A rung whose name ends in
+ * ":host" brings the last few partial results to the host and finishes there: it waits, and cannot be captured in a
+ * graph. Some rungs need scratch that grows with n. SPMV_ERROR_METHOD: the backend has no such rung (the sentence lists
+ * them); SPMV_ERROR_COMMUTE: the rung changes the order of the operands and op does not commute. */
+SPMV_API spmv_status spmv_reduce_rung(spmv_context *ctx, const char *rung, spmv_op op, spmv_type type, const void *in,
+                                      void *out, int64_t n);
+
+/* The names of a backend's rungs, the simplest first: spmv_reduce_rung_name(backend, 0), ... until NULL. */
+SPMV_API const char *spmv_reduce_rung_name(spmv_backend backend, int index);
 
 /* out[i] = in[0] op ... op in[i]              (inclusive)
  * out[i] = identity op in[0] ... op in[i-1]   (exclusive), 0 <= i < n.
@@ -118,6 +136,12 @@ typedef void (*spmv_trace_fn)(const spmv_trace *trace, void *user);
 SPMV_API spmv_status spmv_scan_trace(spmv_context *ctx, const char *rung, spmv_scan_kind kind, spmv_op op,
                                      spmv_type type, const void *host_in, void *host_out, int64_t n,
                                      spmv_trace_fn trace, void *user);
+
+/* spmv_reduce_rung on the host, whatever the backend, with the steps shown one by one, as spmv_scan_trace does (the
+ * names are those of the backend ref; NULL or "auto": "divergent"; "serial" has no steps: SPMV_ERROR_METHOD). host_in:
+ * n elements, host_out: one, in host memory. The cells are what a block's threads hold. */
+SPMV_API spmv_status spmv_reduce_trace(spmv_context *ctx, const char *rung, spmv_op op, spmv_type type,
+                                       const void *host_in, void *host_out, int64_t n, spmv_trace_fn trace, void *user);
 
 /* How n elements are cut into segments. */
 typedef enum spmv_segment_form {

@@ -12,6 +12,7 @@
 
 #include "runtime.h"
 
+struct reduce_rung;
 struct scan_rung;
 
 struct backend_table {
@@ -48,6 +49,10 @@ struct backend_table {
 
     int64_t (*reduce_scratch)(const spmv_context *, spmv_type, int64_t n);
     spmv_status (*reduce)(spmv_context *, spmv_op, spmv_type, const void *in, void *out, int64_t n, void *scratch);
+    /* the same scratch */
+    spmv_status (*map_reduce)(spmv_context *, spmv_function, spmv_op, spmv_type, const void *in, void *out, int64_t n,
+                              void *scratch);
+    const struct reduce_rung *(*reduce_rungs)(void); /* by name: reduce_ladder.h */
 
     int64_t (*scan_scratch)(const spmv_context *, spmv_type, int64_t n);
     spmv_status (*scan)(spmv_context *, spmv_scan_kind, spmv_op, spmv_type, const void *in, void *out, int64_t n,
@@ -97,6 +102,9 @@ spmv_status host_memory_synchronize(spmv_context *ctx);
                                   int64_t);                                                                            \
     int64_t reduce_scratch_##backend(const spmv_context *, spmv_type, int64_t);                                        \
     spmv_status reduce_##backend(spmv_context *, spmv_op, spmv_type, const void *, void *, int64_t, void *);           \
+    spmv_status map_reduce_##backend(spmv_context *, spmv_function, spmv_op, spmv_type, const void *, void *, int64_t, \
+                                     void *);                                                                          \
+    const struct reduce_rung *reduce_rungs_##backend(void);                                                            \
     int64_t scan_scratch_##backend(const spmv_context *, spmv_type, int64_t);                                          \
     spmv_status scan_##backend(spmv_context *, spmv_scan_kind, spmv_op, spmv_type, const void *, void *, int64_t,      \
                                void *);                                                                                \
@@ -122,6 +130,7 @@ spmv_status segments_check_host(spmv_context *ctx, const spmv_segments *segments
     .map_index = map_index_##backend, .map_divide = map_divide_##backend, .map_axpby = map_axpby_##backend,            \
     .dot_scratch = dot_scratch_##backend, .dot = dot_##backend, .gather = gather_##backend,                            \
     .scatter = scatter_##backend, .reduce_scratch = reduce_scratch_##backend, .reduce = reduce_##backend,              \
+    .map_reduce = map_reduce_##backend, .reduce_rungs = reduce_rungs_##backend,                                        \
     .scan_scratch = scan_scratch_##backend, .scan = scan_##backend, .scan_rungs = scan_rungs_##backend,                \
     .segments_check = check, .segscan_scratch = segscan_scratch_##backend, .segscan = segscan_##backend,               \
     .segreduce_scratch = segreduce_scratch_##backend, .segreduce = segreduce_##backend

@@ -70,6 +70,32 @@ inline unsigned atomicOr(unsigned *cell, unsigned bits)
     return before;
 }
 
+template <typename T> T atomicAdd(T *cell, T more)
+{
+    const T before = *cell;
+    *cell = before + more;
+    return before;
+}
+
+template <typename T> T atomicCAS(T *cell, T expected, T value)
+{
+    const T before = *cell;
+    if (before == expected)
+        *cell = value;
+    return before;
+}
+
+inline unsigned atomicInc(unsigned *cell, unsigned most)
+{
+    const unsigned before = *cell;
+    *cell = before >= most ? 0 : before + 1;
+    return before;
+}
+
+inline void __threadfence()
+{
+}
+
 inline int __popc(unsigned bits)
 {
     return __builtin_popcount(bits);
