@@ -238,7 +238,7 @@ static spmv_status compute_scatter(spmv_context *ctx, const struct peer_problem 
     return spmv_scatter(ctx, p->type, p->in, index, 32, p->out, p->n, p->n);
 }
 
-/* There is one method of each for now, but for compact. */
+/* There is one method of most for now. */
 static const char *no_names(spmv_backend backend, int index)
 {
     (void)backend;
@@ -263,7 +263,6 @@ static spmv_status open_only(struct work *work, const char *method, struct own *
         return compute_##name(work->ctx, &work->problem, work->index) == SPMV_OK ? 0 : -1;                             \
     }
 DEFINE_RUN(map)
-DEFINE_RUN(reduce)
 DEFINE_RUN(scan)
 DEFINE_RUN(segscan)
 DEFINE_RUN(segreduce)
@@ -297,6 +296,29 @@ static int run_compact(void *state)
     return spmv_compact_by(own->work->ctx, own->method, p->type, p->in, p->flags, p->out, p->kept, p->n) == SPMV_OK
                ? 0
                : -1;
+}
+
+/* A rung by its name. Reducing nothing asks the library whether there is one. */
+static spmv_status open_reduce(struct work *work, const char *method, struct own *own)
+{
+    const bool by_default = strcmp(method, "auto") == 0;
+    const struct peer_problem *const p = &work->problem;
+    const spmv_status st = spmv_reduce_rung(work->ctx, method, SPMV_ADD, p->type, p->in, p->out, 0);
+    if (st != SPMV_OK)
+        return work_fail(work, work->ctx, st);
+    *own = (struct own){.method = by_default ? "default" : method,
+                        .why = by_default ? "the fastest rung for every size" : "asked for by name",
+                        .work = work};
+    return SPMV_OK;
+}
+
+static int run_reduce(void *state)
+{
+    const struct own *const own = state;
+    const struct work *const work = own->work;
+    const struct peer_problem *const p = &work->problem;
+    const char *const rung = strcmp(own->method, "default") == 0 ? "auto" : own->method;
+    return spmv_reduce_rung(work->ctx, rung, SPMV_ADD, p->type, p->in, p->out, p->n) == SPMV_OK ? 0 : -1;
 }
 
 /* ---------------------------------------------------------------- what is right */
@@ -431,23 +453,25 @@ static spmv_status check_compact(struct work *work, const void *host_result, dou
 
 /* ---------------------------------------------------------------- the operations */
 
-#define OPERATION(row, text, an_operator, a_kind, peers)                                                               \
+#define OPERATION_BY(row, text, an_operator, a_kind, peers, names, opens)                                              \
     const struct operation operation_##row = {.name = #row,                                                            \
                                               .formula = (text),                                                       \
                                               .operator_name = (an_operator),                                          \
                                               .kind = (a_kind),                                                        \
                                               .peer_op = (peers),                                                      \
-                                              .method = no_names,                                                      \
+                                              .method = names,                                                         \
                                               .setup = setup_##row,                                                    \
                                               .fill = fill_##row,                                                      \
-                                              .open = open_only,                                                       \
+                                              .open = opens,                                                           \
                                               .run = run_##row,                                                        \
                                               .check = check};
+#define OPERATION(row, text, an_operator, a_kind, peers)                                                               \
+    OPERATION_BY(row, text, an_operator, a_kind, peers, no_names, open_only)
 #define setup_scan setup_map
 #define setup_gather setup_moves
 #define setup_scatter setup_moves
 OPERATION(map, "out[i] = in[i]^2", "square", NULL, -1)
-OPERATION(reduce, "out = in[0] + ... + in[n-1]", "add", NULL, PEER_REDUCE)
+OPERATION_BY(reduce, "out = in[0] + ... + in[n-1]", "add", NULL, PEER_REDUCE, spmv_reduce_rung_name, open_reduce)
 OPERATION(scan, "out[i] = in[0] + ... + in[i]", "add", "inclusive", PEER_SCAN)
 OPERATION(segscan, "out[i] = the sum of in from its segment's head to i", "add", "inclusive", PEER_SEGSCAN)
 OPERATION(segreduce, "out[s] = the sum of in over segment s", "add", NULL, PEER_SEGREDUCE)

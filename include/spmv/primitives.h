@@ -123,8 +123,26 @@ SPMV_API spmv_status spmv_expand(spmv_context *ctx, spmv_expand_form form, spmv_
                                  int64_t total);
 
 /* *out = in[0] op in[1] op ... op in[n-1]; the identity when n == 0. out: one element in the context's memory, not in
- * in. The order of the operands is kept; how they are parenthesised is fixed by n. */
+ * in. The order of the operands is kept where op does not commute; else it is fixed by n, as is how they are
+ * parenthesised. */
 SPMV_API spmv_status spmv_reduce(spmv_context *ctx, spmv_op op, spmv_type type, const void *in, void *out, int64_t n);
+
+/* *out = f(in[0]) op f(in[1]) op ... op f(in[n-1]) with f = function; the identity when n == 0. The bits of spmv_map
+ * and then spmv_reduce, but in is read once and no array is written. out as in spmv_reduce. */
+SPMV_API spmv_status spmv_map_reduce(spmv_context *ctx, spmv_function function, spmv_op op, spmv_type type,
+                                     const void *in, void *out, int64_t n);
+
+/* spmv_reduce by a rung of the ladder, for learning and measuring; NULL and "auto": spmv_reduce itself. How operands
+ * are parenthesised, and with rungs that need op to commute their order, is fixed by n and the rung: the same bits
+ * every run, but for the rung "atomic" on f32 and f64, whose bits may differ from run to run. A rung whose name ends in
+ * ":host" brings the last few partial results to the host and finishes there: it waits, and cannot be captured in a
+ * graph. Some rungs need scratch that grows with n. SPMV_ERROR_METHOD: the backend has no such rung (the sentence lists
+ * them); SPMV_ERROR_COMMUTE: the rung changes the order of the operands and op does not commute. */
+SPMV_API spmv_status spmv_reduce_rung(spmv_context *ctx, const char *rung, spmv_op op, spmv_type type, const void *in,
+                                      void *out, int64_t n);
+
+/* The names of a backend's rungs, the simplest first: spmv_reduce_rung_name(backend, 0), ... until NULL. */
+SPMV_API const char *spmv_reduce_rung_name(spmv_backend backend, int index);
 
 /* out[i] = in[0] op ... op in[i]              (inclusive)
  * out[i] = identity op in[0] ... op in[i-1]   (exclusive), 0 <= i < n.
@@ -132,6 +150,58 @@ SPMV_API spmv_status spmv_reduce(spmv_context *ctx, spmv_op op, spmv_type type, 
  * W. D. Hillis, G. L. Steele, "Data parallel algorithms", CACM 29(12), 1986; Blelloch 1990. */
 SPMV_API spmv_status spmv_scan(spmv_context *ctx, spmv_scan_kind kind, spmv_op op, spmv_type type, const void *in,
                                void *out, int64_t n);
+
+/* The same by a rung of the ladder, by name: spmv_scan_rung_name lists those of a backend; docs/ladder.md tells what
+ * each does. "NAME" or, for rungs that scan block by block, "NAME:BLOCK" with the elements of a block, a power of two
+ * from 2 to 1024 ("blelloch:64"). NULL or "auto": spmv_scan. All keep the order of the operands. The parentheses are
+ * fixed by n, the rung and the block. "definition" takes at most 131072 elements (SPMV_ERROR_SIZE above). An unknown
+ * name is SPMV_ERROR_METHOD, with a sentence that lists the known ones. */
+SPMV_API spmv_status spmv_scan_rung(spmv_context *ctx, const char *rung, spmv_scan_kind kind, spmv_op op,
+                                    spmv_type type, const void *in, void *out, int64_t n);
+
+/* The name of a backend's rung: index 0, 1, ... until NULL. */
+SPMV_API const char *spmv_scan_rung_name(spmv_backend backend, int index);
+
+/* Block scan: each run of block elements (the last may be shorter) scanned by itself, nothing propagated: for element
+ * i, with h = i - i % block, out[i] = in[h] op ... op in[i] (inclusive), identity op in[h] ... op in[i-1] (exclusive).
+ * sums[b] = the fold of block b, of ceil(n / block), taken while the block is scanned; NULL: not wanted. block: a power
+ * of two from 2 to 1024. rung: one that scans block by block; NULL or "auto": the backend's choice. out may equal in;
+ * sums overlaps neither. */
+SPMV_API spmv_status spmv_block_scan(spmv_context *ctx, const char *rung, spmv_scan_kind kind, spmv_op op,
+                                     spmv_type type, const void *in, void *out, void *sums, int64_t block, int64_t n);
+
+/* sums[b] = the fold of block b, read off the block scan of in: a step of its own after one without sums. kind: of the
+ * scan. in: read for an exclusive scan alone, which lacks the last element, and must then not be overwritten (else
+ * SPMV_ERROR_ARGUMENT); inclusive: may be NULL. No overlap with sums. */
+SPMV_API spmv_status spmv_block_sums(spmv_context *ctx, spmv_scan_kind kind, spmv_op op, spmv_type type, const void *in,
+                                     const void *scanned, void *sums, int64_t block, int64_t n);
+
+/* What a rung holds after a step. Everything lives as long as the call of the trace. */
+typedef struct spmv_trace {
+    const char *launch;     /* the kernel's name */
+    const char *label;      /* what the step did */
+    int64_t block;          /* of the launch */
+    int step;               /* of the block: 0, 1, ... */
+    const void *host_cells; /* the block's array, n elements; NULL when n == 0 */
+    int64_t n;
+    spmv_type type;
+    int64_t operations; /* applications of the operator since the call began */
+} spmv_trace;
+
+typedef void (*spmv_trace_fn)(const spmv_trace *trace, void *user);
+
+/* spmv_scan_rung on the host, whatever the backend, with the steps shown one by one: the very rung that a GPU runs (the
+ * names are those of the backend ref; NULL or "auto": "blelloch"). host_in, host_out: n elements in host memory. trace
+ * is called after each step of each block. */
+SPMV_API spmv_status spmv_scan_trace(spmv_context *ctx, const char *rung, spmv_scan_kind kind, spmv_op op,
+                                     spmv_type type, const void *host_in, void *host_out, int64_t n,
+                                     spmv_trace_fn trace, void *user);
+
+/* spmv_reduce_rung on the host, whatever the backend, with the steps shown one by one, as spmv_scan_trace does (the
+ * names are those of the backend ref; NULL or "auto": "divergent"; "serial" has no steps: SPMV_ERROR_METHOD). host_in:
+ * n elements, host_out: one, in host memory. The cells are what a block's threads hold. */
+SPMV_API spmv_status spmv_reduce_trace(spmv_context *ctx, const char *rung, spmv_op op, spmv_type type,
+                                       const void *host_in, void *host_out, int64_t n, spmv_trace_fn trace, void *user);
 
 /* How n elements are cut into segments. */
 typedef enum spmv_segment_form {

@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "expand_2_gather.cuh"
 #include "ops.cuh"
-#include "scan_1_chunks.cuh"
+#include "scan_3_chunks.cuh"
 
 /* The number at i, a negative one as 0; behind the last a 0, in whose place the scan writes the sum of all. */
 template <typename Count> struct load_counts {
@@ -20,7 +20,7 @@ extern "C" int64_t expand_scratch_cuda(const spmv_context *ctx, int64_t n)
 {
     (void)ctx;
     (void)n;
-    return SCAN_1_SCRATCH_ELEMENTS * (int64_t)sizeof(int64_t);
+    return SCAN_3_SCRATCH_ELEMENTS * (int64_t)sizeof(int64_t);
 }
 
 extern "C" spmv_status expand_offsets_cuda(spmv_context *ctx, const void *counts, int count_bits, int64_t *offsets,
@@ -28,9 +28,9 @@ extern "C" spmv_status expand_offsets_cuda(spmv_context *ctx, const void *counts
 {
     return on_device(ctx, [=] {
         const store_array<int64_t> to = {offsets};
-        return count_bits == 32 ? scan_1_launch<op_add_i64>(ctx, load_counts<int32_t>{(const int32_t *)counts, n}, to,
+        return count_bits == 32 ? scan_3_launch<op_add_i64>(ctx, load_counts<int32_t>{(const int32_t *)counts, n}, to,
                                                             n + 1, true, scratch)
-                                : scan_1_launch<op_add_i64>(ctx, load_counts<int64_t>{(const int64_t *)counts, n}, to,
+                                : scan_3_launch<op_add_i64>(ctx, load_counts<int64_t>{(const int64_t *)counts, n}, to,
                                                             n + 1, true, scratch);
     });
 }

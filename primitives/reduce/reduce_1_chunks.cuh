@@ -1,11 +1,13 @@
-/* reduce, rung 1: chunks, then the chunks' results.
+/* reduce, rung 5 ("shuffles"): chunks, staged so that the order is kept.
  *
  * Idea: n is cut into at most 2048 chunks of neighbouring tiles. One block folds one chunk: a tile is turned in shared
  * memory so that each thread folds neighbouring elements, then warps and block fold in thread order, then the tile's
  * result is appended to the chunk's. A second launch of the same kernel folds the chunks' results in one block.
  * Work n - 1 operations and a few a thread; depth n / 2048 / 256 + log; launches 2 (1 when one chunk holds all);
  * bytes moved n v (v: the size of an element).
- * Wins: everywhere, until a rung asks for less shared memory traffic.
+ * Changed: a block takes neighbouring elements and a thread does too, so the order is kept and any operator will do;
+ * warps fold by shuffles, without barriers.
+ * Loses to rung 6 by its staging: three barriers and two passes through shared memory a tile.
  * Keeps the order of the operands; bits depend on n alone.
  * M. Harris, "Optimizing parallel reduction in CUDA", 2007 (two levels, a fixed grid); Merrill, Grimshaw 2009 (chunks).
  *

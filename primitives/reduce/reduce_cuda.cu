@@ -1,13 +1,17 @@
-/* reduce on CUDA: the rungs for every operator and type.
+/* reduce on CUDA: the default rung for every operator and type, and the list of all rungs.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "reduce_1_chunks.cuh"
+#include "reduce_6_packs.cuh"
+
+extern "C" {
+#include "reduce_ladder.h"
+}
 
 extern "C" int64_t reduce_scratch_cuda(const spmv_context *ctx, spmv_type type, int64_t n)
 {
     (void)ctx;
     (void)n;
-    return REDUCE_1_SCRATCH_ELEMENTS * (int64_t)spmv_type_size(type);
+    return REDUCE_6_SCRATCH_ELEMENTS * (int64_t)spmv_type_size(type);
 }
 
 static spmv_status dispatch(spmv_context *ctx, spmv_op by, spmv_type of, const void *in, void *out, int64_t n,
@@ -16,7 +20,7 @@ static spmv_status dispatch(spmv_context *ctx, spmv_op by, spmv_type of, const v
     switch ((int)by * SPMV_TYPE_LIMIT + (int)of) {
 #define CASE(OP, op, TYPE, type, T, D, CLASS)                                                                          \
     case SPMV_##OP *SPMV_TYPE_LIMIT + SPMV_##TYPE:                                                                     \
-        return reduce_1_launch<op_##op##_##type>(ctx, load_array<D>{(const D *)in}, n, (D *)out, scratch);
+        return reduce_6_launch<op_##op##_##type>(ctx, "reduce_packs", source_array<D>{(const D *)in}, n, out, scratch);
         SPMV_PAIR_LIST(CASE)
 #undef CASE
     default:

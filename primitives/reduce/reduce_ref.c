@@ -2,7 +2,11 @@
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "backend.h"
+#include "host_tiles.h"
+#include "loops.h"
+#include "map_loops.h"
 #include "ops.h"
+#include "reduce_ladder.h"
 
 int64_t reduce_scratch_ref(const spmv_context *ctx, spmv_type type, int64_t n)
 {
@@ -32,5 +36,22 @@ spmv_status reduce_ref(spmv_context *ctx, spmv_op op, spmv_type type, const void
     static void (*const run[SPMV_OP_LIMIT][SPMV_TYPE_LIMIT])(const void *, void *, int64_t) = {SPMV_PAIR_LIST(ROW)};
 #undef ROW
     run[op][type](in, out, n);
+    return SPMV_OK;
+}
+
+/* Element by element: the function of it, then the operator. */
+spmv_status map_reduce_ref(spmv_context *ctx, spmv_function function, spmv_op op, spmv_type type, const void *in,
+                           void *out, int64_t n, void *scratch)
+{
+    (void)ctx;
+    (void)scratch;
+    const struct op_loops *const loops = op_loops(op, type);
+    map_loop *const map = map_loop_function(function, type);
+    union any_element mapped;
+    map(in, out, 0, 1);
+    for (int64_t i = 1; i < n; i++) {
+        map(element(in, loops->size, i), &mapped, 0, 1);
+        loops->combine(out, &mapped, out);
+    }
     return SPMV_OK;
 }

@@ -44,6 +44,9 @@ struct expansion {
     int64_t total;
 };
 
+struct reduce_rung;
+struct scan_rung;
+
 struct backend_table {
     spmv_backend id;
 
@@ -102,10 +105,15 @@ struct backend_table {
 
     int64_t (*reduce_scratch)(const spmv_context *, spmv_type, int64_t n);
     spmv_status (*reduce)(spmv_context *, spmv_op, spmv_type, const void *in, void *out, int64_t n, void *scratch);
+    /* the same scratch */
+    spmv_status (*map_reduce)(spmv_context *, spmv_function, spmv_op, spmv_type, const void *in, void *out, int64_t n,
+                              void *scratch);
+    const struct reduce_rung *(*reduce_rungs)(void); /* by name: reduce_ladder.h */
 
     int64_t (*scan_scratch)(const spmv_context *, spmv_type, int64_t n);
     spmv_status (*scan)(spmv_context *, spmv_scan_kind, spmv_op, spmv_type, const void *in, void *out, int64_t n,
                         void *scratch);
+    const struct scan_rung *(*scan_rungs)(void); /* by name: scan_ladder.h */
 
     /* NULL where positions cannot be looked at without waiting. */
     spmv_status (*segments_check)(spmv_context *, const spmv_segments *, int64_t n);
@@ -171,9 +179,13 @@ spmv_status host_memory_synchronize(spmv_context *ctx);
     spmv_status expand_##backend(spmv_context *, spmv_expand_form, const struct expansion *);                          \
     int64_t reduce_scratch_##backend(const spmv_context *, spmv_type, int64_t);                                        \
     spmv_status reduce_##backend(spmv_context *, spmv_op, spmv_type, const void *, void *, int64_t, void *);           \
+    spmv_status map_reduce_##backend(spmv_context *, spmv_function, spmv_op, spmv_type, const void *, void *, int64_t, \
+                                     void *);                                                                          \
+    const struct reduce_rung *reduce_rungs_##backend(void);                                                            \
     int64_t scan_scratch_##backend(const spmv_context *, spmv_type, int64_t);                                          \
     spmv_status scan_##backend(spmv_context *, spmv_scan_kind, spmv_op, spmv_type, const void *, void *, int64_t,      \
                                void *);                                                                                \
+    const struct scan_rung *scan_rungs_##backend(void);                                                                \
     int64_t segscan_scratch_##backend(const spmv_context *, spmv_type, const spmv_segments *, int64_t);                \
     spmv_status segscan_##backend(spmv_context *, spmv_scan_kind, spmv_op, spmv_type, const spmv_segments *,           \
                                   const void *, void *, int64_t, void *);                                              \
@@ -186,6 +198,9 @@ spmv_status host_memory_synchronize(spmv_context *ctx);
 BACKEND_PROTOTYPES(ref)
 BACKEND_PROTOTYPES(omp)
 BACKEND_PROTOTYPES(cuda)
+/* The table of a backend; NULL: not in this build. (context.c) */
+const struct backend_table *backend_find(spmv_backend id);
+
 spmv_status segments_check_host(spmv_context *ctx, const spmv_segments *segments, int64_t n);
 
 /* The primitive slots of a table, in the order of the struct. */
@@ -199,8 +214,9 @@ spmv_status segments_check_host(spmv_context *ctx, const spmv_segments *segments
     .compact_scratch = compact_scratch_##backend, .compact = compact_##backend,                                        \
     .expand_scratch = expand_scratch_##backend, .expand_offsets = expand_offsets_##backend,                            \
     .expand = expand_##backend, .reduce_scratch = reduce_scratch_##backend, .reduce = reduce_##backend,                \
-    .scan_scratch = scan_scratch_##backend, .scan = scan_##backend, .segments_check = check,                           \
-    .segscan_scratch = segscan_scratch_##backend, .segscan = segscan_##backend,                                        \
+    .map_reduce = map_reduce_##backend, .reduce_rungs = reduce_rungs_##backend,                                        \
+    .scan_scratch = scan_scratch_##backend, .scan = scan_##backend, .scan_rungs = scan_rungs_##backend,                \
+    .segments_check = check, .segscan_scratch = segscan_scratch_##backend, .segscan = segscan_##backend,               \
     .segreduce_scratch = segreduce_scratch_##backend, .segreduce = segreduce_##backend,                                \
     .sort_rungs = sort_rungs_##backend, .histogram_rungs = histogram_rungs_##backend
 

@@ -276,6 +276,12 @@ static spmv_status open_device(spmv_context *ctx, const spmv_context_options *op
     USABLE(cudaStreamSynchronize(own), "running a kernel");
     USABLE(cudaMalloc(&ctx->scratch, CUDA_SCRATCH), "allocating memory");
     ctx->scratch_bytes = CUDA_SCRATCH;
+    const unsigned zero = 0;
+    void *ticket = NULL;
+    USABLE(cudaMalloc(&ticket, sizeof zero), "allocating memory");
+    s->ticket = ticket;
+    USABLE(cudaMemcpyAsync(ticket, &zero, sizeof zero, cudaMemcpyHostToDevice, own), "writing memory");
+    USABLE(cudaStreamSynchronize(own), "writing memory");
     if (options->stream != NULL) {
         USABLE(cudaStreamDestroy(own), "destroying a stream");
         s->own_stream = false;
@@ -323,6 +329,8 @@ static void close_cuda(spmv_context *ctx)
     if (ctx->stream != NULL && push_device(s) == cudaSuccess) {
         free_deferred(ctx);
         if (s->own_stream && cudaStreamDestroy(stream_of(ctx)) != cudaSuccess)
+            cudaGetLastError();
+        if (s->ticket != NULL && cudaFree(s->ticket) != cudaSuccess)
             cudaGetLastError();
         pop_device(s);
     }

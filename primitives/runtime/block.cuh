@@ -17,21 +17,31 @@
 
 enum { WARP = 32, THREADS = 256, WARPS = THREADS / WARP };
 
-/* Structs travel word by word. */
-template <typename T> __device__ T shuffle_up(T value, int distance)
+/* shuffle(number) for a number; a struct travels word by word. */
+template <typename T, typename Shuffle> __device__ T shuffle_by(T value, const Shuffle &shuffle)
 {
     if constexpr (std::is_arithmetic<T>::value) {
-        return __shfl_up_sync(0xffffffffu, value, (unsigned)distance);
+        return shuffle(value);
     } else {
         static_assert(sizeof(T) % sizeof(int) == 0, "whole words");
         int word[sizeof(T) / sizeof(int)];
         memcpy(word, &value, sizeof value);
 #pragma unroll
         for (int w = 0; w < (int)(sizeof(T) / sizeof(int)); w++)
-            word[w] = __shfl_up_sync(0xffffffffu, word[w], (unsigned)distance);
+            word[w] = shuffle(word[w]);
         memcpy(&value, word, sizeof value);
         return value;
     }
+}
+
+template <typename T> __device__ T shuffle_up(T value, int distance)
+{
+    return shuffle_by(value, [=](auto word) { return __shfl_up_sync(0xffffffffu, word, (unsigned)distance); });
+}
+
+template <typename T> __device__ T shuffle_down(T value, int distance)
+{
+    return shuffle_by(value, [=](auto word) { return __shfl_down_sync(0xffffffffu, word, (unsigned)distance); });
 }
 
 template <typename T> __device__ segmented<T> shuffle_up(segmented<T> pair, int distance)

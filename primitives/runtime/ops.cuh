@@ -5,11 +5,12 @@
 #ifndef OPS_CUH
 #define OPS_CUH
 
-#include <cuda_runtime.h>
 #include <math.h>
 #include <stdint.h>
 
 #include <spmv/operators.h>
+
+#include "host_device.cuh"
 
 #define OPS_DEFINE_(OP, op, TYPE, type_, T, D, CLASS)                                                                  \
     struct op_##op##_##type_ {                                                                                         \

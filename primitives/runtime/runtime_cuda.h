@@ -25,6 +25,7 @@ struct cuda_state {
     bool dead;
     size_t memory_bytes;          /* of the device */
     const char *last_kernel;      /* the last one queued */
+    unsigned *ticket;             /* on the device: counts a launch's blocks that are done; 0 between launches */
     struct cuda_unfreed *unfreed; /* freed by the application while its stream was being captured */
     char death[512];              /* the first failure */
 };

@@ -64,23 +64,6 @@ __host__ __device__ inline int tile_valid(int64_t begin, int64_t n, int tile_siz
     return n - begin < tile_size ? (int)(n - begin) : tile_size;
 }
 
-/* The plainest loader and storer. Neither may assume that the memory is read only: in and out may be the same. */
-template <typename T> struct load_array {
-    const T *from;
-    __device__ T operator()(int64_t i) const
-    {
-        return from[i];
-    }
-};
-
-template <typename T> struct store_array {
-    T *to;
-    __device__ void operator()(int64_t i, T value) const
-    {
-        to[i] = value;
-    }
-};
-
 /* stage[cell(i)] = load(begin + i) for i < valid, pad for the rest of the tile. All loads are under way before the
  * first is waited for. A thread writes cells i with i % THREADS its own number: the very cells it read if the stage was
  * last read that way; after any other reading a barrier must lie behind all threads. */

@@ -1,23 +1,249 @@
-/* scan: the public front.
+/* scan: the public front; the rungs by name.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdio.h>
+#include <stdlib.h>
+
 #include "backend.h"
+#include "scan_ladder.h"
+
+/* What all calls have in common. what: the call's name. */
+static spmv_status check(spmv_context *ctx, const char *what, spmv_scan_kind kind, spmv_op op, spmv_type type,
+                         int64_t n)
+{
+    if (!spmv_op_takes(op, type))
+        return context_fail(ctx, SPMV_ERROR_TYPE, "%s: no operator %s for type %s", what, spmv_op_name(op),
+                            spmv_type_name(type));
+    if (kind != SPMV_INCLUSIVE && kind != SPMV_EXCLUSIVE)
+        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "%s: %d is no kind of scan", what, (int)kind);
+    if (n < 0)
+        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "%s: n = %lld is negative", what, (long long)n);
+    return SPMV_OK;
+}
+
+static spmv_status check_array(spmv_context *ctx, const char *what, const char *name, const void *array)
+{
+    return array != NULL ? SPMV_OK : context_fail(ctx, SPMV_ERROR_ARGUMENT, "%s: %s is NULL", what, name);
+}
 
 spmv_status spmv_scan(spmv_context *ctx, spmv_scan_kind kind, spmv_op op, spmv_type type, const void *in, void *out,
                       int64_t n)
 {
-    if (!spmv_op_takes(op, type))
-        return context_fail(ctx, SPMV_ERROR_TYPE, "spmv_scan: no operator %s for type %s", spmv_op_name(op),
-                            spmv_type_name(type));
-    if (kind != SPMV_INCLUSIVE && kind != SPMV_EXCLUSIVE)
-        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_scan: %d is no kind of scan", (int)kind);
-    if (n < 0)
-        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_scan: n = %lld is negative", (long long)n);
-    if (n == 0)
-        return SPMV_OK;
+    spmv_status st = check(ctx, "spmv_scan", kind, op, type, n);
+    if (st != SPMV_OK || n == 0)
+        return st;
     if (in == NULL || out == NULL)
-        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_scan: %s is NULL", in == NULL ? "in" : "out");
+        return check_array(ctx, "spmv_scan", in == NULL ? "in" : "out", NULL);
     void *scratch = NULL;
-    const spmv_status st = context_scratch(ctx, ctx->backend->scan_scratch(ctx, type, n), &scratch);
+    st = context_scratch(ctx, ctx->backend->scan_scratch(ctx, type, n), &scratch);
     return st != SPMV_OK ? st : ctx->backend->scan(ctx, kind, op, type, in, out, n, scratch);
+}
+
+/* ---------------------------------------------------------------- by name */
+
+const char *spmv_scan_rung_name(spmv_backend backend, int index)
+{
+    const struct backend_table *table = backend_find(backend);
+    for (int k = 0; table != NULL && index >= 0 && table->scan_rungs()[k].name != NULL; k++)
+        if (k == index)
+            return table->scan_rungs()[k].name;
+    return NULL;
+}
+
+/* "auto, definition, hillis-steele, ..." */
+static void list_rungs(const struct scan_rung *rungs, char *text, size_t size)
+{
+    size_t used = (size_t)snprintf(text, size, "auto");
+    for (; rungs->name != NULL && used < size; rungs++)
+        used += (size_t)snprintf(text + used, size - used, ", %s", rungs->name);
+}
+
+static bool is_auto(const char *name)
+{
+    return name == NULL || strcmp(name, "auto") == 0;
+}
+
+static bool is_block(int64_t block)
+{
+    return block >= SCAN_BLOCK_LEAST && block <= SCAN_BLOCK_MOST && (block & (block - 1)) == 0;
+}
+
+/* The rung "NAME" or "NAME:BLOCK" of a table, and the elements of its blocks (0: it has none). */
+static spmv_status find_rung(spmv_context *ctx, const char *what, const struct scan_rung *rungs, const char *name,
+                             const struct scan_rung **found, int *block)
+{
+    const size_t length = strcspn(name, ":");
+    const struct scan_rung *rung = rungs;
+    while (rung->name != NULL && (strlen(rung->name) != length || memcmp(rung->name, name, length) != 0))
+        rung++;
+    if (rung->name == NULL) {
+        char known[256];
+        list_rungs(rungs, known, sizeof known);
+        return context_fail(ctx, SPMV_ERROR_METHOD, "%s: no rung \"%s\" on %s; there are: %s", what, name,
+                            spmv_backend_name(ctx->backend->id), known);
+    }
+    *found = rung;
+    *block = rung->block;
+    if (name[length] == '\0')
+        return SPMV_OK;
+    char *end = NULL;
+    const long told = strtol(name + length + 1, &end, 10);
+    if (rung->block == 0)
+        return context_fail(ctx, SPMV_ERROR_METHOD, "%s: rung %s has no block size to be told, but \"%s\" does", what,
+                            rung->name, name);
+    if (*end != '\0' || !is_block(told))
+        return context_fail(ctx, SPMV_ERROR_METHOD, "%s: \"%s\": elements of a block are a power of two from %d to %d",
+                            what, name, SCAN_BLOCK_LEAST, SCAN_BLOCK_MOST);
+    *block = (int)told;
+    return SPMV_OK;
+}
+
+/* A block is no longer than it must be. */
+static int block_for(int64_t n, int block)
+{
+    while (block / 2 >= SCAN_BLOCK_LEAST && block / 2 >= n)
+        block /= 2;
+    return block;
+}
+
+static spmv_status check_most(spmv_context *ctx, const char *what, const struct scan_rung *rung, int64_t n)
+{
+    if (rung->most == 0 || n <= rung->most)
+        return SPMV_OK;
+    return context_fail(ctx, SPMV_ERROR_SIZE,
+                        "%s: rung %s takes at most %lld elements, not %lld: it does n^2 / 2 operations", what,
+                        rung->name, (long long)rung->most, (long long)n);
+}
+
+spmv_status spmv_scan_rung(spmv_context *ctx, const char *rung, spmv_scan_kind kind, spmv_op op, spmv_type type,
+                           const void *in, void *out, int64_t n)
+{
+    static const char what[] = "spmv_scan_rung";
+    if (is_auto(rung))
+        return spmv_scan(ctx, kind, op, type, in, out, n);
+    const struct scan_rung *found = NULL;
+    struct scan_request request = {
+        .form = SCAN_ALL, .kind = kind, .op = op, .type = type, .in = in, .out = out, .n = n};
+    spmv_status st = find_rung(ctx, what, ctx->backend->scan_rungs(), rung, &found, &request.block);
+    if (st == SPMV_OK)
+        st = check(ctx, what, kind, op, type, n);
+    if (st == SPMV_OK)
+        st = check_most(ctx, what, found, n);
+    if (st != SPMV_OK || n == 0)
+        return st;
+    if (in == NULL || out == NULL)
+        return check_array(ctx, what, in == NULL ? "in" : "out", NULL);
+    request.block = block_for(n, request.block);
+    st = context_scratch(ctx, found->scratch(ctx, &request), &request.scratch);
+    return st != SPMV_OK ? st : found->run(ctx, &request);
+}
+
+/* The rung of that name that scans blocks; auto: the last of the table that does. */
+static spmv_status find_by_block(spmv_context *ctx, const char *what, const char *name, const struct scan_rung **found)
+{
+    const struct scan_rung *const rungs = ctx->backend->scan_rungs();
+    int block;
+    if (is_auto(name)) {
+        for (const struct scan_rung *r = rungs; r->name != NULL; r++)
+            if (r->by_block)
+                *found = r;
+        return SPMV_OK;
+    }
+    const spmv_status st = find_rung(ctx, what, rungs, name, found, &block);
+    if (st == SPMV_OK && !(*found)->by_block)
+        return context_fail(ctx, SPMV_ERROR_METHOD, "%s: rung %s has no block scan", what, (*found)->name);
+    if (st == SPMV_OK && strchr(name, ':') != NULL)
+        return context_fail(ctx, SPMV_ERROR_METHOD, "%s: rung \"%s\": the block is an argument here", what, name);
+    return st;
+}
+
+static spmv_status check_block(spmv_context *ctx, const char *what, int64_t block)
+{
+    if (is_block(block))
+        return SPMV_OK;
+    return context_fail(ctx, SPMV_ERROR_ARGUMENT,
+                        "%s: a block of %lld elements; a power of two from %d to %d is possible", what,
+                        (long long)block, SCAN_BLOCK_LEAST, SCAN_BLOCK_MOST);
+}
+
+spmv_status spmv_block_scan(spmv_context *ctx, const char *rung, spmv_scan_kind kind, spmv_op op, spmv_type type,
+                            const void *in, void *out, void *sums, int64_t block, int64_t n)
+{
+    static const char what[] = "spmv_block_scan";
+    const struct scan_rung *found = NULL;
+    spmv_status st = check(ctx, what, kind, op, type, n);
+    if (st == SPMV_OK)
+        st = check_block(ctx, what, block);
+    if (st == SPMV_OK)
+        st = find_by_block(ctx, what, rung, &found);
+    if (st != SPMV_OK || n == 0)
+        return st;
+    if (in == NULL || out == NULL)
+        return check_array(ctx, what, in == NULL ? "in" : "out", NULL);
+    const struct scan_request request = {.form = SCAN_BLOCKS,
+                                         .kind = kind,
+                                         .op = op,
+                                         .type = type,
+                                         .block = (int)block,
+                                         .in = in,
+                                         .out = out,
+                                         .sums = sums,
+                                         .n = n};
+    return found->run(ctx, &request);
+}
+
+spmv_status spmv_block_sums(spmv_context *ctx, spmv_scan_kind kind, spmv_op op, spmv_type type, const void *in,
+                            const void *scanned, void *sums, int64_t block, int64_t n)
+{
+    static const char what[] = "spmv_block_sums";
+    const struct scan_rung *found = NULL;
+    spmv_status st = check(ctx, what, kind, op, type, n);
+    if (st == SPMV_OK)
+        st = check_block(ctx, what, block);
+    if (st == SPMV_OK)
+        st = find_by_block(ctx, what, NULL, &found);
+    if (st != SPMV_OK || n == 0)
+        return st;
+    if (scanned == NULL || sums == NULL)
+        return check_array(ctx, what, scanned == NULL ? "scanned" : "sums", NULL);
+    if (kind == SPMV_EXCLUSIVE && (in == NULL || in == scanned))
+        return context_fail(ctx, SPMV_ERROR_ARGUMENT,
+                            "%s: an exclusive scan lacks each block's last element: in must be there, not overwritten",
+                            what);
+    const struct scan_request request = {.form = SCAN_SUMS,
+                                         .kind = kind,
+                                         .op = op,
+                                         .type = type,
+                                         .block = (int)block,
+                                         .in = in,
+                                         .scanned = scanned,
+                                         .sums = sums,
+                                         .n = n};
+    return found->run(ctx, &request);
+}
+
+spmv_status spmv_scan_trace(spmv_context *ctx, const char *rung, spmv_scan_kind kind, spmv_op op, spmv_type type,
+                            const void *host_in, void *host_out, int64_t n, spmv_trace_fn trace, void *user)
+{
+    static const char what[] = "spmv_scan_trace";
+    const struct scan_rung *found = NULL;
+    struct scan_request request = {
+        .form = SCAN_ALL, .kind = kind, .op = op, .type = type, .in = host_in, .out = host_out, .n = n};
+    spmv_status st = find_rung(ctx, what, scan_rungs_ref(), is_auto(rung) ? "blelloch" : rung, &found, &request.block);
+    if (st == SPMV_OK)
+        st = check(ctx, what, kind, op, type, n);
+    if (st == SPMV_OK)
+        st = check_most(ctx, what, found, n);
+    if (st == SPMV_OK && trace == NULL)
+        st = check_array(ctx, what, "trace", NULL);
+    if (st != SPMV_OK || n == 0)
+        return st;
+    if (host_in == NULL || host_out == NULL)
+        return check_array(ctx, what, host_in == NULL ? "host_in" : "host_out", NULL);
+    request.block = block_for(n, request.block);
+    st = host_alloc(ctx, found->scratch(ctx, &request), "the sums between levels", &request.scratch);
+    if (st == SPMV_OK)
+        st = scan_trace_host(ctx, found, &request, trace, user);
+    host_free(request.scratch);
+    return st;
 }

@@ -13,7 +13,7 @@
 #ifndef SORT_1_SPLIT_CUH
 #define SORT_1_SPLIT_CUH
 
-#include "scan_1_chunks.cuh"
+#include "scan_3_chunks.cuh"
 #include "sort_keys.cuh"
 
 /* 1 where the bit is 0 */
@@ -42,19 +42,19 @@ __global__ void __launch_bounds__(THREADS) split_scatter(const Key *keys, const 
 
 inline int64_t sort_1_scratch(const sort_request *r)
 {
-    return (SCAN_1_SCRATCH_ELEMENTS + r->n) * (int64_t)sizeof(int64_t);
+    return (SCAN_3_SCRATCH_ELEMENTS + r->n) * (int64_t)sizeof(int64_t);
 }
 
 template <typename Key, typename Value>
 spmv_status sort_1_launch(spmv_context *ctx, const sort_request *r, void *scratch)
 {
-    int64_t *const before = (int64_t *)scratch + SCAN_1_SCRATCH_ELEMENTS;
+    int64_t *const before = (int64_t *)scratch + SCAN_3_SCRATCH_ELEMENTS;
     spmv_status st = SPMV_OK;
     for (int pass = 0; st == SPMV_OK && pass < sort_passes(r, 1); pass++) {
         const sort_pass p = sort_pass_of(r, 1, pass);
         const key_digit<Key> bit = digit_of<Key>(r, p);
         const Key *const keys = (const Key *)p.keys;
-        st = scan_1_launch<op_add_i64>(ctx, load_zeros<Key>{keys, bit}, store_array<int64_t>{before}, r->n, true,
+        st = scan_3_launch<op_add_i64>(ctx, load_zeros<Key>{keys, bit}, store_array<int64_t>{before}, r->n, true,
                                        scratch);
         if (st == SPMV_OK)
             st = launch(ctx, "split_scatter", grid_for(r->n, THREADS), THREADS, split_scatter<Key, Value>, keys,

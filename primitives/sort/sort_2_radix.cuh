@@ -18,7 +18,7 @@
 #ifndef SORT_2_RADIX_CUH
 #define SORT_2_RADIX_CUH
 
-#include "scan_1_chunks.cuh"
+#include "scan_3_chunks.cuh"
 #include "sort_keys.cuh"
 
 enum { RADIX_BITS = 8, RADIX = 1 << RADIX_BITS };
@@ -155,7 +155,7 @@ inline int64_t sort_2_scratch(const sort_request *r)
 {
     const int wider = r->key_bytes > r->value_bytes ? r->key_bytes : r->value_bytes;
     const chunking cut = cut_into_chunks(r->n, THREADS * (64 / wider));
-    return (SCAN_1_SCRATCH_ELEMENTS + (int64_t)RADIX * cut.count) * (int64_t)sizeof(int64_t);
+    return (SCAN_3_SCRATCH_ELEMENTS + (int64_t)RADIX * cut.count) * (int64_t)sizeof(int64_t);
 }
 
 template <typename Key, typename Value>
@@ -163,7 +163,7 @@ spmv_status sort_2_launch(spmv_context *ctx, const sort_request *r, void *scratc
 {
     constexpr int SIZE = radix_tile<Key, Value>::SIZE;
     const chunking cut = cut_into_chunks(r->n, SIZE);
-    int64_t *const counts = (int64_t *)scratch + SCAN_1_SCRATCH_ELEMENTS;
+    int64_t *const counts = (int64_t *)scratch + SCAN_3_SCRATCH_ELEMENTS;
     spmv_status st = SPMV_OK;
     for (int pass = 0; st == SPMV_OK && pass < sort_passes(r, RADIX_BITS); pass++) {
         const sort_pass p = sort_pass_of(r, RADIX_BITS, pass);
@@ -171,7 +171,7 @@ spmv_status sort_2_launch(spmv_context *ctx, const sort_request *r, void *scratc
         const Key *const keys = (const Key *)p.keys;
         st = launch(ctx, "radix_count", cut.count, THREADS, radix_count<Key>, keys, digit, r->n, SIZE, cut, counts);
         if (st == SPMV_OK)
-            st = scan_1_launch<op_add_i64>(ctx, load_array<int64_t>{counts}, store_array<int64_t>{counts},
+            st = scan_3_launch<op_add_i64>(ctx, load_array<int64_t>{counts}, store_array<int64_t>{counts},
                                            (int64_t)RADIX * cut.count, true, scratch);
         if (st == SPMV_OK)
             st = launch(ctx, "radix_scatter", cut.count, THREADS, radix_scatter<Key, Value>, keys,

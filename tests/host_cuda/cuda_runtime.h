@@ -102,6 +102,25 @@ inline int __ffs(int bits)
     return __builtin_ffs(bits);
 }
 
+template <typename T> T atomicCAS(T *cell, T expected, T value)
+{
+    const T before = *cell;
+    if (before == expected)
+        *cell = value;
+    return before;
+}
+
+inline unsigned atomicInc(unsigned *cell, unsigned most)
+{
+    const unsigned before = *cell;
+    *cell = before >= most ? 0 : before + 1;
+    return before;
+}
+
+inline void __threadfence()
+{
+}
+
 inline int __popc(unsigned bits)
 {
     return __builtin_popcount(bits);

@@ -1,17 +1,20 @@
-/* scan, rung 1: reduce, then scan.
+/* scan, rung 3: reduce, then scan, in three launches.
  *
  * Idea: fold every chunk (reduce, rung 1); scan the at most 2048 results in one block; then scan every chunk, carrying
  * on from what comes before it. In a tile each thread folds its neighbouring elements, the block scans the threads'
  * results, and each thread scans its elements starting from what precedes them.
  * Work 2 n operations and a few a thread; depth 2 n / 2048 / 256 + log; launches 3 (1 when one chunk holds all);
  * bytes moved 3 n v: every element is read twice and written once.
- * Wins: simple, any n, in place, no waiting between blocks. A single-pass scan moves 2 n v.
- * Keeps the order of the operands; bits depend on n alone.
- * Sengupta et al. 2007; D. Merrill, A. Grimshaw, "Parallel scan for stream architectures", 2009.
+ * Since rung 2: blocks are folded before anything is scanned, so that nothing is added back (rung 2 carried to any
+ * length reads 2 n v and writes 2 n v); a fixed number of chunks, so that one level above them suffices at every size;
+ * threads work through several elements each in registers, so that the trees in shared memory are over the threads
+ * alone. Wins: simple, any n, in place, no waiting between blocks. A single-pass scan moves 2 n v. Keeps the order of
+ * the operands; bits depend on n alone. Sengupta et al. 2007; D. Merrill, A. Grimshaw, "Parallel scan for stream
+ * architectures", 2009.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef SCAN_1_CHUNKS_CUH
-#define SCAN_1_CHUNKS_CUH
+#ifndef SCAN_3_CHUNKS_CUH
+#define SCAN_3_CHUNKS_CUH
 
 #include "reduce_1_chunks.cuh"
 
@@ -48,12 +51,12 @@ __global__ void __launch_bounds__(THREADS)
     }
 }
 
-enum { SCAN_1_SCRATCH_ELEMENTS = REDUCE_1_SCRATCH_ELEMENTS };
+enum { SCAN_3_SCRATCH_ELEMENTS = REDUCE_1_SCRATCH_ELEMENTS };
 
 /* store(i, load(0) op ... op load(i)), or without load(i) and starting from the identity; n > 0. Load and store may
  * touch the same memory. */
 template <typename Op, typename Load, typename Store>
-spmv_status scan_1_launch(spmv_context *ctx, Load load, Store store, int64_t n, bool exclusive, void *scratch)
+spmv_status scan_3_launch(spmv_context *ctx, Load load, Store store, int64_t n, bool exclusive, void *scratch)
 {
     using T = typename Op::type;
     const chunking cut = cut_into_chunks(n, tile_of<T>::SIZE);

@@ -1,0 +1,147 @@
+/* reduce, rung 4: the blocks' results by atomic operations.
+ *
+ * Idea: rung 3, but each block folds its result into *out itself, which starts as the identity: sums by atomicAdd, any
+ * other operator by comparing and swapping until no other block came between.
+ * Work n - 1 operations; depth n / p + log2 256 + blocks, one after the other at one address; launches 2, the first of
+ * one thread; bytes moved n v.
+ * Changed: no second pass over the blocks' results. The blocks' results meet in the order in which blocks are done, so
+ * the operator must commute, and sums of f32 and f64 ARE NOT THE SAME BITS FROM RUN TO RUN: the only rung of which that
+ * is true.
+ * Wins: nowhere by much; it shows what repeatable bits cost.
+ * CUDA C++ Programming Guide, "Atomic functions".
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef REDUCE_4_ATOMIC_CUH
+#define REDUCE_4_ATOMIC_CUH
+
+#include "reduce_3_chunked.cuh"
+
+#if defined(__CUDA_ARCH__) || defined(HOST_CUDA)
+template <int BYTES> struct atomic_bits;
+template <> struct atomic_bits<4> {
+    using word = unsigned;
+};
+template <> struct atomic_bits<8> {
+    using word = unsigned long long;
+};
+
+/* *cell = *cell op value. Wider elements than 8 bytes have operators that do not commute only, which this rung refuses.
+ */
+template <typename Op> __device__ void fold_atomically(Op op, typename Op::type *cell, typename Op::type value)
+{
+    using T = typename Op::type;
+    if constexpr (sizeof(T) <= 8) {
+        using word = typename atomic_bits<sizeof(T)>::word;
+        word seen = *(volatile word *)cell, expected;
+        do {
+            T before, after;
+            expected = seen;
+            memcpy(&before, &expected, sizeof before);
+            after = op(before, value);
+            memcpy(&seen, &after, sizeof seen);
+            seen = atomicCAS((word *)cell, expected, seen);
+        } while (seen != expected);
+    }
+}
+
+#define ATOMIC_ADD(of, as)                                                                                             \
+    inline __device__ void fold_atomically(op_add_##of, op_add_##of::type *cell, op_add_##of::type value)              \
+    {                                                                                                                  \
+        atomicAdd((as *)cell, (as)value);                                                                              \
+    }
+ATOMIC_ADD(i32, unsigned)
+ATOMIC_ADD(i64, unsigned long long)
+ATOMIC_ADD(f32, float)
+ATOMIC_ADD(f64, double)
+#undef ATOMIC_ADD
+#else
+/* On the host blocks run one after the other. */
+template <typename Op> void fold_atomically(Op op, typename Op::type *cell, typename Op::type value)
+{
+    *cell = op(*cell, value);
+}
+#endif
+
+template <typename Op> struct reduce_start {
+    using shared = reduce_nothing;
+    using registers = reduce_nothing;
+    typename Op::type *out;
+
+    __host__ __device__ int steps() const
+    {
+        return 1;
+    }
+    __host__ __device__ void step(int, int64_t, int, int, shared &, registers &) const
+    {
+        *out = Op::identity();
+    }
+    void label(int, char *text, size_t size) const
+    {
+        snprintf(text, size, "the identity");
+    }
+    const typename Op::type *cells(int, int64_t, const shared &, int *length) const
+    {
+        *length = 1;
+        return out;
+    }
+};
+
+template <typename Op> struct reduce_atomic {
+    using T = typename Op::type;
+    using shared = reduce_cells<T>;
+    using registers = reduce_nothing;
+    const T *from;
+    T *to;
+    int64_t count, blocks;
+
+    __host__ __device__ int steps() const
+    {
+        return 1 + REDUCE_HALVINGS + 1;
+    }
+    __host__ __device__ void step(int s, int64_t block, int thread, int threads, shared &cell, registers &) const
+    {
+        if (s == 0) {
+            T sum = Op::identity();
+            for (int64_t i = block * threads + thread; i < count; i += blocks * threads)
+                sum = Op()(sum, from[i]);
+            cell.x[thread] = sum;
+        } else if (s <= REDUCE_HALVINGS) {
+            const int apart = threads >> s;
+            if (thread < apart)
+                cell.x[thread] = Op()(cell.x[thread], cell.x[thread + apart]);
+        } else if (thread == 0) {
+            fold_atomically(Op(), to, cell.x[0]);
+        }
+    }
+    void label(int s, char *text, size_t size) const
+    {
+        if (s == 0)
+            snprintf(text, size, "a part a thread");
+        else if (s <= REDUCE_HALVINGS)
+            snprintf(text, size, "the first %d cells: and the ones %d on", REDUCE_THREADS >> s, REDUCE_THREADS >> s);
+        else
+            snprintf(text, size, "the block's result, folded into the others'");
+    }
+    const T *cells(int, int64_t block, const shared &cell, int *length) const
+    {
+        *length = reduce_room(count - block * REDUCE_THREADS);
+        return cell.x;
+    }
+
+    static int64_t scratch_elements(int64_t)
+    {
+        return 0;
+    }
+    template <typename Place>
+    static spmv_status run(Place &place, const T *in, T *out, int64_t n, T *, int64_t, reduce_left<T> *left)
+    {
+        *left = {out, 1};
+        const spmv_status st = place.run("reduce_start", reduce_start<Op>{out}, 1, 1);
+        if (st != SPMV_OK)
+            return st;
+        const int64_t blocks = reduce_grid(n);
+        return place.run("reduce_atomic", reduce_atomic{in, out, n, blocks}, blocks, REDUCE_THREADS);
+    }
+};
+
+#endif

@@ -1,0 +1,212 @@
+/* reduce, rung 6: packs of 16 bytes, one launch. The default.
+ *
+ * Idea: a thread takes packs of 16 bytes with one load each, several at a time, and folds them in registers: nothing is
+ * staged and no thread waits for another until its block's chunk is read. Then lanes fold by shuffles, warps through
+ * shared memory. The block that is done last, by a ticket, folds the blocks' results in block order, so that it does
+ * not matter which one it is.
+ * An operator that commutes is folded in the order in which the packs lie best: a tile's rows are the block's threads.
+ * For the others each warp walks a contiguous part of the chunk, where lane order is element order, and folds each row
+ * of packs by shuffles: five a row, far less than memory lets pass.
+ * Work n - 1 operations and a few a thread; depth n / 2048 / 256 + log; launches 1; bytes moved n v.
+ * Changed: no staging, no barrier in the loop, no second launch.
+ * Wins: everywhere. Bits depend on n alone, not on how the array is aligned: where it does not begin at a multiple of
+ * 16 bytes, the same packs are taken element by element.
+ * M. Harris, "Optimizing parallel reduction in CUDA", 2007; the last block: CUDA C++ Programming Guide, "Memory fence
+ * functions".
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef REDUCE_6_PACKS_CUH
+#define REDUCE_6_PACKS_CUH
+
+#include "launch.cuh"
+#include "map_1_packs.cuh"
+#include "tiles.cuh"
+
+/* Packs that a thread has under way: 64 bytes, so that a tile is that of tiles.cuh. */
+enum { PACKS_EACH = 4 };
+
+/* May the operands be reordered? Where nothing is known, no. */
+template <typename Op> struct commutes {
+    static constexpr bool yes = false;
+};
+#define COMMUTES_(OP, op, value, yes, i, r, c, t, ARG) COMMUTES_##OP = yes,
+enum { SPMV_OP_LIST(COMMUTES_, ) };
+#undef COMMUTES_
+#define COMMUTES_(OP, op, TYPE, type, T, D, CLASS)                                                                     \
+    template <> struct commutes<op_##op##_##type> {                                                                    \
+        static constexpr bool yes = COMMUTES_##OP != 0;                                                                \
+    };
+SPMV_PAIR_LIST(COMMUTES_)
+#undef COMMUTES_
+
+/* A source gives packs of what is folded: fetch starts the load of pack p, of 16 bytes where in is aligned; fetch_some
+ * does so element by element, zeros where n elements are not enough; values computes with what they brought. */
+template <typename Type> struct source_array {
+    using T = Type;
+    static constexpr int V = sizeof(T) < 16 ? 16 / (int)sizeof(T) : 1;
+    using raw = pack<T, V>;
+    const T *in;
+
+    bool aligned() const
+    {
+        return (uintptr_t)in % 16 == 0;
+    }
+    __device__ raw fetch(int64_t p) const
+    {
+        return ((const raw *)in)[p];
+    }
+    __device__ raw fetch_some(int64_t p, int64_t n) const
+    {
+        const T *const at = in + p * V;
+        const int64_t there = n - p * V;
+        raw x;
+#pragma unroll
+        for (int j = 0; j < V; j++)
+            x.at[j] = j < there ? at[j] : T();
+        return x;
+    }
+    __device__ raw values(raw x) const
+    {
+        return x;
+    }
+};
+
+template <typename Op, int COUNT> __device__ typename Op::type fold_neighbours(Op op, const typename Op::type *x)
+{
+    typename Op::type even = x[0];
+    if constexpr (COUNT > 1)
+        even = op(fold_neighbours<Op, COUNT / 2>(op, x), fold_neighbours<Op, COUNT - COUNT / 2>(op, x + COUNT / 2));
+    return even;
+}
+
+/* Lane 0 gets value_0 op ... op value_31, in this order. */
+template <typename Op> __device__ typename Op::type warp_fold(Op op, typename Op::type value)
+{
+#pragma unroll
+    for (int distance = 1; distance < WARP; distance *= 2)
+        value = op(value, shuffle_down(value, distance));
+    return value;
+}
+
+/* sum op the packs first, first + APART, ... of PACKS_EACH, one after the other. Where the operator does not commute, a
+ * pack stands for the row of packs that the warp's lanes hold, and lane 0 has the sum. whole: all these packs are
+ * there; else identities stand for what is missing. */
+template <int APART, typename Op, typename Source>
+__device__ typename Op::type fold_packs(Op op, const Source &source, int64_t n, bool wide, bool whole, int64_t first,
+                                        typename Op::type sum)
+{
+    constexpr int V = Source::V;
+    using values = pack<typename Op::type, V>;
+    const auto with = [=](typename Op::type before, const values &x) {
+        const typename Op::type mine = fold_neighbours<Op, V>(op, x.at);
+        return op(before, commutes<Op>::yes ? mine : warp_fold(op, mine));
+    };
+    if (wide && whole) { /* all loads are under way before the first is waited for */
+        typename Source::raw raw[PACKS_EACH];
+#pragma unroll
+        for (int k = 0; k < PACKS_EACH; k++)
+            raw[k] = source.fetch(first + k * APART);
+#pragma unroll
+        for (int k = 0; k < PACKS_EACH; k++)
+            sum = with(sum, source.values(raw[k]));
+        return sum;
+    }
+#pragma unroll 1
+    for (int k = 0; k < PACKS_EACH; k++) {
+        const int64_t p = first + k * APART;
+        values x = source.values(source.fetch_some(p, n));
+#pragma unroll
+        for (int j = 0; j < V; j++)
+            if (p * V + j >= n)
+                x.at[j] = Op::identity();
+        sum = with(sum, x);
+    }
+    return sum;
+}
+
+/* Lane 0 gets the fold of the warp's share of the tiles begin ... end - 1, so that the warps' results in warp order are
+ * all of them. */
+template <typename Op, typename Source>
+__device__ typename Op::type fold_share(Op op, const Source &source, int64_t n, bool wide, int64_t begin, int64_t end)
+{
+    const int lane = (int)threadIdx.x % WARP, warp = (int)threadIdx.x / WARP;
+    typename Op::type sum = Op::identity();
+    if constexpr (commutes<Op>::yes) {
+        constexpr int SIZE = THREADS * PACKS_EACH; /* packs of a tile */
+        const int64_t whole = n / (SIZE * Source::V);
+        for (int64_t t = begin; t < end; t++)
+            sum = fold_packs<THREADS>(op, source, n, wide, t < whole, t * SIZE + (int)threadIdx.x, sum);
+        return warp_fold(op, sum);
+    } else {
+        constexpr int SIZE = WARP * PACKS_EACH; /* packs of a warp's part of a tile */
+        const int64_t whole = n / (SIZE * Source::V), first = begin * WARPS + warp * (end - begin);
+        for (int64_t t = first; t < first + (end - begin); t++)
+            sum = fold_packs<WARP>(op, source, n, wide, t < whole, t * SIZE + lane, sum);
+        return sum;
+    }
+}
+
+/* Thread 0 gets the fold of what the warps' lanes 0 hold, in warp order. */
+template <typename Op>
+__device__ typename Op::type fold_warps(Op op, typename Op::type value, typename Op::type *warp_sums)
+{
+    if (threadIdx.x % WARP == 0)
+        warp_sums[threadIdx.x / WARP] = value;
+    __syncthreads();
+    if (threadIdx.x == 0)
+        value = fold_neighbours<Op, WARPS>(op, warp_sums);
+    return value;
+}
+
+/* *out = the fold of all. wide: the source is aligned. sums: a cell a block. ticket: 0 before and after; counts the
+ * blocks that are done. No block waits for another, so it does not matter in which order they run. */
+template <typename Op, typename Source>
+__global__ void __launch_bounds__(THREADS)
+    reduce_packs(Source source, int64_t n, bool wide, chunking cut, typename Op::type *sums, unsigned *ticket,
+                 typename Op::type *out)
+{
+    using T = typename Op::type;
+    __shared__ T warp_sums[WARPS];
+    __shared__ bool last;
+    const Op op{};
+    const int block = (int)blockIdx.x;
+    const int64_t begin = cut.first_tile(block), end = cut.first_tile(block + 1);
+    T sum = fold_warps(op, fold_share(op, source, n, wide, begin, end), warp_sums);
+    if (cut.count == 1) {
+        if (threadIdx.x == 0)
+            *out = sum;
+        return;
+    }
+    if (threadIdx.x == 0) {
+        sums[block] = sum;
+        __threadfence(); /* the sum is seen before the ticket */
+        last = atomicInc(ticket, (unsigned)cut.count - 1) == (unsigned)cut.count - 1; /* and back to 0 */
+    }
+    __syncthreads();
+    if (!last)
+        return;
+    __threadfence(); /* all tickets were seen, so all sums are */
+    const int each = (cut.count + THREADS - 1) / THREADS;
+    sum = Op::identity();
+    for (int k = 0; k < each; k++) {
+        const int i = (int)threadIdx.x * each + k;
+        sum = op(sum, i < cut.count ? sums[i] : Op::identity());
+    }
+    sum = fold_warps(op, warp_fold(op, sum), warp_sums);
+    if (threadIdx.x == 0)
+        *out = sum;
+}
+
+enum { REDUCE_6_SCRATCH_ELEMENTS = CHUNKS };
+
+/* *out = the fold of the source's elements 0 .. n - 1 in order, n > 0. */
+template <typename Op, typename Source>
+spmv_status reduce_6_launch(spmv_context *ctx, const char *name, Source source, int64_t n, void *out, void *scratch)
+{
+    using T = typename Op::type;
+    const chunking cut = cut_into_chunks(n, THREADS * PACKS_EACH * Source::V);
+    return launch(ctx, name, cut.count, THREADS, reduce_packs<Op, Source>, source, n, source.aligned(), cut,
+                  (T *)scratch, ((cuda_state *)ctx->device)->ticket, (T *)out);
+}
+
+#endif

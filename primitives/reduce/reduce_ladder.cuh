@@ -1,0 +1,53 @@
+/* The teaching rungs of reduce for every operator and type, on a GPU or on the host.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef REDUCE_LADDER_CUH
+#define REDUCE_LADDER_CUH
+
+#include "reduce_1_tree.cuh"
+#include "reduce_2_divergent.cuh"
+#include "reduce_2_sequential.cuh"
+#include "reduce_4_atomic.cuh"
+
+extern "C" {
+#include "reduce_ladder.h"
+}
+
+/* Partial results of any type. */
+struct reduce_some_left {
+    const void *sums;
+    int64_t count;
+};
+
+/* What happens to an operator: nothing. The other is counted (steps.cuh). */
+template <typename Op> using uncounted = Op;
+
+/* Runs a rung of a pair that exists until at most few results are left. */
+template <template <typename> class Rung, template <typename> class As, typename Place>
+spmv_status reduce_on(Place &place, spmv_context *ctx, spmv_op by, spmv_type of, const void *in, void *out, int64_t n,
+                      void *scratch, int64_t few, reduce_some_left *some)
+{
+    spmv_status st = SPMV_OK;
+    switch ((int)by * SPMV_TYPE_LIMIT + (int)of) {
+#define CASE(OP, op, TYPE, type, T, D, CLASS)                                                                          \
+    case SPMV_##OP *SPMV_TYPE_LIMIT + SPMV_##TYPE: {                                                                   \
+        reduce_left<D> left = {};                                                                                      \
+        st = Rung<As<op_##op##_##type>>::run(place, (const D *)in, (D *)out, n, (D *)scratch, few, &left);             \
+        *some = {left.sums, left.count};                                                                               \
+        return st;                                                                                                     \
+    }
+        SPMV_PAIR_LIST(CASE)
+#undef CASE
+    default:
+        return context_fail(ctx, SPMV_ERROR_TYPE, "reduce: no kernel for operator %d and type %d", (int)by, (int)of);
+    }
+}
+
+/* Bytes; how many elements it takes is the same for every operator and type. */
+template <template <typename> class Rung> int64_t reduce_scratch_of(const spmv_context *ctx, spmv_type type, int64_t n)
+{
+    (void)ctx;
+    return Rung<op_add_f64>::scratch_elements(n) * (int64_t)spmv_type_size(type);
+}
+
+#endif

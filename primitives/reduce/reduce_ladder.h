@@ -1,0 +1,39 @@
+/* The rungs of reduce by name: a list a backend.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef REDUCE_LADDER_H
+#define REDUCE_LADDER_H
+
+#include "backend.h"
+
+/* What a rung does when few partial results are left. */
+enum reduce_finish {
+    REDUCE_FINISH_DEVICE, /* goes on with further launches */
+    REDUCE_FINISH_HOST    /* brings them to the host and folds them there: waits */
+};
+
+/* Partial results that are few: a launch costs about as much as to fold so many on the host. */
+enum { REDUCE_FEW = 1024 };
+
+struct reduce_rung {
+    const char *name; /* NULL ends a list */
+    enum reduce_finish finish;
+    bool reorders; /* the operands: the operator must commute */
+    int64_t (*scratch)(const spmv_context *ctx, spmv_type type, int64_t n);
+
+    /* As the table's reduce; n > 0. */
+    spmv_status (*run)(spmv_context *ctx, enum reduce_finish finish, spmv_op op, spmv_type type, const void *in,
+                       void *out, int64_t n, void *scratch);
+};
+
+/* *out = the fold of count results in the context's memory, 0 < count <= REDUCE_FEW, computed on the host. Waits. */
+spmv_status reduce_finish_on_host(spmv_context *ctx, spmv_op op, spmv_type type, const void *sums, int64_t count,
+                                  void *out);
+
+/* The tables that reduce_rungs_... of backend.h return end with a name NULL. */
+
+/* A teaching rung on the host, traced. rung: of reduce_rungs_ref(), with a host_trace; memory: the host's. */
+spmv_status reduce_trace_host(spmv_context *ctx, const struct reduce_rung *rung, spmv_op op, spmv_type type,
+                              const void *in, void *out, int64_t n, void *scratch, spmv_trace_fn trace, void *user);
+
+#endif

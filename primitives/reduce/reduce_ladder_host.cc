@@ -1,0 +1,92 @@
+/* The teaching rungs of reduce on the backend ref: the steps that a GPU would run, the threads of each in a shuffled
+ * order (steps.cuh); and the same with a trace.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "reduce_ladder.cuh"
+
+/* Any; results do not depend on it. */
+static const uint64_t order = 0x72656475;
+
+template <template <typename> class Rung>
+static spmv_status run(spmv_context *ctx, enum reduce_finish, spmv_op op, spmv_type type, const void *in, void *out,
+                       int64_t n, void *scratch)
+{
+    steps_on_host<> host = {order, {}};
+    reduce_some_left left = {};
+    return reduce_on<Rung, uncounted>(host, ctx, op, type, in, out, n, scratch, 1, &left);
+}
+
+static spmv_status run_serial(spmv_context *ctx, enum reduce_finish, spmv_op op, spmv_type type, const void *in,
+                              void *out, int64_t n, void *scratch)
+{
+    return reduce_ref(ctx, op, type, in, out, n, scratch);
+}
+
+/* Hands each step to the caller's function. */
+struct tell_caller {
+    spmv_trace_fn tell;
+    void *user;
+    spmv_type type;
+
+    template <typename Program>
+    void operator()(const char *launch, const Program &program, int64_t block, int step,
+                    const typename Program::shared &shared) const
+    {
+        char label[128];
+        int count = 0;
+        program.label(step, label, sizeof label);
+        spmv_trace told = {};
+        told.launch = launch;
+        told.label = label;
+        told.block = block;
+        told.step = step;
+        told.host_cells = program.cells(step, block, shared, &count);
+        told.n = count;
+        told.type = type;
+        told.operations = steps_count::applied();
+        tell(&told, user);
+    }
+};
+
+using host_with_trace = steps_on_host<tell_caller>;
+using traced = spmv_status(host_with_trace &, spmv_context *, spmv_op, spmv_type, const void *, void *, int64_t, void *,
+                           int64_t, reduce_some_left *);
+
+/* X(name, reorders) */
+#define RUNGS(X)                                                                                                       \
+    X(tree, false)                                                                                                     \
+    X(divergent, false)                                                                                                \
+    X(sequential, true)                                                                                                \
+    X(chunked, true)                                                                                                   \
+    X(atomic, true)
+
+static const struct reduce_rung rungs[] = {{"serial", REDUCE_FINISH_DEVICE, false, reduce_scratch_ref, run_serial},
+#define ROW(name, reorders)                                                                                            \
+    {#name, REDUCE_FINISH_DEVICE, reorders, reduce_scratch_of<reduce_##name>, run<reduce_##name>},
+                                           RUNGS(ROW)
+#undef ROW
+                                               {NULL, REDUCE_FINISH_DEVICE, false, NULL, NULL}};
+
+static traced *const with_trace[] = {NULL, /* it has no steps */
+#define ROW(name, reorders) reduce_on<reduce_##name, counted, host_with_trace>,
+                                     RUNGS(ROW)
+#undef ROW
+};
+
+extern "C" const struct reduce_rung *reduce_rungs_ref(void)
+{
+    return rungs;
+}
+
+extern "C" spmv_status reduce_trace_host(spmv_context *ctx, const struct reduce_rung *rung, spmv_op op, spmv_type type,
+                                         const void *in, void *out, int64_t n, void *scratch, spmv_trace_fn trace,
+                                         void *user)
+{
+    traced *const run_traced = with_trace[rung - rungs];
+    if (run_traced == NULL)
+        return context_fail(ctx, SPMV_ERROR_METHOD, "reduce, rung %s, has no steps to show", rung->name);
+    host_with_trace host = {order, {trace, user, type}};
+    reduce_some_left left = {};
+    steps_count::applied() = 0;
+    return run_traced(host, ctx, op, type, in, out, n, scratch, 1, &left);
+}

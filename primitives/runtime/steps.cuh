@@ -1,0 +1,151 @@
+/* Block algorithms as steps, which a kernel and the host run alike: what the teaching rungs are written in.
+ *
+ * A program is what the blocks of one launch do. It says for one thread of one block what happens in one step; between
+ * two steps lies a barrier, and nowhere else. A kernel lets the threads run the steps. The host runs a step for one
+ * thread after the other, in an order that is shuffled anew for each step: so a step in which one thread needs what
+ * another writes gives wrong results there too, and an addition is an addition that can be counted. After each step a
+ * trace is handed the shared memory; without one it costs nothing.
+ *
+ *     struct program {
+ *         struct shared { ... };     one a block; its contents are undefined until a step writes them
+ *         struct registers { ... };  one a thread, kept from step to step of a block
+ *         __host__ __device__ int steps() const;
+ *         __host__ __device__ void step(int s, int64_t block, int thread, int threads, shared &, registers &) const;
+ *
+ *         for a trace, on the host:
+ *         void label(int s, char *text, size_t size) const;          what step s did
+ *         const T *cells(int s, int64_t block, const shared &, int *count) const;   the array as step s left it
+ *     };
+ *
+ * A launch is then the same line for both:  st = place.run("name", program, blocks, threads);
+ * place: steps_on_gpu or steps_on_host. Pointers in a program lead to memory of the place.
+ *
+ * Work in steps with all processors at once: W. D. Hillis, G. L. Steele, "Data parallel algorithms", CACM 29(12), 1986.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef STEPS_CUH
+#define STEPS_CUH
+
+#include <spmv/types.h>
+#include <string.h>
+#include <type_traits>
+
+#include "host_device.cuh"
+
+/* The most threads of a block. */
+enum { STEPS_THREADS = 1024 };
+
+/* log2 of a power of two. */
+__host__ __device__ inline int steps_log2(int n)
+{
+    int k = 0;
+    while (n >> (k + 1) != 0)
+        k++;
+    return k;
+}
+
+/* ---------------------------------------------------------------- on a GPU */
+#ifdef HAVE_KERNELS
+
+#include "launch.cuh"
+
+/* Where the grid is capped, a block goes on with the block one grid further. */
+template <typename Program> __global__ void __launch_bounds__(STEPS_THREADS) run_steps(Program program, int64_t blocks)
+{
+    __shared__ typename Program::shared shared;
+    for (int64_t block = blockIdx.x; block < blocks; block += gridDim.x) {
+        typename Program::registers mine = {}; /* compilers cannot see that a step writes before another reads */
+        for (int s = 0; s < program.steps(); s++) {
+            program.step(s, block, (int)threadIdx.x, (int)blockDim.x, shared, mine);
+            __syncthreads();
+        }
+    }
+}
+
+struct steps_on_gpu {
+    static constexpr bool PARALLEL = true;
+    spmv_context *ctx;
+
+    template <typename Program> spmv_status run(const char *name, const Program &program, int64_t blocks, int threads)
+    {
+        return launch(ctx, name, grid_for(blocks, 1), threads, run_steps<Program>, program, blocks);
+    }
+};
+
+#endif
+/* -------------------------------------------------------------- on the host */
+
+struct steps_no_trace {
+    template <typename Program>
+    void operator()(const char *, const Program &, int64_t, int, const typename Program::shared &) const
+    {
+    }
+};
+
+/* trace(name of the launch, program, block, step, shared) after each step. order: where the shuffling begins. */
+template <typename Trace = steps_no_trace> struct steps_on_host {
+    static constexpr bool PARALLEL = false;
+    uint64_t order;
+    Trace trace;
+
+    /* splitmix64: G. L. Steele, D. Lea, C. H. Flood, OOPSLA 2014 */
+    uint64_t next_random()
+    {
+        uint64_t z = order += 0x9e3779b97f4a7c15u;
+        z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+        z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+        return z ^ (z >> 31);
+    }
+
+    void shuffle(int16_t *turn, int threads)
+    {
+        for (int t = threads - 1; t > 0; t--) {
+            const int other = (int)((next_random() >> 32) * (uint64_t)(t + 1) >> 32);
+            const int16_t mine = turn[t];
+            turn[t] = turn[other];
+            turn[other] = mine;
+        }
+    }
+
+    template <typename Program> spmv_status run(const char *name, const Program &program, int64_t blocks, int threads)
+    {
+        static_assert(std::is_trivially_copyable<typename Program::shared>::value, "shared memory is plain");
+        typename Program::shared shared;
+        typename Program::registers mine[STEPS_THREADS];
+        int16_t turn[STEPS_THREADS];
+        memset((void *)&shared, 0xa5, sizeof shared); /* as undefined as a device's */
+        memset((void *)mine, 0xa5, sizeof mine);
+        for (int t = 0; t < threads; t++)
+            turn[t] = (int16_t)t;
+        for (int64_t block = 0; block < blocks; block++) {
+            for (int s = 0; s < program.steps(); s++) {
+                shuffle(turn, threads);
+                for (int t = 0; t < threads; t++)
+                    program.step(s, block, turn[t], threads, shared, mine[turn[t]]);
+                trace(name, program, block, s, shared);
+            }
+        }
+        return SPMV_OK;
+    }
+};
+
+#ifndef __CUDACC__
+/* An operator that counts how often it is applied, in this thread, on the host. */
+struct steps_count {
+    static int64_t &applied()
+    {
+        static thread_local int64_t count = 0;
+        return count;
+    }
+};
+
+template <typename Op> struct counted : Op {
+    typename Op::type operator()(typename Op::type earlier, typename Op::type later) const
+    {
+        steps_count::applied()++;
+        return Op::operator()(earlier, later);
+    }
+};
+#endif
+
+#endif

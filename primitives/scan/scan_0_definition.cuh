@@ -1,0 +1,127 @@
+/* scan, rung 0: the definition.
+ *
+ * Idea: out[i] = in[0] op ... op in[i], by a thread of its own for each i, from left to right.
+ * Work n (n - 1) / 2 operations; depth n - 1; launches 1 (in place 2: a thread needs what another overwrites);
+ * bytes moved n^2 v / 2 asked for, most of them found in caches.
+ * Wins: nothing to get wrong; what the other rungs are checked with. Never on time beyond a few dozen elements.
+ * Keeps the order of the operands; the same bits as a loop.
+ * G. E. Blelloch, "Prefix sums and their applications", CMU-CS-90-190, 1990, section 1.1.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef SCAN_0_DEFINITION_CUH
+#define SCAN_0_DEFINITION_CUH
+
+#include <stdio.h>
+
+#include "ops.cuh"
+#include "steps.cuh"
+
+enum { DEFINITION_THREADS = 256 };
+
+template <typename Op, typename Load, typename Store> struct scan_definition {
+    using T = typename Op::type;
+    Load load;
+    Store store;
+    int64_t n;
+    bool exclusive;
+
+    struct shared {
+        T cell[DEFINITION_THREADS];
+    };
+    struct registers {
+    };
+
+    __host__ __device__ int steps() const
+    {
+        return 2;
+    }
+
+    __host__ __device__ void step(int s, int64_t block, int thread, int threads, shared &mem, registers &) const
+    {
+        const int64_t i = block * threads + thread;
+        if (s == 0) {
+            if (i < n)
+                mem.cell[thread] = fold(i);
+        } else if (i < n) {
+            store(i, mem.cell[thread]);
+        }
+    }
+
+    __host__ __device__ T fold(int64_t i) const
+    {
+        const Op op{};
+        T all = exclusive ? Op::identity() : load(0);
+        for (int64_t j = exclusive ? 0 : 1; j < (exclusive ? i : i + 1); j++)
+            all = op(all, load(j));
+        return all;
+    }
+
+    void label(int s, char *text, size_t size) const
+    {
+        snprintf(text, size, "%s", s == 0 ? "each thread folds all up to its element" : "store");
+    }
+
+    const T *cells(int, int64_t block, const shared &mem, int *count) const
+    {
+        const int64_t rest = n - block * DEFINITION_THREADS;
+        *count = rest < DEFINITION_THREADS ? (int)rest : (int)DEFINITION_THREADS;
+        return mem.cell;
+    }
+};
+
+/* to[i] = load(i) */
+template <typename T, typename Load> struct copy_elements {
+    Load load;
+    T *to;
+    int64_t n;
+
+    struct shared {
+        T cell[DEFINITION_THREADS];
+    };
+    struct registers {
+    };
+
+    __host__ __device__ int steps() const
+    {
+        return 1;
+    }
+
+    __host__ __device__ void step(int, int64_t block, int thread, int threads, shared &mem, registers &) const
+    {
+        const int64_t i = block * threads + thread;
+        mem.cell[thread] = i < n ? load(i) : T();
+        if (i < n)
+            to[i] = mem.cell[thread];
+    }
+
+    void label(int, char *text, size_t size) const
+    {
+        snprintf(text, size, "copy");
+    }
+
+    const T *cells(int, int64_t block, const shared &mem, int *count) const
+    {
+        const int64_t rest = n - block * DEFINITION_THREADS;
+        *count = rest < DEFINITION_THREADS ? (int)rest : (int)DEFINITION_THREADS;
+        return mem.cell;
+    }
+};
+
+/* copy: n elements; NULL unless load reads what store writes. */
+template <typename Op, typename Place, typename Load, typename Store>
+spmv_status scan_0_launch(Place &place, Load load, Store store, int64_t n, bool exclusive, typename Op::type *copy)
+{
+    using T = typename Op::type;
+    const int64_t blocks = (n + DEFINITION_THREADS - 1) / DEFINITION_THREADS;
+    if (copy == NULL)
+        return place.run("scan_definition", scan_definition<Op, Load, Store>{load, store, n, exclusive}, blocks,
+                         DEFINITION_THREADS);
+    const spmv_status st =
+        place.run("copy_elements", copy_elements<T, Load>{load, copy, n}, blocks, DEFINITION_THREADS);
+    return st != SPMV_OK
+               ? st
+               : place.run("scan_definition", scan_definition<Op, load_array<T>, Store>{{copy}, store, n, exclusive},
+                           blocks, DEFINITION_THREADS);
+}
+
+#endif

@@ -1,0 +1,172 @@
+/* scan, rung 4: one pass, each block waits for its neighbour (adjacent synchronisation).
+ *
+ * Idea: each block scans its elements, waits until its left neighbour has published the sum of all up to its own end,
+ * publishes that sum and its own, and adds the former to its elements while they are still in shared memory.
+ * Work that of the block scans, and n for adding; depth a block scan and one operation a block; launches 2 (the flags
+ * are cleared first); bytes moved 2 n v: each element is read once and written once. Since rung 3: half the reads; no
+ * launch ends where sums are passed on, a flag does it instead. Wins: over rung 3 when memory is the limit. The sums go
+ * from neighbour to neighbour, about a microsecond a block, so the chain limits short blocks; rung 5 looks back further
+ * than one block. Blocks take their numbers from a ticket: why they all end is in adjacent.cuh. Keeps the order of the
+ * operands; what stands before a block is the left fold of the sums before it, whatever the timing, so bits depend on n
+ * and the block alone. S. Yan, G. Long, Y. Zhang, "StreamScan: fast scan algorithms for GPUs without global barrier
+ * synchronization", PPoPP 2013; D. Merrill, M. Garland, "Single-pass parallel prefix scan with decoupled look-back",
+ * NVR-2016-002, 2016.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef SCAN_4_CHAINED_CUH
+#define SCAN_4_CHAINED_CUH
+
+#include "adjacent.cuh"
+#include "scan_2_blelloch.cuh"
+
+/* One a launch, then a flag and a sum a block. */
+struct chain_links {
+    unsigned long long *ticket;
+    unsigned *flag;
+};
+
+enum { CHAIN_THREADS = 256 };
+
+struct clear_links {
+    chain_links links;
+    int64_t blocks;
+
+    struct shared {
+        char unused;
+    };
+    struct registers {
+    };
+
+    __host__ __device__ int steps() const
+    {
+        return 1;
+    }
+
+    __host__ __device__ void step(int, int64_t block, int thread, int threads, shared &, registers &) const
+    {
+        const int64_t i = block * threads + thread;
+        if (i == 0)
+            *links.ticket = 0;
+        if (i < blocks)
+            links.flag[i] = 0;
+    }
+
+    void label(int, char *text, size_t size) const
+    {
+        snprintf(text, size, "take the flags down");
+    }
+
+    const char *cells(int, int64_t, const shared &, int *count) const
+    {
+        *count = 0;
+        return NULL;
+    }
+};
+
+template <typename Block, typename Load, typename Store> struct scan_chained {
+    using Op = typename Block::operation;
+    using T = typename Op::type;
+    Block block;
+    Load load;
+    Store store;
+    int64_t n;
+    chain_links links;
+    T *through; /* of each block: the sum of all up to its end */
+
+    struct shared {
+        T cell[Block::CELLS];
+        T before;
+        int64_t number;
+    };
+    using registers = typename Block::registers;
+
+    __host__ __device__ int steps() const
+    {
+        return block.steps() + 4;
+    }
+
+    __host__ __device__ void step(int s, int64_t, int thread, int threads, shared &mem, registers &mine) const
+    {
+        const Op op{};
+        if (s == 0) {
+            if (thread == 0)
+                mem.number = take_ticket(links.ticket);
+            return;
+        }
+        const int64_t begin = mem.number * block.size;
+        if (s == 1) {
+            for (int i = thread; i < block.size; i += threads)
+                block.place(i, begin + i < n ? load(begin + i) : Op::identity(), mem.cell, mine);
+        } else if (s <= block.steps() + 1) {
+            block.step(s - 2, thread, mem.cell, mine);
+        } else if (s == block.steps() + 2) {
+            if (thread == block.knows())
+                pass_on(mem, block.sum(mem.cell, mine));
+        } else {
+            const T *result = mem.cell + block.begin(block.steps());
+            for (int i = thread; i < block.size; i += threads)
+                if (begin + i < n)
+                    store(begin + i, mem.number > 0 ? op(mem.before, result[i]) : result[i]);
+        }
+    }
+
+    __host__ __device__ void pass_on(shared &mem, T sum) const
+    {
+        const int64_t number = mem.number;
+        if (number > 0) {
+            while (!flag_is_up(&links.flag[number - 1])) {
+            }
+            mem.before = through[number - 1];
+            sum = Op()(mem.before, sum);
+        }
+        through[number] = sum;
+        raise_flag(&links.flag[number]);
+    }
+
+    void label(int s, char *text, size_t size) const
+    {
+        if (s < 2)
+            snprintf(text, size, "%s", s == 0 ? "take a number" : "load");
+        else if (s <= block.steps() + 1)
+            block.label(s - 2, text, size);
+        else
+            snprintf(text, size, "%s",
+                     s == block.steps() + 2 ? "take over the sum before, pass on the sum up to here"
+                                            : "add what stands before, store");
+    }
+
+    const T *cells(int s, int64_t, const shared &mem, int *count) const
+    {
+        const int done = s < 1 ? 0 : s - 1;
+        *count = s == 0 ? 0 : block.size;
+        return mem.cell + block.begin(done < block.steps() ? done : block.steps());
+    }
+};
+
+/* Bytes of scratch: the ticket, in as many bytes as the sums' alignment may ask for; the sums; the flags. */
+enum { CHAIN_TICKET_BYTES = 16 };
+
+inline int64_t scan_4_scratch(int64_t n, int size, int64_t element_bytes)
+{
+    const int64_t blocks = (n + size - 1) / size;
+    return CHAIN_TICKET_BYTES + blocks * element_bytes + blocks * (int64_t)sizeof(unsigned);
+}
+
+/* store(i, the scan up to i). Load and store may touch the same memory. */
+template <template <typename> class Block, typename Op, typename Place, typename Load, typename Store>
+spmv_status scan_4_launch(Place &place, Load load, Store store, int64_t n, int size, bool exclusive, void *scratch)
+{
+    using T = typename Op::type;
+    const Block<Op> block{size, exclusive};
+    const int64_t blocks = (n + size - 1) / size;
+    T *through = (T *)((char *)scratch + CHAIN_TICKET_BYTES);
+    const chain_links links = {(unsigned long long *)scratch, (unsigned *)(through + blocks)};
+    const spmv_status st = place.run("clear_links", clear_links{links, blocks},
+                                     (blocks + CHAIN_THREADS - 1) / CHAIN_THREADS, CHAIN_THREADS);
+    return st != SPMV_OK
+               ? st
+               : place.run("scan_chained", scan_chained<Block<Op>, Load, Store>{block, load, store, n, links, through},
+                           blocks, block.threads());
+}
+
+#endif

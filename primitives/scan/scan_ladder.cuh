@@ -1,0 +1,117 @@
+/* The teaching rungs of scan by name, for every operator and type, on a GPU or on the host.
+ *
+ * One list; the tables of the backends (scan_ladder_host.cc, scan_ladder_cuda.cu), scratch and dispatch come from it.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef SCAN_LADDER_CUH
+#define SCAN_LADDER_CUH
+
+#include "scan_0_definition.cuh"
+#include "scan_0_sequential.cuh"
+#include "scan_1_hillis_steele.cuh"
+#include "scan_1_hillis_steele_double.cuh"
+#include "scan_2_blelloch.cuh"
+#include "scan_2_blelloch_divergent.cuh"
+#include "scan_2_levels.cuh"
+#include "scan_4_chained.cuh"
+#include "scan_ladder.h"
+
+extern "C" {
+#include "backend.h"
+}
+
+/* X(number, name, default block, by_block, most) */
+#define SCAN_LADDER(X)                                                                                                 \
+    X(LADDER_DEFINITION, "definition", 0, false, SCAN_DEFINITION_MOST)                                                 \
+    X(LADDER_HILLIS_STEELE, "hillis-steele", SCAN_BLOCK_MOST, true, 0)                                                 \
+    X(LADDER_HILLIS_STEELE_DOUBLE, "hillis-steele-double", SCAN_BLOCK_MOST, true, 0)                                   \
+    X(LADDER_BLELLOCH_DIVERGENT, "blelloch-divergent", SCAN_BLOCK_MOST, true, 0)                                       \
+    X(LADDER_BLELLOCH, "blelloch", SCAN_BLOCK_MOST, true, 0)                                                           \
+    X(LADDER_CHAINED, "chained", SCAN_BLOCK_MOST, false, 0)
+
+#define SCAN_LADDER_NUMBER_(number, name, block, by_block, most) number,
+enum scan_ladder_number { SCAN_LADDER(SCAN_LADDER_NUMBER_) LADDER_SEQUENTIAL };
+#undef SCAN_LADDER_NUMBER_
+
+/* Bytes. */
+inline int64_t scan_ladder_scratch(int number, const scan_request *r)
+{
+    const int64_t size = (int64_t)spmv_type_size(r->type);
+    if (r->form != SCAN_ALL || number == LADDER_SEQUENTIAL)
+        return 0;
+    if (number == LADDER_DEFINITION)
+        return r->in == r->out ? r->n * size : 0;
+    return number == LADDER_CHAINED ? scan_4_scratch(r->n, r->block, size) : scan_levels_scratch(r->n, r->block) * size;
+}
+
+template <template <typename> class Block, typename Op, typename Place>
+spmv_status scan_ladder_blocks(Place &place, const scan_request *r)
+{
+    using T = typename Op::type;
+    const T *in = (const T *)r->in;
+    T *out = (T *)r->out, *sums = (T *)r->sums;
+    const bool exclusive = r->kind == SPMV_EXCLUSIVE;
+    if (r->form == SCAN_ALL)
+        return scan_levels<Block, Op>(place, load_array<T>{in}, out, r->n, r->block, exclusive, (T *)r->scratch);
+    const int64_t blocks = (r->n + r->block - 1) / r->block;
+    if (r->form == SCAN_SUMS)
+        return place.run("block_sums", block_sums<Op>{in, (const T *)r->scanned, sums, r->n, r->block, exclusive},
+                         (blocks + LEVELS_THREADS - 1) / LEVELS_THREADS, LEVELS_THREADS);
+    const Block<Op> block{r->block, exclusive};
+    return place.run(Block<Op>::name(),
+                     scan_blocks<Block<Op>, load_array<T>, store_array<T>>{block, {in}, {out}, r->n, sums}, blocks,
+                     block.threads());
+}
+
+template <typename Op, typename Place> spmv_status scan_ladder_run(int number, Place &place, const scan_request *r)
+{
+    using T = typename Op::type;
+    const load_array<T> load = {(const T *)r->in};
+    const store_array<T> store = {(T *)r->out};
+    const bool exclusive = r->kind == SPMV_EXCLUSIVE;
+    switch (number) {
+    case LADDER_DEFINITION:
+        return scan_0_launch<Op>(place, load, store, r->n, exclusive, r->in == r->out ? (T *)r->scratch : (T *)NULL);
+    case LADDER_HILLIS_STEELE:
+        return scan_ladder_blocks<hillis_steele, Op>(place, r);
+    case LADDER_HILLIS_STEELE_DOUBLE:
+        return scan_ladder_blocks<hillis_steele_double, Op>(place, r);
+    case LADDER_BLELLOCH_DIVERGENT:
+        return scan_ladder_blocks<blelloch_divergent, Op>(place, r);
+    case LADDER_BLELLOCH:
+        return scan_ladder_blocks<blelloch, Op>(place, r);
+    case LADDER_CHAINED:
+        return scan_4_launch<blelloch, Op>(place, load, store, r->n, r->block, exclusive, r->scratch);
+    default:
+        /* one processor: a GPU has no use for it */
+        if constexpr (!Place::PARALLEL)
+            return place.run("scan_sequential",
+                             scan_sequential<Op, load_array<T>, store_array<T>>{load, store, r->n, exclusive}, 1, 1);
+        return SPMV_ERROR_METHOD;
+    }
+}
+
+template <typename Op> using as_it_is = Op;
+
+/* With Wrap<operator>: as_it_is, or one that counts. Numbers only: two arrays of a block's tuples do not fit a block's
+ * shared memory. */
+template <template <typename> class Wrap, typename Place>
+spmv_status scan_ladder_dispatch(spmv_context *ctx, int number, Place &place, const scan_request *r)
+{
+    switch ((int)r->op * SPMV_TYPE_LIMIT + (int)r->type) {
+#define CASE(OP, op, TYPE, type, T, D, CLASS)                                                                          \
+    case SPMV_##OP *SPMV_TYPE_LIMIT + SPMV_##TYPE:                                                                     \
+        if constexpr (sizeof(D) <= 8)                                                                                  \
+            return scan_ladder_run<Wrap<op_##op##_##type>>(number, place, r);                                          \
+        else                                                                                                           \
+            break;
+        SPMV_PAIR_LIST(CASE)
+#undef CASE
+    default:
+        break;
+    }
+    return context_fail(ctx, SPMV_ERROR_TYPE, "scan: no teaching rung for operator %s and type %s", spmv_op_name(r->op),
+                        spmv_type_name(r->type));
+}
+
+#endif

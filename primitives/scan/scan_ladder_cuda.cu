@@ -1,0 +1,40 @@
+/* The rungs of scan by name on CUDA: the teaching rungs as kernels, and the tuned ones of scan_cuda.cu.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "scan_ladder.cuh"
+
+template <int number> static int64_t scratch_of(const spmv_context *, const scan_request *r)
+{
+    return scan_ladder_scratch(number, r);
+}
+
+template <int number> static spmv_status run(spmv_context *ctx, const scan_request *r)
+{
+    return on_device(ctx, [=] {
+        steps_on_gpu gpu{ctx};
+        return scan_ladder_dispatch<as_it_is>(ctx, number, gpu, r);
+    });
+}
+
+static int64_t chunks_scratch(const spmv_context *ctx, const scan_request *r)
+{
+    return scan_scratch_cuda(ctx, r->type, r->n);
+}
+
+static spmv_status run_chunks(spmv_context *ctx, const scan_request *r)
+{
+    return scan_chunks_cuda(ctx, r->kind, r->op, r->type, r->in, r->out, r->n, r->scratch);
+}
+
+static const struct scan_rung rungs[] = {
+#define ROW(number, name, block, by_block, most) {name, block, by_block, most, scratch_of<number>, run<number>},
+    SCAN_LADDER(ROW)
+#undef ROW
+        {"reduce-scan", 0, false, 0, chunks_scratch, run_chunks},
+    {NULL, 0, false, 0, NULL, NULL},
+};
+
+extern "C" const struct scan_rung *scan_rungs_cuda(void)
+{
+    return rungs;
+}
