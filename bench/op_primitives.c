@@ -256,6 +256,39 @@ static spmv_status open_only(struct work *work, const char *method, struct own *
     return SPMV_OK;
 }
 
+/* The rungs but one: the definition does n^2 / 2 operations, so it is measured only when it is named. */
+static const char *scan_names(spmv_backend backend, int index)
+{
+    const char *name;
+    for (int k = 0; (name = spmv_scan_rung_name(backend, k)) != NULL; k++)
+        if (strcmp(name, "definition") != 0 && index-- == 0)
+            return name;
+    return NULL;
+}
+
+/* own->plan: the rung's name, NULL for auto. A scan of nothing says whether there is such a rung. */
+static spmv_status open_scan(struct work *work, const char *method, struct own *own)
+{
+    if (strcmp(method, "auto") == 0) {
+        *own = (struct own){.method = "default", .why = "the backend's choice", .work = work};
+        return SPMV_OK;
+    }
+    const spmv_status st = spmv_scan_rung(work->ctx, method, SPMV_INCLUSIVE, SPMV_ADD, work->type, NULL, NULL, 0);
+    if (st != SPMV_OK)
+        return work_fail(work, work->ctx, st);
+    *own = (struct own){.method = method, .why = "named", .work = work, .plan = (void *)method};
+    return SPMV_OK;
+}
+
+static int run_scan(void *state)
+{
+    const struct own *const own = state;
+    const struct peer_problem *const p = &own->work->problem;
+    return spmv_scan_rung(own->work->ctx, own->plan, SPMV_INCLUSIVE, SPMV_ADD, p->type, p->in, p->out, p->n) == SPMV_OK
+               ? 0
+               : -1;
+}
+
 #define DEFINE_RUN(name)                                                                                               \
     static int run_##name(void *state)                                                                                 \
     {                                                                                                                  \
@@ -263,7 +296,6 @@ static spmv_status open_only(struct work *work, const char *method, struct own *
         return compute_##name(work->ctx, &work->problem, work->index) == SPMV_OK ? 0 : -1;                             \
     }
 DEFINE_RUN(map)
-DEFINE_RUN(scan)
 DEFINE_RUN(segscan)
 DEFINE_RUN(segreduce)
 DEFINE_RUN(gather)
@@ -453,7 +485,8 @@ static spmv_status check_compact(struct work *work, const void *host_result, dou
 
 /* ---------------------------------------------------------------- the operations */
 
-#define OPERATION_BY(row, text, an_operator, a_kind, peers, names, opens)                                              \
+/* names, opener: its methods of ours */
+#define OPERATION_BY(row, text, an_operator, a_kind, peers, names, opener)                                             \
     const struct operation operation_##row = {.name = #row,                                                            \
                                               .formula = (text),                                                       \
                                               .operator_name = (an_operator),                                          \
@@ -462,7 +495,7 @@ static spmv_status check_compact(struct work *work, const void *host_result, dou
                                               .method = names,                                                         \
                                               .setup = setup_##row,                                                    \
                                               .fill = fill_##row,                                                      \
-                                              .open = opens,                                                           \
+                                              .open = opener,                                                          \
                                               .run = run_##row,                                                        \
                                               .check = check};
 #define OPERATION(row, text, an_operator, a_kind, peers)                                                               \
@@ -472,7 +505,7 @@ static spmv_status check_compact(struct work *work, const void *host_result, dou
 #define setup_scatter setup_moves
 OPERATION(map, "out[i] = in[i]^2", "square", NULL, -1)
 OPERATION_BY(reduce, "out = in[0] + ... + in[n-1]", "add", NULL, PEER_REDUCE, spmv_reduce_rung_name, open_reduce)
-OPERATION(scan, "out[i] = in[0] + ... + in[i]", "add", "inclusive", PEER_SCAN)
+OPERATION_BY(scan, "out[i] = in[0] + ... + in[i]", "add", "inclusive", PEER_SCAN, scan_names, open_scan)
 OPERATION(segscan, "out[i] = the sum of in from its segment's head to i", "add", "inclusive", PEER_SEGSCAN)
 OPERATION(segreduce, "out[s] = the sum of in over segment s", "add", NULL, PEER_SEGREDUCE)
 OPERATION(gather, "out[i] = in[index[i]]", NULL, NULL, -1)

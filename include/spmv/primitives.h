@@ -154,7 +154,8 @@ SPMV_API spmv_status spmv_scan(spmv_context *ctx, spmv_scan_kind kind, spmv_op o
 /* The same by a rung of the ladder, by name: spmv_scan_rung_name lists those of a backend; docs/ladder.md tells what
  * each does. "NAME" or, for rungs that scan block by block, "NAME:BLOCK" with the elements of a block, a power of two
  * from 2 to 1024 ("blelloch:64"). NULL or "auto": spmv_scan. All keep the order of the operands. The parentheses are
- * fixed by n, the rung and the block. "definition" takes at most 131072 elements (SPMV_ERROR_SIZE above). An unknown
+ * fixed by n, the rung and the block. "definition" takes at most 131072 elements (SPMV_ERROR_SIZE above). Teaching
+ * rungs take numbers, no tuples (SPMV_ERROR_TYPE). An unknown
  * name is SPMV_ERROR_METHOD, with a sentence that lists the known ones. */
 SPMV_API spmv_status spmv_scan_rung(spmv_context *ctx, const char *rung, spmv_scan_kind kind, spmv_op op,
                                     spmv_type type, const void *in, void *out, int64_t n);
