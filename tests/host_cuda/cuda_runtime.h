@@ -63,11 +63,34 @@ template <typename T> T __shfl_down_sync(unsigned, T value, unsigned distance)
     return value;
 }
 
+template <typename T> T __shfl_sync(unsigned, T value, int lane)
+{
+    host_cuda_exchange(&value, sizeof value, lane % 32);
+    return value;
+}
+
+/* Bit l: lane l said yes. */
+unsigned host_cuda_ballot(bool yes);
+
+#define __ballot_sync(mask, yes) host_cuda_ballot(yes)
+
+inline int atomicAdd(int *cell, int more)
+{
+    const int before = *cell;
+    *cell = before + more;
+    return before;
+}
+
 inline unsigned atomicOr(unsigned *cell, unsigned bits)
 {
     const unsigned before = *cell;
     *cell = before | bits;
     return before;
+}
+
+inline int __clz(int bits)
+{
+    return bits == 0 ? 32 : __builtin_clz((unsigned)bits);
 }
 
 inline int __popc(unsigned bits)

@@ -349,6 +349,20 @@ void host_cuda_exchange(void *value, size_t bytes, int from)
     std::memcpy(value, fibers[warp + from].laid_out[turn], bytes);
 }
 
+unsigned host_cuda_ballot(bool yes)
+{
+    const int warp = running / LANES * LANES;
+    fiber &f = fibers[running];
+    const unsigned turn = f.exchanges++ % 2;
+    f.laid_out[turn][0] = (char)yes;
+    f.state = AT_EXCHANGE;
+    yield();
+    unsigned bits = 0;
+    for (int lane = 0; lane < LANES; lane++)
+        bits |= (unsigned)(fibers[warp + lane].laid_out[turn][0] != 0) << lane;
+    return bits;
+}
+
 cudaError_t host_cuda_launch(const cudaLaunchConfig_t &config, const std::function<void()> &thread)
 {
     cudaError_t error = host_cuda.launch_error;
