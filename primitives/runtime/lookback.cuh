@@ -124,6 +124,10 @@ template <typename T> struct lookback_states {
 
 /* Where a test steps in; this one does nothing. */
 struct no_hook {
+    static no_hook next()
+    {
+        return {};
+    }
     __device__ void before_publishing(int) const
     {
     }
@@ -144,6 +148,12 @@ struct no_hook {
 struct delaying_hook {
     uint32_t seed;
 
+    /* For the next call. */
+    static delaying_hook next()
+    {
+        static uint32_t calls = 0;
+        return {++calls * 0x9e3779b9u};
+    }
     __device__ uint32_t random(uint32_t a, uint32_t b) const
     {
         uint32_t z = seed + a * 0x9e3779b9u + b * 0x85ebca6bu;
@@ -404,39 +414,30 @@ __device__ void tile_load(const Load &load, int64_t begin, int valid, T pad,
     }
 }
 
-/* From striped vectors to the thread's ITEMS neighbouring elements. */
+/* Lays the tile out in shared memory. The thread's own ITEMS neighbouring elements are then the vectors tile_row: read
+ * from there when they are needed, they occupy no registers while the block looks back. */
 template <typename Shape, typename T>
-__device__ void tile_turn(const typename vector_tile<T, Shape>::vector *striped,
-                          typename vector_tile<T, Shape>::vector *stage, T *item)
+__device__ void tile_stage(const typename vector_tile<T, Shape>::vector *striped,
+                           typename vector_tile<T, Shape>::vector *stage)
 {
-    using tile = vector_tile<T, Shape>;
 #pragma unroll
-    for (int k = 0; k < tile::VECTORS; k++)
+    for (int k = 0; k < vector_tile<T, Shape>::VECTORS; k++)
         stage[k * Shape::THREADS_ + (int)threadIdx.x] = striped[k];
     __syncthreads();
-#pragma unroll
-    for (int k = 0; k < tile::VECTORS; k++) {
-        const typename tile::vector v = stage[(int)threadIdx.x * tile::VECTORS + k];
-#pragma unroll
-        for (int j = 0; j < tile::EACH; j++)
-            item[k * tile::EACH + j] = v.at[j];
-    }
 }
 
-/* The way back. A thread writes the vectors that it alone has read. */
+template <typename Shape, typename T>
+__device__ typename vector_tile<T, Shape>::vector *tile_row(typename vector_tile<T, Shape>::vector *stage)
+{
+    return stage + (int)threadIdx.x * vector_tile<T, Shape>::VECTORS;
+}
+
+/* The way back to memory, after each thread has changed its own row. */
 template <typename Shape, typename T, typename Store>
-__device__ void tile_store(const Store &store, int64_t begin, int valid, typename vector_tile<T, Shape>::vector *stage,
-                           const T *item)
+__device__ void tile_store(const Store &store, int64_t begin, int valid,
+                           const typename vector_tile<T, Shape>::vector *stage)
 {
     using tile = vector_tile<T, Shape>;
-#pragma unroll
-    for (int k = 0; k < tile::VECTORS; k++) {
-        typename tile::vector v;
-#pragma unroll
-        for (int j = 0; j < tile::EACH; j++)
-            v.at[j] = item[k * tile::EACH + j];
-        stage[(int)threadIdx.x * tile::VECTORS + k] = v;
-    }
     __syncthreads();
     T *const array = (T *)array_of<T>(store);
     if (valid == tile::SIZE && in_vectors(array)) {

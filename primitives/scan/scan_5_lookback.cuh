@@ -15,8 +15,8 @@
 
 #include "lookback.cuh"
 
-/* 36 KiB a tile, four blocks of 64 registers a thread on a multiprocessor: 144 KiB of loads under way. */
-using scan_5_shape = lookback_shape<256, 9, 4>;
+/* 36 KiB a tile, five blocks a multiprocessor: 180 KiB of loads under way at most. */
+using scan_5_shape = lookback_shape<256, 9, 5>;
 
 /* store(i, the scan up to i) for the tiles of one launch, the first of which is first_tile of all. */
 template <typename Op, typename Shape, typename Load, typename Store, typename Hook>
@@ -34,25 +34,34 @@ __global__ void __launch_bounds__(Shape::THREADS_, Shape::BLOCKS)
     const int mine = states.tiles > 1 ? block_draw_ticket(states.ticket, &number) : 0;
     const int64_t begin = (first_tile + mine) * tile::SIZE;
     const int valid = tile_valid(begin, n, tile::SIZE);
-    T item[tile::ITEMS], all;
     {
         typename tile::vector striped[tile::VECTORS];
         tile_load<Shape>(load, begin, valid, Op::identity(), striped);
-        tile_turn<Shape>(striped, stage, item);
+        tile_stage<Shape, T>(striped, stage);
     }
-    T sum = item[0];
+    typename tile::vector *const row = tile_row<Shape, T>(stage);
+    T sum = Op::identity(), all;
 #pragma unroll
-    for (int j = 1; j < tile::ITEMS; j++)
-        sum = op(sum, item[j]);
+    for (int k = 0; k < tile::VECTORS; k++) {
+        const typename tile::vector v = row[k];
+#pragma unroll
+        for (int j = 0; j < tile::EACH; j++)
+            sum = k + j == 0 ? v.at[0] : op(sum, v.at[j]);
+    }
     const T earlier = block_exclusive<Shape::WARPS_>(op, sum, warp_sums, &all);
     T through = op(block_look_back(op, states, mine, all, false, &before_tile, Shape::PAUSE_NS, hook), earlier);
 #pragma unroll
-    for (int j = 0; j < tile::ITEMS; j++) {
-        const T preceding = through;
-        through = op(preceding, item[j]);
-        item[j] = exclusive ? preceding : through;
+    for (int k = 0; k < tile::VECTORS; k++) {
+        typename tile::vector v = row[k];
+#pragma unroll
+        for (int j = 0; j < tile::EACH; j++) {
+            const T preceding = through;
+            through = op(preceding, v.at[j]);
+            v.at[j] = exclusive ? preceding : through;
+        }
+        row[k] = v;
     }
-    tile_store<Shape>(store, begin, valid, stage, item);
+    tile_store<Shape, T>(store, begin, valid, stage);
 }
 
 template <typename T, typename Shape> int64_t scan_5_tiles(int64_t n)
