@@ -1,11 +1,13 @@
 /* scan, rung 5: one pass, tiles look back.
  *
- * Idea: a block takes the next tile, reads it once, 16 bytes at a time, folds it and publishes the result; what
- * stands to the left it gathers from the states of the tiles before it (lookback.cuh) while those still work on their
- * own; then it writes the tile's scan.
- * Work n operations and a few a thread and tile; depth: a tile's, and one addition a tile; launches 1 for a single
- * tile, else 2 (the states are reset), and 2 more for every 2^17 tiles (of 36 KiB; 2^16 of 8-byte elements); bytes
- * moved 2 n v. Changed since rung 1: an element is read once, not twice; blocks wait for each other. Wins: everywhere.
+ * Idea: a block takes the next tile, reads it once, 16 bytes at a time, folds it and publishes the result; what stands
+ * to the left it gathers from the states of the tiles before it (lookback.cuh) while those still work on their own;
+ * then it writes the tile's scan.
+ * Work n operations and a few a thread and tile; depth: a tile's, and one operation a tile; launches 1 for a single
+ * tile, else 2 (states are reset), and 2 more for every 2^17 tiles of 36 KiB (2^16 with 8-byte elements); bytes moved
+ * 2 n v.
+ * Changed since reduce, then scan (rung 1): an element is read once, not twice; blocks wait for each other.
+ * Wins: everywhere.
  * Keeps the order of the operands; bits depend on n alone.
  * Merrill, Garland 2016.
  *

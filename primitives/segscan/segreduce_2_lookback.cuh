@@ -7,11 +7,13 @@
  * In a tile: the first segment is found by one round of probes where segments are of about equal length, by a search
  * otherwise; closings become bits, THREADS times BATCH positions at a time; elements come in 16 bytes at a time.
  * Work 2 n + count operations and a few a thread and tile; depth: a tile's, and one operation a tile; launches 1 for a
- * single tile, else 2, and 2 more for every 2^17 tiles (of 31 KiB; 2^16 of 8-byte elements); bytes moved
+ * single tile, else 2, and 2 more for every 2^17 tiles of 31 KiB (2^16 with 8-byte elements); bytes moved
  * n v + count (v + position).
  * Changed since rung 1: no chunks, so that no block walks through tiles one after the other; all positions of a tile
- * are under way together; one result pass. Wins: everywhere. Keeps the order of the operands; bits depend on n and the
- * positions alone. Green, McColl, Bader 2012; Merrill, Garland 2016 (both papers).
+ * are under way together; results leave in one pass.
+ * Wins: everywhere.
+ * Keeps the order of the operands; bits depend on n and the positions alone.
+ * Green, McColl, Bader 2012; Merrill, Garland 2016 (both papers).
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SEGREDUCE_2_LOOKBACK_CUH
@@ -41,22 +43,6 @@ template <int Bytes, int Blocks, int PauseNs = 0> struct walk_shape {
 };
 
 using segreduce_2_shape = walk_shape<124, 4>;
-
-/* As block_lower_bound(position, 0, count, target), first trying around a guess. */
-template <typename Position>
-__device__ int64_t block_lower_bound_near(const Position &position, int64_t count, int64_t guess, int64_t target)
-{
-    int64_t lo = guess - THREADS / 2;
-    lo = lo < 0 ? 0 : lo;
-    const int64_t hi = lo + THREADS < count ? lo + THREADS : count;
-    const int64_t s = lo + threadIdx.x;
-    const int below = __syncthreads_count(s < hi && position(s) < target);
-    if (below == 0 && lo > 0)
-        return block_lower_bound(position, 0, lo, target);
-    if (lo + below == hi)
-        return block_lower_bound(position, hi, count, target);
-    return lo + below;
-}
 
 /* words = the bits of the closings first, first + 1, ... that are steps begin ... begin + valid - 1. */
 __device__ inline void block_mark_closings(const segment_closings &closings, int64_t first, int64_t begin, int valid,
@@ -132,8 +118,8 @@ __global__ void __launch_bounds__(THREADS, Shape::BLOCKS)
     const int64_t steps = closings.n + closings.count;
     const int64_t begin = (first_tile + mine) * tile::SIZE;
     const int valid = tile_valid(begin, steps, tile::SIZE);
-    const int64_t guess = (int64_t)((double)begin / (double)steps * (double)closings.count);
-    const int64_t first = block_lower_bound_near(closings, closings.count, guess, begin); /* the open segment */
+    const int64_t first = /* the open segment */
+        block_lower_bound_near(closings, closings.count, (double)begin / (double)steps, begin);
     block_mark_closings(closings, first, begin, valid, words, tile::WORDS);
     const unsigned closes = bits_of_thread(words, tile::ITEMS);
     int closing;

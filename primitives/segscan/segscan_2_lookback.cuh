@@ -1,13 +1,16 @@
 /* segmented scan, rung 2: one pass, tiles look back.
  *
  * Idea: scan, rung 5, on (value, start) pairs. Flag bytes come in 16 at a time and become one bit an element in shared
- * memory; positions are searched for once a tile and become bits too (segments.cuh). A tile in which a segment starts
- * owes what it hands on to itself alone: it publishes a prefix at once, and tiles behind it look back no further. So
- * states need no start flag: an aggregate is always one without.
- * Work and depth as scan, rung 5; launches 1 for a single tile, else 2, and 2 more for every 2^17 tiles (of 28 KiB;
- * 2^16 of 8-byte elements); bytes moved 2 n v and once the flags or positions. Changed since rung 1: everything is read
- * once; blocks wait for each other. Wins: everywhere. Keeps the order of the operands; bits depend on n alone. Schwartz
- * 1980; Sengupta et al. 2007; Merrill, Garland 2016.
+ * memory; positions become bits too (segments.cuh), the first found by one round of probes where segments are of about
+ * equal length, by a search otherwise. A tile in which a segment starts owes what it hands on to itself alone: it
+ * publishes a prefix at once, and tiles behind it look back no further. So states need no start flag: an aggregate is
+ * always one without.
+ * Work and depth as scan, rung 5; launches 1 for a single tile, else 2, and 2 more for every 2^17 tiles of 28 KiB (2^16
+ * with 8-byte elements); bytes moved 2 n v and once the flags or positions.
+ * Changed since rung 1: everything is read once; blocks wait for each other.
+ * Wins: everywhere.
+ * Keeps the order of the operands; bits depend on n alone.
+ * Schwartz 1980; Sengupta et al. 2007; Merrill, Garland 2016.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SEGSCAN_2_LOOKBACK_CUH
@@ -57,6 +60,22 @@ __device__ inline unsigned load_flags(const unsigned char *flags, int64_t begin,
     return word;
 }
 
+/* As block_lower_bound(position, 0, count, target), first trying at a fraction of count. */
+template <typename Position>
+__device__ int64_t block_lower_bound_near(const Position &position, int64_t count, double fraction, int64_t target)
+{
+    int64_t lo = (int64_t)(fraction * (double)count) - THREADS / 2;
+    lo = lo < 0 ? 0 : lo;
+    const int64_t hi = lo + THREADS < count ? lo + THREADS : count;
+    const int64_t s = lo + threadIdx.x;
+    const int below = __syncthreads_count(s < hi && position(s) < target);
+    if (below == 0 && lo > 0)
+        return block_lower_bound(position, 0, lo, target);
+    if (lo + below == hi)
+        return block_lower_bound(position, hi, count, target);
+    return lo + below;
+}
+
 /* store(i, the segmented scan up to i) for the tiles of one launch, the first of which is first_tile of all. */
 template <typename Op, typename Shape, typename Load, typename Store, typename Hook>
 __global__ void __launch_bounds__(Shape::THREADS_, Shape::BLOCKS)
@@ -84,7 +103,9 @@ __global__ void __launch_bounds__(Shape::THREADS_, Shape::BLOCKS)
             word = load_flags((const unsigned char *)segments.heads, begin, valid);
         tile_load<Shape>(load, begin, valid, Op::identity(), striped);
         if (segments.form != SPMV_SEGMENT_FLAGS)
-            block_mark_words(segments, segments.block_seek(begin), segments.count, begin, valid, words, WORDS);
+            block_mark_words(segments,
+                             block_lower_bound_near(segments, segments.count, (double)begin / (double)n, begin),
+                             segments.count, begin, valid, words, WORDS);
         else if (threadIdx.x < WORDS)
             words[threadIdx.x] = word;
         tile_stage<Shape, T>(striped, stage);
