@@ -184,12 +184,12 @@ static void captures(void **state)
     void *more = NULL;
     assert_fails(ctx, spmv_alloc(ctx, 64, &more), SPMV_ERROR_CAPTURE, "before the capture");
     assert_null(more);
-    assert_fails(ctx, context_scratch(ctx, (int64_t)1 << 20, &more), SPMV_ERROR_CAPTURE, "before the capture");
+    assert_fails(ctx, context_scratch(ctx, (int64_t)1 << 24, &more), SPMV_ERROR_CAPTURE, "before the capture");
     assert_fails(ctx, spmv_upload(ctx, numbers, memory, 8), SPMV_ERROR_CAPTURE, "upload");
     assert_fails(ctx, spmv_download(ctx, memory, back, 8), SPMV_ERROR_CAPTURE, "download");
     assert_fails(ctx, spmv_synchronize(ctx), SPMV_ERROR_CAPTURE, "waiting");
-    spmv_free(ctx, spare);                                  /* put off */
-    assert_ok(ctx, context_scratch(ctx, 64 * 1024, &more)); /* what the primitives need is there */
+    spmv_free(ctx, spare);                                         /* put off */
+    assert_ok(ctx, context_scratch(ctx, (int64_t)1 << 20, &more)); /* what the primitives need is there */
     assert_ok(ctx, spmv_map(ctx, SPMV_MAP_COPY, SPMV_F64, memory, memory, NUMBERS));
     assert_ok(ctx, spmv_map(ctx, SPMV_MAP_NEG, SPMV_F64, memory, memory, NUMBERS));
 #ifdef HOST_CUDA

@@ -68,8 +68,9 @@ template <typename Op> __device__ typename Op::type warp_inclusive(Op op, typena
 }
 
 /* Thread t gets value_0 op ... op value_{t-1} (thread 0 the identity), and in *all, the same for all, the fold of all
- * THREADS values. warp_sums: WARPS cells of shared memory, free again on return. */
-template <typename Op>
+ * THREADS values (or of a block of BLOCK_WARPS warps). warp_sums: WARPS cells of shared memory, free again on return.
+ */
+template <int BLOCK_WARPS = WARPS, typename Op>
 __device__ typename Op::type block_exclusive(Op op, typename Op::type value, typename Op::type *warp_sums,
                                              typename Op::type *all)
 {
@@ -81,7 +82,7 @@ __device__ typename Op::type block_exclusive(Op op, typename Op::type value, typ
     __syncthreads();
     T before = Op::identity(), sum = warp_sums[0];
 #pragma unroll
-    for (int w = 1; w < WARPS; w++) {
+    for (int w = 1; w < BLOCK_WARPS; w++) {
         if (w == warp)
             before = sum;
         sum = op(sum, warp_sums[w]);

@@ -11,7 +11,7 @@
 
 /* Scratch that every context has from the start: enough for the primitives at every size, so that they never wait for
  * more, also while a graph is captured. */
-enum { CUDA_SCRATCH = 128 * 1024 };
+enum { CUDA_SCRATCH = 2 * 1024 * 1024 };
 
 struct cuda_unfreed {
     struct cuda_unfreed *next;

@@ -31,11 +31,11 @@ __device__ inline int64_t position_at(const void *positions, int bits, int64_t i
 
 /* words = the bits of the positions cursor, cursor + 1, ... that lie in [begin, begin + valid); the cursor behind them.
  * position(cursor) >= begin. */
-template <typename T, typename Position>
-__device__ int64_t block_mark(const Position &position, int64_t cursor, int64_t count, int64_t begin, int valid,
-                              unsigned *words)
+template <typename Position>
+__device__ int64_t block_mark_words(const Position &position, int64_t cursor, int64_t count, int64_t begin, int valid,
+                                    unsigned *words, int words_count)
 {
-    for (int w = (int)threadIdx.x; w < tile_bits<T>::WORDS; w += THREADS)
+    for (int w = (int)threadIdx.x; w < words_count; w += THREADS)
         words[w] = 0;
     __syncthreads();
     for (;;) {
@@ -52,6 +52,14 @@ __device__ int64_t block_mark(const Position &position, int64_t cursor, int64_t 
         if (position(cursor - THREADS) == last)
             cursor = block_lower_bound(position, cursor, count, last + 1);
     }
+}
+
+/* The same for the bits of a tile_of<T>. */
+template <typename T, typename Position>
+__device__ int64_t block_mark(const Position &position, int64_t cursor, int64_t count, int64_t begin, int valid,
+                              unsigned *words)
+{
+    return block_mark_words(position, cursor, count, begin, valid, words, tile_bits<T>::WORDS);
 }
 
 /* Starts of the segments of n elements, in any form. */

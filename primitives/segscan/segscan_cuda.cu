@@ -1,15 +1,14 @@
 /* segmented scan on CUDA: the rungs for every operator and type.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "segscan_1_chunks.cuh"
+#include "segscan_2_lookback.cuh"
 
 extern "C" int64_t segscan_scratch_cuda(const spmv_context *ctx, spmv_type type, const spmv_segments *segments,
                                         int64_t n)
 {
     (void)ctx;
     (void)segments;
-    (void)n;
-    return segscan_1_scratch((int64_t)spmv_type_size(type));
+    return segscan_2_scratch((int64_t)spmv_type_size(type), n);
 }
 
 static spmv_status dispatch(spmv_context *ctx, bool exclusive, spmv_op by, spmv_type of, segment_starts segments,
@@ -18,7 +17,7 @@ static spmv_status dispatch(spmv_context *ctx, bool exclusive, spmv_op by, spmv_
     switch ((int)by * SPMV_TYPE_LIMIT + (int)of) {
 #define CASE(OP, op, TYPE, type, T, D, CLASS)                                                                          \
     case SPMV_##OP *SPMV_TYPE_LIMIT + SPMV_##TYPE:                                                                     \
-        return segscan_1_launch<op_##op##_##type>(ctx, load_array<D>{(const D *)in}, store_array<D>{(D *)out},         \
+        return segscan_2_launch<op_##op##_##type>(ctx, load_array<D>{(const D *)in}, store_array<D>{(D *)out},         \
                                                   segments, n, exclusive, scratch);
         SPMV_PAIR_LIST(CASE)
 #undef CASE

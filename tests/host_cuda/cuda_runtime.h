@@ -63,9 +63,14 @@ template <typename T> T __shfl_down_sync(unsigned, T value, unsigned distance)
     return value;
 }
 
+/* Bit l: lane l said yes. */
+unsigned host_cuda_ballot(bool yes);
+
+#define __ballot_sync(mask, yes) host_cuda_ballot(yes)
+
 template <typename T> T __shfl_sync(unsigned, T value, int from)
 {
-    host_cuda_exchange(&value, sizeof value, from);
+    host_cuda_exchange(&value, sizeof value, from % 32);
     return value;
 }
 
@@ -119,6 +124,11 @@ inline unsigned atomicInc(unsigned *cell, unsigned most)
 
 inline void __threadfence()
 {
+}
+
+inline int __clz(int bits)
+{
+    return bits == 0 ? 32 : __builtin_clz((unsigned)bits);
 }
 
 inline int __popc(unsigned bits)

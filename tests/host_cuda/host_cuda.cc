@@ -366,6 +366,16 @@ unsigned host_cuda_match(unsigned value)
     return same;
 }
 
+unsigned host_cuda_ballot(bool yes)
+{
+    const int warp = running / LANES * LANES;
+    const unsigned turn = lay_out(&yes, sizeof yes);
+    unsigned bits = 0;
+    for (int lane = 0; lane < LANES; lane++)
+        bits |= (unsigned)(fibers[warp + lane].laid_out[turn][0] != 0) << lane;
+    return bits;
+}
+
 cudaError_t host_cuda_launch(const cudaLaunchConfig_t &config, const std::function<void()> &thread)
 {
     cudaError_t error = host_cuda.launch_error;

@@ -1,0 +1,95 @@
+/* scan, rung 5: one pass, tiles look back.
+ *
+ * Idea: a block takes the next tile, reads it once, 16 bytes at a time, folds it and publishes the result; what stands
+ * to the left it gathers from the states of the tiles before it (lookback.cuh) while those still work on their own;
+ * then it writes the tile's scan.
+ * Work n operations and a few a thread and tile; depth: a tile's, and one operation a tile; launches 1 for a single
+ * tile, else 2 (states are reset), and 2 more for every 2^17 tiles of 36 KiB (2^16 with 8-byte elements); bytes moved
+ * 2 n v.
+ * Changed since reduce, then scan (rung 1): an element is read once, not twice; blocks wait for each other.
+ * Wins: everywhere.
+ * Keeps the order of the operands; bits depend on n alone.
+ * Merrill, Garland 2016.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef SCAN_5_LOOKBACK_CUH
+#define SCAN_5_LOOKBACK_CUH
+
+#include "lookback.cuh"
+
+/* 36 KiB a tile, five blocks a multiprocessor: 180 KiB of loads under way at most. */
+using scan_5_shape = lookback_shape<256, 9, 5>;
+
+/* store(i, the scan up to i) for the tiles of one launch, the first of which is first_tile of all. */
+template <typename Op, typename Shape, typename Load, typename Store, typename Hook>
+__global__ void __launch_bounds__(Shape::THREADS_, Shape::BLOCKS)
+    scan_lookback(Load load, Store store, int64_t n, int64_t first_tile, lookback_states<typename Op::type> states,
+                  bool exclusive, Hook hook)
+{
+    using T = typename Op::type;
+    using tile = vector_tile<T, Shape>;
+    __shared__ typename tile::vector stage[Shape::THREADS_ * tile::VECTORS];
+    __shared__ T warp_sums[Shape::WARPS_];
+    __shared__ T before_tile;
+    __shared__ int number;
+    const Op op{};
+    const int mine = states.tiles > 1 ? block_draw_ticket(states.ticket, &number) : 0;
+    const int64_t begin = (first_tile + mine) * tile::SIZE;
+    const int valid = tile_valid(begin, n, tile::SIZE);
+    {
+        typename tile::vector striped[tile::VECTORS];
+        tile_load<Shape>(load, begin, valid, Op::identity(), striped);
+        tile_stage<Shape, T>(striped, stage);
+    }
+    typename tile::vector *const row = tile_row<Shape, T>(stage);
+    T sum = Op::identity(), all;
+#pragma unroll
+    for (int k = 0; k < tile::VECTORS; k++) {
+        const typename tile::vector v = row[k];
+#pragma unroll
+        for (int j = 0; j < tile::EACH; j++)
+            sum = k + j == 0 ? v.at[0] : op(sum, v.at[j]);
+    }
+    const T earlier = block_exclusive<Shape::WARPS_>(op, sum, warp_sums, &all);
+    T through = op(block_look_back(op, states, mine, all, false, &before_tile, Shape::PAUSE_NS, hook), earlier);
+#pragma unroll
+    for (int k = 0; k < tile::VECTORS; k++) {
+        typename tile::vector v = row[k];
+#pragma unroll
+        for (int j = 0; j < tile::EACH; j++) {
+            const T preceding = through;
+            through = op(preceding, v.at[j]);
+            v.at[j] = exclusive ? preceding : through;
+        }
+        row[k] = v;
+    }
+    tile_store<Shape, T>(store, begin, valid, stage);
+}
+
+template <typename T, typename Shape> int64_t scan_5_tiles(int64_t n)
+{
+    return n / vector_tile<T, Shape>::SIZE + (n % vector_tile<T, Shape>::SIZE != 0);
+}
+
+/* Enough for every shape of 20 KiB a tile and more. */
+inline int64_t scan_5_scratch(int64_t element_bytes, int64_t n)
+{
+    return lookback_scratch(element_bytes, n / (20 * 1024 / element_bytes) + 1);
+}
+
+/* store(i, load(0) op ... op load(i)), or without load(i) and starting from the identity; n > 0. Load and store may
+ * touch the same memory. */
+template <typename Op, typename Shape = scan_5_shape, typename Load, typename Store, typename Hook = no_hook>
+spmv_status scan_5_launch(spmv_context *ctx, Load load, Store store, int64_t n, bool exclusive, void *scratch,
+                          Hook hook = Hook())
+{
+    using T = typename Op::type;
+    return lookback_launches<T>(ctx, scan_5_tiles<T, Shape>(n), scratch,
+                                [=](int64_t first_tile, lookback_states<T> states) {
+                                    return launch(ctx, "scan_lookback", states.tiles, Shape::THREADS_,
+                                                  scan_lookback<Op, Shape, Load, Store, Hook>, load, store, n,
+                                                  first_tile, states, exclusive, hook);
+                                });
+}
+
+#endif

@@ -1,0 +1,124 @@
+/* The table of the single-pass rungs' shapes.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "scan_3_chunks.cuh"
+#include "scan_5_lookback.cuh"
+#include "segreduce_1_walk.cuh"
+#include "segreduce_2_lookback.cuh"
+
+extern "C" {
+#include "lookback_rungs.h"
+}
+
+namespace
+{
+
+/* One shape for each of the three, and what steps in. */
+template <typename ScanShape, typename SegscanShape, typename WalkShape, typename Hook = no_hook> struct shapes {
+    template <typename Op, typename Load, typename Store>
+    static spmv_status scan(spmv_context *ctx, Load load, Store store, int64_t n, bool exclusive, void *scratch)
+    {
+        return scan_5_launch<Op, ScanShape>(ctx, load, store, n, exclusive, scratch, Hook::next());
+    }
+    template <typename Op, typename Load, typename Store>
+    static spmv_status segscan(spmv_context *ctx, Load load, Store store, segment_starts segments, int64_t n,
+                               bool exclusive, void *scratch)
+    {
+        return segscan_2_launch<Op, SegscanShape>(ctx, load, store, segments, n, exclusive, scratch, Hook::next());
+    }
+    template <typename Op, typename Load, typename Store>
+    static spmv_status segreduce(spmv_context *ctx, Load load, Store store, segment_closings closings, void *scratch)
+    {
+        return segreduce_2_launch<Op, WalkShape>(ctx, load, store, closings, scratch, Hook::next());
+    }
+};
+
+struct chunks {
+    template <typename Op, typename Load, typename Store>
+    static spmv_status scan(spmv_context *ctx, Load load, Store store, int64_t n, bool exclusive, void *scratch)
+    {
+        return scan_3_launch<Op>(ctx, load, store, n, exclusive, scratch);
+    }
+    template <typename Op, typename Load, typename Store>
+    static spmv_status segscan(spmv_context *ctx, Load load, Store store, segment_starts segments, int64_t n,
+                               bool exclusive, void *scratch)
+    {
+        return segscan_1_launch<Op>(ctx, load, store, segments, n, exclusive, scratch);
+    }
+    template <typename Op, typename Load, typename Store>
+    static spmv_status segreduce(spmv_context *ctx, Load load, Store store, segment_closings closings, void *scratch)
+    {
+        return segreduce_1_launch<Op>(ctx, load, store, closings, scratch);
+    }
+};
+
+/* The pairs that are built: calls RUNG::f<operator>(ctx, load, store, arguments...). */
+#define FOR_PAIR(f, ...)                                                                                               \
+    return on_device(ctx, [=] {                                                                                        \
+        if (op == SPMV_ADD && type == SPMV_F32)                                                                        \
+            return Rung::template f<op_add_f32>(ctx, load_array<float>{(const float *)in},                             \
+                                                store_array<float>{(float *)out}, __VA_ARGS__);                        \
+        if (op == SPMV_ADD && type == SPMV_F64)                                                                        \
+            return Rung::template f<op_add_f64>(ctx, load_array<double>{(const double *)in},                           \
+                                                store_array<double>{(double *)out}, __VA_ARGS__);                      \
+        if (op == SPMV_LAST && type == SPMV_I32)                                                                       \
+            return Rung::template f<op_last_i32>(ctx, load_array<int32_t>{(const int32_t *)in},                        \
+                                                 store_array<int32_t>{(int32_t *)out}, __VA_ARGS__);                   \
+        return context_fail(ctx, SPMV_ERROR_TYPE, "a shape of " #f ": not built for operator %d and type %d", (int)op, \
+                            (int)type);                                                                                \
+    })
+
+template <typename Rung>
+spmv_status scan(spmv_context *ctx, spmv_scan_kind kind, spmv_op op, spmv_type type, const void *in, void *out,
+                 int64_t n, void *scratch)
+{
+    FOR_PAIR(scan, n, kind == SPMV_EXCLUSIVE, scratch);
+}
+
+template <typename Rung>
+spmv_status segscan(spmv_context *ctx, spmv_scan_kind kind, spmv_op op, spmv_type type, const spmv_segments *segments,
+                    const void *in, void *out, int64_t n, void *scratch)
+{
+    FOR_PAIR(segscan, starts_of(segments), n, kind == SPMV_EXCLUSIVE, scratch);
+}
+
+template <typename Rung>
+spmv_status segreduce(spmv_context *ctx, spmv_op op, spmv_type type, const spmv_segments *segments, const void *in,
+                      void *out, int64_t n, void *scratch)
+{
+    FOR_PAIR(segreduce, closings_of(segments, n), scratch);
+}
+
+template <typename Rung> constexpr lookback_rung rung(const char *name)
+{
+    return {name, scan<Rung>, segscan<Rung>, segreduce<Rung>};
+}
+
+using small_scan = lookback_shape<2 * WARP, 1, 1>;
+using small_segscan = lookback_shape<THREADS, 1, 1>;
+using small_walk = walk_shape<12, 1>;
+enum { SMALLEST_TILE = 256 }; /* steps: of small_walk with 8-byte elements; bytes are more */
+
+} // namespace
+
+/* clang-format off */
+extern "C" const lookback_rung lookback_rungs[] = {
+    rung<chunks>("chunks"),
+    rung<shapes<scan_5_shape, segscan_2_shape, segreduce_2_shape>>("lookback-a"),
+    rung<shapes<lookback_shape<256, 11, 4>, lookback_shape<256, 7, 4>, walk_shape<124, 5>>>("lookback-b"),
+    rung<shapes<lookback_shape<256, 5, 6>, lookback_shape<256, 5, 6>, walk_shape<92, 5>>>("lookback-c"),
+    rung<shapes<lookback_shape<512, 5, 3>, lookback_shape<256, 3, 6>, walk_shape<60, 6>>>("lookback-d"),
+    rung<shapes<lookback_shape<256, 9, 5, 50>, lookback_shape<256, 7, 5, 50>, walk_shape<124, 4, 50>>>("lookback-e"),
+    rung<shapes<small_scan, small_segscan, small_walk>>("small"),
+    rung<shapes<small_scan, small_segscan, small_walk, delaying_hook>>("delayed"),
+};
+/* clang-format on */
+extern "C" const int lookback_rungs_count = sizeof lookback_rungs / sizeof lookback_rungs[0];
+
+extern "C" int64_t lookback_rung_scratch(spmv_type type, int64_t n, int64_t count)
+{
+    const int64_t bytes = (int64_t)spmv_type_size(type);
+    const int64_t single = lookback_scratch(bytes, (n + count) / (SMALLEST_TILE / 2) + 1);
+    const int64_t chunked = segreduce_1_scratch(bytes); /* the most of the three */
+    return single > chunked ? single : chunked;
+}

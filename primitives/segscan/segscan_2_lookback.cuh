@@ -1,0 +1,164 @@
+/* segmented scan, rung 2: one pass, tiles look back.
+ *
+ * Idea: scan, rung 5, on (value, start) pairs. Flag bytes come in 16 at a time and become one bit an element in shared
+ * memory; positions become bits too (segments.cuh), the first found by one round of probes where segments are of about
+ * equal length, by a search otherwise. A tile in which a segment starts owes what it hands on to itself alone: it
+ * publishes a prefix at once, and tiles behind it look back no further. So states need no start flag: an aggregate is
+ * always one without.
+ * Work and depth as scan, rung 5; launches 1 for a single tile, else 2, and 2 more for every 2^17 tiles of 28 KiB (2^16
+ * with 8-byte elements); bytes moved 2 n v and once the flags or positions.
+ * Changed since rung 1: everything is read once; blocks wait for each other.
+ * Wins: everywhere.
+ * Keeps the order of the operands; bits depend on n alone.
+ * Schwartz 1980; Sengupta et al. 2007; Merrill, Garland 2016.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef SEGSCAN_2_LOOKBACK_CUH
+#define SEGSCAN_2_LOOKBACK_CUH
+
+#include "lookback.cuh"
+#include "segments.cuh"
+
+/* 28 elements of 4 bytes a thread: their bits fit one word. */
+using segscan_2_shape = lookback_shape<THREADS, 7, 5>;
+
+/* Bit b: byte b of the four is not 0. */
+__device__ inline unsigned nonzero_bytes(unsigned four)
+{
+    const unsigned high = (((four & 0x7f7f7f7fu) + 0x7f7f7f7fu) | four) & 0x80808080u;
+    return (high >> 7) * 0x10204080u >> 28; /* bits 0, 8, 16, 24 side by side */
+}
+
+struct alignas(16) flag_bytes {
+    unsigned four[4];
+};
+
+/* The thread's bits, when each has items of them. words: one more than the bits need. */
+__device__ inline unsigned bits_of_thread(const unsigned *words, int items)
+{
+    const int bit = (int)threadIdx.x * items;
+    const uint64_t two = (uint64_t)words[bit / 32 + 1] << 32 | words[bit / 32];
+    return (unsigned)(two >> (bit % 32)) & (0xffffffffu >> (32 - items));
+}
+
+/* The flags of elements begin + 32 t ... begin + 32 t + 31, t the thread, as one word. */
+__device__ inline unsigned load_flags(const unsigned char *flags, int64_t begin, int valid)
+{
+    const int first = 32 * (int)threadIdx.x;
+    unsigned word = 0;
+    if (first + 32 <= valid && (uintptr_t)flags % 16 == 0) { /* begin is a multiple of 16 */
+        const flag_bytes *const from = (const flag_bytes *)(flags + begin + first);
+        const flag_bytes half[2] = {load_streaming(from), load_streaming(from + 1)};
+#pragma unroll
+        for (int k = 0; k < 8; k++)
+            word |= nonzero_bytes(half[k / 4].four[k % 4]) << (4 * k);
+    } else {
+        for (int j = 0; j < 32; j++)
+            if (first + j < valid && flags[begin + first + j] != 0)
+                word |= 1u << j;
+    }
+    return word;
+}
+
+/* As block_lower_bound(position, 0, count, target), first trying at a fraction of count. */
+template <typename Position>
+__device__ int64_t block_lower_bound_near(const Position &position, int64_t count, double fraction, int64_t target)
+{
+    int64_t lo = (int64_t)(fraction * (double)count) - THREADS / 2;
+    lo = lo < 0 ? 0 : lo;
+    const int64_t hi = lo + THREADS < count ? lo + THREADS : count;
+    const int64_t s = lo + threadIdx.x;
+    const int below = __syncthreads_count(s < hi && position(s) < target);
+    if (below == 0 && lo > 0)
+        return block_lower_bound(position, 0, lo, target);
+    if (lo + below == hi)
+        return block_lower_bound(position, hi, count, target);
+    return lo + below;
+}
+
+/* store(i, the segmented scan up to i) for the tiles of one launch, the first of which is first_tile of all. */
+template <typename Op, typename Shape, typename Load, typename Store, typename Hook>
+__global__ void __launch_bounds__(Shape::THREADS_, Shape::BLOCKS)
+    segscan_lookback(Load load, Store store, segment_starts segments, int64_t n, int64_t first_tile,
+                     lookback_states<typename Op::type> states, bool exclusive, Hook hook)
+{
+    using T = typename Op::type;
+    using tile = vector_tile<T, Shape>;
+    constexpr int WORDS = tile::SIZE / 32;
+    static_assert(tile::ITEMS <= 32 && WORDS <= Shape::THREADS_ && Shape::THREADS_ == THREADS,
+                  "a word of bits a thread");
+    __shared__ typename tile::vector stage[Shape::THREADS_ * tile::VECTORS];
+    __shared__ segmented<T> warp_sums[Shape::WARPS_];
+    __shared__ unsigned words[WORDS + 1];
+    __shared__ T before_tile;
+    __shared__ int number;
+    const Op op{};
+    const int mine = states.tiles > 1 ? block_draw_ticket(states.ticket, &number) : 0;
+    const int64_t begin = (first_tile + mine) * tile::SIZE;
+    const int valid = tile_valid(begin, n, tile::SIZE);
+    {
+        typename tile::vector striped[tile::VECTORS];
+        unsigned word = 0;
+        if (segments.form == SPMV_SEGMENT_FLAGS && threadIdx.x < WORDS)
+            word = load_flags((const unsigned char *)segments.heads, begin, valid);
+        tile_load<Shape>(load, begin, valid, Op::identity(), striped);
+        if (segments.form != SPMV_SEGMENT_FLAGS)
+            block_mark_words(segments,
+                             block_lower_bound_near(segments, segments.count, (double)begin / (double)n, begin),
+                             segments.count, begin, valid, words, WORDS);
+        else if (threadIdx.x < WORDS)
+            words[threadIdx.x] = word;
+        tile_stage<Shape, T>(striped, stage);
+    }
+    const unsigned starts = bits_of_thread(words, tile::ITEMS);
+    typename tile::vector *const row = tile_row<Shape, T>(stage);
+    segmented<T> sum = {Op::identity(), starts != 0}, all;
+#pragma unroll
+    for (int k = 0; k < tile::VECTORS; k++) {
+        const typename tile::vector v = row[k];
+#pragma unroll
+        for (int j = 0; j < tile::EACH; j++) {
+            const bool first = k + j == 0, start = starts >> (k * tile::EACH + j) & 1u;
+            sum.value = first || start ? v.at[j] : op(sum.value, v.at[j]);
+        }
+    }
+    const segmented<T> earlier = block_exclusive<Shape::WARPS_>(combine_segments<Op>(), sum, warp_sums, &all);
+    const T before = block_look_back(op, states, mine, all.value, all.start != 0, &before_tile, Shape::PAUSE_NS, hook);
+    T through = earlier.start ? earlier.value : op(before, earlier.value);
+#pragma unroll
+    for (int k = 0; k < tile::VECTORS; k++) {
+        typename tile::vector v = row[k];
+#pragma unroll
+        for (int j = 0; j < tile::EACH; j++) {
+            const bool start = starts >> (k * tile::EACH + j) & 1u;
+            const T preceding = start ? Op::identity() : through;
+            through = start ? v.at[j] : op(through, v.at[j]);
+            v.at[j] = exclusive ? preceding : through;
+        }
+        row[k] = v;
+    }
+    tile_store<Shape, T>(store, begin, valid, stage);
+}
+
+/* Enough for every shape of 12 KiB a tile and more. */
+inline int64_t segscan_2_scratch(int64_t element_bytes, int64_t n)
+{
+    return lookback_scratch(element_bytes, n / (12 * 1024 / element_bytes) + 1);
+}
+
+/* store(i, the scan of load restarted at each start), n > 0. Load and store may touch the same memory. */
+template <typename Op, typename Shape = segscan_2_shape, typename Load, typename Store, typename Hook = no_hook>
+spmv_status segscan_2_launch(spmv_context *ctx, Load load, Store store, segment_starts segments, int64_t n,
+                             bool exclusive, void *scratch, Hook hook = Hook())
+{
+    using T = typename Op::type;
+    const int64_t size = vector_tile<T, Shape>::SIZE;
+    return lookback_launches<T>(ctx, n / size + (n % size != 0), scratch,
+                                [=](int64_t first_tile, lookback_states<T> states) {
+                                    return launch(ctx, "segscan_lookback", states.tiles, Shape::THREADS_,
+                                                  segscan_lookback<Op, Shape, Load, Store, Hook>, load, store, segments,
+                                                  n, first_tile, states, exclusive, hook);
+                                });
+}
+
+#endif

@@ -1,0 +1,377 @@
+/* The look-back of the single-pass rungs on CUDA: many tiny tiles, with states delayed and held back at random, give
+ * the bits that undelayed ones give, time after time, and right results; so do all shapes; several launches hand on a
+ * carry.
+ *
+ *     test_lookback cuda time [log2 n]    times the shapes against a copy of the same bytes
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "support.h"
+
+#include <math.h>
+#include <time.h>
+
+#include "lookback_rungs.h"
+
+static spmv_context *context;
+static bool real_gpu;
+
+static const struct lookback_rung *rung_of(const char *name)
+{
+    for (int r = 0; r < lookback_rungs_count; r++)
+        if (strcmp(lookback_rungs[r].name, name) == 0)
+            return &lookback_rungs[r];
+    fail_msg("no rung %s", name);
+    return NULL;
+}
+
+/* What is scanned: n values of a pair, cut by flags and by positions that say the same but for empty segments. */
+struct input {
+    spmv_op op;
+    spmv_type type;
+    int64_t size, n, count;
+    void *host_in, *in, *out, *flags, *positions, *scratch;
+    unsigned char *host_flags;
+    int32_t *host_positions;
+};
+
+static const struct pair {
+    spmv_op op;
+    spmv_type type;
+} pairs[] = {{SPMV_ADD, SPMV_F32}, {SPMV_ADD, SPMV_F64}, {SPMV_LAST, SPMV_I32}};
+enum { PAIRS = sizeof pairs / sizeof pairs[0] };
+
+/* Lengths of segments: a few elements, many tiles, or none at all. */
+static int64_t length_of(uint64_t *random)
+{
+    const uint64_t r = support_random(random), kind = r % 100;
+    return kind < 30 ? 0 : kind < 97 ? (int64_t)(r >> 32) % 40 : (int64_t)(r >> 32) % 60000;
+}
+
+static struct input make_input(struct pair pair, int64_t n, uint64_t seed)
+{
+    struct input x = {.op = pair.op, .type = pair.type, .size = (int64_t)spmv_type_size(pair.type), .n = n};
+    uint64_t random = seed;
+    x.host_in = malloc((size_t)(n * x.size));
+    x.host_flags = calloc((size_t)n, 1);
+    x.host_positions = malloc((size_t)(n + 1) * sizeof *x.host_positions);
+    assert_true(x.host_in != NULL && x.host_flags != NULL && x.host_positions != NULL);
+    for (int64_t i = 0; i < n; i++) {
+        const double u = support_uniform(&random);
+        if (x.type == SPMV_F32)
+            ((float *)x.host_in)[i] = (float)u;
+        else if (x.type == SPMV_F64)
+            ((double *)x.host_in)[i] = u;
+        else
+            ((int32_t *)x.host_in)[i] = fabs(u) < 0.0002 ? (int32_t)(u * 1e9) : 0; /* mostly what last skips */
+    }
+    for (int64_t at = 0; at < n && x.count < n;) {
+        x.host_positions[x.count++] = (int32_t)at;
+        x.host_flags[at] = 1;
+        at += length_of(&random);
+    }
+    x.host_positions[x.count] = (int32_t)n;
+    x.in = support_upload(context, x.host_in, n * x.size);
+    x.out = support_upload(context, x.host_in, n * x.size);
+    x.flags = support_upload(context, x.host_flags, n);
+    x.positions = support_upload(context, x.host_positions, (x.count + 1) * (int64_t)sizeof(int32_t));
+    assert_ok(context, spmv_alloc(context, lookback_rung_scratch(x.type, n, x.count), &x.scratch));
+    return x;
+}
+
+static void free_input(struct input *x)
+{
+    spmv_free(context, x->in);
+    spmv_free(context, x->out);
+    spmv_free(context, x->flags);
+    spmv_free(context, x->positions);
+    spmv_free(context, x->scratch);
+    free(x->host_in);
+    free(x->host_flags);
+    free(x->host_positions);
+}
+
+enum call { SCAN, SCAN_EXCLUSIVE, SEGSCAN_FLAGS, SEGSCAN_POSITIONS, SEGREDUCE, CALLS };
+
+static const char *const call_names[] = {"scan", "exclusive scan", "segscan by flags", "segscan by positions",
+                                         "segreduce"};
+
+static spmv_segments segments_of(const struct input *x, enum call call)
+{
+    if (call == SEGSCAN_FLAGS)
+        return (spmv_segments){.form = SPMV_SEGMENT_FLAGS, .heads = x->flags, .bits = 8};
+    return (spmv_segments){.form = SPMV_SEGMENT_OFFSETS, .heads = x->positions, .bits = 32, .count = x->count};
+}
+
+static void queue(const struct lookback_rung *rung, const struct input *x, enum call call)
+{
+    const spmv_segments segments = segments_of(x, call);
+    const spmv_scan_kind kind = call == SCAN_EXCLUSIVE || call == SEGSCAN_POSITIONS ? SPMV_EXCLUSIVE : SPMV_INCLUSIVE;
+    if (call == SCAN || call == SCAN_EXCLUSIVE)
+        assert_ok(context, rung->scan(context, kind, x->op, x->type, x->in, x->out, x->n, x->scratch));
+    else if (call == SEGREDUCE)
+        assert_ok(context, rung->segreduce(context, x->op, x->type, &segments, x->in, x->out, x->n, x->scratch));
+    else
+        assert_ok(context, rung->segscan(context, kind, x->op, x->type, &segments, x->in, x->out, x->n, x->scratch));
+}
+
+static int64_t results_of(const struct input *x, enum call call)
+{
+    return call == SEGREDUCE ? x->count : x->n;
+}
+
+/* What the rung makes of it; to be freed. */
+static void *run(const struct lookback_rung *rung, const struct input *x, enum call call)
+{
+    const int64_t bytes = results_of(x, call) * x->size;
+    void *const got = malloc((size_t)bytes);
+    assert_non_null(got);
+    queue(rung, x, call);
+    assert_ok(context, spmv_download(context, x->out, got, bytes));
+    return got;
+}
+
+/* One sum as it goes from left to right: its value, and how far any order of summation may be from it: twice
+ * (m + 1) u (|x_0| + ... + |x_m|) (Higham 2002, section 4.2). For last: the value, exactly. */
+struct running {
+    long double value, magnitude;
+    int64_t terms;
+};
+
+static void take(const struct input *x, struct running *sum, int64_t i)
+{
+    if (x->type == SPMV_I32) {
+        const int32_t v = ((const int32_t *)x->host_in)[i];
+        sum->value = v != 0 ? v : sum->value;
+        return;
+    }
+    const double v = x->type == SPMV_F32 ? (double)((const float *)x->host_in)[i] : ((const double *)x->host_in)[i];
+    sum->value += v;
+    sum->magnitude += fabs(v);
+    sum->terms++;
+}
+
+static void expect(const struct input *x, const struct running *sum, const void *got, int64_t i, const char *what)
+{
+    const double v = x->type == SPMV_F32   ? (double)((const float *)got)[i]
+                     : x->type == SPMV_F64 ? ((const double *)got)[i]
+                                           : (double)((const int32_t *)got)[i];
+    const long double unit = x->type == SPMV_F32 ? 0x1p-24L : 0x1p-53L;
+    if (!(fabsl(v - sum->value) <= 2 * unit * (long double)(sum->terms + 1) * sum->magnitude))
+        fail_msg("%s, %s %s: result %lld is %.17g instead of %.17Lg", what, spmv_op_name(x->op),
+                 spmv_type_name(x->type), (long long)i, v, sum->value);
+}
+
+static void check(const struct lookback_rung *rung, const struct input *x, enum call call, const void *got)
+{
+    char what[80];
+    snprintf(what, sizeof what, "%s of %s", call_names[call], rung->name);
+    struct running sum = {0, 0, 0};
+    for (int64_t s = 0; call == SEGREDUCE && s < x->count; s++) {
+        sum = (struct running){0, 0, 0};
+        for (int64_t i = x->host_positions[s]; i < x->host_positions[s + 1]; i++)
+            take(x, &sum, i);
+        expect(x, &sum, got, s, what);
+    }
+    for (int64_t i = 0; call != SEGREDUCE && i < x->n; i++) {
+        if ((call == SEGSCAN_FLAGS || call == SEGSCAN_POSITIONS) && x->host_flags[i])
+            sum = (struct running){0, 0, 0};
+        if (call == SCAN_EXCLUSIVE || call == SEGSCAN_POSITIONS)
+            expect(x, &sum, got, i, what);
+        take(x, &sum, i);
+        if (call == SCAN || call == SEGSCAN_FLAGS)
+            expect(x, &sum, got, i, what);
+    }
+}
+
+static void delays_do_not_show(void **state)
+{
+    (void)state;
+    const int repeats = real_gpu ? 20 : 3;
+    for (int p = 0; p < PAIRS; p++) {
+        /* tiles of 1 KiB and more: deeper than a look-back sees, and more than one launch has states for */
+        struct input x = make_input(pairs[p], real_gpu ? (int64_t)5 << 20 : 150001, 41 + (uint64_t)p);
+        for (int call = 0; call < CALLS; call++) {
+            void *const straight = run(rung_of("small"), &x, (enum call)call);
+            check(rung_of("small"), &x, (enum call)call, straight);
+            for (int repeat = 0; repeat < repeats; repeat++) {
+                void *const delayed = run(rung_of("delayed"), &x, (enum call)call);
+                if (memcmp(straight, delayed, (size_t)(results_of(&x, (enum call)call) * x.size)) != 0)
+                    fail_msg("%s, %s %s: other bits under delays", call_names[call], spmv_op_name(x.op),
+                             spmv_type_name(x.type));
+                free(delayed);
+            }
+            free(straight);
+        }
+        free_input(&x);
+    }
+}
+
+static void every_shape_is_right_and_repeats(void **state)
+{
+    (void)state;
+    for (int p = 0; p < PAIRS; p++) {
+        struct input x = make_input(pairs[p], real_gpu ? 3000017 : 60017, 51 + (uint64_t)p);
+        for (int r = 0; r < lookback_rungs_count; r++) {
+            for (int call = 0; call < CALLS; call++) {
+                void *const first = run(&lookback_rungs[r], &x, (enum call)call);
+                void *const again = run(&lookback_rungs[r], &x, (enum call)call);
+                check(&lookback_rungs[r], &x, (enum call)call, first);
+                assert_memory_equal(first, again, (size_t)(results_of(&x, (enum call)call) * x.size));
+                free(first);
+                free(again);
+            }
+        }
+        free_input(&x);
+    }
+}
+
+/* Sizes around a tile, from memory that no vector fits, in place. */
+static void odd_addresses_and_sizes(void **state)
+{
+    (void)state;
+    struct input x = make_input(pairs[0], 20000, 61);
+    static const int64_t sizes[] = {1, 3, 4, 255, 256, 257, 5119, 5120, 5121, 9215, 9216, 9217, 11264, 18437};
+    for (int r = 0; r < lookback_rungs_count; r++) {
+        for (int s = 0; s < (int)(sizeof sizes / sizeof sizes[0]); s++) {
+            for (int skew = 0; skew < 2; skew++) {
+                struct input y = x;
+                y.n = sizes[s];
+                y.in = y.out = (float *)x.out + skew;
+                assert_ok(context, spmv_upload(context, x.host_in, y.in, y.n * y.size));
+                const enum call call = s % 2 ? SEGSCAN_FLAGS : SCAN;
+                void *const got = run(&lookback_rungs[r], &y, call);
+                check(&lookback_rungs[r], &y, call, got);
+                free(got);
+            }
+        }
+    }
+    free_input(&x);
+}
+
+static void other_pairs_are_refused(void **state)
+{
+    (void)state;
+    struct input x = make_input(pairs[0], 100, 71);
+    const struct lookback_rung *const rung = rung_of("lookback-a");
+    const spmv_segments segments = segments_of(&x, SEGREDUCE);
+    assert_fails(context, rung->scan(context, SPMV_INCLUSIVE, SPMV_MUL, SPMV_F32, x.in, x.out, 100, x.scratch),
+                 SPMV_ERROR_TYPE, "a shape of scan");
+    assert_fails(context, rung->segreduce(context, SPMV_ADD, SPMV_I64, &segments, x.in, x.out, 100, x.scratch),
+                 SPMV_ERROR_TYPE, "a shape of segreduce");
+    free_input(&x);
+}
+
+/* ------------------------------------------------------------------- timing */
+
+static double seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* Seconds of one of several queued calls; the least of three rounds after one to warm up. rung NULL: a copy. */
+static double time_of(const struct lookback_rung *rung, const struct input *x, enum call call)
+{
+    enum { ROUNDS = 4, QUEUED = 10 };
+    double least = INFINITY;
+    for (int round = 0; round < ROUNDS; round++) {
+        assert_ok(context, spmv_synchronize(context));
+        const double start = seconds();
+        for (int k = 0; k < QUEUED; k++)
+            if (rung == NULL)
+                assert_ok(context, spmv_map(context, SPMV_MAP_COPY, x->type, x->in, x->out, x->n));
+            else
+                queue(rung, x, call);
+        assert_ok(context, spmv_synchronize(context));
+        const double each = (seconds() - start) / QUEUED;
+        if (round > 0 && each < least)
+            least = each;
+    }
+    return least;
+}
+
+/* Bytes that the call must move. */
+static double model_bytes(const struct input *x, enum call call)
+{
+    const double v = (double)x->size, n = (double)x->n, count = (double)x->count;
+    if (call == SEGREDUCE)
+        return n * v + count * (v + 4);
+    return 2 * n * v + (call == SEGSCAN_FLAGS ? n : call == SEGSCAN_POSITIONS ? 4 * count : 0);
+}
+
+static void print_times(const struct input *x, int64_t length)
+{
+    const double copy = 2 * (double)(x->n * x->size) / time_of(NULL, x, SCAN);
+    printf("\n%s, n = %lld, segments of %lld: copy %.0f GB/s; fractions of it\n", spmv_type_name(x->type),
+           (long long)x->n, (long long)length, copy * 1e-9);
+    for (int r = 0; r < lookback_rungs_count; r++) {
+        if (strcmp(lookback_rungs[r].name, "small") == 0)
+            break;
+        printf("%-12s", lookback_rungs[r].name);
+        for (int call = 0; call < CALLS; call++)
+            printf("  %s %.3f", call_names[call],
+                   model_bytes(x, (enum call)call) / time_of(&lookback_rungs[r], x, (enum call)call) / copy);
+        printf("\n");
+        fflush(stdout);
+    }
+}
+
+/* The values do not matter, so nothing is uploaded but the positions and flags. */
+static void time_shapes(int log2_n)
+{
+    static const int64_t lengths[] = {32, 2, 1000000};
+    const int64_t n = (int64_t)1 << log2_n;
+    for (int p = 0; p < 2; p++) {
+        struct input x = {
+            .op = pairs[p].op, .type = pairs[p].type, .size = (int64_t)spmv_type_size(pairs[p].type), .n = n};
+        const double zero = 0;
+        const int32_t first = 0;
+        assert_ok(context, spmv_alloc(context, n * x.size, &x.in));
+        assert_ok(context, spmv_alloc(context, n * x.size, &x.out));
+        assert_ok(context, spmv_map_index(context, x.type, &zero, NULL, x.in, n));
+        assert_ok(context, spmv_alloc(context, n, &x.flags));
+        assert_ok(context, spmv_alloc(context, (n / 2 + 2) * 4, &x.positions));
+        assert_ok(context, spmv_alloc(context, lookback_rung_scratch(x.type, n, n), &x.scratch));
+        unsigned char *const flags = malloc((size_t)n);
+        assert_non_null(flags);
+        for (int l = 0; l < (int)(sizeof lengths / sizeof lengths[0]); l++) {
+            const int32_t step = (int32_t)lengths[l];
+            const int32_t end = (int32_t)n;
+            x.count = (n + step - 1) / step;
+            for (int64_t i = 0; i < n; i++)
+                flags[i] = i % step == 0;
+            assert_ok(context, spmv_upload(context, flags, x.flags, n));
+            assert_ok(context, spmv_map_index(context, SPMV_I32, &first, &step, x.positions, x.count));
+            assert_ok(context, spmv_upload(context, &end, (int32_t *)x.positions + x.count, 4));
+            print_times(&x, lengths[l]);
+        }
+        free(flags);
+        spmv_free(context, x.in);
+        spmv_free(context, x.out);
+        spmv_free(context, x.flags);
+        spmv_free(context, x.positions);
+        spmv_free(context, x.scratch);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    support_begin(argc, argv);
+    context = support_context();
+    real_gpu = strstr(spmv_context_describe(context), "host playing") == NULL;
+    int failed = 0;
+    if (argc > 2 && strcmp(argv[2], "time") == 0) {
+        time_shapes(argc > 3 ? atoi(argv[3]) : 28);
+    } else {
+        const struct CMUnitTest tests[] = {
+            cmocka_unit_test(delays_do_not_show),
+            cmocka_unit_test(every_shape_is_right_and_repeats),
+            cmocka_unit_test(odd_addresses_and_sizes),
+            cmocka_unit_test(other_pairs_are_refused),
+        };
+        failed = cmocka_run_group_tests(tests, NULL, NULL);
+    }
+    spmv_context_destroy(context);
+    return failed;
+}
