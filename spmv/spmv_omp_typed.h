@@ -12,13 +12,16 @@ static inline VALUE TYPED(dot)(const VALUE *val, const int32_t *col, const VALUE
 {
     VALUE s0 = 0, s1 = 0, s2 = 0, s3 = 0;
     int64_t k = begin;
-    if (end - begin > TYPED(serial_up_to)) {
-        for (; k + 4 <= end; k += 4) {
+    if (end - begin <= TYPED(serial_up_to)) {
+        for (; k < end; k++)
             s0 += val[k] * x[col[k]];
-            s1 += val[k + 1] * x[col[k + 1]];
-            s2 += val[k + 2] * x[col[k + 2]];
-            s3 += val[k + 3] * x[col[k + 3]];
-        }
+        return s0;
+    }
+    for (; k + 4 <= end; k += 4) {
+        s0 += val[k] * x[col[k]];
+        s1 += val[k + 1] * x[col[k + 1]];
+        s2 += val[k + 2] * x[col[k + 2]];
+        s3 += val[k + 3] * x[col[k + 3]];
     }
     for (; k < end; k++)
         s0 += val[k] * x[col[k]];
@@ -30,13 +33,16 @@ static inline VALUE TYPED(sum)(const int32_t *col, const VALUE *x, int64_t begin
 {
     VALUE s0 = 0, s1 = 0, s2 = 0, s3 = 0;
     int64_t k = begin;
-    if (end - begin > TYPED(serial_up_to)) {
-        for (; k + 4 <= end; k += 4) {
+    if (end - begin <= TYPED(serial_up_to)) {
+        for (; k < end; k++)
             s0 += x[col[k]];
-            s1 += x[col[k + 1]];
-            s2 += x[col[k + 2]];
-            s3 += x[col[k + 3]];
-        }
+        return s0;
+    }
+    for (; k + 4 <= end; k += 4) {
+        s0 += x[col[k]];
+        s1 += x[col[k + 1]];
+        s2 += x[col[k + 2]];
+        s3 += x[col[k + 3]];
     }
     for (; k < end; k++)
         s0 += x[col[k]];
@@ -48,31 +54,36 @@ static VALUE TYPED(part)(const spmv_csr *a, const VALUE *x, int64_t begin, int64
     return a->val != NULL ? TYPED(dot)(a->val, a->col, x, begin, end) : TYPED(sum)(a->col, x, begin, end);
 }
 
-static inline void TYPED(finish)(struct scaling scaling, VALUE sum, VALUE *y)
+/* alpha and beta, loaded once: a compiler must fear that y is where they lie. */
+struct TYPED(factors) {
+    VALUE alpha, beta;
+    bool beta_zero;
+};
+
+static inline void TYPED(finish)(struct TYPED(factors) f, VALUE sum, VALUE *y)
 {
-    const VALUE alpha = *(const VALUE *)scaling.alpha;
-    *y = scaling.beta_zero ? alpha * sum : alpha * sum + *(const VALUE *)scaling.beta * *y;
+    *y = f.beta_zero ? f.alpha * sum : f.alpha * sum + f.beta * *y;
 }
 
 /* Rows that lie in one tile from end to end. The contract says that y overlaps nothing; telling the compiler lets it
  * keep what it has loaded. */
-static void TYPED(whole_rows)(const spmv_csr *a, int64_t first, int64_t last, struct scaling scaling,
+static void TYPED(whole_rows)(const spmv_csr *a, int64_t first, int64_t last, struct TYPED(factors) f,
                               const VALUE *restrict x, VALUE *restrict y)
 {
     const OFFSET *row_ptr = a->row_ptr;
     const VALUE *val = a->val;
     const int32_t *col = a->col;
-    if (val != NULL)
-        for (int64_t row = first; row < last; row++)
-            TYPED(finish)(scaling, TYPED(dot)(val, col, x, row_ptr[row], row_ptr[row + 1]), &y[row]);
-    else
-        for (int64_t row = first; row < last; row++)
-            TYPED(finish)(scaling, TYPED(sum)(col, x, row_ptr[row], row_ptr[row + 1]), &y[row]);
+    int64_t begin = row_ptr[first];
+    for (int64_t row = first, end; row < last; row++, begin = end) {
+        end = row_ptr[row + 1];
+        const VALUE sum = val != NULL ? TYPED(dot)(val, col, x, begin, end) : TYPED(sum)(col, x, begin, end);
+        TYPED(finish)(f, sum, &y[row]);
+    }
 }
 
 /* One tile: rows that begin and end in it go to y; what belongs to a row begun before goes to *head, to a row that ends
  * later to *tail. */
-static void TYPED(tile)(const spmv_csr *a, struct position from, struct position to, struct scaling scaling,
+static void TYPED(tile)(const spmv_csr *a, struct position from, struct position to, struct TYPED(factors) f,
                         const VALUE *x, VALUE *y, VALUE *head, VALUE *tail)
 {
     const OFFSET *row_ptr = a->row_ptr;
@@ -83,7 +94,7 @@ static void TYPED(tile)(const spmv_csr *a, struct position from, struct position
         first++;
     }
     if (first < to.row) {
-        TYPED(whole_rows)(a, first, to.row, scaling, x, y);
+        TYPED(whole_rows)(a, first, to.row, f, x, y);
         k = row_ptr[to.row];
     } else if (first > from.row) {
         k = row_ptr[first];
@@ -92,7 +103,7 @@ static void TYPED(tile)(const spmv_csr *a, struct position from, struct position
 }
 
 /* Rows that cross tiles: their parts, added in tile order. */
-static void TYPED(join)(const struct tiles *tiles, const spmv_csr *a, struct scaling scaling, VALUE *y)
+static void TYPED(join)(const struct tiles *tiles, const spmv_csr *a, struct TYPED(factors) f, VALUE *y)
 {
     const VALUE *head = tiles->head, *tail = tiles->tail;
     VALUE open = 0;
@@ -104,7 +115,7 @@ static void TYPED(join)(const struct tiles *tiles, const spmv_csr *a, struct sca
             continue;
         }
         if (continues)
-            TYPED(finish)(scaling, open + head[t], &y[from.row]);
+            TYPED(finish)(f, open + head[t], &y[from.row]);
         open = tail[t];
     }
 }
@@ -114,8 +125,11 @@ static void TYPED(product)(const spmv_plan *plan, struct scaling scaling, const 
     const struct tiles *tiles = plan->state;
     const spmv_csr *a = &plan->a;
     VALUE *head = tiles->head, *tail = tiles->tail;
+    const struct TYPED(factors) f = {.alpha = *(const VALUE *)scaling.alpha,
+                                     .beta = scaling.beta_zero ? 0 : *(const VALUE *)scaling.beta,
+                                     .beta_zero = scaling.beta_zero};
 #pragma omp parallel for schedule(guided) num_threads(plan->ctx->threads) if (tiles->count >= PARALLEL_TILES)
     for (int64_t t = 0; t < tiles->count; t++)
-        TYPED(tile)(a, tiles->begin[t], tiles->begin[t + 1], scaling, x, y, &head[t], &tail[t]);
-    TYPED(join)(tiles, a, scaling, y);
+        TYPED(tile)(a, tiles->begin[t], tiles->begin[t + 1], f, x, y, &head[t], &tail[t]);
+    TYPED(join)(tiles, a, f, y);
 }
