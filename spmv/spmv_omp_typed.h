@@ -1,5 +1,5 @@
-/* The typed part of spmv_omp.c, included once a value type and width of the row offsets: VALUE, OFFSET, and
- * TYPED(name), the name with both in it.
+/* The typed part of spmv_omp.c, included once a value type and width of the row offsets: VALUE, VALUE_BITS (the
+ * unsigned integer of its size), OFFSET, and TYPED(name), the name with both in it.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 
@@ -49,6 +49,27 @@ static inline VALUE TYPED(sum)(const int32_t *col, const VALUE *x, int64_t begin
     return (s0 + s1) + (s2 + s3);
 }
 
+/* term, or 0 where it is no part of the row, whatever it is; without a branch */
+static inline VALUE TYPED(where)(bool part, VALUE term)
+{
+    VALUE_BITS bits;
+    memcpy(&bits, &term, sizeof bits);
+    bits &= -(VALUE_BITS)part;
+    memcpy(&term, &bits, sizeof bits);
+    return term;
+}
+
+/* dot of a row of at most BRIEF entries, with begin + BRIEF <= nnz: the same bits, since 0 is added for what lies
+ * behind it. Where a few entries a row come in any number, a wrong guess of it costs more than the entries behind,
+ * which are needed next anyway. */
+static inline VALUE TYPED(brief)(const VALUE *val, const int32_t *col, const VALUE *x, int64_t begin, int64_t end)
+{
+    VALUE sum = 0;
+    for (int64_t j = 0; j < BRIEF; j++)
+        sum += TYPED(where)(begin + j < end, val[begin + j] * x[col[begin + j]]);
+    return sum;
+}
+
 static VALUE TYPED(part)(const spmv_csr *a, const VALUE *x, int64_t begin, int64_t end)
 {
     return a->val != NULL ? TYPED(dot)(a->val, a->col, x, begin, end) : TYPED(sum)(a->col, x, begin, end);
@@ -65,6 +86,20 @@ static inline void TYPED(finish)(struct TYPED(factors) f, VALUE sum, VALUE *y)
     *y = f.beta_zero ? f.alpha * sum : f.alpha * sum + f.beta * *y;
 }
 
+/* Whether rows are best done by brief: few entries each, none rarely, and in numbers that vary, which the first rows of
+ * a tile tell. Where numbers repeat, the processor foresees them. Bits do not depend on the answer. */
+static bool TYPED(brief_pays)(const OFFSET *row_ptr, int64_t first, int64_t last)
+{
+    enum { LOOKED_AT = 16, CHANGES = 4 };
+    const int64_t rows = last - first, entries = row_ptr[last] - row_ptr[first];
+    if (rows <= LOOKED_AT || entries < rows || entries > BRIEF * rows)
+        return false;
+    int changes = 0;
+    for (int64_t row = first + 1; row <= first + LOOKED_AT; row++)
+        changes += row_ptr[row + 1] - row_ptr[row] != row_ptr[row] - row_ptr[row - 1];
+    return changes >= CHANGES;
+}
+
 /* Rows that lie in one tile from end to end. The contract says that y overlaps nothing; telling the compiler lets it
  * keep what it has loaded. */
 static void TYPED(whole_rows)(const spmv_csr *a, int64_t first, int64_t last, struct TYPED(factors) f,
@@ -73,12 +108,21 @@ static void TYPED(whole_rows)(const spmv_csr *a, int64_t first, int64_t last, st
     const OFFSET *row_ptr = a->row_ptr;
     const VALUE *val = a->val;
     const int32_t *col = a->col;
-    int64_t begin = row_ptr[first];
-    for (int64_t row = first, end; row < last; row++, begin = end) {
-        end = row_ptr[row + 1];
-        const VALUE sum = val != NULL ? TYPED(dot)(val, col, x, begin, end) : TYPED(sum)(col, x, begin, end);
-        TYPED(finish)(f, sum, &y[row]);
+    int64_t row = first;
+    if (val != NULL && TYPED(brief_pays)(row_ptr, first, last)) {
+        for (; row < last && row_ptr[row] + BRIEF <= a->nnz; row++) {
+            const int64_t begin = row_ptr[row], end = row_ptr[row + 1];
+            const bool brief = end - begin <= BRIEF;
+            TYPED(finish)
+            (f, brief ? TYPED(brief)(val, col, x, begin, end) : TYPED(dot)(val, col, x, begin, end), &y[row]);
+        }
     }
+    if (val != NULL)
+        for (; row < last; row++)
+            TYPED(finish)(f, TYPED(dot)(val, col, x, row_ptr[row], row_ptr[row + 1]), &y[row]);
+    else
+        for (; row < last; row++)
+            TYPED(finish)(f, TYPED(sum)(col, x, row_ptr[row], row_ptr[row + 1]), &y[row]);
 }
 
 /* One tile: rows that begin and end in it go to y; what belongs to a row begun before goes to *head, to a row that ends
