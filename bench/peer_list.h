@@ -18,6 +18,7 @@
     X(eigen, OMP, "eigen", "spmv", "Eigen 3.4 (Debian: libeigen3-dev)")                                                \
     X(librsb, OMP, "librsb", "spmv", "librsb (Debian: librsb-dev)")                                                    \
     X(graphblas, OMP, "graphblas", "spmv", "SuiteSparse:GraphBLAS (Debian: libgraphblas-dev)")                         \
+    X(tbb, OMP, "tbb-scan tbb-reduce", "scan reduce", "oneTBB with libstdc++ (Debian: libtbb-dev)")                    \
     X(petsc, OMP, "petsc", "spmv", "PETSc with MPI (Debian: petsc-dev)")
 
 #endif

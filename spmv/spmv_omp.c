@@ -9,12 +9,17 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "plan_internal.h"
 
+#include <string.h>
+
 /* 4096 steps are some 48 KB of matrix in f64: long enough to hide what a tile costs (two searches in the plan, two
  * partial sums, a claim of the scheduler), short enough that small matrices still give each thread several. */
 enum { TILE_WORK = 4096 };
 
 /* Fewer tiles than this are done by one thread: starting a team costs as much as some 8 tiles. */
 enum { PARALLEL_TILES = 8 };
+
+/* Rows of up to so many entries are summed without branches. */
+enum { BRIEF = 4 };
 
 struct position {
     int64_t row, k; /* the next row to finish, the next nonzero to take */
@@ -38,6 +43,7 @@ static bool begun_before(const spmv_csr *a, struct position p)
 }
 
 #define VALUE double
+#define VALUE_BITS uint64_t
 #define OFFSET int32_t
 #define TYPED(name) name##_f64_32
 #include "spmv_omp_typed.h"
@@ -47,9 +53,11 @@ static bool begun_before(const spmv_csr *a, struct position p)
 #define TYPED(name) name##_f64_64
 #include "spmv_omp_typed.h"
 #undef VALUE
+#undef VALUE_BITS
 #undef OFFSET
 #undef TYPED
 #define VALUE float
+#define VALUE_BITS uint32_t
 #define OFFSET int32_t
 #define TYPED(name) name##_f32_32
 #include "spmv_omp_typed.h"
@@ -59,6 +67,7 @@ static bool begun_before(const spmv_csr *a, struct position p)
 #define TYPED(name) name##_f32_64
 #include "spmv_omp_typed.h"
 #undef VALUE
+#undef VALUE_BITS
 #undef OFFSET
 #undef TYPED
 

@@ -107,9 +107,13 @@ static void free_matrix(struct matrix *m)
     free(m->x_f32);
 }
 
-static struct peer_problem make_problem(const struct shape *shape, const struct matrix *m, spmv_type type, int threads,
-                                        void *y)
+/* What a peer of this op does: A x, or a sum or prefix sums of x. y: space for results_most(shape). */
+static struct peer_problem make_problem(enum peer_op op, const struct shape *shape, const struct matrix *m,
+                                        spmv_type type, int threads, void *y)
 {
+    const void *x = type == SPMV_F64 ? (const void *)m->x : m->x_f32;
+    if (op != PEER_SPMV)
+        return (struct peer_problem){.op = op, .type = type, .threads = threads, .n = shape->cols, .in = x, .out = y};
     return (struct peer_problem){.op = PEER_SPMV,
                                  .type = type,
                                  .threads = threads,
@@ -119,17 +123,46 @@ static struct peer_problem make_problem(const struct shape *shape, const struct 
                                  .row_ptr = m->row_ptr,
                                  .col = m->col,
                                  .val = type == SPMV_F64 ? (const void *)m->val : m->val_f32,
-                                 .x = type == SPMV_F64 ? (const void *)m->x : m->x_f32,
+                                 .x = x,
                                  .y = y};
+}
+
+static int64_t results_most(const struct shape *shape)
+{
+    return (shape->rows > shape->cols ? shape->rows : shape->cols) + 1;
+}
+
+static double number_at(spmv_type type, const void *array, int64_t i)
+{
+    return type == SPMV_F64 ? ((const double *)array)[i] : (double)((const float *)array)[i];
 }
 
 static void poison(const struct peer_problem *problem)
 {
-    for (int64_t i = 0; i < problem->rows; i++)
+    const int64_t count = problem->op == PEER_SPMV ? problem->rows : problem->op == PEER_SCAN ? problem->n : 1;
+    void *result = problem->op == PEER_SPMV ? problem->y : problem->out;
+    for (int64_t i = 0; i < count; i++)
         if (problem->type == SPMV_F64)
-            ((double *)problem->y)[i] = NAN;
+            ((double *)result)[i] = NAN;
         else
-            ((float *)problem->y)[i] = NAN;
+            ((float *)result)[i] = NAN;
+}
+
+/* The sum of i + 1 numbers, within 2 (i + 4) eps of the sum of their sizes: any order of the sum keeps it. */
+static void check_sums(const struct peer_problem *problem, const char *peer, const char *shape, const char *when)
+{
+    const double eps = problem->type == SPMV_F64 ? DBL_EPSILON : FLT_EPSILON;
+    long double sum = 0, size = 0;
+    for (int64_t i = 0; i < problem->n; i++) {
+        sum += number_at(problem->type, problem->in, i);
+        size += fabsl((long double)number_at(problem->type, problem->in, i));
+        if (problem->op == PEER_REDUCE && i < problem->n - 1)
+            continue;
+        const double got = number_at(problem->type, problem->out, problem->op == PEER_SCAN ? i : 0);
+        if (!(fabsl(got - sum) <= 2 * ((long double)i + 4) * eps * size))
+            fail_msg("%s, %s, %s, %d threads, %s: the sum up to %lld is %.17g instead of %.17Lg", peer, shape,
+                     spmv_type_name(problem->type), problem->threads, when, (long long)i, got, sum);
+    }
 }
 
 /* |y_i - r_i| <= 2 (n_i + 3) eps sum_j |a_ij x_j|: any order of the sum keeps it. */
@@ -137,6 +170,10 @@ static void check_y(const struct peer_problem *problem, const char *peer, const 
 {
     const int f64 = problem->type == SPMV_F64;
     const double eps = f64 ? DBL_EPSILON : FLT_EPSILON;
+    if (problem->op != PEER_SPMV) {
+        check_sums(problem, peer, shape, when);
+        return;
+    }
     for (int64_t i = 0; i < problem->rows; i++) {
         long double sum = 0, size = 0;
         for (int32_t k = problem->row_ptr[i]; k < problem->row_ptr[i + 1]; k++) {
@@ -285,14 +322,15 @@ static void module_is_right(const char *name)
     omp_set_num_threads(2); /* the caller's own: neither 1 nor 3 */
     for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++) {
         struct matrix m = make_matrix(&shapes[s], 11 + s);
-        void *y = malloc((size_t)shapes[s].rows * sizeof(double));
+        void *y = malloc((size_t)results_most(&shapes[s]) * sizeof(double));
         for (int p = 0; p < module->count; p++) {
-            assert_int_equal(module->peers[p].op, PEER_SPMV);
+            const enum peer_op op = module->peers[p].op;
+            assert_true(op == PEER_SPMV || op == PEER_SCAN || op == PEER_REDUCE);
             assert_int_equal(module->peers[p].probe, 0);
             for (int threads = 1; threads <= 3; threads += 2)
                 for (int f64 = 0; f64 < 2; f64++) {
                     const struct peer_problem problem =
-                        make_problem(&shapes[s], &m, f64 ? SPMV_F64 : SPMV_F32, threads, y);
+                        make_problem(op, &shapes[s], &m, f64 ? SPMV_F64 : SPMV_F32, threads, y);
                     peer_is_right(&module->peers[p], &shapes[s], &problem);
                 }
         }
@@ -317,8 +355,8 @@ static void states_are_independent(const char *name)
         char why[WHY_SIZE];
         for (int s = 0; s < STATES; s++) {
             m[s] = make_matrix(&shapes[s == 2 ? 8 : s], (uint64_t)s);
-            void *y = malloc((size_t)shapes[s == 2 ? 8 : s].rows * sizeof(double));
-            problem[s] = make_problem(&shapes[s == 2 ? 8 : s], &m[s], SPMV_F64, threads[s], y);
+            void *y = malloc((size_t)results_most(&shapes[s == 2 ? 8 : s]) * sizeof(double));
+            problem[s] = make_problem(peer->op, &shapes[s == 2 ? 8 : s], &m[s], SPMV_F64, threads[s], y);
             if (s > 0 && strcmp(name, "librsb") == 0) {
                 assert_int_equal(peer->open(&problem[s], &state[s], why, sizeof why), -1);
                 assert_string_equal(why, s == 1 ? "librsb is open with 3 threads and cannot have 1 at the same time"
@@ -340,7 +378,7 @@ static void states_are_independent(const char *name)
         for (int s = 0; s < STATES; s++) {
             if (peer->close != NULL)
                 peer->close(state[s]);
-            free(problem[s].y);
+            free(peer->op == PEER_SPMV ? problem[s].y : problem[s].out);
             free_matrix(&m[s]);
         }
     }
@@ -368,12 +406,12 @@ static int one_thread_works(const char *name)
         return 1;
     }
     struct matrix m = make_matrix(&shape, 1);
-    double *y = malloc((size_t)shape.rows * sizeof *y);
+    double *y = malloc((size_t)results_most(&shape) * sizeof *y);
     int failed = 0;
     omp_set_num_threads(4);
     for (int p = 0; p < module->count && !failed; p++) {
         const struct peer *peer = &module->peers[p];
-        const struct peer_problem problem = make_problem(&shape, &m, SPMV_F64, 1, y);
+        const struct peer_problem problem = make_problem(peer->op, &shape, &m, SPMV_F64, 1, y);
         void *state = NULL;
         failed = peer->open(&problem, &state, why, sizeof why) != 0;
         const double begin = now(), others = time_of_others();
@@ -444,7 +482,7 @@ struct open_petsc {
 static struct open_petsc open_petsc(double *y)
 {
     struct open_petsc p = {.m = make_matrix(&shapes[0], 3), .peer = load("petsc")->peers};
-    p.problem = make_problem(&shapes[0], &p.m, SPMV_F64, 3, y);
+    p.problem = make_problem(PEER_SPMV, &shapes[0], &p.m, SPMV_F64, 3, y);
     return p;
 }
 
@@ -461,7 +499,7 @@ static void petsc_refuses_f32(void **state)
     (void)state;
     static float y[1000];
     struct open_petsc p = open_petsc(NULL);
-    p.problem = make_problem(&shapes[0], &p.m, SPMV_F32, 2, y);
+    p.problem = make_problem(PEER_SPMV, &shapes[0], &p.m, SPMV_F32, 2, y);
     char why[WHY_SIZE] = "";
     assert_int_equal(p.peer->open(&p.problem, &p.state, why, sizeof why), -1);
     assert_null(p.state);

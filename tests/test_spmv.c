@@ -427,6 +427,53 @@ static void not_finite_values(void **state)
     spmv_context_destroy(ctx);
 }
 
+/* Rows of 0 to 5 entries in any order of lengths, the last rows too: numbers that are not finite stay in the rows that
+ * touch them, sums of small integers are exact. */
+static void short_rows_keep_apart(void **state)
+{
+    (void)state;
+    enum { ROWS = 9000, COLS = 400, MOST = 5, STEP = 7 };
+    static int32_t row_ptr[ROWS + 1], col[ROWS * MOST];
+    static double val[ROWS * MOST], x[COLS], want[ROWS], y[ROWS];
+    spmv_context *ctx = support_context();
+    uint64_t seed = 21;
+    int64_t finite = 0;
+    for (int i = 0; i < COLS; i++)
+        x[i] = i % 10 == 3 ? INFINITY : i % 10 == 6 ? NAN : (double)(i % 17) - 8;
+    for (int row = 0; row < ROWS; row++) {
+        const int length = (int)(support_random(&seed) % (MOST + 1));
+        const int first = (int)(support_random(&seed) % (COLS - MOST * STEP));
+        int32_t k = row_ptr[row];
+        for (int j = 0; j < length; j++, k++) {
+            col[k] = first + j * STEP;
+            val[k] = (double)(1 + j);
+            want[row] += val[k] * x[col[k]];
+        }
+        row_ptr[row + 1] = k;
+        finite += isfinite(want[row]) && length > 0;
+    }
+    assert_true(finite > ROWS / 8 && finite < ROWS / 2);
+    const spmv_csr a = support_csr(ROWS, COLS, row_ptr, col, val);
+    void *device_x = support_upload(ctx, x, sizeof x), *device_y = support_upload(ctx, want, sizeof want);
+    const char *method;
+    for (int i = 0; (method = spmv_method_name(support_backend, i)) != NULL; i++) {
+        spmv_plan_options options;
+        spmv_plan_options_init(&options, sizeof options);
+        options.method = method;
+        spmv_plan *plan = NULL;
+        assert_ok(ctx, spmv_plan_create(ctx, &a, &options, &plan));
+        assert_ok(ctx, spmv_apply(plan, NULL, device_x, NULL, device_y));
+        assert_ok(ctx, spmv_download(ctx, device_y, y, sizeof y));
+        for (int row = 0; row < ROWS; row++)
+            if (isfinite(want[row]) ? y[row] != want[row] : isfinite(y[row]))
+                fail_msg("%s: y[%d] = %g instead of %g", method, row, y[row], want[row]);
+        spmv_plan_destroy(plan);
+    }
+    spmv_free(ctx, device_x);
+    spmv_free(ctx, device_y);
+    spmv_context_destroy(ctx);
+}
+
 /* Host arrays may go once the plan stands; arrays in the context's memory are borrowed and seen to change. */
 static void copies_and_borrows(void **state)
 {
@@ -553,7 +600,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(tile_borders),       cmocka_unit_test(empty_sizes),
         cmocka_unit_test(not_finite_values),  cmocka_unit_test(bits_do_not_depend_on_threads),
         cmocka_unit_test(copies_and_borrows), cmocka_unit_test(refusals),
-        cmocka_unit_test(wide_offsets),
+        cmocka_unit_test(wide_offsets),       cmocka_unit_test(short_rows_keep_apart),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

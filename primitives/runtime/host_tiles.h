@@ -23,8 +23,9 @@ typedef void tile_fn(void *state, int64_t tile);
 /* body(state, t) for 0 <= t < tiles, shared by at most ctx->threads threads, in any order. */
 void tiles_each(const spmv_context *ctx, int64_t tiles, tile_fn *body, void *state);
 
-/* For each tile t: first(state, t), then combine(state, t), then second(state, t), by one thread. The calls of combine
- * are made one after the other, for t = 0, 1, 2 ...: it sees all that those for smaller t have written. */
+/* For each tile t: first(state, t), then combine(state, t), then second(state, t), the first and the last by one
+ * thread. The calls of combine are made one after the other, for t = 0, 1, 2 ..., by any thread: each sees all that
+ * first(state, t) and the calls for smaller t have written. */
 void tiles_chain(const spmv_context *ctx, int64_t tiles, tile_fn *first, tile_fn *combine, tile_fn *second,
                  void *state);
 

@@ -1,0 +1,83 @@
+/* The C++ standard library's parallel algorithms, std::inclusive_scan and std::reduce with std::execution::par_unseq,
+ * which libstdc++ runs on oneTBB.
+ *
+ * A scan of floating-point numbers is there the "strict" one: it does not reassociate inside a piece. A state runs
+ * in an arena of its own, which has as many threads as asked for, the caller's among them.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <cstdio>
+#include <exception>
+#include <execution>
+#include <new>
+#include <numeric>
+#include <tbb/task_arena.h>
+#include <tbb/version.h>
+
+#include "peer.h"
+
+namespace
+{
+
+struct state {
+    explicit state(const peer_problem &p) : problem(p), arena(p.threads)
+    {
+    }
+    const peer_problem problem;
+    tbb::task_arena arena;
+};
+
+template <typename T> void scan(const peer_problem &p)
+{
+    const T *const in = static_cast<const T *>(p.in);
+    std::inclusive_scan(std::execution::par_unseq, in, in + p.n, static_cast<T *>(p.out));
+}
+
+template <typename T> void reduce(const peer_problem &p)
+{
+    const T *const in = static_cast<const T *>(p.in);
+    *static_cast<T *>(p.out) = std::reduce(std::execution::par_unseq, in, in + p.n);
+}
+
+int open_tbb(const peer_problem *problem, void **opaque, char *why, size_t why_size)
+{
+    try {
+        *opaque = new state(*problem);
+        return 0;
+    } catch (const std::exception &e) {
+        snprintf(why, why_size, "%s", e.what());
+        return -1;
+    }
+}
+
+template <void F32(const peer_problem &), void F64(const peer_problem &)> int run_tbb(void *opaque)
+{
+    state *const s = static_cast<state *>(opaque);
+    try {
+        s->arena.execute([s] { (s->problem.type == SPMV_F32 ? F32 : F64)(s->problem); });
+        return 0;
+    } catch (const std::exception &) { /* no memory for the sums of the pieces */
+        return -1;
+    }
+}
+
+void close_tbb(void *opaque)
+{
+    delete static_cast<state *>(opaque);
+}
+
+const peer peers[] = {
+    {"tbb-scan", PEER_SCAN, "std::inclusive_scan(par_unseq), libstdc++ on oneTBB; " PEER_FLAGS, 0, open_tbb,
+     run_tbb<scan<float>, scan<double>>, nullptr, nullptr, close_tbb},
+    {"tbb-reduce", PEER_REDUCE, "std::reduce(par_unseq), libstdc++ on oneTBB; " PEER_FLAGS, 0, open_tbb,
+     run_tbb<reduce<float>, reduce<double>>, nullptr, nullptr, close_tbb},
+};
+
+} // namespace
+
+const peer_module *spmv_peer_module(void)
+{
+    static char library[32];
+    static const peer_module module = {PEER_ABI, library, peers, sizeof peers / sizeof peers[0]};
+    snprintf(library, sizeof library, "oneTBB %d.%d", TBB_VERSION_MAJOR, TBB_VERSION_MINOR);
+    return &module;
+}
