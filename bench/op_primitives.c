@@ -340,6 +340,7 @@ static spmv_status open_reduce(struct work *work, const char *method, struct own
         return work_fail(work, work->ctx, st);
     *own = (struct own){.method = by_default ? "default" : method,
                         .why = by_default ? "the fastest rung for every size" : "asked for by name",
+                        .bits_may_differ = strcmp(method, "atomic") == 0,
                         .work = work};
     return SPMV_OK;
 }

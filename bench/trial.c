@@ -71,6 +71,7 @@ static void open_stand(struct course *course, int number)
         snprintf(outcome->method, sizeof outcome->method, "%s", stand->own.method);
         snprintf(outcome->why, sizeof outcome->why, "%s", stand->own.why);
         outcome->plan_bytes = stand->own.plan_bytes;
+        outcome->bits_may_differ = stand->own.bits_may_differ;
     } else if (work->operation->on_matrix && work->problem.row_ptr == NULL) {
         fail(outcome, SPMV_ERROR_LIMIT, "more than 2147483647 nonzeros: its interface here has 32-bit row offsets");
         return;

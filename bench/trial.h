@@ -23,9 +23,10 @@ struct outcome {
     bool checked, wrong; /* probes are not checked; wrong: past the bound */
     double worst_ratio;  /* error over its bound */
     int64_t worst_at;
-    int bit_repeats;     /* runs compared with the first */
-    int bit_different;   /* of them, with other bits */
-    char note[WHY_SIZE]; /* what a reader of the figure must know; "" */
+    int bit_repeats;      /* runs compared with the first */
+    bool bits_may_differ; /* ours, and it says so of itself */
+    int bit_different;    /* of them, with other bits */
+    char note[WHY_SIZE];  /* what a reader of the figure must know; "" */
 };
 
 struct trial {

@@ -28,8 +28,9 @@ struct work;
 
 /* One of our own methods, ready to run. */
 struct own {
-    const char *method; /* what runs; lives as long as own */
-    const char *why;    /* one sentence */
+    const char *method;   /* what runs; lives as long as own */
+    const char *why;      /* one sentence */
+    bool bits_may_differ; /* from run to run: a method that says so of itself */
     double plan_seconds;
     int64_t plan_bytes;
     struct work *work;

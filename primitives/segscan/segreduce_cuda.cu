@@ -1,13 +1,15 @@
 /* segmented reduce on CUDA: the rungs for every operator and type.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "segreduce_2_lookback.cuh"
+#include "segreduce_1_walk.cuh"
 
 extern "C" int64_t segreduce_scratch_cuda(const spmv_context *ctx, spmv_type type, const spmv_segments *segments,
                                           int64_t n)
 {
     (void)ctx;
-    return segreduce_2_scratch((int64_t)spmv_type_size(type), n + segments->count);
+    (void)segments;
+    (void)n;
+    return segreduce_1_scratch((int64_t)spmv_type_size(type));
 }
 
 static spmv_status dispatch(spmv_context *ctx, spmv_op by, spmv_type of, segment_closings closings, const void *in,
@@ -16,7 +18,7 @@ static spmv_status dispatch(spmv_context *ctx, spmv_op by, spmv_type of, segment
     switch ((int)by * SPMV_TYPE_LIMIT + (int)of) {
 #define CASE(OP, op, TYPE, type, T, D, CLASS)                                                                          \
     case SPMV_##OP *SPMV_TYPE_LIMIT + SPMV_##TYPE:                                                                     \
-        return segreduce_2_launch<op_##op##_##type>(ctx, load_array<D>{(const D *)in}, store_array<D>{(D *)out},       \
+        return segreduce_1_launch<op_##op##_##type>(ctx, load_array<D>{(const D *)in}, store_array<D>{(D *)out},       \
                                                     closings, scratch);
         SPMV_PAIR_LIST(CASE)
 #undef CASE

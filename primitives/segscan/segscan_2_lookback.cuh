@@ -21,6 +21,9 @@
 
 /* 28 elements of 4 bytes a thread: their bits fit one word. */
 using segscan_2_shape = lookback_shape<THREADS, 7, 5>;
+/* The best of five on an H100, byte flags, 2^28 elements, segments of 32: 0.91 of a copy in f32, 0.83 in f64 (0.89,
+ * 0.80 with one block more a multiprocessor, which spills). */
+using segscan_2_best = lookback_shape<THREADS, 7, 4>;
 
 /* Bit b: byte b of the four is not 0. */
 __device__ inline unsigned nonzero_bytes(unsigned four)
@@ -147,7 +150,7 @@ inline int64_t segscan_2_scratch(int64_t element_bytes, int64_t n)
 }
 
 /* store(i, the scan of load restarted at each start), n > 0. Load and store may touch the same memory. */
-template <typename Op, typename Shape = segscan_2_shape, typename Load, typename Store, typename Hook = no_hook>
+template <typename Op, typename Shape = segscan_2_best, typename Load, typename Store, typename Hook = no_hook>
 spmv_status segscan_2_launch(spmv_context *ctx, Load load, Store store, segment_starts segments, int64_t n,
                              bool exclusive, void *scratch, Hook hook = Hook())
 {
