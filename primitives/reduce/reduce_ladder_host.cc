@@ -3,6 +3,7 @@
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "reduce_ladder.cuh"
+#include "steps_trace.cuh"
 
 /* Any; results do not depend on it. */
 static const uint64_t order = 0x72656475;
@@ -21,32 +22,6 @@ static spmv_status run_serial(spmv_context *ctx, enum reduce_finish, spmv_op op,
 {
     return reduce_ref(ctx, op, type, in, out, n, scratch);
 }
-
-/* Hands each step to the caller's function. */
-struct tell_caller {
-    spmv_trace_fn tell;
-    void *user;
-    spmv_type type;
-
-    template <typename Program>
-    void operator()(const char *launch, const Program &program, int64_t block, int step,
-                    const typename Program::shared &shared) const
-    {
-        char label[128];
-        int count = 0;
-        program.label(step, label, sizeof label);
-        spmv_trace told = {};
-        told.launch = launch;
-        told.label = label;
-        told.block = block;
-        told.step = step;
-        told.host_cells = program.cells(step, block, shared, &count);
-        told.n = count;
-        told.type = type;
-        told.operations = steps_count::applied();
-        tell(&told, user);
-    }
-};
 
 using host_with_trace = steps_on_host<tell_caller>;
 using traced = spmv_status(host_with_trace &, spmv_context *, spmv_op, spmv_type, const void *, void *, int64_t, void *,

@@ -3,6 +3,7 @@
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "scan_ladder.cuh"
+#include "steps_trace.cuh"
 
 /* Any; results do not depend on it. */
 static const uint64_t order = 0x7363616e;
@@ -30,32 +31,6 @@ extern "C" const struct scan_rung *scan_rungs_ref(void)
 {
     return rungs;
 }
-
-/* Hands each step to the caller's function. */
-struct tell_caller {
-    spmv_trace_fn tell;
-    void *user;
-    spmv_type type;
-
-    template <typename Program>
-    void operator()(const char *launch, const Program &program, int64_t block, int step,
-                    const typename Program::shared &shared) const
-    {
-        char label[128];
-        int count = 0;
-        program.label(step, label, sizeof label);
-        spmv_trace told = {};
-        told.launch = launch;
-        told.label = label;
-        told.block = block;
-        told.step = step;
-        told.host_cells = program.cells(step, block, shared, &count);
-        told.n = count;
-        told.type = type;
-        told.operations = steps_count::applied();
-        tell(&told, user);
-    }
-};
 
 extern "C" spmv_status scan_trace_host(spmv_context *ctx, const struct scan_rung *rung,
                                        const struct scan_request *request, spmv_trace_fn tell, void *user)
