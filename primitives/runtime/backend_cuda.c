@@ -268,19 +268,21 @@ static spmv_status open_device(spmv_context *ctx, const spmv_context_options *op
                             "CUDA device %d, %s, is sm_%d%d: this build needs sm_%d%d or newer", s->device,
                             properties.name, properties.major, properties.minor, OLDEST_MAJOR, OLDEST_MINOR);
     s->memory_bytes = properties.totalGlobalMem;
+    s->multiprocessors = properties.multiProcessorCount;
     cudaStream_t own = NULL;
     USABLE(cudaStreamCreateWithFlags(&own, cudaStreamNonBlocking), "creating a stream");
     ctx->stream = own;
     s->own_stream = true;
-    USABLE(cuda_probe(own), "starting a kernel");
+    USABLE(cuda_probe(own, &s->code_version), "starting a kernel");
     USABLE(cudaStreamSynchronize(own), "running a kernel");
     USABLE(cudaMalloc(&ctx->scratch, CUDA_SCRATCH), "allocating memory");
     ctx->scratch_bytes = CUDA_SCRATCH;
-    const unsigned zero = 0;
     void *ticket = NULL;
-    USABLE(cudaMalloc(&ticket, sizeof zero), "allocating memory");
+    USABLE(cudaMalloc(&ticket, sizeof *s->ticket), "allocating memory");
     s->ticket = ticket;
-    USABLE(cudaMemcpyAsync(ticket, &zero, sizeof zero, cudaMemcpyHostToDevice, own), "writing memory");
+    USABLE(cudaMemsetAsync(ticket, 0, sizeof *s->ticket, own), "writing memory");
+    USABLE(cudaMalloc(&s->chain, (size_t)cuda_chain_bytes()), "allocating memory");
+    USABLE(cudaMemsetAsync(s->chain, 0, (size_t)cuda_chain_bytes(), own), "writing memory");
     USABLE(cudaStreamSynchronize(own), "writing memory");
     if (options->stream != NULL) {
         USABLE(cudaStreamDestroy(own), "destroying a stream");
@@ -331,6 +333,8 @@ static void close_cuda(spmv_context *ctx)
         if (s->own_stream && cudaStreamDestroy(stream_of(ctx)) != cudaSuccess)
             cudaGetLastError();
         if (s->ticket != NULL && cudaFree(s->ticket) != cudaSuccess)
+            cudaGetLastError();
+        if (s->chain != NULL && cudaFree(s->chain) != cudaSuccess)
             cudaGetLastError();
         pop_device(s);
     }

@@ -68,11 +68,11 @@ template <typename Op> __device__ typename Op::type warp_inclusive(Op op, typena
 }
 
 /* Thread t gets value_0 op ... op value_{t-1} (thread 0 the identity), and in *all, the same for all, the fold of all
- * THREADS values (or of a block of BLOCK_WARPS warps). warp_sums: WARPS cells of shared memory, free again on return.
- */
+ * THREADS values (or of a block of BLOCK_WARPS warps). warp_sums: WARPS cells of shared memory, in use until the
+ * next barrier. */
 template <int BLOCK_WARPS = WARPS, typename Op>
-__device__ typename Op::type block_exclusive(Op op, typename Op::type value, typename Op::type *warp_sums,
-                                             typename Op::type *all)
+__device__ typename Op::type block_exclusive_once(Op op, typename Op::type value, typename Op::type *warp_sums,
+                                                  typename Op::type *all)
 {
     using T = typename Op::type;
     const int lane = (int)threadIdx.x % WARP, warp = (int)threadIdx.x / WARP;
@@ -91,6 +91,15 @@ __device__ typename Op::type block_exclusive(Op op, typename Op::type value, typ
     if (lane > 0)
         before = warp > 0 ? op(before, lanes_before) : lanes_before;
     *all = sum;
+    return before;
+}
+
+/* The same; warp_sums is free again on return. */
+template <int BLOCK_WARPS = WARPS, typename Op>
+__device__ typename Op::type block_exclusive(Op op, typename Op::type value, typename Op::type *warp_sums,
+                                             typename Op::type *all)
+{
+    const typename Op::type before = block_exclusive_once<BLOCK_WARPS>(op, value, warp_sums, all);
     __syncthreads(); /* all have read warp_sums */
     return before;
 }

@@ -4,6 +4,7 @@
 #ifndef LAUNCH_CUH
 #define LAUNCH_CUH
 
+#include <atomic>
 #include <cuda_runtime.h>
 #include <limits.h>
 #include <stdint.h>
@@ -32,6 +33,32 @@ spmv_status launch(spmv_context *ctx, const char *name, int blocks, int threads,
     config.blockDim = dim3((unsigned)threads);
     config.stream = (cudaStream_t)ctx->stream;
     const cudaError_t error = cudaLaunchKernelEx(&config, kernel, static_cast<Parameters>(arguments)...);
+    ((cuda_state *)ctx->device)->last_kernel = name;
+    return cuda_check(ctx, error, name);
+}
+
+/* The same for a kernel with dynamic shared memory, which may be more than 48 KiB: the kernel is told so once for each
+ * device. */
+template <auto Kernel, typename... Arguments>
+spmv_status launch_with_shared(spmv_context *ctx, const char *name, int blocks, int threads, int shared_bytes,
+                               Arguments... arguments)
+{
+    static std::atomic<uint64_t> told{0}; /* a bit a device */
+    const int device = ((cuda_state *)ctx->device)->device;
+    const uint64_t bit = device < 64 ? (uint64_t)1 << device : 0;
+    if ((told.load(std::memory_order_relaxed) & bit) == 0) {
+        const cudaError_t error =
+            cudaFuncSetAttribute((const void *)Kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes);
+        if (error != cudaSuccess)
+            return cuda_check(ctx, error, name);
+        told.fetch_or(bit, std::memory_order_relaxed);
+    }
+    cudaLaunchConfig_t config = {};
+    config.gridDim = dim3((unsigned)blocks);
+    config.blockDim = dim3((unsigned)threads);
+    config.dynamicSmemBytes = (size_t)shared_bytes;
+    config.stream = (cudaStream_t)ctx->stream;
+    const cudaError_t error = cudaLaunchKernelEx(&config, Kernel, arguments...);
     ((cuda_state *)ctx->device)->last_kernel = name;
     return cuda_check(ctx, error, name);
 }

@@ -1,24 +1,28 @@
-/* The kernel that does nothing, by which a context finds out whether its device runs this build's code.
+/* The kernel that does nothing, by which a context finds out whether its device runs this build's code, and for which
+ * architecture that was made.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include <cuda_runtime.h>
-#include <limits.h>
-#include <stdint.h>
-#include <string.h>
-
-extern "C" {
-#include "runtime_cuda.h"
-}
+#include "chain.cuh"
 
 static __global__ void probe()
 {
 }
 
-extern "C" cudaError_t cuda_probe(cudaStream_t stream)
+extern "C" cudaError_t cuda_probe(cudaStream_t stream, int *code_version)
 {
+    cudaFuncAttributes attributes = {};
+    const cudaError_t error = cudaFuncGetAttributes(&attributes, (const void *)probe);
+    if (error != cudaSuccess)
+        return error;
+    *code_version = attributes.ptxVersion;
     cudaLaunchConfig_t config = {};
     config.gridDim = dim3(1);
     config.blockDim = dim3(1);
     config.stream = stream;
     return cudaLaunchKernelEx(&config, probe);
+}
+
+extern "C" int64_t cuda_chain_bytes(void)
+{
+    return (int64_t)sizeof(chain_memory);
 }

@@ -24,8 +24,11 @@ struct cuda_state {
     bool own_stream;
     bool dead;
     size_t memory_bytes;          /* of the device */
+    int multiprocessors;          /* likewise */
+    int code_version;             /* 10 major + minor of the architecture that the code it runs was made for */
     const char *last_kernel;      /* the last one queued */
     unsigned *ticket;             /* on the device: counts a launch's blocks that are done; 0 between launches */
+    void *chain;                  /* on the device: chain.cuh */
     struct cuda_unfreed *unfreed; /* freed by the application while its stream was being captured */
     char death[512];              /* the first failure */
 };
@@ -39,7 +42,10 @@ spmv_status cuda_leave(spmv_context *ctx, spmv_status status);
  * repaired. Errors of a capture only fail the call. what: the call or the kernel. */
 spmv_status cuda_check(spmv_context *ctx, cudaError_t error, const char *what);
 
-/* Queues a kernel that does nothing: does this device run this build's code? (runtime_cuda.cu) */
-cudaError_t cuda_probe(cudaStream_t stream);
+/* Queues a kernel that does nothing: does this device run this build's code, and which? (runtime_cuda.cu) */
+cudaError_t cuda_probe(cudaStream_t stream, int *code_version);
+
+/* Bytes of cuda_state.chain, all 0 at first. */
+int64_t cuda_chain_bytes(void);
 
 #endif

@@ -46,6 +46,11 @@ struct cudaDeviceProp {
     char name[256];
     int major, minor;
     size_t totalGlobalMem;
+    int multiProcessorCount;
+};
+
+struct cudaFuncAttributes {
+    int ptxVersion;
 };
 
 cudaError_t cudaGetDeviceCount(int *count);
@@ -59,6 +64,10 @@ const char *cudaGetErrorName(cudaError_t error);
 cudaError_t cudaMalloc(void **memory, size_t bytes);
 cudaError_t cudaFree(void *memory);
 cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind, cudaStream_t stream);
+cudaError_t cudaMemsetAsync(void *memory, int value, size_t bytes, cudaStream_t stream);
+enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize = 8 };
+cudaError_t cudaFuncSetAttribute(const void *kernel, enum cudaFuncAttribute attribute, int value);
+cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *attributes, const void *kernel);
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags);
 cudaError_t cudaStreamDestroy(cudaStream_t stream);
 cudaError_t cudaStreamSynchronize(cudaStream_t stream);

@@ -71,6 +71,7 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *properties, int devic
     properties->major = host_cuda.major;
     properties->minor = host_cuda.minor;
     properties->totalGlobalMem = (size_t)1 << 34;
+    properties->multiProcessorCount = 4;
     return report(cudaSuccess);
 }
 
@@ -131,6 +132,29 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaM
     if (error == cudaSuccess)
         std::memcpy(to, from, bytes);
     return error;
+}
+
+cudaError_t cudaMemsetAsync(void *memory, int value, size_t bytes, cudaStream_t stream)
+{
+    if (device_of(stream) != current_device)
+        return report(cudaErrorInvalidResourceHandle);
+    const cudaError_t error = report_outside_capture(cudaSuccess);
+    if (error == cudaSuccess)
+        std::memset(memory, value, bytes);
+    return error;
+}
+
+/* Code of the oldest architecture: blocks run one after the other here, so kernels whose blocks wait for later ones
+ * must not be chosen. */
+cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *attributes, const void *)
+{
+    attributes->ptxVersion = 80;
+    return report(cudaSuccess);
+}
+
+cudaError_t cudaFuncSetAttribute(const void *, enum cudaFuncAttribute, int)
+{
+    return report(cudaSuccess);
 }
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned)

@@ -1,0 +1,265 @@
+/* The chain: one block of a launch folds the results of all tiles in order and tells every tile what stands before it.
+ *
+ * A tile publishes its aggregate, the fold of the tile alone, and later picks up its prefix, the fold of all tiles
+ * before it. Between the two lies the chain block: each of its warps watches a window of 32 tiles, scans their
+ * aggregates and adds what the warp of the window before hands on in shared memory. Compared with looking back
+ * (lookback.cuh) a tile reads one word instead of a hundred, and a prefix travels 32 tiles in a shared-memory access
+ * instead of some 60 in an access to another multiprocessor.
+ *
+ * Bits: a window's scan has a fixed shape, windows are fixed, and so is the order in which they are folded; the clock
+ * decides only when a prefix is told, not how it is folded.
+ *
+ * Progress: numbers are drawn from a counter; number 0 is the chain block. A tile publishes its aggregate without
+ * waiting for another tile. The prefix of tile t is told as soon as the aggregates before t are there, even if others
+ * of the window are not. So a block may hold several tiles, as long as it publishes the aggregate of each without
+ * waiting for the prefix of a later one: the smallest tile without an aggregate then never waits for a prefix that
+ * depends on it. The chain block and one more must be able to run at the same time.
+ *
+ * Memory: rings of CHAIN_RING cells a kind, whatever n, which the context owns; they need no clearing, because a word
+ * carries the number of the round of the ring that it belongs to, and rounds are counted on from launch to launch.
+ * An aggregate's cell is free again when the ring comes round: a block holds at most CHAIN_HELD tiles, so at most
+ * CHAIN_HELD * blocks tiles are drawn beyond one whose aggregate has not been folded, and that is less than the ring
+ * (chain_blocks). A prefix's cell is free when its tile has picked it up, which the tile says by a 0.
+ * Words: as in lookback.cuh, an element goes in pieces of 32 bits, each beside its round, so relaxed accesses suffice.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef CHAIN_CUH
+#define CHAIN_CUH
+
+#include "lookback.cuh"
+
+enum { CHAIN_RING = 2048, CHAIN_PIECES = 8, CHAIN_HELD = 3 };
+
+/* Rounds are 31-bit numbers above 0; when they come near the end, the aggregates are cleared and counting starts anew.
+ */
+enum : unsigned { CHAIN_LAST_ROUND = 1u << 30 };
+
+/* All 0 before the first launch. */
+struct chain_memory {
+    int drawn;      /* numbers given out in this launch */
+    int ended;      /* blocks of this launch that are done */
+    unsigned round; /* those before this launch */
+    uint64_t aggregates[CHAIN_PIECES][CHAIN_RING], prefixes[CHAIN_PIECES][CHAIN_RING];
+};
+
+/* Pieces beside the round; start: is there the start of a segment in the tile? */
+template <typename T>
+__device__ void chain_put(uint64_t (*words)[CHAIN_RING], int cell, unsigned round, bool start, T value)
+{
+    const pieces<T> p = pieces<T>::of(value);
+    static_assert(pieces<T>::COUNT <= CHAIN_PIECES, "an element has room");
+#pragma unroll
+    for (int w = 0; w < pieces<T>::COUNT; w++)
+        store_relaxed(&words[w][cell], (uint64_t)(round << 1 | (start ? 1u : 0u)) << 32 | p.at[w]);
+}
+
+template <typename T>
+__device__ bool chain_get(const uint64_t (*words)[CHAIN_RING], int cell, unsigned round, bool *start, T *value)
+{
+    uint64_t word[pieces<T>::COUNT];
+    pieces<T> p;
+    bool there = true;
+#pragma unroll
+    for (int w = 0; w < pieces<T>::COUNT; w++)
+        word[w] = load_relaxed(&words[w][cell]);
+#pragma unroll
+    for (int w = 0; w < pieces<T>::COUNT; w++) {
+        there = there && (unsigned)(word[w] >> 33) == round;
+        p.at[w] = (uint32_t)word[w];
+    }
+    *start = (word[0] >> 32 & 1u) != 0;
+    *value = p.value();
+    return there;
+}
+
+/* Elements that warps hand to each other in shared memory without a barrier. */
+template <typename T> __device__ void write_volatile(T *cell, T value)
+{
+    const pieces<T> p = pieces<T>::of(value);
+#pragma unroll
+    for (int w = 0; w < pieces<T>::COUNT; w++)
+        ((volatile uint32_t *)cell)[w] = p.at[w];
+}
+
+template <typename T> __device__ T read_volatile(const T *cell)
+{
+    pieces<T> p;
+#pragma unroll
+    for (int w = 0; w < pieces<T>::COUNT; w++)
+        p.at[w] = ((const volatile uint32_t *)cell)[w];
+    return p.value();
+}
+
+/* What the chain folds: elements, or elements with a start. */
+template <typename Op> struct chain_plain {
+    using type = typename Op::type;
+    using value = type;
+    static __device__ type make(value v, bool)
+    {
+        return v;
+    }
+    static __device__ value value_of(type x)
+    {
+        return x;
+    }
+    static __device__ bool starts(type)
+    {
+        return false;
+    }
+    __device__ type operator()(type earlier, type later) const
+    {
+        return Op()(earlier, later);
+    }
+    static __device__ type identity()
+    {
+        return Op::identity();
+    }
+};
+
+template <typename Op> struct chain_segmented : combine_segments<Op> {
+    using type = typename combine_segments<Op>::type;
+    using value = typename Op::type;
+    static __device__ type make(value v, bool start)
+    {
+        return {v, start ? 1 : 0};
+    }
+    static __device__ value value_of(type x)
+    {
+        return x.value;
+    }
+    static __device__ bool starts(type x)
+    {
+        return x.start != 0;
+    }
+};
+
+/* In shared memory of the chain block. */
+template <typename Fold> struct chain_cell {
+    typename Fold::type carry; /* of all windows before number turn */
+    int64_t turn;
+};
+
+/* A launch's tiles. */
+template <typename Fold> struct chain {
+    using T = typename Fold::value;
+    chain_memory *memory;
+    int64_t tiles;
+    unsigned first_round;
+
+    /* All threads, before the rest. */
+    __device__ void begin()
+    {
+        first_round = memory->round + 1u;
+    }
+
+    __device__ unsigned round_of(int64_t tile) const
+    {
+        return first_round + (unsigned)(tile / CHAIN_RING);
+    }
+
+    __device__ int64_t draw() const /* -1: the chain block; one thread */
+    {
+        return (int64_t)atomicAdd(&memory->drawn, 1) - 1;
+    }
+
+    __device__ void publish(int64_t tile, T value, bool start) const
+    {
+        chain_put(memory->aggregates, (int)(tile % CHAIN_RING), round_of(tile), start, value);
+    }
+
+    /* Is the tile's prefix there? To be asked until it is, then no more. One thread. */
+    __device__ bool pick_up(int64_t tile, T *prefix) const
+    {
+        bool start;
+        const int cell = (int)(tile % CHAIN_RING);
+        const bool there = chain_get(memory->prefixes, cell, round_of(tile), &start, prefix);
+        if (there)
+            store_relaxed(&memory->prefixes[0][cell], 0);
+        return there;
+    }
+
+    /* The chain block: all its warps. */
+    __device__ void run(chain_cell<Fold> *cell) const;
+
+    /* One thread of each block, at its end. The last one leaves things as the next launch wants them. */
+    __device__ void end() const
+    {
+        if (atomicAdd(&memory->ended, 1) != (int)gridDim.x - 1)
+            return;
+        memory->drawn = 0;
+        memory->ended = 0;
+        memory->round = first_round - 1u + (unsigned)((tiles + CHAIN_RING - 1) / CHAIN_RING);
+        if (memory->round < CHAIN_LAST_ROUND)
+            return;
+        memory->round = 0;
+        for (int p = 0; p < CHAIN_PIECES; p++)
+            for (int c = 0; c < CHAIN_RING; c++)
+                memory->aggregates[p][c] = 0;
+    }
+};
+
+template <typename Fold> __device__ void chain<Fold>::run(chain_cell<Fold> *cell) const
+{
+#ifdef __CUDA_ARCH__
+    using X = typename Fold::type;
+    const Fold fold{};
+    const int lane = (int)threadIdx.x % WARP;
+    for (int64_t window = (int)threadIdx.x / WARP; window * WARP < tiles; window += blockDim.x / WARP) {
+        const int64_t tile = window * WARP + lane;
+        const int at = (int)(tile % CHAIN_RING);
+        bool there = tile >= tiles, told = there, room = false, turn = false, passed = false;
+        X mine = Fold::identity(), carry = Fold::identity();
+        while (!passed || !__all_sync(0xffffffffu, told)) {
+            if (!there) {
+                T value;
+                bool start;
+                there = chain_get(memory->aggregates, at, round_of(tile), &start, &value);
+                if (there)
+                    mine = Fold::make(value, start);
+            }
+            room = room || load_relaxed(&memory->prefixes[0][at]) == 0;
+            if (!turn) {
+                turn = __all_sync(0xffffffffu, *(volatile int64_t *)&cell->turn == window);
+                if (!turn)
+                    continue;
+                __threadfence_block();
+                carry = read_volatile(&cell->carry);
+            }
+            const unsigned missing = ~__ballot_sync(0xffffffffu, there);
+            const int ready = missing == 0 ? WARP : __ffs((int)missing) - 1; /* the first so many are there */
+            const X through = warp_inclusive(fold, mine), earlier = shuffle_up(through, 1);
+            if (ready == WARP && !passed) { /* first of all: the next window waits */
+                passed = true;
+                if (lane == WARP - 1) {
+                    write_volatile(&cell->carry, fold(carry, through));
+                    __threadfence_block();
+                    *(volatile int64_t *)&cell->turn = window + 1;
+                }
+            }
+            if (!told && lane <= ready && room) {
+                chain_put(memory->prefixes, at, round_of(tile), false,
+                          Fold::value_of(lane == 0 ? carry : fold(carry, earlier)));
+                told = true;
+            }
+        }
+    }
+#else /* blocks that run one after the other cannot wait for later ones */
+    (void)cell;
+#endif
+}
+
+/* Blocks of a launch: the device full, but no more than the tiles and the ring have use for. */
+inline int chain_blocks(const spmv_context *ctx, int each_multiprocessor, int64_t tiles)
+{
+    const int64_t full = (int64_t)((const cuda_state *)ctx->device)->multiprocessors * each_multiprocessor;
+    const int64_t most = (CHAIN_RING - WARP) / CHAIN_HELD;
+    const int64_t blocks = full < most ? full : most;
+    return (int)(blocks < tiles + 1 ? blocks : tiles + 1);
+}
+
+inline chain_memory *chain_of(const spmv_context *ctx)
+{
+    return (chain_memory *)((const cuda_state *)ctx->device)->chain;
+}
+
+#endif

@@ -1,0 +1,141 @@
+/* The copy engine: an SM's unit that moves a run of bytes between device and shared memory while its threads do
+ * something else.
+ *
+ * One thread asks for a copy. In: the bytes that arrive are counted by an arrival (an mbarrier) in shared memory, on
+ * which all threads wait. Out: the asking thread waits until the engine has read shared memory, or until all is
+ * written. Addresses and numbers of bytes are multiples of 16.
+ * Two views of shared memory: what threads wrote, the engine sees after each of them has passed engine_fence and then a
+ * barrier.
+ * There on architectures 9.0 to 11; elsewhere the functions do nothing, and the host asks engine_there first.
+ * PTX ISA, "Data movement and conversion instructions: bulk copy", "mbarrier".
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef COPY_ENGINE_CUH
+#define COPY_ENGINE_CUH
+
+#include "launch.cuh"
+
+enum { ENGINE_FROM = 90, ENGINE_BELOW = 120 };
+
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 10 * ENGINE_FROM && __CUDA_ARCH__ < 10 * ENGINE_BELOW
+#define HAVE_COPY_ENGINE 1
+#else
+#define HAVE_COPY_ENGINE 0
+#endif
+
+/* Is the code that runs on the context's device made for an architecture with the engine? */
+inline bool engine_there(const spmv_context *ctx)
+{
+    const int code = ((const cuda_state *)ctx->device)->code_version;
+    return code >= ENGINE_FROM && code < ENGINE_BELOW;
+}
+
+/* An arrival goes from phase to phase: a phase ends when engine_expect (or engine_expect_nothing) was called once and
+ * that many bytes are there. */
+using arrival = uint64_t;
+
+__device__ inline unsigned shared_address(const void *shared)
+{
+#ifdef __CUDA_ARCH__
+    return (unsigned)__cvta_generic_to_shared(shared);
+#else
+    (void)shared;
+    return 0;
+#endif
+}
+
+/* One thread, before a barrier. */
+__device__ inline void engine_prepare(arrival *arrivals, int count)
+{
+#if HAVE_COPY_ENGINE
+    for (int a = 0; a < count; a++)
+        asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(shared_address(arrivals + a)) : "memory");
+    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+#else
+    (void)arrivals;
+    (void)count;
+#endif
+}
+
+__device__ inline void engine_expect(arrival *at, unsigned bytes)
+{
+#if HAVE_COPY_ENGINE
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(at)), "r"(bytes)
+                 : "memory");
+#else
+    (void)at;
+    (void)bytes;
+#endif
+}
+
+__device__ inline void engine_expect_nothing(arrival *at)
+{
+#if HAVE_COPY_ENGINE
+    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(at)) : "memory");
+#else
+    (void)at;
+#endif
+}
+
+/* Until phase number phase (0, 1, ...) has ended; at most one phase later. */
+__device__ inline void engine_await(arrival *at, unsigned phase)
+{
+#if HAVE_COPY_ENGINE
+    unsigned ended = 0;
+    while (ended == 0)
+        asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.u32 %0, 1, 0, p; }"
+                     : "=r"(ended)
+                     : "r"(shared_address(at)), "r"(phase & 1u)
+                     : "memory");
+#else
+    (void)at;
+    (void)phase;
+#endif
+}
+
+__device__ inline void engine_load(void *shared, const void *memory, unsigned bytes, arrival *at)
+{
+#if HAVE_COPY_ENGINE
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
+                     shared_address(shared)),
+                 "l"(memory), "r"(bytes), "r"(shared_address(at))
+                 : "memory");
+#else
+    (void)shared;
+    (void)memory;
+    (void)bytes;
+    (void)at;
+#endif
+}
+
+__device__ inline void engine_store(void *memory, const void *shared, unsigned bytes)
+{
+#if HAVE_COPY_ENGINE
+    asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(memory),
+                 "r"(shared_address(shared)), "r"(bytes)
+                 : "memory");
+    asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+#else
+    (void)memory;
+    (void)shared;
+    (void)bytes;
+#endif
+}
+
+/* Until all stores of this thread but the PENDING latest have read shared memory. */
+template <int PENDING> __device__ void engine_await_reads()
+{
+#if HAVE_COPY_ENGINE
+    asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(PENDING) : "memory");
+#endif
+}
+
+__device__ inline void engine_fence()
+{
+#if HAVE_COPY_ENGINE
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+#endif
+}
+
+#endif
