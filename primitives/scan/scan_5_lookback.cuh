@@ -47,7 +47,7 @@ __global__ void __launch_bounds__(Shape::THREADS_, Shape::BLOCKS)
     {
         typename tile::vector striped[tile::VECTORS];
         tile_load<Shape>(load, begin, valid, Op::identity(), striped);
-        tile_stage<Shape, T>(striped, stage);
+        tile_stage<Shape, T>(load, valid, striped, stage);
     }
     typename tile::vector *const row = tile_row<Shape, T>(stage);
     T sum = Op::identity(), all;
