@@ -1,5 +1,7 @@
 /* Launching kernels: grids from 64-bit sizes, and a check after each launch that names the kernel.
  *
+ * In a program of a user, spmv/device.cuh has said what stands for a context: a stream.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef LAUNCH_CUH
 #define LAUNCH_CUH
@@ -9,9 +11,11 @@
 #include <stdint.h>
 #include <string.h>
 
+#ifndef SPMV_DEVICE_CUH
 extern "C" {
 #include "runtime_cuda.h"
 }
+#endif
 
 /* Blocks for n independent items, each_block a block; kernels loop where that is more than the cap. */
 enum { GRID_CAP = 1 << 16 };
@@ -36,11 +40,13 @@ spmv_status launch(spmv_context *ctx, const char *name, int blocks, int threads,
     return cuda_check(ctx, error, name);
 }
 
+#ifndef SPMV_DEVICE_CUH
 /* Runs body, which queues kernels, on the context's device. */
 template <typename Body> spmv_status on_device(spmv_context *ctx, Body body)
 {
     const spmv_status st = cuda_enter(ctx);
     return st != SPMV_OK ? st : cuda_leave(ctx, body());
 }
+#endif
 
 #endif
