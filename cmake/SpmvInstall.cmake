@@ -6,6 +6,7 @@ include(CMakePackageConfigHelpers)
 set(_package "${CMAKE_INSTALL_LIBDIR}/cmake/spmv")
 
 install(DIRECTORY include/spmv DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" FILES_MATCHING PATTERN "*.h" PATTERN "*.cuh")
+install(DIRECTORY "${SPMV_DEVICE_INCLUDE}/spmv" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
 # One export file a library, so that a program with the shared one needs nothing of what the static one needs.
 install(TARGETS spmv_shared EXPORT spmvSharedTargets)
 install(TARGETS spmv_static EXPORT spmvStaticTargets)

@@ -4,7 +4,8 @@
 #   app -> bench -> solvers -> spmv -> formats -> primitives/NAME -> primitives/runtime -> include/spmv
 #
 # A file may include files of its own layer and of layers to the right. A public header counts where its subject lies:
-# matrix.h with formats, operator.h with spmv, io.h with formats/io. Besides:
+# matrix.h with formats, operator.h with spmv, io.h with formats/io, device.cuh with primitives: it alone includes <spmv/device/NAME>,
+# which is where NAME of primitives is installed. Besides:
 #   - formats/io (and spmv/io.h, and spmv/spmv.h, which includes it) is seen by app, bench, examples and tests only;
 #   - a file of one backend (_ref, _omp, _cuda in its name) never includes one of another, and a _ref or _omp file no CUDA;
 #   - app includes public headers, those of bench and its own; examples public headers only;
@@ -51,6 +52,7 @@ check() {
         if (path ~ /^include\/spmv\/io\.h$/) return 3
         if (path ~ /^include\/spmv\/operator\.h$/) return 4
         if (path ~ /^include\/spmv\/solvers\.h$/) return 5
+        if (path ~ /^include\/spmv\/device\.cuh$/) return 2
         if (path ~ /^include\/spmv\/spmv\.h$/) return 5
         if (path ~ /^include\//) return 0
         if (path ~ /^primitives\/runtime\//) return 1
@@ -80,7 +82,9 @@ check() {
         if ($3 == "<") {
             if (name !~ /^spmv\//) next # a system header
             to = "include/" name
-            if (!(base(name) in where) || where[base(name)] != to) fail("<" name "> is not a public header")
+            if (name ~ /^spmv\/device\/[^\/]*\.cuh$/ && from == "include/spmv/device.cuh" && where[base(name)] ~ /^primitives\//)
+                to = where[base(name)] # installed under that name
+            else if (!(base(name) in where) || where[base(name)] != to) fail("<" name "> is not a public header")
         } else {
             if (name ~ /^spmv\//) fail("\"" name "\": public headers are included as <" name ">")
             if (!(base(name) in where)) { fail("\"" name "\" is not a file of this tree"); next }
@@ -152,6 +156,7 @@ bench/time.h #include <spmv/spmv.h>\n
 app/main.c #include <spmv/spmv.h>\n
 app/options.h #include <spmv/io.h>\n
 examples/one.c #include <spmv/spmv.h>\n
+include/spmv/device.cuh #include <spmv/device/scan_1_step.cuh>\n#include <spmv/types.h>\n
 tests/test_one.c #include "run.h"\n#include "scan_ref.h"\n
 tests/one.h #include <stddef.h>\n
 TREE
@@ -179,6 +184,10 @@ TREE
     plant app/main.c '#include "../primitives/runtime/run.h"'
     plant examples/one.c '#include "run.h"'
     plant app/main.c '#include <spmv/none.h>'
+    plant include/spmv/device.cuh '#include <spmv/device/none.cuh>'
+    plant include/spmv/device.cuh '#include <spmv/matrix.h>'
+    plant primitives/scan/scan_cuda.cu '#include <spmv/device/scan_1_step.cuh>'
+    plant include/spmv/types.h '#include <spmv/device.cuh>'
     plant app/main.c '#include "none.h"'
     plant app/main.c '#include "spmv/types.h"'
     plant formats/plan.c '#include <stddef.h>'

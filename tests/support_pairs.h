@@ -195,6 +195,17 @@ static inline void oracle_reduce(const struct pair *p, const void *in, int64_t b
 
 enum { GUARD = 64, GUARD_BYTE = 0xa5 };
 
+/* Flags as bits, by the definition; what the last word has beyond flag n - 1 are ones, which nobody may mind. */
+static inline uint32_t *pack_flags(const uint8_t *flags, int64_t n)
+{
+    uint32_t *words = host_array((n + 31) / 32 * 4);
+    memset(words, 0xff, (size_t)((n + 31) / 32 * 4));
+    for (int64_t i = 0; i < n; i++)
+        if (flags[i] == 0)
+            words[i / 32] &= ~((uint32_t)1 << (i % 32));
+    return words;
+}
+
 /* Room for a result of so many bytes in the context's memory, with guards behind; all bytes GUARD_BYTE. */
 static inline void *guarded_result(spmv_context *ctx, int64_t bytes)
 {

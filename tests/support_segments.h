@@ -101,7 +101,11 @@ static inline spmv_segments upload_cut(spmv_context *ctx, const struct cut *cut,
 {
     const int64_t entries = cut->count + (form == SPMV_SEGMENT_OFFSETS);
     spmv_segments segments = {.form = form, .bits = bits, .count = cut->count};
-    if (form == SPMV_SEGMENT_FLAGS) {
+    if (form == SPMV_SEGMENT_FLAGS && bits == 1) {
+        uint32_t *words = pack_flags(cut->flags, cut->n);
+        segments.heads = support_upload(ctx, words, (cut->n + 31) / 32 * 4);
+        free(words);
+    } else if (form == SPMV_SEGMENT_FLAGS) {
         segments.heads = support_upload(ctx, cut->flags, cut->n);
     } else if (bits == 64) {
         segments.heads = support_upload(ctx, cut->positions, entries * 8);
@@ -124,12 +128,9 @@ static inline void free_segments(spmv_context *ctx, const spmv_segments *segment
 static const struct {
     spmv_segment_form form;
     int bits;
-} segment_forms[] = {{SPMV_SEGMENT_STARTS, 32},
-                     {SPMV_SEGMENT_STARTS, 64},
-                     {SPMV_SEGMENT_OFFSETS, 32},
-                     {SPMV_SEGMENT_OFFSETS, 64},
-                     {SPMV_SEGMENT_FLAGS, 8}};
-enum { POSITION_FORMS = 4, SEGMENT_FORMS = 5 };
+} segment_forms[] = {{SPMV_SEGMENT_STARTS, 32},  {SPMV_SEGMENT_STARTS, 64}, {SPMV_SEGMENT_OFFSETS, 32},
+                     {SPMV_SEGMENT_OFFSETS, 64}, {SPMV_SEGMENT_FLAGS, 8},   {SPMV_SEGMENT_FLAGS, 1}};
+enum { POSITION_FORMS = 4, SEGMENT_FORMS = 6 };
 
 /* Checks one operation for a pair on one cut; what names the case in a failure. */
 typedef void cut_check(spmv_context *ctx, const struct pair *p, const struct cut *cut, const char *what);

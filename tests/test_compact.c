@@ -114,7 +114,7 @@ static void expand_by_hand(void **state)
 /* ------------------------------------------------- every type and size */
 
 /* One pair a type. */
-#define FOR_TYPES(p) FOR_PAIRS(p) if (p->op == SPMV_ADD)
+#define FOR_TYPES(p) FOR_PAIRS(p) if (p->op == SPMV_ADD || p->op == SPMV_COMPOSE || p->op == SPMV_MAXSUM)
 
 /* How the flags look. */
 enum flag_kind { NONE, ALL, HALF, FEW, RUNS, FLAG_KINDS };
@@ -157,7 +157,14 @@ static void check_flags(spmv_context *ctx, const struct pair *p, enum flag_kind 
     assert_int_equal(take_count(ctx, count), kept);
     void *got = take_result(ctx, out, kept * p->size, p->name);
     assert_same(got, want, p->size, kept, p->name);
-    void *const all[] = {flags, x, want, got};
+    void *words = pack_flags(flags, n), *bits = support_upload(ctx, words, (n + 31) / 32 * 4), *by_bits;
+    out = guarded_result(ctx, kept * p->size), count = guarded_result(ctx, 8);
+    assert_ok(ctx, spmv_compact_bits(ctx, p->type, in, bits, out, count, n));
+    assert_int_equal(take_count(ctx, count), kept);
+    by_bits = take_result(ctx, out, kept * p->size, p->name);
+    assert_same(by_bits, want, p->size, kept, "by bits");
+    spmv_free(ctx, bits);
+    void *const all[] = {flags, x, want, got, words, by_bits};
     for (size_t k = 0; k < sizeof all / sizeof all[0]; k++)
         free(all[k]);
     spmv_free(ctx, in_block);
@@ -197,6 +204,71 @@ static void flags_at_the_tiles_of_a_gpu(void **state)
         for (size_t k = 0; k < sizeof sizes / sizeof sizes[0]; k++)
             check_flags(ctx, p, k % 2 == 0 ? HALF : RUNS, "auto", sizes[k], 0);
     }
+    spmv_context_destroy(ctx);
+}
+
+/* Bytes to bits and back; flags that begin anywhere. */
+static void flags_to_bits_and_back(void **state)
+{
+    (void)state;
+    spmv_context *ctx = support_context();
+    const int64_t sizes[] = {0,
+                             1,
+                             2,
+                             7,
+                             8,
+                             15,
+                             16,
+                             17,
+                             31,
+                             32,
+                             33,
+                             255,
+                             HOST_TILE,
+                             8191,
+                             HOST_TILE + 1,
+                             3 * HOST_TILE + 7,
+                             63,
+                             8193,
+                             8223,
+                             16384,
+                             100003,
+                             4 * 65536,
+                             70000,
+                             9 * HOST_TILE + 31};
+    for (size_t k = 0; k < sizeof sizes / sizeof sizes[0]; k++) {
+        const int64_t n = sizes[k], bytes = (n + 31) / 32 * 4;
+        uint64_t seed = 31 + (uint64_t)n;
+        uint8_t *flags = host_array(n), *ones = host_array(n);
+        for (int64_t i = 0; i < n; i++) {
+            flags[i] = flag_of(HALF, i, &seed);
+            ones[i] = flags[i] != 0;
+        }
+        uint32_t *want = pack_flags(flags, n);
+        if (n % 32 != 0)
+            want[n / 32] &= ((uint32_t)1 << (n % 32)) - 1;
+        for (int skew = 0; skew < 4; skew += 3) {
+            void *block, *from = upload_skewed(ctx, flags, n, skew, &block);
+            void *to = guarded_result(ctx, bytes), *back = guarded_result(ctx, n);
+            assert_ok(ctx, spmv_flags_pack(ctx, from, to, n));
+            assert_ok(ctx, spmv_flags_unpack(ctx, to, back, n));
+            void *bits = take_result(ctx, to, bytes, "bits"), *again = take_result(ctx, back, n, "bytes");
+            assert_same(bits, want, 4, bytes / 4, "bits");
+            assert_same(again, ones, 1, n, "bytes again");
+            free(bits);
+            free(again);
+            spmv_free(ctx, block);
+        }
+        free(flags);
+        free(ones);
+        free(want);
+    }
+    void *some = guarded_result(ctx, 8);
+    assert_fails(ctx, spmv_flags_pack(ctx, some, some, -1), SPMV_ERROR_ARGUMENT, "n = -1");
+    assert_fails(ctx, spmv_flags_pack(ctx, NULL, some, 1), SPMV_ERROR_ARGUMENT, "flags is NULL");
+    assert_fails(ctx, spmv_flags_unpack(ctx, NULL, some, 1), SPMV_ERROR_ARGUMENT, "bits is NULL");
+    assert_fails(ctx, spmv_compact_bits(ctx, SPMV_F32, some, NULL, some, some, 1), SPMV_ERROR_ARGUMENT, "bits is NULL");
+    free(take_result(ctx, some, 8, "untouched"));
     spmv_context_destroy(ctx);
 }
 
@@ -448,6 +520,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(expand_by_hand),
         cmocka_unit_test(flags_at_the_seams),
         cmocka_unit_test(flags_at_the_tiles_of_a_gpu),
+        cmocka_unit_test(flags_to_bits_and_back),
         cmocka_unit_test(every_predicate_and_type),
         cmocka_unit_test(expand_at_the_seams),
         cmocka_unit_test(any_number_of_threads),

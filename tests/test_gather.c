@@ -313,7 +313,7 @@ static void filters_at_the_seams(void **state)
     spmv_context *ctx = support_context();
     FOR_PAIRS(p)
     {
-        if (p->op != SPMV_ADD) /* one pair a type */
+        if (p->op != SPMV_ADD && p->op != SPMV_COMPOSE && p->op != SPMV_MAXSUM) /* one pair a type */
             continue;
         FOR_SEAM_SIZES(n)
         {

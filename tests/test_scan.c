@@ -190,6 +190,104 @@ static void rounding_stays_in_its_bound(void **state)
     spmv_context_destroy(ctx);
 }
 
+/* spmv_map_scan of a host array, or spmv_map and then spmv_scan. */
+static void *map_scan(spmv_context *ctx, bool fused, spmv_function f, spmv_scan_kind kind, const struct pair *p,
+                      const void *in, int64_t n, bool in_place)
+{
+    const int64_t bytes = n * p->size;
+    void *from = support_upload(ctx, in, bytes);
+    void *to = in_place ? guarded_copy(ctx, in, bytes) : guarded_result(ctx, bytes);
+    const void *source = in_place ? to : from;
+    if (fused) {
+        assert_ok(ctx, spmv_map_scan(ctx, f, kind, p->op, p->type, source, to, n));
+    } else {
+        assert_ok(ctx, spmv_map(ctx, f, p->type, source, to, n));
+        assert_ok(ctx, spmv_scan(ctx, kind, p->op, p->type, to, to, n));
+    }
+    spmv_free(ctx, from);
+    return take_result(ctx, to, bytes, p->name);
+}
+
+/* One NaN is as good as another. */
+static bool both_nan(const struct pair *p, const void *a, const void *b)
+{
+    float x, y;
+    double u, v;
+    if (p->type == SPMV_F32) {
+        memcpy(&x, a, 4);
+        memcpy(&y, b, 4);
+        return isnan(x) && isnan(y);
+    }
+    memcpy(&u, a, 8);
+    memcpy(&v, b, 8);
+    return p->type == SPMV_F64 && isnan(u) && isnan(v);
+}
+
+/* The very bits of a map and a scan after it, for every function, operator and type. */
+static void map_scan_is_map_then_scan(void **state)
+{
+    (void)state;
+    spmv_context *ctx = support_context();
+    const int64_t lengths[] = {1, 33, 9217, 30011};
+    FOR_PAIRS(p)
+    for (int k = 0; k < 4; k++) {
+        const int64_t n = lengths[k];
+        void *in = pair_values(p, n, false, 61);
+        for (int f = 1; f < SPMV_FUNCTION_LIMIT; f++) {
+            if (!spmv_function_takes((spmv_function)f, p->type))
+                continue;
+            const spmv_scan_kind kind = (f + k) % 2 ? SPMV_INCLUSIVE : SPMV_EXCLUSIVE;
+            char *want = map_scan(ctx, false, (spmv_function)f, kind, p, in, n, false);
+            char *got = map_scan(ctx, true, (spmv_function)f, kind, p, in, n, (f + k) % 3 == 0);
+            for (int64_t i = 0; i < n; i++)
+                if (memcmp(got + i * p->size, want + i * p->size, (size_t)p->size) != 0 &&
+                    !both_nan(p, got + i * p->size, want + i * p->size))
+                    fail_msg("%s of %s, n = %lld: element %lld differs", p->name, spmv_function_name((spmv_function)f),
+                             (long long)n, (long long)i);
+            free(want);
+            free(got);
+        }
+        free(in);
+    }
+    spmv_context_destroy(ctx);
+}
+
+static void map_scan_by_hand(void **state)
+{
+    (void)state;
+    spmv_context *ctx = support_context();
+    const double x[] = {3, -4, 12, -1}, squares[] = {9, 25, 169, 170};
+    const int32_t i[] = {-5, 2, -7}, largest[] = {INT32_MIN, 5, 5};
+    void *got = map_scan(ctx, true, SPMV_MAP_SQUARE, SPMV_INCLUSIVE, pair_of(SPMV_ADD, SPMV_F64), x, 4, false);
+    assert_same(got, squares, 8, 4, "sums of squares");
+    free(got);
+    got = map_scan(ctx, true, SPMV_MAP_ABS, SPMV_EXCLUSIVE, pair_of(SPMV_MAX, SPMV_I32), i, 3, true);
+    assert_same(got, largest, 4, 3, "largest magnitude before");
+    free(got);
+    free(map_scan(ctx, true, SPMV_MAP_ABS, SPMV_EXCLUSIVE, pair_of(SPMV_MAX, SPMV_I32), i, 0, true));
+    spmv_context_destroy(ctx);
+}
+
+/* Many tiles, several launches where a GPU is played. */
+static void map_scan_of_many(void **state)
+{
+    (void)state;
+    spmv_context *ctx = support_context();
+    const int64_t n = 20 * HOST_TILE + 3;
+    const struct pair *p = pair_of(SPMV_ADD, SPMV_I64);
+    int64_t *in = pair_values(p, n, true, 67), *mapped = host_array(n * 8), *want = host_array(n * 8);
+    for (int64_t i = 0; i < n; i++)
+        mapped[i] = (int64_t)(0 - (uint64_t)in[i]);
+    oracle_scan(p, SPMV_INCLUSIVE, NULL, mapped, want, n);
+    void *got = map_scan(ctx, true, SPMV_MAP_NEG, SPMV_INCLUSIVE, p, in, n, true);
+    assert_same(got, want, 8, n, "many");
+    free(got);
+    free(in);
+    free(mapped);
+    free(want);
+    spmv_context_destroy(ctx);
+}
+
 static void settings_of_the_caller_stay(void **state)
 {
     (void)state;
@@ -254,6 +352,14 @@ static void statuses(void **state)
                  "in is NULL");
     assert_fails(ctx, spmv_scan(ctx, SPMV_INCLUSIVE, SPMV_ADD, SPMV_F64, memory, NULL, 2), SPMV_ERROR_ARGUMENT,
                  "out is NULL");
+    assert_fails(ctx, spmv_map_scan(ctx, SPMV_MAP_SQRT, SPMV_INCLUSIVE, SPMV_ADD, SPMV_I64, memory, memory, 2),
+                 SPMV_ERROR_TYPE, "sqrt");
+    assert_fails(ctx, spmv_map_scan(ctx, SPMV_MAP_ABS, SPMV_INCLUSIVE, (spmv_op)31, SPMV_F64, memory, memory, 2),
+                 SPMV_ERROR_TYPE, "f64");
+    assert_fails(ctx, spmv_map_scan(ctx, SPMV_MAP_ABS, SPMV_INCLUSIVE, SPMV_ADD, SPMV_F64, memory, memory, -1),
+                 SPMV_ERROR_ARGUMENT, "n = -1");
+    assert_fails(ctx, spmv_map_scan(ctx, SPMV_MAP_ABS, SPMV_INCLUSIVE, SPMV_ADD, SPMV_F64, NULL, memory, 2),
+                 SPMV_ERROR_ARGUMENT, "in is NULL");
     assert_fails(ctx, spmv_scan(ctx, (spmv_scan_kind)2, SPMV_ADD, SPMV_F64, memory, memory, 2), SPMV_ERROR_ARGUMENT,
                  "2 is no kind");
     assert_fails(ctx, spmv_scan(ctx, SPMV_INCLUSIVE, (spmv_op)31, SPMV_F64, memory, memory, 2), SPMV_ERROR_TYPE, "f64");
@@ -280,6 +386,9 @@ int main(int argc, char **argv)
         cmocka_unit_test(every_pair_at_the_seams),
         cmocka_unit_test(same_bits_for_any_team),
         cmocka_unit_test(rounding_stays_in_its_bound),
+        cmocka_unit_test(map_scan_is_map_then_scan),
+        cmocka_unit_test(map_scan_by_hand),
+        cmocka_unit_test(map_scan_of_many),
         cmocka_unit_test(settings_of_the_caller_stay),
         cmocka_unit_test(inside_a_team_of_the_caller),
         cmocka_unit_test(statuses),

@@ -100,6 +100,13 @@ SPMV_API void spmv_free(spmv_context *ctx, void *memory);
 SPMV_API spmv_status spmv_upload(spmv_context *ctx, const void *host_from, void *to, int64_t bytes);
 SPMV_API spmv_status spmv_download(spmv_context *ctx, const void *from, void *host_to, int64_t bytes);
 
+/* For code that queues work of its own on the context's stream (spmv/device.cuh does). scratch: at least bytes (>= 0)
+ * of the context's memory, aligned to 64, contents undefined, until the next call on the context; 0 bytes give NULL. 2
+ * MiB are there from the start on cuda; more may wait, and is SPMV_ERROR_CAPTURE while the stream is captured. report:
+ * keeps text (not NULL) as the sentence of the last failure, and returns status. */
+SPMV_API spmv_status spmv_context_scratch(spmv_context *ctx, int64_t bytes, void **scratch);
+SPMV_API spmv_status spmv_context_report(spmv_context *ctx, spmv_status status, const char *text);
+
 /* Waits until all queued work is done. A device error of queued work shows here or at the next call. */
 SPMV_API spmv_status spmv_synchronize(spmv_context *ctx);
 

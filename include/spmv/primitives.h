@@ -94,6 +94,10 @@ SPMV_API spmv_status spmv_compact(spmv_context *ctx, spmv_type type, const void 
 SPMV_API spmv_status spmv_compact_if(spmv_context *ctx, spmv_predicate predicate, int when, spmv_type type,
                                      const void *host_scalar, const void *in, void *out, int64_t *count, int64_t n);
 
+/* The same with flags that are bits: kept are those whose bit is 1; bits: ceil(n / 32) words (spmv_flags_pack). */
+SPMV_API spmv_status spmv_compact_bits(spmv_context *ctx, spmv_type type, const void *in, const uint32_t *bits,
+                                       void *out, int64_t *count, int64_t n);
+
 /* spmv_compact by the method of that name (NULL, "auto": the first); SPMV_ERROR_METHOD when there is none.
  * map-scan-scatter needs 8 bytes of scratch an element. */
 SPMV_API spmv_status spmv_compact_by(spmv_context *ctx, const char *method, spmv_type type, const void *in,
@@ -151,7 +155,13 @@ SPMV_API const char *spmv_reduce_rung_name(spmv_backend backend, int index);
 SPMV_API spmv_status spmv_scan(spmv_context *ctx, spmv_scan_kind kind, spmv_op op, spmv_type type, const void *in,
                                void *out, int64_t n);
 
-/* The same by a rung of the ladder, by name: spmv_scan_rung_name lists those of a backend; docs/ladder.md tells what
+/* out[i] = f(in[0]) op ... op f(in[i])              (inclusive)
+ * out[i] = identity op f(in[0]) ... op f(in[i-1])   (exclusive), with f = function. The bits of spmv_map and then
+ * spmv_scan, but in is read once and no array is written between the two. out may equal in, no other overlap. */
+SPMV_API spmv_status spmv_map_scan(spmv_context *ctx, spmv_function function, spmv_scan_kind kind, spmv_op op,
+                                   spmv_type type, const void *in, void *out, int64_t n);
+
+/* spmv_scan by a rung of the ladder, by name: spmv_scan_rung_name lists those of a backend; docs/ladder.md tells what
  * each does. "NAME" or, for rungs that scan block by block, "NAME:BLOCK" with the elements of a block, a power of two
  * from 2 to 1024 ("blelloch:64"). NULL or "auto": spmv_scan. All keep the order of the operands. The parentheses are
  * fixed by n, the rung and the block. "definition" takes at most 131072 elements (SPMV_ERROR_SIZE above). Teaching
@@ -206,17 +216,25 @@ SPMV_API spmv_status spmv_reduce_trace(spmv_context *ctx, const char *rung, spmv
 
 /* How n elements are cut into segments. */
 typedef enum spmv_segment_form {
-    SPMV_SEGMENT_FLAGS = 1,  /* heads: n bytes; a nonzero byte starts a segment. Element 0 always starts one. */
-    SPMV_SEGMENT_STARTS = 2, /* heads: count starting positions; the last segment ends at n */
-    SPMV_SEGMENT_OFFSETS = 3 /* heads: count + 1 positions, the last of them n: a CSR row pointer */
+    SPMV_SEGMENT_FLAGS = 1,  /* heads: n bytes, or bits (spmv_flags_pack); not 0 starts a segment, element 0 always */
+    SPMV_SEGMENT_STARTS = 2, /* heads: count starting positions, no closing one; the last segment ends at n */
+    SPMV_SEGMENT_OFFSETS = 3 /* heads: count + 1 positions, the closing one n: a CSR row pointer */
 } spmv_segment_form;
 
 typedef struct spmv_segments {
     spmv_segment_form form;
     const void *heads; /* in the context's memory */
-    int bits;          /* STARTS, OFFSETS: 32 or 64, signed entries; FLAGS: 8 */
+    int bits;          /* STARTS, OFFSETS: 32 or 64, signed entries; FLAGS: 8 (bytes) or 1 */
     int64_t count;     /* STARTS, OFFSETS: number of segments; FLAGS: not used */
 } spmv_segments;
+
+/* Flags as bits: flag i is bit i % 32, the lowest first, of 32-bit word i / 32 (on a little-endian machine the bytes in
+ * memory, too, have the flags in order). pack: bit i = flags[i] != 0, 0 <= i < n; bits: ceil(n / 32) words, and what
+ * the last has beyond flag n - 1 becomes 0. unpack: flags[i] = 1 or 0. Who reads flags as bits reads ceil(n / 32)
+ * words, whatever lies beyond flag n - 1. No overlap. */
+SPMV_API spmv_status spmv_flags_pack(spmv_context *ctx, const uint8_t *flags, uint32_t *bits, int64_t n);
+SPMV_API spmv_status spmv_flags_unpack(spmv_context *ctx, const uint32_t *bits, uint8_t *flags, int64_t n);
+
 /* Positions ascend from 0 to at most n; equal neighbours are empty segments; n > 0 needs count >= 1. ref and omp check
  * this and return SPMV_ERROR_SIZE (naming the entry); on cuda it is the caller's promise. */
 

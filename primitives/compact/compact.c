@@ -67,6 +67,18 @@ spmv_status spmv_compact(spmv_context *ctx, spmv_type type, const void *in, cons
     return spmv_compact_by(ctx, NULL, type, in, flags, out, count, n);
 }
 
+spmv_status spmv_compact_bits(spmv_context *ctx, spmv_type type, const void *in, const uint32_t *bits, void *out,
+                              int64_t *count, int64_t n)
+{
+    const spmv_status st = check(ctx, "spmv_compact_bits", type, in, out, count, n);
+    if (st != SPMV_OK)
+        return st;
+    if (bits == NULL && n > 0)
+        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_compact_bits: bits is NULL");
+    const struct filter filter = {.bits = bits};
+    return run(ctx, false, &filter, type, in, out, count, n);
+}
+
 spmv_status spmv_compact_if(spmv_context *ctx, spmv_predicate predicate, int when, spmv_type type,
                             const void *host_scalar, const void *in, void *out, int64_t *count, int64_t n)
 {

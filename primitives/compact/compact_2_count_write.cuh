@@ -32,6 +32,12 @@ __host__ __device__ inline unsigned bytes_set(unsigned word)
     return (high >> 7) * 0x01020408u >> 24;                                            /* bit 8 j goes to bit 24 + j */
 }
 
+/* Elements of a pack: 16 bytes of them, but no more than those counts allow. */
+template <typename T> constexpr int compact_pack_length()
+{
+    return pack_length<T>() < 4 ? pack_length<T>() : 4;
+}
+
 /* What is kept, as the bits of pack p of V elements. COUNTED: elements of a pack when all that is asked is how many. */
 template <typename T> struct keep_flagged {
     using type = T;
@@ -61,11 +67,36 @@ template <typename T> struct keep_flagged {
     }
 };
 
-template <typename T> struct keep_if {
+/* By flags that are bits, as in spmv_flags_pack. */
+template <typename T> struct keep_bits {
+    using type = T;
+    static constexpr bool LOOKS_AT_ELEMENTS = false;
+    static constexpr int COUNTED = 32;
+    const uint32_t *flags;
+
+    bool aligned() const
+    {
+        return true;
+    }
+    template <int V> __device__ unsigned bits(int64_t p, int64_t n) const
+    {
+        const int64_t there = n - p * V;
+        if (there <= 0)
+            return 0;
+        const unsigned set = flags[p * V / 32] >> (p * V % 32);
+        return there < V ? set & ((1u << there) - 1u) : V < 32 ? set & ((1u << V % 32) - 1u) : set;
+    }
+    template <int V> __device__ unsigned bits_of(const pack<T, V> &, int64_t p, int64_t n) const
+    {
+        return bits<V>(p, n);
+    }
+};
+
+template <typename T, typename Test = by_predicate<T>> struct keep_if {
     using type = T;
     static constexpr bool LOOKS_AT_ELEMENTS = true;
-    static constexpr int COUNTED = 16 / (int)sizeof(T);
-    by_predicate<T> test;
+    static constexpr int COUNTED = compact_pack_length<T>();
+    Test test;
     const T *in;
 
     bool aligned() const
@@ -230,7 +261,7 @@ template <typename Keep>
 spmv_status compact_2_launch(spmv_context *ctx, Keep keep, const void *in, void *out, int64_t *count, int64_t n,
                              void *scratch)
 {
-    constexpr int V = 16 / (int)sizeof(typename Keep::type);
+    constexpr int V = compact_pack_length<typename Keep::type>();
     if ((uintptr_t)in % 16 == 0 && keep.aligned())
         return compact_2_launch_packs<V, Keep::COUNTED>(ctx, keep, in, out, count, n, scratch);
     return compact_2_launch_packs<1, 1>(ctx, keep, in, out, count, n, scratch);

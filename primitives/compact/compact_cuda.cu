@@ -24,6 +24,27 @@ static spmv_status dispatch_flagged(spmv_context *ctx, const uint8_t *flags, spm
         return compact_2_launch(ctx, keep_flagged<uint32_t>{flags}, in, out, count, n, scratch);
     case 8:
         return compact_2_launch(ctx, keep_flagged<uint64_t>{flags}, in, out, count, n, scratch);
+    case 16:
+        return compact_2_launch(ctx, keep_flagged<words<2>>{flags}, in, out, count, n, scratch);
+    case 32:
+        return compact_2_launch(ctx, keep_flagged<words<4>>{flags}, in, out, count, n, scratch);
+    default:
+        return no_kernel(ctx, of);
+    }
+}
+
+static spmv_status dispatch_bits(spmv_context *ctx, const uint32_t *flags, spmv_type of, const void *in, void *out,
+                                 int64_t *count, int64_t n, void *scratch)
+{
+    switch (spmv_type_size(of)) {
+    case 4:
+        return compact_2_launch(ctx, keep_bits<uint32_t>{flags}, in, out, count, n, scratch);
+    case 8:
+        return compact_2_launch(ctx, keep_bits<uint64_t>{flags}, in, out, count, n, scratch);
+    case 16:
+        return compact_2_launch(ctx, keep_bits<words<2>>{flags}, in, out, count, n, scratch);
+    case 32:
+        return compact_2_launch(ctx, keep_bits<words<4>>{flags}, in, out, count, n, scratch);
     default:
         return no_kernel(ctx, of);
     }
@@ -47,8 +68,9 @@ extern "C" spmv_status compact_cuda(spmv_context *ctx, const struct filter *filt
                                     void *out, int64_t *count, int64_t n, void *scratch)
 {
     return on_device(ctx, [=] {
-        return filter->mask != NULL ? dispatch_flagged(ctx, filter->mask, of, in, out, count, n, scratch)
-                                    : dispatch_if(ctx, filter, of, in, out, count, n, scratch);
+        return filter->mask != NULL   ? dispatch_flagged(ctx, filter->mask, of, in, out, count, n, scratch)
+               : filter->bits != NULL ? dispatch_bits(ctx, filter->bits, of, in, out, count, n, scratch)
+                                      : dispatch_if(ctx, filter, of, in, out, count, n, scratch);
     });
 }
 

@@ -59,6 +59,10 @@ extern "C" spmv_status expand_cuda(spmv_context *ctx, spmv_expand_form form, con
             return dispatch_index<uint32_t>(ctx, form, e);
         case 8:
             return dispatch_index<uint64_t>(ctx, form, e);
+        case 16:
+            return dispatch_index<words<2>>(ctx, form, e);
+        case 32:
+            return dispatch_index<words<4>>(ctx, form, e);
         default:
             return context_fail(ctx, SPMV_ERROR_TYPE, "expand: no kernel for type %s", spmv_type_name(e->type));
         }

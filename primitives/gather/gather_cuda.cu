@@ -35,6 +35,10 @@ static spmv_status dispatch_masked(spmv_context *ctx, const uint8_t *mask, spmv_
         return gather_1_launch(ctx, take_masked<uint32_t>{mask}, in, in_n, index, index_bits, out, n);
     case 8:
         return gather_1_launch(ctx, take_masked<uint64_t>{mask}, in, in_n, index, index_bits, out, n);
+    case 16:
+        return gather_1_launch(ctx, take_masked<words<2>>{mask}, in, in_n, index, index_bits, out, n);
+    case 32:
+        return gather_1_launch(ctx, take_masked<words<4>>{mask}, in, in_n, index, index_bits, out, n);
     default:
         return no_kernel(ctx, of);
     }

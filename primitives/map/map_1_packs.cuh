@@ -18,6 +18,12 @@ template <typename T, int V> struct alignas(V > 1 ? V * sizeof(T) : alignof(T)) 
     T at[V];
 };
 
+/* Elements of 16 bytes, or one where they do not fit evenly. */
+template <typename T> constexpr int pack_length()
+{
+    return sizeof(T) < 16 && 16 % sizeof(T) == 0 ? 16 / (int)sizeof(T) : 1;
+}
+
 /* Pack p of an array of n elements: elements p V ... p V + V - 1, the last pack may be short. */
 template <int V, typename T> __device__ pack<T, V> read_pack(const T *from, int64_t p, int64_t n)
 {
@@ -174,7 +180,7 @@ template <typename Expression>
 spmv_status map_1_launch(spmv_context *ctx, const char *name, Expression expression, void *out, int64_t n)
 {
     using T = typename Expression::T;
-    constexpr int V = sizeof(T) < 16 ? 16 / (int)sizeof(T) : 1;
+    constexpr int V = pack_length<T>();
     if (expression.aligned() && (uintptr_t)out % 16 == 0)
         return launch(ctx, name, grid_for(n, V * THREADS), THREADS, map_packs<V, Expression>, expression, (T *)out, n);
     return launch(ctx, name, grid_for(n, THREADS), THREADS, map_packs<1, Expression>, expression, (T *)out, n);

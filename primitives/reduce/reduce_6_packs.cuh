@@ -43,7 +43,7 @@ SPMV_PAIR_LIST(COMMUTES_)
  * does so element by element, zeros where n elements are not enough; values computes with what they brought. */
 template <typename Type> struct source_array {
     using T = Type;
-    static constexpr int V = sizeof(T) < 16 ? 16 / (int)sizeof(T) : 1;
+    static constexpr int V = pack_length<T>();
     using raw = pack<T, V>;
     const T *in;
 

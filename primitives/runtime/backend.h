@@ -113,7 +113,13 @@ struct backend_table {
     int64_t (*scan_scratch)(const spmv_context *, spmv_type, int64_t n);
     spmv_status (*scan)(spmv_context *, spmv_scan_kind, spmv_op, spmv_type, const void *in, void *out, int64_t n,
                         void *scratch);
+    /* the same scratch */
+    spmv_status (*map_scan)(spmv_context *, spmv_function, spmv_scan_kind, spmv_op, spmv_type, const void *in,
+                            void *out, int64_t n, void *scratch);
     const struct scan_rung *(*scan_rungs)(void); /* by name: scan_ladder.h */
+
+    spmv_status (*flags_pack)(spmv_context *, const uint8_t *flags, uint32_t *bits, int64_t n);
+    spmv_status (*flags_unpack)(spmv_context *, const uint32_t *bits, uint8_t *flags, int64_t n);
 
     /* NULL where positions cannot be looked at without waiting. */
     spmv_status (*segments_check)(spmv_context *, const spmv_segments *, int64_t n);
@@ -185,7 +191,11 @@ spmv_status host_memory_synchronize(spmv_context *ctx);
     int64_t scan_scratch_##backend(const spmv_context *, spmv_type, int64_t);                                          \
     spmv_status scan_##backend(spmv_context *, spmv_scan_kind, spmv_op, spmv_type, const void *, void *, int64_t,      \
                                void *);                                                                                \
+    spmv_status map_scan_##backend(spmv_context *, spmv_function, spmv_scan_kind, spmv_op, spmv_type, const void *,    \
+                                   void *, int64_t, void *);                                                           \
     const struct scan_rung *scan_rungs_##backend(void);                                                                \
+    spmv_status flags_pack_##backend(spmv_context *, const uint8_t *, uint32_t *, int64_t);                            \
+    spmv_status flags_unpack_##backend(spmv_context *, const uint32_t *, uint8_t *, int64_t);                          \
     int64_t segscan_scratch_##backend(const spmv_context *, spmv_type, const spmv_segments *, int64_t);                \
     spmv_status segscan_##backend(spmv_context *, spmv_scan_kind, spmv_op, spmv_type, const spmv_segments *,           \
                                   const void *, void *, int64_t, void *);                                              \
@@ -215,7 +225,8 @@ spmv_status segments_check_host(spmv_context *ctx, const spmv_segments *segments
     .expand_scratch = expand_scratch_##backend, .expand_offsets = expand_offsets_##backend,                            \
     .expand = expand_##backend, .reduce_scratch = reduce_scratch_##backend, .reduce = reduce_##backend,                \
     .map_reduce = map_reduce_##backend, .reduce_rungs = reduce_rungs_##backend,                                        \
-    .scan_scratch = scan_scratch_##backend, .scan = scan_##backend, .scan_rungs = scan_rungs_##backend,                \
+    .scan_scratch = scan_scratch_##backend, .scan = scan_##backend, .map_scan = map_scan_##backend,                    \
+    .scan_rungs = scan_rungs_##backend, .flags_pack = flags_pack_##backend, .flags_unpack = flags_unpack_##backend,    \
     .segments_check = check, .segscan_scratch = segscan_scratch_##backend, .segscan = segscan_##backend,               \
     .segreduce_scratch = segreduce_scratch_##backend, .segreduce = segreduce_##backend,                                \
     .sort_rungs = sort_rungs_##backend, .histogram_rungs = histogram_rungs_##backend

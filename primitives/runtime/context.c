@@ -225,6 +225,19 @@ spmv_status context_workspace(spmv_context *ctx, int64_t bytes, void **workspace
     return grow(ctx, bytes, &ctx->workspace, &ctx->workspace_bytes, workspace);
 }
 
+spmv_status spmv_context_scratch(spmv_context *ctx, int64_t bytes, void **scratch)
+{
+    *scratch = NULL;
+    if (bytes < 0)
+        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_context_scratch: %lld bytes", (long long)bytes);
+    return context_scratch(ctx, bytes, scratch);
+}
+
+spmv_status spmv_context_report(spmv_context *ctx, spmv_status status, const char *text)
+{
+    return context_fail(ctx, status, "%s", text);
+}
+
 spmv_status context_event(spmv_context *ctx, spmv_event_kind kind, const char *text, int64_t done, int64_t total)
 {
     if (ctx->on_event == NULL)

@@ -15,14 +15,6 @@
 
 #include "launch.cuh"
 
-enum { ENGINE_FROM = 90, ENGINE_BELOW = 120 };
-
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 10 * ENGINE_FROM && __CUDA_ARCH__ < 10 * ENGINE_BELOW
-#define HAVE_COPY_ENGINE 1
-#else
-#define HAVE_COPY_ENGINE 0
-#endif
-
 /* Is the code that runs on the context's device made for an architecture with the engine? */
 inline bool engine_there(const spmv_context *ctx)
 {

@@ -41,6 +41,11 @@ const uint8_t *filter_flags(const struct filter *filter, spmv_type type, const v
 {
     if (filter->mask != NULL)
         return filter->mask + begin;
+    if (filter->bits != NULL) {
+        for (int64_t i = begin; i < end; i++)
+            room[i - begin] = flag_bit(filter->bits, i);
+        return room;
+    }
     table[filter->predicate][type](in, &filter->scalar, filter->when, begin, end, room);
     return room;
 }

@@ -8,7 +8,9 @@
 #include <cuda_runtime.h>
 #include <string.h>
 
+#ifndef SPMV_DEVICE_CUH /* users bring predicates of their own */
 #include "filter.h"
+#endif
 
 /* A pair that does not exist is never asked for. */
 template <int predicate, typename T> struct predicate_of {
@@ -50,12 +52,14 @@ template <typename T> struct by_predicate {
     }
 };
 
+#ifndef SPMV_DEVICE_CUH
 template <typename T> by_predicate<T> predicate_by(const struct filter *filter)
 {
     by_predicate<T> by = {(int)filter->predicate, filter->when, T()};
     memcpy(&by.scalar, &filter->scalar, sizeof(T));
     return by;
 }
+#endif
 
 /* The filters of gather and scatter: before the element is looked at (wants), and when it is there (takes). */
 template <typename T> struct take_all {

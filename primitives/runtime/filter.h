@@ -7,9 +7,11 @@
 #include <spmv/operators.h>
 #include <stdbool.h>
 
-/* Element i is taken where mask[i] != 0; mask NULL: where predicate(element, scalar) == when. */
+/* Element i is taken where mask[i] != 0, or bits has a 1 for it (spmv_flags_pack); both NULL: where predicate(element,
+ * scalar) == when. */
 struct filter {
     const uint8_t *mask; /* in the context's memory */
+    const uint32_t *bits;
     spmv_predicate predicate;
     bool when;
     union {
@@ -30,13 +32,19 @@ spmv_status filter_by_predicate(struct spmv_context *ctx, const char *caller, sp
                                 spmv_type type, const void *host_scalar, struct filter *filter);
 
 /* On the host backends: the flags of elements begin <= i < end, nonzero where the filter takes in[i]: a part of the
- * mask, or room, filled. room: end - begin bytes. */
+ * mask, or room, filled (from bits too). room: end - begin bytes. */
 const uint8_t *filter_flags(const struct filter *filter, spmv_type type, const void *in, int64_t begin, int64_t end,
                             uint8_t *room);
 
 #ifdef __cplusplus
 }
 #endif
+
+/* Flag i of n: its bit. */
+static inline bool flag_bit(const uint32_t *bits, int64_t i)
+{
+    return bits[i / 32] >> (i % 32) & 1u;
+}
 
 /* predicate_less_f64(a, s), one for every pair that exists. */
 #ifndef __cplusplus

@@ -27,6 +27,16 @@ template <typename T> struct load_array {
     }
 };
 
+/* What another loader brings, mapped. */
+template <typename Load, typename Function> struct load_mapped {
+    Load load;
+    Function function;
+    __device__ auto operator()(int64_t i) const
+    {
+        return function(load(i));
+    }
+};
+
 template <typename T> struct store_array {
     T *to;
     __host__ __device__ void operator()(int64_t i, T value) const

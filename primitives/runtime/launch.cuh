@@ -1,5 +1,7 @@
 /* Launching kernels: grids from 64-bit sizes, and a check after each launch that names the kernel.
  *
+ * In a program of a user, spmv/device.cuh has said what stands for a context: a stream.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef LAUNCH_CUH
 #define LAUNCH_CUH
@@ -10,9 +12,11 @@
 #include <stdint.h>
 #include <string.h>
 
+#ifndef SPMV_DEVICE_CUH
 extern "C" {
 #include "runtime_cuda.h"
 }
+#endif
 
 /* Blocks for n independent items, each_block a block; kernels loop where that is more than the cap. */
 enum { GRID_CAP = 1 << 16 };
@@ -37,6 +41,7 @@ spmv_status launch(spmv_context *ctx, const char *name, int blocks, int threads,
     return cuda_check(ctx, error, name);
 }
 
+#ifndef SPMV_DEVICE_CUH
 /* The same for a kernel with dynamic shared memory, which may be more than 48 KiB: the kernel is told so once for each
  * device. */
 template <auto Kernel, typename... Arguments>
@@ -69,5 +74,6 @@ template <typename Body> spmv_status on_device(spmv_context *ctx, Body body)
     const spmv_status st = cuda_enter(ctx);
     return st != SPMV_OK ? st : cuda_leave(ctx, body());
 }
+#endif
 
 #endif

@@ -282,7 +282,8 @@ __device__ inline int block_draw_ticket(int *ticket, int *cell)
 }
 
 /* All states EMPTY, the counter at 0. */
-static __global__ void __launch_bounds__(THREADS) lookback_reset(uint64_t *words, int64_t count, int *ticket)
+[[maybe_unused]] static __global__ void __launch_bounds__(THREADS)
+    lookback_reset(uint64_t *words, int64_t count, int *ticket)
 {
     if (blockIdx.x == 0 && threadIdx.x == 0)
         *ticket = 0;
@@ -324,13 +325,25 @@ spmv_status lookback_launches(spmv_context *ctx, int64_t tiles, void *scratch, c
 
 /* --------------------------------------------------- tiles of 16-byte vectors */
 
+/* Architectures with a copy engine (copy_engine.cuh), times 10. */
+enum { ENGINE_FROM = 90, ENGINE_BELOW = 120 };
+
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 10 * ENGINE_FROM && __CUDA_ARCH__ < 10 * ENGINE_BELOW
+#define HAVE_COPY_ENGINE 1
+#else
+#define HAVE_COPY_ENGINE 0
+#endif
+
 /* One block's share: Threads threads with Vectors times 16 bytes each. An odd number of vectors keeps shared memory
  * free of bank conflicts both ways, thread by thread and row by row, without a cell of padding. Blocks: how many shall
- * fit a multiprocessor; the compiler keeps registers below that. */
-template <int Threads, int Vectors, int Blocks, int PauseNs = 0> struct lookback_shape {
+ * fit a multiprocessor; the compiler keeps registers below that. OLDER: only for architectures without a copy engine; code
+ * for the others is left empty. */
+template <int Threads, int Vectors, int Blocks, int PauseNs = 0, bool Older = false> struct lookback_shape {
     static_assert(Vectors % 2 == 1 && Threads % WARP == 0, "odd, and whole warps");
     static constexpr int THREADS_ = Threads, WARPS_ = Threads / WARP, VECTORS = Vectors, BLOCKS = Blocks,
                          PAUSE_NS = PauseNs;
+    static constexpr bool LEFT_EMPTY = Older && HAVE_COPY_ENGINE;
+    using older = lookback_shape<Threads, Vectors, Blocks, PauseNs, true>;
 };
 
 template <typename T, typename Shape> struct vector_tile {
@@ -359,6 +372,24 @@ template <typename T> __device__ T *array_of(const store_array<T> &store)
 {
     return store.to;
 }
+/* A loader that maps elements of T from an array keeps the array's vectors: tile_load reads the array, tile_stage maps.
+ */
+template <typename T, typename Load> __device__ const Load &unmapped(const Load &load)
+{
+    return load;
+}
+template <typename T, typename Function>
+__device__ const load_array<T> &unmapped(const load_mapped<load_array<T>, Function> &load)
+{
+    return load.load;
+}
+template <typename T, typename Load> struct is_mapped {
+    static constexpr bool yes = false;
+};
+template <typename T, typename Function> struct is_mapped<T, load_mapped<load_array<T>, Function>> {
+    static constexpr bool yes = true;
+};
+
 template <typename T> __device__ bool in_vectors(const T *array)
 {
     return array != NULL && (uintptr_t)array % 16 == 0;
@@ -397,7 +428,7 @@ __device__ void tile_load(const Load &load, int64_t begin, int valid, T pad,
                           typename vector_tile<T, Shape>::vector *striped)
 {
     using tile = vector_tile<T, Shape>;
-    const T *const array = array_of<T>(load);
+    const T *const array = array_of<T>(unmapped<T>(load));
     if (valid == tile::SIZE && in_vectors(array)) {
         const auto *const from = (const typename tile::vector *)(array + begin) + threadIdx.x;
 #pragma unroll
@@ -409,21 +440,32 @@ __device__ void tile_load(const Load &load, int64_t begin, int valid, T pad,
 #pragma unroll
             for (int j = 0; j < tile::EACH; j++) {
                 const int i = (k * Shape::THREADS_ + (int)threadIdx.x) * tile::EACH + j;
-                striped[k].at[j] = i < valid ? load(begin + i) : pad;
+                striped[k].at[j] = i < valid ? unmapped<T>(load)(begin + i) : pad;
             }
     }
 }
 
 /* Lays the tile out in shared memory. The thread's own ITEMS neighbouring elements are then the vectors tile_row: read
- * from there when they are needed, they occupy no registers while the block looks back. */
-template <typename Shape, typename T>
-__device__ void tile_stage(const typename vector_tile<T, Shape>::vector *striped,
+ * from there when they are needed, they occupy no registers while the block looks back. What a loader maps is mapped
+ * there, in a loop that is not unrolled: a function told at run time is much code. */
+template <typename Shape, typename T, typename Load>
+__device__ void tile_stage(const Load &load, int valid, const typename vector_tile<T, Shape>::vector *striped,
                            typename vector_tile<T, Shape>::vector *stage)
 {
+    using tile = vector_tile<T, Shape>;
 #pragma unroll
-    for (int k = 0; k < vector_tile<T, Shape>::VECTORS; k++)
+    for (int k = 0; k < tile::VECTORS; k++)
         stage[k * Shape::THREADS_ + (int)threadIdx.x] = striped[k];
     __syncthreads();
+    if constexpr (is_mapped<T, Load>::yes) {
+        const int first = (int)threadIdx.x * tile::VECTORS;
+#pragma unroll 1
+        for (int v = first; v < first + tile::VECTORS; v++)
+#pragma unroll
+            for (int j = 0; j < tile::EACH; j++)
+                if (v * tile::EACH + j < valid)
+                    stage[v].at[j] = load.function(stage[v].at[j]);
+    }
 }
 
 template <typename Shape, typename T>

@@ -20,7 +20,11 @@ template <typename T> struct tile_bits {
     static __host__ __device__ unsigned of_thread(const unsigned *words, int t)
     {
         constexpr int ITEMS = tile_of<T>::ITEMS;
-        return words[t * ITEMS / 32] >> (t * ITEMS % 32) & ((1u << ITEMS) - 1u);
+        const int bit = t * ITEMS, from = bit % 32;
+        unsigned bits = words[bit / 32] >> from;
+        if (32 % ITEMS != 0 && from + ITEMS > 32) /* elements of 12 bytes, say */
+            bits |= words[bit / 32 + 1] << (32 - from);
+        return bits & ((1u << ITEMS) - 1u);
     }
 };
 
@@ -66,7 +70,7 @@ __device__ int64_t block_mark(const Position &position, int64_t cursor, int64_t 
 struct segment_starts {
     const void *heads;
     spmv_segment_form form;
-    int bits;
+    int bits; /* of a position, or of a flag: 8 or 1 */
     int64_t count;
 
     __device__ int64_t operator()(int64_t s) const
@@ -93,6 +97,13 @@ struct segment_starts {
         }
         unsigned mine = 0;
         const int first = (int)threadIdx.x * ITEMS;
+        if (bits == 1) {
+            const unsigned *const flag_words = (const unsigned *)heads;
+            for (int j = 0; j < ITEMS; j++)
+                if (first + j < valid)
+                    mine |= (flag_words[(begin + first + j) / 32] >> ((begin + first + j) % 32) & 1u) << j;
+            return mine;
+        }
         const unsigned char *flags = (const unsigned char *)heads + begin + first;
         /* begin and first are multiples of 4, unless elements are so large that a thread has fewer */
         if (ITEMS % 4 == 0 && valid == tile_of<T>::SIZE && (uintptr_t)heads % 4 == 0) {

@@ -39,6 +39,22 @@ spmv_status spmv_scan(spmv_context *ctx, spmv_scan_kind kind, spmv_op op, spmv_t
     return st != SPMV_OK ? st : ctx->backend->scan(ctx, kind, op, type, in, out, n, scratch);
 }
 
+spmv_status spmv_map_scan(spmv_context *ctx, spmv_function function, spmv_scan_kind kind, spmv_op op, spmv_type type,
+                          const void *in, void *out, int64_t n)
+{
+    if (!spmv_function_takes(function, type))
+        return context_fail(ctx, SPMV_ERROR_TYPE, "spmv_map_scan: no function %s for type %s",
+                            spmv_function_name(function), spmv_type_name(type));
+    spmv_status st = check(ctx, "spmv_map_scan", kind, op, type, n);
+    if (st != SPMV_OK || n == 0)
+        return st;
+    if (in == NULL || out == NULL)
+        return check_array(ctx, "spmv_map_scan", in == NULL ? "in" : "out", NULL);
+    void *scratch = NULL;
+    st = context_scratch(ctx, ctx->backend->scan_scratch(ctx, type, n), &scratch);
+    return st != SPMV_OK ? st : ctx->backend->map_scan(ctx, function, kind, op, type, in, out, n, scratch);
+}
+
 /* ---------------------------------------------------------------- by name */
 
 const char *spmv_scan_rung_name(spmv_backend backend, int index)

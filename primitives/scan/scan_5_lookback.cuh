@@ -34,6 +34,8 @@ __global__ void __launch_bounds__(Shape::THREADS_, Shape::BLOCKS)
     scan_lookback(Load load, Store store, int64_t n, int64_t first_tile, lookback_states<typename Op::type> states,
                   bool exclusive, Hook hook)
 {
+    if constexpr (Shape::LEFT_EMPTY)
+        return;
     using T = typename Op::type;
     using tile = vector_tile<T, Shape>;
     __shared__ typename tile::vector stage[Shape::THREADS_ * tile::VECTORS];
@@ -47,7 +49,7 @@ __global__ void __launch_bounds__(Shape::THREADS_, Shape::BLOCKS)
     {
         typename tile::vector striped[tile::VECTORS];
         tile_load<Shape>(load, begin, valid, Op::identity(), striped);
-        tile_stage<Shape, T>(striped, stage);
+        tile_stage<Shape, T>(load, valid, striped, stage);
     }
     typename tile::vector *const row = tile_row<Shape, T>(stage);
     T sum = Op::identity(), all;

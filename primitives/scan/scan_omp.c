@@ -8,6 +8,7 @@
 #include "backend.h"
 #include "host_tiles.h"
 #include "loops.h"
+#include "map_loops.h"
 
 int64_t scan_scratch_omp(const spmv_context *ctx, spmv_type type, int64_t n)
 {
@@ -17,6 +18,7 @@ int64_t scan_scratch_omp(const spmv_context *ctx, spmv_type type, int64_t n)
 
 struct scan_job {
     const struct op_loops *loops;
+    map_loop *map; /* NULL: none */
     spmv_scan_kind kind;
     const void *in;
     void *out;
@@ -30,6 +32,15 @@ static void fold_tile(void *state, int64_t tile)
     const struct scan_job *job = state;
     const struct range r = tile_range(tile, job->n);
     job->loops->fold(job->in, r.begin, r.end, element_out(job->part, job->loops->size, tile));
+}
+
+/* Into out, where the second pass, over the same tile, scans it in place. */
+static void map_tile(void *state, int64_t tile)
+{
+    const struct scan_job *job = state;
+    const struct range r = tile_range(tile, job->n);
+    job->map(job->in, job->out, r.begin, r.end);
+    job->loops->fold(job->out, r.begin, r.end, element_out(job->part, job->loops->size, tile));
 }
 
 static void scan_part(void *state, int64_t tile)
@@ -47,7 +58,7 @@ static void scan_tile(void *state, int64_t tile)
     const struct range r = tile_range(tile, job->n);
     struct carry before = {.some = tile > 0 || job->kind == SPMV_EXCLUSIVE};
     memcpy(&before.value, element(job->part, job->loops->size, tile), job->loops->size);
-    scan_from(job->loops, job->kind, &before, NULL, job->in, job->out, r.begin, r.end);
+    scan_from(job->loops, job->kind, &before, NULL, job->map != NULL ? job->out : job->in, job->out, r.begin, r.end);
 }
 
 spmv_status scan_omp(spmv_context *ctx, spmv_scan_kind kind, spmv_op op, spmv_type type, const void *in, void *out,
@@ -56,5 +67,20 @@ spmv_status scan_omp(spmv_context *ctx, spmv_scan_kind kind, spmv_op op, spmv_ty
     struct scan_job job = {.loops = op_loops(op, type), .kind = kind, .in = in, .out = out, .part = scratch, .n = n};
     carry_restart(job.loops, kind, &job.carry);
     tiles_chain(ctx, tiles_of(n), fold_tile, scan_part, scan_tile, &job);
+    return SPMV_OK;
+}
+
+spmv_status map_scan_omp(spmv_context *ctx, spmv_function function, spmv_scan_kind kind, spmv_op op, spmv_type type,
+                         const void *in, void *out, int64_t n, void *scratch)
+{
+    struct scan_job job = {.loops = op_loops(op, type),
+                           .map = map_loop_function(function, type),
+                           .kind = kind,
+                           .in = in,
+                           .out = out,
+                           .part = scratch,
+                           .n = n};
+    carry_restart(job.loops, kind, &job.carry);
+    tiles_chain(ctx, tiles_of(n), map_tile, scan_part, scan_tile, &job);
     return SPMV_OK;
 }

@@ -2,6 +2,7 @@
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "backend.h"
+#include "map_loops.h"
 #include "ops.h"
 
 int64_t scan_scratch_ref(const spmv_context *ctx, spmv_type type, int64_t n)
@@ -46,4 +47,11 @@ spmv_status scan_ref(spmv_context *ctx, spmv_scan_kind kind, spmv_op op, spmv_ty
 #undef ROW
     run[op][type](kind, in, out, n);
     return SPMV_OK;
+}
+
+spmv_status map_scan_ref(spmv_context *ctx, spmv_function function, spmv_scan_kind kind, spmv_op op, spmv_type type,
+                         const void *in, void *out, int64_t n, void *scratch)
+{
+    map_loop_function(function, type)(in, out, 0, n);
+    return scan_ref(ctx, kind, op, type, out, out, n, scratch);
 }

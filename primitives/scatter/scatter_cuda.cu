@@ -35,6 +35,10 @@ static spmv_status dispatch_masked(spmv_context *ctx, const uint8_t *mask, spmv_
         return scatter_1_launch(ctx, take_masked<uint32_t>{mask}, in, index, index_bits, out, out_n, n);
     case 8:
         return scatter_1_launch(ctx, take_masked<uint64_t>{mask}, in, index, index_bits, out, out_n, n);
+    case 16:
+        return scatter_1_launch(ctx, take_masked<words<2>>{mask}, in, index, index_bits, out, out_n, n);
+    case 32:
+        return scatter_1_launch(ctx, take_masked<words<4>>{mask}, in, index, index_bits, out, out_n, n);
     default:
         return no_kernel(ctx, of);
     }

@@ -9,8 +9,8 @@ static spmv_status check_form(spmv_context *ctx, const char *name, const spmv_se
     const bool flags = segments->form == SPMV_SEGMENT_FLAGS;
     if (!flags && segments->form != SPMV_SEGMENT_STARTS && segments->form != SPMV_SEGMENT_OFFSETS)
         return context_fail(ctx, SPMV_ERROR_ARGUMENT, "%s: %d is no form of segments", name, (int)segments->form);
-    if (flags && segments->bits != 8)
-        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "%s: flags of %d bits, 8 wanted", name, segments->bits);
+    if (flags && segments->bits != 8 && segments->bits != 1)
+        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "%s: flags of %d bits, 8 or 1 wanted", name, segments->bits);
     if (!flags && segments->bits != 32 && segments->bits != 64)
         return context_fail(ctx, SPMV_ERROR_ARGUMENT, "%s: positions of %d bits, 32 or 64 wanted", name,
                             segments->bits);

@@ -23,6 +23,12 @@ int64_t segment_tiles(const spmv_segments *segments, int64_t n);
 /* A tile; for flags only its elements. */
 struct segment_tile segment_tile_at(const spmv_segments *segments, int64_t tile, int64_t n);
 
+/* Does flag i start a segment? FLAGS only. */
+static inline bool segment_flag(const spmv_segments *segments, int64_t i)
+{
+    return segments->bits == 1 ? flag_bit(segments->heads, i) : ((const uint8_t *)segments->heads)[i] != 0;
+}
+
 /* Where segment s begins, 0 <= s <= count; segment count begins at n. */
 static inline int64_t segment_begin(const spmv_segments *segments, int64_t s, int64_t n)
 {

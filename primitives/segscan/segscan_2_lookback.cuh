@@ -63,6 +63,14 @@ __device__ inline unsigned load_flags(const unsigned char *flags, int64_t begin,
     return word;
 }
 
+/* The same of flags that are bits: begin and first are multiples of 32. */
+__device__ inline unsigned load_flag_bits(const unsigned *flags, int64_t begin, int valid)
+{
+    const int first = 32 * (int)threadIdx.x, there = valid - first;
+    const unsigned word = there > 0 ? flags[(begin + first) / 32] : 0;
+    return there < 32 ? word & ((1u << (there > 0 ? there : 0)) - 1u) : word;
+}
+
 /* As block_lower_bound(position, 0, count, target), first trying at a fraction of count. */
 template <typename Position>
 __device__ int64_t block_lower_bound_near(const Position &position, int64_t count, double fraction, int64_t target)
@@ -85,6 +93,8 @@ __global__ void __launch_bounds__(Shape::THREADS_, Shape::BLOCKS)
     segscan_lookback(Load load, Store store, segment_starts segments, int64_t n, int64_t first_tile,
                      lookback_states<typename Op::type> states, bool exclusive, Hook hook)
 {
+    if constexpr (Shape::LEFT_EMPTY)
+        return;
     using T = typename Op::type;
     using tile = vector_tile<T, Shape>;
     constexpr int WORDS = tile::SIZE / 32;
@@ -103,7 +113,8 @@ __global__ void __launch_bounds__(Shape::THREADS_, Shape::BLOCKS)
         typename tile::vector striped[tile::VECTORS];
         unsigned word = 0;
         if (segments.form == SPMV_SEGMENT_FLAGS && threadIdx.x < WORDS)
-            word = load_flags((const unsigned char *)segments.heads, begin, valid);
+            word = segments.bits == 1 ? load_flag_bits((const unsigned *)segments.heads, begin, valid)
+                                      : load_flags((const unsigned char *)segments.heads, begin, valid);
         tile_load<Shape>(load, begin, valid, Op::identity(), striped);
         if (segments.form != SPMV_SEGMENT_FLAGS)
             block_mark_words(segments,
@@ -111,7 +122,7 @@ __global__ void __launch_bounds__(Shape::THREADS_, Shape::BLOCKS)
                              segments.count, begin, valid, words, WORDS);
         else if (threadIdx.x < WORDS)
             words[threadIdx.x] = word;
-        tile_stage<Shape, T>(striped, stage);
+        tile_stage<Shape, T>(load, valid, striped, stage);
     }
     const unsigned starts = bits_of_thread(words, tile::ITEMS);
     typename tile::vector *const row = tile_row<Shape, T>(stage);

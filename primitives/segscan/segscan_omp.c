@@ -40,9 +40,8 @@ static int64_t last_head(const spmv_segments *segments, const struct segment_til
 {
     if (segments->form != SPMV_SEGMENT_FLAGS)
         return tile->first < tile->last ? offset_at(segments->heads, segments->bits, tile->last - 1) : -1;
-    const uint8_t *flags = segments->heads;
     int64_t head = tile->end - 1;
-    while (head >= tile->begin && flags[head] == 0)
+    while (head >= tile->begin && !segment_flag(segments, head))
         head--;
     return head >= tile->begin ? head : -1;
 }
@@ -78,8 +77,12 @@ static void scan_tile(void *state, int64_t t)
     const spmv_segments *segments = job->segments;
     uint8_t marks[HOST_TILE];
     const uint8_t *heads = NULL;
-    if (part->head && segments->form == SPMV_SEGMENT_FLAGS) {
+    if (part->head && segments->form == SPMV_SEGMENT_FLAGS && segments->bits == 8) {
         heads = (const uint8_t *)segments->heads + tile->begin;
+    } else if (part->head && segments->form == SPMV_SEGMENT_FLAGS) {
+        for (int64_t i = tile->begin; i < tile->end; i++)
+            marks[i - tile->begin] = flag_bit(segments->heads, i);
+        heads = marks;
     } else if (part->head) {
         memset(marks, 0, (size_t)(tile->end - tile->begin));
         for (int64_t s = tile->first; s < tile->last; s++) {

@@ -14,10 +14,10 @@ int64_t segscan_scratch_ref(const spmv_context *ctx, spmv_type type, const spmv_
 }
 
 /* Where the segment that begins at a flag ends. */
-static int64_t flagged_end(const uint8_t *flags, int64_t begin, int64_t n)
+static int64_t flagged_end(const spmv_segments *segments, int64_t begin, int64_t n)
 {
     int64_t end = begin + 1;
-    while (end < n && flags[end] == 0)
+    while (end < n && !segment_flag(segments, end))
         end++;
     return end;
 }
@@ -28,7 +28,7 @@ spmv_status segscan_ref(spmv_context *ctx, spmv_scan_kind kind, spmv_op op, spmv
     const size_t size = spmv_type_size(type);
     const bool flags = segments->form == SPMV_SEGMENT_FLAGS;
     for (int64_t begin = 0, end, s = 0; begin < n; begin = end, s++) {
-        end = flags ? flagged_end(segments->heads, begin, n) : segment_begin(segments, s + 1, n);
+        end = flags ? flagged_end(segments, begin, n) : segment_begin(segments, s + 1, n);
         if (begin < end)
             scan_ref(ctx, kind, op, type, element(in, size, begin), element_out(out, size, begin), end - begin,
                      scratch);

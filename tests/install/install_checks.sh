@@ -1,12 +1,15 @@
 #!/bin/bash
 # Checks of what cmake --install puts down. usage: install_checks.sh CHECK; the environment says where things are (see
 # tests/install/CMakeLists.txt): BUILD, SOURCE, WORK (a folder of our own), LIBDIR, INCLUDEDIR (relative), CC, CXX, NM,
-# READELF, CMAKE, C_FLAGS (a sanitizer that the libraries were built with), CUDA_INCLUDE and CUDA_LIBDIR (empty without CUDA).
+# READELF, CMAKE, C_FLAGS (a sanitizer that the libraries were built with), CUDA_INCLUDE, CUDA_LIBDIR and NVCC (empty without
+# CUDA).
 #
 #   prefix    installs into WORK/first, then moves it to WORK/prefix: everything below runs on a moved tree
 #   headers   each public header compiles alone, as C and as C++, without a warning
 #   symbols   both libraries show spmv_* and nothing else; the SONAME
 #   examples  examples/ built outside the tree four ways (pkg-config, find_package; shared, static), run, output checked
+#   device    spmv/device.cuh compiles alone with nvcc, also after macros of every name that it uses; examples/device built outside
+#             the tree, run where a GPU is
 #   program   the installed program runs and needs no libspmv.so; the man page is there if the source has one
 #
 # SPDX-License-Identifier: BSD-3-Clause
@@ -141,6 +144,54 @@ check_examples() {
     done
 }
 
+# Names in capitals of the installed rungs that a program's macro could break: all but those of the toolkit, of spmv's C
+# headers, and the parameters of macros.
+device_names() {
+    local header
+    for header in "$include"/spmv/device/*.cuh; do
+        case $header in *device_macros_*) continue ;; esac
+        "$CXX" -fpreprocessed -dD -E -P -x c++ "$header"
+    done | grep -oE '\b[A-Z][A-Z0-9_]*\b' | sort -u |
+        grep -vxE 'SPMV_[A-Z0-9_]*|NULL|HOST_CUDA|ARG|C|CLASS|COMPLEX|FN|INTEGER|NAME|OP|REAL|TUPLE|TYPE|I|S|X'
+}
+
+check_device() {
+    local flags=(-std=c++17 -arch=sm_90 -Werror all-warnings -Xcompiler=-Wall -Xcompiler=-Wextra -I"$include" -c -o "$WORK/device.o")
+    local name header outside=$WORK/outside_device status=0
+    echo '#include <spmv/device.cuh>' >"$WORK/device.cu"
+    "$NVCC" "${flags[@]}" "$WORK/device.cu" || fail "spmv/device.cuh does not compile alone"
+    # the toolkit's headers first: what they make of a program's macros is not our affair
+    printf '#include <cuda_runtime.h>\n#include <stdio.h>\n#include <math.h>\n#include <type_traits>\n' >"$WORK/device.cu"
+    for name in $(device_names); do
+        for header in away back; do
+            grep -qE "(push|pop)_macro\(\"$name\"\)" "$include/spmv/device/device_macros_$header.cuh" ||
+                fail "$name is used by the rungs, but device_macros_$header.cuh has no line for it"
+        done
+        echo "#define $name 1 +* 2"
+    done >>"$WORK/device.cu"
+    grep -q '#define THREADS ' "$WORK/device.cu" || fail "no names found"
+    echo '#include <spmv/device.cuh>' >>"$WORK/device.cu"
+    for name in $(device_names); do
+        printf '#ifndef %s\n#error "%s is gone"\n#endif\n' "$name" "$name"
+    done >>"$WORK/device.cu"
+    "$NVCC" "${flags[@]}" "$WORK/device.cu" || fail "spmv/device.cuh stumbles over a program's macros"
+
+    rm -rf "$outside"
+    mkdir -p "$outside"
+    cp -r "$SOURCE/examples/device" "$outside/source"
+    "$CMAKE" -S "$outside/source" -B "$outside/build" -G Ninja -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_CXX_COMPILER="$CXX" \
+        -DCMAKE_CUDA_COMPILER="$NVCC" -DCMAKE_CUDA_FLAGS="-Werror all-warnings -Xcompiler -Wall,-Wextra" \
+        >"$outside/log" 2>&1 || fail "examples/device: $(cat "$outside/log")"
+    "$CMAKE" --build "$outside/build" >>"$outside/log" 2>&1 || fail "examples/device: $(cat "$outside/log")"
+    "$outside/build/own_functors" >"$outside/out" || status=$?
+    if [ $status = 77 ]; then
+        grep -q '^skipped: ' "$outside/out" || fail "own_functors does not say why it was skipped"
+    elif [ $status != 0 ] || ! grep -q 'verified$' "$outside/out"; then
+        fail "own_functors failed ($status): $(cat "$outside/out")"
+    fi
+    echo "device.cuh alone and with $(device_names | wc -l) macros; own_functors: $(cat "$outside/out")"
+}
+
 check_program() {
     local program=$prefix/bin/spmv
     [ -x "$program" ] || fail "no program in $prefix/bin"
@@ -151,6 +202,6 @@ check_program() {
 }
 
 case ${1-} in
-prefix | headers | symbols | examples | program) "check_$1" ;;
+prefix | headers | symbols | examples | device | program) "check_$1" ;;
 *) fail "no such check: ${1-}" ;;
 esac

@@ -1,0 +1,32 @@
+# The headers behind spmv/device.cuh: the rungs of primitives/, copied side by side into include/spmv/device/ of the build, from where
+# they are installed. There each finds the others, as in the tree, by its name. spmv_device_headers: who uses spmv/device.cuh inside
+# the tree.
+#
+# SPDX-License-Identifier: BSD-3-Clause
+set(SPMV_DEVICE_HEADERS
+  compact/compact_2_count_write.cuh
+  device/device_context.cuh
+  device/device_macros_away.cuh
+  device/device_macros_back.cuh
+  device/device_rungs.cuh
+  map/map_1_packs.cuh
+  reduce/reduce_6_packs.cuh
+  runtime/block.cuh
+  runtime/filter.cuh
+  runtime/host_device.cuh
+  runtime/launch.cuh
+  runtime/lookback.cuh
+  runtime/ops.cuh
+  runtime/segments.cuh
+  runtime/tiles.cuh
+  scan/scan_5_lookback.cuh
+  segscan/segreduce_1_walk.cuh
+  segscan/segscan_1_chunks.cuh
+  segscan/segscan_2_lookback.cuh)
+set(SPMV_DEVICE_INCLUDE "${PROJECT_BINARY_DIR}/device_include")
+foreach(header IN LISTS SPMV_DEVICE_HEADERS)
+  get_filename_component(name "${header}" NAME)
+  configure_file("primitives/${header}" "${SPMV_DEVICE_INCLUDE}/spmv/device/${name}" COPYONLY)
+endforeach()
+add_library(spmv_device_headers INTERFACE)
+target_include_directories(spmv_device_headers INTERFACE "${PROJECT_SOURCE_DIR}/include" "${SPMV_DEVICE_INCLUDE}")

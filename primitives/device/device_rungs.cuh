@@ -1,0 +1,275 @@
+/* What spmv/device.cuh puts between a user's functors and the rungs: sources, expressions, shapes.
+ *
+ * All is included inside a namespace, so that no name of a rung meets a name of the user. The system's headers that the
+ * rungs ask for have been included before.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef DEVICE_RUNGS_CUH
+#define DEVICE_RUNGS_CUH
+
+#include "device_context.cuh"
+
+#include "compact_2_count_write.cuh"
+#include "map_1_packs.cuh"
+#include "reduce_6_packs.cuh"
+#include "scan_5_lookback.cuh"
+#include "segreduce_1_walk.cuh"
+#include "segscan_2_lookback.cuh"
+
+template <typename To> struct convert_to {
+    template <typename From> __device__ To operator()(From x) const
+    {
+        return (To)x;
+    }
+};
+
+/* A device pointer as a loader of elements of type T; a loader as it is. */
+template <typename T, typename In> auto as_loader(In in)
+{
+    if constexpr (!std::is_pointer<In>::value) {
+        return in;
+    } else {
+        using E = typename std::remove_const<typename std::remove_pointer<In>::type>::type;
+        if constexpr (std::is_same<E, T>::value)
+            return load_array<T>{in};
+        else
+            return load_mapped<load_array<E>, convert_to<T>>{{in}, {}};
+    }
+}
+
+template <typename Out> auto as_storer(Out out)
+{
+    if constexpr (std::is_pointer<Out>::value)
+        return store_array<typename std::remove_pointer<Out>::type>{out};
+    else
+        return out;
+}
+
+template <typename Pointer> bool is_null(Pointer p)
+{
+    if constexpr (std::is_pointer<Pointer>::value)
+        return p == NULL;
+    else
+        return false;
+}
+
+/* ---------------------------------------------------------------- operators */
+
+/* An operator that says it commutes: static constexpr bool commutes = true. */
+template <typename Op> struct as_commuting : Op {
+};
+template <typename Op> struct commutes<as_commuting<Op>> {
+    static constexpr bool yes = true;
+};
+template <typename Op, typename = void> struct says_it_commutes {
+    static constexpr bool yes = false;
+};
+template <typename Op> struct says_it_commutes<Op, typename std::enable_if<Op::commutes>::type> {
+    static constexpr bool yes = true;
+};
+template <typename Op>
+using operator_of = typename std::conditional<says_it_commutes<Op>::yes, as_commuting<Op>, Op>::type;
+
+/* Elements that are moved, and those that are computed with. */
+template <typename T> constexpr void check_element()
+{
+    static_assert(std::is_trivially_copyable<T>::value && std::is_trivially_default_constructible<T>::value,
+                  "an element is a plain struct or number: trivially copyable, without a constructor");
+    static_assert(sizeof(T) <= 32 && alignof(T) <= 16, "an element has at most 32 bytes, aligned to 16 at most");
+}
+template <typename Op> constexpr void check_operator()
+{
+    check_element<typename Op::type>();
+    static_assert(sizeof(typename Op::type) % 4 == 0, "elements of an operator have a multiple of 4 bytes");
+    static_assert(std::is_empty<Op>::value, "an operator holds no data: kernels make it anew");
+}
+
+/* The rung's shape, or a smaller one where the elements do not divide 16 bytes and a tile would not fit. */
+enum { SHARED_BYTES = 47 * 1024 };
+template <typename T>
+using scan_shape = typename std::conditional<vector_tile<T, scan_5_best<T>>::SIZE * sizeof(T) <= SHARED_BYTES,
+                                             scan_5_best<T>, lookback_shape<256, 7, 4>>::type;
+
+/* ------------------------------------------------------------------ sources */
+
+/* Packs of what a loader brings, for reduce. */
+template <typename Type, typename Load> struct source_loaded {
+    using T = Type;
+    static constexpr int V = pack_length<T>();
+    using raw = pack<T, V>;
+    Load load;
+
+    bool aligned() const
+    {
+        return true;
+    }
+    __device__ raw fetch(int64_t p) const
+    {
+        raw x;
+#pragma unroll
+        for (int j = 0; j < V; j++)
+            x.at[j] = load(p * V + j);
+        return x;
+    }
+    /* What is missing is the last element again: a functor never sees what is not there. */
+    __device__ raw fetch_some(int64_t p, int64_t n) const
+    {
+        raw x;
+#pragma unroll
+        for (int j = 0; j < V; j++)
+            x.at[j] = load(p * V + j < n ? p * V + j : n - 1);
+        return x;
+    }
+    __device__ raw values(raw x) const
+    {
+        return x;
+    }
+};
+
+__host__ __device__ constexpr bool is_power(size_t bytes)
+{
+    return (bytes & (bytes - 1)) == 0;
+}
+
+/* Elements of In in a pack of 16 bytes, fewer where their images, of type T, would not make a pack. */
+template <typename In, typename T> constexpr int mapped_length()
+{
+    int v = pack_length<In>();
+    while (v > 1 && (v * sizeof(T) > 32 || !is_power(v * sizeof(T))))
+        v /= 2;
+    return v;
+}
+
+/* Packs of function(in[i]). */
+template <typename Type, typename In, typename Function> struct source_function {
+    using T = Type;
+    static constexpr int V = mapped_length<In, T>();
+    using raw = pack<In, V>;
+    const In *in;
+    Function function;
+
+    bool aligned() const
+    {
+        return (uintptr_t)in % alignof(raw) == 0;
+    }
+    __device__ raw fetch(int64_t p) const
+    {
+        return ((const raw *)in)[p];
+    }
+    __device__ raw fetch_some(int64_t p, int64_t n) const
+    {
+        raw x;
+#pragma unroll
+        for (int j = 0; j < V; j++)
+            x.at[j] = in[p * V + j < n ? p * V + j : n - 1];
+        return x;
+    }
+    __device__ pack<T, V> values(raw x) const
+    {
+        pack<T, V> y;
+#pragma unroll
+        for (int j = 0; j < V; j++)
+            y.at[j] = function(x.at[j]);
+        return y;
+    }
+};
+
+/* The source of function(in[i]), in a device pointer or a loader. */
+template <typename T, typename Function, typename In> auto source_of(Function function, In in)
+{
+    if constexpr (std::is_pointer<In>::value) {
+        using E = typename std::remove_const<typename std::remove_pointer<In>::type>::type;
+        return source_function<T, E, Function>{in, function};
+    } else {
+        const load_mapped<In, Function> load = {in, function};
+        return source_loaded<T, load_mapped<In, Function>>{load};
+    }
+}
+
+/* -------------------------------------------------------------- expressions */
+
+/* Packs of what a loader brings, for map. */
+template <typename Out, typename Load> struct map_loaded {
+    using T = Out;
+    Load load;
+
+    bool aligned() const
+    {
+        return true;
+    }
+    template <int V> __device__ pack<T, V> get(int64_t p, int64_t n) const
+    {
+        pack<T, V> x;
+#pragma unroll
+        for (int j = 0; j < V; j++)
+            x.at[j] = p * V + j < n ? (T)load(p * V + j) : T();
+        return x;
+    }
+};
+
+/* function(in[i]), in packs where V elements of In make one. */
+template <typename Out, typename In, typename Function> struct map_function {
+    using T = Out;
+    const In *in;
+    Function function;
+
+    bool aligned() const
+    {
+        return (uintptr_t)in % 16 == 0;
+    }
+    template <int V> __device__ pack<T, V> get(int64_t p, int64_t n) const
+    {
+        pack<T, V> y;
+        if constexpr (V > 1 && V * sizeof(In) <= 16 && is_power(V * sizeof(In))) {
+            const pack<In, V> x = read_pack<V>(in, p, n);
+#pragma unroll
+            for (int j = 0; j < V; j++)
+                y.at[j] = p * V + j < n ? (T)function(x.at[j]) : T();
+        } else {
+#pragma unroll
+            for (int j = 0; j < V; j++)
+                y.at[j] = p * V + j < n ? (T)function(in[p * V + j]) : T();
+        }
+        return y;
+    }
+};
+
+template <typename Out, typename Function, typename In> auto expression_of(Function function, In in)
+{
+    if constexpr (std::is_pointer<In>::value) {
+        using E = typename std::remove_const<typename std::remove_pointer<In>::type>::type;
+        return map_function<Out, E, Function>{in, function};
+    } else {
+        const load_mapped<In, Function> load = {in, function};
+        return map_loaded<Out, load_mapped<In, Function>>{load};
+    }
+}
+
+template <typename T, typename Function, typename In> auto mapped_loader_of(Function function, In in)
+{
+    if constexpr (std::is_pointer<In>::value) {
+        using E = typename std::remove_const<typename std::remove_pointer<In>::type>::type;
+        return load_mapped<load_array<E>, Function>{{in}, function};
+    } else {
+        return load_mapped<In, Function>{in, function};
+    }
+}
+
+/* ------------------------------------------------------------------- reduce */
+
+/* In the scratch: the ticket, then a cell a block. */
+enum { REDUCE_HEADER = 64 };
+
+/* The ticket is 0 before and after a launch: a caller's scratch must be told so. */
+template <typename Op, typename Source>
+spmv_status reduce_from(spmv_context *ctx, Source source, int64_t n, typename Op::type *out, void *scratch)
+{
+    ctx->device->ticket = (unsigned *)scratch;
+    spmv_status st = SPMV_OK;
+    if (cut_into_chunks(n, THREADS * PACKS_EACH * Source::V).count > 1)
+        st = launch(ctx, "lookback_reset", 1, THREADS, lookback_reset, (uint64_t *)NULL, (int64_t)0, (int *)scratch);
+    return st != SPMV_OK ? st
+                         : reduce_6_launch<Op>(ctx, "reduce_packs", source, n, out, (char *)scratch + REDUCE_HEADER);
+}
+
+#endif

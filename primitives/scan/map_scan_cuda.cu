@@ -1,0 +1,64 @@
+/* map and scan in one, on CUDA: scan, rungs 5 and 6, with a loader that maps what it brings.
+ *
+ * Which function it is, is asked of every element, the same for all threads: a kernel for each pair of operator and
+ * type, instead of one for each function too.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <type_traits>
+
+#include "scan_5_lookback.cuh"
+#include "scan_6_pipeline.cuh"
+
+template <typename T> struct function_told {
+    spmv_function function;
+
+    __host__ __device__ T operator()(T x) const
+    {
+#define CASE(FN, fn, TYPE, type, C, D, CLASS)                                                                          \
+    if constexpr (std::is_same<T, D>::value) {                                                                         \
+        if (function == SPMV_MAP_##FN)                                                                                 \
+            return function_##fn##_##type()(x);                                                                        \
+    }
+        SPMV_FUNCTION_PAIR_LIST(CASE)
+#undef CASE
+        return x;
+    }
+};
+
+template <typename Op>
+static spmv_status run(spmv_context *ctx, spmv_function function, bool exclusive, const void *in, void *out, int64_t n,
+                       void *scratch)
+{
+    using T = typename Op::type;
+    const load_mapped<load_array<T>, function_told<T>> mapped = {{(const T *)in}, {function}};
+    const store_array<T> store = {(T *)out};
+    if (engine_there(ctx))
+        return scan_6_launch<Op>(ctx, mapped, store, no_heads(), n, exclusive);
+    return scan_5_launch<Op, typename scan_5_best<T>::older>(ctx, mapped, store, n, exclusive, scratch);
+}
+
+/* No function takes tuples. */
+#define CASE_INTEGER CASE_NUMBER
+#define CASE_REAL CASE_NUMBER
+#define CASE_TUPLE(OP, op, TYPE, type)
+#define CASE_NUMBER(OP, op, TYPE, type)                                                                                \
+    case SPMV_##OP *SPMV_TYPE_LIMIT + SPMV_##TYPE:                                                                     \
+        return run<op_##op##_##type>(ctx, function, exclusive, in, out, n, scratch);
+
+static spmv_status dispatch(spmv_context *ctx, spmv_function function, bool exclusive, spmv_op by, spmv_type of,
+                            const void *in, void *out, int64_t n, void *scratch)
+{
+    switch ((int)by * SPMV_TYPE_LIMIT + (int)of) {
+#define CASE(OP, op, TYPE, type, T, D, CLASS) CASE_##CLASS(OP, op, TYPE, type)
+        SPMV_PAIR_LIST(CASE)
+#undef CASE
+    default:
+        return context_fail(ctx, SPMV_ERROR_TYPE, "map_scan: no kernel for operator %d and type %d", (int)by, (int)of);
+    }
+}
+
+extern "C" spmv_status map_scan_cuda(spmv_context *ctx, spmv_function function, spmv_scan_kind kind, spmv_op by,
+                                     spmv_type of, const void *in, void *out, int64_t n, void *scratch)
+{
+    return on_device(ctx, [=] { return dispatch(ctx, function, kind == SPMV_EXCLUSIVE, by, of, in, out, n, scratch); });
+}
