@@ -186,15 +186,18 @@ static void check(const struct lookback_rung *rung, const struct input *x, enum 
 static void delays_do_not_show(void **state)
 {
     (void)state;
+    static const char *const ways[][2] = {{"small", "delayed"}, {"small-pipeline", "delayed-pipeline"}};
     const int repeats = real_gpu ? 20 : 3;
-    for (int p = 0; p < PAIRS; p++) {
+    for (int w_p = 0; w_p < (real_gpu ? 2 : 1) * PAIRS; w_p++) {
+        const int w = w_p / PAIRS, p = w_p % PAIRS;
         /* tiles of 1 KiB and more: deeper than a look-back sees, and more than one launch has states for */
         struct input x = make_input(pairs[p], real_gpu ? (int64_t)5 << 20 : 150001, 41 + (uint64_t)p);
         for (int call = 0; call < CALLS; call++) {
-            void *const straight = run(rung_of("small"), &x, (enum call)call);
-            check(rung_of("small"), &x, (enum call)call, straight);
+            const struct lookback_rung *const small = rung_of(ways[w][0]);
+            void *const straight = run(small, &x, (enum call)call);
+            check(small, &x, (enum call)call, straight);
             for (int repeat = 0; repeat < repeats; repeat++) {
-                void *const delayed = run(rung_of("delayed"), &x, (enum call)call);
+                void *const delayed = run(rung_of(ways[w][1]), &x, (enum call)call);
                 if (memcmp(straight, delayed, (size_t)(results_of(&x, (enum call)call) * x.size)) != 0)
                     fail_msg("%s, %s %s: other bits under delays", call_names[call], spmv_op_name(x.op),
                              spmv_type_name(x.type));
@@ -252,7 +255,7 @@ static void other_pairs_are_refused(void **state)
 {
     (void)state;
     struct input x = make_input(pairs[0], 100, 71);
-    const struct lookback_rung *const rung = rung_of("lookback-a");
+    const struct lookback_rung *const rung = rung_of("lookback");
     const spmv_segments segments = segments_of(&x, SEGREDUCE);
     assert_fails(context, rung->scan(context, SPMV_INCLUSIVE, SPMV_MUL, SPMV_F32, x.in, x.out, 100, x.scratch),
                  SPMV_ERROR_TYPE, "a shape of scan");

@@ -6,7 +6,6 @@
 #ifndef LAUNCH_CUH
 #define LAUNCH_CUH
 
-#include <atomic>
 #include <cuda_runtime.h>
 #include <limits.h>
 #include <stdint.h>
@@ -48,15 +47,15 @@ template <auto Kernel, typename... Arguments>
 spmv_status launch_with_shared(spmv_context *ctx, const char *name, int blocks, int threads, int shared_bytes,
                                Arguments... arguments)
 {
-    static std::atomic<uint64_t> told{0}; /* a bit a device */
+    static uint64_t told; /* a bit a device */
     const int device = ((cuda_state *)ctx->device)->device;
     const uint64_t bit = device < 64 ? (uint64_t)1 << device : 0;
-    if ((told.load(std::memory_order_relaxed) & bit) == 0) {
+    if ((__atomic_load_n(&told, __ATOMIC_RELAXED) & bit) == 0) {
         const cudaError_t error =
             cudaFuncSetAttribute((const void *)Kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes);
         if (error != cudaSuccess)
             return cuda_check(ctx, error, name);
-        told.fetch_or(bit, std::memory_order_relaxed);
+        __atomic_fetch_or(&told, bit, __ATOMIC_RELAXED);
     }
     cudaLaunchConfig_t config = {};
     config.gridDim = dim3((unsigned)blocks);

@@ -5,6 +5,7 @@
 #include "scan_5_lookback.cuh"
 #include "segreduce_1_walk.cuh"
 #include "segreduce_2_lookback.cuh"
+#include "segscan_3_pipeline.cuh"
 
 extern "C" {
 #include "lookback_rungs.h"
@@ -30,6 +31,30 @@ template <typename ScanShape, typename SegscanShape, typename WalkShape, typenam
     static spmv_status segreduce(spmv_context *ctx, Load load, Store store, segment_closings closings, void *scratch)
     {
         return segreduce_2_launch<Op, WalkShape>(ctx, load, store, closings, scratch, Hook::next());
+    }
+};
+
+/* The pipelines; devices without a copy engine look back instead. */
+template <typename ScanShape, typename SegscanShape, typename Otherwise, typename Hook = no_hook> struct pipeline {
+    template <typename Op, typename Load, typename Store>
+    static spmv_status scan(spmv_context *ctx, Load load, Store store, int64_t n, bool exclusive, void *scratch)
+    {
+        if (!engine_there(ctx))
+            return Otherwise::template scan<Op>(ctx, load, store, n, exclusive, scratch);
+        return scan_6_launch<Op, ScanShape>(ctx, load, store, no_heads(), n, exclusive, Hook::next());
+    }
+    template <typename Op, typename Load, typename Store>
+    static spmv_status segscan(spmv_context *ctx, Load load, Store store, segment_starts segments, int64_t n,
+                               bool exclusive, void *scratch)
+    {
+        if (!engine_there(ctx))
+            return Otherwise::template segscan<Op>(ctx, load, store, segments, n, exclusive, scratch);
+        return segscan_3_launch<Op, SegscanShape>(ctx, load, store, segments, n, exclusive, Hook::next());
+    }
+    template <typename Op, typename Load, typename Store>
+    static spmv_status segreduce(spmv_context *ctx, Load load, Store store, segment_closings closings, void *scratch)
+    {
+        return Otherwise::template segreduce<Op>(ctx, load, store, closings, scratch);
     }
 };
 
@@ -97,6 +122,10 @@ template <typename Rung> constexpr lookback_rung rung(const char *name)
 using small_scan = lookback_shape<2 * WARP, 1, 1>;
 using small_segscan = lookback_shape<THREADS, 1, 1>;
 using small_walk = walk_shape<12, 1>;
+using best = shapes<scan_5_best<float>, segscan_2_best, segreduce_2_shape>;
+template <typename Hook>
+using small_pipeline =
+    pipeline<small_scan, small_segscan, shapes<small_scan, small_segscan, small_walk, Hook>, Hook>;
 enum { SMALLEST_TILE = 256 }; /* steps: of small_walk with 8-byte elements; bytes are more */
 
 } // namespace
@@ -104,13 +133,13 @@ enum { SMALLEST_TILE = 256 }; /* steps: of small_walk with 8-byte elements; byte
 /* clang-format off */
 extern "C" const lookback_rung lookback_rungs[] = {
     rung<chunks>("chunks"),
-    rung<shapes<scan_5_shape, segscan_2_shape, segreduce_2_shape>>("lookback-a"),
-    rung<shapes<lookback_shape<256, 11, 4>, lookback_shape<256, 7, 4>, walk_shape<124, 5>>>("lookback-b"),
-    rung<shapes<lookback_shape<256, 5, 6>, lookback_shape<256, 5, 6>, walk_shape<92, 5>>>("lookback-c"),
-    rung<shapes<lookback_shape<512, 5, 3>, lookback_shape<256, 3, 6>, walk_shape<60, 6>>>("lookback-d"),
-    rung<shapes<lookback_shape<256, 9, 5, 50>, lookback_shape<256, 7, 5, 50>, walk_shape<124, 4, 50>>>("lookback-e"),
+    rung<best>("lookback"),
+    rung<pipeline<scan_6_shape, segscan_3_shape, best>>("pipeline"),
+    rung<pipeline<lookback_shape<THREADS, 7, 2>, lookback_shape<THREADS, 5, 2>, best>>("pipeline-b"),
     rung<shapes<small_scan, small_segscan, small_walk>>("small"),
     rung<shapes<small_scan, small_segscan, small_walk, delaying_hook>>("delayed"),
+    rung<small_pipeline<no_hook>>("small-pipeline"),
+    rung<small_pipeline<delaying_hook>>("delayed-pipeline"),
 };
 /* clang-format on */
 extern "C" const int lookback_rungs_count = sizeof lookback_rungs / sizeof lookback_rungs[0];
