@@ -121,6 +121,7 @@ struct backend_table {
     int64_t (*segscan_scratch)(const spmv_context *, spmv_type, const spmv_segments *, int64_t n);
     spmv_status (*segscan)(spmv_context *, spmv_scan_kind, spmv_op, spmv_type, const spmv_segments *, const void *in,
                            void *out, int64_t n, void *scratch);
+    const struct scan_rung *(*segscan_rungs)(void); /* by name: scan_ladder.h */
 
     /* segments->count > 0; n may be 0 */
     int64_t (*segreduce_scratch)(const spmv_context *, spmv_type, const spmv_segments *, int64_t n);
@@ -189,6 +190,7 @@ spmv_status host_memory_synchronize(spmv_context *ctx);
     int64_t segscan_scratch_##backend(const spmv_context *, spmv_type, const spmv_segments *, int64_t);                \
     spmv_status segscan_##backend(spmv_context *, spmv_scan_kind, spmv_op, spmv_type, const spmv_segments *,           \
                                   const void *, void *, int64_t, void *);                                              \
+    const struct scan_rung *segscan_rungs_##backend(void);                                                             \
     extern const struct sort_rung sort_rungs_##backend[];                                                              \
     extern const struct histogram_rung histogram_rungs_##backend[];                                                    \
     int64_t segreduce_scratch_##backend(const spmv_context *, spmv_type, const spmv_segments *, int64_t);              \
@@ -217,7 +219,7 @@ spmv_status segments_check_host(spmv_context *ctx, const spmv_segments *segments
     .map_reduce = map_reduce_##backend, .reduce_rungs = reduce_rungs_##backend,                                        \
     .scan_scratch = scan_scratch_##backend, .scan = scan_##backend, .scan_rungs = scan_rungs_##backend,                \
     .segments_check = check, .segscan_scratch = segscan_scratch_##backend, .segscan = segscan_##backend,               \
-    .segreduce_scratch = segreduce_scratch_##backend, .segreduce = segreduce_##backend,                                \
-    .sort_rungs = sort_rungs_##backend, .histogram_rungs = histogram_rungs_##backend
+    .segscan_rungs = segscan_rungs_##backend, .segreduce_scratch = segreduce_scratch_##backend,                        \
+    .segreduce = segreduce_##backend, .sort_rungs = sort_rungs_##backend, .histogram_rungs = histogram_rungs_##backend
 
 #endif
