@@ -36,7 +36,7 @@ static spmv_status load_operands(struct explain_job *job, const char *const *wor
         void *x = NULL;
         st = count > 1 ? vector_load(job->ctx, words[1], job->o->type, a->cols, "x", why, &x)
                        : vector_ones(job->o->type, a->cols, &x);
-        if (st == SPMV_OK)
+        if (st == SPMV_OK && a->cols > 0)
             memcpy(p->x, x, (size_t)a->cols * size);
         if (count > 1)
             spmv_host_free(x);

@@ -20,7 +20,15 @@ import test_program
 from test_program import run
 
 LECTURE = ["3", "1", "7", "0", "4", "1", "6", "3"]
-RUNGS = ["sequential", "definition", "hillis-steele", "hillis-steele-double", "blelloch-divergent", "blelloch", "chained"]
+RUNGS = [
+    "sequential",
+    "definition",
+    "hillis-steele",
+    "hillis-steele-double",
+    "blelloch-divergent",
+    "blelloch",
+    "chained",
+]
 
 # Behind the title and the legend, the same for all: the arrays of eight cells, three columns wide.
 TOP = """
@@ -303,7 +311,13 @@ class Pages(Explain):
 class Steps(Explain):
     def test_scan_of_every_length_by_every_rung(self):
         rng = random.Random(1)
-        for rung in RUNGS + ["hillis-steele:2", "hillis-steele-double:4", "blelloch:2", "blelloch-divergent:8", "chained:4"]:
+        for rung in RUNGS + [
+            "hillis-steele:2",
+            "hillis-steele-double:4",
+            "blelloch:2",
+            "blelloch-divergent:8",
+            "chained:4",
+        ]:
             for n in (1, 2, 3, 4, 7, 8, 9, 17, 32):
                 for kind in ([], ["--exclusive"]):
                     values = [rng.randrange(-9, 10) for _ in range(n)]
@@ -329,7 +343,14 @@ class Steps(Explain):
                     values = [rng.randrange(-9, 10) for _ in range(n)]
                     heads = sorted({0} | {i for i in range(n) if rng.random() < 0.3})
                     got = self.json_of(
-                        "--op", "segscan", "--method", rung, "--heads", ",".join(map(str, heads)), *kind, *map(str, values)
+                        "--op",
+                        "segscan",
+                        "--method",
+                        rung,
+                        "--heads",
+                        ",".join(map(str, heads)),
+                        *kind,
+                        *map(str, values),
                     )
                     self.assertEqual(got["out"], segmented(values, heads, bool(kind)))
                     self.assertEqual(got["flags"], [int(i in heads) for i in range(n)])
@@ -388,7 +409,10 @@ class Steps(Explain):
                     for rung in ("auto", "chained:2"):
                         got = self.json_of(path, *vector, "--type", kind, "--method", rung)
                         y = self.ok("mul", path, *vector, "--type", kind, "-q").stdout
-                        rounded = [struct.unpack("f", struct.pack("f", v))[0] if kind == "f32" else v for v in test_program.numbers(y)]
+                        rounded = [
+                            struct.unpack("f", struct.pack("f", v))[0] if kind == "f32" else v
+                            for v in test_program.numbers(y)
+                        ]
                         self.assertEqual(got["y"], rounded, (path, vector, kind, rung))
                         self.assertEqual(len(got["R"]), len(got["y"]) + 1)
                         products = [v * got["X"][c] for v, c in zip(got.get("V", [1] * len(got["C"])), got["C"])]
@@ -472,7 +496,9 @@ class Mistakes(Explain):
         self.fails(1, "explain", "--op", "compact", "--keep", "less:x", "1", says="x: not a number")
 
     def test_options_of_others(self):
-        self.fails(1, "explain", "--op", "reduce", "--exclusive", "1", says="--exclusive is not for explain --op reduce")
+        self.fails(
+            1, "explain", "--op", "reduce", "--exclusive", "1", says="--exclusive is not for explain --op reduce"
+        )
         self.fails(1, "explain", "--op", "scan", "--heads", "0", "1", says="--heads is not for")
         self.fails(1, "explain", "--op", "scan", "--keep", "nonzero", "1", says="--keep is not for")
         self.fails(1, "explain", "--operator", "max", self.data("symmetric4.mtx"), says="--operator is not for")
