@@ -25,7 +25,8 @@ enum option_group {
     GROUP_SOLVE = 4,
     GROUP_BENCH = 8,
     GROUP_GEN = 16,
-    GROUP_SPY = 32
+    GROUP_SPY = 32,
+    GROUP_EXPLAIN = 64
 };
 
 struct options {
@@ -45,12 +46,14 @@ struct options {
     double rtol, atol;
     int max_iterations;             /* 0: not given */
     const char *suite, *op, *peers; /* suite NULL: not given */
-    int64_t size;                   /* elements to measure on; pixels of a picture; 0: not given */
+    int64_t size;                   /* elements to measure on; pixels of a picture; values to show; 0: not given */
     int64_t seed;
     bool csv, summary;
-    const char *csv_path;   /* NULL: standard output */
-    bool type_given;        /* --type, not its default */
-    const char **arguments; /* what is no option, in order; options_free */
+    bool exclusive;
+    const char *operator_name, *heads, *keep; /* NULL: not given */
+    const char *csv_path;                     /* NULL: standard output */
+    bool type_given;                          /* --type, not its default */
+    const char **arguments;                   /* what is no option, in order; options_free */
     int count;
     char *command_line; /* as the shell would take it; options_free */
     uint64_t given;     /* bit i: option i of the table was given */
@@ -85,6 +88,7 @@ spmv_status run_info(const struct options *o, const char *const *arguments, int 
 spmv_status run_bench(const struct options *o, const char *const *arguments, int count);
 spmv_status run_gen(const struct options *o, const char *const *arguments, int count);
 spmv_status run_spy(const struct options *o, const char *const *arguments, int count);
+spmv_status run_explain(const struct options *o, const char *const *arguments, int count);
 spmv_status run_doctor(const struct options *o, const char *const *arguments, int count);
 
 /* ---------------------------------------------------------------- output.c: messages, progress, JSON */

@@ -26,6 +26,8 @@ static const struct command commands[] = {
     {"bench", "[A...]", "how fast products and primitives are here, beside other libraries", GROUP_SHARED | GROUP_BENCH,
      0, INT_MAX, run_bench},
     {"info", "A", "what the matrix is like, and the method that would be chosen", GROUP_SHARED, 1, 1, run_info},
+    {"explain", "A [x]", "the product step by step; with --op a primitive, on VALUES in place of A",
+     GROUP_SHARED | GROUP_EXPLAIN, 0, INT_MAX, run_explain},
     {"gen", "SPEC", "a generated matrix, as a Matrix Market file", GROUP_SHARED | GROUP_GEN, 1, 1, run_gen},
     {"spy", "A", "a picture of the pattern, in the terminal or in a file", GROUP_SHARED | GROUP_SPY, 1, 1, run_spy},
     {"doctor", "", "what was built in, devices, memory bandwidth, a self-test", GROUP_SHARED, 0, 0, run_doctor},
@@ -85,6 +87,8 @@ static void print_all_help(void)
     options_print(GROUP_SOLVE);
     printf("\nOptions of bench:\n");
     options_print(GROUP_BENCH);
+    printf("\nOptions of explain:\n");
+    options_print(GROUP_EXPLAIN);
     printf("\nOptions of gen:\n");
     options_print(GROUP_GEN);
     printf("\nOptions of spy:\n");

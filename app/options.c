@@ -32,6 +32,10 @@ enum option_id {
     OPTION_CSV,
     OPTION_SUMMARY,
     OPTION_SEED,
+    OPTION_EXCLUSIVE,
+    OPTION_OPERATOR,
+    OPTION_HEADS,
+    OPTION_KEEP,
     OPTION_BACKEND,
     OPTION_METHOD,
     OPTION_TYPE,
@@ -72,12 +76,14 @@ static const struct row rows[OPTIONS] = {
                         "write the residual of each iteration there, as CSV (default: nowhere)"},
     [OPTION_SUITE] = {"suite", 0, "NAME", GROUP_BENCH, NULL,
                       "measure on the matrices of a suite: small, std or large (default: the matrices named)"},
-    [OPTION_OP] = {"op", 0, "NAME", GROUP_BENCH, "spmv",
-                   "what to measure: spmv, map, reduce, scan, segscan, segreduce, gather, scatter, compact"},
+    [OPTION_OP] = {"op", 0, "NAME", GROUP_BENCH | GROUP_EXPLAIN, "spmv",
+                   "what to measure: spmv, map, reduce, scan, segscan, segreduce, gather, scatter, compact; what to "
+                   "explain: spmv, scan, segscan, reduce, compact"},
     [OPTION_SIZE] =
-        {"size", 0, "N", GROUP_BENCH | GROUP_SPY, NULL,
+        {"size", 0, "N", GROUP_BENCH | GROUP_SPY | GROUP_EXPLAIN, NULL,
          "bench: elements, for what does not work on matrices (default: 2^24 on a CPU, 2^26 on a GPU); spy: the "
-         "picture's longer side without axes and legend, in pixels, at most (default: 800)"},
+         "picture's longer side without axes and legend, in pixels, at most (default: 800); explain: the most "
+         "values it shows side by side (default: 32)"},
     [OPTION_PEERS] = {"peers", 0, "LIST", GROUP_BENCH, "all",
                       "libraries to measure beside ours: names of peers or modules, separated by commas, all, none"},
     [OPTION_CSV] = {"csv", 0, "[=FILE]", GROUP_BENCH, NULL,
@@ -85,6 +91,16 @@ static const struct row rows[OPTIONS] = {
     [OPTION_SUMMARY] = {"summary", 0, NULL, GROUP_BENCH, NULL,
                         "end with the geometric mean and the worst case against each peer (default: no summary)"},
     [OPTION_SEED] = {"seed", 0, "S", GROUP_BENCH, "1", "of the random vectors, elements and generated matrices"},
+    [OPTION_EXCLUSIVE] = {"exclusive", 0, NULL, GROUP_EXPLAIN, NULL,
+                          "scan, segscan: without the element itself (default: with it, inclusive)"},
+    [OPTION_OPERATOR] = {"operator", 0, "NAME", GROUP_EXPLAIN, NULL,
+                         "scan, segscan, reduce: add, mul, min, max or last (default: add)"},
+    [OPTION_HEADS] = {"heads", 0, "LIST", GROUP_EXPLAIN, NULL,
+                      "segscan: where segments start, such as 0,3,5; or put '|' between the values (default: one "
+                      "segment)"},
+    [OPTION_KEEP] = {"keep", 0, "PREDICATE[:S]", GROUP_EXPLAIN, NULL,
+                     "compact: less, less_equal, greater, greater_equal, equal or not_equal than S (default: 0), or "
+                     "nonzero (default: nonzero)"},
     [OPTION_BACKEND] = {"backend", 0, "auto|cuda|omp|ref", GROUP_SHARED, "auto",
                         "where to compute; auto: a usable GPU, else OpenMP"},
     [OPTION_METHOD] = {"method", 0, "NAME", GROUP_SHARED, "auto", "how to multiply; doctor lists the names"},
@@ -231,6 +247,18 @@ static void set_option(struct options *o, enum option_id id, const char *text)
     case OPTION_SEED:
         set_count_64(o, id, text, 0, &o->seed);
         break;
+    case OPTION_EXCLUSIVE:
+        o->exclusive = true;
+        break;
+    case OPTION_OPERATOR:
+        o->operator_name = text;
+        break;
+    case OPTION_HEADS:
+        o->heads = text;
+        break;
+    case OPTION_KEEP:
+        o->keep = text;
+        break;
     case OPTION_BACKEND:
         if (spmv_backend_parse(text, &o->backend) != SPMV_OK)
             mistake(o, "--%s %s: auto, cuda, omp or ref is needed", rows[id].name, text);
@@ -316,6 +344,13 @@ static void bad_option(struct options *o, int code, const char *word)
         mistake(o, "unknown option %s%s; spmv --help lists them", word, "");
 }
 
+/* -3 and -.5 behind "explain" are values: no option begins with a digit. */
+static bool is_value(const struct options *o, const char *word)
+{
+    return o->count > 0 && strcmp(o->arguments[0], "explain") == 0 && word != NULL && word[0] == '-' &&
+           word[1] != '\0' && strchr("0123456789.", word[1]) != NULL;
+}
+
 static void read_options(int argc, char **argv, struct options *o)
 {
     struct option table[OPTIONS + 1];
@@ -323,6 +358,8 @@ static void read_options(int argc, char **argv, struct options *o)
     make_tables(table, letters);
     opterr = 0;
     for (;;) {
+        while (is_value(o, optind < argc ? argv[optind] : NULL))
+            o->arguments[o->count++] = argv[optind++];
         const int at = optind;
         const int code = getopt_long(argc, argv, letters, table, NULL);
         if (code == -1)
@@ -407,8 +444,8 @@ static void list_takers(unsigned groups, char *text, size_t size)
     static const struct {
         unsigned group;
         const char *command;
-    } takers[] = {
-        {GROUP_PRODUCT, "mul"}, {GROUP_SOLVE, "solve"}, {GROUP_BENCH, "bench"}, {GROUP_GEN, "gen"}, {GROUP_SPY, "spy"}};
+    } takers[] = {{GROUP_PRODUCT, "mul"}, {GROUP_SOLVE, "solve"}, {GROUP_BENCH, "bench"},
+                  {GROUP_GEN, "gen"},     {GROUP_SPY, "spy"},     {GROUP_EXPLAIN, "explain"}};
     size_t used = 0;
     int count = 0;
     for (size_t t = 0; t < sizeof takers / sizeof takers[0] && used < size; t++)
@@ -425,7 +462,7 @@ spmv_status options_check(const struct options *o, unsigned groups, const char *
         return report(SPMV_ERROR_ARGUMENT, o->error);
     for (int i = 0; i < OPTIONS; i++) {
         if ((o->given >> i & 1) != 0 && (rows[i].group & groups) == 0) {
-            char takers[64];
+            char takers[96];
             list_takers(rows[i].group, takers, sizeof takers);
             complain("option --%s is not for %s; %s", rows[i].name, command != NULL ? command : "the plain product",
                      takers);

@@ -289,6 +289,40 @@ static int run_scan(void *state)
                : -1;
 }
 
+/* As of scan. */
+static const char *segscan_names(spmv_backend backend, int index)
+{
+    const char *name;
+    for (int k = 0; (name = spmv_segscan_rung_name(backend, k)) != NULL; k++)
+        if (strcmp(name, "definition") != 0 && index-- == 0)
+            return name;
+    return NULL;
+}
+
+static spmv_status open_segscan(struct work *work, const char *method, struct own *own)
+{
+    if (strcmp(method, "auto") == 0) {
+        *own = (struct own){.method = "default", .why = "the backend's choice", .work = work};
+        return SPMV_OK;
+    }
+    const spmv_status st =
+        spmv_segscan_rung(work->ctx, method, SPMV_INCLUSIVE, SPMV_ADD, work->type, NULL, NULL, NULL, 0);
+    if (st != SPMV_OK)
+        return work_fail(work, work->ctx, st);
+    *own = (struct own){.method = method, .why = "named", .work = work, .plan = (void *)method};
+    return SPMV_OK;
+}
+
+static int run_segscan(void *state)
+{
+    const struct own *const own = state;
+    const struct peer_problem *const p = &own->work->problem;
+    return spmv_segscan_rung(own->work->ctx, own->plan, SPMV_INCLUSIVE, SPMV_ADD, p->type, p->flags, p->in, p->out,
+                             p->n) == SPMV_OK
+               ? 0
+               : -1;
+}
+
 #define DEFINE_RUN(name)                                                                                               \
     static int run_##name(void *state)                                                                                 \
     {                                                                                                                  \
@@ -296,7 +330,6 @@ static int run_scan(void *state)
         return compute_##name(work->ctx, &work->problem, work->index) == SPMV_OK ? 0 : -1;                             \
     }
 DEFINE_RUN(map)
-DEFINE_RUN(segscan)
 DEFINE_RUN(segreduce)
 DEFINE_RUN(gather)
 DEFINE_RUN(scatter)
@@ -507,7 +540,8 @@ static spmv_status check_compact(struct work *work, const void *host_result, dou
 OPERATION(map, "out[i] = in[i]^2", "square", NULL, -1)
 OPERATION_BY(reduce, "out = in[0] + ... + in[n-1]", "add", NULL, PEER_REDUCE, spmv_reduce_rung_name, open_reduce)
 OPERATION_BY(scan, "out[i] = in[0] + ... + in[i]", "add", "inclusive", PEER_SCAN, scan_names, open_scan)
-OPERATION(segscan, "out[i] = the sum of in from its segment's head to i", "add", "inclusive", PEER_SEGSCAN)
+OPERATION_BY(segscan, "out[i] = the sum of in from its segment's head to i", "add", "inclusive", PEER_SEGSCAN,
+             segscan_names, open_segscan)
 OPERATION(segreduce, "out[s] = the sum of in over segment s", "add", NULL, PEER_SEGREDUCE)
 OPERATION(gather, "out[i] = in[index[i]]", NULL, NULL, -1)
 OPERATION(scatter, "out[index[i]] = in[i]", NULL, NULL, -1)

@@ -196,7 +196,8 @@ typedef struct spmv_trace {
     const void *host_cells; /* the block's array, n elements; NULL when n == 0 */
     int64_t n;
     spmv_type type;
-    int64_t operations; /* applications of the operator since the call began */
+    int64_t operations;        /* applications of the operator since the call began */
+    const uint8_t *host_heads; /* segmented scan: 1 where a segment starts in what the cell stands for; else NULL */
 } spmv_trace;
 
 typedef void (*spmv_trace_fn)(const spmv_trace *trace, void *user);
@@ -243,6 +244,28 @@ SPMV_API spmv_status spmv_flags_unpack(spmv_context *ctx, const uint32_t *bits, 
  * out may equal in, no other overlap. S. Sengupta et al., "Scan primitives for GPU computing", 2007. */
 SPMV_API spmv_status spmv_segscan(spmv_context *ctx, spmv_scan_kind kind, spmv_op op, spmv_type type,
                                   const spmv_segments *segments, const void *in, void *out, int64_t n);
+
+/* The same by a rung of the ladder, by name: a rung of scan, applied to (value, head) pairs with the operator
+ *   (v, f) op (w, g) = (g ? w : v op w, f or g),
+ * which is associative and does not commute. Names as for spmv_scan_rung, "NAME" or "NAME:BLOCK", from
+ * spmv_segscan_rung_name; NULL or "auto": spmv_segscan, whose own method has a name too ("serial", "tiles",
+ * "lookback"). flags: n bytes, not 0 where a segment starts; element 0 always starts one. out may equal in, no other
+ * overlap. Teaching rungs exist for SPMV_ADD and SPMV_LAST on SPMV_F32, SPMV_F64 and SPMV_I32; anything else is
+ * SPMV_ERROR_TYPE. They need up to two pairs of scratch an element. Parentheses, the limit of "definition", and an
+ * unknown name: as for spmv_scan_rung. J. T. Schwartz, "Ultracomputers", TOPLAS 2(4), 1980; Sengupta et al. 2007. */
+SPMV_API spmv_status spmv_segscan_rung(spmv_context *ctx, const char *rung, spmv_scan_kind kind, spmv_op op,
+                                       spmv_type type, const uint8_t *flags, const void *in, void *out, int64_t n);
+
+/* The name of a backend's rung: index 0, 1, ... until NULL. */
+SPMV_API const char *spmv_segscan_rung_name(spmv_backend backend, int index);
+
+/* spmv_segscan_rung on the host, whatever the backend, with the steps shown one by one, as spmv_scan_trace does (the
+ * names are those of the backend ref; NULL or "auto": "blelloch"; "serial" has no steps: SPMV_ERROR_METHOD). The cells
+ * are the values of the pairs that the rung holds, host_heads of the trace their heads; an operation is one on pairs.
+ */
+SPMV_API spmv_status spmv_segscan_trace(spmv_context *ctx, const char *rung, spmv_scan_kind kind, spmv_op op,
+                                        spmv_type type, const uint8_t *host_flags, const void *host_in, void *host_out,
+                                        int64_t n, spmv_trace_fn trace, void *user);
 
 /* out[s] = in[h_s] op ... op in[h_{s+1} - 1], the identity for an empty segment, 0 <= s < segments->count. Forms STARTS
  * and OFFSETS only (with FLAGS the number of results is not known: SPMV_ERROR_ARGUMENT). out: count elements, no

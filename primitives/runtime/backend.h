@@ -127,6 +127,7 @@ struct backend_table {
     int64_t (*segscan_scratch)(const spmv_context *, spmv_type, const spmv_segments *, int64_t n);
     spmv_status (*segscan)(spmv_context *, spmv_scan_kind, spmv_op, spmv_type, const spmv_segments *, const void *in,
                            void *out, int64_t n, void *scratch);
+    const struct scan_rung *(*segscan_rungs)(void); /* by name: scan_ladder.h */
 
     /* segments->count > 0; n may be 0 */
     int64_t (*segreduce_scratch)(const spmv_context *, spmv_type, const spmv_segments *, int64_t n);
@@ -199,6 +200,7 @@ spmv_status host_memory_synchronize(spmv_context *ctx);
     int64_t segscan_scratch_##backend(const spmv_context *, spmv_type, const spmv_segments *, int64_t);                \
     spmv_status segscan_##backend(spmv_context *, spmv_scan_kind, spmv_op, spmv_type, const spmv_segments *,           \
                                   const void *, void *, int64_t, void *);                                              \
+    const struct scan_rung *segscan_rungs_##backend(void);                                                             \
     extern const struct sort_rung sort_rungs_##backend[];                                                              \
     extern const struct histogram_rung histogram_rungs_##backend[];                                                    \
     int64_t segreduce_scratch_##backend(const spmv_context *, spmv_type, const spmv_segments *, int64_t);              \
@@ -228,7 +230,7 @@ spmv_status segments_check_host(spmv_context *ctx, const spmv_segments *segments
     .scan_scratch = scan_scratch_##backend, .scan = scan_##backend, .map_scan = map_scan_##backend,                    \
     .scan_rungs = scan_rungs_##backend, .flags_pack = flags_pack_##backend, .flags_unpack = flags_unpack_##backend,    \
     .segments_check = check, .segscan_scratch = segscan_scratch_##backend, .segscan = segscan_##backend,               \
-    .segreduce_scratch = segreduce_scratch_##backend, .segreduce = segreduce_##backend,                                \
-    .sort_rungs = sort_rungs_##backend, .histogram_rungs = histogram_rungs_##backend
+    .segscan_rungs = segscan_rungs_##backend, .segreduce_scratch = segreduce_scratch_##backend,                        \
+    .segreduce = segreduce_##backend, .sort_rungs = sort_rungs_##backend, .histogram_rungs = histogram_rungs_##backend
 
 #endif

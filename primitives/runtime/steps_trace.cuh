@@ -1,4 +1,5 @@
-/* The trace of steps (steps.cuh) that a caller's function is handed: for spmv_scan_trace and spmv_reduce_trace.
+/* The trace of steps (steps.cuh) that a caller's function is handed: for spmv_scan_trace, spmv_segscan_trace and
+ * spmv_reduce_trace.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef STEPS_TRACE_CUH
@@ -6,9 +7,43 @@
 
 #include <spmv/primitives.h>
 
+#include "ops.cuh"
 #include "steps.cuh"
 
-/* Hands each step to the caller's function. */
+/* The most cells that a program shows after a step. */
+enum { TRACE_CELLS = STEPS_THREADS };
+
+/* What a step shows, as the caller is handed it: cells as they are, or (value, start) pairs as two arrays. */
+template <typename T> struct trace_cells {
+    const T *cells;
+    int count;
+
+    void show(spmv_trace *told) const
+    {
+        told->host_cells = cells;
+        told->n = count;
+    }
+};
+
+template <typename T> struct trace_cells<segmented<T>> {
+    const segmented<T> *cells;
+    int count;
+    T value[TRACE_CELLS];
+    uint8_t start[TRACE_CELLS];
+
+    void show(spmv_trace *told)
+    {
+        for (int i = 0; i < count; i++) {
+            value[i] = cells[i].value;
+            start[i] = cells[i].start != 0;
+        }
+        told->host_cells = count > 0 ? value : NULL;
+        told->host_heads = count > 0 ? start : NULL;
+        told->n = count;
+    }
+};
+
+/* Hands each step to the caller's function (NULL: to nobody). */
 struct tell_caller {
     spmv_trace_fn tell;
     void *user;
@@ -18,6 +53,8 @@ struct tell_caller {
     void operator()(const char *launch, const Program &program, int64_t block, int step,
                     const typename Program::shared &shared) const
     {
+        if (tell == NULL)
+            return;
         char label[128];
         int count = 0;
         program.label(step, label, sizeof label);
@@ -26,8 +63,11 @@ struct tell_caller {
         told.label = label;
         told.block = block;
         told.step = step;
-        told.host_cells = program.cells(step, block, shared, &count);
-        told.n = count;
+        const auto *const cells = program.cells(step, block, shared, &count);
+        trace_cells<typename std::remove_const<typename std::remove_pointer<decltype(cells)>::type>::type> shown;
+        shown.cells = cells;
+        shown.count = count;
+        shown.show(&told);
         told.type = type;
         told.operations = steps_count::applied();
         tell(&told, user);

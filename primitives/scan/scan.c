@@ -74,7 +74,7 @@ static void list_rungs(const struct scan_rung *rungs, char *text, size_t size)
         used += (size_t)snprintf(text + used, size - used, ", %s", rungs->name);
 }
 
-static bool is_auto(const char *name)
+bool scan_rung_is_auto(const char *name)
 {
     return name == NULL || strcmp(name, "auto") == 0;
 }
@@ -84,9 +84,8 @@ static bool is_block(int64_t block)
     return block >= SCAN_BLOCK_LEAST && block <= SCAN_BLOCK_MOST && (block & (block - 1)) == 0;
 }
 
-/* The rung "NAME" or "NAME:BLOCK" of a table, and the elements of its blocks (0: it has none). */
-static spmv_status find_rung(spmv_context *ctx, const char *what, const struct scan_rung *rungs, const char *name,
-                             const struct scan_rung **found, int *block)
+spmv_status scan_rung_find(spmv_context *ctx, const char *what, const struct scan_rung *rungs, const char *name,
+                           const struct scan_rung **found, int *block)
 {
     const size_t length = strcspn(name, ":");
     const struct scan_rung *rung = rungs;
@@ -114,15 +113,14 @@ static spmv_status find_rung(spmv_context *ctx, const char *what, const struct s
     return SPMV_OK;
 }
 
-/* A block is no longer than it must be. */
-static int block_for(int64_t n, int block)
+int scan_block_for(int64_t n, int block)
 {
     while (block / 2 >= SCAN_BLOCK_LEAST && block / 2 >= n)
         block /= 2;
     return block;
 }
 
-static spmv_status check_most(spmv_context *ctx, const char *what, const struct scan_rung *rung, int64_t n)
+spmv_status scan_rung_check_most(spmv_context *ctx, const char *what, const struct scan_rung *rung, int64_t n)
 {
     if (rung->most == 0 || n <= rung->most)
         return SPMV_OK;
@@ -135,21 +133,21 @@ spmv_status spmv_scan_rung(spmv_context *ctx, const char *rung, spmv_scan_kind k
                            const void *in, void *out, int64_t n)
 {
     static const char what[] = "spmv_scan_rung";
-    if (is_auto(rung))
+    if (scan_rung_is_auto(rung))
         return spmv_scan(ctx, kind, op, type, in, out, n);
     const struct scan_rung *found = NULL;
     struct scan_request request = {
         .form = SCAN_ALL, .kind = kind, .op = op, .type = type, .in = in, .out = out, .n = n};
-    spmv_status st = find_rung(ctx, what, ctx->backend->scan_rungs(), rung, &found, &request.block);
+    spmv_status st = scan_rung_find(ctx, what, ctx->backend->scan_rungs(), rung, &found, &request.block);
     if (st == SPMV_OK)
         st = check(ctx, what, kind, op, type, n);
     if (st == SPMV_OK)
-        st = check_most(ctx, what, found, n);
+        st = scan_rung_check_most(ctx, what, found, n);
     if (st != SPMV_OK || n == 0)
         return st;
     if (in == NULL || out == NULL)
         return check_array(ctx, what, in == NULL ? "in" : "out", NULL);
-    request.block = block_for(n, request.block);
+    request.block = scan_block_for(n, request.block);
     st = context_scratch(ctx, found->scratch(ctx, &request), &request.scratch);
     return st != SPMV_OK ? st : found->run(ctx, &request);
 }
@@ -159,13 +157,13 @@ static spmv_status find_by_block(spmv_context *ctx, const char *what, const char
 {
     const struct scan_rung *const rungs = ctx->backend->scan_rungs();
     int block;
-    if (is_auto(name)) {
+    if (scan_rung_is_auto(name)) {
         for (const struct scan_rung *r = rungs; r->name != NULL; r++)
             if (r->by_block)
                 *found = r;
         return SPMV_OK;
     }
-    const spmv_status st = find_rung(ctx, what, rungs, name, found, &block);
+    const spmv_status st = scan_rung_find(ctx, what, rungs, name, found, &block);
     if (st == SPMV_OK && !(*found)->by_block)
         return context_fail(ctx, SPMV_ERROR_METHOD, "%s: rung %s has no block scan", what, (*found)->name);
     if (st == SPMV_OK && strchr(name, ':') != NULL)
@@ -245,18 +243,19 @@ spmv_status spmv_scan_trace(spmv_context *ctx, const char *rung, spmv_scan_kind 
     const struct scan_rung *found = NULL;
     struct scan_request request = {
         .form = SCAN_ALL, .kind = kind, .op = op, .type = type, .in = host_in, .out = host_out, .n = n};
-    spmv_status st = find_rung(ctx, what, scan_rungs_ref(), is_auto(rung) ? "blelloch" : rung, &found, &request.block);
+    spmv_status st = scan_rung_find(ctx, what, scan_rungs_ref(), scan_rung_is_auto(rung) ? "blelloch" : rung, &found,
+                                    &request.block);
     if (st == SPMV_OK)
         st = check(ctx, what, kind, op, type, n);
     if (st == SPMV_OK)
-        st = check_most(ctx, what, found, n);
+        st = scan_rung_check_most(ctx, what, found, n);
     if (st == SPMV_OK && trace == NULL)
         st = check_array(ctx, what, "trace", NULL);
     if (st != SPMV_OK || n == 0)
         return st;
     if (host_in == NULL || host_out == NULL)
         return check_array(ctx, what, host_in == NULL ? "host_in" : "host_out", NULL);
-    request.block = block_for(n, request.block);
+    request.block = scan_block_for(n, request.block);
     st = host_alloc(ctx, found->scratch(ctx, &request), "the sums between levels", &request.scratch);
     if (st == SPMV_OK)
         st = scan_trace_host(ctx, found, &request, trace, user);

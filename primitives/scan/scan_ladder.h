@@ -1,4 +1,5 @@
-/* The rungs of scan by name: one table a backend, of what spmv_scan_rung and spmv_block_scan run.
+/* The rungs of scan and of segmented scan by name: one table a backend, of what spmv_scan_rung, spmv_block_scan and
+ * spmv_segscan_rung run.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SCAN_LADDER_H
@@ -31,6 +32,7 @@ struct scan_request {
     spmv_type type;
     int block; /* elements of a block; rungs without blocks of a given size ignore it */
     const void *in, *scanned;
+    const uint8_t *flags; /* segmented scan (SCAN_ALL alone): n, not 0 where a segment starts; else NULL */
     void *out, *sums;
     int64_t n; /* > 0 */
     void *scratch;
@@ -45,7 +47,18 @@ struct scan_rung {
     spmv_status (*run)(spmv_context *, const struct scan_request *);
 };
 
-/* The tables that scan_rungs_... of backend.h return end with a name NULL. */
+/* The tables that scan_rungs_... and segscan_rungs_... of backend.h return end with a name NULL. */
+
+/* What the fronts of both share (scan.c). what: the call's name. */
+bool scan_rung_is_auto(const char *name);
+
+/* The rung "NAME" or "NAME:BLOCK" of a table, and the elements of its blocks (0: it has none). */
+spmv_status scan_rung_find(spmv_context *ctx, const char *what, const struct scan_rung *rungs, const char *name,
+                           const struct scan_rung **found, int *block);
+spmv_status scan_rung_check_most(spmv_context *ctx, const char *what, const struct scan_rung *rung, int64_t n);
+
+/* A block is no longer than it must be. */
+int scan_block_for(int64_t n, int block);
 
 /* Rung 3 on cuda, which runs in the scratch of scan_scratch_cuda. */
 spmv_status scan_chunks_cuda(spmv_context *, spmv_scan_kind, spmv_op, spmv_type, const void *in, void *out, int64_t n,

@@ -9,6 +9,7 @@
 #include "host_tiles.h"
 #include "loops.h"
 #include "segments_host.h"
+#include "segscan_ladder.h"
 
 /* What is known of a tile between the passes. */
 struct seg_part {
@@ -103,4 +104,28 @@ spmv_status segscan_omp(spmv_context *ctx, spmv_scan_kind kind, spmv_op op, spmv
     carry_restart(job.loops, kind, &job.carry);
     tiles_chain(ctx, segment_tiles(segments, n), fold_tile, carry_on, scan_tile, &job);
     return SPMV_OK;
+}
+
+/* ---------------------------------------------------------------- by name */
+
+static int64_t tiles_scratch(const spmv_context *ctx, const struct scan_request *r)
+{
+    const spmv_segments segments = segments_of_request(r);
+    return segscan_scratch_omp(ctx, r->type, &segments, r->n);
+}
+
+static spmv_status run_tiles(spmv_context *ctx, const struct scan_request *r)
+{
+    const spmv_segments segments = segments_of_request(r);
+    return segscan_omp(ctx, r->kind, r->op, r->type, &segments, r->in, r->out, r->n, r->scratch);
+}
+
+static const struct scan_rung rungs[] = {
+    {.name = "tiles", .scratch = tiles_scratch, .run = run_tiles},
+    {.name = NULL},
+};
+
+const struct scan_rung *segscan_rungs_omp(void)
+{
+    return rungs;
 }

@@ -244,6 +244,7 @@ class Bench(unittest.TestCase):
         self.fails(1, "no method nothing", "poisson2d:9", "--method", "auto,nothing", "--peers", "none")
         self.fails(1, "map has no method nothing", "--op", "map", "--method", "nothing")
         self.fails(1, 'no rung "nothing" on omp; there are: auto, tiles', "--op", "scan", "--method", "nothing")
+        self.fails(1, 'no rung "nothing" on omp; there are: auto, tiles', "--op", "segscan", "--method", "nothing")
         self.fails(1, "poisson2d:N", "poisson2d:x", "--peers", "none")
         self.fails(1, "no generator is called", "poisson9d:4", "--peers", "none")
         done = subprocess.run(

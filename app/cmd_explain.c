@@ -1,0 +1,146 @@
+/* spmv explain: a primitive, or the product as the lectures build it from primitives, step by step.
+ *
+ * Every array shown is one that a rung of the ladder itself holds, from the library's traces; the rungs are those that
+ * a GPU runs, their steps taken on the host. Around them stand the arrays that the primitives hand to one another.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdlib.h>
+#include <string.h>
+
+#include "explain.h"
+
+/* As much as one takes in at a glance. */
+enum { USUAL_MOST = 32 };
+
+/* What --op may name. rung: the library's choice for its traces, said by name. */
+static const struct subject {
+    const char *name, *rung;
+    bool exclusive, heads, keep, an_operator; /* which options it takes */
+    spmv_status (*run)(struct explain_job *job, const char *const *words, int count);
+} subjects[] = {
+    {"spmv", "blelloch", false, false, false, false, explain_product},
+    {"scan", "blelloch", true, false, false, true, explain_scan},
+    {"segscan", "blelloch", true, true, false, true, explain_segscan},
+    {"reduce", "divergent", false, false, false, true, explain_reduce},
+    {"compact", "blelloch", false, false, true, false, explain_compact},
+};
+enum { SUBJECTS = sizeof subjects / sizeof subjects[0] };
+
+spmv_status explain_status(const struct explain_job *job, spmv_status st)
+{
+    return st == SPMV_OK ? st : report(st, spmv_last_error(job->ctx));
+}
+
+spmv_status explain_check_size(const struct options *o, const char *what, int64_t n)
+{
+    const int64_t most = o->size > 0 ? o->size : USUAL_MOST;
+    if (n <= most)
+        return SPMV_OK;
+    complain("%lld %s: explain shows at most %lld (--size N raises that, to %d)", (long long)n, what, (long long)most,
+             EXPLAIN_MOST);
+    return SPMV_ERROR_LIMIT;
+}
+
+void explain_end(struct explain_job *job, int64_t loop)
+{
+    if (job->page.widest > job->n)
+        explain_text(&job->page, "cells from %lld on lie behind the last value: they begin as the identity",
+                     (long long)job->n);
+    explain_text(&job->page, "%lld operation%s, %d step%s, %d launch%s; a loop does %lld operation%s",
+                 (long long)job->page.operations, job->page.operations == 1 ? "" : "s", job->page.steps,
+                 job->page.steps == 1 ? "" : "s", job->page.launches, job->page.launches == 1 ? "" : "es",
+                 (long long)loop, loop == 1 ? "" : "s");
+}
+
+static spmv_status find_subject(const struct options *o, const struct subject **found)
+{
+    for (int k = 0; k < SUBJECTS; k++) {
+        if (strcmp(o->op, subjects[k].name) == 0) {
+            *found = &subjects[k];
+            return SPMV_OK;
+        }
+    }
+    complain("--op %s: explain knows spmv (the product), scan, segscan, reduce and compact", o->op);
+    return SPMV_ERROR_ARGUMENT;
+}
+
+/* Options that the subject has no use for; places that do not exist. */
+static spmv_status check_wishes(const struct options *o, const struct subject *subject)
+{
+    const char *wrong = o->exclusive && !subject->exclusive                 ? "exclusive"
+                        : o->heads != NULL && !subject->heads               ? "heads"
+                        : o->keep != NULL && !subject->keep                 ? "keep"
+                        : o->operator_name != NULL && !subject->an_operator ? "operator"
+                                                                            : NULL;
+    if (wrong != NULL) {
+        complain("--%s is not for explain --op %s", wrong, subject->name);
+        return SPMV_ERROR_ARGUMENT;
+    }
+    if (o->size > EXPLAIN_MOST) {
+        complain("--size %lld: explain shows at most %d values", (long long)o->size, EXPLAIN_MOST);
+        return SPMV_ERROR_ARGUMENT;
+    }
+    if (o->backend != SPMV_BACKEND_AUTO && o->backend != SPMV_BACKEND_REF) {
+        complain("--backend %s: explain takes a rung's steps one by one on the host: auto or ref",
+                 spmv_backend_name(o->backend));
+        return SPMV_ERROR_ARGUMENT;
+    }
+    return SPMV_OK;
+}
+
+static spmv_status find_operator(const char *name, spmv_op *op)
+{
+    *op = SPMV_ADD;
+    if (name == NULL || spmv_op_parse(name, op) == SPMV_OK)
+        return SPMV_OK;
+    complain("--operator %s: add, mul, min, max or last is needed", name);
+    return SPMV_ERROR_ARGUMENT;
+}
+
+/* {"op", "rung", "operator", "type", "n"}, what the subject adds, and the page. */
+static spmv_status write_json(const struct explain_job *job, const struct subject *subject)
+{
+    json_t *root = json_begin(job->o);
+    json_t *explain = json_pack("{s:s, s:s, s:s, s:s, s:I}", "op", subject->name, "rung", job->rung, "operator",
+                                spmv_op_name(job->op), "type", spmv_type_name(job->o->type), "n", (json_int_t)job->n);
+    json_t *page = explain_json(&job->page);
+    if (job->more != NULL)
+        json_object_update(explain, job->more);
+    json_object_update(explain, page);
+    json_decref(page);
+    json_put(root, "explain", explain);
+    return json_finish(job->o, root);
+}
+
+spmv_status run_explain(const struct options *o, const char *const *arguments, int count)
+{
+    const struct subject *subject = NULL;
+    struct explain_job job = {.o = o, .kind = o->exclusive ? SPMV_EXCLUSIVE : SPMV_INCLUSIVE, .more = json_object()};
+    spmv_status st = find_subject(o, &subject);
+    if (st == SPMV_OK)
+        st = check_wishes(o, subject);
+    if (st == SPMV_OK)
+        st = find_operator(o->operator_name, &job.op);
+    if (st == SPMV_OK)
+        st = open_context(o, SPMV_BACKEND_REF, &job.ctx);
+    if (st == SPMV_OK) {
+        job.rung = strcmp(o->method, "auto") == 0 ? subject->rung : o->method;
+        st = subject->run(&job, arguments, count);
+    }
+    if (st == SPMV_OK)
+        st = job.page.status;
+    if (st == SPMV_OK && !(o->json && o->json_path == NULL)) {
+        explain_print(&job.page);
+        st = finish_stdout();
+    }
+    if (st == SPMV_OK && o->json)
+        st = write_json(&job, subject);
+    explain_free(&job.page);
+    input_free(&job.in);
+    free(job.values);
+    free(job.out);
+    free(job.heads);
+    json_decref(job.more);
+    spmv_context_destroy(job.ctx);
+    return st;
+}

@@ -1,0 +1,194 @@
+/* The teaching rungs of scan on (value, head) pairs: segmented scan by every one of them, on a GPU or on the host.
+ *
+ * Nothing of a rung is said again here. It gets another element, a pair, another operator (combine_segments of
+ * ops.cuh), a loader that makes pairs and a storer that takes their values. Since the pairs remember whether a segment
+ * starts in what they stand for, a sum that comes from the left stops at a head, in whatever order the rung adds.
+ * Exclusive: what stands before a head belongs to the segment before, so the storer writes the identity there.
+ * Changed since scan: an operation is two, and a pair takes room for its head (8 bytes for 4, 16 for 8). The levels of
+ * rungs 1 and 2 write their result and read it again, so their pairs wait in scratch, and one launch more takes the
+ * values: 2 n v more bytes. What the tuned rungs do instead: heads as bits, read once (segscan_2_lookback.cuh).
+ * J. T. Schwartz, "Ultracomputers", TOPLAS 2(4), 1980; G. E. Blelloch, "Prefix sums and their applications", 1990,
+ * section 1.5; S. Sengupta et al., "Scan primitives for GPU computing", 2007.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef SEGSCAN_LADDER_CUH
+#define SEGSCAN_LADDER_CUH
+
+#include "scan_ladder.cuh"
+#include "segscan_ladder.h"
+
+template <typename T> struct load_pairs {
+    const T *in;
+    const uint8_t *flags;
+
+    __host__ __device__ segmented<T> operator()(int64_t i) const
+    {
+        return {in[i], flags[i] != 0};
+    }
+};
+
+template <typename Op> struct store_values {
+    using T = typename Op::type;
+    T *out;
+    const uint8_t *flags;
+    bool exclusive;
+
+    __host__ __device__ T value(int64_t i, segmented<T> pair) const
+    {
+        return exclusive && flags[i] != 0 ? Op::identity() : pair.value;
+    }
+
+    __host__ __device__ void operator()(int64_t i, segmented<T> pair) const
+    {
+        out[i] = value(i, pair);
+    }
+};
+
+enum { TAKE_THREADS = 256 };
+
+/* store(i, pairs[i]) */
+template <typename Op> struct take_values {
+    using T = typename Op::type;
+    const segmented<T> *pairs;
+    store_values<Op> store;
+    int64_t n;
+
+    struct shared {
+        T cell[TAKE_THREADS];
+    };
+    struct registers {
+    };
+
+    __host__ __device__ int steps() const
+    {
+        return 1;
+    }
+
+    __host__ __device__ void step(int, int64_t block, int thread, int threads, shared &mem, registers &) const
+    {
+        const int64_t i = block * threads + thread;
+        if (i < n) {
+            mem.cell[thread] = store.value(i, pairs[i]);
+            store(i, pairs[i]);
+        }
+    }
+
+    void label(int, char *text, size_t size) const
+    {
+        snprintf(text, size, "%s", store.exclusive ? "take the values, at heads the identity" : "take the values");
+    }
+
+    const T *cells(int, int64_t block, const shared &mem, int *count) const
+    {
+        const int64_t rest = n - block * TAKE_THREADS;
+        *count = rest < TAKE_THREADS ? (int)rest : (int)TAKE_THREADS;
+        return mem.cell;
+    }
+};
+
+/* What the teaching rungs are built for: few pairs, since each costs as much code as a tuned rung; an operator that
+ * commutes and one that does not. */
+template <typename T> constexpr bool segscan_teaches(spmv_op op)
+{
+    const bool type =
+        std::is_same<T, float>::value || std::is_same<T, double>::value || std::is_same<T, int32_t>::value;
+    return type && (op == SPMV_ADD || op == SPMV_LAST);
+}
+
+/* Bytes of a pair whose value has so many. */
+inline int64_t segscan_pair_bytes(int64_t value_bytes)
+{
+    return value_bytes == (int64_t)sizeof(double) ? (int64_t)sizeof(segmented<double>)
+                                                  : (int64_t)sizeof(segmented<float>);
+}
+
+/* Bytes. */
+inline int64_t segscan_ladder_scratch(int number, const scan_request *r)
+{
+    const int64_t pair = segscan_pair_bytes((int64_t)spmv_type_size(r->type));
+    switch (number) {
+    case LADDER_SEQUENTIAL:
+        return 0;
+    case LADDER_DEFINITION:
+        return r->in == r->out ? r->n * pair : 0;
+    case LADDER_CHAINED:
+        return scan_4_scratch(r->n, r->block, pair);
+    default:
+        return (r->n + scan_levels_scratch(r->n, r->block)) * pair;
+    }
+}
+
+/* The block algorithms, level by level. Combine: the operator on pairs. */
+template <template <typename> class Block, typename Op, typename Combine, typename Place>
+spmv_status segscan_ladder_levels(Place &place, load_pairs<typename Op::type> load, store_values<Op> store,
+                                  const scan_request *r)
+{
+    typename Combine::type *const pairs = (typename Combine::type *)r->scratch;
+    const spmv_status st =
+        scan_levels<Block, Combine>(place, load, pairs, r->n, r->block, store.exclusive, pairs + r->n);
+    return st != SPMV_OK ? st
+                         : place.run("take_values", take_values<Op>{pairs, store, r->n},
+                                     (r->n + TAKE_THREADS - 1) / TAKE_THREADS, TAKE_THREADS);
+}
+
+template <typename Op, typename Combine, typename Place>
+spmv_status segscan_ladder_run(int number, Place &place, const scan_request *r)
+{
+    using T = typename Op::type;
+    using pair = typename Combine::type;
+    const bool exclusive = r->kind == SPMV_EXCLUSIVE;
+    const load_pairs<T> load = {(const T *)r->in, r->flags};
+    const store_values<Op> store = {(T *)r->out, r->flags, exclusive};
+    switch (number) {
+    case LADDER_DEFINITION:
+        return scan_0_launch<Combine>(place, load, store, r->n, exclusive,
+                                      r->in == r->out ? (pair *)r->scratch : (pair *)NULL);
+    case LADDER_HILLIS_STEELE:
+        return segscan_ladder_levels<hillis_steele, Op, Combine>(place, load, store, r);
+    case LADDER_HILLIS_STEELE_DOUBLE:
+        return segscan_ladder_levels<hillis_steele_double, Op, Combine>(place, load, store, r);
+    case LADDER_BLELLOCH_DIVERGENT:
+        return segscan_ladder_levels<blelloch_divergent, Op, Combine>(place, load, store, r);
+    case LADDER_BLELLOCH:
+        return segscan_ladder_levels<blelloch, Op, Combine>(place, load, store, r);
+    case LADDER_CHAINED:
+        return scan_4_launch<blelloch, Combine>(place, load, store, r->n, r->block, exclusive, r->scratch);
+    default:
+        /* one processor: a GPU has no use for it */
+        if constexpr (!Place::PARALLEL)
+            return place.run("scan_sequential",
+                             scan_sequential<Combine, load_pairs<T>, store_values<Op>>{load, store, r->n, exclusive}, 1,
+                             1);
+        return SPMV_ERROR_METHOD;
+    }
+}
+
+inline spmv_status segscan_ladder_refuse(spmv_context *ctx, const scan_request *r)
+{
+    return context_fail(
+        ctx, SPMV_ERROR_TYPE,
+        "segmented scan: no teaching rung for operator %s and type %s; there are some for add and last, "
+        "f32, f64 and i32",
+        spmv_op_name(r->op), spmv_type_name(r->type));
+}
+
+/* With Wrap<operator on pairs>: as_it_is, or one that counts. */
+template <template <typename> class Wrap, typename Place>
+spmv_status segscan_ladder_dispatch(spmv_context *ctx, int number, Place &place, const scan_request *r)
+{
+    switch ((int)r->op * SPMV_TYPE_LIMIT + (int)r->type) {
+#define CASE(OP, op, TYPE, type, T, D, CLASS)                                                                          \
+    case SPMV_##OP *SPMV_TYPE_LIMIT + SPMV_##TYPE:                                                                     \
+        if constexpr (segscan_teaches<D>(SPMV_##OP))                                                                   \
+            return segscan_ladder_run<op_##op##_##type, Wrap<combine_segments<op_##op##_##type>>>(number, place, r);   \
+        else                                                                                                           \
+            break;
+        SPMV_PAIR_LIST(CASE)
+#undef CASE
+    default:
+        break;
+    }
+    return segscan_ladder_refuse(ctx, r);
+}
+
+#endif

@@ -1,0 +1,76 @@
+/* The rungs of segmented scan by name on CUDA: the teaching rungs as kernels, and the tuned ones.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "segscan_1_chunks.cuh"
+#include "segscan_ladder.cuh"
+
+template <int number> static int64_t scratch_of(const spmv_context *, const scan_request *r)
+{
+    return segscan_ladder_scratch(number, r);
+}
+
+template <int number> static spmv_status run(spmv_context *ctx, const scan_request *r)
+{
+    return on_device(ctx, [=] {
+        steps_on_gpu gpu{ctx};
+        return segscan_ladder_dispatch<as_it_is>(ctx, number, gpu, r);
+    });
+}
+
+/* Rung 3: scan_3_chunks.cuh on pairs, whose heads are bits (segscan_1_chunks.cuh). */
+static int64_t chunks_scratch(const spmv_context *, const scan_request *r)
+{
+    return segscan_1_scratch((int64_t)spmv_type_size(r->type));
+}
+
+static spmv_status scan_by_chunks(spmv_context *ctx, const scan_request *r)
+{
+    const spmv_segments segments = segments_of_request(r);
+    switch ((int)r->op * SPMV_TYPE_LIMIT + (int)r->type) {
+#define CASE(OP, op, TYPE, type, T, D, CLASS)                                                                          \
+    case SPMV_##OP *SPMV_TYPE_LIMIT + SPMV_##TYPE:                                                                     \
+        if constexpr (segscan_teaches<D>(SPMV_##OP))                                                                   \
+            return segscan_1_launch<op_##op##_##type>(ctx, load_array<D>{(const D *)r->in},                            \
+                                                      store_array<D>{(D *)r->out}, starts_of(&segments), r->n,         \
+                                                      r->kind == SPMV_EXCLUSIVE, r->scratch);                          \
+        else                                                                                                           \
+            break;
+        SPMV_PAIR_LIST(CASE)
+#undef CASE
+    default:
+        break;
+    }
+    return segscan_ladder_refuse(ctx, r);
+}
+
+static spmv_status run_chunks(spmv_context *ctx, const scan_request *r)
+{
+    return on_device(ctx, [=] { return scan_by_chunks(ctx, r); });
+}
+
+/* The tuned rung, for every operator and type. */
+static int64_t lookback_scratch_of(const spmv_context *ctx, const scan_request *r)
+{
+    const spmv_segments segments = segments_of_request(r);
+    return segscan_scratch_cuda(ctx, r->type, &segments, r->n);
+}
+
+static spmv_status run_lookback(spmv_context *ctx, const scan_request *r)
+{
+    const spmv_segments segments = segments_of_request(r);
+    return segscan_cuda(ctx, r->kind, r->op, r->type, &segments, r->in, r->out, r->n, r->scratch);
+}
+
+static const struct scan_rung rungs[] = {
+#define ROW(number, name, block, by_block, most) {name, block, by_block, most, scratch_of<number>, run<number>},
+    SCAN_LADDER(ROW)
+#undef ROW
+        {"reduce-scan", 0, false, 0, chunks_scratch, run_chunks},
+    {"lookback", 0, false, 0, lookback_scratch_of, run_lookback},
+    {NULL, 0, false, 0, NULL, NULL},
+};
+
+extern "C" const struct scan_rung *segscan_rungs_cuda(void)
+{
+    return rungs;
+}
