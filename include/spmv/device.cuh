@@ -17,9 +17,9 @@
  * the left operand. With static constexpr bool commutes = true, reduce may take the operands in another order, fixed
  * by n, which is faster.
  * Functors (function, predicate, loader, storer) are copyable, hold what data they like, and are called on the device,
- * with elements that exist alone, in any order, a loader or predicate twice at most. A loader gives element i:
- * T operator()(int64_t i) const; a storer takes it: void operator()(int64_t i, T x) const. Wherever a loader or storer
- * may stand, so may a device pointer, which is read or written 16 bytes at a time where it is aligned to 16.
+ * in any order, perhaps more than once an element, and never for an element that is not there. A loader gives element
+ * i: T operator()(int64_t i) const; a storer takes it: void operator()(int64_t i, T x) const. Wherever a loader or
+ * storer may stand, so may a device pointer, which is read or written 16 bytes at a time where it is aligned to 16.
  *
  * Common to all. Work is queued on the stream, whose device is the current one; nothing waits and nothing is allocated
  * (but the scratch of a context, which has enough from the start), so calls can be captured into a graph. Same bits

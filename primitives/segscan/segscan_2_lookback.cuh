@@ -63,12 +63,13 @@ __device__ inline unsigned load_flags(const unsigned char *flags, int64_t begin,
     return word;
 }
 
-/* The same of flags that are bits: begin and first are multiples of 32. */
+/* The same of flags that are bits; begin is a multiple of 32. Bits behind the last element start nothing that is
+ * stored.
+ */
 __device__ inline unsigned load_flag_bits(const unsigned *flags, int64_t begin, int valid)
 {
-    const int first = 32 * (int)threadIdx.x, there = valid - first;
-    const unsigned word = there > 0 ? flags[(begin + first) / 32] : 0;
-    return there < 32 ? word & ((1u << (there > 0 ? there : 0)) - 1u) : word;
+    const int first = 32 * (int)threadIdx.x;
+    return first < valid ? flags[(begin + first) / 32] : 0;
 }
 
 /* As block_lower_bound(position, 0, count, target), first trying at a fraction of count. */
