@@ -7,15 +7,16 @@
  * masks. Which element meets which, and where, is written out here and not left to the compiler or the width of the
  * machine: the bits are the same on all.
  *
- * GCC and Clang have these vectors on every machine, so this is plain code but for two things: the shuffle, which they
- * spell differently, and the store past the caches, which only x86 has; elsewhere it is a store.
+ * GCC and Clang have these vectors on every machine, so this is plain code but for the shuffle, which they spell
+ * differently, and what is for x86 alone: the store past the caches, elsewhere a store, and the scans on processors
+ * with AVX2, which do to two vectors at once what the plain code does to one after the other, so that the bits agree.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "loops_sums.h"
 
 #include <string.h>
-#ifdef __SSE2__
-#include <emmintrin.h>
+#ifdef __x86_64__
+#include <immintrin.h>
 #endif
 
 enum { BYTES = 16 };
@@ -31,7 +32,7 @@ typedef int16_t words8 __attribute__((vector_size(BYTES)));
 #endif
 
 /* Bytes of a move up, zeros come in; bytes of a move down. */
-#ifdef __SSE2__
+#ifdef __x86_64__
 #define BYTES_UP(a, bytes) ((bytes16)_mm_slli_si128((__m128i)(a), bytes))
 #define BYTES_DOWN(a, bytes) ((bytes16)_mm_srli_si128((__m128i)(a), bytes))
 #else
@@ -52,7 +53,7 @@ typedef int16_t words8 __attribute__((vector_size(BYTES)));
 
 static inline void store(void *to, bytes16 lanes, bool stream)
 {
-#ifdef __SSE2__
+#ifdef __x86_64__
     if (stream) {
         _mm_stream_si128(to, (__m128i)lanes);
         return;
@@ -65,7 +66,7 @@ static inline void store(void *to, bytes16 lanes, bool stream)
 /* What was stored past the caches is there before what follows. */
 static inline void store_end(bool stream)
 {
-#ifdef __SSE2__
+#ifdef __x86_64__
     if (stream)
         _mm_sfence();
 #endif
@@ -76,6 +77,18 @@ static inline void store_end(bool stream)
 static inline bool may_stream(const void *to, bool stream)
 {
     return stream && (uintptr_t)to % BYTES == 0;
+}
+
+/* Whether the scans for AVX2 can run. */
+static inline bool wide_for(const void *to, bool stream)
+{
+#ifdef __x86_64__
+    return __builtin_cpu_supports("avx2") && (!stream || (uintptr_t)to % (2 * BYTES) == 0);
+#else
+    (void)to;
+    (void)stream;
+    return false;
+#endif
 }
 
 /* 16 heads, a mask each */
@@ -248,6 +261,137 @@ SUM_LIST(DEFINE)
 SUM_LIST(DEFINE)
 #undef DEFINE
 
+/* ---------------------------------------------------------- two vectors at once
+ * A pair of vectors is one of 32 bytes: shifts stay within its halves, which is what the plain code does to each of the
+ * two. Heads are looked at 16 at once there, so here none of a rest of fewer. */
+enum { HEADS = 16 };
+
+#ifdef __x86_64__
+#define WIDE __attribute__((target("avx2")))
+/* The last lane of the lower half everywhere, of the upper one; the elements' heads as masks. */
+#define WIDE_MIDDLE_4(v) _mm256_permutevar8x32_epi32(v, _mm256_set1_epi32(3))
+#define WIDE_MIDDLE_2(v) _mm256_permute4x64_epi64(v, 0x55)
+#define WIDE_LAST_4(v) _mm256_permutevar8x32_epi32(v, _mm256_set1_epi32(7))
+#define WIDE_LAST_2(v) _mm256_permute4x64_epi64(v, 0xff)
+#define TWICE_4(x)                                                                                                     \
+    {                                                                                                                  \
+        x, x, x, x, x, x, x, x                                                                                         \
+    }
+#define TWICE_2(x)                                                                                                     \
+    {                                                                                                                  \
+        x, x, x, x                                                                                                     \
+    }
+
+static inline WIDE __m256i wide_heads_4(const uint8_t *heads)
+{
+    return _mm256_cmpgt_epi32(_mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)heads)), _mm256_setzero_si256());
+}
+
+static inline WIDE __m256i wide_heads_2(const uint8_t *heads)
+{
+    int32_t four;
+    memcpy(&four, heads, sizeof four);
+    return _mm256_cmpgt_epi64(_mm256_cvtepu8_epi64(_mm_cvtsi32_si128(four)), _mm256_setzero_si256());
+}
+
+static inline WIDE __m256i wide_unless(bool headed, __m256i mask, __m256i v, __m256i nothing)
+{
+    return headed ? _mm256_blendv_epi8(v, nothing, mask) : v;
+}
+
+/* Scans x[begin] .. x[stop-1], stop - begin a multiple of a pair, and returns what stands before x[stop]. */
+#define DEFINE(TYPE, type, T, Lane, Mask, lanes, CLASS)                                                                \
+    typedef Lane wide_##type __attribute__((vector_size(2 * BYTES)));                                                  \
+    static inline WIDE __m256i wide_add_##type(__m256i a, __m256i b)                                                   \
+    {                                                                                                                  \
+        return (__m256i)((wide_##type)a + (wide_##type)b);                                                             \
+    }                                                                                                                  \
+    static inline WIDE __attribute__((always_inline))                                                                  \
+    T wide_scan_##type(bool inclusive, bool headed, bool stream, T before, const uint8_t *heads, const T *x, T *y,     \
+                       int64_t begin, int64_t stop)                                                                    \
+    {                                                                                                                  \
+        const __m256i zero = _mm256_setzero_si256(), nothing = (__m256i)(-(wide_##type){0});                           \
+        const __m256i one_in = _mm256_srli_si256(nothing, BYTES - sizeof(T));                                          \
+        const __m256i two_in = _mm256_srli_si256(nothing, BYTES - 2 * sizeof(T));                                      \
+        __m256i carry = (__m256i)(wide_##type)TWICE_##lanes((Lane)before);                                             \
+        for (int64_t i = begin; i < stop; i += 2 * lanes) {                                                            \
+            __m256i v = _mm256_loadu_si256((const __m256i *)(x + i)), head = zero, seen = zero;                        \
+            if (headed)                                                                                                \
+                head = wide_heads_##lanes(heads + (i - begin));                                                        \
+            __m256i up = _mm256_or_si256(_mm256_slli_si256(v, sizeof(T)), one_in);                                     \
+            v = wide_add_##type(wide_unless(headed, head, up, nothing), v);                                            \
+            if (headed)                                                                                                \
+                seen = _mm256_or_si256(head, _mm256_slli_si256(head, sizeof(T)));                                      \
+            if (lanes == 4) {                                                                                          \
+                up = _mm256_or_si256(_mm256_slli_si256(v, 2 * sizeof(T) % BYTES), two_in);                             \
+                v = wide_add_##type(wide_unless(headed, seen, up, nothing), v);                                        \
+                if (headed)                                                                                            \
+                    seen = _mm256_or_si256(seen, _mm256_slli_si256(seen, 2 * sizeof(T) % BYTES));                      \
+            }                                                                                                          \
+            up = _mm256_blend_epi32(nothing, WIDE_MIDDLE_##lanes(v), 0xf0);                                            \
+            v = wide_add_##type(wide_unless(headed, seen, up, nothing), v);                                            \
+            if (headed)                                                                                                \
+                seen = _mm256_or_si256(seen, _mm256_blend_epi32(zero, WIDE_MIDDLE_##lanes(seen), 0xf0));               \
+            const __m256i through = wide_add_##type(wide_unless(headed, seen, carry, nothing), v);                     \
+            __m256i out = through;                                                                                     \
+            if (!inclusive) {                                                                                          \
+                out = _mm256_alignr_epi8(through, _mm256_permute2x128_si256(carry, through, 0x21), BYTES - sizeof(T)); \
+                out = headed ? _mm256_andnot_si256(head, out) : out;                                                   \
+            }                                                                                                          \
+            if (stream)                                                                                                \
+                _mm256_stream_si256((__m256i *)(y + i), out);                                                          \
+            else                                                                                                       \
+                _mm256_storeu_si256((__m256i *)(y + i), out);                                                          \
+            carry =                                                                                                    \
+                wide_add_##type(wide_unless(headed, WIDE_LAST_##lanes(seen), carry, nothing), WIDE_LAST_##lanes(v));   \
+        }                                                                                                              \
+        return (T)((wide_##type)carry)[0];                                                                             \
+    }                                                                                                                  \
+    static WIDE T wide_##type##_inclusive(bool stream, T before, const T *x, T *y, int64_t begin, int64_t stop)        \
+    {                                                                                                                  \
+        return stream ? wide_scan_##type(true, false, true, before, NULL, x, y, begin, stop)                           \
+                      : wide_scan_##type(true, false, false, before, NULL, x, y, begin, stop);                         \
+    }                                                                                                                  \
+    static WIDE T wide_##type##_exclusive(bool stream, T before, const T *x, T *y, int64_t begin, int64_t stop)        \
+    {                                                                                                                  \
+        return stream ? wide_scan_##type(false, false, true, before, NULL, x, y, begin, stop)                          \
+                      : wide_scan_##type(false, false, false, before, NULL, x, y, begin, stop);                        \
+    }                                                                                                                  \
+    static WIDE T wide_##type##_seg_inclusive(bool stream, T before, const uint8_t *heads, const T *x, T *y,           \
+                                              int64_t begin, int64_t stop)                                             \
+    {                                                                                                                  \
+        return stream ? wide_scan_##type(true, true, true, before, heads, x, y, begin, stop)                           \
+                      : wide_scan_##type(true, true, false, before, heads, x, y, begin, stop);                         \
+    }                                                                                                                  \
+    static WIDE T wide_##type##_seg_exclusive(bool stream, T before, const uint8_t *heads, const T *x, T *y,           \
+                                              int64_t begin, int64_t stop)                                             \
+    {                                                                                                                  \
+        return stream ? wide_scan_##type(false, true, true, before, heads, x, y, begin, stop)                          \
+                      : wide_scan_##type(false, true, false, before, heads, x, y, begin, stop);                        \
+    }
+SUM_LIST(DEFINE)
+#undef DEFINE
+#endif
+
+/* As far as pairs of vectors go, in a scan with AVX2. */
+#ifdef __x86_64__
+#define WIDE_PART(type, lanes)                                                                                         \
+    if (wide_for(y + begin, stream)) {                                                                                 \
+        i += (end - begin) / (2 * lanes) * (2 * lanes);                                                                \
+        carried = inclusive ? wide_##type##_inclusive(stream, carried, x, y, begin, i)                                 \
+                            : wide_##type##_exclusive(stream, carried, x, y, begin, i);                                \
+    }
+#define SEG_WIDE_PART(type)                                                                                            \
+    if (wide_for(y + begin, stream)) {                                                                                 \
+        i += (end - begin) / HEADS * HEADS;                                                                            \
+        carried = inclusive ? wide_##type##_seg_inclusive(stream, carried, heads, x, y, begin, i)                      \
+                            : wide_##type##_seg_exclusive(stream, carried, heads, x, y, begin, i);                     \
+    }
+#else
+#define WIDE_PART(type, lanes)
+#define SEG_WIDE_PART(type)
+#endif
+
 /* ----------------------------------------------------------------------- scan */
 #define SCAN_4(type, v)                                                                                                \
     v = up_one_nothing_##type(v) + v;                                                                                  \
@@ -268,8 +412,10 @@ SUM_LIST(DEFINE)
     static inline void scan_##type(bool inclusive, const T *before, const T *x, T *y, int64_t begin, int64_t end,      \
                                    bool stream)                                                                        \
     {                                                                                                                  \
-        vec_##type carry = all_##type((Lane)*before);                                                                  \
+        T carried = *before;                                                                                           \
         int64_t i = begin;                                                                                             \
+        WIDE_PART(type, lanes)                                                                                         \
+        vec_##type carry = all_##type((Lane)carried);                                                                  \
         for (; i + 2 * lanes <= end; i += 2 * lanes)                                                                   \
             carry = pair_##type(inclusive, carry, x + i, y + i, stream);                                               \
         Lane all = carry[0];                                                                                           \
@@ -309,8 +455,6 @@ SUM_LIST(DEFINE)
     v = unless_##type(head, up_one_nothing_##type(v)) + v;                                                             \
     seen = head | mask_up_##type(head, 8)
 
-enum { HEADS = 16 }; /* at once */
-
 static inline bool no_head(const uint8_t *flag)
 {
     uint64_t half[2];
@@ -340,8 +484,10 @@ static inline bool no_head(const uint8_t *flag)
     static inline void seg_scan_##type(bool inclusive, const T *before, const uint8_t *heads, const T *x, T *y,        \
                                        int64_t begin, int64_t end, bool stream)                                        \
     {                                                                                                                  \
-        vec_##type carry = all_##type((Lane)*before);                                                                  \
+        T carried = *before;                                                                                           \
         int64_t i = begin;                                                                                             \
+        SEG_WIDE_PART(type)                                                                                            \
+        vec_##type carry = all_##type((Lane)carried);                                                                  \
         for (; i + HEADS <= end; i += HEADS) {                                                                         \
             const uint8_t *const flag = heads + (i - begin);                                                           \
             mask_##type head[HEADS / lanes];                                                                           \
