@@ -393,17 +393,17 @@ SUM_LIST(DEFINE)
 #endif
 
 /* ----------------------------------------------------------------------- scan */
-#define SCAN_4(type, v)                                                                                                \
+#define SCAN(type, lanes, v)                                                                                           \
     v = up_one_nothing_##type(v) + v;                                                                                  \
+    if (lanes == 4)                                                                                                    \
     v = up_two_nothing_##type(v) + v
-#define SCAN_2(type, v) v = up_one_nothing_##type(v) + v
 
 #define DEFINE(TYPE, type, T, Lane, Mask, lanes, CLASS)                                                                \
     static inline vec_##type pair_##type(bool inclusive, vec_##type carry, const T *x, T *y, bool stream)              \
     {                                                                                                                  \
         vec_##type a = load_##type(x), b = load_##type(x + lanes);                                                     \
-        SCAN_##lanes(type, a);                                                                                         \
-        SCAN_##lanes(type, b);                                                                                         \
+        SCAN(type, lanes, a);                                                                                          \
+        SCAN(type, lanes, b);                                                                                          \
         b = LAST_##lanes(mask_##type, a) + b;                                                                          \
         store(y, (bytes16)(carry + (inclusive ? a : up_one_nothing_##type(a))), stream);                               \
         store(y + lanes, (bytes16)(carry + (inclusive ? b : up_one_##type(a, b))), stream);                            \
@@ -446,14 +446,13 @@ SUM_LIST(DEFINE)
 /* ------------------------------------------------------------- segmented scan
  * head: the mask of the heads. afterwards v is scanned within the vector, and seen says where a head stands at or
  * before a lane in it. */
-#define SEG_SCAN_4(type, v, head, seen)                                                                                \
+#define SEG_SCAN(type, lanes, v, head, seen)                                                                           \
     v = unless_##type(head, up_one_nothing_##type(v)) + v;                                                             \
-    seen = head | mask_up_##type(head, 4);                                                                             \
-    v = unless_##type(seen, up_two_nothing_##type(v)) + v;                                                             \
-    seen |= mask_up_##type(seen, 8)
-#define SEG_SCAN_2(type, v, head, seen)                                                                                \
-    v = unless_##type(head, up_one_nothing_##type(v)) + v;                                                             \
-    seen = head | mask_up_##type(head, 8)
+    seen = head | mask_up_##type(head, sizeof(head)[0]);                                                               \
+    if (lanes == 4) {                                                                                                  \
+        v = unless_##type(seen, up_two_nothing_##type(v)) + v;                                                         \
+        seen |= mask_up_##type(seen, 2 * sizeof(head)[0]);                                                             \
+    }
 
 static inline bool no_head(const uint8_t *flag)
 {
@@ -469,8 +468,8 @@ static inline bool no_head(const uint8_t *flag)
         const vec_##type identity = {0};                                                                               \
         mask_##type a_seen, b_seen;                                                                                    \
         vec_##type a = load_##type(x), b = load_##type(x + lanes);                                                     \
-        SEG_SCAN_##lanes(type, a, head[0], a_seen);                                                                    \
-        SEG_SCAN_##lanes(type, b, head[1], b_seen);                                                                    \
+        SEG_SCAN(type, lanes, a, head[0], a_seen)                                                                      \
+        SEG_SCAN(type, lanes, b, head[1], b_seen)                                                                      \
         b = unless_##type(b_seen, LAST_##lanes(mask_##type, a)) + b;                                                   \
         b_seen |= LAST_##lanes(mask_##type, a_seen);                                                                   \
         a = unless_##type(a_seen, carry) + a;                                                                          \
