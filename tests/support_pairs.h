@@ -122,7 +122,7 @@ enum { SEAM_SIZES = sizeof seam_sizes / sizeof seam_sizes[0] };
 #define FOR_SEAM_SIZES(n) for (int64_t k_ = 0, n = 0; k_ < SEAM_SIZES && ((n = seam_sizes[k_]), true); k_++)
 
 /* Threads to ask for; the bits must be the same. Where there are no threads to ask for, the call is repeated. */
-static const int team_sizes[] = {1, 2, 3, 4, 7};
+static const int team_sizes[] = {1, 2, 3, 4, 5, 6, 7, 8};
 
 static inline int teams(void)
 {

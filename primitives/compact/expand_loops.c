@@ -3,50 +3,44 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "expand_loops.h"
 
-int64_t expand_count(const void *counts, int count_bits, int64_t i)
-{
-    const int64_t count = count_bits == 32 ? (int64_t)((const int32_t *)counts)[i] : ((const int64_t *)counts)[i];
-    return count > 0 ? count : 0;
-}
+/* Outputs from <= j < to, the first of which belongs to element i. */
+typedef void outputs_loop(const struct expansion *e, int64_t i, int64_t from, int64_t to);
 
-#define DEFINE(NAME, name, value, T, D, CLASS, ARG)                                                                    \
-    static void fill_##name(const void *in, int64_t i, void *out, int64_t from, int64_t to)                            \
+#define DEFINE_OUTPUTS(loop, T, cells, value)                                                                          \
+    static void loop(const struct expansion *e, int64_t i, int64_t from, int64_t to)                                   \
     {                                                                                                                  \
-        const T x = ((const T *)in)[i];                                                                                \
-        for (int64_t j = from; j < to; j++)                                                                            \
-            ((T *)out)[j] = x;                                                                                         \
+        T *const made = cells;                                                                                         \
+        for (int64_t j = from; j < to; i++) {                                                                          \
+            const int64_t first = e->offsets[i], behind = min_i64(e->offsets[i + 1], to);                              \
+            (void)first;                                                                                               \
+            for (; j < behind; j++)                                                                                    \
+                made[j] = value;                                                                                       \
+        }                                                                                                              \
     }
+#define DEFINE(NAME, name, value, T, D, CLASS, ARG) DEFINE_OUTPUTS(copies_##name, T, e->out, ((const T *)e->in)[i])
 SPMV_TYPE_LIST(DEFINE, )
+#undef DEFINE
+DEFINE_OUTPUTS(sources_32, int32_t, e->source, (int32_t)i)
+DEFINE_OUTPUTS(sources_64, int64_t, e->source, i)
+DEFINE_OUTPUTS(ranks_32, int32_t, e->rank, (int32_t)(j - first))
+DEFINE_OUTPUTS(ranks_64, int64_t, e->rank, j - first)
 
-typedef void fill_loop(const void *in, int64_t i, void *out, int64_t from, int64_t to);
-#define ROW(NAME, name, value, T, D, CLASS, ARG) [value] = fill_##name,
-static fill_loop *const fill[SPMV_TYPE_LIMIT] = {SPMV_TYPE_LIST(ROW, )};
+#define ROW(NAME, name, value, T, D, CLASS, ARG) [value] = copies_##name,
+static outputs_loop *const copies[SPMV_TYPE_LIMIT] = {SPMV_TYPE_LIST(ROW, )};
 
-/* to[j] = first + (j - from) * step */
-static void fill_index(void *to, int bits, int64_t from, int64_t end, int64_t first, int64_t step)
-{
-    for (int64_t j = from; to != NULL && j < end; j++) {
-        const int64_t value = first + (j - from) * step;
-        if (bits == 32)
-            ((int32_t *)to)[j] = (int32_t)value;
-        else
-            ((int64_t *)to)[j] = value;
-    }
-}
-
-/* Outputs from <= j < to, all of element i. */
-static void expand_run(const struct expansion *e, int64_t i, int64_t from, int64_t to)
+static void expand_part(const struct expansion *e, int64_t i, int64_t from, int64_t to)
 {
     if (e->out != NULL)
-        fill[e->type](e->in, i, e->out, from, to);
-    fill_index(e->source, e->index_bits, from, to, i, 0);
-    fill_index(e->rank, e->index_bits, from, to, from - e->offsets[i], 1);
+        copies[e->type](e, i, from, to);
+    if (e->source != NULL)
+        (e->index_bits == 32 ? sources_32 : sources_64)(e, i, from, to);
+    if (e->rank != NULL)
+        (e->index_bits == 32 ? ranks_32 : ranks_64)(e, i, from, to);
 }
 
 void expand_elements(const struct expansion *e, int64_t begin, int64_t end)
 {
-    for (int64_t i = begin; i < end; i++)
-        expand_run(e, i, e->offsets[i], e->offsets[i + 1] < e->total ? e->offsets[i + 1] : e->total);
+    expand_part(e, begin, e->offsets[begin], min_i64(e->offsets[end], e->total));
 }
 
 /* The element that output j belongs to: the last one that begins at j or before. */
@@ -65,9 +59,6 @@ static int64_t element_of(const struct expansion *e, int64_t j)
 
 void expand_outputs(const struct expansion *e, int64_t begin, int64_t end)
 {
-    for (int64_t j = begin, i = begin < end ? element_of(e, begin) : 0; j < end; i++) {
-        const int64_t behind = e->offsets[i + 1] < end ? e->offsets[i + 1] : end;
-        expand_run(e, i, j, behind);
-        j = behind;
-    }
+    if (begin < end)
+        expand_part(e, element_of(e, begin), begin, end);
 }

@@ -7,7 +7,11 @@
 #include "backend.h"
 
 /* The number at i; a negative one counts as 0. */
-int64_t expand_count(const void *counts, int count_bits, int64_t i);
+static inline int64_t expand_count(const void *counts, int count_bits, int64_t i)
+{
+    const int64_t count = offset_at(counts, count_bits, i);
+    return count > 0 ? count : 0;
+}
 
 /* Scatter: elements begin <= i < end write their outputs. */
 void expand_elements(const struct expansion *e, int64_t begin, int64_t end);

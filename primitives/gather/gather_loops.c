@@ -1,7 +1,7 @@
-/* gather's loops: see gather_loops.h.
+/* gather's loop over a part of the index, for every type and both widths: what both host backends run.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "gather_loops.h"
+#include "moves.h"
 
 /* One unsigned comparison tells: a negative index becomes too large a number. */
 #define DEFINE_FOR(name, T, Index)                                                                                     \
@@ -19,12 +19,8 @@
 SPMV_TYPE_LIST(DEFINE, )
 
 #define ROW(NAME, name, value, T, D, CLASS, ARG) [value] = {gather_##name##_32, gather_##name##_64},
+typedef void gather_loop(const void *in, int64_t in_n, const void *index, void *out, int64_t from, int64_t to);
 static gather_loop *const table[SPMV_TYPE_LIMIT][2] = {SPMV_TYPE_LIST(ROW, )};
-
-gather_loop *gather_loop_for(spmv_type type, int index_bits)
-{
-    return table[type][index_bits == 64];
-}
 
 #define DEFINE_MASKED(name, T, Index)                                                                                  \
     static void name(const void *in, int64_t in_n, const void *index, const uint8_t *mask, void *out, int64_t from,    \
@@ -45,6 +41,8 @@ SPMV_TYPE_LIST(DEFINE, )
 
 #undef ROW
 #define ROW(NAME, name, value, T, D, CLASS, ARG) [value] = {gather_masked_##name##_32, gather_masked_##name##_64},
+typedef void gather_masked_loop(const void *in, int64_t in_n, const void *index, const uint8_t *mask, void *out,
+                                int64_t from, int64_t to);
 static gather_masked_loop *const masked_table[SPMV_TYPE_LIMIT][2] = {SPMV_TYPE_LIST(ROW, )};
 #undef ROW
 
@@ -66,14 +64,18 @@ SPMV_PREDICATE_PAIR_LIST(DEFINE)
 
 #define ROW(NAME, name, TYPE, type, T, D, CLASS)                                                                       \
     [SPMV_IS_##NAME][SPMV_##TYPE] = {gather_##name##_##type##_32, gather_##name##_##type##_64},
+typedef void gather_if_loop(const void *in, int64_t in_n, const void *index, const void *scalar, bool when, void *out,
+                            int64_t from, int64_t to);
 static gather_if_loop *const if_table[SPMV_PREDICATE_LIMIT][SPMV_TYPE_LIMIT][2] = {SPMV_PREDICATE_PAIR_LIST(ROW)};
 
-void gather_filtered_part(const struct filter *filter, spmv_type type, const void *in, int64_t in_n, const void *index,
-                          int index_bits, void *out, int64_t from, int64_t to)
+void gather_part(const struct move *m, int64_t from, int64_t to)
 {
-    if (filter->mask != NULL)
-        masked_table[type][index_bits == 64](in, in_n, index, filter->mask, out, from, to);
+    const struct filter *const f = m->filter;
+    const int wide = m->index_bits == 64;
+    if (f == NULL)
+        table[m->type][wide](m->in, m->cells, m->index, m->out, from, to);
+    else if (f->mask != NULL)
+        masked_table[m->type][wide](m->in, m->cells, m->index, f->mask, m->out, from, to);
     else
-        if_table[filter->predicate][type][index_bits == 64](in, in_n, index, &filter->scalar, filter->when, out, from,
-                                                            to);
+        if_table[f->predicate][m->type][wide](m->in, m->cells, m->index, &f->scalar, f->when, m->out, from, to);
 }

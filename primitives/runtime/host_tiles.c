@@ -1,6 +1,7 @@
 /* Sharing tiles among the threads of a team.
  *
- * tiles_each schedules statically: each thread streams through one run of neighbouring tiles. tiles_chain hands tiles
+ * tiles_each cuts the tiles into one run of neighbours a thread, through which it streams; who is done helps with the
+ * runs of others, so that a thread put aside by the system does not hold up all. tiles_chain hands tiles
  * out in order and lets what a tile needs of its predecessors run along them, while the tile waits in the cache of its
  * core. So memory sees each element read once and written once, and no barrier is needed. A thread whose tile has to
  * wait for another's goes on to the next tile, so that one thread put aside by the system does not hold up all.
@@ -10,6 +11,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "host_tiles.h"
 
+#include <omp.h>
 #include <sched.h>
 #include <stdatomic.h>
 
@@ -26,6 +28,25 @@ static int team_for(const spmv_context *ctx, int64_t tiles)
     return tiles < HOST_PARALLEL_TILES ? 1 : (int)min_i64(ctx->threads, tiles);
 }
 
+/* Runs of tiles, and how many tiles of one are taken at a time: some hundred microseconds. */
+enum { RUNS = 64, TAKEN = 8 };
+
+struct run_of_tiles {
+    _Alignas(64) atomic_llong next; /* a cache line each */
+    int64_t end;
+};
+
+static void run_tiles(struct run_of_tiles *run, tile_fn *body, void *state)
+{
+    for (;;) {
+        const int64_t begin = atomic_fetch_add_explicit(&run->next, TAKEN, memory_order_relaxed);
+        for (int64_t t = begin; t < min_i64(begin + TAKEN, run->end); t++)
+            body(state, t);
+        if (begin + TAKEN >= run->end)
+            return;
+    }
+}
+
 void tiles_each(const spmv_context *ctx, int64_t tiles, tile_fn *body, void *state)
 {
     const int team = team_for(ctx, tiles);
@@ -34,9 +55,18 @@ void tiles_each(const spmv_context *ctx, int64_t tiles, tile_fn *body, void *sta
             body(state, t);
         return;
     }
-#pragma omp parallel for schedule(static) num_threads(team)
-    for (int64_t t = 0; t < tiles; t++)
-        body(state, t);
+    const int runs = team < RUNS ? team : RUNS;
+    struct run_of_tiles run[RUNS];
+    for (int r = 0; r < runs; r++) {
+        atomic_init(&run[r].next, tiles / runs * r + min_i64(r, tiles % runs));
+        run[r].end = tiles / runs * (r + 1) + min_i64(r + 1, tiles % runs);
+    }
+#pragma omp parallel num_threads(team)
+    {
+        const int own = (int)((int64_t)omp_get_thread_num() * runs / omp_get_num_threads());
+        for (int r = 0; r < runs; r++)
+            run_tiles(&run[(own + r) % runs], body, state);
+    }
 }
 
 struct chain {
@@ -104,6 +134,15 @@ static void run_chain(struct chain *chain)
 
 void tiles_chain(const spmv_context *ctx, int64_t tiles, tile_fn *first, tile_fn *combine, tile_fn *second, void *state)
 {
+    const int team = team_for(ctx, tiles);
+    if (team == 1) {
+        for (int64_t t = 0; t < tiles; t++) {
+            first(state, t);
+            combine(state, t);
+            second(state, t);
+        }
+        return;
+    }
     struct chain chain;
     chain.tiles = tiles;
     chain.first = first;
@@ -115,7 +154,6 @@ void tiles_chain(const spmv_context *ctx, int64_t tiles, tile_fn *first, tile_fn
     atomic_flag_clear(&chain.combining);
     for (int64_t t = 0; t < min_i64(tiles, AHEAD); t++)
         atomic_init(&chain.begun[t], 0);
-    const int team = team_for(ctx, tiles);
-#pragma omp parallel num_threads(team) if (team > 1)
+#pragma omp parallel num_threads(team)
     run_chain(&chain);
 }

@@ -27,7 +27,7 @@ static void scan_block(void *state, int64_t block)
     struct carry before;
     memcpy(&last, element(q->in, size, r.end - 1), size);
     carry_restart(job->loops, q->kind, &before);
-    scan_from(job->loops, q->kind, &before, NULL, q->in, q->out, r.begin, r.end);
+    scan_from(job->loops, q->kind, &before, NULL, q->in, q->out, r.begin, r.end, false);
     if (q->sums == NULL)
         return;
     const void *through = element(q->out, size, r.end - 1);

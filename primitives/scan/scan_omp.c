@@ -24,6 +24,7 @@ struct scan_job {
     void *out;
     void *part; /* the fold of each tile, then what stands to its left */
     int64_t n;
+    bool stream;        /* write past the caches */
     struct carry carry; /* what stands to the left of the next tile */
 };
 
@@ -58,13 +59,15 @@ static void scan_tile(void *state, int64_t tile)
     const struct range r = tile_range(tile, job->n);
     struct carry before = {.some = tile > 0 || job->kind == SPMV_EXCLUSIVE};
     memcpy(&before.value, element(job->part, job->loops->size, tile), job->loops->size);
-    scan_from(job->loops, job->kind, &before, NULL, job->map != NULL ? job->out : job->in, job->out, r.begin, r.end);
+    scan_from(job->loops, job->kind, &before, NULL, job->map != NULL ? job->out : job->in, job->out, r.begin, r.end,
+              job->stream);
 }
 
 spmv_status scan_omp(spmv_context *ctx, spmv_scan_kind kind, spmv_op op, spmv_type type, const void *in, void *out,
                      int64_t n, void *scratch)
 {
     struct scan_job job = {.loops = op_loops(op, type), .kind = kind, .in = in, .out = out, .part = scratch, .n = n};
+    job.stream = scan_streams(job.loops, in, out, n);
     carry_restart(job.loops, kind, &job.carry);
     tiles_chain(ctx, tiles_of(n), fold_tile, scan_part, scan_tile, &job);
     return SPMV_OK;

@@ -1,9 +1,8 @@
-/* scatter's loops: see scatter_loops.h.
+/* scatter's loop over a part of the index, for every type and both widths: what both host backends run.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "scatter_loops.h"
-
 #include "host_tiles.h"
+#include "moves.h"
 
 /* One unsigned comparison tells: a negative index becomes too large a number. */
 #define DEFINE_FOR(name, T, Index)                                                                                     \
@@ -21,12 +20,8 @@
 SPMV_TYPE_LIST(DEFINE, )
 
 #define ROW(NAME, name, value, T, D, CLASS, ARG) [value] = {scatter_##name##_32, scatter_##name##_64},
+typedef void scatter_loop(const void *in, const void *index, void *out, int64_t out_n, int64_t from, int64_t to);
 static scatter_loop *const table[SPMV_TYPE_LIMIT][2] = {SPMV_TYPE_LIST(ROW, )};
-
-scatter_loop *scatter_loop_for(spmv_type type, int index_bits)
-{
-    return table[type][index_bits == 64];
-}
 
 /* flags[i - from] != 0: element i is taken */
 #define DEFINE_FLAGGED(name, T, Index)                                                                                 \
@@ -51,10 +46,14 @@ typedef void flagged_loop(const void *in, const void *index, const uint8_t *flag
 #define ROW(NAME, name, value, T, D, CLASS, ARG) [value] = {scatter_flagged_##name##_32, scatter_flagged_##name##_64},
 static flagged_loop *const flagged_table[SPMV_TYPE_LIMIT][2] = {SPMV_TYPE_LIST(ROW, )};
 
-void scatter_filtered_part(const struct filter *filter, spmv_type type, const void *in, const void *index,
-                           int index_bits, void *out, int64_t out_n, int64_t from, int64_t to)
+void scatter_part(const struct move *m, int64_t from, int64_t to)
 {
+    const int wide = m->index_bits == 64;
+    if (m->filter == NULL) {
+        table[m->type][wide](m->in, m->index, m->out, m->cells, from, to);
+        return;
+    }
     uint8_t room[HOST_TILE];
-    const uint8_t *const flags = filter_flags(filter, type, in, from, to, room);
-    flagged_table[type][index_bits == 64](in, index, flags, out, out_n, from, to);
+    const uint8_t *const flags = filter_flags(m->filter, m->type, m->in, from, to, room);
+    flagged_table[m->type][wide](m->in, m->index, flags, m->out, m->cells, from, to);
 }

@@ -10,15 +10,42 @@ int64_t segment_tiles(const spmv_segments *segments, int64_t n)
     return tiles_of(segments->form == SPMV_SEGMENT_FLAGS ? n : n + segments->count);
 }
 
-/* The number of heads among the first `steps` steps of the merge path, known to be low at least: head s comes before
- * element steps - 1 - s exactly if it does not lie behind it. */
-static int64_t heads_before(const spmv_segments *segments, int64_t low, int64_t steps, int64_t n)
+/* Whether head s comes before the last of the first `steps` steps of the merge path: exactly if it does not lie behind
+ * element steps - 1 - s, which is in its place otherwise. */
+static bool comes_before(const spmv_segments *segments, int64_t s, int64_t steps)
 {
-    int64_t high = min_i64(steps, segments->count);
-    low = max_i64(low, steps - n);
+    return offset_at(segments->heads, segments->bits, s) <= steps - 1 - s;
+}
+
+/* The number of heads among the first `steps` steps, which lies in low .. high. From a guess on the stride doubles
+ * until it is passed: near the guess few places are looked at, and those close to each other. */
+static int64_t heads_before(const spmv_segments *segments, int64_t low, int64_t guess, int64_t high, int64_t steps)
+{
+    guess = max_i64(low, min_i64(guess, high));
+    if (guess < high && comes_before(segments, guess, steps)) {
+        low = guess + 1;
+        for (int64_t stride = 1; low < high; stride *= 2) {
+            const int64_t s = min_i64(low + stride, high) - 1;
+            if (!comes_before(segments, s, steps)) {
+                high = s;
+                break;
+            }
+            low = s + 1;
+        }
+    } else {
+        high = guess;
+        for (int64_t stride = 1; low < high; stride *= 2) {
+            const int64_t s = max_i64(low, high - stride);
+            if (comes_before(segments, s, steps)) {
+                low = s + 1;
+                break;
+            }
+            high = s;
+        }
+    }
     while (low < high) {
         const int64_t s = low + (high - low) / 2;
-        if (offset_at(segments->heads, segments->bits, s) <= steps - 1 - s)
+        if (comes_before(segments, s, steps))
             low = s + 1;
         else
             high = s;
@@ -32,9 +59,15 @@ struct segment_tile segment_tile_at(const spmv_segments *segments, int64_t tile,
         const struct range r = tile_range(tile, n);
         return (struct segment_tile){.begin = r.begin, .end = r.end};
     }
-    const struct range steps = tile_range(tile, n + segments->count);
-    const int64_t first = heads_before(segments, 0, steps.begin, n);
-    const int64_t last = heads_before(segments, first, steps.end, n);
+    const int64_t count = segments->count;
+    const struct range steps = tile_range(tile, n + count);
+    const double heads_a_step = (double)count / (double)(n + count); /* were all segments as long */
+    const int64_t first =
+        heads_before(segments, max_i64(0, steps.begin - n), (int64_t)(heads_a_step * (double)steps.begin),
+                     min_i64(steps.begin, count), steps.begin);
+    const int64_t last =
+        heads_before(segments, max_i64(first, steps.end - n), first + (int64_t)(heads_a_step * HOST_TILE),
+                     min_i64(first + (steps.end - steps.begin), count), steps.end);
     return (struct segment_tile){.begin = steps.begin - first, .end = steps.end - last, .first = first, .last = last};
 }
 
@@ -46,21 +79,34 @@ struct check_job {
     int wrong; /* nonzero when a tile has an entry that does not ascend */
 };
 
-/* The first entry of a range that is smaller than the one before it, or end. */
-static int64_t first_descent(const spmv_segments *segments, int64_t begin, int64_t end)
+/* Whether an entry of a range is smaller than the one before it, no branch an entry; begin > 0. */
+#define DEFINE_DESCENDS(bits)                                                                                          \
+    static bool descends_##bits(const int##bits##_t *head, int64_t begin, int64_t end)                                 \
+    {                                                                                                                  \
+        int##bits##_t any = 0;                                                                                         \
+        for (int64_t s = begin; s < end; s++)                                                                          \
+            any |= head[s] < head[s - 1];                                                                              \
+        return any != 0;                                                                                               \
+    }
+DEFINE_DESCENDS(32)
+DEFINE_DESCENDS(64)
+
+/* The first entry that is smaller than the one before it; there is one. */
+static int64_t first_descent(const spmv_segments *segments)
 {
-    int64_t s = max_i64(begin, 1);
-    while (s < end &&
-           offset_at(segments->heads, segments->bits, s) >= offset_at(segments->heads, segments->bits, s - 1))
+    int64_t s = 1;
+    while (offset_at(segments->heads, segments->bits, s) >= offset_at(segments->heads, segments->bits, s - 1))
         s++;
-    return max_i64(s, begin);
+    return s;
 }
 
 static void check_tile(void *state, int64_t tile)
 {
     struct check_job *job = state;
     const struct range r = tile_range(tile, job->entries);
-    if (first_descent(job->segments, r.begin, r.end) < r.end) {
+    const int64_t begin = max_i64(r.begin, 1);
+    if (job->segments->bits == 32 ? descends_32(job->segments->heads, begin, r.end)
+                                  : descends_64(job->segments->heads, begin, r.end)) {
 #pragma omp atomic write
         job->wrong = 1;
     }
@@ -78,7 +124,7 @@ spmv_status segments_check_host(spmv_context *ctx, const spmv_segments *segments
                             (long long)start);
     tiles_each(ctx, tiles_of(entries), check_tile, &job);
     if (job.wrong) {
-        const int64_t s = first_descent(segments, 0, entries);
+        const int64_t s = first_descent(segments);
         return context_fail(ctx, SPMV_ERROR_SIZE, "segments: entry %lld is %lld, less than the %lld before it",
                             (long long)s, (long long)offset_at(segments->heads, segments->bits, s),
                             (long long)offset_at(segments->heads, segments->bits, s - 1));

@@ -51,7 +51,7 @@ static void reduce_tile(void *state, int64_t t)
         return;
     }
     part->lead = fold_of(job, tile.begin, segment_begin(segments, tile.first, job->n));
-    job->loops->segments(job->in, segments->heads, segments->bits, tile.first, tile.last - 1, job->out);
+    job->loops->segments(job->in, job->n, segments->heads, segments->bits, tile.first, tile.last - 1, job->out);
     part->tail = fold_of(job, segment_begin(segments, tile.last - 1, job->n), tile.end);
 }
 

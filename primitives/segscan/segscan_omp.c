@@ -33,6 +33,7 @@ struct segscan_job {
     void *out;
     struct seg_part *part;
     int64_t n;
+    bool stream;        /* write past the caches */
     struct carry carry; /* what stands to the left of the next tile */
 };
 
@@ -93,7 +94,7 @@ static void scan_tile(void *state, int64_t t)
         }
         heads = marks;
     }
-    scan_from(job->loops, job->kind, &part->carry, heads, job->in, job->out, tile->begin, tile->end);
+    scan_from(job->loops, job->kind, &part->carry, heads, job->in, job->out, tile->begin, tile->end, job->stream);
 }
 
 spmv_status segscan_omp(spmv_context *ctx, spmv_scan_kind kind, spmv_op op, spmv_type type,
@@ -101,6 +102,7 @@ spmv_status segscan_omp(spmv_context *ctx, spmv_scan_kind kind, spmv_op op, spmv
 {
     struct segscan_job job = {
         .loops = op_loops(op, type), .kind = kind, .segments = segments, .in = in, .out = out, .part = scratch, .n = n};
+    job.stream = scan_streams(job.loops, in, out, n);
     carry_restart(job.loops, kind, &job.carry);
     tiles_chain(ctx, segment_tiles(segments, n), fold_tile, carry_on, scan_tile, &job);
     return SPMV_OK;
