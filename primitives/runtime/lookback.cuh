@@ -326,7 +326,8 @@ spmv_status lookback_launches(spmv_context *ctx, int64_t tiles, void *scratch, c
 /* --------------------------------------------------- tiles of 16-byte vectors */
 
 /* Architectures with a copy engine (copy_engine.cuh), times 10. */
-enum { ENGINE_FROM = 90, ENGINE_BELOW = 120 };
+#define ENGINE_FROM 90
+#define ENGINE_BELOW 120
 
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 10 * ENGINE_FROM && __CUDA_ARCH__ < 10 * ENGINE_BELOW
 #define HAVE_COPY_ENGINE 1
