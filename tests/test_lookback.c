@@ -13,7 +13,7 @@
 #include "lookback_rungs.h"
 
 static spmv_context *context;
-static bool real_gpu;
+static bool real_gpu, brief; /* brief: each kernel once, for checkers that slow a GPU down a hundredfold */
 
 static const struct lookback_rung *rung_of(const char *name)
 {
@@ -186,10 +186,10 @@ static void check(const struct lookback_rung *rung, const struct input *x, enum 
 static void delays_do_not_show(void **state)
 {
     (void)state;
-    const int repeats = real_gpu ? 20 : 3;
+    const int repeats = brief ? 1 : real_gpu ? 20 : 3;
     for (int p = 0; p < PAIRS; p++) {
         /* tiles of 1 KiB and more: deeper than a look-back sees, and more than one launch has states for */
-        struct input x = make_input(pairs[p], real_gpu ? (int64_t)5 << 20 : 150001, 41 + (uint64_t)p);
+        struct input x = make_input(pairs[p], brief ? 30001 : real_gpu ? (int64_t)5 << 20 : 150001, 41 + (uint64_t)p);
         for (int call = 0; call < CALLS; call++) {
             void *const straight = run(rung_of("small"), &x, (enum call)call);
             check(rung_of("small"), &x, (enum call)call, straight);
@@ -210,7 +210,7 @@ static void every_shape_is_right_and_repeats(void **state)
 {
     (void)state;
     for (int p = 0; p < PAIRS; p++) {
-        struct input x = make_input(pairs[p], real_gpu ? 3000017 : 60017, 51 + (uint64_t)p);
+        struct input x = make_input(pairs[p], brief ? 30011 : real_gpu ? 3000017 : 60017, 51 + (uint64_t)p);
         for (int r = 0; r < lookback_rungs_count; r++) {
             for (int call = 0; call < CALLS; call++) {
                 void *const first = run(&lookback_rungs[r], &x, (enum call)call);
@@ -232,7 +232,7 @@ static void odd_addresses_and_sizes(void **state)
     struct input x = make_input(pairs[0], 20000, 61);
     static const int64_t sizes[] = {1, 3, 4, 255, 256, 257, 5119, 5120, 5121, 9215, 9216, 9217, 11264, 18437};
     for (int r = 0; r < lookback_rungs_count; r++) {
-        for (int s = 0; s < (int)(sizeof sizes / sizeof sizes[0]); s++) {
+        for (int s = 0; s < (int)(sizeof sizes / sizeof sizes[0]); s += brief ? 6 : 1) {
             for (int skew = 0; skew < 2; skew++) {
                 struct input y = x;
                 y.n = sizes[s];
@@ -360,6 +360,7 @@ int main(int argc, char **argv)
     support_begin(argc, argv);
     context = support_context();
     real_gpu = strstr(spmv_context_describe(context), "host playing") == NULL;
+    brief = support_brief(argc, argv);
     int failed = 0;
     if (argc > 2 && strcmp(argv[2], "time") == 0) {
         time_shapes(argc > 3 ? atoi(argv[3]) : 28);
