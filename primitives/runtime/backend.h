@@ -46,6 +46,7 @@ struct expansion {
 
 struct reduce_rung;
 struct scan_rung;
+struct host_pass; /* pieces.h */
 
 struct backend_table {
     spmv_backend id;
@@ -114,6 +115,9 @@ struct backend_table {
     spmv_status (*scan)(spmv_context *, spmv_scan_kind, spmv_op, spmv_type, const void *in, void *out, int64_t n,
                         void *scratch);
     const struct scan_rung *(*scan_rungs)(void); /* by name: scan_ladder.h */
+
+    /* A pass over a host array piece by piece; NULL where the context's memory is the host's. Waits. */
+    spmv_status (*host_pass)(spmv_context *, const struct host_pass *);
 
     /* NULL where positions cannot be looked at without waiting. */
     spmv_status (*segments_check)(spmv_context *, const spmv_segments *, int64_t n);
