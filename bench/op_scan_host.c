@@ -22,21 +22,6 @@ static int64_t array_bytes(const struct work *work)
     return work->operand->n * (int64_t)spmv_type_size(work->type);
 }
 
-static spmv_status setup_scan_host(struct work *work)
-{
-    const int64_t bytes = array_bytes(work);
-    work->problem.n = work->operand->n;
-    work->host_values = malloc((size_t)bytes + 1); /* the result */
-    work->expected = malloc((size_t)bytes + 1);
-    if (work->host_values == NULL || work->expected == NULL)
-        return work_out_of_memory(work, "the arrays", 2 * bytes);
-    work->result = work->host_values;
-    work->result_on_host = true;
-    work->result_bytes = bytes;
-    work->model_bytes = 2 * (double)bytes;
-    return SPMV_OK;
-}
-
 static spmv_status fill_scan_host(struct work *work, bool exact)
 {
     free(work->host_x);
@@ -71,10 +56,25 @@ static spmv_status time_copies(struct work *work, double seconds[2])
     return st == SPMV_OK ? st : work_fail(work, work->ctx, st);
 }
 
+static spmv_status setup_scan_host(struct work *work)
+{
+    const int64_t bytes = array_bytes(work);
+    work->problem.n = work->operand->n;
+    work->host_values = malloc((size_t)bytes + 1); /* the result */
+    work->expected = malloc((size_t)bytes + 1);
+    if (work->host_values == NULL || work->expected == NULL)
+        return work_out_of_memory(work, "the arrays", 2 * bytes);
+    work->result = work->host_values;
+    work->result_on_host = true;
+    work->result_bytes = bytes;
+    work->model_bytes = 2 * (double)bytes;
+    return time_copies(work, work->copy_seconds);
+}
+
 /* own->plan: the sentence. */
 static spmv_status open_scan_host(struct work *work, const char *method, struct own *own)
 {
-    double seconds[2] = {0, 0};
+    const double *const seconds = work->copy_seconds;
     if (strcmp(method, "auto") != 0) {
         snprintf(work->error, sizeof work->error, "scan-host has no method %s; there is: auto", method);
         return SPMV_ERROR_METHOD;
@@ -82,11 +82,6 @@ static spmv_status open_scan_host(struct work *work, const char *method, struct 
     char *const why = malloc(WHY_BYTES);
     if (why == NULL)
         return work_out_of_memory(work, "a sentence", WHY_BYTES);
-    const spmv_status st = time_copies(work, seconds);
-    if (st != SPMV_OK) {
-        free(why);
-        return st;
-    }
     const double gigabytes = 1e-9 * (double)array_bytes(work);
     snprintf(why, WHY_BYTES,
              "the only method; plain copies of as many bytes: up %.3g GB/s, down %.3g GB/s, one after the other %.4g s",

@@ -100,7 +100,8 @@ struct work {
     int64_t kept;       /* compact: elements with a flag */
     double model_bytes; /* a run must move, at least */
     double upload_seconds;
-    char error[WHY_SIZE]; /* the sentence about the last failure */
+    double copy_seconds[2]; /* scan-host: plain copies up and down */
+    char error[WHY_SIZE];   /* the sentence about the last failure */
 };
 
 /* The operation of that name; NULL: there is none. operation_at(0), (1), ... until NULL. */
