@@ -484,21 +484,7 @@ static spmv_status fill_compact(struct work *work, bool exact)
 /* Every bit, since the elements make every result exact. */
 static spmv_status check(struct work *work, const void *host_result, double *ratio, int64_t *at)
 {
-    const size_t size = (size_t)element_bytes(work);
-    const char *const got = host_result, *const right = work->expected;
-    int64_t i = 0;
-    while (i < work->result_bytes / (int64_t)size &&
-           memcmp(got + (size_t)i * size, right + (size_t)i * size, size) == 0)
-        i++;
-    *ratio = 0;
-    *at = 0;
-    if (i == work->result_bytes / (int64_t)size)
-        return SPMV_OK;
-    *ratio = INFINITY;
-    *at = i;
-    snprintf(work->error, sizeof work->error, "%s: element %lld of the result is wrong", work->operation->name,
-             (long long)i);
-    return SPMV_ERROR_CHECK;
+    return work_check_cells(work, host_result, element_bytes(work), ratio, at);
 }
 
 /* The number kept, too. */

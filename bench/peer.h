@@ -16,7 +16,7 @@
 extern "C" {
 #endif
 
-enum { PEER_ABI = 1 };
+enum { PEER_ABI = 2 };
 
 /* What is computed. Sums, inclusive where nothing else is said. */
 enum peer_op {
@@ -25,7 +25,9 @@ enum peer_op {
     PEER_SEGSCAN,   /* the same, begun anew where segment[i] != segment[i - 1] */
     PEER_REDUCE,    /* out[0] = in[0] + ... + in[n - 1] */
     PEER_SEGREDUCE, /* out[s] = in[offsets[s]] + ... + in[offsets[s + 1] - 1] */
-    PEER_COMPACT    /* out = the in[i] with flags[i] != 0, in order; kept[0] their number */
+    PEER_COMPACT,   /* out = the in[i] with flags[i] != 0, in order; kept[0] their number */
+    PEER_SORT,      /* out = in in ascending order; no NaN */
+    PEER_HISTOGRAM  /* out[b], bins 32-bit integers = how many i have index[i] == b */
 };
 
 /* The work, in the memory of the peer's backend. Everything outlives the peer's state and must not be written, but for
@@ -50,6 +52,8 @@ struct peer_problem {
     const int32_t *offsets; /* segments + 1 */
     const uint8_t *flags;   /* n: 0 or 1 */
     int64_t *kept;          /* 1 */
+    const int32_t *index;   /* n, 0 <= index[i] < bins */
+    int64_t bins;
 };
 
 struct peer {

@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "work.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -113,7 +114,9 @@ spmv_status work_poison(struct work *work)
         return work_out_of_memory(work, "what a result is overwritten with", work->result_bytes);
     memset(bytes, 0xff, (size_t)work->result_bytes);
     spmv_status st = SPMV_OK;
-    if (work->result_bytes > 0)
+    if (work->result_on_host)
+        memcpy(work->result, bytes, (size_t)work->result_bytes);
+    else if (work->result_bytes > 0)
         st = spmv_upload(work->ctx, bytes, work->result, work->result_bytes);
     free(bytes);
     return st == SPMV_OK ? st : work_fail(work, work->ctx, st);
@@ -121,7 +124,27 @@ spmv_status work_poison(struct work *work)
 
 spmv_status work_download(struct work *work, void *host_result)
 {
+    if (work->result_on_host) {
+        memcpy(host_result, work->result, (size_t)work->result_bytes);
+        return SPMV_OK;
+    }
     const spmv_status st =
         work->result_bytes > 0 ? spmv_download(work->ctx, work->result, host_result, work->result_bytes) : SPMV_OK;
     return st == SPMV_OK ? st : work_fail(work, work->ctx, st);
+}
+
+spmv_status work_check_cells(struct work *work, const void *host_result, int64_t cell_bytes, double *ratio, int64_t *at)
+{
+    const char *const got = host_result, *const right = work->expected;
+    const int64_t cells = work->result_bytes / cell_bytes;
+    int64_t i = 0;
+    while (i < cells && memcmp(got + i * cell_bytes, right + i * cell_bytes, (size_t)cell_bytes) == 0)
+        i++;
+    *ratio = i == cells ? 0 : INFINITY;
+    *at = i == cells ? 0 : i;
+    if (i == cells)
+        return SPMV_OK;
+    snprintf(work->error, sizeof work->error, "%s: element %lld of the result is wrong", work->operation->name,
+             (long long)i);
+    return SPMV_ERROR_CHECK;
 }

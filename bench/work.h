@@ -22,7 +22,10 @@
     X(segreduce)                                                                                                       \
     X(gather)                                                                                                          \
     X(scatter)                                                                                                         \
-    X(compact)
+    X(compact)                                                                                                         \
+    X(sort)                                                                                                            \
+    X(histogram)                                                                                                       \
+    X(scan_host)
 
 struct work;
 
@@ -89,14 +92,16 @@ struct work {
     spmv_csr matrix;             /* the matrix in the context's memory */
     spmv_csr host_matrix;        /* the operand's, with values of the type */
     void *host_x, *host_values;  /* owned; host_values: host_matrix's, when they are not the operand's */
-    void *expected; /* owned; the result that every check compares with; NULL: the operation's check recomputes */
-    void *result;   /* in the context's memory: what a run overwrites */
+    void *expected;      /* owned; the result that every check compares with; NULL: the operation's check recomputes */
+    void *result;        /* in the context's memory: what a run overwrites */
+    bool result_on_host; /* it is in host memory instead */
     int64_t result_bytes;
     const void *index;  /* gather, scatter: n places, 32 bits, in the context's memory */
     int64_t kept;       /* compact: elements with a flag */
     double model_bytes; /* a run must move, at least */
     double upload_seconds;
-    char error[WHY_SIZE]; /* the sentence about the last failure */
+    double copy_seconds[2]; /* scan-host: plain copies up and down */
+    char error[WHY_SIZE];   /* the sentence about the last failure */
 };
 
 /* The operation of that name; NULL: there is none. operation_at(0), (1), ... until NULL. */
@@ -125,5 +130,9 @@ spmv_status work_out_of_memory(struct work *work, const char *what, int64_t byte
 /* n values of the type in host memory (free): random_value of the seed's stream, or with exact -1, 0 and 1 in turn at
  * random, whose sums of up to 2^24 elements every order gets right. NULL: no memory. */
 void *work_values(const struct work *work, int64_t n, uint64_t stream, bool exact);
+
+/* The check of an operation whose cells of so many bytes are all those of work->expected, to the last bit. */
+spmv_status work_check_cells(struct work *work, const void *host_result, int64_t cell_bytes, double *ratio,
+                             int64_t *at);
 
 #endif

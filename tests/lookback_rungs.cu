@@ -124,8 +124,7 @@ using small_segscan = lookback_shape<THREADS, 1, 1>;
 using small_walk = walk_shape<12, 1>;
 using best = shapes<scan_5_best<float>, segscan_2_best, segreduce_2_shape>;
 template <typename Hook>
-using small_pipeline =
-    pipeline<small_scan, small_segscan, shapes<small_scan, small_segscan, small_walk, Hook>, Hook>;
+using small_pipeline = pipeline<small_scan, small_segscan, shapes<small_scan, small_segscan, small_walk, Hook>, Hook>;
 enum { SMALLEST_TILE = 256 }; /* steps: of small_walk with 8-byte elements; bytes are more */
 
 } // namespace

@@ -15,6 +15,7 @@
 
 #include <cmocka.h>
 #include <spmv/spmv.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +24,14 @@ enum { SKIPPED = 77 };
 
 static spmv_backend support_backend = SPMV_BACKEND_AUTO;
 
-/* Reads argv[1]; ends the program as skipped when the backend cannot be had here. */
+/* argv[2] is "brief": run each kernel once, on several tiles, for checkers that slow a GPU down a hundredfold. */
+static inline bool support_brief(int argc, char **argv)
+{
+    return argc > 2 && strcmp(argv[2], "brief") == 0;
+}
+
+/* Reads argv[1]; ends the program as skipped when the backend cannot be had here, and, having found that out, when
+ * argv[2] is "none". */
 static inline void support_begin(int argc, char **argv)
 {
     if (argc < 2)
@@ -42,6 +50,8 @@ static inline void support_begin(int argc, char **argv)
         exit(SKIPPED);
     }
     spmv_context_destroy(ctx);
+    if (argc > 2 && strcmp(argv[2], "none") == 0)
+        exit(0);
 }
 
 /* A context on a backend with so many threads (0: the default). */

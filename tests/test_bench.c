@@ -398,7 +398,10 @@ static void model_bytes(void **state)
                     {"scan", 16000, 8000},
                     {"segscan", 17000, 9000},
                     {"gather", 20000, 12000},
-                    {"scatter", 20000, 12000}};
+                    {"scatter", 20000, 12000},
+                    {"sort", 16000, 8000},
+                    {"histogram", 4000 + 1024, 4000 + 1024},
+                    {"scan-host", 16000, 8000}};
     open_places(&p);
     spmv_matrix *const m = make_matrix(p.checker, "poisson2d:40", &a);
     r.count = 0;

@@ -511,9 +511,31 @@ static void statuses(void **state)
     spmv_context_destroy(ctx);
 }
 
+/* "brief": every method, type and predicate of compact, both forms of expand, on several tiles. */
+static void each_kernel(void **state)
+{
+    (void)state;
+    spmv_context *ctx = support_context();
+    const int64_t n = 3 * 4096 + 77;
+    for (int m = 0; spmv_compact_method_name(support_backend, m) != NULL; m++)
+        FOR_TYPES(p)
+    check_flags(ctx, p, HALF, spmv_compact_method_name(support_backend, m), n, m % 2);
+    for (int r = 0; r < PREDICATE_ROWS; r++)
+        check_predicate(ctx, &predicate_rows[r], r % 2, n);
+    for (int form = SPMV_EXPAND_SCATTER; form <= SPMV_EXPAND_GATHER; form++)
+        FOR_TYPES(p)
+    for (int bits = 32; bits <= 64; bits += 32)
+        check_expand(ctx, p, (spmv_expand_form)form, bits, 3001, 0);
+    spmv_context_destroy(ctx);
+}
+
 int main(int argc, char **argv)
 {
     support_begin(argc, argv);
+    if (support_brief(argc, argv)) {
+        const struct CMUnitTest kernels[] = {cmocka_unit_test(each_kernel)};
+        return cmocka_run_group_tests(kernels, NULL, NULL);
+    }
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(compact_by_hand),
         cmocka_unit_test(predicates_by_hand),

@@ -159,9 +159,29 @@ static void statuses(void **state)
     spmv_context_destroy(ctx);
 }
 
+/* "brief": every rung on several tiles, with bins that fit in shared memory and bins that do not. */
+static void each_kernel(void **state)
+{
+    (void)state;
+    spmv_context *ctx = support_context();
+    static const int64_t bins[] = {1, 256, 6143, 50000};
+    const int64_t n = 3 * 4096 + 77;
+    FOR_RUNGS(rung)
+    for (int b = 0; b < 4; b++) {
+        int32_t *index = indices(b % 2 ? SPREAD : CROWDED, n, bins[b]);
+        check(ctx, rung, index, n, bins[b]);
+        free(index);
+    }
+    spmv_context_destroy(ctx);
+}
+
 int main(int argc, char **argv)
 {
     support_begin(argc, argv);
+    if (support_brief(argc, argv)) {
+        const struct CMUnitTest kernels[] = {cmocka_unit_test(each_kernel)};
+        return cmocka_run_group_tests(kernels, NULL, NULL);
+    }
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(by_hand),
         cmocka_unit_test(every_rung_at_the_seams),

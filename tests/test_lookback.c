@@ -13,7 +13,8 @@
 #include "lookback_rungs.h"
 
 static spmv_context *context;
-static bool real_gpu;
+static bool real_gpu, brief,
+    repeat_often; /* brief: each kernel once, for checkers that slow a GPU down a hundredfold */
 
 static const struct lookback_rung *rung_of(const char *name)
 {
@@ -90,14 +91,38 @@ static void free_input(struct input *x)
     free(x->host_positions);
 }
 
-enum call { SCAN, SCAN_EXCLUSIVE, SEGSCAN_FLAGS, SEGSCAN_POSITIONS, SEGREDUCE, CALLS };
+enum call {
+    SCAN,
+    SCAN_EXCLUSIVE,
+    SEGSCAN_FLAGS,
+    SEGSCAN_FLAGS_EXCLUSIVE,
+    SEGSCAN_POSITIONS,
+    SEGSCAN_POSITIONS_EXCLUSIVE,
+    SEGREDUCE,
+    CALLS
+};
 
-static const char *const call_names[] = {"scan", "exclusive scan", "segscan by flags", "segscan by positions",
+static const char *const call_names[] = {"scan",
+                                         "exclusive scan",
+                                         "segscan by flags",
+                                         "exclusive segscan by flags",
+                                         "segscan by positions",
+                                         "exclusive segscan by positions",
                                          "segreduce"};
+
+static bool is_by_flags(enum call call)
+{
+    return call == SEGSCAN_FLAGS || call == SEGSCAN_FLAGS_EXCLUSIVE;
+}
+
+static bool is_exclusive(enum call call)
+{
+    return call == SCAN_EXCLUSIVE || call == SEGSCAN_FLAGS_EXCLUSIVE || call == SEGSCAN_POSITIONS_EXCLUSIVE;
+}
 
 static spmv_segments segments_of(const struct input *x, enum call call)
 {
-    if (call == SEGSCAN_FLAGS)
+    if (is_by_flags(call))
         return (spmv_segments){.form = SPMV_SEGMENT_FLAGS, .heads = x->flags, .bits = 8};
     return (spmv_segments){.form = SPMV_SEGMENT_OFFSETS, .heads = x->positions, .bits = 32, .count = x->count};
 }
@@ -105,7 +130,7 @@ static spmv_segments segments_of(const struct input *x, enum call call)
 static void queue(const struct lookback_rung *rung, const struct input *x, enum call call)
 {
     const spmv_segments segments = segments_of(x, call);
-    const spmv_scan_kind kind = call == SCAN_EXCLUSIVE || call == SEGSCAN_POSITIONS ? SPMV_EXCLUSIVE : SPMV_INCLUSIVE;
+    const spmv_scan_kind kind = is_exclusive(call) ? SPMV_EXCLUSIVE : SPMV_INCLUSIVE;
     if (call == SCAN || call == SCAN_EXCLUSIVE)
         assert_ok(context, rung->scan(context, kind, x->op, x->type, x->in, x->out, x->n, x->scratch));
     else if (call == SEGREDUCE)
@@ -173,12 +198,12 @@ static void check(const struct lookback_rung *rung, const struct input *x, enum 
         expect(x, &sum, got, s, what);
     }
     for (int64_t i = 0; call != SEGREDUCE && i < x->n; i++) {
-        if ((call == SEGSCAN_FLAGS || call == SEGSCAN_POSITIONS) && x->host_flags[i])
+        if (call != SCAN && call != SCAN_EXCLUSIVE && x->host_flags[i])
             sum = (struct running){0, 0, 0};
-        if (call == SCAN_EXCLUSIVE || call == SEGSCAN_POSITIONS)
+        if (is_exclusive(call))
             expect(x, &sum, got, i, what);
         take(x, &sum, i);
-        if (call == SCAN || call == SEGSCAN_FLAGS)
+        if (!is_exclusive(call))
             expect(x, &sum, got, i, what);
     }
 }
@@ -186,17 +211,31 @@ static void check(const struct lookback_rung *rung, const struct input *x, enum 
 static void delays_do_not_show(void **state)
 {
     (void)state;
+    const int repeats = brief ? 1 : repeat_often ? 200 : real_gpu ? 20 : 3;
+    /* another stream keeps some multiprocessors busy, so that blocks of ours begin, and draw their numbers, in another
+     * order each time */
+    spmv_context *const noise = support_context();
+    const int64_t noise_n = real_gpu ? 4000000 : 1000;
+    const double one = 1;
+    void *noise_values = NULL;
+    assert_ok(noise, spmv_alloc(noise, noise_n * 8, &noise_values));
+    assert_ok(noise, spmv_map_index(noise, SPMV_F64, &one, &one, noise_values, noise_n));
     static const char *const ways[][2] = {{"small", "delayed"}, {"small-pipeline", "delayed-pipeline"}};
-    const int repeats = real_gpu ? 20 : 3;
     for (int w_p = 0; w_p < (real_gpu ? 2 : 1) * PAIRS; w_p++) {
         const int w = w_p / PAIRS, p = w_p % PAIRS;
         /* tiles of 1 KiB and more: deeper than a look-back sees, and more than one launch has states for */
-        struct input x = make_input(pairs[p], real_gpu ? (int64_t)5 << 20 : 150001, 41 + (uint64_t)p);
+        struct input x = make_input(pairs[p],
+                                    brief          ? 30001
+                                    : repeat_often ? (int64_t)1 << 20
+                                    : real_gpu     ? (int64_t)5 << 20
+                                                   : 150001,
+                                    41 + (uint64_t)p);
         for (int call = 0; call < CALLS; call++) {
             const struct lookback_rung *const small = rung_of(ways[w][0]);
             void *const straight = run(small, &x, (enum call)call);
             check(small, &x, (enum call)call, straight);
             for (int repeat = 0; repeat < repeats; repeat++) {
+                assert_ok(noise, spmv_map(noise, SPMV_MAP_SQRT, SPMV_F64, noise_values, noise_values, noise_n));
                 void *const delayed = run(rung_of(ways[w][1]), &x, (enum call)call);
                 if (memcmp(straight, delayed, (size_t)(results_of(&x, (enum call)call) * x.size)) != 0)
                     fail_msg("%s, %s %s: other bits under delays", call_names[call], spmv_op_name(x.op),
@@ -207,13 +246,15 @@ static void delays_do_not_show(void **state)
         }
         free_input(&x);
     }
+    spmv_free(noise, noise_values);
+    spmv_context_destroy(noise);
 }
 
 static void every_shape_is_right_and_repeats(void **state)
 {
     (void)state;
     for (int p = 0; p < PAIRS; p++) {
-        struct input x = make_input(pairs[p], real_gpu ? 3000017 : 60017, 51 + (uint64_t)p);
+        struct input x = make_input(pairs[p], brief ? 30011 : real_gpu ? 3000017 : 60017, 51 + (uint64_t)p);
         for (int r = 0; r < lookback_rungs_count; r++) {
             for (int call = 0; call < CALLS; call++) {
                 void *const first = run(&lookback_rungs[r], &x, (enum call)call);
@@ -235,7 +276,7 @@ static void odd_addresses_and_sizes(void **state)
     struct input x = make_input(pairs[0], 20000, 61);
     static const int64_t sizes[] = {1, 3, 4, 255, 256, 257, 5119, 5120, 5121, 9215, 9216, 9217, 11264, 18437};
     for (int r = 0; r < lookback_rungs_count; r++) {
-        for (int s = 0; s < (int)(sizeof sizes / sizeof sizes[0]); s++) {
+        for (int s = 0; s < (int)(sizeof sizes / sizeof sizes[0]); s += brief ? 6 : 1) {
             for (int skew = 0; skew < 2; skew++) {
                 struct input y = x;
                 y.n = sizes[s];
@@ -300,7 +341,7 @@ static double model_bytes(const struct input *x, enum call call)
     const double v = (double)x->size, n = (double)x->n, count = (double)x->count;
     if (call == SEGREDUCE)
         return n * v + count * (v + 4);
-    return 2 * n * v + (call == SEGSCAN_FLAGS ? n : call == SEGSCAN_POSITIONS ? 4 * count : 0);
+    return 2 * n * v + (is_by_flags(call) ? n : call == SCAN || call == SCAN_EXCLUSIVE ? 0 : 4 * count);
 }
 
 static void print_times(const struct input *x, int64_t length)
@@ -363,6 +404,8 @@ int main(int argc, char **argv)
     support_begin(argc, argv);
     context = support_context();
     real_gpu = strstr(spmv_context_describe(context), "host playing") == NULL;
+    brief = support_brief(argc, argv);
+    repeat_often = argc > 2 && strcmp(argv[2], "repeat") == 0;
     int failed = 0;
     if (argc > 2 && strcmp(argv[2], "time") == 0) {
         time_shapes(argc > 3 ? atoi(argv[3]) : 28);

@@ -139,7 +139,7 @@ static double number_at(spmv_type type, const void *array, int64_t i)
 
 static void poison(const struct peer_problem *problem)
 {
-    const int64_t count = problem->op == PEER_SPMV ? problem->rows : problem->op == PEER_SCAN ? problem->n : 1;
+    const int64_t count = problem->op == PEER_SPMV ? problem->rows : problem->op == PEER_REDUCE ? 1 : problem->n;
     void *result = problem->op == PEER_SPMV ? problem->y : problem->out;
     for (int64_t i = 0; i < count; i++)
         if (problem->type == SPMV_F64)
@@ -165,11 +165,36 @@ static void check_sums(const struct peer_problem *problem, const char *peer, con
     }
 }
 
+static int ascending(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* The numbers of in as qsort has them. */
+static void check_sorted(const struct peer_problem *problem, const char *peer, const char *shape, const char *when)
+{
+    double *const right = malloc((size_t)problem->n * sizeof *right + 1);
+    assert_non_null(right);
+    for (int64_t i = 0; i < problem->n; i++)
+        right[i] = number_at(problem->type, problem->in, i);
+    qsort(right, (size_t)problem->n, sizeof *right, ascending);
+    for (int64_t i = 0; i < problem->n; i++)
+        if (!(number_at(problem->type, problem->out, i) == right[i]))
+            fail_msg("%s, %s, %s, %d threads, %s: number %lld is not in its place", peer, shape,
+                     spmv_type_name(problem->type), problem->threads, when, (long long)i);
+    free(right);
+}
+
 /* |y_i - r_i| <= 2 (n_i + 3) eps sum_j |a_ij x_j|: any order of the sum keeps it. */
 static void check_y(const struct peer_problem *problem, const char *peer, const char *shape, const char *when)
 {
     const int f64 = problem->type == SPMV_F64;
     const double eps = f64 ? DBL_EPSILON : FLT_EPSILON;
+    if (problem->op == PEER_SORT) {
+        check_sorted(problem, peer, shape, when);
+        return;
+    }
     if (problem->op != PEER_SPMV) {
         check_sums(problem, peer, shape, when);
         return;
@@ -325,7 +350,7 @@ static void module_is_right(const char *name)
         void *y = malloc((size_t)results_most(&shapes[s]) * sizeof(double));
         for (int p = 0; p < module->count; p++) {
             const enum peer_op op = module->peers[p].op;
-            assert_true(op == PEER_SPMV || op == PEER_SCAN || op == PEER_REDUCE);
+            assert_true(op == PEER_SPMV || op == PEER_SCAN || op == PEER_REDUCE || op == PEER_SORT);
             assert_int_equal(module->peers[p].probe, 0);
             for (int threads = 1; threads <= 3; threads += 2)
                 for (int f64 = 0; f64 < 2; f64++) {
@@ -579,7 +604,7 @@ static void odd_modules_are_refused(void **state)
         {"librsb", broken, "it is built where librsb (Debian: librsb-dev) is found"},
         {"eigen", broken, "spmv_peer_eigen.so does not open: "},
         {"eigen", broken, "it needs Eigen 3.4 (Debian: libeigen3-dev)"},
-        {"loops", PEERS_ODD "ABI", "made for version 2 of the interface, this program has 1"},
+        {"loops", PEERS_ODD "ABI", "made for version 3 of the interface, this program has 2"},
         {"loops", PEERS_ODD "SYMBOL", "it lacks spmv_peer_module"},
         {"loops", PEERS_ODD "NOTHING", "its library does not start; it needs OpenMP"},
         {"loops", PEERS_ODD "NAMES", "has loops-guide where \"loops-guided\" is listed"},

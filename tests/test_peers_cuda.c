@@ -337,9 +337,11 @@ static void test_product(struct place *place, const struct peer *peer, spmv_type
 struct input {
     int64_t n, segments, kept;
     void *in, *out;
-    int32_t *segment, *offsets;
+    int32_t *segment, *offsets, *index;
     uint8_t *flags;
 };
+
+enum { BINS = 77 };
 
 /* Segments of 0 to 40 elements, now and then of a thousand. */
 static int64_t segment_length(int64_t s)
@@ -353,7 +355,8 @@ static void make_input(spmv_type type, int64_t n, struct input *input)
     input->segment = malloc((size_t)(n + 1) * sizeof(int32_t));
     input->offsets = malloc((size_t)(2 * n + 2) * sizeof(int32_t));
     input->flags = malloc((size_t)n + 1);
-    assert_true(input->segment != NULL && input->offsets != NULL && input->flags != NULL);
+    input->index = malloc((size_t)(n + 1) * sizeof(int32_t));
+    assert_true(input->segment != NULL && input->offsets != NULL && input->flags != NULL && input->index != NULL);
     input->offsets[0] = 0;
     for (int64_t i = 0; i < n; input->segments++) {
         const int64_t wanted = segment_length(input->segments), end = i + wanted < n ? i + wanted : n;
@@ -361,8 +364,10 @@ static void make_input(spmv_type type, int64_t n, struct input *input)
             input->segment[i] = (int32_t)input->segments;
         input->offsets[input->segments + 1] = (int32_t)end;
     }
-    for (int64_t i = 0; i < n; i++)
+    for (int64_t i = 0; i < n; i++) {
         input->flags[i] = i * 31 % 7 < 3;
+        input->index[i] = (int32_t)(i * i % 1009 % BINS);
+    }
 }
 
 static void free_input(struct input *input)
@@ -372,6 +377,7 @@ static void free_input(struct input *input)
     free(input->segment);
     free(input->offsets);
     free(input->flags);
+    free(input->index);
 }
 
 static void check_scan(const struct peer *peer, spmv_type type, const struct input *input)
@@ -412,6 +418,34 @@ static void check_compact(const struct peer *peer, spmv_type type, const struct 
     assert_int_equal(input->kept, kept);
 }
 
+static int ascending(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static void check_sorted(const struct peer *peer, spmv_type type, const struct input *input)
+{
+    double *const right = malloc((size_t)input->n * sizeof *right);
+    assert_non_null(right);
+    for (int64_t i = 0; i < input->n; i++)
+        right[i] = value_at(input->in, type, i);
+    qsort(right, (size_t)input->n, sizeof *right, ascending);
+    for (int64_t i = 0; i < input->n; i++)
+        assert_near(peer->name, type, i, value_at(input->out, type, i), right[i], 0, 0);
+    free(right);
+}
+
+static void check_histogram(const struct peer *peer, const struct input *input)
+{
+    int32_t right[BINS] = {0};
+    for (int64_t i = 0; i < input->n; i++)
+        right[input->index[i]]++;
+    for (int b = 0; b < BINS; b++)
+        if (((const int32_t *)input->out)[b] != right[b])
+            fail_msg("%s: %d in bin %d, not %d", peer->name, ((const int32_t *)input->out)[b], b, right[b]);
+}
+
 static void check_primitive(const struct peer *peer, spmv_type type, const struct input *input)
 {
     switch (peer->op) {
@@ -429,14 +463,23 @@ static void check_primitive(const struct peer *peer, spmv_type type, const struc
     case PEER_COMPACT:
         check_compact(peer, type, input);
         break;
+    case PEER_SORT:
+        check_sorted(peer, type, input);
+        break;
+    case PEER_HISTOGRAM:
+        check_histogram(peer, input);
+        break;
     default:
         fail_msg("%s: an op without a check", peer->name);
     }
 }
 
-/* Elements of out that the peer writes; of a compact all, of which it writes the first. */
+/* Elements of out that the peer writes; of a compact all, of which it writes the first; of a histogram as many as hold
+ * its counts. */
 static int64_t results(const struct peer *peer, const struct input *input)
 {
+    if (peer->op == PEER_HISTOGRAM)
+        return BINS;
     return peer->op == PEER_REDUCE ? 1 : peer->op == PEER_SEGREDUCE ? input->segments : input->n;
 }
 
@@ -444,13 +487,15 @@ static void test_primitive(struct place *place, const struct peer *peer, spmv_ty
 {
     struct input input;
     make_input(type, n, &input);
-    const int64_t size = (int64_t)spmv_type_size(type), out_bytes = (input.segments > n ? input.segments : n) * size;
+    const int64_t size = (int64_t)spmv_type_size(type), most = n > BINS ? n : BINS,
+                  out_bytes = (input.segments > most ? input.segments : most) * size;
     input.out = realloc(input.out, (size_t)out_bytes);
     assert_non_null(input.out);
     void *const in = sent(place, input.in, n * size), *const out = poison(place, out_bytes, NULL),
                 *const segment = sent(place, input.segment, n * 4),
                 *const offsets = sent(place, input.offsets, (input.segments + 1) * 4),
-                *const flags = sent(place, input.flags, n), *const kept = poison(place, (int64_t)sizeof(int64_t), NULL);
+                *const index = sent(place, input.index, n * 4), *const flags = sent(place, input.flags, n),
+                *const kept = poison(place, (int64_t)sizeof(int64_t), NULL);
     const struct peer_problem problem = {.op = peer->op,
                                          .type = type,
                                          .stream = place->device.stream,
@@ -461,7 +506,9 @@ static void test_primitive(struct place *place, const struct peer *peer, spmv_ty
                                          .segments = input.segments,
                                          .offsets = offsets,
                                          .flags = flags,
-                                         .kept = kept};
+                                         .kept = kept,
+                                         .index = index,
+                                         .bins = BINS};
     char why[WHY_SIZE] = "";
     void *state = NULL;
     if (peer->open(&problem, &state, why, sizeof why) != 0)
@@ -474,7 +521,7 @@ static void test_primitive(struct place *place, const struct peer *peer, spmv_ty
         check_primitive(peer, type, &input);
     }
     peer->close(state);
-    void *const memory[] = {in, out, segment, offsets, flags, kept};
+    void *const memory[] = {in, out, segment, offsets, flags, kept, index};
     for (size_t i = 0; i < sizeof memory / sizeof memory[0]; i++)
         spmv_free(place->ctx, memory[i]);
     free_input(&input);
@@ -509,7 +556,7 @@ static void test_results(void **unused)
     }
     close_place(&place);
     print_message("%d peers tested\n", tested);
-    assert_true(tested >= 6); /* those of cub and probe */
+    assert_true(tested >= 8); /* those of cub and probe */
 }
 
 int main(int argc, char **argv)

@@ -417,9 +417,39 @@ static void capture(void **state)
 
 #endif
 
+/* "brief": every rung, operator and type, and every function mapped, on several tiles. */
+static void each_kernel(void **state)
+{
+    (void)state;
+    spmv_context *ctx = support_context();
+    const int64_t n = 3 * 4096 + 77;
+    _Alignas(16) char want[32], got[32];
+    FOR_PAIRS(p)
+    {
+        void *in = values_in_any_order(p, n, 67);
+        oracle_reduce(p, in, 0, n, want);
+        FOR_RUNGS(r)
+        {
+            if (r->reorders && !spmv_op_commutes(p->op))
+                continue;
+            reduce(ctx, r->name, (spmv_function)0, p, in, n, 0, got);
+            assert_same(got, want, p->size, 1, r->name);
+        }
+        for (int f = 1; f < SPMV_FUNCTION_LIMIT; f++)
+            if (spmv_function_takes((spmv_function)f, p->type))
+                reduce(ctx, "map_reduce", (spmv_function)f, p, in, n, 1, got); /* its result: the other tests */
+        free(in);
+    }
+    spmv_context_destroy(ctx);
+}
+
 int main(int argc, char **argv)
 {
     support_begin(argc, argv);
+    if (support_brief(argc, argv)) {
+        const struct CMUnitTest kernels[] = {cmocka_unit_test(each_kernel)};
+        return cmocka_run_group_tests(kernels, NULL, NULL);
+    }
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names),
         cmocka_unit_test(every_rung_and_pair_at_the_seams),

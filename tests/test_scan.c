@@ -397,9 +397,23 @@ static void statuses(void **state)
     spmv_context_destroy(ctx);
 }
 
+/* "brief": every operator and type, both kinds, on several tiles (of up to 9216 elements). */
+static void each_kernel(void **state)
+{
+    (void)state;
+    spmv_context *ctx = support_context();
+    FOR_PAIRS(p)
+    check_size(ctx, p, 3 * 9216 + 77);
+    spmv_context_destroy(ctx);
+}
+
 int main(int argc, char **argv)
 {
     support_begin(argc, argv);
+    if (support_brief(argc, argv)) {
+        const struct CMUnitTest kernels[] = {cmocka_unit_test(each_kernel)};
+        return cmocka_run_group_tests(kernels, NULL, NULL);
+    }
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lectures),
         cmocka_unit_test(identity_begins_an_exclusive_scan),

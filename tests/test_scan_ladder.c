@@ -437,9 +437,35 @@ static void statuses(void **state)
     spmv_context_destroy(ctx);
 }
 
+/* "brief": every rung, operator and type on three blocks; ten levels; block scans. */
+static void each_kernel(void **state)
+{
+    (void)state;
+    spmv_context *ctx = support_context();
+    FOR_RUNGS(name)
+    FOR_PAIRS(p)
+    {
+        if (p->size <= 8 || !is_teaching(name))
+            check_rung(ctx, name, p, is(name, "definition") ? 300 : 2 * 1024 + 77);
+    }
+    for (int k = 0; k < BY_BLOCK + 1; k++) {
+        char rung[64];
+        snprintf(rung, sizeof rung, "%s:2", k < BY_BLOCK ? by_block[k] : "chained");
+        check_rung(ctx, rung, pair_of(SPMV_LAST, SPMV_I32), 1000);
+    }
+    for (int k = 0; k < BY_BLOCK; k++)
+        for (int kind = SPMV_INCLUSIVE; kind <= SPMV_EXCLUSIVE; kind++)
+            check_blocks(ctx, by_block[k], pair_of(SPMV_ADD, SPMV_F64), (spmv_scan_kind)kind, 256, 1000);
+    spmv_context_destroy(ctx);
+}
+
 int main(int argc, char **argv)
 {
     support_begin(argc, argv);
+    if (support_brief(argc, argv)) {
+        const struct CMUnitTest kernels[] = {cmocka_unit_test(each_kernel)};
+        return cmocka_run_group_tests(kernels, NULL, NULL);
+    }
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_are_listed),    cmocka_unit_test(every_rung_at_the_seams),
         cmocka_unit_test(several_levels),      cmocka_unit_test(rounding_stays_in_its_bound),

@@ -296,9 +296,31 @@ static void statuses(void **state)
     spmv_context_destroy(ctx);
 }
 
+/* "brief": every operator and type, both kinds, in every form, on several tiles; a segment of more than a tile, short
+ * ones, and runs of empty ones. */
+static void each_kernel(void **state)
+{
+    (void)state;
+    spmv_context *ctx = support_context();
+    FOR_PAIRS(p)
+    {
+        struct cut cut = make_cut((p - pairs) % 3 == 0 ? CUT_LONG : CUT_SHORT, 3 * 7168 + 77, 139);
+        check_cut(ctx, p, &cut, "brief");
+        free_cut(&cut);
+    }
+    struct cut cut = make_cut(CUT_EMPTY_RUNS, 3 * 7168 + 77, 139);
+    check_cut(ctx, pair_of(SPMV_ADD, SPMV_F64), &cut, "empty segments");
+    free_cut(&cut);
+    spmv_context_destroy(ctx);
+}
+
 int main(int argc, char **argv)
 {
     support_begin(argc, argv);
+    if (support_brief(argc, argv)) {
+        const struct CMUnitTest kernels[] = {cmocka_unit_test(each_kernel)};
+        return cmocka_run_group_tests(kernels, NULL, NULL);
+    }
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lectures),
         cmocka_unit_test(segments_begin_anew),

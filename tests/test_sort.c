@@ -435,9 +435,32 @@ static void capture(void **state)
 #endif
 }
 
+/* "brief": every rung, type and size of values on several tiles; few bits, an odd number of passes and an even one. */
+static void each_kernel(void **state)
+{
+    (void)state;
+    spmv_context *ctx = support_context();
+    const int64_t n = 3 * 4096 + 77;
+    FOR_RUNGS(rung)
+    for (int t = 0; t < KEY_TYPES; t++) {
+        void *keys = make_keys(key_types[t], ANY, n);
+        for (int bytes = 0; bytes <= 8; bytes += 4) {
+            const int bits = strcmp(rung, "split") == 0 ? 2 + bytes / 4 : bytes == 4 ? 8 : 16;
+            const struct job j = {key_types[t], bytes, 5, 5 + bits};
+            check(ctx, rung, &j, keys, n, t % 4);
+        }
+        free(keys);
+    }
+    spmv_context_destroy(ctx);
+}
+
 int main(int argc, char **argv)
 {
     support_begin(argc, argv);
+    if (support_brief(argc, argv)) {
+        const struct CMUnitTest kernels[] = {cmocka_unit_test(each_kernel)};
+        return cmocka_run_group_tests(kernels, NULL, NULL);
+    }
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(by_hand),
         cmocka_unit_test(reals_by_hand),

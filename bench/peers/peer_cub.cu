@@ -5,6 +5,8 @@
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #define CCCL_DISABLE_NVTX
+#include <cub/device/device_histogram.cuh>
+#include <cub/device/device_radix_sort.cuh>
 #include <cub/device/device_reduce.cuh>
 #include <cub/device/device_scan.cuh>
 #include <cub/device/device_segmented_reduce.cuh>
@@ -70,6 +72,19 @@ template <typename T> cudaError_t select(const peer_problem &p, void *temp, size
     return cub::DeviceSelect::Flagged(temp, bytes, in_of<T>(p), p.flags, out_of<T>(p), p.kept, p.n, stream_of(p));
 }
 
+template <typename T> cudaError_t radix_sort(const peer_problem &p, void *temp, size_t &bytes)
+{
+    return cub::DeviceRadixSort::SortKeys(temp, bytes, in_of<T>(p), out_of<T>(p), p.n, 0, 8 * (int)sizeof(T),
+                                          stream_of(p));
+}
+
+/* As many bins as numbers from 0 on: a bin is found by one division by 1. */
+cudaError_t histogram(const peer_problem &p, void *temp, size_t &bytes)
+{
+    return cub::DeviceHistogram::HistogramEven(temp, bytes, p.index, out_of<int>(p), (int)p.bins + 1, 0, (int)p.bins,
+                                               p.n, stream_of(p));
+}
+
 void close_cub(void *opaque)
 {
     state *const s = static_cast<state *>(opaque);
@@ -115,6 +130,10 @@ const peer peers[] = {
      open_cub<segmented_reduce<float>, segmented_reduce<double>>, run_cub, nullptr, nullptr, close_cub},
     {"cub-select", PEER_COMPACT, "DeviceSelect::Flagged with flags of a byte, CUB's own tuning", 0,
      open_cub<select<float>, select<double>>, run_cub, nullptr, nullptr, close_cub},
+    {"cub-radix-sort", PEER_SORT, "DeviceRadixSort::SortKeys of all bits, CUB's own tuning", 0,
+     open_cub<radix_sort<float>, radix_sort<double>>, run_cub, nullptr, nullptr, close_cub},
+    {"cub-histogram", PEER_HISTOGRAM, "DeviceHistogram::HistogramEven, CUB's own tuning", 0,
+     open_cub<histogram, histogram>, run_cub, nullptr, nullptr, close_cub},
 };
 
 } // namespace

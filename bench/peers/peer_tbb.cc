@@ -1,10 +1,11 @@
-/* The C++ standard library's parallel algorithms, std::inclusive_scan and std::reduce with std::execution::par_unseq,
- * which libstdc++ runs on oneTBB.
+/* The C++ standard library's parallel algorithms, std::inclusive_scan, std::reduce and std::sort with
+ * std::execution::par_unseq, which libstdc++ runs on oneTBB.
  *
  * A scan of floating-point numbers is there the "strict" one: it does not reassociate inside a piece. A state runs
  * in an arena of its own, which has as many threads as asked for, the caller's among them.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
+#include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <execution>
@@ -36,6 +37,15 @@ template <typename T> void reduce(const peer_problem &p)
 {
     const T *const in = static_cast<const T *>(p.in);
     *static_cast<T *>(p.out) = std::reduce(std::execution::par_unseq, in, in + p.n);
+}
+
+/* It sorts in place, so what is sorted is a copy. */
+template <typename T> void sort(const peer_problem &p)
+{
+    const T *const in = static_cast<const T *>(p.in);
+    T *const out = static_cast<T *>(p.out);
+    std::copy(std::execution::par_unseq, in, in + p.n, out);
+    std::sort(std::execution::par_unseq, out, out + p.n);
 }
 
 int open_tbb(const peer_problem *problem, void **opaque, char *why, size_t why_size)
@@ -70,6 +80,8 @@ const peer peers[] = {
      run_tbb<scan<float>, scan<double>>, nullptr, nullptr, close_tbb},
     {"tbb-reduce", PEER_REDUCE, "std::reduce(par_unseq), libstdc++ on oneTBB; " PEER_FLAGS, 0, open_tbb,
      run_tbb<reduce<float>, reduce<double>>, nullptr, nullptr, close_tbb},
+    {"tbb-sort", PEER_SORT, "a copy and std::sort(par_unseq), libstdc++ on oneTBB; " PEER_FLAGS, 0, open_tbb,
+     run_tbb<sort<float>, sort<double>>, nullptr, nullptr, close_tbb},
 };
 
 } // namespace

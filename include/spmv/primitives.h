@@ -161,6 +161,32 @@ SPMV_API spmv_status spmv_scan(spmv_context *ctx, spmv_scan_kind kind, spmv_op o
 SPMV_API spmv_status spmv_map_scan(spmv_context *ctx, spmv_function function, spmv_scan_kind kind, spmv_op op,
                                    spmv_type type, const void *in, void *out, int64_t n);
 
+/* Scan and reduce of host arrays, which need not fit the context's memory. On cuda pieces go up, are worked on, and
+ * come back, all at the same time; on ref and omp, whose memory is the host's, these are spmv_scan and spmv_reduce. */
+typedef struct spmv_pieces_options {
+    size_t size;
+    int64_t piece_bytes; /* cuda: of a piece, three of which are on the device at once, and six in page-locked buffers;
+                            rounded to whole units of 2^20 elements, at least one. default 0: 8 MiB, less where the
+                            device has no room. The result does not depend on it. */
+} spmv_pieces_options;
+
+SPMV_API void spmv_pieces_options_init(spmv_pieces_options *options, size_t size);
+
+/* As spmv_scan, from host_in to host_out, n elements each in host memory; host_out may equal host_in, no other overlap.
+ * Any operator and type. Waits: the result is there on return. Operands are parenthesised unit by unit from left to
+ * right: the same bits every run and for every piece_bytes (not, where sums round, those of spmv_scan on cuda).
+ * Page-locked arrays are copied from and to directly; for others the context keeps its buffers for the next call.
+ * Progress is told through the context's events, in elements; cancelled (SPMV_CANCELLED) or failed, host_out holds
+ * results up to some element, and after it what it held before. SPMV_ERROR_CAPTURE while the stream is captured.
+ * options NULL: defaults. */
+SPMV_API spmv_status spmv_scan_host(spmv_context *ctx, spmv_scan_kind kind, spmv_op op, spmv_type type,
+                                    const void *host_in, void *host_out, int64_t n, const spmv_pieces_options *options);
+
+/* As spmv_reduce, of n elements at host_in in host memory, into one element at host_out there, not in host_in;
+ * otherwise as spmv_scan_host. host_out is written on success alone. */
+SPMV_API spmv_status spmv_reduce_host(spmv_context *ctx, spmv_op op, spmv_type type, const void *host_in,
+                                      void *host_out, int64_t n, const spmv_pieces_options *options);
+
 /* spmv_scan by a rung of the ladder, by name: spmv_scan_rung_name lists those of a backend; docs/ladder.md tells what
  * each does. "NAME" or, for rungs that scan block by block, "NAME:BLOCK" with the elements of a block, a power of two
  * from 2 to 1024 ("blelloch:64"). NULL or "auto": spmv_scan. All keep the order of the operands. The parentheses are

@@ -46,6 +46,7 @@ struct expansion {
 
 struct reduce_rung;
 struct scan_rung;
+struct host_pass; /* pieces.h */
 
 struct backend_table {
     spmv_backend id;
@@ -120,6 +121,9 @@ struct backend_table {
 
     spmv_status (*flags_pack)(spmv_context *, const uint8_t *flags, uint32_t *bits, int64_t n);
     spmv_status (*flags_unpack)(spmv_context *, const uint32_t *bits, uint8_t *flags, int64_t n);
+
+    /* A pass over a host array piece by piece; NULL where the context's memory is the host's. Waits. */
+    spmv_status (*host_pass)(spmv_context *, const struct host_pass *);
 
     /* NULL where positions cannot be looked at without waiting. */
     spmv_status (*segments_check)(spmv_context *, const spmv_segments *, int64_t n);

@@ -9,6 +9,7 @@
  * graph, whatever would wait or allocate is refused and leaves the capture whole.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
+#include "pieces.h"
 #include "runtime_cuda.h"
 
 #include <omp.h>
@@ -336,6 +337,8 @@ static void close_cuda(spmv_context *ctx)
             cudaGetLastError();
         if (s->chain != NULL && cudaFree(s->chain) != cudaSuccess)
             cudaGetLastError();
+        if (s->staging != NULL && cudaFreeHost(s->staging) != cudaSuccess)
+            cudaGetLastError();
         pop_device(s);
     }
     ctx->stream = NULL;
@@ -352,5 +355,6 @@ const struct backend_table backend_cuda = {
     .upload = upload_cuda,
     .download = download_cuda,
     .synchronize = synchronize_cuda,
+    .host_pass = host_pass_cuda,
     BACKEND_PRIMITIVES(cuda, NULL),
 };

@@ -337,8 +337,8 @@ spmv_status lookback_launches(spmv_context *ctx, int64_t tiles, void *scratch, c
 
 /* One block's share: Threads threads with Vectors times 16 bytes each. An odd number of vectors keeps shared memory
  * free of bank conflicts both ways, thread by thread and row by row, without a cell of padding. Blocks: how many shall
- * fit a multiprocessor; the compiler keeps registers below that. OLDER: only for architectures without a copy engine; code
- * for the others is left empty. */
+ * fit a multiprocessor; the compiler keeps registers below that. OLDER: only for architectures without a copy engine;
+ * code for the others is left empty. */
 template <int Threads, int Vectors, int Blocks, int PauseNs = 0, bool Older = false> struct lookback_shape {
     static_assert(Vectors % 2 == 1 && Threads % WARP == 0, "odd, and whole warps");
     static constexpr int THREADS_ = Threads, WARPS_ = Threads / WARP, VECTORS = Vectors, BLOCKS = Blocks,

@@ -23,12 +23,14 @@ struct cuda_state {
     int callers_device; /* between cuda_enter and cuda_leave */
     bool own_stream;
     bool dead;
-    size_t memory_bytes;          /* of the device */
-    int multiprocessors;          /* likewise */
-    int code_version;             /* 10 major + minor of the architecture that the code it runs was made for */
-    const char *last_kernel;      /* the last one queued */
-    unsigned *ticket;             /* on the device: counts a launch's blocks that are done; 0 between launches */
-    void *chain;                  /* on the device: chain.cuh */
+    size_t memory_bytes;     /* of the device */
+    int multiprocessors;     /* likewise */
+    int code_version;        /* 10 major + minor of the architecture that the code it runs was made for */
+    const char *last_kernel; /* the last one queued */
+    unsigned *ticket;        /* on the device: counts a launch's blocks that are done; 0 between launches */
+    void *chain;             /* on the device: chain.cuh */
+    void *staging;           /* page-locked host memory, for copies that overlap with work; only grows */
+    int64_t staging_bytes;
     struct cuda_unfreed *unfreed; /* freed by the application while its stream was being captured */
     char death[512];              /* the first failure */
 };

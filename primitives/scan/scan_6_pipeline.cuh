@@ -117,9 +117,9 @@ __global__ void __launch_bounds__(Shape::THREADS_, Shape::BLOCKS)
             tiles.end();
         return;
     }
-    int64_t behind = -1;         /* the tile before the one in hand, -1: none */
+    int64_t behind = -1;          /* the tile before the one in hand, -1: none */
     X earlier = fold::identity(); /* in it, before the thread's elements */
-    unsigned starts = 0;         /* of the thread's elements in it */
+    unsigned starts = 0;          /* of the thread's elements in it */
     for (int step = 0;; step++) {
         const int64_t number = m.number[step % 2];
         const bool in_hand = number < tiles.tiles;

@@ -22,7 +22,7 @@ struct segment_heads {
     static constexpr bool ANY = true;
     template <typename Op> using fold = chain_segmented<Op>;
     template <typename Tile> union alignas(16) cells {
-        unsigned char flags[Tile::SIZE];    /* by the engine */
+        unsigned char flags[Tile::SIZE];     /* by the engine */
         unsigned words[Tile::SIZE / 32 + 1]; /* bits */
     };
 
@@ -41,8 +41,7 @@ struct segment_heads {
     }
 
     /* Bit j: element j of the thread starts a segment. by_engine: the tile came that way. */
-    template <typename Tile>
-    __device__ unsigned starts(int64_t begin, int valid, bool by_engine, cells<Tile> *in) const
+    template <typename Tile> __device__ unsigned starts(int64_t begin, int valid, bool by_engine, cells<Tile> *in) const
     {
         constexpr int ITEMS = Tile::ITEMS, WORDS = Tile::SIZE / 32;
         static_assert(ITEMS <= 32 && WORDS <= THREADS && Tile::SIZE == THREADS * ITEMS, "a word of bits a thread");

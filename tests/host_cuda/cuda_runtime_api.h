@@ -33,7 +33,16 @@ typedef enum cudaError {
     cudaErrorStreamCaptureWrongThread = 908
 } cudaError_t;
 
-enum cudaMemcpyKind { cudaMemcpyHostToDevice = 1, cudaMemcpyDeviceToHost = 2 };
+enum cudaMemcpyKind { cudaMemcpyHostToDevice = 1, cudaMemcpyDeviceToHost = 2, cudaMemcpyDeviceToDevice = 3 };
+
+enum cudaMemoryType { cudaMemoryTypeUnregistered = 0, cudaMemoryTypeHost = 1, cudaMemoryTypeDevice = 2 };
+
+struct cudaPointerAttributes {
+    enum cudaMemoryType type;
+};
+
+typedef struct host_cuda_event *cudaEvent_t;
+enum { cudaEventDisableTiming = 2 };
 
 enum cudaStreamCaptureStatus { cudaStreamCaptureStatusNone = 0, cudaStreamCaptureStatusActive = 1 };
 
@@ -73,6 +82,14 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream);
 cudaError_t cudaStreamSynchronize(cudaStream_t stream);
 cudaError_t cudaStreamIsCapturing(cudaStream_t stream, enum cudaStreamCaptureStatus *status);
 cudaError_t cudaStreamGetDevice(cudaStream_t stream, int *device);
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags);
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags);
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream);
+cudaError_t cudaEventSynchronize(cudaEvent_t event);
+cudaError_t cudaEventDestroy(cudaEvent_t event);
+cudaError_t cudaHostAlloc(void **memory, size_t bytes, unsigned flags);
+cudaError_t cudaFreeHost(void *memory);
+cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *attributes, const void *memory);
 
 /* What a test sets, and what it looks at afterwards. */
 struct host_cuda {
@@ -85,7 +102,10 @@ struct host_cuda {
     int capture_broken;       /* set when something was called that a capture does not survive */
     int64_t allocations;      /* blocks of device memory not freed */
     int64_t launches;
-    uint64_t order; /* decides in which order the threads of a block run between barriers */
+    size_t most_bytes; /* a block of device memory has at most so many; default 8 GiB */
+    int64_t others;    /* streams, events, and blocks of page-locked memory not given back */
+    int64_t locked;    /* bytes of those */
+    uint64_t order;    /* decides in which order the threads of a block run between barriers */
 };
 extern struct host_cuda host_cuda;
 

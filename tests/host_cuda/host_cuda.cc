@@ -6,6 +6,7 @@
 #include <csetjmp>
 #include <cstdio>
 #include <cstdlib>
+#include <map>
 #include <memory>
 #include <ucontext.h>
 
@@ -13,7 +14,11 @@ struct host_cuda_stream {
     int device;
 };
 
-struct host_cuda host_cuda = {2, 9, 0, cudaSuccess, cudaSuccess, cudaSuccess, 0, 0, 0, 0, 1};
+struct host_cuda_event {
+    bool recorded;
+};
+
+struct host_cuda host_cuda = {2, 9, 0, cudaSuccess, cudaSuccess, cudaSuccess, 0, 0, 0, 0, (size_t)1 << 33, 0, 0, 1};
 
 static int current_device = 0;
 static cudaError_t last_error = cudaSuccess;
@@ -102,7 +107,7 @@ const char *cudaGetErrorName(cudaError_t error)
 cudaError_t cudaMalloc(void **memory, size_t bytes)
 {
     cudaError_t error = report_outside_capture(cudaSuccess);
-    if (error == cudaSuccess && bytes > (size_t)1 << 33)
+    if (error == cudaSuccess && bytes > host_cuda.most_bytes)
         error = report(cudaErrorMemoryAllocation);
     if (error == cudaSuccess) {
         /* exact size: a checker of memory sees an access past the end */
@@ -160,18 +165,90 @@ cudaError_t cudaFuncSetAttribute(const void *, enum cudaFuncAttribute, int)
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned)
 {
     *stream = new host_cuda_stream{current_device};
+    host_cuda.others++;
     return report(cudaSuccess);
 }
 
 cudaError_t cudaStreamDestroy(cudaStream_t stream)
 {
     delete stream;
+    host_cuda.others--;
     return report(cudaSuccess);
 }
 
 cudaError_t cudaStreamSynchronize(cudaStream_t)
 {
     return report_outside_capture(cudaSuccess);
+}
+
+/* What is queued is done at once: an event that was recorded has come. One that was not, nobody may wait for. */
+static cudaError_t wait_for(cudaEvent_t event)
+{
+    return report(event->recorded ? cudaSuccess : cudaErrorInvalidResourceHandle);
+}
+
+cudaError_t cudaStreamWaitEvent(cudaStream_t, cudaEvent_t event, unsigned)
+{
+    return wait_for(event);
+}
+
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned)
+{
+    *event = new host_cuda_event{false};
+    host_cuda.others++;
+    return report(cudaSuccess);
+}
+
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t)
+{
+    event->recorded = true;
+    return report(cudaSuccess);
+}
+
+cudaError_t cudaEventSynchronize(cudaEvent_t event)
+{
+    return wait_for(event);
+}
+
+cudaError_t cudaEventDestroy(cudaEvent_t event)
+{
+    delete event;
+    host_cuda.others--;
+    return report(cudaSuccess);
+}
+
+static std::map<const char *, size_t> locked_blocks;
+
+cudaError_t cudaHostAlloc(void **memory, size_t bytes, unsigned)
+{
+    if (posix_memalign(memory, 4096, bytes) != 0)
+        return report(cudaErrorMemoryAllocation);
+    locked_blocks[(const char *)*memory] = bytes;
+    host_cuda.others++;
+    host_cuda.locked += (int64_t)bytes;
+    return report(cudaSuccess);
+}
+
+cudaError_t cudaFreeHost(void *memory)
+{
+    const auto block = locked_blocks.find((const char *)memory);
+    if (block == locked_blocks.end())
+        return report(cudaErrorInvalidValue);
+    host_cuda.others--;
+    host_cuda.locked -= (int64_t)block->second;
+    locked_blocks.erase(block);
+    std::free(memory);
+    return report(cudaSuccess);
+}
+
+cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *attributes, const void *memory)
+{
+    const char *const at = (const char *)memory;
+    auto block = locked_blocks.upper_bound(at);
+    const bool behind = block != locked_blocks.begin();
+    const bool locked = behind && (--block, at < block->first + block->second);
+    attributes->type = locked ? cudaMemoryTypeHost : cudaMemoryTypeUnregistered;
+    return report(cudaSuccess);
 }
 
 cudaError_t cudaStreamIsCapturing(cudaStream_t, enum cudaStreamCaptureStatus *status)

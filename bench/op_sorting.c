@@ -1,0 +1,150 @@
+/* Sort and histogram as something to measure: n keys with random mantissas; n indices, each of BINS bins as likely.
+ *
+ * Both have one right result, which every method must have to the last bit: no contents of their own for the check.
+ * Bytes that count, v the size of a key: sort 2 n v, each key read and written once, the least that any sort moves (a
+ * radix sort moves as much in each of its passes); histogram 4 n + 4 bins.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdlib.h>
+#include <string.h>
+
+#include "random.h"
+#include "work.h"
+
+enum { STREAM_KEYS = 0x6b6579, STREAM_BINS = 0x62696e, BINS = 256 };
+
+/* ---------------------------------------------------------------- sort */
+
+static spmv_status setup_sort(struct work *work)
+{
+    struct peer_problem *const p = &work->problem;
+    const int64_t n = work->operand->n, bytes = n * (int64_t)spmv_type_size(work->type);
+    void *const keys = work_values(work, n, STREAM_KEYS, false);
+    work->expected = malloc((size_t)bytes + 1);
+    if (keys == NULL || work->expected == NULL) {
+        free(keys);
+        return work_out_of_memory(work, "the keys", 2 * bytes);
+    }
+    p->n = n;
+    spmv_status st = work_array(work, keys, bytes, &p->in);
+    if (st == SPMV_OK)
+        st = work_array(work, NULL, bytes, (const void **)&p->out);
+    if (st == SPMV_OK) {
+        st = spmv_sort_by_key(work->checker, work->type, 0, 8 * (int)spmv_type_size(work->type), keys, NULL, 0,
+                              work->expected, NULL, n);
+        if (st != SPMV_OK)
+            work_fail(work, work->checker, st);
+    }
+    free(keys);
+    work->result = p->out;
+    work->result_bytes = bytes;
+    work->model_bytes = 2 * (double)bytes;
+    return st;
+}
+
+/* A rung by its name; sorting nothing asks the library whether there is one. */
+static spmv_status open_sort(struct work *work, const char *method, struct own *own)
+{
+    const bool by_default = strcmp(method, "auto") == 0;
+    const spmv_status st = spmv_sort_rung(work->ctx, method, work->type, 0, 1, NULL, NULL, 0, NULL, NULL, 0);
+    if (st != SPMV_OK)
+        return work_fail(work, work->ctx, st);
+    *own = (struct own){.method = by_default ? "default" : method,
+                        .why = by_default ? "the backend's choice" : "named",
+                        .work = work,
+                        .plan = by_default ? NULL : (void *)method};
+    return SPMV_OK;
+}
+
+static int run_sort(void *state)
+{
+    const struct own *const own = state;
+    const struct peer_problem *const p = &own->work->problem;
+    const spmv_status st = spmv_sort_rung(own->work->ctx, own->plan, p->type, 0, 8 * (int)spmv_type_size(p->type),
+                                          p->in, NULL, 0, p->out, NULL, p->n);
+    return st == SPMV_OK ? 0 : -1;
+}
+
+static spmv_status check_sort(struct work *work, const void *host_result, double *ratio, int64_t *at)
+{
+    return work_check_cells(work, host_result, (int64_t)spmv_type_size(work->type), ratio, at);
+}
+
+const struct operation operation_sort = {.name = "sort",
+                                         .formula = "out = in, ascending",
+                                         .kind = "stable",
+                                         .peer_op = PEER_SORT,
+                                         .method = spmv_sort_rung_name,
+                                         .setup = setup_sort,
+                                         .open = open_sort,
+                                         .run = run_sort,
+                                         .check = check_sort};
+
+/* ----------------------------------------------------------- histogram */
+
+static spmv_status setup_histogram(struct work *work)
+{
+    struct peer_problem *const p = &work->problem;
+    const int64_t n = work->operand->n;
+    int32_t *const index = malloc((size_t)n * sizeof *index + 1), *const counts = calloc(BINS, sizeof *counts);
+    work->expected = counts;
+    if (index == NULL || counts == NULL) {
+        free(index);
+        return work_out_of_memory(work, "the indices", n * 4);
+    }
+#pragma omp parallel for num_threads(spmv_context_threads(work->checker)) schedule(static)
+    for (int64_t i = 0; i < n; i++)
+        index[i] = (int32_t)random_below(random_bits(work->operand->seed, STREAM_BINS, (uint64_t)i), BINS);
+    p->n = n;
+    p->bins = BINS;
+    spmv_status st = work_array(work, index, n * 4, &work->index);
+    p->index = work->index;
+    if (st == SPMV_OK)
+        st = work_array(work, NULL, BINS * 4, (const void **)&p->out);
+    if (st == SPMV_OK) {
+        st = spmv_histogram(work->checker, SPMV_I32, index, counts, BINS, NULL, n);
+        if (st != SPMV_OK)
+            work_fail(work, work->checker, st);
+    }
+    free(index);
+    work->result = p->out;
+    work->result_bytes = BINS * 4;
+    work->model_bytes = 4 * (double)n + 4 * (double)BINS;
+    return st;
+}
+
+static spmv_status open_histogram(struct work *work, const char *method, struct own *own)
+{
+    const bool by_default = strcmp(method, "auto") == 0;
+    const spmv_status st = spmv_histogram_rung(work->ctx, method, SPMV_I32, NULL, NULL, 0, NULL, 0);
+    if (st != SPMV_OK)
+        return work_fail(work, work->ctx, st);
+    *own = (struct own){.method = by_default ? "default" : method,
+                        .why = by_default ? "the backend's choice" : "named",
+                        .work = work,
+                        .plan = by_default ? NULL : (void *)method};
+    return SPMV_OK;
+}
+
+static int run_histogram(void *state)
+{
+    const struct own *const own = state;
+    const struct peer_problem *const p = &own->work->problem;
+    return spmv_histogram_rung(own->work->ctx, own->plan, SPMV_I32, p->index, p->out, p->bins, NULL, p->n) == SPMV_OK
+               ? 0
+               : -1;
+}
+
+static spmv_status check_histogram(struct work *work, const void *host_result, double *ratio, int64_t *at)
+{
+    return work_check_cells(work, host_result, 4, ratio, at);
+}
+
+const struct operation operation_histogram = {.name = "histogram",
+                                              .formula = "out[b] = how many i have index[i] == b",
+                                              .peer_op = PEER_HISTOGRAM,
+                                              .method = spmv_histogram_rung_name,
+                                              .setup = setup_histogram,
+                                              .open = open_histogram,
+                                              .run = run_histogram,
+                                              .check = check_histogram};

@@ -1,0 +1,48 @@
+/* scan of a host array, which need not fit the context's memory: piece by piece, from left to right.
+ *
+ * Both kinds are the inclusive scan of the cells carry, x_0, x_1, ..., x_{m-1}: behind the carry stand the inclusive
+ * results, one cell earlier the exclusive ones, and the last cell is the next carry. A piece of several units is
+ * scanned unit by unit, each beginning with the last cell of the one before. So no pass is spent on carries: work n
+ * operations, bytes moved on the device 2 n v beside the copies; what takes time is the way up and down.
+ * G. E. Blelloch, "Prefix sums and their applications", CMU-CS-90-190, 1990, section 1.2 (one processor's part).
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "backend.h"
+#include "pieces.h"
+
+static spmv_status run(spmv_context *ctx, const struct host_pass *p, void *cells, void *spare, int64_t n)
+{
+    (void)spare;
+    spmv_status st = SPMV_OK;
+    for (int64_t begin = 0; begin < n && st == SPMV_OK; begin += PIECE_UNIT) {
+        char *const unit = (char *)cells + begin * p->size;
+        st = spmv_scan(ctx, SPMV_INCLUSIVE, p->op, p->type, unit, unit, min_i64(n - begin, PIECE_UNIT) + 1);
+    }
+    return st;
+}
+
+spmv_status spmv_scan_host(spmv_context *ctx, spmv_scan_kind kind, spmv_op op, spmv_type type, const void *host_in,
+                           void *host_out, int64_t n, const spmv_pieces_options *options)
+{
+    static const char what[] = "spmv_scan_host";
+    struct host_pass p = {.what = what,
+                          .op = op,
+                          .type = type,
+                          .size = (int64_t)spmv_type_size(type),
+                          .host_in = host_in,
+                          .host_out = host_out,
+                          .out_cell = kind == SPMV_INCLUSIVE,
+                          .n = n,
+                          .run = run};
+    _Alignas(16) char identity[64];
+    spmv_status st = pieces_check(ctx, what, op, type, host_in, host_out, n, options, &p.piece_bytes);
+    if (st == SPMV_OK && kind != SPMV_INCLUSIVE && kind != SPMV_EXCLUSIVE)
+        st = context_fail(ctx, SPMV_ERROR_ARGUMENT, "%s: %d is no kind of scan", what, (int)kind);
+    if (st != SPMV_OK || n == 0)
+        return st;
+    if (ctx->backend->host_pass == NULL) /* the context's memory is the host's */
+        return spmv_scan(ctx, kind, op, type, host_in, host_out, n);
+    st = spmv_op_identity(op, type, identity);
+    p.host_carry = identity;
+    return st != SPMV_OK ? st : ctx->backend->host_pass(ctx, &p);
+}
