@@ -5,6 +5,7 @@
 #include "scan_5_lookback.cuh"
 #include "segreduce_1_walk.cuh"
 #include "segreduce_2_lookback.cuh"
+#include "segreduce_3_pipeline.cuh"
 #include "segscan_3_pipeline.cuh"
 
 extern "C" {
@@ -35,7 +36,8 @@ template <typename ScanShape, typename SegscanShape, typename WalkShape, typenam
 };
 
 /* The pipelines; devices without a copy engine look back instead. */
-template <typename ScanShape, typename SegscanShape, typename Otherwise, typename Hook = no_hook> struct pipeline {
+template <typename ScanShape, typename SegscanShape, typename MergeShape, typename Otherwise, typename Hook = no_hook>
+struct pipeline {
     template <typename Op, typename Load, typename Store>
     static spmv_status scan(spmv_context *ctx, Load load, Store store, int64_t n, bool exclusive, void *scratch)
     {
@@ -54,7 +56,9 @@ template <typename ScanShape, typename SegscanShape, typename Otherwise, typenam
     template <typename Op, typename Load, typename Store>
     static spmv_status segreduce(spmv_context *ctx, Load load, Store store, segment_closings closings, void *scratch)
     {
-        return Otherwise::template segreduce<Op>(ctx, load, store, closings, scratch);
+        if (!engine_there(ctx))
+            return Otherwise::template segreduce<Op>(ctx, load, store, closings, scratch);
+        return segreduce_3_launch<Op, MergeShape>(ctx, load, store, closings, scratch);
     }
 };
 
@@ -124,7 +128,8 @@ using small_segscan = lookback_shape<THREADS, 1, 1>;
 using small_walk = walk_shape<12, 1>;
 using best = shapes<scan_5_best<float>, segscan_2_best, segreduce_2_shape>;
 template <typename Hook>
-using small_pipeline = pipeline<small_scan, small_segscan, shapes<small_scan, small_segscan, small_walk, Hook>, Hook>;
+using small_pipeline =
+    pipeline<small_scan, small_segscan, merge_shape<12, 2>, shapes<small_scan, small_segscan, small_walk, Hook>, Hook>;
 enum { SMALLEST_TILE = 256 }; /* steps: of small_walk with 8-byte elements; bytes are more */
 
 } // namespace
@@ -133,8 +138,9 @@ enum { SMALLEST_TILE = 256 }; /* steps: of small_walk with 8-byte elements; byte
 extern "C" const lookback_rung lookback_rungs[] = {
     rung<chunks>("chunks"),
     rung<best>("lookback"),
-    rung<pipeline<scan_6_shape, segscan_3_shape, best>>("pipeline"),
-    rung<pipeline<lookback_shape<THREADS, 7, 2>, lookback_shape<THREADS, 5, 2>, best>>("pipeline-b"),
+    rung<pipeline<scan_6_shape, segscan_3_shape, segreduce_3_shape, best>>("pipeline"),
+    rung<pipeline<lookback_shape<THREADS, 7, 2>, lookback_shape<THREADS, 5, 2>, merge_shape<92, 3>, best>>("pipeline-b"),
+    rung<pipeline<scan_6_shape, segscan_3_shape, merge_shape<108, 2>, best>>("pipeline-c"),
     rung<shapes<small_scan, small_segscan, small_walk>>("small"),
     rung<shapes<small_scan, small_segscan, small_walk, delaying_hook>>("delayed"),
     rung<small_pipeline<no_hook>>("small-pipeline"),
@@ -148,5 +154,7 @@ extern "C" int64_t lookback_rung_scratch(spmv_type type, int64_t n, int64_t coun
     const int64_t bytes = (int64_t)spmv_type_size(type);
     const int64_t single = lookback_scratch(bytes, (n + count) / (SMALLEST_TILE / 2) + 1);
     const int64_t chunked = segreduce_1_scratch(bytes); /* the most of the three */
-    return single > chunked ? single : chunked;
+    const int64_t starts = ((n + count) / SMALLEST_TILE + 2) * (int64_t)sizeof(int64_t);
+    const int64_t larger = single > chunked ? single : chunked;
+    return larger > starts ? larger : starts;
 }

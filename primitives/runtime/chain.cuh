@@ -28,7 +28,7 @@
 
 #include "lookback.cuh"
 
-enum { CHAIN_RING = 2048, CHAIN_PIECES = 8, CHAIN_HELD = 3 };
+enum { CHAIN_RING = 2048, CHAIN_PIECES = 8, CHAIN_HELD = 6 };
 
 /* Rounds are 31-bit numbers above 0; when they come near the end, the aggregates are cleared and counting starts anew.
  */

@@ -24,7 +24,7 @@
  * KiB 0.96 and 0.91; with one block a multiprocessor 0.94 and 0.88. */
 using scan_6_shape = lookback_shape<THREADS, 9, 2>;
 
-enum { PIPELINE_BUFFERS = CHAIN_HELD };
+enum { PIPELINE_BUFFERS = 3 };
 
 /* The heads of a plain scan: there are none. A segmented scan has its own (segscan_3_pipeline.cuh). */
 struct no_heads {

@@ -1,0 +1,371 @@
+/* segmented reduce, rung 3: the walk of rung 1 by blocks that stay, behind the copy engine.
+ *
+ * Idea: the n + count steps of the walk (segments.cuh) are cut into tiles. A first launch finds for every tile how many
+ * segments are closed before it, from which follows which elements and which segment ends are its own. In the second
+ * launch the copy engine brings both into shared memory one tile ahead. A thread finds its place by a binary search
+ * there (merge path), walks its steps once, and hands out a result at each closing but its first, which needs what
+ * earlier threads left open. The block scans what the threads leave open; the tile's first closing alone waits for the
+ * chain (chain.cuh), as one number, while the block goes on to the next tile. One warp more than the walk has brings
+ * tiles and waits for that number.
+ * Work n + count operations and a few a thread; depth: a tile's, and the chain; launches 2; bytes moved n v + count (v
+ * + position). Changed since rung 1: loads overlap with work in one block; elements are walked once, in shared memory;
+ * no second launch puts chunks together. Wins: everywhere on devices with a copy engine (9.0 to 11). Keeps the order of
+ * the operands; bits depend on n and the positions alone. Green, McColl, Bader 2012; Merrill, Garland 2016.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef SEGREDUCE_3_PIPELINE_CUH
+#define SEGREDUCE_3_PIPELINE_CUH
+
+#include "chain.cuh"
+#include "copy_engine.cuh"
+#include "segments.cuh"
+
+/* BYTES of elements or ends a thread and tile: an odd number of cells, so that threads side by side meet few bank
+ * conflicts. */
+template <int Bytes, int Blocks> struct merge_shape {
+    static constexpr int BYTES = Bytes, BLOCKS = Blocks;
+};
+using segreduce_3_shape = merge_shape<124, 2>;
+
+/* Tiles of a block whose prefixes may be outstanding. With the one in hand and the next that is what it holds. */
+enum { MERGE_WAITING = CHAIN_HELD - 2 };
+
+template <typename T, typename P, typename Shape> struct merge_tile {
+    static constexpr int CELL = sizeof(T) > sizeof(P) ? (int)sizeof(T) : (int)sizeof(P);
+    static constexpr int ITEMS = (Shape::BYTES / CELL - 1) | 1;
+    static_assert(ITEMS <= 32, "a word of bits a thread");
+    static constexpr int SIZE = THREADS * ITEMS;
+    static constexpr int BUFFER = SIZE * CELL + 64; /* both runs begin and end on 16 bytes, so a little more */
+    static constexpr int BUFFERS = 2;
+
+    static int64_t count(int64_t steps)
+    {
+        return steps / SIZE + (steps % SIZE != 0);
+    }
+};
+
+/* A run of an array in a buffer: whole pieces of 16 bytes. */
+struct engine_run {
+    int64_t from;    /* byte of memory, a multiple of 16 */
+    int bytes, skip; /* of which skip in front do not belong to it */
+
+    template <typename T> static __device__ engine_run of(const T *array, int64_t first, int64_t count)
+    {
+        const int64_t begin = (int64_t)(array + first), end = (int64_t)(array + first + count);
+        engine_run run;
+        run.from = begin & ~(int64_t)15;
+        run.skip = (int)(begin - run.from);
+        run.bytes = (int)(((end + 15) & ~(int64_t)15) - run.from);
+        return run;
+    }
+};
+
+template <typename Op, typename P, typename Shape> struct merge_memory {
+    using T = typename Op::type;
+    using fold = chain_segmented<Op>;
+    using tile = merge_tile<T, P, Shape>;
+    struct alignas(16) buffer {
+        unsigned char bytes[tile::BUFFER];
+    };
+    buffer stage[tile::BUFFERS];
+    alignas(16) T results[tile::SIZE];
+    arrival arrived[tile::BUFFERS];
+    typename fold::type warp_sums[WARPS];
+    int64_t number[2], closed[2], closed_behind[2]; /* of the tile in hand and of the next, in turn */
+    T first_part;
+    chain_cell<fold> cell;
+};
+
+/* starts[t] = segments closed before tile t of SIZE steps; starts[tiles] = all. */
+template <int SIZE>
+__global__ void __launch_bounds__(THREADS) merge_starts(segment_closings closings, int64_t tiles, int64_t *starts)
+{
+    const int64_t t = (int64_t)blockIdx.x * THREADS + threadIdx.x;
+    if (t > tiles)
+        return;
+    const int64_t steps = closings.n + closings.count, begin = t < tiles ? t * SIZE : steps;
+    /* from where segments of equal length would have it, steps of growing length, then a binary search */
+    int64_t at = (int64_t)((double)begin / (double)steps * (double)closings.count), stride = 1;
+    at = at > closings.count ? closings.count : at;
+    int64_t lo = at, hi = at; /* closings(lo - 1) < begin, closings(hi) >= begin */
+    while (lo > 0 && closings(lo - 1) >= begin) {
+        hi = lo - 1;
+        lo = lo > stride ? lo - stride : 0;
+        stride *= 4;
+    }
+    stride = 1;
+    while (hi < closings.count && closings(hi) < begin) {
+        lo = hi + 1;
+        hi = closings.count - hi > stride ? hi + stride : closings.count;
+        stride *= 4;
+    }
+    while (lo < hi) {
+        const int64_t middle = lo + (hi - lo) / 2;
+        if (closings(middle) < begin)
+            lo = middle + 1;
+        else
+            hi = middle;
+    }
+    starts[t] = lo;
+}
+
+/* A barrier of the THREADS threads that walk. */
+__device__ inline void walkers_barrier()
+{
+#ifdef __CUDA_ARCH__
+    asm volatile("bar.sync 1, %0;" ::"n"((int)THREADS) : "memory");
+#endif
+}
+
+/* Steps begin ... begin + ITEMS - 1 of the tile, those below valid (WHOLE: all are), of which those whose bit is set
+ * close a segment: results[c] = what was taken since the thread's last closing. Returns what is taken behind the last.
+ * element: of the thread's first step, if it takes one. */
+template <typename Op, int ITEMS, bool WHOLE>
+__device__ typename Op::type walk(const typename Op::type *__restrict__ element, typename Op::type *__restrict__ result,
+                                  unsigned closes, int there)
+{
+    using T = typename Op::type;
+    const Op op{};
+    T sum = Op::identity();
+    bool fresh = true; /* sum is of no element */
+#pragma unroll
+    for (int j = 0; j < ITEMS; j++) {
+        const bool close = closes >> j & 1u;
+        if (close)
+            *result = sum;
+        const bool take = !close && (WHOLE || j < there);
+        const T v = take ? *element : Op::identity();
+        sum = close ? Op::identity() : !take ? sum : fresh ? v : op(sum, v);
+        fresh = close || (fresh && !take);
+        element += take;
+        result += close;
+    }
+    return sum;
+}
+
+template <typename Op, typename P, typename Shape, typename Load, typename Store>
+__global__ void __launch_bounds__(THREADS + WARP, Shape::BLOCKS)
+    segreduce_pipeline([[maybe_unused]] Load load, [[maybe_unused]] Store store,
+                       [[maybe_unused]] segment_closings closings, [[maybe_unused]] const int64_t *starts,
+                       [[maybe_unused]] chain<chain_segmented<Op>> tiles)
+{
+#if HAVE_COPY_ENGINE
+    using T = typename Op::type;
+    using fold = chain_segmented<Op>;
+    using X = typename fold::type;
+    using memory = merge_memory<Op, P, Shape>;
+    using tile = merge_tile<T, P, Shape>;
+    extern __shared__ unsigned char dynamic_shared[];
+    memory &m = *(memory *)dynamic_shared;
+    const Op op{};
+    const bool carrier = threadIdx.x == THREADS, alone = tiles.tiles == 1;
+    const T *const from = array_of<T>(load);
+    const P *const ends = (const P *)closings.heads + 1; /* ends[s]: of segment s; the last may not be there */
+    const int64_t steps = closings.n + closings.count;
+
+    /* Which elements and segments a tile has. */
+    struct share {
+        int64_t closed, element; /* the first ones */
+        int closing, taking;
+        engine_run elements, ends;
+        bool by_engine;
+    };
+    const auto share_of = [&](int64_t number, int64_t closed, int64_t closed_behind) {
+        share s;
+        const int64_t begin = number * tile::SIZE;
+        const int valid = tile_valid(begin, steps, tile::SIZE);
+        s.closed = closed;
+        s.element = begin - closed;
+        s.closing = (int)(closed_behind - closed);
+        s.taking = valid - s.closing;
+        s.elements = engine_run::of(from, s.element, s.taking);
+        s.ends = engine_run::of(ends, closed, s.closing);
+        /* the engine reads no byte behind the arrays */
+        s.by_engine = number + 1 < tiles.tiles && s.elements.from + s.elements.bytes <= (int64_t)(from + closings.n) &&
+                      s.ends.from + s.ends.bytes <= (int64_t)(ends + closings.count - 1);
+        return s;
+    };
+    /* The number of a tile and where it starts. */
+    struct order {
+        int64_t number, closed, closed_behind;
+    };
+    const order none = {tiles.tiles, 0, 0};
+    const auto draw = [&] {
+        order drawn = {alone ? 0 : tiles.draw(), 0, 0};
+        if (drawn.number >= 0 && drawn.number < tiles.tiles) {
+            drawn.closed = starts[drawn.number];
+            drawn.closed_behind = starts[drawn.number + 1];
+        }
+        return drawn;
+    };
+    const auto bring = [&](const order &what, int turn, int buffer) {
+        m.number[turn] = what.number;
+        m.closed[turn] = what.closed;
+        m.closed_behind[turn] = what.closed_behind;
+        if (what.number < 0 || what.number >= tiles.tiles)
+            return;
+        const share s = share_of(what.number, what.closed, what.closed_behind);
+        if (s.by_engine) {
+            const unsigned in = s.taking > 0 ? (unsigned)s.elements.bytes : 0u;
+            const unsigned ends_in = s.closing > 0 ? (unsigned)s.ends.bytes : 0u;
+            engine_expect(&m.arrived[buffer], in + ends_in);
+            if (in > 0)
+                engine_load(m.stage[buffer].bytes, (const void *)s.elements.from, in, &m.arrived[buffer]);
+            if (ends_in > 0)
+                engine_load(m.stage[buffer].bytes + in, (const void *)s.ends.from, ends_in, &m.arrived[buffer]);
+        } else {
+            engine_expect_nothing(&m.arrived[buffer]);
+        }
+    };
+
+    if (!alone)
+        tiles.begin();
+    if (carrier) {
+        engine_prepare(m.arrived, tile::BUFFERS);
+        m.cell.turn = 0;
+        m.cell.carry = fold::identity();
+        bring(draw(), 0, 0);
+    }
+    __syncthreads();
+    if (m.number[0] < 0) {
+        tiles.run(&m.cell);
+        __syncthreads();
+        if (carrier)
+            tiles.end();
+        return;
+    }
+
+    if (threadIdx.x >= THREADS) { /* the warp that carries: lane 0 brings; others wait for a tile's prefix each */
+        const int lane = (int)threadIdx.x - THREADS - 1;
+        int64_t waiting = -1, segment = 0; /* the tile, its first segment */
+        bool closes = false;
+        T part = Op::identity(); /* what lies of that segment in the tile */
+        const auto look = [&] {
+            T before = Op::identity();
+            if (waiting < 0 || !(alone || tiles.pick_up(waiting, &before)))
+                return;
+            if (closes)
+                store(segment, op(before, part));
+            waiting = -1;
+        };
+        int64_t number;
+        for (int step = 0; (number = m.number[step % 2]) < tiles.tiles; step++) {
+            const bool mine = lane == step % MERGE_WAITING;
+            if (carrier)
+                bring(alone ? none : draw(), 1 - step % 2, (step + 1) % tile::BUFFERS);
+            __syncthreads(); /* 1: sums of warps */
+            look();
+            while (mine && waiting >= 0)
+                look();
+            __syncwarp();
+            __syncthreads(); /* 2: results */
+            if (mine) {
+                waiting = number;
+                segment = m.closed[step % 2];
+                closes = m.closed_behind[step % 2] > segment;
+                part = m.first_part;
+            }
+            __syncthreads(); /* 3: all is free */
+        }
+        while (waiting >= 0)
+            look();
+        __syncwarp();
+        if (carrier && !alone)
+            tiles.end();
+        return;
+    }
+
+    int64_t number;
+    for (int step = 0; (number = m.number[step % 2]) < tiles.tiles; step++) {
+        const int buffer = step % tile::BUFFERS;
+        const share mine = share_of(number, m.closed[step % 2], m.closed_behind[step % 2]);
+        engine_await(&m.arrived[buffer], (unsigned)(step / tile::BUFFERS));
+        unsigned char *const bytes = m.stage[buffer].bytes;
+        const T *elements = (const T *)(bytes + mine.elements.skip);
+        const P *staged_ends = (const P *)(bytes + (mine.taking > 0 ? mine.elements.bytes : 0) + mine.ends.skip);
+        if (!mine.by_engine) {
+            T *const to = (T *)bytes;
+            P *const ends_to = (P *)(bytes + ((mine.taking * (int)sizeof(T) + 15) & ~15));
+            for (int i = (int)threadIdx.x; i < mine.taking; i += THREADS)
+                to[i] = load(mine.element + i);
+            for (int c = (int)threadIdx.x; c < mine.closing; c += THREADS)
+                ends_to[c] = (P)(closings(mine.closed + c) - (mine.closed + c));
+            walkers_barrier();
+            elements = to;
+            staged_ends = ends_to;
+        }
+        const unsigned shift = (unsigned)(mine.closed - number * tile::SIZE);
+        const auto closing_step = [=](int c) { return (int)((unsigned)staged_ends[c] + shift) + c; };
+
+        /* the thread's place: how many closings lie before its steps */
+        const int begin = (int)threadIdx.x * tile::ITEMS, valid = mine.taking + mine.closing;
+        int lo = 0, hi = mine.closing;
+        while (lo < hi) {
+            const int middle = (lo + hi) / 2;
+            if (closing_step(middle) < begin)
+                lo = middle + 1;
+            else
+                hi = middle;
+        }
+
+        unsigned closes = 0; /* bit j: step j of the thread closes a segment */
+        for (int c = lo; c < mine.closing; c++) {
+            const int j = closing_step(c) - begin;
+            if (j >= tile::ITEMS)
+                break;
+            closes |= 1u << j;
+        }
+        const T open =
+            valid == tile::SIZE
+                ? walk<Op, tile::ITEMS, true>(elements + (begin - lo), m.results + lo, closes, 0)
+                : walk<Op, tile::ITEMS, false>(elements + (begin - lo), m.results + lo, closes, valid - begin);
+        X all;
+        const X earlier = block_exclusive_once(fold(), fold::make(open, closes != 0), m.warp_sums, &all); /* 1 */
+        if (threadIdx.x == 0 && !alone)
+            tiles.publish(number, fold::value_of(all), fold::starts(all));
+        if (closes != 0) { /* the thread's first closing has a part before it */
+            const T part = op(fold::value_of(earlier), m.results[lo]);
+            if (lo == 0)
+                m.first_part = part;
+            else
+                m.results[lo] = part;
+        }
+        __syncthreads(); /* 2 */
+        for (int c = (int)threadIdx.x + 1; c < mine.closing; c += THREADS)
+            store(mine.closed + c, m.results[c]);
+        __syncthreads(); /* 3 */
+    }
+#endif
+}
+
+/* Scratch: where the tiles start. */
+template <typename T, typename P, typename Shape = segreduce_3_shape> int64_t segreduce_3_scratch(int64_t steps)
+{
+    return (merge_tile<T, P, Shape>::count(steps) + 1) * (int64_t)sizeof(int64_t);
+}
+
+template <typename Op, typename P, typename Shape, typename Load, typename Store>
+spmv_status segreduce_3_launch_ends(spmv_context *ctx, Load load, Store store, segment_closings closings, void *scratch)
+{
+    using tile = merge_tile<typename Op::type, P, Shape>;
+    const int64_t count = tile::count(closings.n + closings.count);
+    int64_t *const starts = (int64_t *)scratch;
+    spmv_status st = launch(ctx, "merge_starts", (int)((count + 1 + THREADS - 1) / THREADS), THREADS,
+                            merge_starts<tile::SIZE>, closings, count, starts);
+    if (st != SPMV_OK)
+        return st;
+    const chain<chain_segmented<Op>> tiles = {chain_of(ctx), count, 0};
+    return launch_with_shared<segreduce_pipeline<Op, P, Shape, Load, Store>>(
+        ctx, "segreduce_pipeline", count == 1 ? 1 : chain_blocks(ctx, Shape::BLOCKS, count), THREADS + WARP,
+        (int)sizeof(merge_memory<Op, P, Shape>), load, store, closings, (const int64_t *)starts, tiles);
+}
+
+/* store(s, the fold of load over segment s), once for every segment; closings.count > 0. engine_there(ctx). */
+template <typename Op, typename Shape = segreduce_3_shape, typename Load, typename Store>
+spmv_status segreduce_3_launch(spmv_context *ctx, Load load, Store store, segment_closings closings, void *scratch)
+{
+    return closings.bits == 32 ? segreduce_3_launch_ends<Op, int32_t, Shape>(ctx, load, store, closings, scratch)
+                               : segreduce_3_launch_ends<Op, int64_t, Shape>(ctx, load, store, closings, scratch);
+}
+
+#endif
