@@ -4,8 +4,7 @@
 #include "scan_3_chunks.cuh"
 #include "scan_5_lookback.cuh"
 #include "segreduce_1_walk.cuh"
-#include "segreduce_2_lookback.cuh"
-#include "segreduce_3_pipeline.cuh"
+#include "segreduce_2_pipeline.cuh"
 #include "segscan_3_pipeline.cuh"
 
 extern "C" {
@@ -15,8 +14,8 @@ extern "C" {
 namespace
 {
 
-/* One shape for each of the three, and what steps in. */
-template <typename ScanShape, typename SegscanShape, typename WalkShape, typename Hook = no_hook> struct shapes {
+/* One shape for each of the two, and what steps in; segmented reduce has no such form. */
+template <typename ScanShape, typename SegscanShape, typename Hook = no_hook> struct shapes {
     template <typename Op, typename Load, typename Store>
     static spmv_status scan(spmv_context *ctx, Load load, Store store, int64_t n, bool exclusive, void *scratch)
     {
@@ -31,7 +30,7 @@ template <typename ScanShape, typename SegscanShape, typename WalkShape, typenam
     template <typename Op, typename Load, typename Store>
     static spmv_status segreduce(spmv_context *ctx, Load load, Store store, segment_closings closings, void *scratch)
     {
-        return segreduce_2_launch<Op, WalkShape>(ctx, load, store, closings, scratch, Hook::next());
+        return segreduce_1_launch<Op>(ctx, load, store, closings, scratch);
     }
 };
 
@@ -58,7 +57,7 @@ struct pipeline {
     {
         if (!engine_there(ctx))
             return Otherwise::template segreduce<Op>(ctx, load, store, closings, scratch);
-        return segreduce_3_launch<Op, MergeShape>(ctx, load, store, closings, scratch);
+        return segreduce_2_launch<Op, MergeShape>(ctx, load, store, closings, scratch, Hook::next());
     }
 };
 
@@ -125,12 +124,11 @@ template <typename Rung> constexpr lookback_rung rung(const char *name)
 
 using small_scan = lookback_shape<2 * WARP, 1, 1>;
 using small_segscan = lookback_shape<THREADS, 1, 1>;
-using small_walk = walk_shape<12, 1>;
-using best = shapes<scan_5_best<float>, segscan_2_best, segreduce_2_shape>;
+using best = shapes<scan_5_best<float>, segscan_2_best>;
 template <typename Hook>
 using small_pipeline =
-    pipeline<small_scan, small_segscan, merge_shape<12, 2>, shapes<small_scan, small_segscan, small_walk, Hook>, Hook>;
-enum { SMALLEST_TILE = 256 }; /* steps: of small_walk with 8-byte elements; bytes are more */
+    pipeline<small_scan, small_segscan, merge_shape<12, 2>, shapes<small_scan, small_segscan, Hook>, Hook>;
+enum { SMALLEST_TILE = 256 }; /* steps: of the smallest shapes with 8-byte elements */
 
 } // namespace
 
@@ -138,11 +136,10 @@ enum { SMALLEST_TILE = 256 }; /* steps: of small_walk with 8-byte elements; byte
 extern "C" const lookback_rung lookback_rungs[] = {
     rung<chunks>("chunks"),
     rung<best>("lookback"),
-    rung<pipeline<scan_6_shape, segscan_3_shape, segreduce_3_shape, best>>("pipeline"),
+    rung<pipeline<scan_6_shape, segscan_3_shape, segreduce_2_shape, best>>("pipeline"),
     rung<pipeline<lookback_shape<THREADS, 7, 2>, lookback_shape<THREADS, 5, 2>, merge_shape<92, 3>, best>>("pipeline-b"),
-    rung<pipeline<scan_6_shape, segscan_3_shape, merge_shape<108, 2>, best>>("pipeline-c"),
-    rung<shapes<small_scan, small_segscan, small_walk>>("small"),
-    rung<shapes<small_scan, small_segscan, small_walk, delaying_hook>>("delayed"),
+    rung<shapes<small_scan, small_segscan>>("small"),
+    rung<shapes<small_scan, small_segscan, delaying_hook>>("delayed"),
     rung<small_pipeline<no_hook>>("small-pipeline"),
     rung<small_pipeline<delaying_hook>>("delayed-pipeline"),
 };

@@ -63,7 +63,7 @@ static bool is(const char *name, const char *other)
 /* Those that keep a block's elements in shared memory, and so take numbers only. */
 static bool is_teaching(const char *name)
 {
-    static const char *const others[] = {"tiles", "reduce-scan", "lookback"};
+    static const char *const others[] = {"tiles", "reduce-scan", "single-pass"};
     bool other = false;
     for (int k = 0; k < 3; k++)
         other = other || is(name, others[k]);

@@ -89,7 +89,7 @@ static bool is(const char *name, const char *other)
 /* All but the backend's own method, which takes every pair, are built for few. */
 static bool is_teaching(const char *name)
 {
-    return !is(name, "serial") && !is(name, "tiles") && !is(name, "lookback");
+    return !is(name, "serial") && !is(name, "tiles") && !is(name, "single-pass");
 }
 
 static bool is_taught(const struct pair *p)
@@ -111,7 +111,7 @@ static void names_are_listed(void **state)
     static const char *const omp[] = {"tiles", NULL};
     static const char *const cuda[] = {"definition",         "hillis-steele", "hillis-steele-double",
                                        "blelloch-divergent", "blelloch",      "chained",
-                                       "reduce-scan",        "lookback",      NULL};
+                                       "reduce-scan",        "single-pass",      NULL};
     const char *const *want = support_backend == SPMV_BACKEND_REF   ? ref
                               : support_backend == SPMV_BACKEND_OMP ? omp
                                                                     : cuda;

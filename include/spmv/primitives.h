@@ -275,7 +275,7 @@ SPMV_API spmv_status spmv_segscan(spmv_context *ctx, spmv_scan_kind kind, spmv_o
  *   (v, f) op (w, g) = (g ? w : v op w, f or g),
  * which is associative and does not commute. Names as for spmv_scan_rung, "NAME" or "NAME:BLOCK", from
  * spmv_segscan_rung_name; NULL or "auto": spmv_segscan, whose own method has a name too ("serial", "tiles",
- * "lookback"). flags: n bytes, not 0 where a segment starts; element 0 always starts one. out may equal in, no other
+ * "single-pass"). flags: n bytes, not 0 where a segment starts; element 0 always starts one. out may equal in, no other
  * overlap. Teaching rungs exist for SPMV_ADD and SPMV_LAST on SPMV_F32, SPMV_F64 and SPMV_I32; anything else is
  * SPMV_ERROR_TYPE. They need up to two pairs of scratch an element. Parentheses, the limit of "definition", and an
  * unknown name: as for spmv_scan_rung. J. T. Schwartz, "Ultracomputers", TOPLAS 2(4), 1980; Sengupta et al. 2007. */

@@ -6,7 +6,7 @@
 /* The backend's own method is the first; the teaching form exists on all. */
 static const char *const method_names[][2] = {[SPMV_BACKEND_REF] = {"serial", COMPACT_MAP_SCAN_SCATTER},
                                               [SPMV_BACKEND_OMP] = {"tiles", COMPACT_MAP_SCAN_SCATTER},
-                                              [SPMV_BACKEND_CUDA] = {"count-write", COMPACT_MAP_SCAN_SCATTER}};
+                                              [SPMV_BACKEND_CUDA] = {"single-pass", COMPACT_MAP_SCAN_SCATTER}};
 
 const char *spmv_compact_method_name(spmv_backend backend, int index)
 {

@@ -2,6 +2,7 @@
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "compact_2_count_write.cuh"
+#include "compact_3_pipeline.cuh"
 
 static spmv_status no_kernel(spmv_context *ctx, spmv_type of)
 {
@@ -16,18 +17,27 @@ extern "C" int64_t compact_scratch_cuda(const spmv_context *ctx, spmv_type of, i
     return COMPACT_2_SCRATCH_ELEMENTS * (int64_t)sizeof(int64_t);
 }
 
+/* Rung 3 where it can run, else rung 2. */
+template <typename Keep>
+static spmv_status in_fewest_passes(spmv_context *ctx, Keep keep, const void *in, void *out, int64_t *count, int64_t n,
+                                    void *scratch)
+{
+    return engine_there(ctx) ? compact_3_launch(ctx, keep, in, out, count, n)
+                             : compact_2_launch(ctx, keep, in, out, count, n, scratch);
+}
+
 static spmv_status dispatch_flagged(spmv_context *ctx, const uint8_t *flags, spmv_type of, const void *in, void *out,
                                     int64_t *count, int64_t n, void *scratch)
 {
     switch (spmv_type_size(of)) {
     case 4:
-        return compact_2_launch(ctx, keep_flagged<uint32_t>{flags}, in, out, count, n, scratch);
+        return in_fewest_passes(ctx, keep_flagged<uint32_t>{flags}, in, out, count, n, scratch);
     case 8:
-        return compact_2_launch(ctx, keep_flagged<uint64_t>{flags}, in, out, count, n, scratch);
+        return in_fewest_passes(ctx, keep_flagged<uint64_t>{flags}, in, out, count, n, scratch);
     case 16:
-        return compact_2_launch(ctx, keep_flagged<words<2>>{flags}, in, out, count, n, scratch);
+        return in_fewest_passes(ctx, keep_flagged<words<2>>{flags}, in, out, count, n, scratch);
     case 32:
-        return compact_2_launch(ctx, keep_flagged<words<4>>{flags}, in, out, count, n, scratch);
+        return in_fewest_passes(ctx, keep_flagged<words<4>>{flags}, in, out, count, n, scratch);
     default:
         return no_kernel(ctx, of);
     }
@@ -38,13 +48,13 @@ static spmv_status dispatch_bits(spmv_context *ctx, const uint32_t *flags, spmv_
 {
     switch (spmv_type_size(of)) {
     case 4:
-        return compact_2_launch(ctx, keep_bits<uint32_t>{flags}, in, out, count, n, scratch);
+        return in_fewest_passes(ctx, keep_bits<uint32_t>{flags}, in, out, count, n, scratch);
     case 8:
-        return compact_2_launch(ctx, keep_bits<uint64_t>{flags}, in, out, count, n, scratch);
+        return in_fewest_passes(ctx, keep_bits<uint64_t>{flags}, in, out, count, n, scratch);
     case 16:
-        return compact_2_launch(ctx, keep_bits<words<2>>{flags}, in, out, count, n, scratch);
+        return in_fewest_passes(ctx, keep_bits<words<2>>{flags}, in, out, count, n, scratch);
     case 32:
-        return compact_2_launch(ctx, keep_bits<words<4>>{flags}, in, out, count, n, scratch);
+        return in_fewest_passes(ctx, keep_bits<words<4>>{flags}, in, out, count, n, scratch);
     default:
         return no_kernel(ctx, of);
     }
@@ -56,7 +66,7 @@ static spmv_status dispatch_if(spmv_context *ctx, const struct filter *filter, s
     switch (of) {
 #define CASE(TYPE, type, value, T, D, CLASS, ARG)                                                                      \
     case SPMV_##TYPE:                                                                                                  \
-        return compact_2_launch(ctx, keep_if<D>{predicate_by<D>(filter), (const D *)in}, in, out, count, n, scratch);
+        return in_fewest_passes(ctx, keep_if<D>{predicate_by<D>(filter), (const D *)in}, in, out, count, n, scratch);
         SPMV_NUMBER_LIST(CASE, )
 #undef CASE
     default:

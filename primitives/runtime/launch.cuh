@@ -17,6 +17,17 @@ extern "C" {
 }
 #endif
 
+/* Architectures with a copy engine (copy_engine.cuh), times 10: kernels for them alone, and for the others alone, are
+ * left empty elsewhere. */
+#define ENGINE_FROM 90
+#define ENGINE_BELOW 120
+
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 10 * ENGINE_FROM && __CUDA_ARCH__ < 10 * ENGINE_BELOW
+#define HAVE_COPY_ENGINE 1
+#else
+#define HAVE_COPY_ENGINE 0
+#endif
+
 /* Blocks for n independent items, each_block a block; kernels loop where that is more than the cap. */
 enum { GRID_CAP = 1 << 16 };
 

@@ -325,16 +325,6 @@ spmv_status lookback_launches(spmv_context *ctx, int64_t tiles, void *scratch, c
 
 /* --------------------------------------------------- tiles of 16-byte vectors */
 
-/* Architectures with a copy engine (copy_engine.cuh), times 10. */
-#define ENGINE_FROM 90
-#define ENGINE_BELOW 120
-
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 10 * ENGINE_FROM && __CUDA_ARCH__ < 10 * ENGINE_BELOW
-#define HAVE_COPY_ENGINE 1
-#else
-#define HAVE_COPY_ENGINE 0
-#endif
-
 /* One block's share: Threads threads with Vectors times 16 bytes each. An odd number of vectors keeps shared memory
  * free of bank conflicts both ways, thread by thread and row by row, without a cell of padding. Blocks: how many shall
  * fit a multiprocessor; the compiler keeps registers below that. OLDER: only for architectures without a copy engine;

@@ -9,9 +9,9 @@
 
 #include "backend.h"
 
-/* Scratch that every context has from the start: enough for the primitives at every size, so that they never wait for
- * more, also while a graph is captured. */
-enum { CUDA_SCRATCH = 2 * 1024 * 1024 };
+/* Scratch that every context has from the start: enough for the primitives on 2^31 numbers and more, so that they do
+ * not wait for more, also while a graph is captured. */
+enum { CUDA_SCRATCH = 8 * 1024 * 1024 };
 
 struct cuda_unfreed {
     struct cuda_unfreed *next;

@@ -21,6 +21,11 @@ static int64_t chunks_scratch(const spmv_context *ctx, const scan_request *r)
     return scan_scratch_cuda(ctx, r->type, r->n);
 }
 
+static spmv_status run_single_pass(spmv_context *ctx, const scan_request *r)
+{
+    return scan_cuda(ctx, r->kind, r->op, r->type, r->in, r->out, r->n, r->scratch);
+}
+
 static spmv_status run_chunks(spmv_context *ctx, const scan_request *r)
 {
     return scan_chunks_cuda(ctx, r->kind, r->op, r->type, r->in, r->out, r->n, r->scratch);
@@ -31,6 +36,7 @@ static const struct scan_rung rungs[] = {
     SCAN_LADDER(ROW)
 #undef ROW
         {"reduce-scan", 0, false, 0, chunks_scratch, run_chunks},
+    {"single-pass", 0, false, 0, chunks_scratch, run_single_pass},
     {NULL, 0, false, 0, NULL, NULL},
 };
 

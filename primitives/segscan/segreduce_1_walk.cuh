@@ -26,10 +26,13 @@ template <typename T> struct walk_chunks {
     unsigned char *closed; /* did the chunk close any? */
 };
 
-template <typename Op, typename Load, typename Store>
+/* OLDER: for architectures without a copy engine alone. */
+template <typename Op, bool Older, typename Load, typename Store>
 __global__ void __launch_bounds__(THREADS) segreduce_walk(Load load, Store store, segment_closings closings,
                                                           chunking cut, walk_chunks<typename Op::type> result)
 {
+    if constexpr (Older && HAVE_COPY_ENGINE)
+        return;
     using T = typename Op::type;
     using tile = tile_of<T>;
     __shared__ T stage[tile::CELLS];
@@ -114,7 +117,7 @@ inline int64_t segreduce_1_scratch(int64_t element_bytes)
 }
 
 /* store(s, the fold of load over segment s), once for every segment; closings.count > 0. */
-template <typename Op, typename Load, typename Store>
+template <typename Op, bool Older = false, typename Load, typename Store>
 spmv_status segreduce_1_launch(spmv_context *ctx, Load load, Store store, segment_closings closings, void *scratch)
 {
     using T = typename Op::type;
@@ -124,8 +127,8 @@ spmv_status segreduce_1_launch(spmv_context *ctx, Load load, Store store, segmen
     result.first_part = (T *)(result.first + CHUNKS);
     result.left_open = result.first_part + CHUNKS;
     result.closed = (unsigned char *)(result.left_open + CHUNKS);
-    const spmv_status st = launch(ctx, "segreduce_walk", cut.count, THREADS, segreduce_walk<Op, Load, Store>, load,
-                                  store, closings, cut, result);
+    const spmv_status st = launch(ctx, "segreduce_walk", cut.count, THREADS, segreduce_walk<Op, Older, Load, Store>,
+                                  load, store, closings, cut, result);
     if (st != SPMV_OK || cut.count == 1)
         return st;
     return segscan_1_launch_over_chunks<Op>(ctx, result.left_open, store_joined<Op, Store>{store, result, cut.count},

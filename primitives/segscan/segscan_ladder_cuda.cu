@@ -49,13 +49,13 @@ static spmv_status run_chunks(spmv_context *ctx, const scan_request *r)
 }
 
 /* The tuned rung, for every operator and type. */
-static int64_t lookback_scratch_of(const spmv_context *ctx, const scan_request *r)
+static int64_t single_pass_scratch(const spmv_context *ctx, const scan_request *r)
 {
     const spmv_segments segments = segments_of_request(r);
     return segscan_scratch_cuda(ctx, r->type, &segments, r->n);
 }
 
-static spmv_status run_lookback(spmv_context *ctx, const scan_request *r)
+static spmv_status run_single_pass(spmv_context *ctx, const scan_request *r)
 {
     const spmv_segments segments = segments_of_request(r);
     return segscan_cuda(ctx, r->kind, r->op, r->type, &segments, r->in, r->out, r->n, r->scratch);
@@ -66,7 +66,7 @@ static const struct scan_rung rungs[] = {
     SCAN_LADDER(ROW)
 #undef ROW
         {"reduce-scan", 0, false, 0, chunks_scratch, run_chunks},
-    {"lookback", 0, false, 0, lookback_scratch_of, run_lookback},
+    {"single-pass", 0, false, 0, single_pass_scratch, run_single_pass},
     {NULL, 0, false, 0, NULL, NULL},
 };
 

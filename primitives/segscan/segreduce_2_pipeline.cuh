@@ -1,4 +1,4 @@
-/* segmented reduce, rung 3: the walk of rung 1 by blocks that stay, behind the copy engine.
+/* segmented reduce, rung 2: the walk of rung 1 by blocks that stay, behind the copy engine.
  *
  * Idea: the n + count steps of the walk (segments.cuh) are cut into tiles. A first launch finds for every tile how many
  * segments are closed before it, from which follows which elements and which segment ends are its own. In the second
@@ -13,8 +13,8 @@
  * the operands; bits depend on n and the positions alone. Green, McColl, Bader 2012; Merrill, Garland 2016.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef SEGREDUCE_3_PIPELINE_CUH
-#define SEGREDUCE_3_PIPELINE_CUH
+#ifndef SEGREDUCE_2_PIPELINE_CUH
+#define SEGREDUCE_2_PIPELINE_CUH
 
 #include "chain.cuh"
 #include "copy_engine.cuh"
@@ -25,14 +25,19 @@
 template <int Bytes, int Blocks> struct merge_shape {
     static constexpr int BYTES = Bytes, BLOCKS = Blocks;
 };
-using segreduce_3_shape = merge_shape<124, 2>;
+using segreduce_2_shape = merge_shape<124, 2>;
 
 /* Tiles of a block whose prefixes may be outstanding. With the one in hand and the next that is what it holds. */
 enum { MERGE_WAITING = CHAIN_HELD - 2 };
 
+template <typename Shape> constexpr int64_t merge_items(int64_t cell)
+{
+    return (Shape::BYTES / cell - 1) | 1;
+}
+
 template <typename T, typename P, typename Shape> struct merge_tile {
     static constexpr int CELL = sizeof(T) > sizeof(P) ? (int)sizeof(T) : (int)sizeof(P);
-    static constexpr int ITEMS = (Shape::BYTES / CELL - 1) | 1;
+    static constexpr int ITEMS = (int)merge_items<Shape>(CELL);
     static_assert(ITEMS <= 32, "a word of bits a thread");
     static constexpr int SIZE = THREADS * ITEMS;
     static constexpr int BUFFER = SIZE * CELL + 64; /* both runs begin and end on 16 bytes, so a little more */
@@ -128,7 +133,7 @@ __device__ typename Op::type walk(const typename Op::type *__restrict__ element,
     const Op op{};
     T sum = Op::identity();
     bool fresh = true; /* sum is of no element */
-#pragma unroll
+#pragma unroll(WHOLE ? ITEMS : 1)
     for (int j = 0; j < ITEMS; j++) {
         const bool close = closes >> j & 1u;
         if (close)
@@ -143,11 +148,11 @@ __device__ typename Op::type walk(const typename Op::type *__restrict__ element,
     return sum;
 }
 
-template <typename Op, typename P, typename Shape, typename Load, typename Store>
+template <typename Op, typename P, typename Shape, typename Load, typename Store, typename Hook>
 __global__ void __launch_bounds__(THREADS + WARP, Shape::BLOCKS)
     segreduce_pipeline([[maybe_unused]] Load load, [[maybe_unused]] Store store,
                        [[maybe_unused]] segment_closings closings, [[maybe_unused]] const int64_t *starts,
-                       [[maybe_unused]] chain<chain_segmented<Op>> tiles)
+                       [[maybe_unused]] chain<chain_segmented<Op>> tiles, [[maybe_unused]] Hook hook)
 {
 #if HAVE_COPY_ENGINE
     using T = typename Op::type;
@@ -321,8 +326,10 @@ __global__ void __launch_bounds__(THREADS + WARP, Shape::BLOCKS)
                 : walk<Op, tile::ITEMS, false>(elements + (begin - lo), m.results + lo, closes, valid - begin);
         X all;
         const X earlier = block_exclusive_once(fold(), fold::make(open, closes != 0), m.warp_sums, &all); /* 1 */
-        if (threadIdx.x == 0 && !alone)
+        if (threadIdx.x == 0 && !alone) {
+            hook.before_publishing((int)number);
             tiles.publish(number, fold::value_of(all), fold::starts(all));
+        }
         if (closes != 0) { /* the thread's first closing has a part before it */
             const T part = op(fold::value_of(earlier), m.results[lo]);
             if (lo == 0)
@@ -339,13 +346,16 @@ __global__ void __launch_bounds__(THREADS + WARP, Shape::BLOCKS)
 }
 
 /* Scratch: where the tiles start. */
-template <typename T, typename P, typename Shape = segreduce_3_shape> int64_t segreduce_3_scratch(int64_t steps)
+inline int64_t segreduce_2_scratch(int64_t element_bytes, int64_t position_bytes, int64_t steps)
 {
-    return (merge_tile<T, P, Shape>::count(steps) + 1) * (int64_t)sizeof(int64_t);
+    const int64_t items =
+        merge_items<segreduce_2_shape>(element_bytes > position_bytes ? element_bytes : position_bytes);
+    return (steps / (THREADS * items) + 2) * (int64_t)sizeof(int64_t);
 }
 
-template <typename Op, typename P, typename Shape, typename Load, typename Store>
-spmv_status segreduce_3_launch_ends(spmv_context *ctx, Load load, Store store, segment_closings closings, void *scratch)
+template <typename Op, typename P, typename Shape, typename Load, typename Store, typename Hook>
+spmv_status segreduce_2_launch_ends(spmv_context *ctx, Load load, Store store, segment_closings closings, void *scratch,
+                                    Hook hook)
 {
     using tile = merge_tile<typename Op::type, P, Shape>;
     const int64_t count = tile::count(closings.n + closings.count);
@@ -355,17 +365,18 @@ spmv_status segreduce_3_launch_ends(spmv_context *ctx, Load load, Store store, s
     if (st != SPMV_OK)
         return st;
     const chain<chain_segmented<Op>> tiles = {chain_of(ctx), count, 0};
-    return launch_with_shared<segreduce_pipeline<Op, P, Shape, Load, Store>>(
+    return launch_with_shared<segreduce_pipeline<Op, P, Shape, Load, Store, Hook>>(
         ctx, "segreduce_pipeline", count == 1 ? 1 : chain_blocks(ctx, Shape::BLOCKS, count), THREADS + WARP,
-        (int)sizeof(merge_memory<Op, P, Shape>), load, store, closings, (const int64_t *)starts, tiles);
+        (int)sizeof(merge_memory<Op, P, Shape>), load, store, closings, (const int64_t *)starts, tiles, hook);
 }
 
 /* store(s, the fold of load over segment s), once for every segment; closings.count > 0. engine_there(ctx). */
-template <typename Op, typename Shape = segreduce_3_shape, typename Load, typename Store>
-spmv_status segreduce_3_launch(spmv_context *ctx, Load load, Store store, segment_closings closings, void *scratch)
+template <typename Op, typename Shape = segreduce_2_shape, typename Load, typename Store, typename Hook = no_hook>
+spmv_status segreduce_2_launch(spmv_context *ctx, Load load, Store store, segment_closings closings, void *scratch,
+                               Hook hook = Hook())
 {
-    return closings.bits == 32 ? segreduce_3_launch_ends<Op, int32_t, Shape>(ctx, load, store, closings, scratch)
-                               : segreduce_3_launch_ends<Op, int64_t, Shape>(ctx, load, store, closings, scratch);
+    return closings.bits == 32 ? segreduce_2_launch_ends<Op, int32_t, Shape>(ctx, load, store, closings, scratch, hook)
+                               : segreduce_2_launch_ends<Op, int64_t, Shape>(ctx, load, store, closings, scratch, hook);
 }
 
 #endif
