@@ -140,3 +140,11 @@
 #pragma push_macro("CUDA_LOOKBACK_BYTES")
 #undef CUDA_LOOKBACK_BYTES
 #endif
+#pragma push_macro("ENGINE_FROM")
+#undef ENGINE_FROM
+#pragma push_macro("ENGINE_BELOW")
+#undef ENGINE_BELOW
+#pragma push_macro("HAVE_COPY_ENGINE")
+#undef HAVE_COPY_ENGINE
+#pragma push_macro("LEFT_EMPTY")
+#undef LEFT_EMPTY

@@ -71,3 +71,7 @@
 #pragma pop_macro("CUDA_CHUNKS")
 #pragma pop_macro("CUDA_LOOKBACK_BYTES")
 #endif
+#pragma pop_macro("ENGINE_FROM")
+#pragma pop_macro("ENGINE_BELOW")
+#pragma pop_macro("HAVE_COPY_ENGINE")
+#pragma pop_macro("LEFT_EMPTY")

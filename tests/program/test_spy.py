@@ -395,7 +395,7 @@ class Usage(Case):
         self.fails(1, "spy", path, "--size", "100", says=["--size", "-o"])
         self.fails(1, "spy", says="argument is missing")
         self.fails(1, "spy", path, path, says="too many")
-        self.fails(1, "mul", path, "--size", "100", says="spmv bench and spmv spy take it")
+        self.fails(1, "mul", path, "--size", "100", says="spmv bench and spmv spy and spmv explain take it")
         self.fails(1, "spy", path, "--alpha", "2", says="--alpha")
         self.fails(1, "spy", "poisson2d:x", says="poisson2d")
         self.assertEqual(os.listdir(self.folder), [])
