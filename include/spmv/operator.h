@@ -61,6 +61,7 @@ typedef struct spmv_plan_info {
     int64_t rows, cols, nnz; /* of op(A) */
     int64_t bytes;           /* memory the plan owns */
     double seconds;          /* spent in spmv_plan_create */
+    const char *layout;      /* one sentence: how the plan holds the matrix; "" where it is as it came */
 } spmv_plan_info;
 
 /* What the plan is. size: sizeof(spmv_plan_info) as the caller sees it. */
