@@ -9,14 +9,23 @@ extern "C" {
 #include "plan_internal.h"
 }
 
+/* Bytes of plain CSR from which a matrix no longer lives in the caches. Tests build with less, to have all shapes at
+ * small sizes. */
+#ifndef CUDA_TILES_LARGE
+#define CUDA_TILES_LARGE (50 * 1000 * 1000)
+#endif
+
 namespace
 {
+
+enum way { USUAL, GATHERING, WARPS };
 
 /* What a plan keeps, in the context's memory but for the numbers. */
 struct tiles_state {
     tiles::statistics about;
     void *table, *narrow, *long_rows, *sums, *counts; /* sums: of pieces, then of groups; counts: likewise */
     int capacity;
+    way how;
 };
 
 /* While the plan is made. */
@@ -122,32 +131,50 @@ template <typename Packing> spmv_status fill_table(spmv_plan *plan, const Packin
     return st;
 }
 
-/* Columns in 16 bits, where at least half of the tiles can have them: else the tiles that can do not pay for the array.
- */
-spmv_status compress(spmv_plan *plan, making *m, tiles_state *s)
+/* Can at least half of the tiles have 16-bit columns? Fewer do not pay for the array. */
+bool columns_lie_close(const tiles_state *s)
+{
+    return s->about.narrow > 0 && 2 * s->about.narrow >= s->about.filled;
+}
+
+/* Looks at the columns, with compression or without, for the shape depends on them, and bits must not depend on
+ * compression. */
+spmv_status look_at_columns(spmv_plan *plan, making *m, tiles_state *s)
 {
     spmv_context *const ctx = plan->ctx;
-    const int count = (int)s->about.tiles;
     spmv_status st = SPMV_OK;
-    if (plan->compression != 0 && plan->a.nnz > 0)
+    if (plan->a.nnz > 0)
         st = on_device(ctx, [&] {
-            return launch(ctx, "spmv tiles span", count, tiles::PLAN_THREADS, tiles::span, (tiles::tile *)s->table,
-                          plan->a.col, m->about);
+            return launch(ctx, "spmv tiles span", (int)s->about.tiles, tiles::PLAN_THREADS, tiles::span,
+                          (tiles::tile *)s->table, plan->a.col, m->about);
         });
-    if (st == SPMV_OK)
-        st = learn(ctx, *m, &s->about);
-    if (st != SPMV_OK || s->about.narrow == 0 || 2 * s->about.narrow < s->about.filled)
-        return st;
-    st = plan_alloc(plan, plan->a.nnz * 2, &s->narrow);
+    return st != SPMV_OK ? st : learn(ctx, *m, &s->about);
+}
+
+spmv_status compress(spmv_plan *plan, tiles_state *s)
+{
+    spmv_context *const ctx = plan->ctx;
+    if (plan->compression == 0 || !columns_lie_close(s))
+        return SPMV_OK;
+    const spmv_status st = plan_alloc(plan, plan->a.nnz * 2, &s->narrow);
     return st != SPMV_OK ? st : on_device(ctx, [&] {
-        return launch(ctx, "spmv tiles narrow", count, tiles::PLAN_THREADS, tiles::narrow,
+        return launch(ctx, "spmv tiles narrow", (int)s->about.tiles, tiles::PLAN_THREADS, tiles::narrow,
                       (const tiles::tile *)s->table, plan->a.col, (uint16_t *)s->narrow);
     });
 }
 
-template <typename T, typename Offset> spmv_status make(spmv_plan *plan, tiles_state *s)
+void release_tiles(spmv_plan *plan, tiles_state *s)
 {
-    using packing = tiles::packing<typename tiles::default_shape<T>::type, Offset>;
+    for (void **memory : {&s->table, &s->narrow, &s->long_rows, &s->sums, &s->counts}) {
+        spmv_free(plan->ctx, *memory);
+        *memory = nullptr;
+    }
+}
+
+/* Tiles for a shape, and what their columns are like. */
+template <typename Shape, typename Offset> spmv_status make_tiles(spmv_plan *plan, tiles_state *s)
+{
+    using packing = tiles::packing<Shape, Offset>;
     const spmv_csr &a = plan->a;
     const packing p = {(const Offset *)a.row_ptr, a.rows, a.nnz, packing::segments_for(a.rows, a.nnz)};
     making m = {};
@@ -158,8 +185,37 @@ template <typename T, typename Offset> spmv_status make(spmv_plan *plan, tiles_s
     if (st == SPMV_OK)
         st = fill_table(plan, p, &m, s);
     if (st == SPMV_OK)
-        st = compress(plan, &m, s);
+        st = look_at_columns(plan, &m, s);
     spmv_free(plan->ctx, m.memory);
+    return st;
+}
+
+/* Which shape a matrix gets follows from its size, the lengths of its rows, and whether its columns lie close together;
+ * measured on an H100. Teams of one warp need tiles of their own, so they are tried first where they may be the
+ * choice. */
+template <typename T, typename Offset> spmv_status make(spmv_plan *plan, tiles_state *s)
+{
+    using shapes = tiles::shapes<T>;
+    static_assert((int)shapes::usual::CAPACITY == shapes::gathering::CAPACITY &&
+                      (int)shapes::usual::LINE == shapes::gathering::LINE &&
+                      (int)shapes::usual::ROWS == shapes::gathering::ROWS,
+                  "both work on the same tiles");
+    const double rows = (double)plan->a.rows, nnz = (double)plan->a.nnz, mean = nnz / rows;
+    const double bytes = nnz * (4 + sizeof(T)) + 4 * rows;
+    const int64_t held = plan->bytes;
+    spmv_status st = SPMV_OK;
+    if (sizeof(T) == 4 && bytes > CUDA_TILES_LARGE && mean <= 256) {
+        st = make_tiles<typename shapes::warps, Offset>(plan, s);
+        s->how = WARPS;
+        /* even rows: at most half the mean in standard deviation */
+        const double variance = (double)s->about.squares / rows - mean * mean;
+        if (st != SPMV_OK || (columns_lie_close(s) && variance <= mean * mean / 4))
+            return st;
+        release_tiles(plan, s);
+        plan->bytes = held;
+    }
+    st = make_tiles<typename shapes::usual, Offset>(plan, s);
+    s->how = !columns_lie_close(s) && mean < 32 ? GATHERING : USUAL;
     return st;
 }
 
@@ -171,9 +227,10 @@ void describe(spmv_plan *plan, const tiles_state *s)
     const tiles::statistics &about = s->about;
     const unsigned long long whole = about.by_shift[0] + about.by_shift[1] + about.by_shift[2] + about.by_shift[3] +
                                      about.by_shift[4] + about.by_shift[5];
-    int used =
-        snprintf(text, (size_t)size, "rows of %.3g entries on average, %llu at most, in %llu tiles of at most %d",
-                 (double)plan->a.nnz / (double)max_i64(plan->a.rows, 1), about.longest, about.tiles, s->capacity);
+    static const char *const teams[] = {"blocks of 128 threads", "blocks of 256 threads", "warps"};
+    int used = snprintf(
+        text, (size_t)size, "rows of %.3g entries on average, %llu at most, in %llu tiles of at most %d for %s",
+        (double)plan->a.nnz / (double)max_i64(plan->a.rows, 1), about.longest, about.tiles, s->capacity, teams[s->how]);
     const char *between = "; lanes a row:";
     for (int k = 0; k < tiles::SHIFTS && used < size; k++)
         if (about.by_shift[k] > 0) {
@@ -210,15 +267,25 @@ template <typename T> tiles::matrix<T> matrix_of(const spmv_plan *plan)
             s->counts != nullptr ? counts + groups : nullptr};
 }
 
+/* The product for arrays aligned to packs, or not. */
+template <typename Shape, typename Unaligned, typename T, typename Store>
+spmv_status run_aligned(const spmv_plan *plan, const tiles::matrix<T> &m, const T *x, Store store)
+{
+    const uintptr_t places = (uintptr_t)m.val | (uintptr_t)m.col;
+    return places % (Shape::WIDTH * sizeof(T)) == 0 ? tiles::run<Shape>(plan->ctx, m, x, store)
+                                                    : tiles::run<Unaligned>(plan->ctx, m, x, store);
+}
+
 template <typename T, typename Store> spmv_status multiply(const spmv_plan *plan, const T *x, Store store)
 {
-    using shapes = tiles::default_shape<T>;
+    using shapes = tiles::shapes<T>;
+    const way how = ((const tiles_state *)plan->state)->how;
     const tiles::matrix<T> m = matrix_of<T>(plan);
-    const uintptr_t places = (uintptr_t)m.val | (uintptr_t)m.col; /* aligned to packs? */
     return on_device(plan->ctx, [&] {
-        return places % (shapes::type::WIDTH * sizeof(T)) == 0
-                   ? tiles::run<typename shapes::type>(plan->ctx, m, x, store)
-                   : tiles::run<typename shapes::narrow_loads>(plan->ctx, m, x, store);
+        return how == GATHERING ? tiles::run<typename shapes::gathering>(plan->ctx, m, x, store)
+               : how == WARPS
+                   ? run_aligned<typename shapes::warps, typename shapes::warps_unaligned>(plan, m, x, store)
+                   : run_aligned<typename shapes::usual, typename shapes::usual_unaligned>(plan, m, x, store);
     });
 }
 
@@ -244,6 +311,8 @@ extern "C" spmv_status tiles_cuda_prepare(spmv_plan *plan)
                 : wide ? make<double, int64_t>(plan, s)
                     : make<double, int32_t>(plan, s);
     if (st == SPMV_OK)
+        st = compress(plan, s);
+    if (st == SPMV_OK)
         describe(plan, s);
     return st;
 }
@@ -260,11 +329,7 @@ extern "C" void tiles_cuda_release(spmv_plan *plan)
     tiles_state *const s = (tiles_state *)plan->state;
     if (s == nullptr)
         return;
-    spmv_free(plan->ctx, s->table);
-    spmv_free(plan->ctx, s->narrow);
-    spmv_free(plan->ctx, s->long_rows);
-    spmv_free(plan->ctx, s->sums);
-    spmv_free(plan->ctx, s->counts);
+    release_tiles(plan, s);
     host_free(s);
     plan->state = nullptr;
 }

@@ -36,7 +36,7 @@ namespace tiles
 {
 
 /* TEAM threads share a tile, with ITEMS elements each, loaded WIDTH neighbours at a time from a place that is a
- * multiple of LINE elements (128 bytes of columns where WIDTH is 1). */
+ * multiple of LINE elements. Shapes of one CAPACITY and LINE serve the same tiles. */
 template <int TEAM_, int ITEMS_, int WIDTH_, int LINE_> struct shape {
     enum {
         TEAM = TEAM_,
@@ -44,23 +44,32 @@ template <int TEAM_, int ITEMS_, int WIDTH_, int LINE_> struct shape {
         WIDTH = WIDTH_,
         LINE = LINE_,
         CAPACITY = TEAM * ITEMS,
-        ROWS = 4 * TEAM,        /* at most, of a tile with nonzeros */
-        EMPTY_ROWS = 16 * TEAM, /* at most, of a tile without */
+        ROWS = TEAM == WARP ? CAPACITY / 4 : CAPACITY / 2, /* at most, of a tile with nonzeros */
+        EMPTY_ROWS = 4 * ROWS,                             /* at most, of a tile without */
         BLOCK = TEAM < 128 ? 128 : TEAM,
         TEAMS = BLOCK / TEAM,
     };
     static_assert(LINE % WIDTH == 0 && ITEMS % WIDTH == 0 && CAPACITY < 65536, "whole packs, offsets of 16 bits");
 };
 
-/* f64 wants one element a lane (neighbouring columns meet in one gather), f32 two. */
-template <typename T> struct default_shape;
-template <> struct default_shape<double> {
-    using type = shape<128, 8, 1, 32>;
-    using narrow_loads = type;
+/* f64 wants one element a lane, for neighbouring columns then meet in one gather, and tiles on whole lines of 128
+ * bytes; f32 more elements a lane and tiles as full as can be. Where gathers from all over x take the time, more
+ * threads with fewer elements each are better; in f32 a warp is the best team for a large matrix of even rows.
+ * unaligned: the same tiles for arrays that are not aligned to packs. */
+template <typename T> struct shapes;
+template <> struct shapes<double> {
+    using usual = shape<128, 8, 1, 32>;
+    using usual_unaligned = usual;
+    using gathering = shape<256, 4, 1, 32>;
+    using warps = usual; /* not used */
+    using warps_unaligned = usual;
 };
-template <> struct default_shape<float> {
-    using type = shape<128, 8, 2, 2>;
-    using narrow_loads = shape<128, 8, 1, 2>; /* the same tiles, for arrays that are not aligned to packs */
+template <> struct shapes<float> {
+    using usual = shape<128, 8, 2, 2>;
+    using usual_unaligned = shape<128, 8, 1, 2>;
+    using gathering = shape<256, 4, 1, 2>;
+    using warps = shape<32, 16, 4, 4>;
+    using warps_unaligned = shape<32, 16, 1, 4>;
 };
 
 enum { GROUP = WARP };

@@ -5,7 +5,7 @@
  * itself, all at once: the end of a tile is found by a search in which 32 lanes look at 32 rows at a time. What that
  * costs is the room left in the last tile of each segment, half a tile in SEGMENT_TILES on average.
  *
- *   measure   the longest row, empty rows
+ *   measure   the lengths of the rows: the longest, the empty ones, the spread
  *   pack      where the tiles of each segment begin, and how many tiles, long rows and groups of pieces there are
  *   (scan)    how many stand before each segment
  *   total     the sums, for the host: the only numbers that it looks at
@@ -36,6 +36,7 @@ enum { SEGMENT_MOST = 2 * SEGMENT_TILES + 8 };
 /* What the host learns. */
 struct statistics {
     unsigned long long longest, empty_rows;
+    unsigned long long squares; /* the sum of the squares of the rows' lengths, each of 2^20 at most */
     unsigned long long tiles, long_rows, groups;
     unsigned long long filled, narrow; /* tiles with nonzeros; those of them with columns close together */
     unsigned long long by_shift[SHIFTS];
@@ -112,20 +113,24 @@ template <typename Offset>
 __global__ void __launch_bounds__(PLAN_THREADS) measure(const Offset *row_ptr, int64_t rows, statistics *s)
 {
     const int64_t stride = (int64_t)gridDim.x * PLAN_THREADS;
-    unsigned long long longest = 0, empty = 0;
+    unsigned long long longest = 0, empty = 0, squares = 0;
     for (int64_t row = (int64_t)blockIdx.x * PLAN_THREADS + threadIdx.x; row < rows; row += stride) {
         const unsigned long long length = (unsigned long long)(row_ptr[row + 1] - row_ptr[row]);
         longest = length > longest ? length : longest;
         empty += length == 0;
+        const unsigned long long side = length < 1u << 20 ? length : 1u << 20;
+        squares += side * side;
     }
     for (int distance = WARP / 2; distance > 0; distance /= 2) {
         const unsigned long long other = __shfl_down_sync(0xffffffffu, longest, (unsigned)distance);
         longest = other > longest ? other : longest;
         empty += __shfl_down_sync(0xffffffffu, empty, (unsigned)distance);
+        squares += __shfl_down_sync(0xffffffffu, squares, (unsigned)distance);
     }
     if (threadIdx.x % WARP == 0) {
         atomicMax(&s->longest, longest);
         atomicAdd(&s->empty_rows, empty);
+        atomicAdd(&s->squares, squares);
     }
 }
 

@@ -226,11 +226,11 @@ static void check_matrix(const char *name, const struct matrix *m)
     }
 }
 
-/* With values, and as a pattern. */
+/* With values, as a pattern, and with columns that lie far apart, for which there is another shape of tiles. */
 static void check_lengths(const char *name, const int64_t *lengths, int64_t rows, int64_t cols)
 {
-    for (int pattern = 0; pattern < 2; pattern++) {
-        struct matrix m = make_matrix(lengths, rows, cols, true, pattern);
+    for (int form = 0; form < 3; form++) {
+        struct matrix m = make_matrix(lengths, rows, form < 2 ? cols : 300000, true, form == 1);
         check_matrix(name, &m);
         free_matrix(&m);
     }
@@ -258,6 +258,58 @@ static void one_long_row_among_short_ones(void **state)
                           (struct variant){.type = number % 2 ? SPMV_F32 : SPMV_F64, .scaled = number / 2});
         free_matrix(&m);
     }
+    free(lengths);
+}
+
+/* Large, and rows much alike: f32 has warps as teams. */
+static void even_rows(void **state)
+{
+    (void)state;
+    const int64_t rows = scaled_down(1600000, 2500);
+    int64_t *const lengths = get(rows, sizeof *lengths);
+    for (int64_t i = 0; i < rows; i++)
+        lengths[i] = 4 + i % 5 % 3;
+    check_lengths("even rows", lengths, rows, 3000);
+    struct matrix m = make_matrix(lengths, rows, 3000, true, false);
+    double *const x = make_vector(m.cols, 3, true), *const y0 = make_vector(rows, 3, true);
+    for (int number = 0; number < 4; number++) {
+        const struct variant v = {.type = number % 2 ? SPMV_F32 : SPMV_F64, .plain = number / 2};
+        struct planned p = make_plan(&m, v, x, y0);
+        spmv_plan_info info;
+        assert_ok(ctx, spmv_plan_describe(p.plan, &info, sizeof info));
+        if (strstr(info.layout, number % 2 ? "of at most 512 for warps" : "of at most 1024 for blocks of 128") == NULL)
+            fail_msg("%s: %s", spmv_type_name(v.type), info.layout);
+        free_plan(&p);
+    }
+    for (int64_t k = 0; k < m.nnz; k += 2) /* now they lie far apart */
+        m.col[k] += 200000;
+    m.cols = 203000;
+    double *const wide_x = make_vector(m.cols, 3, true);
+    for (int f32 = 0; f32 < 2; f32++) {
+        struct planned p = make_plan(&m, (struct variant){.type = f32 ? SPMV_F32 : SPMV_F64}, wide_x, y0);
+        spmv_plan_info info;
+        assert_ok(ctx, spmv_plan_describe(p.plan, &info, sizeof info));
+        assert_non_null(strstr(info.layout, "of at most 1024 for blocks of 256"));
+        assert_non_null(strstr(info.layout, "16-bit columns in 0 %"));
+        free_plan(&p);
+    }
+    free(wide_x);
+    free(x);
+    free(y0);
+    free(lengths);
+    free_matrix(&m);
+}
+
+/* The same with a few rows that are longer than such a tile. */
+static void even_rows_and_some_longer(void **state)
+{
+    (void)state;
+    const int64_t rows = scaled_down(50000, 300);
+    int64_t *const lengths = get(rows, sizeof *lengths);
+    for (int64_t i = 0; i < rows; i++)
+        lengths[i] = i % 90 == 50 ? 500 + i % 40 : 200 + i % 7;
+    lengths[rows - 1] = 5 * CAPACITY;
+    check_lengths("even rows and some longer", lengths, rows, 3000);
     free(lengths);
 }
 
@@ -364,7 +416,8 @@ static void rows_as_long_as_a_tile(void **state)
 static void as_many_rows_as_a_tile(void **state)
 {
     (void)state;
-    static const int64_t counts[] = {ROWS - 1, ROWS, ROWS + 1, EMPTY_ROWS - 1, EMPTY_ROWS, EMPTY_ROWS + 1};
+    static const int64_t counts[] = {ROWS / 4, ROWS / 4 + 1,   ROWS - 1,   ROWS,
+                                     ROWS + 1, EMPTY_ROWS - 1, EMPTY_ROWS, EMPTY_ROWS + 1};
     int64_t *const lengths = get(2 * EMPTY_ROWS + 2, sizeof *lengths);
     for (size_t c = 0; c < sizeof counts / sizeof counts[0]; c++) {
         for (int form = 0; form < 3; form++) {
@@ -517,6 +570,8 @@ int main(int argc, char **argv)
     real_gpu = strstr(spmv_context_describe(ctx), "host playing") == NULL;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_long_row_among_short_ones),
+        cmocka_unit_test(even_rows),
+        cmocka_unit_test(even_rows_and_some_longer),
         cmocka_unit_test(huge_rows),
         cmocka_unit_test(mostly_empty),
         cmocka_unit_test(empty_blocks),
