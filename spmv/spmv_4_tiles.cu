@@ -257,6 +257,7 @@ template <typename T> tiles::matrix<T> matrix_of(const spmv_plan *plan)
             plan->a.nnz,
             (const uint32_t *)plan->a.row_ptr,
             plan->a.row_ptr_bits / 32,
+            (int32_t)plan->a.cols,
             plan->a.col,
             (const uint16_t *)s->narrow,
             (const T *)plan->a.val,

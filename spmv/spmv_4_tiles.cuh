@@ -94,6 +94,7 @@ template <typename T> struct matrix {
     int64_t tiles, nnz;
     const uint32_t *row_ptr; /* the lower 32 bits of offset i at i * words: enough for distances within a tile */
     int words;               /* 32-bit words an offset has */
+    int32_t cols;
     const int32_t *col;
     const uint16_t *narrow; /* NULL: no tile has them */
     const T *val;           /* NULL: a pattern */
@@ -147,10 +148,58 @@ template <typename T> __device__ T load_once(const T *from)
 #endif
 }
 
+/* The same of a 16-bit number. */
+__device__ inline int load_once_16(const uint16_t *from)
+{
+#ifdef __CUDA_ARCH__
+    int value;
+    asm volatile("ld.global.cs.u16 %0, [%1];" : "=r"(value) : "l"(from));
+    return value;
+#else
+    return *from;
+#endif
+}
+
+/* An address that is worked out here and once, not again before each use. */
+template <typename T> __device__ const T *settled(const T *address)
+{
+#ifdef __CUDA_ARCH__
+    asm volatile("" : "+l"(address));
+#endif
+    return address;
+}
+
+/* An element of x, behind the wait for the kernel before, which may have written it. */
+template <typename T> __device__ T load_gathered(const T *from)
+{
+#ifdef __CUDA_ARCH__
+    T value;
+    if constexpr (sizeof(T) == 4)
+        asm volatile("ld.global.f32 %0, [%1];" : "=f"(value) : "l"(from));
+    else
+        asm volatile("ld.global.f64 %0, [%1];" : "=d"(value) : "l"(from));
+    return value;
+#else
+    return *from;
+#endif
+}
+
 /* Of what another block wrote in this launch. */
 template <typename T> __device__ T load_shared_sum(const T *from)
 {
     return *(const volatile T *)from;
+}
+
+/* Adds 1 and gives what was there. What the thread wrote before is seen by those who count after it. */
+__device__ inline unsigned count_one(unsigned *count)
+{
+#ifdef __CUDA_ARCH__
+    unsigned before;
+    asm volatile("atom.add.acq_rel.gpu.global.u32 %0, [%1], 1;" : "=r"(before) : "l"(count) : "memory");
+    return before;
+#else
+    return atomicAdd(count, 1u);
+#endif
 }
 
 /* The kernel after this one may begin: it waits for this one's end where it must. */
@@ -190,25 +239,56 @@ template <typename T> __device__ T warp_sum(T sum, int width)
     return sum;
 }
 
-/* A thread's part of the elements [from, from + count): its packs of an array, place p of pack i at
- * (i * TEAM + thread) * WIDTH + p. Places behind count repeat earlier ones. last: may the last pack be read whole? */
+/* A thread's part of the elements skip ... count - 1 of a tile: from is where its first pack lies, pack i STEP elements
+ * further on each. Places without an element are 0, except in packs that reach beyond the tile. whole: the last pack
+ * may be read as one. */
 template <typename Shape, typename T>
-__device__ void load_part(const T *from, int count, bool last, int thread, pack<T, Shape::WIDTH> *part)
+__device__ void load_part(const T *from, int skip, int count, bool whole, int thread, pack<T, Shape::WIDTH> *part)
 {
-    constexpr int WIDTH = Shape::WIDTH, STEP = Shape::TEAM * WIDTH;
-    using piece = pack<T, WIDTH>;
+    constexpr int WIDTH = Shape::WIDTH, PACKS = Shape::ITEMS / WIDTH, STEP = Shape::TEAM * WIDTH;
+    from = settled(from);
 #pragma unroll
-    for (int i = 0; i < Shape::ITEMS / WIDTH; i++) {
-        if (i * STEP < count) {
-            const int at = least(i * STEP + thread * WIDTH, (count - 1) / WIDTH * WIDTH);
-            if (WIDTH == 1 || last) {
-                part[i] = load_once((const piece *)(from + at));
-            } else {
+    for (int i = 0; i < PACKS; i++) {
+        const int at = i * STEP + thread * WIDTH;
+        part[i] = {};
+        if ((WIDTH == 1 || whole) && at < count && (i > 0 || at + WIDTH > skip))
+            part[i] = load_once((const pack<T, WIDTH> *)(from + i * STEP));
+    }
+    if constexpr (WIDTH > 1) {
+        if (whole)
+            return;
 #pragma unroll
-                for (int p = 0; p < WIDTH; p++)
-                    part[i].at[p] = load_once(from + least(at + p, count - 1));
-            }
+        for (int i = 0; i < Shape::ITEMS; i++) {
+            const int p = i % WIDTH, k = i / WIDTH * STEP + p, at = k + thread * WIDTH;
+            if (at < count && at >= skip)
+                part[i / WIDTH].at[p] = load_once(from + k);
         }
+    }
+}
+
+/* Likewise of columns in 16 bits; last: the greatest that can be a column. */
+template <typename Shape>
+__device__ void load_narrow(const uint16_t *from, int skip, int count, bool whole, int thread, int last,
+                            pack<int32_t, Shape::WIDTH> *column)
+{
+    constexpr int WIDTH = Shape::WIDTH, PACKS = Shape::ITEMS / WIDTH;
+    if constexpr (WIDTH == 1) {
+        from = settled(from);
+#pragma unroll
+        for (int i = 0; i < PACKS; i++) {
+            const int at = i * Shape::TEAM + thread;
+            column[i].at[0] = 0;
+            if (at < count && (i > 0 || at >= skip))
+                column[i].at[0] = load_once_16(from + i * Shape::TEAM);
+        }
+    } else {
+        pack<uint16_t, WIDTH> step[PACKS];
+        load_part<Shape>(from, skip, count, whole, thread, step);
+#pragma unroll
+        for (int i = 0; i < PACKS; i++)
+#pragma unroll
+            for (int p = 0; p < WIDTH; p++) /* what reaches beyond the tile counts from another base */
+                column[i].at[p] = least(step[i].at[p], last);
     }
 }
 
@@ -259,18 +339,16 @@ __device__ void sum_rows(const T *products, const uint16_t *ends, int rows, int 
     }
 }
 
-/* Counts one more of `of`; true for the last, who then sees what the others wrote before they counted. One warp. */
+/* Counts one more of `of`; true for the last, who then sees what lane 0 of the others wrote before it counted. One
+ * warp. */
 __device__ inline bool arrives_last(unsigned *count, int of)
 {
-    unsigned before = 0;
-    if (threadIdx.x % WARP == 0) {
-        __threadfence();
-        before = atomicAdd(count, 1u);
-        __threadfence();
-    }
+    const bool counts = threadIdx.x % WARP == 0;
+    const unsigned before = counts ? count_one(count) : 0;
     if (__shfl_sync(0xffffffffu, before, 0) != (unsigned)(of - 1))
         return false;
-    if (threadIdx.x % WARP == 0)
+    __syncwarp();
+    if (counts)
         *count = 0;
     return true;
 }
@@ -334,12 +412,13 @@ __device__ void sum_piece(const matrix<T> &m, const T *products, int skip, int c
 template <typename Shape, bool PATTERN, typename T, typename Store>
 __global__ void __launch_bounds__(Shape::BLOCK) kernel(matrix<T> m, const T *x, Store store)
 {
-    constexpr int TEAM = Shape::TEAM, WIDTH = Shape::WIDTH, PACKS = Shape::ITEMS / WIDTH, STEP = TEAM * WIDTH,
+    constexpr int TEAM = Shape::TEAM, WIDTH = Shape::WIDTH, PACKS = Shape::ITEMS / WIDTH,
                   TURNS = Shape::ROWS / TEAM + 1;
     using packed = pack<T, WIDTH>;
     __shared__ packed stage[Shape::TEAMS * Shape::CAPACITY / WIDTH];
-    __shared__ uint16_t all_ends[Shape::TEAMS * (Shape::ROWS + 2)];
-    const int thread = (int)threadIdx.x % TEAM, team = (int)threadIdx.x / TEAM;
+    __shared__ uint16_t all_ends[Shape::TEAMS * TURNS * TEAM];
+    const int thread = Shape::TEAMS > 1 ? (int)threadIdx.x % TEAM : (int)threadIdx.x;
+    const int team = Shape::TEAMS > 1 ? (int)threadIdx.x / TEAM : 0;
     const int64_t t = (int64_t)blockIdx.x * Shape::TEAMS + team;
     if (Shape::TEAMS > 1 && t >= m.tiles) /* a whole warp, and no barrier of the block lies ahead */
         return;
@@ -356,62 +435,48 @@ __global__ void __launch_bounds__(Shape::BLOCK) kernel(matrix<T> m, const T *x, 
 
     const int64_t from = mine.begin & ~(int64_t)(Shape::LINE - 1);
     const int skip = (int)(mine.begin - from), count = (int)(end - from), rows = (int)(row_end - mine.row);
-    const bool last = WIDTH == 1 || from + (count + WIDTH - 1) / WIDTH * WIDTH <= m.nnz;
+    const bool whole = from + (count + WIDTH - 1) / WIDTH * WIDTH <= m.nnz;
     const bool whole_rows = mine.long_row < 0, is_narrow = m.narrow != nullptr && mine.base >= 0;
     packed value[PACKS];
     pack<int32_t, WIDTH> column[PACKS];
     if (!PATTERN)
-        load_part<Shape>(m.val + from, count, last, thread, value);
-    uint16_t *const ends = all_ends + team * (Shape::ROWS + 2);
-    uint32_t offset[TURNS];
+        load_part<Shape>(m.val + from + thread * WIDTH, skip, count, whole, thread, value);
+    uint16_t *const ends = all_ends + team * (TURNS * TEAM);
+    uint32_t offset[TURNS] = {};
     if (whole_rows) {
+        const uint32_t *const offsets = settled(m.row_ptr + (mine.row + thread) * m.words);
 #pragma unroll
         for (int i = 0; i < TURNS; i++)
             if (i * TEAM + thread <= rows)
-                offset[i] = load_once(m.row_ptr + (mine.row + i * TEAM + thread) * m.words);
+                offset[i] = load_once(offsets + i * TEAM * m.words);
     }
     if (is_narrow) {
-        pack<uint16_t, WIDTH> step[PACKS];
-        load_part<Shape>(m.narrow + from, count, last, thread, step);
-#pragma unroll
-        for (int i = 0; i < PACKS; i++) {
-#pragma unroll
-            for (int p = 0; p < WIDTH; p++)
-                column[i].at[p] = mine.base + step[i].at[p];
-        }
+        load_narrow<Shape>(m.narrow + from + thread * WIDTH, skip, count, whole, thread, m.cols - 1 - mine.base,
+                           column);
     } else {
-        load_part<Shape>(m.col + from, count, last, thread, column);
+        load_part<Shape>(m.col + from + thread * WIDTH, skip, count, whole, thread, column);
     }
-    if (whole_rows) {
 #pragma unroll
-        for (int i = 0; i < TURNS; i++)
-            if (i * TEAM + thread <= rows)
-                ends[i * TEAM + thread] = (uint16_t)(offset[i] - (uint32_t)from);
-    }
+    for (int i = 0; i < TURNS; i++)
+        ends[i * TEAM + thread] = (uint16_t)(offset[i] - (uint32_t)from);
 
     await_kernel_before();
 
+    const T *const x_from = is_narrow ? x + mine.base : x;
     packed product[PACKS];
 #pragma unroll
-    for (int i = 0; i < PACKS; i++) {
-        if (i * STEP < count) {
+    for (int i = 0; i < PACKS; i++)
 #pragma unroll
-            for (int p = 0; p < WIDTH; p++) {
-                /* what stands beside the tile may count its columns from another base */
-                const int at = i * STEP + thread * WIDTH + p;
-                product[i].at[p] = at >= skip && at < count ? x[column[i].at[p]] : T(0);
-            }
-        }
-    }
+        for (int p = 0; p < WIDTH; p++)
+            product[i].at[p] = load_gathered(x_from + column[i].at[p]);
+    packed *const place = stage + team * (Shape::CAPACITY / WIDTH) + thread;
 #pragma unroll
     for (int i = 0; i < PACKS; i++) {
-        if (i * STEP < count) {
 #pragma unroll
-            for (int p = 0; p < WIDTH; p++)
-                if (!PATTERN)
-                    product[i].at[p] *= value[i].at[p];
-            stage[team * (Shape::CAPACITY / WIDTH) + i * TEAM + thread] = product[i];
-        }
+        for (int p = 0; p < WIDTH; p++)
+            if (!PATTERN)
+                product[i].at[p] *= value[i].at[p];
+        place[i * TEAM] = product[i];
     }
     team_sync<Shape>();
 
