@@ -23,18 +23,18 @@ enum way { USUAL, GATHERING, WARPS };
 /* What a plan keeps, in the context's memory but for the numbers. */
 struct tiles_state {
     tiles::statistics about;
-    void *table, *narrow, *long_rows, *sums, *counts; /* sums: of pieces, then of groups; counts: likewise */
+    void *table, *narrow;            /* the plan's own */
+    void *long_rows, *sums, *counts; /* behind the table; sums: of pieces, then of groups; counts: of groups, of rows */
     int capacity;
     way how;
 };
 
 /* While the plan is made. */
 struct making {
-    void *memory; /* all that follows */
+    void *memory; /* for all that follows, where the context's scratch has no room */
     tiles::statistics *about;
     tiles::packed_rows packed;
     void *scan_scratch;
-    int64_t segments;
 };
 
 int64_t part(int64_t bytes)
@@ -62,11 +62,13 @@ spmv_status make_room(spmv_context *ctx, int64_t segments, making *m)
     int64_t all = 0;
     for (int64_t b : bytes)
         all += b;
-    const spmv_status st = spmv_alloc(ctx, all, &m->memory);
-    if (st != SPMV_OK)
-        return st;
-    char *at = (char *)m->memory;
-    m->segments = segments;
+    char *at = (char *)ctx->scratch;
+    if (all > ctx->scratch_bytes) {
+        const spmv_status st = spmv_alloc(ctx, all, &m->memory);
+        if (st != SPMV_OK)
+            return st;
+        at = (char *)m->memory;
+    }
     m->about = (tiles::statistics *)at;
     m->packed.first_row = (int64_t *)(at += bytes[0]);
     m->packed.begins = (int32_t *)(at += bytes[1]);
@@ -112,15 +114,15 @@ template <typename Packing> spmv_status fill_table(spmv_plan *plan, const Packin
     if (count > INT32_MAX)
         return context_fail(ctx, SPMV_ERROR_LIMIT, "spmv_plan_create: %lld tiles are more than a launch has blocks",
                             (long long)count);
-    spmv_status st = plan_alloc(plan, (count + 1) * (int64_t)sizeof(tiles::tile), &s->table);
+    const int64_t bytes[] = {part((count + 1) * (int64_t)sizeof(tiles::tile)),
+                             part(long_rows * (int64_t)sizeof(tiles::long_row)),
+                             part(groups * (tiles::GROUP + 1) * size), (groups + long_rows) * 4};
+    spmv_status st = plan_alloc(plan, bytes[0] + bytes[1] + bytes[2] + bytes[3], &s->table);
     if (st == SPMV_OK && long_rows > 0) {
-        st = plan_alloc(plan, long_rows * (int64_t)sizeof(tiles::long_row), &s->long_rows);
-        if (st == SPMV_OK)
-            st = plan_alloc(plan, groups * (tiles::GROUP + 1) * size, &s->sums);
-        if (st == SPMV_OK)
-            st = plan_alloc(plan, (groups + long_rows) * 4, &s->counts);
-        if (st == SPMV_OK)
-            st = cleared(ctx, s->counts, (groups + long_rows) * 4);
+        s->long_rows = (char *)s->table + bytes[0];
+        s->sums = (char *)s->long_rows + bytes[1];
+        s->counts = (char *)s->sums + bytes[2];
+        st = cleared(ctx, s->counts, bytes[3]);
     }
     if (st == SPMV_OK)
         st = on_device(ctx, [&] {
@@ -165,10 +167,9 @@ spmv_status compress(spmv_plan *plan, tiles_state *s)
 
 void release_tiles(spmv_plan *plan, tiles_state *s)
 {
-    for (void **memory : {&s->table, &s->narrow, &s->long_rows, &s->sums, &s->counts}) {
-        spmv_free(plan->ctx, *memory);
-        *memory = nullptr;
-    }
+    spmv_free(plan->ctx, s->table);
+    spmv_free(plan->ctx, s->narrow);
+    s->table = s->narrow = s->long_rows = s->sums = s->counts = nullptr;
 }
 
 /* Tiles for a shape, and what their columns are like. */
