@@ -20,7 +20,8 @@
  * anyway; x and y may be.
  *
  * Bits: lane l of a row's group takes its elements l, l + lanes, ..., lanes combine in a fixed tree; a piece is summed
- * likewise. All depends on the cut into tiles alone: on the rows' lengths and the type, not on how columns are stored.
+ * likewise. All depends on the cut into tiles and the shape: on the rows' lengths, the type, and where the columns lie,
+ * not on how they are stored.
  *
  * N. Bell, M. Garland, SC09; J. L. Greathouse, M. Daga, "Efficient sparse matrix-vector multiplication on GPUs using
  * the CSR storage format", SC14 (whole rows in shared memory).
