@@ -32,6 +32,7 @@ enum option_group {
 struct options {
     spmv_backend backend;
     const char *method;
+    bool uncompressed; /* --compress off */
     spmv_type type;
     int threads, device;
     enum verify_mode verify;
@@ -229,6 +230,7 @@ struct product {
     const spmv_csr *a; /* host memory; must outlive the product */
     spmv_operation operation;
     const char *method;
+    bool uncompressed; /* plain CSR, whatever the method could do */
     spmv_type type;
     double alpha, beta;  /* rounded to the type */
     const void *x, *y0;  /* host memory; y0 NULL: no beta term */

@@ -355,6 +355,8 @@ static json_t *json_outcome(const struct bench_run *run, const struct trial *t, 
     }
     json_put(result, "method", json_string(o->method));
     json_put(result, "why", json_string(o->why));
+    if (o->layout[0] != '\0')
+        json_put(result, "layout", json_string(o->layout));
     json_put(result, "plan_bytes", json_integer((json_int_t)o->plan_bytes));
     put_figures(result, o);
     json_put(result, "gbs", json_number(gbs));

@@ -97,6 +97,9 @@ static void print_info(const struct input *in, const spmv_statistics *s, const s
     print_line("not finite", "%lld", (long long)s->not_finite);
     print_line("symmetry", "%s", symmetry_text(s));
     print_line("method", "%s on %s: %s", p->info.method, spmv_context_describe(ctx), p->info.why);
+    if (p->info.layout[0] != '\0')
+        print_line("plan", "%s", p->info.layout);
+    print_line("memory of the plan", "%lld bytes, made in %.3g s", (long long)p->info.bytes, p->info.seconds);
     printf("\n  %21s %12s\n", "row length", "rows");
     print_histogram(s);
 }
@@ -137,7 +140,7 @@ spmv_status run_info(const struct options *o, const char *const *arguments, int 
 {
     spmv_context *ctx = NULL;
     struct input in = {0};
-    struct product p = {.method = o->method, .type = o->type};
+    struct product p = {.method = o->method, .uncompressed = o->uncompressed, .type = o->type};
     spmv_statistics s = {0};
     (void)count;
     spmv_status st = open_context(o, o->backend, &ctx);

@@ -62,6 +62,7 @@ static spmv_status load_and_multiply(struct job *job, const char *const *argumen
     job->p = (struct product){.a = &job->in.view,
                               .operation = o->transpose ? SPMV_OPERATION_T : SPMV_OPERATION_N,
                               .method = o->method,
+                              .uncompressed = o->uncompressed,
                               .type = o->type,
                               .alpha = o->alpha,
                               .beta = o->beta,

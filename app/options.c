@@ -38,6 +38,7 @@ enum option_id {
     OPTION_KEEP,
     OPTION_BACKEND,
     OPTION_METHOD,
+    OPTION_COMPRESS,
     OPTION_TYPE,
     OPTION_THREADS,
     OPTION_DEVICE,
@@ -104,6 +105,8 @@ static const struct row rows[OPTIONS] = {
     [OPTION_BACKEND] = {"backend", 0, "auto|cuda|omp|ref", GROUP_SHARED, "auto",
                         "where to compute; auto: a usable GPU, else OpenMP"},
     [OPTION_METHOD] = {"method", 0, "NAME", GROUP_SHARED, "auto", "how to multiply; doctor lists the names"},
+    [OPTION_COMPRESS] = {"compress", 0, "auto|off", GROUP_SHARED, "auto",
+                         "may the plan hold the matrix in fewer bytes, where its method can; same results"},
     [OPTION_TYPE] = {"type", 0, "f64|f32", GROUP_SHARED, "f64",
                      "type of matrix, vectors and sums; bench: of a suite both"},
     [OPTION_THREADS] = {"threads", 0, "N", GROUP_SHARED, NULL, "OpenMP threads, at most (default: what OpenMP offers)"},
@@ -265,6 +268,11 @@ static void set_option(struct options *o, enum option_id id, const char *text)
         break;
     case OPTION_METHOD:
         o->method = text;
+        break;
+    case OPTION_COMPRESS:
+        o->uncompressed = strcmp(text, "off") == 0;
+        if (!o->uncompressed && strcmp(text, "auto") != 0)
+            mistake(o, "--%s %s: auto or off is needed", rows[id].name, text);
         break;
     case OPTION_TYPE:
         if (spmv_type_parse(text, &o->type) != SPMV_OK)

@@ -77,6 +77,7 @@ spmv_status product_plan(spmv_context *ctx, struct product *p)
     options.operation = p->operation;
     options.method = p->method;
     options.type = p->type;
+    options.compression = p->uncompressed ? 0 : -1;
     p->ctx = ctx;
     spmv_status st = view_in_context(p, &view);
     if (st == SPMV_OK)
@@ -249,6 +250,8 @@ void remark_plan(const char *matrix, const struct product *p)
     remark(LEVEL_NORMAL, "%s: %lld x %lld, %lld nonzeros, %s%s", matrix, (long long)p->a->rows, (long long)p->a->cols,
            (long long)p->a->nnz, spmv_type_name(p->type), p->a->val == NULL ? ", a pattern" : "");
     remark(LEVEL_NORMAL, "on %s; method %s: %s", spmv_context_describe(p->ctx), p->info.method, p->info.why);
+    if (p->info.layout[0] != '\0')
+        remark(LEVEL_VERBOSE, "the plan: %s", p->info.layout);
 }
 
 /* Rows are counted from 0 here and in the JSON; the line of the vector is what a user can look up. */
@@ -275,8 +278,8 @@ json_t *json_check(const struct product *p)
 
 json_t *json_plan(const struct product *p, const char *op)
 {
-    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:f, s:I}", "op", op, "backend",
+    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:f, s:I}", "op", op, "backend",
                      spmv_backend_name(spmv_context_backend(p->ctx)), "method", p->info.method, "why", p->info.why,
-                     "type", spmv_type_name(p->type), "plan_seconds", p->info.seconds, "plan_bytes",
-                     (json_int_t)p->info.bytes);
+                     "layout", p->info.layout, "type", spmv_type_name(p->type), "plan_seconds", p->info.seconds,
+                     "plan_bytes", (json_int_t)p->info.bytes);
 }

@@ -109,6 +109,7 @@ static spmv_status open_plan(struct work *work, const char *method, struct own *
     spmv_plan_options_init(&options, sizeof options);
     options.method = method;
     options.type = work->type;
+    options.compression = work->uncompressed ? 0 : -1;
     spmv_status st = spmv_plan_create(work->ctx, &work->matrix, &options, &plan);
     if (st == SPMV_OK)
         st = spmv_synchronize(work->ctx);
@@ -119,7 +120,12 @@ static spmv_status open_plan(struct work *work, const char *method, struct own *
         spmv_plan_destroy(plan);
         return st;
     }
-    *own = (struct own){.method = info.method, .why = info.why, .plan_bytes = info.bytes, .work = work, .plan = plan};
+    *own = (struct own){.method = info.method,
+                        .why = info.why,
+                        .layout = info.layout,
+                        .plan_bytes = info.bytes,
+                        .work = work,
+                        .plan = plan};
     return SPMV_OK;
 }
 

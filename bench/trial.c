@@ -70,6 +70,8 @@ static void open_stand(struct course *course, int number)
         }
         snprintf(outcome->method, sizeof outcome->method, "%s", stand->own.method);
         snprintf(outcome->why, sizeof outcome->why, "%s", stand->own.why);
+        if (stand->own.layout != NULL)
+            snprintf(outcome->layout, sizeof outcome->layout, "%s", stand->own.layout);
         outcome->plan_bytes = stand->own.plan_bytes;
         outcome->bits_may_differ = stand->own.bits_may_differ;
     } else if (work->operation->on_matrix && work->problem.row_ptr == NULL) {

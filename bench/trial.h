@@ -13,6 +13,7 @@ struct outcome {
     const struct entry *entry;
     char method[NAME_SIZE]; /* ours: what ran; the peer's name */
     char why[WHY_SIZE];     /* ours: why that method */
+    char layout[512];       /* ours: how it holds the matrix */
     char failed[WHY_SIZE];  /* the sentence; "": it did not fail */
     spmv_status failed_status;
     double plan_seconds; /* from arrays in the context's memory to ready */

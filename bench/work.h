@@ -33,6 +33,7 @@ struct work;
 struct own {
     const char *method;   /* what runs; lives as long as own */
     const char *why;      /* one sentence */
+    const char *layout;   /* how it holds the matrix, one sentence; NULL: nothing to say */
     bool bits_may_differ; /* from run to run: a method that says so of itself */
     double plan_seconds;
     int64_t plan_bytes;
@@ -87,6 +88,7 @@ struct work {
     spmv_context *ctx;     /* on the device's stream */
     spmv_context *checker; /* on the host: another backend than ctx's */
     spmv_type type;
+    bool uncompressed; /* our methods hold the matrix as plain CSR */
     /* set by work_open */
     struct peer_problem problem; /* the arrays; for a matrix of 2^31 entries and more row_ptr is NULL */
     spmv_csr matrix;             /* the matrix in the context's memory */

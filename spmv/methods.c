@@ -14,30 +14,6 @@ static double no_cost(double rows, double nnz, double longest)
     return 0;
 }
 
-#ifdef SPMV_HAVE_CUDA
-/* What the CUDA methods cost. The constants were measured on an H100 (docs/gpu.md): a thread walks through a row at 50
- * ns an entry, and where rows are longer than a cache line, neighbouring threads no longer share what they load; a warp
- * costs 0.16 ns a row and 2.5 ns an entry of a long one; the pipeline makes some ten launches and moves everything
- * several times, whatever the rows are. Only their order matters. */
-static double scalar_cost(double rows, double nnz, double longest)
-{
-    const double mean = nnz / rows, line = 16;
-    return 50e-3 * longest + (mean > line ? 4e-6 * nnz * (mean / line - 1) : 0);
-}
-
-static double vector_cost(double rows, double nnz, double longest)
-{
-    (void)nnz;
-    return 0.16e-3 * rows + 2.5e-3 * longest;
-}
-
-static double staged_cost(double rows, double nnz, double longest)
-{
-    (void)longest;
-    return 20 + 28e-6 * nnz + 0.2e-3 * rows;
-}
-#endif
-
 static const struct spmv_method methods[] = {
     {.backend = SPMV_BACKEND_REF,
      .name = "definition",
@@ -63,19 +39,16 @@ static const struct spmv_method methods[] = {
      .release = staged_release},
 #ifdef SPMV_HAVE_CUDA
     {.backend = SPMV_BACKEND_CUDA,
-     .name = "vector",
-     .why = "a warp for each row pays",
-     .cost = vector_cost,
-     .apply = vector_cuda_apply},
-    {.backend = SPMV_BACKEND_CUDA,
-     .name = "scalar",
-     .why = "a thread for each row pays, as rows are short",
-     .cost = scalar_cost,
-     .apply = scalar_cuda_apply},
+     .name = "tiles",
+     .why = "tiles of whole rows keep all threads busy whatever the row lengths, in one launch",
+     .cost = no_cost,
+     .prepare = tiles_cuda_prepare,
+     .apply = tiles_cuda_apply,
+     .release = tiles_cuda_release},
+    {.backend = SPMV_BACKEND_CUDA, .name = "vector", .apply = vector_cuda_apply},
+    {.backend = SPMV_BACKEND_CUDA, .name = "scalar", .apply = scalar_cuda_apply},
     {.backend = SPMV_BACKEND_CUDA,
      .name = "staged",
-     .why = "work is shared out by entries, for the longest row would keep one warp busy long after all others",
-     .cost = staged_cost,
      .prepare = staged_prepare,
      .apply = staged_apply,
      .release = staged_release},

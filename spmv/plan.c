@@ -92,22 +92,23 @@ static spmv_status narrow_row_ptr(spmv_plan *plan, const spmv_csr *a)
 {
     spmv_status st = SPMV_OK;
     const int64_t n = a->rows + 1;
-    int64_t *wide = NULL;
     int32_t *narrow = NULL;
     const int64_t *from = a->row_ptr;
+#ifdef SPMV_HAVE_CUDA
     if (!on_host(plan->ctx, a)) {
-        TRY(host_alloc(plan->ctx, n * 8, "row offsets", (void **)&wide));
-        TRY(spmv_download(plan->ctx, a->row_ptr, wide, n * 8));
-        from = wide;
+        TRY(plan_alloc(plan, n * 4, &plan->row_ptr));
+        TRY(narrow_offsets_cuda(plan->ctx, from, plan->row_ptr, n));
+    } else
+#endif
+    {
+        TRY(host_alloc(plan->ctx, n * 4, "row offsets", (void **)&narrow));
+        for (int64_t i = 0; i < n; i++)
+            narrow[i] = (int32_t)from[i];
+        TRY(copy_in(plan, narrow, n * 4, &plan->row_ptr));
     }
-    TRY(host_alloc(plan->ctx, n * 4, "row offsets", (void **)&narrow));
-    for (int64_t i = 0; i < n; i++)
-        narrow[i] = (int32_t)from[i];
-    TRY(copy_in(plan, narrow, n * 4, &plan->row_ptr));
     plan->a.row_ptr = plan->row_ptr;
     plan->a.row_ptr_bits = 32;
 done:
-    host_free(wide);
     host_free(narrow);
     return st;
 }
@@ -209,6 +210,7 @@ spmv_status spmv_plan_create(spmv_context *ctx, const spmv_csr *a, const spmv_pl
     memset(plan, 0, sizeof *plan);
     plan->ctx = ctx;
     plan->operation = o.operation;
+    plan->compression = o.compression;
     TRY(choose_type(ctx, a, &o, &plan->type));
     /* real matrices: the conjugate transpose is the transpose */
     TRY(o.operation == SPMV_OPERATION_N ? take_matrix(plan, a) : take_transposed(plan, a));
@@ -272,7 +274,8 @@ spmv_status spmv_plan_describe(const spmv_plan *plan, spmv_plan_info *info, size
                                  .cols = plan->a.cols,
                                  .nnz = plan->a.nnz,
                                  .bytes = plan->bytes,
-                                 .seconds = plan->seconds};
+                                 .seconds = plan->seconds,
+                                 .layout = plan->layout};
     result_write(info, size, &full, sizeof full);
     return SPMV_OK;
 }

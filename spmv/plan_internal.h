@@ -43,7 +43,9 @@ struct spmv_plan {
     void *state;               /* the method's own */
     int64_t bytes;
     double seconds;
+    int compression; /* as in the options */
     char why[256];
+    char layout[512]; /* how the method holds the matrix; "" where it is as it came */
 };
 
 /* Whether the backend has a method of that name; NULL and "auto" always do. */
@@ -71,5 +73,11 @@ spmv_status staged_apply(const spmv_plan *, const void *, const void *, const vo
 void staged_release(spmv_plan *);
 spmv_status scalar_cuda_apply(const spmv_plan *, const void *, const void *, const void *, bool, void *);
 spmv_status vector_cuda_apply(const spmv_plan *, const void *, const void *, const void *, bool, void *);
+spmv_status tiles_cuda_prepare(spmv_plan *);
+spmv_status tiles_cuda_apply(const spmv_plan *, const void *, const void *, const void *, bool, void *);
+void tiles_cuda_release(spmv_plan *);
+
+/* to[i] = from[i], 0 <= i < n, on the device; every from[i] fits. */
+spmv_status narrow_offsets_cuda(spmv_context *ctx, const int64_t *from, int32_t *to, int64_t n);
 
 #endif

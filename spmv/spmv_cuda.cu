@@ -1,6 +1,7 @@
 /* The CUDA methods of the product: types to templates, for each rung.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
+#include "block.cuh"
 #include "spmv_1_scalar.cuh"
 #include "spmv_2_vector.cuh"
 
@@ -54,7 +55,20 @@ spmv_status apply(const spmv_plan *plan, const void *alpha, const void *x, const
                                   : run_in<double>(plan, alpha, x, beta, beta_zero, y, rung);
 }
 
+__global__ void __launch_bounds__(THREADS) narrow_offsets(const int64_t *from, int32_t *to, int64_t n)
+{
+    for (int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x; i < n; i += (int64_t)gridDim.x * THREADS)
+        to[i] = (int32_t)from[i];
+}
+
 } // namespace
+
+extern "C" spmv_status narrow_offsets_cuda(spmv_context *ctx, const int64_t *from, int32_t *to, int64_t n)
+{
+    return on_device(ctx, [&] {
+        return launch(ctx, "spmv narrow offsets", grid_for(n, THREADS), THREADS, narrow_offsets, from, to, n);
+    });
+}
 
 extern "C" spmv_status scalar_cuda_apply(const spmv_plan *plan, const void *alpha, const void *x, const void *beta,
                                          bool beta_zero, void *y)

@@ -28,17 +28,19 @@ typedef struct spmv_plan_options {
     int vectors;       /* right-hand sides at once; default 1. Others: SPMV_ERROR_UNSUPPORTED for now. */
     int symmetric;     /* 1: only one triangle is stored; default 0. 1: SPMV_ERROR_UNSUPPORTED for now. */
     int update_values; /* 1: values may be replaced later; default 0. 1: SPMV_ERROR_UNSUPPORTED for now. */
-    int compression; /* -1: as the plan thinks best (default), 0: keep plain CSR. 1: SPMV_ERROR_UNSUPPORTED for now. */
+    int compression;   /* -1: as the plan thinks best (default), 0: keep plain CSR; same bits. 1: SPMV_ERROR_UNSUPPORTED
+                          for now. */
 } spmv_plan_options;
 
 SPMV_API void spmv_plan_options_init(spmv_plan_options *options, size_t size);
 
 /* A plan for products with a. a->memory == SPMV_MEMORY_HOST: the plan copies what it needs, the arrays may go.
- * SPMV_MEMORY_CONTEXT: it borrows the arrays, which must outlive it unchanged, except where it re-encodes them. Row
- * offsets are narrowed to 32 bits where nnz < 2^31. options NULL: defaults. May wait. Types: SPMV_F64, SPMV_F32.
- * Errors: SPMV_ERROR_ARGUMENT (negative sizes, missing arrays), SPMV_ERROR_SIZE, SPMV_ERROR_LIMIT (columns),
- * SPMV_ERROR_TYPE, SPMV_ERROR_METHOD (the sentence lists the backend's), SPMV_ERROR_UNSUPPORTED, SPMV_ERROR_MEMORY. The
- * matrix's inner structure is the caller's promise (spmv_matrix_check looks). */
+ * SPMV_MEMORY_CONTEXT: it borrows the arrays, which must outlive it unchanged, except where it re-encodes them (on cuda
+ * a product may read them while the kernel before it in the stream still runs; x and y it may not). Row offsets are
+ * narrowed to 32 bits where nnz < 2^31. options NULL: defaults. May wait. Types: SPMV_F64, SPMV_F32. Errors:
+ * SPMV_ERROR_ARGUMENT (negative sizes, missing arrays), SPMV_ERROR_SIZE, SPMV_ERROR_LIMIT (columns), SPMV_ERROR_TYPE,
+ * SPMV_ERROR_METHOD (the sentence lists the backend's), SPMV_ERROR_UNSUPPORTED, SPMV_ERROR_MEMORY. The matrix's inner
+ * structure is the caller's promise (spmv_matrix_check looks). */
 SPMV_API spmv_status spmv_plan_create(spmv_context *ctx, const spmv_csr *a, const spmv_plan_options *options,
                                       spmv_plan **plan);
 SPMV_API void spmv_plan_destroy(spmv_plan *plan);
@@ -61,6 +63,7 @@ typedef struct spmv_plan_info {
     int64_t rows, cols, nnz; /* of op(A) */
     int64_t bytes;           /* memory the plan owns */
     double seconds;          /* spent in spmv_plan_create */
+    const char *layout;      /* one sentence: how the plan holds the matrix; "" where it is as it came */
 } spmv_plan_info;
 
 /* What the plan is. size: sizeof(spmv_plan_info) as the caller sees it. */

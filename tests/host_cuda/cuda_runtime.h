@@ -26,10 +26,21 @@ struct dim3 {
 
 extern dim3 threadIdx, blockIdx, blockDim, gridDim;
 
+enum cudaLaunchAttributeID { cudaLaunchAttributeProgrammaticStreamSerialization = 6 };
+
+struct cudaLaunchAttribute {
+    cudaLaunchAttributeID id;
+    union {
+        int programmaticStreamSerializationAllowed;
+    } val;
+};
+
 struct cudaLaunchConfig_t {
     dim3 gridDim, blockDim;
     size_t dynamicSmemBytes;
     cudaStream_t stream;
+    cudaLaunchAttribute *attrs; /* here every kernel ends before the next begins */
+    unsigned numAttrs;
 };
 
 cudaError_t host_cuda_launch(const cudaLaunchConfig_t &config, const std::function<void()> &thread);
@@ -105,6 +116,14 @@ inline unsigned atomicOr(unsigned *cell, unsigned bits)
 inline int __ffs(int bits)
 {
     return __builtin_ffs(bits);
+}
+
+template <typename T> T atomicMax(T *cell, T value)
+{
+    const T before = *cell;
+    if (before < value)
+        *cell = value;
+    return before;
 }
 
 template <typename T> T atomicCAS(T *cell, T expected, T value)

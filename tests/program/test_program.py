@@ -853,6 +853,14 @@ class Info(Case):
         result = json.loads(self.ok("info", "poisson2d:3", "--method", "staged", "--json").stdout)
         self.assertEqual(result["result"]["method"], "staged")
 
+    def test_plan(self):
+        self.assertRegex(self.ok("info", "poisson2d:10").stdout, r"(?m)^memory of the plan +\d+ bytes, made in .* s$")
+        for how in ["auto", "off"]:
+            result = json.loads(self.ok("info", "poisson2d:3", "--compress", how, "--json").stdout)["result"]
+            self.assertIsInstance(result["layout"], str)
+            self.assertFalse(how == "off" and "16-bit columns in 100 %" in result["layout"])
+        self.fails(1, "info", "poisson2d:3", "--compress", "maybe", says="--compress maybe: auto or off is needed")
+
 
 class Doctor(Case):
     def test_text(self):

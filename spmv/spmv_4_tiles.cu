@@ -1,0 +1,337 @@
+/* Method "tiles" of the backend cuda: the plan is made on the device, the product is one launch (spmv_4_tiles.cuh).
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdio.h>
+
+#include "spmv_4_tiles_plan.cuh"
+
+extern "C" {
+#include "plan_internal.h"
+}
+
+/* Bytes of plain CSR from which a matrix no longer lives in the caches. Tests build with less, to have all shapes at
+ * small sizes. */
+#ifndef CUDA_TILES_LARGE
+#define CUDA_TILES_LARGE (50 * 1000 * 1000)
+#endif
+
+namespace
+{
+
+enum way { USUAL, GATHERING, WARPS };
+
+/* What a plan keeps, in the context's memory but for the numbers. */
+struct tiles_state {
+    tiles::statistics about;
+    void *table, *narrow;            /* the plan's own */
+    void *long_rows, *sums, *counts; /* behind the table; sums: of pieces, then of groups; counts: of groups, of rows */
+    int capacity;
+    way how;
+};
+
+/* While the plan is made. */
+struct making {
+    void *memory; /* for all that follows, where the context's scratch has no room */
+    tiles::statistics *about;
+    tiles::packed_rows packed;
+    void *scan_scratch;
+};
+
+int64_t part(int64_t bytes)
+{
+    return (bytes + 255) / 256 * 256;
+}
+
+spmv_status cleared(spmv_context *ctx, void *memory, int64_t bytes)
+{
+    return on_device(ctx, [&] {
+        return cuda_check(ctx, cudaMemsetAsync(memory, 0, (size_t)bytes, (cudaStream_t)ctx->stream),
+                          "clearing a plan's memory");
+    });
+}
+
+spmv_status make_room(spmv_context *ctx, int64_t segments, making *m)
+{
+    const int64_t third = segments + 1, most = segments * tiles::SEGMENT_MOST;
+    const int64_t bytes[] = {part((int64_t)sizeof(tiles::statistics)),
+                             part(segments * 8),
+                             part(segments * 4),
+                             part(most * 4),
+                             part(3 * third * 8),
+                             part(ctx->backend->scan_scratch(ctx, SPMV_I64, 3 * third))};
+    int64_t all = 0;
+    for (int64_t b : bytes)
+        all += b;
+    char *at = (char *)ctx->scratch;
+    if (all > ctx->scratch_bytes) {
+        const spmv_status st = spmv_alloc(ctx, all, &m->memory);
+        if (st != SPMV_OK)
+            return st;
+        at = (char *)m->memory;
+    }
+    m->about = (tiles::statistics *)at;
+    m->packed.first_row = (int64_t *)(at += bytes[0]);
+    m->packed.begins = (int32_t *)(at += bytes[1]);
+    m->packed.at = (int32_t *)(at += bytes[2]);
+    m->packed.counts = (int64_t *)(at += bytes[3]);
+    m->scan_scratch = at + bytes[4];
+    return cleared(ctx, m->about, (int64_t)sizeof *m->about);
+}
+
+/* What the kernels count is what the host knows next. */
+spmv_status learn(spmv_context *ctx, const making &m, tiles::statistics *about)
+{
+    return spmv_download(ctx, m.about, about, (int64_t)sizeof *about);
+}
+
+template <typename Packing> spmv_status pack(spmv_plan *plan, const Packing &p, making *m, tiles_state *s)
+{
+    spmv_context *const ctx = plan->ctx;
+    const int warps = tiles::PLAN_WARPS;
+    spmv_status st = on_device(ctx, [&] {
+        const spmv_status first =
+            launch(ctx, "spmv tiles measure", grid_for(p.rows, tiles::PLAN_THREADS * 4), tiles::PLAN_THREADS,
+                   tiles::measure<typename Packing::offset_type>, p.row_ptr, p.rows, m->about);
+        return first != SPMV_OK ? first
+                                : launch(ctx, "spmv tiles pack", (int)(p.segments / warps + 1), tiles::PLAN_THREADS,
+                                         tiles::pack_rows<Packing>, p, m->packed);
+    });
+    if (st == SPMV_OK)
+        st = ctx->backend->scan(ctx, SPMV_EXCLUSIVE, SPMV_ADD, SPMV_I64, m->packed.counts, m->packed.counts,
+                                3 * (p.segments + 1), m->scan_scratch);
+    if (st == SPMV_OK)
+        st = on_device(ctx, [&] {
+            return launch(ctx, "spmv tiles total", 1, 1, tiles::total, m->packed.counts, p.segments, m->about);
+        });
+    return st != SPMV_OK ? st : learn(ctx, *m, &s->about);
+}
+
+template <typename Packing> spmv_status fill_table(spmv_plan *plan, const Packing &p, making *m, tiles_state *s)
+{
+    spmv_context *const ctx = plan->ctx;
+    const int64_t count = (int64_t)s->about.tiles, long_rows = (int64_t)s->about.long_rows;
+    const int64_t groups = (int64_t)s->about.groups, size = (int64_t)spmv_type_size(plan->type);
+    if (count > INT32_MAX)
+        return context_fail(ctx, SPMV_ERROR_LIMIT, "spmv_plan_create: %lld tiles are more than a launch has blocks",
+                            (long long)count);
+    const int64_t bytes[] = {part((count + 1) * (int64_t)sizeof(tiles::tile)),
+                             part(long_rows * (int64_t)sizeof(tiles::long_row)),
+                             part(groups * (tiles::GROUP + 1) * size), (groups + long_rows) * 4};
+    spmv_status st = plan_alloc(plan, bytes[0] + bytes[1] + bytes[2] + bytes[3], &s->table);
+    if (st == SPMV_OK && long_rows > 0) {
+        s->long_rows = (char *)s->table + bytes[0];
+        s->sums = (char *)s->long_rows + bytes[1];
+        s->counts = (char *)s->sums + bytes[2];
+        st = cleared(ctx, s->counts, bytes[3]);
+    }
+    if (st == SPMV_OK)
+        st = on_device(ctx, [&] {
+            return launch(ctx, "spmv tiles fill", (int)((p.segments - 1) / tiles::PLAN_WARPS + 1), tiles::PLAN_THREADS,
+                          tiles::fill<Packing>, p, m->packed, (tiles::tile *)s->table, (tiles::long_row *)s->long_rows,
+                          m->about);
+        });
+    return st;
+}
+
+/* Can at least half of the tiles have 16-bit columns? Fewer do not pay for the array. */
+bool columns_lie_close(const tiles_state *s)
+{
+    return s->about.narrow > 0 && 2 * s->about.narrow >= s->about.filled;
+}
+
+/* Looks at the columns, with compression or without, for the shape depends on them, and bits must not depend on
+ * compression. */
+spmv_status look_at_columns(spmv_plan *plan, making *m, tiles_state *s)
+{
+    spmv_context *const ctx = plan->ctx;
+    spmv_status st = SPMV_OK;
+    if (plan->a.nnz > 0)
+        st = on_device(ctx, [&] {
+            return launch(ctx, "spmv tiles span", (int)s->about.tiles, tiles::PLAN_THREADS, tiles::span,
+                          (tiles::tile *)s->table, plan->a.col, m->about);
+        });
+    return st != SPMV_OK ? st : learn(ctx, *m, &s->about);
+}
+
+spmv_status compress(spmv_plan *plan, tiles_state *s)
+{
+    spmv_context *const ctx = plan->ctx;
+    if (plan->compression == 0 || !columns_lie_close(s))
+        return SPMV_OK;
+    const spmv_status st = plan_alloc(plan, plan->a.nnz * 2, &s->narrow);
+    return st != SPMV_OK ? st : on_device(ctx, [&] {
+        return launch(ctx, "spmv tiles narrow", (int)s->about.tiles, tiles::PLAN_THREADS, tiles::narrow,
+                      (const tiles::tile *)s->table, plan->a.col, (uint16_t *)s->narrow);
+    });
+}
+
+void release_tiles(spmv_plan *plan, tiles_state *s)
+{
+    spmv_free(plan->ctx, s->table);
+    spmv_free(plan->ctx, s->narrow);
+    s->table = s->narrow = s->long_rows = s->sums = s->counts = nullptr;
+}
+
+/* Tiles for a shape, and what their columns are like. */
+template <typename Shape, typename Offset> spmv_status make_tiles(spmv_plan *plan, tiles_state *s)
+{
+    using packing = tiles::packing<Shape, Offset>;
+    const spmv_csr &a = plan->a;
+    const packing p = {(const Offset *)a.row_ptr, a.rows, a.nnz, packing::segments_for(a.rows, a.nnz)};
+    making m = {};
+    s->capacity = packing::CAPACITY;
+    spmv_status st = make_room(plan->ctx, p.segments, &m);
+    if (st == SPMV_OK)
+        st = pack(plan, p, &m, s);
+    if (st == SPMV_OK)
+        st = fill_table(plan, p, &m, s);
+    if (st == SPMV_OK)
+        st = look_at_columns(plan, &m, s);
+    spmv_free(plan->ctx, m.memory);
+    return st;
+}
+
+/* Which shape a matrix gets follows from its size, the lengths of its rows, and whether its columns lie close together;
+ * measured on an H100. Teams of one warp need tiles of their own, so they are tried first where they may be the
+ * choice. */
+template <typename T, typename Offset> spmv_status make(spmv_plan *plan, tiles_state *s)
+{
+    using shapes = tiles::shapes<T>;
+    static_assert((int)shapes::usual::CAPACITY == shapes::gathering::CAPACITY &&
+                      (int)shapes::usual::LINE == shapes::gathering::LINE &&
+                      (int)shapes::usual::ROWS == shapes::gathering::ROWS,
+                  "both work on the same tiles");
+    const double rows = (double)plan->a.rows, nnz = (double)plan->a.nnz, mean = nnz / rows;
+    const double bytes = nnz * (4 + sizeof(T)) + 4 * rows;
+    const int64_t held = plan->bytes;
+    spmv_status st = SPMV_OK;
+    if (sizeof(T) == 4 && bytes > CUDA_TILES_LARGE && mean <= 256) {
+        st = make_tiles<typename shapes::warps, Offset>(plan, s);
+        s->how = WARPS;
+        /* even rows: at most half the mean in standard deviation */
+        const double variance = (double)s->about.squares / rows - mean * mean;
+        if (st != SPMV_OK || (columns_lie_close(s) && variance <= mean * mean / 4))
+            return st;
+        release_tiles(plan, s);
+        plan->bytes = held;
+    }
+    st = make_tiles<typename shapes::usual, Offset>(plan, s);
+    s->how = !columns_lie_close(s) && mean < 32 ? GATHERING : USUAL;
+    return st;
+}
+
+/* The plan in a sentence. */
+void describe(spmv_plan *plan, const tiles_state *s)
+{
+    char *const text = plan->layout;
+    const int size = (int)sizeof plan->layout;
+    const tiles::statistics &about = s->about;
+    const unsigned long long whole = about.by_shift[0] + about.by_shift[1] + about.by_shift[2] + about.by_shift[3] +
+                                     about.by_shift[4] + about.by_shift[5];
+    static const char *const teams[] = {"blocks of 128 threads", "blocks of 256 threads", "warps"};
+    int used = snprintf(
+        text, (size_t)size, "rows of %.3g entries on average, %llu at most, in %llu tiles of at most %d for %s",
+        (double)plan->a.nnz / (double)max_i64(plan->a.rows, 1), about.longest, about.tiles, s->capacity, teams[s->how]);
+    const char *between = "; lanes a row:";
+    for (int k = 0; k < tiles::SHIFTS && used < size; k++)
+        if (about.by_shift[k] > 0) {
+            used += snprintf(text + used, (size_t)(size - used), "%s %d (%.3g %% of these tiles)", between, 1 << k,
+                             100.0 * (double)about.by_shift[k] / (double)whole);
+            between = ",";
+        }
+    if (used < size && about.filled > 0)
+        used += snprintf(text + used, (size_t)(size - used), "; 16-bit columns in %.3g %% of the tiles",
+                         s->narrow != nullptr ? 100.0 * (double)about.narrow / (double)about.filled : 0.0);
+    if (used < size)
+        snprintf(text + used, (size_t)(size - used), "; %llu rows longer than a tile, %llu empty", about.long_rows,
+                 about.empty_rows);
+}
+
+template <typename T> tiles::matrix<T> matrix_of(const spmv_plan *plan)
+{
+    const tiles_state *const s = (const tiles_state *)plan->state;
+    const int64_t groups = (int64_t)s->about.groups;
+    T *const sums = (T *)s->sums;
+    unsigned *const counts = (unsigned *)s->counts;
+    return {(const tiles::tile *)s->table,
+            (int64_t)s->about.tiles,
+            plan->a.nnz,
+            (const uint32_t *)plan->a.row_ptr,
+            plan->a.row_ptr_bits / 32,
+            (int32_t)plan->a.cols,
+            plan->a.col,
+            (const uint16_t *)s->narrow,
+            (const T *)plan->a.val,
+            (const tiles::long_row *)s->long_rows,
+            sums,
+            s->sums != nullptr ? sums + groups * tiles::GROUP : nullptr,
+            counts,
+            s->counts != nullptr ? counts + groups : nullptr};
+}
+
+/* The product for arrays aligned to packs, or not. */
+template <typename Shape, typename Unaligned, typename T, typename Store>
+spmv_status run_aligned(const spmv_plan *plan, const tiles::matrix<T> &m, const T *x, Store store)
+{
+    const uintptr_t places = (uintptr_t)m.val | (uintptr_t)m.col;
+    return places % (Shape::WIDTH * sizeof(T)) == 0 ? tiles::run<Shape>(plan->ctx, m, x, store)
+                                                    : tiles::run<Unaligned>(plan->ctx, m, x, store);
+}
+
+template <typename T, typename Store> spmv_status multiply(const spmv_plan *plan, const T *x, Store store)
+{
+    using shapes = tiles::shapes<T>;
+    const way how = ((const tiles_state *)plan->state)->how;
+    const tiles::matrix<T> m = matrix_of<T>(plan);
+    return on_device(plan->ctx, [&] {
+        return how == GATHERING ? tiles::run<typename shapes::gathering>(plan->ctx, m, x, store)
+               : how == WARPS
+                   ? run_aligned<typename shapes::warps, typename shapes::warps_unaligned>(plan, m, x, store)
+                   : run_aligned<typename shapes::usual, typename shapes::usual_unaligned>(plan, m, x, store);
+    });
+}
+
+template <typename T>
+spmv_status apply(const spmv_plan *plan, const void *alpha, const void *x, const void *beta, bool beta_zero, void *y)
+{
+    const scaling<T> s = {*(const T *)alpha, *(const T *)beta, beta_zero};
+    return multiply(plan, (const T *)x, tiles::store_scaled<T>{s, (T *)y});
+}
+
+} // namespace
+
+extern "C" spmv_status tiles_cuda_prepare(spmv_plan *plan)
+{
+    const bool f32 = plan->type == SPMV_F32, wide = plan->a.row_ptr_bits == 64;
+    spmv_status st = host_alloc(plan->ctx, (int64_t)sizeof(tiles_state), "a plan", &plan->state);
+    if (st != SPMV_OK)
+        return st;
+    tiles_state *const s = (tiles_state *)plan->state;
+    *s = {};
+    if (plan->a.rows > 0)
+        st = f32    ? wide ? make<float, int64_t>(plan, s) : make<float, int32_t>(plan, s)
+                : wide ? make<double, int64_t>(plan, s)
+                    : make<double, int32_t>(plan, s);
+    if (st == SPMV_OK)
+        st = compress(plan, s);
+    if (st == SPMV_OK)
+        describe(plan, s);
+    return st;
+}
+
+extern "C" spmv_status tiles_cuda_apply(const spmv_plan *plan, const void *alpha, const void *x, const void *beta,
+                                        bool beta_zero, void *y)
+{
+    return plan->type == SPMV_F32 ? apply<float>(plan, alpha, x, beta, beta_zero, y)
+                                  : apply<double>(plan, alpha, x, beta, beta_zero, y);
+}
+
+extern "C" void tiles_cuda_release(spmv_plan *plan)
+{
+    tiles_state *const s = (tiles_state *)plan->state;
+    if (s == nullptr)
+        return;
+    release_tiles(plan, s);
+    host_free(s);
+    plan->state = nullptr;
+}

@@ -1,0 +1,502 @@
+/* Rung 4, "tiles": a block a tile of whole rows.
+ *
+ * Idea: the plan packs whole rows into tiles of at most TEAM * ITEMS nonzeros (spmv_4_tiles_plan.cuh). A team of
+ * threads loads its tile's values and columns in the order in which they lie, neighbouring threads neighbouring ones,
+ * forms the products in shared memory, and then sums the rows, a group of lanes a row, as wide as suits the tile's mean
+ * length. Rows are whole, so a tile waits for nobody and writes its part of y alone. Work: nnz products, rows * lanes
+ * partial sums. Depth: ITEMS + the longest of a tile's rows / lanes. Launches: 1. Bytes: the matrix once, in whole
+ * lines; columns in 16 bits where a tile's columns lie that close together: base + number, of which the plan keeps an
+ * array beside the matrix's own. Changed since rung 3: nothing but y leaves the multiprocessor, and one launch does
+ * all. Wins: everywhere but on rows of two or three entries all alike, where a thread a row is as fast.
+ *
+ * Rows longer than a tile are cut into pieces, tiles of their own. A piece leaves its sum in memory and counts itself;
+ * the last to arrive of a group of GROUP pieces folds the group's sums in their order, and the last of a row's groups
+ * the groups' sums. Which block that is depends on the clock, the order of the operands does not; nobody waits, so any
+ * order of blocks will do. Who folds sets the counter back to 0 for the next launch.
+ *
+ * Early start (programmatic dependent launch, sm_90): a launch may begin while the kernel before it in the stream still
+ * runs; it then loads columns, values and tiles, and waits for that kernel's end before it reads x, y and the sums of
+ * pieces. So columns and values must not be written by the kernel just before, which spmv_plan_create's contract says
+ * anyway; x and y may be.
+ *
+ * Bits: lane l of a row's group takes its elements l, l + lanes, ..., lanes combine in a fixed tree; a piece is summed
+ * likewise. All depends on the cut into tiles and the shape: on the rows' lengths, the type, and where the columns lie,
+ * not on how they are stored.
+ *
+ * N. Bell, M. Garland, SC09; J. L. Greathouse, M. Daga, "Efficient sparse matrix-vector multiplication on GPUs using
+ * the CSR storage format", SC14 (whole rows in shared memory).
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef SPMV_4_TILES_CUH
+#define SPMV_4_TILES_CUH
+
+#include "block.cuh"
+#include "spmv_cuda.cuh"
+
+namespace tiles
+{
+
+/* TEAM threads share a tile, with ITEMS elements each, loaded WIDTH neighbours at a time from a place that is a
+ * multiple of LINE elements. Shapes of one CAPACITY and LINE serve the same tiles. */
+template <int TEAM_, int ITEMS_, int WIDTH_, int LINE_> struct shape {
+    enum {
+        TEAM = TEAM_,
+        ITEMS = ITEMS_,
+        WIDTH = WIDTH_,
+        LINE = LINE_,
+        CAPACITY = TEAM * ITEMS,
+        ROWS = TEAM == WARP ? CAPACITY / 4 : CAPACITY / 2, /* at most, of a tile with nonzeros */
+        EMPTY_ROWS = 4 * ROWS,                             /* at most, of a tile without */
+        BLOCK = TEAM < 128 ? 128 : TEAM,
+        TEAMS = BLOCK / TEAM,
+    };
+    static_assert(LINE % WIDTH == 0 && ITEMS % WIDTH == 0 && CAPACITY < 65536, "whole packs, offsets of 16 bits");
+};
+
+/* f64 wants one element a lane, for neighbouring columns then meet in one gather, and tiles on whole lines of 128
+ * bytes; f32 more elements a lane and tiles as full as can be. Where gathers from all over x take the time, more
+ * threads with fewer elements each are better; in f32 a warp is the best team for a large matrix of even rows.
+ * unaligned: the same tiles for arrays that are not aligned to packs. */
+template <typename T> struct shapes;
+template <> struct shapes<double> {
+    using usual = shape<128, 8, 1, 32>;
+    using usual_unaligned = usual;
+    using gathering = shape<256, 4, 1, 32>;
+    using warps = usual; /* not used */
+    using warps_unaligned = usual;
+};
+template <> struct shapes<float> {
+    using usual = shape<128, 8, 2, 2>;
+    using usual_unaligned = shape<128, 8, 1, 2>;
+    using gathering = shape<256, 4, 1, 2>;
+    using warps = shape<32, 16, 4, 4>;
+    using warps_unaligned = shape<32, 16, 1, 4>;
+};
+
+enum { GROUP = WARP };
+
+/* Where a tile begins; it ends where the next one begins. */
+struct alignas(16) tile {
+    int64_t begin, row;
+    int32_t base;     /* of 16-bit columns; -1: the tile has none */
+    int32_t long_row; /* whose piece the tile is; -1: whole rows */
+    int32_t shift;    /* a row is summed by 1 << shift lanes */
+    int32_t unused;
+};
+
+struct long_row {
+    int64_t row, first_tile;
+    int32_t pieces, first_group;
+};
+
+/* A plan's matrix. */
+template <typename T> struct matrix {
+    const tile *table; /* tiles + 1 */
+    int64_t tiles, nnz;
+    const uint32_t *row_ptr; /* the lower 32 bits of offset i at i * words: enough for distances within a tile */
+    int words;               /* 32-bit words an offset has */
+    int32_t cols;
+    const int32_t *col;
+    const uint16_t *narrow; /* NULL: no tile has them */
+    const T *val;           /* NULL: a pattern */
+    const long_row *long_rows;
+    T *piece_sums, *group_sums;          /* GROUP a group; 1 a group */
+    unsigned *group_counts, *row_counts; /* 0 between launches */
+};
+
+/* What becomes of a row's sum: y = alpha sum + beta y. */
+template <typename T> struct store_scaled {
+    scaling<T> s;
+    T *y;
+    __device__ void operator()(int64_t row, T sum) const
+    {
+        s.store(sum, &y[row]);
+    }
+};
+
+/* N neighbouring elements, moved at once. */
+template <typename T, int N> struct alignas(sizeof(T) * N) pack {
+    T at[N];
+};
+
+/* Of what is read once: it is not to push x out of the caches. In the order in which they are written down, so that no
+ * load slips behind the wait for the kernel before. */
+template <typename T> __device__ T load_once(const T *from)
+{
+#ifdef __CUDA_ARCH__
+    T value;
+    if constexpr (sizeof(T) == 2) {
+        uint16_t word;
+        asm volatile("ld.global.cs.u16 %0, [%1];" : "=h"(word) : "l"(from));
+        memcpy(&value, &word, sizeof value);
+    } else if constexpr (sizeof(T) == 4) {
+        uint32_t word;
+        asm volatile("ld.global.cs.u32 %0, [%1];" : "=r"(word) : "l"(from));
+        memcpy(&value, &word, sizeof value);
+    } else if constexpr (sizeof(T) == 8) {
+        uint64_t word;
+        asm volatile("ld.global.cs.u64 %0, [%1];" : "=l"(word) : "l"(from));
+        memcpy(&value, &word, sizeof value);
+    } else {
+        static_assert(sizeof(T) == 16, "2, 4, 8 or 16 bytes");
+        uint64_t word[2];
+        asm volatile("ld.global.cs.v2.u64 {%0, %1}, [%2];" : "=l"(word[0]), "=l"(word[1]) : "l"(from));
+        memcpy(&value, word, sizeof value);
+    }
+    return value;
+#else
+    return *from;
+#endif
+}
+
+/* The same of a 16-bit number. */
+__device__ inline int load_once_16(const uint16_t *from)
+{
+#ifdef __CUDA_ARCH__
+    int value;
+    asm volatile("ld.global.cs.u16 %0, [%1];" : "=r"(value) : "l"(from));
+    return value;
+#else
+    return *from;
+#endif
+}
+
+/* An address that is worked out here and once, not again before each use. */
+template <typename T> __device__ const T *settled(const T *address)
+{
+#ifdef __CUDA_ARCH__
+    asm volatile("" : "+l"(address));
+#endif
+    return address;
+}
+
+/* An element of x, behind the wait for the kernel before, which may have written it. */
+template <typename T> __device__ T load_gathered(const T *from)
+{
+#ifdef __CUDA_ARCH__
+    T value;
+    if constexpr (sizeof(T) == 4)
+        asm volatile("ld.global.f32 %0, [%1];" : "=f"(value) : "l"(from));
+    else
+        asm volatile("ld.global.f64 %0, [%1];" : "=d"(value) : "l"(from));
+    return value;
+#else
+    return *from;
+#endif
+}
+
+/* Of what another block wrote in this launch. */
+template <typename T> __device__ T load_shared_sum(const T *from)
+{
+    return *(const volatile T *)from;
+}
+
+/* Adds 1 and gives what was there. What the thread wrote before is seen by those who count after it. */
+__device__ inline unsigned count_one(unsigned *count)
+{
+#ifdef __CUDA_ARCH__
+    unsigned before;
+    asm volatile("atom.add.acq_rel.gpu.global.u32 %0, [%1], 1;" : "=r"(before) : "l"(count) : "memory");
+    return before;
+#else
+    return atomicAdd(count, 1u);
+#endif
+}
+
+/* The kernel after this one may begin: it waits for this one's end where it must. */
+__device__ inline void let_next_begin()
+{
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+
+/* Until the kernel before this one has ended and what it wrote is there. */
+__device__ inline void await_kernel_before()
+{
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
+__device__ inline int least(int a, int b)
+{
+    return a < b ? a : b;
+}
+
+template <typename Shape> __device__ void team_sync()
+{
+    if constexpr ((int)Shape::TEAM == (int)WARP)
+        __syncwarp();
+    else
+        __syncthreads();
+}
+
+/* Lane 0 gets the fixed tree's sum of width lanes. */
+template <typename T> __device__ T warp_sum(T sum, int width)
+{
+    for (int distance = width / 2; distance > 0; distance /= 2)
+        sum += __shfl_down_sync(0xffffffffu, sum, (unsigned)distance);
+    return sum;
+}
+
+/* A thread's part of the elements skip ... count - 1 of a tile: from is where its first pack lies, pack i STEP elements
+ * further on each. Places without an element are 0, except in packs that reach beyond the tile. whole: the last pack
+ * may be read as one. */
+template <typename Shape, typename T>
+__device__ void load_part(const T *from, int skip, int count, bool whole, int thread, pack<T, Shape::WIDTH> *part)
+{
+    constexpr int WIDTH = Shape::WIDTH, PACKS = Shape::ITEMS / WIDTH, STEP = Shape::TEAM * WIDTH;
+    from = settled(from);
+#pragma unroll
+    for (int i = 0; i < PACKS; i++) {
+        const int at = i * STEP + thread * WIDTH;
+        part[i] = {};
+        if ((WIDTH == 1 || whole) && at < count && (i > 0 || at + WIDTH > skip))
+            part[i] = load_once((const pack<T, WIDTH> *)(from + i * STEP));
+    }
+    if constexpr (WIDTH > 1) {
+        if (whole)
+            return;
+#pragma unroll
+        for (int i = 0; i < Shape::ITEMS; i++) {
+            const int p = i % WIDTH, k = i / WIDTH * STEP + p, at = k + thread * WIDTH;
+            if (at < count && at >= skip)
+                part[i / WIDTH].at[p] = load_once(from + k);
+        }
+    }
+}
+
+/* Likewise of columns in 16 bits; last: the greatest that can be a column. */
+template <typename Shape>
+__device__ void load_narrow(const uint16_t *from, int skip, int count, bool whole, int thread, int last,
+                            pack<int32_t, Shape::WIDTH> *column)
+{
+    constexpr int WIDTH = Shape::WIDTH, PACKS = Shape::ITEMS / WIDTH;
+    if constexpr (WIDTH == 1) {
+        from = settled(from);
+#pragma unroll
+        for (int i = 0; i < PACKS; i++) {
+            const int at = i * Shape::TEAM + thread;
+            column[i].at[0] = 0;
+            if (at < count && (i > 0 || at >= skip))
+                column[i].at[0] = load_once_16(from + i * Shape::TEAM);
+        }
+    } else {
+        pack<uint16_t, WIDTH> step[PACKS];
+        load_part<Shape>(from, skip, count, whole, thread, step);
+#pragma unroll
+        for (int i = 0; i < PACKS; i++)
+#pragma unroll
+            for (int p = 0; p < WIDTH; p++) /* what reaches beyond the tile counts from another base */
+                column[i].at[p] = least(step[i].at[p], last);
+    }
+}
+
+/* The rows of a tile from the products: every warp of the team, groups of 1 << shift lanes. A row that is very long for
+ * its group is left to 8 lanes, four such rows at a time. */
+template <typename Shape, typename T, typename Store>
+__device__ void sum_rows(const T *products, const uint16_t *ends, int rows, int shift, int64_t row, int thread,
+                         const Store &store)
+{
+    enum { SERIAL = 16, QUARTER = 8 };
+    const int lanes = 1 << shift, in_group = thread & (lanes - 1), groups = Shape::TEAM >> shift;
+    const int in_warp = thread % WARP;
+    for (int first = 0; first < rows; first += groups) {
+        const int r = first + (thread >> shift);
+        const int begin = r < rows ? ends[r] : 0, end = r < rows ? ends[r + 1] : 0;
+        const bool left = lanes < QUARTER && end - begin > SERIAL << shift;
+        T sum = 0;
+        if (!left) {
+#pragma unroll 4
+            for (int k = begin + in_group; k < end; k += lanes)
+                sum += products[k];
+        }
+        sum = warp_sum(sum, lanes);
+        if (r < rows && in_group == 0 && !left)
+            store(row + r, sum);
+        unsigned waiting = __ballot_sync(0xffffffffu, left && in_group == 0);
+        while (waiting != 0) { /* the same for all lanes */
+            int whose = -1;
+#pragma unroll
+            for (int quarter = 0; quarter < WARP / QUARTER; quarter++) {
+                if (in_warp / QUARTER == quarter)
+                    whose = __ffs((int)waiting) - 1;
+                waiting &= waiting - 1u;
+            }
+            const int lane = whose >= 0 ? whose : 0;
+            const int from = __shfl_sync(0xffffffffu, begin, lane), to = __shfl_sync(0xffffffffu, end, lane);
+            const int its_row = __shfl_sync(0xffffffffu, r, lane);
+            T long_sum = 0;
+            if (whose >= 0) {
+#pragma unroll 4
+                for (int k = from + in_warp % QUARTER; k < to; k += QUARTER)
+                    long_sum += products[k];
+            }
+            long_sum = warp_sum(long_sum, QUARTER);
+            if (whose >= 0 && in_warp % QUARTER == 0)
+                store(row + its_row, long_sum);
+        }
+    }
+}
+
+/* Counts one more of `of`; true for the last, who then sees what lane 0 of the others wrote before it counted. One
+ * warp. */
+__device__ inline bool arrives_last(unsigned *count, int of)
+{
+    const bool counts = threadIdx.x % WARP == 0;
+    const unsigned before = counts ? count_one(count) : 0;
+    if (__shfl_sync(0xffffffffu, before, 0) != (unsigned)(of - 1))
+        return false;
+    __syncwarp();
+    if (counts)
+        *count = 0;
+    return true;
+}
+
+/* A piece of a long row has the sum, in lane 0 of the warp that calls: folds what is complete. */
+template <typename T, typename Store>
+__device__ void hand_on(const matrix<T> &m, int which, int64_t t, T sum, const Store &store)
+{
+    const int lane = (int)threadIdx.x % WARP;
+    const long_row whole = m.long_rows[which];
+    const int piece = (int)(t - whole.first_tile), group = piece / GROUP, groups = (whole.pieces - 1) / GROUP + 1;
+    const int members = group < groups - 1 ? (int)GROUP : whole.pieces - group * GROUP;
+    T *const sums = m.piece_sums + ((int64_t)whole.first_group + group) * GROUP;
+    if (lane == 0)
+        sums[piece % GROUP] = sum;
+    if (!arrives_last(m.group_counts + whole.first_group + group, members))
+        return;
+    sum = warp_sum(lane < members ? load_shared_sum(sums + lane) : T(0), WARP);
+    if (groups > 1) {
+        T *const of_groups = m.group_sums + whole.first_group;
+        if (lane == 0)
+            of_groups[group] = sum;
+        if (!arrives_last(m.row_counts + which, groups))
+            return;
+        sum = 0;
+#pragma unroll 8
+        for (int g = lane; g < groups; g += WARP)
+            sum += load_shared_sum(of_groups + g);
+        sum = warp_sum(sum, WARP);
+    }
+    if (lane == 0)
+        store(whole.row, sum);
+}
+
+/* A piece's sum: the threads' own in the order of the elements, then a tree; its first warp hands it on. */
+template <typename Shape, typename T, typename Store>
+__device__ void sum_piece(const matrix<T> &m, const T *products, int skip, int count, int which, int64_t t, int thread,
+                          const Store &store)
+{
+    constexpr int TEAM = Shape::TEAM, TEAM_WARPS = TEAM / WARP;
+    T sum = 0;
+#pragma unroll
+    for (int i = 0; i < Shape::ITEMS; i++) {
+        const int at = i * TEAM + thread;
+        if (at >= skip && at < count)
+            sum += products[at];
+    }
+    sum = warp_sum(sum, WARP);
+    if constexpr (TEAM_WARPS > 1) { /* the block is the team */
+        __shared__ T warp_sums[TEAM_WARPS];
+        if (thread % WARP == 0)
+            warp_sums[thread / WARP] = sum;
+        __syncthreads();
+        if (thread >= WARP)
+            return;
+        sum = warp_sum(thread < TEAM_WARPS ? warp_sums[thread] : T(0), TEAM_WARPS);
+    }
+    hand_on(m, which, t, sum, store);
+}
+
+template <typename Shape, bool PATTERN, typename T, typename Store>
+__global__ void __launch_bounds__(Shape::BLOCK) kernel(matrix<T> m, const T *x, Store store)
+{
+    constexpr int TEAM = Shape::TEAM, WIDTH = Shape::WIDTH, PACKS = Shape::ITEMS / WIDTH,
+                  TURNS = Shape::ROWS / TEAM + 1;
+    using packed = pack<T, WIDTH>;
+    __shared__ packed stage[Shape::TEAMS * Shape::CAPACITY / WIDTH];
+    __shared__ uint16_t all_ends[Shape::TEAMS * TURNS * TEAM];
+    const int thread = Shape::TEAMS > 1 ? (int)threadIdx.x % TEAM : (int)threadIdx.x;
+    const int team = Shape::TEAMS > 1 ? (int)threadIdx.x / TEAM : 0;
+    const int64_t t = (int64_t)blockIdx.x * Shape::TEAMS + team;
+    if (Shape::TEAMS > 1 && t >= m.tiles) /* a whole warp, and no barrier of the block lies ahead */
+        return;
+    const tile mine = m.table[t];
+    const int64_t end = m.table[t + 1].begin, row_end = m.table[t + 1].row;
+
+    let_next_begin();
+    if (end == mine.begin) { /* empty rows */
+        await_kernel_before();
+        for (int64_t row = mine.row + thread; row < row_end; row += TEAM)
+            store(row, T(0));
+        return;
+    }
+
+    const int64_t from = mine.begin & ~(int64_t)(Shape::LINE - 1);
+    const int skip = (int)(mine.begin - from), count = (int)(end - from), rows = (int)(row_end - mine.row);
+    const bool whole = from + (count + WIDTH - 1) / WIDTH * WIDTH <= m.nnz;
+    const bool whole_rows = mine.long_row < 0, is_narrow = m.narrow != nullptr && mine.base >= 0;
+    packed value[PACKS];
+    pack<int32_t, WIDTH> column[PACKS];
+    if (!PATTERN)
+        load_part<Shape>(m.val + from + thread * WIDTH, skip, count, whole, thread, value);
+    uint16_t *const ends = all_ends + team * (TURNS * TEAM);
+    uint32_t offset[TURNS] = {};
+    if (whole_rows) {
+        const uint32_t *const offsets = settled(m.row_ptr + (mine.row + thread) * m.words);
+#pragma unroll
+        for (int i = 0; i < TURNS; i++)
+            if (i * TEAM + thread <= rows)
+                offset[i] = load_once(offsets + i * TEAM * m.words);
+    }
+    if (is_narrow) {
+        load_narrow<Shape>(m.narrow + from + thread * WIDTH, skip, count, whole, thread, m.cols - 1 - mine.base,
+                           column);
+    } else {
+        load_part<Shape>(m.col + from + thread * WIDTH, skip, count, whole, thread, column);
+    }
+#pragma unroll
+    for (int i = 0; i < TURNS; i++)
+        ends[i * TEAM + thread] = (uint16_t)(offset[i] - (uint32_t)from);
+
+    await_kernel_before();
+
+    const T *const x_from = is_narrow ? x + mine.base : x;
+    packed product[PACKS];
+#pragma unroll
+    for (int i = 0; i < PACKS; i++)
+#pragma unroll
+        for (int p = 0; p < WIDTH; p++)
+            product[i].at[p] = load_gathered(x_from + column[i].at[p]);
+    packed *const place = stage + team * (Shape::CAPACITY / WIDTH) + thread;
+#pragma unroll
+    for (int i = 0; i < PACKS; i++) {
+#pragma unroll
+        for (int p = 0; p < WIDTH; p++)
+            if (!PATTERN)
+                product[i].at[p] *= value[i].at[p];
+        place[i * TEAM] = product[i];
+    }
+    team_sync<Shape>();
+
+    const T *const products = stage[team * (Shape::CAPACITY / WIDTH)].at;
+    if (whole_rows)
+        sum_rows<Shape>(products, ends, rows, mine.shift, mine.row, thread, store);
+    else
+        sum_piece<Shape>(m, products, skip, count, mine.long_row, t, thread, store);
+}
+
+template <typename Shape, typename T, typename Store>
+spmv_status run(spmv_context *ctx, const matrix<T> &m, const T *x, Store store)
+{
+    const int blocks = (int)((m.tiles + Shape::TEAMS - 1) / Shape::TEAMS);
+    return m.val != nullptr
+               ? launch_early(ctx, "spmv tiles", blocks, Shape::BLOCK, kernel<Shape, false, T, Store>, m, x, store)
+               : launch_early(ctx, "spmv tiles", blocks, Shape::BLOCK, kernel<Shape, true, T, Store>, m, x, store);
+}
+
+} // namespace tiles
+
+#endif

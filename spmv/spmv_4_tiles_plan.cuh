@@ -1,0 +1,321 @@
+/* How rows are packed into the tiles of rung 4, on the device: from offsets to a table of tiles.
+ *
+ * Greedy packing, a tile takes rows as long as it has room, is a chain: where a tile begins follows from where the one
+ * before ended. So the rows are cut into segments of about SEGMENT_TILES tiles' work, each of which a warp packs by
+ * itself, all at once: the end of a tile is found by a search in which 32 lanes look at 32 rows at a time. What that
+ * costs is the room left in the last tile of each segment, half a tile in SEGMENT_TILES on average.
+ *
+ *   measure   the lengths of the rows: the longest, the empty ones, the spread
+ *   pack      where the tiles of each segment begin, and how many tiles, long rows and groups of pieces there are
+ *   (scan)    how many stand before each segment
+ *   total     the sums, for the host: the only numbers that it looks at
+ *   fill      the table
+ *   span      the tiles whose columns lie less than 2^16 apart
+ *   narrow    their columns in 16 bits
+ *
+ * Row r counts as its nonzeros + WEIGHT for the cut into segments, so that empty rows are shared out too. A tile has
+ * room for CAPACITY nonzeros from the multiple of LINE at or before its first, and ROWS rows (EMPTY_ROWS if all are
+ * empty); a row that alone is too long becomes as many pieces as it needs. Every cut is a function of the offsets and
+ * the shape.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef SPMV_4_TILES_PLAN_CUH
+#define SPMV_4_TILES_PLAN_CUH
+
+#include "spmv_4_tiles.cuh"
+
+namespace tiles
+{
+
+enum { PLAN_THREADS = 128, PLAN_WARPS = PLAN_THREADS / WARP, SEGMENT_TILES = 16, SHIFTS = 6 };
+
+/* Tiles and long rows that can begin in a segment. Two in a row hold more work than a tile's room less a line, whatever
+ * ended the first; all but the segment's last row hold less than the segment. */
+enum { SEGMENT_MOST = 2 * SEGMENT_TILES + 8 };
+
+/* What the host learns. */
+struct statistics {
+    unsigned long long longest, empty_rows;
+    unsigned long long squares; /* the sum of the squares of the rows' lengths, each of 2^20 at most */
+    unsigned long long tiles, long_rows, groups;
+    unsigned long long filled, narrow; /* tiles with nonzeros; those of them with columns close together */
+    unsigned long long by_shift[SHIFTS];
+};
+
+template <typename Shape, typename Offset> struct packing {
+    using offset_type = Offset;
+    enum {
+        CAPACITY = Shape::CAPACITY,
+        LINE = Shape::LINE,
+        ROWS = Shape::ROWS,
+        EMPTY_ROWS = Shape::EMPTY_ROWS,
+        WEIGHT = CAPACITY / ROWS,
+        SEGMENT = SEGMENT_TILES * CAPACITY,
+    };
+    static_assert((SEGMENT_MOST - 4) * (CAPACITY - LINE) >= 2 * SEGMENT, "room for all that begin in a segment");
+
+    const Offset *row_ptr;
+    int64_t rows, nnz, segments;
+
+    static int64_t segments_for(int64_t rows, int64_t nnz)
+    {
+        const int64_t work = nnz + rows * WEIGHT;
+        return work / SEGMENT + (work % SEGMENT != 0);
+    }
+
+    __device__ int64_t offset(int64_t row) const
+    {
+        return (int64_t)row_ptr[row];
+    }
+
+    /* From where a tile that begins at row counts its nonzeros. */
+    __device__ int64_t line_of(int64_t row) const
+    {
+        return offset(row) & ~(int64_t)(LINE - 1);
+    }
+
+    __device__ bool is_long(int64_t row) const
+    {
+        return offset(row + 1) - line_of(row) > CAPACITY;
+    }
+
+    __device__ int pieces(int64_t row) const
+    {
+        return (int)((offset(row + 1) - line_of(row) + CAPACITY - 1) / CAPACITY);
+    }
+};
+
+/* The last r in [low, high] for which holds(r), given that it holds for low and for no row after one for which it does
+ * not. A warp. */
+template <typename Holds> __device__ int64_t last_row(int64_t low, int64_t high, const Holds &holds)
+{
+    const int lane = (int)threadIdx.x % WARP;
+    while (low < high) {
+        const int64_t step = (high - low + WARP - 1) / WARP, row = low + (lane + 1) * step;
+        const unsigned yes = __ballot_sync(0xffffffffu, row <= high && holds(row));
+        low += __popc(yes) * step;
+        high = low + step - 1 < high ? low + step - 1 : high;
+    }
+    return low;
+}
+
+/* The first row of a segment; `rows` behind the last. A warp. */
+template <typename Packing> __device__ int64_t segment_begin(const Packing &p, int64_t segment)
+{
+    if (segment == 0 || segment >= p.segments)
+        return segment == 0 ? 0 : p.rows;
+    const int64_t wanted = segment * Packing::SEGMENT;
+    /* the last row before it, and one on: row 0 is before it */
+    return last_row(0, p.rows - 1, [&](int64_t row) { return p.offset(row) + row * Packing::WEIGHT < wanted; }) + 1;
+}
+
+template <typename Offset>
+__global__ void __launch_bounds__(PLAN_THREADS) measure(const Offset *row_ptr, int64_t rows, statistics *s)
+{
+    const int64_t stride = (int64_t)gridDim.x * PLAN_THREADS;
+    unsigned long long longest = 0, empty = 0, squares = 0;
+    for (int64_t row = (int64_t)blockIdx.x * PLAN_THREADS + threadIdx.x; row < rows; row += stride) {
+        const unsigned long long length = (unsigned long long)(row_ptr[row + 1] - row_ptr[row]);
+        longest = length > longest ? length : longest;
+        empty += length == 0;
+        const unsigned long long side = length < 1u << 20 ? length : 1u << 20;
+        squares += side * side;
+    }
+    for (int distance = WARP / 2; distance > 0; distance /= 2) {
+        const unsigned long long other = __shfl_down_sync(0xffffffffu, longest, (unsigned)distance);
+        longest = other > longest ? other : longest;
+        empty += __shfl_down_sync(0xffffffffu, empty, (unsigned)distance);
+        squares += __shfl_down_sync(0xffffffffu, squares, (unsigned)distance);
+    }
+    if (threadIdx.x % WARP == 0) {
+        atomicMax(&s->longest, longest);
+        atomicAdd(&s->empty_rows, empty);
+        atomicAdd(&s->squares, squares);
+    }
+}
+
+/* What pack finds: of each segment its first row, how many tiles begin in it (a long row as one), where each does,
+ * counted from the first row; and in counts, three times segments + 1 numbers, its tiles, long rows and groups. */
+struct packed_rows {
+    int64_t *first_row;
+    int32_t *begins, *at; /* SEGMENT_MOST a segment */
+    int64_t *counts;
+};
+
+template <typename Packing> __global__ void __launch_bounds__(PLAN_THREADS) pack_rows(Packing p, packed_rows out)
+{
+    const int64_t segment = (int64_t)blockIdx.x * PLAN_WARPS + threadIdx.x / WARP;
+    if (segment > p.segments)
+        return;
+    const bool writes = threadIdx.x % WARP == 0;
+    const int64_t first = segment_begin(p, segment), behind = segment_begin(p, segment + 1);
+    int64_t tiles = 0, long_rows = 0, groups = 0;
+    int begins = 0;
+    for (int64_t row = first; row < behind && begins < SEGMENT_MOST; begins++) {
+        const int64_t room = p.line_of(row) + Packing::CAPACITY, begin = p.offset(row);
+        const int64_t most = row + Packing::ROWS < behind ? row + Packing::ROWS : behind;
+        int64_t end = last_row(row, most, [&](int64_t r) { return p.offset(r) <= room; });
+        if (writes)
+            out.at[segment * SEGMENT_MOST + begins] = (int32_t)(row - first);
+        if (end == row) {
+            const int pieces = p.pieces(row);
+            tiles += pieces;
+            groups += (pieces - 1) / GROUP + 1;
+            long_rows++;
+            end = row + 1;
+        } else {
+            tiles++;
+            if (end == most && p.offset(end) == begin) {
+                const int64_t limit = row + Packing::EMPTY_ROWS < behind ? row + Packing::EMPTY_ROWS : behind;
+                end = last_row(end, limit, [&](int64_t r) { return p.offset(r) == begin; });
+            }
+        }
+        row = end;
+    }
+    if (!writes)
+        return;
+    if (segment < p.segments) {
+        out.first_row[segment] = first;
+        out.begins[segment] = begins;
+    }
+    out.counts[segment] = tiles;
+    out.counts[p.segments + 1 + segment] = long_rows;
+    out.counts[2 * (p.segments + 1) + segment] = groups;
+}
+
+/* counts, scanned without the element itself as one array: each third ends with a 0, where its sum now is. */
+static __global__ void total(const int64_t *counts, int64_t segments, statistics *s)
+{
+    const int64_t third = segments + 1;
+    s->tiles = (unsigned long long)counts[segments];
+    s->long_rows = (unsigned long long)(counts[third + segments] - counts[third]);
+    s->groups = (unsigned long long)(counts[2 * third + segments] - counts[2 * third]);
+}
+
+/* Lanes that sum a row of a tile. */
+__device__ inline int shift_for(int64_t nnz, int64_t rows)
+{
+    return nnz < 9 * rows     ? 0
+           : nnz < 18 * rows  ? 1
+           : nnz < 36 * rows  ? 2
+           : nnz < 96 * rows  ? 3
+           : nnz < 192 * rows ? 4
+                              : 5;
+}
+
+template <typename Packing>
+__global__ void __launch_bounds__(PLAN_THREADS)
+    fill(Packing p, packed_rows in, tile *table, long_row *long_rows, statistics *s)
+{
+    const int64_t segment = (int64_t)blockIdx.x * PLAN_WARPS + threadIdx.x / WARP;
+    const int lane = (int)threadIdx.x % WARP;
+    if (segment >= p.segments)
+        return;
+    const int64_t third = p.segments + 1;
+    const int64_t first = in.first_row[segment];
+    const int64_t behind = segment + 1 < p.segments ? in.first_row[segment + 1] : p.rows;
+    const int32_t *const at = in.at + segment * SEGMENT_MOST;
+    int64_t next_tile = in.counts[segment], next_long = in.counts[third + segment] - in.counts[third],
+            next_group = in.counts[2 * third + segment] - in.counts[2 * third];
+    const int begins = in.begins[segment];
+    for (int from = 0; from < begins; from += WARP) {
+        const int i = from + lane;
+        const bool mine = i < begins;
+        const int64_t row = mine ? first + at[i] : 0, end = mine ? (i + 1 < begins ? first + at[i + 1] : behind) : 0;
+        const bool is_long = mine && p.is_long(row);
+        const int pieces = is_long ? p.pieces(row) : 0, my_tiles = is_long ? pieces : mine;
+        const int my_groups = is_long ? (pieces - 1) / GROUP + 1 : 0;
+        const int through = warp_inclusive(add_counts(), my_tiles);
+        const int groups_through = warp_inclusive(add_counts(), my_groups);
+        const unsigned long_ones = __ballot_sync(0xffffffffu, is_long);
+        const int64_t my_tile = next_tile + through - my_tiles;
+        const int64_t my_group = next_group + groups_through - my_groups;
+        const int my_long = (int)next_long + __popc(long_ones & ((1u << lane) - 1u));
+        const int64_t nnz = mine ? p.offset(end) - p.offset(row) : 0;
+        const int shift = mine && !is_long ? shift_for(nnz, end - row) : 0;
+        const bool filled = mine && !is_long && nnz > 0;
+        if (mine && !is_long)
+            table[my_tile] = {p.offset(row), row, -1, -1, shift, 0};
+        if (is_long)
+            long_rows[my_long] = {row, my_tile, pieces, (int32_t)my_group};
+#pragma unroll
+        for (int k = 0; k < SHIFTS; k++) {
+            const int count = __popc(__ballot_sync(0xffffffffu, filled && shift == k));
+            if (lane == 0 && count > 0)
+                atomicAdd(&s->by_shift[k], (unsigned long long)count);
+        }
+        const int all_filled = __popc(__ballot_sync(0xffffffffu, filled));
+        if (lane == 0 && all_filled > 0)
+            atomicAdd(&s->filled, (unsigned long long)all_filled);
+        for (unsigned left = long_ones; left != 0; left &= left - 1u) { /* the warp writes a long row's pieces */
+            const int whose = __ffs((int)left) - 1;
+            const int64_t long_at = __shfl_sync(0xffffffffu, row, whose),
+                          tile_at = __shfl_sync(0xffffffffu, my_tile, whose);
+            const int count = __shfl_sync(0xffffffffu, pieces, whose), index = __shfl_sync(0xffffffffu, my_long, whose);
+            const int64_t line = p.line_of(long_at);
+            for (int piece = lane; piece < count; piece += WARP)
+                table[tile_at + piece] = {piece > 0 ? line + (int64_t)piece * Packing::CAPACITY : p.offset(long_at),
+                                          long_at,
+                                          -1,
+                                          index,
+                                          0,
+                                          0};
+            if (lane == 0)
+                atomicAdd(&s->filled, (unsigned long long)count);
+        }
+        next_tile += __shfl_sync(0xffffffffu, through, WARP - 1);
+        next_group += __shfl_sync(0xffffffffu, groups_through, WARP - 1);
+        next_long += __popc(long_ones);
+    }
+    if (segment == p.segments - 1 && lane == 0)
+        table[next_tile] = {p.nnz, p.rows, -1, -1, 0, 0};
+}
+
+/* base = the tile's least column where the greatest is less than 2^16 away. A block a tile. */
+static __global__ void __launch_bounds__(PLAN_THREADS) span(tile *table, const int32_t *col, statistics *s)
+{
+    __shared__ int32_t lows[PLAN_WARPS], highs[PLAN_WARPS];
+    tile *const mine = table + blockIdx.x;
+    const int64_t begin = mine->begin, end = mine[1].begin;
+    if (begin == end)
+        return;
+    int32_t low = INT32_MAX, high = 0;
+    for (int64_t k = begin + threadIdx.x; k < end; k += PLAN_THREADS) {
+        const int32_t c = col[k];
+        low = c < low ? c : low;
+        high = c > high ? c : high;
+    }
+    for (int distance = WARP / 2; distance > 0; distance /= 2) {
+        const int32_t l = __shfl_down_sync(0xffffffffu, low, (unsigned)distance);
+        const int32_t h = __shfl_down_sync(0xffffffffu, high, (unsigned)distance);
+        low = l < low ? l : low;
+        high = h > high ? h : high;
+    }
+    if (threadIdx.x % WARP == 0) {
+        lows[threadIdx.x / WARP] = low;
+        highs[threadIdx.x / WARP] = high;
+    }
+    __syncthreads();
+    if (threadIdx.x != 0)
+        return;
+    for (int w = 1; w < PLAN_WARPS; w++) {
+        low = lows[w] < low ? lows[w] : low;
+        high = highs[w] > high ? highs[w] : high;
+    }
+    if (high - low > UINT16_MAX)
+        return;
+    mine->base = low;
+    atomicAdd(&s->narrow, 1ull);
+}
+
+static __global__ void __launch_bounds__(PLAN_THREADS) narrow(const tile *table, const int32_t *col, uint16_t *out)
+{
+    const tile mine = table[blockIdx.x];
+    const int64_t end = table[blockIdx.x + 1].begin;
+    for (int64_t k = mine.begin + threadIdx.x; k < end; k += PLAN_THREADS)
+        out[k] = mine.base >= 0 ? (uint16_t)(col[k] - mine.base) : (uint16_t)0;
+}
+
+} // namespace tiles
+
+#endif

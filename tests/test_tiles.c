@@ -1,0 +1,603 @@
+/* The method "tiles" of the backend cuda: matrices on which a cut into tiles can go wrong. Rows as long as a tile, a
+ * little shorter and longer, and many times as long; empty rows in blocks; tiles whose columns lie just within 16 bits
+ * and just not; the least matrices that there are. Runs on a GPU, and, smaller, on the host that plays one.
+ *
+ * Values are small whole numbers where results are compared with expected ones, so that every order of summation gives
+ * the same; where bits are compared with bits, they are not whole.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "support.h"
+
+#include <math.h>
+
+#include "plan_internal.h"
+
+/* What the kernels are built for: nonzeros of a tile, pieces whose sums are folded at once, rows of a tile with and
+ * without nonzeros. */
+enum { CAPACITY = 1024, GROUP = 32, ROWS = 512, EMPTY_ROWS = 2048 };
+
+static spmv_context *ctx;
+static bool real_gpu, brief;
+
+static void *get(int64_t count, size_t size)
+{
+    void *const memory = calloc((size_t)count + 1, size);
+    assert_non_null(memory);
+    return memory;
+}
+
+struct matrix {
+    int64_t rows, cols, nnz;
+    int64_t *row_ptr;
+    int32_t *col;
+    double *val; /* NULL: a pattern */
+};
+
+static void free_matrix(struct matrix *m)
+{
+    free(m->row_ptr);
+    free(m->col);
+    free(m->val);
+}
+
+static double draw(bool whole, uint64_t *random)
+{
+    return whole ? (double)((int)(support_random(random) >> 40) % 9 - 4) : support_uniform(random);
+}
+
+/* Rows of these lengths; columns drawn from all. */
+static struct matrix make_matrix(const int64_t *lengths, int64_t rows, int64_t cols, bool whole, bool pattern)
+{
+    uint64_t random = (uint64_t)(rows * 7 + cols);
+    struct matrix m = {.rows = rows, .cols = cols, .row_ptr = get(rows + 1, sizeof *m.row_ptr)};
+    for (int64_t i = 0; i < rows; i++)
+        m.row_ptr[i + 1] = m.row_ptr[i] + lengths[i];
+    m.nnz = m.row_ptr[rows];
+    m.col = get(m.nnz, sizeof *m.col);
+    m.val = pattern ? NULL : get(m.nnz, sizeof *m.val);
+    for (int64_t k = 0; k < m.nnz; k++) {
+        m.col[k] = (int32_t)(support_random(&random) >> 20) & INT32_MAX;
+        m.col[k] = (int32_t)(m.col[k] % cols);
+        if (!pattern)
+            m.val[k] = draw(whole, &random);
+    }
+    return m;
+}
+
+static double *make_vector(int64_t n, uint64_t seed, bool whole)
+{
+    double *const v = get(n, sizeof *v);
+    for (int64_t i = 0; i < n; i++)
+        v[i] = draw(whole, &seed);
+    return v;
+}
+
+/* An array in the context's memory, behind `skew` elements of its block. */
+struct placed {
+    void *block, *at;
+};
+
+static struct placed place(const void *host, int64_t n, int64_t size, int skew)
+{
+    struct placed p;
+    assert_ok(ctx, spmv_alloc(ctx, (n + skew + 1) * size, &p.block));
+    p.at = (char *)p.block + skew * size;
+    assert_ok(ctx, spmv_upload(ctx, host, p.at, n * size));
+    return p;
+}
+
+static void upload_values(spmv_type type, const double *values, int64_t n, void *to)
+{
+    void *const copy = get(n, sizeof *values);
+    for (int64_t i = 0; i < n; i++)
+        if (type == SPMV_F32)
+            ((float *)copy)[i] = (float)values[i];
+        else
+            ((double *)copy)[i] = values[i];
+    assert_ok(ctx, spmv_upload(ctx, copy, to, n * (int64_t)spmv_type_size(type)));
+    free(copy);
+}
+
+static struct placed place_values(spmv_type type, const double *values, int64_t n, int skew)
+{
+    struct placed p;
+    const int64_t size = (int64_t)spmv_type_size(type);
+    assert_ok(ctx, spmv_alloc(ctx, (n + skew + 1) * size, &p.block));
+    p.at = (char *)p.block + skew * size;
+    upload_values(type, values, n, p.at);
+    return p;
+}
+
+struct variant {
+    spmv_type type;
+    bool scaled, plain, wide; /* plain: no compression; wide: offsets of 64 bits */
+    int skew;
+};
+
+/* A plan with its arrays, on the device. */
+struct planned {
+    struct placed row_ptr, col, val, x, y;
+    spmv_plan *plan;
+    struct variant v;
+    const struct matrix *m;
+};
+
+static struct planned make_plan(const struct matrix *m, struct variant v, const double *x, const double *y)
+{
+    struct planned p = {.v = v, .m = m};
+    p.row_ptr = place(m->row_ptr, m->rows + 1, 8, v.skew);
+    p.col = place(m->col, m->nnz, 4, v.skew);
+    if (m->val != NULL)
+        p.val = place_values(v.type, m->val, m->nnz, v.skew);
+    p.x = place_values(v.type, x, m->cols, v.skew);
+    p.y = place_values(v.type, y, m->rows, v.skew);
+    const spmv_csr a = {.rows = m->rows,
+                        .cols = m->cols,
+                        .nnz = m->nnz,
+                        .row_ptr = p.row_ptr.at,
+                        .row_ptr_bits = 64,
+                        .col = p.col.at,
+                        .val = p.val.at,
+                        .type = v.type,
+                        .memory = SPMV_MEMORY_CONTEXT};
+    spmv_plan_options options;
+    spmv_plan_options_init(&options, sizeof options);
+    options.method = "tiles";
+    options.type = v.type;
+    options.compression = v.plain ? 0 : -1;
+    assert_ok(ctx, spmv_plan_create(ctx, &a, &options, &p.plan));
+    if (v.wide) { /* which plans keep only from 2^31 nonzeros on */
+        p.plan->method->release(p.plan);
+        p.plan->a.row_ptr = p.row_ptr.at;
+        p.plan->a.row_ptr_bits = 64;
+        assert_ok(ctx, p.plan->method->prepare(p.plan));
+    }
+    return p;
+}
+
+static void free_plan(struct planned *p)
+{
+    spmv_plan_destroy(p->plan);
+    spmv_free(ctx, p->row_ptr.block);
+    spmv_free(ctx, p->col.block);
+    spmv_free(ctx, p->val.block);
+    spmv_free(ctx, p->x.block);
+    spmv_free(ctx, p->y.block);
+}
+
+static const double alpha = 2, beta = -3;
+static const float alpha32 = 2, beta32 = -3;
+
+static void apply(const struct planned *p)
+{
+    const bool f32 = p->v.type == SPMV_F32;
+    assert_ok(ctx, !p->v.scaled ? spmv_apply(p->plan, NULL, p->x.at, NULL, p->y.at)
+                   : f32        ? spmv_apply(p->plan, &alpha32, p->x.at, &beta32, p->y.at)
+                                : spmv_apply(p->plan, &alpha, p->x.at, &beta, p->y.at));
+}
+
+/* y, as it lies in memory; to be freed */
+static void *result(const struct planned *p)
+{
+    const int64_t size = (int64_t)spmv_type_size(p->v.type);
+    void *const y = get(p->m->rows, 8);
+    assert_ok(ctx, spmv_download(ctx, p->y.at, y, p->m->rows * size));
+    return y;
+}
+
+/* By the definition, exact for whole numbers. */
+static double *expected_of(const struct matrix *m, bool scaled, const double *x, const double *y0)
+{
+    double *const y = get(m->rows, sizeof *y);
+    for (int64_t i = 0; i < m->rows; i++) {
+        for (int64_t k = m->row_ptr[i]; k < m->row_ptr[i + 1]; k++)
+            y[i] += (m->val != NULL ? m->val[k] : 1) * x[m->col[k]];
+        if (scaled)
+            y[i] = alpha * y[i] + beta * y0[i];
+    }
+    return y;
+}
+
+static void check_variant(const char *name, const struct matrix *m, struct variant v)
+{
+    double *const x = make_vector(m->cols, 3, true), *const y0 = make_vector(m->rows, 4, true);
+    double *const expected = expected_of(m, v.scaled, x, y0);
+    for (int64_t i = 0; !v.scaled && i < m->rows; i++)
+        y0[i] = NAN; /* must not be read */
+    struct planned p = make_plan(m, v, x, y0);
+    apply(&p);
+    void *const got = result(&p);
+    for (int64_t i = 0; i < m->rows; i++) {
+        const double y = v.type == SPMV_F32 ? (double)((float *)got)[i] : ((double *)got)[i];
+        if (y != expected[i])
+            fail_msg("%s, %s%s%s%s, skew %d: row %lld of %lld (%lld entries) is %g, not %g", name,
+                     spmv_type_name(v.type), v.scaled ? ", scaled" : "", v.plain ? ", plain" : "",
+                     v.wide ? ", wide" : "", v.skew, (long long)i, (long long)m->rows,
+                     (long long)(m->row_ptr[i + 1] - m->row_ptr[i]), y, expected[i]);
+    }
+    free(got);
+    free_plan(&p);
+    free(x);
+    free(y0);
+    free(expected);
+}
+
+/* Both types; scaled or not; compressed or not; with offsets of 64 bits; arrays that are not aligned. */
+static void check_matrix(const char *name, const struct matrix *m)
+{
+    static const struct variant others[] = {
+        {.scaled = false}, {.scaled = true}, {.plain = true}, {.wide = true, .scaled = true}, {.skew = 1}, {.skew = 3}};
+    for (size_t k = 0; k < (brief ? 2 : sizeof others / sizeof others[0]); k++) {
+        struct variant v = others[k];
+        v.type = SPMV_F64;
+        check_variant(name, m, v);
+        v.type = SPMV_F32;
+        check_variant(name, m, v);
+    }
+}
+
+/* With values, as a pattern, and with columns that lie far apart, for which there is another shape of tiles. */
+static void check_lengths(const char *name, const int64_t *lengths, int64_t rows, int64_t cols)
+{
+    for (int form = 0; form < 3; form++) {
+        struct matrix m = make_matrix(lengths, rows, form < 2 ? cols : 300000, true, form == 1);
+        check_matrix(name, &m);
+        free_matrix(&m);
+    }
+}
+
+/* ------------------------------------------------------------------- families */
+
+static int64_t scaled_down(int64_t on_a_gpu, int64_t on_the_host)
+{
+    return real_gpu && !brief ? on_a_gpu : on_the_host;
+}
+
+static void one_long_row_among_short_ones(void **state)
+{
+    (void)state;
+    const int64_t rows = scaled_down(2000000, 9000), longest = scaled_down(3000000, 70 * CAPACITY + 11);
+    int64_t *const lengths = get(rows, sizeof *lengths);
+    for (int place = 0; place < 3; place++) { /* first, within, last */
+        for (int64_t i = 0; i < rows; i++)
+            lengths[i] = i % 5;
+        lengths[place == 0 ? 0 : place == 1 ? rows / 3 : rows - 1] = longest;
+        struct matrix m = make_matrix(lengths, rows, 5000, true, place == 2);
+        for (int number = 0; number < 4; number++)
+            check_variant("a long row", &m,
+                          (struct variant){.type = number % 2 ? SPMV_F32 : SPMV_F64, .scaled = number / 2});
+        free_matrix(&m);
+    }
+    free(lengths);
+}
+
+/* Large, and rows much alike: f32 has warps as teams. */
+static void even_rows(void **state)
+{
+    (void)state;
+    const int64_t rows = scaled_down(1600000, 2500);
+    int64_t *const lengths = get(rows, sizeof *lengths);
+    for (int64_t i = 0; i < rows; i++)
+        lengths[i] = 4 + i % 5 % 3;
+    check_lengths("even rows", lengths, rows, 3000);
+    struct matrix m = make_matrix(lengths, rows, 3000, true, false);
+    double *const x = make_vector(m.cols, 3, true), *const y0 = make_vector(rows, 3, true);
+    for (int number = 0; number < 4; number++) {
+        const struct variant v = {.type = number % 2 ? SPMV_F32 : SPMV_F64, .plain = number / 2};
+        struct planned p = make_plan(&m, v, x, y0);
+        spmv_plan_info info;
+        assert_ok(ctx, spmv_plan_describe(p.plan, &info, sizeof info));
+        if (strstr(info.layout, number % 2 ? "of at most 512 for warps" : "of at most 1024 for blocks of 128") == NULL)
+            fail_msg("%s: %s", spmv_type_name(v.type), info.layout);
+        free_plan(&p);
+    }
+    for (int64_t k = 0; k < m.nnz; k += 2) /* now they lie far apart */
+        m.col[k] += 200000;
+    m.cols = 203000;
+    double *const wide_x = make_vector(m.cols, 3, true);
+    for (int f32 = 0; f32 < 2; f32++) {
+        struct planned p = make_plan(&m, (struct variant){.type = f32 ? SPMV_F32 : SPMV_F64}, wide_x, y0);
+        spmv_plan_info info;
+        assert_ok(ctx, spmv_plan_describe(p.plan, &info, sizeof info));
+        assert_non_null(strstr(info.layout, "of at most 1024 for blocks of 256"));
+        assert_non_null(strstr(info.layout, "16-bit columns in 0 %"));
+        free_plan(&p);
+    }
+    free(wide_x);
+    free(x);
+    free(y0);
+    free(lengths);
+    free_matrix(&m);
+}
+
+/* The same with a few rows that are longer than such a tile. */
+static void even_rows_and_some_longer(void **state)
+{
+    (void)state;
+    const int64_t rows = scaled_down(50000, 300);
+    int64_t *const lengths = get(rows, sizeof *lengths);
+    for (int64_t i = 0; i < rows; i++)
+        lengths[i] = i % 90 == 50 ? 500 + i % 40 : 200 + i % 7;
+    lengths[rows - 1] = 5 * CAPACITY;
+    check_lengths("even rows and some longer", lengths, rows, 3000);
+    free(lengths);
+}
+
+static void huge_rows(void **state)
+{
+    (void)state;
+    int64_t lengths[64];
+    const int64_t length = scaled_down(50001, 4 * CAPACITY + 17);
+    for (int i = 0; i < 64; i++)
+        lengths[i] = length + i;
+    check_lengths("64 huge rows", lengths, scaled_down(64, 12), 3000);
+}
+
+static void mostly_empty(void **state)
+{
+    (void)state;
+    const int64_t rows = scaled_down(1000000, 12000);
+    int64_t *const lengths = get(rows, sizeof *lengths);
+    for (int64_t i = 0; i < rows; i++)
+        lengths[i] = i % 20 == 7 ? 1 + i % 9 : 0;
+    check_lengths("95 % empty", lengths, rows, 1000);
+    free(lengths);
+}
+
+static void empty_blocks(void **state)
+{
+    (void)state;
+    const int64_t block = scaled_down(1000000, 3 * EMPTY_ROWS + 5), rows = 50 + block + 100 + 2 * block;
+    int64_t *const lengths = get(rows, sizeof *lengths);
+    for (int64_t i = 0; i < 50; i++)
+        lengths[i] = 4;
+    for (int64_t i = 0; i < 100; i++)
+        lengths[50 + block + i] = i;
+    check_lengths("empty blocks", lengths, rows, 77);
+    free(lengths);
+}
+
+static void least_matrices(void **state)
+{
+    (void)state;
+    int64_t *const lengths = get(5000, sizeof *lengths);
+    check_lengths("no nonzero", lengths, 3000, 10);
+    check_lengths("one empty row", lengths, 1, 1);
+    lengths[4321] = 1;
+    check_lengths("one nonzero", lengths, 5000, 70000);
+    lengths[4321] = 0;
+    lengths[0] = 1;
+    check_lengths("one by one", lengths, 1, 1);
+    for (int i = 0; i < 3000; i++)
+        lengths[i] = 1;
+    check_lengths("one column", lengths, 3000, 1);
+    lengths[0] = 100 * CAPACITY - 3; /* four groups */
+    check_lengths("one row", lengths, 1, 4000);
+    free(lengths);
+}
+
+/* Without columns there is no x, without rows no y. */
+static void without_columns_or_rows(void **state)
+{
+    (void)state;
+    double *const y0 = make_vector(700, 4, true);
+    const int64_t *const zeros = get(701, 8);
+    for (int number = 0; number < 4; number++) {
+        struct matrix m = {.rows = number < 2 ? 700 : 0, .cols = number < 2 ? 0 : 5};
+        m.row_ptr = (int64_t *)zeros;
+        const struct variant v = {.type = number % 2 ? SPMV_F32 : SPMV_F64, .scaled = true};
+        struct planned p = make_plan(&m, v, y0, y0);
+        apply(&p);
+        void *const got = result(&p);
+        for (int64_t i = 0; i < m.rows; i++)
+            assert_true((number % 2 ? (double)((float *)got)[i] : ((double *)got)[i]) == beta * y0[i]);
+        free(got);
+        free_plan(&p);
+    }
+    free((void *)zeros);
+    free(y0);
+}
+
+/* -------------------------------------------------------------------- borders */
+
+/* Lengths around a tile's room, also behind a few entries that move the row off the line; around whole groups. */
+static void rows_as_long_as_a_tile(void **state)
+{
+    (void)state;
+    static const int64_t room[] = {CAPACITY, CAPACITY / 2, 2 * CAPACITY, GROUP * CAPACITY, CAPACITY - 32};
+    int64_t lengths[60], rows = 0;
+    for (size_t r = 0; r < sizeof room / sizeof room[0]; r++)
+        for (int more = -1; more <= 1; more++) {
+            lengths[rows++] = room[r] + more;
+            if (r % 2)
+                lengths[rows++] = 3;
+        }
+    check_lengths("rows like tiles", lengths, rows, 600);
+    for (int i = 0; i < 40; i++)
+        lengths[i] = CAPACITY - i % 3;
+    check_lengths("rows of exactly a tile", lengths, 40, 600);
+    lengths[0] = (GROUP + 1) * CAPACITY;
+    lengths[1] = 0;
+    lengths[2] = GROUP * GROUP * (real_gpu ? CAPACITY : 64) + 1;
+    check_lengths("rows of many groups", lengths, 3, 600);
+}
+
+/* Rows around a tile's most, with a nonzero each, without, and in turn. */
+static void as_many_rows_as_a_tile(void **state)
+{
+    (void)state;
+    static const int64_t counts[] = {ROWS / 4, ROWS / 4 + 1,   ROWS - 1,   ROWS,
+                                     ROWS + 1, EMPTY_ROWS - 1, EMPTY_ROWS, EMPTY_ROWS + 1};
+    int64_t *const lengths = get(2 * EMPTY_ROWS + 2, sizeof *lengths);
+    for (size_t c = 0; c < sizeof counts / sizeof counts[0]; c += brief ? 3 : 1) {
+        for (int form = 0; form < 3; form++) {
+            for (int64_t i = 0; i <= counts[c]; i++)
+                lengths[i] = form == 0 ? 1 : form == 1 ? i == counts[c] : (i == 0) * 3;
+            check_lengths("rows of a tile", lengths, counts[c] + 1, 50);
+        }
+    }
+    free(lengths);
+}
+
+/* Every mean length for which another number of lanes sums a row, with one row that is long for them. */
+static void every_group_of_lanes(void **state)
+{
+    (void)state;
+    static const int means[] = {1, 8, 9, 17, 18, 35, 36, 95, 96, 191, 192, 400};
+    enum { LINES = 300 };
+    int64_t *const lengths = get(LINES, sizeof *lengths);
+    for (size_t k = 0; k < sizeof means / sizeof means[0]; k += brief ? 3 : 1) {
+        const int64_t rows = means[k] < 40 ? LINES : 24;
+        for (int64_t i = 0; i < rows; i++)
+            lengths[i] = i % 7 == 3 ? 0 : means[k] + i % 3;
+        for (int64_t i = 4; i < rows; i += 5) /* six of them in one warp: more than are summed at a time */
+            lengths[i] = 17 * (means[k] < 9 ? 1 : 4) + i % 3;
+        check_lengths("groups of lanes", lengths, rows, 333);
+    }
+    free(lengths);
+}
+
+/* Tiles whose columns span 65535 have 16-bit columns, those that span 65536 do not; half of them are enough. */
+static void columns_at_the_border_of_16_bits(void **state)
+{
+    (void)state;
+    enum { LINES = 4 * CAPACITY, HALF = LINES / 2 };
+    static const struct {
+        int first, second;
+        const char *says;
+    } cases[] = {{65535, 65535, "16-bit columns in 100 %"},
+                 {65536, 65536, "16-bit columns in 0 %"},
+                 {65535, 65536, "16-bit columns in 50 %"},
+                 {0, 0, "16-bit columns in 100 %"}};
+    int64_t *const lengths = get(LINES, sizeof *lengths);
+    for (int64_t i = 0; i < LINES; i++)
+        lengths[i] = 2;
+    for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
+        struct matrix m = make_matrix(lengths, LINES, 80000, true, false);
+        for (int64_t i = 0; i < LINES; i++) {
+            m.col[2 * i] = 5; /* every tile has the span */
+            m.col[2 * i + 1] = 5 + (i < HALF ? cases[c].first : cases[c].second);
+        }
+        check_matrix("16 bits", &m);
+        double *const x = make_vector(m.cols, 3, true);
+        for (int plain = 0; plain < 2; plain++) {
+            struct planned p = make_plan(&m, (struct variant){.type = SPMV_F64, .plain = plain}, x, x);
+            spmv_plan_info info;
+            assert_ok(ctx, spmv_plan_describe(p.plan, &info, sizeof info));
+            if (strstr(info.layout, plain ? "16-bit columns in 0 %" : cases[c].says) == NULL)
+                fail_msg("\"%s\" lacks \"%s\"", info.layout, plain ? "0 %" : cases[c].says);
+            free_plan(&p);
+        }
+        free(x);
+        free_matrix(&m);
+    }
+    free(lengths);
+}
+
+/* ------------------------------------------------------------- bits and packing */
+
+/* The same bits again, from many launches one after the other, with and without 16-bit columns, with offsets of 64
+ * bits, and from arrays that are not aligned. */
+static void bits_repeat(void **state)
+{
+    (void)state;
+    enum { REPEATS = 20 };
+    const int64_t rows = scaled_down(60000, 500);
+    int64_t *const lengths = get(rows, sizeof *lengths);
+    for (int64_t i = 0; i < rows; i++)
+        lengths[i] = i % 97 == 5 ? 300 : i % 13;
+    lengths[rows / 2] = 40 * CAPACITY + 5; /* two groups */
+    lengths[rows / 2 + 3] = 3 * CAPACITY;
+    struct matrix m = make_matrix(lengths, rows, 3000, false, false);
+    double *const x = make_vector(m.cols, 3, false), *const y0 = make_vector(rows, 4, false);
+    static const struct variant others[] = {{.plain = false}, {.plain = true}, {.wide = true}, {.skew = 1}};
+    for (int f32 = 0; f32 < 2; f32++) {
+        const size_t bytes = (size_t)rows * (f32 ? 4 : 8);
+        void *first = NULL;
+        for (size_t k = 0; k < sizeof others / sizeof others[0]; k++) {
+            struct variant v = others[k];
+            v.type = f32 ? SPMV_F32 : SPMV_F64;
+            struct planned p = make_plan(&m, v, x, y0);
+            for (int repeat = 0; repeat < REPEATS; repeat++) /* queued; the last one counts, and all share the sums */
+                apply(&p);
+            void *const y = result(&p);
+            if (first == NULL)
+                first = y;
+            else
+                assert_memory_equal(first, y, bytes);
+            for (int64_t i = 0; i < rows; i++) /* so that a row left out shows */
+                y0[i] = NAN;
+            upload_values(p.v.type, y0, rows, p.y.at);
+            apply(&p);
+            void *const again = result(&p);
+            assert_memory_equal(first, again, bytes);
+            free(again);
+            if (y != first)
+                free(y);
+            free_plan(&p);
+        }
+        for (int64_t i = 0; i < rows; i++)
+            assert_true(isfinite(f32 ? (double)((float *)first)[i] : ((double *)first)[i]));
+        free(first);
+    }
+    free(x);
+    free(y0);
+    free(lengths);
+    free_matrix(&m);
+}
+
+/* Tiles are full: a tenth more than nonzeros or rows need, and one a segment. */
+static void tiles_are_packed(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t length, rows, needed;
+    } cases[] = {{5, 40000, 40000 / 204}, {27, 9000, 9000 / 37}, {1, 40960, 80}, {1000, 300, 300}, {0, 40960, 20}};
+    for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
+        int64_t *const lengths = get(cases[c].rows, sizeof *lengths);
+        for (int64_t i = 0; i < cases[c].rows; i++)
+            lengths[i] = cases[c].length;
+        struct matrix m = make_matrix(lengths, cases[c].rows, 100, true, false);
+        double *const x = make_vector(100, 3, true), *const y0 = make_vector(m.rows, 3, true);
+        struct planned p = make_plan(&m, (struct variant){.type = SPMV_F64}, x, y0);
+        spmv_plan_info info;
+        assert_ok(ctx, spmv_plan_describe(p.plan, &info, sizeof info));
+        const char *const in = strstr(info.layout, " in ");
+        assert_non_null(in);
+        const long long tiles = strtoll(in + 4, NULL, 10);
+        if (tiles < cases[c].needed || (double)tiles > 1.1 * (double)cases[c].needed + 1)
+            fail_msg("%lld tiles where %lld are needed: %s", tiles, (long long)cases[c].needed, info.layout);
+        free_plan(&p);
+        free(x);
+        free(y0);
+        free(lengths);
+        free_matrix(&m);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    support_begin(argc, argv);
+    brief = support_brief(argc, argv);
+    ctx = support_context();
+    real_gpu = strstr(spmv_context_describe(ctx), "host playing") == NULL;
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_long_row_among_short_ones),
+        cmocka_unit_test(even_rows),
+        cmocka_unit_test(even_rows_and_some_longer),
+        cmocka_unit_test(huge_rows),
+        cmocka_unit_test(mostly_empty),
+        cmocka_unit_test(empty_blocks),
+        cmocka_unit_test(least_matrices),
+        cmocka_unit_test(without_columns_or_rows),
+        cmocka_unit_test(rows_as_long_as_a_tile),
+        cmocka_unit_test(as_many_rows_as_a_tile),
+        cmocka_unit_test(every_group_of_lanes),
+        cmocka_unit_test(columns_at_the_border_of_16_bits),
+        cmocka_unit_test(bits_repeat),
+        cmocka_unit_test(tiles_are_packed),
+    };
+    const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    spmv_context_destroy(ctx);
+    return failed;
+}
