@@ -369,7 +369,8 @@ static void every_operation(void **state)
                 assert_true(outcome->checked && outcome->measured && outcome->flushed.repeats == 1);
                 assert_int_equal(outcome->wrong, t.plant_error && o == 0);
                 assert_true(outcome->bit_different == 0 || outcome->bits_may_differ);
-                assert_int_equal(outcome->bits_may_differ, strcmp(outcome->entry->name, "atomic") == 0);
+                assert_int_equal(outcome->bits_may_differ, /* a histogram counts, and is exact in any order */
+                                 strcmp(op->name, "reduce") == 0 && strcmp(outcome->entry->name, "atomic") == 0);
                 assert_true(outcome->bit_repeats >= 10);
                 assert_true(outcome_gbs(&t, outcome) > 0);
             }

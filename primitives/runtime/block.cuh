@@ -68,18 +68,23 @@ template <typename Op> __device__ typename Op::type warp_inclusive(Op op, typena
 }
 
 /* Thread t gets value_0 op ... op value_{t-1} (thread 0 the identity), and in *all, the same for all, the fold of all
- * THREADS values (or of a block of BLOCK_WARPS warps). warp_sums: WARPS cells of shared memory, in use until the
- * next barrier. */
+ * THREADS values (or of a block of BLOCK_WARPS warps). In two halves, with a barrier between them: the first returns
+ * what the second takes. warp_sums: WARPS cells of shared memory, in use until the next barrier. */
+template <typename Op>
+__device__ typename Op::type block_exclusive_first(Op op, typename Op::type value, typename Op::type *warp_sums)
+{
+    const typename Op::type through = warp_inclusive(op, value);
+    if (threadIdx.x % WARP == WARP - 1)
+        warp_sums[threadIdx.x / WARP] = through;
+    return through;
+}
+
 template <int BLOCK_WARPS = WARPS, typename Op>
-__device__ typename Op::type block_exclusive_once(Op op, typename Op::type value, typename Op::type *warp_sums,
-                                                  typename Op::type *all)
+__device__ typename Op::type block_exclusive_second(Op op, typename Op::type through,
+                                                    const typename Op::type *warp_sums, typename Op::type *all)
 {
     using T = typename Op::type;
     const int lane = (int)threadIdx.x % WARP, warp = (int)threadIdx.x / WARP;
-    const T through = warp_inclusive(op, value);
-    if (lane == WARP - 1)
-        warp_sums[warp] = through;
-    __syncthreads();
     T before = Op::identity(), sum = warp_sums[0];
 #pragma unroll
     for (int w = 1; w < BLOCK_WARPS; w++) {
@@ -92,6 +97,16 @@ __device__ typename Op::type block_exclusive_once(Op op, typename Op::type value
         before = warp > 0 ? op(before, lanes_before) : lanes_before;
     *all = sum;
     return before;
+}
+
+/* Both, with the barrier. */
+template <int BLOCK_WARPS = WARPS, typename Op>
+__device__ typename Op::type block_exclusive_once(Op op, typename Op::type value, typename Op::type *warp_sums,
+                                                  typename Op::type *all)
+{
+    const typename Op::type through = block_exclusive_first(op, value, warp_sums);
+    __syncthreads();
+    return block_exclusive_second<BLOCK_WARPS>(op, through, warp_sums, all);
 }
 
 /* The same; warp_sums is free again on return. */

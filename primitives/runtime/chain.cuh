@@ -72,21 +72,22 @@ __device__ bool chain_get(const uint64_t (*words)[CHAIN_RING], int cell, unsigne
     return there;
 }
 
-/* Elements that warps hand to each other in shared memory without a barrier. */
-template <typename T> __device__ void write_volatile(T *cell, T value)
+/* Elements that warps hand to each other in shared memory without a barrier: by atomic accesses, so that it is no
+ * race. */
+template <typename T> __device__ void write_atomic(T *cell, T value)
 {
     const pieces<T> p = pieces<T>::of(value);
 #pragma unroll
     for (int w = 0; w < pieces<T>::COUNT; w++)
-        ((volatile uint32_t *)cell)[w] = p.at[w];
+        atomicExch((unsigned *)cell + w, p.at[w]);
 }
 
-template <typename T> __device__ T read_volatile(const T *cell)
+template <typename T> __device__ T read_atomic(T *cell)
 {
     pieces<T> p;
 #pragma unroll
     for (int w = 0; w < pieces<T>::COUNT; w++)
-        p.at[w] = ((const volatile uint32_t *)cell)[w];
+        p.at[w] = atomicAdd((unsigned *)cell + w, 0u);
     return p.value();
 }
 
@@ -136,7 +137,7 @@ template <typename Op> struct chain_segmented : combine_segments<Op> {
 /* In shared memory of the chain block. */
 template <typename Fold> struct chain_cell {
     typename Fold::type carry; /* of all windows before number turn */
-    int64_t turn;
+    unsigned turn;
 };
 
 /* A launch's tiles. */
@@ -219,11 +220,12 @@ template <typename Fold> __device__ void chain<Fold>::run(chain_cell<Fold> *cell
             }
             room = room || load_relaxed(&memory->prefixes[0][at]) == 0;
             if (!turn) {
-                turn = __all_sync(0xffffffffu, *(volatile int64_t *)&cell->turn == window);
+                turn = __shfl_sync(0xffffffffu, lane == 0 ? atomicAdd(&cell->turn, 0u) : 0u, 0) == (unsigned)window;
                 if (!turn)
                     continue;
                 __threadfence_block();
-                carry = read_volatile(&cell->carry);
+                carry = shuffle_by(lane == 0 ? read_atomic(&cell->carry) : Fold::identity(),
+                                   [](auto word) { return __shfl_sync(0xffffffffu, word, 0); });
             }
             const unsigned missing = ~__ballot_sync(0xffffffffu, there);
             const int ready = missing == 0 ? WARP : __ffs((int)missing) - 1; /* the first so many are there */
@@ -231,9 +233,9 @@ template <typename Fold> __device__ void chain<Fold>::run(chain_cell<Fold> *cell
             if (ready == WARP && !passed) { /* first of all: the next window waits */
                 passed = true;
                 if (lane == WARP - 1) {
-                    write_volatile(&cell->carry, fold(carry, through));
+                    write_atomic(&cell->carry, fold(carry, through));
                     __threadfence_block();
-                    *(volatile int64_t *)&cell->turn = window + 1;
+                    atomicExch(&cell->turn, (unsigned)window + 1u);
                 }
             }
             if (!told && lane <= ready && room) {

@@ -114,14 +114,6 @@ __global__ void __launch_bounds__(THREADS) merge_starts(segment_closings closing
     starts[t] = lo;
 }
 
-/* A barrier of the THREADS threads that walk. */
-__device__ inline void walkers_barrier()
-{
-#ifdef __CUDA_ARCH__
-    asm volatile("bar.sync 1, %0;" ::"n"((int)THREADS) : "memory");
-#endif
-}
-
 /* Steps begin ... begin + ITEMS - 1 of the tile, those below valid (WHOLE: all are), of which those whose bit is set
  * close a segment: results[c] = what was taken since the thread's last closing. Returns what is taken behind the last.
  * element: of the thread's first step, if it takes one. */
@@ -240,108 +232,111 @@ __global__ void __launch_bounds__(THREADS + WARP, Shape::BLOCKS)
         return;
     }
 
-    if (threadIdx.x >= THREADS) { /* the warp that carries: lane 0 brings; others wait for a tile's prefix each */
-        const int lane = (int)threadIdx.x - THREADS - 1;
-        int64_t waiting = -1, segment = 0; /* the tile, its first segment */
-        bool closes = false;
-        T part = Op::identity(); /* what lies of that segment in the tile */
-        const auto look = [&] {
-            T before = Op::identity();
-            if (waiting < 0 || !(alone || tiles.pick_up(waiting, &before)))
-                return;
-            if (closes)
-                store(segment, op(before, part));
-            waiting = -1;
-        };
-        int64_t number;
-        for (int step = 0; (number = m.number[step % 2]) < tiles.tiles; step++) {
-            const bool mine = lane == step % MERGE_WAITING;
-            if (carrier)
-                bring(alone ? none : draw(), 1 - step % 2, (step + 1) % tile::BUFFERS);
-            __syncthreads(); /* 1: sums of warps */
-            look();
-            while (mine && waiting >= 0)
-                look();
-            __syncwarp();
-            __syncthreads(); /* 2: results */
-            if (mine) {
-                waiting = number;
-                segment = m.closed[step % 2];
-                closes = m.closed_behind[step % 2] > segment;
-                part = m.first_part;
-            }
-            __syncthreads(); /* 3: all is free */
-        }
-        while (waiting >= 0)
-            look();
-        __syncwarp();
-        if (carrier && !alone)
-            tiles.end();
-        return;
-    }
+    /* The warp that carries: lane 0 brings, MERGE_WAITING others wait for the prefix of a tile each. */
+    const bool walks = threadIdx.x < THREADS;
+    const int waiter = (int)threadIdx.x - THREADS - 1;
+    int64_t waiting = -1, segment = 0; /* the tile, its first segment */
+    bool waiting_closes = false;
+    T waiting_part = Op::identity(); /* what lies of that segment in the tile */
+    const auto look = [&] {
+        T before = Op::identity();
+        if (waiting < 0 || !(alone || tiles.pick_up(waiting, &before)))
+            return;
+        if (waiting_closes)
+            store(segment, op(before, waiting_part));
+        waiting = -1;
+    };
 
+    /* All warps meet at the same barriers. */
     int64_t number;
     for (int step = 0; (number = m.number[step % 2]) < tiles.tiles; step++) {
         const int buffer = step % tile::BUFFERS;
         const share mine = share_of(number, m.closed[step % 2], m.closed_behind[step % 2]);
-        engine_await(&m.arrived[buffer], (unsigned)(step / tile::BUFFERS));
         unsigned char *const bytes = m.stage[buffer].bytes;
         const T *elements = (const T *)(bytes + mine.elements.skip);
         const P *staged_ends = (const P *)(bytes + (mine.taking > 0 ? mine.elements.bytes : 0) + mine.ends.skip);
+        if (carrier)
+            bring(alone ? none : draw(), 1 - step % 2, (step + 1) % tile::BUFFERS);
+        if (walks)
+            engine_await(&m.arrived[buffer], (unsigned)(step / tile::BUFFERS));
         if (!mine.by_engine) {
             T *const to = (T *)bytes;
             P *const ends_to = (P *)(bytes + ((mine.taking * (int)sizeof(T) + 15) & ~15));
-            for (int i = (int)threadIdx.x; i < mine.taking; i += THREADS)
-                to[i] = load(mine.element + i);
-            for (int c = (int)threadIdx.x; c < mine.closing; c += THREADS)
-                ends_to[c] = (P)(closings(mine.closed + c) - (mine.closed + c));
-            walkers_barrier();
+            if (walks) {
+                for (int i = (int)threadIdx.x; i < mine.taking; i += THREADS)
+                    to[i] = load(mine.element + i);
+                for (int c = (int)threadIdx.x; c < mine.closing; c += THREADS)
+                    ends_to[c] = (P)(closings(mine.closed + c) - (mine.closed + c));
+            }
+            __syncthreads();
             elements = to;
             staged_ends = ends_to;
         }
-        const unsigned shift = (unsigned)(mine.closed - number * tile::SIZE);
-        const auto closing_step = [=](int c) { return (int)((unsigned)staged_ends[c] + shift) + c; };
-
-        /* the thread's place: how many closings lie before its steps */
-        const int begin = (int)threadIdx.x * tile::ITEMS, valid = mine.taking + mine.closing;
-        int lo = 0, hi = mine.closing;
-        while (lo < hi) {
-            const int middle = (lo + hi) / 2;
-            if (closing_step(middle) < begin)
-                lo = middle + 1;
-            else
-                hi = middle;
-        }
-
+        int lo = 0;          /* closings before the thread's steps */
         unsigned closes = 0; /* bit j: step j of the thread closes a segment */
-        for (int c = lo; c < mine.closing; c++) {
-            const int j = closing_step(c) - begin;
-            if (j >= tile::ITEMS)
-                break;
-            closes |= 1u << j;
+        X through = fold::identity();
+        if (walks) {
+            const unsigned shift = (unsigned)(mine.closed - number * tile::SIZE);
+            const auto closing_step = [=](int c) { return (int)((unsigned)staged_ends[c] + shift) + c; };
+            const int begin = (int)threadIdx.x * tile::ITEMS, valid = mine.taking + mine.closing;
+            int hi = mine.closing;
+            while (lo < hi) {
+                const int middle = (lo + hi) / 2;
+                if (closing_step(middle) < begin)
+                    lo = middle + 1;
+                else
+                    hi = middle;
+            }
+            for (int c = lo; c < mine.closing; c++) {
+                const int j = closing_step(c) - begin;
+                if (j >= tile::ITEMS)
+                    break;
+                closes |= 1u << j;
+            }
+            const T *const element = elements + (begin - lo);
+            const T open = valid == tile::SIZE
+                               ? walk<Op, tile::ITEMS, true>(element, m.results + lo, closes, 0)
+                               : walk<Op, tile::ITEMS, false>(element, m.results + lo, closes, valid - begin);
+            through = block_exclusive_first(fold(), fold::make(open, closes != 0), m.warp_sums);
         }
-        const T open =
-            valid == tile::SIZE
-                ? walk<Op, tile::ITEMS, true>(elements + (begin - lo), m.results + lo, closes, 0)
-                : walk<Op, tile::ITEMS, false>(elements + (begin - lo), m.results + lo, closes, valid - begin);
-        X all;
-        const X earlier = block_exclusive_once(fold(), fold::make(open, closes != 0), m.warp_sums, &all); /* 1 */
-        if (threadIdx.x == 0 && !alone) {
-            hook.before_publishing((int)number);
-            tiles.publish(number, fold::value_of(all), fold::starts(all));
+        __syncthreads(); /* sums of warps */
+        if (walks) {
+            X all;
+            const X earlier = block_exclusive_second(fold(), through, m.warp_sums, &all);
+            if (threadIdx.x == 0 && !alone) {
+                hook.before_publishing((int)number);
+                tiles.publish(number, fold::value_of(all), fold::starts(all));
+            }
+            if (closes != 0) { /* the thread's first closing has a part before it */
+                const T part = op(fold::value_of(earlier), m.results[lo]);
+                if (lo == 0)
+                    m.first_part = part;
+                else
+                    m.results[lo] = part;
+            }
+        } else {
+            look();
+            while (waiter == step % MERGE_WAITING && waiting >= 0)
+                look();
+            __syncwarp();
         }
-        if (closes != 0) { /* the thread's first closing has a part before it */
-            const T part = op(fold::value_of(earlier), m.results[lo]);
-            if (lo == 0)
-                m.first_part = part;
-            else
-                m.results[lo] = part;
+        __syncthreads(); /* results */
+        if (walks) {
+            for (int c = (int)threadIdx.x + 1; c < mine.closing; c += THREADS)
+                store(mine.closed + c, m.results[c]);
+        } else if (waiter == step % MERGE_WAITING) {
+            waiting = number;
+            segment = mine.closed;
+            waiting_closes = mine.closing > 0;
+            waiting_part = m.first_part;
         }
-        __syncthreads(); /* 2 */
-        for (int c = (int)threadIdx.x + 1; c < mine.closing; c += THREADS)
-            store(mine.closed + c, m.results[c]);
-        __syncthreads(); /* 3 */
+        __syncthreads(); /* all is free */
     }
+    while (waiting >= 0)
+        look();
+    __syncthreads();
+    if (carrier && !alone)
+        tiles.end();
 #endif
 }
 
