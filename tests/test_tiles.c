@@ -275,6 +275,7 @@ static void one_long_row_among_short_ones(void **state)
 static void even_rows(void **state)
 {
     (void)state;
+    const bool as_large_as_it_says = !(real_gpu && brief); /* the host counts less as large */
     const int64_t rows = scaled_down(1600000, 2500);
     int64_t *const lengths = get(rows, sizeof *lengths);
     for (int64_t i = 0; i < rows; i++)
@@ -287,7 +288,8 @@ static void even_rows(void **state)
         struct planned p = make_plan(&m, v, x, y0);
         spmv_plan_info info;
         assert_ok(ctx, spmv_plan_describe(p.plan, &info, sizeof info));
-        if (strstr(info.layout, number % 2 ? "of at most 512 for warps" : "of at most 1024 for blocks of 128") == NULL)
+        if (as_large_as_it_says &&
+            strstr(info.layout, number % 2 ? "of at most 512 for warps" : "of at most 1024 for blocks of 128") == NULL)
             fail_msg("%s: %s", spmv_type_name(v.type), info.layout);
         free_plan(&p);
     }
