@@ -3,50 +3,77 @@
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 
-/* Rows up to this length are summed one after the other; in longer ones four sums side by side hide the latency of the
- * additions. Which element goes into which sum depends on the length alone. */
-enum { TYPED(serial_up_to) = 16 };
+/* Rows up to SERIAL entries are summed one after the other; in longer ones LANES sums side by side hide the latency of
+ * the additions and fill a vector: entry k goes to sum k % LANES as far as there are LANES of them, the sums are added
+ * as a tree, the rest one after the other. Which entry goes into which sum depends on the length alone. */
+enum { TYPED(SERIAL) = 16, TYPED(LANES) = 8 };
 
-/* sum_k val[k] x[col[k]], begin <= k < end */
-static inline VALUE TYPED(dot)(const VALUE *val, const int32_t *col, const VALUE *x, int64_t begin, int64_t end)
+/* Entries, whose values begin at val, columns at col[c], and x, already moved by what is added to the columns. */
+struct TYPED(entries) {
+    const VALUE *val;
+    const void *col;
+    int64_t c;
+    const VALUE *x;
+};
+
+static ALWAYS_INLINE VALUE TYPED(term)(struct TYPED(entries) e, struct reading how, int64_t j)
 {
-    VALUE s0 = 0, s1 = 0, s2 = 0, s3 = 0;
-    int64_t k = begin;
-    if (end - begin <= TYPED(serial_up_to)) {
-        for (; k < end; k++)
-            s0 += val[k] * x[col[k]];
-        return s0;
-    }
-    for (; k + 4 <= end; k += 4) {
-        s0 += val[k] * x[col[k]];
-        s1 += val[k + 1] * x[col[k + 1]];
-        s2 += val[k + 2] * x[col[k + 2]];
-        s3 += val[k + 3] * x[col[k + 3]];
-    }
-    for (; k < end; k++)
-        s0 += val[k] * x[col[k]];
-    return (s0 + s1) + (s2 + s3);
+    const VALUE x = e.x[column_at(e.col, how.narrow, e.c + j)];
+    return how.pattern ? x : e.val[j] * x;
 }
 
-/* The same for a pattern: sum_k x[col[k]] */
-static inline VALUE TYPED(sum)(const int32_t *col, const VALUE *x, int64_t begin, int64_t end)
+static ALWAYS_INLINE VALUE TYPED(tree)(const VALUE *s)
 {
-    VALUE s0 = 0, s1 = 0, s2 = 0, s3 = 0;
-    int64_t k = begin;
-    if (end - begin <= TYPED(serial_up_to)) {
-        for (; k < end; k++)
-            s0 += x[col[k]];
-        return s0;
+    return ((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]));
+}
+
+/* The sum of n entries. */
+static ALWAYS_INLINE VALUE TYPED(dot)(struct TYPED(entries) e, struct reading how, int64_t n)
+{
+    enum { L = TYPED(LANES) };
+    int64_t j = 0;
+    if (n <= TYPED(SERIAL)) {
+        VALUE sum = 0;
+        for (; j < n; j++) {
+            if (how.far)
+                __builtin_prefetch(&e.x[column_at(e.col, how.narrow, e.c + j + AHEAD)]);
+            sum += TYPED(term)(e, how, j);
+        }
+        return sum;
     }
-    for (; k + 4 <= end; k += 4) {
-        s0 += x[col[k]];
-        s1 += x[col[k + 1]];
-        s2 += x[col[k + 2]];
-        s3 += x[col[k + 3]];
+    VALUE s[L] = {0};
+    for (; j + L <= n; j += L) {
+        if (how.far)
+            for (int i = 0; i < L; i++)
+                __builtin_prefetch(&e.x[column_at(e.col, how.narrow, e.c + j + i + AHEAD)]);
+        for (int i = 0; i < L; i++)
+            s[i] += TYPED(term)(e, how, j + i);
     }
-    for (; k < end; k++)
-        s0 += x[col[k]];
-    return (s0 + s1) + (s2 + s3);
+    VALUE rest = 0;
+    for (; j < n; j++)
+        rest += TYPED(term)(e, how, j);
+    return TYPED(tree)(s) + rest;
+}
+
+/* The same where columns follow one another: x begins at the first. */
+static ALWAYS_INLINE VALUE TYPED(dot_run)(const VALUE *val, const VALUE *x, bool pattern, int64_t n)
+{
+    enum { L = TYPED(LANES) };
+    int64_t j = 0;
+    if (n <= TYPED(SERIAL)) {
+        VALUE sum = 0;
+        for (; j < n; j++)
+            sum += pattern ? x[j] : val[j] * x[j];
+        return sum;
+    }
+    VALUE s[L] = {0};
+    for (; j + L <= n; j += L)
+        for (int i = 0; i < L; i++)
+            s[i] += pattern ? x[j + i] : val[j + i] * x[j + i];
+    VALUE rest = 0;
+    for (; j < n; j++)
+        rest += pattern ? x[j] : val[j] * x[j];
+    return TYPED(tree)(s) + rest;
 }
 
 /* term, or 0 where it is no part of the row, whatever it is; without a branch */
@@ -59,20 +86,18 @@ static inline VALUE TYPED(where)(bool part, VALUE term)
     return term;
 }
 
-/* dot of a row of at most BRIEF entries, with begin + BRIEF <= nnz: the same bits, since 0 is added for what lies
- * behind it. Where a few entries a row come in any number, a wrong guess of it costs more than the entries behind,
- * which are needed next anyway. */
-static inline VALUE TYPED(brief)(const VALUE *val, const int32_t *col, const VALUE *x, int64_t begin, int64_t end)
+/* dot of a row of at most BRIEF entries, where BRIEF can be read: the same bits, since 0 is added for what lies behind
+ * it. Where a few entries a row come in any number, a wrong guess of it costs more than the entries behind, which are
+ * needed next anyway. */
+static ALWAYS_INLINE VALUE TYPED(brief)(struct TYPED(entries) e, struct reading how, int64_t n)
 {
     VALUE sum = 0;
-    for (int64_t j = 0; j < BRIEF; j++)
-        sum += TYPED(where)(begin + j < end, val[begin + j] * x[col[begin + j]]);
+    for (int64_t j = 0; j < BRIEF; j++) {
+        if (how.far)
+            __builtin_prefetch(&e.x[column_at(e.col, how.narrow, e.c + j + AHEAD)]);
+        sum += TYPED(where)(j < n, TYPED(term)(e, how, j));
+    }
     return sum;
-}
-
-static VALUE TYPED(part)(const spmv_csr *a, const VALUE *x, int64_t begin, int64_t end)
-{
-    return a->val != NULL ? TYPED(dot)(a->val, a->col, x, begin, end) : TYPED(sum)(a->col, x, begin, end);
 }
 
 /* alpha and beta, loaded once: a compiler must fear that y is where they lie. */
@@ -81,13 +106,46 @@ struct TYPED(factors) {
     bool beta_zero;
 };
 
-static inline void TYPED(finish)(struct TYPED(factors) f, VALUE sum, VALUE *y)
+static ALWAYS_INLINE void TYPED(store)(VALUE *y, VALUE value, bool stream)
 {
-    *y = f.beta_zero ? f.alpha * sum : f.alpha * sum + f.beta * *y;
+#ifdef __x86_64__
+    if (stream) {
+        VALUE_BITS bits;
+        memcpy(&bits, &value, sizeof bits);
+        if (sizeof bits == 8)
+            _mm_stream_si64((long long *)(void *)y, (long long)bits);
+        else
+            _mm_stream_si32((int *)(void *)y, (int)bits);
+        return;
+    }
+#endif
+    (void)stream;
+    *y = value;
 }
 
-/* Whether rows are best done by brief: few entries each, none rarely, and in numbers that vary, which the first rows of
- * a tile tell. Where numbers repeat, the processor foresees them. Bits do not depend on the answer. */
+static ALWAYS_INLINE void TYPED(finish)(struct TYPED(factors) f, bool stream, VALUE sum, VALUE *y)
+{
+    TYPED(store)(y, f.beta_zero ? f.alpha * sum : f.alpha * sum + f.beta * *y, stream);
+}
+
+/* The matrix as one tile sees it: x is moved by the base of columns of 16 bits. */
+struct TYPED(source) {
+    const spmv_csr *a;
+    const void *col;
+    const VALUE *x;
+    VALUE *y;
+    struct TYPED(factors) f;
+};
+
+static ALWAYS_INLINE struct TYPED(entries)
+    TYPED(entries_at)(const struct TYPED(source) * s, struct reading how, int64_t k)
+{
+    return (struct TYPED(entries)){
+        .val = how.pattern ? NULL : (const VALUE *)s->a->val + k, .col = s->col, .c = k, .x = s->x};
+}
+
+/* Whether rows are best done by brief: few entries each, none rarely, and in numbers that vary, which the first rows
+ * tell. Where numbers repeat, the processor foresees them. Bits do not depend on the answer. */
 static bool TYPED(brief_pays)(const OFFSET *row_ptr, int64_t first, int64_t last)
 {
     enum { LOOKED_AT = 16, CHANGES = 4 };
@@ -100,80 +158,215 @@ static bool TYPED(brief_pays)(const OFFSET *row_ptr, int64_t first, int64_t last
     return changes >= CHANGES;
 }
 
-/* Rows that lie in one tile from end to end. The contract says that y overlaps nothing; telling the compiler lets it
- * keep what it has loaded. */
-static void TYPED(whole_rows)(const spmv_csr *a, int64_t first, int64_t last, struct TYPED(factors) f,
-                              const VALUE *restrict x, VALUE *restrict y)
+/* Rows of any kind. The contract says that y overlaps nothing; telling the compiler lets it keep what it has loaded. */
+static ALWAYS_INLINE void TYPED(plain_rows)(const struct TYPED(source) * s, struct reading how, int64_t first,
+                                            int64_t last)
 {
-    const OFFSET *row_ptr = a->row_ptr;
-    const VALUE *val = a->val;
-    const int32_t *col = a->col;
+    const OFFSET *row_ptr = s->a->row_ptr;
+    VALUE *restrict y = s->y;
+    const int64_t nnz = s->a->nnz;
     int64_t row = first;
-    if (val != NULL && TYPED(brief_pays)(row_ptr, first, last)) {
-        for (; row < last && row_ptr[row] + BRIEF <= a->nnz; row++) {
-            const int64_t begin = row_ptr[row], end = row_ptr[row + 1];
-            const bool brief = end - begin <= BRIEF;
+    if (TYPED(brief_pays)(row_ptr, first, last)) {
+        for (; row < last && row_ptr[row] + BRIEF <= nnz; row++) {
+            const int64_t begin = row_ptr[row], n = row_ptr[row + 1] - begin;
+            const struct TYPED(entries) e = TYPED(entries_at)(s, how, begin);
             TYPED(finish)
-            (f, brief ? TYPED(brief)(val, col, x, begin, end) : TYPED(dot)(val, col, x, begin, end), &y[row]);
+            (s->f, how.stream, n <= BRIEF ? TYPED(brief)(e, how, n) : TYPED(dot)(e, how, n), &y[row]);
         }
     }
-    if (val != NULL)
-        for (; row < last; row++)
-            TYPED(finish)(f, TYPED(dot)(val, col, x, row_ptr[row], row_ptr[row + 1]), &y[row]);
-    else
-        for (; row < last; row++)
-            TYPED(finish)(f, TYPED(sum)(col, x, row_ptr[row], row_ptr[row + 1]), &y[row]);
+    for (; row < last; row++) {
+        const int64_t begin = row_ptr[row];
+        TYPED(finish)
+        (s->f, how.stream, TYPED(dot)(TYPED(entries_at)(s, how, begin), how, row_ptr[row + 1] - begin), &y[row]);
+    }
+}
+
+/* Rows of n entries each in the columns of the first, moved by step from row to row. n is a constant where it is
+ * short. */
+static ALWAYS_INLINE void TYPED(regular_rows)(const struct TYPED(source) * s, struct reading how, bool run,
+                                              int64_t step, int64_t n, int64_t first, int64_t last)
+{
+    const int64_t begin = ((const OFFSET *)s->a->row_ptr)[first];
+    struct TYPED(entries) e = TYPED(entries_at)(s, how, begin);
+    const VALUE *x = e.x + (run ? column_at(e.col, how.narrow, e.c) : 0);
+    VALUE *restrict y = s->y;
+    how.far = false;
+    for (int64_t row = first; row < last; row++) {
+        e.x = x;
+        TYPED(finish)
+        (s->f, how.stream, run ? TYPED(dot_run)(e.val, x, how.pattern, n) : TYPED(dot)(e, how, n), &y[row]);
+        e.val = how.pattern ? NULL : e.val + n;
+        x += step;
+    }
+}
+
+static ALWAYS_INLINE void TYPED(stretch)(const struct TYPED(source) * s, struct reading how, int kind, int64_t first,
+                                         int64_t last)
+{
+    const OFFSET *row_ptr = s->a->row_ptr;
+    if (kind == STRETCH_PLAIN) {
+        TYPED(plain_rows)(s, how, first, last);
+        return;
+    }
+    const int64_t n = row_ptr[first + 1] - row_ptr[first], step = (kind & STRETCH_SHIFTED) != 0;
+    if ((kind & STRETCH_RUN) != 0 && n > 1) {
+        TYPED(regular_rows)(s, how, true, step, n, first, last);
+        return;
+    }
+    switch (n) {
+#define CASE(length)                                                                                                   \
+    case length:                                                                                                       \
+        TYPED(regular_rows)(s, how, length == 1, step, length, first, last);                                           \
+        break;
+        CASE(1)
+        CASE(2)
+        CASE(3)
+        CASE(4)
+        CASE(5)
+        CASE(6)
+        CASE(7)
+        CASE(8)
+        CASE(9)
+#undef CASE
+    default:
+        TYPED(regular_rows)(s, how, false, step, n, first, last);
+    }
 }
 
 /* One tile: rows that begin and end in it go to y; what belongs to a row begun before goes to *head, to a row that ends
  * later to *tail. */
-static void TYPED(tile)(const spmv_csr *a, struct position from, struct position to, struct TYPED(factors) f,
-                        const VALUE *x, VALUE *y, VALUE *head, VALUE *tail)
+static ALWAYS_INLINE void TYPED(tile)(const struct tiles *tiles, int64_t t, const struct TYPED(source) * s,
+                                      struct reading how, VALUE *head, VALUE *tail)
 {
-    const OFFSET *row_ptr = a->row_ptr;
+    const struct tile *tile = &tiles->tile[t];
+    const struct position from = tile->begin, to = tile[1].begin;
+    const OFFSET *row_ptr = s->a->row_ptr;
     int64_t first = from.row, k = from.k;
     *head = 0;
-    if (first < to.row && begun_before(a, from)) {
-        *head = TYPED(part)(a, x, k, row_ptr[first + 1]);
+    if (first < to.row && begun_before(s->a, from)) {
+        *head = TYPED(dot)(TYPED(entries_at)(s, how, k), how, row_ptr[first + 1] - k);
         first++;
     }
     if (first < to.row) {
-        TYPED(whole_rows)(a, first, to.row, f, x, y);
+        const struct stretch *stretch = tiles->stretch + tile->stretch, *end = tiles->stretch + tile[1].stretch;
+        if (stretch == end)
+            TYPED(plain_rows)(s, how, first, to.row);
+        for (; stretch < end; stretch++)
+            TYPED(stretch)
+        (s, how, stretch->kind, first + stretch->begin, stretch + 1 < end ? first + stretch[1].begin : to.row);
         k = row_ptr[to.row];
     } else if (first > from.row) {
         k = row_ptr[first];
     }
-    *tail = TYPED(part)(a, x, k, to.k);
+    *tail = TYPED(dot)(TYPED(entries_at)(s, how, k), how, to.k - k);
+}
+
+/* The ways to read a tile, as constants. */
+static ALWAYS_INLINE void TYPED(any_tile)(const struct tiles *tiles, int64_t t, const struct TYPED(source) * s,
+                                          bool pattern, bool stream, VALUE *head, VALUE *tail)
+{
+    const struct tile *tile = &tiles->tile[t];
+    if (tile->narrow) {
+        struct TYPED(source) moved = *s;
+        moved.col = tiles->col;
+        moved.x = s->x + tile->base;
+        TYPED(tile)(tiles, t, &moved, (struct reading){pattern, true, false, stream}, head, tail);
+    } else if (tile->far && tile[1].begin.k + AHEAD + BRIEF <= s->a->nnz) {
+        TYPED(tile)(tiles, t, s, (struct reading){pattern, false, true, stream}, head, tail);
+    } else {
+        TYPED(tile)(tiles, t, s, (struct reading){pattern, false, false, stream}, head, tail);
+    }
+#ifdef __x86_64__
+    if (stream)
+        _mm_sfence(); /* what was written past the caches is there before what follows */
+#endif
+}
+
+typedef void (*TYPED(tile_function))(const struct tiles *, int64_t, const struct TYPED(source) *, VALUE *, VALUE *);
+
+#define TILE_FUNCTIONS(set, target)                                                                                    \
+    static target void TYPED(tile_##set)(const struct tiles *tiles, int64_t t, const struct TYPED(source) * s,         \
+                                         VALUE * head, VALUE * tail)                                                   \
+    {                                                                                                                  \
+        TYPED(any_tile)(tiles, t, s, false, false, head, tail);                                                        \
+    }                                                                                                                  \
+    static target void TYPED(tile_pattern_##set)(const struct tiles *tiles, int64_t t, const struct TYPED(source) * s, \
+                                                 VALUE * head, VALUE * tail)                                           \
+    {                                                                                                                  \
+        TYPED(any_tile)(tiles, t, s, true, false, head, tail);                                                         \
+    }                                                                                                                  \
+    static target void TYPED(tile_stream_##set)(const struct tiles *tiles, int64_t t, const struct TYPED(source) * s,  \
+                                                VALUE * head, VALUE * tail)                                            \
+    {                                                                                                                  \
+        TYPED(any_tile)(tiles, t, s, false, true, head, tail);                                                         \
+    }
+TILE_FUNCTIONS(plain, )
+#ifdef __x86_64__
+TILE_FUNCTIONS(avx2, WITH("avx2"))
+TILE_FUNCTIONS(avx512, WITH("avx512f,avx512vl,avx512dq"))
+#endif
+#undef TILE_FUNCTIONS
+
+static TYPED(tile_function) TYPED(tile_function_for)(enum vectors vectors, bool pattern, bool stream)
+{
+#define PICK(set) (pattern ? TYPED(tile_pattern_##set) : stream ? TYPED(tile_stream_##set) : TYPED(tile_##set))
+#ifdef __x86_64__
+    if (vectors == VECTORS_AVX512)
+        return PICK(avx512);
+    if (vectors == VECTORS_AVX2)
+        return PICK(avx2);
+#endif
+    (void)vectors;
+    return PICK(plain);
+#undef PICK
 }
 
 /* Rows that cross tiles: their parts, added in tile order. */
-static void TYPED(join)(const struct tiles *tiles, const spmv_csr *a, struct TYPED(factors) f, VALUE *y)
+static void TYPED(join)(const struct tiles *tiles, const struct TYPED(source) * s)
 {
     const VALUE *head = tiles->head, *tail = tiles->tail;
     VALUE open = 0;
     for (int64_t t = 0; t < tiles->count; t++) {
-        const struct position from = tiles->begin[t], to = tiles->begin[t + 1];
-        const bool continues = begun_before(a, from);
+        const struct position from = tiles->tile[t].begin, to = tiles->tile[t + 1].begin;
+        const bool continues = begun_before(s->a, from);
         if (from.row == to.row) {
             open = continues ? open + tail[t] : tail[t];
             continue;
         }
         if (continues)
-            TYPED(finish)(f, open + head[t], &y[from.row]);
+            TYPED(finish)(s->f, false, open + head[t], &s->y[from.row]);
         open = tail[t];
     }
 }
 
+/* Where the matrix fits in the threads' own caches, each does the same tiles in every product, which it finds there. */
 static void TYPED(product)(const spmv_plan *plan, struct scaling scaling, const void *x, void *y)
 {
     const struct tiles *tiles = plan->state;
     const spmv_csr *a = &plan->a;
+    const struct TYPED(source) s = {.a = a,
+                                    .col = a->col,
+                                    .x = x,
+                                    .y = y,
+                                    .f = {.alpha = *(const VALUE *)scaling.alpha,
+                                          .beta = scaling.beta_zero ? 0 : *(const VALUE *)scaling.beta,
+                                          .beta_zero = scaling.beta_zero}};
+    const TYPED(tile_function) tile =
+        TYPED(tile_function_for)(tiles->vectors, a->val == NULL, tiles->stream && scaling.beta_zero);
     VALUE *head = tiles->head, *tail = tiles->tail;
-    const struct TYPED(factors) f = {.alpha = *(const VALUE *)scaling.alpha,
-                                     .beta = scaling.beta_zero ? 0 : *(const VALUE *)scaling.beta,
-                                     .beta_zero = scaling.beta_zero};
-#pragma omp parallel for schedule(guided) num_threads(plan->ctx->threads) if (tiles->count >= PARALLEL_TILES)
-    for (int64_t t = 0; t < tiles->count; t++)
-        TYPED(tile)(a, tiles->begin[t], tiles->begin[t + 1], f, x, y, &head[t], &tail[t]);
-    TYPED(join)(tiles, a, f, y);
+    const int threads = plan->ctx->threads;
+    const int claim = (int)max_i64(1, min_i64(MOST_CLAIMED, tiles->count / ((int64_t)threads * CLAIMS)));
+    if (tiles->count < PARALLEL_TILES || threads == 1) {
+        for (int64_t t = 0; t < tiles->count; t++)
+            tile(tiles, t, &s, &head[t], &tail[t]);
+    } else if (tiles->resident) {
+#pragma omp parallel for schedule(static) num_threads(threads)
+        for (int64_t t = 0; t < tiles->count; t++)
+            tile(tiles, t, &s, &head[t], &tail[t]);
+    } else {
+#pragma omp parallel for schedule(dynamic, claim) num_threads(threads)
+        for (int64_t t = 0; t < tiles->count; t++)
+            tile(tiles, t, &s, &head[t], &tail[t]);
+    }
+    TYPED(join)(tiles, &s);
 }

@@ -1,0 +1,55 @@
+/* What the method "tiles" of the backend omp keeps of a matrix: see spmv_omp.c.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef SPMV_OMP_H
+#define SPMV_OMP_H
+
+#include "plan_internal.h"
+
+/* 4096 steps are some 48 KB of matrix in f64: long enough to hide what a tile costs (two searches in the plan, two
+ * partial sums, a claim of the scheduler), short enough that small matrices still give each thread several. */
+enum { TILE_WORK = 4096 };
+
+struct position {
+    int64_t row, k; /* the next row to finish, the next nonzero to take */
+};
+
+/* Rows that lie in one tile from end to end are grouped in stretches. All rows of a stretch that is not PLAIN have as
+ * many entries as its first, in the columns of the first; SHIFTED by as many columns as they lie rows behind it. RUN:
+ * these columns follow one another. */
+enum { STRETCH_PLAIN = 0, STRETCH_REGULAR = 1, STRETCH_SHIFTED = 2, STRETCH_RUN = 4 };
+
+struct stretch {
+    uint16_t begin; /* its first row, counted from the first whole row of the tile; ends where the next begins */
+    uint16_t kind;
+};
+
+struct tile {
+    struct position begin; /* ends where the next begins */
+    int64_t stretch;       /* the first of its stretches, of which there are as many as up to the next tile's; none:
+                              all rows are plain */
+    int32_t base;          /* of columns of 16 bits */
+    bool narrow, far;      /* columns of 16 bits; x is worth prefetching */
+};
+
+/* Instruction sets, each with all of the ones before. */
+enum vectors { VECTORS_PLAIN, VECTORS_AVX2, VECTORS_AVX512 };
+
+struct tiles {
+    int64_t count;
+    struct tile *tile;       /* count + 1 */
+    struct stretch *stretch; /* tile[count].stretch of them */
+    uint16_t *col;           /* a column less base, where the tile is narrow; NULL: none is */
+    void *head, *tail;       /* count partial sums each, of the plan's type */
+    enum vectors vectors;    /* the widest to use */
+    bool resident;           /* the matrix fits in the threads' own caches */
+    bool stream;             /* y does not fit in any cache */
+};
+
+/* Whether the row to finish next has nonzeros before this position. */
+static inline bool begun_before(const spmv_csr *a, struct position p)
+{
+    return p.row < a->rows && offset_at(a->row_ptr, a->row_ptr_bits, p.row) < p.k;
+}
+
+#endif

@@ -1,0 +1,267 @@
+/* The look at the matrix that method "tiles" of the backend omp takes once: where the tiles begin, which rows have the
+ * columns of the row before them, whether columns fit in 16 bits, whether they jump about in x. See spmv_omp.c.
+ *
+ * Every tile is looked at by one thread, and what is found is written where the matrix says, so plans do not depend on
+ * the number of threads either.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "spmv_omp.h"
+
+/* A stretch is worth a record where it leaves so many columns unread. */
+enum { LEAST_SAVED = 24 };
+
+/* Then a tile of TILE_WORK steps has at most this many: one that is regular takes more than LEAST_SAVED entries, and
+ * the rows between two of them are a plain one. */
+enum { MOST_STRETCHES = 2 * (TILE_WORK / LEAST_SAVED) + 1 };
+
+/* Columns of 16 bits reach so far from the base. */
+enum { SPAN = 1 << 16 };
+
+/* x is far where columns of a tile span more than this many bytes of it, which is what the nearest caches hold, and
+ * every second entry lies in another cache line than the one before it. */
+enum { FAR_BYTES = 1 << 18, LINE = 64 };
+
+/* Caches, where the system does not say. */
+static const int64_t OWN_CACHE = (int64_t)1 << 20, SHARED_CACHE = (int64_t)32 << 20;
+
+static int64_t cache_bytes(bool shared)
+{
+    long bytes = 0;
+#if defined _SC_LEVEL2_CACHE_SIZE && defined _SC_LEVEL3_CACHE_SIZE
+    bytes = sysconf(shared ? _SC_LEVEL3_CACHE_SIZE : _SC_LEVEL2_CACHE_SIZE);
+#endif
+    return bytes > 0 ? bytes : shared ? SHARED_CACHE : OWN_CACHE;
+}
+
+static enum vectors vectors_here(void)
+{
+#ifdef __x86_64__
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq"))
+        return VECTORS_AVX512;
+    if (__builtin_cpu_supports("avx2"))
+        return VECTORS_AVX2;
+#endif
+    return VECTORS_PLAIN;
+}
+
+/* Where the merge path is after so many steps: the first row whose end lies beyond the nonzeros taken. A row end comes
+ * before the nonzero of the same number. */
+static struct position path_at(const spmv_csr *a, int64_t steps)
+{
+    int64_t low = max_i64(0, steps - a->nnz), high = min_i64(steps, a->rows);
+    while (low < high) {
+        const int64_t row = low + (high - low) / 2;
+        if (offset_at(a->row_ptr, a->row_ptr_bits, row + 1) <= steps - row - 1)
+            low = row + 1;
+        else
+            high = row;
+    }
+    return (struct position){.row = low, .k = steps - low};
+}
+
+/* How the columns of a row of n entries, from k on, follow from those n before them: STRETCH_REGULAR, with
+ * STRETCH_SHIFTED, or STRETCH_PLAIN, not at all. */
+static int follows(const int32_t *col, int64_t k, int64_t n)
+{
+    const int32_t *here = col + k, *before = col + k - n;
+    if (n == 0)
+        return STRETCH_PLAIN;
+    const int64_t step = (int64_t)here[0] - before[0];
+    if (step != 0 && step != 1)
+        return STRETCH_PLAIN;
+    for (int64_t j = 1; j < n; j++)
+        if ((int64_t)here[j] - before[j] != step)
+            return STRETCH_PLAIN;
+    return STRETCH_REGULAR | (step == 1 ? STRETCH_SHIFTED : 0);
+}
+
+static int run_of(const int32_t *col, int64_t n)
+{
+    for (int64_t j = 1; j < n; j++)
+        if (col[j] != (int64_t)col[0] + j)
+            return 0;
+    return STRETCH_RUN;
+}
+
+/* What a look at one tile finds. */
+struct look {
+    struct stretch stretch[MOST_STRETCHES];
+    int count;
+    int64_t saved; /* columns left unread */
+};
+
+static void add_stretch(struct look *look, int64_t begin, int kind)
+{
+    if (kind == STRETCH_PLAIN && look->count > 0 && look->stretch[look->count - 1].kind == STRETCH_PLAIN)
+        return;
+    look->stretch[look->count++] = (struct stretch){.begin = (uint16_t)begin, .kind = (uint16_t)kind};
+}
+
+/* Adds the stretches of whole rows first ... last - 1. Greedy: a stretch goes on as long as the next row follows in the
+ * way that its second row did. */
+static void look_at_rows(const spmv_csr *a, int64_t first, int64_t last, struct look *look)
+{
+    const int bits = a->row_ptr_bits;
+    for (int64_t row = first; row < last;) {
+        const int64_t k = offset_at(a->row_ptr, bits, row), n = offset_at(a->row_ptr, bits, row + 1) - k;
+        int64_t end = row + 1;
+        int kind = STRETCH_PLAIN;
+        while (end < last && offset_at(a->row_ptr, bits, end + 1) - offset_at(a->row_ptr, bits, end) == n) {
+            const int next = follows(a->col, k + (end - row) * n, n);
+            if (next == STRETCH_PLAIN || (end > row + 1 && next != kind))
+                break;
+            kind = next;
+            end++;
+        }
+        const int64_t saved = (end - row - 1) * n;
+        if (saved >= LEAST_SAVED) {
+            add_stretch(look, row - first, kind | run_of(a->col + k, n));
+            look->saved += saved;
+        } else {
+            /* the last row may begin something better */
+            end = max_i64(row + 1, kind == STRETCH_PLAIN ? end : end - 1);
+            add_stretch(look, row - first, STRETCH_PLAIN);
+        }
+        row = end;
+    }
+    if (look->saved == 0)
+        look->count = 0;
+}
+
+/* The least and the greatest column of a tile, and how many jump. */
+static void look_at_columns(const spmv_csr *a, struct tile *tile, int64_t value_size)
+{
+    const int64_t begin = tile->begin.k, end = tile[1].begin.k;
+    const int32_t near = (int32_t)(LINE / value_size);
+    int32_t least = begin < end ? a->col[begin] : 0, most = least;
+    int64_t jumps = 0;
+    for (int64_t k = begin + 1; k < end; k++) {
+        const int32_t c = a->col[k];
+        least = c < least ? c : least;
+        most = c > most ? c : most;
+        jumps += c / near != a->col[k - 1] / near;
+    }
+    tile->base = least;
+    tile->narrow = begin < end && (int64_t)most - least < SPAN;
+    tile->far = ((int64_t)most - least) * value_size > FAR_BYTES && 2 * jumps > end - begin;
+}
+
+/* The stretches of all tiles one behind the other. found: what each tile's look found, MOST_STRETCHES a tile. */
+static spmv_status keep_stretches(spmv_plan *plan, struct tiles *tiles, const struct stretch *found)
+{
+    int64_t sum = 0;
+    for (int64_t t = 0; t <= tiles->count; t++) {
+        const int64_t count = tiles->tile[t].stretch;
+        tiles->tile[t].stretch = sum;
+        sum += count;
+    }
+    const spmv_status st = plan_alloc(plan, sum * (int64_t)sizeof *tiles->stretch, (void **)&tiles->stretch);
+    if (st != SPMV_OK)
+        return st;
+    for (int64_t t = 0; t < tiles->count; t++) {
+        const int64_t count = tiles->tile[t + 1].stretch - tiles->tile[t].stretch;
+        if (count > 0)
+            memcpy(tiles->stretch + tiles->tile[t].stretch, found + t * MOST_STRETCHES, (size_t)count * sizeof *found);
+    }
+    return SPMV_OK;
+}
+
+/* Columns of 16 bits, written by the threads that will read them where tiles are dealt out in turn. */
+static void narrow_columns(const spmv_plan *plan, const struct tiles *tiles)
+{
+    const int32_t *col = plan->a.col;
+#pragma omp parallel for schedule(static) num_threads(plan->ctx->threads) if (tiles->count >= 100)
+    for (int64_t t = 0; t < tiles->count; t++) {
+        const struct tile *tile = &tiles->tile[t];
+        for (int64_t k = tile->begin.k; tile->narrow && k < tile[1].begin.k; k++)
+            tiles->col[k] = (uint16_t)(col[k] - tile->base);
+    }
+}
+
+/* Looks at all tiles. *saved: columns that stretches leave unread; *narrow: columns that tiles with few such could have
+ * in 16 bits, of the rest. */
+static spmv_status look(spmv_plan *plan, struct tiles *tiles, int64_t *saved, int64_t *narrow)
+{
+    spmv_status st = SPMV_OK;
+    const spmv_csr *a = &plan->a;
+    const int64_t value_size = (int64_t)spmv_type_size(plan->type);
+    struct stretch *found = NULL;
+    int64_t sum_saved = 0, sum_narrow = 0;
+    TRY(host_alloc(plan->ctx, tiles->count * MOST_STRETCHES * (int64_t)sizeof *found, "a plan", (void **)&found));
+#pragma omp parallel for schedule(static) num_threads(plan->ctx->threads) if (tiles->count >= 100)                     \
+    reduction(+ : sum_saved, sum_narrow)
+    for (int64_t t = 0; t < tiles->count; t++) {
+        struct look look;
+        struct tile *tile = &tiles->tile[t];
+        const int64_t first = tile->begin.row + begun_before(a, tile->begin), last = tile[1].begin.row;
+        const int64_t entries = tile[1].begin.k - tile->begin.k;
+        look.count = 0;
+        look.saved = 0;
+        if (plan->compression != 0)
+            look_at_rows(a, first, last, &look);
+        look_at_columns(a, tile, value_size);
+        memcpy(found + t * MOST_STRETCHES, look.stretch, (size_t)look.count * sizeof *found);
+        tile->stretch = look.count;
+        tile->narrow = tile->narrow && 2 * look.saved < entries;
+        sum_saved += look.saved;
+        sum_narrow += tile->narrow ? entries - look.saved : 0;
+    }
+    *saved = sum_saved;
+    *narrow = sum_narrow;
+    TRY(keep_stretches(plan, tiles, found));
+done:
+    host_free(found);
+    return st;
+}
+
+/* Adds to plan->why what was found. */
+static void say(spmv_plan *plan, int64_t saved, int64_t narrow)
+{
+    const double nnz = (double)max_i64(plan->a.nnz, 1);
+    const size_t used = strlen(plan->why);
+    if (saved + narrow > 0)
+        snprintf(plan->why + used, sizeof plan->why - used,
+                 "; %.0f %% of the columns follow from the row before, %.0f %% are kept in 16 bits",
+                 100 * (double)saved / nnz, 100 * (double)narrow / nnz);
+}
+
+spmv_status tiles_omp_prepare(spmv_plan *plan)
+{
+    spmv_status st = SPMV_OK;
+    const spmv_csr *a = &plan->a;
+    const int64_t work = a->rows + a->nnz, size = (int64_t)spmv_type_size(plan->type);
+    const int64_t bytes = a->nnz * (4 + (a->val != NULL ? size : 0)) + a->rows * (a->row_ptr_bits / 8 + size);
+    int64_t saved = 0, narrow = 0;
+    struct tiles *tiles = NULL;
+    TRY(host_alloc(plan->ctx, sizeof *tiles, "a plan", &plan->state));
+    tiles = plan->state;
+    *tiles = (struct tiles){.count = ceil_divide(work, TILE_WORK),
+                            .vectors = vectors_here(),
+                            .resident = bytes <= plan->ctx->threads * cache_bytes(false),
+                            .stream = a->rows * size > cache_bytes(true)};
+    TRY(plan_alloc(plan, (tiles->count + 1) * (int64_t)sizeof *tiles->tile, (void **)&tiles->tile));
+    TRY(plan_alloc(plan, tiles->count * size, &tiles->head));
+    TRY(plan_alloc(plan, tiles->count * size, &tiles->tail));
+    memset(tiles->tile, 0, (size_t)(tiles->count + 1) * sizeof *tiles->tile);
+#pragma omp parallel for num_threads(plan->ctx->threads) if (tiles->count >= 1000)
+    for (int64_t t = 0; t <= tiles->count; t++)
+        tiles->tile[t].begin = path_at(a, min_i64(t * TILE_WORK, work));
+    TRY(look(plan, tiles, &saved, &narrow));
+    /* twice as many bytes to write as to save in the first product, so not for a few */
+    if (narrow == 0 || plan->compression == 0 ||
+        (plan->compression < 0 && (bytes <= cache_bytes(true) || 4 * narrow < a->nnz))) {
+        narrow = 0;
+        for (int64_t t = 0; t < tiles->count; t++)
+            tiles->tile[t].narrow = false;
+    } else {
+        TRY(plan_alloc(plan, a->nnz * (int64_t)sizeof *tiles->col, (void **)&tiles->col));
+        narrow_columns(plan, tiles);
+    }
+    say(plan, saved, narrow);
+done:
+    return st;
+}
