@@ -22,13 +22,16 @@ enum { STRETCH_PLAIN = 0, STRETCH_REGULAR = 1, STRETCH_SHIFTED = 2, STRETCH_RUN 
 struct stretch {
     uint16_t begin; /* its first row, counted from the first whole row of the tile; ends where the next begins */
     uint16_t kind;
+    uint16_t n; /* entries of a row, where it is not PLAIN */
 };
 
 struct tile {
     struct position begin; /* ends where the next begins */
     int64_t stretch;       /* the first of its stretches, of which there are as many as up to the next tile's; none:
                               all rows are plain */
-    int32_t base;          /* of columns of 16 bits */
+    int64_t col;           /* where its columns of 16 bits begin, which are kept once a regular stretch */
+    int32_t base;          /* what they are counted from */
+    bool begun;            /* the first row has nonzeros before this tile */
     bool narrow, far;      /* columns of 16 bits; x is worth prefetching */
 };
 
@@ -39,17 +42,11 @@ struct tiles {
     int64_t count;
     struct tile *tile;       /* count + 1 */
     struct stretch *stretch; /* tile[count].stretch of them */
-    uint16_t *col;           /* a column less base, where the tile is narrow; NULL: none is */
+    uint16_t *col;           /* of narrow tiles: the columns less base */
     void *head, *tail;       /* count partial sums each, of the plan's type */
     enum vectors vectors;    /* the widest to use */
     bool resident;           /* the matrix fits in the threads' own caches */
     bool stream;             /* y does not fit in any cache */
 };
-
-/* Whether the row to finish next has nonzeros before this position. */
-static inline bool begun_before(const spmv_csr *a, struct position p)
-{
-    return p.row < a->rows && offset_at(a->row_ptr, a->row_ptr_bits, p.row) < p.k;
-}
 
 #endif

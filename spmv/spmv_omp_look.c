@@ -63,15 +63,23 @@ static struct position path_at(const spmv_csr *a, int64_t steps)
     return (struct position){.row = low, .k = steps - low};
 }
 
+/* Whether the row to finish next has nonzeros before this position. */
+static bool begun_before(const spmv_csr *a, struct position p)
+{
+    return p.row < a->rows && offset_at(a->row_ptr, a->row_ptr_bits, p.row) < p.k;
+}
+
 /* How the columns of a row of n entries, from k on, follow from those n before them: STRETCH_REGULAR, with
- * STRETCH_SHIFTED, or STRETCH_PLAIN, not at all. */
-static int follows(const int32_t *col, int64_t k, int64_t n)
+ * STRETCH_SHIFTED, or STRETCH_PLAIN, not at all. Blocks of
+ * few rows in the same columns are left alone where columns are not packed: to leave out two lines of three is no help
+ * to a processor that foresees streams. */
+static int follows(const int32_t *col, int64_t k, int64_t n, bool narrow)
 {
     const int32_t *here = col + k, *before = col + k - n;
     if (n == 0)
         return STRETCH_PLAIN;
     const int64_t step = (int64_t)here[0] - before[0];
-    if (step != 0 && step != 1)
+    if (step != 1 && !(narrow && step == 0))
         return STRETCH_PLAIN;
     for (int64_t j = 1; j < n; j++)
         if ((int64_t)here[j] - before[j] != step)
@@ -94,16 +102,16 @@ struct look {
     int64_t saved; /* columns left unread */
 };
 
-static void add_stretch(struct look *look, int64_t begin, int kind)
+static void add_stretch(struct look *look, int64_t begin, int kind, int64_t n)
 {
     if (kind == STRETCH_PLAIN && look->count > 0 && look->stretch[look->count - 1].kind == STRETCH_PLAIN)
         return;
-    look->stretch[look->count++] = (struct stretch){.begin = (uint16_t)begin, .kind = (uint16_t)kind};
+    look->stretch[look->count++] = (struct stretch){.begin = (uint16_t)begin, .kind = (uint16_t)kind, .n = (uint16_t)n};
 }
 
 /* Adds the stretches of whole rows first ... last - 1. Greedy: a stretch goes on as long as the next row follows in the
  * way that its second row did. */
-static void look_at_rows(const spmv_csr *a, int64_t first, int64_t last, struct look *look)
+static void look_at_rows(const spmv_csr *a, int64_t first, int64_t last, bool narrow, struct look *look)
 {
     const int bits = a->row_ptr_bits;
     for (int64_t row = first; row < last;) {
@@ -111,7 +119,7 @@ static void look_at_rows(const spmv_csr *a, int64_t first, int64_t last, struct 
         int64_t end = row + 1;
         int kind = STRETCH_PLAIN;
         while (end < last && offset_at(a->row_ptr, bits, end + 1) - offset_at(a->row_ptr, bits, end) == n) {
-            const int next = follows(a->col, k + (end - row) * n, n);
+            const int next = follows(a->col, k + (end - row) * n, n, narrow);
             if (next == STRETCH_PLAIN || (end > row + 1 && next != kind))
                 break;
             kind = next;
@@ -119,12 +127,12 @@ static void look_at_rows(const spmv_csr *a, int64_t first, int64_t last, struct 
         }
         const int64_t saved = (end - row - 1) * n;
         if (saved >= LEAST_SAVED) {
-            add_stretch(look, row - first, kind | run_of(a->col + k, n));
+            add_stretch(look, row - first, kind | run_of(a->col + k, n), n);
             look->saved += saved;
         } else {
             /* the last row may begin something better */
             end = max_i64(row + 1, kind == STRETCH_PLAIN ? end : end - 1);
-            add_stretch(look, row - first, STRETCH_PLAIN);
+            add_stretch(look, row - first, STRETCH_PLAIN, 0);
         }
         row = end;
     }
@@ -150,83 +158,113 @@ static void look_at_columns(const spmv_csr *a, struct tile *tile, int64_t value_
     tile->far = ((int64_t)most - least) * value_size > FAR_BYTES && 2 * jumps > end - begin;
 }
 
-/* The stretches of all tiles one behind the other. found: what each tile's look found, MOST_STRETCHES a tile. */
+/* The stretches of all tiles one behind the other, and so their columns. found: what each tile's look found,
+ * MOST_STRETCHES a tile. */
 static spmv_status keep_stretches(spmv_plan *plan, struct tiles *tiles, const struct stretch *found)
 {
-    int64_t sum = 0;
+    spmv_status st = SPMV_OK;
+    int64_t stretches = 0, columns = 0;
     for (int64_t t = 0; t <= tiles->count; t++) {
-        const int64_t count = tiles->tile[t].stretch;
-        tiles->tile[t].stretch = sum;
-        sum += count;
+        struct tile *tile = &tiles->tile[t];
+        const int64_t its_stretches = tile->stretch, its_columns = tile->col;
+        tile->stretch = stretches;
+        tile->col = columns;
+        stretches += its_stretches;
+        columns += its_columns;
     }
-    const spmv_status st = plan_alloc(plan, sum * (int64_t)sizeof *tiles->stretch, (void **)&tiles->stretch);
-    if (st != SPMV_OK)
-        return st;
+    TRY(plan_alloc(plan, stretches * (int64_t)sizeof *tiles->stretch, (void **)&tiles->stretch));
+    TRY(plan_alloc(plan, columns * (int64_t)sizeof *tiles->col, (void **)&tiles->col));
     for (int64_t t = 0; t < tiles->count; t++) {
         const int64_t count = tiles->tile[t + 1].stretch - tiles->tile[t].stretch;
         if (count > 0)
             memcpy(tiles->stretch + tiles->tile[t].stretch, found + t * MOST_STRETCHES, (size_t)count * sizeof *found);
     }
-    return SPMV_OK;
+done:
+    return st;
 }
 
-/* Columns of 16 bits, written by the threads that will read them where tiles are dealt out in turn. */
-static void narrow_columns(const spmv_plan *plan, const struct tiles *tiles)
+/* Columns begin ... end - 1 in 16 bits; returns where the next go. */
+static uint16_t *pack(const int32_t *col, int32_t base, int64_t begin, int64_t end, uint16_t *to)
 {
-    const int32_t *col = plan->a.col;
-#pragma omp parallel for schedule(static) num_threads(plan->ctx->threads) if (tiles->count >= 100)
-    for (int64_t t = 0; t < tiles->count; t++) {
-        const struct tile *tile = &tiles->tile[t];
-        for (int64_t k = tile->begin.k; tile->narrow && k < tile[1].begin.k; k++)
-            tiles->col[k] = (uint16_t)(col[k] - tile->base);
-    }
+    for (int64_t k = begin; k < end; k++)
+        *to++ = (uint16_t)(col[k] - base);
+    return to;
 }
 
-/* Looks at all tiles. *saved: columns that stretches leave unread; *narrow: columns that tiles with few such could have
- * in 16 bits, of the rest. */
-static spmv_status look(spmv_plan *plan, struct tiles *tiles, int64_t *saved, int64_t *narrow)
+static void pack_tile(const spmv_csr *a, const struct tiles *tiles, int64_t t)
+{
+    const struct tile *tile = &tiles->tile[t];
+    const struct stretch *stretch = tiles->stretch + tile->stretch, *end = tiles->stretch + tile[1].stretch;
+    const int64_t first = tile->begin.row + tile->begun;
+    uint16_t *to = tiles->col + tile->col;
+    int64_t k = tile->begin.k;
+    for (; stretch < end; stretch++) {
+        const int64_t row = first + stretch->begin,
+                      next = stretch + 1 < end ? first + stretch[1].begin : tile[1].begin.row;
+        if (stretch->kind == STRETCH_PLAIN)
+            continue;
+        const int64_t begin = offset_at(a->row_ptr, a->row_ptr_bits, row);
+        to = pack(a->col, tile->base, k, begin + stretch->n, to);
+        k = begin + (next - row) * stretch->n;
+    }
+    pack(a->col, tile->base, k, tile[1].begin.k, to);
+}
+
+/* Written by the threads that will read them where tiles are dealt out in turn. */
+static void pack_columns(const spmv_plan *plan, const struct tiles *tiles)
+{
+#pragma omp parallel for schedule(static) num_threads(plan->ctx->threads) if (tiles->count >= 100)
+    for (int64_t t = 0; t < tiles->count; t++)
+        if (tiles->tile[t].narrow)
+            pack_tile(&plan->a, tiles, t);
+}
+
+/* Looks at all tiles. *saved: columns that stretches leave unread; *packed: columns kept in 16 bits. large: the matrix
+ * fits in no cache. */
+static spmv_status look(spmv_plan *plan, struct tiles *tiles, bool large, int64_t *saved, int64_t *packed)
 {
     spmv_status st = SPMV_OK;
     const spmv_csr *a = &plan->a;
     const int64_t value_size = (int64_t)spmv_type_size(plan->type);
+    const int compression = plan->compression;
     struct stretch *found = NULL;
-    int64_t sum_saved = 0, sum_narrow = 0;
+    int64_t sum_saved = 0, sum_packed = 0;
     TRY(host_alloc(plan->ctx, tiles->count * MOST_STRETCHES * (int64_t)sizeof *found, "a plan", (void **)&found));
 #pragma omp parallel for schedule(static) num_threads(plan->ctx->threads) if (tiles->count >= 100)                     \
-    reduction(+ : sum_saved, sum_narrow)
+    reduction(+ : sum_saved, sum_packed)
     for (int64_t t = 0; t < tiles->count; t++) {
-        struct look look;
+        struct look look = {.count = 0};
         struct tile *tile = &tiles->tile[t];
-        const int64_t first = tile->begin.row + begun_before(a, tile->begin), last = tile[1].begin.row;
         const int64_t entries = tile[1].begin.k - tile->begin.k;
-        look.count = 0;
-        look.saved = 0;
-        if (plan->compression != 0)
-            look_at_rows(a, first, last, &look);
         look_at_columns(a, tile, value_size);
+        if (compression != 0)
+            look_at_rows(a, tile->begin.row + tile->begun, tile[1].begin.row, tile->narrow, &look);
         memcpy(found + t * MOST_STRETCHES, look.stretch, (size_t)look.count * sizeof *found);
+        /* packing writes what it saves in two products, so where caches hold the matrix it is for few columns alone */
+        tile->narrow = tile->narrow && compression != 0 && (compression > 0 || large || 2 * look.saved >= entries);
         tile->stretch = look.count;
-        tile->narrow = tile->narrow && 2 * look.saved < entries;
+        tile->col = tile->narrow ? entries - look.saved : 0;
         sum_saved += look.saved;
-        sum_narrow += tile->narrow ? entries - look.saved : 0;
+        sum_packed += tile->col;
     }
     *saved = sum_saved;
-    *narrow = sum_narrow;
+    *packed = sum_packed;
     TRY(keep_stretches(plan, tiles, found));
+    pack_columns(plan, tiles);
 done:
     host_free(found);
     return st;
 }
 
 /* Adds to plan->why what was found. */
-static void say(spmv_plan *plan, int64_t saved, int64_t narrow)
+static void say(spmv_plan *plan, int64_t saved, int64_t packed)
 {
     const double nnz = (double)max_i64(plan->a.nnz, 1);
     const size_t used = strlen(plan->why);
-    if (saved + narrow > 0)
+    if (saved + packed > 0)
         snprintf(plan->why + used, sizeof plan->why - used,
                  "; %.0f %% of the columns follow from the row before, %.0f %% are kept in 16 bits",
-                 100 * (double)saved / nnz, 100 * (double)narrow / nnz);
+                 100 * (double)saved / nnz, 100 * (double)packed / nnz);
 }
 
 spmv_status tiles_omp_prepare(spmv_plan *plan)
@@ -235,7 +273,7 @@ spmv_status tiles_omp_prepare(spmv_plan *plan)
     const spmv_csr *a = &plan->a;
     const int64_t work = a->rows + a->nnz, size = (int64_t)spmv_type_size(plan->type);
     const int64_t bytes = a->nnz * (4 + (a->val != NULL ? size : 0)) + a->rows * (a->row_ptr_bits / 8 + size);
-    int64_t saved = 0, narrow = 0;
+    int64_t saved = 0, packed = 0;
     struct tiles *tiles = NULL;
     TRY(host_alloc(plan->ctx, sizeof *tiles, "a plan", &plan->state));
     tiles = plan->state;
@@ -248,20 +286,12 @@ spmv_status tiles_omp_prepare(spmv_plan *plan)
     TRY(plan_alloc(plan, tiles->count * size, &tiles->tail));
     memset(tiles->tile, 0, (size_t)(tiles->count + 1) * sizeof *tiles->tile);
 #pragma omp parallel for num_threads(plan->ctx->threads) if (tiles->count >= 1000)
-    for (int64_t t = 0; t <= tiles->count; t++)
+    for (int64_t t = 0; t <= tiles->count; t++) {
         tiles->tile[t].begin = path_at(a, min_i64(t * TILE_WORK, work));
-    TRY(look(plan, tiles, &saved, &narrow));
-    /* twice as many bytes to write as to save in the first product, so not for a few */
-    if (narrow == 0 || plan->compression == 0 ||
-        (plan->compression < 0 && (bytes <= cache_bytes(true) || 4 * narrow < a->nnz))) {
-        narrow = 0;
-        for (int64_t t = 0; t < tiles->count; t++)
-            tiles->tile[t].narrow = false;
-    } else {
-        TRY(plan_alloc(plan, a->nnz * (int64_t)sizeof *tiles->col, (void **)&tiles->col));
-        narrow_columns(plan, tiles);
+        tiles->tile[t].begun = begun_before(a, tiles->tile[t].begin);
     }
-    say(plan, saved, narrow);
+    TRY(look(plan, tiles, bytes > cache_bytes(true), &saved, &packed));
+    say(plan, saved, packed);
 done:
     return st;
 }

@@ -128,10 +128,12 @@ static ALWAYS_INLINE void TYPED(finish)(struct TYPED(factors) f, bool stream, VA
     TYPED(store)(y, f.beta_zero ? f.alpha * sum : f.alpha * sum + f.beta * *y, stream);
 }
 
-/* The matrix as one tile sees it: x is moved by the base of columns of 16 bits. */
+/* The matrix as one tile sees it: the column of entry k is col[k - left_out]; x is moved by the base of columns of 16
+ * bits. */
 struct TYPED(source) {
     const spmv_csr *a;
     const void *col;
+    int64_t left_out;
     const VALUE *x;
     VALUE *y;
     struct TYPED(factors) f;
@@ -141,7 +143,7 @@ static ALWAYS_INLINE struct TYPED(entries)
     TYPED(entries_at)(const struct TYPED(source) * s, struct reading how, int64_t k)
 {
     return (struct TYPED(entries)){
-        .val = how.pattern ? NULL : (const VALUE *)s->a->val + k, .col = s->col, .c = k, .x = s->x};
+        .val = how.pattern ? NULL : (const VALUE *)s->a->val + k, .col = s->col, .c = k - s->left_out, .x = s->x};
 }
 
 /* Whether rows are best done by brief: few entries each, none rarely, and in numbers that vary, which the first rows
@@ -181,13 +183,12 @@ static ALWAYS_INLINE void TYPED(plain_rows)(const struct TYPED(source) * s, stru
     }
 }
 
-/* Rows of n entries each in the columns of the first, moved by step from row to row. n is a constant where it is
- * short. */
+/* Rows of n entries each, from entry k on, in the columns of the first, moved by step from row to row. n is a constant
+ * where it is short. */
 static ALWAYS_INLINE void TYPED(regular_rows)(const struct TYPED(source) * s, struct reading how, bool run,
-                                              int64_t step, int64_t n, int64_t first, int64_t last)
+                                              int64_t step, int64_t n, int64_t k, int64_t first, int64_t last)
 {
-    const int64_t begin = ((const OFFSET *)s->a->row_ptr)[first];
-    struct TYPED(entries) e = TYPED(entries_at)(s, how, begin);
+    struct TYPED(entries) e = TYPED(entries_at)(s, how, k);
     const VALUE *x = e.x + (run ? column_at(e.col, how.narrow, e.c) : 0);
     VALUE *restrict y = s->y;
     how.far = false;
@@ -200,23 +201,23 @@ static ALWAYS_INLINE void TYPED(regular_rows)(const struct TYPED(source) * s, st
     }
 }
 
-static ALWAYS_INLINE void TYPED(stretch)(const struct TYPED(source) * s, struct reading how, int kind, int64_t first,
-                                         int64_t last)
+/* The first entry of a stretch is k; what comes back is its end. */
+static ALWAYS_INLINE int64_t TYPED(stretch)(const struct TYPED(source) * s, struct reading how, struct stretch stretch,
+                                            int64_t k, int64_t first, int64_t last)
 {
-    const OFFSET *row_ptr = s->a->row_ptr;
-    if (kind == STRETCH_PLAIN) {
+    if (stretch.kind == STRETCH_PLAIN) {
         TYPED(plain_rows)(s, how, first, last);
-        return;
+        return ((const OFFSET *)s->a->row_ptr)[last];
     }
-    const int64_t n = row_ptr[first + 1] - row_ptr[first], step = (kind & STRETCH_SHIFTED) != 0;
-    if ((kind & STRETCH_RUN) != 0 && n > 1) {
-        TYPED(regular_rows)(s, how, true, step, n, first, last);
-        return;
+    const int64_t n = stretch.n, step = (stretch.kind & STRETCH_SHIFTED) != 0, end = k + (last - first) * n;
+    if ((stretch.kind & STRETCH_RUN) != 0 && n > 1) {
+        TYPED(regular_rows)(s, how, true, step, n, k, first, last);
+        return end;
     }
     switch (n) {
 #define CASE(length)                                                                                                   \
     case length:                                                                                                       \
-        TYPED(regular_rows)(s, how, length == 1, step, length, first, last);                                           \
+        TYPED(regular_rows)(s, how, length == 1, step, length, k, first, last);                                        \
         break;
         CASE(1)
         CASE(2)
@@ -229,34 +230,49 @@ static ALWAYS_INLINE void TYPED(stretch)(const struct TYPED(source) * s, struct 
         CASE(9)
 #undef CASE
     default:
-        TYPED(regular_rows)(s, how, false, step, n, first, last);
+        TYPED(regular_rows)(s, how, false, step, n, k, first, last);
     }
+    return end;
+}
+
+/* What is read of a stretch beside its values. The processor does not foresee it, as what lies between is left out. */
+static ALWAYS_INLINE void TYPED(prefetch_stretch)(const struct TYPED(source) * s, struct reading how,
+                                                  struct stretch stretch, int64_t k, int64_t first)
+{
+    if (stretch.kind == STRETCH_PLAIN)
+        __builtin_prefetch((const OFFSET *)s->a->row_ptr + first);
+    if (!how.narrow)
+        for (int64_t j = 0; j <= stretch.n; j += 16)
+            __builtin_prefetch((const int32_t *)s->col + k + j);
 }
 
 /* One tile: rows that begin and end in it go to y; what belongs to a row begun before goes to *head, to a row that ends
  * later to *tail. */
-static ALWAYS_INLINE void TYPED(tile)(const struct tiles *tiles, int64_t t, const struct TYPED(source) * s,
+static ALWAYS_INLINE void TYPED(tile)(const struct tiles *tiles, int64_t t, struct TYPED(source) source,
                                       struct reading how, VALUE *head, VALUE *tail)
 {
+    struct TYPED(source) *const s = &source;
     const struct tile *tile = &tiles->tile[t];
     const struct position from = tile->begin, to = tile[1].begin;
     const OFFSET *row_ptr = s->a->row_ptr;
     int64_t first = from.row, k = from.k;
     *head = 0;
-    if (first < to.row && begun_before(s->a, from)) {
+    if (first < to.row && tile->begun) {
         *head = TYPED(dot)(TYPED(entries_at)(s, how, k), how, row_ptr[first + 1] - k);
-        first++;
+        k = row_ptr[++first];
     }
-    if (first < to.row) {
-        const struct stretch *stretch = tiles->stretch + tile->stretch, *end = tiles->stretch + tile[1].stretch;
-        if (stretch == end)
-            TYPED(plain_rows)(s, how, first, to.row);
-        for (; stretch < end; stretch++)
-            TYPED(stretch)
-        (s, how, stretch->kind, first + stretch->begin, stretch + 1 < end ? first + stretch[1].begin : to.row);
+    const struct stretch *stretch = tiles->stretch + tile->stretch, *end = tiles->stretch + tile[1].stretch;
+    if (first < to.row && stretch == end) {
+        TYPED(plain_rows)(s, how, first, to.row);
         k = row_ptr[to.row];
-    } else if (first > from.row) {
-        k = row_ptr[first];
+    }
+    for (; stretch < end; stretch++) {
+        const int64_t begin = first + stretch->begin, next = stretch + 1 < end ? first + stretch[1].begin : to.row;
+        if (stretch->kind != STRETCH_PLAIN && stretch + 1 < end)
+            TYPED(prefetch_stretch)(s, how, stretch[1], k + (next - begin) * stretch->n, next);
+        k = TYPED(stretch)(s, how, *stretch, k, begin, next);
+        if (how.narrow && stretch->kind != STRETCH_PLAIN)
+            s->left_out += (next - begin - 1) * stretch->n;
     }
     *tail = TYPED(dot)(TYPED(entries_at)(s, how, k), how, to.k - k);
 }
@@ -269,12 +285,13 @@ static ALWAYS_INLINE void TYPED(any_tile)(const struct tiles *tiles, int64_t t, 
     if (tile->narrow) {
         struct TYPED(source) moved = *s;
         moved.col = tiles->col;
+        moved.left_out = tile->begin.k - tile->col;
         moved.x = s->x + tile->base;
-        TYPED(tile)(tiles, t, &moved, (struct reading){pattern, true, false, stream}, head, tail);
+        TYPED(tile)(tiles, t, moved, (struct reading){pattern, true, false, stream}, head, tail);
     } else if (tile->far && tile[1].begin.k + AHEAD + BRIEF <= s->a->nnz) {
-        TYPED(tile)(tiles, t, s, (struct reading){pattern, false, true, stream}, head, tail);
+        TYPED(tile)(tiles, t, *s, (struct reading){pattern, false, true, stream}, head, tail);
     } else {
-        TYPED(tile)(tiles, t, s, (struct reading){pattern, false, false, stream}, head, tail);
+        TYPED(tile)(tiles, t, *s, (struct reading){pattern, false, false, stream}, head, tail);
     }
 #ifdef __x86_64__
     if (stream)
@@ -328,7 +345,7 @@ static void TYPED(join)(const struct tiles *tiles, const struct TYPED(source) * 
     VALUE open = 0;
     for (int64_t t = 0; t < tiles->count; t++) {
         const struct position from = tiles->tile[t].begin, to = tiles->tile[t + 1].begin;
-        const bool continues = begun_before(s->a, from);
+        const bool continues = tiles->tile[t].begun;
         if (from.row == to.row) {
             open = continues ? open + tail[t] : tail[t];
             continue;
