@@ -15,8 +15,7 @@
  * stretch, nor width of columns, nor instruction set shows in the bits.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "plan_internal.h"
-
+#include <omp.h>
 #include <string.h>
 #ifdef __x86_64__
 #include <immintrin.h>
@@ -27,9 +26,8 @@
 /* Fewer tiles than this are done by one thread: starting a team costs as much as some 8 tiles. */
 enum { PARALLEL_TILES = 8 };
 
-/* A thread claims its tiles in some 32 pieces, so that one that others hold up leaves the rest to the others, but not
- * more than 16 tiles at once. */
-enum { CLAIMS = 32, MOST_CLAIMED = 16 };
+/* A thread claims its tiles one after the other, or up to so many at once where each has many more: some 10 us. */
+enum { MOST_CLAIMED = 2, CLAIMS = 16 };
 
 /* Rows of up to so many entries are summed without branches. */
 enum { BRIEF = 4 };
@@ -38,10 +36,6 @@ enum { BRIEF = 4 };
 enum { AHEAD = 64 };
 
 #define ALWAYS_INLINE inline __attribute__((always_inline))
-#ifdef __x86_64__
-#define WITH(set) __attribute__((target(set)))
-#endif
-
 struct scaling {
     const void *alpha, *beta;
     bool beta_zero;
@@ -58,6 +52,45 @@ struct reading {
 static ALWAYS_INLINE int64_t column_at(const void *col, bool narrow, int64_t k)
 {
     return narrow ? (int64_t)((const uint16_t *)col)[k] : (int64_t)((const int32_t *)col)[k];
+}
+
+typedef void tile_function(const struct tiles *, int64_t tile, const void *source);
+
+/* All tiles, by all threads. Each thread has a part of them, always the same, which it goes through from begin to end,
+ * so that it finds in its caches what the tile before has read of x, and the part itself where it fits. Who is done
+ * helps the others, so that a thread that something else holds up does not hold up all. */
+static void share_out(struct tiles *tiles, int threads, tile_function *function, const void *source)
+{
+    const int64_t count = tiles->count;
+    if (count < PARALLEL_TILES || threads == 1) {
+        for (int64_t t = 0; t < count; t++)
+            function(tiles, t, source);
+        return;
+    }
+    const int64_t claim = max_i64(1, min_i64(MOST_CLAIMED, count / threads / CLAIMS));
+    for (int p = 0; p < threads; p++)
+        tiles->part[p].next = count * p / threads;
+#pragma omp parallel num_threads(threads)
+    {
+        const int me = omp_get_thread_num();
+        for (int i = 0; i < threads; i++) {
+            const int p = (me + i) % threads;
+            const int64_t end = count * (p + 1) / threads;
+            int64_t *next = &tiles->part[p].next;
+            for (;;) {
+                int64_t t;
+#pragma omp atomic capture
+                {
+                    t = *next;
+                    *next += claim;
+                }
+                if (t >= end)
+                    break;
+                for (const int64_t stop = min_i64(t + claim, end); t < stop; t++)
+                    function(tiles, t, source);
+            }
+        }
+    }
 }
 
 #define VALUE double
@@ -99,6 +132,7 @@ void tiles_omp_release(spmv_plan *plan)
     spmv_free(plan->ctx, tiles->col);
     spmv_free(plan->ctx, tiles->head);
     spmv_free(plan->ctx, tiles->tail);
+    spmv_free(plan->ctx, tiles->part);
     host_free(tiles);
     plan->state = NULL;
 }

@@ -35,8 +35,10 @@ struct tile {
     bool narrow, far;      /* columns of 16 bits; x is worth prefetching */
 };
 
-/* Instruction sets, each with all of the ones before. */
-enum vectors { VECTORS_PLAIN, VECTORS_AVX2, VECTORS_AVX512 };
+/* What one thread has of the tiles: the next to claim. A cache line, as all threads write to theirs. */
+struct part {
+    _Alignas(64) int64_t next;
+};
 
 struct tiles {
     int64_t count;
@@ -44,9 +46,9 @@ struct tiles {
     struct stretch *stretch; /* tile[count].stretch of them */
     uint16_t *col;           /* of narrow tiles: the columns less base */
     void *head, *tail;       /* count partial sums each, of the plan's type */
-    enum vectors vectors;    /* the widest to use */
-    bool resident;           /* the matrix fits in the threads' own caches */
-    bool stream;             /* y does not fit in any cache */
+    struct part *part;       /* one a thread */
+    bool avx2;               /* use vectors of 32 bytes */
+    bool stream;             /* write y past the caches */
 };
 
 #endif

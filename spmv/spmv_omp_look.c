@@ -25,27 +25,23 @@ enum { SPAN = 1 << 16 };
  * every second entry lies in another cache line than the one before it. */
 enum { FAR_BYTES = 1 << 18, LINE = 64 };
 
-/* Caches, where the system does not say. */
-static const int64_t OWN_CACHE = (int64_t)1 << 20, SHARED_CACHE = (int64_t)32 << 20;
-
-static int64_t cache_bytes(bool shared)
+/* The cache that all threads share. */
+static int64_t cache_bytes(void)
 {
     long bytes = 0;
-#if defined _SC_LEVEL2_CACHE_SIZE && defined _SC_LEVEL3_CACHE_SIZE
-    bytes = sysconf(shared ? _SC_LEVEL3_CACHE_SIZE : _SC_LEVEL2_CACHE_SIZE);
+#ifdef _SC_LEVEL3_CACHE_SIZE
+    bytes = sysconf(_SC_LEVEL3_CACHE_SIZE);
 #endif
-    return bytes > 0 ? bytes : shared ? SHARED_CACHE : OWN_CACHE;
+    return bytes > 0 ? bytes : (int64_t)32 << 20; /* where the system does not say */
 }
 
-static enum vectors vectors_here(void)
+static bool avx2_here(void)
 {
 #ifdef __x86_64__
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq"))
-        return VECTORS_AVX512;
-    if (__builtin_cpu_supports("avx2"))
-        return VECTORS_AVX2;
+    return __builtin_cpu_supports("avx2");
+#else
+    return false;
 #endif
-    return VECTORS_PLAIN;
 }
 
 /* Where the merge path is after so many steps: the first row whose end lies beyond the nonzeros taken. A row end comes
@@ -277,20 +273,20 @@ spmv_status tiles_omp_prepare(spmv_plan *plan)
     struct tiles *tiles = NULL;
     TRY(host_alloc(plan->ctx, sizeof *tiles, "a plan", &plan->state));
     tiles = plan->state;
-    *tiles = (struct tiles){.count = ceil_divide(work, TILE_WORK),
-                            .vectors = vectors_here(),
-                            .resident = bytes <= plan->ctx->threads * cache_bytes(false),
-                            .stream = a->rows * size > cache_bytes(true)};
+    *tiles = (struct tiles){.count = ceil_divide(work, TILE_WORK), .avx2 = avx2_here()};
     TRY(plan_alloc(plan, (tiles->count + 1) * (int64_t)sizeof *tiles->tile, (void **)&tiles->tile));
     TRY(plan_alloc(plan, tiles->count * size, &tiles->head));
     TRY(plan_alloc(plan, tiles->count * size, &tiles->tail));
+    TRY(plan_alloc(plan, plan->ctx->threads * (int64_t)sizeof *tiles->part, (void **)&tiles->part));
     memset(tiles->tile, 0, (size_t)(tiles->count + 1) * sizeof *tiles->tile);
 #pragma omp parallel for num_threads(plan->ctx->threads) if (tiles->count >= 1000)
     for (int64_t t = 0; t <= tiles->count; t++) {
         tiles->tile[t].begin = path_at(a, min_i64(t * TILE_WORK, work));
         tiles->tile[t].begun = begun_before(a, tiles->tile[t].begin);
     }
-    TRY(look(plan, tiles, bytes > cache_bytes(true), &saved, &packed));
+    TRY(look(plan, tiles, bytes > cache_bytes(), &saved, &packed));
+    /* y would not be found in a cache anyway, and is written in one go by rows that need no waiting */
+    tiles->stream = bytes > 2 * cache_bytes() && 2 * saved >= a->nnz;
     say(plan, saved, packed);
 done:
     return st;

@@ -299,43 +299,31 @@ static ALWAYS_INLINE void TYPED(any_tile)(const struct tiles *tiles, int64_t t, 
 #endif
 }
 
-typedef void (*TYPED(tile_function))(const struct tiles *, int64_t, const struct TYPED(source) *, VALUE *, VALUE *);
-
-#define TILE_FUNCTIONS(set, target)                                                                                    \
-    static target void TYPED(tile_##set)(const struct tiles *tiles, int64_t t, const struct TYPED(source) * s,         \
-                                         VALUE * head, VALUE * tail)                                                   \
+#define TILE_FUNCTION(name, target, pattern, stream)                                                                   \
+    static target void TYPED(name)(const struct tiles *tiles, int64_t t, const void *source)                           \
     {                                                                                                                  \
-        TYPED(any_tile)(tiles, t, s, false, false, head, tail);                                                        \
-    }                                                                                                                  \
-    static target void TYPED(tile_pattern_##set)(const struct tiles *tiles, int64_t t, const struct TYPED(source) * s, \
-                                                 VALUE * head, VALUE * tail)                                           \
-    {                                                                                                                  \
-        TYPED(any_tile)(tiles, t, s, true, false, head, tail);                                                         \
-    }                                                                                                                  \
-    static target void TYPED(tile_stream_##set)(const struct tiles *tiles, int64_t t, const struct TYPED(source) * s,  \
-                                                VALUE * head, VALUE * tail)                                            \
-    {                                                                                                                  \
-        TYPED(any_tile)(tiles, t, s, false, true, head, tail);                                                         \
+        TYPED(any_tile)(tiles, t, source, pattern, stream, (VALUE *)tiles->head + t, (VALUE *)tiles->tail + t);        \
     }
-TILE_FUNCTIONS(plain, )
+TILE_FUNCTION(tile_plain, , false, false)
+TILE_FUNCTION(tile_pattern_plain, , true, false)
+TILE_FUNCTION(tile_stream_plain, , false, true)
 #ifdef __x86_64__
-TILE_FUNCTIONS(avx2, WITH("avx2"))
-TILE_FUNCTIONS(avx512, WITH("avx512f,avx512vl,avx512dq"))
+#define AVX2 __attribute__((target("avx2")))
+TILE_FUNCTION(tile_avx2, AVX2, false, false)
+TILE_FUNCTION(tile_pattern_avx2, AVX2, true, false)
+TILE_FUNCTION(tile_stream_avx2, AVX2, false, true)
+#undef AVX2
 #endif
-#undef TILE_FUNCTIONS
+#undef TILE_FUNCTION
 
-static TYPED(tile_function) TYPED(tile_function_for)(enum vectors vectors, bool pattern, bool stream)
+static tile_function *TYPED(tile_function_for)(bool avx2, bool pattern, bool stream)
 {
-#define PICK(set) (pattern ? TYPED(tile_pattern_##set) : stream ? TYPED(tile_stream_##set) : TYPED(tile_##set))
 #ifdef __x86_64__
-    if (vectors == VECTORS_AVX512)
-        return PICK(avx512);
-    if (vectors == VECTORS_AVX2)
-        return PICK(avx2);
+    if (avx2)
+        return pattern ? TYPED(tile_pattern_avx2) : stream ? TYPED(tile_stream_avx2) : TYPED(tile_avx2);
 #endif
-    (void)vectors;
-    return PICK(plain);
-#undef PICK
+    (void)avx2;
+    return pattern ? TYPED(tile_pattern_plain) : stream ? TYPED(tile_stream_plain) : TYPED(tile_plain);
 }
 
 /* Rows that cross tiles: their parts, added in tile order. */
@@ -356,34 +344,18 @@ static void TYPED(join)(const struct tiles *tiles, const struct TYPED(source) * 
     }
 }
 
-/* Where the matrix fits in the threads' own caches, each does the same tiles in every product, which it finds there. */
 static void TYPED(product)(const spmv_plan *plan, struct scaling scaling, const void *x, void *y)
 {
-    const struct tiles *tiles = plan->state;
+    struct tiles *tiles = plan->state;
     const spmv_csr *a = &plan->a;
-    const struct TYPED(source) s = {.a = a,
-                                    .col = a->col,
-                                    .x = x,
-                                    .y = y,
-                                    .f = {.alpha = *(const VALUE *)scaling.alpha,
-                                          .beta = scaling.beta_zero ? 0 : *(const VALUE *)scaling.beta,
-                                          .beta_zero = scaling.beta_zero}};
-    const TYPED(tile_function) tile =
-        TYPED(tile_function_for)(tiles->vectors, a->val == NULL, tiles->stream && scaling.beta_zero);
-    VALUE *head = tiles->head, *tail = tiles->tail;
-    const int threads = plan->ctx->threads;
-    const int claim = (int)max_i64(1, min_i64(MOST_CLAIMED, tiles->count / ((int64_t)threads * CLAIMS)));
-    if (tiles->count < PARALLEL_TILES || threads == 1) {
-        for (int64_t t = 0; t < tiles->count; t++)
-            tile(tiles, t, &s, &head[t], &tail[t]);
-    } else if (tiles->resident) {
-#pragma omp parallel for schedule(static) num_threads(threads)
-        for (int64_t t = 0; t < tiles->count; t++)
-            tile(tiles, t, &s, &head[t], &tail[t]);
-    } else {
-#pragma omp parallel for schedule(dynamic, claim) num_threads(threads)
-        for (int64_t t = 0; t < tiles->count; t++)
-            tile(tiles, t, &s, &head[t], &tail[t]);
-    }
-    TYPED(join)(tiles, &s);
+    const struct TYPED(source) source = {.a = a,
+                                         .col = a->col,
+                                         .x = x,
+                                         .y = y,
+                                         .f = {.alpha = *(const VALUE *)scaling.alpha,
+                                               .beta = scaling.beta_zero ? 0 : *(const VALUE *)scaling.beta,
+                                               .beta_zero = scaling.beta_zero}};
+    share_out(tiles, plan->ctx->threads,
+              TYPED(tile_function_for)(tiles->avx2, a->val == NULL, tiles->stream && scaling.beta_zero), &source);
+    TYPED(join)(tiles, &source);
 }
