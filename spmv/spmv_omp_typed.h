@@ -6,7 +6,7 @@
 /* Rows up to SERIAL entries are summed one after the other; in longer ones LANES sums side by side hide the latency of
  * the additions and fill a vector: entry k goes to sum k % LANES as far as there are LANES of them, the sums are added
  * as a tree, the rest one after the other. Which entry goes into which sum depends on the length alone. */
-enum { TYPED(SERIAL) = 16, TYPED(LANES) = 8 };
+enum { TYPED(SERIAL) = 32, TYPED(LANES) = 8 };
 
 /* Entries, whose values begin at val, columns at col[c], and x, already moved by what is added to the columns. */
 struct TYPED(entries) {
