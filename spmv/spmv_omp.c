@@ -35,6 +35,9 @@ enum { BRIEF = 4 };
 /* So many entries ahead x is prefetched: some 100 ns at 1.5 ns an entry. */
 enum { AHEAD = 64 };
 
+/* So many bytes ahead values are prefetched: the processor itself stops at the end of a page. */
+enum { VALUES_AHEAD = 2048 };
+
 #define ALWAYS_INLINE inline __attribute__((always_inline))
 struct scaling {
     const void *alpha, *beta;

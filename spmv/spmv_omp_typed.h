@@ -46,6 +46,8 @@ static ALWAYS_INLINE VALUE TYPED(dot)(struct TYPED(entries) e, struct reading ho
         if (how.far)
             for (int i = 0; i < L; i++)
                 __builtin_prefetch(&e.x[column_at(e.col, how.narrow, e.c + j + i + AHEAD)]);
+        if (!how.pattern)
+            __builtin_prefetch((const char *)(e.val + j) + VALUES_AHEAD);
         for (int i = 0; i < L; i++)
             s[i] += TYPED(term)(e, how, j + i);
     }
@@ -67,9 +69,12 @@ static ALWAYS_INLINE VALUE TYPED(dot_run)(const VALUE *val, const VALUE *x, bool
         return sum;
     }
     VALUE s[L] = {0};
-    for (; j + L <= n; j += L)
+    for (; j + L <= n; j += L) {
+        if (!pattern)
+            __builtin_prefetch((const char *)(val + j) + VALUES_AHEAD);
         for (int i = 0; i < L; i++)
             s[i] += pattern ? x[j + i] : val[j + i] * x[j + i];
+    }
     VALUE rest = 0;
     for (; j < n; j++)
         rest += pattern ? x[j] : val[j] * x[j];
@@ -194,6 +199,9 @@ static ALWAYS_INLINE void TYPED(regular_rows)(const struct TYPED(source) * s, st
     how.far = false;
     for (int64_t row = first; row < last; row++) {
         e.x = x;
+        if (!how.pattern && n <= TYPED(SERIAL))
+            for (int64_t j = 0; j < n; j += 64 / (int64_t)sizeof *x)
+                __builtin_prefetch((const char *)(e.val + j) + VALUES_AHEAD);
         TYPED(finish)
         (s->f, how.stream, run ? TYPED(dot_run)(e.val, x, how.pattern, n) : TYPED(dot)(e, how, n), &y[row]);
         e.val = how.pattern ? NULL : e.val + n;
