@@ -21,9 +21,9 @@ enum { MOST_STRETCHES = 2 * (TILE_WORK / LEAST_SAVED) + 1 };
 /* Columns of 16 bits reach so far from the base. */
 enum { SPAN = 1 << 16 };
 
-/* x is far where columns of a tile span more than this many bytes of it, which is what the nearest caches hold, and
- * every second entry lies in another cache line than the one before it. */
-enum { FAR_BYTES = 1 << 18, LINE = 64 };
+/* x is far where columns of a tile span more than this many bytes of it, more than a core's own caches hold, and every
+ * second entry lies in another cache line than the one before it. */
+enum { FAR_BYTES = 1 << 22, LINE = 64 };
 
 /* The cache that all threads share. */
 static int64_t cache_bytes(void)

@@ -322,9 +322,9 @@ static void far_columns(void **state)
     uint64_t seed = 8;
     for (int64_t i = 0; i < ROWS; i++)
         length[i] = i % 9 == 0 ? 0 : (int64_t)(support_random(&seed) % (i < ROWS / 2 ? 5 : 40));
-    struct matrix m = empty_matrix(ROWS, 1000000, length);
+    struct matrix m = empty_matrix(ROWS, 3000000, length);
     for (int64_t k = 0; k < m.a.nnz; k++)
-        m.col[k] = (int32_t)(support_random(&seed) % 1000000);
+        m.col[k] = (int32_t)(support_random(&seed) % 3000000);
     spmv_context *ctx = support_context_on(SPMV_BACKEND_OMP, 1);
     for (int compression = -1; compression <= 1; compression++) {
         spmv_plan *plan = plan_of(ctx, &m.a, compression);
