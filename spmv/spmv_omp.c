@@ -35,10 +35,11 @@ enum { BRIEF = 4 };
 /* So many entries ahead x is prefetched: some 100 ns at 1.5 ns an entry. */
 enum { AHEAD = 64 };
 
-/* So many bytes ahead values are prefetched: the processor itself stops at the end of a page. */
+/* So many bytes ahead values are prefetched, columns half as many: the processor itself stops at the end of a page. */
 enum { VALUES_AHEAD = 2048 };
 
 #define ALWAYS_INLINE inline __attribute__((always_inline))
+
 struct scaling {
     const void *alpha, *beta;
     bool beta_zero;
@@ -51,6 +52,12 @@ struct reading {
     bool far;     /* x is prefetched */
     bool stream;  /* y is written past the caches */
 };
+
+/* What lies so many bytes behind from, which may be the end of an array and beyond. */
+static ALWAYS_INLINE void prefetch(const void *from, int64_t bytes)
+{
+    __builtin_prefetch((const void *)((uintptr_t)from + (uintptr_t)bytes));
+}
 
 static ALWAYS_INLINE int64_t column_at(const void *col, bool narrow, int64_t k)
 {

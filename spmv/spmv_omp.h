@@ -19,6 +19,8 @@ struct position {
  * these columns follow one another. */
 enum { STRETCH_PLAIN = 0, STRETCH_REGULAR = 1, STRETCH_SHIFTED = 2, STRETCH_RUN = 4 };
 
+_Static_assert(TILE_WORK <= UINT16_MAX, "rows of a tile are counted in 16 bits");
+
 struct stretch {
     uint16_t begin; /* its first row, counted from the first whole row of the tile; ends where the next begins */
     uint16_t kind;

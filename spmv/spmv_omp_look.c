@@ -14,6 +14,9 @@
 /* A stretch is worth a record where it leaves so many columns unread. */
 enum { LEAST_SAVED = 24 };
 
+/* Where columns are not packed, gaps in what is read cost more than they save, but for stretches of this many rows. */
+enum { LEAST_ROWS = 16 };
+
 /* Then a tile of TILE_WORK steps has at most this many: one that is regular takes more than LEAST_SAVED entries, and
  * the rows between two of them are a plain one. */
 enum { MOST_STRETCHES = 2 * (TILE_WORK / LEAST_SAVED) + 1 };
@@ -22,8 +25,8 @@ enum { MOST_STRETCHES = 2 * (TILE_WORK / LEAST_SAVED) + 1 };
 enum { SPAN = 1 << 16 };
 
 /* x is far where columns of a tile span more than this many bytes of it, more than a core's own caches hold, and every
- * second entry lies in another cache line than the one before it. */
-enum { FAR_BYTES = 1 << 22, LINE = 64 };
+ * second entry lies in another cache line, of 64 bytes, than the one before it. */
+enum { FAR_BYTES = 1 << 22 };
 
 /* The cache that all threads share. */
 static int64_t cache_bytes(void)
@@ -67,8 +70,7 @@ static bool begun_before(const spmv_csr *a, struct position p)
 
 /* How the columns of a row of n entries, from k on, follow from those n before them: STRETCH_REGULAR, with
  * STRETCH_SHIFTED, or STRETCH_PLAIN, not at all. Blocks of
- * few rows in the same columns are left alone where columns are not packed: to leave out two lines of three is no help
- * to a processor that foresees streams. */
+ * rows in the same columns have few rows, and are left alone where columns are not packed. */
 static int follows(const int32_t *col, int64_t k, int64_t n, bool narrow)
 {
     const int32_t *here = col + k, *before = col + k - n;
@@ -122,7 +124,7 @@ static void look_at_rows(const spmv_csr *a, int64_t first, int64_t last, bool na
             end++;
         }
         const int64_t saved = (end - row - 1) * n;
-        if (saved >= LEAST_SAVED) {
+        if (saved >= LEAST_SAVED && (narrow || end - row >= LEAST_ROWS)) {
             add_stretch(look, row - first, kind | run_of(a->col + k, n), n);
             look->saved += saved;
         } else {
@@ -140,14 +142,14 @@ static void look_at_rows(const spmv_csr *a, int64_t first, int64_t last, bool na
 static void look_at_columns(const spmv_csr *a, struct tile *tile, int64_t value_size)
 {
     const int64_t begin = tile->begin.k, end = tile[1].begin.k;
-    const int32_t near = (int32_t)(LINE / value_size);
+    const int near = value_size == 8 ? 3 : 4; /* 2^near values lie in a line */
     int32_t least = begin < end ? a->col[begin] : 0, most = least;
     int64_t jumps = 0;
     for (int64_t k = begin + 1; k < end; k++) {
         const int32_t c = a->col[k];
         least = c < least ? c : least;
         most = c > most ? c : most;
-        jumps += c / near != a->col[k - 1] / near;
+        jumps += c >> near != a->col[k - 1] >> near;
     }
     tile->base = least;
     tile->narrow = begin < end && (int64_t)most - least < SPAN;
@@ -190,18 +192,18 @@ static uint16_t *pack(const int32_t *col, int32_t base, int64_t begin, int64_t e
 static void pack_tile(const spmv_csr *a, const struct tiles *tiles, int64_t t)
 {
     const struct tile *tile = &tiles->tile[t];
-    const struct stretch *stretch = tiles->stretch + tile->stretch, *end = tiles->stretch + tile[1].stretch;
-    const int64_t first = tile->begin.row + tile->begun;
+    const int64_t first = tile->begin.row + tile->begun, end = tile[1].stretch;
     uint16_t *to = tiles->col + tile->col;
     int64_t k = tile->begin.k;
-    for (; stretch < end; stretch++) {
-        const int64_t row = first + stretch->begin,
-                      next = stretch + 1 < end ? first + stretch[1].begin : tile[1].begin.row;
-        if (stretch->kind == STRETCH_PLAIN)
+    for (int64_t i = tile->stretch; i < end; i++) {
+        const struct stretch stretch = tiles->stretch[i];
+        const int64_t row = first + stretch.begin;
+        const int64_t next = i + 1 < end ? first + tiles->stretch[i + 1].begin : tile[1].begin.row;
+        if (stretch.kind == STRETCH_PLAIN)
             continue;
         const int64_t begin = offset_at(a->row_ptr, a->row_ptr_bits, row);
-        to = pack(a->col, tile->base, k, begin + stretch->n, to);
-        k = begin + (next - row) * stretch->n;
+        to = pack(a->col, tile->base, k, begin + stretch.n, to);
+        k = begin + (next - row) * stretch.n;
     }
     pack(a->col, tile->base, k, tile[1].begin.k, to);
 }

@@ -47,7 +47,7 @@ static ALWAYS_INLINE VALUE TYPED(dot)(struct TYPED(entries) e, struct reading ho
             for (int i = 0; i < L; i++)
                 __builtin_prefetch(&e.x[column_at(e.col, how.narrow, e.c + j + i + AHEAD)]);
         if (!how.pattern)
-            __builtin_prefetch((const char *)(e.val + j) + VALUES_AHEAD);
+            prefetch(e.val + j, VALUES_AHEAD);
         for (int i = 0; i < L; i++)
             s[i] += TYPED(term)(e, how, j + i);
     }
@@ -71,7 +71,7 @@ static ALWAYS_INLINE VALUE TYPED(dot_run)(const VALUE *val, const VALUE *x, bool
     VALUE s[L] = {0};
     for (; j + L <= n; j += L) {
         if (!pattern)
-            __builtin_prefetch((const char *)(val + j) + VALUES_AHEAD);
+            prefetch(val + j, VALUES_AHEAD);
         for (int i = 0; i < L; i++)
             s[i] += pattern ? x[j + i] : val[j + i] * x[j + i];
     }
@@ -133,12 +133,12 @@ static ALWAYS_INLINE void TYPED(finish)(struct TYPED(factors) f, bool stream, VA
     TYPED(store)(y, f.beta_zero ? f.alpha * sum : f.alpha * sum + f.beta * *y, stream);
 }
 
-/* The matrix as one tile sees it: the column of entry k is col[k - left_out]; x is moved by the base of columns of 16
- * bits. */
+/* The matrix as one tile sees it: the column of entry k is col[k - left_out], and those before end may be read; x is
+ * moved by the base of columns of 16 bits. */
 struct TYPED(source) {
     const spmv_csr *a;
     const void *col;
-    int64_t left_out;
+    int64_t left_out, end;
     const VALUE *x;
     VALUE *y;
     struct TYPED(factors) f;
@@ -169,8 +169,8 @@ static bool TYPED(brief_pays)(const OFFSET *row_ptr, int64_t first, int64_t last
 static ALWAYS_INLINE void TYPED(prefetch)(struct TYPED(entries) e, struct reading how)
 {
     if (!how.pattern)
-        __builtin_prefetch((const char *)e.val + VALUES_AHEAD);
-    __builtin_prefetch((const char *)e.col + (how.narrow ? 2 : 4) * e.c + VALUES_AHEAD / 2);
+        prefetch(e.val, VALUES_AHEAD);
+    prefetch(e.col, (how.narrow ? 2 : 4) * e.c + VALUES_AHEAD / 2);
 }
 
 /* Rows of any kind. The contract says that y overlaps nothing; telling the compiler lets it keep what it has loaded. */
@@ -179,10 +179,10 @@ static ALWAYS_INLINE void TYPED(plain_rows)(const struct TYPED(source) * s, stru
 {
     const OFFSET *row_ptr = s->a->row_ptr;
     VALUE *restrict y = s->y;
-    const int64_t nnz = s->a->nnz;
+    const int64_t brief_end = s->end + s->left_out - BRIEF;
     int64_t row = first;
     if (TYPED(brief_pays)(row_ptr, first, last)) {
-        for (; row < last && row_ptr[row] + BRIEF <= nnz; row++) {
+        for (; row < last && row_ptr[row] <= brief_end; row++) {
             const int64_t begin = row_ptr[row], n = row_ptr[row + 1] - begin;
             const struct TYPED(entries) e = TYPED(entries_at)(s, how, begin);
             TYPED(prefetch)(e, how);
@@ -211,7 +211,7 @@ static ALWAYS_INLINE void TYPED(regular_rows)(const struct TYPED(source) * s, st
         e.x = x;
         if (!how.pattern && n <= TYPED(SERIAL))
             for (int64_t j = 0; j < n; j += 64 / (int64_t)sizeof *x)
-                __builtin_prefetch((const char *)(e.val + j) + VALUES_AHEAD);
+                prefetch(e.val + j, VALUES_AHEAD);
         TYPED(finish)
         (s->f, how.stream, run ? TYPED(dot_run)(e.val, x, how.pattern, n) : TYPED(dot)(e, how, n), &y[row]);
         e.val = how.pattern ? NULL : e.val + n;
@@ -258,10 +258,10 @@ static ALWAYS_INLINE void TYPED(prefetch_stretch)(const struct TYPED(source) * s
                                                   struct stretch stretch, int64_t k, int64_t first)
 {
     if (stretch.kind == STRETCH_PLAIN)
-        __builtin_prefetch((const OFFSET *)s->a->row_ptr + first);
+        prefetch(s->a->row_ptr, first * (int64_t)sizeof(OFFSET));
     if (!how.narrow)
         for (int64_t j = 0; j <= stretch.n; j += 16)
-            __builtin_prefetch((const int32_t *)s->col + k + j);
+            prefetch(s->col, 4 * (k + j));
 }
 
 /* One tile: rows that begin and end in it go to y; what belongs to a row begun before goes to *head, to a row that ends
@@ -279,18 +279,20 @@ static ALWAYS_INLINE void TYPED(tile)(const struct tiles *tiles, int64_t t, stru
         *head = TYPED(dot)(TYPED(entries_at)(s, how, k), how, row_ptr[first + 1] - k);
         k = row_ptr[++first];
     }
-    const struct stretch *stretch = tiles->stretch + tile->stretch, *end = tiles->stretch + tile[1].stretch;
-    if (first < to.row && stretch == end) {
+    const int64_t end = tile[1].stretch;
+    if (first < to.row && tile->stretch == end) {
         TYPED(plain_rows)(s, how, first, to.row);
         k = row_ptr[to.row];
     }
-    for (; stretch < end; stretch++) {
-        const int64_t begin = first + stretch->begin, next = stretch + 1 < end ? first + stretch[1].begin : to.row;
-        if (stretch->kind != STRETCH_PLAIN && stretch + 1 < end)
-            TYPED(prefetch_stretch)(s, how, stretch[1], k + (next - begin) * stretch->n, next);
-        k = TYPED(stretch)(s, how, *stretch, k, begin, next);
-        if (how.narrow && stretch->kind != STRETCH_PLAIN)
-            s->left_out += (next - begin - 1) * stretch->n;
+    for (int64_t i = tile->stretch; i < end; i++) {
+        const struct stretch stretch = tiles->stretch[i];
+        const int64_t begin = first + stretch.begin, next = i + 1 < end ? first + tiles->stretch[i + 1].begin : to.row;
+        const bool plain = stretch.kind == STRETCH_PLAIN;
+        if (!plain && i + 1 < end)
+            TYPED(prefetch_stretch)(s, how, tiles->stretch[i + 1], k + (next - begin) * stretch.n, next);
+        k = TYPED(stretch)(s, how, stretch, k, begin, next);
+        if (how.narrow && !plain)
+            s->left_out += (next - begin - 1) * stretch.n;
     }
     *tail = TYPED(dot)(TYPED(entries_at)(s, how, k), how, to.k - k);
 }
@@ -304,6 +306,7 @@ static ALWAYS_INLINE void TYPED(any_tile)(const struct tiles *tiles, int64_t t, 
         struct TYPED(source) moved = *s;
         moved.col = tiles->col;
         moved.left_out = tile->begin.k - tile->col;
+        moved.end = tile[1].col;
         moved.x = s->x + tile->base;
         TYPED(tile)(tiles, t, moved, (struct reading){pattern, true, false, stream}, head, tail);
     } else if (tile->far && tile[1].begin.k + AHEAD + BRIEF <= s->a->nnz) {
@@ -368,6 +371,7 @@ static void TYPED(product)(const spmv_plan *plan, struct scaling scaling, const 
     const spmv_csr *a = &plan->a;
     const struct TYPED(source) source = {.a = a,
                                          .col = a->col,
+                                         .end = a->nnz,
                                          .x = x,
                                          .y = y,
                                          .f = {.alpha = *(const VALUE *)scaling.alpha,
