@@ -219,6 +219,35 @@ static ALWAYS_INLINE void TYPED(regular_rows)(const struct TYPED(source) * s, st
     }
 }
 
+/* The same of up to SERIAL entries, two rows at a time: each column is loaded for both, and the sums of one hide the
+ * latency of the other's. */
+static ALWAYS_INLINE void TYPED(regular_pairs)(const struct TYPED(source) * s, struct reading how, int64_t step,
+                                               int64_t n, int64_t k, int64_t first, int64_t last)
+{
+    struct TYPED(entries) e = TYPED(entries_at)(s, how, k), f = e;
+    VALUE *restrict y = s->y;
+    int64_t row = first;
+    how.far = false;
+    for (; row + 2 <= last; row += 2) {
+        VALUE a = 0, b = 0;
+        f.val = how.pattern ? NULL : e.val + n;
+        f.x = e.x + step;
+        if (!how.pattern)
+            for (int64_t i = 0; i < 2 * n; i += 64 / (int64_t)sizeof a)
+                prefetch(e.val + i, VALUES_AHEAD);
+        for (int64_t j = 0; j < n; j++) {
+            a += TYPED(term)(e, how, j);
+            b += TYPED(term)(f, how, j);
+        }
+        TYPED(finish)(s->f, how.stream, a, &y[row]);
+        TYPED(finish)(s->f, how.stream, b, &y[row + 1]);
+        e.val = how.pattern ? NULL : f.val + n;
+        e.x = f.x + step;
+    }
+    if (row < last)
+        TYPED(finish)(s->f, how.stream, TYPED(dot)(e, how, n), &y[row]);
+}
+
 /* The first entry of a stretch is k; what comes back is its end. */
 static ALWAYS_INLINE int64_t TYPED(stretch)(const struct TYPED(source) * s, struct reading how, struct stretch stretch,
                                             int64_t k, int64_t first, int64_t last)
@@ -248,7 +277,10 @@ static ALWAYS_INLINE int64_t TYPED(stretch)(const struct TYPED(source) * s, stru
         CASE(9)
 #undef CASE
     default:
-        TYPED(regular_rows)(s, how, false, step, n, k, first, last);
+        if (n <= TYPED(SERIAL))
+            TYPED(regular_pairs)(s, how, step, n, k, first, last);
+        else
+            TYPED(regular_rows)(s, how, false, step, n, k, first, last);
     }
     return end;
 }
