@@ -38,7 +38,7 @@ struct spmv_plan {
     spmv_csr a; /* op(A) in the context's memory, row offsets of 32 bits where nnz < 2^31 */
     spmv_type type;
     spmv_operation operation;
-    int compression; /* as in spmv_plan_options */
+    int compression;           /* as in spmv_plan_options */
     spmv_matrix *transposed;   /* the storage behind a where op(A) was formed on the host */
     void *row_ptr, *col, *val; /* copies that the plan owns, in the context's memory */
     void *state;               /* the method's own */
