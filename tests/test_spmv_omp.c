@@ -10,8 +10,9 @@
 
 #include "spmv_omp.h"
 
-/* Columns in a row: rows alike, each shifted by one; alike in blocks; of one run each; of their own. */
-enum shape { SHIFTED, BLOCKS, RUNS, MIXED, RANDOM, SHAPES };
+/* Columns in a row: rows alike, each shifted by one; alike in blocks; of one run each; of their own;
+ * each shifted by two, which is no stretch. */
+enum shape { SHIFTED, BLOCKS, RUNS, MIXED, RANDOM, STEPS, SHAPES };
 
 struct matrix {
     spmv_csr a;
@@ -65,9 +66,10 @@ static struct matrix shaped(enum shape shape, int64_t rows, int64_t cols, int64_
     struct matrix m = empty_matrix(rows, cols, length);
     for (int64_t i = 0; i < rows; i++)
         for (int64_t j = 0; j < length[i]; j++) {
-            const int64_t at = shape == BLOCKS ? i / block * 5 + j * j % 50 + j
-                               : shape == RUNS ? i + j
-                                               : i + 3 * j + (j > 2);
+            const int64_t at = shape == BLOCKS  ? i / block * 5 + j * j % 50 + j
+                               : shape == RUNS  ? i + j
+                               : shape == STEPS ? 2 * i + 3 * j
+                                                : i + 3 * j + (j > 2);
             m.col[m.row_ptr[i] + j] =
                 (int32_t)((shape == RANDOM ? (int64_t)(support_random(&seed) % (1u << 30)) : at) % cols);
         }
@@ -219,7 +221,7 @@ static void what_is_seen(void **state)
 {
     (void)state;
     spmv_context *ctx = support_context_on(SPMV_BACKEND_OMP, 2);
-    for (int shape = 0; shape < SHAPES; shape++)
+    for (int shape = 0; shape < STEPS; shape++)
         for (int compression = -1; compression <= 1; compression++) {
             struct matrix m = shaped((enum shape)shape, 6000, 1000000, 12, 3);
             spmv_plan *plan = plan_of(ctx, &m.a, compression);
