@@ -72,7 +72,7 @@ static spmv_status check_options(spmv_context *ctx, const spmv_plan_options *o)
     if (o->vectors != 1)
         return context_fail(ctx, o->vectors < 1 ? SPMV_ERROR_ARGUMENT : SPMV_ERROR_UNSUPPORTED,
                             "spmv_plan_create: %d vectors at once, only 1 is supported", o->vectors);
-    if (o->symmetric != 0 || o->update_values != 0 || o->compression > 0)
+    if (o->symmetric != 0 || o->update_values != 0 || (o->compression > 0 && ctx->backend->id != SPMV_BACKEND_OMP))
         return context_fail(ctx, SPMV_ERROR_UNSUPPORTED, "spmv_plan_create: %s is not supported",
                             o->symmetric       ? "symmetric storage"
                             : o->update_values ? "replacing values"

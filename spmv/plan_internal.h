@@ -38,12 +38,12 @@ struct spmv_plan {
     spmv_csr a; /* op(A) in the context's memory, row offsets of 32 bits where nnz < 2^31 */
     spmv_type type;
     spmv_operation operation;
+    int compression;           /* as in spmv_plan_options */
     spmv_matrix *transposed;   /* the storage behind a where op(A) was formed on the host */
     void *row_ptr, *col, *val; /* copies that the plan owns, in the context's memory */
     void *state;               /* the method's own */
     int64_t bytes;
     double seconds;
-    int compression; /* as in the options */
     char why[256];
     char layout[512]; /* how the method holds the matrix; "" where it is as it came */
 };

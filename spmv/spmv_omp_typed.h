@@ -3,50 +3,82 @@
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 
-/* Rows up to this length are summed one after the other; in longer ones four sums side by side hide the latency of the
- * additions. Which element goes into which sum depends on the length alone. */
-enum { TYPED(serial_up_to) = 16 };
+/* Rows up to SERIAL entries are summed one after the other; in longer ones LANES sums side by side hide the latency of
+ * the additions and fill a vector: entry k goes to sum k % LANES as far as there are LANES of them, the sums are added
+ * as a tree, the rest one after the other. Which entry goes into which sum depends on the length alone. */
+enum { TYPED(SERIAL) = 32, TYPED(LANES) = 8 };
 
-/* sum_k val[k] x[col[k]], begin <= k < end */
-static inline VALUE TYPED(dot)(const VALUE *val, const int32_t *col, const VALUE *x, int64_t begin, int64_t end)
+/* Entries, whose values begin at val, columns at col[c], and x, already moved by what is added to the columns. */
+struct TYPED(entries) {
+    const VALUE *val;
+    const void *col;
+    int64_t c;
+    const VALUE *x;
+};
+
+static ALWAYS_INLINE VALUE TYPED(term)(struct TYPED(entries) e, struct reading how, int64_t j)
 {
-    VALUE s0 = 0, s1 = 0, s2 = 0, s3 = 0;
-    int64_t k = begin;
-    if (end - begin <= TYPED(serial_up_to)) {
-        for (; k < end; k++)
-            s0 += val[k] * x[col[k]];
-        return s0;
-    }
-    for (; k + 4 <= end; k += 4) {
-        s0 += val[k] * x[col[k]];
-        s1 += val[k + 1] * x[col[k + 1]];
-        s2 += val[k + 2] * x[col[k + 2]];
-        s3 += val[k + 3] * x[col[k + 3]];
-    }
-    for (; k < end; k++)
-        s0 += val[k] * x[col[k]];
-    return (s0 + s1) + (s2 + s3);
+    const VALUE x = e.x[column_at(e.col, how.narrow, e.c + j)];
+    return how.pattern ? x : e.val[j] * x;
 }
 
-/* The same for a pattern: sum_k x[col[k]] */
-static inline VALUE TYPED(sum)(const int32_t *col, const VALUE *x, int64_t begin, int64_t end)
+static ALWAYS_INLINE VALUE TYPED(tree)(const VALUE *s)
 {
-    VALUE s0 = 0, s1 = 0, s2 = 0, s3 = 0;
-    int64_t k = begin;
-    if (end - begin <= TYPED(serial_up_to)) {
-        for (; k < end; k++)
-            s0 += x[col[k]];
-        return s0;
+    return ((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]));
+}
+
+/* The sum of n entries. */
+static ALWAYS_INLINE VALUE TYPED(dot)(struct TYPED(entries) e, struct reading how, int64_t n)
+{
+    enum { L = TYPED(LANES) };
+    int64_t j = 0;
+    if (n <= TYPED(SERIAL)) {
+        VALUE sum = 0;
+        for (; j < n; j++) {
+            if (how.far)
+                __builtin_prefetch(&e.x[column_at(e.col, how.narrow, e.c + j + AHEAD)]);
+            sum += TYPED(term)(e, how, j);
+        }
+        return sum;
     }
-    for (; k + 4 <= end; k += 4) {
-        s0 += x[col[k]];
-        s1 += x[col[k + 1]];
-        s2 += x[col[k + 2]];
-        s3 += x[col[k + 3]];
+    VALUE s[L] = {0};
+    for (; j + L <= n; j += L) {
+        if (how.far)
+            for (int i = 0; i < L; i++)
+                __builtin_prefetch(&e.x[column_at(e.col, how.narrow, e.c + j + i + AHEAD)]);
+        if (!how.pattern)
+            prefetch(e.val + j, VALUES_AHEAD);
+        for (int i = 0; i < L; i++)
+            s[i] += TYPED(term)(e, how, j + i);
     }
-    for (; k < end; k++)
-        s0 += x[col[k]];
-    return (s0 + s1) + (s2 + s3);
+    VALUE rest = 0;
+    for (; j < n; j++)
+        rest += TYPED(term)(e, how, j);
+    return TYPED(tree)(s) + rest;
+}
+
+/* The same where columns follow one another: x begins at the first. */
+static ALWAYS_INLINE VALUE TYPED(dot_run)(const VALUE *val, const VALUE *x, bool pattern, int64_t n)
+{
+    enum { L = TYPED(LANES) };
+    int64_t j = 0;
+    if (n <= TYPED(SERIAL)) {
+        VALUE sum = 0;
+        for (; j < n; j++)
+            sum += pattern ? x[j] : val[j] * x[j];
+        return sum;
+    }
+    VALUE s[L] = {0};
+    for (; j + L <= n; j += L) {
+        if (!pattern)
+            prefetch(val + j, VALUES_AHEAD);
+        for (int i = 0; i < L; i++)
+            s[i] += pattern ? x[j + i] : val[j + i] * x[j + i];
+    }
+    VALUE rest = 0;
+    for (; j < n; j++)
+        rest += pattern ? x[j] : val[j] * x[j];
+    return TYPED(tree)(s) + rest;
 }
 
 /* term, or 0 where it is no part of the row, whatever it is; without a branch */
@@ -59,20 +91,18 @@ static inline VALUE TYPED(where)(bool part, VALUE term)
     return term;
 }
 
-/* dot of a row of at most BRIEF entries, with begin + BRIEF <= nnz: the same bits, since 0 is added for what lies
- * behind it. Where a few entries a row come in any number, a wrong guess of it costs more than the entries behind,
- * which are needed next anyway. */
-static inline VALUE TYPED(brief)(const VALUE *val, const int32_t *col, const VALUE *x, int64_t begin, int64_t end)
+/* dot of a row of at most BRIEF entries, where BRIEF can be read: the same bits, since 0 is added for what lies behind
+ * it. Where a few entries a row come in any number, a wrong guess of it costs more than the entries behind, which are
+ * needed next anyway. */
+static ALWAYS_INLINE VALUE TYPED(brief)(struct TYPED(entries) e, struct reading how, int64_t n)
 {
     VALUE sum = 0;
-    for (int64_t j = 0; j < BRIEF; j++)
-        sum += TYPED(where)(begin + j < end, val[begin + j] * x[col[begin + j]]);
+    for (int64_t j = 0; j < BRIEF; j++) {
+        if (how.far)
+            __builtin_prefetch(&e.x[column_at(e.col, how.narrow, e.c + j + AHEAD)]);
+        sum += TYPED(where)(j < n, TYPED(term)(e, how, j));
+    }
     return sum;
-}
-
-static VALUE TYPED(part)(const spmv_csr *a, const VALUE *x, int64_t begin, int64_t end)
-{
-    return a->val != NULL ? TYPED(dot)(a->val, a->col, x, begin, end) : TYPED(sum)(a->col, x, begin, end);
 }
 
 /* alpha and beta, loaded once: a compiler must fear that y is where they lie. */
@@ -81,13 +111,48 @@ struct TYPED(factors) {
     bool beta_zero;
 };
 
-static inline void TYPED(finish)(struct TYPED(factors) f, VALUE sum, VALUE *y)
+static ALWAYS_INLINE void TYPED(store)(VALUE *y, VALUE value, bool stream)
 {
-    *y = f.beta_zero ? f.alpha * sum : f.alpha * sum + f.beta * *y;
+#ifdef __x86_64__
+    if (stream) {
+        VALUE_BITS bits;
+        memcpy(&bits, &value, sizeof bits);
+        if (sizeof bits == 8)
+            _mm_stream_si64((long long *)(void *)y, (long long)bits);
+        else
+            _mm_stream_si32((int *)(void *)y, (int)bits);
+        return;
+    }
+#endif
+    (void)stream;
+    *y = value;
 }
 
-/* Whether rows are best done by brief: few entries each, none rarely, and in numbers that vary, which the first rows of
- * a tile tell. Where numbers repeat, the processor foresees them. Bits do not depend on the answer. */
+static ALWAYS_INLINE void TYPED(finish)(struct TYPED(factors) f, bool stream, VALUE sum, VALUE *y)
+{
+    TYPED(store)(y, f.beta_zero ? f.alpha * sum : f.alpha * sum + f.beta * *y, stream);
+}
+
+/* The matrix as one tile sees it: the column of entry k is col[k - left_out], and those before end may be read; x is
+ * moved by the base of columns of 16 bits. */
+struct TYPED(source) {
+    const spmv_csr *a;
+    const void *col;
+    int64_t left_out, end;
+    const VALUE *x;
+    VALUE *y;
+    struct TYPED(factors) f;
+};
+
+static ALWAYS_INLINE struct TYPED(entries)
+    TYPED(entries_at)(const struct TYPED(source) * s, struct reading how, int64_t k)
+{
+    return (struct TYPED(entries)){
+        .val = how.pattern ? NULL : (const VALUE *)s->a->val + k, .col = s->col, .c = k - s->left_out, .x = s->x};
+}
+
+/* Whether rows are best done by brief: few entries each, none rarely, and in numbers that vary, which the first rows
+ * tell. Where numbers repeat, the processor foresees them. Bits do not depend on the answer. */
 static bool TYPED(brief_pays)(const OFFSET *row_ptr, int64_t first, int64_t last)
 {
     enum { LOOKED_AT = 16, CHANGES = 4 };
@@ -100,80 +165,251 @@ static bool TYPED(brief_pays)(const OFFSET *row_ptr, int64_t first, int64_t last
     return changes >= CHANGES;
 }
 
-/* Rows that lie in one tile from end to end. The contract says that y overlaps nothing; telling the compiler lets it
- * keep what it has loaded. */
-static void TYPED(whole_rows)(const spmv_csr *a, int64_t first, int64_t last, struct TYPED(factors) f,
-                              const VALUE *restrict x, VALUE *restrict y)
+/* What rows some way behind this one read of the matrix. */
+static ALWAYS_INLINE void TYPED(prefetch)(struct TYPED(entries) e, struct reading how)
 {
-    const OFFSET *row_ptr = a->row_ptr;
-    const VALUE *val = a->val;
-    const int32_t *col = a->col;
+    if (!how.pattern)
+        prefetch(e.val, VALUES_AHEAD);
+    prefetch(e.col, (how.narrow ? 2 : 4) * e.c + VALUES_AHEAD / 2);
+}
+
+/* Rows of any kind. The contract says that y overlaps nothing; telling the compiler lets it keep what it has loaded. */
+static ALWAYS_INLINE void TYPED(plain_rows)(const struct TYPED(source) * s, struct reading how, int64_t first,
+                                            int64_t last)
+{
+    const OFFSET *row_ptr = s->a->row_ptr;
+    VALUE *restrict y = s->y;
+    const int64_t brief_end = s->end + s->left_out - BRIEF;
     int64_t row = first;
-    if (val != NULL && TYPED(brief_pays)(row_ptr, first, last)) {
-        for (; row < last && row_ptr[row] + BRIEF <= a->nnz; row++) {
-            const int64_t begin = row_ptr[row], end = row_ptr[row + 1];
-            const bool brief = end - begin <= BRIEF;
+    if (TYPED(brief_pays)(row_ptr, first, last)) {
+        for (; row < last && row_ptr[row] <= brief_end; row++) {
+            const int64_t begin = row_ptr[row], n = row_ptr[row + 1] - begin;
+            const struct TYPED(entries) e = TYPED(entries_at)(s, how, begin);
+            TYPED(prefetch)(e, how);
             TYPED(finish)
-            (f, brief ? TYPED(brief)(val, col, x, begin, end) : TYPED(dot)(val, col, x, begin, end), &y[row]);
+            (s->f, how.stream, n <= BRIEF ? TYPED(brief)(e, how, n) : TYPED(dot)(e, how, n), &y[row]);
         }
     }
-    if (val != NULL)
-        for (; row < last; row++)
-            TYPED(finish)(f, TYPED(dot)(val, col, x, row_ptr[row], row_ptr[row + 1]), &y[row]);
-    else
-        for (; row < last; row++)
-            TYPED(finish)(f, TYPED(sum)(col, x, row_ptr[row], row_ptr[row + 1]), &y[row]);
+    for (; row < last; row++) {
+        const int64_t begin = row_ptr[row];
+        const struct TYPED(entries) e = TYPED(entries_at)(s, how, begin);
+        TYPED(prefetch)(e, how);
+        TYPED(finish)(s->f, how.stream, TYPED(dot)(e, how, row_ptr[row + 1] - begin), &y[row]);
+    }
+}
+
+/* Rows of n entries each, from entry k on, in the columns of the first, moved by step from row to row. n is a constant
+ * where it is short. */
+static ALWAYS_INLINE void TYPED(regular_rows)(const struct TYPED(source) * s, struct reading how, bool run,
+                                              int64_t step, int64_t n, int64_t k, int64_t first, int64_t last)
+{
+    struct TYPED(entries) e = TYPED(entries_at)(s, how, k);
+    const VALUE *x = e.x + (run ? column_at(e.col, how.narrow, e.c) : 0);
+    VALUE *restrict y = s->y;
+    how.far = false;
+    for (int64_t row = first; row < last; row++) {
+        e.x = x;
+        if (!how.pattern && n <= TYPED(SERIAL))
+            for (int64_t j = 0; j < n; j += 64 / (int64_t)sizeof *x)
+                prefetch(e.val + j, VALUES_AHEAD);
+        TYPED(finish)
+        (s->f, how.stream, run ? TYPED(dot_run)(e.val, x, how.pattern, n) : TYPED(dot)(e, how, n), &y[row]);
+        e.val = how.pattern ? NULL : e.val + n;
+        x += step;
+    }
+}
+
+/* The same of up to SERIAL entries, two rows at a time: each column is loaded for both, and the sums of one hide the
+ * latency of the other's. */
+static ALWAYS_INLINE void TYPED(regular_pairs)(const struct TYPED(source) * s, struct reading how, int64_t step,
+                                               int64_t n, int64_t k, int64_t first, int64_t last)
+{
+    struct TYPED(entries) e = TYPED(entries_at)(s, how, k), f = e;
+    VALUE *restrict y = s->y;
+    int64_t row = first;
+    how.far = false;
+    for (; row + 2 <= last; row += 2) {
+        VALUE a = 0, b = 0;
+        f.val = how.pattern ? NULL : e.val + n;
+        f.x = e.x + step;
+        if (!how.pattern)
+            for (int64_t i = 0; i < 2 * n; i += 64 / (int64_t)sizeof a)
+                prefetch(e.val + i, VALUES_AHEAD);
+        for (int64_t j = 0; j < n; j++) {
+            a += TYPED(term)(e, how, j);
+            b += TYPED(term)(f, how, j);
+        }
+        TYPED(finish)(s->f, how.stream, a, &y[row]);
+        TYPED(finish)(s->f, how.stream, b, &y[row + 1]);
+        e.val = how.pattern ? NULL : f.val + n;
+        e.x = f.x + step;
+    }
+    if (row < last)
+        TYPED(finish)(s->f, how.stream, TYPED(dot)(e, how, n), &y[row]);
+}
+
+/* The first entry of a stretch is k; what comes back is its end. */
+static ALWAYS_INLINE int64_t TYPED(stretch)(const struct TYPED(source) * s, struct reading how, struct stretch stretch,
+                                            int64_t k, int64_t first, int64_t last)
+{
+    if (stretch.kind == STRETCH_PLAIN) {
+        TYPED(plain_rows)(s, how, first, last);
+        return ((const OFFSET *)s->a->row_ptr)[last];
+    }
+    const int64_t n = stretch.n, step = (stretch.kind & STRETCH_SHIFTED) != 0, end = k + (last - first) * n;
+    if ((stretch.kind & STRETCH_RUN) != 0 && n > 1) {
+        TYPED(regular_rows)(s, how, true, step, n, k, first, last);
+        return end;
+    }
+    switch (n) {
+#define CASE(length)                                                                                                   \
+    case length:                                                                                                       \
+        TYPED(regular_rows)(s, how, length == 1, step, length, k, first, last);                                        \
+        break;
+        CASE(1)
+        CASE(2)
+        CASE(3)
+        CASE(4)
+        CASE(5)
+        CASE(6)
+        CASE(7)
+        CASE(8)
+        CASE(9)
+#undef CASE
+    default:
+        if (n <= TYPED(SERIAL))
+            TYPED(regular_pairs)(s, how, step, n, k, first, last);
+        else
+            TYPED(regular_rows)(s, how, false, step, n, k, first, last);
+    }
+    return end;
+}
+
+/* What is read of a stretch beside its values. The processor does not foresee it, as what lies between is left out. */
+static ALWAYS_INLINE void TYPED(prefetch_stretch)(const struct TYPED(source) * s, struct reading how,
+                                                  struct stretch stretch, int64_t k, int64_t first)
+{
+    if (stretch.kind == STRETCH_PLAIN)
+        prefetch(s->a->row_ptr, first * (int64_t)sizeof(OFFSET));
+    if (!how.narrow)
+        for (int64_t j = 0; j <= stretch.n; j += 16)
+            prefetch(s->col, 4 * (k + j));
 }
 
 /* One tile: rows that begin and end in it go to y; what belongs to a row begun before goes to *head, to a row that ends
  * later to *tail. */
-static void TYPED(tile)(const spmv_csr *a, struct position from, struct position to, struct TYPED(factors) f,
-                        const VALUE *x, VALUE *y, VALUE *head, VALUE *tail)
+static ALWAYS_INLINE void TYPED(tile)(const struct tiles *tiles, int64_t t, struct TYPED(source) source,
+                                      struct reading how, VALUE *head, VALUE *tail)
 {
-    const OFFSET *row_ptr = a->row_ptr;
+    struct TYPED(source) *const s = &source;
+    const struct tile *tile = &tiles->tile[t];
+    const struct position from = tile->begin, to = tile[1].begin;
+    const OFFSET *row_ptr = s->a->row_ptr;
     int64_t first = from.row, k = from.k;
     *head = 0;
-    if (first < to.row && begun_before(a, from)) {
-        *head = TYPED(part)(a, x, k, row_ptr[first + 1]);
-        first++;
+    if (first < to.row && tile->begun) {
+        *head = TYPED(dot)(TYPED(entries_at)(s, how, k), how, row_ptr[first + 1] - k);
+        k = row_ptr[++first];
     }
-    if (first < to.row) {
-        TYPED(whole_rows)(a, first, to.row, f, x, y);
+    const int64_t end = tile[1].stretch;
+    if (first < to.row && tile->stretch == end) {
+        TYPED(plain_rows)(s, how, first, to.row);
         k = row_ptr[to.row];
-    } else if (first > from.row) {
-        k = row_ptr[first];
     }
-    *tail = TYPED(part)(a, x, k, to.k);
+    for (int64_t i = tile->stretch; i < end; i++) {
+        const struct stretch stretch = tiles->stretch[i];
+        const int64_t begin = first + stretch.begin, next = i + 1 < end ? first + tiles->stretch[i + 1].begin : to.row;
+        const bool plain = stretch.kind == STRETCH_PLAIN;
+        if (!plain && i + 1 < end)
+            TYPED(prefetch_stretch)(s, how, tiles->stretch[i + 1], k + (next - begin) * stretch.n, next);
+        k = TYPED(stretch)(s, how, stretch, k, begin, next);
+        if (how.narrow && !plain)
+            s->left_out += (next - begin - 1) * stretch.n;
+    }
+    *tail = TYPED(dot)(TYPED(entries_at)(s, how, k), how, to.k - k);
+}
+
+/* The ways to read a tile, as constants. */
+static ALWAYS_INLINE void TYPED(any_tile)(const struct tiles *tiles, int64_t t, const struct TYPED(source) * s,
+                                          bool pattern, bool stream, VALUE *head, VALUE *tail)
+{
+    const struct tile *tile = &tiles->tile[t];
+    if (tile->narrow) {
+        struct TYPED(source) moved = *s;
+        moved.col = tiles->col;
+        moved.left_out = tile->begin.k - tile->col;
+        moved.end = tile[1].col;
+        moved.x = s->x + tile->base;
+        TYPED(tile)(tiles, t, moved, (struct reading){pattern, true, false, stream}, head, tail);
+    } else if (tile->far && tile[1].begin.k + AHEAD + BRIEF <= s->a->nnz) {
+        TYPED(tile)(tiles, t, *s, (struct reading){pattern, false, true, stream}, head, tail);
+    } else {
+        TYPED(tile)(tiles, t, *s, (struct reading){pattern, false, false, stream}, head, tail);
+    }
+#ifdef __x86_64__
+    if (stream)
+        _mm_sfence(); /* what was written past the caches is there before what follows */
+#endif
+}
+
+#define TILE_FUNCTION(name, target, pattern, stream)                                                                   \
+    static target void TYPED(name)(const struct tiles *tiles, int64_t t, const void *source)                           \
+    {                                                                                                                  \
+        TYPED(any_tile)(tiles, t, source, pattern, stream, (VALUE *)tiles->head + t, (VALUE *)tiles->tail + t);        \
+    }
+TILE_FUNCTION(tile_plain, , false, false)
+TILE_FUNCTION(tile_pattern_plain, , true, false)
+TILE_FUNCTION(tile_stream_plain, , false, true)
+#ifdef __x86_64__
+#define AVX2 __attribute__((target("avx2")))
+TILE_FUNCTION(tile_avx2, AVX2, false, false)
+TILE_FUNCTION(tile_pattern_avx2, AVX2, true, false)
+TILE_FUNCTION(tile_stream_avx2, AVX2, false, true)
+#undef AVX2
+#endif
+#undef TILE_FUNCTION
+
+static tile_function *TYPED(tile_function_for)(bool avx2, bool pattern, bool stream)
+{
+#ifdef __x86_64__
+    if (avx2)
+        return pattern ? TYPED(tile_pattern_avx2) : stream ? TYPED(tile_stream_avx2) : TYPED(tile_avx2);
+#endif
+    (void)avx2;
+    return pattern ? TYPED(tile_pattern_plain) : stream ? TYPED(tile_stream_plain) : TYPED(tile_plain);
 }
 
 /* Rows that cross tiles: their parts, added in tile order. */
-static void TYPED(join)(const struct tiles *tiles, const spmv_csr *a, struct TYPED(factors) f, VALUE *y)
+static void TYPED(join)(const struct tiles *tiles, const struct TYPED(source) * s)
 {
     const VALUE *head = tiles->head, *tail = tiles->tail;
     VALUE open = 0;
     for (int64_t t = 0; t < tiles->count; t++) {
-        const struct position from = tiles->begin[t], to = tiles->begin[t + 1];
-        const bool continues = begun_before(a, from);
+        const struct position from = tiles->tile[t].begin, to = tiles->tile[t + 1].begin;
+        const bool continues = tiles->tile[t].begun;
         if (from.row == to.row) {
             open = continues ? open + tail[t] : tail[t];
             continue;
         }
         if (continues)
-            TYPED(finish)(f, open + head[t], &y[from.row]);
+            TYPED(finish)(s->f, false, open + head[t], &s->y[from.row]);
         open = tail[t];
     }
 }
 
 static void TYPED(product)(const spmv_plan *plan, struct scaling scaling, const void *x, void *y)
 {
-    const struct tiles *tiles = plan->state;
+    struct tiles *tiles = plan->state;
     const spmv_csr *a = &plan->a;
-    VALUE *head = tiles->head, *tail = tiles->tail;
-    const struct TYPED(factors) f = {.alpha = *(const VALUE *)scaling.alpha,
-                                     .beta = scaling.beta_zero ? 0 : *(const VALUE *)scaling.beta,
-                                     .beta_zero = scaling.beta_zero};
-#pragma omp parallel for schedule(guided) num_threads(plan->ctx->threads) if (tiles->count >= PARALLEL_TILES)
-    for (int64_t t = 0; t < tiles->count; t++)
-        TYPED(tile)(a, tiles->begin[t], tiles->begin[t + 1], f, x, y, &head[t], &tail[t]);
-    TYPED(join)(tiles, a, f, y);
+    const struct TYPED(source) source = {.a = a,
+                                         .col = a->col,
+                                         .end = a->nnz,
+                                         .x = x,
+                                         .y = y,
+                                         .f = {.alpha = *(const VALUE *)scaling.alpha,
+                                               .beta = scaling.beta_zero ? 0 : *(const VALUE *)scaling.beta,
+                                               .beta_zero = scaling.beta_zero}};
+    share_out(tiles, plan->ctx->threads,
+              TYPED(tile_function_for)(tiles->avx2, a->val == NULL, tiles->stream && scaling.beta_zero), &source);
+    TYPED(join)(tiles, &source);
 }

@@ -28,8 +28,8 @@ typedef struct spmv_plan_options {
     int vectors;       /* right-hand sides at once; default 1. Others: SPMV_ERROR_UNSUPPORTED for now. */
     int symmetric;     /* 1: only one triangle is stored; default 0. 1: SPMV_ERROR_UNSUPPORTED for now. */
     int update_values; /* 1: values may be replaced later; default 0. 1: SPMV_ERROR_UNSUPPORTED for now. */
-    int compression;   /* -1: as the plan thinks best (default), 0: keep plain CSR; same bits. 1: SPMV_ERROR_UNSUPPORTED
-                          for now. */
+    int compression;   /* -1: as the plan thinks best (default), 0: keep plain CSR, 1: wherever columns allow it (omp;
+                          elsewhere SPMV_ERROR_UNSUPPORTED for now). Bits do not depend on it. */
 } spmv_plan_options;
 
 SPMV_API void spmv_plan_options_init(spmv_plan_options *options, size_t size);

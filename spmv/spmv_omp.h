@@ -1,0 +1,56 @@
+/* What the method "tiles" of the backend omp keeps of a matrix: see spmv_omp.c.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef SPMV_OMP_H
+#define SPMV_OMP_H
+
+#include "plan_internal.h"
+
+/* 4096 steps are some 48 KB of matrix in f64: long enough to hide what a tile costs (two searches in the plan, two
+ * partial sums, a claim of the scheduler), short enough that small matrices still give each thread several. */
+enum { TILE_WORK = 4096 };
+
+struct position {
+    int64_t row, k; /* the next row to finish, the next nonzero to take */
+};
+
+/* Rows that lie in one tile from end to end are grouped in stretches. All rows of a stretch that is not PLAIN have as
+ * many entries as its first, in the columns of the first; SHIFTED by as many columns as they lie rows behind it. RUN:
+ * these columns follow one another. */
+enum { STRETCH_PLAIN = 0, STRETCH_REGULAR = 1, STRETCH_SHIFTED = 2, STRETCH_RUN = 4 };
+
+_Static_assert(TILE_WORK <= UINT16_MAX, "rows of a tile are counted in 16 bits");
+
+struct stretch {
+    uint16_t begin; /* its first row, counted from the first whole row of the tile; ends where the next begins */
+    uint16_t kind;
+    uint16_t n; /* entries of a row, where it is not PLAIN */
+};
+
+struct tile {
+    struct position begin; /* ends where the next begins */
+    int64_t stretch;       /* the first of its stretches, of which there are as many as up to the next tile's; none:
+                              all rows are plain */
+    int64_t col;           /* where its columns of 16 bits begin, which are kept once a regular stretch */
+    int32_t base;          /* what they are counted from */
+    bool begun;            /* the first row has nonzeros before this tile */
+    bool narrow, far;      /* columns of 16 bits; x is worth prefetching */
+};
+
+/* What one thread has of the tiles: the next to claim. A cache line, as all threads write to theirs. */
+struct part {
+    _Alignas(64) int64_t next;
+};
+
+struct tiles {
+    int64_t count;
+    struct tile *tile;       /* count + 1 */
+    struct stretch *stretch; /* tile[count].stretch of them */
+    uint16_t *col;           /* of narrow tiles: the columns less base */
+    void *head, *tail;       /* count partial sums each, of the plan's type */
+    struct part *part;       /* one a thread */
+    bool avx2;               /* use vectors of 32 bytes */
+    bool stream;             /* write y past the caches */
+};
+
+#endif

@@ -1,0 +1,401 @@
+/* What the method "tiles" of the backend omp leaves out when it reads a matrix: whether it sees what there is to see,
+ * at its borders too, and that none of it shows in the bits: neither stretches of rows, columns of 16 bits, vectors,
+ * prefetches, nor stores past the caches, for any number of threads.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <math.h>
+#include <string.h>
+
+#include "support.h"
+
+#include "spmv_omp.h"
+
+/* Columns in a row: rows alike, each shifted by one; alike in blocks; of one run each; of their own;
+ * each shifted by two, which is no stretch. */
+enum shape { SHIFTED, BLOCKS, RUNS, MIXED, RANDOM, STEPS, SHAPES };
+
+struct matrix {
+    spmv_csr a;
+    int32_t *row_ptr, *col;
+    double *val;
+    float *val32;
+};
+
+static void *get(int64_t count, size_t size)
+{
+    void *p = calloc((size_t)count + 1, size);
+    assert_non_null(p);
+    return p;
+}
+
+static void release(struct matrix *m)
+{
+    free(m->row_ptr);
+    free(m->col);
+    free(m->val);
+    free(m->val32);
+}
+
+/* Room for a matrix with rows of these lengths; values, not columns, are there. */
+static struct matrix empty_matrix(int64_t rows, int64_t cols, const int64_t *length)
+{
+    struct matrix m = {.row_ptr = get(rows + 1, sizeof *m.row_ptr)};
+    uint64_t seed = 17;
+    for (int64_t i = 0; i < rows; i++)
+        m.row_ptr[i + 1] = m.row_ptr[i] + (int32_t)length[i];
+    const int64_t nnz = m.row_ptr[rows];
+    m.col = get(nnz, sizeof *m.col);
+    m.val = get(nnz, sizeof *m.val);
+    m.val32 = get(nnz, sizeof *m.val32);
+    for (int64_t k = 0; k < nnz; k++) {
+        m.val[k] = support_uniform(&seed);
+        m.val32[k] = (float)m.val[k];
+    }
+    m.a = support_csr(rows, cols, m.row_ptr, m.col, m.val);
+    m.a.memory = SPMV_MEMORY_CONTEXT;
+    return m;
+}
+
+/* Rows of n entries, at most; every 50th of MIXED has one less. Columns below cols. */
+static struct matrix shaped(enum shape shape, int64_t rows, int64_t cols, int64_t n, int64_t block)
+{
+    int64_t *length = get(rows, sizeof *length);
+    uint64_t seed = 3;
+    for (int64_t i = 0; i < rows; i++)
+        length[i] = shape == MIXED && i % 50 == 7 && n > 0 ? n - 1 : n;
+    struct matrix m = empty_matrix(rows, cols, length);
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t j = 0; j < length[i]; j++) {
+            const int64_t at = shape == BLOCKS  ? i / block * 5 + j * j % 50 + j
+                               : shape == RUNS  ? i + j
+                               : shape == STEPS ? 2 * i + 3 * j
+                                                : i + 3 * j + (j > 2);
+            m.col[m.row_ptr[i] + j] =
+                (int32_t)((shape == RANDOM ? (int64_t)(support_random(&seed) % (1u << 30)) : at) % cols);
+        }
+    free(length);
+    return m;
+}
+
+/* ------------------------------------------------------------------ one product, in all ways */
+
+struct way {
+    int compression;
+    int threads;
+    bool plain; /* no vectors beyond those that all processors have */
+    int stream; /* -1: as the plan says */
+};
+
+static const struct way ways[] = {{0, 1, true, 0},  {0, 4, false, 0}, {-1, 1, false, -1}, {-1, 2, true, 1},
+                                  {1, 1, true, 0},  {1, 1, false, 1}, {1, 2, false, 0},   {1, 3, false, 1},
+                                  {1, 4, true, 1},  {1, 5, false, 0}, {1, 6, false, 1},   {1, 7, false, -1},
+                                  {1, 8, false, 0}, {0, 8, false, 1}};
+enum { WAYS = sizeof ways / sizeof ways[0] };
+
+static spmv_plan *plan_of(spmv_context *ctx, const spmv_csr *a, int compression)
+{
+    spmv_plan_options options;
+    spmv_plan_options_init(&options, sizeof options);
+    options.compression = compression;
+    options.method = "tiles";
+    if (a->val == NULL)
+        options.type = a->type;
+    spmv_plan *plan = NULL;
+    assert_ok(ctx, spmv_plan_create(ctx, a, &options, &plan));
+    return plan;
+}
+
+/* y = alpha A x + beta y0 on a way; *y is new. */
+static void *product(const spmv_csr *a, struct way way, const void *x, const void *y0, double alpha, double beta)
+{
+    spmv_context *ctx = support_context_on(SPMV_BACKEND_OMP, way.threads);
+    spmv_plan *plan = plan_of(ctx, a, way.compression);
+    struct tiles *tiles = plan->state;
+    if (way.plain)
+        tiles->avx2 = false;
+    if (way.stream >= 0)
+        tiles->stream = way.stream != 0;
+    const size_t bytes = (size_t)a->rows * spmv_type_size(a->type);
+    void *y = get((int64_t)bytes, 1);
+    memcpy(y, y0, bytes);
+    const float alpha32 = (float)alpha, beta32 = (float)beta;
+    const bool f32 = a->type == SPMV_F32;
+    for (int run = 0; run < 2; run++) { /* what a run leaves behind in the plan is no matter to the next */
+        memcpy(y, y0, bytes);
+        assert_ok(ctx, spmv_apply(plan, f32 ? (const void *)&alpha32 : (const void *)&alpha, x,
+                                  f32 ? (const void *)&beta32 : (const void *)&beta, y));
+    }
+    spmv_plan_destroy(plan);
+    spmv_context_destroy(ctx);
+    return y;
+}
+
+/* All ways against the first, bit by bit, and the first against the definition. */
+static void check_ways(const spmv_csr *a, double alpha, double beta)
+{
+    const bool f32 = a->type == SPMV_F32;
+    const size_t size = spmv_type_size(a->type);
+    uint64_t seed = 29;
+    void *x = get(a->cols, size), *y0 = get(a->rows, size);
+    for (int64_t i = 0; i < a->cols; i++) {
+        const double v = support_uniform(&seed);
+        f32 ? (void)(((float *)x)[i] = (float)v) : (void)(((double *)x)[i] = v);
+    }
+    for (int64_t i = 0; i < a->rows; i++) {
+        const double v = beta == 0 ? NAN : support_uniform(&seed); /* must not be read */
+        f32 ? (void)(((float *)y0)[i] = (float)v) : (void)(((double *)y0)[i] = v);
+    }
+    void *first = product(a, ways[0], x, y0, alpha, beta);
+    spmv_context *ref = support_context_on(SPMV_BACKEND_REF, 1);
+    spmv_csr host = *a;
+    host.memory = SPMV_MEMORY_HOST;
+    const float alpha32 = (float)alpha, beta32 = (float)beta;
+    spmv_verify_result result;
+    assert_ok(ref, spmv_verify(ref, &host, SPMV_OPERATION_N, f32 ? (const void *)&alpha32 : (const void *)&alpha, x,
+                               beta == 0 ? NULL
+                               : f32     ? (const void *)&beta32
+                                         : (const void *)&beta,
+                               beta == 0 ? NULL : y0, first, a->type, &result, sizeof result));
+    spmv_context_destroy(ref);
+    for (int w = 1; w < WAYS; w++) {
+        void *y = product(a, ways[w], x, y0, alpha, beta);
+        for (int64_t i = 0; i < a->rows; i++)
+            if (memcmp((char *)first + (size_t)i * size, (char *)y + (size_t)i * size, size) != 0)
+                fail_msg("way %d: other bits in row %lld of %lld", w, (long long)i, (long long)a->rows);
+        free(y);
+    }
+    free(first);
+    free(x);
+    free(y0);
+}
+
+/* In both types, with values and as a pattern, scaled and not. */
+static void check_all(const struct matrix *m)
+{
+    for (int variant = 0; variant < 4; variant++) {
+        spmv_csr a = m->a;
+        a.type = variant % 2 == 0 ? SPMV_F64 : SPMV_F32;
+        a.val = variant >= 2 ? NULL : variant == 0 ? (const void *)m->val : (const void *)m->val32;
+        check_ways(&a, variant == 0 ? 1 : -0.75, 0);
+        check_ways(&a, 0.5, -3);
+    }
+}
+
+/* ----------------------------------------------------------------------------- tests */
+
+/* Rows of every length to beyond where sums go side by side, and long ones, in every shape. */
+static void lengths_and_shapes(void **state)
+{
+    (void)state;
+    static const int64_t lengths[] = {0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 15,
+                                      16, 17, 24, 31, 32, 33, 39, 40, 41, 81, 300};
+    for (int shape = 0; shape < SHAPES; shape++)
+        for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
+            const int64_t n = lengths[i], rows = n < 20 ? 6000 : 40000 / n;
+            struct matrix m = shaped((enum shape)shape, rows, 100000, n, 2 + (int64_t)i % 5);
+            spmv_csr a = m.a;
+            check_ways(&a, 1, 0);
+            a.val = NULL;
+            a.type = SPMV_F32;
+            check_ways(&a, 2, 1);
+            release(&m);
+        }
+}
+
+/* The number of stretches that are not plain, and of rows in them, by kind. */
+static void count_stretches(const spmv_plan *plan, int64_t *shifted, int64_t *same, int64_t *run)
+{
+    const struct tiles *tiles = plan->state;
+    *shifted = *same = *run = 0;
+    for (int64_t s = 0; s < tiles->tile[tiles->count].stretch; s++) {
+        const int kind = tiles->stretch[s].kind;
+        *shifted += (kind & STRETCH_SHIFTED) != 0;
+        *same += kind != STRETCH_PLAIN && (kind & STRETCH_SHIFTED) == 0;
+        *run += (kind & STRETCH_RUN) != 0;
+    }
+}
+
+/* What is there to see is seen: one stretch a tile in regular rows, one a block, none among random columns; and a plan
+ * without compression keeps nothing. */
+static void what_is_seen(void **state)
+{
+    (void)state;
+    spmv_context *ctx = support_context_on(SPMV_BACKEND_OMP, 2);
+    for (int shape = 0; shape < STEPS; shape++)
+        for (int compression = -1; compression <= 1; compression++) {
+            struct matrix m = shaped((enum shape)shape, 6000, 1000000, 12, 3);
+            spmv_plan *plan = plan_of(ctx, &m.a, compression);
+            const struct tiles *tiles = plan->state;
+            int64_t shifted, same, run;
+            count_stretches(plan, &shifted, &same, &run);
+            const int64_t columns = tiles->tile[tiles->count].col;
+            spmv_plan_info info;
+            assert_ok(ctx, spmv_plan_describe(plan, &info, sizeof info));
+            assert_int_equal(strstr(info.why, "follow from the row before") != NULL,
+                             compression != 0 && shape != RANDOM);
+            if (compression == 0 || shape == RANDOM) {
+                assert_int_equal(shifted + same + run + columns, 0);
+            } else if (shape == SHIFTED || shape == RUNS) {
+                assert_int_equal(shifted, tiles->count);
+                assert_int_equal(run, shape == RUNS ? tiles->count : 0);
+                assert_true(columns > 0 && columns < 3 * 12 * tiles->count); /* one row and two parts of rows a tile */
+            } else if (shape == BLOCKS) {
+                assert_true(same >= 2000 - 2 * tiles->count && same <= 2000);
+                assert_true(columns < m.a.nnz / 2);
+            } else {
+                assert_true(shifted >= 6000 / 50 && shifted <= 6000 / 50 + tiles->count);
+            }
+            spmv_plan_destroy(plan);
+            release(&m);
+        }
+    spmv_context_destroy(ctx);
+}
+
+/* Columns a tile's width apart: 65536 of them fit in 16 bits, one more does not. Without a base and with one. */
+static void border_of_16_bits(void **state)
+{
+    (void)state;
+    spmv_context *ctx = support_context_on(SPMV_BACKEND_OMP, 2);
+    for (int base = 0; base < 2; base++)
+        for (int wide = 0; wide < 2; wide++) {
+            enum { ROWS = 900 };
+            int64_t length[ROWS];
+            for (int i = 0; i < ROWS; i++)
+                length[i] = 3 + i % 2;
+            const int64_t least = base == 0 ? 0 : 5000000;
+            struct matrix m = empty_matrix(ROWS, least + 70000, length);
+            uint64_t seed = 5;
+            for (int64_t k = 0; k < m.a.nnz; k++)
+                m.col[k] = (int32_t)(least + (int64_t)(support_random(&seed) % 60000));
+            m.col[10] = (int32_t)least;
+            m.col[20] = (int32_t)(least + 65535 + wide);
+            spmv_plan *plan = plan_of(ctx, &m.a, 1);
+            const struct tiles *tiles = plan->state;
+            assert_int_equal(tiles->count, 1);
+            assert_int_equal(tiles->tile[0].narrow, !wide);
+            assert_int_equal(tiles->tile[1].col, wide ? 0 : m.a.nnz);
+            if (!wide)
+                assert_int_equal(tiles->tile[0].base, least);
+            spmv_plan_info narrow, plain;
+            assert_ok(ctx, spmv_plan_describe(plan, &narrow, sizeof narrow));
+            spmv_plan_destroy(plan);
+            plan = plan_of(ctx, &m.a, 0);
+            assert_ok(ctx, spmv_plan_describe(plan, &plain, sizeof plain));
+            assert_int_equal(narrow.bytes - plain.bytes, wide ? 0 : 2 * m.a.nnz);
+            spmv_plan_destroy(plan);
+            check_all(&m);
+            release(&m);
+        }
+    spmv_context_destroy(ctx);
+}
+
+/* Rows that cross tiles, among empty, short and regular ones, and tiles that end with a row, before it and behind it.
+ */
+static void border_of_a_tile(void **state)
+{
+    (void)state;
+    enum { MOST = 5000 };
+    static int64_t length[MOST];
+    for (int shape = 0; shape < 6; shape++)
+        for (int64_t more = -1; more <= 1; more++) {
+            const int64_t rows = shape < 2 ? 4 : shape == 2 ? TILE_WORK + more : MOST - 1 + more;
+            for (int64_t i = 0; i < rows; i++)
+                length[i] = shape == 0   ? TILE_WORK - 1 + more
+                            : shape == 1 ? 3 * TILE_WORK + more
+                            : shape == 2 ? 0
+                            : shape == 3 ? (i % 1000 == 500 ? 2 * TILE_WORK + more : i % 3)
+                            : shape == 4 ? (i == 0 || i == rows - 1 ? TILE_WORK / 2 + more : 7)
+                                         : 1;
+            struct matrix m = empty_matrix(rows, 40000, length);
+            for (int64_t i = 0; i < rows; i++)
+                for (int32_t k = m.row_ptr[i]; k < m.row_ptr[i + 1]; k++)
+                    m.col[k] = (int32_t)((i + 2 * (k - m.row_ptr[i])) % 40000);
+            check_all(&m);
+            release(&m);
+        }
+}
+
+/* Columns beyond what is near, in short, long and empty rows: prefetched, the last tile is not. */
+static void far_columns(void **state)
+{
+    (void)state;
+    enum { ROWS = 20000 };
+    static int64_t length[ROWS];
+    uint64_t seed = 8;
+    for (int64_t i = 0; i < ROWS; i++)
+        length[i] = i % 9 == 0 ? 0 : (int64_t)(support_random(&seed) % (i < ROWS / 2 ? 5 : 40));
+    struct matrix m = empty_matrix(ROWS, 3000000, length);
+    for (int64_t k = 0; k < m.a.nnz; k++)
+        m.col[k] = (int32_t)(support_random(&seed) % 3000000);
+    spmv_context *ctx = support_context_on(SPMV_BACKEND_OMP, 1);
+    for (int compression = -1; compression <= 1; compression++) {
+        spmv_plan *plan = plan_of(ctx, &m.a, compression);
+        const struct tiles *tiles = plan->state;
+        for (int64_t t = 0; t < tiles->count; t++)
+            assert_true(tiles->tile[t].far && !tiles->tile[t].narrow);
+        spmv_plan_destroy(plan);
+    }
+    spmv_context_destroy(ctx);
+    check_all(&m);
+    release(&m);
+}
+
+/* Numbers that are not finite stay in the rows that touch them, in regular rows too. */
+static void not_finite_stays(void **state)
+{
+    (void)state;
+    enum { ROWS = 3000 };
+    for (int64_t n = 1; n <= 34; n++) {
+        struct matrix m = shaped(SHIFTED, ROWS, 100000, n, 1);
+        double *x = get(m.a.cols, sizeof *x), *y0 = get(ROWS, sizeof *y0);
+        for (int64_t i = 0; i < m.a.cols; i++)
+            x[i] = i % 101 == 50 ? INFINITY : 1;
+        double *y = product(&m.a, (struct way){1, 2, false, 0}, x, y0, 1, 0);
+        int64_t finite = 0;
+        for (int64_t i = 0; i < ROWS; i++) {
+            bool touches = false;
+            for (int32_t k = m.row_ptr[i]; k < m.row_ptr[i + 1]; k++)
+                touches = touches || isinf(x[m.col[k]]);
+            assert_int_equal(isfinite(y[i]) != 0, !touches);
+            finite += !touches;
+        }
+        assert_true(finite > ROWS / 2 && finite < ROWS);
+        free(x);
+        free(y);
+        free(y0);
+        release(&m);
+    }
+}
+
+/* The families of generated matrices. */
+static void generated(void **state)
+{
+    (void)state;
+    static const char *const specs[] = {"poisson2d:70",   "poisson3d:18",           "stencil27:12",
+                                        "banded:900,40",  "fem:400,3,20",           "uniform:3000,90000,7",
+                                        "rmat:11,12",     "arrow:9000,7000,4",      "empty:30000,0.9,20",
+                                        "diagonal:20000", "longrows:3,60000,40000", "powerlaw:4000,6,2,900",
+                                        "dense:90,700",   "uniform:30000,100,2",    "uniform:20,90000,3000"};
+    spmv_context *ctx = support_context_on(SPMV_BACKEND_OMP, 2);
+    for (size_t s = 0; s < sizeof specs / sizeof specs[0]; s++) {
+        spmv_matrix *matrix = NULL;
+        spmv_csr a;
+        assert_ok(ctx, spmv_matrix_generate(ctx, specs[s], SPMV_F64, &matrix));
+        spmv_matrix_view(matrix, &a);
+        a.memory = SPMV_MEMORY_CONTEXT;
+        check_ways(&a, 1, 0);
+        check_ways(&a, -2, 0.5);
+        spmv_matrix_destroy(matrix);
+    }
+    spmv_context_destroy(ctx);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(lengths_and_shapes), cmocka_unit_test(what_is_seen), cmocka_unit_test(border_of_16_bits),
+        cmocka_unit_test(border_of_a_tile),   cmocka_unit_test(far_columns),  cmocka_unit_test(not_finite_stays),
+        cmocka_unit_test(generated),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
