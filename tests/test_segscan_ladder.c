@@ -111,7 +111,7 @@ static void names_are_listed(void **state)
     static const char *const omp[] = {"tiles", NULL};
     static const char *const cuda[] = {"definition",         "hillis-steele", "hillis-steele-double",
                                        "blelloch-divergent", "blelloch",      "chained",
-                                       "reduce-scan",        "single-pass",      NULL};
+                                       "reduce-scan",        "single-pass",   NULL};
     const char *const *want = support_backend == SPMV_BACKEND_REF   ? ref
                               : support_backend == SPMV_BACKEND_OMP ? omp
                                                                     : cuda;
