@@ -42,18 +42,24 @@ static spmv_status setup_sort(struct work *work)
     return st;
 }
 
-/* A rung by its name; sorting nothing asks the library whether there is one. */
-static spmv_status open_sort(struct work *work, const char *method, struct own *own)
+/* A rung by its name, of which the library, asked to do nothing by it, said st. */
+static spmv_status own_rung(struct work *work, const char *method, spmv_status st, struct own *own)
 {
-    const bool by_default = strcmp(method, "auto") == 0;
-    const spmv_status st = spmv_sort_rung(work->ctx, method, work->type, 0, 1, NULL, NULL, 0, NULL, NULL, 0);
     if (st != SPMV_OK)
         return work_fail(work, work->ctx, st);
+    const bool by_default = strcmp(method, "auto") == 0;
     *own = (struct own){.method = by_default ? "default" : method,
                         .why = by_default ? "the backend's choice" : "named",
                         .work = work,
                         .plan = by_default ? NULL : (void *)method};
     return SPMV_OK;
+}
+
+/* A rung by its name; sorting nothing asks the library whether there is one. */
+static spmv_status open_sort(struct work *work, const char *method, struct own *own)
+{
+    const spmv_status st = spmv_sort_rung(work->ctx, method, work->type, 0, 1, NULL, NULL, 0, NULL, NULL, 0);
+    return own_rung(work, method, st, own);
 }
 
 static int run_sort(void *state)
@@ -115,15 +121,8 @@ static spmv_status setup_histogram(struct work *work)
 
 static spmv_status open_histogram(struct work *work, const char *method, struct own *own)
 {
-    const bool by_default = strcmp(method, "auto") == 0;
     const spmv_status st = spmv_histogram_rung(work->ctx, method, SPMV_I32, NULL, NULL, 0, NULL, 0);
-    if (st != SPMV_OK)
-        return work_fail(work, work->ctx, st);
-    *own = (struct own){.method = by_default ? "default" : method,
-                        .why = by_default ? "the backend's choice" : "named",
-                        .work = work,
-                        .plan = by_default ? NULL : (void *)method};
-    return SPMV_OK;
+    return own_rung(work, method, st, own);
 }
 
 static int run_histogram(void *state)
