@@ -214,7 +214,7 @@ spmv_status spmv_plan_create(spmv_context *ctx, const spmv_csr *a, const spmv_pl
     TRY(choose_type(ctx, a, &o, &plan->type));
     /* real matrices: the conjugate transpose is the transpose */
     TRY(o.operation == SPMV_OPERATION_N ? take_matrix(plan, a) : take_transposed(plan, a));
-    TRY(method_choose(plan, o.method));
+    method_choose(plan, o.method);
     if (plan->method->prepare != NULL)
         TRY(plan->method->prepare(plan));
     TRY(spmv_synchronize(ctx));

@@ -14,11 +14,7 @@
 struct spmv_method {
     spmv_backend backend;
     const char *name;
-    const char *why; /* when a plan takes it by itself: one sentence */
-
-    /* Microseconds beyond streaming the matrix once, for rows, nonzeros and the longest row; the cheapest of a
-     * backend's methods is taken, the first of equals. NULL: never taken by itself. */
-    double (*cost)(double rows, double nnz, double longest);
+    const char *why; /* of a backend's first method, which a plan takes by itself: one sentence */
 
     /* Builds plan->state from plan->a and adds to plan->bytes; NULL: nothing to build. */
     spmv_status (*prepare)(spmv_plan *plan);
@@ -51,11 +47,8 @@ struct spmv_plan {
 /* Whether the backend has a method of that name; NULL and "auto" always do. */
 bool method_known(spmv_backend backend, const char *name);
 
-/* plan->method and plan->why, from a known name, or from plan->a where the choice is left to us. */
-spmv_status method_choose(spmv_plan *plan, const char *name);
-
-/* lengths[i] = row_ptr[i + 1] - row_ptr[i], by the primitives, as wide as row_ptr, in the context's memory. */
-spmv_status row_lengths(spmv_context *ctx, const spmv_csr *a, void *lengths);
+/* plan->method and plan->why: a known name's, or the backend's first. */
+void method_choose(spmv_plan *plan, const char *name);
 
 /* Memory that belongs to the plan: counted in plan->bytes. */
 spmv_status plan_alloc(spmv_plan *plan, int64_t bytes, void **memory);

@@ -14,6 +14,17 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "plan_internal.h"
 
+/* lengths[i] = row_ptr[i + 1] - row_ptr[i], by the primitives, as wide as row_ptr, in the context's memory. */
+static spmv_status row_lengths(spmv_context *ctx, const spmv_csr *a, void *lengths)
+{
+    const int64_t size = a->row_ptr_bits / 8;
+    const spmv_type type = size == 8 ? SPMV_I64 : SPMV_I32;
+    const spmv_status st = spmv_map(ctx, SPMV_MAP_NEG, type, a->row_ptr, lengths, a->rows);
+    return st != SPMV_OK
+               ? st
+               : spmv_map_binary(ctx, SPMV_ADD, type, (const char *)a->row_ptr + size, lengths, lengths, a->rows);
+}
+
 struct staged {
     void *products; /* nnz: G, then P, then S, in place */
     void *sums;     /* rows: S at the rows' ends, when y is needed beside it */
