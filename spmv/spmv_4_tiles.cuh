@@ -203,22 +203,6 @@ __device__ inline unsigned count_one(unsigned *count)
 #endif
 }
 
-/* The kernel after this one may begin: it waits for this one's end where it must. */
-__device__ inline void let_next_begin()
-{
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
-#endif
-}
-
-/* Until the kernel before this one has ended and what it wrote is there. */
-__device__ inline void await_kernel_before()
-{
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-    asm volatile("griddepcontrol.wait;" ::: "memory");
-#endif
-}
-
 __device__ inline int least(int a, int b)
 {
     return a < b ? a : b;

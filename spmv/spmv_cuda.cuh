@@ -30,26 +30,4 @@ template <typename T> struct scaling {
     }
 };
 
-/* As launch, for a kernel that calls griddepcontrol.wait before it reads or writes what kernels before it wrote or
- * read: it may begin while the one before it in the stream still runs, where the device and the code that it runs can
- * do that. (The default stream is left out: it waits for other streams in ways of its own.) */
-template <typename... Parameters, typename... Arguments>
-spmv_status launch_early(spmv_context *ctx, const char *name, int blocks, int threads, void (*kernel)(Parameters...),
-                         Arguments... arguments)
-{
-    cuda_state *const state = (cuda_state *)ctx->device;
-    cudaLaunchAttribute early = {};
-    early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-    early.val.programmaticStreamSerializationAllowed = 1;
-    cudaLaunchConfig_t config = {};
-    config.gridDim = dim3((unsigned)blocks);
-    config.blockDim = dim3((unsigned)threads);
-    config.stream = (cudaStream_t)ctx->stream;
-    config.attrs = &early;
-    config.numAttrs = state->code_version >= 90 && config.stream != cudaStreamLegacy ? 1 : 0;
-    const cudaError_t error = cudaLaunchKernelEx(&config, kernel, static_cast<Parameters>(arguments)...);
-    state->last_kernel = name;
-    return cuda_check(ctx, error, name);
-}
-
 #endif

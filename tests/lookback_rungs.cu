@@ -4,7 +4,7 @@
 #include "scan_3_chunks.cuh"
 #include "scan_5_lookback.cuh"
 #include "segreduce_1_walk.cuh"
-#include "segreduce_2_pipeline.cuh"
+#include "segreduce_2_resident.cuh"
 #include "segscan_3_pipeline.cuh"
 
 extern "C" {
@@ -58,6 +58,17 @@ struct pipeline {
         if (!engine_there(ctx))
             return Otherwise::template segreduce<Op>(ctx, load, store, closings, scratch);
         return segreduce_2_launch<Op, MergeShape>(ctx, load, store, closings, scratch, Hook::next());
+    }
+};
+
+/* Segmented reduce by blocks that are all there at once, while there are few enough. */
+template <typename Otherwise, typename Hook = no_hook> struct resident : Otherwise {
+    template <typename Op, typename Load, typename Store>
+    static spmv_status segreduce(spmv_context *ctx, Load load, Store store, segment_closings closings, void *scratch)
+    {
+        if (!segreduce_resident_fits<typename Op::type>(closings.n + closings.count))
+            return Otherwise::template segreduce<Op>(ctx, load, store, closings, scratch);
+        return segreduce_resident_launch<Op>(ctx, load, store, closings, Hook::next());
     }
 };
 
@@ -137,9 +148,10 @@ extern "C" const lookback_rung lookback_rungs[] = {
     rung<chunks>("chunks"),
     rung<best>("lookback"),
     rung<pipeline<scan_6_shape, segscan_3_shape, segreduce_2_shape, best>>("pipeline"),
-    rung<pipeline<lookback_shape<THREADS, 7, 2>, lookback_shape<THREADS, 5, 2>, merge_shape<92, 3>, best>>("pipeline-b"),
-    rung<shapes<small_scan, small_segscan>>("small"),
-    rung<shapes<small_scan, small_segscan, delaying_hook>>("delayed"),
+    rung<pipeline<lookback_shape<THREADS, 7, 2>, lookback_shape<THREADS, 5, 2>, merge_shape<124, 2, false>, best>>("pipeline-b"),
+    rung<pipeline<lookback_shape<THREADS, 7, 2>, lookback_shape<THREADS, 5, 2>, merge_shape<92, 3, true>, best>>("pipeline-c"),
+    rung<resident<shapes<small_scan, small_segscan>>>("small"),
+    rung<resident<shapes<small_scan, small_segscan, delaying_hook>, delaying_hook>>("delayed"),
     rung<small_pipeline<no_hook>>("small-pipeline"),
     rung<small_pipeline<delaying_hook>>("delayed-pipeline"),
 };

@@ -95,7 +95,7 @@ template <typename Keep, typename Shape> struct compact_memory {
     arrival arrived[COMPACT_BUFFERS];
     int warp_sums[2][Shape::WARPS_]; /* in turn */
     int64_t place, number[2];
-    chain_cell<chain_plain<add_places>> cell;
+    chain_cells<chain_plain<add_places>> cells;
 };
 
 template <typename Keep, typename Shape>
@@ -133,19 +133,20 @@ __global__ void __launch_bounds__(Shape::THREADS_, Shape::BLOCKS)
                                                          &m.arrived[buffer]);
     };
 
+    let_next_begin();
+    await_kernel_before();
     if (!alone)
         tiles.begin();
     if (first) {
         engine_prepare(m.arrived, COMPACT_BUFFERS);
-        m.cell.turn = 0;
-        m.cell.carry = 0;
+        m.cells.prepare();
         m.number[0] = alone ? 0 : tiles.draw();
         if (m.number[0] >= 0)
             bring(m.number[0], 0);
     }
     __syncthreads();
     if (m.number[0] < 0) {
-        tiles.run(&m.cell);
+        tiles.run(&m.cells);
         __syncthreads();
         if (first)
             tiles.end();
@@ -237,9 +238,10 @@ spmv_status compact_3_launch(spmv_context *ctx, Keep keep, const void *in, void 
     using T = typename Keep::type;
     const int64_t size = vector_tile<T, Shape>::SIZE, tiles = n / size + (n % size != 0);
     const chain<chain_plain<add_places>> states = {chain_of(ctx), tiles, 0};
+    const int blocks = tiles == 1 ? 1 : chain_blocks(ctx, Shape::BLOCKS, tiles);
     return launch_with_shared<compact_pipeline<Keep, Shape>>(
-        ctx, "compact_pipeline", tiles == 1 ? 1 : chain_blocks(ctx, Shape::BLOCKS, tiles), Shape::THREADS_,
-        (int)sizeof(compact_memory<Keep, Shape>), keep, (const T *)in, (T *)out, count, n, states);
+        ctx, "compact_pipeline", {blocks, Shape::THREADS_, (int)sizeof(compact_memory<Keep, Shape>), true}, keep,
+        (const T *)in, (T *)out, count, n, states);
 }
 
 #endif

@@ -168,4 +168,39 @@ __device__ int64_t block_lower_bound(const Position &position, int64_t lo, int64
     return lo;
 }
 
+/* The same of a warp on its own, in [0, count); guess: where the answer may be. First the 32 entries there, of one or
+ * two lines of memory; then steps of growing length away from them; then rounds of 32 probes. */
+template <typename Position>
+__device__ int64_t warp_lower_bound_near(const Position &position, int64_t count, int64_t guess, int64_t target)
+{
+    const int lane = (int)threadIdx.x % WARP;
+    const auto less =
+        [&](int64_t at) { /* how many of the lanes' entries, ascending, are */
+                          return __popc(__ballot_sync(0xffffffffu, at < 0 || (at < count && position(at) < target)));
+        };
+    const int64_t first = guess - WARP / 2;
+    int below = less(first + lane);
+    int64_t lo = first + below, hi = lo; /* the answer, where there are entries on both sides */
+    if (below == 0 || below == WARP) {
+        const int sign = below == 0 ? -1 : 1;
+        const int64_t from = below == 0 ? first : first + WARP - 1;
+        /* ascending: lane 0 the farthest to the left, or the nearest to the right */
+        const auto at = [=](int l) { return from + sign * ((int64_t)WARP << (below == 0 ? WARP - 1 - l : l)); };
+        const int farther = less(at(lane));
+        lo = farther > 0 ? at(farther - 1) + 1 : 0;
+        hi = farther < WARP ? at(farther) : count;
+        lo = sign > 0 && lo <= from ? from + 1 : lo;
+        hi = sign < 0 && hi > from ? from : hi;
+    }
+    lo = lo < 0 ? 0 : lo;
+    hi = hi < count ? hi : count;
+    while (lo < hi) {
+        const int64_t step = (hi - lo + WARP - 1) / WARP, at = lo + (lane + 1) * step - 1;
+        below = __popc(__ballot_sync(0xffffffffu, at < hi && position(at) < target));
+        lo += below * step;
+        hi = lo + step - 1 < hi ? lo + step - 1 : hi;
+    }
+    return lo < count ? lo : count;
+}
+
 #endif

@@ -26,9 +26,10 @@
 #ifndef CHAIN_CUH
 #define CHAIN_CUH
 
+#include "copy_engine.cuh"
 #include "lookback.cuh"
 
-enum { CHAIN_RING = 2048, CHAIN_PIECES = 8, CHAIN_HELD = 6 };
+enum { CHAIN_RING = 4096, CHAIN_PIECES = 8, CHAIN_HELD = 11, CHAIN_WARPS = WARPS + 1 };
 
 /* Rounds are 31-bit numbers above 0; when they come near the end, the aggregates are cleared and counting starts anew.
  */
@@ -70,25 +71,6 @@ __device__ bool chain_get(const uint64_t (*words)[CHAIN_RING], int cell, unsigne
     *start = (word[0] >> 32 & 1u) != 0;
     *value = p.value();
     return there;
-}
-
-/* Elements that warps hand to each other in shared memory without a barrier: by atomic accesses, so that it is no
- * race. */
-template <typename T> __device__ void write_atomic(T *cell, T value)
-{
-    const pieces<T> p = pieces<T>::of(value);
-#pragma unroll
-    for (int w = 0; w < pieces<T>::COUNT; w++)
-        atomicExch((unsigned *)cell + w, p.at[w]);
-}
-
-template <typename T> __device__ T read_atomic(T *cell)
-{
-    pieces<T> p;
-#pragma unroll
-    for (int w = 0; w < pieces<T>::COUNT; w++)
-        p.at[w] = atomicAdd((unsigned *)cell + w, 0u);
-    return p.value();
 }
 
 /* What the chain folds: elements, or elements with a start. */
@@ -134,10 +116,23 @@ template <typename Op> struct chain_segmented : combine_segments<Op> {
     }
 };
 
-/* In shared memory of the chain block. */
-template <typename Fold> struct chain_cell {
-    typename Fold::type carry; /* of all windows before number turn */
-    unsigned turn;
+/* In shared memory of the chain block: what a warp is handed by the warp of the window before. */
+template <typename Fold> struct chain_cells {
+    arrival handed[CHAIN_WARPS];
+    typename Fold::type carry[CHAIN_WARPS]; /* of all windows before the warp's next one */
+
+    /* One thread, before a barrier. */
+    __device__ void prepare()
+    {
+        engine_prepare(handed, CHAIN_WARPS);
+        hand(0, Fold::identity());
+    }
+
+    __device__ void hand(int warp, typename Fold::type carry_of_all_before)
+    {
+        carry[warp] = carry_of_all_before;
+        engine_expect_nothing(&handed[warp]);
+    }
 };
 
 /* A launch's tiles. */
@@ -179,8 +174,15 @@ template <typename Fold> struct chain {
         return there;
     }
 
-    /* The chain block: all its warps. */
-    __device__ void run(chain_cell<Fold> *cell) const;
+    /* The chain block: all its warps, at most CHAIN_WARPS. */
+    __device__ void run(chain_cells<Fold> *cells) const;
+
+    /* Without a chain block, a block may end as soon as it has begun, unless cells are to be cleared: another launch does
+     * not begin before this one has really ended. */
+    __device__ bool may_end_early() const
+    {
+        return first_round < CHAIN_LAST_ROUND;
+    }
 
     /* One thread of each block, at its end. The last one leaves things as the next launch wants them. */
     __device__ void end() const
@@ -199,54 +201,61 @@ template <typename Fold> struct chain {
     }
 };
 
-template <typename Fold> __device__ void chain<Fold>::run(chain_cell<Fold> *cell) const
+template <typename Fold> __device__ void chain<Fold>::run(chain_cells<Fold> *cells) const
 {
-#ifdef __CUDA_ARCH__
+#if HAVE_COPY_ENGINE
     using X = typename Fold::type;
     const Fold fold{};
-    const int lane = (int)threadIdx.x % WARP;
-    for (int64_t window = (int)threadIdx.x / WARP; window * WARP < tiles; window += blockDim.x / WARP) {
+    const int lane = (int)threadIdx.x % WARP, warp = (int)threadIdx.x / WARP, warps = (int)blockDim.x / WARP;
+    for (int64_t round = 0, window = warp; window * WARP < tiles; round++, window += warps) {
         const int64_t tile = window * WARP + lane;
         const int at = (int)(tile % CHAIN_RING);
-        bool there = tile >= tiles, told = there, room = false, turn = false, passed = false;
-        X mine = Fold::identity(), carry = Fold::identity();
+        bool there = tile >= tiles, told = there, room = false, turn = false, passed = false, spread = false;
+        int ready = 0; /* the first so many are there, and folded in through */
+        X mine = Fold::identity(), through = mine, earlier = mine, carry = mine;
         while (!passed || !__all_sync(0xffffffffu, told)) {
-            if (!there) {
-                T value;
-                bool start;
-                there = chain_get(memory->aggregates, at, round_of(tile), &start, &value);
-                if (there)
-                    mine = Fold::make(value, start);
-            }
-            room = room || load_relaxed(&memory->prefixes[0][at]) == 0;
-            if (!turn) {
-                turn = __shfl_sync(0xffffffffu, lane == 0 ? atomicAdd(&cell->turn, 0u) : 0u, 0) == (unsigned)window;
-                if (!turn)
-                    continue;
-                __threadfence_block();
-                carry = shuffle_by(lane == 0 ? read_atomic(&cell->carry) : Fold::identity(),
-                                   [](auto word) { return __shfl_sync(0xffffffffu, word, 0); });
-            }
-            const unsigned missing = ~__ballot_sync(0xffffffffu, there);
-            const int ready = missing == 0 ? WARP : __ffs((int)missing) - 1; /* the first so many are there */
-            const X through = warp_inclusive(fold, mine), earlier = shuffle_up(through, 1);
-            if (ready == WARP && !passed) { /* first of all: the next window waits */
-                passed = true;
-                if (lane == WARP - 1) {
-                    write_atomic(&cell->carry, fold(carry, through));
-                    __threadfence_block();
-                    atomicExch(&cell->turn, (unsigned)window + 1u);
+            if (ready < WARP) {
+                if (!there) {
+                    T value;
+                    bool start;
+                    there = chain_get(memory->aggregates, at, round_of(tile), &start, &value);
+                    if (there)
+                        mine = Fold::make(value, start);
+                }
+                const unsigned missing = ~__ballot_sync(0xffffffffu, there);
+                const int now = missing == 0 ? WARP : __ffs((int)missing) - 1;
+                if (now > ready) {
+                    ready = now;
+                    through = warp_inclusive(fold, mine);
+                    earlier = shuffle_up(through, 1);
                 }
             }
-            if (!told && lane <= ready && room) {
-                chain_put(memory->prefixes, at, round_of(tile), false,
-                          Fold::value_of(lane == 0 ? carry : fold(carry, earlier)));
-                told = true;
+            if (!turn) {
+                turn = __all_sync(0xffffffffu, engine_arrived(&cells->handed[warp], (unsigned)round));
+                if (turn && lane == WARP - 1)
+                    carry = cells->carry[warp];
+            }
+            if (turn && ready == WARP && !passed) { /* first of all: the next window waits */
+                passed = true;
+                if (lane == WARP - 1)
+                    cells->hand(warp + 1 < warps ? warp + 1 : 0, fold(carry, through));
+            }
+            if (turn && !spread) {
+                spread = true;
+                carry = shuffle_by(carry, [](auto word) { return __shfl_sync(0xffffffffu, word, WARP - 1); });
+            }
+            if (!told) {
+                room = room || load_relaxed(&memory->prefixes[0][at]) == 0;
+                if (turn && room && lane <= ready) {
+                    chain_put(memory->prefixes, at, round_of(tile), false,
+                              Fold::value_of(lane == 0 ? carry : fold(carry, earlier)));
+                    told = true;
+                }
             }
         }
     }
 #else /* blocks that run one after the other cannot wait for later ones */
-    (void)cell;
+    (void)cells;
 #endif
 }
 

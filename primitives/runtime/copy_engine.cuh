@@ -86,6 +86,22 @@ __device__ inline void engine_await(arrival *at, unsigned phase)
 #endif
 }
 
+/* Has that phase ended? */
+__device__ inline bool engine_arrived(arrival *at, unsigned phase)
+{
+    unsigned ended = 0;
+#if HAVE_COPY_ENGINE
+    asm volatile("{ .reg .pred p; mbarrier.test_wait.parity.shared::cta.b64 p, [%1], %2; selp.u32 %0, 1, 0, p; }"
+                 : "=r"(ended)
+                 : "r"(shared_address(at)), "r"(phase & 1u)
+                 : "memory");
+#else
+    (void)at;
+    (void)phase;
+#endif
+    return ended != 0;
+}
+
 __device__ inline void engine_load(void *shared, const void *memory, unsigned bytes, arrival *at)
 {
 #if HAVE_COPY_ENGINE

@@ -37,45 +37,85 @@ inline int grid_for(int64_t n, int each_block)
     return blocks < GRID_CAP ? (int)blocks : (int)GRID_CAP;
 }
 
-/* Queues kernel<<<blocks, threads>>>(arguments...) on the context's stream. */
+/* shared_bytes: of dynamic shared memory. early: the kernel calls griddepcontrol.wait before it reads or writes what
+ * kernels before it wrote or read, so it may begin while the one before it in the stream still runs, where the device
+ * and the code that it runs can do that. (The default stream is left out: it waits for other streams in ways of its
+ * own.) */
+struct launch_shape {
+    int blocks, threads, shared_bytes;
+    bool early;
+};
+
+/* Queues kernel<<<...>>>(arguments...) on the context's stream. */
 template <typename... Parameters, typename... Arguments>
-spmv_status launch(spmv_context *ctx, const char *name, int blocks, int threads, void (*kernel)(Parameters...),
-                   Arguments... arguments)
+spmv_status launch_shaped(spmv_context *ctx, const char *name, launch_shape shape, void (*kernel)(Parameters...),
+                          Arguments... arguments)
 {
     cudaLaunchConfig_t config = {};
-    config.gridDim = dim3((unsigned)blocks);
-    config.blockDim = dim3((unsigned)threads);
+    config.gridDim = dim3((unsigned)shape.blocks);
+    config.blockDim = dim3((unsigned)shape.threads);
+    config.dynamicSmemBytes = (size_t)shape.shared_bytes;
     config.stream = (cudaStream_t)ctx->stream;
+#ifndef SPMV_DEVICE_CUH
+    cudaLaunchAttribute early = {};
+    early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    early.val.programmaticStreamSerializationAllowed = 1;
+    config.attrs = &early;
+    config.numAttrs =
+        shape.early && ((cuda_state *)ctx->device)->code_version >= 90 && config.stream != cudaStreamLegacy ? 1 : 0;
+#endif
     const cudaError_t error = cudaLaunchKernelEx(&config, kernel, static_cast<Parameters>(arguments)...);
     ((cuda_state *)ctx->device)->last_kernel = name;
     return cuda_check(ctx, error, name);
 }
 
+template <typename... Parameters, typename... Arguments>
+spmv_status launch(spmv_context *ctx, const char *name, int blocks, int threads, void (*kernel)(Parameters...),
+                   Arguments... arguments)
+{
+    return launch_shaped(ctx, name, {blocks, threads, 0, false}, kernel, arguments...);
+}
+
 #ifndef SPMV_DEVICE_CUH
-/* The same for a kernel with dynamic shared memory, which may be more than 48 KiB: the kernel is told so once for each
- * device. */
+template <typename... Parameters, typename... Arguments>
+spmv_status launch_early(spmv_context *ctx, const char *name, int blocks, int threads, void (*kernel)(Parameters...),
+                         Arguments... arguments)
+{
+    return launch_shaped(ctx, name, {blocks, threads, 0, true}, kernel, arguments...);
+}
+
+/* For a kernel with dynamic shared memory, which may be more than 48 KiB: the kernel is told so once for each device.
+ */
 template <auto Kernel, typename... Arguments>
-spmv_status launch_with_shared(spmv_context *ctx, const char *name, int blocks, int threads, int shared_bytes,
-                               Arguments... arguments)
+spmv_status launch_with_shared(spmv_context *ctx, const char *name, launch_shape shape, Arguments... arguments)
 {
     static uint64_t told; /* a bit a device */
     const int device = ((cuda_state *)ctx->device)->device;
     const uint64_t bit = device < 64 ? (uint64_t)1 << device : 0;
     if ((__atomic_load_n(&told, __ATOMIC_RELAXED) & bit) == 0) {
         const cudaError_t error =
-            cudaFuncSetAttribute((const void *)Kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes);
+            cudaFuncSetAttribute((const void *)Kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shape.shared_bytes);
         if (error != cudaSuccess)
             return cuda_check(ctx, error, name);
         __atomic_fetch_or(&told, bit, __ATOMIC_RELAXED);
     }
-    cudaLaunchConfig_t config = {};
-    config.gridDim = dim3((unsigned)blocks);
-    config.blockDim = dim3((unsigned)threads);
-    config.dynamicSmemBytes = (size_t)shared_bytes;
-    config.stream = (cudaStream_t)ctx->stream;
-    const cudaError_t error = cudaLaunchKernelEx(&config, Kernel, arguments...);
-    ((cuda_state *)ctx->device)->last_kernel = name;
-    return cuda_check(ctx, error, name);
+    return launch_shaped(ctx, name, shape, Kernel, arguments...);
+}
+
+/* The kernel after this one may begin: it waits for this one's end where it must. */
+__device__ inline void let_next_begin()
+{
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+
+/* Until the kernel before this one has ended and what it wrote is there. */
+__device__ inline void await_kernel_before()
+{
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
 }
 
 /* Runs body, which queues kernels, on the context's device. */

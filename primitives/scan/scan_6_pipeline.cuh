@@ -59,7 +59,7 @@ template <typename Op, typename Shape, typename Heads> struct pipeline_memory {
     typename fold::type warp_sums[2][Shape::WARPS_]; /* in turn, so that one barrier a tile is enough */
     T before_tile;
     int64_t number[2]; /* of the tile in hand and of the next, in turn */
-    chain_cell<fold> cell;
+    chain_cells<fold> cells;
 };
 
 /* store(i, the scan up to i). Tiles that are whole and aligned go through the engine, others thread by thread. */
@@ -99,19 +99,20 @@ __global__ void __launch_bounds__(Shape::THREADS_, Shape::BLOCKS)
         }
     };
 
+    let_next_begin();
+    await_kernel_before();
     if (!alone)
         tiles.begin();
     if (first) {
         engine_prepare(m.arrived, PIPELINE_BUFFERS);
-        m.cell.turn = 0;
-        m.cell.carry = fold::identity();
+        m.cells.prepare();
         m.number[0] = alone ? 0 : tiles.draw();
         if (m.number[0] >= 0)
             bring(m.number[0], 0);
     }
     __syncthreads();
     if (m.number[0] < 0) {
-        tiles.run(&m.cell);
+        tiles.run(&m.cells);
         __syncthreads();
         if (first)
             tiles.end();
@@ -249,8 +250,8 @@ spmv_status scan_6_launch(spmv_context *ctx, Load load, Store store, Heads heads
     const chain<typename Heads::template fold<Op>> states = {chain_of(ctx), tiles, 0};
     const int blocks = tiles == 1 ? 1 : chain_blocks(ctx, Shape::BLOCKS, tiles);
     return launch_with_shared<scan_pipeline<Op, Shape, Heads, Load, Store, Hook>>(
-        ctx, "scan_pipeline", blocks, Shape::THREADS_, (int)sizeof(pipeline_memory<Op, Shape, Heads>), load, store,
-        heads, n, states, exclusive, hook);
+        ctx, "scan_pipeline", {blocks, Shape::THREADS_, (int)sizeof(pipeline_memory<Op, Shape, Heads>), true}, load,
+        store, heads, n, states, exclusive, hook);
 }
 
 #endif

@@ -22,13 +22,14 @@
 
 /* BYTES of elements or ends a thread and tile: an odd number of cells, so that threads side by side meet few bank
  * conflicts. */
-template <int Bytes, int Blocks> struct merge_shape {
+template <int Bytes, int Blocks, bool Ahead = true> struct merge_shape {
     static constexpr int BYTES = Bytes, BLOCKS = Blocks;
+    static constexpr bool AHEAD = Ahead;
 };
 using segreduce_2_shape = merge_shape<124, 2>;
 
-/* Tiles of a block whose prefixes may be outstanding. With the one in hand and the next that is what it holds. */
-enum { MERGE_WAITING = CHAIN_HELD - 2 };
+/* Tiles of a block whose prefixes may be outstanding. With the one in hand and the next two that is what it holds. */
+enum { MERGE_WAITING = CHAIN_HELD - 3 };
 
 template <typename Shape> constexpr int64_t merge_items(int64_t cell)
 {
@@ -78,40 +79,30 @@ template <typename Op, typename P, typename Shape> struct merge_memory {
     typename fold::type warp_sums[WARPS];
     int64_t number[2], closed[2], closed_behind[2]; /* of the tile in hand and of the next, in turn */
     T first_part;
-    chain_cell<fold> cell;
+    chain_cells<fold> cells;
 };
 
-/* starts[t] = segments closed before tile t of SIZE steps; starts[tiles] = all. */
+/* Where a step would be among the closings if segments were of equal length. */
+__device__ inline int64_t likely_closing(const segment_closings &closings, int64_t step)
+{
+    return (int64_t)((double)step / (double)(closings.n + closings.count) * (double)closings.count);
+}
+
+/* starts[t] = segments closed before tile t of SIZE steps; starts[tiles] = all. A warp a tile. */
 template <int SIZE>
 __global__ void __launch_bounds__(THREADS) merge_starts(segment_closings closings, int64_t tiles, int64_t *starts)
 {
-    const int64_t t = (int64_t)blockIdx.x * THREADS + threadIdx.x;
+    const int64_t t = (int64_t)blockIdx.x * WARPS + (int)threadIdx.x / WARP;
+    let_next_begin();
+    await_kernel_before();
     if (t > tiles)
         return;
-    const int64_t steps = closings.n + closings.count, begin = t < tiles ? t * SIZE : steps;
-    /* from where segments of equal length would have it, steps of growing length, then a binary search */
-    int64_t at = (int64_t)((double)begin / (double)steps * (double)closings.count), stride = 1;
-    at = at > closings.count ? closings.count : at;
-    int64_t lo = at, hi = at; /* closings(lo - 1) < begin, closings(hi) >= begin */
-    while (lo > 0 && closings(lo - 1) >= begin) {
-        hi = lo - 1;
-        lo = lo > stride ? lo - stride : 0;
-        stride *= 4;
-    }
-    stride = 1;
-    while (hi < closings.count && closings(hi) < begin) {
-        lo = hi + 1;
-        hi = closings.count - hi > stride ? hi + stride : closings.count;
-        stride *= 4;
-    }
-    while (lo < hi) {
-        const int64_t middle = lo + (hi - lo) / 2;
-        if (closings(middle) < begin)
-            lo = middle + 1;
-        else
-            hi = middle;
-    }
-    starts[t] = lo;
+    const int64_t step = t * SIZE;
+    const int64_t closed = t == tiles
+                               ? closings.count
+                               : warp_lower_bound_near(closings, closings.count, likely_closing(closings, step), step);
+    if (threadIdx.x % WARP == 0)
+        starts[t] = closed;
 }
 
 /* Steps begin ... begin + ITEMS - 1 of the tile, those below valid (WHOLE: all are), of which those whose bit is set
@@ -138,6 +129,41 @@ __device__ typename Op::type walk(const typename Op::type *__restrict__ element,
         result += close;
     }
     return sum;
+}
+
+/* What a thread does with its steps of a tile. */
+template <typename T> struct thread_walk {
+    int first;       /* closings of the tile before the thread's steps */
+    unsigned closes; /* bit j: step j of the thread closes a segment */
+    T open;          /* of what is taken behind the last closing */
+};
+
+/* closing_step(c): the step of the tile that closes its segment c < closing. element(k): the address of the tile's
+ * element k. The tile has valid steps. results[c] as walk says, of the thread's own. */
+template <typename Op, int ITEMS, typename ClosingStep>
+__device__ thread_walk<typename Op::type> walk_of_thread(const typename Op::type *elements, typename Op::type *results,
+                                                         const ClosingStep &closing_step, int closing, int valid)
+{
+    const int begin = (int)threadIdx.x * ITEMS;
+    int lo = 0, hi = closing;
+    while (lo < hi) {
+        const int middle = (lo + hi) / 2;
+        if (closing_step(middle) < begin)
+            lo = middle + 1;
+        else
+            hi = middle;
+    }
+    unsigned closes = 0;
+    for (int c = lo; c < closing; c++) {
+        const int j = closing_step(c) - begin;
+        if (j >= ITEMS)
+            break;
+        closes |= 1u << j;
+    }
+    const typename Op::type *const element = elements + (begin - lo);
+    return {lo, closes,
+            valid == THREADS * ITEMS ? walk<Op, ITEMS, true>(element, results + lo, closes, 0)
+                                     : walk<Op, ITEMS, false>(element, results + lo, closes, valid - begin)};
 }
 
 template <typename Op, typename P, typename Shape, typename Load, typename Store, typename Hook>
@@ -215,17 +241,21 @@ __global__ void __launch_bounds__(THREADS + WARP, Shape::BLOCKS)
         }
     };
 
+    order ahead = none;
+    let_next_begin();
+    await_kernel_before();
     if (!alone)
         tiles.begin();
     if (carrier) {
         engine_prepare(m.arrived, tile::BUFFERS);
-        m.cell.turn = 0;
-        m.cell.carry = fold::identity();
+        m.cells.prepare();
         bring(draw(), 0, 0);
+        if (Shape::AHEAD && m.number[0] >= 0 && !alone)
+            ahead = draw();
     }
     __syncthreads();
     if (m.number[0] < 0) {
-        tiles.run(&m.cell);
+        tiles.run(&m.cells);
         __syncthreads();
         if (carrier)
             tiles.end();
@@ -255,8 +285,11 @@ __global__ void __launch_bounds__(THREADS + WARP, Shape::BLOCKS)
         unsigned char *const bytes = m.stage[buffer].bytes;
         const T *elements = (const T *)(bytes + mine.elements.skip);
         const P *staged_ends = (const P *)(bytes + (mine.taking > 0 ? mine.elements.bytes : 0) + mine.ends.skip);
-        if (carrier)
-            bring(alone ? none : draw(), 1 - step % 2, (step + 1) % tile::BUFFERS);
+        if (carrier) {
+            bring(alone ? none : Shape::AHEAD ? ahead : draw(), 1 - step % 2, (step + 1) % tile::BUFFERS);
+            if (Shape::AHEAD && !alone)
+                ahead = draw();
+        }
         if (walks)
             engine_await(&m.arrived[buffer], (unsigned)(step / tile::BUFFERS));
         if (!mine.by_engine) {
@@ -272,32 +305,14 @@ __global__ void __launch_bounds__(THREADS + WARP, Shape::BLOCKS)
             elements = to;
             staged_ends = ends_to;
         }
-        int lo = 0;          /* closings before the thread's steps */
-        unsigned closes = 0; /* bit j: step j of the thread closes a segment */
+        thread_walk<T> walked = {0, 0, Op::identity()};
         X through = fold::identity();
         if (walks) {
             const unsigned shift = (unsigned)(mine.closed - number * tile::SIZE);
-            const auto closing_step = [=](int c) { return (int)((unsigned)staged_ends[c] + shift) + c; };
-            const int begin = (int)threadIdx.x * tile::ITEMS, valid = mine.taking + mine.closing;
-            int hi = mine.closing;
-            while (lo < hi) {
-                const int middle = (lo + hi) / 2;
-                if (closing_step(middle) < begin)
-                    lo = middle + 1;
-                else
-                    hi = middle;
-            }
-            for (int c = lo; c < mine.closing; c++) {
-                const int j = closing_step(c) - begin;
-                if (j >= tile::ITEMS)
-                    break;
-                closes |= 1u << j;
-            }
-            const T *const element = elements + (begin - lo);
-            const T open = valid == tile::SIZE
-                               ? walk<Op, tile::ITEMS, true>(element, m.results + lo, closes, 0)
-                               : walk<Op, tile::ITEMS, false>(element, m.results + lo, closes, valid - begin);
-            through = block_exclusive_first(fold(), fold::make(open, closes != 0), m.warp_sums);
+            walked = walk_of_thread<Op, tile::ITEMS>(
+                elements, m.results, [=](int c) { return (int)((unsigned)staged_ends[c] + shift) + c; }, mine.closing,
+                mine.taking + mine.closing);
+            through = block_exclusive_first(fold(), fold::make(walked.open, walked.closes != 0), m.warp_sums);
         }
         __syncthreads(); /* sums of warps */
         if (walks) {
@@ -307,12 +322,12 @@ __global__ void __launch_bounds__(THREADS + WARP, Shape::BLOCKS)
                 hook.before_publishing((int)number);
                 tiles.publish(number, fold::value_of(all), fold::starts(all));
             }
-            if (closes != 0) { /* the thread's first closing has a part before it */
-                const T part = op(fold::value_of(earlier), m.results[lo]);
-                if (lo == 0)
+            if (walked.closes != 0) { /* the thread's first closing has a part before it */
+                const T part = op(fold::value_of(earlier), m.results[walked.first]);
+                if (walked.first == 0)
                     m.first_part = part;
                 else
-                    m.results[lo] = part;
+                    m.results[walked.first] = part;
             }
         } else {
             look();
@@ -355,14 +370,15 @@ spmv_status segreduce_2_launch_ends(spmv_context *ctx, Load load, Store store, s
     using tile = merge_tile<typename Op::type, P, Shape>;
     const int64_t count = tile::count(closings.n + closings.count);
     int64_t *const starts = (int64_t *)scratch;
-    spmv_status st = launch(ctx, "merge_starts", (int)((count + 1 + THREADS - 1) / THREADS), THREADS,
-                            merge_starts<tile::SIZE>, closings, count, starts);
+    spmv_status st = launch_early(ctx, "merge_starts", (int)(count / WARPS + 1), THREADS, merge_starts<tile::SIZE>,
+                                  closings, count, starts);
     if (st != SPMV_OK)
         return st;
     const chain<chain_segmented<Op>> tiles = {chain_of(ctx), count, 0};
+    const int blocks = count == 1 ? 1 : chain_blocks(ctx, Shape::BLOCKS, count);
     return launch_with_shared<segreduce_pipeline<Op, P, Shape, Load, Store, Hook>>(
-        ctx, "segreduce_pipeline", count == 1 ? 1 : chain_blocks(ctx, Shape::BLOCKS, count), THREADS + WARP,
-        (int)sizeof(merge_memory<Op, P, Shape>), load, store, closings, (const int64_t *)starts, tiles, hook);
+        ctx, "segreduce_pipeline", {blocks, THREADS + WARP, (int)sizeof(merge_memory<Op, P, Shape>), true}, load, store,
+        closings, (const int64_t *)starts, tiles, hook);
 }
 
 /* store(s, the fold of load over segment s), once for every segment; closings.count > 0. engine_there(ctx). */

@@ -1,0 +1,156 @@
+/* segmented reduce, rung 2 for few elements: the same walk in one launch, a tile a block.
+ *
+ * Idea: so few tiles that all their blocks are on the device at once need neither a launch that finds their starts nor
+ * a chain. A block's first warps search where its tile begins and ends, one try where segments are of like length. A
+ * tile publishes what it leaves open; one that closes a segment which began before looks back, 32 tiles at a time,
+ * until one of them holds a start, and folds what lies between. How far it looks depends on the segments alone, so the
+ * bits depend on n and the positions alone.
+ * Work n + count operations and a few a thread; depth: a tile's, and a look at 32 tiles; launches 1; bytes moved n v +
+ * count (v + position). Wins: up to some 10^5 steps, where launches are most of the time. Green, McColl, Bader 2012;
+ * Merrill, Garland 2016.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef SEGREDUCE_2_RESIDENT_CUH
+#define SEGREDUCE_2_RESIDENT_CUH
+
+#include "segreduce_2_pipeline.cuh"
+
+/* TILES at most in a launch, whatever the device, for bits must not depend on it. */
+enum { RESIDENT_TILES = 512, RESIDENT_BLOCKS = 5 };
+static_assert((int)RESIDENT_TILES <= (int)CHAIN_RING, "a cell each");
+
+template <typename T> struct resident_tile {
+    static constexpr int ITEMS = sizeof(T) <= 8 ? 7 : sizeof(T) <= 16 ? 3 : 1, SIZE = THREADS * ITEMS;
+};
+
+template <typename T> bool segreduce_resident_fits(int64_t steps)
+{
+    return steps <= (int64_t)RESIDENT_TILES * resident_tile<T>::SIZE;
+}
+
+/* Does the device hold all the blocks? */
+inline bool segreduce_resident_there(const spmv_context *ctx)
+{
+    return RESIDENT_TILES <= ((const cuda_state *)ctx->device)->multiprocessors * RESIDENT_BLOCKS;
+}
+
+/* The fold of what tile t's first segment has in tiles before it. One warp. */
+template <typename Op> __device__ typename Op::type look_back(const chain<chain_segmented<Op>> &tiles, int64_t t)
+{
+    using fold = chain_segmented<Op>;
+    using X = typename fold::type;
+    X before = fold::identity();
+    for (int64_t end = t; end > 0 && !fold::starts(before); end -= WARP) {
+        const int64_t tile = end - WARP + (int)threadIdx.x % WARP;
+        X mine = fold::identity();
+        if (tile >= 0) {
+            typename Op::type value;
+            bool start;
+            while (!chain_get(tiles.memory->aggregates, (int)tile, tiles.round_of(tile), &start, &value)) {
+            }
+            mine = fold::make(value, start);
+        }
+        __syncwarp();
+        const X through = warp_inclusive(fold(), mine);
+        before =
+            fold()(shuffle_by(through, [](auto word) { return __shfl_sync(0xffffffffu, word, WARP - 1); }), before);
+    }
+    return fold::value_of(before);
+}
+
+template <typename Op, typename Load, typename Store, typename Hook>
+__global__ void __launch_bounds__(THREADS, RESIDENT_BLOCKS)
+    segreduce_resident(Load load, Store store, segment_closings closings, chain<chain_segmented<Op>> tiles, Hook hook)
+{
+    using T = typename Op::type;
+    using fold = chain_segmented<Op>;
+    using X = typename fold::type;
+    using tile = resident_tile<T>;
+    __shared__ T elements[tile::SIZE], results[tile::SIZE];
+    __shared__ int closing_steps[tile::SIZE];
+    __shared__ X warp_sums[WARPS];
+    __shared__ T first_part;
+    __shared__ int64_t bounds[2];
+    __shared__ unsigned first_round; /* read once, before this block counts itself as ended */
+    const Op op{};
+    const bool alone = tiles.tiles == 1;
+    const int64_t number = blockIdx.x, begin = number * tile::SIZE, steps = closings.n + closings.count;
+    const int valid = tile_valid(begin, steps, tile::SIZE), warp = (int)threadIdx.x / WARP;
+
+    let_next_begin();
+    await_kernel_before();
+    if (!alone && threadIdx.x == 2 * WARP) {
+        tiles.begin();
+        first_round = tiles.first_round;
+    }
+    if (warp < 2) {
+        const int64_t step = begin + (warp == 0 ? 0 : valid);
+        const int64_t bound =
+            step == steps ? closings.count
+                          : warp_lower_bound_near(closings, closings.count, likely_closing(closings, step), step);
+        if (threadIdx.x % WARP == 0)
+            bounds[warp] = bound;
+    }
+    __syncthreads();
+    const int64_t closed = bounds[0], element = begin - closed;
+    const int closing = (int)(bounds[1] - closed), taking = valid - closing;
+    T in[tile::ITEMS];
+#pragma unroll
+    for (int j = 0; j < tile::ITEMS; j++) {
+        const int i = j * THREADS + (int)threadIdx.x;
+        in[j] = i < taking ? load(element + i) : Op::identity();
+    }
+    for (int c = (int)threadIdx.x; c < closing; c += THREADS)
+        closing_steps[c] = (int)(closings(closed + c) - begin);
+    tiles.first_round = first_round;
+    const bool early = tiles.may_end_early();
+    if (!alone && early && threadIdx.x == 2 * WARP) /* while the loads are under way */
+        tiles.end();
+#pragma unroll
+    for (int j = 0; j < tile::ITEMS; j++)
+        elements[j * THREADS + (int)threadIdx.x] = in[j];
+    __syncthreads();
+
+    const auto walked = walk_of_thread<Op, tile::ITEMS>(
+        elements, results, [=](int c) { return closing_steps[c]; }, closing, valid);
+    X all;
+    const X earlier = block_exclusive_once(fold(), fold::make(walked.open, walked.closes != 0), warp_sums, &all);
+    if (threadIdx.x == 0 && number + 1 < tiles.tiles) {
+        hook.before_publishing((int)number);
+        tiles.publish(number, fold::value_of(all), fold::starts(all));
+    }
+    if (walked.closes != 0) { /* the thread's first closing has a part before it */
+        const T part = op(fold::value_of(earlier), results[walked.first]);
+        if (walked.first == 0)
+            first_part = part;
+        else
+            results[walked.first] = part;
+    }
+    __syncthreads();
+    if (warp == 0 && closing > 0) {
+        const T before = number > 0 ? look_back<Op>(tiles, number) : Op::identity();
+        if (threadIdx.x == 0)
+            store(closed, number > 0 ? op(before, first_part) : first_part);
+    }
+    for (int c = (int)threadIdx.x + 1; c < closing; c += THREADS)
+        store(closed + c, results[c]);
+    if (!alone && !early) {
+        __syncthreads(); /* nothing is looked at any more */
+        if (threadIdx.x == 0)
+            tiles.end();
+    }
+}
+
+/* store(s, the fold of load over segment s), once for every segment; closings.count > 0.
+ * segreduce_resident_fits and _there. */
+template <typename Op, typename Load, typename Store, typename Hook = no_hook>
+spmv_status segreduce_resident_launch(spmv_context *ctx, Load load, Store store, segment_closings closings,
+                                      Hook hook = Hook())
+{
+    const int64_t steps = closings.n + closings.count, size = resident_tile<typename Op::type>::SIZE;
+    const chain<chain_segmented<Op>> tiles = {chain_of(ctx), steps / size + (steps % size != 0), 0};
+    return launch_early(ctx, "segreduce_resident", (int)tiles.tiles, THREADS, segreduce_resident<Op, Load, Store, Hook>,
+                        load, store, closings, tiles, hook);
+}
+
+#endif
