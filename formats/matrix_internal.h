@@ -39,6 +39,15 @@ spmv_status csr_check(spmv_context *ctx, const char *name, const spmv_csr *a, en
 /* spmv_matrix_transpose without the check. */
 spmv_status csr_transpose(spmv_context *ctx, const spmv_csr *a, spmv_matrix **b);
 
+/* Entry numbers of a matrix, as integers of 32 or 64 bits. */
+struct entry_numbers {
+    void *number;
+    int bits;
+};
+
+/* The same, and from.number[k] = the entry of A that became entry k of B. from.number NULL: not wanted. */
+spmv_status csr_transpose_numbered(spmv_context *ctx, const spmv_csr *a, spmv_matrix **b, struct entry_numbers from);
+
 /* Turns bins counts, followed by one more cell, into their exclusive sums in place: offsets[0] = 0, offsets[bins] =
  * all. Host memory, with our own scan, whatever the context's backend. */
 spmv_status offsets_from_counts(spmv_context *ctx, int64_t *offsets, int64_t bins);

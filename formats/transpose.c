@@ -12,8 +12,10 @@ static void count_columns(const spmv_csr *a, int64_t first, int64_t end, int64_t
         count[a->col[k]]++;
 }
 
-/* Moves the entries first <= k < end of A. next: where this piece's next entry of a column goes. */
-static inline void move_sized(const spmv_csr *a, int64_t first, int64_t end, int64_t *next, spmv_matrix *b, size_t size)
+/* Moves the entries first <= k < end of A. next: where this piece's next entry of a column goes. from (its memory may
+ * be NULL): which entry came to each place. */
+static inline void move_sized(const spmv_csr *a, int64_t first, int64_t end, int64_t *next, spmv_matrix *b,
+                              struct entry_numbers from, size_t size)
 {
     for (int64_t k = first, row = first < end ? row_of_entry(a, first) : 0; k < end; row++) {
         const int64_t row_end = min_i64(end, row_first(a, row + 1));
@@ -21,16 +23,23 @@ static inline void move_sized(const spmv_csr *a, int64_t first, int64_t end, int
             const int64_t at = next[a->col[k]]++;
             b->col[at] = (int32_t)row;
             copy_value(b->val, at, a->val, k, size);
+            if (from.number == NULL)
+                continue;
+            if (from.bits == 32)
+                ((int32_t *)from.number)[at] = (int32_t)k;
+            else
+                ((int64_t *)from.number)[at] = k;
         }
     }
 }
 
-static void move(const spmv_csr *a, int64_t first, int64_t end, int64_t *next, spmv_matrix *b)
+static void move(const spmv_csr *a, int64_t first, int64_t end, int64_t *next, spmv_matrix *b,
+                 struct entry_numbers from)
 {
-    SIZED(value_size(b->type, b->pattern), move_sized(a, first, end, next, b, SIZE));
+    SIZED(value_size(b->type, b->pattern), move_sized(a, first, end, next, b, from, SIZE));
 }
 
-spmv_status csr_transpose(spmv_context *ctx, const spmv_csr *a, spmv_matrix **b)
+spmv_status csr_transpose_numbered(spmv_context *ctx, const spmv_csr *a, spmv_matrix **b, struct entry_numbers from)
 {
     spmv_status st = SPMV_OK;
     struct counting counting = {.counts = NULL};
@@ -50,13 +59,18 @@ spmv_status csr_transpose(spmv_context *ctx, const spmv_csr *a, spmv_matrix **b)
     TRY(counting_offsets(ctx, &counting, m->row_ptr));
 #pragma omp parallel for num_threads((int)counting.pieces) schedule(static, 1)
     for (int64_t p = 0; p < counting.pieces; p++)
-        move(a, counting_first(&counting, p), counting_first(&counting, p + 1), counting_of(&counting, p), m);
+        move(a, counting_first(&counting, p), counting_first(&counting, p + 1), counting_of(&counting, p), m, from);
     *b = m;
     m = NULL;
 done:
     counting_end(&counting);
     spmv_matrix_destroy(m);
     return st;
+}
+
+spmv_status csr_transpose(spmv_context *ctx, const spmv_csr *a, spmv_matrix **b)
+{
+    return csr_transpose_numbered(ctx, a, b, (struct entry_numbers){NULL, 0});
 }
 
 spmv_status spmv_matrix_transpose(spmv_context *ctx, const spmv_csr *a, spmv_matrix **b)

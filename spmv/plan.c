@@ -1,4 +1,4 @@
-/* Plans: checks the view once, brings op(A) into the context's memory with the narrowest row offsets, picks a method.
+/* Plans: checks view and options once, has op(A) brought into the context's memory (plan_matrix.c), picks a method.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
@@ -29,18 +29,12 @@ spmv_status plan_alloc(spmv_plan *plan, int64_t bytes, void **memory)
     return st;
 }
 
-/* 1 when the arrays can be read by the CPU. */
-static bool on_host(const spmv_context *ctx, const spmv_csr *a)
-{
-    return a->memory == SPMV_MEMORY_HOST || ctx->backend->id != SPMV_BACKEND_CUDA;
-}
-
 static spmv_status check_view(spmv_context *ctx, const spmv_csr *a)
 {
     const spmv_status st = csr_check_shape(ctx, "spmv_plan_create", a);
     if (st != SPMV_OK)
         return st;
-    if (!on_host(ctx, a))
+    if (!plan_reads_on_host(ctx, a))
         return SPMV_OK;
     const int64_t first = offset_at(a->row_ptr, a->row_ptr_bits, 0);
     const int64_t last = offset_at(a->row_ptr, a->row_ptr_bits, a->rows);
@@ -65,118 +59,20 @@ static spmv_status choose_type(spmv_context *ctx, const spmv_csr *a, const spmv_
     return SPMV_OK;
 }
 
-static spmv_status check_options(spmv_context *ctx, const spmv_plan_options *o)
+static spmv_status check_options(spmv_context *ctx, const spmv_csr *a, const spmv_plan_options *o)
 {
     if (o->operation != SPMV_OPERATION_N && o->operation != SPMV_OPERATION_T && o->operation != SPMV_OPERATION_H)
         return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_plan_create: operation is %d", (int)o->operation);
     if (o->vectors != 1)
         return context_fail(ctx, o->vectors < 1 ? SPMV_ERROR_ARGUMENT : SPMV_ERROR_UNSUPPORTED,
                             "spmv_plan_create: %d vectors at once, only 1 is supported", o->vectors);
-    if (o->symmetric != 0 || o->update_values != 0 || (o->compression > 0 && ctx->backend->id != SPMV_BACKEND_OMP))
+    if (o->symmetric != 0 || (o->compression > 0 && ctx->backend->id != SPMV_BACKEND_OMP))
         return context_fail(ctx, SPMV_ERROR_UNSUPPORTED, "spmv_plan_create: %s is not supported",
-                            o->symmetric       ? "symmetric storage"
-                            : o->update_values ? "replacing values"
-                                               : "compression");
+                            o->symmetric ? "symmetric storage" : "compression");
+    if (o->update_values != 0 && a->val == NULL && a->nnz > 0)
+        return context_fail(ctx, SPMV_ERROR_ARGUMENT,
+                            "spmv_plan_create: update_values, but a pattern has no values to replace");
     return SPMV_OK;
-}
-
-/* A host array in memory of the plan's own. */
-static spmv_status copy_in(spmv_plan *plan, const void *host, int64_t bytes, void **copy)
-{
-    const spmv_status st = plan_alloc(plan, bytes, copy);
-    return st != SPMV_OK ? st : spmv_upload(plan->ctx, host, *copy, bytes);
-}
-
-/* Row offsets in 32 bits where they fit: half the bytes to read in each product. */
-static spmv_status narrow_row_ptr(spmv_plan *plan, const spmv_csr *a)
-{
-    spmv_status st = SPMV_OK;
-    const int64_t n = a->rows + 1;
-    int32_t *narrow = NULL;
-    const int64_t *from = a->row_ptr;
-#ifdef SPMV_HAVE_CUDA
-    if (!on_host(plan->ctx, a)) {
-        TRY(plan_alloc(plan, n * 4, &plan->row_ptr));
-        TRY(narrow_offsets_cuda(plan->ctx, from, plan->row_ptr, n));
-    } else
-#endif
-    {
-        TRY(host_alloc(plan->ctx, n * 4, "row offsets", (void **)&narrow));
-        for (int64_t i = 0; i < n; i++)
-            narrow[i] = (int32_t)from[i];
-        TRY(copy_in(plan, narrow, n * 4, &plan->row_ptr));
-    }
-    plan->a.row_ptr = plan->row_ptr;
-    plan->a.row_ptr_bits = 32;
-done:
-    host_free(narrow);
-    return st;
-}
-
-/* Makes plan->a: the matrix in the context's memory, copied when it comes from the host. */
-static spmv_status take_matrix(spmv_plan *plan, const spmv_csr *a)
-{
-    spmv_status st = SPMV_OK;
-    plan->a = *a;
-    plan->a.memory = SPMV_MEMORY_CONTEXT;
-    plan->a.type = plan->type;
-    const bool narrow = a->row_ptr_bits == 64 && a->nnz <= INT32_MAX;
-    if (narrow)
-        TRY(narrow_row_ptr(plan, a));
-    if (a->memory == SPMV_MEMORY_HOST) {
-        if (!narrow) {
-            TRY(copy_in(plan, a->row_ptr, (a->rows + 1) * (a->row_ptr_bits / 8), &plan->row_ptr));
-            plan->a.row_ptr = plan->row_ptr;
-        }
-        TRY(copy_in(plan, a->col, a->nnz * (int64_t)sizeof *a->col, &plan->col));
-        plan->a.col = plan->col;
-        if (a->val != NULL) {
-            TRY(copy_in(plan, a->val, a->nnz * (int64_t)spmv_type_size(plan->type), &plan->val));
-            plan->a.val = plan->val;
-        }
-    }
-done:
-    return st;
-}
-
-/* op(A) = transpose(A), formed on the host. On a host backend the plan keeps the transposed matrix itself. */
-static spmv_status take_transposed(spmv_plan *plan, const spmv_csr *a)
-{
-    spmv_status st = SPMV_OK;
-    spmv_context *ctx = plan->ctx;
-    spmv_csr host = *a, transposed;
-    void *row_ptr = NULL, *col = NULL, *val = NULL;
-    if (!on_host(ctx, a)) {
-        const int64_t row_ptr_bytes = (a->rows + 1) * (a->row_ptr_bits / 8), col_bytes = a->nnz * 4;
-        const int64_t val_bytes = a->val != NULL ? a->nnz * (int64_t)spmv_type_size(plan->type) : 0;
-        TRY(host_alloc(ctx, row_ptr_bytes, "a matrix to transpose", &row_ptr));
-        TRY(host_alloc(ctx, col_bytes, "a matrix to transpose", &col));
-        TRY(host_alloc(ctx, val_bytes, "a matrix to transpose", &val));
-        TRY(spmv_download(ctx, a->row_ptr, row_ptr, row_ptr_bytes));
-        TRY(spmv_download(ctx, a->col, col, col_bytes));
-        TRY(spmv_download(ctx, a->val, val, val_bytes));
-        host.row_ptr = row_ptr;
-        host.col = col;
-        host.val = val;
-    }
-    host.memory = SPMV_MEMORY_HOST;
-    TRY(spmv_matrix_transpose(ctx, &host, &plan->transposed));
-    spmv_matrix_view(plan->transposed, &transposed);
-    if (ctx->backend->id != SPMV_BACKEND_CUDA) {
-        transposed.memory = SPMV_MEMORY_CONTEXT;
-        plan->bytes += (transposed.rows + 1) * (transposed.row_ptr_bits / 8) +
-                       transposed.nnz * (4 + (transposed.val != NULL ? (int64_t)spmv_type_size(plan->type) : 0));
-        TRY(take_matrix(plan, &transposed));
-    } else {
-        TRY(take_matrix(plan, &transposed));
-        spmv_matrix_destroy(plan->transposed);
-        plan->transposed = NULL;
-    }
-done:
-    host_free(row_ptr);
-    host_free(col);
-    host_free(val);
-    return st;
 }
 
 static spmv_status check_method(spmv_context *ctx, const char *name)
@@ -203,17 +99,17 @@ spmv_status spmv_plan_create(spmv_context *ctx, const spmv_csr *a, const spmv_pl
             ctx, SPMV_ERROR_ARGUMENT,
             "plan options of %zu bytes do not fit this library's %zu: fill them with spmv_plan_options_init",
             options->size, sizeof o);
-    TRY(check_options(ctx, &o));
     TRY(check_view(ctx, a));
+    TRY(check_options(ctx, a, &o));
     TRY(check_method(ctx, o.method));
     TRY(host_alloc(ctx, sizeof *plan, "a plan", (void **)&plan));
     memset(plan, 0, sizeof *plan);
     plan->ctx = ctx;
     plan->operation = o.operation;
     plan->compression = o.compression;
+    plan->updates = o.update_values != 0;
     TRY(choose_type(ctx, a, &o, &plan->type));
-    /* real matrices: the conjugate transpose is the transpose */
-    TRY(o.operation == SPMV_OPERATION_N ? take_matrix(plan, a) : take_transposed(plan, a));
+    TRY(plan_take_matrix(plan, a));
     method_choose(plan, o.method);
     if (plan->method->prepare != NULL)
         TRY(plan->method->prepare(plan));
@@ -234,10 +130,7 @@ void spmv_plan_destroy(spmv_plan *plan)
         return;
     if (plan->method != NULL && plan->method->release != NULL)
         plan->method->release(plan);
-    spmv_free(plan->ctx, plan->row_ptr);
-    spmv_free(plan->ctx, plan->col);
-    spmv_free(plan->ctx, plan->val);
-    spmv_matrix_destroy(plan->transposed);
+    plan_release_matrix(plan);
     host_free(plan);
 }
 

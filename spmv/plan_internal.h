@@ -35,8 +35,11 @@ struct spmv_plan {
     spmv_type type;
     spmv_operation operation;
     int compression;           /* as in spmv_plan_options */
+    bool updates;              /* values may be replaced */
     spmv_matrix *transposed;   /* the storage behind a where op(A) was formed on the host */
-    void *row_ptr, *col, *val; /* copies that the plan owns, in the context's memory */
+    void *row_ptr, *col, *val; /* what the plan owns of a, in the context's memory; val: also transposed's */
+    void *from; /* where values may be replaced in a transposed matrix: which entry of A each one of a is */
+    int from_bits;
     void *state;               /* the method's own */
     int64_t bytes;
     double seconds;
@@ -52,6 +55,13 @@ void method_choose(spmv_plan *plan, const char *name);
 
 /* Memory that belongs to the plan: counted in plan->bytes. */
 spmv_status plan_alloc(spmv_plan *plan, int64_t bytes, void **memory);
+
+/* plan->a: op(A) in the context's memory (plan_matrix.c). */
+spmv_status plan_take_matrix(spmv_plan *plan, const spmv_csr *a);
+void plan_release_matrix(spmv_plan *plan);
+
+/* Whether the CPU can read the arrays. */
+bool plan_reads_on_host(const spmv_context *ctx, const spmv_csr *a);
 
 /* The names of the backend's methods, "a, b, c", for messages. */
 void method_list(spmv_backend backend, char *text, size_t size);
@@ -72,5 +82,14 @@ void tiles_cuda_release(spmv_plan *);
 
 /* to[i] = from[i], 0 <= i < n, on the device; every from[i] fits. */
 spmv_status narrow_offsets_cuda(spmv_context *ctx, const int64_t *from, int32_t *to, int64_t n);
+
+/* The pattern of B = transpose(A) on the device, and which entry of A each of B is: row_ptr, a->cols + 1 offsets of
+ * row_ptr_bits, col and from, a->nnz numbers, from of from_bits. nnz > 0. */
+spmv_status transpose_cuda(spmv_context *ctx, const spmv_csr *a, void *row_ptr, int row_ptr_bits, int32_t *col,
+                           void *from, int from_bits);
+
+/* to[k] = values[from[k]], 0 <= k < n, on the device. */
+spmv_status take_values_cuda(spmv_context *ctx, spmv_type type, const void *values, const void *from, int from_bits,
+                             void *to, int64_t n);
 
 #endif

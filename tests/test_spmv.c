@@ -576,7 +576,8 @@ static void refusals(void **state)
     o.symmetric = 1;
     REFUSES(SPMV_ERROR_UNSUPPORTED, "symmetric");
     o.update_values = 1;
-    REFUSES(SPMV_ERROR_UNSUPPORTED, "values");
+    a.val = NULL;
+    REFUSES(SPMV_ERROR_ARGUMENT, "no values to replace");
     if (support_backend != SPMV_BACKEND_OMP) {
         o.compression = 1;
         REFUSES(SPMV_ERROR_UNSUPPORTED, "compression");

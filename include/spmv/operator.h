@@ -27,7 +27,8 @@ typedef struct spmv_plan_options {
     spmv_type type;    /* of x, y and the sums; default: the matrix's (f64 for a pattern). Now: the matrix's own. */
     int vectors;       /* right-hand sides at once; default 1. Others: SPMV_ERROR_UNSUPPORTED for now. */
     int symmetric;     /* 1: only one triangle is stored; default 0. 1: SPMV_ERROR_UNSUPPORTED for now. */
-    int update_values; /* 1: values may be replaced later; default 0. 1: SPMV_ERROR_UNSUPPORTED for now. */
+    int update_values; /* 1: values may be replaced later (spmv_plan_update_values); default 0. A transposed matrix then
+                          takes 4 bytes a nonzero more (8 from 2^31 on). */
     int compression;   /* -1: as the plan thinks best (default), 0: keep plain CSR, 1: wherever columns allow it (omp;
                           elsewhere SPMV_ERROR_UNSUPPORTED for now). Bits do not depend on it. */
 } spmv_plan_options;
@@ -37,13 +38,24 @@ SPMV_API void spmv_plan_options_init(spmv_plan_options *options, size_t size);
 /* A plan for products with a. a->memory == SPMV_MEMORY_HOST: the plan copies what it needs, the arrays may go.
  * SPMV_MEMORY_CONTEXT: it borrows the arrays, which must outlive it unchanged, except where it re-encodes them (on cuda
  * a product may read them while the kernel before it in the stream still runs; x and y it may not). Row offsets are
- * narrowed to 32 bits where nnz < 2^31. options NULL: defaults. May wait. Types: SPMV_F64, SPMV_F32. Errors:
+ * narrowed to 32 bits where nnz < 2^31. A transpose is formed here, on a GPU by a stable sort that takes 12 bytes a
+ * nonzero (16 from 2^31 on) meanwhile. options NULL: defaults. May wait. Types: SPMV_F64, SPMV_F32. Errors:
  * SPMV_ERROR_ARGUMENT (negative sizes, missing arrays), SPMV_ERROR_SIZE, SPMV_ERROR_LIMIT (columns), SPMV_ERROR_TYPE,
  * SPMV_ERROR_METHOD (the sentence lists the backend's), SPMV_ERROR_UNSUPPORTED, SPMV_ERROR_MEMORY. The matrix's inner
  * structure is the caller's promise (spmv_matrix_check looks). */
 SPMV_API spmv_status spmv_plan_create(spmv_context *ctx, const spmv_csr *a, const spmv_plan_options *options,
                                       spmv_plan **plan);
 SPMV_API void spmv_plan_destroy(spmv_plan *plan);
+
+/* a_ij is from now on what values say, under the pattern that the plan was made with, whose option update_values must
+ * be
+ * 1. values: nnz of the matrix's type, in the order of the matrix that the plan was made from (also where the plan
+ * transposed it), in the context's memory. A plan that owns its values (made from host arrays, or transposed) copies
+ * them: values may be changed once the work queued is done, and products captured in a CUDA graph before use the new
+ * ones. A plan that borrows its values borrows these instead, which may be the same array with new contents; products
+ * captured before keep to the old array. Queued; allocates nothing; can be captured where values are copied. Errors:
+ * SPMV_ERROR_UNSUPPORTED (a plan without the option), SPMV_ERROR_ARGUMENT (values NULL). */
+SPMV_API spmv_status spmv_plan_update_values(spmv_plan *plan, const void *values);
 
 /* The context the plan was made on. */
 SPMV_API spmv_context *spmv_plan_context(const spmv_plan *plan);
