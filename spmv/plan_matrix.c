@@ -75,6 +75,12 @@ done:
     return st;
 }
 
+/* The conjugate transpose has other values than the transpose. */
+static bool conjugates(const spmv_plan *plan)
+{
+    return plan->operation == SPMV_OPERATION_H && type_is_complex(plan->a.type) && plan->a.val != NULL;
+}
+
 /* ------------------------------------------------------------- on the host */
 
 /* The transpose, which the plan keeps itself. */
@@ -82,8 +88,8 @@ static spmv_status transpose_on_host(spmv_plan *plan, const spmv_csr *a)
 {
     spmv_status st = SPMV_OK;
     spmv_context *ctx = plan->ctx;
-    spmv_csr transposed;
-    TRY(csr_check(ctx, "spmv_plan_create", a, CSR_ANY_ORDER));
+    spmv_csr shape, transposed;
+    TRY(csr_check(ctx, "spmv_plan_create", csr_checkable(a, &shape), CSR_ANY_ORDER));
     if (plan->updates)
         TRY(plan_alloc(plan, a->nnz * (plan->from_bits / 8), &plan->from));
     TRY(csr_transpose_numbered(ctx, a, &plan->transposed, (struct entry_numbers){plan->from, plan->from_bits}));
@@ -91,8 +97,11 @@ static spmv_status transpose_on_host(spmv_plan *plan, const spmv_csr *a)
     transposed.memory = SPMV_MEMORY_CONTEXT;
     plan->bytes += (transposed.rows + 1) * (transposed.row_ptr_bits / 8) +
                    transposed.nnz * (4 + (transposed.val != NULL ? value_bytes(plan) : 0));
+    transposed.type = plan->a.type;
     plan->a = transposed;
     TRY(take_as_it_is(plan, &transposed));
+    if (conjugates(plan))
+        csr_conjugate(ctx, plan->transposed);
 done:
     return st;
 }
@@ -108,14 +117,19 @@ done:
     }
 TAKE(4, int32_t)
 TAKE(8, int64_t)
+TAKE(16, spmv_c128)
 #undef TAKE
 
 static void take_on_host(const spmv_plan *plan, const void *values, void *to)
 {
     if (value_bytes(plan) == 4)
         take_4(plan, values, to);
-    else
+    else if (value_bytes(plan) == 8)
         take_8(plan, values, to);
+    else
+        take_16(plan, values, to);
+    if (conjugates(plan))
+        csr_conjugate(plan->ctx, plan->transposed);
 }
 
 /* ----------------------------------------------------------- on the device */
@@ -149,7 +163,7 @@ static spmv_status transpose_device_arrays(spmv_plan *plan, const spmv_csr *a)
     from = plan->updates ? plan->from : for_now;
     TRY(transpose_cuda(ctx, a, plan->row_ptr, bits, plan->col, from, plan->from_bits));
     if (a->val != NULL && a->nnz > 0)
-        TRY(take_values_cuda(ctx, a->type, a->val, from, plan->from_bits, plan->val, a->nnz));
+        TRY(take_values_cuda(ctx, plan->a.type, conjugates(plan), a->val, from, plan->from_bits, plan->val, a->nnz));
     plan->a.row_ptr = plan->row_ptr;
     plan->a.col = plan->col;
     plan->a.val = plan->val;
@@ -192,10 +206,14 @@ done:
 
 spmv_status plan_take_matrix(spmv_plan *plan, const spmv_csr *a)
 {
+    const spmv_type type = plan->a.type;
     plan->a = *a;
     plan->a.memory = SPMV_MEMORY_CONTEXT;
-    plan->a.type = plan->type;
+    plan->a.type = type;
     plan->from_bits = a->nnz <= INT32_MAX ? 32 : 64;
+    if (a->memory == SPMV_MEMORY_CONTEXT && !plan_can_load(plan, a->val))
+        return context_fail(plan->ctx, SPMV_ERROR_ARGUMENT, "spmv_plan_create: val is not at a multiple of %zu bytes",
+                            spmv_type_size(plan->a.type));
     if (plan->operation == SPMV_OPERATION_N)
         return take_as_it_is(plan, a);
 #ifdef SPMV_HAVE_CUDA
@@ -219,7 +237,8 @@ static spmv_status take_through_numbers(spmv_plan *plan, const void *values)
 {
 #ifdef SPMV_HAVE_CUDA
     if (plan->ctx->backend->id == SPMV_BACKEND_CUDA)
-        return take_values_cuda(plan->ctx, plan->a.type, values, plan->from, plan->from_bits, plan->val, plan->a.nnz);
+        return take_values_cuda(plan->ctx, plan->a.type, conjugates(plan), values, plan->from, plan->from_bits,
+                                plan->val, plan->a.nnz);
 #endif
     take_on_host(plan, values, plan->transposed->val);
     return SPMV_OK;
@@ -235,6 +254,10 @@ spmv_status spmv_plan_update_values(spmv_plan *plan, const void *values)
         return SPMV_OK;
     if (values == NULL)
         return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_plan_update_values: values is NULL");
+    if (!plan_can_load(plan, values))
+        return context_fail(ctx, SPMV_ERROR_ARGUMENT,
+                            "spmv_plan_update_values: values are not at a multiple of %zu bytes",
+                            spmv_type_size(plan->a.type));
     if (plan->from != NULL)
         return take_through_numbers(plan, values);
     if (plan->val == NULL) { /* borrowed */

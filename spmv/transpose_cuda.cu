@@ -11,6 +11,7 @@
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "block.cuh"
+#include "complex.cuh"
 #include "launch.cuh"
 
 extern "C" {
@@ -82,20 +83,36 @@ __global__ void __launch_bounds__(THREADS)
     }
 }
 
-template <typename T, typename Number>
+/* Elements as they are, and conjugates. */
+template <typename T> struct as_it_is {
+    __device__ T operator()(T z) const
+    {
+        return z;
+    }
+};
+
+template <typename T> struct conjugate {
+    __device__ T operator()(T z) const
+    {
+        z.im = -z.im;
+        return z;
+    }
+};
+
+template <typename T, typename Number, typename Function>
 __global__ void __launch_bounds__(THREADS) take(const T *values, const Number *from, T *to, int64_t n)
 {
-    for_each(n, [=](int64_t k) { to[k] = values[from[k]]; });
+    for_each(n, [=](int64_t k) { to[k] = Function()(load_whole(values + from[k])); });
 }
 
-template <typename T>
+template <typename T, typename Function>
 spmv_status run_take(spmv_context *ctx, const void *values, const void *from, int from_bits, void *to, int64_t n)
 {
     const int blocks = grid_for(n, THREADS);
-    return from_bits == 32 ? launch(ctx, "transpose take", blocks, THREADS, take<T, int32_t>, (const T *)values,
-                                    (const int32_t *)from, (T *)to, n)
-                           : launch(ctx, "transpose take", blocks, THREADS, take<T, int64_t>, (const T *)values,
-                                    (const int64_t *)from, (T *)to, n);
+    return from_bits == 32 ? launch(ctx, "transpose take", blocks, THREADS, take<T, int32_t, Function>,
+                                    (const T *)values, (const int32_t *)from, (T *)to, n)
+                           : launch(ctx, "transpose take", blocks, THREADS, take<T, int64_t, Function>,
+                                    (const T *)values, (const int64_t *)from, (T *)to, n);
 }
 
 spmv_status run_number(spmv_context *ctx, void *to, int bits, int64_t n)
@@ -181,17 +198,29 @@ extern "C" spmv_status transpose_cuda(spmv_context *ctx, const spmv_csr *a, void
             spmv_status step = run_begins(ctx, columns, a->nnz, row_ptr, row_ptr_bits, a->cols);
             if (step == SPMV_OK)
                 step = run_rows(ctx, *a, rows);
-            return step != SPMV_OK ? step : run_take<int32_t>(ctx, rows, from, from_bits, col, a->nnz);
+            return step != SPMV_OK ? step
+                                   : run_take<int32_t, as_it_is<int32_t>>(ctx, rows, from, from_bits, col, a->nnz);
         });
     spmv_free(ctx, room);
     return st;
 }
 
-extern "C" spmv_status take_values_cuda(spmv_context *ctx, spmv_type type, const void *values, const void *from,
-                                        int from_bits, void *to, int64_t n)
+extern "C" spmv_status take_values_cuda(spmv_context *ctx, spmv_type type, bool conjugates, const void *values,
+                                        const void *from, int from_bits, void *to, int64_t n)
 {
     return on_device(ctx, [&] {
-        return spmv_type_size(type) == 4 ? run_take<int32_t>(ctx, values, from, from_bits, to, n)
-                                         : run_take<int64_t>(ctx, values, from, from_bits, to, n);
+        const auto run = [&](auto element, auto function) {
+            return run_take<decltype(element), decltype(function)>(ctx, values, from, from_bits, to, n);
+        };
+        if (conjugates)
+            return type == SPMV_C64 ? run(spmv_c64(), conjugate<spmv_c64>()) : run(spmv_c128(), conjugate<spmv_c128>());
+        switch (spmv_type_size(type)) {
+        case 4:
+            return run(int32_t(), as_it_is<int32_t>());
+        case 8:
+            return run(int64_t(), as_it_is<int64_t>());
+        default:
+            return run(spmv_c128(), as_it_is<spmv_c128>());
+        }
     });
 }

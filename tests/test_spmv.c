@@ -569,8 +569,6 @@ static void refusals(void **state)
     REFUSES(SPMV_ERROR_METHOD, "there are: auto, ");
     o.operation = (spmv_operation)9;
     REFUSES(SPMV_ERROR_ARGUMENT, "operation is 9");
-    o.vectors = 4;
-    REFUSES(SPMV_ERROR_UNSUPPORTED, "4 vectors");
     o.vectors = 0;
     REFUSES(SPMV_ERROR_ARGUMENT, "0 vectors");
     o.symmetric = 1;
