@@ -33,6 +33,7 @@ static const struct spmv_method methods[] = {
     {.backend = SPMV_BACKEND_CUDA,
      .name = "tiles",
      .why = "tiles of whole rows keep all threads busy whatever the row lengths, in one launch",
+     .can = METHOD_MIXED | METHOD_COMPLEX,
      .prepare = tiles_cuda_prepare,
      .apply = tiles_cuda_apply,
      .release = tiles_cuda_release},

@@ -96,8 +96,9 @@ struct matrix {
     int32_t *col;
 };
 
-/* shape 0: rows of 0 to 59 entries; 1: of 0 to 5; 2: mostly empty, two of thousands; 3: none. */
-enum { SHAPES = 4 };
+/* shape 0: rows of 0 to 59 entries; 1: of 0 to 5; 2: mostly empty, two of thousands; 3: none; 4: as 1, with one so long
+ * that its pieces are folded in groups. */
+enum { SHAPES = 4, HUGE_ROW = 4 };
 
 static struct matrix make_matrix(int64_t rows, int64_t cols, int shape)
 {
@@ -105,13 +106,14 @@ static struct matrix make_matrix(int64_t rows, int64_t cols, int shape)
     struct matrix m = {.rows = rows, .cols = cols, .row_ptr = get(rows + 1, 8)};
     for (int64_t i = 0; i < rows; i++) {
         const int64_t draw = (int64_t)(support_random(&random) % 60);
-        m.row_ptr[i + 1] = m.row_ptr[i] + (shape == 0   ? draw
-                                           : shape == 1 ? draw % 6
-                                           : shape == 2 ? (i == rows / 2   ? 9000
-                                                           : i == rows - 2 ? 2100
-                                                           : draw < 5      ? draw
-                                                                           : 0)
-                                                        : 0);
+        m.row_ptr[i + 1] = m.row_ptr[i] + (shape == 0          ? draw
+                                           : shape == 1        ? draw % 6
+                                           : shape == 2        ? (i == rows / 2   ? 9000
+                                                                  : i == rows - 2 ? 2100
+                                                                  : draw < 5      ? draw
+                                                                                  : 0)
+                                           : shape == HUGE_ROW ? (i == 3 ? 40000 : draw % 6)
+                                                               : 0);
     }
     m.nnz = m.row_ptr[rows];
     m.col = get(m.nnz, 4);
@@ -158,8 +160,6 @@ static bool method_takes(const char *method, const struct variant *v)
         return !many && !special;
     if (host || strcmp(method, "columns") == 0)
         return true;
-    if (strcmp(method, "tiles") == 0)
-        return !many && !special;
     return !many;
 }
 
@@ -337,8 +337,8 @@ static void every_type(void **state)
 {
     (void)state;
     spmv_context *ctx = support_context();
-    for (int shape = 0; shape < SHAPES; shape++) {
-        struct matrix m = make_matrix(shape == 1 ? 900 : 150, 230, shape);
+    for (int shape = 0; shape <= HUGE_ROW; shape++) {
+        struct matrix m = make_matrix(shape == 1 ? 900 : shape == HUGE_ROW ? 20 : 150, 230, shape);
         for (int t = 0; t < TYPES; t++)
             for (int number = 0; number < 12; number++) {
                 const struct variant v = {.types = &all_types[t],
@@ -350,6 +350,25 @@ static void every_type(void **state)
             }
         free_matrix(&m);
     }
+    spmv_context_destroy(ctx);
+}
+
+/* Columns far from each other, which have kernels of their own. */
+static void wide_matrices(void **state)
+{
+    (void)state;
+    spmv_context *ctx = support_context();
+    struct matrix m = make_matrix(100, 150000, 0);
+    for (int t = 0; t < TYPES; t++)
+        for (int number = 0; number < 4; number++) {
+            const struct variant v = {.types = &all_types[t],
+                                      .pattern = number % 2,
+                                      .scaled = number / 2,
+                                      .operation = SPMV_OPERATION_N,
+                                      .vectors = 1};
+            check_methods(ctx, &m, &v);
+        }
+    free_matrix(&m);
     spmv_context_destroy(ctx);
 }
 
@@ -622,6 +641,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(misplaced_complex_numbers),
         cmocka_unit_test(checks),
         cmocka_unit_test(solvers),
+        cmocka_unit_test(wide_matrices),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
