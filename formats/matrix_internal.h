@@ -30,6 +30,17 @@ spmv_status matrix_memory_check(spmv_context *ctx, const char *what, int64_t byt
  * SPMV_ERROR_LIMIT or SPMV_ERROR_TYPE; name is the function that was called. */
 spmv_status csr_check_shape(spmv_context *ctx, const char *name, const spmv_csr *a);
 
+/* The view with a type that the checks know, for they look at values' sizes and places alone: complex types are no
+ * types of the primitives, by whose operators they tell numbers. shape: where it may lie. */
+static inline const spmv_csr *csr_checkable(const spmv_csr *a, spmv_csr *shape)
+{
+    if (a == NULL || !type_is_complex(a->type))
+        return a;
+    *shape = *a;
+    shape->type = SPMV_F64;
+    return shape;
+}
+
 enum csr_order { CSR_ANY_ORDER, CSR_SORTED /* columns ascend strictly in each row */ };
 
 /* csr_check_shape, then the arrays, which must be host memory (SPMV_ERROR_ARGUMENT): SPMV_ERROR_SIZE names the first
@@ -38,6 +49,18 @@ spmv_status csr_check(spmv_context *ctx, const char *name, const spmv_csr *a, en
 
 /* spmv_matrix_transpose without the check. */
 spmv_status csr_transpose(spmv_context *ctx, const spmv_csr *a, spmv_matrix **b);
+
+/* Entry numbers of a matrix, as integers of 32 or 64 bits. */
+struct entry_numbers {
+    void *number;
+    int bits;
+};
+
+/* The same, and from.number[k] = the entry of A that became entry k of B. from.number NULL: not wanted. */
+spmv_status csr_transpose_numbered(spmv_context *ctx, const spmv_csr *a, spmv_matrix **b, struct entry_numbers from);
+
+/* Every value of b becomes its conjugate; nothing happens to real ones. */
+void csr_conjugate(spmv_context *ctx, spmv_matrix *b);
 
 /* Turns bins counts, followed by one more cell, into their exclusive sums in place: offsets[0] = 0, offsets[bins] =
  * all. Host memory, with our own scan, whatever the context's backend. */
@@ -99,6 +122,7 @@ static inline void copy_value(void *to, int64_t i, const void *from, int64_t k, 
         SIZED_CASE_(0, call)                                                                                           \
         SIZED_CASE_(4, call)                                                                                           \
         SIZED_CASE_(8, call)                                                                                           \
+        SIZED_CASE_(16, call)                                                                                          \
     default: {                                                                                                         \
         const size_t SIZE = (size);                                                                                    \
         call;                                                                                                          \

@@ -12,8 +12,10 @@ static void count_columns(const spmv_csr *a, int64_t first, int64_t end, int64_t
         count[a->col[k]]++;
 }
 
-/* Moves the entries first <= k < end of A. next: where this piece's next entry of a column goes. */
-static inline void move_sized(const spmv_csr *a, int64_t first, int64_t end, int64_t *next, spmv_matrix *b, size_t size)
+/* Moves the entries first <= k < end of A. next: where this piece's next entry of a column goes. from (its memory may
+ * be NULL): which entry came to each place. */
+static inline void move_sized(const spmv_csr *a, int64_t first, int64_t end, int64_t *next, spmv_matrix *b,
+                              struct entry_numbers from, size_t size)
 {
     for (int64_t k = first, row = first < end ? row_of_entry(a, first) : 0; k < end; row++) {
         const int64_t row_end = min_i64(end, row_first(a, row + 1));
@@ -21,16 +23,46 @@ static inline void move_sized(const spmv_csr *a, int64_t first, int64_t end, int
             const int64_t at = next[a->col[k]]++;
             b->col[at] = (int32_t)row;
             copy_value(b->val, at, a->val, k, size);
+            if (from.number == NULL)
+                continue;
+            if (from.bits == 32)
+                ((int32_t *)from.number)[at] = (int32_t)k;
+            else
+                ((int64_t *)from.number)[at] = k;
         }
     }
 }
 
-static void move(const spmv_csr *a, int64_t first, int64_t end, int64_t *next, spmv_matrix *b)
+static void move(const spmv_csr *a, int64_t first, int64_t end, int64_t *next, spmv_matrix *b,
+                 struct entry_numbers from)
 {
-    SIZED(value_size(b->type, b->pattern), move_sized(a, first, end, next, b, SIZE));
+    SIZED(value_size(b->type, b->pattern), move_sized(a, first, end, next, b, from, SIZE));
 }
 
-spmv_status csr_transpose(spmv_context *ctx, const spmv_csr *a, spmv_matrix **b)
+/* The arrays of the transpose. Values of complex types are only moved here. */
+static spmv_status allocate(spmv_context *ctx, const spmv_csr *a, spmv_matrix **m)
+{
+    const bool pattern = a->val == NULL, apart = !pattern && type_is_complex(a->type);
+    spmv_status st = matrix_allocate(ctx, a->cols, a->rows, a->nnz, a->type, pattern || apart, m);
+    if (st != SPMV_OK || !apart)
+        return st;
+    int64_t bytes = 0;
+    if (!multiply_fits(max_i64(a->nnz, 1), (int64_t)spmv_type_size(a->type), &bytes))
+        st = context_fail(ctx, SPMV_ERROR_LIMIT, "a transpose with %lld entries: its bytes overflow 64 bits",
+                          (long long)a->nnz);
+    if (st == SPMV_OK)
+        st = matrix_memory_check(ctx, "the values of a transpose", bytes);
+    if (st == SPMV_OK)
+        st = host_alloc(ctx, bytes, "the values of a transpose", &(*m)->val);
+    (*m)->pattern = false;
+    if (st != SPMV_OK) {
+        spmv_matrix_destroy(*m);
+        *m = NULL;
+    }
+    return st;
+}
+
+spmv_status csr_transpose_numbered(spmv_context *ctx, const spmv_csr *a, spmv_matrix **b, struct entry_numbers from)
 {
     spmv_status st = SPMV_OK;
     struct counting counting = {.counts = NULL};
@@ -38,7 +70,7 @@ spmv_status csr_transpose(spmv_context *ctx, const spmv_csr *a, spmv_matrix **b)
     const bool pattern = a->val == NULL;
     const int64_t entry_bytes = (int64_t)(sizeof(int32_t) + value_size(a->type, pattern));
     *b = NULL;
-    TRY(matrix_allocate(ctx, a->cols, a->rows, a->nnz, a->type, pattern, &m));
+    TRY(allocate(ctx, a, &m));
     TRY(counting_begin(ctx, a->nnz, a->cols, a->nnz * entry_bytes, &counting));
 #pragma omp parallel for num_threads((int)counting.pieces) schedule(static, 1)
     for (int64_t p = 0; p < counting.pieces; p++) {
@@ -50,7 +82,7 @@ spmv_status csr_transpose(spmv_context *ctx, const spmv_csr *a, spmv_matrix **b)
     TRY(counting_offsets(ctx, &counting, m->row_ptr));
 #pragma omp parallel for num_threads((int)counting.pieces) schedule(static, 1)
     for (int64_t p = 0; p < counting.pieces; p++)
-        move(a, counting_first(&counting, p), counting_first(&counting, p + 1), counting_of(&counting, p), m);
+        move(a, counting_first(&counting, p), counting_first(&counting, p + 1), counting_of(&counting, p), m, from);
     *b = m;
     m = NULL;
 done:
@@ -59,9 +91,31 @@ done:
     return st;
 }
 
+spmv_status csr_transpose(spmv_context *ctx, const spmv_csr *a, spmv_matrix **b)
+{
+    return csr_transpose_numbered(ctx, a, b, (struct entry_numbers){NULL, 0});
+}
+
 spmv_status spmv_matrix_transpose(spmv_context *ctx, const spmv_csr *a, spmv_matrix **b)
 {
     *b = NULL;
-    const spmv_status st = csr_check(ctx, "spmv_matrix_transpose", a, CSR_ANY_ORDER);
+    spmv_csr shape;
+    const spmv_status st = csr_check(ctx, "spmv_matrix_transpose", csr_checkable(a, &shape), CSR_ANY_ORDER);
     return st != SPMV_OK ? st : csr_transpose(ctx, a, b);
 }
+
+#define CONJUGATE(T)                                                                                                   \
+    _Pragma("omp parallel for num_threads(host_team(ctx, b->nnz)) schedule(static)") for (int64_t k = 0; k < b->nnz;   \
+                                                                                          k++)                         \
+    {                                                                                                                  \
+        ((T *)b->val)[k].im = -((T *)b->val)[k].im;                                                                    \
+    }
+void csr_conjugate(spmv_context *ctx, spmv_matrix *b)
+{
+    if (b->type == SPMV_C64) {
+        CONJUGATE(spmv_c64)
+    } else if (b->type == SPMV_C128) {
+        CONJUGATE(spmv_c128)
+    }
+}
+#undef CONJUGATE

@@ -267,6 +267,13 @@ static spmv_status check(spmv_context *ctx, const spmv_plan_info *info, const vo
     if (info->rows != info->cols)
         return context_fail(ctx, SPMV_ERROR_NOT_SQUARE, "spmv_cg: the matrix has %lld rows and %lld columns",
                             (long long)info->rows, (long long)info->cols);
+    if (type_is_complex(info->type))
+        return context_fail(ctx, SPMV_ERROR_TYPE, "spmv_cg: not in complex types, and the plan is one in %s",
+                            spmv_type_name(info->type));
+    if (info->vectors != 1 || info->x_stride != 1 || info->y_stride != 1)
+        return context_fail(ctx, SPMV_ERROR_UNSUPPORTED,
+                            "spmv_cg: the plan is for %d vectors with strides %lld and %lld, not for one vector",
+                            info->vectors, (long long)info->x_stride, (long long)info->y_stride);
     if (info->rows > 0 && (b == NULL || x == NULL || b == x))
         return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_cg: %s",
                             b == NULL   ? "b is NULL"

@@ -1,4 +1,5 @@
-/* The table of methods: every way to compute a product, by backend. A plan takes the backend's first by itself.
+/* The table of methods: every way to compute a product, by backend. A plan takes by itself the backend's first that can
+ * do what it needs.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
@@ -9,6 +10,7 @@ static const struct spmv_method methods[] = {
     {.backend = SPMV_BACKEND_REF,
      .name = "definition",
      .why = "the definition, a row after the other, summed in long double",
+     .can = METHOD_VECTORS | METHOD_MIXED | METHOD_COMPLEX,
      .apply = definition_ref_apply},
     {.backend = SPMV_BACKEND_REF,
      .name = "staged",
@@ -18,6 +20,7 @@ static const struct spmv_method methods[] = {
     {.backend = SPMV_BACKEND_OMP,
      .name = "tiles",
      .why = "tiles of equal work (rows + nonzeros) keep all threads busy whatever the row lengths",
+     .can = METHOD_VECTORS | METHOD_MIXED | METHOD_COMPLEX,
      .prepare = tiles_omp_prepare,
      .apply = tiles_omp_apply,
      .release = tiles_omp_release},
@@ -30,11 +33,19 @@ static const struct spmv_method methods[] = {
     {.backend = SPMV_BACKEND_CUDA,
      .name = "tiles",
      .why = "tiles of whole rows keep all threads busy whatever the row lengths, in one launch",
+     .can = METHOD_MIXED | METHOD_COMPLEX,
      .prepare = tiles_cuda_prepare,
      .apply = tiles_cuda_apply,
      .release = tiles_cuda_release},
-    {.backend = SPMV_BACKEND_CUDA, .name = "vector", .apply = vector_cuda_apply},
-    {.backend = SPMV_BACKEND_CUDA, .name = "scalar", .apply = scalar_cuda_apply},
+    {.backend = SPMV_BACKEND_CUDA, .name = "vector", .can = METHOD_MIXED | METHOD_COMPLEX, .apply = vector_cuda_apply},
+    {.backend = SPMV_BACKEND_CUDA, .name = "scalar", .can = METHOD_MIXED | METHOD_COMPLEX, .apply = scalar_cuda_apply},
+    {.backend = SPMV_BACKEND_CUDA,
+     .name = "columns",
+     .why = "lanes side by side over the columns of x read the matrix once for all of them",
+     .can = METHOD_VECTORS | METHOD_MIXED | METHOD_COMPLEX,
+     .prepare = columns_cuda_prepare,
+     .apply = columns_cuda_apply,
+     .release = columns_cuda_release},
     {.backend = SPMV_BACKEND_CUDA,
      .name = "staged",
      .prepare = staged_prepare,
@@ -67,23 +78,55 @@ static const struct spmv_method *method_named(spmv_backend backend, const char *
     return NULL;
 }
 
-bool method_known(spmv_backend backend, const char *name)
-{
-    return name == NULL || strcmp(name, "auto") == 0 || method_named(backend, name) != NULL;
-}
-
-void method_choose(spmv_plan *plan, const char *name)
-{
-    const spmv_backend backend = plan->ctx->backend->id;
-    const bool named = name != NULL && strcmp(name, "auto") != 0;
-    plan->method = named ? method_named(backend, name) : method_at(backend, 0);
-    snprintf(plan->why, sizeof plan->why, "%s", named ? "asked for by name" : plan->method->why);
-}
-
-void method_list(spmv_backend backend, char *text, size_t size)
+/* The names of the backend's methods that can do what is needed, "a, b, c". */
+static void method_list(spmv_backend backend, unsigned needs, char *text, size_t size)
 {
     size_t used = 0;
     text[0] = '\0';
-    for (int i = 0; spmv_method_name(backend, i) != NULL && used < size; i++)
-        used += (size_t)snprintf(text + used, size - used, "%s%s", i > 0 ? ", " : "", spmv_method_name(backend, i));
+    for (int m = 0; m < METHODS && used < size; m++)
+        if (methods[m].backend == backend && (needs & ~methods[m].can) == 0)
+            used += (size_t)snprintf(text + used, size - used, "%s%s", used > 0 ? ", " : "", methods[m].name);
+}
+
+unsigned plan_needs(const spmv_plan *plan)
+{
+    const bool strided = plan->x_stride != 1 || plan->y_stride != 1;
+    return (plan->vectors != 1 || strided ? METHOD_VECTORS : 0) | (plan->a.type != plan->type ? METHOD_MIXED : 0) |
+           (type_is_complex(plan->type) ? METHOD_COMPLEX : 0);
+}
+
+static const struct spmv_method *method_for(spmv_backend backend, unsigned needs)
+{
+    for (int m = 0; m < METHODS; m++)
+        if (methods[m].backend == backend && (needs & ~methods[m].can) == 0)
+            return &methods[m];
+    return NULL;
+}
+
+spmv_status method_choose(spmv_plan *plan, const char *name)
+{
+    const spmv_backend backend = plan->ctx->backend->id;
+    const bool named = name != NULL && strcmp(name, "auto") != 0;
+    const unsigned needs = plan_needs(plan);
+    const struct spmv_method *method = named ? method_named(backend, name) : method_for(backend, needs);
+    char list[256];
+    if (named && method == NULL) {
+        method_list(backend, 0, list, sizeof list);
+        return context_fail(plan->ctx, SPMV_ERROR_METHOD, "no method %s on backend %s; there are: auto, %s", name,
+                            spmv_backend_name(backend), list);
+    }
+    const unsigned lacks = method != NULL ? needs & ~method->can : needs;
+    if (method == NULL || lacks != 0) {
+        method_list(backend, needs, list, sizeof list);
+        return context_fail(plan->ctx, SPMV_ERROR_UNSUPPORTED,
+                            "spmv_plan_create: method %s on backend %s has no products %s; there are: %s",
+                            named ? name : "auto", spmv_backend_name(backend),
+                            lacks & METHOD_VECTORS ? "of several vectors or with strides"
+                            : lacks & METHOD_MIXED ? "with values of another type than the sums"
+                                                   : "in complex types",
+                            list);
+    }
+    plan->method = method;
+    snprintf(plan->why, sizeof plan->why, "%s", named ? "asked for by name" : method->why);
+    return SPMV_OK;
 }

@@ -1,4 +1,4 @@
-/* Plans: checks the view once, brings op(A) into the context's memory with the narrowest row offsets, picks a method.
+/* Plans: checks view and options once, has op(A) brought into the context's memory (plan_matrix.c), picks a method.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
@@ -29,18 +29,13 @@ spmv_status plan_alloc(spmv_plan *plan, int64_t bytes, void **memory)
     return st;
 }
 
-/* 1 when the arrays can be read by the CPU. */
-static bool on_host(const spmv_context *ctx, const spmv_csr *a)
-{
-    return a->memory == SPMV_MEMORY_HOST || ctx->backend->id != SPMV_BACKEND_CUDA;
-}
-
 static spmv_status check_view(spmv_context *ctx, const spmv_csr *a)
 {
-    const spmv_status st = csr_check_shape(ctx, "spmv_plan_create", a);
+    spmv_csr shape;
+    const spmv_status st = csr_check_shape(ctx, "spmv_plan_create", csr_checkable(a, &shape));
     if (st != SPMV_OK)
         return st;
-    if (!on_host(ctx, a))
+    if (!plan_reads_on_host(ctx, a))
         return SPMV_OK;
     const int64_t first = offset_at(a->row_ptr, a->row_ptr_bits, 0);
     const int64_t last = offset_at(a->row_ptr, a->row_ptr_bits, a->rows);
@@ -51,142 +46,45 @@ static spmv_status check_view(spmv_context *ctx, const spmv_csr *a)
     return SPMV_OK;
 }
 
-/* The type of the sums, from the options and the matrix. */
+static bool is_real(spmv_type type)
+{
+    return type == SPMV_F64 || type == SPMV_F32;
+}
+
+/* The type of vectors and sums, from the options and the matrix. */
 static spmv_status choose_type(spmv_context *ctx, const spmv_csr *a, const spmv_plan_options *o, spmv_type *type)
 {
     *type = o->type != SPMV_TYPE_DEFAULT ? o->type : a->val != NULL ? a->type : SPMV_F64;
-    if (*type != SPMV_F64 && *type != SPMV_F32)
-        return context_fail(ctx, SPMV_ERROR_TYPE, "spmv_plan_create: no products in type %s, only f64 and f32",
+    if (!is_real(*type) && !type_is_complex(*type))
+        return context_fail(ctx, SPMV_ERROR_TYPE,
+                            "spmv_plan_create: no products in type %s, only in f64, f32, c128 and c64",
                             spmv_type_name(*type));
-    if (a->val != NULL && a->type != *type)
+    if (a->val != NULL && a->type != *type && !(a->type == SPMV_F32 && *type == SPMV_F64))
         return context_fail(ctx, SPMV_ERROR_TYPE,
                             "spmv_plan_create: values of type %s with sums of type %s are not supported",
                             spmv_type_name(a->type), spmv_type_name(*type));
     return SPMV_OK;
 }
 
-static spmv_status check_options(spmv_context *ctx, const spmv_plan_options *o)
+static spmv_status check_options(spmv_context *ctx, const spmv_csr *a, const spmv_plan_options *o)
 {
     if (o->operation != SPMV_OPERATION_N && o->operation != SPMV_OPERATION_T && o->operation != SPMV_OPERATION_H)
         return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_plan_create: operation is %d", (int)o->operation);
-    if (o->vectors != 1)
-        return context_fail(ctx, o->vectors < 1 ? SPMV_ERROR_ARGUMENT : SPMV_ERROR_UNSUPPORTED,
-                            "spmv_plan_create: %d vectors at once, only 1 is supported", o->vectors);
-    if (o->symmetric != 0 || o->update_values != 0 || (o->compression > 0 && ctx->backend->id != SPMV_BACKEND_OMP))
+    if (o->vectors < 1)
+        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_plan_create: %d vectors at once", o->vectors);
+    for (int i = 0; i < 2; i++) {
+        const int64_t stride = i == 0 ? o->x_stride : o->y_stride;
+        if (stride != 0 && stride < o->vectors)
+            return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_plan_create: %s_stride is %lld with %d vectors",
+                                i == 0 ? "x" : "y", (long long)stride, o->vectors);
+    }
+    if (o->symmetric != 0 || (o->compression > 0 && ctx->backend->id != SPMV_BACKEND_OMP))
         return context_fail(ctx, SPMV_ERROR_UNSUPPORTED, "spmv_plan_create: %s is not supported",
-                            o->symmetric       ? "symmetric storage"
-                            : o->update_values ? "replacing values"
-                                               : "compression");
+                            o->symmetric ? "symmetric storage" : "compression");
+    if (o->update_values != 0 && a->val == NULL && a->nnz > 0)
+        return context_fail(ctx, SPMV_ERROR_ARGUMENT,
+                            "spmv_plan_create: update_values, but a pattern has no values to replace");
     return SPMV_OK;
-}
-
-/* A host array in memory of the plan's own. */
-static spmv_status copy_in(spmv_plan *plan, const void *host, int64_t bytes, void **copy)
-{
-    const spmv_status st = plan_alloc(plan, bytes, copy);
-    return st != SPMV_OK ? st : spmv_upload(plan->ctx, host, *copy, bytes);
-}
-
-/* Row offsets in 32 bits where they fit: half the bytes to read in each product. */
-static spmv_status narrow_row_ptr(spmv_plan *plan, const spmv_csr *a)
-{
-    spmv_status st = SPMV_OK;
-    const int64_t n = a->rows + 1;
-    int32_t *narrow = NULL;
-    const int64_t *from = a->row_ptr;
-#ifdef SPMV_HAVE_CUDA
-    if (!on_host(plan->ctx, a)) {
-        TRY(plan_alloc(plan, n * 4, &plan->row_ptr));
-        TRY(narrow_offsets_cuda(plan->ctx, from, plan->row_ptr, n));
-    } else
-#endif
-    {
-        TRY(host_alloc(plan->ctx, n * 4, "row offsets", (void **)&narrow));
-        for (int64_t i = 0; i < n; i++)
-            narrow[i] = (int32_t)from[i];
-        TRY(copy_in(plan, narrow, n * 4, &plan->row_ptr));
-    }
-    plan->a.row_ptr = plan->row_ptr;
-    plan->a.row_ptr_bits = 32;
-done:
-    host_free(narrow);
-    return st;
-}
-
-/* Makes plan->a: the matrix in the context's memory, copied when it comes from the host. */
-static spmv_status take_matrix(spmv_plan *plan, const spmv_csr *a)
-{
-    spmv_status st = SPMV_OK;
-    plan->a = *a;
-    plan->a.memory = SPMV_MEMORY_CONTEXT;
-    plan->a.type = plan->type;
-    const bool narrow = a->row_ptr_bits == 64 && a->nnz <= INT32_MAX;
-    if (narrow)
-        TRY(narrow_row_ptr(plan, a));
-    if (a->memory == SPMV_MEMORY_HOST) {
-        if (!narrow) {
-            TRY(copy_in(plan, a->row_ptr, (a->rows + 1) * (a->row_ptr_bits / 8), &plan->row_ptr));
-            plan->a.row_ptr = plan->row_ptr;
-        }
-        TRY(copy_in(plan, a->col, a->nnz * (int64_t)sizeof *a->col, &plan->col));
-        plan->a.col = plan->col;
-        if (a->val != NULL) {
-            TRY(copy_in(plan, a->val, a->nnz * (int64_t)spmv_type_size(plan->type), &plan->val));
-            plan->a.val = plan->val;
-        }
-    }
-done:
-    return st;
-}
-
-/* op(A) = transpose(A), formed on the host. On a host backend the plan keeps the transposed matrix itself. */
-static spmv_status take_transposed(spmv_plan *plan, const spmv_csr *a)
-{
-    spmv_status st = SPMV_OK;
-    spmv_context *ctx = plan->ctx;
-    spmv_csr host = *a, transposed;
-    void *row_ptr = NULL, *col = NULL, *val = NULL;
-    if (!on_host(ctx, a)) {
-        const int64_t row_ptr_bytes = (a->rows + 1) * (a->row_ptr_bits / 8), col_bytes = a->nnz * 4;
-        const int64_t val_bytes = a->val != NULL ? a->nnz * (int64_t)spmv_type_size(plan->type) : 0;
-        TRY(host_alloc(ctx, row_ptr_bytes, "a matrix to transpose", &row_ptr));
-        TRY(host_alloc(ctx, col_bytes, "a matrix to transpose", &col));
-        TRY(host_alloc(ctx, val_bytes, "a matrix to transpose", &val));
-        TRY(spmv_download(ctx, a->row_ptr, row_ptr, row_ptr_bytes));
-        TRY(spmv_download(ctx, a->col, col, col_bytes));
-        TRY(spmv_download(ctx, a->val, val, val_bytes));
-        host.row_ptr = row_ptr;
-        host.col = col;
-        host.val = val;
-    }
-    host.memory = SPMV_MEMORY_HOST;
-    TRY(spmv_matrix_transpose(ctx, &host, &plan->transposed));
-    spmv_matrix_view(plan->transposed, &transposed);
-    if (ctx->backend->id != SPMV_BACKEND_CUDA) {
-        transposed.memory = SPMV_MEMORY_CONTEXT;
-        plan->bytes += (transposed.rows + 1) * (transposed.row_ptr_bits / 8) +
-                       transposed.nnz * (4 + (transposed.val != NULL ? (int64_t)spmv_type_size(plan->type) : 0));
-        TRY(take_matrix(plan, &transposed));
-    } else {
-        TRY(take_matrix(plan, &transposed));
-        spmv_matrix_destroy(plan->transposed);
-        plan->transposed = NULL;
-    }
-done:
-    host_free(row_ptr);
-    host_free(col);
-    host_free(val);
-    return st;
-}
-
-static spmv_status check_method(spmv_context *ctx, const char *name)
-{
-    char known[256];
-    if (method_known(ctx->backend->id, name))
-        return SPMV_OK;
-    method_list(ctx->backend->id, known, sizeof known);
-    return context_fail(ctx, SPMV_ERROR_METHOD, "no method %s on backend %s; there are: auto, %s", name,
-                        spmv_backend_name(ctx->backend->id), known);
 }
 
 spmv_status spmv_plan_create(spmv_context *ctx, const spmv_csr *a, const spmv_plan_options *options,
@@ -203,18 +101,21 @@ spmv_status spmv_plan_create(spmv_context *ctx, const spmv_csr *a, const spmv_pl
             ctx, SPMV_ERROR_ARGUMENT,
             "plan options of %zu bytes do not fit this library's %zu: fill them with spmv_plan_options_init",
             options->size, sizeof o);
-    TRY(check_options(ctx, &o));
     TRY(check_view(ctx, a));
-    TRY(check_method(ctx, o.method));
+    TRY(check_options(ctx, a, &o));
     TRY(host_alloc(ctx, sizeof *plan, "a plan", (void **)&plan));
     memset(plan, 0, sizeof *plan);
     plan->ctx = ctx;
     plan->operation = o.operation;
     plan->compression = o.compression;
+    plan->updates = o.update_values != 0;
+    plan->vectors = o.vectors;
+    plan->x_stride = o.x_stride != 0 ? o.x_stride : o.vectors;
+    plan->y_stride = o.y_stride != 0 ? o.y_stride : o.vectors;
     TRY(choose_type(ctx, a, &o, &plan->type));
-    /* real matrices: the conjugate transpose is the transpose */
-    TRY(o.operation == SPMV_OPERATION_N ? take_matrix(plan, a) : take_transposed(plan, a));
-    method_choose(plan, o.method);
+    plan->a.type = a->val != NULL ? a->type : plan->type;
+    TRY(method_choose(plan, o.method));
+    TRY(plan_take_matrix(plan, a));
     if (plan->method->prepare != NULL)
         TRY(plan->method->prepare(plan));
     TRY(spmv_synchronize(ctx));
@@ -234,28 +135,49 @@ void spmv_plan_destroy(spmv_plan *plan)
         return;
     if (plan->method != NULL && plan->method->release != NULL)
         plan->method->release(plan);
-    spmv_free(plan->ctx, plan->row_ptr);
-    spmv_free(plan->ctx, plan->col);
-    spmv_free(plan->ctx, plan->val);
-    spmv_matrix_destroy(plan->transposed);
+    plan_release_matrix(plan);
     host_free(plan);
+}
+
+bool plan_can_load(const spmv_plan *plan, const void *array)
+{
+    return plan->ctx->backend->id != SPMV_BACKEND_CUDA || !type_is_complex(plan->type) ||
+           (uintptr_t)array % spmv_type_size(plan->type) == 0;
+}
+
+/* One and zero in the plan's type: the first element of each. */
+static const void *scalar_one(spmv_type type)
+{
+    static const double f64[2] = {1, 0};
+    static const float f32[2] = {1, 0};
+    return type == SPMV_F32 || type == SPMV_C64 ? (const void *)f32 : (const void *)f64;
+}
+
+static bool is_zero(spmv_type type, const void *scalar)
+{
+    const double *f64 = scalar;
+    const float *f32 = scalar;
+    return type == SPMV_F64    ? *f64 == 0
+           : type == SPMV_F32  ? *f32 == 0
+           : type == SPMV_C128 ? f64[0] == 0 && f64[1] == 0
+                               : f32[0] == 0 && f32[1] == 0;
 }
 
 spmv_status spmv_apply(spmv_plan *plan, const void *host_alpha, const void *x, const void *host_beta, void *y)
 {
-    static const double one_f64 = 1, zero_f64 = 0;
-    static const float one_f32 = 1, zero_f32 = 0;
-    const bool f32 = plan->type == SPMV_F32;
-    const void *alpha = host_alpha != NULL ? host_alpha : f32 ? (const void *)&one_f32 : (const void *)&one_f64;
-    const void *beta = host_beta != NULL ? host_beta : f32 ? (const void *)&zero_f32 : (const void *)&zero_f64;
-    const bool beta_zero = f32 ? *(const float *)beta == 0 : *(const double *)beta == 0;
+    static const double zeros[2] = {0, 0}; /* all bits 0: the zero of every type */
+    const void *alpha = host_alpha != NULL ? host_alpha : scalar_one(plan->type);
+    const void *beta = host_beta != NULL ? host_beta : zeros;
     if (plan->a.rows == 0)
         return SPMV_OK;
     if (y == NULL || (x == NULL && plan->a.cols > 0))
         return context_fail(plan->ctx, SPMV_ERROR_ARGUMENT, "spmv_apply: %s is NULL", y == NULL ? "y" : "x");
     if (x == y)
         return context_fail(plan->ctx, SPMV_ERROR_ARGUMENT, "spmv_apply: x and y are the same array");
-    return plan->method->apply(plan, alpha, x, beta, beta_zero, y);
+    if (!plan_can_load(plan, x) || !plan_can_load(plan, y))
+        return context_fail(plan->ctx, SPMV_ERROR_ARGUMENT, "spmv_apply: %s is not at a multiple of %zu bytes",
+                            plan_can_load(plan, x) ? "y" : "x", spmv_type_size(plan->type));
+    return plan->method->apply(plan, alpha, x, beta, is_zero(plan->type, beta), y);
 }
 
 spmv_context *spmv_plan_context(const spmv_plan *plan)
@@ -275,7 +197,11 @@ spmv_status spmv_plan_describe(const spmv_plan *plan, spmv_plan_info *info, size
                                  .nnz = plan->a.nnz,
                                  .bytes = plan->bytes,
                                  .seconds = plan->seconds,
-                                 .layout = plan->layout};
+                                 .layout = plan->layout,
+                                 .vectors = plan->vectors,
+                                 .value_type = plan->a.type,
+                                 .x_stride = plan->x_stride,
+                                 .y_stride = plan->y_stride};
     result_write(info, size, &full, sizeof full);
     return SPMV_OK;
 }

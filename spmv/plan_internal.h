@@ -11,16 +11,24 @@
 
 #include "backend.h"
 
+/* What not every method can do; of a plan, what it needs. */
+enum {
+    METHOD_VECTORS = 1, /* several vectors at once, or vectors with strides */
+    METHOD_MIXED = 2,   /* values of another type than vectors and sums */
+    METHOD_COMPLEX = 4
+};
+
 struct spmv_method {
     spmv_backend backend;
     const char *name;
-    const char *why; /* of a backend's first method, which a plan takes by itself: one sentence */
+    const char *why; /* of those that a plan takes by itself: one sentence */
+    unsigned can;    /* METHOD_...; a plan takes the first of its backend that can do what it needs */
 
     /* Builds plan->state from plan->a and adds to plan->bytes; NULL: nothing to build. */
     spmv_status (*prepare)(spmv_plan *plan);
 
     /* The product. alpha, beta: one scalar of plan->type each, in host memory, never NULL; beta_zero: y is not read.
-     * Only called with rows > 0. */
+     * Element v of row i of y lies at i * plan->y_stride + v, and so x. Only called with rows > 0. */
     spmv_status (*apply)(const spmv_plan *plan, const void *alpha, const void *x, const void *beta, bool beta_zero,
                          void *y);
 
@@ -31,30 +39,45 @@ struct spmv_method {
 struct spmv_plan {
     spmv_context *ctx;
     const struct spmv_method *method;
-    spmv_csr a; /* op(A) in the context's memory, row offsets of 32 bits where nnz < 2^31 */
-    spmv_type type;
+    spmv_csr a;     /* op(A) in the context's memory, row offsets of 32 bits where nnz < 2^31; a.type: of the values,
+                       the plan's own where there are none */
+    spmv_type type; /* of vectors and sums */
     spmv_operation operation;
+    int vectors;
+    int64_t x_stride, y_stride;
     int compression;           /* as in spmv_plan_options */
+    bool updates;              /* values may be replaced */
     spmv_matrix *transposed;   /* the storage behind a where op(A) was formed on the host */
-    void *row_ptr, *col, *val; /* copies that the plan owns, in the context's memory */
-    void *state;               /* the method's own */
+    void *row_ptr, *col, *val; /* what the plan owns of a, in the context's memory; val: also transposed's */
+    void *from; /* where values may be replaced in a transposed matrix: which entry of A each one of a is */
+    int from_bits;
+    void *state; /* the method's own */
     int64_t bytes;
     double seconds;
     char why[256];
     char layout[512]; /* how the method holds the matrix; "" where it is as it came */
 };
 
-/* Whether the backend has a method of that name; NULL and "auto" always do. */
-bool method_known(spmv_backend backend, const char *name);
+/* What the plan asks of a method: METHOD_... */
+unsigned plan_needs(const spmv_plan *plan);
 
-/* plan->method and plan->why: a known name's, or the backend's first. */
-void method_choose(spmv_plan *plan, const char *name);
+/* plan->method and plan->why: the method of that name, or the backend's first (NULL, "auto"), that can do what the plan
+ * needs. SPMV_ERROR_METHOD (the sentence lists the names), SPMV_ERROR_UNSUPPORTED. */
+spmv_status method_choose(spmv_plan *plan, const char *name);
 
 /* Memory that belongs to the plan: counted in plan->bytes. */
 spmv_status plan_alloc(spmv_plan *plan, int64_t bytes, void **memory);
 
-/* The names of the backend's methods, "a, b, c", for messages. */
-void method_list(spmv_backend backend, char *text, size_t size);
+/* plan->a: op(A) in the context's memory (plan_matrix.c). */
+spmv_status plan_take_matrix(spmv_plan *plan, const spmv_csr *a);
+void plan_release_matrix(spmv_plan *plan);
+
+/* Whether an array of the plan's type begins where its backend can load an element at a time: a GPU loads complex
+ * numbers as wholes. */
+bool plan_can_load(const spmv_plan *plan, const void *array);
+
+/* Whether the CPU can read the arrays. */
+bool plan_reads_on_host(const spmv_context *ctx, const spmv_csr *a);
 
 /* The methods' functions. */
 spmv_status definition_ref_apply(const spmv_plan *, const void *, const void *, const void *, bool, void *);
@@ -69,8 +92,20 @@ spmv_status vector_cuda_apply(const spmv_plan *, const void *, const void *, con
 spmv_status tiles_cuda_prepare(spmv_plan *);
 spmv_status tiles_cuda_apply(const spmv_plan *, const void *, const void *, const void *, bool, void *);
 void tiles_cuda_release(spmv_plan *);
+spmv_status columns_cuda_prepare(spmv_plan *);
+spmv_status columns_cuda_apply(const spmv_plan *, const void *, const void *, const void *, bool, void *);
+void columns_cuda_release(spmv_plan *);
 
 /* to[i] = from[i], 0 <= i < n, on the device; every from[i] fits. */
 spmv_status narrow_offsets_cuda(spmv_context *ctx, const int64_t *from, int32_t *to, int64_t n);
+
+/* The pattern of B = transpose(A) on the device, and which entry of A each of B is: row_ptr, a->cols + 1 offsets of
+ * row_ptr_bits, col and from, a->nnz numbers, from of from_bits. nnz > 0. */
+spmv_status transpose_cuda(spmv_context *ctx, const spmv_csr *a, void *row_ptr, int row_ptr_bits, int32_t *col,
+                           void *from, int from_bits);
+
+/* to[k] = values[from[k]], or its conjugate, 0 <= k < n, on the device. */
+spmv_status take_values_cuda(spmv_context *ctx, spmv_type type, bool conjugate, const void *values, const void *from,
+                             int from_bits, void *to, int64_t n);
 
 #endif

@@ -19,23 +19,23 @@ namespace scalar
 
 enum { THREADS = 128 };
 
-template <typename T, typename Offset>
-__global__ void __launch_bounds__(THREADS) kernel(csr_arrays<T, Offset> a, scaling<T> s, const T *x, T *y)
+template <typename T, typename Offset, typename Stored>
+__global__ void __launch_bounds__(THREADS) kernel(csr_arrays<T, Offset, Stored> a, scaling<T> s, const T *x, T *y)
 {
     const int64_t stride = (int64_t)gridDim.x * THREADS;
     for (int64_t row = (int64_t)blockIdx.x * THREADS + threadIdx.x; row < a.rows; row += stride) {
         const int64_t end = a.row_ptr[row + 1];
-        T sum = 0;
+        T sum = {};
         for (int64_t k = a.row_ptr[row]; k < end; k++)
-            sum += a.value(k) * x[a.col[k]];
+            sum += a.term(k, x);
         s.store(sum, &y[row]);
     }
 }
 
-template <typename T, typename Offset>
-spmv_status run(spmv_context *ctx, csr_arrays<T, Offset> a, scaling<T> s, const T *x, T *y)
+template <typename T, typename Offset, typename Stored>
+spmv_status run(spmv_context *ctx, csr_arrays<T, Offset, Stored> a, scaling<T> s, const T *x, T *y)
 {
-    return launch(ctx, "spmv scalar", grid_for(a.rows, THREADS), THREADS, kernel<T, Offset>, a, s, x, y);
+    return launch(ctx, "spmv scalar", grid_for(a.rows, THREADS), THREADS, kernel<T, Offset, Stored>, a, s, x, y);
 }
 
 } // namespace scalar

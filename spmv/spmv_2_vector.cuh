@@ -11,6 +11,7 @@
 #ifndef SPMV_2_VECTOR_CUH
 #define SPMV_2_VECTOR_CUH
 
+#include "block.cuh"
 #include "spmv_cuda.cuh"
 
 namespace vector
@@ -18,28 +19,28 @@ namespace vector
 
 enum { THREADS = 128, LANES = 32, ROWS = THREADS / LANES };
 
-template <typename T, typename Offset>
-__global__ void __launch_bounds__(THREADS) kernel(csr_arrays<T, Offset> a, scaling<T> s, const T *x, T *y)
+template <typename T, typename Offset, typename Stored>
+__global__ void __launch_bounds__(THREADS) kernel(csr_arrays<T, Offset, Stored> a, scaling<T> s, const T *x, T *y)
 {
     const int lane = threadIdx.x % LANES;
     const int64_t stride = (int64_t)gridDim.x * ROWS;
     /* row is the same for all lanes of a warp: they leave the loop together */
     for (int64_t row = (int64_t)blockIdx.x * ROWS + threadIdx.x / LANES; row < a.rows; row += stride) {
         const int64_t end = a.row_ptr[row + 1];
-        T sum = 0;
+        T sum = {};
         for (int64_t k = a.row_ptr[row] + lane; k < end; k += LANES)
-            sum += a.value(k) * x[a.col[k]];
+            sum += a.term(k, x);
         for (int distance = LANES / 2; distance > 0; distance /= 2)
-            sum += __shfl_down_sync(0xffffffffu, sum, distance);
+            sum += shuffle_down(sum, distance);
         if (lane == 0)
             s.store(sum, &y[row]);
     }
 }
 
-template <typename T, typename Offset>
-spmv_status run(spmv_context *ctx, csr_arrays<T, Offset> a, scaling<T> s, const T *x, T *y)
+template <typename T, typename Offset, typename Stored>
+spmv_status run(spmv_context *ctx, csr_arrays<T, Offset, Stored> a, scaling<T> s, const T *x, T *y)
 {
-    return launch(ctx, "spmv vector", grid_for(a.rows, ROWS), THREADS, kernel<T, Offset>, a, s, x, y);
+    return launch(ctx, "spmv vector", grid_for(a.rows, ROWS), THREADS, kernel<T, Offset, Stored>, a, s, x, y);
 }
 
 } // namespace vector

@@ -4,10 +4,7 @@
 #include <stdio.h>
 
 #include "spmv_4_tiles_plan.cuh"
-
-extern "C" {
-#include "plan_internal.h"
-}
+#include "spmv_types.cuh"
 
 /* Bytes of plain CSR from which a matrix no longer lives in the caches. Tests build with less, to have all shapes at
  * small sizes. */
@@ -247,7 +244,7 @@ void describe(spmv_plan *plan, const tiles_state *s)
                  about.empty_rows);
 }
 
-template <typename T> tiles::matrix<T> matrix_of(const spmv_plan *plan)
+template <typename T, typename Stored> tiles::matrix<T, Stored> matrix_of(const spmv_plan *plan)
 {
     const tiles_state *const s = (const tiles_state *)plan->state;
     const int64_t groups = (int64_t)s->about.groups;
@@ -261,7 +258,7 @@ template <typename T> tiles::matrix<T> matrix_of(const spmv_plan *plan)
             (int32_t)plan->a.cols,
             plan->a.col,
             (const uint16_t *)s->narrow,
-            (const T *)plan->a.val,
+            (const Stored *)plan->a.val,
             (const tiles::long_row *)s->long_rows,
             sums,
             s->sums != nullptr ? sums + groups * tiles::GROUP : nullptr,
@@ -270,19 +267,20 @@ template <typename T> tiles::matrix<T> matrix_of(const spmv_plan *plan)
 }
 
 /* The product for arrays aligned to packs, or not. */
-template <typename Shape, typename Unaligned, typename T, typename Store>
-spmv_status run_aligned(const spmv_plan *plan, const tiles::matrix<T> &m, const T *x, Store store)
+template <typename Shape, typename Unaligned, typename T, typename Stored, typename Store>
+spmv_status run_aligned(const spmv_plan *plan, const tiles::matrix<T, Stored> &m, const T *x, Store store)
 {
     const uintptr_t places = (uintptr_t)m.val | (uintptr_t)m.col;
-    return places % (Shape::WIDTH * sizeof(T)) == 0 ? tiles::run<Shape>(plan->ctx, m, x, store)
-                                                    : tiles::run<Unaligned>(plan->ctx, m, x, store);
+    return places % (Shape::WIDTH * sizeof(Stored)) == 0 ? tiles::run<Shape>(plan->ctx, m, x, store)
+                                                         : tiles::run<Unaligned>(plan->ctx, m, x, store);
 }
 
-template <typename T, typename Store> spmv_status multiply(const spmv_plan *plan, const T *x, Store store)
+template <typename T, typename Stored, typename Store>
+spmv_status multiply(const spmv_plan *plan, const T *x, Store store)
 {
     using shapes = tiles::shapes<T>;
     const way how = ((const tiles_state *)plan->state)->how;
-    const tiles::matrix<T> m = matrix_of<T>(plan);
+    const tiles::matrix<T, Stored> m = matrix_of<T, Stored>(plan);
     return on_device(plan->ctx, [&] {
         return how == GATHERING ? tiles::run<typename shapes::gathering>(plan->ctx, m, x, store)
                : how == WARPS
@@ -291,27 +289,20 @@ template <typename T, typename Store> spmv_status multiply(const spmv_plan *plan
     });
 }
 
-template <typename T>
-spmv_status apply(const spmv_plan *plan, const void *alpha, const void *x, const void *beta, bool beta_zero, void *y)
-{
-    const scaling<T> s = {*(const T *)alpha, *(const T *)beta, beta_zero};
-    return multiply(plan, (const T *)x, tiles::store_scaled<T>{s, (T *)y});
-}
-
 } // namespace
 
 extern "C" spmv_status tiles_cuda_prepare(spmv_plan *plan)
 {
-    const bool f32 = plan->type == SPMV_F32, wide = plan->a.row_ptr_bits == 64;
+    const bool wide = plan->a.row_ptr_bits == 64;
     spmv_status st = host_alloc(plan->ctx, (int64_t)sizeof(tiles_state), "a plan", &plan->state);
     if (st != SPMV_OK)
         return st;
     tiles_state *const s = (tiles_state *)plan->state;
     *s = {};
     if (plan->a.rows > 0)
-        st = f32    ? wide ? make<float, int64_t>(plan, s) : make<float, int32_t>(plan, s)
-                : wide ? make<double, int64_t>(plan, s)
-                    : make<double, int32_t>(plan, s);
+        st = with_types(plan, [&](auto sums, auto) {
+            return wide ? make<decltype(sums), int64_t>(plan, s) : make<decltype(sums), int32_t>(plan, s);
+        });
     if (st == SPMV_OK)
         st = compress(plan, s);
     if (st == SPMV_OK)
@@ -322,8 +313,11 @@ extern "C" spmv_status tiles_cuda_prepare(spmv_plan *plan)
 extern "C" spmv_status tiles_cuda_apply(const spmv_plan *plan, const void *alpha, const void *x, const void *beta,
                                         bool beta_zero, void *y)
 {
-    return plan->type == SPMV_F32 ? apply<float>(plan, alpha, x, beta, beta_zero, y)
-                                  : apply<double>(plan, alpha, x, beta, beta_zero, y);
+    return with_types(plan, [&](auto sums, auto stored) {
+        using T = decltype(sums);
+        const scaling<T> s = {*(const T *)alpha, *(const T *)beta, beta_zero};
+        return multiply<T, decltype(stored)>(plan, (const T *)x, tiles::store_scaled<T>{s, (T *)y});
+    });
 }
 
 extern "C" void tiles_cuda_release(spmv_plan *plan)

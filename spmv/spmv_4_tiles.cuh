@@ -73,6 +73,16 @@ template <> struct shapes<float> {
     using warps_unaligned = shape<32, 16, 1, 4>;
 };
 
+template <> struct shapes<spmv_c64> : shapes<double> {
+};
+template <> struct shapes<spmv_c128> {
+    using usual = shape<128, 4, 1, 8>;
+    using usual_unaligned = usual;
+    using gathering = shape<256, 2, 1, 8>;
+    using warps = usual; /* not used */
+    using warps_unaligned = usual;
+};
+
 enum { GROUP = WARP };
 
 /* Where a tile begins; it ends where the next one begins. */
@@ -89,8 +99,8 @@ struct long_row {
     int32_t pieces, first_group;
 };
 
-/* A plan's matrix. */
-template <typename T> struct matrix {
+/* A plan's matrix: T of vectors and sums, Stored of its values. */
+template <typename T, typename Stored> struct matrix {
     const tile *table; /* tiles + 1 */
     int64_t tiles, nnz;
     const uint32_t *row_ptr; /* the lower 32 bits of offset i at i * words: enough for distances within a tile */
@@ -98,7 +108,7 @@ template <typename T> struct matrix {
     int32_t cols;
     const int32_t *col;
     const uint16_t *narrow; /* NULL: no tile has them */
-    const T *val;           /* NULL: a pattern */
+    const Stored *val;      /* NULL: a pattern */
     const long_row *long_rows;
     T *piece_sums, *group_sums;          /* GROUP a group; 1 a group */
     unsigned *group_counts, *row_counts; /* 0 between launches */
@@ -175,7 +185,11 @@ template <typename T> __device__ T load_gathered(const T *from)
 {
 #ifdef __CUDA_ARCH__
     T value;
-    if constexpr (sizeof(T) == 4)
+    if constexpr (std::is_same<T, spmv_c64>::value)
+        asm volatile("ld.global.v2.f32 {%0, %1}, [%2];" : "=f"(value.re), "=f"(value.im) : "l"(from));
+    else if constexpr (std::is_same<T, spmv_c128>::value)
+        asm volatile("ld.global.v2.f64 {%0, %1}, [%2];" : "=d"(value.re), "=d"(value.im) : "l"(from));
+    else if constexpr (sizeof(T) == 4)
         asm volatile("ld.global.f32 %0, [%1];" : "=f"(value) : "l"(from));
     else
         asm volatile("ld.global.f64 %0, [%1];" : "=d"(value) : "l"(from));
@@ -188,7 +202,10 @@ template <typename T> __device__ T load_gathered(const T *from)
 /* Of what another block wrote in this launch. */
 template <typename T> __device__ T load_shared_sum(const T *from)
 {
-    return *(const volatile T *)from;
+    if constexpr (std::is_arithmetic<T>::value)
+        return *(const volatile T *)from;
+    else
+        return {load_shared_sum(&from->re), load_shared_sum(&from->im)};
 }
 
 /* Adds 1 and gives what was there. What the thread wrote before is seen by those who count after it. */
@@ -220,7 +237,7 @@ template <typename Shape> __device__ void team_sync()
 template <typename T> __device__ T warp_sum(T sum, int width)
 {
     for (int distance = width / 2; distance > 0; distance /= 2)
-        sum += __shfl_down_sync(0xffffffffu, sum, (unsigned)distance);
+        sum += shuffle_down(sum, distance);
     return sum;
 }
 
@@ -290,7 +307,7 @@ __device__ void sum_rows(const T *products, const uint16_t *ends, int rows, int 
         const int r = first + (thread >> shift);
         const int begin = r < rows ? ends[r] : 0, end = r < rows ? ends[r + 1] : 0;
         const bool left = lanes < QUARTER && end - begin > SERIAL << shift;
-        T sum = 0;
+        T sum = T();
         if (!left) {
 #pragma unroll 4
             for (int k = begin + in_group; k < end; k += lanes)
@@ -311,7 +328,7 @@ __device__ void sum_rows(const T *products, const uint16_t *ends, int rows, int 
             const int lane = whose >= 0 ? whose : 0;
             const int from = __shfl_sync(0xffffffffu, begin, lane), to = __shfl_sync(0xffffffffu, end, lane);
             const int its_row = __shfl_sync(0xffffffffu, r, lane);
-            T long_sum = 0;
+            T long_sum = T();
             if (whose >= 0) {
 #pragma unroll 4
                 for (int k = from + in_warp % QUARTER; k < to; k += QUARTER)
@@ -339,8 +356,8 @@ __device__ inline bool arrives_last(unsigned *count, int of)
 }
 
 /* A piece of a long row has the sum, in lane 0 of the warp that calls: folds what is complete. */
-template <typename T, typename Store>
-__device__ void hand_on(const matrix<T> &m, int which, int64_t t, T sum, const Store &store)
+template <typename T, typename Stored, typename Store>
+__device__ void hand_on(const matrix<T, Stored> &m, int which, int64_t t, T sum, const Store &store)
 {
     const int lane = (int)threadIdx.x % WARP;
     const long_row whole = m.long_rows[which];
@@ -351,14 +368,14 @@ __device__ void hand_on(const matrix<T> &m, int which, int64_t t, T sum, const S
         sums[piece % GROUP] = sum;
     if (!arrives_last(m.group_counts + whole.first_group + group, members))
         return;
-    sum = warp_sum(lane < members ? load_shared_sum(sums + lane) : T(0), WARP);
+    sum = warp_sum(lane < members ? load_shared_sum(sums + lane) : T(), WARP);
     if (groups > 1) {
         T *const of_groups = m.group_sums + whole.first_group;
         if (lane == 0)
             of_groups[group] = sum;
         if (!arrives_last(m.row_counts + which, groups))
             return;
-        sum = 0;
+        sum = T();
 #pragma unroll 8
         for (int g = lane; g < groups; g += WARP)
             sum += load_shared_sum(of_groups + g);
@@ -369,12 +386,12 @@ __device__ void hand_on(const matrix<T> &m, int which, int64_t t, T sum, const S
 }
 
 /* A piece's sum: the threads' own in the order of the elements, then a tree; its first warp hands it on. */
-template <typename Shape, typename T, typename Store>
-__device__ void sum_piece(const matrix<T> &m, const T *products, int skip, int count, int which, int64_t t, int thread,
-                          const Store &store)
+template <typename Shape, typename T, typename Stored, typename Store>
+__device__ void sum_piece(const matrix<T, Stored> &m, const T *products, int skip, int count, int which, int64_t t,
+                          int thread, const Store &store)
 {
     constexpr int TEAM = Shape::TEAM, TEAM_WARPS = TEAM / WARP;
-    T sum = 0;
+    T sum = T();
 #pragma unroll
     for (int i = 0; i < Shape::ITEMS; i++) {
         const int at = i * TEAM + thread;
@@ -389,13 +406,13 @@ __device__ void sum_piece(const matrix<T> &m, const T *products, int skip, int c
         __syncthreads();
         if (thread >= WARP)
             return;
-        sum = warp_sum(thread < TEAM_WARPS ? warp_sums[thread] : T(0), TEAM_WARPS);
+        sum = warp_sum(thread < TEAM_WARPS ? warp_sums[thread] : T(), TEAM_WARPS);
     }
     hand_on(m, which, t, sum, store);
 }
 
-template <typename Shape, bool PATTERN, typename T, typename Store>
-__global__ void __launch_bounds__(Shape::BLOCK) kernel(matrix<T> m, const T *x, Store store)
+template <typename Shape, bool PATTERN, typename T, typename Stored, typename Store>
+__global__ void __launch_bounds__(Shape::BLOCK) kernel(matrix<T, Stored> m, const T *x, Store store)
 {
     constexpr int TEAM = Shape::TEAM, WIDTH = Shape::WIDTH, PACKS = Shape::ITEMS / WIDTH,
                   TURNS = Shape::ROWS / TEAM + 1;
@@ -414,7 +431,7 @@ __global__ void __launch_bounds__(Shape::BLOCK) kernel(matrix<T> m, const T *x, 
     if (end == mine.begin) { /* empty rows */
         await_kernel_before();
         for (int64_t row = mine.row + thread; row < row_end; row += TEAM)
-            store(row, T(0));
+            store(row, T());
         return;
     }
 
@@ -422,7 +439,7 @@ __global__ void __launch_bounds__(Shape::BLOCK) kernel(matrix<T> m, const T *x, 
     const int skip = (int)(mine.begin - from), count = (int)(end - from), rows = (int)(row_end - mine.row);
     const bool whole = from + (count + WIDTH - 1) / WIDTH * WIDTH <= m.nnz;
     const bool whole_rows = mine.long_row < 0, is_narrow = m.narrow != nullptr && mine.base >= 0;
-    packed value[PACKS];
+    pack<Stored, WIDTH> value[PACKS];
     pack<int32_t, WIDTH> column[PACKS];
     if (!PATTERN)
         load_part<Shape>(m.val + from + thread * WIDTH, skip, count, whole, thread, value);
@@ -460,7 +477,7 @@ __global__ void __launch_bounds__(Shape::BLOCK) kernel(matrix<T> m, const T *x, 
 #pragma unroll
         for (int p = 0; p < WIDTH; p++)
             if (!PATTERN)
-                product[i].at[p] *= value[i].at[p];
+                product[i].at[p] *= T(value[i].at[p]);
         place[i * TEAM] = product[i];
     }
     team_sync<Shape>();
@@ -472,13 +489,14 @@ __global__ void __launch_bounds__(Shape::BLOCK) kernel(matrix<T> m, const T *x, 
         sum_piece<Shape>(m, products, skip, count, mine.long_row, t, thread, store);
 }
 
-template <typename Shape, typename T, typename Store>
-spmv_status run(spmv_context *ctx, const matrix<T> &m, const T *x, Store store)
+template <typename Shape, typename T, typename Stored, typename Store>
+spmv_status run(spmv_context *ctx, const matrix<T, Stored> &m, const T *x, Store store)
 {
     const int blocks = (int)((m.tiles + Shape::TEAMS - 1) / Shape::TEAMS);
-    return m.val != nullptr
-               ? launch_early(ctx, "spmv tiles", blocks, Shape::BLOCK, kernel<Shape, false, T, Store>, m, x, store)
-               : launch_early(ctx, "spmv tiles", blocks, Shape::BLOCK, kernel<Shape, true, T, Store>, m, x, store);
+    return m.val != nullptr ? launch_early(ctx, "spmv tiles", blocks, Shape::BLOCK,
+                                           kernel<Shape, false, T, Stored, Store>, m, x, store)
+                            : launch_early(ctx, "spmv tiles", blocks, Shape::BLOCK,
+                                           kernel<Shape, true, T, Stored, Store>, m, x, store);
 }
 
 } // namespace tiles

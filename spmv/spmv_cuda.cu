@@ -4,55 +4,48 @@
 #include "block.cuh"
 #include "spmv_1_scalar.cuh"
 #include "spmv_2_vector.cuh"
-
-extern "C" {
-#include "plan_internal.h"
-}
+#include "spmv_types.cuh"
 
 namespace
 {
 
 struct scalar_rung {
-    template <typename T, typename Offset>
-    spmv_status operator()(spmv_context *ctx, csr_arrays<T, Offset> a, scaling<T> s, const T *x, T *y) const
+    template <typename T, typename Offset, typename Stored>
+    spmv_status operator()(spmv_context *ctx, csr_arrays<T, Offset, Stored> a, scaling<T> s, const T *x, T *y) const
     {
         return scalar::run(ctx, a, s, x, y);
     }
 };
 
 struct vector_rung {
-    template <typename T, typename Offset>
-    spmv_status operator()(spmv_context *ctx, csr_arrays<T, Offset> a, scaling<T> s, const T *x, T *y) const
+    template <typename T, typename Offset, typename Stored>
+    spmv_status operator()(spmv_context *ctx, csr_arrays<T, Offset, Stored> a, scaling<T> s, const T *x, T *y) const
     {
         return vector::run(ctx, a, s, x, y);
     }
 };
 
-template <typename T, typename Offset, typename Rung>
+template <typename T, typename Offset, typename Stored, typename Rung>
 spmv_status run_with(const spmv_plan *plan, scaling<T> s, const T *x, T *y, Rung rung)
 {
     const spmv_csr &a = plan->a;
-    const csr_arrays<T, Offset> arrays = {a.rows, (const Offset *)a.row_ptr, a.col, (const T *)a.val};
+    const csr_arrays<T, Offset, Stored> arrays = {a.rows, (const Offset *)a.row_ptr, a.col, (const Stored *)a.val};
     return rung(plan->ctx, arrays, s, x, y);
-}
-
-template <typename T, typename Rung>
-spmv_status run_in(const spmv_plan *plan, const void *alpha, const void *x, const void *beta, bool beta_zero, void *y,
-                   Rung rung)
-{
-    const scaling<T> s = {*(const T *)alpha, *(const T *)beta, beta_zero};
-    return on_device(plan->ctx, [&] {
-        return plan->a.row_ptr_bits == 32 ? run_with<T, int32_t>(plan, s, (const T *)x, (T *)y, rung)
-                                          : run_with<T, int64_t>(plan, s, (const T *)x, (T *)y, rung);
-    });
 }
 
 template <typename Rung>
 spmv_status apply(const spmv_plan *plan, const void *alpha, const void *x, const void *beta, bool beta_zero, void *y,
                   Rung rung)
 {
-    return plan->type == SPMV_F32 ? run_in<float>(plan, alpha, x, beta, beta_zero, y, rung)
-                                  : run_in<double>(plan, alpha, x, beta, beta_zero, y, rung);
+    return with_types(plan, [&](auto sums, auto stored) {
+        using T = decltype(sums);
+        using Stored = decltype(stored);
+        const scaling<T> s = {*(const T *)alpha, *(const T *)beta, beta_zero};
+        return on_device(plan->ctx, [&] {
+            return plan->a.row_ptr_bits == 32 ? run_with<T, int32_t, Stored>(plan, s, (const T *)x, (T *)y, rung)
+                                              : run_with<T, int64_t, Stored>(plan, s, (const T *)x, (T *)y, rung);
+        });
+    });
 }
 
 __global__ void __launch_bounds__(THREADS) narrow_offsets(const int64_t *from, int32_t *to, int64_t n)

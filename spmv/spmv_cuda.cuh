@@ -4,18 +4,21 @@
 #ifndef SPMV_CUDA_CUH
 #define SPMV_CUDA_CUH
 
+#include "complex.cuh"
 #include "launch.cuh"
 
-/* A plan's matrix with its types; val NULL: a pattern. */
-template <typename T, typename Offset> struct csr_arrays {
+/* A plan's matrix with its types, T that of vectors and sums; val NULL: a pattern. */
+template <typename T, typename Offset, typename Stored> struct csr_arrays {
     int64_t rows;
     const Offset *row_ptr;
     const int32_t *col;
-    const T *val;
+    const Stored *val;
 
-    __device__ T value(int64_t k) const
+    /* What entry k adds to its row. */
+    __device__ T term(int64_t k, const T *x) const
     {
-        return val != nullptr ? val[k] : T(1);
+        const T element = load_whole(x + col[k]);
+        return val != nullptr ? T(load_whole(val + k)) * element : element;
     }
 };
 

@@ -64,12 +64,10 @@ static ALWAYS_INLINE int64_t column_at(const void *col, bool narrow, int64_t k)
     return narrow ? (int64_t)((const uint16_t *)col)[k] : (int64_t)((const int32_t *)col)[k];
 }
 
-typedef void tile_function(const struct tiles *, int64_t tile, const void *source);
-
 /* All tiles, by all threads. Each thread has a part of them, always the same, which it goes through from begin to end,
  * so that it finds in its caches what the tile before has read of x, and the part itself where it fits. Who is done
  * helps the others, so that a thread that something else holds up does not hold up all. */
-static void share_out(struct tiles *tiles, int threads, tile_function *function, const void *source)
+void tiles_share_out(struct tiles *tiles, int threads, tile_function *function, const void *source)
 {
     const int64_t count = tiles->count;
     if (count < PARALLEL_TILES || threads == 1) {
@@ -105,6 +103,7 @@ static void share_out(struct tiles *tiles, int threads, tile_function *function,
 
 #define VALUE double
 #define VALUE_BITS uint64_t
+#define STORED double
 #define OFFSET int32_t
 #define TYPED(name) name##_f64_32
 #include "spmv_omp_typed.h"
@@ -112,6 +111,18 @@ static void share_out(struct tiles *tiles, int threads, tile_function *function,
 #undef TYPED
 #define OFFSET int64_t
 #define TYPED(name) name##_f64_64
+#include "spmv_omp_typed.h"
+#undef STORED
+#undef OFFSET
+#undef TYPED
+#define STORED float
+#define OFFSET int32_t
+#define TYPED(name) name##_mixed_32
+#include "spmv_omp_typed.h"
+#undef OFFSET
+#undef TYPED
+#define OFFSET int64_t
+#define TYPED(name) name##_mixed_64
 #include "spmv_omp_typed.h"
 #undef VALUE
 #undef VALUE_BITS
@@ -129,6 +140,7 @@ static void share_out(struct tiles *tiles, int threads, tile_function *function,
 #include "spmv_omp_typed.h"
 #undef VALUE
 #undef VALUE_BITS
+#undef STORED
 #undef OFFSET
 #undef TYPED
 
@@ -151,9 +163,14 @@ spmv_status tiles_omp_apply(const spmv_plan *plan, const void *alpha, const void
                             void *y)
 {
     const struct scaling scaling = {.alpha = alpha, .beta = beta, .beta_zero = beta_zero};
+    const struct tiles *tiles = plan->state;
     const bool narrow = plan->a.row_ptr_bits == 32;
-    if (plan->type == SPMV_F32)
+    if (tiles->columns)
+        columns_omp_product(plan, alpha, x, beta, beta_zero, y);
+    else if (plan->type == SPMV_F32)
         (narrow ? product_f32_32 : product_f32_64)(plan, scaling, x, y);
+    else if (plan->a.type == SPMV_F32)
+        (narrow ? product_mixed_32 : product_mixed_64)(plan, scaling, x, y);
     else
         (narrow ? product_f64_32 : product_f64_64)(plan, scaling, x, y);
     return SPMV_OK;

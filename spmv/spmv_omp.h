@@ -47,10 +47,20 @@ struct tiles {
     struct tile *tile;       /* count + 1 */
     struct stretch *stretch; /* tile[count].stretch of them */
     uint16_t *col;           /* of narrow tiles: the columns less base */
-    void *head, *tail;       /* count partial sums each, of the plan's type */
+    void *head, *tail;       /* count partial sums a vector each, of the plan's type */
     struct part *part;       /* one a thread */
     bool avx2;               /* use vectors of 32 bytes */
     bool stream;             /* write y past the caches */
+    bool columns;            /* the products are those of spmv_omp_columns.c */
 };
+
+typedef void tile_function(const struct tiles *, int64_t tile, const void *source);
+
+/* Calls function for every tile, on all threads. */
+void tiles_share_out(struct tiles *tiles, int threads, tile_function *function, const void *source);
+
+/* The product of several vectors at once, or of complex numbers. */
+void columns_omp_product(const spmv_plan *plan, const void *alpha, const void *x, const void *beta, bool beta_zero,
+                         void *y);
 
 #endif

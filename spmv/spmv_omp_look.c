@@ -270,15 +270,18 @@ spmv_status tiles_omp_prepare(spmv_plan *plan)
     spmv_status st = SPMV_OK;
     const spmv_csr *a = &plan->a;
     const int64_t work = a->rows + a->nnz, size = (int64_t)spmv_type_size(plan->type);
-    const int64_t bytes = a->nnz * (4 + (a->val != NULL ? size : 0)) + a->rows * (a->row_ptr_bits / 8 + size);
+    const int64_t stored = a->val != NULL ? (int64_t)spmv_type_size(a->type) : 0;
+    const int64_t bytes = a->nnz * (4 + stored) + a->rows * (a->row_ptr_bits / 8 + size);
     int64_t saved = 0, packed = 0;
     struct tiles *tiles = NULL;
     TRY(host_alloc(plan->ctx, sizeof *tiles, "a plan", &plan->state));
     tiles = plan->state;
-    *tiles = (struct tiles){.count = ceil_divide(work, TILE_WORK), .avx2 = avx2_here()};
+    *tiles = (struct tiles){.count = ceil_divide(work, TILE_WORK),
+                            .avx2 = avx2_here(),
+                            .columns = (plan_needs(plan) & (METHOD_VECTORS | METHOD_COMPLEX)) != 0};
     TRY(plan_alloc(plan, (tiles->count + 1) * (int64_t)sizeof *tiles->tile, (void **)&tiles->tile));
-    TRY(plan_alloc(plan, tiles->count * size, &tiles->head));
-    TRY(plan_alloc(plan, tiles->count * size, &tiles->tail));
+    TRY(plan_alloc(plan, tiles->count * plan->vectors * size, &tiles->head));
+    TRY(plan_alloc(plan, tiles->count * plan->vectors * size, &tiles->tail));
     TRY(plan_alloc(plan, plan->ctx->threads * (int64_t)sizeof *tiles->part, (void **)&tiles->part));
     memset(tiles->tile, 0, (size_t)(tiles->count + 1) * sizeof *tiles->tile);
 #pragma omp parallel for num_threads(plan->ctx->threads) if (tiles->count >= 1000)
@@ -286,6 +289,8 @@ spmv_status tiles_omp_prepare(spmv_plan *plan)
         tiles->tile[t].begin = path_at(a, min_i64(t * TILE_WORK, work));
         tiles->tile[t].begun = begun_before(a, tiles->tile[t].begin);
     }
+    if (tiles->columns) /* which read plain CSR */
+        goto done;
     TRY(look(plan, tiles, bytes > cache_bytes(), &saved, &packed));
     /* y would not be found in a cache anyway, and is written in one go by rows that need no waiting */
     tiles->stream = bytes > 2 * cache_bytes() && 2 * saved >= a->nnz;

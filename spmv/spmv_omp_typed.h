@@ -1,5 +1,6 @@
-/* The typed part of spmv_omp.c, included once a value type and width of the row offsets: VALUE, VALUE_BITS (the
- * unsigned integer of its size), OFFSET, and TYPED(name), the name with both in it.
+/* The typed part of spmv_omp.c, included once a pair of types and width of the row offsets: VALUE (of vectors and
+ * sums), VALUE_BITS (the unsigned integer of its size), STORED (of the matrix's values), OFFSET, and TYPED(name), the
+ * name with all in it.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 
@@ -10,7 +11,7 @@ enum { TYPED(SERIAL) = 32, TYPED(LANES) = 8 };
 
 /* Entries, whose values begin at val, columns at col[c], and x, already moved by what is added to the columns. */
 struct TYPED(entries) {
-    const VALUE *val;
+    const STORED *val;
     const void *col;
     int64_t c;
     const VALUE *x;
@@ -58,7 +59,7 @@ static ALWAYS_INLINE VALUE TYPED(dot)(struct TYPED(entries) e, struct reading ho
 }
 
 /* The same where columns follow one another: x begins at the first. */
-static ALWAYS_INLINE VALUE TYPED(dot_run)(const VALUE *val, const VALUE *x, bool pattern, int64_t n)
+static ALWAYS_INLINE VALUE TYPED(dot_run)(const STORED *val, const VALUE *x, bool pattern, int64_t n)
 {
     enum { L = TYPED(LANES) };
     int64_t j = 0;
@@ -148,7 +149,7 @@ static ALWAYS_INLINE struct TYPED(entries)
     TYPED(entries_at)(const struct TYPED(source) * s, struct reading how, int64_t k)
 {
     return (struct TYPED(entries)){
-        .val = how.pattern ? NULL : (const VALUE *)s->a->val + k, .col = s->col, .c = k - s->left_out, .x = s->x};
+        .val = how.pattern ? NULL : (const STORED *)s->a->val + k, .col = s->col, .c = k - s->left_out, .x = s->x};
 }
 
 /* Whether rows are best done by brief: few entries each, none rarely, and in numbers that vary, which the first rows
@@ -210,7 +211,7 @@ static ALWAYS_INLINE void TYPED(regular_rows)(const struct TYPED(source) * s, st
     for (int64_t row = first; row < last; row++) {
         e.x = x;
         if (!how.pattern && n <= TYPED(SERIAL))
-            for (int64_t j = 0; j < n; j += 64 / (int64_t)sizeof *x)
+            for (int64_t j = 0; j < n; j += 64 / (int64_t)sizeof *e.val)
                 prefetch(e.val + j, VALUES_AHEAD);
         TYPED(finish)
         (s->f, how.stream, run ? TYPED(dot_run)(e.val, x, how.pattern, n) : TYPED(dot)(e, how, n), &y[row]);
@@ -233,7 +234,7 @@ static ALWAYS_INLINE void TYPED(regular_pairs)(const struct TYPED(source) * s, s
         f.val = how.pattern ? NULL : e.val + n;
         f.x = e.x + step;
         if (!how.pattern)
-            for (int64_t i = 0; i < 2 * n; i += 64 / (int64_t)sizeof a)
+            for (int64_t i = 0; i < 2 * n; i += 64 / (int64_t)sizeof *e.val)
                 prefetch(e.val + i, VALUES_AHEAD);
         for (int64_t j = 0; j < n; j++) {
             a += TYPED(term)(e, how, j);
@@ -409,7 +410,7 @@ static void TYPED(product)(const spmv_plan *plan, struct scaling scaling, const 
                                          .f = {.alpha = *(const VALUE *)scaling.alpha,
                                                .beta = scaling.beta_zero ? 0 : *(const VALUE *)scaling.beta,
                                                .beta_zero = scaling.beta_zero}};
-    share_out(tiles, plan->ctx->threads,
-              TYPED(tile_function_for)(tiles->avx2, a->val == NULL, tiles->stream && scaling.beta_zero), &source);
+    tiles_share_out(tiles, plan->ctx->threads,
+                    TYPED(tile_function_for)(tiles->avx2, a->val == NULL, tiles->stream && scaling.beta_zero), &source);
     TYPED(join)(tiles, &source);
 }

@@ -2,47 +2,80 @@
  *
  * The reference is recomputed with the default method of a host context. The bound is derived in spmv/operator.h's
  * source: each of two computed results differs from the exact one by at most (n_i + 3) u S_i to first order, S_i being
- * the sum of the absolute values of the terms, u the unit roundoff; so two of them differ by at most twice that.
+ * the sum of the absolute values of the terms, u the unit roundoff; so two of them differ by at most twice that. For
+ * complex numbers these are moduli: the modulus of a product's error is at most sqrt(8) u, of a sum's u times that of
+ * the result (Higham, section 3.6), so n_i sums and products, alpha and beta make (n_i + 6) u S_i; and a product has
+ * four underflows in place of one.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <float.h>
 #include <math.h>
+#include <stdio.h>
 
+#include "matrix_internal.h"
 #include "plan_internal.h"
 
 /* What a row's check needs beside the matrix. */
 struct question {
     const spmv_csr *a;
-    spmv_type type;
-    long double alpha, beta;
+    spmv_type type;                     /* of the vectors; a->type: of the values */
+    long double alpha, beta;            /* moduli */
     const void *x, *y0, *y, *reference; /* y0 NULL when beta is 0 */
     long double roundoff, smallest;
 };
 
-static long double value_at(const void *values, spmv_type type, int64_t i)
+/* A number, im 0 where it is real. */
+struct wide {
+    long double re, im;
+};
+
+static struct wide element(const void *values, spmv_type type, int64_t i)
 {
-    return type == SPMV_F32 ? (long double)((const float *)values)[i] : (long double)((const double *)values)[i];
+    switch (type) {
+    case SPMV_F32:
+        return (struct wide){(long double)((const float *)values)[i], 0};
+    case SPMV_C64:
+        return (struct wide){(long double)((const spmv_c64 *)values)[i].re,
+                             (long double)((const spmv_c64 *)values)[i].im};
+    case SPMV_C128:
+        return (struct wide){(long double)((const spmv_c128 *)values)[i].re,
+                             (long double)((const spmv_c128 *)values)[i].im};
+    default:
+        return (struct wide){(long double)((const double *)values)[i], 0};
+    }
+}
+
+static bool is_finite(struct wide z)
+{
+    return isfinite(z.re) && isfinite(z.im);
+}
+
+static long double modulus(struct wide z)
+{
+    return z.im == 0 ? fabsl(z.re) : hypotl(z.re, z.im);
 }
 
 /* |y_i - r_i| in units of its bound; infinite when only one of them is finite. */
 static double row_ratio(const struct question *q, int64_t i)
 {
-    const long double y = value_at(q->y, q->type, i), r = value_at(q->reference, q->type, i);
-    if (!isfinite(y) || !isfinite(r))
-        return isfinite(y) == isfinite(r) ? 0 : (double)INFINITY;
+    const struct wide y = element(q->y, q->type, i), r = element(q->reference, q->type, i);
+    if (!is_finite(y) || !is_finite(r))
+        return is_finite(y) == is_finite(r) ? 0 : (double)INFINITY;
     const spmv_csr *a = q->a;
     const int64_t begin = offset_at(a->row_ptr, a->row_ptr_bits, i),
                   end = offset_at(a->row_ptr, a->row_ptr_bits, i + 1);
     long double magnitude = 0;
     for (int64_t k = begin; k < end; k++)
         magnitude +=
-            fabsl(a->val != NULL ? value_at(a->val, q->type, k) : 1) * fabsl(value_at(q->x, q->type, a->col[k]));
-    magnitude *= fabsl(q->alpha);
+            (a->val != NULL ? modulus(element(a->val, a->type, k)) : 1) * modulus(element(q->x, q->type, a->col[k]));
+    magnitude *= q->alpha;
     if (q->y0 != NULL)
-        magnitude += fabsl(q->beta) * fabsl(value_at(q->y0, q->type, i));
+        magnitude += q->beta * modulus(element(q->y0, q->type, i));
+    const bool complex = type_is_complex(q->type);
     const long double terms = (long double)(end - begin);
-    const long double bound = 2 * (terms + 3) * q->roundoff * magnitude + (terms + 2) * q->smallest;
-    return (double)(fabsl(y - r) / bound);
+    const long double bound =
+        2 * (terms + (complex ? 6 : 3)) * q->roundoff * magnitude + (complex ? 4 : 1) * (terms + 2) * q->smallest;
+    return (double)(modulus((struct wide){y.re - r.re, y.im - r.im}) / bound);
 }
 
 /* Fills the result from all rows: the first row with the largest ratio, whatever the number of threads. */
@@ -73,8 +106,11 @@ static void check_rows(const spmv_context *ctx, const struct question *q, spmv_v
     result->worst_row = worst_row;
     result->worst_ratio = worst_row >= 0 ? worst : 0;
     if (worst_row >= 0) {
-        result->worst_value = (double)value_at(q->y, q->type, worst_row);
-        result->worst_reference = (double)value_at(q->reference, q->type, worst_row);
+        const struct wide y = element(q->y, q->type, worst_row), r = element(q->reference, q->type, worst_row);
+        result->worst_value = (double)y.re;
+        result->worst_reference = (double)r.re;
+        result->worst_value_im = (double)y.im;
+        result->worst_reference_im = (double)r.im;
     }
 }
 
@@ -103,11 +139,12 @@ static spmv_status verify_rows(spmv_context *ctx, const spmv_csr *a, const void 
 {
     spmv_status st = SPMV_OK;
     void *reference = NULL;
-    const bool f32 = type == SPMV_F32;
-    const long double b = beta != NULL ? value_at(beta, type, 0) : 0;
+    const bool f32 = type == SPMV_F32 || type == SPMV_C64;
+    const long double b = beta != NULL ? modulus(element(beta, type, 0)) : 0;
+    char im[2][40] = {"", ""};
     struct question q = {.a = a,
                          .type = type,
-                         .alpha = alpha != NULL ? value_at(alpha, type, 0) : 1,
+                         .alpha = alpha != NULL ? modulus(element(alpha, type, 0)) : 1,
                          .beta = b,
                          .x = x,
                          .y0 = b != 0 ? y0 : NULL,
@@ -118,13 +155,18 @@ static spmv_status verify_rows(spmv_context *ctx, const spmv_csr *a, const void 
     TRY(recompute(ctx, a, alpha, x, beta, q.y0, type, reference));
     q.reference = reference;
     check_rows(ctx, &q, result);
-    if (result->failed_rows > 0)
+    if (result->failed_rows > 0) {
+        if (type_is_complex(type)) {
+            snprintf(im[0], sizeof im[0], "%+.17gi", result->worst_value_im);
+            snprintf(im[1], sizeof im[1], "%+.17gi", result->worst_reference_im);
+        }
         st = context_fail(
             ctx, SPMV_ERROR_CHECK,
-            "%lld of %lld rows past the bound; the worst is row %lld: %.17g where %s gives %.17g, %.3g times "
+            "%lld of %lld rows past the bound; the worst is row %lld: %.17g%s where %s gives %.17g%s, %.3g times "
             "the bound",
             (long long)result->failed_rows, (long long)a->rows, (long long)result->worst_row, result->worst_value,
-            spmv_backend_name(ctx->backend->id), result->worst_reference, result->worst_ratio);
+            im[0], spmv_backend_name(ctx->backend->id), result->worst_reference, im[1], result->worst_ratio);
+    }
 done:
     host_free(reference);
     return st;
@@ -141,14 +183,19 @@ spmv_status spmv_verify(spmv_context *ctx, const spmv_csr *a, spmv_operation ope
     result_write(result, size, &full, sizeof full);
     if (ctx->backend->id == SPMV_BACKEND_CUDA)
         return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_verify: a ref or omp context is needed");
-    if (type != SPMV_F64 && type != SPMV_F32)
+    if (type != SPMV_F64 && type != SPMV_F32 && !type_is_complex(type))
         return context_fail(ctx, SPMV_ERROR_TYPE, "spmv_verify: no products in type %s", spmv_type_name(type));
+    if (a->val != NULL && a->type != type && !(a->type == SPMV_F32 && type == SPMV_F64))
+        return context_fail(ctx, SPMV_ERROR_TYPE, "spmv_verify: values of type %s with sums of type %s",
+                            spmv_type_name(a->type), spmv_type_name(type));
     if (operation != SPMV_OPERATION_N) {
         TRY(spmv_matrix_transpose(ctx, a, &transposed));
         spmv_matrix_view(transposed, &op);
+        if (operation == SPMV_OPERATION_H && a->val != NULL)
+            csr_conjugate(ctx, transposed);
     }
     if (op.rows > 0 && (host_y == NULL || (host_x == NULL && op.cols > 0) ||
-                        (host_y0 == NULL && host_beta != NULL && value_at(host_beta, type, 0) != 0))) {
+                        (host_y0 == NULL && host_beta != NULL && modulus(element(host_beta, type, 0)) != 0))) {
         st = context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_verify: a vector is NULL");
         goto done;
     }

@@ -472,6 +472,7 @@ static void statuses(void **state)
     assert_fails(ctx, spmv_compact(ctx, SPMV_F64, m, m, NULL, c, 2), SPMV_ERROR_ARGUMENT, "out is NULL");
     assert_fails(ctx, spmv_compact(ctx, SPMV_F64, m, m, r, NULL, 0), SPMV_ERROR_ARGUMENT, "count is NULL");
     assert_fails(ctx, spmv_compact(ctx, (spmv_type)31, m, m, r, c, 2), SPMV_ERROR_TYPE, "31");
+    assert_fails(ctx, spmv_compact(ctx, SPMV_C64, m, m, r, c, 2), SPMV_ERROR_TYPE, "8 is no type of primitives");
     assert_fails(ctx, spmv_compact_by(ctx, "tree", SPMV_F64, m, m, r, c, 2), SPMV_ERROR_METHOD, "map-scan-scatter");
     assert_fails(ctx, spmv_compact_if(ctx, SPMV_IS_LESS, 1, SPMV_F64, NULL, m, r, c, 2), SPMV_ERROR_ARGUMENT,
                  "the scalar of less is NULL");

@@ -109,6 +109,7 @@ static void names_round_trip(void **state)
         assert_int_equal(spmv_type_size(type), sizeof(T));                                                             \
     }
     SPMV_TYPE_LIST(CHECK, )
+    SPMV_COMPLEX_LIST(CHECK, )
 #undef CHECK
 #define CHECK(NAME, name, value, commutes, i, r, c, t, ARG)                                                            \
     {                                                                                                                  \

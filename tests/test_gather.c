@@ -343,6 +343,8 @@ static void statuses(void **state)
     assert_fails(ctx, spmv_gather(ctx, SPMV_F64, m, 2, at, 64, NULL, 2), SPMV_ERROR_ARGUMENT, "out is NULL");
     assert_fails(ctx, spmv_gather(ctx, SPMV_F64, m, 2, at, 16, m, 2), SPMV_ERROR_ARGUMENT, "16");
     assert_fails(ctx, spmv_gather(ctx, (spmv_type)31, m, 2, at, 64, m, 2), SPMV_ERROR_TYPE, "31");
+    assert_fails(ctx, spmv_gather(ctx, SPMV_C128, m, 1, at, 64, m, 1), SPMV_ERROR_TYPE, "5 is no type of primitives");
+    assert_fails(ctx, spmv_scatter(ctx, SPMV_C64, m, at, 64, m, 1, 1), SPMV_ERROR_TYPE, "8 is no type of primitives");
     assert_ok(ctx, spmv_gather(ctx, SPMV_F64, NULL, 0, NULL, 32, NULL, 0));
     assert_fails(ctx, spmv_scatter(ctx, SPMV_F64, m, at, 64, m, 2, -1), SPMV_ERROR_ARGUMENT, "-1");
     assert_fails(ctx, spmv_scatter(ctx, SPMV_F64, m, at, 64, m, -2, 2), SPMV_ERROR_ARGUMENT, "-2");

@@ -569,14 +569,13 @@ static void refusals(void **state)
     REFUSES(SPMV_ERROR_METHOD, "there are: auto, ");
     o.operation = (spmv_operation)9;
     REFUSES(SPMV_ERROR_ARGUMENT, "operation is 9");
-    o.vectors = 4;
-    REFUSES(SPMV_ERROR_UNSUPPORTED, "4 vectors");
     o.vectors = 0;
     REFUSES(SPMV_ERROR_ARGUMENT, "0 vectors");
     o.symmetric = 1;
     REFUSES(SPMV_ERROR_UNSUPPORTED, "symmetric");
     o.update_values = 1;
-    REFUSES(SPMV_ERROR_UNSUPPORTED, "values");
+    a.val = NULL;
+    REFUSES(SPMV_ERROR_ARGUMENT, "no values to replace");
     if (support_backend != SPMV_BACKEND_OMP) {
         o.compression = 1;
         REFUSES(SPMV_ERROR_UNSUPPORTED, "compression");

@@ -49,7 +49,8 @@ typedef struct spmv_cg_result {
  * SPMV_ERROR_NOT_FINITE (the sentence says at which iteration; x is the last iterate, or where the recurrence last
  * started if that one's residual is smaller), SPMV_ERROR_NOT_POSITIVE (p'Ap <= 0: A is not positive definite; the
  * sentence says at which iteration; x is the last iterate), SPMV_CANCELLED. Before any work: SPMV_ERROR_NOT_SQUARE,
- * SPMV_ERROR_ARGUMENT, SPMV_ERROR_MEMORY. Symmetry is the caller's promise (spmv_matrix_statistics looks).
+ * SPMV_ERROR_ARGUMENT, SPMV_ERROR_TYPE (complex), SPMV_ERROR_UNSUPPORTED (a plan for several vectors or with strides),
+ * SPMV_ERROR_MEMORY. Symmetry is the caller's promise (spmv_matrix_statistics looks).
  *
  * M. R. Hestenes, E. Stiefel, "Methods of conjugate gradients for solving linear systems", J. Res. NBS 49(6), 1952. */
 SPMV_API spmv_status spmv_cg(spmv_plan *plan, const void *b, void *x, const spmv_cg_options *options,

@@ -60,6 +60,15 @@
 typedef enum spmv_status { SPMV_STATUS_LIST(SPMV_STATUS_ENUM_) } spmv_status;
 #undef SPMV_STATUS_ENUM_
 
+/* Complex numbers, laid out as C99 and CUDA lay them out. */
+typedef struct spmv_c64 {
+    float re, im;
+} spmv_c64;
+
+typedef struct spmv_c128 {
+    double re, im;
+} spmv_c128;
+
 /* Elements of more than one number, for operators that combine them as one (operators.h). */
 
 /* The map x -> a x + b. */
@@ -85,7 +94,12 @@ typedef struct spmv_segsum_f64 {
     X(AFFINE_F64, affine_f64, 6, spmv_affine_f64, spmv_affine_f64, TUPLE, ARG)                                         \
     X(SEGSUM_F64, segsum_f64, 7, spmv_segsum_f64, spmv_segsum_f64, TUPLE, ARG)
 
-/* The types of numbers: all but the tuples. */
+/* Types of matrices and vectors in products alone, in lines of the same form: no primitive takes them. */
+#define SPMV_COMPLEX_LIST(X, ARG)                                                                                      \
+    X(C64, c64, 8, spmv_c64, spmv_c64, COMPLEX, ARG)                                                                   \
+    X(C128, c128, 5, spmv_c128, spmv_c128, COMPLEX, ARG)
+
+/* The types of numbers that primitives take: all but the tuples. */
 #define SPMV_NUMBER_LIST(X, ARG) SPMV_TYPE_LIST(SPMV_NUMBER_, (X, ARG))
 #define SPMV_NUMBER_(NAME, name, value, ctype, dtype, CLASS, X_ARG)                                                    \
     SPMV_NUMBER_OF_CLASS_(SPMV_NUMBER_##CLASS##_, NAME, name, value, ctype, dtype, CLASS, SPMV_STRIP_ X_ARG)
@@ -100,7 +114,10 @@ typedef struct spmv_segsum_f64 {
 
 /* SPMV_TYPE_DEFAULT (0) in an option means "decide for me". */
 #define SPMV_TYPE_ENUM_(NAME, name, value, ctype, dtype, CLASS, ARG) SPMV_##NAME = value,
-typedef enum spmv_type { SPMV_TYPE_DEFAULT = 0, SPMV_TYPE_LIST(SPMV_TYPE_ENUM_, ) } spmv_type;
+typedef enum spmv_type {
+    SPMV_TYPE_DEFAULT = 0,
+    SPMV_TYPE_LIST(SPMV_TYPE_ENUM_, ) SPMV_COMPLEX_LIST(SPMV_TYPE_ENUM_, )
+} spmv_type;
 #undef SPMV_TYPE_ENUM_
 
 enum { SPMV_TYPE_LIMIT = 32 };

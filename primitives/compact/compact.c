@@ -18,8 +18,8 @@ const char *spmv_compact_method_name(spmv_backend backend, int index)
 static spmv_status check(spmv_context *ctx, const char *caller, spmv_type type, const void *in, const void *out,
                          const int64_t *count, int64_t n)
 {
-    if (spmv_type_size(type) == 0)
-        return context_fail(ctx, SPMV_ERROR_TYPE, "%s: %d is no type", caller, (int)type);
+    if (!type_in_primitives(type))
+        return context_fail(ctx, SPMV_ERROR_TYPE, "%s: %d is no type of primitives", caller, (int)type);
     if (n < 0)
         return context_fail(ctx, SPMV_ERROR_ARGUMENT, "%s: n = %lld is negative", caller, (long long)n);
     if (count == NULL || (n > 0 && (in == NULL || out == NULL)))

@@ -31,8 +31,8 @@ spmv_status spmv_expand(spmv_context *ctx, spmv_expand_form form, spmv_type type
 {
     if (form != SPMV_EXPAND_SCATTER && form != SPMV_EXPAND_GATHER)
         return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_expand: %d is no form", (int)form);
-    if (spmv_type_size(type) == 0)
-        return context_fail(ctx, SPMV_ERROR_TYPE, "spmv_expand: %d is no type", (int)type);
+    if (!type_in_primitives(type))
+        return context_fail(ctx, SPMV_ERROR_TYPE, "spmv_expand: %d is no type of primitives", (int)type);
     if (index_bits != 32 && index_bits != 64)
         return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_expand: index_bits is %d, 32 or 64 wanted", index_bits);
     if (n < 0 || total < 0)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "ops.h"
+#include "runtime.h"
 
 const char *spmv_version(void)
 {
@@ -42,17 +43,23 @@ int spmv_status_class(spmv_status status)
 #define LIMIT_CHECK(NAME, name, value, T, D, CLASS, ARG)                                                               \
     _Static_assert((value) > 0 && (value) < SPMV_TYPE_LIMIT, "type value out of range");
 SPMV_TYPE_LIST(LIMIT_CHECK, )
+SPMV_COMPLEX_LIST(LIMIT_CHECK, )
 
 size_t spmv_type_size(spmv_type type)
 {
 #define ROW(NAME, name, value, T, D, CLASS, ARG) [value] = sizeof(T),
-    static const size_t size[SPMV_TYPE_LIMIT] = {SPMV_TYPE_LIST(ROW, )};
+    static const size_t size[SPMV_TYPE_LIMIT] = {SPMV_TYPE_LIST(ROW, ) SPMV_COMPLEX_LIST(ROW, )};
 #undef ROW
     return (unsigned)type < SPMV_TYPE_LIMIT ? size[type] : 0;
 }
 
+bool type_in_primitives(spmv_type type)
+{
+    return spmv_type_size(type) > 0 && !type_is_complex(type);
+}
+
 #define TYPE_ROW(NAME, name, value, T, D, CLASS, ARG) [value] = #name,
-static const char *const type_names[SPMV_TYPE_LIMIT] = {SPMV_TYPE_LIST(TYPE_ROW, )};
+static const char *const type_names[SPMV_TYPE_LIMIT] = {SPMV_TYPE_LIST(TYPE_ROW, ) SPMV_COMPLEX_LIST(TYPE_ROW, )};
 #define OP_ROW(NAME, name, value, commutes, i, r, c, t, ARG) [value] = #name,
 static const char *const op_names[SPMV_OP_LIMIT] = {SPMV_OP_LIST(OP_ROW, )};
 #define FUNCTION_ROW(NAME, name, value, i, r, c, t, ARG) [value] = #name,

@@ -80,6 +80,14 @@ bool options_read(void *to, size_t to_size, const void *from);
  */
 void result_write(void *to, size_t size, const void *from, size_t from_size);
 
+static inline bool type_is_complex(spmv_type type)
+{
+    return type == SPMV_C64 || type == SPMV_C128;
+}
+
+/* Whether primitives have elements of the type: those of SPMV_TYPE_LIST. */
+bool type_in_primitives(spmv_type type);
+
 /* *product = a * b for a, b >= 0; false when it does not fit in 64 bits. */
 static inline bool multiply_fits(int64_t a, int64_t b, int64_t *product)
 {

@@ -7,8 +7,8 @@
 static spmv_status check(spmv_context *ctx, const char *caller, spmv_type type, const void *in, const void *index,
                          int index_bits, const void *out, int64_t out_n, int64_t n)
 {
-    if (spmv_type_size(type) == 0)
-        return context_fail(ctx, SPMV_ERROR_TYPE, "%s: %d is no type", caller, (int)type);
+    if (!type_in_primitives(type))
+        return context_fail(ctx, SPMV_ERROR_TYPE, "%s: %d is no type of primitives", caller, (int)type);
     if (index_bits != 32 && index_bits != 64)
         return context_fail(ctx, SPMV_ERROR_ARGUMENT, "%s: index_bits is %d, 32 or 64 wanted", caller, index_bits);
     if (n < 0 || out_n < 0)

@@ -1,0 +1,44 @@
+/* Complex numbers on the device: sums, products, loads of a whole number at once; and what a rung needs to say the same
+ * of real and complex numbers.
+ *
+ * A product is (a + bi) (c + di) = (ac - bd) + (ad + bc) i, as on the CPU.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef COMPLEX_CUH
+#define COMPLEX_CUH
+
+#include <spmv/types.h>
+
+#include "host_device.cuh"
+
+#define COMPLEX_DEFINE(NAME, name, value, T, D, CLASS, ARG)                                                            \
+    __host__ __device__ inline D operator+(D a, D b)                                                                   \
+    {                                                                                                                  \
+        return {a.re + b.re, a.im + b.im};                                                                             \
+    }                                                                                                                  \
+    __host__ __device__ inline D operator*(D a, D b)                                                                   \
+    {                                                                                                                  \
+        return {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};                                                 \
+    }                                                                                                                  \
+    __host__ __device__ inline D &operator+=(D &a, D b)                                                                \
+    {                                                                                                                  \
+        return a = a + b;                                                                                              \
+    }                                                                                                                  \
+    __host__ __device__ inline D &operator*=(D &a, D b)                                                                \
+    {                                                                                                                  \
+        return a = a * b;                                                                                              \
+    }
+SPMV_COMPLEX_LIST(COMPLEX_DEFINE, )
+#undef COMPLEX_DEFINE
+
+/* An element that is loaded at once, wherever it lies at a multiple of its size. */
+template <typename T> struct alignas(sizeof(T)) whole {
+    T element;
+};
+
+template <typename T> __device__ T load_whole(const T *from)
+{
+    return ((const whole<T> *)from)->element;
+}
+
+#endif

@@ -1,0 +1,647 @@
+/* Products of several vectors at once, in complex types, and with f32 values under f64 sums: every method of the
+ * backend that takes them against an oracle of its own, entry by entry in long double; those that do not, refuse. Gaps
+ * between the rows of x are not read, those of y not written. A column has the bits of a product by itself on ref and
+ * omp, and the same bits again on cuda. And the check of such products.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <float.h>
+#include <math.h>
+
+#include "plan_internal.h"
+#include "support.h"
+
+struct wide {
+    long double re, im;
+};
+
+/* Types of values, and of vectors and sums. */
+struct types {
+    const char *name;
+    spmv_type values, sums;
+};
+static const struct types all_types[] = {{"f64", SPMV_F64, SPMV_F64},
+                                         {"f32", SPMV_F32, SPMV_F32},
+                                         {"mixed", SPMV_F32, SPMV_F64},
+                                         {"c64", SPMV_C64, SPMV_C64},
+                                         {"c128", SPMV_C128, SPMV_C128}};
+enum { TYPES = sizeof all_types / sizeof all_types[0] };
+
+static bool is_complex(spmv_type type)
+{
+    return type == SPMV_C64 || type == SPMV_C128;
+}
+
+static struct wide element(spmv_type type, const void *values, int64_t i)
+{
+    switch (type) {
+    case SPMV_F32:
+        return (struct wide){(long double)((const float *)values)[i], 0};
+    case SPMV_F64:
+        return (struct wide){(long double)((const double *)values)[i], 0};
+    case SPMV_C64:
+        return (struct wide){(long double)((const float *)values)[2 * i],
+                             (long double)((const float *)values)[2 * i + 1]};
+    default:
+        return (struct wide){(long double)((const double *)values)[2 * i],
+                             (long double)((const double *)values)[2 * i + 1]};
+    }
+}
+
+static void put(spmv_type type, void *values, int64_t i, double re, double im)
+{
+    switch (type) {
+    case SPMV_F32:
+        ((float *)values)[i] = (float)re;
+        break;
+    case SPMV_F64:
+        ((double *)values)[i] = re;
+        break;
+    case SPMV_C64:
+        ((float *)values)[2 * i] = (float)re;
+        ((float *)values)[2 * i + 1] = (float)im;
+        break;
+    default:
+        ((double *)values)[2 * i] = re;
+        ((double *)values)[2 * i + 1] = im;
+    }
+}
+
+static struct wide times(struct wide a, struct wide b)
+{
+    return (struct wide){a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
+}
+
+static void *get(int64_t count, size_t size)
+{
+    void *p = calloc((size_t)count + 1, size);
+    assert_non_null(p);
+    return p;
+}
+
+static void *random_elements(spmv_type type, int64_t n, uint64_t seed)
+{
+    void *values = get(n, 16);
+    for (int64_t i = 0; i < n; i++) {
+        const double re = support_uniform(&seed);
+        put(type, values, i, re, support_uniform(&seed));
+    }
+    return values;
+}
+
+/* ------------------------------------------------------------------ matrices */
+
+struct matrix {
+    int64_t rows, cols, nnz;
+    int64_t *row_ptr;
+    int32_t *col;
+};
+
+/* shape 0: rows of 0 to 59 entries; 1: of 0 to 5; 2: mostly empty, two of thousands; 3: none; 4: as 1, with one so long
+ * that its pieces are folded in groups. */
+enum { SHAPES = 4, HUGE_ROW = 4 };
+
+static struct matrix make_matrix(int64_t rows, int64_t cols, int shape)
+{
+    uint64_t random = (uint64_t)(rows * 31 + cols + shape);
+    struct matrix m = {.rows = rows, .cols = cols, .row_ptr = get(rows + 1, 8)};
+    for (int64_t i = 0; i < rows; i++) {
+        const int64_t draw = (int64_t)(support_random(&random) % 60);
+        m.row_ptr[i + 1] = m.row_ptr[i] + (shape == 0          ? draw
+                                           : shape == 1        ? draw % 6
+                                           : shape == 2        ? (i == rows / 2   ? 9000
+                                                                  : i == rows - 2 ? 2100
+                                                                  : draw < 5      ? draw
+                                                                                  : 0)
+                                           : shape == HUGE_ROW ? (i == 3 ? 40000 : draw % 6)
+                                                               : 0);
+    }
+    m.nnz = m.row_ptr[rows];
+    m.col = get(m.nnz, 4);
+    for (int64_t k = 0; k < m.nnz; k++)
+        m.col[k] = (int32_t)(support_random(&random) % (uint64_t)cols);
+    return m;
+}
+
+static void free_matrix(struct matrix *m)
+{
+    free(m->row_ptr);
+    free(m->col);
+}
+
+static spmv_csr view_of(const struct matrix *m, const void *val, spmv_type type)
+{
+    return (spmv_csr){.rows = m->rows,
+                      .cols = m->cols,
+                      .nnz = m->nnz,
+                      .row_ptr = m->row_ptr,
+                      .row_ptr_bits = 64,
+                      .col = m->col,
+                      .val = val,
+                      .type = type,
+                      .memory = SPMV_MEMORY_HOST};
+}
+
+/* ------------------------------------------------------------------ products */
+
+struct variant {
+    const struct types *types;
+    bool pattern, scaled;
+    spmv_operation operation;
+    int vectors, x_gap, y_gap; /* columns; elements between the rows */
+};
+
+/* What the documentation says of the methods. */
+static bool method_takes(const char *method, const struct variant *v)
+{
+    const bool host = support_backend != SPMV_BACKEND_CUDA;
+    const bool many = v->vectors > 1 || v->x_gap > 0 || v->y_gap > 0;
+    const bool special = is_complex(v->types->sums) || (!v->pattern && v->types->values != v->types->sums);
+    if (strcmp(method, "staged") == 0)
+        return !many && !special;
+    if (host || strcmp(method, "columns") == 0)
+        return true;
+    return !many;
+}
+
+static const double alpha_parts[2] = {0.5, -0.75}, beta_parts[2] = {-3, 0.25};
+
+/* Compares y with alpha op(A) x + beta y0, and the gaps with those of y0. */
+static void oracle(const struct matrix *m, const void *val, const struct variant *v, const void *x, const void *y0,
+                   const void *y, const char *method)
+{
+    const spmv_type type = v->types->sums;
+    const bool transposed = v->operation != SPMV_OPERATION_N, single = type == SPMV_F32 || type == SPMV_C64;
+    const int64_t n = transposed ? m->cols : m->rows, size = (int64_t)spmv_type_size(type);
+    const int64_t x_stride = v->vectors + v->x_gap, y_stride = v->vectors + v->y_gap;
+    const long double im = is_complex(type) ? 1 : 0;
+    const struct wide one = {1, 0}, alpha = {alpha_parts[0], im * alpha_parts[1]},
+                      beta = {beta_parts[0], im * beta_parts[1]};
+    struct wide *sum = get(n * v->vectors, sizeof *sum);
+    long double *magnitude = get(n * v->vectors, sizeof *magnitude);
+    int64_t *terms = get(n, sizeof *terms);
+    for (int64_t i = 0; i < m->rows; i++) {
+        for (int64_t k = m->row_ptr[i]; k < m->row_ptr[i + 1]; k++) {
+            const int64_t to = transposed ? m->col[k] : i, from = transposed ? i : m->col[k];
+            struct wide a = val != NULL ? element(v->types->values, val, k) : one;
+            if (v->operation == SPMV_OPERATION_H)
+                a.im = -a.im;
+            terms[to]++;
+            for (int c = 0; c < v->vectors; c++) {
+                const struct wide p = times(a, element(type, x, from * x_stride + c));
+                sum[to * v->vectors + c].re += p.re;
+                sum[to * v->vectors + c].im += p.im;
+                magnitude[to * v->vectors + c] += hypotl(p.re, p.im);
+            }
+        }
+    }
+    for (int64_t i = 0; i < n; i++) {
+        for (int c = 0; c < v->vectors; c++) {
+            const int64_t at = i * v->vectors + c;
+            struct wide expected = sum[at];
+            long double all = magnitude[at];
+            if (v->scaled) {
+                const struct wide before = element(type, y0, i * y_stride + c), b = times(beta, before);
+                expected = times(alpha, expected);
+                expected.re += b.re;
+                expected.im += b.im;
+                all = hypotl(alpha.re, alpha.im) * all + hypotl(b.re, b.im);
+            }
+            const struct wide got = element(type, y, i * y_stride + c);
+            const long double unit = single ? FLT_EPSILON / 2 : DBL_EPSILON / 2;
+            const long double bound =
+                (long double)(terms[i] + (is_complex(type) ? 6 : 4)) * unit * all * 1.01L + 1e-300L;
+            if (!(hypotl(got.re - expected.re, got.im - expected.im) <= bound))
+                fail_msg("%s, %s%s, operation %d, %d vectors: row %lld, column %d is %.17Lg %+.17Lgi, expected %.17Lg "
+                         "%+.17Lgi +- %.3Lg",
+                         method, v->types->name, v->pattern ? ", pattern" : "", (int)v->operation, v->vectors,
+                         (long long)i, c, got.re, got.im, expected.re, expected.im, bound);
+        }
+        const int64_t gap = (i * y_stride + v->vectors) * size;
+        if (memcmp((const char *)y + gap, (const char *)y0 + gap, (size_t)(v->y_gap * size)) != 0)
+            fail_msg("%s: what lies between rows %lld and %lld was written", method, (long long)i, (long long)i + 1);
+    }
+    free(sum);
+    free(magnitude);
+    free(terms);
+}
+
+static spmv_status try_plan(spmv_context *ctx, const spmv_csr *a, const char *method, const struct variant *v,
+                            spmv_plan **plan)
+{
+    spmv_plan_options options;
+    spmv_plan_options_init(&options, sizeof options);
+    options.method = method;
+    options.operation = v->operation;
+    options.type = v->types->sums;
+    options.vectors = v->vectors;
+    options.x_stride = v->x_gap > 0 ? v->vectors + v->x_gap : 0;
+    options.y_stride = v->y_gap > 0 ? v->vectors + v->y_gap : 0;
+    return spmv_plan_create(ctx, a, &options, plan);
+}
+
+static spmv_status apply(spmv_plan *plan, const struct variant *v, const void *x, void *y)
+{
+    double scalars[4];
+    put(v->types->sums, scalars, 0, alpha_parts[0], alpha_parts[1]);
+    put(v->types->sums, scalars + 2, 0, beta_parts[0], beta_parts[1]);
+    return v->scaled ? spmv_apply(plan, scalars, x, scalars + 2, y) : spmv_apply(plan, NULL, x, NULL, y);
+}
+
+/* Column c by itself, with a plan of the same method, has the bits that it has among the others. */
+static void same_alone(spmv_context *ctx, const spmv_csr *a, const char *method, const struct variant *v, const void *x,
+                       int64_t x_n, const void *y0, const void *y, int64_t y_n, int c)
+{
+    const spmv_type type = v->types->sums;
+    const int64_t size = (int64_t)spmv_type_size(type);
+    const int64_t x_stride = v->vectors + v->x_gap, y_stride = v->vectors + v->y_gap;
+    struct variant alone = *v;
+    alone.vectors = 1;
+    alone.x_gap = alone.y_gap = 0;
+    char *my_x = get(x_n, 16), *my_y = get(y_n, 16);
+    for (int64_t i = 0; i < x_n; i++)
+        memcpy(my_x + i * size, (const char *)x + (i * x_stride + c) * size, (size_t)size);
+    for (int64_t i = 0; i < y_n; i++)
+        memcpy(my_y + i * size, (const char *)y0 + (i * y_stride + c) * size, (size_t)size);
+    void *device_x = support_upload(ctx, my_x, x_n * size), *device_y = support_upload(ctx, my_y, y_n * size);
+    spmv_plan *plan = NULL;
+    assert_ok(ctx, try_plan(ctx, a, method, &alone, &plan));
+    assert_ok(ctx, apply(plan, &alone, device_x, device_y));
+    assert_ok(ctx, spmv_download(ctx, device_y, my_y, y_n * size));
+    for (int64_t i = 0; i < y_n; i++)
+        if (memcmp(my_y + i * size, (const char *)y + (i * y_stride + c) * size, (size_t)size) != 0)
+            fail_msg("%s, %s: column %d of %d: row %lld has other bits than by itself", method, v->types->name, c,
+                     v->vectors, (long long)i);
+    spmv_plan_destroy(plan);
+    spmv_free(ctx, device_x);
+    spmv_free(ctx, device_y);
+    free(my_x);
+    free(my_y);
+}
+
+static void check_product(spmv_context *ctx, const struct matrix *m, const char *method, const struct variant *v)
+{
+    const bool transposed = v->operation != SPMV_OPERATION_N;
+    const spmv_type type = v->types->sums;
+    const int64_t size = (int64_t)spmv_type_size(type);
+    const int64_t x_n = transposed ? m->rows : m->cols, y_n = transposed ? m->cols : m->rows;
+    const int64_t x_stride = v->vectors + v->x_gap, y_stride = v->vectors + v->y_gap;
+    const int64_t y_bytes = y_n * y_stride * size;
+    void *val = v->pattern ? NULL : random_elements(v->types->values, m->nnz, 1);
+    void *x = random_elements(type, x_n * x_stride, 2), *y0 = random_elements(type, y_n * y_stride, 3);
+    const spmv_csr a = view_of(m, val, v->types->values);
+    spmv_plan *plan = NULL;
+    for (int64_t i = 0; i < x_n; i++)
+        for (int g = 0; g < v->x_gap; g++)
+            put(type, x, i * x_stride + v->vectors + g, NAN, NAN); /* must not be read */
+    for (int64_t i = 0; !v->scaled && i < y_n; i++)
+        for (int c = 0; c < v->vectors; c++)
+            put(type, y0, i * y_stride + c, NAN, NAN);
+    if (!method_takes(method, v)) {
+        assert_fails(ctx, try_plan(ctx, &a, method, v, &plan), SPMV_ERROR_UNSUPPORTED, method);
+        assert_null(plan);
+    } else {
+        void *y = get(y_n * y_stride, 16), *again = get(y_n * y_stride, 16);
+        void *device_x = support_upload(ctx, x, x_n * x_stride * size);
+        void *device_y = support_upload(ctx, y0, y_bytes);
+        assert_ok(ctx, try_plan(ctx, &a, method, v, &plan));
+        assert_ok(ctx, apply(plan, v, device_x, device_y));
+        assert_ok(ctx, spmv_download(ctx, device_y, y, y_bytes));
+        oracle(m, val, v, x, y0, y, method);
+        assert_ok(ctx, spmv_upload(ctx, y0, device_y, y_bytes));
+        assert_ok(ctx, apply(plan, v, device_x, device_y));
+        assert_ok(ctx, spmv_download(ctx, device_y, again, y_bytes));
+        assert_memory_equal(y, again, (size_t)y_bytes);
+        for (int c = 0; c < v->vectors && v->vectors > 1 && support_backend != SPMV_BACKEND_CUDA; c += 3)
+            same_alone(ctx, &a, method, v, x, x_n, y0, y, y_n, c);
+        spmv_plan_destroy(plan);
+        spmv_free(ctx, device_x);
+        spmv_free(ctx, device_y);
+        free(y);
+        free(again);
+    }
+    free(val);
+    free(x);
+    free(y0);
+}
+
+/* Every method on a variant. */
+static void check_methods(spmv_context *ctx, const struct matrix *m, const struct variant *v)
+{
+    const char *method;
+    for (int i = 0; (method = spmv_method_name(support_backend, i)) != NULL; i++)
+        check_product(ctx, m, method, v);
+}
+
+/* One vector, in every type, operation, with and without values and scaling. */
+static void every_type(void **state)
+{
+    (void)state;
+    spmv_context *ctx = support_context();
+    for (int shape = 0; shape <= HUGE_ROW; shape++) {
+        struct matrix m = make_matrix(shape == 1 ? 900 : shape == HUGE_ROW ? 20 : 150, 230, shape);
+        for (int t = 0; t < TYPES; t++)
+            for (int number = 0; number < 12; number++) {
+                const struct variant v = {.types = &all_types[t],
+                                          .pattern = number % 2,
+                                          .scaled = number / 2 % 2,
+                                          .operation = (spmv_operation)(number / 4),
+                                          .vectors = 1};
+                check_methods(ctx, &m, &v);
+            }
+        free_matrix(&m);
+    }
+    spmv_context_destroy(ctx);
+}
+
+/* Columns far from each other, which have kernels of their own. */
+static void wide_matrices(void **state)
+{
+    (void)state;
+    spmv_context *ctx = support_context();
+    struct matrix m = make_matrix(100, 150000, 0);
+    for (int t = 0; t < TYPES; t++)
+        for (int number = 0; number < 4; number++) {
+            const struct variant v = {.types = &all_types[t],
+                                      .pattern = number % 2,
+                                      .scaled = number / 2,
+                                      .operation = SPMV_OPERATION_N,
+                                      .vectors = 1};
+            check_methods(ctx, &m, &v);
+        }
+    free_matrix(&m);
+    spmv_context_destroy(ctx);
+}
+
+/* Several vectors: counts that are whole packs and not, more than one launch's; with gaps and without. */
+static void several_vectors(void **state)
+{
+    (void)state;
+    spmv_context *ctx = support_context();
+    const struct {
+        int vectors, x_gap, y_gap;
+    } counts[] = {{2, 0, 0}, {4, 0, 0}, {8, 0, 0},  {16, 0, 0}, {3, 0, 0}, {1, 1, 2},
+                  {4, 4, 1}, {8, 3, 0}, {16, 0, 5}, {21, 0, 0}, {7, 2, 3}, {32, 0, 0}};
+    for (int shape = 0; shape < SHAPES; shape++) {
+        struct matrix m = make_matrix(shape == 1 ? 700 : 90, 110, shape);
+        for (size_t k = 0; k < sizeof counts / sizeof counts[0]; k++)
+            for (int t = 0; t < TYPES; t++) {
+                const int number = (int)k + t;
+                const struct variant v = {.types = &all_types[t],
+                                          .pattern = number % 4 == 3,
+                                          .scaled = number % 2,
+                                          .operation = (spmv_operation)(number % 3),
+                                          .vectors = counts[k].vectors,
+                                          .x_gap = counts[k].x_gap,
+                                          .y_gap = counts[k].y_gap};
+                check_methods(ctx, &m, &v);
+            }
+        free_matrix(&m);
+    }
+    spmv_context_destroy(ctx);
+}
+
+/* Rows that cross tiles of the method "tiles" on omp, and sizes around a tile; no rows, no columns. */
+static void borders_and_empty_sizes(void **state)
+{
+    (void)state;
+    spmv_context *ctx = support_context();
+    const struct {
+        int64_t rows, cols;
+        int shape;
+    } sizes[] = {{4095, 30, 1}, {4097, 30, 1}, {1, 5, 0}, {0, 0, 3}, {0, 4, 3}, {4, 0, 3}, {2, 7, 2}};
+    for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++) {
+        struct matrix m = make_matrix(sizes[s].rows, sizes[s].cols, sizes[s].shape);
+        for (int t = 0; t < TYPES; t++) {
+            const struct variant v = {.types = &all_types[t], .vectors = 4, .operation = SPMV_OPERATION_N};
+            check_methods(ctx, &m, &v);
+        }
+        free_matrix(&m);
+    }
+    spmv_context_destroy(ctx);
+}
+
+/* x one element behind where packs of columns begin. */
+static void misplaced_vectors(void **state)
+{
+    (void)state;
+    spmv_context *ctx = support_context();
+    struct matrix m = make_matrix(90, 110, 0);
+    double *val = random_elements(SPMV_F64, m.nnz, 1), *x = random_elements(SPMV_F64, 110 * 8 + 1, 2);
+    const spmv_csr a = view_of(&m, val, SPMV_F64);
+    const struct variant v = {.types = &all_types[0], .vectors = 8};
+    double *y = get(90 * 8 + 1, 8), *y0 = get(90 * 8, 8);
+    double *device_x = support_upload(ctx, x, (110 * 8 + 1) * 8), *device_y = support_upload(ctx, y, (90 * 8 + 1) * 8);
+    spmv_plan *plan = NULL;
+    assert_ok(ctx, try_plan(ctx, &a, NULL, &v, &plan));
+    assert_ok(ctx, apply(plan, &v, device_x + 1, device_y + 1));
+    assert_ok(ctx, spmv_download(ctx, device_y, y, (90 * 8 + 1) * 8));
+    oracle(&m, val, &v, x + 1, y0, y + 1, "auto");
+    assert_true(y[0] == 0);
+    spmv_plan_info info;
+    assert_ok(ctx, spmv_plan_describe(plan, &info, sizeof info));
+    assert_true(info.vectors == 8 && info.type == SPMV_F64 && info.value_type == SPMV_F64);
+    spmv_plan_destroy(plan);
+    spmv_free(ctx, device_x);
+    spmv_free(ctx, device_y);
+    free(val);
+    free(x);
+    free(y);
+    free(y0);
+    free_matrix(&m);
+    spmv_context_destroy(ctx);
+}
+
+/* A complex number where a GPU cannot load it as a whole. */
+static void misplaced_complex_numbers(void **state)
+{
+    (void)state;
+    spmv_context *ctx = support_context();
+    struct matrix m = make_matrix(40, 40, 0);
+    void *val = random_elements(SPMV_C128, m.nnz, 1), *x = random_elements(SPMV_C128, 41, 2);
+    const spmv_csr a = view_of(&m, val, SPMV_C128);
+    const struct variant v = {.types = &all_types[4], .vectors = 1};
+    char *device_x = support_upload(ctx, x, 41 * 16), *device_y = support_upload(ctx, x, 41 * 16);
+    spmv_plan *plan = NULL;
+    assert_ok(ctx, try_plan(ctx, &a, NULL, &v, &plan));
+    if (support_backend == SPMV_BACKEND_CUDA) {
+        assert_fails(ctx, apply(plan, &v, device_x + 8, device_y), SPMV_ERROR_ARGUMENT, "x is not at a multiple of 16");
+        assert_fails(ctx, apply(plan, &v, device_x, device_y + 8), SPMV_ERROR_ARGUMENT, "y is not at a multiple of 16");
+    } else {
+        assert_ok(ctx, apply(plan, &v, device_x + 8, device_y));
+    }
+    spmv_plan_destroy(plan);
+    spmv_free(ctx, device_x);
+    spmv_free(ctx, device_y);
+    free(val);
+    free(x);
+    free_matrix(&m);
+    spmv_context_destroy(ctx);
+}
+
+static void refusals(void **state)
+{
+    (void)state;
+    spmv_context *ctx = support_context();
+    struct matrix m = make_matrix(10, 10, 0);
+    void *val = random_elements(SPMV_C128, m.nnz, 1);
+    spmv_csr a = view_of(&m, val, SPMV_F64);
+    spmv_plan_options o;
+    spmv_plan *plan = NULL;
+#define REFUSES(status, text)                                                                                          \
+    do {                                                                                                               \
+        assert_fails(ctx, spmv_plan_create(ctx, &a, &o, &plan), status, text);                                         \
+        assert_null(plan);                                                                                             \
+    } while (0)
+    spmv_plan_options_init(&o, sizeof o);
+    o.vectors = 4;
+    o.x_stride = 3;
+    REFUSES(SPMV_ERROR_ARGUMENT, "x_stride is 3 with 4 vectors");
+    o.x_stride = 0;
+    o.y_stride = -1;
+    REFUSES(SPMV_ERROR_ARGUMENT, "y_stride is -1");
+    o.y_stride = 0;
+    o.method = "staged";
+    REFUSES(SPMV_ERROR_UNSUPPORTED, "of several vectors");
+    spmv_plan_options_init(&o, sizeof o);
+    o.type = SPMV_C128;
+    REFUSES(SPMV_ERROR_TYPE, "f64 with sums of type c128");
+    a.type = SPMV_C64;
+    REFUSES(SPMV_ERROR_TYPE, "c64 with sums of type c128");
+    a.type = SPMV_C128;
+    o.type = SPMV_F64;
+    REFUSES(SPMV_ERROR_TYPE, "c128 with sums of type f64");
+    o.type = SPMV_AFFINE_F64;
+    REFUSES(SPMV_ERROR_TYPE, "affine_f64");
+    o.type = SPMV_C128;
+    o.method = "staged";
+    REFUSES(SPMV_ERROR_UNSUPPORTED, "in complex types");
+    a.type = SPMV_F32;
+    o.type = SPMV_F64;
+    REFUSES(SPMV_ERROR_UNSUPPORTED, "another type than the sums");
+#undef REFUSES
+    free(val);
+    free_matrix(&m);
+    spmv_context_destroy(ctx);
+}
+
+/* spmv_verify in complex types and mixed: passes what is right, finds one wrong part of one row, tells T from H. */
+static void checks(void **state)
+{
+    (void)state;
+    spmv_context *ctx = support_context();
+    spmv_context *checker =
+        support_context_on(support_backend == SPMV_BACKEND_OMP ? SPMV_BACKEND_REF : SPMV_BACKEND_OMP, 0);
+    struct matrix m = make_matrix(90, 110, 0);
+    for (int t = 2; t < TYPES; t++)
+        for (int number = 0; number < 6; number++) {
+            const struct variant v = {
+                .types = &all_types[t], .scaled = number % 2, .operation = (spmv_operation)(number / 2), .vectors = 1};
+            const bool transposed = v.operation != SPMV_OPERATION_N, complex = is_complex(v.types->sums);
+            const spmv_type type = v.types->sums;
+            const int64_t size = (int64_t)spmv_type_size(type), x_n = transposed ? 90 : 110,
+                          y_n = transposed ? 110 : 90;
+            void *val = random_elements(v.types->values, m.nnz, 1), *x = random_elements(type, x_n, 2);
+            void *y0 = random_elements(type, y_n, 3), *y = get(y_n, 16);
+            double scalars[4];
+            put(type, scalars, 0, alpha_parts[0], alpha_parts[1]);
+            put(type, scalars + 2, 0, beta_parts[0], beta_parts[1]);
+            const spmv_csr a = view_of(&m, val, v.types->values);
+            void *device_x = support_upload(ctx, x, x_n * size), *device_y = support_upload(ctx, y0, y_n * size);
+            spmv_plan *plan = NULL;
+            spmv_verify_result result;
+            assert_ok(ctx, try_plan(ctx, &a, NULL, &v, &plan));
+            assert_ok(ctx, apply(plan, &v, device_x, device_y));
+            assert_ok(ctx, spmv_download(ctx, device_y, y, y_n * size));
+            const void *alpha = v.scaled ? scalars : NULL, *beta = v.scaled ? scalars + 2 : NULL;
+            assert_ok(checker,
+                      spmv_verify(checker, &a, v.operation, alpha, x, beta, y0, y, type, &result, sizeof result));
+            assert_true(result.failed_rows == 0 && result.worst_ratio <= 1);
+            if (complex && transposed)
+                assert_fails(checker,
+                             spmv_verify(checker, &a,
+                                         v.operation == SPMV_OPERATION_T ? SPMV_OPERATION_H : SPMV_OPERATION_T, alpha,
+                                         x, beta, y0, y, type, &result, sizeof result),
+                             SPMV_ERROR_CHECK, "rows past the bound");
+            const struct wide good = element(type, y, 17);
+            put(type, y, 17, (double)good.re + (complex ? 0 : 1e-4), (double)good.im + 1e-3);
+            assert_fails(checker,
+                         spmv_verify(checker, &a, v.operation, alpha, x, beta, y0, y, type, &result, sizeof result),
+                         SPMV_ERROR_CHECK, "the worst is row 17");
+            assert_true(result.failed_rows == 1 && result.worst_row == 17 && result.worst_ratio > 1);
+            assert_true(!complex || fabs(result.worst_value_im - result.worst_reference_im - 1e-3) < 1e-5);
+            assert_true(complex || (result.worst_value_im == 0 && result.worst_reference_im == 0));
+            spmv_plan_destroy(plan);
+            spmv_free(ctx, device_x);
+            spmv_free(ctx, device_y);
+            free(val);
+            free(x);
+            free(y0);
+            free(y);
+        }
+    free_matrix(&m);
+    spmv_context_destroy(checker);
+    spmv_context_destroy(ctx);
+}
+
+/* Conjugate gradients take a mixed plan, and refuse complex ones and those for several vectors. */
+static void solvers(void **state)
+{
+    (void)state;
+    spmv_context *ctx = support_context();
+    spmv_matrix *matrix = NULL;
+    spmv_csr a;
+    spmv_plan *plan = NULL;
+    spmv_cg_result result;
+    assert_ok(ctx, spmv_matrix_generate(ctx, "poisson2d:9", SPMV_F32, &matrix));
+    spmv_matrix_view(matrix, &a);
+    double *ones = get(a.rows, 8), *x = get(a.rows, 8);
+    for (int64_t i = 0; i < a.rows; i++)
+        ones[i] = 1;
+    double *device_x = support_upload(ctx, ones, a.rows * 8), *device_b = support_upload(ctx, ones, a.rows * 8);
+    struct variant v = {.types = &all_types[2], .vectors = 1};
+    spmv_cg_options options;
+    spmv_cg_options_init(&options, sizeof options);
+    options.rtol = 1e-12; /* beyond f32 */
+    options.zero_start = 1;
+    assert_ok(ctx, try_plan(ctx, &a, NULL, &v, &plan));
+    assert_ok(ctx, spmv_apply(plan, NULL, device_x, NULL, device_b));
+    assert_ok(ctx, spmv_cg(plan, device_b, device_x, &options, &result, sizeof result));
+    assert_ok(ctx, spmv_download(ctx, device_x, x, a.rows * 8));
+    for (int64_t i = 0; i < a.rows; i++)
+        assert_true(fabs(x[i] - 1) < 1e-10);
+    spmv_plan_destroy(plan);
+    v.y_gap = 1;
+    assert_ok(ctx, try_plan(ctx, &a, NULL, &v, &plan));
+    assert_fails(ctx, spmv_cg(plan, device_b, device_x, NULL, &result, sizeof result), SPMV_ERROR_UNSUPPORTED,
+                 "1 vectors with strides 1 and 2");
+    spmv_plan_destroy(plan);
+    a.val = NULL;
+    v.y_gap = 0;
+    v.types = &all_types[4];
+    assert_ok(ctx, try_plan(ctx, &a, NULL, &v, &plan));
+    assert_fails(ctx, spmv_cg(plan, device_b, device_x, NULL, &result, sizeof result), SPMV_ERROR_TYPE, "c128");
+    spmv_plan_destroy(plan);
+    spmv_free(ctx, device_x);
+    spmv_free(ctx, device_b);
+    free(ones);
+    free(x);
+    spmv_matrix_destroy(matrix);
+    spmv_context_destroy(ctx);
+}
+
+int main(int argc, char **argv)
+{
+    support_begin(argc, argv);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_type),
+        cmocka_unit_test(several_vectors),
+        cmocka_unit_test(misplaced_vectors),
+        cmocka_unit_test(borders_and_empty_sizes),
+        cmocka_unit_test(refusals),
+        cmocka_unit_test(misplaced_complex_numbers),
+        cmocka_unit_test(checks),
+        cmocka_unit_test(solvers),
+        cmocka_unit_test(wide_matrices),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
