@@ -3,9 +3,13 @@
  * between the rows of x are not read, those of y not written. A column has the bits of a product by itself on ref and
  * omp, and the same bits again on cuda. And the check of such products.
  *
+ *   test_spmv_types BACKEND time [SPEC...]    times them instead: a line a matrix, type, operation and number of
+ * vectors
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <float.h>
 #include <math.h>
+#include <time.h>
 
 #include "plan_internal.h"
 #include "support.h"
@@ -683,10 +687,112 @@ static void solvers(void **state)
     spmv_context_destroy(ctx);
 }
 
+/* -------------------------------------------------------------------- times */
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* Seconds of a product, the least mean of a few rounds. */
+static double seconds_of(spmv_context *ctx, spmv_plan *plan, const void *x, void *y)
+{
+    enum { ROUNDS = 5, PRODUCTS = 10 };
+    double least = INFINITY;
+    for (int round = 0; round < ROUNDS; round++) {
+        const double began = now();
+        for (int i = 0; i < PRODUCTS; i++)
+            assert_ok(ctx, spmv_apply(plan, NULL, x, NULL, y));
+        assert_ok(ctx, spmv_synchronize(ctx));
+        least = fmin(least, (now() - began) / PRODUCTS);
+    }
+    return least;
+}
+
+/* The matrix in the context's memory, as a caller on a device has it. */
+static spmv_csr in_context(spmv_context *ctx, const spmv_csr *a)
+{
+    spmv_csr there = *a;
+    there.row_ptr = support_upload(ctx, a->row_ptr, (a->rows + 1) * 8);
+    there.col = support_upload(ctx, a->col, a->nnz * 4);
+    there.val = support_upload(ctx, a->val, a->nnz * (int64_t)spmv_type_size(a->type));
+    there.memory = SPMV_MEMORY_CONTEXT;
+    return there;
+}
+
+static void time_variant(spmv_context *ctx, const char *spec, const spmv_csr *a, const struct variant *v)
+{
+    const bool transposed = v->operation != SPMV_OPERATION_N;
+    const int64_t size = (int64_t)spmv_type_size(v->types->sums), stored = (int64_t)spmv_type_size(v->types->values);
+    const int64_t x_n = (transposed ? a->rows : a->cols) * v->vectors;
+    const int64_t y_n = (transposed ? a->cols : a->rows) * v->vectors;
+    void *x = random_elements(v->types->sums, x_n, 2), *device_x = support_upload(ctx, x, x_n * size), *device_y = NULL;
+    spmv_plan *plan = NULL;
+    spmv_plan_info info;
+    assert_ok(ctx, spmv_alloc(ctx, y_n * size, &device_y));
+    for (int i = 0; i < 2; i++) { /* the second plan finds everything warm */
+        spmv_plan_destroy(plan);
+        assert_ok(ctx, try_plan(ctx, a, NULL, v, &plan));
+    }
+    assert_ok(ctx, spmv_plan_describe(plan, &info, sizeof info));
+    const double seconds = seconds_of(ctx, plan, device_x, device_y);
+    const double bytes = (double)(a->nnz * (4 + stored) + 4 * (info.rows + 1) + size * (x_n + y_n));
+    printf("%-24s %-5s %c k=%-2d %-8s %9.1f us, %9.1f us a vector, %7.1f GB/s of the model, plan %9.1f us\n", spec,
+           v->types->name, "NTH"[v->operation], v -> vectors, info.method, 1e6 * seconds, 1e6 * seconds / v->vectors,
+           1e-9 * bytes / seconds, 1e6 * info.seconds);
+    spmv_plan_destroy(plan);
+    spmv_free(ctx, device_x);
+    spmv_free(ctx, device_y);
+    free(x);
+}
+
+static void time_spec(spmv_context *ctx, const char *spec)
+{
+    for (int t = 0; t < TYPES; t++) {
+        const struct types *types = &all_types[t];
+        spmv_matrix *matrix = NULL;
+        spmv_csr a;
+        assert_ok(ctx, spmv_matrix_generate(ctx, spec, is_complex(types->values) ? SPMV_F64 : types->values, &matrix));
+        spmv_matrix_view(matrix, &a);
+        void *complex = NULL;
+        if (is_complex(types->values)) {
+            a.val = complex = random_elements(types->values, a.nnz, 1);
+            a.type = types->values;
+        }
+        const spmv_csr there = in_context(ctx, &a);
+        for (int k = 1; k <= 16; k *= 2)
+            time_variant(ctx, spec, &there, &(const struct variant){.types = types, .vectors = k});
+        time_variant(ctx, spec, &there,
+                     &(const struct variant){.types = types, .vectors = 1, .operation = SPMV_OPERATION_H});
+        spmv_free(ctx, (void *)(uintptr_t)there.row_ptr);
+        spmv_free(ctx, (void *)(uintptr_t)there.col);
+        spmv_free(ctx, (void *)(uintptr_t)there.val);
+        free(complex);
+        spmv_matrix_destroy(matrix);
+    }
+}
+
+static int time_products(int count, char **specs)
+{
+    char *standard[] = {"poisson3d:100", "stencil27:64", "fem:100000,3,13", "uniform:1000000,1000000,16",
+                        "powerlaw:1000000,8,2.2,100000"};
+    spmv_context *ctx = support_context();
+    for (int i = 0; i < count; i++)
+        time_spec(ctx, specs[i]);
+    for (size_t i = 0; count == 0 && i < sizeof standard / sizeof standard[0]; i++)
+        time_spec(ctx, standard[i]);
+    spmv_context_destroy(ctx);
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     support_begin(argc, argv);
     brief = support_brief(argc, argv);
+    if (argc > 2 && strcmp(argv[2], "time") == 0)
+        return time_products(argc - 3, argv + 3);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_type),
         cmocka_unit_test(several_vectors),
