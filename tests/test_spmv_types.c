@@ -478,34 +478,46 @@ static void wide_offsets(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* x one element behind where packs of columns begin. */
+/* x and y one element behind where packs of columns begin: the right values, and the same bits as elsewhere. */
 static void misplaced_vectors(void **state)
 {
     (void)state;
+    enum { ROWS = 90, COLS = 110, MOST = 16 };
     spmv_context *ctx = support_context();
-    struct matrix m = make_matrix(90, 110, 0);
-    double *val = random_elements(SPMV_F64, m.nnz, 1), *x = random_elements(SPMV_F64, 110 * 8 + 1, 2);
-    const spmv_csr a = view_of(&m, val, SPMV_F64);
-    const struct variant v = {.types = &all_types[0], .vectors = 8};
-    double *y = get(90 * 8 + 1, 8), *y0 = get(90 * 8, 8);
-    double *device_x = support_upload(ctx, x, (110 * 8 + 1) * 8), *device_y = support_upload(ctx, y, (90 * 8 + 1) * 8);
-    spmv_plan *plan = NULL;
-    assert_ok(ctx, try_plan(ctx, &a, NULL, &v, &plan));
-    assert_ok(ctx, apply(plan, &v, device_x + 1, device_y + 1));
-    assert_ok(ctx, spmv_download(ctx, device_y, y, (90 * 8 + 1) * 8));
-    oracle(&m, val, &v, x + 1, y0, y + 1, "auto");
-    assert_true(y[0] == 0);
-    spmv_plan_info info;
-    assert_ok(ctx, spmv_plan_describe(plan, &info, sizeof info));
-    assert_true(info.vectors == 8 && info.type == SPMV_F64 && info.value_type == SPMV_F64);
-    spmv_plan_destroy(plan);
-    spmv_free(ctx, device_x);
-    spmv_free(ctx, device_y);
-    free(val);
-    free(x);
-    free(y);
-    free(y0);
-    free_matrix(&m);
+    for (int vectors = 4; vectors <= MOST; vectors *= 2) {
+        for (int shape = 0; shape <= 2; shape += 2) {
+            struct matrix m = make_matrix(ROWS, COLS, shape);
+            const int64_t x_n = COLS * vectors, y_n = ROWS * vectors;
+            double *val = random_elements(SPMV_F64, m.nnz, 1), *x = random_elements(SPMV_F64, x_n, 2);
+            const spmv_csr a = view_of(&m, val, SPMV_F64);
+            const struct variant v = {.types = &all_types[0], .vectors = vectors};
+            double *y = get(y_n, 8), *moved_y = get(y_n + 1, 8), *y0 = get(y_n, 8);
+            double *device_x = support_upload(ctx, x, x_n * 8), *device_y = support_upload(ctx, y0, y_n * 8);
+            double *moved_x = NULL, *device_moved_y = support_upload(ctx, moved_y, (y_n + 1) * 8);
+            spmv_plan *plan = NULL;
+            assert_ok(ctx, spmv_alloc(ctx, (x_n + 1) * 8, (void **)&moved_x));
+            assert_ok(ctx, spmv_upload(ctx, x, moved_x + 1, x_n * 8));
+            assert_ok(ctx, try_plan(ctx, &a, NULL, &v, &plan));
+            assert_ok(ctx, apply(plan, &v, device_x, device_y));
+            assert_ok(ctx, apply(plan, &v, moved_x + 1, device_moved_y + 1));
+            assert_ok(ctx, spmv_download(ctx, device_y, y, y_n * 8));
+            assert_ok(ctx, spmv_download(ctx, device_moved_y, moved_y, (y_n + 1) * 8));
+            oracle(&m, val, &v, x, y0, y, "auto");
+            assert_memory_equal(y, moved_y + 1, (size_t)y_n * 8);
+            assert_true(moved_y[0] == 0);
+            spmv_plan_info info;
+            assert_ok(ctx, spmv_plan_describe(plan, &info, sizeof info));
+            assert_true(info.vectors == vectors && info.type == SPMV_F64 && info.value_type == SPMV_F64);
+            spmv_plan_destroy(plan);
+            void *const device[] = {device_x, device_y, moved_x, device_moved_y};
+            void *const host[] = {val, x, y, moved_y, y0};
+            for (size_t i = 0; i < sizeof device / sizeof device[0]; i++)
+                spmv_free(ctx, device[i]);
+            for (size_t i = 0; i < sizeof host / sizeof host[0]; i++)
+                free(host[i]);
+            free_matrix(&m);
+        }
+    }
     spmv_context_destroy(ctx);
 }
 
