@@ -33,7 +33,8 @@ struct options {
     spmv_backend backend;
     const char *method;
     bool uncompressed; /* --compress off */
-    spmv_type type;
+    spmv_type type;    /* of vectors and sums; of the matrix too unless mixed */
+    bool mixed;        /* --type mixed: an f32 matrix, the others f64 */
     int threads, device;
     enum verify_mode verify;
     bool json;
@@ -68,6 +69,9 @@ void options_free(struct options *o);
 
 /* Reports o->error, or an option that is given but in none of the groups (command: its name for the message). */
 spmv_status options_check(const struct options *o, unsigned groups, const char *command);
+
+/* The options by which a matrix is loaded: its type. */
+struct options options_for_matrix(const struct options *o);
 
 /* The options of these groups, one a line, every default shown. */
 void options_print(unsigned groups);

@@ -143,9 +143,10 @@ spmv_status run_info(const struct options *o, const char *const *arguments, int 
     struct product p = {.method = o->method, .uncompressed = o->uncompressed, .type = o->type};
     spmv_statistics s = {0};
     (void)count;
+    const struct options reading = options_for_matrix(o);
     spmv_status st = open_context(o, o->backend, &ctx);
     if (st == SPMV_OK)
-        st = input_load(ctx, o, arguments[0], &in);
+        st = input_load(ctx, &reading, arguments[0], &in);
     if (st == SPMV_OK) {
         st = spmv_matrix_statistics(ctx, &in.view, &s, sizeof s);
         if (st != SPMV_OK)

@@ -433,12 +433,13 @@ static void release(struct job *job)
 spmv_status run_solve(const struct options *o, const char *const *arguments, int count)
 {
     struct job job = {.o = o};
+    const struct options reading = options_for_matrix(o);
     const char *x_path = NULL;
     spmv_status st = check_wishes(o, arguments, count, &x_path);
     if (st == SPMV_OK)
         st = open_context(o, o->backend, &job.ctx);
     if (st == SPMV_OK)
-        st = input_load(job.ctx, o, arguments[0], &job.in);
+        st = input_load(job.ctx, &reading, arguments[0], &job.in);
     if (st == SPMV_OK)
         st = check_matrix(&job);
     if (st == SPMV_OK)

@@ -107,8 +107,8 @@ static const struct row rows[OPTIONS] = {
     [OPTION_METHOD] = {"method", 0, "NAME", GROUP_SHARED, "auto", "how to multiply; doctor lists the names"},
     [OPTION_COMPRESS] = {"compress", 0, "auto|off", GROUP_SHARED, "auto",
                          "may the plan hold the matrix in fewer bytes, where its method can; same results"},
-    [OPTION_TYPE] = {"type", 0, "f64|f32", GROUP_SHARED, "f64",
-                     "type of matrix, vectors and sums; bench: of a suite both"},
+    [OPTION_TYPE] = {"type", 0, "f64|f32|mixed", GROUP_SHARED, "f64",
+                     "type of matrix, vectors and sums; mixed: an f32 matrix, the others f64; bench: of a suite both"},
     [OPTION_THREADS] = {"threads", 0, "N", GROUP_SHARED, NULL, "OpenMP threads, at most (default: what OpenMP offers)"},
     [OPTION_DEVICE] = {"device", 0, "N", GROUP_SHARED, NULL, "GPU, counted from 0 (default: CUDA's current one)"},
     [OPTION_VERIFY] = {"verify", 0, "[=off|bound|bitwise]", GROUP_SHARED, "bound",
@@ -275,8 +275,11 @@ static void set_option(struct options *o, enum option_id id, const char *text)
             mistake(o, "--%s %s: auto or off is needed", rows[id].name, text);
         break;
     case OPTION_TYPE:
-        if (spmv_type_parse(text, &o->type) != SPMV_OK)
-            mistake(o, "--%s %s: f64 or f32 is needed", rows[id].name, text);
+        o->mixed = strcmp(text, "mixed") == 0;
+        if (o->mixed)
+            o->type = SPMV_F64;
+        else if (spmv_type_parse(text, &o->type) != SPMV_OK)
+            mistake(o, "--%s %s: f64, f32 or mixed is needed", rows[id].name, text);
         break;
     case OPTION_THREADS:
         set_count(o, id, text, 0, &o->threads);
@@ -477,11 +480,23 @@ spmv_status options_check(const struct options *o, unsigned groups, const char *
             return SPMV_ERROR_ARGUMENT;
         }
     }
+    if (o->mixed && (groups & (GROUP_BENCH | GROUP_GEN | GROUP_SPY | GROUP_EXPLAIN)) != 0) {
+        complain("--type mixed is not for %s, but for products, info and solve", command);
+        return SPMV_ERROR_ARGUMENT;
+    }
     if (o->type != SPMV_F64 && o->type != SPMV_F32) {
         complain("--type %s: products exist for f64 and f32", spmv_type_name(o->type));
         return SPMV_ERROR_TYPE;
     }
     return SPMV_OK;
+}
+
+struct options options_for_matrix(const struct options *o)
+{
+    struct options reading = *o;
+    if (o->mixed)
+        reading.type = SPMV_F32;
+    return reading;
 }
 
 /* Where the text of an option begins (a longer option gets a line of its own), and where it ends. */

@@ -59,7 +59,7 @@ static spmv_status view_in_context(struct product *p, spmv_csr *view)
     if (st == SPMV_OK)
         st = send_array(p->ctx, a->col, a->nnz * (int64_t)sizeof *a->col, &p->copies[1]);
     if (st == SPMV_OK && a->val != NULL)
-        st = send_array(p->ctx, a->val, vector_bytes(p, a->nnz), &p->copies[2]);
+        st = send_array(p->ctx, a->val, a->nnz * (int64_t)spmv_type_size(a->type), &p->copies[2]);
     if (st == SPMV_OK)
         st = spmv_synchronize(p->ctx);
     view->row_ptr = p->copies[0];
@@ -87,7 +87,8 @@ spmv_status product_plan(spmv_context *ctx, struct product *p)
     if (st != SPMV_OK)
         return fail(p, st);
     const double v = (double)spmv_type_size(p->type), rows = (double)p->info.rows, cols = (double)p->info.cols;
-    p->model_bytes = (double)p->info.nnz * (4 + v) + 4 * (rows + 1) + v * (rows + cols);
+    const double stored = (double)spmv_type_size(p->info.value_type);
+    p->model_bytes = (double)p->info.nnz * (4 + stored) + 4 * (rows + 1) + v * (rows + cols);
     return SPMV_OK;
 }
 
@@ -247,8 +248,12 @@ void product_free(struct product *p)
 
 void remark_plan(const char *matrix, const struct product *p)
 {
-    remark(LEVEL_NORMAL, "%s: %lld x %lld, %lld nonzeros, %s%s", matrix, (long long)p->a->rows, (long long)p->a->cols,
-           (long long)p->a->nnz, spmv_type_name(p->type), p->a->val == NULL ? ", a pattern" : "");
+    const bool mixed = p->info.value_type != p->info.type;
+    remark(LEVEL_NORMAL, "%s: %lld x %lld, %lld nonzeros, %s%s%s", matrix, (long long)p->a->rows, (long long)p->a->cols,
+           (long long)p->a->nnz, spmv_type_name(p->info.value_type), mixed ? " with vectors and sums in " : "",
+           mixed               ? spmv_type_name(p->info.type)
+           : p->a->val == NULL ? ", a pattern"
+                               : "");
     remark(LEVEL_NORMAL, "on %s; method %s: %s", spmv_context_describe(p->ctx), p->info.method, p->info.why);
     if (p->info.layout[0] != '\0')
         remark(LEVEL_VERBOSE, "the plan: %s", p->info.layout);
@@ -278,8 +283,11 @@ json_t *json_check(const struct product *p)
 
 json_t *json_plan(const struct product *p, const char *op)
 {
-    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:f, s:I}", "op", op, "backend",
-                     spmv_backend_name(spmv_context_backend(p->ctx)), "method", p->info.method, "why", p->info.why,
-                     "layout", p->info.layout, "type", spmv_type_name(p->type), "plan_seconds", p->info.seconds,
-                     "plan_bytes", (json_int_t)p->info.bytes);
+    json_t *plan = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:f, s:I}", "op", op, "backend",
+                             spmv_backend_name(spmv_context_backend(p->ctx)), "method", p->info.method, "why",
+                             p->info.why, "layout", p->info.layout, "type", spmv_type_name(p->type), "plan_seconds",
+                             p->info.seconds, "plan_bytes", (json_int_t)p->info.bytes);
+    if (p->info.value_type != p->info.type)
+        json_put(plan, "value_type", json_string(spmv_type_name(p->info.value_type)));
+    return plan;
 }

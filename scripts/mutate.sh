@@ -58,8 +58,8 @@ mutants() {
         'if (head < tile->end)' \
         'if (head + 1 < tile->end)' '^test_segscan\.omp$'
     "$1" "product: a row ends one entry early" spmv/spmv_omp_typed.h \
-        'TYPED(dot)(val, col, x, row_ptr[row], row_ptr[row + 1])' \
-        'TYPED(dot)(val, col, x, row_ptr[row], row_ptr[row + 1] - 1)' '^test_spmv\.omp$'
+        'TYPED(dot)(e, how, row_ptr[row + 1] - begin)' \
+        'TYPED(dot)(e, how, row_ptr[row + 1] - begin - 1)' '^test_spmv\.omp$'
     "$1" "staged: the last element of the row before is taken" spmv/spmv_staged.c \
         'const void *end = (const char *)a->row_ptr + a->row_ptr_bits / 8;' \
         'const void *end = a->row_ptr;' '^test_spmv\.(ref|omp)$'
@@ -85,11 +85,25 @@ mutants() {
 
     # The check of a result.
     "$1" "verify: infinite against finite passes" spmv/verify.c \
-        'return isfinite(y) == isfinite(r) ? 0 : (double)INFINITY;' \
+        'return is_finite(y) == is_finite(r) ? 0 : (double)INFINITY;' \
         'return 0;' '^test_verify\.(ref|omp)$'
     "$1" "verify: the bound is four times too wide" spmv/verify.c \
-        '2 * (terms + 3) * q->roundoff * magnitude' \
-        '8 * (terms + 3) * q->roundoff * magnitude' '^test_verify\.(ref|omp)$'
+        '2 * (terms + (complex ? 6 : 3)) * q->roundoff * magnitude' \
+        '8 * (terms + (complex ? 6 : 3)) * q->roundoff * magnitude' '^test_verify\.(ref|omp)$'
+
+    # Plans.
+    "$1" "update: new values are not conjugated" spmv/plan_matrix.c \
+        'csr_conjugate(plan->ctx, plan->transposed);' \
+        '(void)to;' '^test_update_values\.(ref|omp)$'
+    "$1" "update: numbers of the transpose instead of A" formats/transpose.c \
+        '((int32_t *)from.number)[at] = (int32_t)k;' \
+        '((int32_t *)from.number)[at] = (int32_t)at;' '^test_update_values\.(ref|omp)$'
+    "$1" "vectors: the begin of a row in the tile before is lost" spmv/spmv_omp_columns.h \
+        'PLUS(open, head)' \
+        'head' '^test_spmv_types\.omp$'
+    "$1" "vectors: y is packed whatever its stride" spmv/spmv_omp_columns.h \
+        'copy.y + row * copy.y_stride + first' \
+        'copy.y + row * copy.vectors + first' '^test_spmv_types\.omp$'
 }
 
 only=${1-}

@@ -35,12 +35,6 @@ template <typename T> int pack_for(const spmv_plan *plan, const void *x, int cou
     return whole ? PACK : 1;
 }
 
-/* Lanes for so many columns, as a power of two; and how many entries the rest of a group of a warp can take. */
-int width_log_for(int columns, int pack)
-{
-    return log_of((columns + pack - 1) / pack);
-}
-
 /* Rows that are left out: the same for every launch of a plan. */
 int64_t longest_of(const columns_state *s)
 {
@@ -117,13 +111,15 @@ template <int PACK, typename T, typename Stored>
 spmv_status run(const spmv_plan *plan, const columns_state *s, columns::job<T, Stored> j)
 {
     spmv_context *const ctx = plan->ctx;
-    j.width_log = width_log_for(j.columns, PACK);
-    j.slots_log = std::min(s->slots_wanted_log, 5 - j.width_log);
+    j.width_log = log_of(ceil_divide(j.columns, PACK));
+    j.most_slots_log = 5 - log_of(j.columns); /* whatever PACK is, which depends on where x lies */
+    j.slots_log = std::min(s->slots_wanted_log, j.most_slots_log);
     const int rows_a_block = columns::BLOCK >> (j.width_log + j.slots_log);
+    const int pieces_a_block = columns::BLOCK >> (j.width_log + j.most_slots_log);
     spmv_status st = launch(ctx, "spmv columns", grid_for(j.rows, rows_a_block), columns::BLOCK,
                             columns::multiply_rows<PACK, T, Stored>, j);
     if (st == SPMV_OK && s->rows > 0)
-        st = launch(ctx, "spmv columns pieces", grid_for(s->pieces, columns::BLOCK_WARPS), columns::BLOCK,
+        st = launch(ctx, "spmv columns pieces", grid_for(s->pieces, pieces_a_block), columns::BLOCK,
                     columns::multiply_pieces<PACK, T, Stored>, j, (const columns::piece *)s->piece_table, s->pieces,
                     (T *)s->sums);
     if (st == SPMV_OK && s->rows > 0)
@@ -149,6 +145,7 @@ spmv_status apply(const spmv_plan *plan, const void *alpha, const void *x, const
                                            plan->x_stride,
                                            plan->y_stride,
                                            std::min(plan->vectors - first, (int)columns::MOST),
+                                           0,
                                            0,
                                            0,
                                            longest_of(s),

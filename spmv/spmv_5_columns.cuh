@@ -12,9 +12,9 @@
  * sums in a fixed order. The plan finds these rows on the device and cuts them on the host, where they are few.
  *
  * Bits: slot s of a group takes entries s, s + slots, ... of its row, or of its piece. How many slots there are follows
- * from the mean row length and from the columns, so a column's bits depend on k. H. M. Aktulga, A. Buluc, S. Williams,
- * C. Yang, "Optimizing sparse matrix-multiple vectors multiplication for nuclear configuration interaction
- * calculations", IPDPS 2014.
+ * from the mean row length and from the number of columns, so a column's bits depend on k, but not on where x lies. H.
+ * M. Aktulga, A. Buluc, S. Williams, C. Yang, "Optimizing sparse matrix-multiple vectors multiplication for nuclear
+ * configuration interaction calculations", IPDPS 2014.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SPMV_5_COLUMNS_CUH
@@ -60,8 +60,10 @@ template <typename T, typename Stored> struct job {
     T *y;
     int64_t x_stride, y_stride;
     int columns;
-    int width_log, slots_log; /* lanes for the columns; entries a group takes at a time */
-    int64_t longest;          /* longer rows are left out */
+    int width_log;      /* lanes for the columns */
+    int slots_log;      /* entries a group takes at a time, of a row ... */
+    int most_slots_log; /* ... and of a piece */
+    int64_t longest;    /* longer rows are left out */
     scaling<T> s;
 
     __device__ int64_t offset(int64_t row) const
@@ -139,21 +141,24 @@ __global__ void __launch_bounds__(BLOCK) multiply_rows(job<T, Stored> j)
     }
 }
 
-/* sums[MOST * piece + column]; a warp a piece. */
+/* sums[MOST * piece + column]; a group of lanes a piece. */
 template <int PACK, typename T, typename Stored>
 __global__ void __launch_bounds__(BLOCK) multiply_pieces(job<T, Stored> j, const piece *pieces, int64_t count, T *sums)
 {
-    const int slots_log = 5 - j.width_log;
-    const place p = place_of<PACK>((int)threadIdx.x % WARP, j.width_log, slots_log);
-    const bool has_columns = p.column < j.columns;
-    const int64_t stride = (int64_t)gridDim.x * BLOCK_WARPS;
-    for (int64_t i = (int64_t)blockIdx.x * BLOCK_WARPS + threadIdx.x / WARP; i < count; i += stride) {
-        const piece mine = pieces[i];
+    const int lane = (int)threadIdx.x % WARP, group_log = j.width_log + j.most_slots_log;
+    const int group = lane >> group_log, groups = WARP >> group_log;
+    const place p = place_of<PACK>(lane, j.width_log, j.most_slots_log);
+    const int64_t stride = (int64_t)gridDim.x * BLOCK_WARPS * groups;
+    /* the same for all lanes of a warp: they leave the loop together */
+    for (int64_t first = ((int64_t)blockIdx.x * BLOCK_WARPS + threadIdx.x / WARP) * groups; first < count;
+         first += stride) {
+        const int64_t i = first + group;
+        const bool mine = p.column < j.columns && i < count;
         T sum[PACK] = {};
-        if (has_columns)
-            add_entries<PACK>(j, p, mine.begin, mine.end, sum);
+        if (mine)
+            add_entries<PACK>(j, p, pieces[i].begin, pieces[i].end, sum);
         add_slots<PACK>(j.width_log, p.slots, sum);
-        if (has_columns && p.slot == 0) {
+        if (mine && p.slot == 0) {
 #pragma unroll
             for (int c = 0; c < PACK; c++)
                 sums[i * MOST + p.column + c] = sum[c];

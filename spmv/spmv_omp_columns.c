@@ -10,7 +10,23 @@
 
 #define ALWAYS_INLINE inline __attribute__((always_inline))
 
-enum { MOST_COLUMNS = 16 };
+/* SERIAL and LANES: see spmv_omp_typed.h. */
+enum { MOST_COLUMNS = 16, SERIAL = 32, LANES = 8 };
+
+/* So many entries ahead x is prefetched where a row of it is more than one pack. */
+enum { AHEAD = 16 };
+
+static ALWAYS_INLINE void prefetch_row(const void *from, size_t bytes)
+{
+    for (size_t b = 0; b < bytes; b += 64)
+        __builtin_prefetch((const char *)from + b);
+}
+
+/* Vectors of the processor; GCC and Clang have them on every machine. */
+typedef double pack_f64 __attribute__((vector_size(32)));
+typedef double half_pack_f64 __attribute__((vector_size(16)));
+typedef float pack_f32 __attribute__((vector_size(16)));
+typedef float half_pack_f32 __attribute__((vector_size(8)));
 
 /* ------------------------------------------------------------------ reals */
 
@@ -19,7 +35,17 @@ enum { MOST_COLUMNS = 16 };
 #define TIMES(a, b) ((a) * (b))
 #define SCALE(a, b) ((a) * (b))
 
+#define PACK_TERM(type, sum, pattern, value, row)                                                                      \
+    do {                                                                                                               \
+        type row_;                                                                                                     \
+        memcpy(&row_, row, sizeof row_);                                                                               \
+        *(sum) += (pattern) ? row_ : (VALUE) * (value)*row_;                                                           \
+    } while (0)
+
 #define VALUE double
+#define PACK pack_f64
+#define HALF_PACK half_pack_f64
+#define COLUMNS 4
 #define STORED double
 #define TYPED(name) columns_##name##_f64
 #include "spmv_omp_columns.h"
@@ -30,9 +56,13 @@ enum { MOST_COLUMNS = 16 };
 #define TYPED(name) columns_##name##_mixed
 #include "spmv_omp_columns.h"
 #undef VALUE
+#undef PACK
+#undef HALF_PACK
 #undef TYPED
 
 #define VALUE float
+#define PACK pack_f32
+#define HALF_PACK half_pack_f32
 #define TYPED(name) columns_##name##_f32
 #include "spmv_omp_columns.h"
 #undef VALUE
@@ -43,6 +73,10 @@ enum { MOST_COLUMNS = 16 };
 #undef PLUS
 #undef TIMES
 #undef SCALE
+#undef PACK
+#undef HALF_PACK
+#undef PACK_TERM
+#undef COLUMNS
 
 /* --------------------------------------------------------------- complex numbers */
 
@@ -59,11 +93,32 @@ COMPLEX(spmv_c64)
 COMPLEX(spmv_c128)
 #undef COMPLEX
 
+/* Two numbers z, w lie as (z.re, z.im, w.re, w.im). With value = a + bi, what is added is a times that, plus (-b, b,
+ * -b, b) times (z.im, z.re, w.im, w.re): the bits of times_... */
+#define PACK_OF_TWO(T, P)                                                                                              \
+    static ALWAYS_INLINE void add_##T(P *sum, bool pattern, const T *value, const T *row)                              \
+    {                                                                                                                  \
+        P here;                                                                                                        \
+        memcpy(&here, row, sizeof here);                                                                               \
+        if (pattern) {                                                                                                 \
+            *sum += here;                                                                                              \
+            return;                                                                                                    \
+        }                                                                                                              \
+        const P swapped = {here[1], here[0], here[3], here[2]};                                                        \
+        const P signs = {-value->im, value->im, -value->im, value->im};                                                \
+        *sum += value->re * here + signs * swapped;                                                                    \
+    }
+PACK_OF_TWO(spmv_c64, pack_f32)
+PACK_OF_TWO(spmv_c128, pack_f64)
+#undef PACK_OF_TWO
+#define COLUMNS 2
 #define ZERO                                                                                                           \
     {                                                                                                                  \
         0, 0                                                                                                           \
     }
 
+#define PACK pack_f32
+#define PACK_TERM(type, sum, pattern, value, row) add_spmv_c64(sum, pattern, value, row)
 #define VALUE spmv_c64
 #define STORED spmv_c64
 #define PLUS(a, b) plus_spmv_c64(a, b)
@@ -78,6 +133,10 @@ COMPLEX(spmv_c128)
 #undef SCALE
 #undef TYPED
 
+#undef PACK
+#undef PACK_TERM
+#define PACK pack_f64
+#define PACK_TERM(type, sum, pattern, value, row) add_spmv_c128(sum, pattern, value, row)
 #define VALUE spmv_c128
 #define STORED spmv_c128
 #define PLUS(a, b) plus_spmv_c128(a, b)

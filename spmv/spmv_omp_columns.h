@@ -1,5 +1,7 @@
 /* The typed part of spmv_omp_columns.c, included once a pair of types: VALUE (of vectors and sums), STORED (of the
- * matrix's values), TIMES(stored, value), PLUS(value, value), and TYPED(name), the name with both types in it.
+ * matrix's values), TIMES(stored, value), SCALE(value, value), PLUS(value, value), ZERO, and TYPED(name), the name with
+ * both types in it. PACK: a vector of the processor that holds COLUMNS values; PACK_TERM(sum, pattern, stored, row)
+ * adds to one what an entry does.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 
@@ -14,69 +16,45 @@ struct TYPED(columns) {
     bool beta_zero;
 };
 
-static ALWAYS_INLINE void TYPED(add)(VALUE *sum, const STORED *val, bool pattern, int64_t k, const VALUE *x, int width)
-{
-    for (int v = 0; v < width; v++)
-        sum[v] = PLUS(sum[v], pattern ? x[v] : TIMES(val[k], x[v]));
-}
+#define PACK_TYPE PACK
+#define PACK_COLUMNS COLUMNS
+#define PACKED(name) TYPED(name)
+#include "spmv_omp_packs.h"
+#undef PACK_TYPE
+#undef PACK_COLUMNS
+#undef PACKED
+#ifdef HALF_PACK
+#define PACK_TYPE HALF_PACK
+#define PACK_COLUMNS (COLUMNS / 2)
+#define PACKED(name) TYPED(half_##name)
+#include "spmv_omp_packs.h"
+#undef PACK_TYPE
+#undef PACK_COLUMNS
+#undef PACKED
+#endif
 
-/* sums[v] = the sum of entries begin ... end - 1 for width columns of x, which are constants once inlined. Each column
- * is summed in the order of spmv_omp_typed.h. */
-static ALWAYS_INLINE void TYPED(sum)(const struct TYPED(columns) * c, bool pattern, const VALUE *x, int64_t begin,
-                                     int64_t end, int width, VALUE *sums)
+/* The same for one column. */
+static ALWAYS_INLINE VALUE TYPED(sum_one)(const struct TYPED(columns) * c, bool pattern, const VALUE *x, int64_t begin,
+                                          int64_t end)
 {
-    enum { SERIAL = 32, LANES = 8, AT_ONCE = 4 };
     const STORED *val = c->a->val;
     const int32_t *col = c->a->col;
     const int64_t stride = c->x_stride;
-    if (end - begin <= SERIAL) {
-        VALUE sum[MOST_COLUMNS] = {ZERO};
-        for (int64_t k = begin; k < end; k++)
-            TYPED(add)(sum, val, pattern, k, x + col[k] * stride, width);
-        for (int v = 0; v < width; v++)
-            sums[v] = sum[v];
-        return;
-    }
-    const int part = width < AT_ONCE ? width : AT_ONCE;
-    for (int first = 0; first < width; first += part) {
-        VALUE sum[LANES][AT_ONCE] = {{ZERO}}, rest[AT_ONCE] = {ZERO};
-        int64_t k = begin;
+    VALUE s[LANES] = {ZERO}, rest = ZERO;
+    int64_t k = begin;
+    if (end - begin > SERIAL)
         for (; k + LANES <= end; k += LANES)
-            for (int i = 0; i < LANES; i++)
-                TYPED(add)(sum[i], val, pattern, k + i, x + first + col[k + i] * stride, part);
-        for (; k < end; k++)
-            TYPED(add)(rest, val, pattern, k, x + first + col[k] * stride, part);
-        for (int v = 0; v < part; v++)
-            sums[first + v] = PLUS(PLUS(PLUS(PLUS(sum[0][v], sum[4][v]), PLUS(sum[2][v], sum[6][v])),
-                                        PLUS(PLUS(sum[1][v], sum[5][v]), PLUS(sum[3][v], sum[7][v]))),
-                                   rest[v]);
+            for (int i = 0; i < LANES; i++) {
+                const VALUE xs = x[col[k + i] * stride];
+                s[i] = PLUS(s[i], pattern ? xs : TIMES(val[k + i], xs));
+            }
+    for (; k < end; k++) {
+        const VALUE xs = x[col[k] * stride];
+        rest = PLUS(rest, pattern ? xs : TIMES(val[k], xs));
     }
-}
-
-/* The same for as many columns as there are from the first on, MOST_COLUMNS at most; gives how many. */
-static ALWAYS_INLINE int TYPED(sum_some)(const struct TYPED(columns) * c, bool pattern, int first, int64_t begin,
-                                         int64_t end, VALUE *sums)
-{
-    const int left = c->vectors - first;
-    const VALUE *x = c->x + first;
-    if (left >= 16) {
-        TYPED(sum)(c, pattern, x, begin, end, 16, sums);
-        return 16;
-    }
-    if (left >= 8) {
-        TYPED(sum)(c, pattern, x, begin, end, 8, sums);
-        return 8;
-    }
-    if (left >= 4) {
-        TYPED(sum)(c, pattern, x, begin, end, 4, sums);
-        return 4;
-    }
-    if (left >= 2) {
-        TYPED(sum)(c, pattern, x, begin, end, 2, sums);
-        return 2;
-    }
-    TYPED(sum)(c, pattern, x, begin, end, 1, sums);
-    return 1;
+    return end - begin <= SERIAL
+               ? rest
+               : PLUS(PLUS(PLUS(PLUS(s[0], s[4]), PLUS(s[2], s[6])), PLUS(PLUS(s[1], s[5]), PLUS(s[3], s[7]))), rest);
 }
 
 static ALWAYS_INLINE void TYPED(finish)(const struct TYPED(columns) * c, VALUE sum, VALUE *y)
@@ -85,32 +63,65 @@ static ALWAYS_INLINE void TYPED(finish)(const struct TYPED(columns) * c, VALUE s
     *y = c->beta_zero ? scaled : PLUS(scaled, SCALE(c->beta, *y));
 }
 
-/* One tile: rows that begin and end in it go to y; the end of a row begun before goes to head, the begin of one that
- * ends later to tail, a sum a column. */
-static ALWAYS_INLINE void TYPED(tile)(const struct tiles *tiles, int64_t t, const struct TYPED(columns) * c,
-                                      bool pattern)
+/* One tile, width columns from the first on, width being a constant once inlined: rows that begin and end in the tile
+ * go to y; the end of a row begun before goes to head, the begin of one that ends later to tail, a sum a column. */
+static ALWAYS_INLINE void TYPED(some)(const struct tiles *tiles, int64_t t, const struct TYPED(columns) * c,
+                                      bool pattern, int first, int width)
 {
     const spmv_csr *a = c->a;
     const struct tile *tile = &tiles->tile[t];
     const struct position from = tile->begin, to = tile[1].begin;
-    VALUE *head = (VALUE *)tiles->head + t * c->vectors, *tail = (VALUE *)tiles->tail + t * c->vectors;
+    const struct TYPED(columns) copy = *c; /* which no store to y can change */
+    VALUE *head = (VALUE *)tiles->head + t * c->vectors + first, *tail = (VALUE *)tiles->tail + t * c->vectors + first;
+    const VALUE *x = copy.x + first;
     int64_t begin = from.k;
     for (int64_t row = from.row; row <= to.row; row++) {
-        const bool ends_later = row == to.row, begun = row == from.row && tile->begun;
+        const bool ends_later = row == to.row;
         const int64_t end = ends_later ? to.k : offset_at(a->row_ptr, a->row_ptr_bits, row + 1);
-        for (int first = 0; first < c->vectors;) {
-            VALUE sums[MOST_COLUMNS];
-            const int count = TYPED(sum_some)(c, pattern, first, begin, end, sums);
-            for (int v = 0; v < count; v++)
-                if (ends_later)
-                    tail[first + v] = sums[v];
-                else if (begun)
-                    head[first + v] = sums[v];
-                else
-                    TYPED(finish)(c, sums[v], &c->y[row * c->y_stride + first + v]);
-            first += count;
+        VALUE sums[MOST_COLUMNS];
+        if (width >= COLUMNS)
+            TYPED(sum_packs)(&copy, pattern, x, begin, end, width / COLUMNS, sums);
+#ifdef HALF_PACK
+        else if (width == COLUMNS / 2)
+            TYPED(half_sum_packs)(&copy, pattern, x, begin, end, 1, sums);
+#endif
+        else
+            for (int v = 0; v < width; v++)
+                sums[v] = TYPED(sum_one)(&copy, pattern, x + v, begin, end);
+        if (ends_later || (row == from.row && tile->begun)) {
+            memcpy(ends_later ? tail : head, sums, (size_t)width * sizeof *sums);
+        } else {
+            VALUE *y = copy.y + row * copy.y_stride + first;
+            for (int v = 0; v < width; v++)
+                TYPED(finish)(&copy, sums[v], &y[v]);
         }
         begin = end;
+    }
+}
+
+/* All columns; where there are more than MOST_COLUMNS, what the tile has of the matrix is in the second cache when the
+ * next of them read it. */
+static ALWAYS_INLINE void TYPED(tile)(const struct tiles *tiles, int64_t t, const struct TYPED(columns) * c,
+                                      bool pattern)
+{
+    for (int first = 0; first < c->vectors;) {
+        const int left = c->vectors - first;
+        if (left >= 16) {
+            TYPED(some)(tiles, t, c, pattern, first, 16);
+            first += 16;
+        } else if (left >= 8) {
+            TYPED(some)(tiles, t, c, pattern, first, 8);
+            first += 8;
+        } else if (left >= 4) {
+            TYPED(some)(tiles, t, c, pattern, first, 4);
+            first += 4;
+        } else if (left >= 2) {
+            TYPED(some)(tiles, t, c, pattern, first, 2);
+            first += 2;
+        } else {
+            TYPED(some)(tiles, t, c, pattern, first, 1);
+            first += 1;
+        }
     }
 }
 

@@ -3,12 +3,18 @@
  * between the rows of x are not read, those of y not written. A column has the bits of a product by itself on ref and
  * omp, and the same bits again on cuda. And the check of such products.
  *
+ *   test_spmv_types BACKEND time [SPEC...]    times them instead: a line a matrix, type, operation and number of
+ * vectors
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <float.h>
 #include <math.h>
+#include <time.h>
 
 #include "plan_internal.h"
 #include "support.h"
+
+static bool brief;
 
 struct wide {
     long double re, im;
@@ -337,10 +343,10 @@ static void every_type(void **state)
 {
     (void)state;
     spmv_context *ctx = support_context();
-    for (int shape = 0; shape <= HUGE_ROW; shape++) {
+    for (int shape = brief ? HUGE_ROW : 0; shape <= HUGE_ROW; shape++) {
         struct matrix m = make_matrix(shape == 1 ? 900 : shape == HUGE_ROW ? 20 : 150, 230, shape);
         for (int t = 0; t < TYPES; t++)
-            for (int number = 0; number < 12; number++) {
+            for (int number = 0; number < 12; number += brief ? 5 : 1) {
                 const struct variant v = {.types = &all_types[t],
                                           .pattern = number % 2,
                                           .scaled = number / 2 % 2,
@@ -381,9 +387,9 @@ static void several_vectors(void **state)
         int vectors, x_gap, y_gap;
     } counts[] = {{2, 0, 0}, {4, 0, 0}, {8, 0, 0},  {16, 0, 0}, {3, 0, 0}, {1, 1, 2},
                   {4, 4, 1}, {8, 3, 0}, {16, 0, 5}, {21, 0, 0}, {7, 2, 3}, {32, 0, 0}};
-    for (int shape = 0; shape < SHAPES; shape++) {
-        struct matrix m = make_matrix(shape == 1 ? 700 : 90, 110, shape);
-        for (size_t k = 0; k < sizeof counts / sizeof counts[0]; k++)
+    for (int shape = 0; shape < (brief ? 1 : SHAPES); shape++) {
+        struct matrix m = make_matrix(shape == 1 ? 700 : 90, 110, brief ? 2 : shape);
+        for (size_t k = 0; k < (brief ? 5 : sizeof counts / sizeof counts[0]); k++)
             for (int t = 0; t < TYPES; t++) {
                 const int number = (int)k + t;
                 const struct variant v = {.types = &all_types[t],
@@ -420,34 +426,98 @@ static void borders_and_empty_sizes(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* x one element behind where packs of columns begin. */
-static void misplaced_vectors(void **state)
+/* Offsets of 64 bits, which plans keep only from 2^31 nonzeros on, put under a plan of fewer: the same bits. */
+static void wide_offsets(void **state)
 {
     (void)state;
     spmv_context *ctx = support_context();
-    struct matrix m = make_matrix(90, 110, 0);
-    double *val = random_elements(SPMV_F64, m.nnz, 1), *x = random_elements(SPMV_F64, 110 * 8 + 1, 2);
-    const spmv_csr a = view_of(&m, val, SPMV_F64);
-    const struct variant v = {.types = &all_types[0], .vectors = 8};
-    double *y = get(90 * 8 + 1, 8), *y0 = get(90 * 8, 8);
-    double *device_x = support_upload(ctx, x, (110 * 8 + 1) * 8), *device_y = support_upload(ctx, y, (90 * 8 + 1) * 8);
-    spmv_plan *plan = NULL;
-    assert_ok(ctx, try_plan(ctx, &a, NULL, &v, &plan));
-    assert_ok(ctx, apply(plan, &v, device_x + 1, device_y + 1));
-    assert_ok(ctx, spmv_download(ctx, device_y, y, (90 * 8 + 1) * 8));
-    oracle(&m, val, &v, x + 1, y0, y + 1, "auto");
-    assert_true(y[0] == 0);
-    spmv_plan_info info;
-    assert_ok(ctx, spmv_plan_describe(plan, &info, sizeof info));
-    assert_true(info.vectors == 8 && info.type == SPMV_F64 && info.value_type == SPMV_F64);
-    spmv_plan_destroy(plan);
-    spmv_free(ctx, device_x);
-    spmv_free(ctx, device_y);
-    free(val);
-    free(x);
-    free(y);
-    free(y0);
+    struct matrix m = make_matrix(90, 110, 2);
+    void *wide = support_upload(ctx, m.row_ptr, (m.rows + 1) * 8);
+    for (int t = 0; t < TYPES; t++) {
+        for (int vectors = 1; vectors <= 4; vectors += 3) {
+            const struct variant v = {.types = &all_types[t], .vectors = vectors, .scaled = true};
+            const int64_t size = (int64_t)spmv_type_size(v.types->sums), y_bytes = m.rows * vectors * size;
+            void *val = random_elements(v.types->values, m.nnz, 1);
+            void *x = random_elements(v.types->sums, m.cols * vectors, 2);
+            void *y0 = random_elements(v.types->sums, m.rows * vectors, 3);
+            void *narrow_y = get(y_bytes, 1), *wide_y = get(y_bytes, 1);
+            void *device_x = support_upload(ctx, x, m.cols * vectors * size);
+            void *device_y = support_upload(ctx, y0, y_bytes);
+            const spmv_csr a = view_of(&m, val, v.types->values);
+            const char *method;
+            for (int i = 0; (method = spmv_method_name(support_backend, i)) != NULL; i++) {
+                spmv_plan *plan = NULL;
+                if (!method_takes(method, &v))
+                    continue;
+                assert_ok(ctx, try_plan(ctx, &a, method, &v, &plan));
+                assert_int_equal(plan->a.row_ptr_bits, 32);
+                assert_ok(ctx, spmv_upload(ctx, y0, device_y, y_bytes));
+                assert_ok(ctx, apply(plan, &v, device_x, device_y));
+                assert_ok(ctx, spmv_download(ctx, device_y, narrow_y, y_bytes));
+                if (plan->method->release != NULL)
+                    plan->method->release(plan);
+                plan->a.row_ptr = wide;
+                plan->a.row_ptr_bits = 64;
+                if (plan->method->prepare != NULL)
+                    assert_ok(ctx, plan->method->prepare(plan));
+                assert_ok(ctx, spmv_upload(ctx, y0, device_y, y_bytes));
+                assert_ok(ctx, apply(plan, &v, device_x, device_y));
+                assert_ok(ctx, spmv_download(ctx, device_y, wide_y, y_bytes));
+                assert_memory_equal(narrow_y, wide_y, (size_t)y_bytes);
+                spmv_plan_destroy(plan);
+            }
+            spmv_free(ctx, device_x);
+            spmv_free(ctx, device_y);
+            void *const memory[] = {val, x, y0, narrow_y, wide_y};
+            for (size_t i = 0; i < sizeof memory / sizeof memory[0]; i++)
+                free(memory[i]);
+        }
+    }
+    spmv_free(ctx, wide);
     free_matrix(&m);
+    spmv_context_destroy(ctx);
+}
+
+/* x and y one element behind where packs of columns begin: the right values, and the same bits as elsewhere. */
+static void misplaced_vectors(void **state)
+{
+    (void)state;
+    enum { ROWS = 90, COLS = 110, MOST = 16 };
+    spmv_context *ctx = support_context();
+    for (int vectors = 4; vectors <= MOST; vectors *= 2) {
+        for (int shape = 0; shape <= 2; shape += 2) {
+            struct matrix m = make_matrix(ROWS, COLS, shape);
+            const int64_t x_n = COLS * vectors, y_n = ROWS * vectors;
+            double *val = random_elements(SPMV_F64, m.nnz, 1), *x = random_elements(SPMV_F64, x_n, 2);
+            const spmv_csr a = view_of(&m, val, SPMV_F64);
+            const struct variant v = {.types = &all_types[0], .vectors = vectors};
+            double *y = get(y_n, 8), *moved_y = get(y_n + 1, 8), *y0 = get(y_n, 8);
+            double *device_x = support_upload(ctx, x, x_n * 8), *device_y = support_upload(ctx, y0, y_n * 8);
+            double *moved_x = NULL, *device_moved_y = support_upload(ctx, moved_y, (y_n + 1) * 8);
+            spmv_plan *plan = NULL;
+            assert_ok(ctx, spmv_alloc(ctx, (x_n + 1) * 8, (void **)&moved_x));
+            assert_ok(ctx, spmv_upload(ctx, x, moved_x + 1, x_n * 8));
+            assert_ok(ctx, try_plan(ctx, &a, NULL, &v, &plan));
+            assert_ok(ctx, apply(plan, &v, device_x, device_y));
+            assert_ok(ctx, apply(plan, &v, moved_x + 1, device_moved_y + 1));
+            assert_ok(ctx, spmv_download(ctx, device_y, y, y_n * 8));
+            assert_ok(ctx, spmv_download(ctx, device_moved_y, moved_y, (y_n + 1) * 8));
+            oracle(&m, val, &v, x, y0, y, "auto");
+            assert_memory_equal(y, moved_y + 1, (size_t)y_n * 8);
+            assert_true(moved_y[0] == 0);
+            spmv_plan_info info;
+            assert_ok(ctx, spmv_plan_describe(plan, &info, sizeof info));
+            assert_true(info.vectors == vectors && info.type == SPMV_F64 && info.value_type == SPMV_F64);
+            spmv_plan_destroy(plan);
+            void *const device[] = {device_x, device_y, moved_x, device_moved_y};
+            void *const host[] = {val, x, y, moved_y, y0};
+            for (size_t i = 0; i < sizeof device / sizeof device[0]; i++)
+                spmv_free(ctx, device[i]);
+            for (size_t i = 0; i < sizeof host / sizeof host[0]; i++)
+                free(host[i]);
+            free_matrix(&m);
+        }
+    }
     spmv_context_destroy(ctx);
 }
 
@@ -629,9 +699,112 @@ static void solvers(void **state)
     spmv_context_destroy(ctx);
 }
 
+/* -------------------------------------------------------------------- times */
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* Seconds of a product, the least mean of a few rounds. */
+static double seconds_of(spmv_context *ctx, spmv_plan *plan, const void *x, void *y)
+{
+    enum { ROUNDS = 5, PRODUCTS = 10 };
+    double least = INFINITY;
+    for (int round = 0; round < ROUNDS; round++) {
+        const double began = now();
+        for (int i = 0; i < PRODUCTS; i++)
+            assert_ok(ctx, spmv_apply(plan, NULL, x, NULL, y));
+        assert_ok(ctx, spmv_synchronize(ctx));
+        least = fmin(least, (now() - began) / PRODUCTS);
+    }
+    return least;
+}
+
+/* The matrix in the context's memory, as a caller on a device has it. */
+static spmv_csr in_context(spmv_context *ctx, const spmv_csr *a)
+{
+    spmv_csr there = *a;
+    there.row_ptr = support_upload(ctx, a->row_ptr, (a->rows + 1) * 8);
+    there.col = support_upload(ctx, a->col, a->nnz * 4);
+    there.val = support_upload(ctx, a->val, a->nnz * (int64_t)spmv_type_size(a->type));
+    there.memory = SPMV_MEMORY_CONTEXT;
+    return there;
+}
+
+static void time_variant(spmv_context *ctx, const char *spec, const spmv_csr *a, const struct variant *v)
+{
+    const bool transposed = v->operation != SPMV_OPERATION_N;
+    const int64_t size = (int64_t)spmv_type_size(v->types->sums), stored = (int64_t)spmv_type_size(v->types->values);
+    const int64_t x_n = (transposed ? a->rows : a->cols) * v->vectors;
+    const int64_t y_n = (transposed ? a->cols : a->rows) * v->vectors;
+    void *x = random_elements(v->types->sums, x_n, 2), *device_x = support_upload(ctx, x, x_n * size), *device_y = NULL;
+    spmv_plan *plan = NULL;
+    spmv_plan_info info;
+    assert_ok(ctx, spmv_alloc(ctx, y_n * size, &device_y));
+    for (int i = 0; i < 2; i++) { /* the second plan finds everything warm */
+        spmv_plan_destroy(plan);
+        assert_ok(ctx, try_plan(ctx, a, NULL, v, &plan));
+    }
+    assert_ok(ctx, spmv_plan_describe(plan, &info, sizeof info));
+    const double seconds = seconds_of(ctx, plan, device_x, device_y);
+    const double bytes = (double)(a->nnz * (4 + stored) + 4 * (info.rows + 1) + size * (x_n + y_n));
+    printf("%-24s %-5s %c k=%-2d %-8s %9.1f us, %9.1f us a vector, %7.1f GB/s of the model, plan %9.1f us\n", spec,
+           v->types->name, "NTH"[v->operation], v -> vectors, info.method, 1e6 * seconds, 1e6 * seconds / v->vectors,
+           1e-9 * bytes / seconds, 1e6 * info.seconds);
+    spmv_plan_destroy(plan);
+    spmv_free(ctx, device_x);
+    spmv_free(ctx, device_y);
+    free(x);
+}
+
+static void time_spec(spmv_context *ctx, const char *spec)
+{
+    for (int t = 0; t < TYPES; t++) {
+        const struct types *types = &all_types[t];
+        spmv_matrix *matrix = NULL;
+        spmv_csr a;
+        assert_ok(ctx, spmv_matrix_generate(ctx, spec, is_complex(types->values) ? SPMV_F64 : types->values, &matrix));
+        spmv_matrix_view(matrix, &a);
+        void *complex = NULL;
+        if (is_complex(types->values)) {
+            a.val = complex = random_elements(types->values, a.nnz, 1);
+            a.type = types->values;
+        }
+        const spmv_csr there = in_context(ctx, &a);
+        for (int k = 1; k <= 16; k *= 2)
+            time_variant(ctx, spec, &there, &(const struct variant){.types = types, .vectors = k});
+        time_variant(ctx, spec, &there,
+                     &(const struct variant){.types = types, .vectors = 1, .operation = SPMV_OPERATION_H});
+        spmv_free(ctx, (void *)(uintptr_t)there.row_ptr);
+        spmv_free(ctx, (void *)(uintptr_t)there.col);
+        spmv_free(ctx, (void *)(uintptr_t)there.val);
+        free(complex);
+        spmv_matrix_destroy(matrix);
+    }
+}
+
+static int time_products(int count, char **specs)
+{
+    char *standard[] = {"poisson3d:100", "stencil27:64", "fem:100000,3,13", "uniform:1000000,1000000,16",
+                        "powerlaw:1000000,8,2.2,100000"};
+    spmv_context *ctx = support_context();
+    for (int i = 0; i < count; i++)
+        time_spec(ctx, specs[i]);
+    for (size_t i = 0; count == 0 && i < sizeof standard / sizeof standard[0]; i++)
+        time_spec(ctx, standard[i]);
+    spmv_context_destroy(ctx);
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     support_begin(argc, argv);
+    brief = support_brief(argc, argv);
+    if (argc > 2 && strcmp(argv[2], "time") == 0)
+        return time_products(argc - 3, argv + 3);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_type),
         cmocka_unit_test(several_vectors),
@@ -642,6 +815,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(checks),
         cmocka_unit_test(solvers),
         cmocka_unit_test(wide_matrices),
+        cmocka_unit_test(wide_offsets),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -39,6 +39,8 @@ static void *random_values(spmv_type type, int64_t n, uint64_t seed)
     return values;
 }
 
+static bool brief;
+
 /* kind 0: rows of 0 to 12 entries, columns anywhere; 1: a row of 3000 among short ones, and the upper half of the
  * columns empty; 2: all entries in one column; 3: no entries; 4: one entry. */
 enum { KINDS = 5 };
@@ -184,7 +186,7 @@ static void values_are_replaced(void **state)
     (void)state;
     spmv_context *ctx = support_context();
     const char *method;
-    for (int kind = 0; kind < KINDS; kind++) {
+    for (int kind = 0; kind < (brief ? 1 : KINDS); kind++) {
         for (int t = 0; t < TYPES; t++) {
             struct matrix m = make_matrix(211, kind == 0 ? 90 : 300, kind, types[t]);
             for (int i = 0; (method = spmv_method_name(support_backend, i)) != NULL; i++)
@@ -283,7 +285,7 @@ static void transposes_are_the_hosts(void **state)
     const struct {
         int64_t rows, cols;
     } sizes[] = {{211, 300}, {300, 17}, {1, 500}, {500, 1}, {700, 700}, {40, 3000}, {5, 5}};
-    for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++)
+    for (size_t s = 0; s < (brief ? 1 : sizeof sizes / sizeof sizes[0]); s++)
         for (int kind = 0; kind < KINDS; kind++)
             for (int variant = 0; variant < 4 * TYPES; variant++) {
                 struct matrix m = make_matrix(sizes[s].rows, sizes[s].cols, kind, types[variant / 4]);
@@ -380,6 +382,7 @@ static void nothing_more_is_kept(void **state)
 int main(int argc, char **argv)
 {
     support_begin(argc, argv);
+    brief = support_brief(argc, argv);
     const struct CMUnitTest tests[] = {cmocka_unit_test(values_are_replaced),
                                        cmocka_unit_test(refusals),
                                        cmocka_unit_test(transposes_are_the_hosts),

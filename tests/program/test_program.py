@@ -15,6 +15,7 @@ import re
 import resource
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -182,6 +183,25 @@ class MainJob(Case):
         self.assertEqual(self.ok("-", "--type", "f32", stdin=text).stdout, "0.1\n")
         exact = self.ok("-", "--type", "f32", "--format", "%.17g", stdin=text).stdout
         self.assertEqual(exact, "0.10000000149011612\n")
+
+    def test_mixed_is_an_f32_matrix_with_f64_sums(self):
+        text = "%%MatrixMarket matrix array real general\n1 2\n0.1\n1\n"
+        x = self.vector("x.txt", [1, 1e-12])
+        rounded = struct.unpack("f", struct.pack("f", 0.1))[0]
+        self.assertEqual(float(self.ok("-", x, "--type", "mixed", stdin=text).stdout), rounded + 1e-12)
+        done = self.ok("mul", "-", x, "--type", "mixed", "--transpose", "--json", stdin=text.replace("1 2", "2 1"))
+        document = json.loads(done.stdout)
+        self.assertEqual((document["result"]["type"], document["result"]["value_type"]), ("f64", "f32"))
+        self.assertLessEqual(document["verify"]["worst_error_over_bound"], 1)
+        self.assertNotIn("value_type", json.loads(self.ok("mul", "-", x, "--json", stdin=text).stdout)["result"])
+        self.assertIn("f32 with vectors and sums in f64", self.ok("poisson2d:3", "--type", "mixed").stderr)
+        self.ok("info", "poisson2d:3", "--type", "mixed")
+        for backend in ("ref", "omp"):
+            done = self.ok("solve", "poisson2d:20", "--type", "mixed", "--rtol", "1e-12", "--backend", backend,
+                           "--format", "%.9f")
+            self.assertEqual(done.stdout, "1.000000000\n" * 400)
+        self.fails(1, "bench", "poisson2d:3", "--type", "mixed", says="mixed is not for bench")
+        self.fails(1, "gen", "poisson2d:3", "--type", "mixed", says="mixed is not for gen")
 
     def test_shortest_digits_and_format(self):
         text = "%%MatrixMarket matrix array real general\n2 1\n0.1\n-1e300\n"
