@@ -6,16 +6,16 @@
 #include "spmv_4_tiles_plan.cuh"
 #include "spmv_types.cuh"
 
-/* Bytes of plain CSR from which a matrix no longer lives in the caches. Tests build with less, to have all shapes at
+/* Nonzeros from which a matrix has tiles of the usual size for all SMs. Tests build with less, to have all shapes at
  * small sizes. */
 #ifndef CUDA_TILES_LARGE
-#define CUDA_TILES_LARGE (50 * 1000 * 1000)
+#define CUDA_TILES_LARGE (1 << 20)
 #endif
 
 namespace
 {
 
-enum way { USUAL, GATHERING, WARPS };
+enum way { LITTLE, USUAL, GATHERING };
 
 /* What a plan keeps, in the context's memory but for the numbers. */
 struct tiles_state {
@@ -28,8 +28,8 @@ struct tiles_state {
 
 /* While the plan is made. */
 struct making {
-    void *memory; /* for all that follows, where the context's scratch has no room */
     tiles::statistics *about;
+    void *memory; /* for all that follows, where the context's scratch has no room */
     tiles::packed_rows packed;
     void *scan_scratch;
 };
@@ -47,32 +47,30 @@ spmv_status cleared(spmv_context *ctx, void *memory, int64_t bytes)
     });
 }
 
-spmv_status make_room(spmv_context *ctx, int64_t segments, making *m)
+/* Memory for packing, behind the statistics at the beginning of the context's scratch or, where it has too little room,
+ * of its own. */
+template <typename Packing> spmv_status make_room(spmv_context *ctx, int64_t segments, making *m)
 {
-    const int64_t third = segments + 1, most = segments * tiles::SEGMENT_MOST;
-    const int64_t bytes[] = {part((int64_t)sizeof(tiles::statistics)),
-                             part(segments * 8),
-                             part(segments * 4),
-                             part(most * 4),
-                             part(3 * third * 8),
+    const int64_t third = segments + 1, most = segments * Packing::SEGMENT_MOST;
+    const int64_t bytes[] = {part(segments * 8), part(segments * 4), part(most * 4), part(3 * third * 8),
                              part(ctx->backend->scan_scratch(ctx, SPMV_I64, 3 * third))};
     int64_t all = 0;
     for (int64_t b : bytes)
         all += b;
-    char *at = (char *)ctx->scratch;
-    if (all > ctx->scratch_bytes) {
+    const int64_t held = part((int64_t)sizeof(tiles::statistics));
+    char *at = (char *)ctx->scratch + held;
+    if (all > ctx->scratch_bytes - held) {
         const spmv_status st = spmv_alloc(ctx, all, &m->memory);
         if (st != SPMV_OK)
             return st;
         at = (char *)m->memory;
     }
-    m->about = (tiles::statistics *)at;
-    m->packed.first_row = (int64_t *)(at += bytes[0]);
-    m->packed.begins = (int32_t *)(at += bytes[1]);
-    m->packed.at = (int32_t *)(at += bytes[2]);
-    m->packed.counts = (int64_t *)(at += bytes[3]);
-    m->scan_scratch = at + bytes[4];
-    return cleared(ctx, m->about, (int64_t)sizeof *m->about);
+    m->packed.first_row = (int64_t *)at;
+    m->packed.begins = (int32_t *)(at += bytes[0]);
+    m->packed.at = (int32_t *)(at += bytes[1]);
+    m->packed.counts = (int64_t *)(at += bytes[2]);
+    m->scan_scratch = at + bytes[3];
+    return SPMV_OK;
 }
 
 /* What the kernels count is what the host knows next. */
@@ -81,17 +79,34 @@ spmv_status learn(spmv_context *ctx, const making &m, tiles::statistics *about)
     return spmv_download(ctx, m.about, about, (int64_t)sizeof *about);
 }
 
+/* Looks at the rows' lengths and, in a large matrix, at some of the columns. */
+template <typename Offset> spmv_status look(spmv_plan *plan, bool large, making *m, tiles_state *s)
+{
+    spmv_context *const ctx = plan->ctx;
+    const spmv_csr &a = plan->a;
+    m->about = (tiles::statistics *)ctx->scratch;
+    spmv_status st = cleared(ctx, m->about, (int64_t)sizeof *m->about);
+    if (st == SPMV_OK)
+        st = on_device(ctx, [&] {
+            return launch(ctx, "spmv tiles measure", grid_for(a.rows, tiles::PLAN_THREADS * 4), tiles::PLAN_THREADS,
+                          tiles::measure<Offset>, (const Offset *)a.row_ptr, a.rows, m->about);
+        });
+    if (st != SPMV_OK || !large)
+        return st;
+    st = on_device(ctx, [&] {
+        return launch(ctx, "spmv tiles sample", tiles::SAMPLES, tiles::PLAN_THREADS, tiles::sample, a.col, a.nnz,
+                      m->about);
+    });
+    return st != SPMV_OK ? st : learn(ctx, *m, &s->about);
+}
+
 template <typename Packing> spmv_status pack(spmv_plan *plan, const Packing &p, making *m, tiles_state *s)
 {
     spmv_context *const ctx = plan->ctx;
     const int warps = tiles::PLAN_WARPS;
     spmv_status st = on_device(ctx, [&] {
-        const spmv_status first =
-            launch(ctx, "spmv tiles measure", grid_for(p.rows, tiles::PLAN_THREADS * 4), tiles::PLAN_THREADS,
-                   tiles::measure<typename Packing::offset_type>, p.row_ptr, p.rows, m->about);
-        return first != SPMV_OK ? first
-                                : launch(ctx, "spmv tiles pack", (int)(p.segments / warps + 1), tiles::PLAN_THREADS,
-                                         tiles::pack_rows<Packing>, p, m->packed);
+        return launch(ctx, "spmv tiles pack", (int)(p.segments / warps + 1), tiles::PLAN_THREADS,
+                      tiles::pack_rows<Packing>, p, m->packed);
     });
     if (st == SPMV_OK)
         st = ctx->backend->scan(ctx, SPMV_EXCLUSIVE, SPMV_ADD, SPMV_I64, m->packed.counts, m->packed.counts,
@@ -136,85 +151,61 @@ bool columns_lie_close(const tiles_state *s)
     return s->about.narrow > 0 && 2 * s->about.narrow >= s->about.filled;
 }
 
-/* Looks at the columns, with compression or without, for the shape depends on them, and bits must not depend on
- * compression. */
-spmv_status look_at_columns(spmv_plan *plan, making *m, tiles_state *s)
+/* 16-bit columns, where they pay. */
+spmv_status compress(spmv_plan *plan, making *m, tiles_state *s)
 {
     spmv_context *const ctx = plan->ctx;
     spmv_status st = SPMV_OK;
-    if (plan->a.nnz > 0)
+    if (plan->compression != 0 && plan->a.nnz > 0)
         st = on_device(ctx, [&] {
             return launch(ctx, "spmv tiles span", (int)s->about.tiles, tiles::PLAN_THREADS, tiles::span,
                           (tiles::tile *)s->table, plan->a.col, m->about);
         });
-    return st != SPMV_OK ? st : learn(ctx, *m, &s->about);
-}
-
-spmv_status compress(spmv_plan *plan, tiles_state *s)
-{
-    spmv_context *const ctx = plan->ctx;
-    if (plan->compression == 0 || !columns_lie_close(s))
-        return SPMV_OK;
-    const spmv_status st = plan_alloc(plan, plan->a.nnz * 2, &s->narrow);
+    if (st == SPMV_OK)
+        st = learn(ctx, *m, &s->about);
+    if (st != SPMV_OK || !columns_lie_close(s))
+        return st;
+    st = plan_alloc(plan, plan->a.nnz * 2, &s->narrow);
     return st != SPMV_OK ? st : on_device(ctx, [&] {
         return launch(ctx, "spmv tiles narrow", (int)s->about.tiles, tiles::PLAN_THREADS, tiles::narrow,
                       (const tiles::tile *)s->table, plan->a.col, (uint16_t *)s->narrow);
     });
 }
 
-void release_tiles(spmv_plan *plan, tiles_state *s)
-{
-    spmv_free(plan->ctx, s->table);
-    spmv_free(plan->ctx, s->narrow);
-    s->table = s->narrow = s->long_rows = s->sums = s->counts = nullptr;
-}
-
-/* Tiles for a shape, and what their columns are like. */
-template <typename Shape, typename Offset> spmv_status make_tiles(spmv_plan *plan, tiles_state *s)
+/* Tiles for a shape. */
+template <typename Shape, typename Offset> spmv_status make_tiles(spmv_plan *plan, making *m, tiles_state *s)
 {
     using packing = tiles::packing<Shape, Offset>;
     const spmv_csr &a = plan->a;
     const packing p = {(const Offset *)a.row_ptr, a.rows, a.nnz, packing::segments_for(a.rows, a.nnz)};
-    making m = {};
     s->capacity = packing::CAPACITY;
-    spmv_status st = make_room(plan->ctx, p.segments, &m);
+    spmv_status st = make_room<packing>(plan->ctx, p.segments, m);
     if (st == SPMV_OK)
-        st = pack(plan, p, &m, s);
+        st = pack(plan, p, m, s);
     if (st == SPMV_OK)
-        st = fill_table(plan, p, &m, s);
+        st = fill_table(plan, p, m, s);
     if (st == SPMV_OK)
-        st = look_at_columns(plan, &m, s);
-    spmv_free(plan->ctx, m.memory);
+        st = compress(plan, m, s);
+    spmv_free(plan->ctx, m->memory);
     return st;
 }
 
-/* Which shape a matrix gets follows from its size, the lengths of its rows, and whether its columns lie close together;
- * measured on an H100. Teams of one warp need tiles of their own, so they are tried first where they may be the
- * choice. */
+/* Which shape a matrix gets follows from its size, the mean length of its rows, and whether its columns lie close
+ * together; measured on an H100. */
 template <typename T, typename Offset> spmv_status make(spmv_plan *plan, tiles_state *s)
 {
     using shapes = tiles::shapes<T>;
-    static_assert((int)shapes::usual::CAPACITY == shapes::gathering::CAPACITY &&
-                      (int)shapes::usual::LINE == shapes::gathering::LINE &&
-                      (int)shapes::usual::ROWS == shapes::gathering::ROWS,
-                  "both work on the same tiles");
-    const double rows = (double)plan->a.rows, nnz = (double)plan->a.nnz, mean = nnz / rows;
-    const double bytes = nnz * (4 + sizeof(T)) + 4 * rows;
-    const int64_t held = plan->bytes;
-    spmv_status st = SPMV_OK;
-    if (sizeof(T) == 4 && bytes > CUDA_TILES_LARGE && mean <= 256) {
-        st = make_tiles<typename shapes::warps, Offset>(plan, s);
-        s->how = WARPS;
-        /* even rows: at most half the mean in standard deviation */
-        const double variance = (double)s->about.squares / rows - mean * mean;
-        if (st != SPMV_OK || (columns_lie_close(s) && variance <= mean * mean / 4))
-            return st;
-        release_tiles(plan, s);
-        plan->bytes = held;
-    }
-    st = make_tiles<typename shapes::usual, Offset>(plan, s);
-    s->how = !columns_lie_close(s) && mean < 32 ? GATHERING : USUAL;
-    return st;
+    static_assert(CUDA_TILES_LARGE >= tiles::SAMPLE, "room for a sample");
+    const bool large = plan->a.nnz >= CUDA_TILES_LARGE;
+    making m = {};
+    const spmv_status st = look<Offset>(plan, large, &m, s);
+    if (st != SPMV_OK)
+        return st;
+    const bool close = 2 * s->about.close_samples >= tiles::SAMPLES;
+    s->how = !large ? LITTLE : !close && plan->a.nnz < 32 * plan->a.rows ? GATHERING : USUAL;
+    return s->how == LITTLE  ? make_tiles<typename shapes::little, Offset>(plan, &m, s)
+           : s->how == USUAL ? make_tiles<typename shapes::usual, Offset>(plan, &m, s)
+                             : make_tiles<typename shapes::gathering, Offset>(plan, &m, s);
 }
 
 /* The plan in a sentence. */
@@ -225,10 +216,12 @@ void describe(spmv_plan *plan, const tiles_state *s)
     const tiles::statistics &about = s->about;
     const unsigned long long whole = about.by_shift[0] + about.by_shift[1] + about.by_shift[2] + about.by_shift[3] +
                                      about.by_shift[4] + about.by_shift[5];
-    static const char *const teams[] = {"blocks of 128 threads", "blocks of 256 threads", "warps"};
-    int used = snprintf(
-        text, (size_t)size, "rows of %.3g entries on average, %llu at most, in %llu tiles of at most %d for %s",
-        (double)plan->a.nnz / (double)max_i64(plan->a.rows, 1), about.longest, about.tiles, s->capacity, teams[s->how]);
+    static const int threads[] = {256, 256, 512};
+    int used =
+        snprintf(text, (size_t)size,
+                 "rows of %.3g entries on average, %llu at most, in %llu tiles of at most %d for blocks of %d threads",
+                 (double)plan->a.nnz / (double)max_i64(plan->a.rows, 1), about.longest, about.tiles, s->capacity,
+                 threads[s->how]);
     const char *between = "; lanes a row:";
     for (int k = 0; k < tiles::SHIFTS && used < size; k++)
         if (about.by_shift[k] > 0) {
@@ -266,15 +259,6 @@ template <typename T, typename Stored> tiles::matrix<T, Stored> matrix_of(const 
             s->counts != nullptr ? counts + groups : nullptr};
 }
 
-/* The product for arrays aligned to packs, or not. */
-template <typename Shape, typename Unaligned, typename T, typename Stored, typename Store>
-spmv_status run_aligned(const spmv_plan *plan, const tiles::matrix<T, Stored> &m, const T *x, Store store)
-{
-    const uintptr_t places = (uintptr_t)m.val | (uintptr_t)m.col;
-    return places % (Shape::WIDTH * sizeof(Stored)) == 0 ? tiles::run<Shape>(plan->ctx, m, x, store)
-                                                         : tiles::run<Unaligned>(plan->ctx, m, x, store);
-}
-
 template <typename T, typename Stored, typename Store>
 spmv_status multiply(const spmv_plan *plan, const T *x, Store store)
 {
@@ -282,10 +266,9 @@ spmv_status multiply(const spmv_plan *plan, const T *x, Store store)
     const way how = ((const tiles_state *)plan->state)->how;
     const tiles::matrix<T, Stored> m = matrix_of<T, Stored>(plan);
     return on_device(plan->ctx, [&] {
-        return how == GATHERING ? tiles::run<typename shapes::gathering>(plan->ctx, m, x, store)
-               : how == WARPS
-                   ? run_aligned<typename shapes::warps, typename shapes::warps_unaligned>(plan, m, x, store)
-                   : run_aligned<typename shapes::usual, typename shapes::usual_unaligned>(plan, m, x, store);
+        return how == LITTLE  ? tiles::run<typename shapes::little>(plan->ctx, m, x, store)
+               : how == USUAL ? tiles::run<typename shapes::usual>(plan->ctx, m, x, store)
+                              : tiles::run<typename shapes::gathering>(plan->ctx, m, x, store);
     });
 }
 
@@ -303,8 +286,6 @@ extern "C" spmv_status tiles_cuda_prepare(spmv_plan *plan)
         st = with_types(plan, [&](auto sums, auto) {
             return wide ? make<decltype(sums), int64_t>(plan, s) : make<decltype(sums), int32_t>(plan, s);
         });
-    if (st == SPMV_OK)
-        st = compress(plan, s);
     if (st == SPMV_OK)
         describe(plan, s);
     return st;
@@ -325,7 +306,8 @@ extern "C" void tiles_cuda_release(spmv_plan *plan)
     tiles_state *const s = (tiles_state *)plan->state;
     if (s == nullptr)
         return;
-    release_tiles(plan, s);
+    spmv_free(plan->ctx, s->table);
+    spmv_free(plan->ctx, s->narrow);
     host_free(s);
     plan->state = nullptr;
 }

@@ -1,7 +1,7 @@
 /* Rung 4, "tiles": a block a tile of whole rows.
  *
- * Idea: the plan packs whole rows into tiles of at most TEAM * ITEMS nonzeros (spmv_4_tiles_plan.cuh). A team of
- * threads loads its tile's values and columns in the order in which they lie, neighbouring threads neighbouring ones,
+ * Idea: the plan packs whole rows into tiles of at most THREADS * ITEMS nonzeros (spmv_4_tiles_plan.cuh). A block
+ * loads its tile's values and columns in the order in which they lie, neighbouring threads neighbouring ones,
  * forms the products in shared memory, and then sums the rows, a group of lanes a row, as wide as suits the tile's mean
  * length. Rows are whole, so a tile waits for nobody and writes its part of y alone. Work: nnz products, rows * lanes
  * partial sums. Depth: ITEMS + the longest of a tile's rows / lanes. Launches: 1. Bytes: the matrix once, in whole
@@ -36,51 +36,33 @@
 namespace tiles
 {
 
-/* TEAM threads share a tile, with ITEMS elements each, loaded WIDTH neighbours at a time from a place that is a
- * multiple of LINE elements. Shapes of one CAPACITY and LINE serve the same tiles. */
-template <int TEAM_, int ITEMS_, int WIDTH_, int LINE_> struct shape {
+/* Blocks of BLOCK threads with ITEMS elements each, neighbouring threads neighbouring ones, from a place that is a
+ * multiple of LINE elements. SEGMENT_TILES: of the packing (spmv_4_tiles_plan.cuh). SHARED: of an SM's memory for
+ * caches and shared memory, the part in percent that is to be shared memory: enough to keep the SM busy, and no more,
+ * for what is left caches x. */
+template <int BLOCK_, int ITEMS_, int SEGMENT_TILES_, int SHARED_> struct shape {
     enum {
-        TEAM = TEAM_,
+        BLOCK = BLOCK_,
         ITEMS = ITEMS_,
-        WIDTH = WIDTH_,
-        LINE = LINE_,
-        CAPACITY = TEAM * ITEMS,
-        ROWS = TEAM == WARP ? CAPACITY / 4 : CAPACITY / 2, /* at most, of a tile with nonzeros */
-        EMPTY_ROWS = 4 * ROWS,                             /* at most, of a tile without */
-        BLOCK = TEAM < 128 ? 128 : TEAM,
-        TEAMS = BLOCK / TEAM,
+        SEGMENT_TILES = SEGMENT_TILES_,
+        SHARED = SHARED_,
+        LINE = 32,
+        CAPACITY = BLOCK * ITEMS,
+        ROWS = CAPACITY / 2,   /* at most, of a tile with nonzeros */
+        EMPTY_ROWS = 4 * ROWS, /* at most, of a tile without */
     };
-    static_assert(LINE % WIDTH == 0 && ITEMS % WIDTH == 0 && CAPACITY < 65536, "whole packs, offsets of 16 bits");
+    static_assert(CAPACITY < 65536, "offsets of 16 bits");
 };
 
-/* f64 wants one element a lane, for neighbouring columns then meet in one gather, and tiles on whole lines of 128
- * bytes; f32 more elements a lane and tiles as full as can be. Where gathers from all over x take the time, more
- * threads with fewer elements each are better; in f32 a warp is the best team for a large matrix of even rows.
- * unaligned: the same tiles for arrays that are not aligned to packs. */
-template <typename T> struct shapes;
-template <> struct shapes<double> {
-    using usual = shape<128, 8, 1, 32>;
-    using usual_unaligned = usual;
-    using gathering = shape<256, 4, 1, 32>;
-    using warps = usual; /* not used */
-    using warps_unaligned = usual;
-};
-template <> struct shapes<float> {
-    using usual = shape<128, 8, 2, 2>;
-    using usual_unaligned = shape<128, 8, 1, 2>;
-    using gathering = shape<256, 4, 1, 2>;
-    using warps = shape<32, 16, 4, 4>;
-    using warps_unaligned = shape<32, 16, 1, 4>;
-};
-
-template <> struct shapes<spmv_c64> : shapes<double> {
-};
-template <> struct shapes<spmv_c128> {
-    using usual = shape<128, 4, 1, 8>;
-    using usual_unaligned = usual;
-    using gathering = shape<256, 2, 1, 8>;
-    using warps = usual; /* not used */
-    using warps_unaligned = usual;
+/* Large tiles fill better and cost less for each element; small matrices have too few elements for them, and want many
+ * threads. Where gathers from all over x take the time, still larger tiles find more of x in their SM's cache. (Loads of
+ * several neighbouring elements by a thread gain little: one element a thread lets the gathers of neighbouring columns
+ * meet.) */
+template <typename T> struct shapes {
+    enum { ITEMS = sizeof(T) > 8 ? 4 : 8 };
+    using little = shape<256, ITEMS / 2, 16, 30>;
+    using usual = shape<256, ITEMS, 32, 30>;
+    using gathering = shape<512, ITEMS, 32, 30>;
 };
 
 enum { GROUP = WARP };
@@ -122,11 +104,6 @@ template <typename T> struct store_scaled {
     {
         s.store(sum, &y[row]);
     }
-};
-
-/* N neighbouring elements, moved at once. */
-template <typename T, int N> struct alignas(sizeof(T) * N) pack {
-    T at[N];
 };
 
 /* Of what is read once: it is not to push x out of the caches. In the order in which they are written down, so that no
@@ -220,19 +197,6 @@ __device__ inline unsigned count_one(unsigned *count)
 #endif
 }
 
-__device__ inline int least(int a, int b)
-{
-    return a < b ? a : b;
-}
-
-template <typename Shape> __device__ void team_sync()
-{
-    if constexpr ((int)Shape::TEAM == (int)WARP)
-        __syncwarp();
-    else
-        __syncthreads();
-}
-
 /* Lane 0 gets the fixed tree's sum of width lanes. */
 template <typename T> __device__ T warp_sum(T sum, int width)
 {
@@ -241,67 +205,43 @@ template <typename T> __device__ T warp_sum(T sum, int width)
     return sum;
 }
 
-/* A thread's part of the elements skip ... count - 1 of a tile: from is where its first pack lies, pack i STEP elements
- * further on each. Places without an element are 0, except in packs that reach beyond the tile. whole: the last pack
- * may be read as one. */
+/* A thread's part of the elements skip ... count - 1 of a tile, skip < LINE; from is where its first one lies. Places
+ * without an element are 0. */
 template <typename Shape, typename T>
-__device__ void load_part(const T *from, int skip, int count, bool whole, int thread, pack<T, Shape::WIDTH> *part)
+__device__ void load_part(const T *from, int skip, int count, T (&part)[Shape::ITEMS])
 {
-    constexpr int WIDTH = Shape::WIDTH, PACKS = Shape::ITEMS / WIDTH, STEP = Shape::TEAM * WIDTH;
     from = settled(from);
 #pragma unroll
-    for (int i = 0; i < PACKS; i++) {
-        const int at = i * STEP + thread * WIDTH;
-        part[i] = {};
-        if ((WIDTH == 1 || whole) && at < count && (i > 0 || at + WIDTH > skip))
-            part[i] = load_once((const pack<T, WIDTH> *)(from + i * STEP));
-    }
-    if constexpr (WIDTH > 1) {
-        if (whole)
-            return;
-#pragma unroll
-        for (int i = 0; i < Shape::ITEMS; i++) {
-            const int p = i % WIDTH, k = i / WIDTH * STEP + p, at = k + thread * WIDTH;
-            if (at < count && at >= skip)
-                part[i / WIDTH].at[p] = load_once(from + k);
-        }
+    for (int i = 0; i < Shape::ITEMS; i++) {
+        const int at = i * Shape::BLOCK + (int)threadIdx.x;
+        part[i] = T();
+        if (at < count && (i > 0 || at >= skip))
+            part[i] = load_once(from + i * Shape::BLOCK);
     }
 }
 
-/* Likewise of columns in 16 bits; last: the greatest that can be a column. */
+/* Likewise of columns in 16 bits. */
 template <typename Shape>
-__device__ void load_narrow(const uint16_t *from, int skip, int count, bool whole, int thread, int last,
-                            pack<int32_t, Shape::WIDTH> *column)
+__device__ void load_narrow(const uint16_t *from, int skip, int count, int32_t (&column)[Shape::ITEMS])
 {
-    constexpr int WIDTH = Shape::WIDTH, PACKS = Shape::ITEMS / WIDTH;
-    if constexpr (WIDTH == 1) {
-        from = settled(from);
+    from = settled(from);
 #pragma unroll
-        for (int i = 0; i < PACKS; i++) {
-            const int at = i * Shape::TEAM + thread;
-            column[i].at[0] = 0;
-            if (at < count && (i > 0 || at >= skip))
-                column[i].at[0] = load_once_16(from + i * Shape::TEAM);
-        }
-    } else {
-        pack<uint16_t, WIDTH> step[PACKS];
-        load_part<Shape>(from, skip, count, whole, thread, step);
-#pragma unroll
-        for (int i = 0; i < PACKS; i++)
-#pragma unroll
-            for (int p = 0; p < WIDTH; p++) /* what reaches beyond the tile counts from another base */
-                column[i].at[p] = least(step[i].at[p], last);
+    for (int i = 0; i < Shape::ITEMS; i++) {
+        const int at = i * Shape::BLOCK + (int)threadIdx.x;
+        column[i] = 0;
+        if (at < count && (i > 0 || at >= skip))
+            column[i] = load_once_16(from + i * Shape::BLOCK);
     }
 }
 
-/* The rows of a tile from the products: every warp of the team, groups of 1 << shift lanes. A row that is very long for
- * its group is left to 8 lanes, four such rows at a time. */
+/* The rows of a tile from the products: every warp of the block, groups of 1 << shift lanes. A row that is very long
+ * for its group is left to 8 lanes, four such rows at a time. */
 template <typename Shape, typename T, typename Store>
-__device__ void sum_rows(const T *products, const uint16_t *ends, int rows, int shift, int64_t row, int thread,
-                         const Store &store)
+__device__ void sum_rows(const T *products, const uint16_t *ends, int rows, int shift, int64_t row, const Store &store)
 {
     enum { SERIAL = 16, QUARTER = 8 };
-    const int lanes = 1 << shift, in_group = thread & (lanes - 1), groups = Shape::TEAM >> shift;
+    const int thread = (int)threadIdx.x;
+    const int lanes = 1 << shift, in_group = thread & (lanes - 1), groups = Shape::BLOCK >> shift;
     const int in_warp = thread % WARP;
     for (int first = 0; first < rows; first += groups) {
         const int r = first + (thread >> shift);
@@ -388,115 +328,99 @@ __device__ void hand_on(const matrix<T, Stored> &m, int which, int64_t t, T sum,
 /* A piece's sum: the threads' own in the order of the elements, then a tree; its first warp hands it on. */
 template <typename Shape, typename T, typename Stored, typename Store>
 __device__ void sum_piece(const matrix<T, Stored> &m, const T *products, int skip, int count, int which, int64_t t,
-                          int thread, const Store &store)
+                          const Store &store)
 {
-    constexpr int TEAM = Shape::TEAM, TEAM_WARPS = TEAM / WARP;
+    constexpr int BLOCK_WARPS = Shape::BLOCK / WARP;
+    __shared__ T warp_sums[BLOCK_WARPS];
+    const int thread = (int)threadIdx.x;
     T sum = T();
 #pragma unroll
     for (int i = 0; i < Shape::ITEMS; i++) {
-        const int at = i * TEAM + thread;
+        const int at = i * Shape::BLOCK + thread;
         if (at >= skip && at < count)
             sum += products[at];
     }
     sum = warp_sum(sum, WARP);
-    if constexpr (TEAM_WARPS > 1) { /* the block is the team */
-        __shared__ T warp_sums[TEAM_WARPS];
-        if (thread % WARP == 0)
-            warp_sums[thread / WARP] = sum;
-        __syncthreads();
-        if (thread >= WARP)
-            return;
-        sum = warp_sum(thread < TEAM_WARPS ? warp_sums[thread] : T(), TEAM_WARPS);
-    }
+    if (thread % WARP == 0)
+        warp_sums[thread / WARP] = sum;
+    __syncthreads();
+    if (thread >= WARP)
+        return;
+    sum = warp_sum(thread < BLOCK_WARPS ? warp_sums[thread] : T(), BLOCK_WARPS);
     hand_on(m, which, t, sum, store);
 }
 
 template <typename Shape, bool PATTERN, typename T, typename Stored, typename Store>
 __global__ void __launch_bounds__(Shape::BLOCK) kernel(matrix<T, Stored> m, const T *x, Store store)
 {
-    constexpr int TEAM = Shape::TEAM, WIDTH = Shape::WIDTH, PACKS = Shape::ITEMS / WIDTH,
-                  TURNS = Shape::ROWS / TEAM + 1;
-    using packed = pack<T, WIDTH>;
-    __shared__ packed stage[Shape::TEAMS * Shape::CAPACITY / WIDTH];
-    __shared__ uint16_t all_ends[Shape::TEAMS * TURNS * TEAM];
-    const int thread = Shape::TEAMS > 1 ? (int)threadIdx.x % TEAM : (int)threadIdx.x;
-    const int team = Shape::TEAMS > 1 ? (int)threadIdx.x / TEAM : 0;
-    const int64_t t = (int64_t)blockIdx.x * Shape::TEAMS + team;
-    if (Shape::TEAMS > 1 && t >= m.tiles) /* a whole warp, and no barrier of the block lies ahead */
-        return;
+    constexpr int BLOCK = Shape::BLOCK, ITEMS = Shape::ITEMS, TURNS = Shape::ROWS / BLOCK + 1;
+    __shared__ T products[Shape::CAPACITY];
+    __shared__ uint16_t ends[TURNS * BLOCK];
+    const int thread = (int)threadIdx.x;
+    const int64_t t = blockIdx.x;
     const tile mine = m.table[t];
     const int64_t end = m.table[t + 1].begin, row_end = m.table[t + 1].row;
 
     let_next_begin();
     if (end == mine.begin) { /* empty rows */
         await_kernel_before();
-        for (int64_t row = mine.row + thread; row < row_end; row += TEAM)
+        for (int64_t row = mine.row + thread; row < row_end; row += BLOCK)
             store(row, T());
         return;
     }
 
     const int64_t from = mine.begin & ~(int64_t)(Shape::LINE - 1);
     const int skip = (int)(mine.begin - from), count = (int)(end - from), rows = (int)(row_end - mine.row);
-    const bool whole = from + (count + WIDTH - 1) / WIDTH * WIDTH <= m.nnz;
     const bool whole_rows = mine.long_row < 0, is_narrow = m.narrow != nullptr && mine.base >= 0;
-    pack<Stored, WIDTH> value[PACKS];
-    pack<int32_t, WIDTH> column[PACKS];
+    Stored value[ITEMS];
+    int32_t column[ITEMS];
     if (!PATTERN)
-        load_part<Shape>(m.val + from + thread * WIDTH, skip, count, whole, thread, value);
-    uint16_t *const ends = all_ends + team * (TURNS * TEAM);
+        load_part<Shape>(m.val + from + thread, skip, count, value);
     uint32_t offset[TURNS] = {};
     if (whole_rows) {
         const uint32_t *const offsets = settled(m.row_ptr + (mine.row + thread) * m.words);
 #pragma unroll
         for (int i = 0; i < TURNS; i++)
-            if (i * TEAM + thread <= rows)
-                offset[i] = load_once(offsets + i * TEAM * m.words);
+            if (i * BLOCK + thread <= rows)
+                offset[i] = load_once(offsets + i * BLOCK * m.words);
     }
-    if (is_narrow) {
-        load_narrow<Shape>(m.narrow + from + thread * WIDTH, skip, count, whole, thread, m.cols - 1 - mine.base,
-                           column);
-    } else {
-        load_part<Shape>(m.col + from + thread * WIDTH, skip, count, whole, thread, column);
-    }
+    if (is_narrow)
+        load_narrow<Shape>(m.narrow + from + thread, skip, count, column);
+    else
+        load_part<Shape>(m.col + from + thread, skip, count, column);
 #pragma unroll
     for (int i = 0; i < TURNS; i++)
-        ends[i * TEAM + thread] = (uint16_t)(offset[i] - (uint32_t)from);
+        ends[i * BLOCK + thread] = (uint16_t)(offset[i] - (uint32_t)from);
 
     await_kernel_before();
 
     const T *const x_from = is_narrow ? x + mine.base : x;
-    packed product[PACKS];
+    T product[ITEMS];
 #pragma unroll
-    for (int i = 0; i < PACKS; i++)
+    for (int i = 0; i < ITEMS; i++)
+        product[i] = load_gathered(x_from + column[i]);
 #pragma unroll
-        for (int p = 0; p < WIDTH; p++)
-            product[i].at[p] = load_gathered(x_from + column[i].at[p]);
-    packed *const place = stage + team * (Shape::CAPACITY / WIDTH) + thread;
-#pragma unroll
-    for (int i = 0; i < PACKS; i++) {
-#pragma unroll
-        for (int p = 0; p < WIDTH; p++)
-            if (!PATTERN)
-                product[i].at[p] *= T(value[i].at[p]);
-        place[i * TEAM] = product[i];
+    for (int i = 0; i < ITEMS; i++) {
+        if (!PATTERN)
+            product[i] *= T(value[i]);
+        products[i * BLOCK + thread] = product[i];
     }
-    team_sync<Shape>();
+    __syncthreads();
 
-    const T *const products = stage[team * (Shape::CAPACITY / WIDTH)].at;
     if (whole_rows)
-        sum_rows<Shape>(products, ends, rows, mine.shift, mine.row, thread, store);
+        sum_rows<Shape>(products, ends, rows, mine.shift, mine.row, store);
     else
-        sum_piece<Shape>(m, products, skip, count, mine.long_row, t, thread, store);
+        sum_piece<Shape>(m, products, skip, count, mine.long_row, t, store);
 }
 
 template <typename Shape, typename T, typename Stored, typename Store>
 spmv_status run(spmv_context *ctx, const matrix<T, Stored> &m, const T *x, Store store)
 {
-    const int blocks = (int)((m.tiles + Shape::TEAMS - 1) / Shape::TEAMS);
-    return m.val != nullptr ? launch_early(ctx, "spmv tiles", blocks, Shape::BLOCK,
-                                           kernel<Shape, false, T, Stored, Store>, m, x, store)
-                            : launch_early(ctx, "spmv tiles", blocks, Shape::BLOCK,
-                                           kernel<Shape, true, T, Stored, Store>, m, x, store);
+    const launch_shape shape = {(int)m.tiles, Shape::BLOCK, 0, true};
+    return m.val != nullptr ? launch_cached<kernel<Shape, false, T, Stored, Store>>(ctx, "spmv tiles", shape,
+                                                                                    Shape::SHARED, m, x, store)
+                            : launch_cached<kernel<Shape, true, T, Stored, Store>>(ctx, "spmv tiles", shape,
+                                                                                   Shape::SHARED, m, x, store);
 }
 
 } // namespace tiles

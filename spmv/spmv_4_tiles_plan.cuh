@@ -5,7 +5,8 @@
  * itself, all at once: the end of a tile is found by a search in which 32 lanes look at 32 rows at a time. What that
  * costs is the room left in the last tile of each segment, half a tile in SEGMENT_TILES on average.
  *
- *   measure   the lengths of the rows: the longest, the empty ones, the spread
+ *   measure   the lengths of the rows: the longest, the empty ones
+ *   sample    do columns that lie together in memory lie close together in x? (large matrices)
  *   pack      where the tiles of each segment begin, and how many tiles, long rows and groups of pieces there are
  *   (scan)    how many stand before each segment
  *   total     the sums, for the host: the only numbers that it looks at
@@ -27,22 +28,19 @@
 namespace tiles
 {
 
-enum { PLAN_THREADS = 128, PLAN_WARPS = PLAN_THREADS / WARP, SEGMENT_TILES = 16, SHIFTS = 6 };
-
-/* Tiles and long rows that can begin in a segment. Two in a row hold more work than a tile's room less a line, whatever
- * ended the first; all but the segment's last row hold less than the segment. */
-enum { SEGMENT_MOST = 2 * SEGMENT_TILES + 8 };
+enum { PLAN_THREADS = 128, PLAN_WARPS = PLAN_THREADS / WARP, SHIFTS = 6, SAMPLES = 256, SAMPLE = 2048 };
 
 /* What the host learns. */
 struct statistics {
     unsigned long long longest, empty_rows;
-    unsigned long long squares; /* the sum of the squares of the rows' lengths, each of 2^20 at most */
     unsigned long long tiles, long_rows, groups;
     unsigned long long filled, narrow; /* tiles with nonzeros; those of them with columns close together */
+    unsigned long long close_samples;  /* of SAMPLES */
     unsigned long long by_shift[SHIFTS];
 };
 
 template <typename Shape, typename Offset> struct packing {
+    using shape = Shape;
     using offset_type = Offset;
     enum {
         CAPACITY = Shape::CAPACITY,
@@ -50,7 +48,10 @@ template <typename Shape, typename Offset> struct packing {
         ROWS = Shape::ROWS,
         EMPTY_ROWS = Shape::EMPTY_ROWS,
         WEIGHT = CAPACITY / ROWS,
-        SEGMENT = SEGMENT_TILES * CAPACITY,
+        SEGMENT = Shape::SEGMENT_TILES * CAPACITY,
+        /* Tiles and long rows that can begin in a segment. Two in a row hold more work than a tile's room less a line,
+         * whatever ended the first; all but the segment's last row hold less than the segment. */
+        SEGMENT_MOST = 2 * Shape::SEGMENT_TILES + 8,
     };
     static_assert((SEGMENT_MOST - 4) * (CAPACITY - LINE) >= 2 * SEGMENT, "room for all that begin in a segment");
 
@@ -113,24 +114,20 @@ template <typename Offset>
 __global__ void __launch_bounds__(PLAN_THREADS) measure(const Offset *row_ptr, int64_t rows, statistics *s)
 {
     const int64_t stride = (int64_t)gridDim.x * PLAN_THREADS;
-    unsigned long long longest = 0, empty = 0, squares = 0;
+    unsigned long long longest = 0, empty = 0;
     for (int64_t row = (int64_t)blockIdx.x * PLAN_THREADS + threadIdx.x; row < rows; row += stride) {
         const unsigned long long length = (unsigned long long)(row_ptr[row + 1] - row_ptr[row]);
         longest = length > longest ? length : longest;
         empty += length == 0;
-        const unsigned long long side = length < 1u << 20 ? length : 1u << 20;
-        squares += side * side;
     }
     for (int distance = WARP / 2; distance > 0; distance /= 2) {
         const unsigned long long other = __shfl_down_sync(0xffffffffu, longest, (unsigned)distance);
         longest = other > longest ? other : longest;
         empty += __shfl_down_sync(0xffffffffu, empty, (unsigned)distance);
-        squares += __shfl_down_sync(0xffffffffu, squares, (unsigned)distance);
     }
     if (threadIdx.x % WARP == 0) {
         atomicMax(&s->longest, longest);
         atomicAdd(&s->empty_rows, empty);
-        atomicAdd(&s->squares, squares);
     }
 }
 
@@ -138,7 +135,7 @@ __global__ void __launch_bounds__(PLAN_THREADS) measure(const Offset *row_ptr, i
  * counted from the first row; and in counts, three times segments + 1 numbers, its tiles, long rows and groups. */
 struct packed_rows {
     int64_t *first_row;
-    int32_t *begins, *at; /* SEGMENT_MOST a segment */
+    int32_t *begins, *at; /* at: SEGMENT_MOST a segment */
     int64_t *counts;
 };
 
@@ -151,12 +148,12 @@ template <typename Packing> __global__ void __launch_bounds__(PLAN_THREADS) pack
     const int64_t first = segment_begin(p, segment), behind = segment_begin(p, segment + 1);
     int64_t tiles = 0, long_rows = 0, groups = 0;
     int begins = 0;
-    for (int64_t row = first; row < behind && begins < SEGMENT_MOST; begins++) {
+    for (int64_t row = first; row < behind && begins < Packing::SEGMENT_MOST; begins++) {
         const int64_t room = p.line_of(row) + Packing::CAPACITY, begin = p.offset(row);
         const int64_t most = row + Packing::ROWS < behind ? row + Packing::ROWS : behind;
         int64_t end = last_row(row, most, [&](int64_t r) { return p.offset(r) <= room; });
         if (writes)
-            out.at[segment * SEGMENT_MOST + begins] = (int32_t)(row - first);
+            out.at[segment * Packing::SEGMENT_MOST + begins] = (int32_t)(row - first);
         if (end == row) {
             const int pieces = p.pieces(row);
             tiles += pieces;
@@ -192,15 +189,13 @@ static __global__ void total(const int64_t *counts, int64_t segments, statistics
     s->groups = (unsigned long long)(counts[2 * third + segments] - counts[2 * third]);
 }
 
-/* Lanes that sum a row of a tile. */
-__device__ inline int shift_for(int64_t nnz, int64_t rows)
+/* Lanes that sum a row of a tile: as many as give each row of the tile its own at once. */
+template <typename Shape> __device__ int shift_for(int64_t rows)
 {
-    return nnz < 9 * rows     ? 0
-           : nnz < 18 * rows  ? 1
-           : nnz < 36 * rows  ? 2
-           : nnz < 96 * rows  ? 3
-           : nnz < 192 * rows ? 4
-                              : 5;
+    int shift = 0;
+    while (shift < SHIFTS - 1 && rows * (2 << shift) <= Shape::BLOCK)
+        shift++;
+    return shift;
 }
 
 template <typename Packing>
@@ -214,7 +209,7 @@ __global__ void __launch_bounds__(PLAN_THREADS)
     const int64_t third = p.segments + 1;
     const int64_t first = in.first_row[segment];
     const int64_t behind = segment + 1 < p.segments ? in.first_row[segment + 1] : p.rows;
-    const int32_t *const at = in.at + segment * SEGMENT_MOST;
+    const int32_t *const at = in.at + segment * Packing::SEGMENT_MOST;
     int64_t next_tile = in.counts[segment], next_long = in.counts[third + segment] - in.counts[third],
             next_group = in.counts[2 * third + segment] - in.counts[2 * third];
     const int begins = in.begins[segment];
@@ -232,7 +227,7 @@ __global__ void __launch_bounds__(PLAN_THREADS)
         const int64_t my_group = next_group + groups_through - my_groups;
         const int my_long = (int)next_long + __popc(long_ones & ((1u << lane) - 1u));
         const int64_t nnz = mine ? p.offset(end) - p.offset(row) : 0;
-        const int shift = mine && !is_long ? shift_for(nnz, end - row) : 0;
+        const int shift = mine && !is_long ? shift_for<typename Packing::shape>(end - row) : 0;
         const bool filled = mine && !is_long && nnz > 0;
         if (mine && !is_long)
             table[my_tile] = {p.offset(row), row, -1, -1, shift, 0};
@@ -271,14 +266,11 @@ __global__ void __launch_bounds__(PLAN_THREADS)
         table[next_tile] = {p.nnz, p.rows, -1, -1, 0, 0};
 }
 
-/* base = the tile's least column where the greatest is less than 2^16 away. A block a tile. */
-static __global__ void __launch_bounds__(PLAN_THREADS) span(tile *table, const int32_t *col, statistics *s)
+/* The least column of the nonzeros begin ... end - 1 where the greatest is less than 2^16 away, else -1; in thread 0. A
+ * block. */
+__device__ inline int32_t block_base(const int32_t *col, int64_t begin, int64_t end)
 {
     __shared__ int32_t lows[PLAN_WARPS], highs[PLAN_WARPS];
-    tile *const mine = table + blockIdx.x;
-    const int64_t begin = mine->begin, end = mine[1].begin;
-    if (begin == end)
-        return;
     int32_t low = INT32_MAX, high = 0;
     for (int64_t k = begin + threadIdx.x; k < end; k += PLAN_THREADS) {
         const int32_t c = col[k];
@@ -297,14 +289,33 @@ static __global__ void __launch_bounds__(PLAN_THREADS) span(tile *table, const i
     }
     __syncthreads();
     if (threadIdx.x != 0)
-        return;
+        return -1;
     for (int w = 1; w < PLAN_WARPS; w++) {
         low = lows[w] < low ? lows[w] : low;
         high = highs[w] > high ? highs[w] : high;
     }
-    if (high - low > UINT16_MAX)
+    return high - low > UINT16_MAX ? -1 : low;
+}
+
+/* How many of SAMPLES runs of SAMPLE nonzeros have columns close together. A block each; nnz >= SAMPLE. */
+static __global__ void __launch_bounds__(PLAN_THREADS) sample(const int32_t *col, int64_t nnz, statistics *s)
+{
+    const int64_t begin = (int64_t)((double)(nnz - SAMPLE) * blockIdx.x / SAMPLES);
+    if (block_base(col, begin, begin + SAMPLE) >= 0)
+        atomicAdd(&s->close_samples, 1ull);
+}
+
+/* base = the tile's least column where its columns lie close together. A block a tile. */
+static __global__ void __launch_bounds__(PLAN_THREADS) span(tile *table, const int32_t *col, statistics *s)
+{
+    tile *const mine = table + blockIdx.x;
+    const int64_t begin = mine->begin, end = mine[1].begin;
+    if (begin == end)
         return;
-    mine->base = low;
+    const int32_t base = block_base(col, begin, end);
+    if (base < 0)
+        return;
+    mine->base = base;
     atomicAdd(&s->narrow, 1ull);
 }
 

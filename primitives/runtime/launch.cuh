@@ -84,22 +84,39 @@ spmv_status launch_early(spmv_context *ctx, const char *name, int blocks, int th
     return launch_shaped(ctx, name, {blocks, threads, 0, true}, kernel, arguments...);
 }
 
-/* For a kernel with dynamic shared memory, which may be more than 48 KiB: the kernel is told so once for each device.
- */
+/* Tells the device something about a kernel, once a device; told: a bit each. */
+inline spmv_status once_a_device(spmv_context *ctx, const char *name, uint64_t *told, const void *kernel,
+                                 cudaFuncAttribute attribute, int value)
+{
+    const int device = ((cuda_state *)ctx->device)->device;
+    const uint64_t bit = device < 64 ? (uint64_t)1 << device : 0;
+    if ((__atomic_load_n(told, __ATOMIC_RELAXED) & bit) != 0)
+        return SPMV_OK;
+    const spmv_status st = cuda_check(ctx, cudaFuncSetAttribute(kernel, attribute, value), name);
+    if (st == SPMV_OK)
+        __atomic_fetch_or(told, bit, __ATOMIC_RELAXED);
+    return st;
+}
+
+/* For a kernel with dynamic shared memory, which may be more than 48 KiB. */
 template <auto Kernel, typename... Arguments>
 spmv_status launch_with_shared(spmv_context *ctx, const char *name, launch_shape shape, Arguments... arguments)
 {
-    static uint64_t told; /* a bit a device */
-    const int device = ((cuda_state *)ctx->device)->device;
-    const uint64_t bit = device < 64 ? (uint64_t)1 << device : 0;
-    if ((__atomic_load_n(&told, __ATOMIC_RELAXED) & bit) == 0) {
-        const cudaError_t error =
-            cudaFuncSetAttribute((const void *)Kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shape.shared_bytes);
-        if (error != cudaSuccess)
-            return cuda_check(ctx, error, name);
-        __atomic_fetch_or(&told, bit, __ATOMIC_RELAXED);
-    }
-    return launch_shaped(ctx, name, shape, Kernel, arguments...);
+    static uint64_t told;
+    const spmv_status st = once_a_device(ctx, name, &told, (const void *)Kernel,
+                                         cudaFuncAttributeMaxDynamicSharedMemorySize, shape.shared_bytes);
+    return st != SPMV_OK ? st : launch_shaped(ctx, name, shape, Kernel, arguments...);
+}
+
+/* For a kernel that wants no more than so many percent of an SM's memory as shared memory, the rest as cache. */
+template <auto Kernel, typename... Arguments>
+spmv_status launch_cached(spmv_context *ctx, const char *name, launch_shape shape, int shared_percent,
+                          Arguments... arguments)
+{
+    static uint64_t told;
+    const spmv_status st = once_a_device(ctx, name, &told, (const void *)Kernel,
+                                         cudaFuncAttributePreferredSharedMemoryCarveout, shared_percent);
+    return st != SPMV_OK ? st : launch_shaped(ctx, name, shape, Kernel, arguments...);
 }
 
 /* The kernel after this one may begin: it waits for this one's end where it must. */
