@@ -15,7 +15,7 @@
 namespace
 {
 
-enum way { LITTLE, USUAL, GATHERING };
+enum way { LITTLE, USUAL };
 
 /* What a plan keeps, in the context's memory but for the numbers. */
 struct tiles_state {
@@ -79,25 +79,17 @@ spmv_status learn(spmv_context *ctx, const making &m, tiles::statistics *about)
     return spmv_download(ctx, m.about, about, (int64_t)sizeof *about);
 }
 
-/* Looks at the rows' lengths and, in a large matrix, at some of the columns. */
-template <typename Offset> spmv_status look(spmv_plan *plan, bool large, making *m, tiles_state *s)
+/* Looks at the rows' lengths. */
+template <typename Offset> spmv_status look(spmv_plan *plan, making *m)
 {
     spmv_context *const ctx = plan->ctx;
     const spmv_csr &a = plan->a;
     m->about = (tiles::statistics *)ctx->scratch;
-    spmv_status st = cleared(ctx, m->about, (int64_t)sizeof *m->about);
-    if (st == SPMV_OK)
-        st = on_device(ctx, [&] {
-            return launch(ctx, "spmv tiles measure", grid_for(a.rows, tiles::PLAN_THREADS * 4), tiles::PLAN_THREADS,
-                          tiles::measure<Offset>, (const Offset *)a.row_ptr, a.rows, m->about);
-        });
-    if (st != SPMV_OK || !large)
-        return st;
-    st = on_device(ctx, [&] {
-        return launch(ctx, "spmv tiles sample", tiles::SAMPLES, tiles::PLAN_THREADS, tiles::sample, a.col, a.nnz,
-                      m->about);
+    const spmv_status st = cleared(ctx, m->about, (int64_t)sizeof *m->about);
+    return st != SPMV_OK ? st : on_device(ctx, [&] {
+        return launch(ctx, "spmv tiles measure", grid_for(a.rows, tiles::PLAN_THREADS * 4), tiles::PLAN_THREADS,
+                      tiles::measure<Offset>, (const Offset *)a.row_ptr, a.rows, m->about);
     });
-    return st != SPMV_OK ? st : learn(ctx, *m, &s->about);
 }
 
 template <typename Packing> spmv_status pack(spmv_plan *plan, const Packing &p, making *m, tiles_state *s)
@@ -190,22 +182,17 @@ template <typename Shape, typename Offset> spmv_status make_tiles(spmv_plan *pla
     return st;
 }
 
-/* Which shape a matrix gets follows from its size, the mean length of its rows, and whether its columns lie close
- * together; measured on an H100. */
+/* Which shape a matrix gets follows from its size. */
 template <typename T, typename Offset> spmv_status make(spmv_plan *plan, tiles_state *s)
 {
     using shapes = tiles::shapes<T>;
-    static_assert(CUDA_TILES_LARGE >= tiles::SAMPLE, "room for a sample");
-    const bool large = plan->a.nnz >= CUDA_TILES_LARGE;
     making m = {};
-    const spmv_status st = look<Offset>(plan, large, &m, s);
+    const spmv_status st = look<Offset>(plan, &m);
     if (st != SPMV_OK)
         return st;
-    const bool close = 2 * s->about.close_samples >= tiles::SAMPLES;
-    s->how = !large ? LITTLE : !close && plan->a.nnz < 32 * plan->a.rows ? GATHERING : USUAL;
-    return s->how == LITTLE  ? make_tiles<typename shapes::little, Offset>(plan, &m, s)
-           : s->how == USUAL ? make_tiles<typename shapes::usual, Offset>(plan, &m, s)
-                             : make_tiles<typename shapes::gathering, Offset>(plan, &m, s);
+    s->how = plan->a.nnz < CUDA_TILES_LARGE ? LITTLE : USUAL;
+    return s->how == LITTLE ? make_tiles<typename shapes::little, Offset>(plan, &m, s)
+                            : make_tiles<typename shapes::usual, Offset>(plan, &m, s);
 }
 
 /* The plan in a sentence. */
@@ -216,12 +203,9 @@ void describe(spmv_plan *plan, const tiles_state *s)
     const tiles::statistics &about = s->about;
     const unsigned long long whole = about.by_shift[0] + about.by_shift[1] + about.by_shift[2] + about.by_shift[3] +
                                      about.by_shift[4] + about.by_shift[5];
-    static const int threads[] = {256, 256, 512};
     int used =
-        snprintf(text, (size_t)size,
-                 "rows of %.3g entries on average, %llu at most, in %llu tiles of at most %d for blocks of %d threads",
-                 (double)plan->a.nnz / (double)max_i64(plan->a.rows, 1), about.longest, about.tiles, s->capacity,
-                 threads[s->how]);
+        snprintf(text, (size_t)size, "rows of %.3g entries on average, %llu at most, in %llu tiles of at most %d",
+                 (double)plan->a.nnz / (double)max_i64(plan->a.rows, 1), about.longest, about.tiles, s->capacity);
     const char *between = "; lanes a row:";
     for (int k = 0; k < tiles::SHIFTS && used < size; k++)
         if (about.by_shift[k] > 0) {
@@ -266,9 +250,8 @@ spmv_status multiply(const spmv_plan *plan, const T *x, Store store)
     const way how = ((const tiles_state *)plan->state)->how;
     const tiles::matrix<T, Stored> m = matrix_of<T, Stored>(plan);
     return on_device(plan->ctx, [&] {
-        return how == LITTLE  ? tiles::run<typename shapes::little>(plan->ctx, m, x, store)
-               : how == USUAL ? tiles::run<typename shapes::usual>(plan->ctx, m, x, store)
-                              : tiles::run<typename shapes::gathering>(plan->ctx, m, x, store);
+        return how == LITTLE ? tiles::run<typename shapes::little>(plan->ctx, m, x, store)
+                             : tiles::run<typename shapes::usual>(plan->ctx, m, x, store);
     });
 }
 

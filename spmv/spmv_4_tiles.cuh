@@ -54,15 +54,14 @@ template <int BLOCK_, int ITEMS_, int SEGMENT_TILES_, int SHARED_> struct shape 
     static_assert(CAPACITY < 65536, "offsets of 16 bits");
 };
 
-/* Large tiles fill better and cost less for each element; small matrices have too few elements for them, and want many
- * threads. Where gathers from all over x take the time, still larger tiles find more of x in their SM's cache. (Loads of
- * several neighbouring elements by a thread gain little: one element a thread lets the gathers of neighbouring columns
- * meet.) */
+/* Large tiles fill better and cost less for each element; small matrices have too few elements for them. (Still larger
+ * ones find more of x in their SM's cache: 2 to 4 % where gathers from all over x take the time, but elsewhere they
+ * cost as much. Loads of several neighbouring elements by a thread gain little: one element a thread lets the gathers
+ * of neighbouring columns meet.) */
 template <typename T> struct shapes {
     enum { ITEMS = sizeof(T) > 8 ? 4 : 8 };
     using little = shape<256, ITEMS / 2, 16, 30>;
     using usual = shape<256, ITEMS, 32, 30>;
-    using gathering = shape<512, ITEMS, 32, 30>;
 };
 
 enum { GROUP = WARP };

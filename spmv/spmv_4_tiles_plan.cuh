@@ -6,7 +6,6 @@
  * costs is the room left in the last tile of each segment, half a tile in SEGMENT_TILES on average.
  *
  *   measure   the lengths of the rows: the longest, the empty ones
- *   sample    do columns that lie together in memory lie close together in x? (large matrices)
  *   pack      where the tiles of each segment begin, and how many tiles, long rows and groups of pieces there are
  *   (scan)    how many stand before each segment
  *   total     the sums, for the host: the only numbers that it looks at
@@ -28,14 +27,13 @@
 namespace tiles
 {
 
-enum { PLAN_THREADS = 128, PLAN_WARPS = PLAN_THREADS / WARP, SHIFTS = 6, SAMPLES = 256, SAMPLE = 2048 };
+enum { PLAN_THREADS = 128, PLAN_WARPS = PLAN_THREADS / WARP, SHIFTS = 6 };
 
 /* What the host learns. */
 struct statistics {
     unsigned long long longest, empty_rows;
     unsigned long long tiles, long_rows, groups;
     unsigned long long filled, narrow; /* tiles with nonzeros; those of them with columns close together */
-    unsigned long long close_samples;  /* of SAMPLES */
     unsigned long long by_shift[SHIFTS];
 };
 
@@ -295,14 +293,6 @@ __device__ inline int32_t block_base(const int32_t *col, int64_t begin, int64_t 
         high = highs[w] > high ? highs[w] : high;
     }
     return high - low > UINT16_MAX ? -1 : low;
-}
-
-/* How many of SAMPLES runs of SAMPLE nonzeros have columns close together. A block each; nnz >= SAMPLE. */
-static __global__ void __launch_bounds__(PLAN_THREADS) sample(const int32_t *col, int64_t nnz, statistics *s)
-{
-    const int64_t begin = (int64_t)((double)(nnz - SAMPLE) * blockIdx.x / SAMPLES);
-    if (block_base(col, begin, begin + SAMPLE) >= 0)
-        atomicAdd(&s->close_samples, 1ull);
 }
 
 /* base = the tile's least column where its columns lie close together. A block a tile. */
