@@ -1,10 +1,11 @@
-/* Matrices from Matrix Market files: head, entries in chunks, chunks into CSR.
+/* Matrices from Matrix Market files: head, then a coordinate file's entries (coordinates.h) or an array's (entries.h).
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "mtx_read.h"
 
 #include <time.h>
 
+#include "coordinates.h"
 #include "entries.h"
 
 void spmv_read_options_init(spmv_read_options *options, size_t size)
@@ -44,10 +45,11 @@ static spmv_status check_options(spmv_context *ctx, const spmv_read_options *giv
 static int64_t bytes_needed(const struct mtx_header *header, int64_t entries, spmv_type type)
 {
     const int64_t value = header->field == SPMV_FIELD_PATTERN ? 0 : (int64_t)spmv_type_size(type);
-    const int64_t row = header->rows <= INT32_MAX ? 4 : 8;
+    const int64_t row = header->array && header->rows > INT32_MAX ? 8 : 4;
     const int64_t stored = header->symmetry == SPMV_SYMMETRY_GENERAL ? 1 : 2;
+    const int64_t kept = header->array ? 1 : stored; /* a coordinate file's mirrored entries are kept as well */
     int64_t of_entries = 0, of_rows = 0;
-    if (!multiply_fits(entries, row + 4 + value + 2 * stored * (4 + value), &of_entries) ||
+    if (!multiply_fits(entries, kept * (row + 4 + value) + 2 * stored * (4 + value), &of_entries) ||
         !multiply_fits(header->rows, 2 * (int64_t)sizeof(int64_t), &of_rows) || of_entries > INT64_MAX - of_rows)
         return INT64_MAX;
     return of_entries + of_rows;
@@ -68,13 +70,13 @@ static spmv_status check_memory(struct text_source *source, const struct mtx_hea
 }
 
 static spmv_status build(struct text_source *source, const struct mtx_header *header, const struct entries *entries,
-                         const spmv_read_options *options, spmv_matrix **matrix, int64_t *duplicates)
+                         spmv_type type, spmv_matrix **matrix)
 {
     const struct coo coo = {
         .rows = header->rows,
         .cols = header->cols,
-        .type = options->type,
-        .pattern = header->field == SPMV_FIELD_PATTERN,
+        .type = type,
+        .pattern = false,
         .row_bits = entries->row_bits,
         .mirror = header->symmetry == SPMV_SYMMETRY_SYMMETRIC ? COO_MIRROR_SAME
                   : header->symmetry == SPMV_SYMMETRY_SKEW    ? COO_MIRROR_NEGATED
@@ -82,7 +84,7 @@ static spmv_status build(struct text_source *source, const struct mtx_header *he
         .chunks = entries->chunks,
         .chunk = entries->chunk,
     };
-    return coo_to_matrix(source->ctx, &coo, matrix, duplicates);
+    return coo_to_matrix(source->ctx, &coo, matrix, NULL);
 }
 
 static int64_t count_kept(const struct entries *entries)
@@ -104,29 +106,40 @@ static spmv_status warn_of_halves(const struct text_source *source, const struct
                         source->name, (long long)duplicates);
 }
 
+static spmv_status read_array(struct text_source *source, const struct mtx_header *header,
+                              const spmv_read_options *options, spmv_matrix **matrix)
+{
+    spmv_status st = SPMV_OK;
+    struct entries entries = {.n = 0};
+    const struct entries_options how = {.type = options->type, .max_bytes = options->max_bytes};
+    TRY(entries_read(source, header, &how, &entries));
+    TRY(check_memory(source, header, count_kept(&entries), options));
+    TRY(remarks_warn(source, &entries.rounded, &entries.not_finite, options->type));
+    TRY(build(source, header, &entries, options->type, matrix));
+done:
+    entries_free(&entries);
+    return st;
+}
+
 static spmv_status read_source(struct text_source *source, const spmv_read_options *options, spmv_matrix **matrix,
                                spmv_read_info *info)
 {
     spmv_status st = SPMV_OK;
     struct mtx_header header;
-    struct entries entries = {.n = 0};
-    const struct entries_options how = {.type = options->type, .max_bytes = options->max_bytes};
     TRY(mtx_header_read(source, &header));
     TRY(check_memory(source, &header, header.array ? 0 : header.entries, options));
-    TRY(entries_read(source, &header, &how, &entries));
     if (header.array)
-        TRY(check_memory(source, &header, count_kept(&entries), options));
-    TRY(entries_warn(source, &entries, options->type));
-    TRY(build(source, &header, &entries, options, matrix, &info->duplicates));
+        TRY(read_array(source, &header, options, matrix));
+    else
+        TRY(coordinates_read(source, &header, options->type, matrix, &info->duplicates));
     TRY(warn_of_halves(source, &header, info->duplicates));
     info->bytes = source->taken;
     info->threads = source->ctx->threads;
-    info->entries = entries.n;
+    info->entries = header.entries;
     info->array = header.array;
     info->field = header.field;
     info->symmetry = header.symmetry;
 done:
-    entries_free(&entries);
     if (st != SPMV_OK) {
         spmv_matrix_destroy(*matrix);
         *matrix = NULL;

@@ -44,6 +44,7 @@ static spmv_status look_at_file(struct text_source *source)
         return SPMV_OK;
     const off_t at = source->owns_fd ? 0 : lseek(source->fd, 0, SEEK_CUR);
     source->file_size = (int64_t)s.st_size;
+    source->file_at = max_i64(0, (int64_t)at);
     source->changed = s.st_mtim;
     source->total = at > 0 ? max_i64(0, (int64_t)s.st_size - (int64_t)at) : (int64_t)s.st_size;
     return SPMV_OK;
@@ -80,7 +81,6 @@ spmv_status text_open_memory(spmv_context *ctx, const char *name, const char *te
 {
     begin(source, ctx, name);
     source->memory = text;
-    source->memory_left = size;
     source->total = size;
     return allocate_buffer(source);
 }
@@ -94,15 +94,43 @@ void text_close(struct text_source *source)
     source->owns_fd = false;
 }
 
+bool text_is_random(const struct text_source *source)
+{
+    return source->fd < 0 || source->file_size >= 0;
+}
+
+int64_t text_read_at(const struct text_source *source, int64_t at, char *to, int64_t bytes)
+{
+    if (source->fd >= 0)
+        return (int64_t)pread(source->fd, to, (size_t)bytes, (off_t)(source->file_at + at));
+    const int64_t n = min_i64(bytes, max_i64(0, source->total - at));
+    if (n > 0)
+        memcpy(to, source->memory + at, (size_t)n);
+    return n;
+}
+
+static spmv_status fail_read(struct text_source *source, int error)
+{
+    return context_fail(source->ctx, SPMV_ERROR_READ, "%s: cannot read after %lld bytes: %s", source->name,
+                        (long long)source->taken, strerror(error));
+}
+
+spmv_status text_read_failed(struct text_source *source, spmv_status status, int error)
+{
+    if (status != SPMV_ERROR_CHANGED)
+        return fail_read(source, error);
+    const spmv_status changed = text_check_unchanged(source);
+    return changed != SPMV_OK ? changed
+                              : context_fail(source->ctx, SPMV_ERROR_CHANGED,
+                                             "%s: the file was shortened while it was read", source->name);
+}
+
 /* Up to bytes > 0 bytes; *got 0: nothing follows. */
 static spmv_status read_some(struct text_source *source, char *to, int64_t bytes, int64_t *got)
 {
     if (source->fd < 0) {
-        *got = min_i64(bytes, source->memory_left);
-        if (*got > 0)
-            memcpy(to, source->memory, (size_t)*got);
-        source->memory += *got;
-        source->memory_left -= *got;
+        *got = text_read_at(source, source->memory_taken, to, bytes);
+        source->memory_taken += *got;
         return SPMV_OK;
     }
     ssize_t n = 0;
@@ -110,9 +138,21 @@ static spmv_status read_some(struct text_source *source, char *to, int64_t bytes
         n = read(source->fd, to, (size_t)bytes);
     while (n < 0 && errno == EINTR);
     *got = max_i64(n, 0);
-    return n >= 0 ? SPMV_OK
-                  : context_fail(source->ctx, SPMV_ERROR_READ, "%s: cannot read after %lld bytes: %s", source->name,
-                                 (long long)source->taken, strerror(errno));
+    return n >= 0 ? SPMV_OK : fail_read(source, errno);
+}
+
+spmv_status text_read_next(struct text_source *source, char *to, int64_t bytes, int64_t *got)
+{
+    *got = min_i64(bytes, source->full - source->next);
+    if (*got > 0) {
+        memcpy(to, source->buffer + source->next, (size_t)*got);
+        source->next += *got;
+        return SPMV_OK;
+    }
+    const spmv_status st = read_some(source, to, bytes, got);
+    if (st == SPMV_OK)
+        source->taken += *got;
+    return st;
 }
 
 spmv_status text_check_unchanged(struct text_source *source)
@@ -130,15 +170,19 @@ spmv_status text_check_unchanged(struct text_source *source)
     return SPMV_OK;
 }
 
-/* Fills the buffer up to its capacity or to the end of the text, and there ends an open last line. */
+/* The head is short: the first time little is read, then more each time. */
+enum { FIRST_FILL = 64 << 10, MORE = 8 };
+
+/* Fills the buffer up to what is wanted now or to the end of the text, and there ends an open last line. */
 static spmv_status fill(struct text_source *source)
 {
     memmove(source->buffer, source->buffer + source->next, (size_t)(source->full - source->next));
     source->full -= source->next;
     source->next = 0;
-    while (!source->at_end && source->full < source->capacity) {
+    source->wanted = min_i64(source->capacity, source->wanted == 0 ? FIRST_FILL : MORE * source->wanted);
+    while (!source->at_end && source->full < source->wanted) {
         int64_t got = 0;
-        const spmv_status st = read_some(source, source->buffer + source->full, source->capacity - source->full, &got);
+        const spmv_status st = read_some(source, source->buffer + source->full, source->wanted - source->full, &got);
         if (st != SPMV_OK)
             return st;
         source->full += got;
@@ -165,7 +209,7 @@ static const char *last_line_end(const struct text_source *source)
     return NULL;
 }
 
-static spmv_status tell(struct text_source *source)
+spmv_status text_tell(struct text_source *source)
 {
     char text[256];
     if (source->ctx->on_event == NULL)
@@ -178,10 +222,10 @@ spmv_status text_block(struct text_source *source, const char **first, const cha
 {
     *first = *end = NULL;
     const char *last = last_line_end(source);
-    if (last == NULL) {
+    while (last == NULL && (source->full - source->next < source->capacity || source->next > 0)) {
         spmv_status st = fill(source);
         if (st == SPMV_OK)
-            st = tell(source);
+            st = text_tell(source);
         if (st != SPMV_OK)
             return st;
         if (source->full == 0)

@@ -23,15 +23,17 @@ struct text_source {
     const char *name; /* in sentences; of the caller */
     int fd;           /* -1: memory */
     bool owns_fd;
-    const char *memory; /* what is left of it */
-    int64_t memory_left;
+    const char *memory;
+    int64_t memory_taken;
     int64_t total; /* bytes of the text; -1: not known (a pipe) */
     int64_t taken; /* bytes read from the file so far */
     struct timespec changed;
     int64_t file_size; /* as the file system said when the file was opened; -1: not a regular file */
+    int64_t file_at;   /* where the text begins in it */
 
     char *buffer;
     int64_t capacity;        /* of buffer, less one byte for a line end of our own */
+    int64_t wanted;          /* bytes that the next filling leaves behind at least, where there are so many */
     int64_t next, full;      /* unread bytes: buffer[next .. full) */
     bool at_end;             /* nothing follows in the file */
     int64_t open_line_bytes; /* > 0: so many bytes follow the text's last line end; one was added */
@@ -57,6 +59,22 @@ void text_skip(struct text_source *source, const char *position, int64_t lines);
 
 /* Bytes that are still unread, so far as known: -1 when not. */
 int64_t text_left(const struct text_source *source);
+
+/* Whether any part of the text can be read at any time: a file or memory, no pipe. */
+bool text_is_random(const struct text_source *source);
+
+/* Such a part: up to bytes > 0 bytes from place at of the text on; how many, 0 at its end, -1 with errno. Any thread.
+ */
+int64_t text_read_at(const struct text_source *source, int64_t at, char *to, int64_t bytes);
+
+/* Up to bytes > 0 bytes of what is unread, without regard for lines; *got 0: nothing follows. */
+spmv_status text_read_next(struct text_source *source, char *to, int64_t bytes, int64_t *got);
+
+/* The sentence for a text_read_at that failed with that errno, or (SPMV_ERROR_CHANGED) met the end too early. */
+spmv_status text_read_failed(struct text_source *source, spmv_status status, int error);
+
+/* The event callback hears how much is taken. SPMV_CANCELLED. */
+spmv_status text_tell(struct text_source *source);
 
 /* SPMV_ERROR_CHANGED when the file is no longer what was opened. */
 spmv_status text_check_unchanged(struct text_source *source);
