@@ -79,7 +79,7 @@ static const struct row rows[OPTIONS] = {
                       "measure on the matrices of a suite: small, std or large (default: the matrices named)"},
     [OPTION_OP] = {"op", 0, "NAME", GROUP_BENCH | GROUP_EXPLAIN, "spmv",
                    "what to measure: spmv, map, reduce, scan, segscan, segreduce, gather, scatter, compact, sort, "
-                   "histogram, scan-host; what to explain: spmv, scan, segscan, reduce, compact"},
+                   "histogram, scan-host, load; what to explain: spmv, scan, segscan, reduce, compact"},
     [OPTION_SIZE] =
         {"size", 0, "N", GROUP_BENCH | GROUP_SPY | GROUP_EXPLAIN, NULL,
          "bench: elements, for what does not work on matrices (default: 2^24 on a CPU, 2^26 on a GPU); spy: the "

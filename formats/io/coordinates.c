@@ -19,6 +19,13 @@
  * well. */
 enum { BYTES_WORTH_A_TEAM = 2 << 20 };
 
+/* What has constants among its arguments is one function for each of them, whatever the compiler makes of its size. */
+#if defined(__GNUC__)
+#define FOR_EACH_KIND static inline __attribute__((always_inline))
+#else
+#define FOR_EACH_KIND static inline
+#endif
+
 struct job {
     struct text_source *source;
     const struct mtx_header *header;
@@ -34,41 +41,54 @@ struct job {
 
 /* ---------------------------------------------------------------- a line */
 
-static inline const char *skip_blanks(const char *p)
+FOR_EACH_KIND const char *skip_blanks(const char *p)
 {
     return *p == ' ' && !text_is_blank(p[1]) ? p + 1 : text_skip_blanks(p);
 }
 
 /* A row or column number at p, from 1 to limit, into *index from 0. */
-static inline const char *parse_index(const struct job *job, struct findings *found, const struct place *place,
-                                      const char *p, const char *what, int64_t limit, int64_t *index)
+static const char *parse_index(const struct job *job, struct findings *found, const struct place *place, const char *p,
+                               const char *what, int64_t limit, int64_t *index)
 {
-    uint64_t n;
-    const int digits = decimal_digits(p, &n);
-    const char *rest = p + digits;
-    *index = (int64_t)n;
-    if (digits == 0 || digits == 8 || (!text_is_blank(*rest) && *rest != '\n'))
-        rest = parse_count(p, index);
+    const char *const rest = parse_count(p, index);
     if (rest == NULL || *index < 1 || *index > limit)
         return findings_fail_index(found, place, p, what, limit, job->header->size_line);
     *index -= 1;
     return rest;
 }
 
-static inline const char *parse_value(struct findings *found, const struct place *place, const char *p, const char *end,
+/* Row and column at p, from 0; where the column ends. */
+FOR_EACH_KIND const char *parse_indices(const struct job *job, struct findings *found, const struct place *place,
+                                        const char *p, int64_t *row, int64_t *col)
+{
+    const struct mtx_header *const header = job->header;
+    const uint32_t stops = decimal_stops(p);
+    const int first = decimal_first(stops), second = decimal_first(stops & (stops - 1)), digits = second - first - 1;
+    /* the usual: up to eight digits each, one blank between */
+    if (first - 1u < 8u && digits - 1u < 8u && text_is_blank(p[first]) &&
+        (text_is_blank(p[second]) || p[second] == '\n')) {
+        *row = (int64_t)decimal_eight(p + first, first) - 1;
+        *col = (int64_t)decimal_eight(p + second, digits) - 1;
+        if ((uint64_t)*row < (uint64_t)header->rows && (uint64_t)*col < (uint64_t)header->cols)
+            return p + second;
+    }
+    p = parse_index(job, found, place, p, "row", header->rows, row);
+    return p == NULL ? NULL : parse_index(job, found, place, text_skip_blanks(p), "column", header->cols, col);
+}
+
+FOR_EACH_KIND const char *parse_value(struct findings *found, const struct place *place, const char *p, const char *end,
                                       spmv_field field, spmv_type type, void *value)
 {
     const char *rest = NULL;
     if (field == SPMV_FIELD_REAL) {
         rest = type == SPMV_F32 ? decimal_parse_f32(p, value) : decimal_parse_f64(p, value);
     } else {
-        uint64_t n;
         const bool negative = *p == '-';
-        const int digits = decimal_digits(p + negative, &n);
+        const int digits = decimal_first(decimal_stops(p + negative));
         /* seven digits are exact in every type */
         if (digits > 0 && digits < 8) {
-            const int64_t integer = negative ? -(int64_t)n : (int64_t)n;
             rest = p + negative + digits;
+            const int64_t n = (int64_t)decimal_eight(rest, digits), integer = negative ? -n : n;
             if (type == SPMV_F32)
                 *(float *)value = (float)integer;
             else
@@ -94,7 +114,7 @@ static void negate(spmv_type type, void *value)
 }
 
 /* Appends the entry and its mirror. */
-static inline bool append(const struct job *job, struct coo_writer *writer, int64_t row, int64_t col, void *value,
+FOR_EACH_KIND bool append(const struct job *job, struct coo_writer *writer, int64_t row, int64_t col, void *value,
                           spmv_type type, size_t size, spmv_symmetry symmetry)
 {
     if (!coo_append(&job->buckets, writer, row, col, value, size))
@@ -108,7 +128,7 @@ static inline bool append(const struct job *job, struct coo_writer *writer, int6
 
 /* The entry at p, and what else is on its line: the first byte of the next line, or NULL. field, type and symmetry are
  * constants, so that each kind of file has its own code. */
-static inline const char *parse_entry(const struct job *job, struct findings *found, struct coo_writer *writer,
+FOR_EACH_KIND const char *parse_entry(const struct job *job, struct findings *found, struct coo_writer *writer,
                                       const struct place *place, const char *p, const char *end, spmv_field field,
                                       spmv_type type, spmv_symmetry symmetry)
 {
@@ -119,10 +139,7 @@ static inline const char *parse_entry(const struct job *job, struct findings *fo
         double f64;
         float f32;
     } value = {.f64 = 0};
-    p = parse_index(job, found, place, p, "row", header->rows, &row);
-    if (p == NULL)
-        return NULL;
-    p = parse_index(job, found, place, skip_blanks(p), "column", header->cols, &col);
+    p = parse_indices(job, found, place, p, &row, &col);
     if (p == NULL)
         return NULL;
     if (field != SPMV_FIELD_PATTERN) {
@@ -144,7 +161,7 @@ static inline const char *parse_entry(const struct job *job, struct findings *fo
     return p + 1;
 }
 
-static inline void parse_tile_as(const struct job *job, const struct text_tile *tile, struct coo_writer *writer,
+FOR_EACH_KIND void parse_tile_as(const struct job *job, const struct text_tile *tile, struct coo_writer *writer,
                                  struct findings *found, spmv_field field, spmv_type type, spmv_symmetry symmetry)
 {
     struct place place = {.line = 0};

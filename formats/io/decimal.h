@@ -1,11 +1,11 @@
 /* Numbers of ordinary length, read fast: the way of nearly every number in a file. What this does not take (other
  * forms, more digits, ties, the ends of the range) is left to number_parse and parse_count, with the same results.
  *
- * Digits are taken eight at a time within one word (D. Lemire, "Number parsing at a gigabyte per second", Software:
- * Practice and Experience 51, 2021, section on SWAR; the length comes from the first byte that is no digit, so that
- * numbers of different lengths cost no mispredicted branch). A decimal w 10^q becomes binary through the leading 128
- * bits of 5^q, as in that paper's Eisel-Lemire algorithm, but rounded by an argument of our own: the product is too
- * small by less than two units of its 128th bit, so it decides the rounding unless it lies that close below a tie.
+ * The ends of digits come from one look at 32 bytes, and digits are taken eight at a time within one word (D. Lemire,
+ * "Number parsing at a gigabyte per second", Software: Practice and Experience 51, 2021), counted from their end, so
+ * that numbers of different lengths cost few mispredicted branches. A decimal w 10^q becomes binary through the leading
+ * 128 bits of 5^q, as in that paper's Eisel-Lemire algorithm, but rounded by an argument of our own: the product is too
+ * small by less than three units of its 128th bit, so it decides the rounding unless it lies that close below a tie.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef DECIMAL_H
@@ -14,6 +14,9 @@
 #include <spmv/types.h>
 #include <stdbool.h>
 #include <string.h>
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
 
 SPMV_BEGIN_DECLS
 
@@ -27,37 +30,70 @@ struct decimal_table {
 };
 extern const struct decimal_table decimal_powers;
 
-/* Readable bytes behind the last byte that may belong to a number. */
+/* Bytes that must be readable before and behind the text. */
 enum { DECIMAL_PADDING = 64 };
 
-static inline uint64_t decimal_power_of_ten(int k)
+/* Eight bytes, the first lowest. */
+static inline uint64_t decimal_load(const char *p)
 {
-    static const uint64_t power[9] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000};
-    return power[k];
-}
-
-/* The digits at p, eight at most: how many there are, their value in *value (0 for none). */
-static inline int decimal_digits(const char *p, uint64_t *value)
-{
-#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ && defined(__GNUC__)
     uint64_t v;
     memcpy(&v, p, sizeof v);
-    v ^= 0x3030303030303030u; /* digits become 0 to 9; all other bytes are larger */
-    /* carries run towards later bytes only, and only the first byte that is no digit counts */
-    const uint64_t other = ((v + 0x7676767676767676u) | v) & 0x8080808080808080u;
-    const int n = other == 0 ? 8 : __builtin_ctzll(other) >> 3;
-    v = n == 0 ? 0 : v << (64 - 8 * n); /* zeros in front */
-    v = v * 10 + (v >> 8);              /* pairs */
-    *value =
-        ((v & 0x000000ff000000ffu) * 0x000f424000000064u + ((v >> 16) & 0x000000ff000000ffu) * 0x0000271000000001u) >>
-        32;
-    return n;
-#else
-    int n = 0;
-    for (*value = 0; n < 8 && p[n] >= '0' && p[n] <= '9'; n++)
-        *value = 10 * *value + (uint64_t)(p[n] - '0');
-    return n;
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    v = __builtin_bswap64(v);
 #endif
+    return v;
+}
+
+/* Bit i, i < 32: p[i] is no digit. */
+static inline uint32_t decimal_stops(const char *p)
+{
+#if defined(__SSE2__)
+    /* the digits are the least of all signed bytes after this shift */
+    const __m128i shift = _mm_set1_epi8((char)(0x80 - '0')), nine = _mm_set1_epi8((char)(0x80 + 9));
+    const __m128i first = _mm_add_epi8(_mm_loadu_si128((const __m128i *)(const void *)p), shift);
+    const __m128i second = _mm_add_epi8(_mm_loadu_si128((const __m128i *)(const void *)(p + 16)), shift);
+    return (uint32_t)_mm_movemask_epi8(_mm_cmpgt_epi8(first, nine)) |
+           (uint32_t)_mm_movemask_epi8(_mm_cmpgt_epi8(second, nine)) << 16;
+#else
+    uint32_t stops = 0;
+    for (int k = 0; k < 4; k++) {
+        const uint64_t v = decimal_load(p + 8 * k) ^ 0x3030303030303030u; /* digits become 0 to 9 */
+        const uint64_t other = (((v & 0x7f7f7f7f7f7f7f7fu) + 0x7676767676767676u) | v) & 0x8080808080808080u;
+        stops |= (uint32_t)((other >> 7) * 0x0102040810204080u >> 56) << (8 * k);
+    }
+    return stops;
+#endif
+}
+
+/* Where the first of these bits is; 32 for none. */
+static inline int decimal_first(uint32_t stops)
+{
+#if defined(__GNUC__)
+    return __builtin_ctzll((uint64_t)stops | (uint64_t)1 << 32);
+#else
+    int i = 0;
+    while (i < 32 && (stops >> i & 1) == 0)
+        i++;
+    return i;
+#endif
+}
+
+/* The number made of the last n digits before end, 1 <= n <= 8: pairs, fours, all eight. */
+static inline uint64_t decimal_eight(const char *end, int n)
+{
+    uint64_t v = (decimal_load(end - 8) ^ 0x3030303030303030u) & UINT64_MAX << (64 - 8 * n);
+    v = v * 10 + (v >> 8);
+    return ((v & 0x000000ff000000ffu) * 0x000f424000000064u +
+            ((v >> 16) & 0x000000ff000000ffu) * 0x0000271000000001u) >>
+           32;
+}
+
+/* The last n digits before end, 0 <= n <= 24; *high: those before the last 16, *low: the last 16. */
+static inline void decimal_many(const char *end, int n, uint64_t *high, uint64_t *low)
+{
+    *high = n > 16 ? decimal_eight(end - 16, n - 16) : 0;
+    *low = n > 8 ? decimal_eight(end - 8, n > 16 ? 8 : n - 8) * 100000000 + decimal_eight(end, 8)
+                 : (n > 0 ? decimal_eight(end, n) : 0);
 }
 
 static inline void decimal_multiply(uint64_t a, uint64_t b, uint64_t *high, uint64_t *low)
@@ -119,47 +155,62 @@ static inline bool decimal_round(uint64_t w, int64_t q, int mantissa, int bias, 
     return true;
 }
 
-/* Reads [-]digits[.digits][e|d[sign]digits] at p: w, q and where it ends, as far as 64 bits hold the digits and they
- * are few enough; NULL for what is to be read by other means. At least DECIMAL_PADDING bytes must be readable. */
+/* Reads digits[.digits][e|d[sign]digits] at p: w, q and where it ends, as far as 64 bits hold the digits and they are
+ * few; NULL for what is to be read by other means. */
 static inline const char *decimal_parse(const char *p, uint64_t *w, int64_t *q)
 {
-    uint64_t whole, first, second, third;
-    const int n = decimal_digits(p, &whole);
-    p += n;
-    if (n == 8)
+    static const uint64_t power[20] = {1u,
+                                       10u,
+                                       100u,
+                                       1000u,
+                                       10000u,
+                                       100000u,
+                                       1000000u,
+                                       10000000u,
+                                       100000000u,
+                                       1000000000u,
+                                       10000000000u,
+                                       100000000000u,
+                                       1000000000000u,
+                                       10000000000000u,
+                                       100000000000000u,
+                                       1000000000000000u,
+                                       10000000000000000u,
+                                       100000000000000000u,
+                                       1000000000000000000u,
+                                       10000000000000000000u};
+    uint32_t stops = decimal_stops(p);
+    const int n = decimal_first(stops);
+    if (n == 0 || n > 8)
         return NULL;
-    int n1 = 0, n2 = 0, n3 = 0;
-    if (*p == '.') {
-        p++;
-        n1 = decimal_digits(p, &first);
-        /* those of a shorter run must not be taken twice */
-        n2 = n1 == 8 ? decimal_digits(p + 8, &second) : 0;
-        if (n2 > 0) {
-            n3 = n2 == 8 ? decimal_digits(p + 16, &third) : 0;
-            if (n3 == 8 || (n + n1 + n2 + n3 > 19 && (whole != 0 || first >= decimal_power_of_ten(8 - n3) * 1000)))
-                return NULL;
-            whole = (whole * 100000000 + first) * decimal_power_of_ten(n2) + second;
-            if (n3 > 0)
-                whole = whole * decimal_power_of_ten(n3) + third;
-        } else {
-            whole = whole * decimal_power_of_ten(n1) + first;
-        }
-        p += n1 + n2 + n3;
+    uint64_t whole = decimal_eight(p + n, n), high, low;
+    int places = 0;
+    if (p[n] == '.') {
+        stops &= stops - 1;
+        places = decimal_first(stops) - n - 1;
+        p += n + 1 + places;
+        if (stops == 0 || places > 24)
+            return NULL;
+        decimal_many(p, places, &high, &low);
+        if (high >= 1000 || (whole != 0 && n + places > 19))
+            return NULL;
+        low += high * power[16];
+        whole = whole == 0 ? low : whole * power[places] + low;
+    } else {
+        p += n;
     }
-    if (n + n1 == 0)
-        return NULL;
-    int64_t exponent = -(n1 + n2 + n3);
+    int64_t exponent = -places;
     const char letter = (char)(*p | 0x20);
     if (letter == 'e' || letter == 'd') {
         p++;
         const bool negative = *p == '-';
         p += negative || *p == '+';
-        uint64_t written;
-        const int digits = decimal_digits(p, &written);
-        if (digits == 0 || digits == 8)
+        const int digits = decimal_first(decimal_stops(p));
+        if (digits == 0 || digits > 8)
             return NULL;
         p += digits;
-        exponent += negative ? -(int64_t)written : (int64_t)written;
+        const int64_t written = (int64_t)decimal_eight(p, digits);
+        exponent += negative ? -written : written;
     }
     *w = whole;
     *q = exponent;

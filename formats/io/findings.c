@@ -6,6 +6,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "decimal.h"
+
 void findings_clear(struct findings *findings)
 {
     memset(findings, 0, offsetof(struct findings, sentence));
@@ -91,8 +93,12 @@ static void remark(struct remarks *remarks, const struct place *place, const cha
 const char *findings_value(struct findings *findings, const struct place *place, const char *p, const char *end,
                            spmv_field field, spmv_type type, void *value)
 {
-    const char *rest = p;
+    const char *rest = field == SPMV_FIELD_INTEGER ? NULL
+                       : type == SPMV_F32          ? decimal_parse_f32(p, value)
+                                                   : decimal_parse_f64(p, value);
     enum number_remark seen = NUMBER_PLAIN;
+    if (rest != NULL && (*rest == '\n' || text_is_blank(*rest)))
+        return rest;
     enum number_result result = field == SPMV_FIELD_INTEGER ? number_parse_integer(p, end, type, value, &rest, &seen)
                                                             : number_parse(p, end, type, value, &rest, &seen);
     if (result == NUMBER_OK && !text_is_blank(*rest) && *rest != '\n')

@@ -56,7 +56,7 @@ const char *findings_fail_extra(struct findings *findings, const struct place *p
 const char *findings_fail_excess(struct findings *findings, const struct place *place, const char *p,
                                  const struct mtx_header *header);
 
-/* The number at p, which any bytes may follow, into *value; the byte behind it, or NULL when it fails the tile. */
+/* The number at p, in a block or tile of a text, into *value; the byte behind it, or NULL when it fails the tile. */
 const char *findings_value(struct findings *findings, const struct place *place, const char *p, const char *end,
                            spmv_field field, spmv_type type, void *value);
 

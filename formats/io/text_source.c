@@ -55,8 +55,8 @@ static spmv_status allocate_buffer(struct text_source *source)
     /* never smaller than one byte more than the text: a line that fills the buffer is one that is too long */
     source->capacity = source->total >= 0 ? min_i64(source->total + 1, TEXT_BLOCK) : TEXT_BLOCK;
     void *memory = NULL;
-    const spmv_status st = host_alloc(source->ctx, source->capacity + 1, "reading a file", &memory);
-    source->buffer = memory;
+    const spmv_status st = host_alloc(source->ctx, source->capacity + 1 + 2 * TEXT_PADDING, "reading a file", &memory);
+    source->buffer = st == SPMV_OK ? (char *)memory + TEXT_PADDING : NULL;
     return st;
 }
 
@@ -87,7 +87,7 @@ spmv_status text_open_memory(spmv_context *ctx, const char *name, const char *te
 
 void text_close(struct text_source *source)
 {
-    host_free(source->buffer);
+    host_free(source->buffer == NULL ? NULL : source->buffer - TEXT_PADDING);
     source->buffer = NULL;
     if (source->owns_fd)
         close(source->fd);

@@ -18,6 +18,9 @@
 #endif
 enum { TEXT_BLOCK = TEXT_BLOCK_BYTES };
 
+/* Readable bytes before and behind every block and tile, for parsers that look at several bytes at once. */
+enum { TEXT_PADDING = 64 };
+
 struct text_source {
     spmv_context *ctx;
     const char *name; /* in sentences; of the caller */

@@ -13,23 +13,24 @@ enum { BEYOND = 256 };
 
 void text_memory_free(struct text_memory *memory)
 {
-    host_free(memory->at);
+    host_free(memory->at == NULL ? NULL : memory->at - TEXT_PADDING);
     *memory = (struct text_memory){NULL, 0};
 }
 
-/* At least so many bytes and the padding; the first kept ones stay. */
+/* At least so many bytes, and padding on both sides; the first kept ones stay. */
 static bool memory_grow(struct text_memory *memory, int64_t bytes, int64_t kept)
 {
     void *larger = NULL;
-    if (bytes + TEXT_PADDING <= memory->bytes)
+    if (bytes <= memory->bytes)
         return true;
-    const int64_t room = bytes + bytes / 2 + TEXT_PADDING;
-    if (host_alloc(NULL, room, "", &larger) != SPMV_OK)
+    const int64_t room = bytes + bytes / 2;
+    if (host_alloc(NULL, room + 2 * TEXT_PADDING, "", &larger) != SPMV_OK)
         return false;
+    char *const at = (char *)larger + TEXT_PADDING;
     if (kept > 0)
-        memcpy(larger, memory->at, (size_t)kept);
-    host_free(memory->at);
-    *memory = (struct text_memory){larger, room};
+        memcpy(at, memory->at, (size_t)kept);
+    text_memory_free(memory);
+    *memory = (struct text_memory){at, room};
     return true;
 }
 

@@ -21,9 +21,6 @@
  * of a stream are kept in memory. */
 enum { TEXT_TILE = TEXT_TILE_BYTES, TILES_OF_FILE = 256, TILES_OF_STREAM = 64, TILES_MOST = TILES_OF_FILE };
 
-/* Readable bytes behind a tile, for parsers that look at several bytes at once. */
-enum { TEXT_PADDING = 64 };
-
 /* Memory that grows; text_memory_free. */
 struct text_memory {
     char *at;
