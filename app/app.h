@@ -198,7 +198,7 @@ spmv_status json_finish(const struct options *o, json_t *root);
 struct input {
     const char *argument; /* as given */
     char *name;           /* the file's name without folder and ending, or the SPEC */
-    const char *source;   /* "mtx" or "spec" */
+    const char *source;   /* "spec", or the form of the file: "mtx", "gz", "tar.gz" ... */
     spmv_matrix *matrix;
     spmv_csr view; /* host memory */
     spmv_read_info info;

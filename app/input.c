@@ -27,14 +27,18 @@ static bool looks_like_spec(const char *text)
     return true;
 }
 
-/* The last part of the path without ".mtx"; a SPEC as it is. */
+/* The last part of the path without ".mtx", ".tar.gz" and the like; a SPEC as it is. */
 static spmv_status make_name(const char *argument, bool spec, char **name)
 {
+    static const char *const endings[] = {".gz", ".xz", ".zst", ".bz2", ".tgz", ".tar", ".mtx"};
     const char *slash = spec ? NULL : strrchr(argument, '/');
     const char *from = slash != NULL ? slash + 1 : argument;
     size_t length = strlen(from);
-    if (!spec && length > 4 && strcmp(from + length - 4, ".mtx") == 0)
-        length -= 4;
+    for (size_t i = 0; !spec && i < sizeof endings / sizeof endings[0]; i++) {
+        const size_t n = strlen(endings[i]);
+        if (length > n && memcmp(from + length - n, endings[i], n) == 0)
+            length -= n;
+    }
     const spmv_status st = allocate("the matrix's name", (int64_t)length + 1, 1, (void **)name);
     if (st == SPMV_OK) {
         memcpy(*name, from, length);
@@ -58,6 +62,13 @@ static void remark_load(const struct input *in)
                info->threads == 1 ? "" : "s");
 }
 
+/* A file that unpacks to more may be meant. */
+static int64_t unpacked_ratio(void)
+{
+    const char *const given = getenv("SPMV_MAX_UNPACKED_RATIO");
+    return given != NULL ? strtoll(given, NULL, 10) : 0;
+}
+
 spmv_status input_load(spmv_context *ctx, const struct options *o, const char *argument, struct input *in)
 {
     const bool spec = !file_exists(argument) && (spmv_spec_known(argument) || looks_like_spec(argument));
@@ -72,12 +83,15 @@ spmv_status input_load(spmv_context *ctx, const struct options *o, const char *a
         spmv_read_options options;
         spmv_read_options_init(&options, sizeof options);
         options.type = o->type;
+        options.max_unpacked_ratio = unpacked_ratio();
         st = spmv_matrix_read(ctx, argument, &options, &in->matrix, &in->info, sizeof in->info);
     }
     in->seconds = monotonic_seconds() - began;
     progress_end();
     if (st != SPMV_OK)
         return report(st, spmv_last_error(ctx));
+    if (in->info.form[0] != '\0')
+        in->source = in->info.form;
     spmv_matrix_view(in->matrix, &in->view);
     remark_load(in);
     return SPMV_OK;

@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "mtx_read.h"
 
+#include <stdio.h>
 #include <time.h>
 
 #include "coordinates.h"
@@ -34,8 +35,11 @@ static spmv_status check_options(spmv_context *ctx, const spmv_read_options *giv
     if (options->type != SPMV_F64 && options->type != SPMV_F32)
         return context_fail(ctx, SPMV_ERROR_TYPE, "matrices are read as f64 or f32, not as %s",
                             spmv_type_name(options->type));
-    if (options->max_bytes < 0)
-        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "read options: max_bytes is %lld", (long long)options->max_bytes);
+    if (options->max_bytes < 0 || options->max_unpacked_bytes < 0 || options->max_unpacked_ratio < 0)
+        return context_fail(ctx, SPMV_ERROR_ARGUMENT,
+                            "read options: max_bytes is %lld, max_unpacked_bytes %lld, max_unpacked_ratio %lld",
+                            (long long)options->max_bytes, (long long)options->max_unpacked_bytes,
+                            (long long)options->max_unpacked_ratio);
     if (options->max_bytes == 0)
         options->max_bytes = host_memory_bytes();
     return SPMV_OK;
@@ -139,6 +143,7 @@ static spmv_status read_source(struct text_source *source, const spmv_read_optio
     info->array = header.array;
     info->field = header.field;
     info->symmetry = header.symmetry;
+    snprintf(info->form, sizeof info->form, "%s", text_form(source));
 done:
     if (st != SPMV_OK) {
         spmv_matrix_destroy(*matrix);
@@ -163,7 +168,9 @@ static spmv_status read_matrix(spmv_context *ctx, const char *path, const char *
     if (matrix == NULL || path == NULL)
         return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_matrix_read: no %s given", path ? "matrix" : "path");
     TRY(check_options(ctx, given, &options));
-    TRY(text != NULL ? text_open_memory(ctx, path, text, size, &source) : text_open(ctx, path, &source));
+    const struct packed_limits limits = {options.max_unpacked_bytes, options.max_unpacked_ratio};
+    TRY(text != NULL ? text_open_memory(ctx, path, NULL, text, size, &limits, &source)
+                     : text_open(ctx, path, &limits, &source));
     TRY(read_source(&source, &options, matrix, &info));
     info.seconds = seconds_now() - start;
     result_write(info_out, info_size, &info, sizeof info);

@@ -130,7 +130,8 @@ static spmv_status read_vector(spmv_context *ctx, const char *path, const char *
         return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_vector_read: path, host_values and n must be given");
     if (type != SPMV_F64 && type != SPMV_F32)
         return context_fail(ctx, SPMV_ERROR_TYPE, "vectors are read as f64 or f32, not as %s", spmv_type_name(type));
-    TRY(text != NULL ? text_open_memory(ctx, path, text, size, &source) : text_open(ctx, path, &source));
+    TRY(text != NULL ? text_open_memory(ctx, path, NULL, text, size, NULL, &source)
+                     : text_open(ctx, path, NULL, &source));
     TRY(read_source(&source, type, max_bytes > 0 ? max_bytes : host_memory_bytes(), values, n));
 done:
     text_close(&source);

@@ -1,0 +1,200 @@
+#!/usr/bin/env python3
+"""Files as the program spmv loads and converts them: compressed, in archives, from standard input; damaged and hostile ones.
+
+test_loading.py PROGRAM SOURCE_DIR [unittest arguments]. Python's standard library only. Exit code 77 where the program was built
+without libarchive or cannot open it.
+
+SPDX-License-Identifier: BSD-3-Clause
+"""
+
+import bz2
+import gzip
+import io
+import json
+import lzma
+import os
+import random
+import subprocess
+import sys
+import tarfile
+import tempfile
+import unittest
+
+PROGRAM = SOURCE = ""
+TEXT = "%%MatrixMarket matrix coordinate real general\n3 3 4\n1 1 2.5\n2 1 -1\n2 3 4e-3\n3 3 1\n"
+ANSWER = "2.5\n-0.996\n1\n"
+SKIPPED = 77
+
+
+def run(*arguments, stdin=None, env=None, cwd=None):
+    """Runs the program; standard output and error as bytes and text."""
+    done = subprocess.run([PROGRAM, *arguments], input=stdin, stdin=subprocess.DEVNULL if stdin is None else None,
+                          capture_output=True, env=dict(os.environ, **(env or {})), cwd=cwd, timeout=120, check=False)
+    done.stderr = done.stderr.decode(errors="replace")
+    return done
+
+
+def random_text(rows, cols, entries, seed):
+    rng = random.Random(seed)
+    lines = [f"{rng.randint(1, rows)} {rng.randint(1, cols)} {rng.uniform(-1, 1)!r}" for _ in range(entries)]
+    return "%%MatrixMarket matrix coordinate real general\n" + f"{rows} {cols} {entries}\n" + "\n".join(lines) + "\n"
+
+
+def tar(members, mode="w:gz"):
+    """An archive of (name, text) or (name, TarInfo attributes)."""
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode=mode) as archive:
+        for name, content in members:
+            info = tarfile.TarInfo(name)
+            if isinstance(content, dict):
+                for key, value in content.items():
+                    setattr(info, key, value)
+                archive.addfile(info)
+            else:
+                info.size = len(content)
+                archive.addfile(info, io.BytesIO(content.encode()))
+    return packed.getvalue()
+
+
+class LoadingTest(unittest.TestCase):
+    def setUp(self):
+        self.scratch = tempfile.TemporaryDirectory()
+        self.folder = self.scratch.name
+        self.addCleanup(self.scratch.cleanup)
+
+    def put(self, name, content):
+        path = os.path.join(self.folder, name)
+        with open(path, "wb") as f:
+            f.write(content if isinstance(content, bytes) else content.encode())
+        return path
+
+    def get(self, name):
+        with open(os.path.join(self.folder, name), "rb") as f:
+            return f.read()
+
+    def ok(self, *arguments, **more):
+        done = run(*arguments, **more)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done
+
+    def fails(self, code, *arguments, says="", **more):
+        done = run(*arguments, **more)
+        self.assertEqual(done.returncode, code, done.stderr)
+        for part in [says] if isinstance(says, str) else says:
+            self.assertIn(part, done.stderr)
+        self.assertEqual(done.stdout, b"")
+        return done
+
+    def load(self, *arguments, **more):
+        return json.loads(self.ok("info", "--json", *arguments, **more).stdout)
+
+
+class Packed(LoadingTest):
+    def test_every_compression_from_files_and_standard_input(self):
+        text = random_text(5000, 4000, 60000, seed=1)
+        want = self.ok(self.put("plain.mtx", text)).stdout
+        forms = {"gz": gzip.compress(text.encode()), "bz2": bz2.compress(text.encode()), "xz": lzma.compress(text.encode()),
+                 "tar.gz": tar([("a/", {"type": tarfile.DIRTYPE}), ("a/a.mtx", text)]),
+                 "tar.xz": tar([("a/a.mtx", text)], "w:xz"), "tar": tar([("a/a.mtx", text)], "w")}
+        for form, packed in forms.items():
+            path = self.put("a." + ("mtx." + form if "tar" not in form else form), packed)
+            for threads in "1", "3":
+                self.assertEqual(self.ok(path, "--threads", threads).stdout, want, form)
+            self.assertEqual(self.ok("-", stdin=packed).stdout, want, form)
+            result = self.load(path)
+            self.assertEqual(result["load"]["source"], form)
+            self.assertEqual(result["load"]["bytes"], len(text))
+            self.assertEqual(result["matrix"]["name"], "a")
+        # the ending does not matter, several pieces are one text
+        two = gzip.compress(text[:70000].encode()) + gzip.compress(text[70000:].encode())
+        self.assertEqual(self.ok(self.put("b.mtx", two)).stdout, want)
+
+    def test_lines_count_through_every_tile(self):
+        lines = random_text(900, 900, 80000, seed=2).split("\n")
+        lines[70001] = "1 901 5"
+        path = self.put("bad.mtx.gz", gzip.compress("\n".join(lines).encode()))
+        for threads in "1", "4":
+            self.fails(3, path, "--threads", threads, says="bad.mtx.gz:70002:3: column 901 exceeds the 900 columns declared on line 2")
+        del lines[70001]
+        self.fails(3, self.put("short.mtx.gz", gzip.compress("\n".join(lines).encode())),
+                   says="short.mtx.gz:80002:1: the file ends after 79999 of the 80000 entries")
+        lines[1] = "900 900 50000"
+        self.fails(3, self.put("long.mtx.gz", gzip.compress("\n".join(lines).encode())),
+                   says="long.mtx.gz:50003:1: more entries than the 50000 declared on line 2")
+
+    def test_members(self):
+        b = "%%MatrixMarket matrix array real general\n3 1\n1\n2\n3\n"
+        path = self.put("three.tar.gz", tar([("three/three_b.mtx", b), ("three/three.mtx", TEXT), ("three/three_x.mtx", "1\n1\n1\n")]))
+        self.assertEqual(self.ok(path).stdout.decode(), ANSWER)
+        want = self.ok(path, self.put("b.txt", "1\n2\n3\n")).stdout
+        for member in "_b", "three_b", "three_b.mtx", "three/three_b.mtx":
+            self.assertEqual(self.ok(path, f"{path}:{member}").stdout, want, member)
+        self.assertEqual(self.ok(f"{path}:three", f"{path}:_x").stdout.decode(), ANSWER)
+        # another name of the archive: the folder tells
+        self.assertEqual(self.ok(self.put("copy.tgz", self.get("three.tar.gz"))).stdout.decode(), ANSWER)
+        # no name tells: the only matrix, which a stream cannot go back to
+        only = self.put("only.tgz", tar([("readme", "text"), ("odd/name.mtx", TEXT)]))
+        self.assertEqual(self.ok(only).stdout.decode(), ANSWER)
+        self.fails(2, "-", stdin=self.get("only.tgz"), says="the archive has 1 matrices, odd/name.mtx")
+        # nothing that would do
+        self.fails(2, f"{path}:_c", says=["three.tar.gz", "the archive has no member _c"])
+        two = self.put("two.tgz", tar([("x.mtx", TEXT), ("y.mtx", TEXT)]))
+        self.fails(2, two, says="the archive has 2 matrices, x.mtx and y.mtx for two; name one behind a colon")
+        self.assertEqual(self.ok(two + ":y").stdout.decode(), ANSWER)
+        self.fails(2, self.put("none.tgz", tar([("readme", "text")])), says="no member whose name ends in .mtx")
+        self.fails(2, self.put("plain.mtx", TEXT) + ":_b", says="no archive")
+        self.fails(2, self.put("one.mtx.gz", gzip.compress(TEXT.encode())) + ":_b", says="no archive")
+        self.fails(3, self.put("empty.mtx.gz", gzip.compress(b"")), says="empty.mtx.gz:1:1: the file is empty")
+
+    def test_hostile_members_stay_in_the_archive(self):
+        outside = os.path.join(self.folder, "outside.mtx")
+        hostile = tar([("../outside.mtx", "evil"), (outside, "evil"), ("a/a.mtx", {"type": tarfile.SYMTYPE, "linkname": "/etc/passwd"}),
+                       ("a/a.mtx", {"type": tarfile.LNKTYPE, "linkname": "/etc/passwd"}),
+                       ("a/a.mtx", {"type": tarfile.CHRTYPE, "devmajor": 1, "devminor": 5}),
+                       ("a/\x1b[31m\n.mtx", "evil"), ("a/" + "n" * 3000 + ".mtx", "evil"), ("a/a.mtx", TEXT)])
+        path = self.put("a.tar.gz", hostile)
+        before = sorted(os.listdir(self.folder))
+        self.assertEqual(self.ok(path, cwd=self.folder).stdout.decode(), ANSWER)
+        self.assertEqual(sorted(os.listdir(self.folder)), before)
+        self.assertFalse(os.path.exists(outside))
+        shown = self.fails(2, self.put("b.tgz", tar([("\x1b[31m\n.mtx", "x"), ("y.mtx", "x")])), says="?[31m?.mtx")
+        self.assertNotIn("\x1b", shown.stderr)
+
+    def test_bombs(self):
+        bomb = self.put("bomb.mtx.gz", gzip.compress(TEXT.encode() + b"%\n" * 30_000_000))
+        self.fails(3, bomb, says="times as many, which is the limit")
+        self.assertEqual(self.ok(bomb, env={"SPMV_MAX_UNPACKED_RATIO": "2000"}).stdout.decode(), ANSWER)
+        line = self.put("line.mtx.gz", gzip.compress(TEXT.encode() + b"%" * 60_000_000))
+        self.fails(3, line, env={"SPMV_MAX_UNPACKED_RATIO": "2000"}, says="line.mtx.gz:7:1: a line of more than 16777215 bytes")
+        # regular matrices are none
+        regular = "%%MatrixMarket matrix coordinate real general\n400000 400000 1200000\n" + "".join(
+            f"{i} {j} 1\n" for i in range(1, 400001) for j in (i, max(1, i - 1), min(400000, i + 1)))
+        self.ok("info", self.put("regular.mtx.xz", lzma.compress(regular.encode(), preset=1)))
+
+    def test_every_prefix_of_a_packed_file(self):
+        text = random_text(40, 40, 100, seed=3)
+        whole = self.ok(self.put("a.mtx", text)).stdout
+        for form, packed in (("gz", gzip.compress(text.encode())), ("tar.gz", tar([("a/a.mtx", text)])), ("xz", lzma.compress(text.encode()))):
+            for length in list(range(0, 24)) + list(range(24, len(packed), max(1, len(packed) // 40))) + [len(packed) - 1]:
+                done = run(self.put("cut", packed[:length]))
+                # what lacks its last bytes only may be read as a whole
+                self.assertIn(done.returncode, (0, 2, 3), f"{form} {length}: {done.stderr}")
+                if done.returncode == 0:
+                    self.assertEqual(done.stdout, whole, f"{form} {length}")
+                    self.assertGreater(length, len(packed) - 9 if form == "gz" else len(packed) // 2)
+                else:
+                    self.assertIn("cut", done.stderr)
+
+
+def main():
+    global PROGRAM, SOURCE
+    PROGRAM, SOURCE = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
+    trial = run("info", "-", stdin=gzip.compress(TEXT.encode()))
+    if trial.returncode == 4 and "libarchive" in trial.stderr:
+        print("skipped:", trial.stderr)
+        sys.exit(SKIPPED)
+    unittest.main(argv=[sys.argv[0]] + sys.argv[3:])
+
+
+if __name__ == "__main__":
+    main()
