@@ -53,6 +53,7 @@ struct options {
     bool exclusive;
     const char *operator_name, *heads, *keep; /* NULL: not given */
     const char *csv_path;                     /* NULL: standard output */
+    bool cache;                               /* --cache */
     bool type_given;                          /* --type, not its default */
     const char **arguments;                   /* what is no option, in order; options_free */
     int count;
@@ -89,6 +90,7 @@ spmv_status run_info(const struct options *o, const char *const *arguments, int 
 spmv_status run_bench(const struct options *o, const char *const *arguments, int count);
 spmv_status run_bench_load(const struct options *o, const char *const *arguments, int count); /* bench --op load */
 spmv_status run_gen(const struct options *o, const char *const *arguments, int count);
+spmv_status run_convert(const struct options *o, const char *const *arguments, int count);
 spmv_status run_spy(const struct options *o, const char *const *arguments, int count);
 spmv_status run_explain(const struct options *o, const char *const *arguments, int count);
 spmv_status run_doctor(const struct options *o, const char *const *arguments, int count);

@@ -74,8 +74,28 @@ spmv_status matrix_allocate(spmv_context *ctx, int64_t rows, int64_t cols, int64
     use_large_pages(row_ptr, row_ptr_bytes);
     use_large_pages(col, col_bytes);
     use_large_pages(val, val_bytes);
-    *m = (spmv_matrix){rows, cols, nnz, row_ptr, col, val, type, pattern};
+    *m = (spmv_matrix){rows, cols, nnz, row_ptr, col, val, type, pattern, NULL, 0};
     *matrix = m;
+    return SPMV_OK;
+}
+
+spmv_status matrix_from_map(spmv_context *ctx, const spmv_csr *a, spmv_type type, void *map, int64_t map_bytes,
+                            spmv_matrix **matrix)
+{
+    *matrix = calloc(1, sizeof **matrix);
+    if (*matrix == NULL)
+        return context_fail_memory(ctx, "a matrix", (int64_t)sizeof **matrix);
+    /* nothing writes to a matrix once it is made */
+    **matrix = (spmv_matrix){.rows = a->rows,
+                             .cols = a->cols,
+                             .nnz = a->nnz,
+                             .row_ptr = (int64_t *)a->row_ptr,
+                             .col = a->nnz > 0 ? (int32_t *)a->col : NULL,
+                             .val = (void *)a->val,
+                             .type = type,
+                             .pattern = a->val == NULL,
+                             .map = map,
+                             .map_bytes = map_bytes};
     return SPMV_OK;
 }
 
@@ -83,9 +103,13 @@ void spmv_matrix_destroy(spmv_matrix *matrix)
 {
     if (matrix == NULL)
         return;
-    host_free(matrix->row_ptr);
-    host_free(matrix->col);
-    host_free(matrix->val);
+    if (matrix->map != NULL) {
+        munmap(matrix->map, (size_t)matrix->map_bytes);
+    } else {
+        host_free(matrix->row_ptr);
+        host_free(matrix->col);
+        host_free(matrix->val);
+    }
     free(matrix);
 }
 

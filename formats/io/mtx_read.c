@@ -6,8 +6,10 @@
 #include <stdio.h>
 #include <time.h>
 
+#include "binary_form.h"
 #include "coordinates.h"
 #include "entries.h"
+#include "matrix_cache.h"
 
 void spmv_read_options_init(spmv_read_options *options, size_t size)
 {
@@ -138,7 +140,6 @@ static spmv_status read_source(struct text_source *source, const spmv_read_optio
         TRY(coordinates_read(source, &header, options->type, matrix, &info->duplicates));
     TRY(warn_of_halves(source, &header, info->duplicates));
     info->bytes = source->taken;
-    info->threads = source->ctx->threads;
     info->entries = header.entries;
     info->array = header.array;
     info->field = header.field;
@@ -150,6 +151,62 @@ done:
         *matrix = NULL;
     }
     return st;
+}
+
+/* What the arrays tell of a matrix that was not parsed. */
+static void describe(const spmv_matrix *matrix, const char *form, int64_t bytes, spmv_read_info *info)
+{
+    spmv_csr a;
+    spmv_matrix_view(matrix, &a);
+    info->bytes = bytes;
+    info->entries = a.nnz;
+    info->field = a.val != NULL ? SPMV_FIELD_REAL : SPMV_FIELD_PATTERN;
+    info->symmetry = SPMV_SYMMETRY_GENERAL;
+    snprintf(info->form, sizeof info->form, "%s", form);
+}
+
+static spmv_status read_binary(struct text_source *source, const spmv_read_options *options, spmv_matrix **matrix,
+                               spmv_read_info *info)
+{
+    int64_t bytes = 0;
+    const spmv_status st = binary_form_read(source->ctx, source->name, source->fd, options->type, matrix, &bytes);
+    if (st == SPMV_OK)
+        describe(*matrix, "binary", bytes, info);
+    return st;
+}
+
+static spmv_status read_cached(struct text_source *source, const spmv_read_options *options, spmv_matrix **matrix,
+                               spmv_read_info *info)
+{
+    spmv_status st = SPMV_OK;
+    struct cache_key key;
+    TRY(cache_key_make(source->ctx, options->cache_folder, source->name, source->fd, options->type, &key));
+    cache_find(source->ctx, &key, options->type, matrix);
+    if (*matrix != NULL) {
+        describe(*matrix, "cache", source->file_size, info);
+    } else {
+        TRY(read_source(source, options, matrix, info));
+        TRY(cache_keep(source->ctx, options->cache_folder, &key, *matrix));
+    }
+done:
+    cache_key_free(&key);
+    if (st != SPMV_OK) {
+        spmv_matrix_destroy(*matrix);
+        *matrix = NULL;
+    }
+    return st;
+}
+
+static spmv_status read_any(struct text_source *source, const spmv_read_options *options, spmv_matrix **matrix,
+                            spmv_read_info *info)
+{
+    info->threads = source->ctx->threads;
+    if (source->file_size >= 0 && source->packed == NULL && binary_form_begins(source->fd))
+        return read_binary(source, options, matrix, info);
+    /* what standard input holds may begin anywhere */
+    if (options->cache_folder != NULL && source->file_size >= 0 && source->owns_fd)
+        return read_cached(source, options, matrix, info);
+    return read_source(source, options, matrix, info);
 }
 
 /* text NULL: the file at path. */
@@ -171,7 +228,7 @@ static spmv_status read_matrix(spmv_context *ctx, const char *path, const char *
     const struct packed_limits limits = {options.max_unpacked_bytes, options.max_unpacked_ratio};
     TRY(text != NULL ? text_open_memory(ctx, path, NULL, text, size, &limits, &source)
                      : text_open(ctx, path, &limits, &source));
-    TRY(read_source(&source, &options, matrix, &info));
+    TRY(read_any(&source, &options, matrix, &info));
     info.seconds = seconds_now() - start;
     result_write(info_out, info_size, &info, sizeof info);
 done:

@@ -186,6 +186,174 @@ class Packed(LoadingTest):
                     self.assertIn("cut", done.stderr)
 
 
+class Converted(LoadingTest):
+    def test_there_and_back(self):
+        text = random_text(3000, 2500, 40000, seed=4)
+        a = self.put("a.mtx", text)
+        want = self.ok(a).stdout
+        self.ok("convert", a, os.path.join(self.folder, "b.spmv"))
+        for source, target in (("b.spmv", "c.mtx.gz"), ("c.mtx.gz", "d.mtx"), ("d.mtx", "e.spmv"), ("e.spmv", "f.mtx")):
+            self.ok("convert", os.path.join(self.folder, source), os.path.join(self.folder, target))
+            self.assertEqual(self.ok(os.path.join(self.folder, target)).stdout, want, target)
+        self.assertEqual(self.get("d.mtx"), self.get("f.mtx"))
+        self.assertEqual(self.get("b.spmv"), self.get("e.spmv"))
+        self.assertEqual(gzip.decompress(self.get("c.mtx.gz")), self.get("d.mtx"))
+        self.assertEqual(self.ok("convert", a, "-").stdout, self.get("d.mtx"))
+        self.assertEqual(self.load(os.path.join(self.folder, "b.spmv"))["load"]["source"], "binary")
+        self.assertEqual(self.load(os.path.join(self.folder, "b.spmv"))["matrix"]["name"], "b")
+
+    def test_types_patterns_and_sizes(self):
+        for name, text in (("pattern", "%%MatrixMarket matrix coordinate pattern symmetric\n4 4 2\n2 1\n4 4\n"),
+                           ("none", "%%MatrixMarket matrix coordinate real general\n0 0 0\n"),
+                           ("rows", "%%MatrixMarket matrix coordinate real general\n5 0 0\n"),
+                           ("tenths", "%%MatrixMarket matrix coordinate real general\n1 2 2\n1 1 0.1\n1 2 1e-300\n")):
+            a, b = self.put(name + ".mtx", text), os.path.join(self.folder, name + ".spmv")
+            for kind in "f64", "f32":
+                self.ok("convert", a, b, "--type", kind)
+                self.assertEqual(self.ok("convert", b, "-", "--type", kind).stdout,
+                                 self.ok("convert", a, "-", "--type", kind).stdout, name)
+        # f64 in the file, f32 wanted: rounded once
+        self.ok("convert", a, b)
+        self.assertEqual(self.ok("convert", b, "-", "--type", "f32").stdout.split(b"\n")[2:4], [b"1 1 0.1", b"1 2 0"])
+
+    def test_refused(self):
+        a = self.put("a.mtx", TEXT)
+        self.fails(1, "convert", a, os.path.join(self.folder, "a.txt"), says=".mtx, .mtx.gz or .spmv")
+        self.fails(1, "convert", a)
+        self.fails(1, "convert", a, "-", "--json", says="standard output")
+        self.fails(2, "convert", a, os.path.join(self.folder, "no", "b.spmv"), says="b.spmv")
+        self.fails(2, "convert", os.path.join(self.folder, "no.mtx"), os.path.join(self.folder, "b.spmv"), says="no.mtx")
+        self.assertEqual(os.listdir(self.folder), ["a.mtx"])
+
+    def test_a_full_disk_keeps_the_old_file(self):
+        a = self.put("a.mtx", random_text(3000, 2500, 40000, seed=5))
+        for name in "old.mtx", "old.mtx.gz", "old.spmv":
+            old = self.put(name, b"old")
+            # files may not grow further: stands in for a full disk
+            done = subprocess.run(["sh", "-c", f'trap "" XFSZ; ulimit -f 40; exec "$@"', "sh", PROGRAM, "convert", a, old],
+                                  capture_output=True, check=False)
+            self.assertEqual(done.returncode, 2, done.stderr)
+            self.assertEqual(self.get(name), b"old")
+        self.assertEqual(sorted(os.listdir(self.folder)), ["a.mtx", "old.mtx", "old.mtx.gz", "old.spmv"])
+
+    def test_every_byte_of_the_binary_form_matters(self):
+        self.ok("convert", self.put("a.mtx", TEXT), os.path.join(self.folder, "a.spmv"))
+        whole = self.get("a.spmv")
+        # magic, version, head, arrays; the gaps between arrays hold nothing
+        used = set(range(128)) | set(range(128, 128 + 32)) | set(range(192, 192 + 16)) | set(range(256, 256 + 32))
+        self.assertEqual(len(whole), 288)
+        for at in range(len(whole)):
+            path = self.put("b.spmv", whole[:at] + bytes([whole[at] ^ 0x41]) + whole[at + 1:])
+            code = run(path).returncode
+            self.assertEqual(code in (3, 4), at in used, f"byte {at}: exit {code}")
+        for length in range(len(whole)):
+            self.fails(3, self.put("b.spmv", whole[:length]), says="b.spmv")
+        self.fails(3, self.put("b.spmv", whole + b"x"), says="should have 288 bytes and has 289")
+
+    def test_right_sums_of_wrong_arrays(self):
+        def mix(total, word):
+            mixed = ((total ^ word) * 0x9E3779B97F4A7C15) % 2**64
+            return (mixed << 29 | mixed >> 35) % 2**64
+
+        def tile(data):
+            lanes = [0, 0, 0, 0]
+            for k, at in enumerate(range(0, len(data), 8)):
+                lanes[k % 4] = mix(lanes[k % 4], int.from_bytes(data[at:at + 8], "little"))
+            total = 0
+            for word in lanes + [len(data)]:
+                total = mix(total, word)
+            return total
+
+        def form(row_ptr, col, val, rows=3, cols=3, nnz=4):
+            """A file of the binary form as docs/formats.md describes it."""
+            words = lambda values, size: b"".join(int(v).to_bytes(size, "little", signed=v < 0) for v in values)
+            import struct
+            arrays = [words(row_ptr, 8), words(col, 4), struct.pack(f"<{len(val)}d", *val)]
+            at, places, body = 128, [], b""
+            for array in arrays:
+                body += bytes(-(128 + len(body)) % 64)
+                places.append(128 + len(body))
+                body += array
+            sums = [mix(0, tile(array)) if array else 0 for array in arrays]
+            head = b"\x89SPMV\r\n\x1a" + words([1, 128, 4, 64], 4) + words([rows, cols, nnz, *places, 128 + len(body), *sums, 0, 0], 8)
+            return head + words([mix(0, tile(head))], 8) + body
+
+        good = dict(row_ptr=[0, 1, 3, 4], col=[0, 0, 2, 2], val=[2.5, -1, 4e-3, 1])
+        self.ok("convert", self.put("a.mtx", TEXT), os.path.join(self.folder, "a.spmv"))
+        self.assertEqual(form(**good), self.get("a.spmv"))
+        wrong = {"row_ptr[0] is 1": {"row_ptr": [1, 1, 3, 4]}, "ends before it starts": {"row_ptr": [0, 3, 1, 4]},
+                 "outside the 3 columns": {"col": [0, 0, 3, 2]}, "columns must ascend": {"col": [0, 2, 2, 2]},
+                 "column -1": {"col": [0, -1, 2, 2]}, "b.spmv": {"row_ptr": [0, 1, 3, 2**40]},
+                 "sizes are not possible": {"nnz": 2**62}, "outside the file": {"rows": 2**40}, "sizes": {"cols": 2**31}}
+        for says, change in wrong.items():
+            self.fails(3, self.put("b.spmv", form(**dict(good, **change))), says=says)
+
+
+class Cached(LoadingTest):
+    def setUp(self):
+        super().setUp()
+        self.cache = os.path.join(self.folder, "deep", "cache")
+        self.env = {"SPMV_CACHE": self.cache}
+
+    def source(self, path, **more):
+        return self.load(path, env=self.env, **more)["load"]["source"]
+
+    def test_kept_and_found(self):
+        a = self.put("a.mtx", random_text(300, 300, 4000, seed=6))
+        want = self.ok(a).stdout
+        self.assertEqual(self.source(a), "mtx")
+        self.assertEqual(len(os.listdir(self.cache)), 1)
+        self.assertEqual(self.source(a), "cache")
+        self.assertEqual(self.ok(a, env=self.env).stdout, want)
+        # another type is kept beside
+        self.assertEqual(self.ok(a, "--type", "f32", env=self.env).stdout, self.ok(a, "--type", "f32").stdout)
+        self.assertEqual(len(os.listdir(self.cache)), 2)
+        # other contents of the same size and time; another time
+        text = self.get("a.mtx").replace(b"0.1", b"0.2")
+        times = os.stat(a)
+        self.put("a.mtx", text)
+        os.utime(a, ns=(times.st_atime_ns, times.st_mtime_ns))
+        self.assertEqual(self.source(a), "mtx")
+        self.assertEqual(self.ok(a, env=self.env).stdout, self.ok(a).stdout)
+        os.utime(a, (1, 1))
+        self.assertEqual(self.source(a), "mtx")
+        self.assertEqual(len(os.listdir(self.cache)), 2)
+        # a packed one too
+        b = self.put("b.mtx.gz", gzip.compress(text))
+        self.assertEqual([self.source(b), self.source(b)], ["gz", "cache"])
+
+    def test_damaged_and_impossible_caches(self):
+        a = self.put("a.mtx", TEXT)
+        self.assertEqual(self.source(a), "mtx")
+        kept = os.path.join(self.cache, os.listdir(self.cache)[0])
+        with open(kept, "r+b") as f:
+            f.seek(260)
+            f.write(b"\xff")
+        self.assertEqual(self.source(a), "mtx")
+        self.assertEqual(self.source(a), "cache")
+        blocked = self.put("file", b"")
+        done = self.ok(a, env={"SPMV_CACHE": os.path.join(blocked, "cache")})
+        self.assertEqual(done.stdout.decode(), ANSWER)
+        self.assertIn("the cache cannot be made", done.stderr)
+
+    def test_where_it_is(self):
+        a = self.put("a.mtx", TEXT)
+        home = os.path.join(self.folder, "home")
+        places = {os.path.join(home, ".cache", "spmv"): {"HOME": home, "XDG_CACHE_HOME": "", "SPMV_CACHE": "1"},
+                  os.path.join(self.folder, "xdg", "spmv"): {"HOME": home, "XDG_CACHE_HOME": os.path.join(self.folder, "xdg"), "SPMV_CACHE": "1"}}
+        for place, env in places.items():
+            self.ok(a, env=env)
+            self.assertEqual(len(os.listdir(place)), 1, place)
+        self.ok(a, "--cache", env={"HOME": os.path.join(self.folder, "other"), "XDG_CACHE_HOME": "", "SPMV_CACHE": ""})
+        self.assertEqual(len(os.listdir(os.path.join(self.folder, "other", ".cache", "spmv"))), 1)
+        for asked in "", "0":
+            self.ok(a, env={"HOME": os.path.join(self.folder, "nobody"), "SPMV_CACHE": asked})
+        self.assertFalse(os.path.exists(os.path.join(self.folder, "nobody")))
+        # standard input has no name
+        self.assertEqual(self.ok("-", stdin=TEXT.encode(), env=self.env).stdout.decode(), ANSWER)
+        self.assertFalse(os.path.exists(self.cache))
+
+
 def main():
     global PROGRAM, SOURCE
     PROGRAM, SOURCE = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
