@@ -59,8 +59,9 @@ static spmv_status read_dense(struct text_source *source, const struct mtx_heade
     char *to = *values;
     for (int64_t c = 0; c < entries.chunks; c++) {
         const size_t bytes = (size_t)entries.chunk[c].n * spmv_type_size(type);
-        if (bytes > 0)
-            memcpy(to, entries.chunk[c].val, bytes);
+        if (bytes == 0)
+            continue;
+        memcpy(to, entries.chunk[c].val, bytes);
         to += bytes;
     }
     *n = length;
