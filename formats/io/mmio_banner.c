@@ -50,7 +50,7 @@ bool banner_tag(const char *line, const char *line_end)
 {
     line = skip_before(line, line_end);
     const struct word first = {line, text_token_end(line)};
-    return line < line_end && (word_is(&first, MatrixMarketBanner) || word_is(&first, MatrixMarketBanner + 1));
+    return line < line_end && (word_is(&first, MatrixMarketBanner) || word_is(&first, &MatrixMarketBanner[1]));
 }
 
 /* The banner is not as the standard has it, but there is no doubt what is meant. */
