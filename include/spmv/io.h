@@ -26,7 +26,8 @@ typedef struct spmv_read_options {
     int64_t max_bytes; /* refuse (SPMV_ERROR_MEMORY) what needs more memory; default 0: the machine's physical memory */
     int64_t max_unpacked_bytes; /* refuse (SPMV_ERROR_LIMIT) a longer text of a packed file; default 0: any length */
     int64_t max_unpacked_ratio; /* and one longer than so many times its packed bytes; default 0: 300 */
-    const char *cache_folder; /* keep what was read there, and look there first; default NULL: no cache. Made if need be */
+    const char
+        *cache_folder; /* keep what was read there, and look there first; default NULL: no cache. Made if need be */
 } spmv_read_options;
 
 SPMV_API void spmv_read_options_init(spmv_read_options *options, size_t size);
