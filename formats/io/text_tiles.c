@@ -54,6 +54,7 @@ int text_round_begin(struct text_tiles *tiles)
 {
     const int64_t left = tiles->source->total - tiles->next;
     tiles->taken = 0;
+    clock_gettime(CLOCK_MONOTONIC, &tiles->began);
     if (tiles->stream)
         tiles->most = tiles->ended ? 0 : TILES_OF_STREAM;
     else
@@ -233,10 +234,19 @@ static spmv_status read_stream(struct text_tiles *tiles, struct text_memory *mem
     return SPMV_OK;
 }
 
+/* A slow stream's rounds are short, so that progress is told and the reading can be cancelled. */
+static bool round_is_long(const struct text_tiles *tiles)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (now.tv_sec - tiles->began.tv_sec) * 1000000000LL + now.tv_nsec - tiles->began.tv_nsec > 100000000;
+}
+
 static bool take_of_stream(struct text_tiles *tiles, struct text_tile *tile)
 {
     pthread_mutex_lock(&tiles->lock);
-    bool more = tiles->taken < tiles->most && !tiles->ended && tiles->status == SPMV_OK;
+    bool more = tiles->taken < tiles->most && !tiles->ended && tiles->status == SPMV_OK &&
+                (tiles->taken == 0 || !round_is_long(tiles));
     if (more) {
         const int k = tiles->taken;
         tiles->status = read_stream(tiles, &tiles->kept[k], &tiles->place[k]);

@@ -46,10 +46,11 @@ struct text_tile_place {
 struct text_tiles {
     struct text_source *source;
     bool stream;
-    int64_t first, next; /* of a file: where tiles begin; the next tile's place */
-    int taken, most;     /* tiles of this round */
-    bool ended;          /* nothing follows in the text */
-    spmv_status status;  /* of the first read that failed, and what the system said, or the bytes that were lacking */
+    int64_t first, next;   /* of a file: where tiles begin; the next tile's place */
+    int taken, most;       /* tiles of this round */
+    struct timespec began; /* this round */
+    bool ended;            /* nothing follows in the text */
+    spmv_status status;    /* of the first read that failed, and what the system said, or the bytes that were lacking */
     int error;
     int64_t lacking;
     struct text_memory carry; /* of a stream: the beginning of its next line */

@@ -13,11 +13,13 @@ import io
 import json
 import lzma
 import os
+import pty
 import random
 import subprocess
 import sys
 import tarfile
 import tempfile
+import time
 import unittest
 
 PROGRAM = SOURCE = ""
@@ -184,6 +186,30 @@ class Packed(LoadingTest):
                     self.assertGreater(length, len(packed) - 9 if form == "gz" else len(packed) // 2)
                 else:
                     self.assertIn("cut", done.stderr)
+
+
+class Progress(LoadingTest):
+    def test_a_line_on_a_terminal(self):
+        text = random_text(5000, 5000, 60000, seed=7).encode()
+        leader, follower = pty.openpty()
+        spmv = subprocess.Popen([PROGRAM, "info", "-", "--json"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=follower)
+        os.close(follower)
+        for part in range(8):
+            spmv.stdin.write(text[part * len(text) // 8:(part + 1) * len(text) // 8])
+            spmv.stdin.flush()
+            time.sleep(0.2)
+        spmv.stdin.close()
+        shown = b""
+        try:
+            while chunk := os.read(leader, 4096):
+                shown += chunk
+        except OSError:
+            pass
+        self.assertEqual(json.load(spmv.stdout)["load"]["bytes"], len(text))
+        spmv.stdout.close()
+        self.assertEqual(spmv.wait(), 0)
+        os.close(leader)
+        self.assertRegex(shown.decode(), r"reading standard input: [0-9.]+ [kM]B, [0-9.]+ [kM]B/s")
 
 
 class Converted(LoadingTest):
