@@ -182,6 +182,9 @@ struct packed {
     spmv_status failed;   /* of the input */
     bool ended;
     char form[16];
+    bool summed;           /* gzip alone: its checksum is compared, for libarchive does not */
+    uint32_t sum;          /* of the text so far */
+    unsigned char tail[8]; /* the last packed bytes */
     /* what an archive without the member looked for has instead */
     int matrices;
     char first[NAME_BYTES], second[NAME_BYTES];
@@ -258,6 +261,54 @@ static void show_name(const char *path, char shown[NAME_BYTES])
     shown[i] = '\0';
 }
 
+/* ---------------------------------------------------------------- gzip's checksum */
+
+/* CRC-32 as RFC 1952 has it, eight bytes at a time: table[k][b] is what byte b does k bytes further on. M. E. Kounavis,
+ * F. L. Berry, "Novel table lookup-based algorithms for high-performance CRC generation", IEEE Transactions on
+ * Computers 57, 2008. */
+static uint32_t crc_table[8][256];
+static pthread_once_t crc_once = PTHREAD_ONCE_INIT;
+
+static void make_crc_table(void)
+{
+    for (uint32_t b = 0; b < 256; b++) {
+        uint32_t c = b;
+        for (int bit = 0; bit < 8; bit++)
+            c = c >> 1 ^ (c & 1 ? 0xedb88320u : 0);
+        crc_table[0][b] = c;
+    }
+    for (int k = 1; k < 8; k++)
+        for (int b = 0; b < 256; b++)
+            crc_table[k][b] = crc_table[k - 1][b] >> 8 ^ crc_table[0][crc_table[k - 1][b] & 0xff];
+}
+
+static uint32_t crc_add(uint32_t crc, const char *text, int64_t n)
+{
+    const unsigned char *p = (const unsigned char *)text;
+    crc = ~crc;
+    for (; n >= 8; n -= 8, p += 8) {
+        const uint32_t low = crc ^ ((uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24);
+        crc = crc_table[7][low & 0xff] ^ crc_table[6][low >> 8 & 0xff] ^ crc_table[5][low >> 16 & 0xff] ^
+              crc_table[4][low >> 24] ^ crc_table[3][p[4]] ^ crc_table[2][p[5]] ^ crc_table[1][p[6]] ^
+              crc_table[0][p[7]];
+    }
+    for (; n > 0; n--)
+        crc = crc >> 8 ^ crc_table[0][(crc ^ *p++) & 0xff];
+    return ~crc;
+}
+
+static uint32_t little(const unsigned char *p)
+{
+    return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
+}
+
+/* The file ends with checksum and length of its text, or, where it has several pieces, of the last: then the lengths
+ * differ, and nothing is known. */
+static bool sum_is_wrong(const struct packed *p)
+{
+    return p->summed && little(p->tail + 4) == (uint32_t)p->given && little(p->tail) != p->sum;
+}
+
 /* ---------------------------------------------------------------- reading */
 
 static la_ssize_t on_read(struct archive *archive, void *user, const void **bytes)
@@ -267,6 +318,9 @@ static la_ssize_t on_read(struct archive *archive, void *user, const void **byte
     const int64_t n = p->input->read(p->input->user, p->buffer, INPUT_BYTES, &p->failed);
     *bytes = p->buffer;
     p->taken += max_i64(n, 0);
+    const size_t last = n >= 8 ? 8 : (size_t)max_i64(n, 0);
+    memmove(p->tail, p->tail + last, 8 - last);
+    memcpy(p->tail + 8 - last, p->buffer + max_i64(n, 0) - last, last);
     return n < 0 ? ARCHIVE_FATAL : (la_ssize_t)n;
 }
 
@@ -326,6 +380,8 @@ static void note_form(struct packed *p)
 {
     const bool raw = lib.archive_format(p->archive) == ARCHIVE_FORMAT_RAW;
     const char *const filter = filter_name(lib.archive_filter_code(p->archive, 0));
+    p->summed = raw && lib.archive_filter_code(p->archive, 0) == ARCHIVE_FILTER_GZIP &&
+                lib.archive_filter_code(p->archive, 1) == ARCHIVE_FILTER_NONE;
     snprintf(p->form, sizeof p->form, "%s%s%s", raw ? "" : "tar", raw || filter[0] == '\0' ? "" : ".", filter);
 }
 
@@ -407,6 +463,7 @@ spmv_status packed_open(spmv_context *ctx, const char *name, const char *member,
     spmv_status st = packed_available(ctx, name);
     if (st != SPMV_OK)
         return st;
+    pthread_once(&crc_once, make_crc_table);
     struct packed *const p = calloc(1, sizeof *p);
     if (p == NULL)
         return context_fail_memory(ctx, "unpacking a file", (int64_t)sizeof *p);
@@ -450,6 +507,11 @@ spmv_status packed_read(struct packed *p, char *to, int64_t bytes, int64_t *got)
     *got = (int64_t)n;
     p->given += *got;
     p->ended = n == 0;
+    if (p->summed)
+        p->sum = crc_add(p->sum, to, *got);
+    if (p->ended && sum_is_wrong(p))
+        return context_fail(p->ctx, SPMV_ERROR_FORMAT, "%.480s: damaged: the checksum of its text does not match",
+                            p->name);
     if (p->given > p->limits.bytes)
         return context_fail(p->ctx, SPMV_ERROR_LIMIT, "%.480s: unpacks to more than the %lld bytes that are allowed",
                             p->name, (long long)p->limits.bytes);

@@ -173,6 +173,19 @@ class Packed(LoadingTest):
             f"{i} {j} 1\n" for i in range(1, 400001) for j in (i, max(1, i - 1), min(400000, i + 1)))
         self.ok("info", self.put("regular.mtx.xz", lzma.compress(regular.encode(), preset=1)))
 
+    def test_damage_that_still_unpacks(self):
+        text = random_text(500, 500, 9000, seed=8)
+        stored = bytearray(gzip.compress(text.encode(), compresslevel=0))
+        self.ok("info", self.put("a.mtx.gz", bytes(stored)))
+        for at in (1000, 40000, 200000, len(stored) - 6):
+            damaged = bytearray(stored)
+            digit = next(k for k in range(at, len(stored)) if chr(stored[k]).isdigit() or k >= len(stored) - 8)
+            damaged[digit] ^= 1
+            self.assertNotEqual(damaged, stored)
+            self.fails(3, self.put("b.mtx.gz", bytes(damaged)), says="b.mtx.gz: damaged: the checksum of its text does not match")
+        # two pieces say nothing of the whole
+        self.ok("info", self.put("c.mtx.gz", gzip.compress(text[:5000].encode()) + gzip.compress(text[5000:].encode())))
+
     def test_every_prefix_of_a_packed_file(self):
         text = random_text(40, 40, 100, seed=3)
         whole = self.ok(self.put("a.mtx", text)).stdout
