@@ -69,8 +69,11 @@ spmv_status coo_buckets_begin(spmv_context *ctx, int64_t rows, int64_t cols, spm
                               int64_t entries, int threads, struct coo_buckets *buckets)
 {
     *buckets = (struct coo_buckets){.ctx = ctx, .rows = rows, .cols = cols, .type = type, .pattern = pattern};
-    buckets->entry_size = sizeof(struct coo_entry) + value_size(type, pattern);
     choose_buckets(buckets, entries);
+    const int bits = cols > 2 ? bits_of(cols - 1) : 1;
+    buckets->key_bits = buckets->row_shift + bits <= 32 ? bits : 0;
+    buckets->entry_size =
+        (buckets->key_bits > 0 ? sizeof(uint32_t) : sizeof(struct coo_place)) + value_size(type, pattern);
     int64_t bytes = 0;
     if (!multiply_fits(buckets->count, (int64_t)sizeof(struct coo_slot), &bytes))
         return context_fail(ctx, SPMV_ERROR_LIMIT, "sorting the entries of %lld rows overflows 64 bits",
@@ -209,30 +212,50 @@ static struct cursor cursor_at(const struct coo_block *block, const struct coo_s
     return (struct cursor){block, first, block == slot->last ? slot->next : first + block->bytes};
 }
 
-static struct coo_entry entry_at(const char *p)
+/* key_bits: as in the buckets, a constant where that is 0. */
+static inline struct coo_place place_at(const char *p, int key_bits)
 {
-    struct coo_entry entry;
-    memcpy(&entry, p, sizeof entry);
-    return entry;
+    struct coo_place place;
+    if (key_bits == 0) {
+        memcpy(&place, p, sizeof place);
+    } else {
+        uint32_t key;
+        memcpy(&key, p, sizeof key);
+        /* all 32 bits may be the column's */
+        place.row = (uint32_t)((uint64_t)key >> key_bits);
+        place.col = key & (uint32_t)(((uint64_t)1 << key_bits) - 1);
+    }
+    return place;
+}
+
+static inline void count_places(const char *p, const char *end, int64_t entry_size, int key_bits, int64_t *cell)
+{
+    for (; p < end; p += entry_size)
+        cell[place_at(p, key_bits).row]++;
 }
 
 /* cell[row]: how many entries of the bucket are in the row, added to what is there. */
 static void count_slot(const struct coo_buckets *buckets, const struct coo_slot *slot, int64_t *cell)
 {
+    const int64_t entry_size = (int64_t)buckets->entry_size;
     for (const struct coo_block *block = slot->first; block != NULL; block = block->next) {
         const struct cursor c = cursor_at(block, slot);
-        for (const char *p = c.next; p < c.end; p += buckets->entry_size)
-            cell[entry_at(p).row]++;
+        if (buckets->key_bits == 0)
+            count_places(c.next, c.end, entry_size, 0, cell);
+        else
+            count_places(c.next, c.end, entry_size, buckets->key_bits, cell);
     }
 }
 
-static inline void move_entries(const char *p, const char *end, int64_t *cell, int32_t *col, char *val, size_t size)
+static inline void move_entries(const char *p, const char *end, int key_bits, int64_t *cell, int32_t *col, char *val,
+                                size_t size)
 {
-    for (; p < end; p += sizeof(struct coo_entry) + size) {
-        const struct coo_entry entry = entry_at(p);
-        const int64_t at = cell[entry.row]++;
-        col[at] = entry.col;
-        copy_value(val, at, p + sizeof entry, 0, size);
+    const size_t place_size = key_bits == 0 ? sizeof(struct coo_place) : sizeof(uint32_t);
+    for (; p < end; p += place_size + size) {
+        const struct coo_place place = place_at(p, key_bits);
+        const int64_t at = cell[place.row]++;
+        col[at] = (int32_t)place.col;
+        copy_value(val, at, p + place_size, 0, size);
     }
 }
 
@@ -246,7 +269,12 @@ static void move_some(const struct coo_buckets *buckets, const struct coo_slot *
             *from = cursor_at(from->block->next, slot);
         const int64_t part = min_i64(n, (from->end - from->next) / entry_size);
         const char *const end = from->next + part * entry_size;
-        SIZED(value_size(m->type, m->pattern), move_entries(from->next, end, cell, m->col, m->val, SIZE));
+        const size_t size = value_size(m->type, m->pattern);
+        if (buckets->key_bits == 0) {
+            SIZED(size, move_entries(from->next, end, 0, cell, m->col, m->val, SIZE));
+        } else {
+            SIZED(size, move_entries(from->next, end, buckets->key_bits, cell, m->col, m->val, SIZE));
+        }
         from->next = end;
         n -= part;
     }

@@ -14,10 +14,10 @@
 
 #include "matrix_internal.h"
 
-/* An entry in a bucket: row within the bucket, column, then the value. */
-struct coo_entry {
-    uint32_t row;
-    int32_t col;
+/* The place of an entry in its bucket, before its value: row within the bucket and column, in one word where they fit
+ * (the column in the low key_bits), else in two. */
+struct coo_place {
+    uint32_t row, col;
 };
 
 struct coo_block;
@@ -43,6 +43,7 @@ struct coo_buckets {
     spmv_context *ctx;
     int64_t rows, cols, count;
     int row_shift, col_bits, col_shift; /* bucket = ((row >> row_shift) << col_bits) + (col >> col_shift) */
+    int key_bits;                       /* 0: a place takes two words */
     spmv_type type;
     bool pattern;
     size_t entry_size;
@@ -73,11 +74,19 @@ static inline bool coo_append(const struct coo_buckets *buckets, struct coo_writ
     struct coo_slot *const slot = &writer->slot[bucket];
     if (slot->next == slot->end && !coo_slot_grow(buckets, writer, slot))
         return false;
-    const struct coo_entry entry = {(uint32_t)(row & (((int64_t)1 << buckets->row_shift) - 1)), (int32_t)col};
-    memcpy(slot->next, &entry, sizeof entry);
+    char *to = slot->next;
+    const struct coo_place place = {(uint32_t)(row & (((int64_t)1 << buckets->row_shift) - 1)), (uint32_t)col};
+    if (buckets->key_bits > 0) {
+        const uint32_t key = (uint32_t)((uint64_t)place.row << buckets->key_bits | place.col);
+        memcpy(to, &key, sizeof key);
+        to += sizeof key;
+    } else {
+        memcpy(to, &place, sizeof place);
+        to += sizeof place;
+    }
     if (size > 0)
-        memcpy(slot->next + sizeof entry, value, size);
-    slot->next += sizeof entry + size;
+        memcpy(to, value, size);
+    slot->next = to + size;
     return true;
 }
 

@@ -573,9 +573,10 @@ static void shapes_of_buckets(void **state)
         int64_t rows, cols;
         int one_row_in; /* so many entries are in row 0; 0: none more than others */
         bool mirrored;
-    } shapes[] = {{1, 2000000, 0, false}, {3, 70000, 0, false},     {100000, 1, 0, false},   {5000, 5000, 0, false},
-                  {5000, 5000, 2, false}, {1000000, 40, 0, false},  {20000, 20000, 0, true}, {40, 40, 0, true},
-                  {3, 3, 0, true},        {4000000, 9000, 3, false}};
+    } shapes[] = {
+        {1, 2000000, 0, false}, {3, 70000, 0, false},      {100000, 1, 0, false},        {5000, 5000, 0, false},
+        {5000, 5000, 2, false}, {1000000, 40, 0, false},   {20000, 20000, 0, true},      {40, 40, 0, true},
+        {3, 3, 0, true},        {4000000, 9000, 3, false}, {4000000, 2000000, 0, false}, {1, 2147483647, 0, false}};
     int64_t *const row = malloc(2 * N * sizeof *row);
     int32_t *const col = malloc(2 * N * sizeof *col);
     double *const val = malloc(2 * N * sizeof *val);
