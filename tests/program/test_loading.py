@@ -225,6 +225,34 @@ class Progress(LoadingTest):
         self.assertRegex(shown.decode(), r"reading standard input: [0-9.]+ [kM]B, [0-9.]+ [kM]B/s")
 
 
+class Measured(LoadingTest):
+    def test_time_and_memory(self):
+        for spec, name in (("uniform:60000,60000,14", "a.mtx"), ("powerlaw:90000,9,2.1,50000", "b.mtx")):
+            path = os.path.join(self.folder, name)
+            self.ok("gen", spec, "-o", path)
+            for threads in 1, 3:
+                lines = self.ok("bench", "--op", "load", path, "--threads", str(threads), "--json").stdout.splitlines()
+                self.assertEqual(len(lines), 1)
+                result = json.loads(lines[0])["result"]
+                self.assertEqual((result["op"], result["threads"], result["file_bytes"]), ("load", threads, os.path.getsize(path)))
+                self.assertEqual(result["text_bytes"], os.path.getsize(path))
+                self.assertGreaterEqual(result["seconds"]["repeats"], 5)
+                self.assertTrue(0 < result["seconds"]["min"] <= result["seconds"]["median"] <= result["seconds"]["max"])
+                # no more than the file and 1.6 times the matrix
+                if "peak_bytes" in result:
+                    self.assertLess(result["peak_bytes"], result["file_bytes"] + 1.6 * result["matrix_bytes"])
+        table = self.ok("bench", "--op", "load", path).stdout.decode().splitlines()
+        self.assertEqual((len(table), table[1].split()[0]), (2, path))
+
+    def test_refused(self):
+        path = self.put("a.mtx", TEXT)
+        self.fails(1, "bench", "--op", "load", says="files, which must be named")
+        self.fails(1, "bench", "--op", "load", path, "--csv", says="JSON")
+        self.fails(2, "bench", "--op", "load", "-", says="only files that can be read again")
+        self.fails(2, "bench", "--op", "load", path + ".none", says="a.mtx.none")
+        self.fails(3, "bench", "--op", "load", self.put("bad.mtx", "1 1 1\n"), says="bad.mtx:1:1: bad banner")
+
+
 class Converted(LoadingTest):
     def test_there_and_back(self):
         text = random_text(3000, 2500, 40000, seed=4)
