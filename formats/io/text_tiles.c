@@ -11,6 +11,9 @@
 /* Most lines are shorter, so that the end of a tile's last one is read with it. */
 enum { BEYOND = 256 };
 
+/* A stream's round ends here: long lines make long tiles. */
+enum { ROUND_BYTES = 2 * TILES_OF_STREAM * TEXT_TILE };
+
 void text_memory_free(struct text_memory *memory)
 {
     host_free(memory->at == NULL ? NULL : memory->at - TEXT_PADDING);
@@ -54,6 +57,7 @@ int text_round_begin(struct text_tiles *tiles)
 {
     const int64_t left = tiles->source->total - tiles->next;
     tiles->taken = 0;
+    tiles->round_bytes = 0;
     clock_gettime(CLOCK_MONOTONIC, &tiles->began);
     if (tiles->stream)
         tiles->most = tiles->ended ? 0 : TILES_OF_STREAM;
@@ -246,11 +250,12 @@ static bool take_of_stream(struct text_tiles *tiles, struct text_tile *tile)
 {
     pthread_mutex_lock(&tiles->lock);
     bool more = tiles->taken < tiles->most && !tiles->ended && tiles->status == SPMV_OK &&
-                (tiles->taken == 0 || !round_is_long(tiles));
+                (tiles->taken == 0 || (tiles->round_bytes < ROUND_BYTES && !round_is_long(tiles)));
     if (more) {
         const int k = tiles->taken;
         tiles->status = read_stream(tiles, &tiles->kept[k], &tiles->place[k]);
         more = tiles->status == SPMV_OK;
+        tiles->round_bytes += tiles->kept[k].bytes;
         if (more) {
             tiles->taken++;
             tile->number = k;

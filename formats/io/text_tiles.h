@@ -55,6 +55,7 @@ struct text_tiles {
     int64_t lacking;
     struct text_memory carry; /* of a stream: the beginning of its next line */
     int64_t carried;
+    int64_t round_bytes; /* of a stream: in memory */
     struct text_memory kept[TILES_OF_STREAM];
     struct text_tile_place place[TILES_MOST];
     pthread_mutex_t lock;

@@ -173,6 +173,19 @@ class Packed(LoadingTest):
             f"{i} {j} 1\n" for i in range(1, 400001) for j in (i, max(1, i - 1), min(400000, i + 1)))
         self.ok("info", self.put("regular.mtx.xz", lzma.compress(regular.encode(), preset=1)))
 
+    def test_long_comments_take_little_memory(self):
+        # 40 comments of 8 MiB each, from a pipe and packed
+        head, entries = TEXT.split("\n", 1)
+        text = (head + "\n" + ("%" + "x" * (8 << 20) + "\n") * 40 + entries).encode()
+        packed = self.put("long.mtx.gz", gzip.compress(text, compresslevel=1))
+        limited = ["sh", "-c", 'ulimit -v 300000; exec "$@"', "sh", PROGRAM]
+        if subprocess.run(limited + ["--version"], capture_output=True, check=False).returncode != 0:
+            self.skipTest("a sanitizer's program needs more address space")
+        for path, stdin in (("-", text), (packed, None)):
+            done = subprocess.run(limited + ["-q", path, "--threads", "2"], input=stdin, capture_output=True, check=False,
+                                  env=dict(os.environ, SPMV_MAX_UNPACKED_RATIO="2000"))
+            self.assertEqual((done.returncode, done.stdout.decode()), (0, ANSWER), done.stderr)
+
     def test_damage_that_still_unpacks(self):
         text = random_text(500, 500, 9000, seed=8)
         stored = bytearray(gzip.compress(text.encode(), compresslevel=0))
