@@ -8,6 +8,7 @@
 #include "binary_form.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -145,10 +146,26 @@ done:
     return st;
 }
 
-static spmv_status copy_values(spmv_context *ctx, const spmv_csr *a, spmv_type type, spmv_matrix **matrix)
+/* As in a text: no infinity where the file has a number. */
+static spmv_status check_range(spmv_context *ctx, const char *name, const spmv_csr *a, spmv_type type)
+{
+    if (a->val == NULL || a->type != SPMV_F64 || type != SPMV_F32)
+        return SPMV_OK;
+    const double *const val = a->val;
+    for (int64_t k = 0; k < a->nnz; k++)
+        if (isfinite(val[k]) && !isfinite((float)val[k]))
+            return context_fail(ctx, SPMV_ERROR_LIMIT, "%s: entry %lld, %g, is too large for f32", name, (long long)k,
+                                val[k]);
+    return SPMV_OK;
+}
+
+static spmv_status copy_values(spmv_context *ctx, const char *name, const spmv_csr *a, spmv_type type,
+                               spmv_matrix **matrix)
 {
     spmv_matrix *m = NULL;
-    const spmv_status st = matrix_allocate(ctx, a->rows, a->cols, a->nnz, type, a->val == NULL, &m);
+    spmv_status st = check_range(ctx, name, a, type);
+    if (st == SPMV_OK)
+        st = matrix_allocate(ctx, a->rows, a->cols, a->nnz, type, a->val == NULL, &m);
     if (st != SPMV_OK)
         return st;
     memcpy(m->row_ptr, a->row_ptr, (size_t)(a->rows + 1) * sizeof *m->row_ptr);
@@ -178,7 +195,7 @@ spmv_status binary_form_read_memory(spmv_context *ctx, const char *name, const v
     memcpy(&head, memory, sizeof head);
     TRY(check_head(ctx, name, &head, bytes));
     TRY(check_arrays(ctx, name, memory, &head, &a));
-    TRY(copy_values(ctx, &a, type, matrix));
+    TRY(copy_values(ctx, name, &a, type, matrix));
 done:
     return st;
 }
@@ -193,7 +210,7 @@ static spmv_status map_arrays(spmv_context *ctx, const char *name, void *map, in
     TRY(check_head(ctx, name, &head, bytes));
     TRY(check_arrays(ctx, name, map, &head, &a));
     if (a.val != NULL && a.type != type) {
-        TRY(copy_values(ctx, &a, type, matrix));
+        TRY(copy_values(ctx, name, &a, type, matrix));
         munmap(map, (size_t)bytes);
         return SPMV_OK;
     }

@@ -296,6 +296,13 @@ class Converted(LoadingTest):
         self.ok("convert", a, b)
         self.assertEqual(self.ok("convert", b, "-", "--type", "f32").stdout.split(b"\n")[2:4], [b"1 1 0.1", b"1 2 0"])
 
+    def test_too_large_for_f32(self):
+        a = self.put("a.mtx", "%%MatrixMarket matrix coordinate real general\n1 2 2\n1 1 1\n1 2 1e300\n")
+        b = os.path.join(self.folder, "b.spmv")
+        self.ok("convert", a, b)
+        self.fails(3, b, "--type", "f32", says="b.spmv: entry 1, 1e+300, is too large for f32")
+        self.fails(3, a, "--type", "f32", says="too large for f32")
+
     def test_refused(self):
         a = self.put("a.mtx", TEXT)
         self.fails(1, "convert", a, os.path.join(self.folder, "a.txt"), says=".mtx, .mtx.gz or .spmv")
