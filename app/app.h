@@ -54,6 +54,7 @@ struct options {
     bool exclusive;
     const char *operator_name, *heads, *keep; /* NULL: not given */
     const char *csv_path;                     /* NULL: standard output */
+    bool cache;                               /* --cache */
     bool type_given;                          /* --type, not its default */
     const char **arguments;                   /* what is no option, in order; options_free */
     int count;
@@ -91,7 +92,9 @@ spmv_status run_product(const struct options *o, const char *const *arguments, i
 spmv_status run_solve(const struct options *o, const char *const *arguments, int count);
 spmv_status run_info(const struct options *o, const char *const *arguments, int count);
 spmv_status run_bench(const struct options *o, const char *const *arguments, int count);
+spmv_status run_bench_load(const struct options *o, const char *const *arguments, int count); /* bench --op load */
 spmv_status run_gen(const struct options *o, const char *const *arguments, int count);
+spmv_status run_convert(const struct options *o, const char *const *arguments, int count);
 spmv_status run_spy(const struct options *o, const char *const *arguments, int count);
 spmv_status run_explain(const struct options *o, const char *const *arguments, int count);
 spmv_status run_doctor(const struct options *o, const char *const *arguments, int count);
@@ -201,7 +204,7 @@ spmv_status json_finish(const struct options *o, json_t *root);
 struct input {
     const char *argument; /* as given */
     char *name;           /* the file's name without folder and ending, or the SPEC */
-    const char *source;   /* "mtx" or "spec" */
+    const char *source;   /* "spec", or the form of the file: "mtx", "gz", "tar.gz" ... */
     spmv_matrix *matrix;
     spmv_csr view; /* host memory */
     spmv_read_info info;

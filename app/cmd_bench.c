@@ -48,6 +48,8 @@ static void list_operations(char *text, size_t size)
     text[0] = '\0';
     for (int i = 0; operation_at(i) != NULL && used < size; i++)
         used += (size_t)snprintf(text + used, size - used, "%s%s", i > 0 ? ", " : "", operation_at(i)->name);
+    if (used < size)
+        snprintf(text + used, size - used, ", load");
 }
 
 static spmv_status choose_suite(struct bench *b)
@@ -383,6 +385,8 @@ static spmv_status prepare(struct bench *b, const char *const *arguments, int co
 
 spmv_status run_bench(const struct options *o, const char *const *arguments, int count)
 {
+    if (strcmp(o->op, "load") == 0)
+        return run_bench_load(o, arguments, count);
     struct bench b = {.o = o, .began = monotonic_seconds()};
     b.run.o = o;
     b.run.device = &b.device;

@@ -27,14 +27,18 @@ static bool looks_like_spec(const char *text)
     return true;
 }
 
-/* The last part of the path without ".mtx"; a SPEC as it is. */
+/* The last part of the path without ".mtx", ".tar.gz" and the like; a SPEC as it is. */
 static spmv_status make_name(const char *argument, bool spec, char **name)
 {
+    static const char *const endings[] = {".gz", ".xz", ".zst", ".bz2", ".tgz", ".tar", ".mtx", ".spmv"};
     const char *slash = spec ? NULL : strrchr(argument, '/');
     const char *from = slash != NULL ? slash + 1 : argument;
     size_t length = strlen(from);
-    if (!spec && length > 4 && strcmp(from + length - 4, ".mtx") == 0)
-        length -= 4;
+    for (size_t i = 0; !spec && i < sizeof endings / sizeof endings[0]; i++) {
+        const size_t n = strlen(endings[i]);
+        if (length > n && memcmp(from + length - n, endings[i], n) == 0)
+            length -= n;
+    }
     const spmv_status st = allocate("the matrix's name", (int64_t)length + 1, 1, (void **)name);
     if (st == SPMV_OK) {
         memcpy(*name, from, length);
@@ -58,6 +62,39 @@ static void remark_load(const struct input *in)
                info->threads == 1 ? "" : "s");
 }
 
+/* Of the cache, when --cache or a value of SPMV_CACHE other than 0 asks for one: the value where it is a path, else the
+ * folder spmv beside the user's other caches. */
+static spmv_status cache_folder(const struct options *o, char **folder)
+{
+    const char *const asked = getenv("SPMV_CACHE"), *const home = getenv("HOME"), *base = getenv("XDG_CACHE_HOME");
+    const char *middle = "/spmv";
+    *folder = NULL;
+    if (!o->cache && (asked == NULL || asked[0] == '\0' || strcmp(asked, "0") == 0))
+        return SPMV_OK;
+    if (asked != NULL && asked[0] == '/') {
+        base = asked;
+        middle = "";
+    } else if (base == NULL || base[0] != '/') {
+        base = home;
+        middle = "/.cache/spmv";
+    }
+    if (base == NULL || base[0] != '/')
+        return report(SPMV_ERROR_ARGUMENT,
+                      "no place for a cache: none of SPMV_CACHE, XDG_CACHE_HOME and HOME is a path");
+    const spmv_status st =
+        allocate("the cache's name", (int64_t)(strlen(base) + strlen(middle)) + 1, 1, (void **)folder);
+    if (st == SPMV_OK)
+        sprintf(*folder, "%s%s", base, middle);
+    return st;
+}
+
+/* A file that unpacks to more may be meant. */
+static int64_t unpacked_ratio(void)
+{
+    const char *const given = getenv("SPMV_MAX_UNPACKED_RATIO");
+    return given != NULL ? strtoll(given, NULL, 10) : 0;
+}
+
 spmv_status input_load(spmv_context *ctx, const struct options *o, const char *argument, struct input *in)
 {
     const bool spec = !file_exists(argument) && (spmv_spec_known(argument) || looks_like_spec(argument));
@@ -70,14 +107,23 @@ spmv_status input_load(spmv_context *ctx, const struct options *o, const char *a
         st = spmv_matrix_generate(ctx, argument, o->type, &in->matrix);
     } else {
         spmv_read_options options;
+        char *folder = NULL;
         spmv_read_options_init(&options, sizeof options);
         options.type = o->type;
+        options.max_unpacked_ratio = unpacked_ratio();
+        st = cache_folder(o, &folder);
+        if (st != SPMV_OK)
+            return st;
+        options.cache_folder = folder;
         st = spmv_matrix_read(ctx, argument, &options, &in->matrix, &in->info, sizeof in->info);
+        free(folder);
     }
     in->seconds = monotonic_seconds() - began;
     progress_end();
     if (st != SPMV_OK)
         return report(st, spmv_last_error(ctx));
+    if (in->info.form[0] != '\0')
+        in->source = in->info.form;
     spmv_matrix_view(in->matrix, &in->view);
     remark_load(in);
     return SPMV_OK;

@@ -29,6 +29,8 @@ static const struct command commands[] = {
     {"explain", "A [x]", "the product step by step; with --op a primitive, on VALUES in place of A",
      GROUP_SHARED | GROUP_EXPLAIN, 0, INT_MAX, run_explain},
     {"gen", "SPEC", "a generated matrix, as a Matrix Market file", GROUP_SHARED | GROUP_GEN, 1, 1, run_gen},
+    {"convert", "A B", "a matrix into another kind of file: .mtx, .mtx.gz or .spmv, by its name", GROUP_SHARED, 2, 2,
+     run_convert},
     {"spy", "A", "a picture of the pattern, in the terminal or in a file", GROUP_SHARED | GROUP_SPY, 1, 1, run_spy},
     {"doctor", "", "what was built in, devices, memory bandwidth, a self-test", GROUP_SHARED, 0, 0, run_doctor},
     {"help", "[COMMAND]", "this help, or that of one command", GROUP_SHARED, 0, 1, run_help},

@@ -43,6 +43,7 @@ enum option_id {
     OPTION_THREADS,
     OPTION_DEVICE,
     OPTION_VERIFY,
+    OPTION_CACHE,
     OPTION_JSON,
     OPTION_FORMAT,
     OPTION_QUIET,
@@ -79,7 +80,7 @@ static const struct row rows[OPTIONS] = {
                       "measure on the matrices of a suite: small, std or large (default: the matrices named)"},
     [OPTION_OP] = {"op", 0, "NAME", GROUP_BENCH | GROUP_EXPLAIN, "spmv",
                    "what to measure: spmv, map, reduce, scan, segscan, segreduce, gather, scatter, compact, sort, "
-                   "histogram, scan-host; what to explain: spmv, scan, segscan, reduce, compact"},
+                   "histogram, scan-host, load; what to explain: spmv, scan, segscan, reduce, compact"},
     [OPTION_SIZE] =
         {"size", 0, "N", GROUP_BENCH | GROUP_SPY | GROUP_EXPLAIN, NULL,
          "bench: elements, for what does not work on matrices (default: 2^24 on a CPU, 2^26 on a GPU); spy: the "
@@ -113,6 +114,10 @@ static const struct row rows[OPTIONS] = {
     [OPTION_DEVICE] = {"device", 0, "N", GROUP_SHARED, NULL, "GPU, counted from 0 (default: CUDA's current one)"},
     [OPTION_VERIFY] = {"verify", 0, "[=off|bound|bitwise]", GROUP_SHARED, "bound",
                        "check the result: bound against another backend; bitwise also repeats it and compares bits"},
+    [OPTION_CACHE] =
+        {"cache", 0, NULL, GROUP_SHARED, NULL,
+         "keep matrices from files in the binary form, in spmv beside the user's other caches, and take them "
+         "from there (default: where the variable SPMV_CACHE is set)"},
     [OPTION_JSON] = {"json", 0, "[=FILE]", GROUP_SHARED, NULL,
                      "one JSON object to FILE, else to standard output in place of the answer (default: no JSON)"},
     [OPTION_FORMAT] = {"format", 0, "FORMAT", GROUP_SHARED, NULL,
@@ -289,6 +294,9 @@ static void set_option(struct options *o, enum option_id id, const char *text)
         break;
     case OPTION_VERIFY:
         set_verify(o, text != NULL ? text : rows[id].standard);
+        break;
+    case OPTION_CACHE:
+        o->cache = true;
         break;
     case OPTION_JSON:
         o->json = true;

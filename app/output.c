@@ -125,6 +125,18 @@ void progress_show(double began, const char *format, ...)
     fflush(stderr);
 }
 
+/* Of what counts bytes: how many, how fast, how long still. */
+static void show_bytes(const spmv_event *event)
+{
+    const double spent = progress.heard - progress.began, done = (double)event->done, total = (double)event->total;
+    const double rate = spent > 0 ? done / spent : 0;
+    if (event->total > 0 && rate > 0)
+        progress_show(progress.began, "%s: %d %% of %s, %s/s, %.0f s left", progress.activity,
+                      (int)(100 * done / total), bytes_text(total), bytes_text(rate), (total - done) / rate);
+    else
+        progress_show(progress.began, "%s: %s, %s/s", progress.activity, bytes_text(done), bytes_text(rate));
+}
+
 /* An activity is heard of when its first part is done, so it began when the one before ended. */
 static void show_event(const spmv_event *event)
 {
@@ -133,7 +145,9 @@ static void show_event(const spmv_event *event)
         progress.began = progress.heard;
     }
     progress.heard = monotonic_seconds();
-    if (event->total > 0)
+    if (strncmp(progress.activity, "reading ", 8) == 0)
+        show_bytes(event);
+    else if (event->total > 0)
         progress_show(progress.began, "%s: %d %%", progress.activity,
                       (int)(100.0 * (double)event->done / (double)event->total));
     else

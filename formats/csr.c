@@ -1,9 +1,12 @@
 /* CSR matrices that own their storage, and the check of a view.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
+/* madvise is no part of POSIX */
+#define _DEFAULT_SOURCE
 #include <spmv/operators.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 
 #include "backend.h"
 #include "matrix_internal.h"
@@ -19,6 +22,21 @@ static bool matrix_bytes(int64_t rows, int64_t nnz, size_t size, int64_t *row_pt
 spmv_status matrix_memory_check(spmv_context *ctx, const char *what, int64_t bytes)
 {
     return bytes <= host_memory_bytes() ? SPMV_OK : context_fail_memory(ctx, what, bytes);
+}
+
+/* Large arrays come in large pages where the system has them on demand: their first use costs a fifth of filling them
+ * otherwise. */
+static void use_large_pages(void *memory, int64_t bytes)
+{
+#ifdef MADV_HUGEPAGE
+    enum { PAGE = 4096, WORTH_IT = 8 << 20 };
+    const uintptr_t aside = (PAGE - (uintptr_t)memory % PAGE) % PAGE;
+    if (bytes >= WORTH_IT) /* advice: a system that does not take it is fine */
+        madvise((char *)memory + aside, (size_t)bytes - aside, MADV_HUGEPAGE);
+#else
+    (void)memory;
+    (void)bytes;
+#endif
 }
 
 spmv_status matrix_allocate(spmv_context *ctx, int64_t rows, int64_t cols, int64_t nnz, spmv_type type, bool pattern,
@@ -53,8 +71,31 @@ spmv_status matrix_allocate(spmv_context *ctx, int64_t rows, int64_t cols, int64
         free(m);
         return context_fail_memory(ctx, what, bytes);
     }
-    *m = (spmv_matrix){rows, cols, nnz, row_ptr, col, val, type, pattern};
+    use_large_pages(row_ptr, row_ptr_bytes);
+    use_large_pages(col, col_bytes);
+    use_large_pages(val, val_bytes);
+    *m = (spmv_matrix){rows, cols, nnz, row_ptr, col, val, type, pattern, NULL, 0};
     *matrix = m;
+    return SPMV_OK;
+}
+
+spmv_status matrix_from_map(spmv_context *ctx, const spmv_csr *a, spmv_type type, void *map, int64_t map_bytes,
+                            spmv_matrix **matrix)
+{
+    *matrix = calloc(1, sizeof **matrix);
+    if (*matrix == NULL)
+        return context_fail_memory(ctx, "a matrix", (int64_t)sizeof **matrix);
+    /* nothing writes to a matrix once it is made */
+    **matrix = (spmv_matrix){.rows = a->rows,
+                             .cols = a->cols,
+                             .nnz = a->nnz,
+                             .row_ptr = (int64_t *)a->row_ptr,
+                             .col = a->nnz > 0 ? (int32_t *)a->col : NULL,
+                             .val = (void *)a->val,
+                             .type = type,
+                             .pattern = a->val == NULL,
+                             .map = map,
+                             .map_bytes = map_bytes};
     return SPMV_OK;
 }
 
@@ -62,9 +103,13 @@ void spmv_matrix_destroy(spmv_matrix *matrix)
 {
     if (matrix == NULL)
         return;
-    host_free(matrix->row_ptr);
-    host_free(matrix->col);
-    host_free(matrix->val);
+    if (matrix->map != NULL) {
+        munmap(matrix->map, (size_t)matrix->map_bytes);
+    } else {
+        host_free(matrix->row_ptr);
+        host_free(matrix->col);
+        host_free(matrix->val);
+    }
     free(matrix);
 }
 

@@ -15,7 +15,14 @@ struct spmv_matrix {
     void *val;        /* nnz values of the type, never NULL; NULL for a pattern, whatever nnz is */
     spmv_type type;
     bool pattern;
+    void *map; /* NULL: the arrays are allocated; else they lie in this map of a file, read-only */
+    int64_t map_bytes;
 };
+
+/* A matrix of the arrays of a (64-bit row offsets, checked), which lie in a map of a file; the map becomes the matrix's
+ * own. type: of a pattern, the one it is to have. */
+spmv_status matrix_from_map(spmv_context *ctx, const spmv_csr *a, spmv_type type, void *map, int64_t map_bytes,
+                            spmv_matrix **matrix);
 
 /* An empty shell with arrays of these sizes, contents undefined. Checks 0 <= rows, 0 <= cols <= INT32_MAX, 0 <= nnz
  * (SPMV_ERROR_LIMIT) and computes every size in 64 bits. */

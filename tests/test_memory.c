@@ -236,6 +236,56 @@ static spmv_status write_matrix(spmv_context *ctx)
     return spmv_matrix_write(ctx, &poisson_view, matrix_path);
 }
 
+/* Into a file with that ending, and back. */
+static spmv_status write_and_read_as(spmv_context *ctx, const char *ending)
+{
+    char path[80];
+    spmv_matrix *matrix = NULL;
+    snprintf(path, sizeof path, "%s%s", matrix_path, ending);
+    spmv_status st = spmv_matrix_write(ctx, &poisson_view, path);
+    if (st == SPMV_OK)
+        st = spmv_matrix_read(ctx, path, NULL, &matrix, NULL, 0);
+    if (st != SPMV_OK && matrix != NULL)
+        fail_msg("a matrix though reading failed");
+    spmv_matrix_destroy(matrix);
+    unlink(path);
+    return st;
+}
+
+static spmv_status write_and_read_binary(spmv_context *ctx)
+{
+    return write_and_read_as(ctx, ".spmv");
+}
+
+static spmv_status write_and_read_packed(spmv_context *ctx)
+{
+    return write_and_read_as(ctx, ".mtx.gz");
+}
+
+/* Mirrored entries, repeated ones, several buckets. */
+static spmv_status read_symmetric(spmv_context *ctx)
+{
+    enum { ROWS = 200000, ENTRIES = 40000 };
+    char path[80];
+    snprintf(path, sizeof path, "%s.symmetric", matrix_path);
+    if (access(path, R_OK) != 0) {
+        FILE *const f = fopen(path, "w");
+        assert_non_null(f);
+        fprintf(f, "%%%%MatrixMarket matrix coordinate real symmetric\n%d %d %d\n", ROWS, ROWS, ENTRIES);
+        for (int k = 0; k < ENTRIES; k++)
+            fprintf(f, "%d %d %d.5\n", k % (ENTRIES / 2) * 9 + 1, k % 7 + 1, k);
+        fclose(f);
+    }
+    spmv_matrix *matrix = NULL;
+    const spmv_status st = spmv_matrix_read(ctx, path, NULL, &matrix, NULL, 0);
+    if (st != SPMV_OK && matrix != NULL)
+        fail_msg("a matrix though reading failed");
+    spmv_matrix_destroy(matrix);
+    if (st == SPMV_OK)
+        unlink(path);
+    return st;
+}
+
 static spmv_status write_and_read_vector(spmv_context *ctx)
 {
     static const double values[] = {1, 0.1, 3};
@@ -307,6 +357,10 @@ static void each_allocation(void **state)
     assert_true(fail_each_allocation("verify", verify, ctx) > 0);
     assert_true(fail_each_allocation("write_matrix", write_matrix, ctx) > 0);
     assert_true(fail_each_allocation("read_matrix", read_matrix, ctx) > 0);
+    assert_true(fail_each_allocation("read_symmetric", read_symmetric, ctx) > 0);
+    assert_true(fail_each_allocation("write_and_read_binary", write_and_read_binary, ctx) > 0);
+    if (write_and_read_packed(ctx) != SPMV_ERROR_UNSUPPORTED) /* there is a libarchive */
+        assert_true(fail_each_allocation("write_and_read_packed", write_and_read_packed, ctx) > 0);
     assert_true(fail_each_allocation("write_and_read_vector", write_and_read_vector, ctx) > 0);
 
     unlink(matrix_path);

@@ -1,25 +1,22 @@
-/* The entries of a text. Each block of the text is cut at line ends into tiles of fixed size. First all threads count
- * the tiles' lines and entries; sums over the tiles then tell each tile the number of its first line and entry, and
- * how much memory it needs; then all threads parse. So a tile knows everything that an error in it needs to say, the
- * tile of the first error is the first with an error, and nothing depends on how many threads there were.
+/* The entries of an array, and numbers one a line. Each block of the text is cut at line ends into tiles of fixed size.
+ * First all threads count the tiles' lines and entries; sums over the tiles then tell each tile the number of its first
+ * line and entry, and how much memory it needs; then all threads parse. So a tile knows everything that an error in it
+ * needs to say, the tile of the first error is the first with an error, and nothing depends on how many threads there
+ * were.
  *
- * The counting pass reads text that is in the cache and costs about a tenth of the parsing; it is what saves a second
- * copy of the entries, or one of their declared number, which nobody has checked yet.
+ * The counting pass reads text that is in the cache and costs about a tenth of the parsing: the place of an array's
+ * entry follows from its number.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "entries.h"
 
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
-
-#include "numbers.h"
 
 /* Large enough that a tile's bookkeeping does not show, small enough that 64 of them share a block evenly. */
 #ifndef ENTRIES_TILE_BYTES
 #define ENTRIES_TILE_BYTES (256 << 10)
 #endif
-enum { TILE = ENTRIES_TILE_BYTES, TILES = TEXT_BLOCK / TILE + 1, SENTENCE = 384 };
+enum { TILE = ENTRIES_TILE_BYTES, TILES = TEXT_BLOCK / TILE + 1 };
 
 struct tile {
     const char *begin, *end;
@@ -29,10 +26,7 @@ struct tile {
     int32_t *col;
     char *val;
     int64_t kept;
-    struct entries_remark rounded, not_finite;
-    spmv_status status; /* of its first error */
-    int64_t error_line, error_column;
-    char sentence[SENTENCE];
+    struct findings found;
 };
 
 /* What all tiles of a text share. */
@@ -40,14 +34,12 @@ struct parser {
     const struct mtx_header *header;
     const struct entries_options *options;
     int row_bits;
-    size_t value_size; /* 0: none is kept */
+    size_t value_size;
 };
 
-/* Where the parser of a tile stands. */
-struct place {
-    const char *line_begin;
-    int64_t line;
-    int64_t row, col; /* array: of the next entry */
+/* The cell of the next entry. */
+struct cell {
+    int64_t row, col;
 };
 
 static bool opens_comment(const struct parser *parser, char c)
@@ -65,125 +57,18 @@ static void count_tile(const struct parser *parser, struct tile *tile)
     }
 }
 
-/* Fails the tile at p; NULL for the caller to return. */
-#if defined(__GNUC__)
-__attribute__((format(printf, 5, 6)))
-#endif
-static const char *
-tile_fail(struct tile *tile, const struct place *place, const char *p, spmv_status status, const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(tile->sentence, sizeof tile->sentence, format, arguments);
-    va_end(arguments);
-    tile->status = status;
-    tile->error_line = place->line;
-    tile->error_column = p - place->line_begin + 1;
-    return NULL;
-}
-
-static void remark(struct entries_remark *remark, const struct place *place, const char *p)
-{
-    if (remark->count++ == 0) {
-        remark->line = place->line;
-        remark->column = p - place->line_begin + 1;
-    }
-}
-
-/* A row or column number at p, from 1 to limit, into *index from 0. */
-static inline const char *parse_index(const struct parser *parser, struct tile *tile, const struct place *place,
-                                      const char *p, const char *what, int64_t limit, int64_t *index)
-{
-    const char *const rest = parse_count(p, index);
-    if (rest != NULL && *index >= 1 && *index <= limit) {
-        *index -= 1;
-        return rest;
-    }
-    if (rest == NULL) {
-        char sentence[COUNT_SENTENCE];
-        const spmv_status why = explain_count(p, what, sentence);
-        return tile_fail(tile, place, p, why, "%s", sentence);
-    }
-    if (*index == 0)
-        return tile_fail(tile, place, p, SPMV_ERROR_FORMAT, "%s 0: rows and columns count from 1", what);
-    return tile_fail(tile, place, p, SPMV_ERROR_FORMAT, "%s %lld exceeds the %lld %ss declared on line %lld", what,
-                     (long long)*index, (long long)limit, what, (long long)parser->header->size_line);
-}
-
-static const char *explain_value(const struct parser *parser, struct tile *tile, const struct place *place,
-                                 const char *p, enum number_result result)
-{
-    char shown[TEXT_SHOWN];
-    const char *const end = text_token_end(p);
-    if (p == end)
-        return tile_fail(tile, place, p, SPMV_ERROR_FORMAT, "the value is missing");
-    text_show(p, end, shown);
-    if (result == NUMBER_TOO_LARGE)
-        return tile_fail(tile, place, p, SPMV_ERROR_LIMIT, "\"%s\" is too large for %s", shown,
-                         spmv_type_name(parser->options->type));
-    if (parser->header->field == SPMV_FIELD_INTEGER)
-        return tile_fail(tile, place, p, SPMV_ERROR_FORMAT, "\"%s\" is not an integer, as the banner says", shown);
-    return tile_fail(tile, place, p, SPMV_ERROR_FORMAT, "\"%s\" is not a number", shown);
-}
-
-static inline const char *parse_value(const struct parser *parser, struct tile *tile, const struct place *place,
-                                      const char *p, void *value)
-{
-    const spmv_type type = parser->options->type;
-    const char *rest = p;
-    enum number_remark seen = NUMBER_PLAIN;
-    enum number_result result = parser->header->field == SPMV_FIELD_INTEGER
-                                    ? number_parse_integer(p, tile->end, type, value, &rest, &seen)
-                                    : number_parse(p, tile->end, type, value, &rest, &seen);
-    if (result == NUMBER_OK && !text_is_blank(*rest) && *rest != '\n')
-        result = NUMBER_MALFORMED;
-    if (result != NUMBER_OK)
-        return explain_value(parser, tile, place, p, result);
-    if (seen == NUMBER_ROUNDED)
-        remark(&tile->rounded, place, p);
-    else if (seen == NUMBER_NOT_FINITE)
-        remark(&tile->not_finite, place, p);
-    return rest;
-}
-
 static bool is_zero(spmv_type type, const void *value)
 {
     return type == SPMV_F32 ? *(const float *)value == 0 : *(const double *)value == 0;
 }
 
-static inline void keep_place(const struct parser *parser, struct tile *tile, int64_t row, int64_t col)
+static void keep_cell(const struct parser *parser, struct tile *tile, const struct cell *cell)
 {
     if (parser->row_bits == 32)
-        ((int32_t *)tile->row)[tile->kept] = (int32_t)row;
+        ((int32_t *)tile->row)[tile->kept] = (int32_t)cell->row;
     else
-        ((int64_t *)tile->row)[tile->kept] = row;
-    tile->col[tile->kept] = (int32_t)col;
-}
-
-/* "row column value" or, in a pattern, "row column" */
-static const char *parse_coordinate(const struct parser *parser, struct tile *tile, const struct place *place,
-                                    const char *p)
-{
-    const struct mtx_header *const header = parser->header;
-    int64_t row = 0, col = 0;
-    const char *rest = parse_index(parser, tile, place, p, "row", header->rows, &row);
-    if (rest != NULL)
-        rest = parse_index(parser, tile, place, text_skip_blanks(rest), "column", header->cols, &col);
-    if (rest == NULL)
-        return NULL;
-    if (parser->value_size > 0) {
-        const char *const value_text = text_skip_blanks(rest);
-        void *const value = tile->val + tile->kept * (int64_t)parser->value_size;
-        rest = parse_value(parser, tile, place, value_text, value);
-        if (rest != NULL && header->symmetry == SPMV_SYMMETRY_SKEW && row == col &&
-            !is_zero(parser->options->type, value))
-            return tile_fail(tile, place, value_text, SPMV_ERROR_FORMAT,
-                             "the diagonal of a skew-symmetric matrix is 0; here (%lld, %lld) is not",
-                             (long long)row + 1, (long long)col + 1);
-    }
-    keep_place(parser, tile, row, col);
-    tile->kept++;
-    return rest;
+        ((int64_t *)tile->row)[tile->kept] = cell->row;
+    tile->col[tile->kept] = (int32_t)cell->col;
 }
 
 /* How many entries an array holds before column col: all of each column, or from (below) the diagonal on. */
@@ -204,8 +89,8 @@ static int64_t array_first_row(const struct mtx_header *header, int64_t col)
     return header->symmetry == SPMV_SYMMETRY_GENERAL ? 0 : header->symmetry == SPMV_SYMMETRY_SYMMETRIC ? col : col + 1;
 }
 
-/* The place of entry number k of an array: the last column with no more than k entries before it. */
-static void array_place(const struct mtx_header *header, int64_t k, struct place *place)
+/* The cell of entry number k: the last column with no more than k entries before it. */
+static struct cell array_cell(const struct mtx_header *header, int64_t k)
 {
     int64_t low = 0, high = header->cols - 1;
     while (low < high) {
@@ -215,87 +100,58 @@ static void array_place(const struct mtx_header *header, int64_t k, struct place
         else
             high = middle - 1;
     }
-    place->col = low;
-    place->row = array_first_row(header, low) + k - array_before(header, low);
+    return (struct cell){array_first_row(header, low) + k - array_before(header, low), low};
 }
 
-static void array_advance(const struct mtx_header *header, struct place *place)
+static void array_advance(const struct mtx_header *header, struct cell *cell)
 {
-    if (++place->row == header->rows)
-        place->row = array_first_row(header, ++place->col);
+    if (++cell->row == header->rows)
+        cell->row = array_first_row(header, ++cell->col);
 }
 
-/* "value" */
-static const char *parse_array(const struct parser *parser, struct tile *tile, struct place *place, const char *p)
-{
-    void *const value = tile->val + tile->kept * (int64_t)parser->value_size;
-    const char *const rest = parse_value(parser, tile, place, p, value);
-    if (rest == NULL)
-        return NULL;
-    if (parser->options->dense) {
-        tile->kept++;
-        return rest;
-    }
-    if (!is_zero(parser->options->type, value)) {
-        keep_place(parser, tile, place->row, place->col);
-        tile->kept++;
-    }
-    array_advance(parser->header, place);
-    return rest;
-}
-
-/* A line after the last entry that was declared. */
-static void fail_excess(const struct parser *parser, struct tile *tile, const struct place *place, const char *p)
+/* Parses the value at p and what else is on its line; the first byte of the next line, or NULL. */
+static const char *parse_line(const struct parser *parser, struct tile *tile, const struct place *place,
+                              struct cell *cell, const char *p)
 {
     const struct mtx_header *const header = parser->header;
-    char shown[TEXT_SHOWN];
-    if ((*p >= '0' && *p <= '9') || *p == '-' || *p == '+' || *p == '.')
-        tile_fail(tile, place, p, SPMV_ERROR_FORMAT, "more entries than the %lld declared on line %lld",
-                  (long long)header->entries, (long long)header->size_line);
-    else
-        tile_fail(tile, place, p, SPMV_ERROR_FORMAT,
-                  "trailing text \"%s\" after the %lld entries declared on line %lld",
-                  text_show(p, text_token_end(p), shown), (long long)header->entries, (long long)header->size_line);
-}
-
-/* Parses the entry at p and what else is on its line; the first byte of the next line, or NULL. */
-static const char *parse_line(const struct parser *parser, struct tile *tile, struct place *place, const char *p)
-{
-    const bool array = parser->header->array;
-    const char *rest = array ? parse_array(parser, tile, place, p) : parse_coordinate(parser, tile, place, p);
-    if (rest == NULL)
+    void *const value = tile->val + tile->kept * (int64_t)parser->value_size;
+    p = findings_value(&tile->found, place, p, tile->end, header->field, parser->options->type, value);
+    if (p == NULL)
         return NULL;
-    rest = text_skip_blanks(rest);
-    if (*rest == '\n')
-        return rest + 1;
-    char shown[TEXT_SHOWN];
-    return tile_fail(tile, place, rest, SPMV_ERROR_FORMAT, "extra text \"%s\" after the %s",
-                     text_show(rest, text_token_end(rest), shown),
-                     array                    ? "number: one a line"
-                     : parser->value_size > 0 ? "entry: row, column and value"
-                                              : "entry: row and column of a pattern");
+    p = text_skip_blanks(p);
+    if (*p != '\n')
+        return findings_fail_extra(&tile->found, place, p, header);
+    if (parser->options->dense) {
+        tile->kept++;
+        return p + 1;
+    }
+    if (!is_zero(parser->options->type, value)) {
+        keep_cell(parser, tile, cell);
+        tile->kept++;
+    }
+    array_advance(header, cell);
+    return p + 1;
 }
 
 static void parse_tile(const struct parser *parser, struct tile *tile)
 {
     const struct mtx_header *const header = parser->header;
-    struct place place = {.line = tile->line};
+    struct place place = {.line = 0};
+    struct cell cell = {0, 0};
     int64_t entry = tile->entry;
-    if (header->array && !parser->options->dense && entry < header->entries)
-        array_place(header, entry, &place);
+    if (!parser->options->dense && entry < header->entries)
+        cell = array_cell(header, entry);
     for (const char *p = tile->begin; p != NULL && p < tile->end; place.line++) {
         place.line_begin = p;
         p = text_skip_blanks(p);
-        if (*p == '\n') {
+        if (*p == '\n')
             p++;
-        } else if (opens_comment(parser, *p)) {
+        else if (opens_comment(parser, *p))
             p = (const char *)memchr(p, '\n', (size_t)(tile->end - p)) + 1;
-        } else if (entry++ == header->entries) {
-            fail_excess(parser, tile, &place, p);
-            return;
-        } else {
-            p = parse_line(parser, tile, &place, p);
-        }
+        else if (entry++ == header->entries)
+            p = findings_fail_excess(&tile->found, &place, p, header);
+        else
+            p = parse_line(parser, tile, &place, &cell, p);
     }
 }
 
@@ -307,8 +163,8 @@ static int cut_tiles(const char *begin, const char *end, struct tile *tiles)
         const char *stop = end;
         if (end - begin > TILE)
             stop = (const char *)memchr(begin + TILE - 1, '\n', (size_t)(end - begin - TILE + 1)) + 1;
-        memset(&tiles[n], 0, offsetof(struct tile, sentence));
-        tiles[n].begin = begin;
+        tiles[n] = (struct tile){.begin = begin};
+        findings_clear(&tiles[n].found);
         tiles[n++].end = stop;
         begin = stop;
     }
@@ -338,7 +194,7 @@ static spmv_status give_memory(struct text_source *source, const struct parser *
         tile->row = memory;
         tile->col = (int32_t *)((char *)memory + row_bytes);
     }
-    if (parser->value_size > 0 && n > 0)
+    if (n > 0)
         tile->val = (char *)memory + row_bytes + col_bytes;
     entries->chunk[entries->chunks++] = (struct coo_chunk){.row = tile->row, .col = tile->col, .val = tile->val};
     return SPMV_OK;
@@ -373,26 +229,19 @@ static spmv_status prepare_tiles(struct text_source *source, const struct parser
     return st;
 }
 
-static void add_remark(struct entries_remark *sum, const struct entries_remark *remark)
-{
-    if (sum->count == 0)
-        *sum = *remark;
-    else
-        sum->count += remark->count;
-}
-
 /* After parsing: the first error, or the sizes of the new chunks. */
 static spmv_status collect_tiles(struct text_source *source, int n, const struct tile *tiles, struct entries *entries)
 {
     struct coo_chunk *chunk = entries->chunk + entries->chunks - n;
     for (int t = 0; t < n; t++) {
         const struct tile *const tile = &tiles[t];
-        if (tile->status != SPMV_OK)
-            return text_fail(source, tile->status, tile->error_line, tile->error_column, "%s", tile->sentence);
+        if (tile->found.status != SPMV_OK)
+            return text_fail(source, tile->found.status, tile->line + tile->found.error_line, tile->found.error_column,
+                             "%s", tile->found.sentence);
         chunk[t].n = tile->kept;
         entries->n += tile->entries;
-        add_remark(&entries->rounded, &tile->rounded);
-        add_remark(&entries->not_finite, &tile->not_finite);
+        remarks_add(&entries->rounded, &tile->found.rounded, tile->line);
+        remarks_add(&entries->not_finite, &tile->found.not_finite, tile->line);
     }
     return SPMV_OK;
 }
@@ -441,7 +290,7 @@ spmv_status entries_read(struct text_source *source, const struct mtx_header *he
         .header = header,
         .options = options,
         .row_bits = header->rows <= INT32_MAX ? 32 : 64,
-        .value_size = header->field == SPMV_FIELD_PATTERN ? 0 : spmv_type_size(options->type),
+        .value_size = spmv_type_size(options->type),
     };
     void *tiles = NULL;
     *entries = (struct entries){.row_bits = parser.row_bits};
@@ -467,20 +316,4 @@ void entries_free(struct entries *entries)
     }
     free(entries->chunk);
     *entries = (struct entries){.n = 0};
-}
-
-static spmv_status warn(const struct text_source *source, const struct entries_remark *remark, const char *what,
-                        const char *type)
-{
-    if (remark->count == 0)
-        return SPMV_OK;
-    return context_warn(source->ctx, "%.300s:%lld:%lld: %s%s (%lld such numbers in the file)", source->name,
-                        (long long)remark->line, (long long)remark->column, what, type, (long long)remark->count);
-}
-
-spmv_status entries_warn(const struct text_source *source, const struct entries *entries, spmv_type type)
-{
-    const spmv_status st =
-        warn(source, &entries->rounded, "this integer was rounded: it is not one of ", spmv_type_name(type));
-    return st != SPMV_OK ? st : warn(source, &entries->not_finite, "this value is not finite", "");
 }

@@ -1,23 +1,18 @@
-/* The entries of a text, parsed by all threads, in chunks.
+/* The entries of an array, or numbers one a line, parsed by all threads, in chunks.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef ENTRIES_H
 #define ENTRIES_H
 
 #include "coo.h"
-#include "mtx_header.h"
+#include "findings.h"
 
 struct entries_options {
     spmv_type type;         /* of the values: SPMV_F64 or SPMV_F32 */
     int64_t max_bytes;      /* that the entries may take in memory */
-    bool dense;             /* arrays: keep the values alone, all of them, in order; else those that are not 0, with
+    bool dense;             /* keep the values alone, all of them, in order; else those that are not 0, with
                                their places */
     bool number_sign_opens; /* '#' opens a comment too */
-};
-
-/* A kind of number worth a warning: how many, and where the first stands. */
-struct entries_remark {
-    int64_t count, line, column;
 };
 
 struct entries {
@@ -26,7 +21,7 @@ struct entries {
     int64_t chunks;
     struct coo_chunk *chunk; /* in the order of the text; indices count from 0 and lie inside; for dense only n and val
                                 are set */
-    struct entries_remark rounded, not_finite;
+    struct remarks rounded, not_finite;
     int64_t bytes; /* of memory that the chunks take */
     int64_t room;
 };
@@ -36,8 +31,5 @@ struct entries {
 spmv_status entries_read(struct text_source *source, const struct mtx_header *header,
                          const struct entries_options *options, struct entries *entries);
 void entries_free(struct entries *entries);
-
-/* One warning a kind of remark; SPMV_CANCELLED when the callback says so. */
-spmv_status entries_warn(const struct text_source *source, const struct entries *entries, spmv_type type);
 
 #endif

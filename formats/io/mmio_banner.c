@@ -37,10 +37,35 @@ static bool word_is(const struct word *word, const char *text)
     return p == word->end && *text == '\0';
 }
 
+/* What stands before the banner in some files: a byte order mark, blanks. */
+static const char *skip_before(const char *line, const char *line_end)
+{
+    static const char mark[] = "\xef\xbb\xbf";
+    if (line_end - line >= 3 && memcmp(line, mark, 3) == 0)
+        line += 3;
+    return text_skip_blanks(line);
+}
+
 bool banner_tag(const char *line, const char *line_end)
 {
+    line = skip_before(line, line_end);
     const struct word first = {line, text_token_end(line)};
-    return line < line_end && word_is(&first, MatrixMarketBanner);
+    return line < line_end && (word_is(&first, MatrixMarketBanner) || word_is(&first, &MatrixMarketBanner[1]));
+}
+
+/* The banner is not as the standard has it, but there is no doubt what is meant. */
+static spmv_status warn_of_tag(struct text_source *source, const char *line, const char *line_end)
+{
+    const char *const tag = skip_before(line, line_end);
+    const bool mark = tag - line >= 3 && *line == '\xef', blanks = tag - line > (mark ? 3 : 0),
+               short_tag = tag[1] != '%';
+    if (!mark && !blanks && !short_tag)
+        return SPMV_OK;
+    return context_warn(
+        source->ctx, "%.300s:1:1: the banner is read, but not every reader takes it:%s%s%s", source->name,
+        mark ? " a byte order mark stands before it" : "",
+        blanks ? (mark ? ", blanks stand before it" : " blanks stand before it") : "",
+        short_tag ? (mark || blanks ? ", its tag has one percent sign" : " its tag has one percent sign") : "");
 }
 
 /* A banner of the words, for mmio; they have been measured. */
@@ -64,30 +89,14 @@ static spmv_status fail_word(struct text_source *source, spmv_status status, con
                      text_show(word->begin, word->end, shown), why);
 }
 
-/* Not a Matrix Market file at all: what else it looks like. */
+/* Not a Matrix Market file at all. */
 static spmv_status fail_tag(struct text_source *source, const char *line, const char *line_end)
 {
-    static const struct {
-        const char *magic, *what;
-    } known[] = {
-        {"\x1f\x8b", ": the file is compressed by gzip; decompress it first"},
-        {"\xfd"
-         "7zXZ",
-         ": the file is compressed by xz; decompress it first"},
-        {"BZh", ": the file is compressed by bzip2; decompress it first"},
-        {"\xef\xbb\xbf%%", ": the file begins with a byte order mark; remove its first three bytes"},
-    };
-    const char *what = "";
-    for (size_t k = 0; k < sizeof known / sizeof known[0]; k++) {
-        const size_t n = strlen(known[k].magic);
-        if ((size_t)(line_end - line) >= n && memcmp(line, known[k].magic, n) == 0)
-            what = known[k].what;
-    }
     char shown[TEXT_SHOWN];
     return text_fail(source, SPMV_ERROR_FORMAT, 1, 1,
                      "bad banner: line 1 must read \"%s matrix coordinate|array real|integer|pattern "
-                     "general|symmetric|skew-symmetric\", found \"%s\"%s",
-                     MatrixMarketBanner, text_show(line, line_end, shown), what);
+                     "general|symmetric|skew-symmetric\", found \"%s\"",
+                     MatrixMarketBanner, text_show(line, line_end, shown));
 }
 
 /* mmio did not take the words: names the first that is none of its own. */
@@ -140,7 +149,7 @@ static spmv_status check_code(struct text_source *source, const char *line, cons
 static spmv_status cut_words(struct text_source *source, const char *line, const char *line_end,
                              struct word words[WORDS])
 {
-    const char *p = line;
+    const char *p = skip_before(line, line_end);
     for (int w = TAG; w < WORDS; w++) {
         p = text_skip_blanks(p);
         words[w] = (struct word){p, text_token_end(p)};
@@ -169,6 +178,8 @@ spmv_status banner_read(struct text_source *source, const char *line, const char
     if (!banner_tag(line, line_end))
         return fail_tag(source, line, line_end);
     spmv_status st = cut_words(source, line, line_end, words);
+    if (st == SPMV_OK)
+        st = warn_of_tag(source, line, line_end);
     if (st != SPMV_OK)
         return st;
     const int n = normalise(words, text);

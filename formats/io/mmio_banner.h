@@ -13,7 +13,8 @@
 /* "%%MatrixMarket matrix coordinate real general" and a zero byte: tag and four words of less than 64 bytes each. */
 enum { BANNER_TEXT = 5 * MM_MAX_TOKEN_LENGTH + 8 };
 
-/* Whether the line opens with the tag of a Matrix Market file, in upper or lower case. */
+/* Whether the line opens with the tag of a Matrix Market file, in upper or lower case; also with one percent sign, and
+ * behind a byte order mark and blanks, which banner_read warns of. */
 bool banner_tag(const char *line, const char *line_end);
 
 /* Reads line 1, [line, line_end), into mmio's type code. Only what has its place in the standard passes: object matrix,

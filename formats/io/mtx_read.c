@@ -1,11 +1,15 @@
-/* Matrices from Matrix Market files: head, entries in chunks, chunks into CSR.
+/* Matrices from Matrix Market files: head, then a coordinate file's entries (coordinates.h) or an array's (entries.h).
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "mtx_read.h"
 
+#include <stdio.h>
 #include <time.h>
 
+#include "binary_form.h"
+#include "coordinates.h"
 #include "entries.h"
+#include "matrix_cache.h"
 
 void spmv_read_options_init(spmv_read_options *options, size_t size)
 {
@@ -33,8 +37,11 @@ static spmv_status check_options(spmv_context *ctx, const spmv_read_options *giv
     if (options->type != SPMV_F64 && options->type != SPMV_F32)
         return context_fail(ctx, SPMV_ERROR_TYPE, "matrices are read as f64 or f32, not as %s",
                             spmv_type_name(options->type));
-    if (options->max_bytes < 0)
-        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "read options: max_bytes is %lld", (long long)options->max_bytes);
+    if (options->max_bytes < 0 || options->max_unpacked_bytes < 0 || options->max_unpacked_ratio < 0)
+        return context_fail(ctx, SPMV_ERROR_ARGUMENT,
+                            "read options: max_bytes is %lld, max_unpacked_bytes %lld, max_unpacked_ratio %lld",
+                            (long long)options->max_bytes, (long long)options->max_unpacked_bytes,
+                            (long long)options->max_unpacked_ratio);
     if (options->max_bytes == 0)
         options->max_bytes = host_memory_bytes();
     return SPMV_OK;
@@ -44,10 +51,11 @@ static spmv_status check_options(spmv_context *ctx, const spmv_read_options *giv
 static int64_t bytes_needed(const struct mtx_header *header, int64_t entries, spmv_type type)
 {
     const int64_t value = header->field == SPMV_FIELD_PATTERN ? 0 : (int64_t)spmv_type_size(type);
-    const int64_t row = header->rows <= INT32_MAX ? 4 : 8;
+    const int64_t row = header->array && header->rows > INT32_MAX ? 8 : 4;
     const int64_t stored = header->symmetry == SPMV_SYMMETRY_GENERAL ? 1 : 2;
+    const int64_t kept = header->array ? 1 : stored; /* a coordinate file's mirrored entries are kept as well */
     int64_t of_entries = 0, of_rows = 0;
-    if (!multiply_fits(entries, row + 4 + value + 2 * stored * (4 + value), &of_entries) ||
+    if (!multiply_fits(entries, kept * (row + 4 + value) + 2 * stored * (4 + value), &of_entries) ||
         !multiply_fits(header->rows, 2 * (int64_t)sizeof(int64_t), &of_rows) || of_entries > INT64_MAX - of_rows)
         return INT64_MAX;
     return of_entries + of_rows;
@@ -68,13 +76,13 @@ static spmv_status check_memory(struct text_source *source, const struct mtx_hea
 }
 
 static spmv_status build(struct text_source *source, const struct mtx_header *header, const struct entries *entries,
-                         const spmv_read_options *options, spmv_matrix **matrix, int64_t *duplicates)
+                         spmv_type type, spmv_matrix **matrix)
 {
     const struct coo coo = {
         .rows = header->rows,
         .cols = header->cols,
-        .type = options->type,
-        .pattern = header->field == SPMV_FIELD_PATTERN,
+        .type = type,
+        .pattern = false,
         .row_bits = entries->row_bits,
         .mirror = header->symmetry == SPMV_SYMMETRY_SYMMETRIC ? COO_MIRROR_SAME
                   : header->symmetry == SPMV_SYMMETRY_SKEW    ? COO_MIRROR_NEGATED
@@ -82,7 +90,7 @@ static spmv_status build(struct text_source *source, const struct mtx_header *he
         .chunks = entries->chunks,
         .chunk = entries->chunk,
     };
-    return coo_to_matrix(source->ctx, &coo, matrix, duplicates);
+    return coo_to_matrix(source->ctx, &coo, matrix, NULL);
 }
 
 static int64_t count_kept(const struct entries *entries)
@@ -104,34 +112,101 @@ static spmv_status warn_of_halves(const struct text_source *source, const struct
                         source->name, (long long)duplicates);
 }
 
+static spmv_status read_array(struct text_source *source, const struct mtx_header *header,
+                              const spmv_read_options *options, spmv_matrix **matrix)
+{
+    spmv_status st = SPMV_OK;
+    struct entries entries = {.n = 0};
+    const struct entries_options how = {.type = options->type, .max_bytes = options->max_bytes};
+    TRY(entries_read(source, header, &how, &entries));
+    TRY(check_memory(source, header, count_kept(&entries), options));
+    TRY(remarks_warn(source, &entries.rounded, &entries.not_finite, options->type));
+    TRY(build(source, header, &entries, options->type, matrix));
+done:
+    entries_free(&entries);
+    return st;
+}
+
 static spmv_status read_source(struct text_source *source, const spmv_read_options *options, spmv_matrix **matrix,
                                spmv_read_info *info)
 {
     spmv_status st = SPMV_OK;
     struct mtx_header header;
-    struct entries entries = {.n = 0};
-    const struct entries_options how = {.type = options->type, .max_bytes = options->max_bytes};
     TRY(mtx_header_read(source, &header));
     TRY(check_memory(source, &header, header.array ? 0 : header.entries, options));
-    TRY(entries_read(source, &header, &how, &entries));
     if (header.array)
-        TRY(check_memory(source, &header, count_kept(&entries), options));
-    TRY(entries_warn(source, &entries, options->type));
-    TRY(build(source, &header, &entries, options, matrix, &info->duplicates));
+        TRY(read_array(source, &header, options, matrix));
+    else
+        TRY(coordinates_read(source, &header, options->type, matrix, &info->duplicates));
     TRY(warn_of_halves(source, &header, info->duplicates));
     info->bytes = source->taken;
-    info->threads = source->ctx->threads;
-    info->entries = entries.n;
+    info->entries = header.entries;
     info->array = header.array;
     info->field = header.field;
     info->symmetry = header.symmetry;
+    snprintf(info->form, sizeof info->form, "%s", text_form(source));
 done:
-    entries_free(&entries);
     if (st != SPMV_OK) {
         spmv_matrix_destroy(*matrix);
         *matrix = NULL;
     }
     return st;
+}
+
+/* What the arrays tell of a matrix that was not parsed. */
+static void describe(const spmv_matrix *matrix, const char *form, int64_t bytes, spmv_read_info *info)
+{
+    spmv_csr a;
+    spmv_matrix_view(matrix, &a);
+    info->bytes = bytes;
+    info->entries = a.nnz;
+    info->field = a.val != NULL ? SPMV_FIELD_REAL : SPMV_FIELD_PATTERN;
+    info->symmetry = SPMV_SYMMETRY_GENERAL;
+    snprintf(info->form, sizeof info->form, "%s", form);
+}
+
+static spmv_status read_binary(struct text_source *source, const spmv_read_options *options, spmv_matrix **matrix,
+                               spmv_read_info *info)
+{
+    int64_t bytes = 0;
+    const spmv_status st = binary_form_read(source->ctx, source->name, source->fd, options->type, matrix, &bytes);
+    if (st == SPMV_OK)
+        describe(*matrix, "binary", bytes, info);
+    return st;
+}
+
+static spmv_status read_cached(struct text_source *source, const spmv_read_options *options, spmv_matrix **matrix,
+                               spmv_read_info *info)
+{
+    spmv_status st = SPMV_OK;
+    struct cache_key key;
+    TRY(cache_key_make(source->ctx, options->cache_folder, source->name, source->fd, options->type, &key));
+    cache_find(source->ctx, &key, options->type, matrix);
+    if (*matrix != NULL) {
+        describe(*matrix, "cache", source->file_size, info);
+    } else {
+        TRY(read_source(source, options, matrix, info));
+        TRY(cache_keep(source->ctx, options->cache_folder, &key, *matrix));
+    }
+done:
+    cache_key_free(&key);
+    if (st != SPMV_OK) {
+        spmv_matrix_destroy(*matrix);
+        *matrix = NULL;
+    }
+    return st;
+}
+
+static spmv_status read_any(struct text_source *source, const spmv_read_options *options, spmv_matrix **matrix,
+                            spmv_read_info *info)
+{
+    info->threads = source->ctx->threads;
+    if (source->file_size >= 0 && source->packed == NULL && binary_form_begins(source->fd))
+        return read_binary(source, options, matrix, info);
+    /* what standard input holds may begin anywhere */
+    if (options->cache_folder != NULL && source->file_size >= 0 && source->owns_fd)
+        return read_cached(source, options, matrix, info);
+    return read_source(source, options, matrix, info);
 }
 
 /* text NULL: the file at path. */
@@ -150,8 +225,10 @@ static spmv_status read_matrix(spmv_context *ctx, const char *path, const char *
     if (matrix == NULL || path == NULL)
         return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_matrix_read: no %s given", path ? "matrix" : "path");
     TRY(check_options(ctx, given, &options));
-    TRY(text != NULL ? text_open_memory(ctx, path, text, size, &source) : text_open(ctx, path, &source));
-    TRY(read_source(&source, &options, matrix, &info));
+    const struct packed_limits limits = {options.max_unpacked_bytes, options.max_unpacked_ratio};
+    TRY(text != NULL ? text_open_memory(ctx, path, NULL, text, size, &limits, &source)
+                     : text_open(ctx, path, &limits, &source));
+    TRY(read_any(&source, &options, matrix, &info));
     info.seconds = seconds_now() - start;
     result_write(info_out, info_size, &info, sizeof info);
 done:

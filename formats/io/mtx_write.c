@@ -1,31 +1,56 @@
-/* Matrices into Matrix Market coordinate files, general.
+/* Matrices into files: Matrix Market coordinate files, general, also compressed, and the binary form; the name's ending
+ * tells which. The text is made by all threads, each a tile of entries at a time; compressed, a tile is a piece that
+ * gzip's readers join.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
 #include <spmv/io.h>
 #include <stdio.h>
 
+#include "binary_form.h"
+#include "matrix_internal.h"
 #include "mmio_banner.h"
 #include "numbers.h"
 #include "output_file.h"
+#include "packed.h"
+
+/* Entries of a tile; of a round: so many tiles that a team has work for a while, and little memory is needed. */
+enum { TILE = 1 << 15, ROUND = 64 };
+
+/* "ROW COL VALUE\n": 19 and 10 digits. */
+enum { LINE = 19 + 1 + 10 + 1 + NUMBER_TEXT + 1 };
+
+/* The first entry that is not finite; nnz when there is none. */
+static int64_t first_not_finite(spmv_context *ctx, const spmv_csr *a)
+{
+    int64_t bad = a->nnz;
+    if (a->val == NULL)
+        return bad;
+#pragma omp parallel for num_threads(host_team(ctx, a->nnz)) schedule(static) reduction(min : bad)
+    for (int64_t k = 0; k < a->nnz; k++) {
+        const double v = a->type == SPMV_F32 ? (double)((const float *)a->val)[k] : ((const double *)a->val)[k];
+        if (!isfinite(v))
+            bad = min_i64(bad, k);
+    }
+    return bad;
+}
 
 /* from_chars would read inf and nan back, but the format has no such numbers and other readers refuse them. */
 static spmv_status check_finite(spmv_context *ctx, const spmv_csr *a, const char *path)
 {
-    for (int64_t k = 0; a->val != NULL && k < a->nnz; k++) {
-        const double v = a->type == SPMV_F32 ? (double)((const float *)a->val)[k] : ((const double *)a->val)[k];
-        if (!isfinite(v))
-            return context_fail(ctx, SPMV_ERROR_UNSUPPORTED,
-                                "%s: the matrix holds %g (entry %lld, column %d): a Matrix Market file cannot", path, v,
-                                (long long)k, (int)a->col[k]);
-    }
-    return SPMV_OK;
+    const int64_t k = first_not_finite(ctx, a);
+    if (k == a->nnz)
+        return SPMV_OK;
+    const double v = a->type == SPMV_F32 ? (double)((const float *)a->val)[k] : ((const double *)a->val)[k];
+    return context_fail(ctx, SPMV_ERROR_UNSUPPORTED,
+                        "%s: the matrix holds %g (entry %lld, column %d): a Matrix Market file cannot", path, v,
+                        (long long)k, (int)a->col[k]);
 }
 
-static spmv_status write_head(struct output_file *output, const spmv_csr *a)
+static spmv_status make_head(spmv_context *ctx, const spmv_csr *a, char text[OUTPUT_ITEM], int64_t *bytes)
 {
     MM_typecode code;
-    char banner[BANNER_TEXT], *room = NULL;
+    char banner[BANNER_TEXT];
     mm_initialize_typecode(&code);
     mm_set_matrix(&code);
     mm_set_coordinate(&code);
@@ -33,12 +58,10 @@ static spmv_status write_head(struct output_file *output, const spmv_csr *a)
         mm_set_pattern(&code);
     else
         mm_set_real(&code);
-    spmv_status st = SPMV_OK;
-    TRY(banner_write(output->ctx, code, banner));
-    TRY(output_room(output, &room));
-    output_took(output, room + sprintf(room, "%s\n%lld %lld %lld\n", banner, (long long)a->rows, (long long)a->cols,
-                                       (long long)a->nnz));
-done:
+    const spmv_status st = banner_write(ctx, code, banner);
+    if (st == SPMV_OK)
+        *bytes = snprintf(text, OUTPUT_ITEM, "%s\n%lld %lld %lld\n", banner, (long long)a->rows, (long long)a->cols,
+                          (long long)a->nnz);
     return st;
 }
 
@@ -54,43 +77,113 @@ static char *write_count(char *p, int64_t value)
     return p;
 }
 
-static spmv_status write_row(struct output_file *output, const spmv_csr *a, int64_t row)
+/* Entries first <= k < end, a line each. */
+static char *write_entries(const spmv_csr *a, int64_t first, int64_t end, char *p)
 {
-    const size_t value_size = spmv_type_size(a->type);
-    const int64_t end = offset_at(a->row_ptr, a->row_ptr_bits, row + 1);
-    for (int64_t k = offset_at(a->row_ptr, a->row_ptr_bits, row); k < end; k++) {
-        char *p = NULL;
-        const spmv_status st = output_room(output, &p);
-        if (st != SPMV_OK)
-            return st;
+    const size_t value_bytes = spmv_type_size(a->type);
+    int64_t row = row_of_entry(a, first);
+    for (int64_t k = first; k < end; k++) {
+        while (row_first(a, row + 1) <= k)
+            row++;
         p = write_count(p, row + 1);
         *p++ = ' ';
         p = write_count(p, (int64_t)a->col[k] + 1);
         if (a->val != NULL) {
             *p++ = ' ';
-            p = number_write(p, a->type, (const char *)a->val + (size_t)k * value_size);
+            p = number_write(p, a->type, (const char *)a->val + (size_t)k * value_bytes);
         }
         *p++ = '\n';
-        output_took(output, p);
     }
-    return SPMV_OK;
+    return p;
+}
+
+/* The text of a tile, of which there are ROUND. */
+struct piece {
+    char *text; /* TILE * LINE bytes */
+    char *packed;
+    int64_t bytes;
+};
+
+static bool make_piece(const spmv_csr *a, int64_t first, bool gzip, struct piece *piece)
+{
+    char *const end = write_entries(a, first, min_i64(first + TILE, a->nnz), piece->text);
+    piece->bytes = end - piece->text;
+    piece->packed = NULL;
+    return !gzip || packed_gzip(piece->text, piece->bytes, &piece->packed, &piece->bytes);
+}
+
+/* Entries from first on, up to a round. */
+static spmv_status write_round(struct output_file *output, const spmv_csr *a, int64_t first, bool gzip,
+                               struct piece *pieces)
+{
+    spmv_status st = SPMV_OK;
+    const int n = (int)min_i64(ROUND, ceil_divide(a->nnz - first, TILE));
+    int fine = 1;
+#pragma omp parallel for num_threads(host_team(output->ctx, a->nnz)) schedule(dynamic, 1) reduction(& : fine)
+    for (int t = 0; t < n; t++)
+        fine &= make_piece(a, first + (int64_t)t * TILE, gzip, &pieces[t]);
+    if (!fine)
+        st = context_fail_memory(output->ctx, "compressing a file", (int64_t)TILE * LINE);
+    for (int t = 0; t < n; t++) {
+        const int64_t from = first + (int64_t)t * TILE, items = min_i64(TILE, a->nnz - from);
+        if (st == SPMV_OK)
+            st = output_put(output, gzip ? pieces[t].packed : pieces[t].text, pieces[t].bytes, items);
+        host_free(pieces[t].packed);
+    }
+    return st;
+}
+
+static spmv_status write_head(struct output_file *output, const spmv_csr *a, bool gzip)
+{
+    char text[OUTPUT_ITEM], *packed = NULL;
+    int64_t bytes = 0;
+    spmv_status st = make_head(output->ctx, a, text, &bytes);
+    if (st == SPMV_OK && gzip && !packed_gzip(text, bytes, &packed, &bytes))
+        st = context_fail_memory(output->ctx, "compressing a file", bytes);
+    if (st == SPMV_OK)
+        st = output_put(output, gzip ? packed : text, bytes, 0);
+    host_free(packed);
+    return st;
+}
+
+static spmv_status write_text(spmv_context *ctx, const spmv_csr *a, const char *path, bool gzip)
+{
+    spmv_status st = SPMV_OK;
+    struct output_file output = {.fd = -1};
+    struct piece pieces[ROUND] = {{NULL, NULL, 0}};
+    void *memory = NULL;
+    const int64_t tiles = min_i64(ROUND, ceil_divide(a->nnz, TILE)), room = min_i64(a->nnz, TILE) * LINE;
+    TRY(check_finite(ctx, a, path));
+    if (gzip)
+        TRY(packed_available(ctx, path));
+    TRY(host_alloc(ctx, tiles * room, "writing a file", &memory));
+    for (int64_t t = 0; t < tiles; t++)
+        pieces[t].text = (char *)memory + t * room;
+    TRY(output_open(ctx, path, a->nnz, &output));
+    TRY(write_head(&output, a, gzip));
+    for (int64_t first = 0; first < a->nnz; first += (int64_t)ROUND * TILE)
+        TRY(write_round(&output, a, first, gzip, pieces));
+done:
+    host_free(memory);
+    return output_close(&output, st);
+}
+
+static bool ends_with(const char *path, const char *ending)
+{
+    const size_t length = strlen(path), n = strlen(ending);
+    return length > n && strcmp(path + length - n, ending) == 0;
 }
 
 spmv_status spmv_matrix_write(spmv_context *ctx, const spmv_csr *a, const char *path)
 {
-    spmv_status st = SPMV_OK;
-    struct output_file output = {.fd = -1};
     if (a == NULL || path == NULL)
         return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_matrix_write: no %s given", a ? "path" : "matrix");
     if (a->val != NULL && a->type != SPMV_F64 && a->type != SPMV_F32)
         return context_fail(ctx, SPMV_ERROR_TYPE, "matrices are written from f64 or f32, not from %s",
                             spmv_type_name(a->type));
-    TRY(spmv_matrix_check(ctx, a));
-    TRY(check_finite(ctx, a, path));
-    TRY(output_open(ctx, path, a->nnz, &output));
-    TRY(write_head(&output, a));
-    for (int64_t row = 0; row < a->rows; row++)
-        TRY(write_row(&output, a, row));
-done:
-    return output_close(&output, st);
+    const spmv_status st = spmv_matrix_check(ctx, a);
+    if (st != SPMV_OK)
+        return st;
+    return ends_with(path, ".spmv") ? binary_form_write(ctx, a, path)
+                                    : write_text(ctx, a, path, ends_with(path, ".gz"));
 }

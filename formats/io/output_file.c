@@ -100,16 +100,23 @@ spmv_status output_open(spmv_context *ctx, const char *path, int64_t items, stru
     return fflush(stdout) == 0 ? SPMV_OK : fail_write(output);
 }
 
-static spmv_status flush(struct output_file *output)
+static spmv_status write_all(struct output_file *output, const char *bytes, int64_t count)
 {
-    for (int64_t done = 0; done < output->used;) {
-        const ssize_t n = write(output->fd, output->buffer + done, (size_t)(output->used - done));
+    enum { AT_ONCE = 1 << 30 }; /* the system takes less than 2 GiB in one call */
+    for (int64_t done = 0; done < count;) {
+        const ssize_t n = write(output->fd, bytes + done, (size_t)min_i64(count - done, AT_ONCE));
         if (n < 0 && errno != EINTR)
             return fail_write(output);
         done += n > 0 ? n : 0;
     }
-    output->used = 0;
     return SPMV_OK;
+}
+
+static spmv_status flush(struct output_file *output)
+{
+    const spmv_status st = write_all(output, output->buffer, output->used);
+    output->used = 0;
+    return st;
 }
 
 static spmv_status tell(struct output_file *output)
@@ -132,6 +139,15 @@ spmv_status output_room(struct output_file *output, char **room)
     }
     *room = output->buffer + output->used;
     return SPMV_OK;
+}
+
+spmv_status output_put(struct output_file *output, const void *bytes, int64_t n, int64_t items)
+{
+    spmv_status st = flush(output);
+    if (st == SPMV_OK)
+        st = write_all(output, bytes, n);
+    output->items += items;
+    return st == SPMV_OK ? tell(output) : st;
 }
 
 void output_took(struct output_file *output, const char *end)

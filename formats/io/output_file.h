@@ -31,6 +31,9 @@ spmv_status output_open(spmv_context *ctx, const char *path, int64_t items, stru
 spmv_status output_room(struct output_file *output, char **room);
 void output_took(struct output_file *output, const char *end);
 
+/* Writes bytes of any number, items of them counted as written, and tells the progress. Errors as output_room. */
+spmv_status output_put(struct output_file *output, const void *bytes, int64_t n, int64_t items);
+
 /* status SPMV_OK: writes what is left, puts the file in its place, and returns how that went; otherwise removes what
  * was written and returns status. After a failed write errno is what the system said (EPIPE, ENOSPC). */
 spmv_status output_close(struct output_file *output, spmv_status status);

@@ -15,20 +15,45 @@
 
 enum { SHOWN_BYTES = 40 };
 
-static spmv_status open_file(struct text_source *source, const char *path)
+static int open_for_reading(const char *path)
 {
+    int fd;
+    do
+        fd = open(path, O_RDONLY | O_CLOEXEC);
+    while (fd < 0 && errno == EINTR);
+    return fd;
+}
+
+/* "archive:member" where no file has that name: the archive; *member: behind the colon. */
+static spmv_status open_archive(struct text_source *source, const char *path, const char **member)
+{
+    const int why = errno;
+    const char *const colon = strrchr(path, ':');
+    if (why == ENOENT && colon != NULL && colon > path && colon[1] != '\0') {
+        source->path = malloc((size_t)(colon - path) + 1);
+        if (source->path == NULL)
+            return context_fail_memory(source->ctx, "a file name", colon - path + 1);
+        memcpy(source->path, path, (size_t)(colon - path));
+        source->path[colon - path] = '\0';
+        source->fd = open_for_reading(source->path);
+        *member = colon + 1;
+    }
+    return source->fd >= 0 ? SPMV_OK
+                           : context_fail(source->ctx, SPMV_ERROR_OPEN, "%s: cannot open: %s", path, strerror(why));
+}
+
+static spmv_status open_file(struct text_source *source, const char *path, const char **member)
+{
+    *member = NULL;
     if (strcmp(path, "-") == 0) {
         source->name = "standard input";
         source->fd = STDIN_FILENO;
         return SPMV_OK;
     }
-    do
-        source->fd = open(path, O_RDONLY | O_CLOEXEC);
-    while (source->fd < 0 && errno == EINTR);
-    if (source->fd < 0)
-        return context_fail(source->ctx, SPMV_ERROR_OPEN, "%s: cannot open: %s", path, strerror(errno));
-    source->owns_fd = true;
-    return SPMV_OK;
+    source->fd = open_for_reading(path);
+    const spmv_status st = source->fd >= 0 ? SPMV_OK : open_archive(source, path, member);
+    source->owns_fd = st == SPMV_OK;
+    return st;
 }
 
 /* What kind of file, and how many bytes it will give. */
@@ -44,6 +69,7 @@ static spmv_status look_at_file(struct text_source *source)
         return SPMV_OK;
     const off_t at = source->owns_fd ? 0 : lseek(source->fd, 0, SEEK_CUR);
     source->file_size = (int64_t)s.st_size;
+    source->file_at = max_i64(0, (int64_t)at);
     source->changed = s.st_mtim;
     source->total = at > 0 ? max_i64(0, (int64_t)s.st_size - (int64_t)at) : (int64_t)s.st_size;
     return SPMV_OK;
@@ -54,65 +80,198 @@ static spmv_status allocate_buffer(struct text_source *source)
     /* never smaller than one byte more than the text: a line that fills the buffer is one that is too long */
     source->capacity = source->total >= 0 ? min_i64(source->total + 1, TEXT_BLOCK) : TEXT_BLOCK;
     void *memory = NULL;
-    const spmv_status st = host_alloc(source->ctx, source->capacity + 1, "reading a file", &memory);
-    source->buffer = memory;
+    const spmv_status st = host_alloc(source->ctx, source->capacity + 1 + 2 * TEXT_PADDING, "reading a file", &memory);
+    source->buffer = st == SPMV_OK ? (char *)memory + TEXT_PADDING : NULL;
     return st;
 }
 
-static void begin(struct text_source *source, spmv_context *ctx, const char *name)
-{
-    *source = (struct text_source){.ctx = ctx, .name = name, .fd = -1, .total = -1, .file_size = -1, .line = 1};
-}
+/* ---------------------------------------------------------------- packed texts */
 
-spmv_status text_open(spmv_context *ctx, const char *path, struct text_source *source)
+/* Bytes of the file or stream as they are. */
+static int64_t read_raw(struct text_source *source, char *to, int64_t bytes)
 {
-    spmv_status st = SPMV_OK;
-    begin(source, ctx, path);
-    TRY(open_file(source, path));
-    TRY(look_at_file(source));
-    TRY(allocate_buffer(source));
-done:
-    return st;
-}
-
-spmv_status text_open_memory(spmv_context *ctx, const char *name, const char *text, int64_t size,
-                             struct text_source *source)
-{
-    begin(source, ctx, name);
-    source->memory = text;
-    source->memory_left = size;
-    source->total = size;
-    return allocate_buffer(source);
-}
-
-void text_close(struct text_source *source)
-{
-    host_free(source->buffer);
-    source->buffer = NULL;
-    if (source->owns_fd)
-        close(source->fd);
-    source->owns_fd = false;
-}
-
-/* Up to bytes > 0 bytes; *got 0: nothing follows. */
-static spmv_status read_some(struct text_source *source, char *to, int64_t bytes, int64_t *got)
-{
-    if (source->fd < 0) {
-        *got = min_i64(bytes, source->memory_left);
-        if (*got > 0)
-            memcpy(to, source->memory, (size_t)*got);
-        source->memory += *got;
-        source->memory_left -= *got;
-        return SPMV_OK;
+    if (source->head_given < source->head_bytes) {
+        const int64_t n = min_i64(bytes, source->head_bytes - source->head_given);
+        memcpy(to, source->head + source->head_given, (size_t)n);
+        source->head_given += n;
+        return n;
     }
     ssize_t n = 0;
     do
         n = read(source->fd, to, (size_t)bytes);
     while (n < 0 && errno == EINTR);
+    return n;
+}
+
+static int64_t read_packed(void *user, char *to, int64_t bytes, spmv_status *failed)
+{
+    struct text_source *const source = user;
+    int64_t n = 0;
+    if (source->fd < 0 || source->file_size >= 0)
+        do
+            n = text_read_at(source, source->packed_at, to, bytes);
+        while (n < 0 && errno == EINTR);
+    else
+        n = read_raw(source, to, bytes);
+    if (n < 0)
+        *failed = context_fail(source->ctx, SPMV_ERROR_READ, "%s: cannot read after %lld bytes: %s", source->name,
+                               (long long)source->packed_at, strerror(errno));
+    source->packed_at += max_i64(n, 0);
+    return n;
+}
+
+static bool rewind_packed(void *user)
+{
+    struct text_source *const source = user;
+    source->packed_at = 0;
+    return source->fd < 0 || source->file_size >= 0;
+}
+
+/* So much longer than what it is unpacked from may a text be; gzip's own limit is 1032. */
+enum { RATIO = 300 };
+
+/* Looks at the first bytes, and has the text unpacked where they say so. */
+static spmv_status look_at_head(struct text_source *source, const char *member, const struct packed_limits *limits)
+{
+    char *const head = source->head;
+    int64_t n = 0, got = 1;
+    while (n < PACKED_HEAD && got > 0) {
+        if (source->fd < 0 || source->file_size >= 0)
+            got = text_read_at(source, n, head + n, PACKED_HEAD - n);
+        else
+            got = read_raw(source, head + n, PACKED_HEAD - n);
+        n += max_i64(got, 0);
+    }
+    /* a reading error shows again when the text is read */
+    if (source->fd >= 0 && source->file_size < 0)
+        source->head_bytes = n;
+    if (packed_form(head, n) == NULL)
+        return member == NULL ? SPMV_OK
+                              : context_fail(source->ctx, SPMV_ERROR_OPEN, "%s: no archive, so it has no member %s",
+                                             source->path != NULL ? source->path : source->name, member);
+    source->packed_input = (struct packed_input){source, read_packed, rewind_packed};
+    source->packed_limits = (struct packed_limits){INT64_MAX, RATIO};
+    if (limits != NULL && limits->bytes > 0)
+        source->packed_limits.bytes = limits->bytes;
+    if (limits != NULL && limits->ratio > 0)
+        source->packed_limits.ratio = limits->ratio;
+    source->packed_total = source->total;
+    source->total = -1;
+    return packed_open(source->ctx, source->path != NULL ? source->path : source->name, member, &source->packed_input,
+                       &source->packed_limits, &source->packed);
+}
+
+static void begin(struct text_source *source, spmv_context *ctx, const char *name)
+{
+    memset(source, 0, sizeof *source);
+    source->ctx = ctx;
+    source->name = name;
+    source->fd = -1;
+    source->total = source->file_size = -1;
+    source->line = 1;
+}
+
+spmv_status text_open(spmv_context *ctx, const char *path, const struct packed_limits *limits,
+                      struct text_source *source)
+{
+    spmv_status st = SPMV_OK;
+    const char *member = NULL;
+    begin(source, ctx, path);
+    TRY(open_file(source, path, &member));
+    TRY(look_at_file(source));
+    TRY(look_at_head(source, member, limits));
+    TRY(allocate_buffer(source));
+done:
+    return st;
+}
+
+spmv_status text_open_memory(spmv_context *ctx, const char *name, const char *member, const char *text, int64_t size,
+                             const struct packed_limits *limits, struct text_source *source)
+{
+    begin(source, ctx, name);
+    source->memory = text;
+    source->total = size;
+    const spmv_status st = look_at_head(source, member, limits);
+    return st == SPMV_OK ? allocate_buffer(source) : st;
+}
+
+const char *text_form(const struct text_source *source)
+{
+    return source->packed != NULL ? packed_form_of(source->packed) : "mtx";
+}
+
+void text_close(struct text_source *source)
+{
+    host_free(source->buffer == NULL ? NULL : source->buffer - TEXT_PADDING);
+    source->buffer = NULL;
+    packed_close(source->packed);
+    source->packed = NULL;
+    free(source->path);
+    source->path = NULL;
+    if (source->owns_fd)
+        close(source->fd);
+    source->owns_fd = false;
+}
+
+bool text_is_random(const struct text_source *source)
+{
+    return source->packed == NULL && (source->fd < 0 || source->file_size >= 0);
+}
+
+int64_t text_read_at(const struct text_source *source, int64_t at, char *to, int64_t bytes)
+{
+    if (source->fd >= 0)
+        return (int64_t)pread(source->fd, to, (size_t)bytes, (off_t)(source->file_at + at));
+    const int64_t total = source->packed != NULL ? source->packed_total : source->total;
+    const int64_t n = min_i64(bytes, max_i64(0, total - at));
+    if (n > 0)
+        memcpy(to, source->memory + at, (size_t)n);
+    return n;
+}
+
+static spmv_status fail_read(struct text_source *source, int error)
+{
+    return context_fail(source->ctx, SPMV_ERROR_READ, "%s: cannot read after %lld bytes: %s", source->name,
+                        (long long)source->taken, strerror(error));
+}
+
+spmv_status text_read_failed(struct text_source *source, spmv_status status, int error)
+{
+    if (status != SPMV_ERROR_CHANGED)
+        return fail_read(source, error);
+    const spmv_status changed = text_check_unchanged(source);
+    return changed != SPMV_OK ? changed
+                              : context_fail(source->ctx, SPMV_ERROR_CHANGED,
+                                             "%s: the file was shortened while it was read", source->name);
+}
+
+/* Up to bytes > 0 bytes; *got 0: nothing follows. */
+static spmv_status read_some(struct text_source *source, char *to, int64_t bytes, int64_t *got)
+{
+    if (source->packed != NULL)
+        return packed_read(source->packed, to, bytes, got);
+    if (source->fd < 0) {
+        *got = text_read_at(source, source->memory_taken, to, bytes);
+        source->memory_taken += *got;
+        return SPMV_OK;
+    }
+    const int64_t n = read_raw(source, to, bytes);
     *got = max_i64(n, 0);
-    return n >= 0 ? SPMV_OK
-                  : context_fail(source->ctx, SPMV_ERROR_READ, "%s: cannot read after %lld bytes: %s", source->name,
-                                 (long long)source->taken, strerror(errno));
+    return n >= 0 ? SPMV_OK : fail_read(source, errno);
+}
+
+spmv_status text_read_next(struct text_source *source, char *to, int64_t bytes, int64_t *got)
+{
+    *got = min_i64(bytes, source->full - source->next);
+    if (*got > 0) {
+        memcpy(to, source->buffer + source->next, (size_t)*got);
+        source->next += *got;
+        return SPMV_OK;
+    }
+    const spmv_status st = read_some(source, to, bytes, got);
+    if (st == SPMV_OK)
+        source->taken += *got;
+    return st;
 }
 
 spmv_status text_check_unchanged(struct text_source *source)
@@ -130,15 +289,19 @@ spmv_status text_check_unchanged(struct text_source *source)
     return SPMV_OK;
 }
 
-/* Fills the buffer up to its capacity or to the end of the text, and there ends an open last line. */
+/* The head is short: the first time little is read, then more each time. */
+enum { FIRST_FILL = 64 << 10, MORE = 8 };
+
+/* Fills the buffer up to what is wanted now or to the end of the text, and there ends an open last line. */
 static spmv_status fill(struct text_source *source)
 {
     memmove(source->buffer, source->buffer + source->next, (size_t)(source->full - source->next));
     source->full -= source->next;
     source->next = 0;
-    while (!source->at_end && source->full < source->capacity) {
+    source->wanted = min_i64(source->capacity, source->wanted == 0 ? FIRST_FILL : MORE * source->wanted);
+    while (!source->at_end && source->full < source->wanted) {
         int64_t got = 0;
-        const spmv_status st = read_some(source, source->buffer + source->full, source->capacity - source->full, &got);
+        const spmv_status st = read_some(source, source->buffer + source->full, source->wanted - source->full, &got);
         if (st != SPMV_OK)
             return st;
         source->full += got;
@@ -165,23 +328,25 @@ static const char *last_line_end(const struct text_source *source)
     return NULL;
 }
 
-static spmv_status tell(struct text_source *source)
+spmv_status text_tell(struct text_source *source)
 {
     char text[256];
     if (source->ctx->on_event == NULL)
         return SPMV_OK;
     snprintf(text, sizeof text, "reading %.200s", source->name);
-    return context_event(source->ctx, SPMV_EVENT_PROGRESS, text, source->taken, max_i64(source->total, 0));
+    const bool packed = source->packed != NULL;
+    return context_event(source->ctx, SPMV_EVENT_PROGRESS, text, packed ? packed_taken(source->packed) : source->taken,
+                         max_i64(packed ? source->packed_total : source->total, 0));
 }
 
 spmv_status text_block(struct text_source *source, const char **first, const char **end)
 {
     *first = *end = NULL;
     const char *last = last_line_end(source);
-    if (last == NULL) {
+    while (last == NULL && (source->full - source->next < source->capacity || source->next > 0)) {
         spmv_status st = fill(source);
         if (st == SPMV_OK)
-            st = tell(source);
+            st = text_tell(source);
         if (st != SPMV_OK)
             return st;
         if (source->full == 0)

@@ -1,4 +1,5 @@
-/* A text that is read once from front to back, in blocks of whole lines: a file, a pipe, standard input, or memory.
+/* A text that is read once from front to back, in blocks of whole lines: a file, a pipe, standard input, or memory;
+ * unpacked on the way where it is compressed or a member of an archive.
  *
  * Files are read, not mapped: a mapped file that another program shortens kills the reader with SIGBUS, and a library
  * may not install a handler; a pipe cannot be mapped at all. Reading costs one copy within the cache's reach.
@@ -10,7 +11,7 @@
 #include <sys/types.h>
 #include <time.h>
 
-#include "runtime.h"
+#include "packed.h"
 
 /* The longest line taken, and the size of the blocks. Fuzzing makes them small, to meet their ends in short texts. */
 #ifndef TEXT_BLOCK_BYTES
@@ -18,32 +19,48 @@
 #endif
 enum { TEXT_BLOCK = TEXT_BLOCK_BYTES };
 
+/* Readable bytes before and behind every block and tile, for parsers that look at several bytes at once. */
+enum { TEXT_PADDING = 64 };
+
 struct text_source {
     spmv_context *ctx;
     const char *name; /* in sentences; of the caller */
     int fd;           /* -1: memory */
     bool owns_fd;
-    const char *memory; /* what is left of it */
-    int64_t memory_left;
-    int64_t total; /* bytes of the text; -1: not known (a pipe) */
+    const char *memory;
+    int64_t memory_taken;
+    int64_t total; /* bytes of the text; -1: not known (a pipe, a packed text) */
     int64_t taken; /* bytes read from the file so far */
     struct timespec changed;
     int64_t file_size; /* as the file system said when the file was opened; -1: not a regular file */
+    int64_t file_at;   /* where the text begins in it */
+
+    char *path; /* of the file, without a member behind it; NULL: as name */
+    struct packed *packed;
+    struct packed_input packed_input;
+    struct packed_limits packed_limits;
+    int64_t packed_at, packed_total; /* of the packed bytes: those read, all (-1: not known) */
+    char head[PACKED_HEAD];          /* of a stream: its first bytes, read to see what it is */
+    int64_t head_bytes, head_given;
 
     char *buffer;
     int64_t capacity;        /* of buffer, less one byte for a line end of our own */
+    int64_t wanted;          /* bytes that the next filling leaves behind at least, where there are so many */
     int64_t next, full;      /* unread bytes: buffer[next .. full) */
     bool at_end;             /* nothing follows in the file */
     int64_t open_line_bytes; /* > 0: so many bytes follow the text's last line end; one was added */
     int64_t line;            /* number of the first unread line */
 };
 
-/* Opens a file, or standard input for "-". Errors: SPMV_ERROR_OPEN, SPMV_ERROR_MEMORY. text_close in any case. */
-spmv_status text_open(spmv_context *ctx, const char *path, struct text_source *source);
+/* Opens a file, or standard input for "-"; of an archive its matrix, or for "archive:member" that member. limits (may
+ * be NULL; so may each be 0): of what is unpacked. The source must not be moved. Errors: SPMV_ERROR_OPEN,
+ * SPMV_ERROR_MEMORY, those of packed_open. text_close in any case. */
+spmv_status text_open(spmv_context *ctx, const char *path, const struct packed_limits *limits,
+                      struct text_source *source);
 
-/* The same over size bytes of memory. */
-spmv_status text_open_memory(spmv_context *ctx, const char *name, const char *text, int64_t size,
-                             struct text_source *source);
+/* The same over size bytes of memory; member may be NULL. */
+spmv_status text_open_memory(spmv_context *ctx, const char *name, const char *member, const char *text, int64_t size,
+                             const struct packed_limits *limits, struct text_source *source);
 void text_close(struct text_source *source);
 
 /* The unread lines at hand, more read in when there are none: [*begin, *end), the last ends with '\n' too; both NULL
@@ -55,8 +72,27 @@ spmv_status text_block(struct text_source *source, const char **begin, const cha
 /* The lines before position, lines of them, are read. */
 void text_skip(struct text_source *source, const char *position, int64_t lines);
 
+/* How the text is kept: "mtx", "gz", "tar.gz" ... */
+const char *text_form(const struct text_source *source);
+
 /* Bytes that are still unread, so far as known: -1 when not. */
 int64_t text_left(const struct text_source *source);
+
+/* Whether any part of the text can be read at any time: a file or memory, no pipe. */
+bool text_is_random(const struct text_source *source);
+
+/* Such a part: up to bytes > 0 bytes from place at of the text on; how many, 0 at its end, -1 with errno. Any thread.
+ */
+int64_t text_read_at(const struct text_source *source, int64_t at, char *to, int64_t bytes);
+
+/* Up to bytes > 0 bytes of what is unread, without regard for lines; *got 0: nothing follows. */
+spmv_status text_read_next(struct text_source *source, char *to, int64_t bytes, int64_t *got);
+
+/* The sentence for a text_read_at that failed with that errno, or (SPMV_ERROR_CHANGED) met the end too early. */
+spmv_status text_read_failed(struct text_source *source, spmv_status status, int error);
+
+/* The event callback hears how much is taken. SPMV_CANCELLED. */
+spmv_status text_tell(struct text_source *source);
 
 /* SPMV_ERROR_CHANGED when the file is no longer what was opened. */
 spmv_status text_check_unchanged(struct text_source *source);

@@ -1,6 +1,7 @@
 /* Vectors from text: one number a line, or a Matrix Market file with one column or one row.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
+#include "coordinates.h"
 #include "entries.h"
 #include "mmio_banner.h"
 #include "mtx_read.h"
@@ -28,60 +29,91 @@ static spmv_status read_head(struct text_source *source, struct mtx_header *head
     return st;
 }
 
-/* values: n zeros. Dense chunks follow each other; the others name their cells. */
-static void place_chunk(const struct mtx_header *header, const struct coo_chunk *chunk, int row_bits, spmv_type type,
-                        int64_t first, void *values)
+static spmv_status allocate(struct text_source *source, const struct mtx_header *header, int64_t length, spmv_type type,
+                            int64_t max_bytes, void **values)
 {
-    if (header->array) {
-        if (chunk->n > 0)
-            memcpy((char *)values + first * (int64_t)spmv_type_size(type), chunk->val,
-                   (size_t)chunk->n * spmv_type_size(type));
-        return;
-    }
-    for (int64_t k = 0; k < chunk->n; k++) {
-        const int64_t i = header->cols == 1 ? offset_at(chunk->row, row_bits, k) : chunk->col[k];
-        if (type == SPMV_F32)
-            ((float *)values)[i] = chunk->val ? ((float *)values)[i] + ((const float *)chunk->val)[k] : 1;
-        else
-            ((double *)values)[i] = chunk->val ? ((double *)values)[i] + ((const double *)chunk->val)[k] : 1;
-    }
-}
-
-static spmv_status assemble(struct text_source *source, const struct mtx_header *header, const struct entries *entries,
-                            spmv_type type, int64_t max_bytes, void **values, int64_t *n)
-{
-    int64_t bytes = 0, first = 0;
-    const int64_t length = header->size_line == 0 ? entries->n : header->cols == 1 ? header->rows : header->cols;
+    int64_t bytes = 0;
     if (!multiply_fits(length, (int64_t)spmv_type_size(type), &bytes) || bytes > max_bytes)
         return text_fail(source, SPMV_ERROR_MEMORY, header->size_line, 1,
                          "a vector of %lld numbers needs more than the %lld bytes of memory that are allowed",
                          (long long)length, (long long)max_bytes);
     const spmv_status st = host_alloc(source->ctx, bytes, "a vector", values);
-    if (st != SPMV_OK)
-        return st;
-    if (bytes > 0)
+    if (st == SPMV_OK && bytes > 0)
         memset(*values, 0, (size_t)bytes);
-    for (int64_t c = 0; c < entries->chunks; c++) {
-        place_chunk(header, &entries->chunk[c], entries->row_bits, type, first, *values);
-        first += entries->chunk[c].n;
+    return st;
+}
+
+/* All numbers, in chunks that follow each other. */
+static spmv_status read_dense(struct text_source *source, const struct mtx_header *header, spmv_type type,
+                              int64_t max_bytes, void **values, int64_t *n)
+{
+    spmv_status st = SPMV_OK;
+    struct entries entries = {.n = 0};
+    const struct entries_options how = {
+        .type = type, .max_bytes = max_bytes, .dense = true, .number_sign_opens = header->size_line == 0};
+    TRY(entries_read(source, header, &how, &entries));
+    TRY(remarks_warn(source, &entries.rounded, &entries.not_finite, type));
+    /* a skew-symmetric array of one cell stores none */
+    const int64_t length = header->size_line == 0 ? entries.n : max_i64(entries.n, header->rows * header->cols);
+    TRY(allocate(source, header, length, type, max_bytes, values));
+    char *to = *values;
+    for (int64_t c = 0; c < entries.chunks; c++) {
+        const size_t bytes = (size_t)entries.chunk[c].n * spmv_type_size(type);
+        if (bytes == 0)
+            continue;
+        memcpy(to, entries.chunk[c].val, bytes);
+        to += bytes;
     }
     *n = length;
-    return SPMV_OK;
+done:
+    entries_free(&entries);
+    return st;
+}
+
+static void place_cells(const spmv_csr *a, spmv_type type, void *values)
+{
+    const int64_t *const row_ptr = a->row_ptr;
+    for (int64_t row = 0; row < a->rows; row++)
+        for (int64_t k = row_ptr[row]; k < row_ptr[row + 1]; k++) {
+            const int64_t i = a->cols == 1 ? row : a->col[k];
+            if (type == SPMV_F32)
+                ((float *)values)[i] = a->val != NULL ? ((const float *)a->val)[k] : 1;
+            else
+                ((double *)values)[i] = a->val != NULL ? ((const double *)a->val)[k] : 1;
+        }
+}
+
+/* The cells that the file names, as a matrix with one column or one row. */
+static spmv_status read_cells(struct text_source *source, const struct mtx_header *header, spmv_type type,
+                              int64_t max_bytes, void **values, int64_t *n)
+{
+    spmv_status st = SPMV_OK;
+    spmv_matrix *matrix = NULL;
+    spmv_csr a;
+    int64_t duplicates = 0;
+    const int64_t length = header->cols == 1 ? header->rows : header->cols;
+    TRY(allocate(source, header, length, type, max_bytes, values));
+    TRY(coordinates_read(source, header, type, &matrix, &duplicates));
+    spmv_matrix_view(matrix, &a);
+    place_cells(&a, type, *values);
+    *n = length;
+done:
+    spmv_matrix_destroy(matrix);
+    return st;
 }
 
 static spmv_status read_source(struct text_source *source, spmv_type type, int64_t max_bytes, void **values, int64_t *n)
 {
-    spmv_status st = SPMV_OK;
     struct mtx_header header;
-    struct entries entries = {.n = 0};
-    TRY(read_head(source, &header));
-    const struct entries_options how = {
-        .type = type, .max_bytes = max_bytes, .dense = header.array, .number_sign_opens = header.size_line == 0};
-    TRY(entries_read(source, &header, &how, &entries));
-    TRY(entries_warn(source, &entries, type));
-    TRY(assemble(source, &header, &entries, type, max_bytes, values, n));
-done:
-    entries_free(&entries);
+    spmv_status st = read_head(source, &header);
+    if (st == SPMV_OK && header.array)
+        st = read_dense(source, &header, type, max_bytes, values, n);
+    else if (st == SPMV_OK)
+        st = read_cells(source, &header, type, max_bytes, values, n);
+    if (st != SPMV_OK) {
+        host_free(*values);
+        *values = NULL;
+    }
     return st;
 }
 
@@ -99,7 +131,8 @@ static spmv_status read_vector(spmv_context *ctx, const char *path, const char *
         return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_vector_read: path, host_values and n must be given");
     if (type != SPMV_F64 && type != SPMV_F32)
         return context_fail(ctx, SPMV_ERROR_TYPE, "vectors are read as f64 or f32, not as %s", spmv_type_name(type));
-    TRY(text != NULL ? text_open_memory(ctx, path, text, size, &source) : text_open(ctx, path, &source));
+    TRY(text != NULL ? text_open_memory(ctx, path, NULL, text, size, NULL, &source)
+                     : text_open(ctx, path, NULL, &source));
     TRY(read_source(&source, type, max_bytes > 0 ? max_bytes : host_memory_bytes(), values, n));
 done:
     text_close(&source);

@@ -24,6 +24,10 @@ typedef struct spmv_read_options {
     size_t size;
     spmv_type type;    /* of the values; default SPMV_F64; or SPMV_F32. Decimal numbers are correctly rounded to it. */
     int64_t max_bytes; /* refuse (SPMV_ERROR_MEMORY) what needs more memory; default 0: the machine's physical memory */
+    int64_t max_unpacked_bytes; /* refuse (SPMV_ERROR_LIMIT) a longer text of a packed file; default 0: any length */
+    int64_t max_unpacked_ratio; /* and one longer than so many times its packed bytes; default 0: 300 */
+    const char
+        *cache_folder; /* keep what was read there, and look there first; default NULL: no cache. Made if need be */
 } spmv_read_options;
 
 SPMV_API void spmv_read_options_init(spmv_read_options *options, size_t size);
@@ -38,15 +42,19 @@ typedef struct spmv_read_info {
     int array;          /* 1: array format, 0: coordinate */
     spmv_field field;
     spmv_symmetry symmetry;
+    char form[16]; /* of the file: "mtx", "gz", "xz", "zst", "bz2", "tar", "tar.gz" ..., "binary", "cache" */
 } spmv_read_info;
 
-/* Reads a Matrix Market file (path "-": standard input) into CSR in host memory. Coordinate and array; real, integer,
- * pattern; general, symmetric, skew-symmetric: the other triangle is filled in. Columns sorted; duplicates added in
- * file order; explicit zeros of the coordinate form kept, zeros of the array form dropped. Pattern matrices hold no
- * values. Infinities, NaN, integers that had to be rounded and entries added to their mirror give a warning event.
- * options, info: may be NULL; info_size: sizeof(spmv_read_info) as the caller sees it. Errors: SPMV_ERROR_OPEN,
- * SPMV_ERROR_READ, SPMV_ERROR_CHANGED, SPMV_ERROR_FORMAT, SPMV_ERROR_LIMIT, SPMV_ERROR_UNSUPPORTED (complex and
- * hermitian: not yet), SPMV_ERROR_MEMORY, SPMV_CANCELLED. */
+/* Reads a Matrix Market file (path "-": standard input) into CSR in host memory. What begins as a file of gzip, xz,
+ * zstd or bzip2 is unpacked on the way, in parallel to the parsing; of a tar archive the matrix is read (NAME.mtx in
+ * NAME.tar.gz or in a folder NAME), or for a path "archive:member" that member: its path, its name with or without
+ * .mtx, or "_b" for NAME_b.mtx. Coordinate and array; real, integer, pattern; general, symmetric, skew-symmetric: the
+ * other triangle is filled in. Columns sorted; duplicates added in file order; explicit zeros of the coordinate form
+ * kept, zeros of the array form dropped. Pattern matrices hold no values. Infinities, NaN, integers that had to be
+ * rounded and entries added to their mirror give a warning event. options, info: may be NULL; info_size:
+ * sizeof(spmv_read_info) as the caller sees it. Errors: SPMV_ERROR_OPEN, SPMV_ERROR_READ, SPMV_ERROR_CHANGED,
+ * SPMV_ERROR_FORMAT, SPMV_ERROR_LIMIT, SPMV_ERROR_UNSUPPORTED (complex and hermitian: not yet; packed files without
+ * libarchive), SPMV_ERROR_MEMORY, SPMV_CANCELLED. */
 SPMV_API spmv_status spmv_matrix_read(spmv_context *ctx, const char *path, const spmv_read_options *options,
                                       spmv_matrix **matrix, spmv_read_info *info, size_t info_size);
 
@@ -56,9 +64,9 @@ SPMV_API spmv_status spmv_matrix_read(spmv_context *ctx, const char *path, const
  * SPMV_ERROR_OPEN, SPMV_ERROR_WRITE (errno is then the system's: EPIPE, ENOSPC), SPMV_CANCELLED. */
 SPMV_API spmv_status spmv_matrix_write(spmv_context *ctx, const spmv_csr *a, const char *path);
 
-/* Reads a vector: one number a line (blank lines, % and # comments between), or Matrix Market array or coordinate n x 1
- * (or 1 x n). *host_values: n numbers of the type (SPMV_F64 or SPMV_F32), to be released with spmv_host_free. Cells
- * that a coordinate file does not name are 0. */
+/* Reads a vector, from a file as spmv_matrix_read takes it, packed or not: one number a line (blank lines, % and #
+ * comments between), or Matrix Market array or coordinate n x 1 (or 1 x n). *host_values: n numbers of the type
+ * (SPMV_F64 or SPMV_F32), to be released with spmv_host_free. Cells that a coordinate file does not name are 0. */
 SPMV_API spmv_status spmv_vector_read(spmv_context *ctx, const char *path, spmv_type type, void **host_values,
                                       int64_t *n);
 SPMV_API void spmv_host_free(void *host_memory);

@@ -23,7 +23,7 @@ import time
 import unittest
 
 PROGRAM = SOURCE = ""
-COMMANDS = ["mul", "solve", "bench", "info", "explain", "gen", "spy", "doctor", "help"]
+COMMANDS = ["mul", "solve", "bench", "info", "explain", "gen", "convert", "spy", "doctor", "help"]
 
 
 def run(*arguments, stdin=None, cwd=None, env=None, **more):

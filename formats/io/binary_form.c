@@ -1,0 +1,325 @@
+/* The binary form: mapped, checked, used. A map shows what the file becomes, so whoever rewrites a file in place while
+ * it is in use changes the matrix, and whoever shortens it ends the program; the writers here never do, they put a new
+ * file in its place.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+/* madvise is no part of POSIX */
+#define _DEFAULT_SOURCE
+#include "binary_form.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "checksum.h"
+#include "matrix_internal.h"
+#include "output_file.h"
+
+enum { VERSION = 1, ALIGNMENT = 64 };
+static const char magic[8] = {'\x89', 'S', 'P', 'M', 'V', '\r', '\n', '\x1a'};
+
+struct section {
+    uint64_t at, sum;
+};
+
+/* As it stands in the file, little-endian: every member at a multiple of its size, no gaps. */
+struct head {
+    char magic[8];
+    uint32_t version, head_bytes, type, row_ptr_bits;
+    uint64_t rows, cols, nnz;
+    uint64_t row_ptr, col, val; /* places in the file */
+    uint64_t bytes;             /* of the file */
+    uint64_t row_ptr_sum, col_sum, val_sum;
+    uint64_t zero[2];
+    uint64_t sum; /* of all before it */
+};
+_Static_assert(sizeof(struct head) == 128, "the head has 128 bytes");
+
+static bool little_endian(void)
+{
+    const uint16_t one = 1;
+    char first;
+    memcpy(&first, &one, 1);
+    return first == 1;
+}
+
+static uint64_t head_sum(const struct head *head)
+{
+    return checksum_mix(0, checksum_tile(head, (int64_t)offsetof(struct head, sum)));
+}
+
+/* Bytes of the three arrays; false where they do not fit in 63 bits. */
+static bool array_bytes(int64_t rows, int64_t nnz, size_t size, int64_t bytes[3])
+{
+    return rows < INT64_MAX && multiply_fits(rows + 1, (int64_t)sizeof(int64_t), &bytes[0]) &&
+           multiply_fits(nnz, (int64_t)sizeof(int32_t), &bytes[1]) && multiply_fits(nnz, (int64_t)size, &bytes[2]);
+}
+
+/* ---------------------------------------------------------------- reading */
+
+bool binary_form_begins(int fd)
+{
+    char first[sizeof magic];
+    return pread(fd, first, sizeof first, 0) == (ssize_t)sizeof first && memcmp(first, magic, sizeof magic) == 0;
+}
+
+static spmv_status fail(spmv_context *ctx, const char *name, const char *why)
+{
+    return context_fail(ctx, SPMV_ERROR_FORMAT, "%.480s: malformed binary form: %s", name, why);
+}
+
+static bool section_fits(uint64_t at, int64_t bytes, int64_t file)
+{
+    return at % ALIGNMENT == 0 && at >= sizeof(struct head) && at <= (uint64_t)file && bytes <= file - (int64_t)at;
+}
+
+static spmv_status check_head(spmv_context *ctx, const char *name, const struct head *head, int64_t bytes)
+{
+    int64_t arrays[3] = {0, 0, 0};
+    if (!little_endian())
+        return context_fail(ctx, SPMV_ERROR_UNSUPPORTED, "%s: the binary form is for little-endian machines", name);
+    if (memcmp(head->magic, magic, sizeof magic) != 0)
+        return fail(ctx, name, "it does not begin as one");
+    if (head->version != VERSION)
+        return context_fail(ctx, SPMV_ERROR_UNSUPPORTED,
+                            "%s: version %lu of the binary form; this library reads version %d", name,
+                            (unsigned long)head->version, VERSION);
+    if (head->sum != head_sum(head))
+        return fail(ctx, name, "the checksum of its head does not match");
+    if (head->head_bytes != sizeof *head || head->row_ptr_bits != 64 || head->zero[0] != 0 || head->zero[1] != 0)
+        return fail(ctx, name, "its head is none of version 1");
+    if (head->type != 0 && head->type != SPMV_F32 && head->type != SPMV_F64)
+        return fail(ctx, name, "its values have no type that there is");
+    if (head->bytes != (uint64_t)bytes)
+        return context_fail(ctx, SPMV_ERROR_FORMAT, "%s: malformed binary form: it should have %llu bytes and has %lld",
+                            name, (unsigned long long)head->bytes, (long long)bytes);
+    if (head->cols > INT32_MAX || head->rows >= INT64_MAX || head->nnz >= INT64_MAX ||
+        !array_bytes((int64_t)head->rows, (int64_t)head->nnz, spmv_type_size((spmv_type)head->type), arrays))
+        return fail(ctx, name, "its sizes are not possible");
+    if (!section_fits(head->row_ptr, arrays[0], bytes) || !section_fits(head->col, arrays[1], bytes) ||
+        (head->type != 0 && !section_fits(head->val, arrays[2], bytes)) || (head->type == 0 && head->val != 0))
+        return fail(ctx, name, "an array lies outside the file");
+    return SPMV_OK;
+}
+
+static spmv_status check_sum(spmv_context *ctx, const char *name, const char *what, const void *array, int64_t bytes,
+                             uint64_t want)
+{
+    uint64_t sum = 0;
+    const spmv_status st = checksum(ctx, array, bytes, &sum);
+    if (st != SPMV_OK || sum == want)
+        return st;
+    return context_fail(ctx, SPMV_ERROR_FORMAT, "%s: damaged: the checksum of its %s does not match", name, what);
+}
+
+/* The arrays at base, behind a head that has been checked. */
+static spmv_status check_arrays(spmv_context *ctx, const char *name, const char *base, const struct head *head,
+                                spmv_csr *a)
+{
+    spmv_status st = SPMV_OK;
+    int64_t bytes[3] = {0, 0, 0};
+    *a = (spmv_csr){.rows = (int64_t)head->rows,
+                    .cols = (int64_t)head->cols,
+                    .nnz = (int64_t)head->nnz,
+                    .row_ptr = base + head->row_ptr,
+                    .row_ptr_bits = 64,
+                    .col = (const int32_t *)(const void *)(base + head->col),
+                    .val = head->type != 0 ? base + head->val : NULL,
+                    .type = head->type != 0 ? (spmv_type)head->type : SPMV_F64,
+                    .memory = SPMV_MEMORY_HOST};
+    array_bytes(a->rows, a->nnz, spmv_type_size((spmv_type)head->type), bytes);
+    TRY(check_sum(ctx, name, "row offsets", a->row_ptr, bytes[0], head->row_ptr_sum));
+    TRY(check_sum(ctx, name, "columns", a->col, bytes[1], head->col_sum));
+    if (a->val != NULL)
+        TRY(check_sum(ctx, name, "values", a->val, bytes[2], head->val_sum));
+    /* right sums of wrong arrays */
+    if (csr_check(ctx, name, a, CSR_SORTED) != SPMV_OK) {
+        char sentence[sizeof ctx->error];
+        memcpy(sentence, ctx->error, sizeof sentence);
+        sentence[sizeof sentence - 1] = '\0';
+        st = context_fail(ctx, SPMV_ERROR_FORMAT, "%s", sentence);
+    }
+done:
+    return st;
+}
+
+/* As in a text: no infinity where the file has a number. */
+static spmv_status check_range(spmv_context *ctx, const char *name, const spmv_csr *a, spmv_type type)
+{
+    if (a->val == NULL || a->type != SPMV_F64 || type != SPMV_F32)
+        return SPMV_OK;
+    const double *const val = a->val;
+    for (int64_t k = 0; k < a->nnz; k++)
+        if (isfinite(val[k]) && !isfinite((float)val[k]))
+            return context_fail(ctx, SPMV_ERROR_LIMIT, "%s: entry %lld, %g, is too large for f32", name, (long long)k,
+                                val[k]);
+    return SPMV_OK;
+}
+
+static spmv_status copy_values(spmv_context *ctx, const char *name, const spmv_csr *a, spmv_type type,
+                               spmv_matrix **matrix)
+{
+    spmv_matrix *m = NULL;
+    spmv_status st = check_range(ctx, name, a, type);
+    if (st == SPMV_OK)
+        st = matrix_allocate(ctx, a->rows, a->cols, a->nnz, type, a->val == NULL, &m);
+    if (st != SPMV_OK)
+        return st;
+    memcpy(m->row_ptr, a->row_ptr, (size_t)(a->rows + 1) * sizeof *m->row_ptr);
+    if (a->nnz > 0)
+        memcpy(m->col, a->col, (size_t)a->nnz * sizeof *m->col);
+    for (int64_t k = 0; a->val != NULL && k < a->nnz; k++) {
+        if (type == SPMV_F32)
+            ((float *)m->val)[k] =
+                a->type == SPMV_F32 ? ((const float *)a->val)[k] : (float)((const double *)a->val)[k];
+        else
+            ((double *)m->val)[k] =
+                a->type == SPMV_F32 ? (double)((const float *)a->val)[k] : ((const double *)a->val)[k];
+    }
+    *matrix = m;
+    return SPMV_OK;
+}
+
+spmv_status binary_form_read_memory(spmv_context *ctx, const char *name, const void *memory, int64_t bytes,
+                                    spmv_type type, spmv_matrix **matrix)
+{
+    spmv_status st = SPMV_OK;
+    struct head head;
+    spmv_csr a;
+    *matrix = NULL;
+    if (bytes < (int64_t)sizeof head)
+        return fail(ctx, name, "it ends within its head");
+    memcpy(&head, memory, sizeof head);
+    TRY(check_head(ctx, name, &head, bytes));
+    TRY(check_arrays(ctx, name, memory, &head, &a));
+    TRY(copy_values(ctx, name, &a, type, matrix));
+done:
+    return st;
+}
+
+static spmv_status map_arrays(spmv_context *ctx, const char *name, void *map, int64_t bytes, spmv_type type,
+                              spmv_matrix **matrix)
+{
+    spmv_status st = SPMV_OK;
+    struct head head;
+    spmv_csr a;
+    memcpy(&head, map, sizeof head);
+    TRY(check_head(ctx, name, &head, bytes));
+    TRY(check_arrays(ctx, name, map, &head, &a));
+    if (a.val != NULL && a.type != type) {
+        TRY(copy_values(ctx, name, &a, type, matrix));
+        munmap(map, (size_t)bytes);
+        return SPMV_OK;
+    }
+    TRY(matrix_from_map(ctx, &a, type, map, bytes, matrix));
+done:
+    return st;
+}
+
+spmv_status binary_form_read(spmv_context *ctx, const char *name, int fd, spmv_type type, spmv_matrix **matrix,
+                             int64_t *bytes)
+{
+    struct stat s;
+    *matrix = NULL;
+    *bytes = 0;
+    if (fstat(fd, &s) != 0)
+        return context_fail(ctx, SPMV_ERROR_READ, "%s: cannot read: %s", name, strerror(errno));
+    if (!S_ISREG(s.st_mode) || s.st_size < (off_t)sizeof(struct head))
+        return fail(ctx, name, "it ends within its head");
+    *bytes = (int64_t)s.st_size;
+    void *const map = mmap(NULL, (size_t)*bytes, PROT_READ, MAP_SHARED, fd, 0);
+    if (map == MAP_FAILED)
+        return context_fail(ctx, SPMV_ERROR_READ, "%s: cannot be mapped: %s", name, strerror(errno));
+    madvise(map, (size_t)*bytes, MADV_WILLNEED);
+    const spmv_status st = map_arrays(ctx, name, map, *bytes, type, matrix);
+    if (st != SPMV_OK)
+        munmap(map, (size_t)*bytes);
+    return st;
+}
+
+/* ---------------------------------------------------------------- writing */
+
+static int64_t align(int64_t at)
+{
+    return ceil_divide(at, ALIGNMENT) * ALIGNMENT;
+}
+
+/* Zeros up to the next multiple of the alignment, then the array. */
+static spmv_status put_array(struct output_file *output, int64_t *at, const void *array, int64_t bytes)
+{
+    static const char zeros[ALIGNMENT];
+    const int64_t gap = align(*at) - *at;
+    spmv_status st = output_put(output, zeros, gap, 0);
+    if (st == SPMV_OK)
+        st = output_put(output, array, bytes, 0);
+    *at += gap + bytes;
+    return st;
+}
+
+static spmv_status write_arrays(struct output_file *output, const spmv_csr *a, const int64_t *row_ptr)
+{
+    spmv_status st = SPMV_OK;
+    spmv_context *const ctx = output->ctx;
+    const size_t size = a->val != NULL ? spmv_type_size(a->type) : 0;
+    int64_t bytes[3] = {0, 0, 0};
+    if (!array_bytes(a->rows, a->nnz, size, bytes))
+        return context_fail(ctx, SPMV_ERROR_LIMIT, "%s: the arrays do not fit in 63 bits", output->name);
+    struct head head = {.version = VERSION,
+                        .head_bytes = sizeof head,
+                        .type = a->val != NULL ? (uint32_t)a->type : 0,
+                        .row_ptr_bits = 64,
+                        .rows = (uint64_t)a->rows,
+                        .cols = (uint64_t)a->cols,
+                        .nnz = (uint64_t)a->nnz};
+    memcpy(head.magic, magic, sizeof magic);
+    int64_t at = sizeof head;
+    head.row_ptr = (uint64_t)at;
+    at += bytes[0];
+    head.col = (uint64_t)align(at);
+    at = align(at) + bytes[1];
+    if (size > 0) {
+        head.val = (uint64_t)align(at);
+        at = align(at) + bytes[2];
+    }
+    head.bytes = (uint64_t)at;
+    TRY(checksum(ctx, row_ptr, bytes[0], &head.row_ptr_sum));
+    TRY(checksum(ctx, a->col, bytes[1], &head.col_sum));
+    if (size > 0)
+        TRY(checksum(ctx, a->val, bytes[2], &head.val_sum));
+    head.sum = head_sum(&head);
+    at = 0;
+    TRY(put_array(output, &at, &head, (int64_t)sizeof head));
+    TRY(put_array(output, &at, row_ptr, bytes[0]));
+    TRY(put_array(output, &at, a->col, bytes[1]));
+    if (size > 0)
+        TRY(put_array(output, &at, a->val, bytes[2]));
+done:
+    return st;
+}
+
+spmv_status binary_form_write(spmv_context *ctx, const spmv_csr *a, const char *path)
+{
+    spmv_status st = SPMV_OK;
+    struct output_file output = {.fd = -1};
+    void *wide = NULL;
+    const int64_t *row_ptr = a->row_ptr;
+    if (!little_endian())
+        return context_fail(ctx, SPMV_ERROR_UNSUPPORTED, "%s: the binary form is for little-endian machines", path);
+    if (csr_check(ctx, path, a, CSR_SORTED) != SPMV_OK)
+        return context_fail(ctx, SPMV_ERROR_UNSUPPORTED,
+                            "%.400s: the binary form holds matrices whose columns ascend in each row", path);
+    if (a->row_ptr_bits == 32) {
+        TRY(host_alloc(ctx, (a->rows + 1) * (int64_t)sizeof *row_ptr, "row offsets", &wide));
+        for (int64_t row = 0; row <= a->rows; row++)
+            ((int64_t *)wide)[row] = row_first(a, row);
+        row_ptr = wide;
+    }
+    TRY(output_open(ctx, path, a->nnz, &output));
+    TRY(write_arrays(&output, a, row_ptr));
+done:
+    host_free(wide);
+    return output_close(&output, st);
+}

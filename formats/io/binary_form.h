@@ -1,0 +1,28 @@
+/* The binary form of a matrix: its CSR arrays as they lie in memory, behind a head of 128 bytes. docs/formats.md has it
+ * byte by byte.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BINARY_FORM_H
+#define BINARY_FORM_H
+
+#include <spmv/io.h>
+
+#include "runtime.h"
+
+/* Whether the file opened as fd begins as one. */
+bool binary_form_begins(int fd);
+
+/* Maps it and uses its arrays where they are; with another type of values than the one wanted these are copied.
+ * Everything is checked: sums, row offsets, columns. Errors: SPMV_ERROR_FORMAT, SPMV_ERROR_UNSUPPORTED (a later
+ * version, a big-endian machine), SPMV_ERROR_READ, SPMV_ERROR_LIMIT, SPMV_ERROR_MEMORY. */
+spmv_status binary_form_read(spmv_context *ctx, const char *name, int fd, spmv_type type, spmv_matrix **matrix,
+                             int64_t *bytes);
+
+/* The same over bytes that are in memory and stay there (aligned to 64). */
+spmv_status binary_form_read_memory(spmv_context *ctx, const char *name, const void *memory, int64_t bytes,
+                                    spmv_type type, spmv_matrix **matrix);
+
+/* As spmv_matrix_write; a has been checked: f32, f64 or a pattern, columns sorted or not. */
+spmv_status binary_form_write(spmv_context *ctx, const spmv_csr *a, const char *path);
+
+#endif

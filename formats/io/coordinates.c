@@ -1,0 +1,375 @@
+/* The entries of a coordinate file. Threads take tiles of the text (text_tiles.h) and append what they parse to buckets
+ * (coo_buckets.h), from which the matrix is made: the text is read once, and no list of all entries ever exists.
+ *
+ * A tile does not know how many lines and entries came before it. That is added up between rounds, where errors get
+ * their line and the first of them is found; only what stands in the tile of the last declared entry is looked for
+ * again in the text.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "coordinates.h"
+
+#include <omp.h>
+
+#include "coo_buckets.h"
+#include "decimal.h"
+#include "rows.h"
+#include "text_tiles.h"
+
+/* One thread reads so much in a few ms, which waking a team for each round can cost on a machine that others use as
+ * well. */
+enum { BYTES_WORTH_A_TEAM = 2 << 20 };
+
+/* What has constants among its arguments is one function for each of them, whatever the compiler makes of its size. */
+#if defined(__GNUC__)
+#define FOR_EACH_KIND static inline __attribute__((always_inline))
+#else
+#define FOR_EACH_KIND static inline
+#endif
+
+struct job {
+    struct text_source *source;
+    const struct mtx_header *header;
+    spmv_type type;
+    int threads;
+    struct text_tiles tiles;
+    struct text_memory *memory; /* of each thread */
+    struct coo_buckets buckets;
+    struct findings *found; /* of each tile of a round */
+    int64_t entries;        /* in the tiles of earlier rounds */
+    struct remarks rounded, not_finite;
+};
+
+/* ---------------------------------------------------------------- a line */
+
+FOR_EACH_KIND const char *skip_blanks(const char *p)
+{
+    return *p == ' ' && !text_is_blank(p[1]) ? p + 1 : text_skip_blanks(p);
+}
+
+/* A row or column number at p, from 1 to limit, into *index from 0. */
+static const char *parse_index(const struct job *job, struct findings *found, const struct place *place, const char *p,
+                               const char *what, int64_t limit, int64_t *index)
+{
+    const char *const rest = parse_count(p, index);
+    if (rest == NULL || *index < 1 || *index > limit)
+        return findings_fail_index(found, place, p, what, limit, job->header->size_line);
+    *index -= 1;
+    return rest;
+}
+
+/* Row and column at p, from 0; where the column ends. */
+FOR_EACH_KIND const char *parse_indices(const struct job *job, struct findings *found, const struct place *place,
+                                        const char *p, int64_t *row, int64_t *col)
+{
+    const struct mtx_header *const header = job->header;
+    const uint32_t stops = decimal_stops(p);
+    const int first = decimal_first(stops), second = decimal_first(stops & (stops - 1)), digits = second - first - 1;
+    /* the usual: up to eight digits each, one blank between */
+    if (first - 1u < 8u && digits - 1u < 8u && text_is_blank(p[first]) &&
+        (text_is_blank(p[second]) || p[second] == '\n')) {
+        *row = (int64_t)decimal_eight(p + first, first) - 1;
+        *col = (int64_t)decimal_eight(p + second, digits) - 1;
+        if ((uint64_t)*row < (uint64_t)header->rows && (uint64_t)*col < (uint64_t)header->cols)
+            return p + second;
+    }
+    p = parse_index(job, found, place, p, "row", header->rows, row);
+    return p == NULL ? NULL : parse_index(job, found, place, text_skip_blanks(p), "column", header->cols, col);
+}
+
+FOR_EACH_KIND const char *parse_value(struct findings *found, const struct place *place, const char *p, const char *end,
+                                      spmv_field field, spmv_type type, void *value)
+{
+    const char *rest = NULL;
+    if (field == SPMV_FIELD_REAL) {
+        rest = type == SPMV_F32 ? decimal_parse_f32(p, value) : decimal_parse_f64(p, value);
+    } else {
+        const bool negative = *p == '-';
+        const int digits = decimal_first(decimal_stops(p + negative));
+        /* seven digits are exact in every type */
+        if (digits > 0 && digits < 8) {
+            rest = p + negative + digits;
+            const int64_t n = (int64_t)decimal_eight(rest, digits), integer = negative ? -n : n;
+            if (type == SPMV_F32)
+                *(float *)value = (float)integer;
+            else
+                *(double *)value = n == 0 && negative ? -0.0 : (double)integer;
+        }
+    }
+    if (rest != NULL && (*rest == '\n' || text_is_blank(*rest)))
+        return rest;
+    return findings_value(found, place, p, end, field, type, value);
+}
+
+static bool is_zero(spmv_type type, const void *value)
+{
+    return type == SPMV_F32 ? *(const float *)value == 0 : *(const double *)value == 0;
+}
+
+static void negate(spmv_type type, void *value)
+{
+    if (type == SPMV_F32)
+        *(float *)value = -*(float *)value;
+    else
+        *(double *)value = -*(double *)value;
+}
+
+/* Appends the entry and its mirror. */
+FOR_EACH_KIND bool append(const struct job *job, struct coo_writer *writer, int64_t row, int64_t col, void *value,
+                          spmv_type type, size_t size, spmv_symmetry symmetry)
+{
+    if (!coo_append(&job->buckets, writer, row, col, value, size))
+        return false;
+    if (symmetry == SPMV_SYMMETRY_GENERAL || row == col)
+        return true;
+    if (symmetry == SPMV_SYMMETRY_SKEW)
+        negate(type, value);
+    return coo_append(&job->buckets, writer, col, row, value, size);
+}
+
+/* The entry at p, and what else is on its line: the first byte of the next line, or NULL. field, type and symmetry are
+ * constants, so that each kind of file has its own code. */
+FOR_EACH_KIND const char *parse_entry(const struct job *job, struct findings *found, struct coo_writer *writer,
+                                      const struct place *place, const char *p, const char *end, spmv_field field,
+                                      spmv_type type, spmv_symmetry symmetry)
+{
+    const struct mtx_header *const header = job->header;
+    const size_t size = field == SPMV_FIELD_PATTERN ? 0 : type == SPMV_F32 ? sizeof(float) : sizeof(double);
+    int64_t row = 0, col = 0;
+    union {
+        double f64;
+        float f32;
+    } value = {.f64 = 0};
+    p = parse_indices(job, found, place, p, &row, &col);
+    if (p == NULL)
+        return NULL;
+    if (field != SPMV_FIELD_PATTERN) {
+        const char *const text = skip_blanks(p);
+        p = parse_value(found, place, text, end, field, type, &value);
+        if (p == NULL)
+            return NULL;
+        if (symmetry == SPMV_SYMMETRY_SKEW && row == col && !is_zero(type, &value))
+            return findings_fail(found, place, text, SPMV_ERROR_FORMAT,
+                                 "the diagonal of a skew-symmetric matrix is 0; here (%lld, %lld) is not",
+                                 (long long)row + 1, (long long)col + 1);
+    }
+    if (*p != '\n')
+        p = text_skip_blanks(p);
+    if (*p != '\n')
+        return findings_fail_extra(found, place, p, header);
+    if (!append(job, writer, row, col, &value, type, size, symmetry))
+        return findings_fail(found, place, p, SPMV_ERROR_MEMORY, "no memory for more entries");
+    return p + 1;
+}
+
+FOR_EACH_KIND void parse_tile_as(const struct job *job, const struct text_tile *tile, struct coo_writer *writer,
+                                 struct findings *found, spmv_field field, spmv_type type, spmv_symmetry symmetry)
+{
+    struct place place = {.line = 0};
+    const char *const end = tile->end;
+    int64_t entries = 0;
+    for (const char *p = tile->begin; p < end; place.line++) {
+        place.line_begin = p;
+        if (*p < '0' || *p > '9') {
+            p = text_skip_blanks(p);
+            if (*p == '\n') {
+                p++;
+                continue;
+            }
+            if (*p == '%') {
+                p = (const char *)memchr(p, '\n', (size_t)(end - p)) + 1;
+                continue;
+            }
+        }
+        p = parse_entry(job, found, writer, &place, p, end, field, type, symmetry);
+        if (p == NULL) {
+            found->entry_is_bad = true;
+            break;
+        }
+        entries++;
+    }
+    found->entries = entries;
+    found->lines = place.line;
+    if (tile->too_long && found->status == SPMV_OK)
+        findings_fail(found, &(struct place){end, place.line}, end, SPMV_ERROR_LIMIT, "a line of more than %lld bytes",
+                      (long long)TEXT_BLOCK - 1);
+}
+
+static void parse_tile(const struct job *job, const struct text_tile *tile, struct coo_writer *writer,
+                       struct findings *found)
+{
+#define SYMMETRIES(field, type)                                                                                        \
+    if (job->header->symmetry == SPMV_SYMMETRY_GENERAL)                                                                \
+        parse_tile_as(job, tile, writer, found, field, type, SPMV_SYMMETRY_GENERAL);                                   \
+    else if (job->header->symmetry == SPMV_SYMMETRY_SYMMETRIC)                                                         \
+        parse_tile_as(job, tile, writer, found, field, type, SPMV_SYMMETRY_SYMMETRIC);                                 \
+    else                                                                                                               \
+        parse_tile_as(job, tile, writer, found, field, type, SPMV_SYMMETRY_SKEW);
+    findings_clear(found);
+    if (job->header->field == SPMV_FIELD_PATTERN) {
+        SYMMETRIES(SPMV_FIELD_PATTERN, SPMV_F64)
+    } else if (job->header->field == SPMV_FIELD_INTEGER) {
+        if (job->type == SPMV_F32) {
+            SYMMETRIES(SPMV_FIELD_INTEGER, SPMV_F32)
+        } else {
+            SYMMETRIES(SPMV_FIELD_INTEGER, SPMV_F64)
+        }
+    } else if (job->type == SPMV_F32) {
+        SYMMETRIES(SPMV_FIELD_REAL, SPMV_F32)
+    } else {
+        SYMMETRIES(SPMV_FIELD_REAL, SPMV_F64)
+    }
+#undef SYMMETRIES
+}
+
+/* ---------------------------------------------------------------- a round */
+
+static void read_tiles(struct job *job)
+{
+#pragma omp parallel num_threads(job->threads)
+    {
+        const int own = omp_get_thread_num();
+        struct text_tile tile;
+        while (text_tile_take(&job->tiles, &job->memory[own], &tile)) {
+            parse_tile(job, &tile, &job->buckets.writer[own], &job->found[tile.number]);
+            coo_tile_done(&job->buckets, own, tile.number);
+        }
+    }
+}
+
+/* The declared entries end before line content number excess (from 0) of the tile: fails there. */
+static spmv_status fail_excess(struct job *job, int number, int64_t excess)
+{
+    struct text_tile tile;
+    struct findings found;
+    struct place place = {.line = job->source->line};
+    const spmv_status st = text_tile_again(&job->tiles, number, &job->memory[0], &tile);
+    if (st != SPMV_OK)
+        return st;
+    findings_clear(&found);
+    for (const char *p = tile.begin; p < tile.end; place.line++) {
+        place.line_begin = p;
+        p = text_skip_blanks(p);
+        if (*p != '\n' && *p != '%' && excess-- == 0) {
+            findings_fail_excess(&found, &place, p, job->header);
+            break;
+        }
+        p = (const char *)memchr(p, '\n', (size_t)(tile.end - p)) + 1;
+    }
+    if (found.status == SPMV_OK) /* other text than before */
+        return text_read_failed(job->source, SPMV_ERROR_CHANGED, 0);
+    return text_fail(job->source, found.status, found.error_line, found.error_column, "%s", found.sentence);
+}
+
+/* After parsing: the first error, or lines, entries and remarks of the round. */
+static spmv_status collect(struct job *job, int n)
+{
+    struct text_source *const source = job->source;
+    for (int t = 0; t < n; t++) {
+        const struct findings *const found = &job->found[t];
+        const int64_t left = job->header->entries - job->entries;
+        if (found->entries + found->entry_is_bad > left)
+            return fail_excess(job, t, left);
+        if (found->status == SPMV_ERROR_MEMORY)
+            return context_fail_memory(source->ctx, "entries of a file", (int64_t)job->buckets.entry_size);
+        if (found->status != SPMV_OK)
+            return text_fail(source, found->status, source->line + found->error_line, found->error_column, "%s",
+                             found->sentence);
+        remarks_add(&job->rounded, &found->rounded, source->line);
+        remarks_add(&job->not_finite, &found->not_finite, source->line);
+        source->line += found->lines;
+        job->entries += found->entries;
+    }
+    return SPMV_OK;
+}
+
+static spmv_status read_rounds(struct job *job)
+{
+    spmv_status st = SPMV_OK;
+    for (;;) {
+        const int most = text_round_begin(&job->tiles);
+        int n = 0;
+        if (most == 0)
+            return text_check_unchanged(job->source);
+        TRY(coo_tiles_begin(&job->buckets, most));
+        read_tiles(job);
+        /* what was parsed comes before what could not be read */
+        st = text_round_end(&job->tiles, &n);
+        if (st != SPMV_OK)
+            return st;
+        TRY(collect(job, n));
+        TRY(text_tell(job->source));
+    }
+done:
+    return st;
+}
+
+static spmv_status check_complete(const struct job *job)
+{
+    int64_t line = 0, column = 0;
+    if (job->entries == job->header->entries)
+        return SPMV_OK;
+    text_end_position(job->source, &line, &column);
+    return text_fail(job->source, SPMV_ERROR_FORMAT, line, column,
+                     "the file ends after %lld of the %lld entries declared on line %lld", (long long)job->entries,
+                     (long long)job->header->entries, (long long)job->header->size_line);
+}
+
+static spmv_status prepare(struct job *job)
+{
+    spmv_status st = SPMV_OK;
+    void *memory = NULL, *found = NULL;
+    const struct mtx_header *const header = job->header;
+    const int64_t stored = header->symmetry == SPMV_SYMMETRY_GENERAL ? 1 : 2;
+    const int64_t left = text_left(job->source);
+    job->threads = left < 0 || left >= BYTES_WORTH_A_TEAM ? job->source->ctx->threads : 1;
+    text_tiles_open(job->source, &job->tiles);
+    TRY(host_alloc(job->source->ctx, job->threads * (int64_t)sizeof *job->memory, "reading a file", &memory));
+    job->memory = memory;
+    memset(memory, 0, (size_t)job->threads * sizeof *job->memory);
+    TRY(host_alloc(job->source->ctx, TILES_MOST * (int64_t)sizeof *job->found, "reading a file", &found));
+    job->found = found;
+    /* of a pipe the number is a claim; more buckets than needed do no harm */
+    TRY(coo_buckets_begin(job->source->ctx, header->rows, header->cols, job->type, header->field == SPMV_FIELD_PATTERN,
+                          min_i64(header->entries, INT64_MAX / 2) * stored, job->threads, &job->buckets));
+done:
+    return st;
+}
+
+static void release(struct job *job)
+{
+    coo_buckets_free(&job->buckets);
+    text_tiles_close(&job->tiles);
+    for (int t = 0; job->memory != NULL && t < job->threads; t++)
+        text_memory_free(&job->memory[t]);
+    host_free(job->memory);
+    host_free(job->found);
+}
+
+spmv_status coordinates_read(struct text_source *source, const struct mtx_header *header, spmv_type type,
+                             spmv_matrix **matrix, int64_t *duplicates)
+{
+    spmv_status st = SPMV_OK;
+    struct repeats repeats = {0, 0};
+    void *memory = NULL;
+    *matrix = NULL;
+    *duplicates = 0;
+    /* too large for a stack that may be a thread's */
+    TRY(host_alloc(source->ctx, (int64_t)sizeof(struct job), "reading a file", &memory));
+    struct job *const job = memory;
+    *job = (struct job){.source = source, .header = header, .type = type};
+    st = prepare(job);
+    if (st == SPMV_OK)
+        st = read_rounds(job);
+    if (st == SPMV_OK)
+        st = check_complete(job);
+    if (st == SPMV_OK)
+        st = remarks_warn(source, &job->rounded, &job->not_finite, type);
+    if (st == SPMV_OK)
+        st = coo_buckets_matrix(&job->buckets, matrix, &repeats);
+    release(job);
+    /* the pattern of a mirrored matrix is symmetric: what the entries repeat is what one triangle repeats */
+    *duplicates = header->symmetry == SPMV_SYMMETRY_GENERAL ? repeats.all : repeats.lower;
+done:
+    host_free(memory);
+    return st;
+}

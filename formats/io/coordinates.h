@@ -1,0 +1,17 @@
+/* The entries of a coordinate file, parsed by all threads, into CSR.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef COORDINATES_H
+#define COORDINATES_H
+
+#include "findings.h"
+#include "matrix_internal.h"
+
+/* Reads the rest of the text, entries as header tells, one a line, between blank lines and comments, into a matrix:
+ * columns sorted, the other half of a symmetric one filled in, entries of one place added in the order of the text.
+ * *duplicates: how many were added into another. Warns of numbers that were rounded or are not finite. Errors name line
+ * and column; the first in the text is reported, whatever the number of threads; *matrix is then NULL. */
+spmv_status coordinates_read(struct text_source *source, const struct mtx_header *header, spmv_type type,
+                             spmv_matrix **matrix, int64_t *duplicates);
+
+#endif

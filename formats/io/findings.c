@@ -1,0 +1,139 @@
+/* What the parser of a tile finds: sentences, and remarks.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "findings.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "decimal.h"
+
+void findings_clear(struct findings *findings)
+{
+    memset(findings, 0, offsetof(struct findings, sentence));
+    findings->sentence[0] = '\0';
+}
+
+const char *findings_fail(struct findings *findings, const struct place *place, const char *p, spmv_status status,
+                          const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(findings->sentence, sizeof findings->sentence, format, arguments);
+    va_end(arguments);
+    findings->status = status;
+    findings->error_line = place->line;
+    findings->error_column = p - place->line_begin + 1;
+    return NULL;
+}
+
+const char *findings_fail_index(struct findings *findings, const struct place *place, const char *p, const char *what,
+                                int64_t limit, int64_t size_line)
+{
+    int64_t index = 0;
+    if (parse_count(p, &index) == NULL) {
+        char sentence[COUNT_SENTENCE];
+        const spmv_status why = explain_count(p, what, sentence);
+        return findings_fail(findings, place, p, why, "%s", sentence);
+    }
+    if (index == 0)
+        return findings_fail(findings, place, p, SPMV_ERROR_FORMAT, "%s 0: rows and columns count from 1", what);
+    return findings_fail(findings, place, p, SPMV_ERROR_FORMAT, "%s %lld exceeds the %lld %ss declared on line %lld",
+                         what, (long long)index, (long long)limit, what, (long long)size_line);
+}
+
+const char *findings_fail_value(struct findings *findings, const struct place *place, const char *p,
+                                enum number_result result, spmv_field field, spmv_type type)
+{
+    char shown[TEXT_SHOWN];
+    const char *const end = text_token_end(p);
+    if (p == end)
+        return findings_fail(findings, place, p, SPMV_ERROR_FORMAT, "the value is missing");
+    text_show(p, end, shown);
+    if (result == NUMBER_TOO_LARGE)
+        return findings_fail(findings, place, p, SPMV_ERROR_LIMIT, "\"%s\" is too large for %s", shown,
+                             spmv_type_name(type));
+    if (field == SPMV_FIELD_INTEGER)
+        return findings_fail(findings, place, p, SPMV_ERROR_FORMAT, "\"%s\" is not an integer, as the banner says",
+                             shown);
+    return findings_fail(findings, place, p, SPMV_ERROR_FORMAT, "\"%s\" is not a number", shown);
+}
+
+const char *findings_fail_extra(struct findings *findings, const struct place *place, const char *p,
+                                const struct mtx_header *header)
+{
+    char shown[TEXT_SHOWN];
+    return findings_fail(findings, place, p, SPMV_ERROR_FORMAT, "extra text \"%s\" after the %s",
+                         text_show(p, text_token_end(p), shown),
+                         header->array                         ? "number: one a line"
+                         : header->field != SPMV_FIELD_PATTERN ? "entry: row, column and value"
+                                                               : "entry: row and column of a pattern");
+}
+
+const char *findings_fail_excess(struct findings *findings, const struct place *place, const char *p,
+                                 const struct mtx_header *header)
+{
+    char shown[TEXT_SHOWN];
+    if ((*p >= '0' && *p <= '9') || *p == '-' || *p == '+' || *p == '.')
+        return findings_fail(findings, place, p, SPMV_ERROR_FORMAT, "more entries than the %lld declared on line %lld",
+                             (long long)header->entries, (long long)header->size_line);
+    return findings_fail(
+        findings, place, p, SPMV_ERROR_FORMAT, "trailing text \"%s\" after the %lld entries declared on line %lld",
+        text_show(p, text_token_end(p), shown), (long long)header->entries, (long long)header->size_line);
+}
+
+static void remark(struct remarks *remarks, const struct place *place, const char *p)
+{
+    if (remarks->count++ == 0) {
+        remarks->line = place->line;
+        remarks->column = p - place->line_begin + 1;
+    }
+}
+
+const char *findings_value(struct findings *findings, const struct place *place, const char *p, const char *end,
+                           spmv_field field, spmv_type type, void *value)
+{
+    const char *rest = field == SPMV_FIELD_INTEGER ? NULL
+                       : type == SPMV_F32          ? decimal_parse_f32(p, value)
+                                                   : decimal_parse_f64(p, value);
+    enum number_remark seen = NUMBER_PLAIN;
+    if (rest != NULL && (*rest == '\n' || text_is_blank(*rest)))
+        return rest;
+    enum number_result result = field == SPMV_FIELD_INTEGER ? number_parse_integer(p, end, type, value, &rest, &seen)
+                                                            : number_parse(p, end, type, value, &rest, &seen);
+    if (result == NUMBER_OK && !text_is_blank(*rest) && *rest != '\n')
+        result = NUMBER_MALFORMED;
+    if (result != NUMBER_OK)
+        return findings_fail_value(findings, place, p, result, field, type);
+    if (seen == NUMBER_ROUNDED)
+        remark(&findings->rounded, place, p);
+    else if (seen == NUMBER_NOT_FINITE)
+        remark(&findings->not_finite, place, p);
+    return rest;
+}
+
+void remarks_add(struct remarks *sum, const struct remarks *remarks, int64_t line)
+{
+    if (sum->count == 0 && remarks->count > 0) {
+        *sum = *remarks;
+        sum->line += line;
+    } else {
+        sum->count += remarks->count;
+    }
+}
+
+static spmv_status warn(const struct text_source *source, const struct remarks *remarks, const char *what,
+                        const char *type)
+{
+    if (remarks->count == 0)
+        return SPMV_OK;
+    return context_warn(source->ctx, "%.300s:%lld:%lld: %s%s (%lld such numbers in the file)", source->name,
+                        (long long)remarks->line, (long long)remarks->column, what, type, (long long)remarks->count);
+}
+
+spmv_status remarks_warn(const struct text_source *source, const struct remarks *rounded,
+                         const struct remarks *not_finite, spmv_type type)
+{
+    const spmv_status st = warn(source, rounded, "this integer was rounded: it is not one of ", spmv_type_name(type));
+    return st != SPMV_OK ? st : warn(source, not_finite, "this value is not finite", "");
+}

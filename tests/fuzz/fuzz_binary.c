@@ -1,0 +1,85 @@
+/* Fuzzing of the binary form, with libFuzzer: any bytes as a file of it; where the first says so with every checksum
+ * put right first, so that what lies behind them is reached. What is read must be a valid matrix with sorted columns.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <spmv/spmv.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "io/binary_form.h"
+#include "io/checksum.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void require(int holds, const char *what, const char *sentence)
+{
+    if (!holds) {
+        fprintf(stderr, "%s: \"%s\"\n", what, sentence);
+        abort();
+    }
+}
+
+/* Places in the head, as docs/formats.md has them. */
+enum { TYPE = 16, ROWS = 24, NNZ = 40, ARRAYS = 48, SUMS = 80, HEAD_SUM = 120, HEAD = 128 };
+
+static uint64_t word_at(const char *file, int at)
+{
+    uint64_t word;
+    memcpy(&word, file + at, sizeof word);
+    return word;
+}
+
+static void put_right(spmv_context *ctx, char *file, int64_t size)
+{
+    uint32_t type;
+    memcpy(&type, file + TYPE, sizeof type);
+    const uint64_t bytes[3] = {8 * (word_at(file, ROWS) + 1), 4 * word_at(file, NNZ),
+                               type == 0 ? 0 : (type == SPMV_F32 ? 4 : 8) * word_at(file, NNZ)};
+    for (int k = 0; k < 3; k++) {
+        const uint64_t at = word_at(file, ARRAYS + 8 * k), all = (uint64_t)size;
+        uint64_t sum = 0;
+        if (at <= all && bytes[k] <= all - at && checksum(ctx, file + at, (int64_t)bytes[k], &sum) == SPMV_OK)
+            memcpy(file + SUMS + 8 * k, &sum, sizeof sum);
+    }
+    const uint64_t sum = checksum_mix(0, checksum_tile(file, HEAD_SUM));
+    memcpy(file + HEAD_SUM, &sum, sizeof sum);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static spmv_context *ctx;
+    if (ctx == NULL) {
+        spmv_context_options options;
+        spmv_context_options_init(&options, sizeof options);
+        options.backend = SPMV_BACKEND_REF;
+        require(spmv_context_create(&options, &ctx) == SPMV_OK, "no context", spmv_last_error(NULL));
+    }
+    if (size < 2)
+        return 0;
+    void *file = NULL;
+    const int64_t bytes = (int64_t)size - 1;
+    require(host_alloc(ctx, bytes, "a file", &file) == SPMV_OK, "no memory", "");
+    memcpy(file, data + 1, (size_t)bytes);
+    if (data[0] & 1 && bytes >= HEAD) {
+        const uint64_t all = (uint64_t)bytes;
+        memcpy((char *)file + 72, &all, sizeof all);
+        put_right(ctx, file, bytes);
+    }
+    spmv_matrix *matrix = NULL;
+    const spmv_status st =
+        binary_form_read_memory(ctx, "fuzz", file, bytes, data[0] & 2 ? SPMV_F32 : SPMV_F64, &matrix);
+    if (st != SPMV_OK) {
+        const int class = spmv_status_class(st);
+        require(matrix == NULL && class >= 3 && class <= 5, "a matrix or an unexpected status", spmv_last_error(ctx));
+    } else {
+        spmv_csr a;
+        spmv_matrix_view(matrix, &a);
+        require(spmv_matrix_check(ctx, &a) == SPMV_OK, "an invalid matrix", spmv_last_error(ctx));
+        for (int64_t i = 0; i < a.rows; i++)
+            for (int64_t k = ((const int64_t *)a.row_ptr)[i] + 1; k < ((const int64_t *)a.row_ptr)[i + 1]; k++)
+                require(a.col[k - 1] < a.col[k], "columns out of order", "");
+        spmv_matrix_destroy(matrix);
+    }
+    host_free(file);
+    return 0;
+}

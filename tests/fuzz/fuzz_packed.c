@@ -1,0 +1,77 @@
+/* Fuzzing of compressed texts and archives, with libFuzzer: any bytes, the first of which chooses whether the matrix or
+ * the member _b is wanted. What is read must be a valid matrix; what is refused must leave nothing. Nothing may be
+ * written to a disk, and little memory taken, whatever the bytes claim.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <spmv/spmv.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "io/mtx_read.h"
+#include "io/text_source.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void require(int holds, const char *what, const char *sentence)
+{
+    if (!holds) {
+        fprintf(stderr, "%s: \"%s\"\n", what, sentence);
+        abort();
+    }
+}
+
+static void try_matrix(spmv_context *ctx, const char *data, int64_t size)
+{
+    spmv_matrix *matrix = NULL;
+    spmv_read_options options;
+    spmv_read_options_init(&options, sizeof options);
+    options.max_bytes = 1 << 20;
+    options.max_unpacked_bytes = 1 << 20;
+    options.max_unpacked_ratio = 100;
+    const spmv_status st = matrix_read_memory(ctx, "fuzz", data, size, &options, &matrix, NULL, 0);
+    const int class = spmv_status_class(st);
+    if (st != SPMV_OK) {
+        require(matrix == NULL, "a matrix beside an error", spmv_last_error(ctx));
+        require(class >= 2 && class <= 5, "an unexpected status", spmv_last_error(ctx));
+        return;
+    }
+    spmv_csr a;
+    spmv_matrix_view(matrix, &a);
+    require(spmv_matrix_check(ctx, &a) == SPMV_OK, "an invalid matrix", spmv_last_error(ctx));
+    spmv_matrix_destroy(matrix);
+}
+
+/* The text of a member, byte by byte. */
+static void try_member(spmv_context *ctx, const char *data, int64_t size)
+{
+    const struct packed_limits limits = {1 << 20, 100};
+    struct text_source source;
+    spmv_status st = text_open_memory(ctx, "fuzz", "_b", data, size, &limits, &source);
+    char text[4096];
+    int64_t got = 1, all = 0;
+    while (st == SPMV_OK && got > 0) {
+        st = text_read_next(&source, text, sizeof text, &got);
+        all += got;
+    }
+    require(all <= (1 << 20) + (int64_t)sizeof text, "more text than is allowed", "");
+    require(st == SPMV_OK || spmv_last_error(ctx)[0] != '\0', "no sentence", "");
+    text_close(&source);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static spmv_context *ctx;
+    if (ctx == NULL) {
+        spmv_context_options options;
+        spmv_context_options_init(&options, sizeof options);
+        options.backend = SPMV_BACKEND_REF;
+        require(spmv_context_create(&options, &ctx) == SPMV_OK, "no context", spmv_last_error(NULL));
+    }
+    if (size < 2)
+        return 0;
+    if (data[0] & 1)
+        try_matrix(ctx, (const char *)data + 1, (int64_t)size - 1);
+    else
+        try_member(ctx, (const char *)data + 1, (int64_t)size - 1);
+    return 0;
+}

@@ -1,0 +1,105 @@
+#!/usr/bin/env python3
+"""Our reader beside the genuine mmio and SciPy's, bit for bit, on a folder of SuiteSparse files and on generated ones.
+
+usage: readers.py MMIO_COMPARE SPMV FOLDER
+MMIO_COMPARE is tests/mmio_compare.c, SPMV the program. FOLDER holds NAME.mtx.xz files and catalog.csv (columns file, format, field,
+symmetry, duplicates). SciPy is left out where Python lacks it, and said so. Exit code 77: no folder.
+
+SPDX-License-Identifier: BSD-3-Clause
+"""
+import csv
+import lzma
+import os
+import struct
+import subprocess
+import sys
+import tempfile
+
+try:
+    import numpy
+    import scipy.io
+    import scipy.sparse
+except ImportError:
+    scipy = None
+
+SKIPPED = 77
+TAKEN = ("real", "integer", "pattern")
+SPECS = ("uniform:3000,2000,7.5", "powerlaw:4000,6.5,2.1,900", "fem:300,3,11.5", "banded:2000,3", "empty:5000,0.9", "longrows:5,60000,9000")
+
+
+def run(*command):
+    return subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+
+
+def rows_of(folder):
+    with open(os.path.join(folder, "catalog.csv"), newline="") as f:
+        return [row for row in csv.DictReader(f) if row["field"] in TAKEN and row["symmetry"] != "hermitian"]
+
+
+def read_binary_form(path):
+    """rows, cols, row offsets, columns, values (None for a pattern): as docs/formats.md describes the binary form."""
+    data = open(path, "rb").read()
+    kind, _ = struct.unpack_from("<II", data, 16)
+    rows, cols, nnz, at_rows, at_cols, at_vals = struct.unpack_from("<6Q", data, 24)
+    array = lambda kind, n, at: numpy.frombuffer(data, kind, n, at)
+    return rows, cols, array("<i8", rows + 1, at_rows), array("<i4", nnz, at_cols), array("<f8", nnz, at_vals) if kind else None
+
+
+def differs_from_scipy(path, binary, pattern):
+    """What is not the same, or None."""
+    rows, cols, row_ptr, columns, values = read_binary_form(binary)
+    theirs = scipy.io.mmread(path)
+    theirs = scipy.sparse.csr_matrix(theirs) if isinstance(theirs, numpy.ndarray) else theirs.tocsr()
+    theirs.sort_indices()
+    if theirs.shape != (rows, cols) or not numpy.array_equal(theirs.indptr, row_ptr) or not numpy.array_equal(theirs.indices, columns):
+        return "another pattern than SciPy's"
+    if pattern:
+        return None if values is None else "values of a pattern"
+    if not numpy.array_equal(theirs.data.astype("<f8").view("<u8"), values.view("<u8")):
+        return "other bits than SciPy's"
+    return None
+
+
+def main():
+    compare, program, folder = sys.argv[1:]
+    if not os.path.exists(os.path.join(folder, "catalog.csv")):
+        print(f"skipped: no matrices in {folder}")
+        return SKIPPED
+    failures, compared = [], 0
+    with tempfile.TemporaryDirectory() as scratch:
+        paths = {}
+        for number, row in enumerate(rows_of(folder)):
+            path = os.path.join(scratch, f"{number}.mtx")
+            with lzma.open(os.path.join(folder, row["file"])) as packed, open(path, "wb") as plain:
+                plain.write(packed.read())
+            paths[path] = row
+        for number, spec in enumerate(SPECS):
+            path = os.path.join(scratch, f"generated{number}.mtx")
+            done = run(program, "gen", spec, "-o", path)
+            failures += [f"{spec}: {done.stderr}"] if done.returncode else []
+            paths[path] = {"file": spec, "field": "real", "duplicates": "0"}
+        done = run(compare, *paths)
+        lines = done.stdout.splitlines()
+        failures += [f"{paths[line.split()[0]]['file']}: mmio: {line.split(maxsplit=1)[1]}" for line in lines if not line.endswith(" same")]
+        if len(lines) != len(paths):
+            failures.append(f"{len(lines)} answers for {len(paths)} files: {done.stderr}")
+        # SciPy adds entries of one place in an order of its own
+        for path, row in paths.items() if scipy else ():
+            if row["duplicates"] != "0":
+                continue
+            binary = path.replace(".mtx", ".spmv")
+            done = run(program, "convert", path, binary)
+            wrong = done.stderr if done.returncode else differs_from_scipy(path, binary, row["field"] == "pattern")
+            failures += [f"{row['file']}: {wrong}"] if wrong else []
+            compared += 1
+            if os.path.exists(binary):
+                os.unlink(binary)
+    for line in failures:
+        print(line)
+    print(f"{len(paths)} files compared with mmio, {compared} with {'SciPy ' + scipy.__version__ if scipy else 'SciPy, which is not here'}; "
+          f"{len(failures)} failures")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
