@@ -2,7 +2,8 @@
  *
  * A tile publishes its aggregate, the fold of the tile alone, and later picks up its prefix, the fold of all tiles
  * before it. Between the two lies the chain block: each of its warps watches a window of 32 tiles, scans their
- * aggregates and adds what the warp of the window before hands on in shared memory. Compared with looking back
+ * aggregates and adds what the warp of the window before hands on in shared memory, on which it waits as on a copy
+ * (an mbarrier), never on a word that it would have to ask for again and again. Compared with looking back
  * (lookback.cuh) a tile reads one word instead of a hundred, and a prefix travels 32 tiles in a shared-memory access
  * instead of some 60 in an access to another multiprocessor.
  *

@@ -2,7 +2,7 @@
  *
  * Idea: the n + count steps of the walk (segments.cuh) are cut into tiles. A first launch finds for every tile how many
  * segments are closed before it, from which follows which elements and which segment ends are its own. In the second
- * launch the copy engine brings both into shared memory one tile ahead. A thread finds its place by a binary search
+ * launch, which begins while the first one ends, the copy engine brings both into shared memory one tile ahead. A thread finds its place by a binary search
  * there (merge path), walks its steps once, and hands out a result at each closing but its first, which needs what
  * earlier threads left open. The block scans what the threads leave open; the tile's first closing alone waits for the
  * chain (chain.cuh), as one number, while the block goes on to the next tile. One warp more than the walk has brings
@@ -22,9 +22,8 @@
 
 /* BYTES of elements or ends a thread and tile: an odd number of cells, so that threads side by side meet few bank
  * conflicts. */
-template <int Bytes, int Blocks, bool Ahead = true> struct merge_shape {
+template <int Bytes, int Blocks> struct merge_shape {
     static constexpr int BYTES = Bytes, BLOCKS = Blocks;
-    static constexpr bool AHEAD = Ahead;
 };
 using segreduce_2_shape = merge_shape<124, 2>;
 
@@ -180,6 +179,9 @@ __global__ void __launch_bounds__(THREADS + WARP, Shape::BLOCKS)
     using tile = merge_tile<T, P, Shape>;
     extern __shared__ unsigned char dynamic_shared[];
     memory &m = *(memory *)dynamic_shared;
+    /* Small elements: a tile's number is drawn, and its start looked up, a tile earlier, for many tiles pass at a time;
+     * large ones: blocks then hold their tiles longer than that is worth. */
+    constexpr bool AHEAD = sizeof(T) <= 4;
     const Op op{};
     const bool carrier = threadIdx.x == THREADS, alone = tiles.tiles == 1;
     const T *const from = array_of<T>(load);
@@ -250,7 +252,7 @@ __global__ void __launch_bounds__(THREADS + WARP, Shape::BLOCKS)
         engine_prepare(m.arrived, tile::BUFFERS);
         m.cells.prepare();
         bring(draw(), 0, 0);
-        if (Shape::AHEAD && m.number[0] >= 0 && !alone)
+        if (AHEAD && m.number[0] >= 0 && !alone)
             ahead = draw();
     }
     __syncthreads();
@@ -286,8 +288,8 @@ __global__ void __launch_bounds__(THREADS + WARP, Shape::BLOCKS)
         const T *elements = (const T *)(bytes + mine.elements.skip);
         const P *staged_ends = (const P *)(bytes + (mine.taking > 0 ? mine.elements.bytes : 0) + mine.ends.skip);
         if (carrier) {
-            bring(alone ? none : Shape::AHEAD ? ahead : draw(), 1 - step % 2, (step + 1) % tile::BUFFERS);
-            if (Shape::AHEAD && !alone)
+            bring(alone ? none : AHEAD ? ahead : draw(), 1 - step % 2, (step + 1) % tile::BUFFERS);
+            if (AHEAD && !alone)
                 ahead = draw();
         }
         if (walks)
