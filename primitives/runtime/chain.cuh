@@ -178,8 +178,8 @@ template <typename Fold> struct chain {
     /* The chain block: all its warps, at most CHAIN_WARPS. */
     __device__ void run(chain_cells<Fold> *cells) const;
 
-    /* Without a chain block, a block may end as soon as it has begun, unless cells are to be cleared: another launch does
-     * not begin before this one has really ended. */
+    /* Without a chain block, a block may end as soon as it has begun, unless cells are to be cleared: another launch
+     * does not begin before this one has really ended. */
     __device__ bool may_end_early() const
     {
         return first_round < CHAIN_LAST_ROUND;

@@ -2,12 +2,12 @@
  *
  * Idea: the n + count steps of the walk (segments.cuh) are cut into tiles. A first launch finds for every tile how many
  * segments are closed before it, from which follows which elements and which segment ends are its own. In the second
- * launch, which begins while the first one ends, the copy engine brings both into shared memory one tile ahead. A thread finds its place by a binary search
- * there (merge path), walks its steps once, and hands out a result at each closing but its first, which needs what
- * earlier threads left open. The block scans what the threads leave open; the tile's first closing alone waits for the
- * chain (chain.cuh), as one number, while the block goes on to the next tile. One warp more than the walk has brings
- * tiles and waits for that number.
- * Work n + count operations and a few a thread; depth: a tile's, and the chain; launches 2; bytes moved n v + count (v
+ * launch, which begins while the first one ends, the copy engine brings both into shared memory one tile ahead. A
+ * thread finds its place by a binary search there (merge path), walks its steps once, and hands out a result at each
+ * closing but its first, which needs what earlier threads left open. The block scans what the threads leave open; the
+ * tile's first closing alone waits for the chain (chain.cuh), as one number, while the block goes on to the next tile.
+ * One warp more than the walk has brings tiles and waits for that number. Work n + count operations and a few a thread;
+ * depth: a tile's, and the chain; launches 2; bytes moved n v + count (v
  * + position). Changed since rung 1: loads overlap with work in one block; elements are walked once, in shared memory;
  * no second launch puts chunks together. Wins: everywhere on devices with a copy engine (9.0 to 11). Keeps the order of
  * the operands; bits depend on n and the positions alone. Green, McColl, Bader 2012; Merrill, Garland 2016.
