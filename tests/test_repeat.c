@@ -126,6 +126,14 @@ static spmv_status exclusive_segscan(const struct data *d, const char *name, int
     return spmv_segscan(context, SPMV_EXCLUSIVE, SPMV_ADD, d->type, &segments, d->in, d->out, d->n);
 }
 
+/* By rung; the teaching ones are built for sums. */
+static spmv_status segscan_rung(const struct data *d, const char *name, int64_t *bytes)
+{
+    const int64_t n = strcmp(name, "definition") == 0 ? d->few : d->n;
+    *bytes = n * d->size;
+    return spmv_segscan_rung(context, name, SPMV_INCLUSIVE, SPMV_ADD, d->type, d->flags, d->in, d->out, n);
+}
+
 static spmv_status segreduce(const struct data *d, const char *name, int64_t *bytes)
 {
     const spmv_segments segments = segments_of(d, name);
@@ -247,6 +255,8 @@ static void segments_repeat(void **state)
             check(d, "exclusive segscan by", forms[f], exclusive_segscan);
         }
         check(d, "segreduce by", "positions", segreduce);
+        FOR_NAMES(name, spmv_segscan_rung_name)
+        check(d, "segscan", name, segscan_rung);
     }
 }
 

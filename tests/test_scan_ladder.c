@@ -63,9 +63,9 @@ static bool is(const char *name, const char *other)
 /* Those that keep a block's elements in shared memory, and so take numbers only. */
 static bool is_teaching(const char *name)
 {
-    static const char *const others[] = {"tiles", "reduce-scan", "single-pass"};
+    static const char *const others[] = {"tiles", "reduce-scan", "look-back", "single-pass"};
     bool other = false;
-    for (int k = 0; k < 3; k++)
+    for (int k = 0; k < 4; k++)
         other = other || is(name, others[k]);
     return !other;
 }

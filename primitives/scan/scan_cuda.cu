@@ -21,7 +21,7 @@ static spmv_status scan_single_pass(spmv_context *ctx, load_array<typename Op::t
 {
     if (engine_there(ctx))
         return scan_6_launch<Op>(ctx, load, store, no_heads(), n, exclusive);
-    return scan_5_launch<Op, typename scan_5_best<typename Op::type>::older>(ctx, load, store, n, exclusive, scratch);
+    return scan_5_launch<Op>(ctx, load, store, n, exclusive, scratch);
 }
 
 /* A rung's launch for every pair. */
@@ -43,6 +43,8 @@ static spmv_status scan_single_pass(spmv_context *ctx, load_array<typename Op::t
 #define CASE_scan_3_launch(OP, op, TYPE, type, T, D, CLASS) CASE(scan_3_launch, OP, op, TYPE, type, D)
 #define CASE_scan_single_pass(OP, op, TYPE, type, T, D, CLASS) CASE(scan_single_pass, OP, op, TYPE, type, D)
 DISPATCH(scan_by_chunks, scan_3_launch)
+#define CASE_scan_5_launch(OP, op, TYPE, type, T, D, CLASS) CASE(scan_5_launch, OP, op, TYPE, type, D)
+DISPATCH(scan_looking_back, scan_5_launch)
 DISPATCH(scan_in_one_pass, scan_single_pass)
 
 /* Rung 3 by its name. */
@@ -50,6 +52,13 @@ extern "C" spmv_status scan_chunks_cuda(spmv_context *ctx, spmv_scan_kind kind, 
                                         const void *in, void *out, int64_t n, void *scratch)
 {
     return on_device(ctx, [=] { return scan_by_chunks(ctx, kind == SPMV_EXCLUSIVE, by, of, in, out, n, scratch); });
+}
+
+/* Rung 5 by its name. */
+extern "C" spmv_status scan_look_back_cuda(spmv_context *ctx, spmv_scan_kind kind, spmv_op by, spmv_type of,
+                                           const void *in, void *out, int64_t n, void *scratch)
+{
+    return on_device(ctx, [=] { return scan_looking_back(ctx, kind == SPMV_EXCLUSIVE, by, of, in, out, n, scratch); });
 }
 
 extern "C" spmv_status scan_cuda(spmv_context *ctx, spmv_scan_kind kind, spmv_op by, spmv_type of, const void *in,

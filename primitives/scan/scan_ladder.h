@@ -60,9 +60,11 @@ spmv_status scan_rung_check_most(spmv_context *ctx, const char *what, const stru
 /* A block is no longer than it must be. */
 int scan_block_for(int64_t n, int block);
 
-/* Rung 3 on cuda, which runs in the scratch of scan_scratch_cuda. */
+/* Rungs 3 and 5 on cuda, which run in the scratch of scan_scratch_cuda. */
 spmv_status scan_chunks_cuda(spmv_context *, spmv_scan_kind, spmv_op, spmv_type, const void *in, void *out, int64_t n,
                              void *scratch);
+spmv_status scan_look_back_cuda(spmv_context *, spmv_scan_kind, spmv_op, spmv_type, const void *in, void *out,
+                                int64_t n, void *scratch);
 
 /* A teaching rung on the host, traced. rung: of scan_rungs_ref(); memory of the request: the host's. */
 spmv_status scan_trace_host(spmv_context *ctx, const struct scan_rung *rung, const struct scan_request *request,

@@ -16,7 +16,7 @@ template <int number> static spmv_status run(spmv_context *ctx, const scan_reque
     });
 }
 
-static int64_t chunks_scratch(const spmv_context *ctx, const scan_request *r)
+static int64_t tuned_scratch(const spmv_context *ctx, const scan_request *r)
 {
     return scan_scratch_cuda(ctx, r->type, r->n);
 }
@@ -24,6 +24,11 @@ static int64_t chunks_scratch(const spmv_context *ctx, const scan_request *r)
 static spmv_status run_single_pass(spmv_context *ctx, const scan_request *r)
 {
     return scan_cuda(ctx, r->kind, r->op, r->type, r->in, r->out, r->n, r->scratch);
+}
+
+static spmv_status run_look_back(spmv_context *ctx, const scan_request *r)
+{
+    return scan_look_back_cuda(ctx, r->kind, r->op, r->type, r->in, r->out, r->n, r->scratch);
 }
 
 static spmv_status run_chunks(spmv_context *ctx, const scan_request *r)
@@ -35,8 +40,9 @@ static const struct scan_rung rungs[] = {
 #define ROW(number, name, block, by_block, most) {name, block, by_block, most, scratch_of<number>, run<number>},
     SCAN_LADDER(ROW)
 #undef ROW
-        {"reduce-scan", 0, false, 0, chunks_scratch, run_chunks},
-    {"single-pass", 0, false, 0, chunks_scratch, run_single_pass},
+        {"reduce-scan", 0, false, 0, tuned_scratch, run_chunks},
+    {"look-back", 0, false, 0, tuned_scratch, run_look_back},
+    {"single-pass", 0, false, 0, tuned_scratch, run_single_pass},
     {NULL, 0, false, 0, NULL, NULL},
 };
 
