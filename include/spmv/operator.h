@@ -97,7 +97,7 @@ SPMV_API void spmv_epilogue_init(spmv_epilogue *epilogue, size_t size);
  * The methods "tiles" do so within the product, where y need not be read again and, on cuda, nothing else is launched;
  * the others behind it. epilogue NULL: spmv_apply. rows == 0: *dot = 0. What w, gamma and z hold is read during the
  * product; z overlaps nothing, *dot lies in no vector and is not gamma. Products and sums are rounded one by one in
- * y's type (ref sums dot in long double). dot is a sum of the n = rows products in an order that plan and method fix:
+ * y's type (ref: dot in long double). dot is a sum of the n = rows products in an order that plan and method fix:
  * same bits every run, for any number of threads, and |dot - exact| <= (n + 2) u sum_i |w_i| |y_i| to first order (u
  * the unit roundoff; n + 5 for complex types). Queued; allocates nothing and waits for nothing; can be captured; two
  * products of one plan must not run at once. Errors, beside those of spmv_apply: SPMV_ERROR_ARGUMENT (w without dot,
