@@ -30,6 +30,7 @@ static ALWAYS_INLINE VALUE TYPED(epilogue)(const spmv_epilogue *e, const VALUE *
     }
     if (e->w == NULL)
         return s[0];
+    /* what was written past the caches is not fetched back */
     const VALUE *w = e->w == y ? own : (const VALUE *)e->w + first;
     for (; i + SUMS <= n; i += SUMS)
         for (int j = 0; j < SUMS; j++)
