@@ -104,6 +104,18 @@ mutants() {
     "$1" "vectors: y is packed whatever its stride" spmv/spmv_omp_columns.h \
         'copy.y + row * copy.y_stride + first' \
         'copy.y + row * copy.vectors + first' '^test_spmv_types\.omp$'
+    "$1" "epilogue: rows that cross tiles are left out" spmv/spmv_omp_typed.h \
+        'dot += TYPED(epilogue)(e, s->y, &s->y[from.row], from.row, from.row + 1);' \
+        'continue;' '^test_epilogue\.omp$'
+    "$1" "epilogue: the first of the last rows is lost" spmv/spmv_omp_epilogue.h \
+        'for (int j = 0; i + j < n; j++)' \
+        'for (int j = 1; i + j < n; j++)' '^test_epilogue\.omp$'
+    "$1" "epilogue: each piece of a long row adds 0 for the first" spmv/spmv_4_tiles_epilogue.cuh \
+        'if (t != first_tile)' \
+        'if (t != first_tile || !stored)' '^test_epilogue\.host_cuda$'
+    "$1" "epilogue: the tree ends at its first node" spmv/spmv_4_tiles_epilogue.cuh \
+        'n > 1; n = nodes) {' \
+        'n > 1; n = 1) {' '^test_epilogue\.host_cuda$'
 }
 
 only=${1-}

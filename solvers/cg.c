@@ -2,7 +2,8 @@
  *
  * Idea: minimise the energy norm of the error along directions that are conjugate to one another.
  * Work a step: one product with A, two dots, three vector updates; vector passes read or written a step, beside the
- * product: 2 (p'q) + 3 (x) + 3 (r) + 1 (r'r) + 3 (p) = 12. What the next rungs save: passes, launches, and the wait.
+ * product, in which p'q rides along: 3 (x) + 3 (r) + 1 (r'r) + 3 (p) = 10. What the next rungs save: passes, launches,
+ * and the wait.
  * Hestenes & Stiefel 1952; Y. Saad, "Iterative Methods for Sparse Linear Systems", 2nd ed., algorithm 6.18.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -106,10 +107,12 @@ static spmv_status look(struct cg *cg)
 {
     spmv_status st = SPMV_OK;
     double values[2] = {0, 0};
-    /* q = A p */
-    TRY(spmv_apply(cg->plan, NULL, cg->p, NULL, cg->q));
-    /* pq = p'q */
-    TRY(spmv_dot(cg->ctx, cg->type, cg->p, cg->q, scalar(cg, PQ), cg->n));
+    spmv_epilogue dot;
+    spmv_epilogue_init(&dot, sizeof dot);
+    dot.w = cg->p;
+    dot.dot = scalar(cg, PQ);
+    /* q = A p, pq = p'q */
+    TRY(spmv_apply_with(cg->plan, NULL, cg->p, NULL, cg->q, &dot));
     TRY(read_scalars(cg, RR, 2, values));
     cg->rr = values[0];
     cg->pq = values[1];

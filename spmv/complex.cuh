@@ -27,9 +27,23 @@
     __host__ __device__ inline D &operator*=(D &a, D b)                                                                \
     {                                                                                                                  \
         return a = a * b;                                                                                              \
+    }                                                                                                                  \
+    __host__ __device__ inline D conjugated(D a)                                                                       \
+    {                                                                                                                  \
+        return {a.re, -a.im};                                                                                          \
     }
 SPMV_COMPLEX_LIST(COMPLEX_DEFINE, )
 #undef COMPLEX_DEFINE
+
+__host__ __device__ inline float conjugated(float a)
+{
+    return a;
+}
+
+__host__ __device__ inline double conjugated(double a)
+{
+    return a;
+}
 
 /* An element that is loaded at once, wherever it lies at a multiple of its size. */
 template <typename T> struct alignas(sizeof(T)) whole {

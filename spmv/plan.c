@@ -118,6 +118,7 @@ spmv_status spmv_plan_create(spmv_context *ctx, const spmv_csr *a, const spmv_pl
     TRY(plan_take_matrix(plan, a));
     if (plan->method->prepare != NULL)
         TRY(plan->method->prepare(plan));
+    TRY(epilogue_prepare(plan));
     TRY(spmv_synchronize(ctx));
     plan->seconds = now() - begin;
 done:
@@ -136,6 +137,7 @@ void spmv_plan_destroy(spmv_plan *plan)
     if (plan->method != NULL && plan->method->release != NULL)
         plan->method->release(plan);
     plan_release_matrix(plan);
+    spmv_free(plan->ctx, plan->epilogue);
     host_free(plan);
 }
 
@@ -163,21 +165,93 @@ static bool is_zero(spmv_type type, const void *scalar)
                                : f32[0] == 0 && f32[1] == 0;
 }
 
+static const double zeros[2] = {0, 0}; /* all bits 0: the zero of every type */
+
+/* The arguments of a product with rows. */
+static spmv_status check_vectors(const spmv_plan *plan, const char *call, const void *x, const void *y)
+{
+    if (y == NULL || (x == NULL && plan->a.cols > 0))
+        return context_fail(plan->ctx, SPMV_ERROR_ARGUMENT, "%s: %s is NULL", call, y == NULL ? "y" : "x");
+    if (x == y)
+        return context_fail(plan->ctx, SPMV_ERROR_ARGUMENT, "%s: x and y are the same array", call);
+    if (!plan_can_load(plan, x) || !plan_can_load(plan, y))
+        return context_fail(plan->ctx, SPMV_ERROR_ARGUMENT, "%s: %s is not at a multiple of %zu bytes", call,
+                            plan_can_load(plan, x) ? "y" : "x", spmv_type_size(plan->type));
+    return SPMV_OK;
+}
+
 spmv_status spmv_apply(spmv_plan *plan, const void *host_alpha, const void *x, const void *host_beta, void *y)
 {
-    static const double zeros[2] = {0, 0}; /* all bits 0: the zero of every type */
     const void *alpha = host_alpha != NULL ? host_alpha : scalar_one(plan->type);
     const void *beta = host_beta != NULL ? host_beta : zeros;
     if (plan->a.rows == 0)
         return SPMV_OK;
-    if (y == NULL || (x == NULL && plan->a.cols > 0))
-        return context_fail(plan->ctx, SPMV_ERROR_ARGUMENT, "spmv_apply: %s is NULL", y == NULL ? "y" : "x");
-    if (x == y)
-        return context_fail(plan->ctx, SPMV_ERROR_ARGUMENT, "spmv_apply: x and y are the same array");
-    if (!plan_can_load(plan, x) || !plan_can_load(plan, y))
-        return context_fail(plan->ctx, SPMV_ERROR_ARGUMENT, "spmv_apply: %s is not at a multiple of %zu bytes",
-                            plan_can_load(plan, x) ? "y" : "x", spmv_type_size(plan->type));
-    return plan->method->apply(plan, alpha, x, beta, is_zero(plan->type, beta), y);
+    const spmv_status st = check_vectors(plan, "spmv_apply", x, y);
+    return st != SPMV_OK ? st : plan->method->apply(plan, alpha, x, beta, is_zero(plan->type, beta), y);
+}
+
+void spmv_epilogue_init(spmv_epilogue *epilogue, size_t size)
+{
+    const spmv_epilogue defaults = {.size = sizeof defaults};
+    result_write(epilogue, size, &defaults, sizeof defaults);
+}
+
+static spmv_status check_epilogue(const spmv_plan *plan, const void *x, const void *y, const spmv_epilogue *e)
+{
+    spmv_context *ctx = plan->ctx;
+    const bool has_rows = plan->a.rows > 0, sums = e->dot != NULL;
+    if (plan->vectors != 1 || plan->x_stride != 1 || plan->y_stride != 1)
+        return context_fail(
+            ctx, SPMV_ERROR_UNSUPPORTED,
+            "spmv_apply_with: the plan is for %d vectors with strides %lld and %lld, not for one vector", plan->vectors,
+            (long long)plan->x_stride, (long long)plan->y_stride);
+    if (has_rows && (e->w != NULL) != sums)
+        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_apply_with: %s is NULL", sums ? "w" : "dot");
+    if (e->z != NULL && (e->z == x || e->z == y || (sums && e->z == e->w)))
+        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_apply_with: z and %s are the same array",
+                            e->z == x   ? "x"
+                            : e->z == y ? "y"
+                                        : "w");
+    if (sums && (e->dot == x || e->dot == y || e->dot == e->w || e->dot == e->z || e->dot == e->gamma))
+        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_apply_with: dot is where another argument lies");
+    const void *const arrays[] = {e->w, e->dot, e->gamma, e->z};
+    static const char *const names[] = {"w", "dot", "gamma", "z"};
+    for (int i = 0; i < 4; i++)
+        if (!plan_can_load(plan, arrays[i]))
+            return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_apply_with: %s is not at a multiple of %zu bytes",
+                                names[i], spmv_type_size(plan->type));
+    return SPMV_OK;
+}
+
+spmv_status spmv_apply_with(spmv_plan *plan, const void *host_alpha, const void *x, const void *host_beta, void *y,
+                            const spmv_epilogue *epilogue)
+{
+    spmv_status st = SPMV_OK;
+    spmv_context *ctx = plan->ctx;
+    const void *alpha = host_alpha != NULL ? host_alpha : scalar_one(plan->type);
+    const void *beta = host_beta != NULL ? host_beta : zeros;
+    const bool beta_zero = is_zero(plan->type, beta);
+    spmv_epilogue e;
+    spmv_epilogue_init(&e, sizeof e);
+    if (epilogue != NULL && !options_read(&e, sizeof e, epilogue))
+        return context_fail(ctx, SPMV_ERROR_ARGUMENT,
+                            "an epilogue of %zu bytes does not fit this library's %zu: fill it with spmv_epilogue_init",
+                            epilogue->size, sizeof e);
+    if (e.w == NULL && e.dot == NULL && e.z == NULL)
+        return spmv_apply(plan, host_alpha, x, host_beta, y);
+    if (plan->a.rows > 0)
+        TRY(check_vectors(plan, "spmv_apply_with", x, y));
+    TRY(check_epilogue(plan, x, y, &e));
+    if (plan->a.rows == 0) /* all bits 0 */
+        return e.dot == NULL ? SPMV_OK
+                             : ctx->backend->map_index(ctx, SPMV_I32, zeros, NULL, e.dot,
+                                                       (int64_t)spmv_type_size(plan->type) / 4);
+    if (plan->method->apply_with != NULL)
+        return plan->method->apply_with(plan, alpha, x, beta, beta_zero, y, &e);
+    TRY(plan->method->apply(plan, alpha, x, beta, beta_zero, y));
+    TRY(epilogue_behind(plan, y, &e));
+done:
+    return st;
 }
 
 spmv_context *spmv_plan_context(const spmv_plan *plan)

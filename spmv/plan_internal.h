@@ -32,6 +32,11 @@ struct spmv_method {
     spmv_status (*apply)(const spmv_plan *plan, const void *alpha, const void *x, const void *beta, bool beta_zero,
                          void *y);
 
+    /* The same with an epilogue, which asks for something: y has the bits of apply. NULL: the epilogue comes behind the
+     * product (epilogue.c). */
+    spmv_status (*apply_with)(const spmv_plan *plan, const void *alpha, const void *x, const void *beta, bool beta_zero,
+                              void *y, const spmv_epilogue *epilogue);
+
     /* Releases plan->state, which may be half built or NULL; NULL: nothing to release. */
     void (*release)(spmv_plan *plan);
 };
@@ -51,7 +56,8 @@ struct spmv_plan {
     void *row_ptr, *col, *val; /* what the plan owns of a, in the context's memory; val: also transposed's */
     void *from; /* where values may be replaced in a transposed matrix: which entry of A each one of a is */
     int from_bits;
-    void *state; /* the method's own */
+    void *state;    /* the method's own */
+    void *epilogue; /* scratch of an epilogue that comes behind the product */
     int64_t bytes;
     double seconds;
     char why[256];
@@ -72,6 +78,10 @@ spmv_status plan_alloc(spmv_plan *plan, int64_t bytes, void **memory);
 spmv_status plan_take_matrix(spmv_plan *plan, const spmv_csr *a);
 void plan_release_matrix(spmv_plan *plan);
 
+/* The scratch of an epilogue behind the product, where the method has no apply_with, and the epilogue. */
+spmv_status epilogue_prepare(spmv_plan *plan);
+spmv_status epilogue_behind(const spmv_plan *plan, const void *y, const spmv_epilogue *epilogue);
+
 /* Whether an array of the plan's type begins where its backend can load an element at a time: a GPU loads complex
  * numbers as wholes. */
 bool plan_can_load(const spmv_plan *plan, const void *array);
@@ -81,8 +91,12 @@ bool plan_reads_on_host(const spmv_context *ctx, const spmv_csr *a);
 
 /* The methods' functions. */
 spmv_status definition_ref_apply(const spmv_plan *, const void *, const void *, const void *, bool, void *);
+spmv_status definition_ref_apply_with(const spmv_plan *, const void *, const void *, const void *, bool, void *,
+                                      const spmv_epilogue *);
 spmv_status tiles_omp_prepare(spmv_plan *);
 spmv_status tiles_omp_apply(const spmv_plan *, const void *, const void *, const void *, bool, void *);
+spmv_status tiles_omp_apply_with(const spmv_plan *, const void *, const void *, const void *, bool, void *,
+                                 const spmv_epilogue *);
 void tiles_omp_release(spmv_plan *);
 spmv_status staged_prepare(spmv_plan *);
 spmv_status staged_apply(const spmv_plan *, const void *, const void *, const void *, bool, void *);
@@ -91,10 +105,16 @@ spmv_status scalar_cuda_apply(const spmv_plan *, const void *, const void *, con
 spmv_status vector_cuda_apply(const spmv_plan *, const void *, const void *, const void *, bool, void *);
 spmv_status tiles_cuda_prepare(spmv_plan *);
 spmv_status tiles_cuda_apply(const spmv_plan *, const void *, const void *, const void *, bool, void *);
+spmv_status tiles_cuda_apply_with(const spmv_plan *, const void *, const void *, const void *, bool, void *,
+                                  const spmv_epilogue *);
 void tiles_cuda_release(spmv_plan *);
 spmv_status columns_cuda_prepare(spmv_plan *);
 spmv_status columns_cuda_apply(const spmv_plan *, const void *, const void *, const void *, bool, void *);
 void columns_cuda_release(spmv_plan *);
+
+/* An epilogue of complex vectors on the device; scratch: so many bytes. */
+int64_t epilogue_scratch_cuda(const spmv_plan *plan);
+spmv_status epilogue_cuda(const spmv_plan *plan, const void *y, const spmv_epilogue *epilogue, void *scratch);
 
 /* to[i] = from[i], 0 <= i < n, on the device; every from[i] fits. */
 spmv_status narrow_offsets_cuda(spmv_context *ctx, const int64_t *from, int32_t *to, int64_t n);

@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 
+#include "spmv_4_tiles_epilogue.cuh"
 #include "spmv_4_tiles_plan.cuh"
 #include "spmv_types.cuh"
 
@@ -22,6 +23,8 @@ struct tiles_state {
     tiles::statistics about;
     void *table, *narrow;            /* the plan's own */
     void *long_rows, *sums, *counts; /* behind the table; sums: of pieces, then of groups; counts: of groups, of rows */
+    void *tree;                      /* of an epilogue's dot product: sums, and from counts_at on counts */
+    int64_t counts_at;
     int capacity;
     way how;
 };
@@ -195,6 +198,18 @@ template <typename T, typename Offset> spmv_status make(spmv_plan *plan, tiles_s
                             : make_tiles<typename shapes::usual, Offset>(plan, &m, s);
 }
 
+/* What an epilogue needs. */
+spmv_status make_tree(spmv_plan *plan, tiles_state *s)
+{
+    const tiles::tree_size size((int64_t)s->about.tiles);
+    if (size.sums == 0)
+        return SPMV_OK;
+    s->counts_at = part(size.sums * (int64_t)spmv_type_size(plan->type));
+    const int64_t counts = size.counts * (int64_t)sizeof(unsigned);
+    const spmv_status st = plan_alloc(plan, s->counts_at + counts, &s->tree);
+    return st != SPMV_OK ? st : cleared(plan->ctx, (char *)s->tree + s->counts_at, counts);
+}
+
 /* The plan in a sentence. */
 void describe(spmv_plan *plan, const tiles_state *s)
 {
@@ -270,6 +285,8 @@ extern "C" spmv_status tiles_cuda_prepare(spmv_plan *plan)
             return wide ? make<decltype(sums), int64_t>(plan, s) : make<decltype(sums), int32_t>(plan, s);
         });
     if (st == SPMV_OK)
+        st = make_tree(plan, s);
+    if (st == SPMV_OK)
         describe(plan, s);
     return st;
 }
@@ -284,6 +301,21 @@ extern "C" spmv_status tiles_cuda_apply(const spmv_plan *plan, const void *alpha
     });
 }
 
+extern "C" spmv_status tiles_cuda_apply_with(const spmv_plan *plan, const void *alpha, const void *x, const void *beta,
+                                             bool beta_zero, void *y, const spmv_epilogue *e)
+{
+    const tiles_state *const state = (const tiles_state *)plan->state;
+    return with_types(plan, [&](auto sums, auto stored) {
+        using T = decltype(sums);
+        const scaling<T> s = {*(const T *)alpha, *(const T *)beta, beta_zero};
+        const tiles::sum_tree<T> tree = {(int64_t)state->about.tiles, (T *)state->tree, (T *)e->dot,
+                                         (unsigned *)((char *)state->tree + state->counts_at)};
+        const tiles::store_with_epilogue<T> store = {s,    (T *)y, (const T *)e->w, (const T *)e->gamma, (T *)e->z,
+                                                     tree, T()};
+        return multiply<T, decltype(stored)>(plan, (const T *)x, store);
+    });
+}
+
 extern "C" void tiles_cuda_release(spmv_plan *plan)
 {
     tiles_state *const s = (tiles_state *)plan->state;
@@ -291,6 +323,7 @@ extern "C" void tiles_cuda_release(spmv_plan *plan)
         return;
     spmv_free(plan->ctx, s->table);
     spmv_free(plan->ctx, s->narrow);
+    spmv_free(plan->ctx, s->tree);
     host_free(s);
     plan->state = nullptr;
 }

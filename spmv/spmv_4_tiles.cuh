@@ -95,13 +95,21 @@ template <typename T, typename Stored> struct matrix {
     unsigned *group_counts, *row_counts; /* 0 between launches */
 };
 
-/* What becomes of a row's sum: y = alpha sum + beta y. */
+/* What becomes of a row's sum: y = alpha sum + beta y. A storer is also told when the block has stored the rows of a
+ * tile, and, its first warp, when a piece of a long row is done: whether it stored the row, and which tile is the row's
+ * first. Another one: spmv_4_tiles_epilogue.cuh. */
 template <typename T> struct store_scaled {
     scaling<T> s;
     T *y;
     __device__ void operator()(int64_t row, T sum) const
     {
         s.store(sum, &y[row]);
+    }
+    template <typename Shape> __device__ void end_tile(int64_t) const
+    {
+    }
+    __device__ void end_piece(int64_t, int64_t, bool) const
+    {
     }
 };
 
@@ -236,7 +244,7 @@ __device__ void load_narrow(const uint16_t *from, int skip, int count, int32_t (
 /* The rows of a tile from the products: every warp of the block, groups of 1 << shift lanes. A row that is very long
  * for its group is left to 8 lanes, four such rows at a time. */
 template <typename Shape, typename T, typename Store>
-__device__ void sum_rows(const T *products, const uint16_t *ends, int rows, int shift, int64_t row, const Store &store)
+__device__ void sum_rows(const T *products, const uint16_t *ends, int rows, int shift, int64_t row, Store &store)
 {
     enum { SERIAL = 16, QUARTER = 8 };
     const int thread = (int)threadIdx.x;
@@ -294,9 +302,10 @@ __device__ inline bool arrives_last(unsigned *count, int of)
     return true;
 }
 
-/* A piece of a long row has the sum, in lane 0 of the warp that calls: folds what is complete. */
+/* A piece of a long row has the sum, in lane 0 of the warp that calls: folds what is complete. Whether the row is, and
+ * was stored. */
 template <typename T, typename Stored, typename Store>
-__device__ void hand_on(const matrix<T, Stored> &m, int which, int64_t t, T sum, const Store &store)
+__device__ bool hand_on(const matrix<T, Stored> &m, int which, int64_t t, T sum, Store &store)
 {
     const int lane = (int)threadIdx.x % WARP;
     const long_row whole = m.long_rows[which];
@@ -306,14 +315,14 @@ __device__ void hand_on(const matrix<T, Stored> &m, int which, int64_t t, T sum,
     if (lane == 0)
         sums[piece % GROUP] = sum;
     if (!arrives_last(m.group_counts + whole.first_group + group, members))
-        return;
+        return false;
     sum = warp_sum(lane < members ? load_shared_sum(sums + lane) : T(), WARP);
     if (groups > 1) {
         T *const of_groups = m.group_sums + whole.first_group;
         if (lane == 0)
             of_groups[group] = sum;
         if (!arrives_last(m.row_counts + which, groups))
-            return;
+            return false;
         sum = T();
 #pragma unroll 8
         for (int g = lane; g < groups; g += WARP)
@@ -322,12 +331,14 @@ __device__ void hand_on(const matrix<T, Stored> &m, int which, int64_t t, T sum,
     }
     if (lane == 0)
         store(whole.row, sum);
+    return true;
 }
 
-/* A piece's sum: the threads' own in the order of the elements, then a tree; its first warp hands it on. */
+/* A piece's sum: the threads' own in the order of the elements, then a tree; its first warp hands it on. Whether that
+ * stored the row. */
 template <typename Shape, typename T, typename Stored, typename Store>
-__device__ void sum_piece(const matrix<T, Stored> &m, const T *products, int skip, int count, int which, int64_t t,
-                          const Store &store)
+__device__ bool sum_piece(const matrix<T, Stored> &m, const T *products, int skip, int count, int which, int64_t t,
+                          Store &store)
 {
     constexpr int BLOCK_WARPS = Shape::BLOCK / WARP;
     __shared__ T warp_sums[BLOCK_WARPS];
@@ -344,9 +355,9 @@ __device__ void sum_piece(const matrix<T, Stored> &m, const T *products, int ski
         warp_sums[thread / WARP] = sum;
     __syncthreads();
     if (thread >= WARP)
-        return;
+        return false;
     sum = warp_sum(thread < BLOCK_WARPS ? warp_sums[thread] : T(), BLOCK_WARPS);
-    hand_on(m, which, t, sum, store);
+    return hand_on(m, which, t, sum, store);
 }
 
 template <typename Shape, bool PATTERN, typename T, typename Stored, typename Store>
@@ -365,6 +376,7 @@ __global__ void __launch_bounds__(Shape::BLOCK) kernel(matrix<T, Stored> m, cons
         await_kernel_before();
         for (int64_t row = mine.row + thread; row < row_end; row += BLOCK)
             store(row, T());
+        store.template end_tile<Shape>(t);
         return;
     }
 
@@ -406,10 +418,14 @@ __global__ void __launch_bounds__(Shape::BLOCK) kernel(matrix<T, Stored> m, cons
     }
     __syncthreads();
 
-    if (whole_rows)
+    if (whole_rows) {
         sum_rows<Shape>(products, ends, rows, mine.shift, mine.row, store);
-    else
-        sum_piece<Shape>(m, products, skip, count, mine.long_row, t, store);
+        store.template end_tile<Shape>(t);
+    } else {
+        const bool stored = sum_piece<Shape>(m, products, skip, count, mine.long_row, t, store);
+        if (thread < WARP)
+            store.end_piece(t, m.long_rows[mine.long_row].first_tile, stored);
+    }
 }
 
 template <typename Shape, typename T, typename Stored, typename Store>

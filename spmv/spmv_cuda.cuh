@@ -27,10 +27,21 @@ template <typename T> struct scaling {
     T alpha, beta;
     bool beta_zero;
 
+    __device__ T value(T sum, const T *y) const
+    {
+        return beta_zero ? alpha * sum : alpha * sum + beta * *y;
+    }
+
     __device__ void store(T sum, T *y) const
     {
-        *y = beta_zero ? alpha * sum : alpha * sum + beta * *y;
+        *y = value(sum, y);
     }
 };
+
+/* gamma: a scalar in the device's memory, NULL for 1. */
+template <typename T> __device__ T scaled_by(const T *gamma, T y)
+{
+    return gamma != nullptr ? load_whole(gamma) * y : y;
+}
 
 #endif

@@ -101,6 +101,12 @@ void tiles_share_out(struct tiles *tiles, int threads, tile_function *function, 
     }
 }
 
+/* Of spmv_omp_epilogue.h */
+#define ZERO 0
+#define PLUS(a, b) ((a) + (b))
+#define SCALE(a, b) ((a) * (b))
+#define CONJUGATE(a) (a)
+
 #define VALUE double
 #define VALUE_BITS uint64_t
 #define STORED double
@@ -154,24 +160,31 @@ void tiles_omp_release(spmv_plan *plan)
     spmv_free(plan->ctx, tiles->col);
     spmv_free(plan->ctx, tiles->head);
     spmv_free(plan->ctx, tiles->tail);
+    spmv_free(plan->ctx, tiles->dots);
     spmv_free(plan->ctx, tiles->part);
     host_free(tiles);
     plan->state = NULL;
 }
 
-spmv_status tiles_omp_apply(const spmv_plan *plan, const void *alpha, const void *x, const void *beta, bool beta_zero,
-                            void *y)
+spmv_status tiles_omp_apply_with(const spmv_plan *plan, const void *alpha, const void *x, const void *beta,
+                                 bool beta_zero, void *y, const spmv_epilogue *epilogue)
 {
     const struct scaling scaling = {.alpha = alpha, .beta = beta, .beta_zero = beta_zero};
     const struct tiles *tiles = plan->state;
     const bool narrow = plan->a.row_ptr_bits == 32;
     if (tiles->columns)
-        columns_omp_product(plan, alpha, x, beta, beta_zero, y);
+        columns_omp_product(plan, alpha, x, beta, beta_zero, y, epilogue);
     else if (plan->type == SPMV_F32)
-        (narrow ? product_f32_32 : product_f32_64)(plan, scaling, x, y);
+        (narrow ? product_f32_32 : product_f32_64)(plan, scaling, x, y, epilogue);
     else if (plan->a.type == SPMV_F32)
-        (narrow ? product_mixed_32 : product_mixed_64)(plan, scaling, x, y);
+        (narrow ? product_mixed_32 : product_mixed_64)(plan, scaling, x, y, epilogue);
     else
-        (narrow ? product_f64_32 : product_f64_64)(plan, scaling, x, y);
+        (narrow ? product_f64_32 : product_f64_64)(plan, scaling, x, y, epilogue);
     return SPMV_OK;
+}
+
+spmv_status tiles_omp_apply(const spmv_plan *plan, const void *alpha, const void *x, const void *beta, bool beta_zero,
+                            void *y)
+{
+    return tiles_omp_apply_with(plan, alpha, x, beta, beta_zero, y, NULL);
 }

@@ -48,19 +48,31 @@ struct tiles {
     struct stretch *stretch; /* tile[count].stretch of them */
     uint16_t *col;           /* of narrow tiles: the columns less base */
     void *head, *tail;       /* count partial sums a vector each, of the plan's type */
+    void *dots;              /* count partial sums of an epilogue's dot product; NULL: several vectors */
     struct part *part;       /* one a thread */
     bool avx2;               /* use vectors of 32 bytes */
     bool stream;             /* write y past the caches */
     bool columns;            /* the products are those of spmv_omp_columns.c */
 };
 
+/* The rows that a tile finishes by itself. */
+struct own_rows {
+    int64_t first, last;
+};
+
+static inline struct own_rows own_rows_of(const struct tile *tile)
+{
+    const int64_t first = tile->begin.row, last = tile[1].begin.row;
+    return (struct own_rows){first + (tile->begun && first < last), last};
+}
+
 typedef void tile_function(const struct tiles *, int64_t tile, const void *source);
 
 /* Calls function for every tile, on all threads. */
 void tiles_share_out(struct tiles *tiles, int threads, tile_function *function, const void *source);
 
-/* The product of several vectors at once, or of complex numbers. */
+/* The product of several vectors at once, or of complex numbers; epilogue NULL: none. */
 void columns_omp_product(const spmv_plan *plan, const void *alpha, const void *x, const void *beta, bool beta_zero,
-                         void *y);
+                         void *y, const spmv_epilogue *epilogue);
 
 #endif

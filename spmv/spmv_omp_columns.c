@@ -34,6 +34,7 @@ typedef float half_pack_f32 __attribute__((vector_size(8)));
 #define PLUS(a, b) ((a) + (b))
 #define TIMES(a, b) ((a) * (b))
 #define SCALE(a, b) ((a) * (b))
+#define CONJUGATE(a) (a)
 
 #define PACK_TERM(type, sum, pattern, value, row)                                                                      \
     do {                                                                                                               \
@@ -73,6 +74,7 @@ typedef float half_pack_f32 __attribute__((vector_size(8)));
 #undef PLUS
 #undef TIMES
 #undef SCALE
+#undef CONJUGATE
 #undef PACK
 #undef HALF_PACK
 #undef PACK_TERM
@@ -88,6 +90,10 @@ typedef float half_pack_f32 __attribute__((vector_size(8)));
     static ALWAYS_INLINE T times_##T(T a, T b)                                                                         \
     {                                                                                                                  \
         return (T){a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};                                              \
+    }                                                                                                                  \
+    static ALWAYS_INLINE T conjugate_##T(T a)                                                                          \
+    {                                                                                                                  \
+        return (T){a.re, -a.im};                                                                                       \
     }
 COMPLEX(spmv_c64)
 COMPLEX(spmv_c128)
@@ -124,6 +130,7 @@ PACK_OF_TWO(spmv_c128, pack_f64)
 #define PLUS(a, b) plus_spmv_c64(a, b)
 #define TIMES(a, b) times_spmv_c64(a, b)
 #define SCALE(a, b) times_spmv_c64(a, b)
+#define CONJUGATE(a) conjugate_spmv_c64(a)
 #define TYPED(name) columns_##name##_c64
 #include "spmv_omp_columns.h"
 #undef VALUE
@@ -131,6 +138,7 @@ PACK_OF_TWO(spmv_c128, pack_f64)
 #undef PLUS
 #undef TIMES
 #undef SCALE
+#undef CONJUGATE
 #undef TYPED
 
 #undef PACK
@@ -142,26 +150,27 @@ PACK_OF_TWO(spmv_c128, pack_f64)
 #define PLUS(a, b) plus_spmv_c128(a, b)
 #define TIMES(a, b) times_spmv_c128(a, b)
 #define SCALE(a, b) times_spmv_c128(a, b)
+#define CONJUGATE(a) conjugate_spmv_c128(a)
 #define TYPED(name) columns_##name##_c128
 #include "spmv_omp_columns.h"
 
 void columns_omp_product(const spmv_plan *plan, const void *alpha, const void *x, const void *beta, bool beta_zero,
-                         void *y)
+                         void *y, const spmv_epilogue *epilogue)
 {
     switch (plan->type) {
     case SPMV_F32:
-        columns_product_f32(plan, alpha, x, beta, beta_zero, y);
+        columns_product_f32(plan, alpha, x, beta, beta_zero, y, epilogue);
         break;
     case SPMV_C64:
-        columns_product_c64(plan, alpha, x, beta, beta_zero, y);
+        columns_product_c64(plan, alpha, x, beta, beta_zero, y, epilogue);
         break;
     case SPMV_C128:
-        columns_product_c128(plan, alpha, x, beta, beta_zero, y);
+        columns_product_c128(plan, alpha, x, beta, beta_zero, y, epilogue);
         break;
     default:
         if (plan->a.type == SPMV_F32)
-            columns_product_mixed(plan, alpha, x, beta, beta_zero, y);
+            columns_product_mixed(plan, alpha, x, beta, beta_zero, y, epilogue);
         else
-            columns_product_f64(plan, alpha, x, beta, beta_zero, y);
+            columns_product_f64(plan, alpha, x, beta, beta_zero, y, epilogue);
     }
 }

@@ -1,7 +1,7 @@
 /* The typed part of spmv_omp_columns.c, included once a pair of types: VALUE (of vectors and sums), STORED (of the
- * matrix's values), TIMES(stored, value), SCALE(value, value), PLUS(value, value), ZERO, and TYPED(name), the name with
- * both types in it. PACK: a vector of the processor that holds COLUMNS values; PACK_TERM(sum, pattern, stored, row)
- * adds to one what an entry does.
+ * matrix's values), TIMES(stored, value), SCALE(value, value), PLUS(value, value), CONJUGATE(value), ZERO, and
+ * TYPED(name), the name with both types in it. PACK: a vector of the processor that holds COLUMNS values;
+ * PACK_TERM(sum, pattern, stored, row) adds to one what an entry does.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 
@@ -14,7 +14,10 @@ struct TYPED(columns) {
     int vectors;
     VALUE alpha, beta;
     bool beta_zero;
+    const spmv_epilogue *epilogue; /* NULL: none; else vectors is 1, without strides */
 };
+
+#include "spmv_omp_epilogue.h"
 
 #define PACK_TYPE PACK
 #define PACK_COLUMNS COLUMNS
@@ -125,10 +128,19 @@ static ALWAYS_INLINE void TYPED(tile)(const struct tiles *tiles, int64_t t, cons
     }
 }
 
+/* The epilogue of the tile's own rows. */
+static ALWAYS_INLINE void TYPED(finish_tile)(const struct tiles *tiles, int64_t t, const struct TYPED(columns) * c)
+{
+    const struct own_rows rows = own_rows_of(&tiles->tile[t]);
+    if (c->epilogue != NULL)
+        ((VALUE *)tiles->dots)[t] = TYPED(epilogue)(c->epilogue, c->y, c->y + rows.first, rows.first, rows.last);
+}
+
 #define TILE_FUNCTION(name, target, pattern)                                                                           \
     static target void TYPED(name)(const struct tiles *tiles, int64_t t, const void *source)                           \
     {                                                                                                                  \
         TYPED(tile)(tiles, t, source, pattern);                                                                        \
+        TYPED(finish_tile)(tiles, t, source);                                                                          \
     }
 TILE_FUNCTION(tile_plain, , false)
 TILE_FUNCTION(tile_pattern_plain, , true)
@@ -148,10 +160,12 @@ static tile_function *TYPED(tile_function_for)(bool avx2, bool pattern)
     return pattern ? TYPED(tile_pattern_plain) : TYPED(tile_plain);
 }
 
-/* Rows that cross tiles: their parts, added in tile order. */
+/* Rows that cross tiles: their parts, added in tile order; and the epilogue's sums in the order of the rows. */
 static void TYPED(join)(const struct tiles *tiles, const struct TYPED(columns) * c)
 {
-    const VALUE *heads = tiles->head, *tails = tiles->tail;
+    const VALUE *heads = tiles->head, *tails = tiles->tail, *dots = tiles->dots;
+    const spmv_epilogue *e = c->epilogue;
+    VALUE dot = ZERO;
     for (int v = 0; v < c->vectors; v++) {
         VALUE open = ZERO;
         for (int64_t t = 0; t < tiles->count; t++) {
@@ -162,15 +176,22 @@ static void TYPED(join)(const struct tiles *tiles, const struct TYPED(columns) *
                 open = continues ? PLUS(open, tail) : tail;
                 continue;
             }
-            if (continues)
+            if (continues) {
                 TYPED(finish)(c, PLUS(open, head), &c->y[from.row * c->y_stride + v]);
+                if (e != NULL)
+                    dot = PLUS(dot, TYPED(epilogue)(e, c->y, &c->y[from.row], from.row, from.row + 1));
+            }
+            if (e != NULL)
+                dot = PLUS(dot, dots[t]);
             open = tail;
         }
     }
+    if (e != NULL && e->w != NULL)
+        *(VALUE *)e->dot = dot;
 }
 
 static void TYPED(product)(const spmv_plan *plan, const void *alpha, const void *x, const void *beta, bool beta_zero,
-                           void *y)
+                           void *y, const spmv_epilogue *epilogue)
 {
     struct tiles *tiles = plan->state;
     const struct TYPED(columns) c = {.a = &plan->a,
@@ -181,7 +202,8 @@ static void TYPED(product)(const spmv_plan *plan, const void *alpha, const void 
                                      .vectors = plan->vectors,
                                      .alpha = *(const VALUE *)alpha,
                                      .beta = *(const VALUE *)beta,
-                                     .beta_zero = beta_zero};
+                                     .beta_zero = beta_zero,
+                                     .epilogue = epilogue};
     tiles_share_out(tiles, plan->ctx->threads, TYPED(tile_function_for)(tiles->avx2, plan->a.val == NULL), &c);
     TYPED(join)(tiles, &c);
 }

@@ -282,6 +282,8 @@ spmv_status tiles_omp_prepare(spmv_plan *plan)
     TRY(plan_alloc(plan, (tiles->count + 1) * (int64_t)sizeof *tiles->tile, (void **)&tiles->tile));
     TRY(plan_alloc(plan, tiles->count * plan->vectors * size, &tiles->head));
     TRY(plan_alloc(plan, tiles->count * plan->vectors * size, &tiles->tail));
+    if (plan->vectors == 1)
+        TRY(plan_alloc(plan, tiles->count * size, &tiles->dots));
     TRY(plan_alloc(plan, plan->ctx->threads * (int64_t)sizeof *tiles->part, (void **)&tiles->part));
     memset(tiles->tile, 0, (size_t)(tiles->count + 1) * sizeof *tiles->tile);
 #pragma omp parallel for num_threads(plan->ctx->threads) if (tiles->count >= 1000)

@@ -134,8 +134,11 @@ static ALWAYS_INLINE void TYPED(finish)(struct TYPED(factors) f, bool stream, VA
     TYPED(store)(y, f.beta_zero ? f.alpha * sum : f.alpha * sum + f.beta * *y, stream);
 }
 
+#include "spmv_omp_epilogue.h"
+
 /* The matrix as one tile sees it: the column of entry k is col[k - left_out], and those before end may be read; x is
- * moved by the base of columns of 16 bits. */
+ * moved by the base of columns of 16 bits. keep: a tile's rows of y wait in the first cache for the epilogue, and are
+ * then written past the caches. */
 struct TYPED(source) {
     const spmv_csr *a;
     const void *col;
@@ -143,6 +146,8 @@ struct TYPED(source) {
     const VALUE *x;
     VALUE *y;
     struct TYPED(factors) f;
+    const spmv_epilogue *epilogue; /* NULL: none */
+    bool keep;
 };
 
 static ALWAYS_INLINE struct TYPED(entries)
@@ -330,25 +335,41 @@ static ALWAYS_INLINE void TYPED(tile)(const struct tiles *tiles, int64_t t, stru
     *tail = TYPED(dot)(TYPED(entries_at)(s, how, k), how, to.k - k);
 }
 
+/* The epilogue of the tile's own rows, whose y waits in kept where that is not NULL. */
+static ALWAYS_INLINE void TYPED(finish_tile)(const struct tiles *tiles, int64_t t, const struct TYPED(source) * s,
+                                             const VALUE *kept)
+{
+    const struct own_rows rows = own_rows_of(&tiles->tile[t]);
+    VALUE *y = s->y + rows.first;
+    for (int64_t i = 0; kept != NULL && i < rows.last - rows.first; i++)
+        TYPED(store)(&y[i], kept[i], true);
+    ((VALUE *)tiles->dots)[t] = TYPED(epilogue)(s->epilogue, s->y, kept != NULL ? kept : y, rows.first, rows.last);
+}
+
 /* The ways to read a tile, as constants. */
 static ALWAYS_INLINE void TYPED(any_tile)(const struct tiles *tiles, int64_t t, const struct TYPED(source) * s,
                                           bool pattern, bool stream, VALUE *head, VALUE *tail)
 {
     const struct tile *tile = &tiles->tile[t];
+    struct TYPED(source) moved = *s;
+    VALUE kept[TILE_WORK];
+    if (s->keep) /* row i lies at y[i] there too */
+        moved.y = (VALUE *)((uintptr_t)kept - (uintptr_t)own_rows_of(tile).first * sizeof *kept);
     if (tile->narrow) {
-        struct TYPED(source) moved = *s;
         moved.col = tiles->col;
         moved.left_out = tile->begin.k - tile->col;
         moved.end = tile[1].col;
         moved.x = s->x + tile->base;
         TYPED(tile)(tiles, t, moved, (struct reading){pattern, true, false, stream}, head, tail);
     } else if (tile->far && tile[1].begin.k + AHEAD + BRIEF <= s->a->nnz) {
-        TYPED(tile)(tiles, t, *s, (struct reading){pattern, false, true, stream}, head, tail);
+        TYPED(tile)(tiles, t, moved, (struct reading){pattern, false, true, stream}, head, tail);
     } else {
-        TYPED(tile)(tiles, t, *s, (struct reading){pattern, false, false, stream}, head, tail);
+        TYPED(tile)(tiles, t, moved, (struct reading){pattern, false, false, stream}, head, tail);
     }
+    if (s->epilogue != NULL)
+        TYPED(finish_tile)(tiles, t, s, s->keep ? kept : NULL);
 #ifdef __x86_64__
-    if (stream)
+    if (stream || s->keep)
         _mm_sfence(); /* what was written past the caches is there before what follows */
 #endif
 }
@@ -380,11 +401,12 @@ static tile_function *TYPED(tile_function_for)(bool avx2, bool pattern, bool str
     return pattern ? TYPED(tile_pattern_plain) : stream ? TYPED(tile_stream_plain) : TYPED(tile_plain);
 }
 
-/* Rows that cross tiles: their parts, added in tile order. */
+/* Rows that cross tiles: their parts, added in tile order; and the epilogue's sums in the order of the rows. */
 static void TYPED(join)(const struct tiles *tiles, const struct TYPED(source) * s)
 {
-    const VALUE *head = tiles->head, *tail = tiles->tail;
-    VALUE open = 0;
+    const VALUE *head = tiles->head, *tail = tiles->tail, *dots = tiles->dots;
+    const spmv_epilogue *e = s->epilogue;
+    VALUE open = 0, dot = 0;
     for (int64_t t = 0; t < tiles->count; t++) {
         const struct position from = tiles->tile[t].begin, to = tiles->tile[t + 1].begin;
         const bool continues = tiles->tile[t].begun;
@@ -392,16 +414,25 @@ static void TYPED(join)(const struct tiles *tiles, const struct TYPED(source) * 
             open = continues ? open + tail[t] : tail[t];
             continue;
         }
-        if (continues)
+        if (continues) {
             TYPED(finish)(s->f, false, open + head[t], &s->y[from.row]);
+            if (e != NULL)
+                dot += TYPED(epilogue)(e, s->y, &s->y[from.row], from.row, from.row + 1);
+        }
+        if (e != NULL)
+            dot += dots[t];
         open = tail[t];
     }
+    if (e != NULL && e->w != NULL)
+        *(VALUE *)e->dot = dot;
 }
 
-static void TYPED(product)(const spmv_plan *plan, struct scaling scaling, const void *x, void *y)
+static void TYPED(product)(const spmv_plan *plan, struct scaling scaling, const void *x, void *y,
+                           const spmv_epilogue *epilogue)
 {
     struct tiles *tiles = plan->state;
     const spmv_csr *a = &plan->a;
+    const bool stream = tiles->stream && scaling.beta_zero && a->val != NULL;
     const struct TYPED(source) source = {.a = a,
                                          .col = a->col,
                                          .end = a->nnz,
@@ -409,8 +440,10 @@ static void TYPED(product)(const spmv_plan *plan, struct scaling scaling, const 
                                          .y = y,
                                          .f = {.alpha = *(const VALUE *)scaling.alpha,
                                                .beta = scaling.beta_zero ? 0 : *(const VALUE *)scaling.beta,
-                                               .beta_zero = scaling.beta_zero}};
+                                               .beta_zero = scaling.beta_zero},
+                                         .epilogue = epilogue,
+                                         .keep = stream && epilogue != NULL};
     tiles_share_out(tiles, plan->ctx->threads,
-                    TYPED(tile_function_for)(tiles->avx2, a->val == NULL, tiles->stream && scaling.beta_zero), &source);
+                    TYPED(tile_function_for)(tiles->avx2, a->val == NULL, stream && epilogue == NULL), &source);
     TYPED(join)(tiles, &source);
 }

@@ -64,6 +64,21 @@ static struct wide plus(struct wide a, struct wide b)
                 sum = plus(sum, times(widen_##name(*beta), widen_##name(*out)));                                       \
             *out = (T){(R)sum.re, (R)sum.im};                                                                          \
         }                                                                                                              \
+    }                                                                                                                  \
+    static void epilogue_##name(int64_t n, const T *y, const spmv_epilogue *e)                                         \
+    {                                                                                                                  \
+        const T *w = e->w;                                                                                             \
+        T *z = e->z;                                                                                                   \
+        struct wide sum = {0, 0};                                                                                      \
+        for (int64_t i = 0; i < n && z != NULL; i++) {                                                                 \
+            const struct wide own = widen_##name(y[i]);                                                                \
+            const struct wide add = e->gamma != NULL ? times(widen_##name(*(const T *)e->gamma), own) : own;           \
+            z[i] = (T){(R)(z[i].re + add.re), (R)(z[i].im + add.im)};                                                  \
+        }                                                                                                              \
+        for (int64_t i = 0; i < n && w != NULL; i++)                                                                   \
+            sum = plus(sum, times(widen_##name((T){w[i].re, -w[i].im}), widen_##name(y[i])));                          \
+        if (w != NULL)                                                                                                 \
+            *(T *)e->dot = (T){(R)sum.re, (R)sum.im};                                                                  \
     }
 DEFINE(c64, spmv_c64, float)
 DEFINE(c128, spmv_c128, double)
@@ -84,4 +99,19 @@ spmv_status definition_ref_apply(const spmv_plan *plan, const void *alpha, const
         else
             definition_f64(plan, v, alpha, x, beta, beta_zero, y);
     return SPMV_OK;
+}
+
+spmv_status definition_ref_apply_with(const spmv_plan *plan, const void *alpha, const void *x, const void *beta,
+                                      bool beta_zero, void *y, const spmv_epilogue *epilogue)
+{
+    spmv_status st = SPMV_OK;
+    TRY(definition_ref_apply(plan, alpha, x, beta, beta_zero, y));
+    if (plan->type == SPMV_C64)
+        epilogue_c64(plan->a.rows, y, epilogue);
+    else if (plan->type == SPMV_C128)
+        epilogue_c128(plan->a.rows, y, epilogue);
+    else
+        TRY(epilogue_behind(plan, y, epilogue));
+done:
+    return st;
 }

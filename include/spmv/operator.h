@@ -80,6 +80,32 @@ SPMV_API spmv_context *spmv_plan_context(const spmv_plan *plan);
  * (SPMV_ERROR_ARGUMENT). */
 SPMV_API spmv_status spmv_apply(spmv_plan *plan, const void *host_alpha, const void *x, const void *host_beta, void *y);
 
+/* What is done with y while a product still has it at hand. All pointers are into the context's memory. */
+typedef struct spmv_epilogue {
+    size_t size;
+    const void *w;     /* rows elements; may be x or y themselves; default NULL: no dot product */
+    void *dot;         /* one scalar, given where w is */
+    const void *gamma; /* one scalar, so that a result of another call need not travel; default NULL: 1 */
+    void *z;           /* rows elements; default NULL: no axpy */
+} spmv_epilogue;
+
+SPMV_API void spmv_epilogue_init(spmv_epilogue *epilogue, size_t size);
+
+/* y = alpha op(A) x + beta y, as spmv_apply and with its bits, and of that y, as asked,
+ *     *dot = sum_i conj(w_i) y_i      (w == y: ||y||^2; w_i without conj for real types)
+ *     z_i  = z_i + gamma y_i          for every row i.
+ * The methods "tiles" do so within the product, where y need not be read again and, on cuda, nothing else is launched;
+ * the others behind it. epilogue NULL: spmv_apply. rows == 0: *dot = 0. What w, gamma and z hold is read during the
+ * product; z overlaps nothing, *dot lies in no vector and is not gamma. Products and sums are rounded one by one in
+ * y's type (ref: dot in long double). dot is a sum of the n = rows products in an order that plan and method fix:
+ * same bits every run, for any number of threads, and |dot - exact| <= (n + 2) u sum_i |w_i| |y_i| to first order (u
+ * the unit roundoff; n + 5 for complex types). Queued; allocates nothing and waits for nothing; can be captured; two
+ * products of one plan must not run at once. Errors, beside those of spmv_apply: SPMV_ERROR_ARGUMENT (w without dot,
+ * dot without w, arrays that are the same but may not be, on cuda complex numbers that lie at no multiple of their
+ * size), SPMV_ERROR_UNSUPPORTED (a plan for several vectors, or with strides). */
+SPMV_API spmv_status spmv_apply_with(spmv_plan *plan, const void *host_alpha, const void *x, const void *host_beta,
+                                     void *y, const spmv_epilogue *epilogue);
+
 typedef struct spmv_plan_info {
     size_t size;
     const char *method; /* strings live as long as the plan */

@@ -1,0 +1,700 @@
+/* Products with an epilogue (spmv_apply_with): a dot product of y with a vector, y added to another one, or both, on
+ * every method of the backend, in every type.
+ *
+ *   y      has the bits of spmv_apply
+ *   dot    lies within the bound of any order of summation around the sum in long double of the very w and y
+ *   z      likewise, element by element
+ *   again  all bits repeat, with products in between, and, on omp, for any number of threads
+ *
+ * argv[2] "brief": each kernel once, for checkers that slow a GPU down a hundredfold.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "support.h"
+
+#include <float.h>
+#include <math.h>
+#ifdef SPMV_HAVE_CUDA
+#include <cuda_runtime_api.h>
+#endif
+
+#include "spmv_omp.h"
+
+static bool brief;
+
+/* ------------------------------------------------------------------ elements */
+
+struct wide {
+    long double re, im;
+};
+
+struct types {
+    const char *name;
+    spmv_type values, sums;
+};
+static const struct types all_types[] = {{"f64", SPMV_F64, SPMV_F64},
+                                         {"f32", SPMV_F32, SPMV_F32},
+                                         {"mixed", SPMV_F32, SPMV_F64},
+                                         {"c64", SPMV_C64, SPMV_C64},
+                                         {"c128", SPMV_C128, SPMV_C128}};
+enum { TYPES = sizeof all_types / sizeof all_types[0] };
+
+static bool is_single(spmv_type type)
+{
+    return type == SPMV_F32 || type == SPMV_C64;
+}
+
+static struct wide element(spmv_type type, const void *values, int64_t i)
+{
+    const int parts = type_is_complex(type) ? 2 : 1;
+    const float *f32 = (const float *)values + i * parts;
+    const double *f64 = (const double *)values + i * parts;
+    return is_single(type) ? (struct wide){(long double)f32[0], parts == 2 ? (long double)f32[1] : 0}
+                           : (struct wide){(long double)f64[0], parts == 2 ? (long double)f64[1] : 0};
+}
+
+static void put(spmv_type type, void *values, int64_t i, double re, double im)
+{
+    const double part[2] = {re, im};
+    const int parts = type_is_complex(type) ? 2 : 1;
+    for (int p = 0; p < parts; p++)
+        if (is_single(type))
+            ((float *)values)[i * parts + p] = (float)part[p];
+        else
+            ((double *)values)[i * parts + p] = part[p];
+}
+
+static struct wide times(struct wide a, struct wide b)
+{
+    return (struct wide){a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
+}
+
+static void *get(int64_t count, size_t size)
+{
+    void *p = calloc((size_t)count + 1, size);
+    assert_non_null(p);
+    return p;
+}
+
+static void *random_elements(spmv_type type, int64_t n, uint64_t seed)
+{
+    void *values = get(n, 16);
+    for (int64_t i = 0; i < n; i++) {
+        const double re = support_uniform(&seed);
+        put(type, values, i, re, support_uniform(&seed));
+    }
+    return values;
+}
+
+/* ------------------------------------------------------------------ matrices */
+
+/* MIXED: rows of 0 to 59 entries; LONG: mostly empty, two rows longer than a tile, and one at the end; HUGE: one so
+ * long that its pieces are folded in groups, and are leaves of several nodes; SPARSE: 0 to 5; NONE: none; ONES: one
+ * each. */
+enum shape { MIXED, LONG, HUGE_ROW, SPARSE, NONE, ONES };
+
+struct matrix {
+    int64_t rows, cols, nnz;
+    int64_t *row_ptr;
+    int32_t *col;
+};
+
+static struct matrix make_matrix(int64_t rows, int64_t cols, enum shape shape)
+{
+    uint64_t random = (uint64_t)(rows * 31 + cols) + (uint64_t)shape;
+    struct matrix m = {.rows = rows, .cols = cols, .row_ptr = get(rows + 1, 8)};
+    for (int64_t i = 0; i < rows; i++) {
+        const int64_t draw = (int64_t)(support_random(&random) % 60);
+        const bool is_long = i == rows / 2 || i == rows - 1 || i == 0;
+        const int64_t length = shape == MIXED      ? draw
+                               : shape == LONG     ? (is_long    ? 2100 + 3000 * (i == 0)
+                                                      : draw < 5 ? draw
+                                                                 : 0)
+                               : shape == HUGE_ROW ? (i == 3 ? 40000 : draw % 6)
+                               : shape == SPARSE   ? draw % 6
+                               : shape == ONES     ? 1
+                                                   : 0;
+        m.row_ptr[i + 1] = m.row_ptr[i] + length;
+    }
+    m.nnz = m.row_ptr[rows];
+    m.col = get(m.nnz, 4);
+    for (int64_t k = 0; k < m.nnz; k++)
+        m.col[k] = (int32_t)(support_random(&random) % (uint64_t)cols);
+    return m;
+}
+
+static void free_matrix(struct matrix *m)
+{
+    free(m->row_ptr);
+    free(m->col);
+}
+
+/* ------------------------------------------------------------------ products */
+
+enum w { NO_W, OWN_W, X_AS_W, Y_AS_W };
+
+struct variant {
+    const struct types *types;
+    bool pattern, scaled;
+    enum w w;
+    bool z, gamma;
+};
+
+static const double alpha_parts[2] = {0.5, -0.75}, beta_parts[2] = {-3, 0.25}, gamma_parts[2] = {1.25, 0.5};
+
+/* A product with all that belongs to it. */
+struct product {
+    spmv_context *ctx;
+    spmv_plan *plan;
+    const char *method;
+    struct variant v;
+    int64_t rows, cols, size;
+    void *host_x, *host_y, *host_w, *host_z; /* as they are before */
+    void *x, *y, *w, *z, *gamma, *dot;
+};
+
+/* What came out, in host memory. */
+struct outcome {
+    void *y, *z;
+    double dot[2];
+};
+
+static void free_outcome(struct outcome *o)
+{
+    free(o->y);
+    free(o->z);
+}
+
+/* False where the method has no such products. */
+static bool begin(spmv_context *ctx, const struct matrix *m, const char *method, struct variant v, struct product *p)
+{
+    const spmv_type type = v.types->sums;
+    void *val = v.pattern ? NULL : random_elements(v.types->values, m->nnz, 1);
+    const spmv_csr a = {.rows = m->rows,
+                        .cols = m->cols,
+                        .nnz = m->nnz,
+                        .row_ptr = m->row_ptr,
+                        .row_ptr_bits = 64,
+                        .col = m->col,
+                        .val = val,
+                        .type = v.types->values,
+                        .memory = SPMV_MEMORY_HOST};
+    spmv_plan_options options;
+    spmv_plan_options_init(&options, sizeof options);
+    options.method = method;
+    options.type = type;
+    *p = (struct product){
+        .ctx = ctx, .method = method, .v = v, .rows = m->rows, .cols = m->cols, .size = (int64_t)spmv_type_size(type)};
+    const spmv_status st = spmv_plan_create(ctx, &a, &options, &p->plan);
+    free(val);
+    if (st == SPMV_ERROR_UNSUPPORTED)
+        return false;
+    assert_ok(ctx, st);
+    p->host_x = random_elements(type, m->cols, 2);
+    p->host_y = random_elements(type, m->rows, 3);
+    p->host_w = random_elements(type, m->rows, 4);
+    p->host_z = random_elements(type, m->rows, 5);
+    for (int64_t i = 0; !v.scaled && i < m->rows; i++)
+        put(type, p->host_y, i, NAN, NAN); /* must not be read */
+    double scalar[2];
+    put(type, scalar, 0, gamma_parts[0], gamma_parts[1]);
+    p->x = support_upload(ctx, p->host_x, m->cols * p->size);
+    p->w = support_upload(ctx, p->host_w, m->rows * p->size);
+    p->gamma = support_upload(ctx, scalar, p->size);
+    assert_ok(ctx, spmv_alloc(ctx, m->rows * p->size, &p->y));
+    assert_ok(ctx, spmv_alloc(ctx, m->rows * p->size, &p->z));
+    assert_ok(ctx, spmv_alloc(ctx, p->size, &p->dot));
+    return true;
+}
+
+static void end(struct product *p)
+{
+    spmv_plan_destroy(p->plan);
+    spmv_free(p->ctx, p->x);
+    spmv_free(p->ctx, p->y);
+    spmv_free(p->ctx, p->w);
+    spmv_free(p->ctx, p->z);
+    spmv_free(p->ctx, p->gamma);
+    spmv_free(p->ctx, p->dot);
+    free(p->host_x);
+    free(p->host_y);
+    free(p->host_w);
+    free(p->host_z);
+}
+
+static spmv_status multiply(const struct product *p, const spmv_epilogue *e)
+{
+    double scalars[4];
+    put(p->v.types->sums, scalars, 0, alpha_parts[0], alpha_parts[1]);
+    put(p->v.types->sums, scalars + 2, 0, beta_parts[0], beta_parts[1]);
+    return spmv_apply_with(p->plan, p->v.scaled ? scalars : NULL, p->x, p->v.scaled ? scalars + 2 : NULL, p->y, e);
+}
+
+/* What v asks for. */
+static spmv_epilogue epilogue_of(const struct product *p)
+{
+    spmv_epilogue e;
+    spmv_epilogue_init(&e, sizeof e);
+    e.w = p->v.w == OWN_W ? p->w : p->v.w == X_AS_W ? p->x : p->v.w == Y_AS_W ? p->y : NULL;
+    e.dot = p->v.w != NO_W ? p->dot : NULL;
+    e.z = p->v.z ? p->z : NULL;
+    e.gamma = p->v.gamma ? p->gamma : NULL;
+    return e;
+}
+
+/* y, z and dot before a product: dot is not a number. */
+static void set_up(const struct product *p)
+{
+    double nan[2];
+    put(p->v.types->sums, nan, 0, NAN, NAN);
+    assert_ok(p->ctx, spmv_upload(p->ctx, p->host_y, p->y, p->rows * p->size));
+    assert_ok(p->ctx, spmv_upload(p->ctx, p->host_z, p->z, p->rows * p->size));
+    assert_ok(p->ctx, spmv_upload(p->ctx, nan, p->dot, p->size));
+}
+
+static struct outcome outcome_of(const struct product *p)
+{
+    struct outcome o = {.y = get(p->rows, 16), .z = get(p->rows, 16)};
+    assert_ok(p->ctx, spmv_download(p->ctx, p->y, o.y, p->rows * p->size));
+    assert_ok(p->ctx, spmv_download(p->ctx, p->z, o.z, p->rows * p->size));
+    assert_ok(p->ctx, spmv_download(p->ctx, p->dot, o.dot, p->size));
+    return o;
+}
+
+static struct outcome run(const struct product *p)
+{
+    const spmv_epilogue e = epilogue_of(p);
+    set_up(p);
+    assert_ok(p->ctx, multiply(p, &e));
+    return outcome_of(p);
+}
+
+static const char *name_of(const struct product *p)
+{
+    static char text[128];
+    snprintf(text, sizeof text, "%s, %s%s%s, %lld rows, w %d, z %d%s", p->method, p->v.types->name,
+             p->v.pattern ? ", pattern" : "", p->v.scaled ? ", scaled" : "", (long long)p->rows, (int)p->v.w, p->v.z,
+             p->v.gamma ? ", gamma" : "");
+    return text;
+}
+
+static void same_bits(const struct product *p, const char *when, const struct outcome *a, const struct outcome *b)
+{
+    const size_t bytes = (size_t)(p->rows * p->size);
+    if (memcmp(a->y, b->y, bytes) != 0)
+        fail_msg("%s: %s, y has other bits", name_of(p), when);
+    if (memcmp(a->z, b->z, bytes) != 0)
+        fail_msg("%s: %s, z has other bits", name_of(p), when);
+    if (p->v.w != NO_W && memcmp(a->dot, b->dot, (size_t)p->size) != 0)
+        fail_msg("%s: %s, dot is %.17Lg, not %.17Lg", name_of(p), when, element(p->v.types->sums, b->dot, 0).re,
+                 element(p->v.types->sums, a->dot, 0).re);
+}
+
+/* The outcome against sums in long double of what came out as y. */
+static void check_sums(const struct product *p, const struct outcome *o)
+{
+    const spmv_type type = p->v.types->sums;
+    const bool complex = type_is_complex(type);
+    const long double unit = is_single(type) ? FLT_EPSILON / 2 : DBL_EPSILON / 2;
+    const struct wide gamma =
+        p->v.gamma ? (struct wide){gamma_parts[0], complex ? gamma_parts[1] : 0} : (struct wide){1, 0};
+    const void *w = p->v.w == X_AS_W ? p->host_x : p->v.w == Y_AS_W ? o->y : p->host_w;
+    struct wide sum = {0, 0};
+    long double magnitude = 0;
+    for (int64_t i = 0; i < p->rows; i++) {
+        const struct wide y = element(type, o->y, i), before = element(type, p->host_z, i), z = element(type, o->z, i);
+        const struct wide add = times(gamma, y), wi = element(type, w, i),
+                          term = times((struct wide){wi.re, -wi.im}, y);
+        sum.re += term.re;
+        sum.im += term.im;
+        magnitude += hypotl(wi.re, wi.im) * hypotl(y.re, y.im);
+        const struct wide expected = p->v.z ? (struct wide){before.re + add.re, before.im + add.im} : before;
+        const long double bound =
+            p->v.z ? (complex ? 6 : 3) * unit * (hypotl(before.re, before.im) + hypotl(add.re, add.im)) : 0;
+        if (!(hypotl(z.re - expected.re, z.im - expected.im) <= bound))
+            fail_msg("%s: z of row %lld is %.17Lg %+.17Lgi, not %.17Lg %+.17Lgi", name_of(p), (long long)i, z.re, z.im,
+                     expected.re, expected.im);
+    }
+    if (p->v.w == NO_W)
+        return;
+    const struct wide dot = element(type, o->dot, 0);
+    const long double bound = (long double)(p->rows + (complex ? 5 : 2)) * unit * magnitude * 1.01L;
+    if (!(hypotl(dot.re - sum.re, dot.im - sum.im) <= bound))
+        fail_msg("%s: dot is %.17Lg %+.17Lgi, not %.17Lg %+.17Lgi +- %.3Lg", name_of(p), dot.re, dot.im, sum.re, sum.im,
+                 bound);
+    if (p->v.w == Y_AS_W && !(dot.re >= 0))
+        fail_msg("%s: a squared norm is %.17Lg", name_of(p), dot.re);
+}
+
+/* The dot product by itself, where there is one: within both bounds. */
+static void check_beside_dot(const struct product *p, const struct outcome *o)
+{
+    const spmv_type type = p->v.types->sums;
+    double alone[2], magnitude[2];
+    if (type_is_complex(type) || p->v.w != Y_AS_W || p->rows == 0)
+        return;
+    assert_ok(p->ctx, spmv_dot(p->ctx, type, p->y, p->y, p->dot, p->rows));
+    assert_ok(p->ctx, spmv_download(p->ctx, p->dot, alone, p->size));
+    memcpy(magnitude, alone, sizeof magnitude); /* all terms are positive */
+    const long double unit = is_single(type) ? FLT_EPSILON / 2 : DBL_EPSILON / 2;
+    const long double difference = element(type, alone, 0).re - element(type, o->dot, 0).re;
+    assert_true(fabsl(difference) <= 2.02L * (long double)(p->rows + 2) * unit * element(type, magnitude, 0).re);
+}
+
+static void check_product(spmv_context *ctx, const struct matrix *m, const char *method, struct variant v)
+{
+    struct product p;
+    if (!begin(ctx, m, method, v, &p))
+        return;
+    set_up(&p);
+    assert_ok(ctx, multiply(&p, NULL)); /* without an epilogue */
+    struct outcome plain = outcome_of(&p), first = run(&p);
+    if (memcmp(plain.y, first.y, (size_t)(p.rows * p.size)) != 0)
+        fail_msg("%s: y has other bits than by spmv_apply", name_of(&p));
+    check_sums(&p, &first);
+    struct outcome second = run(&p);
+    same_bits(&p, "a second time", &first, &second);
+    check_beside_dot(&p, &second);
+    free_outcome(&second);
+    free_outcome(&first);
+    free_outcome(&plain);
+    end(&p);
+}
+
+static const struct {
+    enum w w;
+    bool z, gamma;
+} requests[] = {
+    {OWN_W, false, false}, {Y_AS_W, true, true}, {OWN_W, true, false}, {NO_W, true, true}, {X_AS_W, false, false}};
+enum { REQUESTS = sizeof requests / sizeof requests[0] };
+
+/* Every method on a matrix, in every type; requests and the rest in turn, all of them where all is set. */
+static void check_matrix(spmv_context *ctx, const struct matrix *m, bool all)
+{
+    const char *method;
+    for (int i = 0; (method = spmv_method_name(support_backend, i)) != NULL; i++)
+        for (int t = 0; t < TYPES; t++)
+            for (int number = 0; number < 4 * REQUESTS; number += all ? 2 : 7) {
+                const int r = (number + t) % REQUESTS;
+                if (requests[r].w == X_AS_W && m->rows != m->cols)
+                    continue;
+                check_product(ctx, m, method,
+                              (struct variant){.types = &all_types[t],
+                                               .pattern = number / REQUESTS % 2,
+                                               .scaled = number / REQUESTS / 2 != 0,
+                                               .w = requests[r].w,
+                                               .z = requests[r].z,
+                                               .gamma = requests[r].gamma});
+            }
+}
+
+static void every_method(void **state)
+{
+    (void)state;
+    spmv_context *ctx = support_context();
+    static const struct {
+        int64_t rows, cols;
+        enum shape shape;
+    } sizes[] = {{20, 230, HUGE_ROW}, {151, 151, LONG}, {150, 230, MIXED},  {900, 900, SPARSE},
+                 {3000, 40, NONE},    {1, 1, ONES},     {4097, 30, SPARSE}, {1, 70, HUGE_ROW}};
+    for (size_t s = 0; s < (brief ? 2 : sizeof sizes / sizeof sizes[0]); s++) {
+        struct matrix m = make_matrix(sizes[s].rows, sizes[s].cols, sizes[s].shape);
+        check_matrix(ctx, &m, s == 1 && !brief);
+        free_matrix(&m);
+    }
+    spmv_context_destroy(ctx);
+}
+
+/* So many tiles that the tree of their sums has three levels, on a GPU; more than the threads of omp have. */
+static void many_tiles(void **state)
+{
+    (void)state;
+    spmv_context *ctx = support_context();
+    struct matrix m = make_matrix(280000, 500, ONES);
+    check_product(ctx, &m, NULL, (struct variant){.types = &all_types[4], .w = OWN_W, .z = true});
+    free_matrix(&m);
+    m = make_matrix(40000, 40000, SPARSE);
+    for (int t = 0; t < TYPES; t++)
+        check_product(ctx, &m, NULL, (struct variant){.types = &all_types[t], .w = X_AS_W, .z = true, .gamma = true});
+    free_matrix(&m);
+    spmv_context_destroy(ctx);
+}
+
+/* omp: 1 to 7 threads. */
+static void any_number_of_threads(void **state)
+{
+    (void)state;
+    if (support_backend != SPMV_BACKEND_OMP)
+        skip();
+    struct matrix m = make_matrix(60000, 60000, SPARSE);
+    for (int number = 0; number < 4 * TYPES; number++) {
+        const struct variant v = {.types = &all_types[number % TYPES],
+                                  .scaled = number / TYPES % 2,
+                                  .pattern = number / TYPES / 2,
+                                  .w = number % 3 == 0 ? Y_AS_W : X_AS_W,
+                                  .z = true,
+                                  .gamma = true};
+        struct outcome one = {.y = NULL};
+        for (int threads = 1; threads <= 7; threads += 2) {
+            spmv_context *ctx = support_context_on(SPMV_BACKEND_OMP, threads);
+            struct product p;
+            assert_true(begin(ctx, &m, "tiles", v, &p));
+            struct outcome now = run(&p);
+            if (threads == 1) {
+                one = now;
+                check_sums(&p, &one);
+            } else {
+                same_bits(&p, "with more threads", &one, &now);
+                free_outcome(&now);
+            }
+            end(&p);
+            spmv_context_destroy(ctx);
+        }
+        free_outcome(&one);
+    }
+    free_matrix(&m);
+}
+
+/* omp: in large regular matrices y waits in a cache for the epilogue and is written past the others. */
+static void past_the_caches(void **state)
+{
+    (void)state;
+    if (support_backend != SPMV_BACKEND_OMP)
+        skip();
+    spmv_context *ctx = support_context();
+    for (int shape = MIXED; shape <= NONE; shape++) {
+        struct matrix m = make_matrix(9001, 9001, (enum shape)shape);
+        for (int number = 0; number < 3 * REQUESTS; number++) {
+            const int r = number % REQUESTS;
+            struct product p;
+            const struct variant v = {.types = &all_types[number / REQUESTS],
+                                      .w = requests[r].w,
+                                      .z = requests[r].z,
+                                      .gamma = requests[r].gamma};
+            assert_true(begin(ctx, &m, "tiles", v, &p));
+            struct tiles *tiles = p.plan->state;
+            assert_false(tiles->stream);
+            struct outcome before = run(&p);
+            tiles->stream = true;
+            struct outcome after = run(&p);
+            check_sums(&p, &after);
+            same_bits(&p, "past the caches", &before, &after);
+            free_outcome(&before);
+            free_outcome(&after);
+            end(&p);
+        }
+        free_matrix(&m);
+    }
+    spmv_context_destroy(ctx);
+}
+
+static void without_rows(void **state)
+{
+    (void)state;
+    spmv_context *ctx = support_context();
+    struct matrix m = make_matrix(0, 4, NONE);
+    const char *method;
+    for (int i = 0; (method = spmv_method_name(support_backend, i)) != NULL; i++)
+        for (int t = 0; t < TYPES; t++) {
+            struct product p;
+            if (!begin(ctx, &m, method, (struct variant){.types = &all_types[t], .w = OWN_W, .z = true}, &p))
+                continue;
+            set_up(&p);
+            spmv_epilogue e;
+            spmv_epilogue_init(&e, sizeof e);
+            e.dot = p.dot;
+            assert_ok(ctx, multiply(&p, &e));
+            struct outcome o = outcome_of(&p);
+            assert_true(element(all_types[t].sums, o.dot, 0).re == 0 && element(all_types[t].sums, o.dot, 0).im == 0);
+            free_outcome(&o);
+            end(&p);
+        }
+    free_matrix(&m);
+    spmv_context_destroy(ctx);
+}
+
+static void refusals(void **state)
+{
+    (void)state;
+    spmv_context *ctx = support_context();
+    struct matrix m = make_matrix(90, 90, MIXED);
+    struct product p;
+    assert_true(begin(ctx, &m, NULL, (struct variant){.types = &all_types[0], .w = OWN_W, .z = true}, &p));
+    set_up(&p);
+    const spmv_epilogue good = epilogue_of(&p);
+    const struct {
+        const char *text;
+        const void *w, *gamma;
+        void *dot, *z;
+    } bad[] = {{"dot is NULL", p.w, NULL, NULL, p.z},  {"w is NULL", NULL, NULL, p.dot, p.z},
+               {"z and x", p.w, NULL, p.dot, p.x},     {"z and y", NULL, NULL, NULL, p.y},
+               {"z and w", p.z, NULL, p.dot, p.z},     {"dot is where", p.w, p.dot, p.dot, p.z},
+               {"dot is where", p.w, NULL, p.w, NULL}, {"dot is where", p.x, NULL, p.y, NULL},
+               {"dot is where", p.w, NULL, p.x, NULL}, {"dot is where", p.w, NULL, p.z, p.z}};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        spmv_epilogue e = good;
+        e.w = bad[i].w;
+        e.gamma = bad[i].gamma;
+        e.dot = bad[i].dot;
+        e.z = bad[i].z;
+        assert_fails(ctx, multiply(&p, &e), SPMV_ERROR_ARGUMENT, bad[i].text);
+    }
+    spmv_epilogue odd = good;
+    odd.size = 1;
+    assert_fails(ctx, multiply(&p, &odd), SPMV_ERROR_ARGUMENT, "spmv_epilogue_init");
+    assert_fails(ctx, spmv_apply_with(p.plan, NULL, NULL, NULL, p.y, &good), SPMV_ERROR_ARGUMENT, "x is NULL");
+    assert_fails(ctx, spmv_apply_with(p.plan, NULL, p.x, NULL, p.x, &good), SPMV_ERROR_ARGUMENT, "same array");
+    struct outcome o = outcome_of(&p); /* nothing was written by any of them */
+    assert_memory_equal(o.z, p.host_z, (size_t)(p.rows * p.size));
+    assert_true(isnan(o.dot[0]));
+    free_outcome(&o);
+    end(&p);
+
+    spmv_plan_options options;
+    spmv_plan_options_init(&options, sizeof options);
+    options.vectors = 2;
+    const spmv_csr a = {.rows = m.rows,
+                        .cols = m.cols,
+                        .nnz = m.nnz,
+                        .row_ptr = m.row_ptr,
+                        .row_ptr_bits = 64,
+                        .col = m.col,
+                        .type = SPMV_F64,
+                        .memory = SPMV_MEMORY_HOST};
+    double number[2] = {0, 0};
+    spmv_epilogue e;
+    spmv_epilogue_init(&e, sizeof e);
+    e.w = e.dot = number;
+    spmv_plan *plan = NULL;
+    assert_ok(ctx, spmv_plan_create(ctx, &a, &options, &plan));
+    assert_fails(ctx, spmv_apply_with(plan, NULL, &number[0], NULL, &number[1], &e), SPMV_ERROR_UNSUPPORTED,
+                 "2 vectors");
+    spmv_plan_destroy(plan);
+    free_matrix(&m);
+    spmv_context_destroy(ctx);
+}
+
+#ifdef SPMV_HAVE_CUDA
+static void misplaced(void **state)
+{
+    (void)state;
+    if (support_backend != SPMV_BACKEND_CUDA)
+        skip();
+    spmv_context *ctx = support_context();
+    struct matrix m = make_matrix(90, 90, MIXED);
+    struct product p;
+    assert_true(
+        begin(ctx, &m, NULL, (struct variant){.types = &all_types[4], .w = OWN_W, .z = true, .gamma = true}, &p));
+    for (int i = 0; i < 4; i++) {
+        static const char *const texts[] = {"w is not at", "dot is not at", "gamma is not at", "z is not at"};
+        spmv_epilogue e = epilogue_of(&p);
+        if (i == 0)
+            e.w = (const char *)e.w + 8;
+        else if (i == 1)
+            e.dot = (char *)e.dot + 8;
+        else if (i == 2)
+            e.gamma = (const char *)e.gamma + 8;
+        else
+            e.z = (char *)e.z + 8;
+        assert_fails(ctx, multiply(&p, &e), SPMV_ERROR_ARGUMENT, texts[i]);
+    }
+    end(&p);
+    free_matrix(&m);
+    spmv_context_destroy(ctx);
+}
+
+/* -------------------------------------------------------------------- graphs */
+
+#ifdef HOST_CUDA
+
+/* The host takes launches down without running them: the capture survives, and all work is in the launches. */
+static void capture_and_replay(const struct product *p, const spmv_epilogue *e, const struct outcome *expected)
+{
+    (void)expected;
+    set_up(p);
+    host_cuda.capturing = 1;
+    const spmv_status st = multiply(p, e);
+    host_cuda.capturing = 0;
+    assert_ok(p->ctx, st);
+    assert_false(host_cuda.capture_broken);
+    struct outcome o = outcome_of(p);
+    assert_memory_equal(o.z, p->host_z, (size_t)(p->rows * p->size));
+    assert_true(isnan((double)element(p->v.types->sums, o.dot, 0).re));
+    free_outcome(&o);
+}
+
+#else
+
+/* Captured once, replayed three times. */
+static void capture_and_replay(const struct product *p, const spmv_epilogue *e, const struct outcome *expected)
+{
+    const cudaStream_t stream = (cudaStream_t)spmv_context_stream(p->ctx);
+    cudaGraph_t graph = NULL;
+    cudaGraphExec_t replay = NULL;
+    assert_int_equal(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal), cudaSuccess);
+    const spmv_status st = multiply(p, e);
+    assert_int_equal(cudaStreamEndCapture(stream, &graph), cudaSuccess);
+    assert_ok(p->ctx, st);
+    assert_int_equal(cudaGraphInstantiate(&replay, graph, 0), cudaSuccess);
+    for (int i = 0; i < 3; i++) {
+        set_up(p);
+        assert_int_equal(cudaGraphLaunch(replay, stream), cudaSuccess);
+        struct outcome o = outcome_of(p);
+        same_bits(p, "replayed", expected, &o);
+        free_outcome(&o);
+    }
+    assert_int_equal(cudaGraphExecDestroy(replay), cudaSuccess);
+    assert_int_equal(cudaGraphDestroy(graph), cudaSuccess);
+}
+
+#endif
+
+static void graphs(void **state)
+{
+    (void)state;
+    if (support_backend != SPMV_BACKEND_CUDA || brief)
+        skip();
+    cudaStream_t stream = NULL;
+    assert_int_equal(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
+    spmv_context_options options;
+    spmv_context_options_init(&options, sizeof options);
+    options.backend = SPMV_BACKEND_CUDA;
+    options.stream = stream;
+    spmv_context *ctx = NULL;
+    assert_int_equal(spmv_context_create(&options, &ctx), SPMV_OK);
+    struct matrix m = make_matrix(120, 120, LONG);
+    const char *method;
+    for (int i = 0; (method = spmv_method_name(SPMV_BACKEND_CUDA, i)) != NULL; i++)
+        for (int t = 0; t < TYPES; t++) {
+            struct product p;
+            const struct variant v = {.types = &all_types[t], .scaled = true, .w = X_AS_W, .z = true, .gamma = true};
+            if (!begin(ctx, &m, method, v, &p))
+                continue;
+            const spmv_epilogue e = epilogue_of(&p);
+            struct outcome expected = run(&p);
+            capture_and_replay(&p, &e, &expected);
+            free_outcome(&expected);
+            end(&p);
+        }
+    free_matrix(&m);
+    spmv_context_destroy(ctx);
+    assert_int_equal(cudaStreamDestroy(stream), cudaSuccess);
+}
+#endif
+
+int main(int argc, char **argv)
+{
+    support_begin(argc, argv);
+    brief = support_brief(argc, argv);
+    const struct CMUnitTest all[] = {
+        cmocka_unit_test(every_method), cmocka_unit_test(without_rows), cmocka_unit_test(refusals),
+#ifdef SPMV_HAVE_CUDA
+        cmocka_unit_test(misplaced),    cmocka_unit_test(graphs),
+#endif
+    };
+    const struct CMUnitTest long_ones[] = {cmocka_unit_test(many_tiles), cmocka_unit_test(any_number_of_threads),
+                                           cmocka_unit_test(past_the_caches)};
+    int failed = cmocka_run_group_tests(all, NULL, NULL);
+    if (!brief)
+        failed += cmocka_run_group_tests(long_ones, NULL, NULL);
+    return failed;
+}
