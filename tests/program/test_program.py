@@ -464,7 +464,12 @@ class ExitCodes(Case):
         self.fails(4, wide, x, says=["2 numbers", "3", "2 x 3"])
         self.ok("mul", "--transpose", wide, x)
         complex_file = "%%MatrixMarket matrix coordinate complex general\n1 1 1\n1 1 1 1\n"
-        self.fails(4, "-", stdin=complex_file, says="complex")
+        self.fails(4, "-", "--type", "f64", stdin=complex_file, says=["standard input:1:34: ", "complex", "not as f64"])
+        self.fails(4, "-", "--type", "mixed", stdin=complex_file, says=["complex", "not as f32"])
+        self.fails(4, "solve", "-", stdin=complex_file, says=["complex values", "spmv solve"])
+        self.fails(4, "explain", "-", stdin=complex_file, says=["complex values", "spmv explain"])
+        for words in ("solve", "poisson2d:3"), ("explain", "poisson2d:3"), ("bench", "--op", "scan"):
+            self.fails(4, *words, "--type", "c64", says="c64")
         self.fails(4, "poisson2d:3", "--type", "i32", says=["i32", "f64"])
 
     def test_5_memory_says_how_much(self):
