@@ -80,6 +80,10 @@ static const struct good {
     {"\xef\xbb\xbf" GENERAL "1 1 1\n1 1 5\n", "5", 0, 1},
     {" \t" GENERAL "1 1 1\n1 1 5\n", "5", 0, 1},
     {"\xef\xbb\xbf %matrixmarket matrix coordinate pattern general \n1 1 1\n1 1 \n", "x", 0, 1},
+    /* a hermitian matrix that is not complex */
+    {"%%MatrixMarket matrix coordinate pattern hermitian\n2 2 1\n2 1\n", ". x; x .", 0, 1},
+    {"%%MatrixMarket matrix array REAL Hermitian\n2 2\n1\n2\n3\n", "1 2; 2 3", 0, 1},
+    {"%%MatrixMarket matrix coordinate integer hermitian\n2 2 1\n1 2 7\n", ". 7; 7 .", 0, 1},
     /* numbers */
     {ARRAY "9 1\n+1.5\n.5\n5.\n1.e2\n1d1\n2.5D-1\n-0.0625E+2\n00001\n1e-400\n",
      "1.5; 0.5; 5; 100; 10; 0.25; -6.25; 1; .", 0, 0},
@@ -257,10 +261,6 @@ static const struct mangled {
      "1:29: field \"double\" is not known; it must be real, integer, complex or pattern"},
     {TEXT("%%MatrixMarket matrix array real upper\n"), SPMV_ERROR_FORMAT,
      "1:34: symmetry \"upper\" is not known; it must be general, symmetric, skew-symmetric or hermitian"},
-    {TEXT("%%MatrixMarket matrix coordinate pattern hermitian\n"), SPMV_ERROR_FORMAT,
-     "1:42: symmetry \"hermitian\" goes with complex alone: a real hermitian matrix is a symmetric one"},
-    {TEXT("%%MatrixMarket matrix array REAL Hermitian\n1 1\n1\n"), SPMV_ERROR_FORMAT,
-     "1:34: symmetry \"Hermitian\" goes with complex alone: a real hermitian matrix is a symmetric one"},
     {TEXT("%%MatrixMarket matrix array pattern general\n"), SPMV_ERROR_FORMAT,
      "1:29: field \"pattern\" does not go with array: there would be nothing to store"},
     {TEXT("%%MatrixMarket matrix coordinate pattern skew-symmetric\n"), SPMV_ERROR_FORMAT,

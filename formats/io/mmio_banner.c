@@ -133,15 +133,17 @@ static spmv_status fail_unknown(struct text_source *source, const char *line, co
 static spmv_status check_code(struct text_source *source, const char *line, const struct word words[WORDS],
                               MM_typecode code)
 {
-    if (mm_is_hermitian(code) && !mm_is_complex(code))
-        return fail_word(source, SPMV_ERROR_FORMAT, line, SYMMETRY, &words[SYMMETRY],
-                         "goes with complex alone: a real hermitian matrix is a symmetric one");
     if (mm_is_pattern(code) && mm_is_dense(code))
         return fail_word(source, SPMV_ERROR_FORMAT, line, FIELD, &words[FIELD],
                          "does not go with array: there would be nothing to store");
     if (mm_is_pattern(code) && mm_is_skew(code))
         return fail_word(source, SPMV_ERROR_FORMAT, line, SYMMETRY, &words[SYMMETRY],
                          "does not go with pattern: the signs would be missing");
+    if (mm_is_hermitian(code) && !mm_is_complex(code))
+        return context_warn(source->ctx,
+                            "%.300s:1:%lld: the banner is read, but not every reader takes it: a hermitian matrix "
+                            "that is not complex is a symmetric one",
+                            source->name, (long long)(words[SYMMETRY].begin - line + 1));
     return SPMV_OK;
 }
 

@@ -71,6 +71,9 @@ static void read_code(MM_typecode code, struct mtx_header *header)
                        : mm_is_skew(code)      ? SPMV_SYMMETRY_SKEW
                        : mm_is_hermitian(code) ? SPMV_SYMMETRY_HERMITIAN
                                                : SPMV_SYMMETRY_GENERAL;
+    /* the conjugate of a real number is the number */
+    if (header->symmetry == SPMV_SYMMETRY_HERMITIAN && header->field != SPMV_FIELD_COMPLEX)
+        header->symmetry = SPMV_SYMMETRY_SYMMETRIC;
 }
 
 static spmv_status read_banner(struct text_source *source, struct mtx_header *header)
