@@ -33,7 +33,7 @@ struct options {
     spmv_backend backend;
     const char *method;
     bool uncompressed; /* --compress off */
-    spmv_type type;    /* of vectors and sums; of the matrix too unless mixed */
+    spmv_type type;    /* of vectors and sums; of the matrix too unless mixed; input_type knows of complex files */
     bool mixed;        /* --type mixed: an f32 matrix, the others f64 */
     int threads, device;
     enum verify_mode verify;
@@ -70,6 +70,9 @@ void options_free(struct options *o);
 
 /* Reports o->error, or an option that is given but in none of the groups (command: its name for the message). */
 spmv_status options_check(const struct options *o, unsigned groups, const char *command);
+
+/* c128 or c64. */
+bool is_complex(spmv_type type);
 
 /* The options by which a matrix is loaded: its type. */
 struct options options_for_matrix(const struct options *o);
@@ -211,8 +214,14 @@ struct input {
     double seconds;
 };
 
-/* Loads a file, "-" or a SPEC. */
+/* Loads a file, "-" or a SPEC; a file whose values are complex as c128 unless --type is given. */
 spmv_status input_load(spmv_context *ctx, const struct options *o, const char *argument, struct input *in);
+
+/* The type of products with the matrix: the complex one that it was read in, else that of --type. */
+spmv_type input_type(const struct options *o, const struct input *in);
+
+/* Complains of a matrix of complex values for a command (its name) that has no use for one. */
+spmv_status input_needs_real(const struct input *in, const char *command);
 void input_free(struct input *in);
 json_t *json_load(const struct input *in);
 
@@ -275,6 +284,9 @@ void remark_plan(const char *matrix, const struct product *p);
 
 /* What product_check found, a failure as a complaint. what: the product, "y". */
 void tell_check(const struct product *p, const char *what);
+
+/* Additions and multiplications of real numbers: 2 an entry, 8 in complex types. */
+double product_flops(const struct product *p);
 
 /* The part of "result" that the plan alone decides; op: "spmv", "cg". */
 json_t *json_plan(const struct product *p, const char *op);

@@ -23,6 +23,7 @@ struct load_case {
     int64_t bytes; /* of the file */
     spmv_read_info info;
     int64_t rows, cols, nnz, matrix_bytes;
+    spmv_type type;
     double first_seconds, bytes_seconds; /* bytes_seconds: reading them alone */
     int64_t peak_bytes; /* more resident memory during the first reading than before it; 0: not known */
     struct timing seconds;
@@ -82,7 +83,7 @@ static spmv_status read_once(spmv_context *ctx, const struct options *o, const c
     spmv_read_options options;
     spmv_csr a;
     spmv_read_options_init(&options, sizeof options);
-    options.type = o->type;
+    options.type = o->type_given ? o->type : SPMV_TYPE_DEFAULT;
     const double began = monotonic_seconds();
     const spmv_status st = spmv_matrix_read(ctx, path, &options, &matrix, &c->info, sizeof c->info);
     *seconds = monotonic_seconds() - began;
@@ -92,6 +93,7 @@ static spmv_status read_once(spmv_context *ctx, const struct options *o, const c
     c->rows = a.rows;
     c->cols = a.cols;
     c->nnz = a.nnz;
+    c->type = a.type;
     c->matrix_bytes =
         8 * (a.rows + 1) + a.nnz * (int64_t)(sizeof *a.col + (a.val != NULL ? spmv_type_size(a.type) : 0));
     spmv_matrix_destroy(matrix);
@@ -127,7 +129,7 @@ static json_t *json_load_case(const struct options *o, const struct load_case *c
              json_pack("{s:o, s:I, s:I, s:I}", "name", json_text(c->name), "rows", (json_int_t)c->rows, "cols",
                        (json_int_t)c->cols, "nnz", (json_int_t)c->nnz));
     json_put(result, "op", json_string("load"));
-    json_put(result, "type", json_string(spmv_type_name(o->type)));
+    json_put(result, "type", json_string(spmv_type_name(c->type)));
     json_put(result, "threads", json_integer(c->info.threads));
     json_put(result, "file_bytes", json_integer((json_int_t)c->bytes));
     json_put(result, "text_bytes", json_integer((json_int_t)c->info.bytes));

@@ -81,6 +81,10 @@ static spmv_status choose_operands(struct bench *b, const char *const *arguments
         complain("unknown operation --op %s; operations: %s", o->op, names);
         return SPMV_ERROR_ARGUMENT;
     }
+    if (!b->run.operation->on_matrix && is_complex(o->type)) {
+        complain("--type %s is for --op spmv and load: the primitives have real numbers", spmv_type_name(o->type));
+        return SPMV_ERROR_TYPE;
+    }
     if (!b->run.operation->on_matrix) {
         b->operand_count = 1;
         if (count == 0 && o->suite == NULL)
@@ -291,7 +295,7 @@ static spmv_status run_matrix(struct bench *b, const char *argument)
     struct options o = *b->o;
     char text[1024];
     const bool spec = !file_exists(argument) && spmv_spec_known(argument);
-    o.type = SPMV_F64; /* each trial rounds */
+    o.type = is_complex(b->o->type) ? SPMV_C128 : SPMV_F64; /* each trial rounds */
     if (spec)
         complete_spec(b->o, argument, text, sizeof text);
     snprintf(b->what, sizeof b->what, "%s", argument);
@@ -304,8 +308,10 @@ static spmv_status run_matrix(struct bench *b, const char *argument)
     }
     const struct operand operand = {.matrix = &in.view, .seed = (uint64_t)b->o->seed};
     struct bench_case c = {.name = spec ? argument : in.name, .in = &in, .statistics = &statistics};
+    /* a complex file is measured as what it is where no type is asked for */
+    const spmv_type own = input_type(&o, &in);
     for (int t = 0; st == SPMV_OK && t < b->type_count && !interrupted; t++)
-        st = run_case(b, &operand, &c, b->types[t]);
+        st = run_case(b, &operand, &c, is_complex(own) && !b->o->type_given ? own : b->types[t]);
     input_free(&in);
     return st;
 }

@@ -35,6 +35,8 @@ static const char *symmetry_text(const spmv_statistics *s)
         return "symmetric";
     if (s->skew_symmetric)
         return "skew-symmetric";
+    if (s->hermitian)
+        return "hermitian";
     return s->pattern_symmetric ? "symmetric pattern, values differ" : "not symmetric";
 }
 
@@ -78,7 +80,10 @@ static void print_info(const struct input *in, const spmv_statistics *s, const s
 {
     print_line("matrix", "%s", in->argument);
     print_line("size", "%lld x %lld", (long long)s->rows, (long long)s->cols);
-    print_line("nonzeros", "%lld%s", (long long)s->nnz, in->view.val == NULL ? ", a pattern: every entry is 1" : "");
+    print_line("nonzeros", "%lld%s", (long long)s->nnz,
+               in->view.val == NULL        ? ", a pattern: every entry is 1"
+               : is_complex(in->view.type) ? ", complex"
+                                           : "");
     print_line("row lengths", "%lld to %lld, mean %.4g, standard deviation %.4g", (long long)s->row_min,
                (long long)s->row_max, s->row_mean, s->row_std);
     if (s->max_row >= 0)
@@ -114,6 +119,8 @@ static json_t *json_info(const struct input *in, const spmv_statistics *s)
                              "explicit_zeros", (json_int_t)s->explicit_zeros, "not_finite", (json_int_t)s->not_finite,
                              "pattern", in->view.val == NULL, "square", s->square, "pattern_symmetric",
                              s->pattern_symmetric, "symmetric", s->symmetric, "skew_symmetric", s->skew_symmetric);
+    if (in->view.val != NULL && is_complex(in->view.type))
+        json_put(info, "hermitian", json_boolean(s->hermitian));
     json_put(info, "bw_frac", json_real(s->bw_frac));
     json_put(info, "avg_neighbours", json_real(s->avg_neighbours));
     json_put(info, "cross_row_similarity", json_real(s->cross_row_similarity));
@@ -140,7 +147,7 @@ spmv_status run_info(const struct options *o, const char *const *arguments, int 
 {
     spmv_context *ctx = NULL;
     struct input in = {0};
-    struct product p = {.method = o->method, .uncompressed = o->uncompressed, .type = o->type};
+    struct product p = {.method = o->method, .uncompressed = o->uncompressed};
     spmv_statistics s = {0};
     (void)count;
     const struct options reading = options_for_matrix(o);
@@ -154,6 +161,7 @@ spmv_status run_info(const struct options *o, const char *const *arguments, int 
     }
     if (st == SPMV_OK) {
         p.a = &in.view;
+        p.type = input_type(o, &in);
         st = product_plan(ctx, &p);
     }
     if (st == SPMV_OK && !(o->json && o->json_path == NULL)) {

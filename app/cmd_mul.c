@@ -38,14 +38,15 @@ static spmv_status load_vectors(struct job *job, const char *x_path)
 {
     const struct options *o = job->o;
     const spmv_csr *a = &job->in.view;
+    const spmv_type type = input_type(o, &job->in);
     const int64_t rows = o->transpose ? a->cols : a->rows, cols = o->transpose ? a->rows : a->cols;
     char why[256];
     snprintf(why, sizeof why, "%.180s is %lld x %lld%s", job->in.argument, (long long)a->rows, (long long)a->cols,
              o->transpose ? ", transposed" : "");
-    spmv_status st = x_path != NULL ? vector_load(job->ctx, x_path, o->type, cols, "x", why, &job->x)
-                                    : vector_ones(o->type, cols, &job->ones);
+    spmv_status st = x_path != NULL ? vector_load(job->ctx, x_path, type, cols, "x", why, &job->x)
+                                    : vector_ones(type, cols, &job->ones);
     if (st == SPMV_OK && o->y0 != NULL)
-        st = vector_load(job->ctx, o->y0, o->type, rows, "y0", why, &job->y0);
+        st = vector_load(job->ctx, o->y0, type, rows, "y0", why, &job->y0);
     return st;
 }
 
@@ -64,7 +65,7 @@ static spmv_status load_and_multiply(struct job *job, const char *const *argumen
                               .operation = o->transpose ? SPMV_OPERATION_T : SPMV_OPERATION_N,
                               .method = o->method,
                               .uncompressed = o->uncompressed,
-                              .type = o->type,
+                              .type = input_type(o, &job->in),
                               .alpha = o->alpha,
                               .beta = o->beta,
                               .x = job->x != NULL ? job->x : job->ones,
@@ -126,7 +127,7 @@ static json_t *json_result(const struct job *job)
     if (p->bitwise)
         json_put(result, "bitwise",
                  json_pack("{s:i, s:b}", "repeats", p->bitwise_repeats, "equal", p->bitwise_different == 0));
-    json_put(result, "spmv", json_pack("{s:o}", "gflops", json_number(2e-9 * (double)p->info.nnz / p->seconds.median)));
+    json_put(result, "spmv", json_pack("{s:o}", "gflops", json_number(1e-9 * product_flops(p) / p->seconds.median)));
     return result;
 }
 

@@ -441,6 +441,8 @@ spmv_status run_solve(const struct options *o, const char *const *arguments, int
     if (st == SPMV_OK)
         st = input_load(job.ctx, &reading, arguments[0], &job.in);
     if (st == SPMV_OK)
+        st = input_needs_real(&job.in, "spmv solve");
+    if (st == SPMV_OK)
         st = check_matrix(&job);
     if (st == SPMV_OK)
         st = prepare(&job, count > 1 ? arguments[1] : NULL);

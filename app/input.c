@@ -49,11 +49,14 @@ static spmv_status make_name(const char *argument, bool spec, char **name)
 
 static void remark_load(const struct input *in)
 {
-    static const char *const fields[] = {
-        [SPMV_FIELD_REAL] = "real", [SPMV_FIELD_INTEGER] = "integer", [SPMV_FIELD_PATTERN] = "pattern"};
+    static const char *const fields[] = {[SPMV_FIELD_REAL] = "real",
+                                         [SPMV_FIELD_INTEGER] = "integer",
+                                         [SPMV_FIELD_PATTERN] = "pattern",
+                                         [SPMV_FIELD_COMPLEX] = "complex"};
     static const char *const symmetries[] = {[SPMV_SYMMETRY_GENERAL] = "general",
                                              [SPMV_SYMMETRY_SYMMETRIC] = "symmetric",
-                                             [SPMV_SYMMETRY_SKEW] = "skew-symmetric"};
+                                             [SPMV_SYMMETRY_SKEW] = "skew-symmetric",
+                                             [SPMV_SYMMETRY_HERMITIAN] = "hermitian"};
     const spmv_read_info *info = &in->info;
     if (info->field != 0)
         remark(LEVEL_VERBOSE, "%s: %s %s %s, %lld entries, %lld of them added into another; %s read by %d thread%s",
@@ -109,7 +112,7 @@ spmv_status input_load(spmv_context *ctx, const struct options *o, const char *a
         spmv_read_options options;
         char *folder = NULL;
         spmv_read_options_init(&options, sizeof options);
-        options.type = o->type;
+        options.type = o->type_given ? o->type : SPMV_TYPE_DEFAULT;
         options.max_unpacked_ratio = unpacked_ratio();
         st = cache_folder(o, &folder);
         if (st != SPMV_OK)
@@ -127,6 +130,19 @@ spmv_status input_load(spmv_context *ctx, const struct options *o, const char *a
     spmv_matrix_view(in->matrix, &in->view);
     remark_load(in);
     return SPMV_OK;
+}
+
+spmv_type input_type(const struct options *o, const struct input *in)
+{
+    return in->view.val != NULL && is_complex(in->view.type) ? in->view.type : o->type;
+}
+
+spmv_status input_needs_real(const struct input *in, const char *command)
+{
+    if (in->view.val == NULL || !is_complex(in->view.type))
+        return SPMV_OK;
+    complain("%s holds complex values: %s computes in f64 and f32", in->argument, command);
+    return SPMV_ERROR_TYPE;
 }
 
 void input_free(struct input *in)
@@ -159,6 +175,10 @@ spmv_status vector_ones(spmv_type type, int64_t n, void **host_values)
     for (int64_t i = 0; i < n; i++) {
         if (type == SPMV_F32)
             ((float *)*host_values)[i] = 1;
+        else if (type == SPMV_C64)
+            ((spmv_c64 *)*host_values)[i] = (spmv_c64){1, 0};
+        else if (type == SPMV_C128)
+            ((spmv_c128 *)*host_values)[i] = (spmv_c128){1, 0};
         else
             ((double *)*host_values)[i] = 1;
     }

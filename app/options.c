@@ -108,8 +108,9 @@ static const struct row rows[OPTIONS] = {
     [OPTION_METHOD] = {"method", 0, "NAME", GROUP_SHARED, "auto", "how to multiply; doctor lists the names"},
     [OPTION_COMPRESS] = {"compress", 0, "auto|off", GROUP_SHARED, "auto",
                          "may the plan hold the matrix in fewer bytes, where its method can; same results"},
-    [OPTION_TYPE] = {"type", 0, "f64|f32|mixed", GROUP_SHARED, "f64",
-                     "type of matrix, vectors and sums; mixed: an f32 matrix, the others f64; bench: of a suite both"},
+    [OPTION_TYPE] = {"type", 0, "f64|f32|c128|c64|mixed", GROUP_SHARED, "f64",
+                     "type of matrix, vectors and sums; mixed: an f32 matrix, the others f64; of complex files c128, "
+                     "unless c64 is given; bench: of a suite both real ones"},
     [OPTION_THREADS] = {"threads", 0, "N", GROUP_SHARED, NULL, "OpenMP threads, at most (default: what OpenMP offers)"},
     [OPTION_DEVICE] = {"device", 0, "N", GROUP_SHARED, NULL, "GPU, counted from 0 (default: CUDA's current one)"},
     [OPTION_VERIFY] = {"verify", 0, "[=off|bound|bitwise]", GROUP_SHARED, "bound",
@@ -284,7 +285,7 @@ static void set_option(struct options *o, enum option_id id, const char *text)
         if (o->mixed)
             o->type = SPMV_F64;
         else if (spmv_type_parse(text, &o->type) != SPMV_OK)
-            mistake(o, "--%s %s: f64, f32 or mixed is needed", rows[id].name, text);
+            mistake(o, "--%s %s: f64, f32, c128, c64 or mixed is needed", rows[id].name, text);
         break;
     case OPTION_THREADS:
         set_count(o, id, text, 0, &o->threads);
@@ -492,11 +493,21 @@ spmv_status options_check(const struct options *o, unsigned groups, const char *
         complain("--type mixed is not for %s, but for products, info and solve", command);
         return SPMV_ERROR_ARGUMENT;
     }
-    if (o->type != SPMV_F64 && o->type != SPMV_F32) {
-        complain("--type %s: products exist for f64 and f32", spmv_type_name(o->type));
+    const bool complex = is_complex(o->type);
+    if (o->type != SPMV_F64 && o->type != SPMV_F32 && !complex) {
+        complain("--type %s: products exist for f64, f32, c128 and c64", spmv_type_name(o->type));
+        return SPMV_ERROR_TYPE;
+    }
+    if (complex && (groups & (GROUP_SOLVE | GROUP_EXPLAIN)) != 0) {
+        complain("--type %s is not for %s, which computes in f64 and f32", spmv_type_name(o->type), command);
         return SPMV_ERROR_TYPE;
     }
     return SPMV_OK;
+}
+
+bool is_complex(spmv_type type)
+{
+    return type == SPMV_C128 || type == SPMV_C64;
 }
 
 struct options options_for_matrix(const struct options *o)

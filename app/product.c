@@ -6,6 +6,7 @@
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,12 +19,18 @@ enum { MAX_REPEATS = 64, BITWISE_REPEATS = 2 };
 union scalar {
     double f64;
     float f32;
+    spmv_c128 c128;
+    spmv_c64 c64;
 };
 
 static const void *scalar_set(union scalar *scalar, spmv_type type, double value)
 {
     if (type == SPMV_F32)
         scalar->f32 = (float)value;
+    else if (type == SPMV_C64)
+        scalar->c64 = (spmv_c64){(float)value, 0};
+    else if (type == SPMV_C128)
+        scalar->c128 = (spmv_c128){value, 0};
     else
         scalar->f64 = value;
     return scalar;
@@ -106,6 +113,10 @@ static void plant_error(const struct product *p)
         ((unsigned char *)p->y)[vector_bytes(p, row)] ^= 1;
     else if (p->type == SPMV_F32)
         ((float *)p->y)[row] = 2 * ((float *)p->y)[row] + 1;
+    else if (p->type == SPMV_C64)
+        ((spmv_c64 *)p->y)[row].im += 1 + 2 * ((spmv_c64 *)p->y)[row].re;
+    else if (p->type == SPMV_C128)
+        ((spmv_c128 *)p->y)[row].im += 1 + 2 * ((spmv_c128 *)p->y)[row].re;
     else
         ((double *)p->y)[row] = 2 * ((double *)p->y)[row] + 1;
 }
@@ -263,16 +274,26 @@ void remark_plan(const char *matrix, const struct product *p)
 void tell_check(const struct product *p, const char *what)
 {
     const spmv_verify_result *c = &p->check;
+    char im[2][40] = {"", ""};
+    if (is_complex(p->type)) {
+        snprintf(im[0], sizeof im[0], "%+.17gi", c->worst_value_im);
+        snprintf(im[1], sizeof im[1], "%+.17gi", c->worst_reference_im);
+    }
     if (c->failed_rows > 0)
         complain("CHECK FAILED against %s: %lld of %lld rows of %s are past the bound; worst row %lld (line %lld): "
-                 "%.17g where %.17g is right, %.3g times the bound",
+                 "%.17g%s where %.17g%s is right, %.3g times the bound",
                  p->reference, (long long)c->failed_rows, (long long)p->info.rows, what, (long long)c->worst_row,
-                 (long long)c->worst_row + 1, c->worst_value, c->worst_reference, c->worst_ratio);
+                 (long long)c->worst_row + 1, c->worst_value, im[0], c->worst_reference, im[1], c->worst_ratio);
     else if (c->worst_row >= 0)
         remark(LEVEL_NORMAL, "%s checked against %s: passed; worst row %lld, %.3g of the bound", what, p->reference,
                (long long)c->worst_row, c->worst_ratio);
     else
         remark(LEVEL_NORMAL, "%s checked against %s: passed; no rows", what, p->reference);
+}
+
+double product_flops(const struct product *p)
+{
+    return (is_complex(p->type) ? 8.0 : 2.0) * (double)p->info.nnz;
 }
 
 json_t *json_check(const struct product *p)

@@ -17,25 +17,28 @@ static double model_bytes(const spmv_csr *a, spmv_type type)
     return (double)a->nnz * (4 + v) + 4 * (rows + 1) + v * (rows + cols);
 }
 
-/* The operand's values in the type; ones for a pattern. */
+/* The operand's values in the type, the real ones of a complex type with imaginary parts of 0; ones for a pattern. */
 static spmv_status make_values(struct work *work)
 {
     const spmv_csr *const a = work->operand->matrix;
     const double *const from = a->val;
     work->host_matrix = *a;
-    if (from != NULL && work->type == SPMV_F64)
+    if (from != NULL && work->type == a->type)
         return SPMV_OK;
+    const bool narrow = type_of_parts(work->type) == SPMV_F32;
+    const int parts = type_parts(work->type), given = from != NULL ? type_parts(a->type) : 1;
     const int64_t bytes = a->nnz * (int64_t)spmv_type_size(work->type);
     work->host_values = malloc((size_t)bytes + 1);
     if (work->host_values == NULL)
         return work_out_of_memory(work, "the matrix's values", bytes);
 #pragma omp parallel for num_threads(spmv_context_threads(work->checker)) schedule(static)
-    for (int64_t k = 0; k < a->nnz; k++) {
-        const double value = from != NULL ? from[k] : 1;
-        if (work->type == SPMV_F32)
-            ((float *)work->host_values)[k] = (float)value;
+    for (int64_t i = 0; i < a->nnz * parts; i++) {
+        const int64_t k = i / parts, part = i % parts;
+        const double value = part >= given ? 0 : from != NULL ? from[k * given + part] : 1;
+        if (narrow)
+            ((float *)work->host_values)[i] = (float)value;
         else
-            ((double *)work->host_values)[k] = value;
+            ((double *)work->host_values)[i] = value;
     }
     work->host_matrix.val = work->host_values;
     work->host_matrix.type = work->type;

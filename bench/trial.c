@@ -77,6 +77,9 @@ static void open_stand(struct course *course, int number)
     } else if (work->operation->on_matrix && work->problem.row_ptr == NULL) {
         fail(outcome, SPMV_ERROR_LIMIT, "more than 2147483647 nonzeros: its interface here has 32-bit row offsets");
         return;
+    } else if (type_parts(work->type) > 1) {
+        fail(outcome, SPMV_ERROR_UNSUPPORTED, "it is measured in real types alone");
+        return;
     } else if (stand->peer->open(&work->problem, &stand->state, why, sizeof why) != 0) {
         fail(outcome, SPMV_ERROR_UNSUPPORTED, why[0] != '\0' ? why : "it could not be made ready");
         return;

@@ -74,7 +74,7 @@ struct operation {
 
 /* What an operation works on. */
 struct operand {
-    const spmv_csr *matrix; /* host memory, f64 or a pattern, 64-bit offsets; NULL for operations on elements */
+    const spmv_csr *matrix; /* host memory, f64, c128 or a pattern, 64-bit offsets; NULL for operations on elements */
     int64_t n;              /* elements, for the others */
     int64_t mean_segment;   /* mean length of segments */
     uint64_t seed;
@@ -128,6 +128,10 @@ spmv_status work_array(struct work *work, const void *host_from, int64_t bytes, 
 /* The sentence of the failed call on ctx, kept in work->error. */
 spmv_status work_fail(struct work *work, spmv_context *ctx, spmv_status status);
 spmv_status work_out_of_memory(struct work *work, const char *what, int64_t bytes);
+
+/* Real numbers in an element of the type: 1, of a complex type 2; and their type. */
+int type_parts(spmv_type type);
+spmv_type type_of_parts(spmv_type type);
 
 /* n values of the type in host memory (free): random_value of the seed's stream, or with exact -1, 0 and 1 in turn at
  * random, whose sums of up to 2^24 elements every order gets right. NULL: no memory. */

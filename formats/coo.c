@@ -39,20 +39,32 @@ static int64_t count_rows(const struct coo *coo, struct stretch s, int64_t *coun
     return stored;
 }
 
+#define NEGATED_INTEGER(name, T, a) function_neg_##name(a)
+#define NEGATED_REAL(name, T, a) function_neg_##name(a)
+#define NEGATED_COMPLEX(name, T, a) ((T){-(a).re, -(a).im})
 #define DEFINE(NAME, name, value, T, D, CLASS, ARG)                                                                    \
     static void negate_##name(void *to, int64_t i)                                                                     \
     {                                                                                                                  \
-        ((T *)to)[i] = function_neg_##name(((T *)to)[i]);                                                              \
+        ((T *)to)[i] = NEGATED_##CLASS(name, T, ((T *)to)[i]);                                                         \
     }
 SPMV_NUMBER_LIST(DEFINE, )
+SPMV_COMPLEX_LIST(DEFINE, )
 #undef DEFINE
 
 static void negate(spmv_type type, void *val, int64_t i)
 {
 #define ROW(NAME, name, value, T, D, CLASS, ARG) [value] = negate_##name,
-    static void (*const run[SPMV_TYPE_LIMIT])(void *, int64_t) = {SPMV_NUMBER_LIST(ROW, )};
+    static void (*const run[SPMV_TYPE_LIMIT])(void *, int64_t) = {SPMV_NUMBER_LIST(ROW, ) SPMV_COMPLEX_LIST(ROW, )};
 #undef ROW
     run[type](val, i);
+}
+
+static void conjugate(spmv_type type, void *val, int64_t i)
+{
+    if (type == SPMV_C64)
+        ((spmv_c64 *)val)[i].im = -((spmv_c64 *)val)[i].im;
+    else if (type == SPMV_C128)
+        ((spmv_c128 *)val)[i].im = -((spmv_c128 *)val)[i].im;
 }
 
 /* Moves the stretch to its rows. next: where this piece's next entry of a row goes. */
@@ -71,6 +83,8 @@ static inline void move_sized(const struct coo *coo, struct stretch s, int64_t *
         copy_value(m->val, mirrored, s.chunk->val, k, size);
         if (coo->mirror == COO_MIRROR_NEGATED && size > 0)
             negate(m->type, m->val, mirrored);
+        else if (coo->mirror == COO_MIRROR_CONJUGATE)
+            conjugate(m->type, m->val, mirrored);
     }
 }
 

@@ -16,8 +16,9 @@ struct coo_chunk {
     const void *val;    /* n values of the type; not read for a pattern */
 };
 
-/* What else an entry (i, j) off the diagonal stores at (j, i): nothing, its value, or its value negated. */
-enum coo_mirror { COO_MIRROR_NONE = 0, COO_MIRROR_SAME = 1, COO_MIRROR_NEGATED = 2 };
+/* What else an entry (i, j) off the diagonal stores at (j, i): nothing, its value, its value negated, or its conjugate.
+ */
+enum coo_mirror { COO_MIRROR_NONE = 0, COO_MIRROR_SAME = 1, COO_MIRROR_NEGATED = 2, COO_MIRROR_CONJUGATE = 3 };
 
 struct coo {
     int64_t rows, cols; /* equal when there is a mirror */

@@ -11,6 +11,12 @@
 #include "backend.h"
 #include "matrix_internal.h"
 
+/* Whether values of the type can be added and multiplied: the primitives' numbers, and complex ones. */
+static bool is_number(spmv_type type)
+{
+    return spmv_op_takes(SPMV_ADD, type) || type_is_complex(type);
+}
+
 /* Bytes of a matrix's arrays; false when they do not fit in 64 bits. */
 static bool matrix_bytes(int64_t rows, int64_t nnz, size_t size, int64_t *row_ptr, int64_t *col, int64_t *val)
 {
@@ -47,7 +53,7 @@ spmv_status matrix_allocate(spmv_context *ctx, int64_t rows, int64_t cols, int64
         return context_fail(ctx, SPMV_ERROR_LIMIT,
                             "a matrix of %lld x %lld with %lld entries: sizes cannot be negative, columns not over %d",
                             (long long)rows, (long long)cols, (long long)nnz, INT32_MAX);
-    if (!pattern && !spmv_op_takes(SPMV_ADD, type))
+    if (!pattern && !is_number(type))
         return context_fail(ctx, SPMV_ERROR_TYPE, "no matrices of type %s: values must be numbers",
                             spmv_type_name(type));
     int64_t row_ptr_bytes, col_bytes, val_bytes;
@@ -96,6 +102,50 @@ spmv_status matrix_from_map(spmv_context *ctx, const spmv_csr *a, spmv_type type
                              .pattern = a->val == NULL,
                              .map = map,
                              .map_bytes = map_bytes};
+    return SPMV_OK;
+}
+
+#define WIDEN(T)                                                                                                       \
+    for (int64_t k = 0; k < n; k++)                                                                                    \
+        ((T *)to)[2 * k] = ((const T *)from)[k];
+
+/* The parts of the elements: from, and zeros that are there. */
+static void widen(spmv_type part, const void *from, int64_t n, void *to)
+{
+    if (part == SPMV_F32) {
+        WIDEN(float)
+    } else {
+        WIDEN(double)
+    }
+}
+#undef WIDEN
+
+spmv_status values_widen(spmv_context *ctx, const void *values, int64_t n, spmv_type type, void **wide)
+{
+    int64_t bytes = 0;
+    if (!multiply_fits(max_i64(n, 1), (int64_t)spmv_type_size(type), &bytes))
+        return context_fail(ctx, SPMV_ERROR_LIMIT, "%lld complex numbers: their bytes overflow 64 bits", (long long)n);
+    spmv_status st = matrix_memory_check(ctx, "complex values", bytes);
+    if (st == SPMV_OK)
+        st = host_alloc(ctx, bytes, "complex values", wide);
+    if (st != SPMV_OK)
+        return st;
+    memset(*wide, 0, (size_t)bytes);
+    widen(type_part(type), values, n, *wide);
+    return SPMV_OK;
+}
+
+spmv_status matrix_widen(spmv_context *ctx, spmv_matrix *matrix, spmv_type type)
+{
+    if (!matrix->pattern) {
+        void *wide = NULL;
+        const spmv_status st = values_widen(ctx, matrix->val, matrix->nnz, type, &wide);
+        if (st != SPMV_OK)
+            return st;
+        host_free(matrix->val);
+        matrix->val = wide;
+    }
+    matrix->type = type;
     return SPMV_OK;
 }
 
@@ -153,7 +203,7 @@ spmv_status csr_check_shape(spmv_context *ctx, const char *name, const spmv_csr 
         return context_fail(ctx, SPMV_ERROR_ARGUMENT, "%s: row_ptr_bits is %d, not 32 or 64", name, a->row_ptr_bits);
     if (a->row_ptr == NULL || (a->nnz > 0 && a->col == NULL))
         return context_fail(ctx, SPMV_ERROR_ARGUMENT, "%s: %s is NULL", name, a->row_ptr == NULL ? "row_ptr" : "col");
-    if (a->val != NULL && !spmv_op_takes(SPMV_ADD, a->type))
+    if (a->val != NULL && !is_number(a->type))
         return context_fail(ctx, SPMV_ERROR_TYPE, "%s: the values' type (%d) is not one of numbers", name,
                             (int)a->type);
     if (a->memory != SPMV_MEMORY_HOST && a->memory != SPMV_MEMORY_CONTEXT)

@@ -223,20 +223,29 @@ spmv_status spmv_matrix_generate(spmv_context *ctx, const char *spec, spmv_type 
         return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_matrix_generate: the SPEC is NULL");
     if (type == SPMV_TYPE_DEFAULT)
         type = SPMV_F64;
-    if (type != SPMV_F64 && type != SPMV_F32)
-        return context_fail(ctx, SPMV_ERROR_TYPE, "spmv_matrix_generate: values of type %s: f64 or f32 it must be",
+    const spmv_type part = type_part(type); /* values are real ones */
+    if (part != SPMV_F64 && part != SPMV_F32)
+        return context_fail(ctx, SPMV_ERROR_TYPE,
+                            "spmv_matrix_generate: values of type %s: f64, f32, c128 or c64 it must be",
                             spmv_type_name(type));
     const size_t length = strcspn(spec, ":");
     const struct generator *generator = find_generator(spec, length);
     if (generator == NULL)
         return fail_unknown(ctx, spec, length);
     struct generator_request request = {
-        .self = generator, .arguments = spec[length] == ':' ? spec + length + 1 : "", .type = type, .seed = 1};
+        .self = generator, .arguments = spec[length] == ':' ? spec + length + 1 : "", .type = part, .seed = 1};
     if (strlen(request.arguments) >= sizeof arguments)
         return generator_fail(ctx, &request, "in less than 512 characters");
     snprintf(arguments, sizeof arguments, "%s", request.arguments);
     if (!take_options(arguments, &request))
         return generator_fail(ctx, &request, "then seed=NUMBER or values=own, random or constant");
     request.arguments = arguments;
-    return generator->make(ctx, &request, matrix);
+    spmv_status st = generator->make(ctx, &request, matrix);
+    if (st == SPMV_OK && part != type)
+        st = matrix_widen(ctx, *matrix, type);
+    if (st != SPMV_OK) {
+        spmv_matrix_destroy(*matrix);
+        *matrix = NULL;
+    }
+    return st;
 }

@@ -29,6 +29,13 @@ spmv_status matrix_from_map(spmv_context *ctx, const spmv_csr *a, spmv_type type
 spmv_status matrix_allocate(spmv_context *ctx, int64_t rows, int64_t cols, int64_t nnz, spmv_type type, bool pattern,
                             spmv_matrix **matrix);
 
+/* The real values of a matrix become complex ones of the type, whose parts they are, with imaginary parts of 0; a
+ * pattern gets the type alone. The matrix's arrays are its own, not a map's. */
+spmv_status matrix_widen(spmv_context *ctx, spmv_matrix *matrix, spmv_type type);
+
+/* n real values as complex ones of the type, whose parts they are, in memory of their own (host_free). */
+spmv_status values_widen(spmv_context *ctx, const void *values, int64_t n, spmv_type type, void **wide);
+
 /* SPMV_ERROR_MEMORY when so many bytes are more than the machine's memory: asking the system would not tell, it
  * promises more than it has. what names the thing in the sentence. */
 spmv_status matrix_memory_check(spmv_context *ctx, const char *what, int64_t bytes);
@@ -36,17 +43,6 @@ spmv_status matrix_memory_check(spmv_context *ctx, const char *what, int64_t byt
 /* Checks what can be seen of a view without reading its arrays: sizes, missing arrays, bits, type. SPMV_ERROR_ARGUMENT,
  * SPMV_ERROR_LIMIT or SPMV_ERROR_TYPE; name is the function that was called. */
 spmv_status csr_check_shape(spmv_context *ctx, const char *name, const spmv_csr *a);
-
-/* The view with a type that the checks know, for they look at values' sizes and places alone: complex types are no
- * types of the primitives, by whose operators they tell numbers. shape: where it may lie. */
-static inline const spmv_csr *csr_checkable(const spmv_csr *a, spmv_csr *shape)
-{
-    if (a == NULL || !type_is_complex(a->type))
-        return a;
-    *shape = *a;
-    shape->type = SPMV_F64;
-    return shape;
-}
 
 enum csr_order { CSR_ANY_ORDER, CSR_SORTED /* columns ascend strictly in each row */ };
 

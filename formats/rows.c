@@ -15,6 +15,7 @@ enum { SHORT_ROW = 64, DIGIT_BITS = 8, BUCKETS = 1 << DIGIT_BITS };
 enum { VALUE_BYTES_MAX = 32 };
 #define VALUE_FITS(NAME, name, value, T, D, CLASS, ARG) _Static_assert(sizeof(T) <= VALUE_BYTES_MAX, "value too large");
 SPMV_TYPE_LIST(VALUE_FITS, )
+SPMV_COMPLEX_LIST(VALUE_FITS, )
 #undef VALUE_FITS
 
 /* A thread's memory for its radix sorts; only grows. */
@@ -154,6 +155,10 @@ spmv_status rows_sort(spmv_context *ctx, spmv_matrix *matrix, struct repeats *re
     return lacking == 0 ? SPMV_OK : context_fail_memory(ctx, "sorting a row", lacking);
 }
 
+#define SUM_INTEGER(name, T, a, b) op_add_##name(a, b)
+#define SUM_REAL(name, T, a, b) op_add_##name(a, b)
+#define SUM_COMPLEX(name, T, a, b) ((T){(a).re + (b).re, (a).im + (b).im})
+
 /* merge_T: col, val of one sorted row; returns how many entries remain. */
 #define DEFINE(NAME, name, value, T, D, CLASS, ARG)                                                                    \
     static int64_t merge_##name(int32_t *col, void *values, int64_t n)                                                 \
@@ -162,7 +167,7 @@ spmv_status rows_sort(spmv_context *ctx, spmv_matrix *matrix, struct repeats *re
         int64_t kept = 0;                                                                                              \
         for (int64_t k = 1; k < n; k++) {                                                                              \
             if (col[k] == col[kept]) {                                                                                 \
-                val[kept] = op_add_##name(val[kept], val[k]);                                                          \
+                val[kept] = SUM_##CLASS(name, T, val[kept], val[k]);                                                   \
             } else {                                                                                                   \
                 col[++kept] = col[k];                                                                                  \
                 val[kept] = val[k];                                                                                    \
@@ -171,6 +176,7 @@ spmv_status rows_sort(spmv_context *ctx, spmv_matrix *matrix, struct repeats *re
         return kept + 1;                                                                                               \
     }
 SPMV_NUMBER_LIST(DEFINE, )
+SPMV_COMPLEX_LIST(DEFINE, )
 #undef DEFINE
 
 static int64_t merge_pattern(int32_t *col, void *values, int64_t n)
@@ -188,7 +194,7 @@ typedef int64_t (*merge_fn)(int32_t *, void *, int64_t);
 static merge_fn find_merge(const spmv_matrix *matrix)
 {
 #define ROW(NAME, name, value, T, D, CLASS, ARG) [value] = merge_##name,
-    static const merge_fn merge[SPMV_TYPE_LIMIT] = {SPMV_NUMBER_LIST(ROW, )};
+    static const merge_fn merge[SPMV_TYPE_LIMIT] = {SPMV_NUMBER_LIST(ROW, ) SPMV_COMPLEX_LIST(ROW, )};
 #undef ROW
     return matrix->pattern ? merge_pattern : merge[matrix->type];
 }

@@ -122,10 +122,25 @@ static double deviation_of_rows(const spmv_csr *a, const struct tally *t)
 
 #define IS_FINITE_INTEGER(a) true
 #define IS_FINITE_REAL(a) isfinite(a)
+#define IS_FINITE_COMPLEX(a) (isfinite((a).re) && isfinite((a).im))
 #define IS_ZERO_INTEGER(a) ((a) == 0)
 #define IS_ZERO_REAL(a) ((a) == 0)
+#define IS_ZERO_COMPLEX(a) ((a).re == 0 && (a).im == 0)
 #define EQUAL_INTEGER(a, b) ((a) == (b))
 #define EQUAL_REAL(a, b) ((a) == (b))
+#define EQUAL_COMPLEX(a, b) ((a).re == (b).re && (a).im == (b).im)
+#define NEGATED_INTEGER(name, T, a) function_neg_##name(a)
+#define NEGATED_REAL(name, T, a) function_neg_##name(a)
+#define NEGATED_COMPLEX(name, T, a) ((T){-(a).re, -(a).im})
+#define CONJUGATE_INTEGER(T, a) (a)
+#define CONJUGATE_REAL(T, a) (a)
+#define CONJUGATE_COMPLEX(T, a) ((T){(a).re, -(a).im})
+#define ONE_INTEGER(T) 1
+#define ONE_REAL(T) 1
+#define ONE_COMPLEX(T) ((T){1, 0})
+#define ZERO_INTEGER(T) 0
+#define ZERO_REAL(T) 0
+#define ZERO_COMPLEX(T) ((T){0, 0})
 
 /* Values equal to 0 and values that are not finite among the first n. */
 #define DEFINE(NAME, name, value, T, D, CLASS, ARG)                                                                    \
@@ -138,12 +153,14 @@ static double deviation_of_rows(const spmv_csr *a, const struct tally *t)
         }                                                                                                              \
     }
 SPMV_NUMBER_LIST(DEFINE, )
+SPMV_COMPLEX_LIST(DEFINE, )
 #undef DEFINE
 
 static void count_values(spmv_context *ctx, const spmv_csr *a, int64_t *zero_count, int64_t *odd_count)
 {
 #define ROW(NAME, name, value, T, D, CLASS, ARG) [value] = count_values_##name,
-    static void (*const run[SPMV_TYPE_LIMIT])(const void *, int64_t, int64_t *, int64_t *) = {SPMV_NUMBER_LIST(ROW, )};
+    static void (*const run[SPMV_TYPE_LIMIT])(const void *, int64_t, int64_t *,
+                                              int64_t *) = {SPMV_NUMBER_LIST(ROW, ) SPMV_COMPLEX_LIST(ROW, )};
 #undef ROW
     enum { TILE = 1 << 14 };
     const int64_t tiles = a->val == NULL ? 0 : ceil_divide(a->nnz, TILE);
@@ -187,37 +204,41 @@ static spmv_status count_empty_columns(spmv_context *ctx, const spmv_csr *a, int
     return SPMV_OK;
 }
 
-enum { PATTERN_SYMMETRIC = 1, SYMMETRIC = 2, SKEW_SYMMETRIC = 4, ALL_FLAGS = 7 };
+enum { PATTERN_SYMMETRIC = 1, SYMMETRIC = 2, SKEW_SYMMETRIC = 4, HERMITIAN = 8, ALL_FLAGS = 15 };
 
 /* Which flags a row of A and the same row of its transpose leave standing. What is not stored is 0. */
 #define DEFINE(NAME, name, value, T, D, CLASS, ARG)                                                                    \
     static int compare_##name(struct row a, struct row b)                                                              \
     {                                                                                                                  \
-        const T *const a_val = a.val, *const b_val = b.val, one = identity_mul_##name();                               \
+        const T *const a_val = a.val, *const b_val = b.val, one = ONE_##CLASS(T);                                      \
         int flags = ALL_FLAGS;                                                                                         \
         for (int64_t i = 0, j = 0; flags != 0 && (i < a.n || j < b.n);) {                                              \
             const bool in_a = i < a.n && (j == b.n || a.col[i] <= b.col[j]);                                           \
             const bool in_b = j < b.n && (i == a.n || b.col[j] <= a.col[i]);                                           \
-            const T x = !in_a ? identity_add_##name() : a_val != NULL ? a_val[i] : one;                                \
-            const T y = !in_b ? identity_add_##name() : b_val != NULL ? b_val[j] : one;                                \
+            const T x = !in_a ? ZERO_##CLASS(T) : a_val != NULL ? a_val[i] : one;                                      \
+            const T y = !in_b ? ZERO_##CLASS(T) : b_val != NULL ? b_val[j] : one;                                      \
             if (!in_a || !in_b)                                                                                        \
                 flags &= ~PATTERN_SYMMETRIC;                                                                           \
             if (!EQUAL_##CLASS(x, y))                                                                                  \
                 flags &= ~SYMMETRIC;                                                                                   \
-            if (!EQUAL_##CLASS(x, function_neg_##name(y)))                                                             \
+            if (!EQUAL_##CLASS(x, NEGATED_##CLASS(name, T, y)))                                                        \
                 flags &= ~SKEW_SYMMETRIC;                                                                              \
+            if (!EQUAL_##CLASS(x, CONJUGATE_##CLASS(T, y)))                                                            \
+                flags &= ~HERMITIAN;                                                                                   \
             i += in_a;                                                                                                 \
             j += in_b;                                                                                                 \
         }                                                                                                              \
         return flags;                                                                                                  \
     }
 SPMV_NUMBER_LIST(DEFINE, )
+SPMV_COMPLEX_LIST(DEFINE, )
 #undef DEFINE
 
 static spmv_status compare_with_transpose(spmv_context *ctx, const spmv_csr *a, int *flags_out)
 {
 #define ROW(NAME, name, value, T, D, CLASS, ARG) [value] = compare_##name,
-    static int (*const run[SPMV_TYPE_LIMIT])(struct row, struct row) = {SPMV_NUMBER_LIST(ROW, )};
+    static int (*const run[SPMV_TYPE_LIMIT])(struct row,
+                                             struct row) = {SPMV_NUMBER_LIST(ROW, ) SPMV_COMPLEX_LIST(ROW, )};
 #undef ROW
     int (*const compare)(struct row, struct row) = run[a->val == NULL ? SPMV_I32 : a->type];
     spmv_matrix *transposed = NULL;
@@ -281,6 +302,7 @@ spmv_status spmv_matrix_statistics(spmv_context *ctx, const spmv_csr *a, spmv_st
     s.pattern_symmetric = (flags & PATTERN_SYMMETRIC) != 0;
     s.symmetric = (flags & SYMMETRIC) != 0;
     s.skew_symmetric = (flags & SKEW_SYMMETRIC) != 0;
+    s.hermitian = (flags & HERMITIAN) != 0;
     result_write(statistics, size, &s, sizeof s);
 done:
     return st;

@@ -39,29 +39,6 @@ static void move(const spmv_csr *a, int64_t first, int64_t end, int64_t *next, s
     SIZED(value_size(b->type, b->pattern), move_sized(a, first, end, next, b, from, SIZE));
 }
 
-/* The arrays of the transpose. Values of complex types are only moved here. */
-static spmv_status allocate(spmv_context *ctx, const spmv_csr *a, spmv_matrix **m)
-{
-    const bool pattern = a->val == NULL, apart = !pattern && type_is_complex(a->type);
-    spmv_status st = matrix_allocate(ctx, a->cols, a->rows, a->nnz, a->type, pattern || apart, m);
-    if (st != SPMV_OK || !apart)
-        return st;
-    int64_t bytes = 0;
-    if (!multiply_fits(max_i64(a->nnz, 1), (int64_t)spmv_type_size(a->type), &bytes))
-        st = context_fail(ctx, SPMV_ERROR_LIMIT, "a transpose with %lld entries: its bytes overflow 64 bits",
-                          (long long)a->nnz);
-    if (st == SPMV_OK)
-        st = matrix_memory_check(ctx, "the values of a transpose", bytes);
-    if (st == SPMV_OK)
-        st = host_alloc(ctx, bytes, "the values of a transpose", &(*m)->val);
-    (*m)->pattern = false;
-    if (st != SPMV_OK) {
-        spmv_matrix_destroy(*m);
-        *m = NULL;
-    }
-    return st;
-}
-
 spmv_status csr_transpose_numbered(spmv_context *ctx, const spmv_csr *a, spmv_matrix **b, struct entry_numbers from)
 {
     spmv_status st = SPMV_OK;
@@ -70,7 +47,7 @@ spmv_status csr_transpose_numbered(spmv_context *ctx, const spmv_csr *a, spmv_ma
     const bool pattern = a->val == NULL;
     const int64_t entry_bytes = (int64_t)(sizeof(int32_t) + value_size(a->type, pattern));
     *b = NULL;
-    TRY(allocate(ctx, a, &m));
+    TRY(matrix_allocate(ctx, a->cols, a->rows, a->nnz, a->type, pattern, &m));
     TRY(counting_begin(ctx, a->nnz, a->cols, a->nnz * entry_bytes, &counting));
 #pragma omp parallel for num_threads((int)counting.pieces) schedule(static, 1)
     for (int64_t p = 0; p < counting.pieces; p++) {
@@ -99,8 +76,7 @@ spmv_status csr_transpose(spmv_context *ctx, const spmv_csr *a, spmv_matrix **b)
 spmv_status spmv_matrix_transpose(spmv_context *ctx, const spmv_csr *a, spmv_matrix **b)
 {
     *b = NULL;
-    spmv_csr shape;
-    const spmv_status st = csr_check(ctx, "spmv_matrix_transpose", csr_checkable(a, &shape), CSR_ANY_ORDER);
+    const spmv_status st = csr_check(ctx, "spmv_matrix_transpose", a, CSR_ANY_ORDER);
     return st != SPMV_OK ? st : csr_transpose(ctx, a, b);
 }
 

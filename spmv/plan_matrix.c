@@ -88,8 +88,8 @@ static spmv_status transpose_on_host(spmv_plan *plan, const spmv_csr *a)
 {
     spmv_status st = SPMV_OK;
     spmv_context *ctx = plan->ctx;
-    spmv_csr shape, transposed;
-    TRY(csr_check(ctx, "spmv_plan_create", csr_checkable(a, &shape), CSR_ANY_ORDER));
+    spmv_csr transposed;
+    TRY(csr_check(ctx, "spmv_plan_create", a, CSR_ANY_ORDER));
     if (plan->updates)
         TRY(plan_alloc(plan, a->nnz * (plan->from_bits / 8), &plan->from));
     TRY(csr_transpose_numbered(ctx, a, &plan->transposed, (struct entry_numbers){plan->from, plan->from_bits}));

@@ -18,14 +18,14 @@ struct entries {
     MM_typecode code;
     int rows, cols, n;
     int *row, *col; /* from 1 */
-    double *val;
+    double *val;    /* of a complex file two an entry */
 };
 
 static bool allocate(struct entries *e, size_t n)
 {
     e->row = calloc(n + 1, sizeof *e->row);
     e->col = calloc(n + 1, sizeof *e->col);
-    e->val = calloc(n + 1, sizeof *e->val);
+    e->val = calloc(2 * n + 2, sizeof *e->val);
     return e->row != NULL && e->col != NULL && e->val != NULL;
 }
 
@@ -52,14 +52,16 @@ static const char *read_array(FILE *f, struct entries *e)
         return "no memory";
     for (int col = 1; col <= e->cols; col++)
         for (int row = mm_is_general(e->code) ? 1 : mm_is_skew(e->code) ? col + 1 : col; row <= e->rows; row++) {
-            double value;
-            if (fscanf(f, "%lg", &value) != 1)
-                return "an entry is missing";
-            if (value == 0)
+            const int parts = mm_is_complex(e->code) ? 2 : 1;
+            double value[2] = {0, 0};
+            for (int i = 0; i < parts; i++)
+                if (fscanf(f, "%lg", &value[i]) != 1)
+                    return "an entry is missing";
+            if (value[0] == 0 && value[1] == 0)
                 continue;
             e->row[e->n] = row;
             e->col[e->n] = col;
-            e->val[e->n++] = value;
+            memcpy(&e->val[parts * e->n++], value, (size_t)parts * sizeof *value);
         }
     return NULL;
 }
@@ -89,20 +91,25 @@ static spmv_status build(spmv_context *ctx, const struct entries *e, spmv_matrix
 {
     int64_t *const row = malloc(sizeof *row * (2 * (size_t)e->n + 1));
     int32_t *const col = malloc(sizeof *col * (2 * (size_t)e->n + 1));
-    double *const val = malloc(sizeof *val * (2 * (size_t)e->n + 1));
+    const int parts = mm_is_complex(e->code) ? 2 : 1;
+    double *const val = malloc(sizeof *val * (4 * (size_t)e->n + 1));
     int64_t n = 0;
     for (int k = 0; row != NULL && col != NULL && val != NULL && k < e->n; k++) {
         row[n] = e->row[k] - 1;
         col[n] = e->col[k] - 1;
-        val[n++] = e->val[k];
+        memcpy(&val[parts * n++], &e->val[parts * k], (size_t)parts * sizeof *val);
         if (mm_is_general(e->code) || e->row[k] == e->col[k])
             continue;
         row[n] = e->col[k] - 1;
         col[n] = e->row[k] - 1;
-        val[n++] = mm_is_skew(e->code) ? -e->val[k] : e->val[k];
+        for (int i = 0; i < parts; i++) {
+            const bool negated = mm_is_skew(e->code) || (mm_is_hermitian(e->code) && i == 1);
+            val[parts * n + i] = negated ? -e->val[parts * k + i] : e->val[parts * k + i];
+        }
+        n++;
     }
     const spmv_status st = spmv_matrix_from_coo(ctx, e->rows, e->cols, n, row, col, mm_is_pattern(e->code) ? NULL : val,
-                                                SPMV_F64, matrix, NULL);
+                                                parts == 2 ? SPMV_C128 : SPMV_F64, matrix, NULL);
     free(row);
     free(col);
     free(val);
@@ -114,13 +121,14 @@ static const char *difference(const spmv_matrix *x, const spmv_matrix *y)
     spmv_csr a, b;
     spmv_matrix_view(x, &a);
     spmv_matrix_view(y, &b);
-    if (a.rows != b.rows || a.cols != b.cols || a.nnz != b.nnz || !a.val != !b.val)
+    if ((a.val != NULL && a.type != b.type) || a.rows != b.rows || a.cols != b.cols || a.nnz != b.nnz ||
+        !a.val != !b.val)
         return "other sizes";
     if (memcmp(a.row_ptr, b.row_ptr, ((size_t)a.rows + 1) * sizeof(int64_t)) != 0)
         return "other rows";
     if (a.nnz > 0 && memcmp(a.col, b.col, (size_t)a.nnz * sizeof *a.col) != 0)
         return "other columns";
-    if (a.nnz > 0 && a.val != NULL && memcmp(a.val, b.val, (size_t)a.nnz * sizeof(double)) != 0)
+    if (a.nnz > 0 && a.val != NULL && memcmp(a.val, b.val, (size_t)a.nnz * spmv_type_size(a.type)) != 0)
         return "other values";
     return NULL;
 }

@@ -10,6 +10,7 @@ SPDX-License-Identifier: BSD-3-Clause
 import csv
 import lzma
 import os
+import random
 import struct
 import subprocess
 import sys
@@ -23,7 +24,8 @@ except ImportError:
     scipy = None
 
 SKIPPED = 77
-TAKEN = ("real", "integer", "pattern")
+VALUES = {3: "<f4", 4: "<f8", 8: "<c8", 5: "<c16"}  # of the binary form
+COMPLEX = ("general", "symmetric", "skew-symmetric", "hermitian")
 SPECS = ("uniform:3000,2000,7.5", "powerlaw:4000,6.5,2.1,900", "fem:300,3,11.5", "banded:2000,3", "empty:5000,0.9", "longrows:5,60000,9000")
 
 
@@ -33,7 +35,19 @@ def run(*command):
 
 def rows_of(folder):
     with open(os.path.join(folder, "catalog.csv"), newline="") as f:
-        return [row for row in csv.DictReader(f) if row["field"] in TAKEN and row["symmetry"] != "hermitian"]
+        return list(csv.DictReader(f))
+
+
+def complex_text(form, symmetry, seed):
+    """A square complex matrix: all cells of the half that is stored, or of the whole, or every third of them; full mantissas."""
+    rng, n = random.Random(seed), 40
+    cells = [(i, j) for j in range(n) for i in range(n) if symmetry == "general" or i > j or (i == j and symmetry != "skew-symmetric")]
+    cells = cells if form == "array" else rng.sample(cells, len(cells) // 3)
+    lines = [f"%%MatrixMarket matrix {form} complex {symmetry}", f"{n} {n}" + (f" {len(cells)}" if form == "coordinate" else "")]
+    for i, j in cells:
+        value = f"{rng.uniform(-1, 1) * 10 ** rng.randint(-20, 20)!r} {0.0 if i == j and symmetry == 'hermitian' else rng.gauss(0, 1)!r}"
+        lines.append(value if form == "array" else f"{i + 1} {j + 1} {value}")
+    return "\n".join(lines) + "\n"
 
 
 def read_binary_form(path):
@@ -42,7 +56,7 @@ def read_binary_form(path):
     kind, _ = struct.unpack_from("<II", data, 16)
     rows, cols, nnz, at_rows, at_cols, at_vals = struct.unpack_from("<6Q", data, 24)
     array = lambda kind, n, at: numpy.frombuffer(data, kind, n, at)
-    return rows, cols, array("<i8", rows + 1, at_rows), array("<i4", nnz, at_cols), array("<f8", nnz, at_vals) if kind else None
+    return rows, cols, array("<i8", rows + 1, at_rows), array("<i4", nnz, at_cols), array(VALUES[kind], nnz, at_vals) if kind else None
 
 
 def differs_from_scipy(path, binary, pattern):
@@ -55,7 +69,7 @@ def differs_from_scipy(path, binary, pattern):
         return "another pattern than SciPy's"
     if pattern:
         return None if values is None else "values of a pattern"
-    if not numpy.array_equal(theirs.data.astype("<f8").view("<u8"), values.view("<u8")):
+    if not numpy.array_equal(theirs.data.astype(values.dtype).view("<u8"), values.view("<u8")):
         return "other bits than SciPy's"
     return None
 
@@ -78,6 +92,11 @@ def main():
             done = run(program, "gen", spec, "-o", path)
             failures += [f"{spec}: {done.stderr}"] if done.returncode else []
             paths[path] = {"file": spec, "field": "real", "duplicates": "0"}
+        for number, (form, symmetry) in enumerate((f, s) for f in ("coordinate", "array") for s in COMPLEX):
+            path = os.path.join(scratch, f"complex{number}.mtx")
+            with open(path, "w") as text:
+                text.write(complex_text(form, symmetry, seed=number))
+            paths[path] = {"file": f"complex {form} {symmetry}", "field": "complex", "duplicates": "0"}
         done = run(compare, *paths)
         lines = done.stdout.splitlines()
         failures += [f"{paths[line.split()[0]]['file']}: mmio: {line.split(maxsplit=1)[1]}" for line in lines if not line.endswith(" same")]

@@ -113,7 +113,14 @@ static inline bool same_matrix(const spmv_matrix *x, const spmv_matrix *y)
            (n == 0 || a.val == NULL || memcmp(a.val, b.val, n * spmv_type_size(a.type)) == 0);
 }
 
-/* Row by row, "." for what is not stored, entries of a pattern as "x": "1 . 2.5; . . 3". */
+/* Real number k of the values: of a complex matrix, two an entry. */
+static inline double part_of_values(const spmv_csr *a, int64_t k)
+{
+    return a->type == SPMV_F32 || a->type == SPMV_C64 ? (double)((const float *)a->val)[k]
+                                                      : ((const double *)a->val)[k];
+}
+
+/* Row by row, "." for what is not stored, entries of a pattern as "x": "1 . 2.5; . . 3"; complex ones "1-2i". */
 static inline char *as_dense(const spmv_matrix *matrix, char *text, size_t bytes)
 {
     spmv_csr a;
@@ -129,11 +136,12 @@ static inline char *as_dense(const spmv_matrix *matrix, char *text, size_t bytes
                 n += (size_t)snprintf(text + n, bytes - n, "%s.", space);
             else if (a.val == NULL)
                 n += (size_t)snprintf(text + n, bytes - n, "%sx", space), k++;
-            else
-                n += (size_t)snprintf(text + n, bytes - n, "%s%.9g", space,
-                                      a.type == SPMV_F32 ? (double)((const float *)a.val)[k]
-                                                         : ((const double *)a.val)[k]),
+            else if (a.type == SPMV_C64 || a.type == SPMV_C128)
+                n += (size_t)snprintf(text + n, bytes - n, "%s%.9g%+.9gi", space, part_of_values(&a, 2 * k),
+                                      part_of_values(&a, 2 * k + 1)),
                     k++;
+            else
+                n += (size_t)snprintf(text + n, bytes - n, "%s%.9g", space, part_of_values(&a, k)), k++;
         }
         assert_int_equal(k, row_ptr[i + 1]); /* sorted, none twice */
     }

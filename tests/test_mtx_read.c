@@ -13,6 +13,11 @@
 #define SYMMETRIC "%%MatrixMarket matrix coordinate real symmetric\n"
 #define SKEW "%%MatrixMarket matrix coordinate real skew-symmetric\n"
 #define ARRAY "%%MatrixMarket matrix array real general\n"
+#define COMPLEX "%%MatrixMarket matrix coordinate complex general\n"
+#define COMPLEX_SKEW "%%MatrixMarket matrix coordinate complex skew-symmetric\n"
+#define HERMITIAN "%%MatrixMarket matrix coordinate complex hermitian\n"
+#define COMPLEX_ARRAY "%%MatrixMarket matrix array complex general\n"
+#define HERMITIAN_ARRAY "%%MatrixMarket matrix array complex hermitian\n"
 
 /* ---------------------------------------------------------------- what is read */
 
@@ -34,6 +39,19 @@ static const struct good {
     {"%%MatrixMarket matrix array real symmetric\n3 3\n1\n2\n3\n4\n5\n6\n", "1 2 3; 2 4 5; 3 5 6", 0, 0},
     {"%%MatrixMarket matrix array real skew-symmetric\n3 3\n1\n2\n3\n", ". -1 -2; 1 . -3; 2 3 .", 0, 0},
     {"%%MatrixMarket matrix array real skew-symmetric\n1 1\n", ".", 0, 0},
+    /* complex values */
+    {COMPLEX "2 3 3\n1 1 1 2\n2 3 -0.5 1e1\n1 2 0 -3\n", "1+2i 0-3i .; . . -0.5+10i", 0, 0},
+    {COMPLEX "1 2 1\n 1\t2  1d1\t -2.5D-1 \r\n", ". 10-0.25i", 0, 0},
+    {"%%MatrixMarket matrix coordinate complex symmetric\n2 2 2\n1 1 1 2\n2 1 3 4\n", "1+2i 3+4i; 3+4i .", 0, 0},
+    {COMPLEX_SKEW "2 2 2\n1 1 0 -0\n2 1 3 -4\n", "0-0i -3+4i; 3-4i .", 0, 0},
+    {HERMITIAN "3 3 3\n1 1 5 0\n2 1 3 4\n1 3 1 2\n", "5+0i 3-4i 1+2i; 3+4i . .; 1-2i . .", 0, 0},
+    {COMPLEX_ARRAY "2 2\n1 2\n0 0\n0 1e-3\n-1 0\n", "1+2i 0+0.001i; . -1+0i", 0, 0},
+    {"%%MatrixMarket matrix array complex symmetric\n2 2\n1 2\n3 4\n5 6\n", "1+2i 3+4i; 3+4i 5+6i", 0, 0},
+    {"%%MatrixMarket matrix array complex skew-symmetric\n2 2\n3 4\n", ". -3-4i; 3+4i .", 0, 0},
+    {HERMITIAN_ARRAY "2 2\n1 -0\n3 4\n5 0\n", "1-0i 3-4i; 3+4i 5+0i", 0, 0},
+    {COMPLEX "1 1 3\n1 1 1 2\n1 1 0.5 -4\n1 1 2 1\n", "3.5-1i", 2, 0},
+    {HERMITIAN "2 2 2\n2 1 1 2\n1 2 3 5\n", ". 4+3i; 4-3i .", 1, 1}, /* each with its mirror */
+    {COMPLEX "1 2 2\n1 1 inf 1\n1 2 1 -Inf\n", "inf+1i 1-infi", 0, 1},
     /* shapes */
     {GENERAL "0 0 0\n", "", 0, 0},
     {GENERAL "2 0 0\n", "", 0, 0},
@@ -62,6 +80,10 @@ static const struct good {
     {"\xef\xbb\xbf" GENERAL "1 1 1\n1 1 5\n", "5", 0, 1},
     {" \t" GENERAL "1 1 1\n1 1 5\n", "5", 0, 1},
     {"\xef\xbb\xbf %matrixmarket matrix coordinate pattern general \n1 1 1\n1 1 \n", "x", 0, 1},
+    /* a hermitian matrix that is not complex */
+    {"%%MatrixMarket matrix coordinate pattern hermitian\n2 2 1\n2 1\n", ". x; x .", 0, 1},
+    {"%%MatrixMarket matrix array REAL Hermitian\n2 2\n1\n2\n3\n", "1 2; 2 3", 0, 1},
+    {"%%MatrixMarket matrix coordinate integer hermitian\n2 2 1\n1 2 7\n", ". 7; 7 .", 0, 1},
     /* numbers */
     {ARRAY "9 1\n+1.5\n.5\n5.\n1.e2\n1d1\n2.5D-1\n-0.0625E+2\n00001\n1e-400\n",
      "1.5; 0.5; 5; 100; 10; 0.25; -6.25; 1; .", 0, 0},
@@ -205,8 +227,8 @@ static void information_is_filled(void **state)
 
 #define TEXT(literal) literal, sizeof(literal) - 1
 #define BANNER_WANTED                                                                                                  \
-    "bad banner: line 1 must read \"%%MatrixMarket matrix coordinate|array real|integer|pattern "                      \
-    "general|symmetric|skew-symmetric\", found "
+    "bad banner: line 1 must read \"%%MatrixMarket matrix coordinate|array real|integer|complex|pattern "              \
+    "general|symmetric|skew-symmetric|hermitian\", found "
 
 static const struct mangled {
     const char *text;
@@ -236,15 +258,9 @@ static const struct mangled {
     {TEXT("%%MatrixMarket matrix elemental real general\n"), SPMV_ERROR_FORMAT,
      "1:23: format \"elemental\" is not known; it must be coordinate or array"},
     {TEXT("%%MatrixMarket matrix array double general\n"), SPMV_ERROR_FORMAT,
-     "1:29: field \"double\" is not known; it must be real, integer or pattern"},
+     "1:29: field \"double\" is not known; it must be real, integer, complex or pattern"},
     {TEXT("%%MatrixMarket matrix array real upper\n"), SPMV_ERROR_FORMAT,
-     "1:34: symmetry \"upper\" is not known; it must be general, symmetric or skew-symmetric"},
-    {TEXT("%%MatrixMarket matrix coordinate Complex general\n"), SPMV_ERROR_UNSUPPORTED,
-     "1:34: field \"Complex\" is not supported yet"},
-    {TEXT("%%MatrixMarket matrix coordinate complex hermitian\n"), SPMV_ERROR_UNSUPPORTED,
-     "1:34: field \"complex\" is not supported yet"},
-    {TEXT("%%MatrixMarket matrix coordinate pattern hermitian\n"), SPMV_ERROR_UNSUPPORTED,
-     "1:42: symmetry \"hermitian\" is not supported yet"},
+     "1:34: symmetry \"upper\" is not known; it must be general, symmetric, skew-symmetric or hermitian"},
     {TEXT("%%MatrixMarket matrix array pattern general\n"), SPMV_ERROR_FORMAT,
      "1:29: field \"pattern\" does not go with array: there would be nothing to store"},
     {TEXT("%%MatrixMarket matrix coordinate pattern skew-symmetric\n"), SPMV_ERROR_FORMAT,
@@ -276,6 +292,12 @@ static const struct mangled {
     {TEXT(ARRAY "9223372036854775807 2\n"), SPMV_ERROR_LIMIT,
      "2:1: an array of 9223372036854775807 x 2 entries: their number does not fit in 63 bits"},
     {TEXT(SYMMETRIC "2 3 1\n2 1 1\n"), SPMV_ERROR_FORMAT, "2:3: a symmetric matrix must be square, this one is 2 x 3"},
+    {TEXT(HERMITIAN "3 2 1\n2 1 1 1\n"), SPMV_ERROR_FORMAT,
+     "2:3: a hermitian matrix must be square, this one is 3 x 2"},
+    {TEXT(COMPLEX "9 9 3\n1 1 1\n1 1 1\n1 1 1\n"), SPMV_ERROR_FORMAT,
+     "2:5: 3 entries declared, but the 18 bytes that follow cannot hold more than 2"},
+    {TEXT(COMPLEX_ARRAY "2 1\n1\n2\n"), SPMV_ERROR_FORMAT,
+     "2:1: 2 entries declared, but the 4 bytes that follow cannot hold more than 1"},
     {TEXT(SKEW "3 2 1\n2 1 1\n"), SPMV_ERROR_FORMAT, "2:3: a skew-symmetric matrix must be square, this one is 3 x 2"},
     {TEXT(GENERAL "9 9 4\n1 1 1\n1 1 1\n1 1 1\n"), SPMV_ERROR_FORMAT,
      "2:5: 4 entries declared, but the 18 bytes that follow cannot hold more than 3"},
@@ -322,6 +344,34 @@ static const struct mangled {
     {TEXT(INTEGER "3 3 1\n1 1 inf\n"), SPMV_ERROR_FORMAT, "3:5: \"inf\" is not an integer, as the banner says"},
     {TEXT(SKEW "2 2 2\n2 1 1\n2 2 1\n"), SPMV_ERROR_FORMAT,
      "4:5: the diagonal of a skew-symmetric matrix is 0; here (2, 2) is not"},
+    /* complex values */
+    {TEXT(COMPLEX "3 3 2\n1 1 1.25 0\n2 2  \n"), SPMV_ERROR_FORMAT, "4:6: the value is missing"},
+    {TEXT(COMPLEX "3 3 2\n1 1 1 0\n2 2 1.5 \n"), SPMV_ERROR_FORMAT, "4:9: the imaginary part is missing"},
+    {TEXT(COMPLEX "3 3 1\n1 1 1.5\n2 2\n"), SPMV_ERROR_FORMAT, "3:8: the imaginary part is missing"},
+    {TEXT(COMPLEX "3 3 1\n1 1 1+2i 0\n"), SPMV_ERROR_FORMAT, "3:5: \"1+2i\" is not a number"},
+    {TEXT(COMPLEX "3 3 1\n1 1 1 2i\n"), SPMV_ERROR_FORMAT, "3:7: \"2i\" is not a number"},
+    {TEXT(COMPLEX "3 3 1\n1 1 (1, 2)\n"), SPMV_ERROR_FORMAT, "3:5: \"(1,\" is not a number"},
+    {TEXT(COMPLEX "3 3 1\n1 1 1e999 0\n"), SPMV_ERROR_LIMIT, "3:5: \"1e999\" is too large for f64"},
+    {TEXT(COMPLEX "3 3 1\n1 1 0 -1e999\n"), SPMV_ERROR_LIMIT, "3:7: \"-1e999\" is too large for f64"},
+    {TEXT(COMPLEX "3 3 1\n1 1 1 2 3\n"), SPMV_ERROR_FORMAT,
+     "3:9: extra text \"3\" after the entry: row, column, real and imaginary part"},
+    {TEXT(COMPLEX "3 3 1\n1 4 1 2\n"), SPMV_ERROR_FORMAT, "3:3: column 4 exceeds the 3 columns declared on line 2"},
+    {TEXT(COMPLEX "3 3 2\n1 1 1.00 2.0000\n"), SPMV_ERROR_FORMAT,
+     "4:1: the file ends after 1 of the 2 entries declared on line 2"},
+    {TEXT(HERMITIAN "2 2 2\n2 1 1 1\n2 2 1  1e-300\n"), SPMV_ERROR_FORMAT,
+     "4:8: the diagonal of a hermitian matrix is real; the imaginary part of (2, 2) is not 0"},
+    {TEXT(HERMITIAN "2 2 1\n1 1 1 nan\n"), SPMV_ERROR_FORMAT,
+     "3:7: the diagonal of a hermitian matrix is real; the imaginary part of (1, 1) is not 0"},
+    {TEXT(COMPLEX_SKEW "2 2 1\n2 2 1 0\n"), SPMV_ERROR_FORMAT,
+     "3:5: the diagonal of a skew-symmetric matrix is 0; here (2, 2) is not"},
+    {TEXT(COMPLEX_SKEW "2 2 1\n2 2 0 1\n"), SPMV_ERROR_FORMAT,
+     "3:7: the diagonal of a skew-symmetric matrix is 0; here (2, 2) is not"},
+    {TEXT(COMPLEX_ARRAY "2 1\n1.0 2\n3\n"), SPMV_ERROR_FORMAT, "4:2: the imaginary part is missing"},
+    {TEXT(COMPLEX_ARRAY "2 1\n1 2\n3 x\n"), SPMV_ERROR_FORMAT, "4:3: \"x\" is not a number"},
+    {TEXT(COMPLEX_ARRAY "1 1\n1 2 3\n"), SPMV_ERROR_FORMAT,
+     "3:5: extra text \"3\" after the number: real and imaginary part of one a line"},
+    {TEXT(HERMITIAN_ARRAY "2 2\n1 0\n2 3\n4 5\n"), SPMV_ERROR_FORMAT,
+     "5:3: the diagonal of a hermitian matrix is real; the imaginary part of (2, 2) is not 0"},
     /* what is on a line */
     {TEXT(GENERAL "3 3 1\n1 1 1 1\n"), SPMV_ERROR_FORMAT,
      "3:7: extra text \"1\" after the entry: row, column and value"},
@@ -397,6 +447,9 @@ static void every_prefix_is_refused_or_equal(void **state)
         "%%MatrixMarket matrix coordinate real symmetric\n% c\n\n12 12 3\n1 1 1.25\n12 3 -4e-5\n\n3 2 7\n% the end\n",
         "%%MatrixMarket matrix coordinate pattern general\r\n3 3 3\r\n1 1\r\n2 2\r\n3 3\r\n",
         "%%MatrixMarket matrix array integer general\n2 2\n10\n-20\n30\n4\n",
+        "%%MatrixMarket matrix coordinate complex hermitian\n% c\n12 12 3\n1 1 1.25 0\n12 3 -4e-5 .5\n\n3 2 7 -8\n% "
+        "end\n",
+        "%%MatrixMarket matrix array complex symmetric\n2 2\n10 -1\n-20 2.5\n30 4\n",
     };
     spmv_context *ctx = support_context_on(SPMV_BACKEND_OMP, 2);
     for (size_t w = 0; w < sizeof whole / sizeof whole[0]; w++) {

@@ -83,8 +83,8 @@ static void vectors_are_refused(void **state)
         {COORDINATE "2000000000000000000 1 1\n4 1 1\n", SPMV_ERROR_MEMORY,
          "x.txt:2:1: a vector of 2000000000000000000 numbers needs more than the 1000000 bytes of memory that are "
          "allowed"},
-        {"%%MatrixMarket matrix array complex general\n1 1\n1 0\n", SPMV_ERROR_UNSUPPORTED,
-         "x.txt:1:29: field \"complex\" is not supported yet"},
+        {"%%MatrixMarket matrix array complex general\n1 1\n1 0\n", SPMV_ERROR_TYPE,
+         "x.txt:1:29: the numbers are complex: they can be read as c128 or c64, not as f64"},
         {"%%MatrixMarket matrix\n", SPMV_ERROR_FORMAT, "x.txt:1:22: bad banner: the format is missing"},
     };
     for (int t = 0; t < TEAMS; t++) {

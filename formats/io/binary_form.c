@@ -91,7 +91,8 @@ static spmv_status check_head(spmv_context *ctx, const char *name, const struct 
         return fail(ctx, name, "the checksum of its head does not match");
     if (head->head_bytes != sizeof *head || head->row_ptr_bits != 64 || head->zero[0] != 0 || head->zero[1] != 0)
         return fail(ctx, name, "its head is none of version 1");
-    if (head->type != 0 && head->type != SPMV_F32 && head->type != SPMV_F64)
+    if (head->type != 0 && head->type != SPMV_F32 && head->type != SPMV_F64 && head->type != SPMV_C64 &&
+        head->type != SPMV_C128)
         return fail(ctx, name, "its values have no type that there is");
     if (head->bytes != (uint64_t)bytes)
         return context_fail(ctx, SPMV_ERROR_FORMAT, "%s: malformed binary form: it should have %llu bytes and has %lld",
@@ -146,38 +147,63 @@ done:
     return st;
 }
 
+/* The type for the one that is asked for. */
+static spmv_status choose_type(spmv_context *ctx, const char *name, const spmv_csr *a, spmv_type asked, spmv_type *type)
+{
+    const bool complex = a->val != NULL && type_is_complex(a->type);
+    *type = asked != SPMV_TYPE_DEFAULT ? asked : complex ? SPMV_C128 : SPMV_F64;
+    if (!complex || type_is_complex(*type))
+        return SPMV_OK;
+    return context_fail(ctx, SPMV_ERROR_TYPE,
+                        "%.480s: the numbers are complex: they can be read as c128 or c64, not as %s", name,
+                        spmv_type_name(*type));
+}
+
 /* As in a text: no infinity where the file has a number. */
 static spmv_status check_range(spmv_context *ctx, const char *name, const spmv_csr *a, spmv_type type)
 {
-    if (a->val == NULL || a->type != SPMV_F64 || type != SPMV_F32)
+    if (a->val == NULL || type_part(a->type) != SPMV_F64 || type_part(type) != SPMV_F32)
         return SPMV_OK;
     const double *const val = a->val;
-    for (int64_t k = 0; k < a->nnz; k++)
+    const int parts = type_is_complex(a->type) ? 2 : 1;
+    for (int64_t k = 0; k < parts * a->nnz; k++)
         if (isfinite(val[k]) && !isfinite((float)val[k]))
-            return context_fail(ctx, SPMV_ERROR_LIMIT, "%s: entry %lld, %g, is too large for f32", name, (long long)k,
-                                val[k]);
+            return context_fail(ctx, SPMV_ERROR_LIMIT, "%s: entry %lld, %g, is too large for f32", name,
+                                (long long)(k / parts), val[k]);
     return SPMV_OK;
+}
+
+/* n real numbers from one type into another. */
+static void convert(spmv_type from_type, const void *from, int64_t n, spmv_type type, void *to)
+{
+    for (int64_t k = 0; k < n; k++) {
+        if (type == SPMV_F32)
+            ((float *)to)[k] = from_type == SPMV_F32 ? ((const float *)from)[k] : (float)((const double *)from)[k];
+        else
+            ((double *)to)[k] = from_type == SPMV_F32 ? (double)((const float *)from)[k] : ((const double *)from)[k];
+    }
 }
 
 static spmv_status copy_values(spmv_context *ctx, const char *name, const spmv_csr *a, spmv_type type,
                                spmv_matrix **matrix)
 {
     spmv_matrix *m = NULL;
+    const spmv_type made = a->val != NULL && type_is_complex(a->type) ? type : type_part(type);
     spmv_status st = check_range(ctx, name, a, type);
     if (st == SPMV_OK)
-        st = matrix_allocate(ctx, a->rows, a->cols, a->nnz, type, a->val == NULL, &m);
+        st = matrix_allocate(ctx, a->rows, a->cols, a->nnz, made, a->val == NULL, &m);
     if (st != SPMV_OK)
         return st;
     memcpy(m->row_ptr, a->row_ptr, (size_t)(a->rows + 1) * sizeof *m->row_ptr);
     if (a->nnz > 0)
         memcpy(m->col, a->col, (size_t)a->nnz * sizeof *m->col);
-    for (int64_t k = 0; a->val != NULL && k < a->nnz; k++) {
-        if (type == SPMV_F32)
-            ((float *)m->val)[k] =
-                a->type == SPMV_F32 ? ((const float *)a->val)[k] : (float)((const double *)a->val)[k];
-        else
-            ((double *)m->val)[k] =
-                a->type == SPMV_F32 ? (double)((const float *)a->val)[k] : ((const double *)a->val)[k];
+    if (a->val != NULL)
+        convert(type_part(a->type), a->val, type_is_complex(a->type) ? 2 * a->nnz : a->nnz, type_part(type), m->val);
+    if (made != type)
+        st = matrix_widen(ctx, m, type);
+    if (st != SPMV_OK) {
+        spmv_matrix_destroy(m);
+        return st;
     }
     *matrix = m;
     return SPMV_OK;
@@ -195,6 +221,7 @@ spmv_status binary_form_read_memory(spmv_context *ctx, const char *name, const v
     memcpy(&head, memory, sizeof head);
     TRY(check_head(ctx, name, &head, bytes));
     TRY(check_arrays(ctx, name, memory, &head, &a));
+    TRY(choose_type(ctx, name, &a, type, &type));
     TRY(copy_values(ctx, name, &a, type, matrix));
 done:
     return st;
@@ -209,6 +236,7 @@ static spmv_status map_arrays(spmv_context *ctx, const char *name, void *map, in
     memcpy(&head, map, sizeof head);
     TRY(check_head(ctx, name, &head, bytes));
     TRY(check_arrays(ctx, name, map, &head, &a));
+    TRY(choose_type(ctx, name, &a, type, &type));
     if (a.val != NULL && a.type != type) {
         TRY(copy_values(ctx, name, &a, type, matrix));
         munmap(map, (size_t)bytes);

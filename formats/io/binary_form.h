@@ -13,8 +13,9 @@
 bool binary_form_begins(int fd);
 
 /* Maps it and uses its arrays where they are; with another type of values than the one wanted these are copied.
- * Everything is checked: sums, row offsets, columns. Errors: SPMV_ERROR_FORMAT, SPMV_ERROR_UNSUPPORTED (a later
- * version, a big-endian machine), SPMV_ERROR_READ, SPMV_ERROR_LIMIT, SPMV_ERROR_MEMORY. */
+ * type SPMV_TYPE_DEFAULT: c128 for complex values, else f64. Everything is checked: sums, row offsets, columns. Errors:
+ * SPMV_ERROR_FORMAT, SPMV_ERROR_UNSUPPORTED (a later version, a big-endian machine), SPMV_ERROR_READ, SPMV_ERROR_LIMIT,
+ * SPMV_ERROR_MEMORY, SPMV_ERROR_TYPE (complex values as real ones). */
 spmv_status binary_form_read(spmv_context *ctx, const char *name, int fd, spmv_type type, spmv_matrix **matrix,
                              int64_t *bytes);
 
@@ -22,7 +23,7 @@ spmv_status binary_form_read(spmv_context *ctx, const char *name, int fd, spmv_t
 spmv_status binary_form_read_memory(spmv_context *ctx, const char *name, const void *memory, int64_t bytes,
                                     spmv_type type, spmv_matrix **matrix);
 
-/* As spmv_matrix_write; a has been checked: f32, f64 or a pattern, columns sorted or not. */
+/* As spmv_matrix_write; a has been checked: f32, f64, complex or a pattern, columns sorted or not. */
 spmv_status binary_form_write(spmv_context *ctx, const spmv_csr *a, const char *path);
 
 #endif

@@ -80,7 +80,7 @@ FOR_EACH_KIND const char *parse_value(struct findings *found, const struct place
                                       spmv_field field, spmv_type type, void *value)
 {
     const char *rest = NULL;
-    if (field == SPMV_FIELD_REAL) {
+    if (field != SPMV_FIELD_INTEGER) {
         rest = type == SPMV_F32 ? decimal_parse_f32(p, value) : decimal_parse_f64(p, value);
     } else {
         const bool negative = *p == '-';
@@ -100,30 +100,69 @@ FOR_EACH_KIND const char *parse_value(struct findings *found, const struct place
     return findings_value(found, place, p, end, field, type, value);
 }
 
-static bool is_zero(spmv_type type, const void *value)
+/* A value while it is parsed: one number, or real and imaginary part. */
+union value {
+    double f64[2];
+    float f32[2];
+};
+
+static bool is_zero(spmv_type part, const union value *value, int k)
 {
-    return type == SPMV_F32 ? *(const float *)value == 0 : *(const double *)value == 0;
+    return part == SPMV_F32 ? value->f32[k] == 0 : value->f64[k] == 0;
 }
 
-static void negate(spmv_type type, void *value)
+static void negate(spmv_type part, union value *value, int k)
 {
-    if (type == SPMV_F32)
-        *(float *)value = -*(float *)value;
+    if (part == SPMV_F32)
+        value->f32[k] = -value->f32[k];
     else
-        *(double *)value = -*(double *)value;
+        value->f64[k] = -value->f64[k];
+}
+
+FOR_EACH_KIND void *part_of(spmv_type part, union value *value, int k)
+{
+    return part == SPMV_F32 ? (void *)&value->f32[k] : (void *)&value->f64[k];
 }
 
 /* Appends the entry and its mirror. */
-FOR_EACH_KIND bool append(const struct job *job, struct coo_writer *writer, int64_t row, int64_t col, void *value,
-                          spmv_type type, size_t size, spmv_symmetry symmetry)
+FOR_EACH_KIND bool append(const struct job *job, struct coo_writer *writer, int64_t row, int64_t col,
+                          union value *value, spmv_type type, size_t size, spmv_symmetry symmetry)
 {
     if (!coo_append(&job->buckets, writer, row, col, value, size))
         return false;
     if (symmetry == SPMV_SYMMETRY_GENERAL || row == col)
         return true;
     if (symmetry == SPMV_SYMMETRY_SKEW)
-        negate(type, value);
+        negate(type_part(type), value, 0);
+    if (type_is_complex(type) && (symmetry == SPMV_SYMMETRY_SKEW || symmetry == SPMV_SYMMETRY_HERMITIAN))
+        negate(type_part(type), value, 1);
     return coo_append(&job->buckets, writer, col, row, value, size);
+}
+
+/* The value at p, of entry (row, col); the byte behind it, or NULL. */
+FOR_EACH_KIND const char *parse_number(struct findings *found, const struct place *place, const char *p,
+                                       const char *end, spmv_field field, spmv_type type, spmv_symmetry symmetry,
+                                       int64_t row, int64_t col, union value *value)
+{
+    const spmv_type part = type_part(type);
+    const char *text = p;
+    p = parse_value(found, place, p, end, field, part, part_of(part, value, 0));
+    if (p == NULL)
+        return NULL;
+    bool fits = symmetry != SPMV_SYMMETRY_SKEW || is_zero(part, value, 0);
+    if (field == SPMV_FIELD_COMPLEX) {
+        const char *const second = skip_blanks(p);
+        if (*second == '\n')
+            return findings_fail_part(found, place, second);
+        p = parse_value(found, place, second, end, field, part, part_of(part, value, 1));
+        if (p == NULL)
+            return NULL;
+        if (fits && (symmetry == SPMV_SYMMETRY_SKEW || symmetry == SPMV_SYMMETRY_HERMITIAN)) {
+            fits = is_zero(part, value, 1);
+            text = second;
+        }
+    }
+    return fits || row != col ? p : findings_fail_diagonal(found, place, text, symmetry, row);
 }
 
 /* The entry at p, and what else is on its line: the first byte of the next line, or NULL. field, type and symmetry are
@@ -133,24 +172,18 @@ FOR_EACH_KIND const char *parse_entry(const struct job *job, struct findings *fo
                                       spmv_type type, spmv_symmetry symmetry)
 {
     const struct mtx_header *const header = job->header;
-    const size_t size = field == SPMV_FIELD_PATTERN ? 0 : type == SPMV_F32 ? sizeof(float) : sizeof(double);
+    const size_t size = field == SPMV_FIELD_PATTERN ? 0
+                                                    : (type_part(type) == SPMV_F32 ? sizeof(float) : sizeof(double)) *
+                                                          (type_is_complex(type) ? 2 : 1);
     int64_t row = 0, col = 0;
-    union {
-        double f64;
-        float f32;
-    } value = {.f64 = 0};
+    union value value = {.f64 = {0, 0}};
     p = parse_indices(job, found, place, p, &row, &col);
     if (p == NULL)
         return NULL;
     if (field != SPMV_FIELD_PATTERN) {
-        const char *const text = skip_blanks(p);
-        p = parse_value(found, place, text, end, field, type, &value);
+        p = parse_number(found, place, skip_blanks(p), end, field, type, symmetry, row, col, &value);
         if (p == NULL)
             return NULL;
-        if (symmetry == SPMV_SYMMETRY_SKEW && row == col && !is_zero(type, &value))
-            return findings_fail(found, place, text, SPMV_ERROR_FORMAT,
-                                 "the diagonal of a skew-symmetric matrix is 0; here (%lld, %lld) is not",
-                                 (long long)row + 1, (long long)col + 1);
     }
     if (*p != '\n')
         p = text_skip_blanks(p);
@@ -202,8 +235,11 @@ static void parse_tile(const struct job *job, const struct text_tile *tile, stru
         parse_tile_as(job, tile, writer, found, field, type, SPMV_SYMMETRY_GENERAL);                                   \
     else if (job->header->symmetry == SPMV_SYMMETRY_SYMMETRIC)                                                         \
         parse_tile_as(job, tile, writer, found, field, type, SPMV_SYMMETRY_SYMMETRIC);                                 \
-    else                                                                                                               \
+    else if (job->header->symmetry == SPMV_SYMMETRY_SKEW)                                                              \
         parse_tile_as(job, tile, writer, found, field, type, SPMV_SYMMETRY_SKEW);
+#define COMPLEX_SYMMETRIES(type)                                                                                       \
+    SYMMETRIES(SPMV_FIELD_COMPLEX, type)                                                                               \
+    else parse_tile_as(job, tile, writer, found, SPMV_FIELD_COMPLEX, type, SPMV_SYMMETRY_HERMITIAN);
     findings_clear(found);
     if (job->header->field == SPMV_FIELD_PATTERN) {
         SYMMETRIES(SPMV_FIELD_PATTERN, SPMV_F64)
@@ -213,11 +249,18 @@ static void parse_tile(const struct job *job, const struct text_tile *tile, stru
         } else {
             SYMMETRIES(SPMV_FIELD_INTEGER, SPMV_F64)
         }
+    } else if (job->header->field == SPMV_FIELD_COMPLEX) {
+        if (job->type == SPMV_C64) {
+            COMPLEX_SYMMETRIES(SPMV_C64)
+        } else {
+            COMPLEX_SYMMETRIES(SPMV_C128)
+        }
     } else if (job->type == SPMV_F32) {
         SYMMETRIES(SPMV_FIELD_REAL, SPMV_F32)
     } else {
         SYMMETRIES(SPMV_FIELD_REAL, SPMV_F64)
     }
+#undef COMPLEX_SYMMETRIES
 #undef SYMMETRIES
 }
 

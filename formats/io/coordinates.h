@@ -10,7 +10,8 @@
 /* Reads the rest of the text, entries as header tells, one a line, between blank lines and comments, into a matrix:
  * columns sorted, the other half of a symmetric one filled in, entries of one place added in the order of the text.
  * *duplicates: how many were added into another. Warns of numbers that were rounded or are not finite. Errors name line
- * and column; the first in the text is reported, whatever the number of threads; *matrix is then NULL. */
+ * and column; the first in the text is reported, whatever the number of threads; *matrix is then NULL. type: a complex
+ * one for field complex, else f64 or f32. */
 spmv_status coordinates_read(struct text_source *source, const struct mtx_header *header, spmv_type type,
                              spmv_matrix **matrix, int64_t *duplicates);
 

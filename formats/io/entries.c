@@ -57,9 +57,21 @@ static void count_tile(const struct parser *parser, struct tile *tile)
     }
 }
 
-static bool is_zero(spmv_type type, const void *value)
+static bool part_is_zero(spmv_type part, const void *value)
 {
-    return type == SPMV_F32 ? *(const float *)value == 0 : *(const double *)value == 0;
+    return part == SPMV_F32 ? *(const float *)value == 0 : *(const double *)value == 0;
+}
+
+/* The imaginary part of a complex value. */
+static void *second_part(spmv_type type, void *value)
+{
+    return (char *)value + spmv_type_size(type_part(type));
+}
+
+static bool is_zero(spmv_type type, void *value)
+{
+    return part_is_zero(type_part(type), value) &&
+           (!type_is_complex(type) || part_is_zero(type_part(type), second_part(type, value)));
 }
 
 static void keep_cell(const struct parser *parser, struct tile *tile, const struct cell *cell)
@@ -76,6 +88,7 @@ static int64_t array_before(const struct mtx_header *header, int64_t col)
 {
     switch (header->symmetry) {
     case SPMV_SYMMETRY_SYMMETRIC:
+    case SPMV_SYMMETRY_HERMITIAN:
         return col * header->rows - col * (col - 1) / 2;
     case SPMV_SYMMETRY_SKEW:
         return col * (header->rows - 1) - col * (col - 1) / 2;
@@ -86,7 +99,7 @@ static int64_t array_before(const struct mtx_header *header, int64_t col)
 
 static int64_t array_first_row(const struct mtx_header *header, int64_t col)
 {
-    return header->symmetry == SPMV_SYMMETRY_GENERAL ? 0 : header->symmetry == SPMV_SYMMETRY_SYMMETRIC ? col : col + 1;
+    return header->symmetry == SPMV_SYMMETRY_GENERAL ? 0 : mtx_keeps_diagonal(header->symmetry) ? col : col + 1;
 }
 
 /* The cell of entry number k: the last column with no more than k entries before it. */
@@ -109,13 +122,32 @@ static void array_advance(const struct mtx_header *header, struct cell *cell)
         cell->row = array_first_row(header, ++cell->col);
 }
 
+/* The value at p; the byte behind it, or NULL. */
+static const char *parse_value(const struct parser *parser, struct findings *found, const struct place *place,
+                               const struct cell *cell, const char *p, const char *end, void *value)
+{
+    const struct mtx_header *const header = parser->header;
+    const spmv_type type = parser->options->type;
+    p = findings_value(found, place, p, end, header->field, type_part(type), value);
+    if (p == NULL || header->field != SPMV_FIELD_COMPLEX)
+        return p;
+    const char *const second = text_skip_blanks(p);
+    if (*second == '\n')
+        return findings_fail_part(found, place, second);
+    p = findings_value(found, place, second, end, header->field, type_part(type), second_part(type, value));
+    if (p != NULL && header->symmetry == SPMV_SYMMETRY_HERMITIAN && cell->row == cell->col &&
+        !part_is_zero(type_part(type), second_part(type, value)))
+        return findings_fail_diagonal(found, place, second, header->symmetry, cell->row);
+    return p;
+}
+
 /* Parses the value at p and what else is on its line; the first byte of the next line, or NULL. */
 static const char *parse_line(const struct parser *parser, struct tile *tile, const struct place *place,
                               struct cell *cell, const char *p)
 {
     const struct mtx_header *const header = parser->header;
     void *const value = tile->val + tile->kept * (int64_t)parser->value_size;
-    p = findings_value(&tile->found, place, p, tile->end, header->field, parser->options->type, value);
+    p = parse_value(parser, &tile->found, place, cell, p, tile->end, value);
     if (p == NULL)
         return NULL;
     p = text_skip_blanks(p);

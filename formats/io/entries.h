@@ -8,7 +8,7 @@
 #include "findings.h"
 
 struct entries_options {
-    spmv_type type;         /* of the values: SPMV_F64 or SPMV_F32 */
+    spmv_type type;         /* of the values: complex for field complex, else SPMV_F64 or SPMV_F32 */
     int64_t max_bytes;      /* that the entries may take in memory */
     bool dense;             /* keep the values alone, all of them, in order; else those that are not 0, with
                                their places */

@@ -63,11 +63,13 @@ const char *findings_fail_extra(struct findings *findings, const struct place *p
                                 const struct mtx_header *header)
 {
     char shown[TEXT_SHOWN];
-    return findings_fail(findings, place, p, SPMV_ERROR_FORMAT, "extra text \"%s\" after the %s",
-                         text_show(p, text_token_end(p), shown),
-                         header->array                         ? "number: one a line"
-                         : header->field != SPMV_FIELD_PATTERN ? "entry: row, column and value"
-                                                               : "entry: row and column of a pattern");
+    return findings_fail(
+        findings, place, p, SPMV_ERROR_FORMAT, "extra text \"%s\" after the %s", text_show(p, text_token_end(p), shown),
+        header->array && header->field == SPMV_FIELD_COMPLEX ? "number: real and imaginary part of one a line"
+        : header->array                                      ? "number: one a line"
+        : header->field == SPMV_FIELD_COMPLEX                ? "entry: row, column, real and imaginary part"
+        : header->field != SPMV_FIELD_PATTERN                ? "entry: row, column and value"
+                                                             : "entry: row and column of a pattern");
 }
 
 const char *findings_fail_excess(struct findings *findings, const struct place *place, const char *p,
@@ -112,6 +114,23 @@ const char *findings_value(struct findings *findings, const struct place *place,
     return rest;
 }
 
+const char *findings_fail_part(struct findings *findings, const struct place *place, const char *p)
+{
+    return findings_fail(findings, place, p, SPMV_ERROR_FORMAT, "the imaginary part is missing");
+}
+
+const char *findings_fail_diagonal(struct findings *findings, const struct place *place, const char *p,
+                                   spmv_symmetry symmetry, int64_t row)
+{
+    if (symmetry == SPMV_SYMMETRY_HERMITIAN)
+        return findings_fail(findings, place, p, SPMV_ERROR_FORMAT,
+                             "the diagonal of a hermitian matrix is real; the imaginary part of (%lld, %lld) is not 0",
+                             (long long)row + 1, (long long)row + 1);
+    return findings_fail(findings, place, p, SPMV_ERROR_FORMAT,
+                         "the diagonal of a skew-symmetric matrix is 0; here (%lld, %lld) is not", (long long)row + 1,
+                         (long long)row + 1);
+}
+
 void remarks_add(struct remarks *sum, const struct remarks *remarks, int64_t line)
 {
     if (sum->count == 0 && remarks->count > 0) {
@@ -134,6 +153,7 @@ static spmv_status warn(const struct text_source *source, const struct remarks *
 spmv_status remarks_warn(const struct text_source *source, const struct remarks *rounded,
                          const struct remarks *not_finite, spmv_type type)
 {
-    const spmv_status st = warn(source, rounded, "this integer was rounded: it is not one of ", spmv_type_name(type));
+    const spmv_status st =
+        warn(source, rounded, "this integer was rounded: it is not one of ", spmv_type_name(type_part(type)));
     return st != SPMV_OK ? st : warn(source, not_finite, "this value is not finite", "");
 }

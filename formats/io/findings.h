@@ -56,6 +56,13 @@ const char *findings_fail_extra(struct findings *findings, const struct place *p
 const char *findings_fail_excess(struct findings *findings, const struct place *place, const char *p,
                                  const struct mtx_header *header);
 
+/* A complex value has no second number at p. */
+const char *findings_fail_part(struct findings *findings, const struct place *place, const char *p);
+
+/* The number at p, on the diagonal of a skew-symmetric or hermitian matrix, cannot stand there. row: from 0. */
+const char *findings_fail_diagonal(struct findings *findings, const struct place *place, const char *p,
+                                   spmv_symmetry symmetry, int64_t row);
+
 /* The number at p, in a block or tile of a text, into *value; the byte behind it, or NULL when it fails the tile. */
 const char *findings_value(struct findings *findings, const struct place *place, const char *p, const char *end,
                            spmv_field field, spmv_type type, void *value);

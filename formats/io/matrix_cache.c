@@ -51,8 +51,10 @@ spmv_status cache_key_make(spmv_context *ctx, const char *folder, const char *pa
     key->place = malloc(bytes);
     if (key->place == NULL)
         return context_fail_memory(ctx, "a file name", (int64_t)bytes);
+    /* f64 and the default share a name: what differs is a complex matrix, which nobody gets who asks for f64 */
     snprintf(key->place, bytes, "%s/%016" PRIx64 "-%lld-%lld.%09ld-%016" PRIx64 "-%s.spmv", folder, key->path_sum,
-             (long long)s.st_size, (long long)s.st_mtim.tv_sec, (long)s.st_mtim.tv_nsec, content, spmv_type_name(type));
+             (long long)s.st_size, (long long)s.st_mtim.tv_sec, (long)s.st_mtim.tv_nsec, content,
+             spmv_type_name(type != SPMV_TYPE_DEFAULT ? type : SPMV_F64));
     return SPMV_OK;
 }
 

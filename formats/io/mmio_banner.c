@@ -94,8 +94,8 @@ static spmv_status fail_tag(struct text_source *source, const char *line, const 
 {
     char shown[TEXT_SHOWN];
     return text_fail(source, SPMV_ERROR_FORMAT, 1, 1,
-                     "bad banner: line 1 must read \"%s matrix coordinate|array real|integer|pattern "
-                     "general|symmetric|skew-symmetric\", found \"%s\"",
+                     "bad banner: line 1 must read \"%s matrix coordinate|array real|integer|complex|pattern "
+                     "general|symmetric|skew-symmetric|hermitian\", found \"%s\"",
                      MatrixMarketBanner, text_show(line, line_end, shown));
 }
 
@@ -113,8 +113,8 @@ static spmv_status fail_unknown(struct text_source *source, const char *line, co
         "",
         "is not known; it must be matrix",
         "is not known; it must be coordinate or array",
-        "is not known; it must be real, integer or pattern",
-        "is not known; it must be general, symmetric or skew-symmetric",
+        "is not known; it must be real, integer, complex or pattern",
+        "is not known; it must be general, symmetric, skew-symmetric or hermitian",
     };
     for (int w = OBJECT; w < WORDS; w++) {
         bool found = false;
@@ -129,20 +129,21 @@ static spmv_status fail_unknown(struct text_source *source, const char *line, co
     return text_fail(source, SPMV_ERROR_FORMAT, 1, 1, "bad banner: mmio refuses it");
 }
 
-/* What mmio takes and we do not, or the standard does not. */
+/* What mmio takes and the standard does not. */
 static spmv_status check_code(struct text_source *source, const char *line, const struct word words[WORDS],
                               MM_typecode code)
 {
-    if (mm_is_complex(code))
-        return fail_word(source, SPMV_ERROR_UNSUPPORTED, line, FIELD, &words[FIELD], "is not supported yet");
-    if (mm_is_hermitian(code))
-        return fail_word(source, SPMV_ERROR_UNSUPPORTED, line, SYMMETRY, &words[SYMMETRY], "is not supported yet");
     if (mm_is_pattern(code) && mm_is_dense(code))
         return fail_word(source, SPMV_ERROR_FORMAT, line, FIELD, &words[FIELD],
                          "does not go with array: there would be nothing to store");
     if (mm_is_pattern(code) && mm_is_skew(code))
         return fail_word(source, SPMV_ERROR_FORMAT, line, SYMMETRY, &words[SYMMETRY],
                          "does not go with pattern: the signs would be missing");
+    if (mm_is_hermitian(code) && !mm_is_complex(code))
+        return context_warn(source->ctx,
+                            "%.300s:1:%lld: the banner is read, but not every reader takes it: a hermitian matrix "
+                            "that is not complex is a symmetric one",
+                            source->name, (long long)(words[SYMMETRY].begin - line + 1));
     return SPMV_OK;
 }
 
@@ -171,7 +172,8 @@ static spmv_status cut_words(struct text_source *source, const char *line, const
                      text_show(rest.begin, rest.end, shown));
 }
 
-spmv_status banner_read(struct text_source *source, const char *line, const char *line_end, MM_typecode *code)
+spmv_status banner_read(struct text_source *source, const char *line, const char *line_end, MM_typecode *code,
+                        int64_t *field_column)
 {
     struct word words[WORDS];
     char text[BANNER_TEXT];
@@ -182,6 +184,7 @@ spmv_status banner_read(struct text_source *source, const char *line, const char
         st = warn_of_tag(source, line, line_end);
     if (st != SPMV_OK)
         return st;
+    *field_column = words[FIELD].begin - line + 1;
     const int n = normalise(words, text);
     FILE *stream = fmemopen(text, (size_t)n, "r");
     if (stream == NULL)

@@ -19,8 +19,9 @@ bool banner_tag(const char *line, const char *line_end);
 
 /* Reads line 1, [line, line_end), into mmio's type code. Only what has its place in the standard passes: object matrix,
  * and a combination of format, field and symmetry that exists. Errors: SPMV_ERROR_FORMAT, SPMV_ERROR_UNSUPPORTED
- * (object vector; complex and hermitian). */
-spmv_status banner_read(struct text_source *source, const char *line, const char *line_end, MM_typecode *code);
+ * (object vector). *field_column: where the word for the field stands. */
+spmv_status banner_read(struct text_source *source, const char *line, const char *line_end, MM_typecode *code,
+                        int64_t *field_column);
 
 /* The banner of that type code as mmio writes it, without its line end. */
 spmv_status banner_write(spmv_context *ctx, MM_typecode code, char text[BANNER_TEXT]);

@@ -65,10 +65,15 @@ static void read_code(MM_typecode code, struct mtx_header *header)
     header->array = mm_is_array(code) != 0;
     header->field = mm_is_pattern(code)   ? SPMV_FIELD_PATTERN
                     : mm_is_integer(code) ? SPMV_FIELD_INTEGER
+                    : mm_is_complex(code) ? SPMV_FIELD_COMPLEX
                                           : SPMV_FIELD_REAL;
-    header->symmetry = mm_is_symmetric(code) ? SPMV_SYMMETRY_SYMMETRIC
-                       : mm_is_skew(code)    ? SPMV_SYMMETRY_SKEW
-                                             : SPMV_SYMMETRY_GENERAL;
+    header->symmetry = mm_is_symmetric(code)   ? SPMV_SYMMETRY_SYMMETRIC
+                       : mm_is_skew(code)      ? SPMV_SYMMETRY_SKEW
+                       : mm_is_hermitian(code) ? SPMV_SYMMETRY_HERMITIAN
+                                               : SPMV_SYMMETRY_GENERAL;
+    /* the conjugate of a real number is the number */
+    if (header->symmetry == SPMV_SYMMETRY_HERMITIAN && header->field != SPMV_FIELD_COMPLEX)
+        header->symmetry = SPMV_SYMMETRY_SYMMETRIC;
 }
 
 static spmv_status read_banner(struct text_source *source, struct mtx_header *header)
@@ -81,7 +86,7 @@ static spmv_status read_banner(struct text_source *source, struct mtx_header *he
     if (line == NULL)
         return text_fail(source, SPMV_ERROR_FORMAT, 1, 1, "the file is empty");
     end = memchr(line, '\n', (size_t)(end - line));
-    st = banner_read(source, line, end, &code);
+    st = banner_read(source, line, end, &code, &header->field_column);
     if (st != SPMV_OK)
         return st;
     text_skip(source, end + 1, 1);
@@ -131,14 +136,17 @@ static bool array_entries(const struct mtx_header *header, int64_t *entries)
     if (header->symmetry == SPMV_SYMMETRY_GENERAL)
         return multiply_fits(header->rows, header->cols, entries);
     /* n (n + 1) / 2 with, n (n - 1) / 2 without the diagonal; n < 2^31 here */
-    *entries = header->symmetry == SPMV_SYMMETRY_SYMMETRIC ? n * (n + 1) / 2 : n * (n - 1) / 2;
+    *entries = mtx_keeps_diagonal(header->symmetry) ? n * (n + 1) / 2 : n * (n - 1) / 2;
     return true;
 }
 
-/* The shortest text of one entry with its line end: "1 1", "1 1 0", "0". */
+/* The shortest text of one entry with its line end: "1 1", "1 1 0", "0"; "0 0" of a complex value. */
 static int64_t least_bytes(const struct mtx_header *header)
 {
-    return header->array ? 2 : header->field == SPMV_FIELD_PATTERN ? 4 : 6;
+    return (header->array                         ? 2
+            : header->field == SPMV_FIELD_PATTERN ? 4
+                                                  : 6) +
+           (header->field == SPMV_FIELD_COMPLEX ? 2 : 0);
 }
 
 static spmv_status check_sizes(struct text_source *source, struct mtx_header *header, const int64_t columns[3])
@@ -150,7 +158,9 @@ static spmv_status check_sizes(struct text_source *source, struct mtx_header *he
     if (header->symmetry != SPMV_SYMMETRY_GENERAL && header->rows != header->cols)
         return text_fail(source, SPMV_ERROR_FORMAT, line, columns[1],
                          "a %s matrix must be square, this one is %lld x %lld",
-                         header->symmetry == SPMV_SYMMETRY_SKEW ? "skew-symmetric" : "symmetric",
+                         header->symmetry == SPMV_SYMMETRY_SKEW        ? "skew-symmetric"
+                         : header->symmetry == SPMV_SYMMETRY_HERMITIAN ? "hermitian"
+                                                                       : "symmetric",
                          (long long)header->rows, (long long)header->cols);
     if (header->array && !array_entries(header, &header->entries))
         return text_fail(source, SPMV_ERROR_LIMIT, line, columns[0],
@@ -163,6 +173,17 @@ static spmv_status check_sizes(struct text_source *source, struct mtx_header *he
                          "%lld entries declared, but the %lld bytes that follow cannot hold more than %lld",
                          (long long)header->entries, (long long)left, (long long)most);
     return SPMV_OK;
+}
+
+spmv_status mtx_header_type(struct text_source *source, const struct mtx_header *header, spmv_type asked,
+                            spmv_type *type)
+{
+    const bool complex = header->field == SPMV_FIELD_COMPLEX;
+    *type = asked != SPMV_TYPE_DEFAULT ? asked : complex ? SPMV_C128 : SPMV_F64;
+    if (!complex || type_is_complex(*type))
+        return SPMV_OK;
+    return text_fail(source, SPMV_ERROR_TYPE, 1, header->field_column,
+                     "the numbers are complex: they can be read as c128 or c64, not as %s", spmv_type_name(*type));
 }
 
 spmv_status mtx_header_read(struct text_source *source, struct mtx_header *header)

@@ -13,14 +13,26 @@ struct mtx_header {
     spmv_field field;
     spmv_symmetry symmetry;
     int64_t rows, cols;
-    int64_t entries;   /* that follow: declared (coordinate) or computed from the sizes (array) */
-    int64_t size_line; /* number of the line that declares them; 0: none does, and as many follow as there are */
+    int64_t entries;      /* that follow: declared (coordinate) or computed from the sizes (array) */
+    int64_t field_column; /* of the word in the banner */
+    int64_t size_line;    /* number of the line that declares them; 0: none does, and as many follow as there are */
 };
 
 /* Reads the head and checks what can be checked before the entries are seen: that sizes fit (columns below 2^31),
  * that a symmetric matrix is square, that the rest of the text is long enough for so many entries. Errors:
  * SPMV_ERROR_FORMAT, SPMV_ERROR_LIMIT, SPMV_ERROR_UNSUPPORTED and those of text_block. */
 spmv_status mtx_header_read(struct text_source *source, struct mtx_header *header);
+
+/* The type that the values are read as: asked, or for SPMV_TYPE_DEFAULT c128 or f64 by the field. SPMV_ERROR_TYPE for
+ * complex values where real ones are asked for. */
+spmv_status mtx_header_type(struct text_source *source, const struct mtx_header *header, spmv_type asked,
+                            spmv_type *type);
+
+/* Whether entries of the lower half alone are stored, and the diagonal with them. */
+static inline bool mtx_keeps_diagonal(spmv_symmetry symmetry)
+{
+    return symmetry == SPMV_SYMMETRY_SYMMETRIC || symmetry == SPMV_SYMMETRY_HERMITIAN;
+}
 
 /* parse_count for what its loop does not decide: plus signs, leading zeros, what is no count. */
 const char *parse_count_slowly(const char *p, int64_t *value);

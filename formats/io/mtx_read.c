@@ -13,7 +13,7 @@
 
 void spmv_read_options_init(spmv_read_options *options, size_t size)
 {
-    const spmv_read_options defaults = {.size = sizeof defaults, .type = SPMV_F64};
+    const spmv_read_options defaults = {.size = sizeof defaults};
     result_write(options, size, &defaults, sizeof defaults);
 }
 
@@ -32,10 +32,9 @@ static spmv_status check_options(spmv_context *ctx, const spmv_read_options *giv
                             "read options of %zu bytes do not fit this library's %zu: fill them with "
                             "spmv_read_options_init",
                             given->size, sizeof *options);
-    if (options->type == SPMV_TYPE_DEFAULT)
-        options->type = SPMV_F64;
-    if (options->type != SPMV_F64 && options->type != SPMV_F32)
-        return context_fail(ctx, SPMV_ERROR_TYPE, "matrices are read as f64 or f32, not as %s",
+    const spmv_type part = type_part(options->type);
+    if (options->type != SPMV_TYPE_DEFAULT && part != SPMV_F64 && part != SPMV_F32)
+        return context_fail(ctx, SPMV_ERROR_TYPE, "matrices are read as f64, f32, c128 or c64, not as %s",
                             spmv_type_name(options->type));
     if (options->max_bytes < 0 || options->max_unpacked_bytes < 0 || options->max_unpacked_ratio < 0)
         return context_fail(ctx, SPMV_ERROR_ARGUMENT,
@@ -62,9 +61,9 @@ static int64_t bytes_needed(const struct mtx_header *header, int64_t entries, sp
 }
 
 static spmv_status check_memory(struct text_source *source, const struct mtx_header *header, int64_t entries,
-                                const spmv_read_options *options)
+                                const spmv_read_options *options, spmv_type type)
 {
-    const int64_t bytes = bytes_needed(header, entries, options->type);
+    const int64_t bytes = bytes_needed(header, entries, type);
     if (bytes <= options->max_bytes)
         return SPMV_OK;
     return text_fail(source, SPMV_ERROR_MEMORY, header->size_line, 1,
@@ -84,9 +83,10 @@ static spmv_status build(struct text_source *source, const struct mtx_header *he
         .type = type,
         .pattern = false,
         .row_bits = entries->row_bits,
-        .mirror = header->symmetry == SPMV_SYMMETRY_SYMMETRIC ? COO_MIRROR_SAME
-                  : header->symmetry == SPMV_SYMMETRY_SKEW    ? COO_MIRROR_NEGATED
-                                                              : COO_MIRROR_NONE,
+        .mirror = header->symmetry == SPMV_SYMMETRY_SYMMETRIC   ? COO_MIRROR_SAME
+                  : header->symmetry == SPMV_SYMMETRY_SKEW      ? COO_MIRROR_NEGATED
+                  : header->symmetry == SPMV_SYMMETRY_HERMITIAN ? COO_MIRROR_CONJUGATE
+                                                                : COO_MIRROR_NONE,
         .chunks = entries->chunks,
         .chunk = entries->chunk,
     };
@@ -113,15 +113,15 @@ static spmv_status warn_of_halves(const struct text_source *source, const struct
 }
 
 static spmv_status read_array(struct text_source *source, const struct mtx_header *header,
-                              const spmv_read_options *options, spmv_matrix **matrix)
+                              const spmv_read_options *options, spmv_type type, spmv_matrix **matrix)
 {
     spmv_status st = SPMV_OK;
     struct entries entries = {.n = 0};
-    const struct entries_options how = {.type = options->type, .max_bytes = options->max_bytes};
+    const struct entries_options how = {.type = type, .max_bytes = options->max_bytes};
     TRY(entries_read(source, header, &how, &entries));
-    TRY(check_memory(source, header, count_kept(&entries), options));
-    TRY(remarks_warn(source, &entries.rounded, &entries.not_finite, options->type));
-    TRY(build(source, header, &entries, options->type, matrix));
+    TRY(check_memory(source, header, count_kept(&entries), options, type));
+    TRY(remarks_warn(source, &entries.rounded, &entries.not_finite, type));
+    TRY(build(source, header, &entries, type, matrix));
 done:
     entries_free(&entries);
     return st;
@@ -132,12 +132,18 @@ static spmv_status read_source(struct text_source *source, const spmv_read_optio
 {
     spmv_status st = SPMV_OK;
     struct mtx_header header;
+    spmv_type type;
     TRY(mtx_header_read(source, &header));
-    TRY(check_memory(source, &header, header.array ? 0 : header.entries, options));
+    TRY(mtx_header_type(source, &header, options->type, &type));
+    TRY(check_memory(source, &header, header.array ? 0 : header.entries, options, type));
+    /* real numbers become complex ones when they are a matrix */
+    const spmv_type read_as = header.field == SPMV_FIELD_COMPLEX ? type : type_part(type);
     if (header.array)
-        TRY(read_array(source, &header, options, matrix));
+        TRY(read_array(source, &header, options, read_as, matrix));
     else
-        TRY(coordinates_read(source, &header, options->type, matrix, &info->duplicates));
+        TRY(coordinates_read(source, &header, read_as, matrix, &info->duplicates));
+    if (read_as != type)
+        TRY(matrix_widen(source->ctx, *matrix, type));
     TRY(warn_of_halves(source, &header, info->duplicates));
     info->bytes = source->taken;
     info->entries = header.entries;
@@ -160,7 +166,7 @@ static void describe(const spmv_matrix *matrix, const char *form, int64_t bytes,
     spmv_matrix_view(matrix, &a);
     info->bytes = bytes;
     info->entries = a.nnz;
-    info->field = a.val != NULL ? SPMV_FIELD_REAL : SPMV_FIELD_PATTERN;
+    info->field = a.val == NULL ? SPMV_FIELD_PATTERN : type_is_complex(a.type) ? SPMV_FIELD_COMPLEX : SPMV_FIELD_REAL;
     info->symmetry = SPMV_SYMMETRY_GENERAL;
     snprintf(info->form, sizeof info->form, "%s", form);
 }

@@ -17,34 +17,44 @@
 /* Entries of a tile; of a round: so many tiles that a team has work for a while, and little memory is needed. */
 enum { TILE = 1 << 15, ROUND = 64 };
 
-/* "ROW COL VALUE\n": 19 and 10 digits. */
-enum { LINE = 19 + 1 + 10 + 1 + NUMBER_TEXT + 1 };
+/* "ROW COL VALUE\n": 19 and 10 digits, and the two parts of a complex value. */
+enum { LINE = 19 + 1 + 10 + 1 + NUMBER_TEXT + 1 + NUMBER_TEXT + 1 };
 
-/* The first entry that is not finite; nnz when there is none. */
+/* Real numbers in a value. */
+static int parts(const spmv_csr *a)
+{
+    return type_is_complex(a->type) ? 2 : 1;
+}
+
+/* Real number k of the values, of which an entry has parts. */
+static double part_at(const spmv_csr *a, int64_t k)
+{
+    return type_part(a->type) == SPMV_F32 ? (double)((const float *)a->val)[k] : ((const double *)a->val)[k];
+}
+
+/* The first real number among the values that is not finite; their number when there is none. */
 static int64_t first_not_finite(spmv_context *ctx, const spmv_csr *a)
 {
-    int64_t bad = a->nnz;
+    const int64_t n = a->nnz * parts(a);
+    int64_t bad = n;
     if (a->val == NULL)
         return bad;
-#pragma omp parallel for num_threads(host_team(ctx, a->nnz)) schedule(static) reduction(min : bad)
-    for (int64_t k = 0; k < a->nnz; k++) {
-        const double v = a->type == SPMV_F32 ? (double)((const float *)a->val)[k] : ((const double *)a->val)[k];
-        if (!isfinite(v))
+#pragma omp parallel for num_threads(host_team(ctx, n)) schedule(static) reduction(min : bad)
+    for (int64_t k = 0; k < n; k++)
+        if (!isfinite(part_at(a, k)))
             bad = min_i64(bad, k);
-    }
     return bad;
 }
 
 /* from_chars would read inf and nan back, but the format has no such numbers and other readers refuse them. */
 static spmv_status check_finite(spmv_context *ctx, const spmv_csr *a, const char *path)
 {
-    const int64_t k = first_not_finite(ctx, a);
+    const int64_t number = first_not_finite(ctx, a), k = number / parts(a);
     if (k == a->nnz)
         return SPMV_OK;
-    const double v = a->type == SPMV_F32 ? (double)((const float *)a->val)[k] : ((const double *)a->val)[k];
     return context_fail(ctx, SPMV_ERROR_UNSUPPORTED,
-                        "%s: the matrix holds %g (entry %lld, column %d): a Matrix Market file cannot", path, v,
-                        (long long)k, (int)a->col[k]);
+                        "%s: the matrix holds %g (entry %lld, column %d): a Matrix Market file cannot", path,
+                        part_at(a, number), (long long)k, (int)a->col[k]);
 }
 
 static spmv_status make_head(spmv_context *ctx, const spmv_csr *a, char text[OUTPUT_ITEM], int64_t *bytes)
@@ -56,6 +66,8 @@ static spmv_status make_head(spmv_context *ctx, const spmv_csr *a, char text[OUT
     mm_set_coordinate(&code);
     if (a->val == NULL)
         mm_set_pattern(&code);
+    else if (type_is_complex(a->type))
+        mm_set_complex(&code);
     else
         mm_set_real(&code);
     const spmv_status st = banner_write(ctx, code, banner);
@@ -80,7 +92,9 @@ static char *write_count(char *p, int64_t value)
 /* Entries first <= k < end, a line each. */
 static char *write_entries(const spmv_csr *a, int64_t first, int64_t end, char *p)
 {
-    const size_t value_bytes = spmv_type_size(a->type);
+    const spmv_type part = type_part(a->type);
+    const int64_t part_bytes = (int64_t)spmv_type_size(part);
+    const int count = a->val == NULL ? 0 : parts(a);
     int64_t row = row_of_entry(a, first);
     for (int64_t k = first; k < end; k++) {
         while (row_first(a, row + 1) <= k)
@@ -88,9 +102,9 @@ static char *write_entries(const spmv_csr *a, int64_t first, int64_t end, char *
         p = write_count(p, row + 1);
         *p++ = ' ';
         p = write_count(p, (int64_t)a->col[k] + 1);
-        if (a->val != NULL) {
+        for (int i = 0; i < count; i++) {
             *p++ = ' ';
-            p = number_write(p, a->type, (const char *)a->val + (size_t)k * value_bytes);
+            p = number_write(p, part, (const char *)a->val + (k * count + i) * part_bytes);
         }
         *p++ = '\n';
     }
@@ -178,8 +192,8 @@ spmv_status spmv_matrix_write(spmv_context *ctx, const spmv_csr *a, const char *
 {
     if (a == NULL || path == NULL)
         return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_matrix_write: no %s given", a ? "path" : "matrix");
-    if (a->val != NULL && a->type != SPMV_F64 && a->type != SPMV_F32)
-        return context_fail(ctx, SPMV_ERROR_TYPE, "matrices are written from f64 or f32, not from %s",
+    if (a->val != NULL && type_part(a->type) != SPMV_F64 && type_part(a->type) != SPMV_F32)
+        return context_fail(ctx, SPMV_ERROR_TYPE, "matrices are written from f64, f32, c128 or c64, not from %s",
                             spmv_type_name(a->type));
     const spmv_status st = spmv_matrix_check(ctx, a);
     if (st != SPMV_OK)

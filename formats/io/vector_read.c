@@ -14,14 +14,33 @@ static const struct mtx_header plain = {.array = true,
                                         .cols = 1,
                                         .entries = INT64_MAX};
 
-static spmv_status read_head(struct text_source *source, struct mtx_header *header)
+/* Whether the first line in [begin, end) that holds anything holds more than one word. */
+static bool begins_with_pair(const char *begin, const char *end)
+{
+    while (begin < end) {
+        const char *p = text_skip_blanks(begin);
+        if (*p != '\n' && *p != '%' && *p != '#')
+            return *text_skip_blanks(text_token_end(p)) != '\n';
+        begin = (const char *)memchr(p, '\n', (size_t)(end - p)) + 1;
+    }
+    return false;
+}
+
+static spmv_status read_head(struct text_source *source, spmv_type type, struct mtx_header *header)
 {
     const char *begin = NULL, *end = NULL;
     *header = plain;
     spmv_status st = text_block(source, &begin, &end);
-    if (st != SPMV_OK || begin == NULL || !banner_tag(begin, end))
+    if (st != SPMV_OK || begin == NULL)
         return st;
+    if (!banner_tag(begin, end)) {
+        if (type_is_complex(type) && begins_with_pair(begin, end))
+            header->field = SPMV_FIELD_COMPLEX;
+        return SPMV_OK;
+    }
     st = mtx_header_read(source, header);
+    if (st == SPMV_OK)
+        st = mtx_header_type(source, header, type, &type);
     if (st == SPMV_OK && header->rows != 1 && header->cols != 1)
         st = text_fail(source, SPMV_ERROR_SIZE, header->size_line, 1,
                        "%lld x %lld: a vector has one column (or one row)", (long long)header->rows,
@@ -76,10 +95,12 @@ static void place_cells(const spmv_csr *a, spmv_type type, void *values)
     for (int64_t row = 0; row < a->rows; row++)
         for (int64_t k = row_ptr[row]; k < row_ptr[row + 1]; k++) {
             const int64_t i = a->cols == 1 ? row : a->col[k];
-            if (type == SPMV_F32)
-                ((float *)values)[i] = a->val != NULL ? ((const float *)a->val)[k] : 1;
+            if (a->val != NULL)
+                copy_value(values, i, a->val, k, spmv_type_size(type));
+            else if (type == SPMV_F32)
+                ((float *)values)[i] = 1;
             else
-                ((double *)values)[i] = a->val != NULL ? ((const double *)a->val)[k] : 1;
+                ((double *)values)[i] = 1;
         }
 }
 
@@ -105,11 +126,18 @@ done:
 static spmv_status read_source(struct text_source *source, spmv_type type, int64_t max_bytes, void **values, int64_t *n)
 {
     struct mtx_header header;
-    spmv_status st = read_head(source, &header);
+    spmv_status st = read_head(source, type, &header);
+    const spmv_type read_as = header.field == SPMV_FIELD_COMPLEX ? type : type_part(type);
     if (st == SPMV_OK && header.array)
-        st = read_dense(source, &header, type, max_bytes, values, n);
+        st = read_dense(source, &header, read_as, max_bytes, values, n);
     else if (st == SPMV_OK)
-        st = read_cells(source, &header, type, max_bytes, values, n);
+        st = read_cells(source, &header, read_as, max_bytes, values, n);
+    if (st == SPMV_OK && read_as != type) {
+        void *const real = *values;
+        *values = NULL;
+        st = values_widen(source->ctx, real, *n, type, values);
+        host_free(real);
+    }
     if (st != SPMV_OK) {
         host_free(*values);
         *values = NULL;
@@ -129,8 +157,9 @@ static spmv_status read_vector(spmv_context *ctx, const char *path, const char *
         *n = 0;
     if (path == NULL || values == NULL || n == NULL)
         return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_vector_read: path, host_values and n must be given");
-    if (type != SPMV_F64 && type != SPMV_F32)
-        return context_fail(ctx, SPMV_ERROR_TYPE, "vectors are read as f64 or f32, not as %s", spmv_type_name(type));
+    if (type_part(type) != SPMV_F64 && type_part(type) != SPMV_F32)
+        return context_fail(ctx, SPMV_ERROR_TYPE, "vectors are read as f64, f32, c128 or c64, not as %s",
+                            spmv_type_name(type));
     TRY(text != NULL ? text_open_memory(ctx, path, NULL, text, size, NULL, &source)
                      : text_open(ctx, path, NULL, &source));
     TRY(read_source(&source, type, max_bytes > 0 ? max_bytes : host_memory_bytes(), values, n));

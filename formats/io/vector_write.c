@@ -1,4 +1,4 @@
-/* Vectors as text: one number a line.
+/* Vectors as text: one number a line; of complex numbers both parts.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <spmv/io.h>
@@ -7,7 +7,7 @@
 #include "numbers.h"
 #include "output_file.h"
 
-/* A double has 309 digits before the point; with these limits the text of one number fits in OUTPUT_ITEM. */
+/* A double has 309 digits before the point; with these limits the text of two numbers fits in OUTPUT_ITEM. */
 enum { FORMAT_BYTES = 256, FORMAT_NUMBER = 1000 };
 
 /* Digits at p, a number up to FORMAT_NUMBER; NULL when larger. */
@@ -53,12 +53,22 @@ static bool format_is_valid(const char *format)
     return conversions == 1;
 }
 
-static char *write_value(char *room, spmv_type type, const void *values, int64_t i, const char *format)
+/* Real number i of values. */
+static char *write_part(char *room, spmv_type part, const void *values, int64_t i, const char *format)
 {
     if (format == NULL)
-        return number_write(room, type, (const char *)values + i * (int64_t)spmv_type_size(type));
-    const double value = type == SPMV_F32 ? (double)((const float *)values)[i] : ((const double *)values)[i];
-    return room + snprintf(room, OUTPUT_ITEM - 1, format, value);
+        return number_write(room, part, (const char *)values + i * (int64_t)spmv_type_size(part));
+    const double value = part == SPMV_F32 ? (double)((const float *)values)[i] : ((const double *)values)[i];
+    return room + snprintf(room, OUTPUT_ITEM / 2 - 1, format, value);
+}
+
+static char *write_value(char *room, spmv_type type, const void *values, int64_t i, const char *format)
+{
+    if (!type_is_complex(type))
+        return write_part(room, type, values, i, format);
+    room = write_part(room, type_part(type), values, 2 * i, format);
+    *room++ = ' ';
+    return write_part(room, type_part(type), values, 2 * i + 1, format);
 }
 
 spmv_status spmv_vector_write(spmv_context *ctx, const char *path, spmv_type type, const void *host_values, int64_t n,
@@ -69,8 +79,8 @@ spmv_status spmv_vector_write(spmv_context *ctx, const char *path, spmv_type typ
     if (path == NULL || n < 0 || (n > 0 && host_values == NULL))
         return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_vector_write: path, or %lld host_values, not given",
                             (long long)n);
-    if (type != SPMV_F64 && type != SPMV_F32)
-        return context_fail(ctx, SPMV_ERROR_TYPE, "vectors are written from f64 or f32, not from %s",
+    if (type_part(type) != SPMV_F64 && type_part(type) != SPMV_F32)
+        return context_fail(ctx, SPMV_ERROR_TYPE, "vectors are written from f64, f32, c128 or c64, not from %s",
                             spmv_type_name(type));
     if (format != NULL && !format_is_valid(format))
         return context_fail(ctx, SPMV_ERROR_ARGUMENT,

@@ -12,17 +12,25 @@
 
 SPMV_BEGIN_DECLS
 
-typedef enum spmv_field { SPMV_FIELD_REAL = 1, SPMV_FIELD_INTEGER = 2, SPMV_FIELD_PATTERN = 3 } spmv_field;
+typedef enum spmv_field {
+    SPMV_FIELD_REAL = 1,
+    SPMV_FIELD_INTEGER = 2,
+    SPMV_FIELD_PATTERN = 3,
+    SPMV_FIELD_COMPLEX = 4
+} spmv_field;
 
 typedef enum spmv_symmetry {
     SPMV_SYMMETRY_GENERAL = 1,
     SPMV_SYMMETRY_SYMMETRIC = 2,
-    SPMV_SYMMETRY_SKEW = 3
+    SPMV_SYMMETRY_SKEW = 3,
+    SPMV_SYMMETRY_HERMITIAN = 4
 } spmv_symmetry;
 
 typedef struct spmv_read_options {
     size_t size;
-    spmv_type type;    /* of the values; default SPMV_F64; or SPMV_F32. Decimal numbers are correctly rounded to it. */
+    spmv_type type;    /* of the values: SPMV_F64, SPMV_F32, SPMV_C128 or SPMV_C64; default SPMV_TYPE_DEFAULT: SPMV_C128
+                          for complex values, else SPMV_F64. Decimal numbers are correctly rounded to it. Real values
+                          are read as complex ones too, complex values as real ones never (SPMV_ERROR_TYPE). */
     int64_t max_bytes; /* refuse (SPMV_ERROR_MEMORY) what needs more memory; default 0: the machine's physical memory */
     int64_t max_unpacked_bytes; /* refuse (SPMV_ERROR_LIMIT) a longer text of a packed file; default 0: any length */
     int64_t max_unpacked_ratio; /* and one longer than so many times its packed bytes; default 0: 300 */
@@ -48,33 +56,35 @@ typedef struct spmv_read_info {
 /* Reads a Matrix Market file (path "-": standard input) into CSR in host memory. What begins as a file of gzip, xz,
  * zstd or bzip2 is unpacked on the way, in parallel to the parsing; of a tar archive the matrix is read (NAME.mtx in
  * NAME.tar.gz or in a folder NAME), or for a path "archive:member" that member: its path, its name with or without
- * .mtx, or "_b" for NAME_b.mtx. Coordinate and array; real, integer, pattern; general, symmetric, skew-symmetric: the
- * other triangle is filled in. Columns sorted; duplicates added in file order; explicit zeros of the coordinate form
- * kept, zeros of the array form dropped. Pattern matrices hold no values. Infinities, NaN, integers that had to be
- * rounded and entries added to their mirror give a warning event. options, info: may be NULL; info_size:
- * sizeof(spmv_read_info) as the caller sees it. Errors: SPMV_ERROR_OPEN, SPMV_ERROR_READ, SPMV_ERROR_CHANGED,
- * SPMV_ERROR_FORMAT, SPMV_ERROR_LIMIT, SPMV_ERROR_UNSUPPORTED (complex and hermitian: not yet; packed files without
- * libarchive), SPMV_ERROR_MEMORY, SPMV_CANCELLED. */
+ * .mtx, or "_b" for NAME_b.mtx. Coordinate and array; real, integer, complex, pattern; general, symmetric,
+ * skew-symmetric, hermitian: the other triangle is filled in. Columns sorted; duplicates added in file order; explicit
+ * zeros of the coordinate form kept, zeros of the array form dropped. Pattern matrices hold no values. Infinities, NaN,
+ * integers that had to be rounded and entries added to their mirror give a warning event. options, info: may be NULL;
+ * info_size: sizeof(spmv_read_info) as the caller sees it. Errors: SPMV_ERROR_OPEN, SPMV_ERROR_READ,
+ * SPMV_ERROR_CHANGED, SPMV_ERROR_FORMAT, SPMV_ERROR_LIMIT, SPMV_ERROR_TYPE (a complex file as real),
+ * SPMV_ERROR_UNSUPPORTED (packed files without libarchive), SPMV_ERROR_MEMORY, SPMV_CANCELLED. */
 SPMV_API spmv_status spmv_matrix_read(spmv_context *ctx, const char *path, const spmv_read_options *options,
                                       spmv_matrix **matrix, spmv_read_info *info, size_t info_size);
 
-/* Writes a (host memory) as a Matrix Market coordinate file, general, real or pattern; values in the fewest digits that
- * read back to the same bits; infinities and NaN cannot be written (SPMV_ERROR_UNSUPPORTED). path "-": standard output.
- * The file is written beside and renamed: an existing one survives a failure. Errors: SPMV_ERROR_SIZE (no valid CSR),
- * SPMV_ERROR_OPEN, SPMV_ERROR_WRITE (errno is then the system's: EPIPE, ENOSPC), SPMV_CANCELLED. */
+/* Writes a (host memory) as a Matrix Market coordinate file, general, real, complex or pattern; values in the fewest
+ * digits that read back to the same bits; infinities and NaN cannot be written (SPMV_ERROR_UNSUPPORTED). path "-":
+ * standard output. The file is written beside and renamed: an existing one survives a failure. Errors: SPMV_ERROR_SIZE
+ * (no valid CSR), SPMV_ERROR_OPEN, SPMV_ERROR_WRITE (errno is then the system's: EPIPE, ENOSPC), SPMV_CANCELLED. */
 SPMV_API spmv_status spmv_matrix_write(spmv_context *ctx, const spmv_csr *a, const char *path);
 
 /* Reads a vector, from a file as spmv_matrix_read takes it, packed or not: one number a line (blank lines, % and #
- * comments between), or Matrix Market array or coordinate n x 1 (or 1 x n). *host_values: n numbers of the type
- * (SPMV_F64 or SPMV_F32), to be released with spmv_host_free. Cells that a coordinate file does not name are 0. */
+ * comments between), or Matrix Market array or coordinate n x 1 (or 1 x n). A complex type (SPMV_C64, SPMV_C128) takes
+ * two numbers a line too, real and imaginary part, where the first line that has any has two, and files of field
+ * complex; what is real has imaginary parts of 0. *host_values: n numbers of the type (SPMV_F64, SPMV_F32 or a complex
+ * one), to be released with spmv_host_free. Cells that a coordinate file does not name are 0. */
 SPMV_API spmv_status spmv_vector_read(spmv_context *ctx, const char *path, spmv_type type, void **host_values,
                                       int64_t *n);
 SPMV_API void spmv_host_free(void *host_memory);
 
-/* Writes n numbers, one a line; format NULL: the fewest digits that read back to the same bits, else a printf format
- * with one floating-point conversion (%.6g). path "-": standard output. Other paths are written beside and renamed.
- * Errors: SPMV_ERROR_OPEN, SPMV_ERROR_WRITE (errno is then the system's), SPMV_ERROR_ARGUMENT (the format),
- * SPMV_CANCELLED. */
+/* Writes n numbers, one a line, of complex ones both parts with a blank between them; format NULL: the fewest digits
+ * that read back to the same bits, else a printf format with one floating-point conversion (%.6g). path "-": standard
+ * output. Other paths are written beside and renamed. Errors: SPMV_ERROR_OPEN, SPMV_ERROR_WRITE (errno is then the
+ * system's), SPMV_ERROR_ARGUMENT (the format), SPMV_CANCELLED. */
 SPMV_API spmv_status spmv_vector_write(spmv_context *ctx, const char *path, spmv_type type, const void *host_values,
                                        int64_t n, const char *format);
 

@@ -75,6 +75,7 @@ typedef struct spmv_statistics {
      * theirs are in their row. cross_row_similarity: mean over the rows that are not empty of the share of their
      * columns c with c - 1, c or c + 1 in the next such row; the last counts as 0. */
     double bw_frac, avg_neighbours, cross_row_similarity;
+    int hermitian; /* a_ij == conjugate of a_ji, exactly; of real values: symmetric */
 } spmv_statistics;
 
 /* Statistics of a (host memory, columns sorted and unique in each row). size: sizeof(spmv_statistics) as the caller
@@ -106,9 +107,9 @@ SPMV_API spmv_status spmv_matrix_statistics(spmv_context *ctx, const spmv_csr *a
  * or "constant": the generator's own values (the stencils' coefficients; else random ones), random ones (0.5 <= |value|
  * < 1, full mantissas, random signs), ones. The Poisson matrices and the stencil have Dirichlet boundaries and natural
  * ordering (Saad 2003, section 2.2), and are symmetric positive definite with their own values. type: SPMV_F64 (also
- * for SPMV_TYPE_DEFAULT) or SPMV_F32, the f64 values rounded. The same SPEC gives the same bits, for any number of
- * threads. Errors: SPMV_ERROR_SPEC, SPMV_ERROR_MEMORY, SPMV_ERROR_LIMIT (a size over 2^31 - 1 columns, numbers or
- * entries over 64 bits). */
+ * for SPMV_TYPE_DEFAULT) or SPMV_F32, the f64 values rounded; complex types: these, and 0. The same SPEC gives the same
+ * bits, for any number of threads. Errors: SPMV_ERROR_SPEC, SPMV_ERROR_MEMORY, SPMV_ERROR_LIMIT (a size over 2^31 - 1
+ * columns, numbers or entries over 64 bits). */
 SPMV_API spmv_status spmv_matrix_generate(spmv_context *ctx, const char *spec, spmv_type type, spmv_matrix **matrix);
 
 /* 1 when the text has the form of a SPEC of a known generator ("poisson2d:..."), else 0. */

@@ -85,6 +85,12 @@ static inline bool type_is_complex(spmv_type type)
     return type == SPMV_C64 || type == SPMV_C128;
 }
 
+/* The type of the two parts of a complex type; any other type is its own. */
+static inline spmv_type type_part(spmv_type type)
+{
+    return type == SPMV_C64 ? SPMV_F32 : type == SPMV_C128 ? SPMV_F64 : type;
+}
+
 /* Whether primitives have elements of the type: those of SPMV_TYPE_LIST. */
 bool type_in_primitives(spmv_type type);
 

@@ -89,6 +89,13 @@ static void try_vector(spmv_context *ctx, const uint8_t *data, size_t size)
         check_refusal(ctx, st, data, size);
     }
     volatile float last = n > 0 ? ((const float *)values)[n - 1] : 0; /* the sanitizer watches */
+    spmv_host_free(values);
+    values = NULL;
+    const spmv_status complex =
+        vector_read_memory(ctx, "fuzz", (const char *)data, (int64_t)size, SPMV_C128, MAX_BYTES, &values, &n);
+    if (complex != SPMV_OK)
+        check_refusal(ctx, complex, data, size);
+    last = n > 0 ? (float)((const spmv_c128 *)values)[n - 1].im : 0;
     (void)last;
     spmv_host_free(values);
 }

@@ -269,6 +269,144 @@ class Mul(Case):
         self.assertEqual(numbers(self.ok("mul", "--alpha=3", "--", "-a.mtx", "v5.txt", cwd=self.folder).stdout), expected)
 
 
+class Complex(Case):
+    """Complex matrices and vectors; Python's own complex numbers are the definition."""
+
+    def matrix(self, symmetry, n=9, seed=5):
+        """The file's text, and the matrix that it stands for."""
+        rng = random.Random(seed)
+        lines, full = [], [[0j] * n for _ in range(n)]
+        for i, j in sorted(rng.sample([(i, j) for i in range(n) for j in range(n) if symmetry == "general" or i >= j], 30)):
+            v = complex(eighths(rng), 0 if i == j and symmetry == "hermitian" else eighths(rng))
+            if i == j and symmetry == "skew-symmetric":
+                v = 0j
+            lines.append(f"{i + 1} {j + 1} {v.real!r} {v.imag!r}")
+            full[i][j] = v
+            if i != j and symmetry != "general":
+                full[j][i] = {"symmetric": v, "skew-symmetric": -v, "hermitian": v.conjugate()}[symmetry]
+        return f"%%MatrixMarket matrix coordinate complex {symmetry}\n{n} {n} {len(lines)}\n" + "\n".join(lines) + "\n", full
+
+    def pairs(self, text):
+        return [complex(*map(float, line.split(" "))) for line in text.split("\n")[:-1]]
+
+    def complex_vector(self, name, values):
+        return self.write(name, "".join(f"{v.real!r} {v.imag!r}\n" for v in values))
+
+    def test_products_are_those_of_the_definition(self):
+        rng = random.Random(8)
+        x, y0 = ([complex(eighths(rng), eighths(rng)) for _ in range(9)] for _ in range(2))
+        x_path, y0_path = self.complex_vector("x.txt", x), self.complex_vector("y0.txt", y0)
+        for symmetry in "general", "symmetric", "skew-symmetric", "hermitian":
+            text, a = self.matrix(symmetry)
+            path = self.write("a.mtx", text)
+            for (backend, _), kind, transpose in itertools.product(self.usable_backends(), ([], ["--type", "c64"]), (False, True)):
+                words = ["mul", path, x_path, "--backend", backend, *kind] + ["--transpose"] * transpose
+                with self.subTest(words, symmetry=symmetry):
+                    product = [sum((a[j][i] if transpose else a[i][j]) * x[j] for j in range(9)) for i in range(9)]
+                    done = self.ok(*words)
+                    self.assertEqual(self.pairs(done.stdout), product)
+                    self.assertIn("checked against", done.stderr)
+                    self.assertIn("c64" if kind else "c128", done.stderr)
+                    done = self.ok(*words, "--alpha", "-2", "--beta", ".5", "--y0", y0_path, "--verify=bitwise")
+                    self.assertEqual(self.pairs(done.stdout), [-2 * p + 0.5 * y for p, y in zip(product, y0)])
+
+    def test_x_of_ones_of_real_numbers_and_of_matrix_market(self):
+        text, a = self.matrix("general")
+        self.assertEqual(self.pairs(self.ok("-", stdin=text).stdout), [sum(row) for row in a])
+        path = self.write("a.mtx", text)
+        want = [sum(v * j for j, v in enumerate(row)) for row in a]
+        for x in (self.vector("x.txt", range(9)),
+                  self.write("x.mtx", "%%MatrixMarket matrix array complex general\n9 1\n" + "".join(f"{j} 0\n" for j in range(9)))):
+            self.assertEqual(self.pairs(self.ok(path, x).stdout), want)
+        self.assertEqual(self.ok(path, "--format", "%.1f").stdout.split("\n")[0], f"{sum(a[0]).real:.1f} {sum(a[0]).imag:.1f}")
+        short = self.write("short.txt", "1 2\n3 4\n")
+        self.fails(4, path, short, says=["short.txt has 2 numbers", "9"])
+        mangled = self.write("mangled.txt", "1 2\n3 4i\n")
+        self.fails(3, path, mangled, says='mangled.txt:2:3: "4i" is not a number')
+        # real matrices take complex vectors where complex products are asked for, and only there
+        self.assertEqual(self.pairs(self.ok("diagonal:2,values=constant", short, "--type", "c128").stdout), [1 + 2j, 3 + 4j])
+        self.fails(3, "diagonal:2", short, says='short.txt:1:3: extra text "2"')
+
+    def test_type_by_the_file_and_by_name(self):
+        text, _ = self.matrix("general")
+        for kind, want in ([], "c128"), (["--type", "c64"], "c64"), (["--type", "c128"], "c128"):
+            result = json.loads(self.ok("-", "--json", "-q", *kind, stdin=text).stdout)["result"]
+            self.assertEqual((result["type"], "value_type" in result), (want, False))
+        real = "%%MatrixMarket matrix coordinate real general\n2 2 2\n1 1 2.5\n2 1 -1\n"
+        self.assertEqual(self.ok("-", "--type", "c64", stdin=real).stdout, "2.5 0\n-1 0\n")
+        pattern = "%%MatrixMarket matrix coordinate pattern general\n2 2 2\n1 1\n1 2\n"
+        self.assertEqual(self.ok("-", "--type", "c128", stdin=pattern).stdout, "2 0\n0 0\n")
+        for kind in "f64", "f32", "mixed":
+            self.fails(4, "-", "--type", kind, stdin=text, says=["standard input:1:34: ", "complex"])
+
+    def test_convert_there_and_back(self):
+        text, a = self.matrix("hermitian")
+        path = self.write("a.mtx", text)
+        entries = sum(v != 0 for row in a for v in row)
+        for kind in [], ["--type", "c64"]:
+            plain = self.ok("convert", path, "-", *kind).stdout
+            self.assertTrue(plain.startswith(f"%%MatrixMarket matrix coordinate complex general\n9 9 {entries}\n"), plain)
+            binary = os.path.join(self.folder, "a.spmv")
+            self.ok("convert", path, binary, *kind)
+            with open(binary, "rb") as file:
+                head = struct.unpack_from("<8s4I", file.read())
+            self.assertEqual((head[1], head[3]), (1, 8 if kind else 5))
+            self.assertEqual(self.ok("convert", binary, "-", *kind).stdout, plain)
+            self.fails(4, "convert", binary, "-", "--type", "f64", says=["a.spmv", "complex", "not as f64"])
+            self.assertEqual(self.ok(binary).stdout, self.ok(path).stdout)
+
+    def test_info_tells_what_they_are(self):
+        for symmetry in "general", "symmetric", "skew-symmetric", "hermitian":
+            text, a = self.matrix(symmetry)
+            shown = self.ok("info", "-", stdin=text).stdout
+            self.assertRegex(shown, r"nonzeros +\d+, complex\n")
+            self.assertRegex(shown, rf"symmetry +{'not symmetric' if symmetry == 'general' else symmetry}\n")
+            info = json.loads(self.ok("info", "-", "--json", "-q", stdin=text).stdout)
+            self.assertEqual(info["result"]["type"], "c128")
+            self.assertEqual([info["info"][key] for key in ("symmetric", "skew_symmetric", "hermitian")],
+                             [symmetry == word for word in ("symmetric", "skew-symmetric", "hermitian")])
+        self.assertNotIn("hermitian", json.loads(self.ok("info", "poisson2d:3", "--json", "-q").stdout)["info"])
+
+    def test_bench(self):
+        path = self.write("a.mtx", self.matrix("hermitian")[0])
+        for kind, want in ([], "c128"), (["--type", "c64"], "c64"):
+            done = self.ok("bench", path, "--json", "-q", "--peers", "loops-static", *kind)
+            report = json.loads(done.stdout)
+            self.assertEqual(report["result"]["type"], want)
+            self.assertTrue(report["verify"]["passed"])
+            self.assertTrue(report["result"]["bitwise"]["equal"])
+            self.assertIn("real types", report["peers"][0]["failed"])
+        self.fails(4, "bench", path, "--type", "f64", says="complex")
+        load = json.loads(self.ok("bench", "--op", "load", path, "--json", "-q").stdout)["result"]
+        self.assertEqual((load["type"], load["op"]), ("c128", "load"))
+
+    def test_planted_error_is_found(self):
+        path = self.write("a.mtx", self.matrix("general")[0])
+        for (backend, _), kind in itertools.product(self.usable_backends(), ["c128", "c64"]):
+            done = run(path, "--backend", backend, "--type", kind, env={"SPMV_TEST_PLANT_ERROR": "5"})
+            self.assertEqual(done.returncode, 9)
+            self.assertRegex(done.stderr, r"CHECK FAILED.*worst row 5 .*[-+]\d\S*i where .*[-+]\d\S*i is right")
+
+    def test_mangled_files_are_named_with_their_place(self):
+        head = "%%MatrixMarket matrix coordinate complex hermitian\n2 2 2\n"
+        for tail, place in (("1 1 1.5 0\n2 1 3.5\n", r"4:8: the imaginary part is missing"),
+                            ("1 1 1.5 0\n2 1 3 x\n", r'4:7: "x" is not a number'),
+                            ("1 1 1.5 2\n2 1 3 1\n", r"3:9: the diagonal of a hermitian matrix is real"),
+                            ("1 1 1 0 0\n2 1 3 1\n", r'3:9: extra text "0" after the entry'),
+                            ("1 1 1 0\n3 1 3 1\n", r"4:1: row 3 exceeds the 2 rows"),
+                            ("1 1 1.000 0.0000\n", r"4:1: the file ends after 1 of the 2 entries")):
+            self.assertRegex(self.fails(3, self.write("bad.mtx", head + tail)).stderr, r"bad\.mtx:" + place)
+
+    def test_every_prefix_is_refused_or_the_whole(self):
+        text = "%%MatrixMarket matrix coordinate complex symmetric\n2 2 2\n1 1 1.5 -2\n2 1 3 4\n"
+        whole = self.ok("-q", "-", stdin=text).stdout
+        for length in range(len(text) - 1):
+            done = run("-q", "-", stdin=text[:length])
+            self.assertEqual(done.returncode, 3, text[:length])
+            self.assertRegex(done.stderr, r"^spmv: standard input:\d+:\d+: ")
+        self.assertEqual(self.ok("-q", "-", stdin=text[:-1]).stdout, whole)
+
+
 class Streams(Case):
     def test_summary_on_standard_error_only(self):
         done = self.ok(self.data("lecture3x3.mtx"), self.data("lecture3x3_x.txt"))
@@ -464,7 +602,12 @@ class ExitCodes(Case):
         self.fails(4, wide, x, says=["2 numbers", "3", "2 x 3"])
         self.ok("mul", "--transpose", wide, x)
         complex_file = "%%MatrixMarket matrix coordinate complex general\n1 1 1\n1 1 1 1\n"
-        self.fails(4, "-", stdin=complex_file, says="complex")
+        self.fails(4, "-", "--type", "f64", stdin=complex_file, says=["standard input:1:34: ", "complex", "not as f64"])
+        self.fails(4, "-", "--type", "mixed", stdin=complex_file, says=["complex", "not as f32"])
+        self.fails(4, "solve", "-", stdin=complex_file, says=["complex values", "spmv solve"])
+        self.fails(4, "explain", "-", stdin=complex_file, says=["complex values", "spmv explain"])
+        for words in ("solve", "poisson2d:3"), ("explain", "poisson2d:3"), ("bench", "--op", "scan"):
+            self.fails(4, *words, "--type", "c64", says="c64")
         self.fails(4, "poisson2d:3", "--type", "i32", says=["i32", "f64"])
 
     def test_5_memory_says_how_much(self):
