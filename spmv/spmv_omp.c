@@ -11,8 +11,11 @@
  * columns of 16 bits from a base of the tile take the place of those of 32 where they fit and where caches are too
  * small for the matrix. Both are exact. Where columns jump about in a long x, entries ahead are prefetched.
  *
+ * Products of short rows wait for wrong guesses of where a row ends. Where lengths are such that a processor cannot
+ * foresee them, a tile's rows are taken by length: one loop a length, whose end is known.
+ *
  * Which entry of a row meets which sum is a function of the row's length alone (spmv_omp_typed.h): neither kind of
- * stretch, nor width of columns, nor instruction set shows in the bits.
+ * stretch, order of the rows, nor width of columns, nor instruction set shows in the bits.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <omp.h>
@@ -23,14 +26,8 @@
 
 #include "spmv_omp.h"
 
-/* Fewer tiles than this are done by one thread: starting a team costs as much as some 8 tiles. */
-enum { PARALLEL_TILES = 8 };
-
 /* A thread claims its tiles one after the other, or up to so many at once where each has many more: some 10 us. */
 enum { MOST_CLAIMED = 2, CLAIMS = 16 };
-
-/* Rows of up to so many entries are summed without branches. */
-enum { BRIEF = 4 };
 
 /* So many entries ahead x is prefetched: some 100 ns at 1.5 ns an entry. */
 enum { AHEAD = 64 };
@@ -67,10 +64,11 @@ static ALWAYS_INLINE int64_t column_at(const void *col, bool narrow, int64_t k)
 /* All tiles, by all threads. Each thread has a part of them, always the same, which it goes through from begin to end,
  * so that it finds in its caches what the tile before has read of x, and the part itself where it fits. Who is done
  * helps the others, so that a thread that something else holds up does not hold up all. */
-void tiles_share_out(struct tiles *tiles, int threads, tile_function *function, const void *source)
+void tiles_share_out(struct tiles *tiles, tile_function *function, const void *source)
 {
     const int64_t count = tiles->count;
-    if (count < PARALLEL_TILES || threads == 1) {
+    const int threads = tiles->threads;
+    if (threads == 1) {
         for (int64_t t = 0; t < count; t++)
             function(tiles, t, source);
         return;
@@ -158,6 +156,8 @@ void tiles_omp_release(spmv_plan *plan)
     spmv_free(plan->ctx, tiles->tile);
     spmv_free(plan->ctx, tiles->stretch);
     spmv_free(plan->ctx, tiles->col);
+    spmv_free(plan->ctx, tiles->group);
+    spmv_free(plan->ctx, tiles->place);
     spmv_free(plan->ctx, tiles->head);
     spmv_free(plan->ctx, tiles->tail);
     spmv_free(plan->ctx, tiles->dots);

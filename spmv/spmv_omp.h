@@ -14,17 +14,27 @@ struct position {
     int64_t row, k; /* the next row to finish, the next nonzero to take */
 };
 
-/* Rows that lie in one tile from end to end are grouped in stretches. All rows of a stretch that is not PLAIN have as
- * many entries as its first, in the columns of the first; SHIFTED by as many columns as they lie rows behind it. RUN:
- * these columns follow one another. */
-enum { STRETCH_PLAIN = 0, STRETCH_REGULAR = 1, STRETCH_SHIFTED = 2, STRETCH_RUN = 4 };
+/* Rows that lie in one tile from end to end are grouped in stretches. All rows of a REGULAR stretch have as many
+ * entries as its first, in the columns of the first; SHIFTED by as many columns as they lie rows behind it. RUN: these
+ * columns follow one another. Rows of the others are of any kind; those of a SORTED one are taken by length. */
+enum { STRETCH_PLAIN = 0, STRETCH_REGULAR = 1, STRETCH_SHIFTED = 2, STRETCH_RUN = 4, STRETCH_SORTED = 8 };
 
 _Static_assert(TILE_WORK <= UINT16_MAX, "rows of a tile are counted in 16 bits");
 
 struct stretch {
     uint16_t begin; /* its first row, counted from the first whole row of the tile; ends where the next begins */
     uint16_t kind;
-    uint16_t n; /* entries of a row, where it is not PLAIN */
+    uint16_t n; /* REGULAR: entries of a row; SORTED: its groups */
+};
+
+/* So many rows of a SORTED stretch have n entries. */
+struct group {
+    uint16_t n, rows;
+};
+
+/* One of them, counted from the first whole row of the tile, and its first entry, counted from the tile's. */
+struct place {
+    uint16_t row, k;
 };
 
 struct tile {
@@ -32,7 +42,8 @@ struct tile {
     int64_t stretch;       /* the first of its stretches, of which there are as many as up to the next tile's; none:
                               all rows are plain */
     int64_t col;           /* where its columns of 16 bits begin, which are kept once a regular stretch */
-    int32_t base;          /* what they are counted from */
+    int64_t group, place;  /* where what its SORTED stretches have begins */
+    int32_t base;          /* what columns are counted from */
     bool begun;            /* the first row has nonzeros before this tile */
     bool narrow, far;      /* columns of 16 bits; x is worth prefetching */
 };
@@ -47,9 +58,12 @@ struct tiles {
     struct tile *tile;       /* count + 1 */
     struct stretch *stretch; /* tile[count].stretch of them */
     uint16_t *col;           /* of narrow tiles: the columns less base */
+    struct group *group;     /* the groups of a stretch one behind the other, shortest rows first */
+    struct place *place;     /* their rows in this order, each group's in the matrix's */
     void *head, *tail;       /* count partial sums a vector each, of the plan's type */
     void *dots;              /* count partial sums of an epilogue's dot product; NULL: several vectors */
     struct part *part;       /* one a thread */
+    int threads;             /* to do them */
     bool avx2;               /* use vectors of 32 bytes */
     bool stream;             /* write y past the caches */
     bool columns;            /* the products are those of spmv_omp_columns.c */
@@ -68,8 +82,8 @@ static inline struct own_rows own_rows_of(const struct tile *tile)
 
 typedef void tile_function(const struct tiles *, int64_t tile, const void *source);
 
-/* Calls function for every tile, on all threads. */
-void tiles_share_out(struct tiles *tiles, int threads, tile_function *function, const void *source);
+/* Calls function for every tile. */
+void tiles_share_out(struct tiles *tiles, tile_function *function, const void *source);
 
 /* The product of several vectors at once, or of complex numbers; epilogue NULL: none. */
 void columns_omp_product(const spmv_plan *plan, const void *alpha, const void *x, const void *beta, bool beta_zero,

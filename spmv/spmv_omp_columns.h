@@ -204,6 +204,6 @@ static void TYPED(product)(const spmv_plan *plan, const void *alpha, const void 
                                      .beta = *(const VALUE *)beta,
                                      .beta_zero = beta_zero,
                                      .epilogue = epilogue};
-    tiles_share_out(tiles, plan->ctx->threads, TYPED(tile_function_for)(tiles->avx2, plan->a.val == NULL), &c);
+    tiles_share_out(tiles, TYPED(tile_function_for)(tiles->avx2, plan->a.val == NULL), &c);
     TYPED(join)(tiles, &c);
 }

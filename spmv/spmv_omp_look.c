@@ -6,10 +6,14 @@
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "spmv_omp.h"
+
+/* A thread is worth starting for so many tiles of one vector: it takes as long as some 8 of them to start, more where
+ * it must wait for a core. */
+enum { TILES_A_THREAD = 16 };
 
 /* A stretch is worth a record where it leaves so many columns unread. */
 enum { LEAST_SAVED = 24 };
@@ -21,6 +25,10 @@ enum { LEAST_ROWS = 16 };
  * the rows between two of them are a plain one. */
 enum { MOST_STRETCHES = 2 * (TILE_WORK / LEAST_SAVED) + 1 };
 
+/* Sorting a stretch by length pays where it has so many rows, and so many times as many that come as a surprise as
+ * there are lengths, and one surprise or more in so many entries: each costs a processor as much as some ten. */
+enum { LEAST_SORTED = 64, SURPRISES_A_GROUP = 3, ENTRIES_A_SURPRISE = 14 };
+
 /* Columns of 16 bits reach so far from the base. */
 enum { SPAN = 1 << 16 };
 
@@ -28,14 +36,32 @@ enum { SPAN = 1 << 16 };
  * second entry lies in another cache line, of 64 bytes, than the one before it. */
 enum { FAR_BYTES = 1 << 22 };
 
-/* The cache that all threads share. */
-static int64_t cache_bytes(void)
+/* The number that a file of the first processor's third-level cache begins with, 0 where there is none. *last: the
+ * number behind a '-', as in "0-7". */
+static int64_t cache_number(const char *name, int64_t *last)
 {
-    long bytes = 0;
-#ifdef _SC_LEVEL3_CACHE_SIZE
-    bytes = sysconf(_SC_LEVEL3_CACHE_SIZE);
-#endif
-    return bytes > 0 ? bytes : (int64_t)32 << 20; /* where the system does not say */
+    char path[80], line[80] = "", *end = line;
+    snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index3/%s", name);
+    FILE *file = fopen(path, "r");
+    if (file == NULL)
+        return 0;
+    if (fgets(line, sizeof line, file) == NULL)
+        line[0] = '\0';
+    fclose(file);
+    const int64_t number = strtoll(line, &end, 10);
+    *last = *end == '-' ? strtoll(end + 1, NULL, 10) : number;
+    return *end == 'K' ? number << 10 : *end == 'M' ? number << 20 : number;
+}
+
+/* The third-level caches of so many threads. sysconf(_SC_LEVEL3_CACHE_SIZE) has all those of the package, also where
+ * there are twelve and eight processors, the only ones that this machine may use, share one. */
+static int64_t cache_bytes(int threads)
+{
+    int64_t last = 0, bytes = cache_number("size", &last);
+    if (bytes <= 0)
+        return (int64_t)32 << 20; /* where the system does not say */
+    const int64_t first = cache_number("shared_cpu_list", &last);
+    return bytes * ceil_divide(threads, max_i64(1, last - first + 1));
 }
 
 static bool avx2_here(void)
@@ -97,7 +123,8 @@ static int run_of(const int32_t *col, int64_t n)
 struct look {
     struct stretch stretch[MOST_STRETCHES];
     int count;
-    int64_t saved; /* columns left unread */
+    int64_t saved;          /* columns left unread */
+    int64_t groups, places; /* of its sorted stretches */
 };
 
 static void add_stretch(struct look *look, int64_t begin, int kind, int64_t n)
@@ -138,6 +165,79 @@ static void look_at_rows(const spmv_csr *a, int64_t first, int64_t last, bool na
         look->count = 0;
 }
 
+/* rows_of[n]: how many of the whole rows first ... last - 1 of a tile have n entries; the longest of them comes back.
+ */
+static int64_t count_lengths(const spmv_csr *a, int64_t first, int64_t last, uint16_t rows_of[TILE_WORK + 1])
+{
+    int64_t begin = offset_at(a->row_ptr, a->row_ptr_bits, first), longest = 0;
+    memset(rows_of, 0, (TILE_WORK + 1) * sizeof *rows_of);
+    for (int64_t row = first; row < last; row++) {
+        const int64_t end = offset_at(a->row_ptr, a->row_ptr_bits, row + 1);
+        rows_of[end - begin]++;
+        longest = max_i64(longest, end - begin);
+        begin = end;
+    }
+    return longest;
+}
+
+/* How many of these rows have not as many entries as the one that came last after two such as come before it. A
+ * processor foresees the end of a row from what came before much like that. */
+static int64_t count_surprises(const spmv_csr *a, int64_t first, int64_t last)
+{
+    enum { HISTORIES = 1024 };
+    uint16_t after[HISTORIES] = {0};
+    int64_t begin = offset_at(a->row_ptr, a->row_ptr_bits, first), before = 0, surprises = 0;
+    int64_t at = 0;
+    for (int64_t row = first; row < last; row++) {
+        const int64_t end = offset_at(a->row_ptr, a->row_ptr_bits, row + 1), n = end - begin;
+        surprises += after[at] != n;
+        after[at] = (uint16_t)n;
+        at = (31 * before + n) % HISTORIES;
+        before = n;
+        begin = end;
+    }
+    return surprises;
+}
+
+/* The groups of whole rows first ... last - 1 taken by length; 0: they are best taken as they come. */
+static int64_t groups_of(const spmv_csr *a, int64_t first, int64_t last)
+{
+    uint16_t rows_of[TILE_WORK + 1];
+    int64_t groups = 0;
+    if (last - first < LEAST_SORTED)
+        return 0;
+    const int64_t surprises = count_surprises(a, first, last);
+    const int64_t entries =
+        offset_at(a->row_ptr, a->row_ptr_bits, last) - offset_at(a->row_ptr, a->row_ptr_bits, first);
+    if (surprises <= SURPRISES_A_GROUP || entries > ENTRIES_A_SURPRISE * surprises)
+        return 0;
+    const int64_t longest = count_lengths(a, first, last, rows_of);
+    for (int64_t n = 0; n <= longest; n++)
+        groups += rows_of[n] != 0;
+    return surprises > SURPRISES_A_GROUP * groups ? groups : 0;
+}
+
+/* Makes stretches of a tile's whole rows first ... last - 1 sorted where that pays. */
+static void look_at_lengths(const spmv_csr *a, int64_t first, int64_t last, struct look *look)
+{
+    if (look->count == 0)
+        add_stretch(look, 0, STRETCH_PLAIN, 0);
+    for (int i = 0; i < look->count; i++) {
+        struct stretch *stretch = &look->stretch[i];
+        const int64_t begin = first + stretch->begin;
+        const int64_t end = i + 1 < look->count ? first + stretch[1].begin : last;
+        const int64_t groups = stretch->kind == STRETCH_PLAIN ? groups_of(a, begin, end) : 0;
+        if (groups > 0) {
+            stretch->kind = STRETCH_SORTED;
+            stretch->n = (uint16_t)groups;
+            look->groups += groups;
+            look->places += end - begin;
+        }
+    }
+    if (look->count == 1 && look->stretch[0].kind == STRETCH_PLAIN)
+        look->count = 0;
+}
+
 /* The least and the greatest column of a tile, and how many jump. */
 static void look_at_columns(const spmv_csr *a, struct tile *tile, int64_t value_size)
 {
@@ -161,17 +261,23 @@ static void look_at_columns(const spmv_csr *a, struct tile *tile, int64_t value_
 static spmv_status keep_stretches(spmv_plan *plan, struct tiles *tiles, const struct stretch *found)
 {
     spmv_status st = SPMV_OK;
-    int64_t stretches = 0, columns = 0;
+    int64_t stretches = 0, columns = 0, groups = 0, places = 0;
     for (int64_t t = 0; t <= tiles->count; t++) {
         struct tile *tile = &tiles->tile[t];
-        const int64_t its_stretches = tile->stretch, its_columns = tile->col;
+        const struct tile its = *tile;
         tile->stretch = stretches;
         tile->col = columns;
-        stretches += its_stretches;
-        columns += its_columns;
+        tile->group = groups;
+        tile->place = places;
+        stretches += its.stretch;
+        columns += its.col;
+        groups += its.group;
+        places += its.place;
     }
     TRY(plan_alloc(plan, stretches * (int64_t)sizeof *tiles->stretch, (void **)&tiles->stretch));
     TRY(plan_alloc(plan, columns * (int64_t)sizeof *tiles->col, (void **)&tiles->col));
+    TRY(plan_alloc(plan, groups * (int64_t)sizeof *tiles->group, (void **)&tiles->group));
+    TRY(plan_alloc(plan, places * (int64_t)sizeof *tiles->place, (void **)&tiles->place));
     for (int64_t t = 0; t < tiles->count; t++) {
         const int64_t count = tiles->tile[t + 1].stretch - tiles->tile[t].stretch;
         if (count > 0)
@@ -199,7 +305,7 @@ static void pack_tile(const spmv_csr *a, const struct tiles *tiles, int64_t t)
         const struct stretch stretch = tiles->stretch[i];
         const int64_t row = first + stretch.begin;
         const int64_t next = i + 1 < end ? first + tiles->stretch[i + 1].begin : tile[1].begin.row;
-        if (stretch.kind == STRETCH_PLAIN)
+        if ((stretch.kind & STRETCH_REGULAR) == 0)
             continue;
         const int64_t begin = offset_at(a->row_ptr, a->row_ptr_bits, row);
         to = pack(a->col, tile->base, k, begin + stretch.n, to);
@@ -208,28 +314,75 @@ static void pack_tile(const spmv_csr *a, const struct tiles *tiles, int64_t t)
     pack(a->col, tile->base, k, tile[1].begin.k, to);
 }
 
-/* Written by the threads that will read them where tiles are dealt out in turn. */
-static void pack_columns(const spmv_plan *plan, const struct tiles *tiles)
+/* The groups and places of one stretch, whole rows begin ... end - 1 of a tile whose first is `first`: sorting by
+ * counting. */
+static void sort_rows(const spmv_csr *a, const struct tile *tile, int64_t first, int64_t begin, int64_t end,
+                      struct group *group, struct place *place)
 {
-#pragma omp parallel for schedule(static) num_threads(plan->ctx->threads) if (tiles->count >= 100)
-    for (int64_t t = 0; t < tiles->count; t++)
-        if (tiles->tile[t].narrow)
-            pack_tile(&plan->a, tiles, t);
+    uint16_t at[TILE_WORK + 1]; /* where the next row of so many entries goes */
+    const int64_t longest = count_lengths(a, begin, end, at);
+    uint16_t rows = 0;
+    for (int64_t n = 0; n <= longest; n++) {
+        const uint16_t its = at[n];
+        if (its != 0)
+            *group++ = (struct group){.n = (uint16_t)n, .rows = its};
+        at[n] = rows;
+        rows = (uint16_t)(rows + its);
+    }
+    for (int64_t row = begin; row < end; row++) {
+        const int64_t k = offset_at(a->row_ptr, a->row_ptr_bits, row);
+        const int64_t n = offset_at(a->row_ptr, a->row_ptr_bits, row + 1) - k;
+        place[at[n]++] = (struct place){.row = (uint16_t)(row - first), .k = (uint16_t)(k - tile->begin.k)};
+    }
 }
 
-/* Looks at all tiles. *saved: columns that stretches leave unread; *packed: columns kept in 16 bits. large: the matrix
- * fits in no cache. */
-static spmv_status look(spmv_plan *plan, struct tiles *tiles, bool large, int64_t *saved, int64_t *packed)
+static void sort_tile(const spmv_csr *a, const struct tiles *tiles, int64_t t)
+{
+    const struct tile *tile = &tiles->tile[t];
+    const int64_t first = tile->begin.row + tile->begun, end = tile[1].stretch;
+    struct group *group = tiles->group + tile->group;
+    struct place *place = tiles->place + tile->place;
+    for (int64_t i = tile->stretch; i < end; i++) {
+        const struct stretch stretch = tiles->stretch[i];
+        const int64_t row = first + stretch.begin;
+        const int64_t next = i + 1 < end ? first + tiles->stretch[i + 1].begin : tile[1].begin.row;
+        if (stretch.kind != STRETCH_SORTED)
+            continue;
+        sort_rows(a, tile, first, row, next, group, place);
+        group += stretch.n;
+        place += next - row;
+    }
+}
+
+/* Columns and places, written by the threads that will read them where tiles are dealt out in turn. */
+static void fill_tiles(const spmv_plan *plan, const struct tiles *tiles)
+{
+#pragma omp parallel for schedule(static) num_threads(plan->ctx->threads) if (tiles->count >= 100)
+    for (int64_t t = 0; t < tiles->count; t++) {
+        if (tiles->tile[t].narrow)
+            pack_tile(&plan->a, tiles, t);
+        if (tiles->tile[t].place < tiles->tile[t + 1].place)
+            sort_tile(&plan->a, tiles, t);
+    }
+}
+
+/* Of all tiles: columns that stretches leave unread, columns kept in 16 bits, rows taken by length. */
+struct found {
+    int64_t saved, packed, sorted;
+};
+
+/* Looks at all tiles. large: the matrix fits in no cache. */
+static spmv_status look(spmv_plan *plan, struct tiles *tiles, bool large, struct found *sum)
 {
     spmv_status st = SPMV_OK;
     const spmv_csr *a = &plan->a;
     const int64_t value_size = (int64_t)spmv_type_size(plan->type);
     const int compression = plan->compression;
     struct stretch *found = NULL;
-    int64_t sum_saved = 0, sum_packed = 0;
+    int64_t saved = 0, packed = 0, sorted = 0;
     TRY(host_alloc(plan->ctx, tiles->count * MOST_STRETCHES * (int64_t)sizeof *found, "a plan", (void **)&found));
 #pragma omp parallel for schedule(static) num_threads(plan->ctx->threads) if (tiles->count >= 100)                     \
-    reduction(+ : sum_saved, sum_packed)
+    reduction(+ : saved, packed, sorted)
     for (int64_t t = 0; t < tiles->count; t++) {
         struct look look = {.count = 0};
         struct tile *tile = &tiles->tile[t];
@@ -237,32 +390,39 @@ static spmv_status look(spmv_plan *plan, struct tiles *tiles, bool large, int64_
         look_at_columns(a, tile, value_size);
         if (compression != 0)
             look_at_rows(a, tile->begin.row + tile->begun, tile[1].begin.row, tile->narrow, &look);
+        look_at_lengths(a, tile->begin.row + tile->begun, tile[1].begin.row, &look);
         memcpy(found + t * MOST_STRETCHES, look.stretch, (size_t)look.count * sizeof *found);
         /* packing writes what it saves in two products, so where caches hold the matrix it is for few columns alone */
         tile->narrow = tile->narrow && compression != 0 && (compression > 0 || large || 2 * look.saved >= entries);
         tile->stretch = look.count;
         tile->col = tile->narrow ? entries - look.saved : 0;
-        sum_saved += look.saved;
-        sum_packed += tile->col;
+        tile->group = look.groups;
+        tile->place = look.places;
+        saved += look.saved;
+        packed += tile->col;
+        sorted += look.places;
     }
-    *saved = sum_saved;
-    *packed = sum_packed;
+    *sum = (struct found){.saved = saved, .packed = packed, .sorted = sorted};
     TRY(keep_stretches(plan, tiles, found));
-    pack_columns(plan, tiles);
+    fill_tiles(plan, tiles);
 done:
     host_free(found);
     return st;
 }
 
 /* Adds to plan->why what was found. */
-static void say(spmv_plan *plan, int64_t saved, int64_t packed)
+static void say(spmv_plan *plan, struct found found)
 {
     const double nnz = (double)max_i64(plan->a.nnz, 1);
-    const size_t used = strlen(plan->why);
-    if (saved + packed > 0)
+    size_t used = strlen(plan->why);
+    if (found.saved + found.packed > 0)
         snprintf(plan->why + used, sizeof plan->why - used,
                  "; %.0f %% of the columns follow from the row before, %.0f %% are kept in 16 bits",
-                 100 * (double)saved / nnz, 100 * (double)packed / nnz);
+                 100 * (double)found.saved / nnz, 100 * (double)found.packed / nnz);
+    used = strlen(plan->why);
+    if (found.sorted > 0)
+        snprintf(plan->why + used, sizeof plan->why - used, "; %.0f %% of the rows are taken by length",
+                 100 * (double)found.sorted / (double)plan->a.rows);
 }
 
 spmv_status tiles_omp_prepare(spmv_plan *plan)
@@ -272,13 +432,15 @@ spmv_status tiles_omp_prepare(spmv_plan *plan)
     const int64_t work = a->rows + a->nnz, size = (int64_t)spmv_type_size(plan->type);
     const int64_t stored = a->val != NULL ? (int64_t)spmv_type_size(a->type) : 0;
     const int64_t bytes = a->nnz * (4 + stored) + a->rows * (a->row_ptr_bits / 8 + size);
-    int64_t saved = 0, packed = 0;
+    const int64_t cache = cache_bytes(plan->ctx->threads);
+    struct found found = {0};
     struct tiles *tiles = NULL;
     TRY(host_alloc(plan->ctx, sizeof *tiles, "a plan", &plan->state));
     tiles = plan->state;
     *tiles = (struct tiles){.count = ceil_divide(work, TILE_WORK),
                             .avx2 = avx2_here(),
                             .columns = (plan_needs(plan) & (METHOD_VECTORS | METHOD_COMPLEX)) != 0};
+    tiles->threads = (int)max_i64(1, min_i64(plan->ctx->threads, tiles->count * plan->vectors / TILES_A_THREAD));
     TRY(plan_alloc(plan, (tiles->count + 1) * (int64_t)sizeof *tiles->tile, (void **)&tiles->tile));
     TRY(plan_alloc(plan, tiles->count * plan->vectors * size, &tiles->head));
     TRY(plan_alloc(plan, tiles->count * plan->vectors * size, &tiles->tail));
@@ -293,10 +455,10 @@ spmv_status tiles_omp_prepare(spmv_plan *plan)
     }
     if (tiles->columns) /* which read plain CSR */
         goto done;
-    TRY(look(plan, tiles, bytes > cache_bytes(), &saved, &packed));
+    TRY(look(plan, tiles, bytes > cache, &found));
     /* y would not be found in a cache anyway, and is written in one go by rows that need no waiting */
-    tiles->stream = bytes > 2 * cache_bytes() && 2 * saved >= a->nnz;
-    say(plan, saved, packed);
+    tiles->stream = bytes > 2 * cache && 2 * found.saved >= a->nnz;
+    say(plan, found);
 done:
     return st;
 }

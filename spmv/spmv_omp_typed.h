@@ -9,17 +9,16 @@
  * as a tree, the rest one after the other. Which entry goes into which sum depends on the length alone. */
 enum { TYPED(SERIAL) = 32, TYPED(LANES) = 8 };
 
-/* Entries, whose values begin at val, columns at col[c], and x, already moved by what is added to the columns. */
+/* Entries, whose values begin at val, columns at col, and x, already moved by what is added to the columns. */
 struct TYPED(entries) {
     const STORED *val;
     const void *col;
-    int64_t c;
     const VALUE *x;
 };
 
 static ALWAYS_INLINE VALUE TYPED(term)(struct TYPED(entries) e, struct reading how, int64_t j)
 {
-    const VALUE x = e.x[column_at(e.col, how.narrow, e.c + j)];
+    const VALUE x = e.x[column_at(e.col, how.narrow, j)];
     return how.pattern ? x : e.val[j] * x;
 }
 
@@ -37,7 +36,7 @@ static ALWAYS_INLINE VALUE TYPED(dot)(struct TYPED(entries) e, struct reading ho
         VALUE sum = 0;
         for (; j < n; j++) {
             if (how.far)
-                __builtin_prefetch(&e.x[column_at(e.col, how.narrow, e.c + j + AHEAD)]);
+                __builtin_prefetch(&e.x[column_at(e.col, how.narrow, j + AHEAD)]);
             sum += TYPED(term)(e, how, j);
         }
         return sum;
@@ -46,7 +45,7 @@ static ALWAYS_INLINE VALUE TYPED(dot)(struct TYPED(entries) e, struct reading ho
     for (; j + L <= n; j += L) {
         if (how.far)
             for (int i = 0; i < L; i++)
-                __builtin_prefetch(&e.x[column_at(e.col, how.narrow, e.c + j + i + AHEAD)]);
+                __builtin_prefetch(&e.x[column_at(e.col, how.narrow, j + i + AHEAD)]);
         if (!how.pattern)
             prefetch(e.val + j, VALUES_AHEAD);
         for (int i = 0; i < L; i++)
@@ -82,30 +81,6 @@ static ALWAYS_INLINE VALUE TYPED(dot_run)(const STORED *val, const VALUE *x, boo
     return TYPED(tree)(s) + rest;
 }
 
-/* term, or 0 where it is no part of the row, whatever it is; without a branch */
-static inline VALUE TYPED(where)(bool part, VALUE term)
-{
-    VALUE_BITS bits;
-    memcpy(&bits, &term, sizeof bits);
-    bits &= -(VALUE_BITS)part;
-    memcpy(&term, &bits, sizeof bits);
-    return term;
-}
-
-/* dot of a row of at most BRIEF entries, where BRIEF can be read: the same bits, since 0 is added for what lies behind
- * it. Where a few entries a row come in any number, a wrong guess of it costs more than the entries behind, which are
- * needed next anyway. */
-static ALWAYS_INLINE VALUE TYPED(brief)(struct TYPED(entries) e, struct reading how, int64_t n)
-{
-    VALUE sum = 0;
-    for (int64_t j = 0; j < BRIEF; j++) {
-        if (how.far)
-            __builtin_prefetch(&e.x[column_at(e.col, how.narrow, e.c + j + AHEAD)]);
-        sum += TYPED(where)(j < n, TYPED(term)(e, how, j));
-    }
-    return sum;
-}
-
 /* alpha and beta, loaded once: a compiler must fear that y is where they lie. */
 struct TYPED(factors) {
     VALUE alpha, beta;
@@ -136,13 +111,12 @@ static ALWAYS_INLINE void TYPED(finish)(struct TYPED(factors) f, bool stream, VA
 
 #include "spmv_omp_epilogue.h"
 
-/* The matrix as one tile sees it: the column of entry k is col[k - left_out], and those before end may be read; x is
- * moved by the base of columns of 16 bits. keep: a tile's rows of y wait in the first cache for the epilogue, and are
- * then written past the caches. */
+/* The matrix as one tile sees it: the column of entry k is col[k - left_out]; x is moved by the base of columns of 16
+ * bits. keep: a tile's rows of y wait in the first cache for the epilogue, and are then written past the caches. */
 struct TYPED(source) {
     const spmv_csr *a;
-    const void *col;
-    int64_t left_out, end;
+    const void *val, *col;
+    int64_t left_out;
     const VALUE *x;
     VALUE *y;
     struct TYPED(factors) f;
@@ -153,22 +127,9 @@ struct TYPED(source) {
 static ALWAYS_INLINE struct TYPED(entries)
     TYPED(entries_at)(const struct TYPED(source) * s, struct reading how, int64_t k)
 {
-    return (struct TYPED(entries)){
-        .val = how.pattern ? NULL : (const STORED *)s->a->val + k, .col = s->col, .c = k - s->left_out, .x = s->x};
-}
-
-/* Whether rows are best done by brief: few entries each, none rarely, and in numbers that vary, which the first rows
- * tell. Where numbers repeat, the processor foresees them. Bits do not depend on the answer. */
-static bool TYPED(brief_pays)(const OFFSET *row_ptr, int64_t first, int64_t last)
-{
-    enum { LOOKED_AT = 16, CHANGES = 4 };
-    const int64_t rows = last - first, entries = row_ptr[last] - row_ptr[first];
-    if (rows <= LOOKED_AT || entries < rows || entries > BRIEF * rows)
-        return false;
-    int changes = 0;
-    for (int64_t row = first + 1; row <= first + LOOKED_AT; row++)
-        changes += row_ptr[row + 1] - row_ptr[row] != row_ptr[row] - row_ptr[row - 1];
-    return changes >= CHANGES;
+    return (struct TYPED(entries)){.val = how.pattern ? NULL : (const STORED *)s->val + k,
+                                   .col = (const char *)s->col + (how.narrow ? 2 : 4) * (k - s->left_out),
+                                   .x = s->x};
 }
 
 /* What rows some way behind this one read of the matrix. */
@@ -176,42 +137,35 @@ static ALWAYS_INLINE void TYPED(prefetch)(struct TYPED(entries) e, struct readin
 {
     if (!how.pattern)
         prefetch(e.val, VALUES_AHEAD);
-    prefetch(e.col, (how.narrow ? 2 : 4) * e.c + VALUES_AHEAD / 2);
+    prefetch(e.col, VALUES_AHEAD / 2);
 }
 
-/* Rows of any kind. The contract says that y overlaps nothing; telling the compiler lets it keep what it has loaded. */
-static ALWAYS_INLINE void TYPED(plain_rows)(const struct TYPED(source) * s, struct reading how, int64_t first,
+/* Rows of any kind. What is in source is copied: a compiler must fear that y lies where it is. */
+static ALWAYS_INLINE void TYPED(plain_rows)(const struct TYPED(source) * source, struct reading how, int64_t first,
                                             int64_t last)
 {
-    const OFFSET *row_ptr = s->a->row_ptr;
-    VALUE *restrict y = s->y;
-    const int64_t brief_end = s->end + s->left_out - BRIEF;
-    int64_t row = first;
-    if (TYPED(brief_pays)(row_ptr, first, last)) {
-        for (; row < last && row_ptr[row] <= brief_end; row++) {
-            const int64_t begin = row_ptr[row], n = row_ptr[row + 1] - begin;
-            const struct TYPED(entries) e = TYPED(entries_at)(s, how, begin);
-            TYPED(prefetch)(e, how);
-            TYPED(finish)
-            (s->f, how.stream, n <= BRIEF ? TYPED(brief)(e, how, n) : TYPED(dot)(e, how, n), &y[row]);
-        }
-    }
-    for (; row < last; row++) {
-        const int64_t begin = row_ptr[row];
-        const struct TYPED(entries) e = TYPED(entries_at)(s, how, begin);
+    const struct TYPED(source) s = *source;
+    const OFFSET *row_ptr = s.a->row_ptr;
+    VALUE *const y = s.y;
+    int64_t begin = row_ptr[first];
+    for (int64_t row = first; row < last; row++) {
+        const int64_t end = row_ptr[row + 1];
+        const struct TYPED(entries) e = TYPED(entries_at)(&s, how, begin);
         TYPED(prefetch)(e, how);
-        TYPED(finish)(s->f, how.stream, TYPED(dot)(e, how, row_ptr[row + 1] - begin), &y[row]);
+        TYPED(finish)(s.f, how.stream, TYPED(dot)(e, how, end - begin), &y[row]);
+        begin = end;
     }
 }
 
 /* Rows of n entries each, from entry k on, in the columns of the first, moved by step from row to row. n is a constant
  * where it is short. */
-static ALWAYS_INLINE void TYPED(regular_rows)(const struct TYPED(source) * s, struct reading how, bool run,
+static ALWAYS_INLINE void TYPED(regular_rows)(const struct TYPED(source) * source, struct reading how, bool run,
                                               int64_t step, int64_t n, int64_t k, int64_t first, int64_t last)
 {
-    struct TYPED(entries) e = TYPED(entries_at)(s, how, k);
-    const VALUE *x = e.x + (run ? column_at(e.col, how.narrow, e.c) : 0);
-    VALUE *restrict y = s->y;
+    const struct TYPED(source) s = *source;
+    struct TYPED(entries) e = TYPED(entries_at)(&s, how, k);
+    const VALUE *x = e.x + (run ? column_at(e.col, how.narrow, 0) : 0);
+    VALUE *const y = s.y;
     how.far = false;
     for (int64_t row = first; row < last; row++) {
         e.x = x;
@@ -219,7 +173,7 @@ static ALWAYS_INLINE void TYPED(regular_rows)(const struct TYPED(source) * s, st
             for (int64_t j = 0; j < n; j += 64 / (int64_t)sizeof *e.val)
                 prefetch(e.val + j, VALUES_AHEAD);
         TYPED(finish)
-        (s->f, how.stream, run ? TYPED(dot_run)(e.val, x, how.pattern, n) : TYPED(dot)(e, how, n), &y[row]);
+        (s.f, how.stream, run ? TYPED(dot_run)(e.val, x, how.pattern, n) : TYPED(dot)(e, how, n), &y[row]);
         e.val = how.pattern ? NULL : e.val + n;
         x += step;
     }
@@ -227,11 +181,12 @@ static ALWAYS_INLINE void TYPED(regular_rows)(const struct TYPED(source) * s, st
 
 /* The same of up to SERIAL entries, two rows at a time: each column is loaded for both, and the sums of one hide the
  * latency of the other's. */
-static ALWAYS_INLINE void TYPED(regular_pairs)(const struct TYPED(source) * s, struct reading how, int64_t step,
+static ALWAYS_INLINE void TYPED(regular_pairs)(const struct TYPED(source) * source, struct reading how, int64_t step,
                                                int64_t n, int64_t k, int64_t first, int64_t last)
 {
-    struct TYPED(entries) e = TYPED(entries_at)(s, how, k), f = e;
-    VALUE *restrict y = s->y;
+    const struct TYPED(source) s = *source;
+    struct TYPED(entries) e = TYPED(entries_at)(&s, how, k), f = e;
+    VALUE *const y = s.y;
     int64_t row = first;
     how.far = false;
     for (; row + 2 <= last; row += 2) {
@@ -245,23 +200,86 @@ static ALWAYS_INLINE void TYPED(regular_pairs)(const struct TYPED(source) * s, s
             a += TYPED(term)(e, how, j);
             b += TYPED(term)(f, how, j);
         }
-        TYPED(finish)(s->f, how.stream, a, &y[row]);
-        TYPED(finish)(s->f, how.stream, b, &y[row + 1]);
+        TYPED(finish)(s.f, how.stream, a, &y[row]);
+        TYPED(finish)(s.f, how.stream, b, &y[row + 1]);
         e.val = how.pattern ? NULL : f.val + n;
         e.x = f.x + step;
     }
     if (row < last)
-        TYPED(finish)(s->f, how.stream, TYPED(dot)(e, how, n), &y[row]);
+        TYPED(finish)(s.f, how.stream, TYPED(dot)(e, how, n), &y[row]);
 }
 
-/* The first entry of a stretch is k; what comes back is its end. */
+/* A group of a SORTED stretch: rows of n entries, a constant where it is short. left: the places of this group and
+ * those behind. The tile's first entry is k, its first whole row that of y. What is read in another order than it lies
+ * the processor does not foresee; *ahead, an entry of the next tile, goes as far there as the groups have entries. */
+static ALWAYS_INLINE void TYPED(group)(const struct TYPED(source) * source, struct reading how,
+                                       const struct place *place, int64_t n, int64_t rows, int64_t left, int64_t k,
+                                       VALUE *y, int64_t *ahead)
+{
+    const struct TYPED(source) s = *source;
+    int64_t next = *ahead;
+    const int64_t far = n > 0 ? min_i64(AHEAD, (AHEAD + n - 1) / n) : 0;
+    const struct reading near = {how.pattern, how.narrow, false, false};
+    for (int64_t i = 0; i < rows; i++) {
+        const struct TYPED(entries) behind = TYPED(entries_at)(&s, how, next);
+        for (int64_t j = 0; j < n; j += 64 / (int64_t)sizeof(STORED)) {
+            if (!how.pattern)
+                prefetch(behind.val, j * (int64_t)sizeof(STORED));
+            prefetch(behind.col, (how.narrow ? 2 : 4) * j);
+        }
+        next += n;
+        if (how.far) {
+            const struct TYPED(entries) later = TYPED(entries_at)(&s, how, k + place[min_i64(i + far, left - 1)].k);
+            for (int64_t j = 0; j < n; j++)
+                __builtin_prefetch(&later.x[column_at(later.col, how.narrow, j)]);
+        }
+        TYPED(finish)
+        (s.f, false, TYPED(dot)(TYPED(entries_at)(&s, how, k + place[i].k), near, n), &y[place[i].row]);
+    }
+    *ahead = next;
+}
+
+/* A SORTED stretch. next: the first entry of the next tile. */
+static ALWAYS_INLINE void TYPED(sorted_rows)(const struct TYPED(source) * s, struct reading how,
+                                             const struct group *group, int64_t groups, const struct place *place,
+                                             int64_t rows, int64_t k, int64_t next, VALUE *y)
+{
+    for (const struct group *end = group + groups; group < end; group++) {
+        switch (group->n) {
+#define CASE(length)                                                                                                   \
+    case length:                                                                                                       \
+        TYPED(group)(s, how, place, length, group->rows, rows, k, y, &next);                                           \
+        break;
+            CASE(0)
+            CASE(1)
+            CASE(2)
+            CASE(3)
+            CASE(4)
+            CASE(5)
+            CASE(6)
+            CASE(7)
+            CASE(8)
+#undef CASE
+        default:
+            TYPED(group)(s, how, place, group->n, group->rows, rows, k, y, &next);
+        }
+        place += group->rows;
+        rows -= group->rows;
+    }
+}
+
+/* What is done with rows that are not REGULAR. Functions of their own: a compiler that sees all of a tile at once is
+ * short of registers in its innermost loops. */
+struct TYPED(rows) {
+    void (*plain)(const struct TYPED(source) *, int64_t first, int64_t last);
+    void (*sorted)(const struct TYPED(source) *, const struct group *, int64_t groups, const struct place *,
+                   int64_t rows, int64_t k, int64_t next, VALUE *y);
+};
+
+/* The first entry of a REGULAR stretch is k; what comes back is its end. */
 static ALWAYS_INLINE int64_t TYPED(stretch)(const struct TYPED(source) * s, struct reading how, struct stretch stretch,
                                             int64_t k, int64_t first, int64_t last)
 {
-    if (stretch.kind == STRETCH_PLAIN) {
-        TYPED(plain_rows)(s, how, first, last);
-        return ((const OFFSET *)s->a->row_ptr)[last];
-    }
     const int64_t n = stretch.n, step = (stretch.kind & STRETCH_SHIFTED) != 0, end = k + (last - first) * n;
     if ((stretch.kind & STRETCH_RUN) != 0 && n > 1) {
         TYPED(regular_rows)(s, how, true, step, n, k, first, last);
@@ -305,7 +323,7 @@ static ALWAYS_INLINE void TYPED(prefetch_stretch)(const struct TYPED(source) * s
 /* One tile: rows that begin and end in it go to y; what belongs to a row begun before goes to *head, to a row that ends
  * later to *tail. */
 static ALWAYS_INLINE void TYPED(tile)(const struct tiles *tiles, int64_t t, struct TYPED(source) source,
-                                      struct reading how, VALUE *head, VALUE *tail)
+                                      struct reading how, struct TYPED(rows) rows, VALUE *head, VALUE *tail)
 {
     struct TYPED(source) *const s = &source;
     const struct tile *tile = &tiles->tile[t];
@@ -318,18 +336,30 @@ static ALWAYS_INLINE void TYPED(tile)(const struct tiles *tiles, int64_t t, stru
         k = row_ptr[++first];
     }
     const int64_t end = tile[1].stretch;
+    const struct group *group = tiles->group + tile->group;
+    const struct place *place = tiles->place + tile->place;
     if (first < to.row && tile->stretch == end) {
-        TYPED(plain_rows)(s, how, first, to.row);
+        rows.plain(s, first, to.row);
         k = row_ptr[to.row];
     }
     for (int64_t i = tile->stretch; i < end; i++) {
         const struct stretch stretch = tiles->stretch[i];
         const int64_t begin = first + stretch.begin, next = i + 1 < end ? first + tiles->stretch[i + 1].begin : to.row;
-        const bool plain = stretch.kind == STRETCH_PLAIN;
-        if (!plain && i + 1 < end)
+        if ((stretch.kind & STRETCH_REGULAR) == 0) {
+            if (stretch.kind == STRETCH_PLAIN) {
+                rows.plain(s, begin, next);
+            } else {
+                rows.sorted(s, group, stretch.n, place, next - begin, from.k, to.k, s->y + first);
+                group += stretch.n;
+                place += next - begin;
+            }
+            k = row_ptr[next];
+            continue;
+        }
+        if (i + 1 < end)
             TYPED(prefetch_stretch)(s, how, tiles->stretch[i + 1], k + (next - begin) * stretch.n, next);
         k = TYPED(stretch)(s, how, stretch, k, begin, next);
-        if (how.narrow && !plain)
+        if (how.narrow)
             s->left_out += (next - begin - 1) * stretch.n;
     }
     *tail = TYPED(dot)(TYPED(entries_at)(s, how, k), how, to.k - k);
@@ -346,11 +376,18 @@ static ALWAYS_INLINE void TYPED(finish_tile)(const struct tiles *tiles, int64_t 
     ((VALUE *)tiles->dots)[t] = TYPED(epilogue)(s->epilogue, s->y, kept != NULL ? kept : y, rows.first, rows.last);
 }
 
-/* The ways to read a tile, as constants. */
+/* The three ways to read a tile. */
+struct TYPED(ways) {
+    void (*narrow)(const struct tiles *, int64_t t, const struct TYPED(source) *, VALUE *head, VALUE *tail);
+    void (*far)(const struct tiles *, int64_t t, const struct TYPED(source) *, VALUE *head, VALUE *tail);
+    void (*near)(const struct tiles *, int64_t t, const struct TYPED(source) *, VALUE *head, VALUE *tail);
+};
+
 static ALWAYS_INLINE void TYPED(any_tile)(const struct tiles *tiles, int64_t t, const struct TYPED(source) * s,
-                                          bool pattern, bool stream, VALUE *head, VALUE *tail)
+                                          struct TYPED(ways) ways, bool stream)
 {
     const struct tile *tile = &tiles->tile[t];
+    VALUE *head = (VALUE *)tiles->head + t, *tail = (VALUE *)tiles->tail + t;
     struct TYPED(source) moved = *s;
     VALUE kept[TILE_WORK];
     if (s->keep) /* row i lies at y[i] there too */
@@ -358,13 +395,12 @@ static ALWAYS_INLINE void TYPED(any_tile)(const struct tiles *tiles, int64_t t, 
     if (tile->narrow) {
         moved.col = tiles->col;
         moved.left_out = tile->begin.k - tile->col;
-        moved.end = tile[1].col;
         moved.x = s->x + tile->base;
-        TYPED(tile)(tiles, t, moved, (struct reading){pattern, true, false, stream}, head, tail);
-    } else if (tile->far && tile[1].begin.k + AHEAD + BRIEF <= s->a->nnz) {
-        TYPED(tile)(tiles, t, moved, (struct reading){pattern, false, true, stream}, head, tail);
+        ways.narrow(tiles, t, &moved, head, tail);
+    } else if (tile->far && tile[1].begin.k + AHEAD <= s->a->nnz) {
+        ways.far(tiles, t, &moved, head, tail);
     } else {
-        TYPED(tile)(tiles, t, moved, (struct reading){pattern, false, false, stream}, head, tail);
+        ways.near(tiles, t, &moved, head, tail);
     }
     if (s->epilogue != NULL)
         TYPED(finish_tile)(tiles, t, s, s->keep ? kept : NULL);
@@ -374,10 +410,31 @@ static ALWAYS_INLINE void TYPED(any_tile)(const struct tiles *tiles, int64_t t, 
 #endif
 }
 
+#define ROWS_FUNCTIONS(name, target, ...)                                                                              \
+    static target void TYPED(plain_##name)(const struct TYPED(source) * s, int64_t first, int64_t last)                \
+    {                                                                                                                  \
+        TYPED(plain_rows)(s, (struct reading){__VA_ARGS__}, first, last);                                              \
+    }                                                                                                                  \
+    static target void TYPED(sorted_##name)(const struct TYPED(source) * s, const struct group *group, int64_t groups, \
+                                            const struct place *place, int64_t rows, int64_t k, int64_t next,          \
+                                            VALUE *y)                                                                  \
+    {                                                                                                                  \
+        TYPED(sorted_rows)(s, (struct reading){__VA_ARGS__}, group, groups, place, rows, k, next, y);                  \
+    }                                                                                                                  \
+    static target void TYPED(name)(const struct tiles *tiles, int64_t t, const struct TYPED(source) * s, VALUE * head, \
+                                   VALUE * tail)                                                                       \
+    {                                                                                                                  \
+        const struct TYPED(rows) rows = {TYPED(plain_##name), TYPED(sorted_##name)};                                   \
+        TYPED(tile)(tiles, t, *s, (struct reading){__VA_ARGS__}, rows, head, tail);                                    \
+    }
 #define TILE_FUNCTION(name, target, pattern, stream)                                                                   \
+    ROWS_FUNCTIONS(name##_narrow, __attribute__((noinline)) target, pattern, true, false, stream)                      \
+    ROWS_FUNCTIONS(name##_far, __attribute__((noinline)) target, pattern, false, true, stream)                         \
+    ROWS_FUNCTIONS(name##_near, __attribute__((noinline)) target, pattern, false, false, stream)                       \
     static target void TYPED(name)(const struct tiles *tiles, int64_t t, const void *source)                           \
     {                                                                                                                  \
-        TYPED(any_tile)(tiles, t, source, pattern, stream, (VALUE *)tiles->head + t, (VALUE *)tiles->tail + t);        \
+        const struct TYPED(ways) ways = {TYPED(name##_narrow), TYPED(name##_far), TYPED(name##_near)};                 \
+        TYPED(any_tile)(tiles, t, source, ways, stream);                                                               \
     }
 TILE_FUNCTION(tile_plain, , false, false)
 TILE_FUNCTION(tile_pattern_plain, , true, false)
@@ -390,6 +447,7 @@ TILE_FUNCTION(tile_stream_avx2, AVX2, false, true)
 #undef AVX2
 #endif
 #undef TILE_FUNCTION
+#undef ROWS_FUNCTIONS
 
 static tile_function *TYPED(tile_function_for)(bool avx2, bool pattern, bool stream)
 {
@@ -434,8 +492,8 @@ static void TYPED(product)(const spmv_plan *plan, struct scaling scaling, const 
     const spmv_csr *a = &plan->a;
     const bool stream = tiles->stream && scaling.beta_zero && a->val != NULL;
     const struct TYPED(source) source = {.a = a,
+                                         .val = a->val,
                                          .col = a->col,
-                                         .end = a->nnz,
                                          .x = x,
                                          .y = y,
                                          .f = {.alpha = *(const VALUE *)scaling.alpha,
@@ -443,7 +501,6 @@ static void TYPED(product)(const spmv_plan *plan, struct scaling scaling, const 
                                                .beta_zero = scaling.beta_zero},
                                          .epilogue = epilogue,
                                          .keep = stream && epilogue != NULL};
-    tiles_share_out(tiles, plan->ctx->threads,
-                    TYPED(tile_function_for)(tiles->avx2, a->val == NULL, stream && epilogue == NULL), &source);
+    tiles_share_out(tiles, TYPED(tile_function_for)(tiles->avx2, a->val == NULL, stream && epilogue == NULL), &source);
     TYPED(join)(tiles, &source);
 }

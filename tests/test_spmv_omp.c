@@ -1,6 +1,6 @@
 /* What the method "tiles" of the backend omp leaves out when it reads a matrix: whether it sees what there is to see,
- * at its borders too, and that none of it shows in the bits: neither stretches of rows, columns of 16 bits, vectors,
- * prefetches, nor stores past the caches, for any number of threads.
+ * at its borders too, and that none of it shows in the bits: neither stretches of rows, their order, columns of 16
+ * bits, vectors, prefetches, nor stores past the caches, for any number of threads.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
@@ -82,14 +82,16 @@ static struct matrix shaped(enum shape shape, int64_t rows, int64_t cols, int64_
 struct way {
     int compression;
     int threads;
-    bool plain; /* no vectors beyond those that all processors have */
-    int stream; /* -1: as the plan says */
+    bool plain;    /* no vectors beyond those that all processors have */
+    int stream;    /* -1: as the plan says */
+    bool unsorted; /* rows in the order in which they come */
 };
 
-static const struct way ways[] = {{0, 1, true, 0},  {0, 4, false, 0}, {-1, 1, false, -1}, {-1, 2, true, 1},
-                                  {1, 1, true, 0},  {1, 1, false, 1}, {1, 2, false, 0},   {1, 3, false, 1},
-                                  {1, 4, true, 1},  {1, 5, false, 0}, {1, 6, false, 1},   {1, 7, false, -1},
-                                  {1, 8, false, 0}, {0, 8, false, 1}};
+static const struct way ways[] = {{0, 1, true, 0, true},   {0, 4, false, 0, false}, {-1, 1, false, -1, false},
+                                  {-1, 2, true, 1, false}, {1, 1, true, 0, false},  {1, 1, false, 1, false},
+                                  {1, 2, false, 0, false}, {1, 3, false, 1, false}, {1, 4, true, 1, false},
+                                  {1, 5, false, 0, false}, {1, 6, false, 1, false}, {1, 7, false, -1, false},
+                                  {1, 8, false, 0, false}, {0, 8, false, 1, false}};
 enum { WAYS = sizeof ways / sizeof ways[0] };
 
 static spmv_plan *plan_of(spmv_context *ctx, const spmv_csr *a, int compression)
@@ -111,10 +113,15 @@ static void *product(const spmv_csr *a, struct way way, const void *x, const voi
     spmv_context *ctx = support_context_on(SPMV_BACKEND_OMP, way.threads);
     spmv_plan *plan = plan_of(ctx, a, way.compression);
     struct tiles *tiles = plan->state;
+    tiles->threads = way.threads; /* in small matrices too */
     if (way.plain)
         tiles->avx2 = false;
     if (way.stream >= 0)
         tiles->stream = way.stream != 0;
+    if (way.unsorted)
+        for (int64_t s = 0; s < tiles->tile[tiles->count].stretch; s++)
+            if (tiles->stretch[s].kind == STRETCH_SORTED)
+                tiles->stretch[s].kind = STRETCH_PLAIN;
     const size_t bytes = (size_t)a->rows * spmv_type_size(a->type);
     void *y = get((int64_t)bytes, 1);
     memcpy(y, y0, bytes);
@@ -210,7 +217,7 @@ static void count_stretches(const spmv_plan *plan, int64_t *shifted, int64_t *sa
     for (int64_t s = 0; s < tiles->tile[tiles->count].stretch; s++) {
         const int kind = tiles->stretch[s].kind;
         *shifted += (kind & STRETCH_SHIFTED) != 0;
-        *same += kind != STRETCH_PLAIN && (kind & STRETCH_SHIFTED) == 0;
+        *same += (kind & STRETCH_REGULAR) != 0 && (kind & STRETCH_SHIFTED) == 0;
         *run += (kind & STRETCH_RUN) != 0;
     }
 }
@@ -340,6 +347,100 @@ static void far_columns(void **state)
     release(&m);
 }
 
+/* Every sorted stretch has each of its rows once, by length and then in the matrix's order, with its first entry.
+ * Returns the number of such rows. */
+static int64_t check_places(const spmv_plan *plan, const spmv_csr *a)
+{
+    const struct tiles *tiles = plan->state;
+    const int32_t *row_ptr = a->row_ptr;
+    int64_t sorted = 0;
+    for (int64_t t = 0; t < tiles->count; t++) {
+        const struct tile *tile = &tiles->tile[t];
+        const int64_t first = tile->begin.row + tile->begun;
+        const struct group *group = tiles->group + tile->group;
+        const struct place *place = tiles->place + tile->place;
+        for (int64_t i = tile->stretch; i < tile[1].stretch; i++) {
+            const struct stretch stretch = tiles->stretch[i];
+            const int64_t begin = first + stretch.begin;
+            const int64_t end = i + 1 < tile[1].stretch ? first + tiles->stretch[i + 1].begin : tile[1].begin.row;
+            if (stretch.kind != STRETCH_SORTED)
+                continue;
+            int64_t rows = 0, before = -1;
+            for (int g = 0; g < stretch.n; g++, group++) {
+                int64_t last = begin - 1;
+                assert_true(group->rows > 0 && group->n > before);
+                for (int r = 0; r < group->rows; r++, place++) {
+                    const int64_t row = first + place->row;
+                    assert_true(row > last && row < end);
+                    assert_int_equal(row_ptr[row], tile->begin.k + place->k);
+                    assert_int_equal(row_ptr[row + 1] - row_ptr[row], group->n);
+                    last = row;
+                }
+                rows += group->rows;
+                before = group->n;
+            }
+            assert_int_equal(rows, end - begin);
+            sorted += rows;
+        }
+        assert_ptr_equal(group, tiles->group + tile[1].group);
+        assert_ptr_equal(place, tiles->place + tile[1].place);
+    }
+    return sorted;
+}
+
+/* Rows in lengths that nobody can foresee are taken by length, those in lengths that follow a rule are not, nor are
+ * long ones; among them regular rows, empty ones, and rows beyond where sums go side by side. */
+static void rows_by_length(void **state)
+{
+    (void)state;
+    enum { ROWS = 20000 };
+    static int64_t length[ROWS];
+    static const struct {
+        const char *what;
+        int least, most; /* share of rows that are sorted, in percent */
+    } cases[] = {{"0 to 4, random", 95, 100},
+                 {"5 and 9 in turn", 0, 0},
+                 {"all 6", 0, 0},
+                 {"100 to 300, random", 0, 0},
+                 {"0 to 12 and some above 32, random", 95, 100},
+                 {"regular, then random", 30, 70},
+                 {"mostly empty", 90, 100}};
+    spmv_context *ctx = support_context_on(SPMV_BACKEND_OMP, 3);
+    for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
+        const int64_t rows = c == 3 ? ROWS / 10 : ROWS;
+        uint64_t seed = 21;
+        for (int64_t i = 0; i < rows; i++) {
+            const int64_t random = (int64_t)(support_random(&seed) >> 20);
+            length[i] = c == 0   ? random % 5
+                        : c == 1 ? 5 + 4 * (i % 2)
+                        : c == 2 ? 6
+                        : c == 3 ? 100 + random % 200
+                        : c == 4 ? (random % 30 == 0 ? 33 + random / 30 % 10 : random % 13)
+                        : c == 5 ? (i / 700 % 2 == 0 ? 3 : 1 + random % 6)
+                                 : (random % 20 == 0 ? random / 20 % 30 : 0);
+        }
+        struct matrix m = empty_matrix(rows, 50000, length);
+        for (int64_t i = 0; i < rows; i++)
+            for (int64_t j = 0; j < length[i]; j++)
+                m.col[m.row_ptr[i] + j] =
+                    (int32_t)(c == 5 && i / 700 % 2 == 0 ? i + 5 * j : (int64_t)(support_random(&seed) % 50000));
+        for (int compression = -1; compression <= 1; compression++) {
+            spmv_plan *plan = plan_of(ctx, &m.a, compression);
+            spmv_plan_info info;
+            assert_ok(ctx, spmv_plan_describe(plan, &info, sizeof info));
+            const int64_t sorted = check_places(plan, &m.a);
+            const int most = c == 5 && compression == 0 ? 100 : cases[c].most; /* then regular rows are like others */
+            if (sorted * 100 < cases[c].least * rows || sorted * 100 > most * rows)
+                fail_msg("%s: %lld of %lld rows are sorted", cases[c].what, (long long)sorted, (long long)rows);
+            assert_int_equal(strstr(info.why, "taken by length") != NULL, sorted > 0);
+            spmv_plan_destroy(plan);
+        }
+        check_all(&m);
+        release(&m);
+    }
+    spmv_context_destroy(ctx);
+}
+
 /* Numbers that are not finite stay in the rows that touch them, in regular rows too. */
 static void not_finite_stays(void **state)
 {
@@ -350,7 +451,7 @@ static void not_finite_stays(void **state)
         double *x = get(m.a.cols, sizeof *x), *y0 = get(ROWS, sizeof *y0);
         for (int64_t i = 0; i < m.a.cols; i++)
             x[i] = i % 101 == 50 ? INFINITY : 1;
-        double *y = product(&m.a, (struct way){1, 2, false, 0}, x, y0, 1, 0);
+        double *y = product(&m.a, (struct way){1, 2, false, 0, false}, x, y0, 1, 0);
         int64_t finite = 0;
         for (int64_t i = 0; i < ROWS; i++) {
             bool touches = false;
@@ -394,8 +495,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lengths_and_shapes), cmocka_unit_test(what_is_seen), cmocka_unit_test(border_of_16_bits),
-        cmocka_unit_test(border_of_a_tile),   cmocka_unit_test(far_columns),  cmocka_unit_test(not_finite_stays),
-        cmocka_unit_test(generated),
+        cmocka_unit_test(border_of_a_tile),   cmocka_unit_test(far_columns),  cmocka_unit_test(rows_by_length),
+        cmocka_unit_test(not_finite_stays),   cmocka_unit_test(generated),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
