@@ -227,7 +227,7 @@ static void same_array(spmv_context *ctx, const void *memory, const void *expect
 {
     void *got = get(bytes, 1);
     assert_ok(ctx, spmv_download(ctx, memory, got, bytes));
-    if (memcmp(got, expected, (size_t)bytes) != 0)
+    if (bytes > 0 && memcmp(got, expected, (size_t)bytes) != 0)
         fail_msg("%lld x %lld, %lld nonzeros: %s is another than the host's", (long long)m->rows, (long long)m->cols,
                  (long long)m->nnz, what);
     free(got);
