@@ -1,13 +1,13 @@
 /* Rung 4, "tiles": a block a tile of whole rows.
  *
- * Idea: the plan packs whole rows into tiles of at most THREADS * ITEMS nonzeros (spmv_4_tiles_plan.cuh). A block
- * loads its tile's values and columns in the order in which they lie, neighbouring threads neighbouring ones,
- * forms the products in shared memory, and then sums the rows, a group of lanes a row, as wide as suits the tile's mean
- * length. Rows are whole, so a tile waits for nobody and writes its part of y alone. Work: nnz products, rows * lanes
- * partial sums. Depth: ITEMS + the longest of a tile's rows / lanes. Launches: 1. Bytes: the matrix once, in whole
- * lines; columns in 16 bits where a tile's columns lie that close together: base + number, of which the plan keeps an
- * array beside the matrix's own. Changed since rung 3: nothing but y leaves the multiprocessor, and one launch does
- * all. Wins: everywhere but on rows of two or three entries all alike, where a thread a row is as fast.
+ * Idea: the plan packs whole rows into tiles of at most BLOCK * ITEMS nonzeros (spmv_4_tiles_plan.cuh). A block of
+ * threads loads its tile's values and columns in the order in which they lie, neighbouring threads neighbouring ones,
+ * forms the products in shared memory, and then sums the rows, a group of lanes a row, as many lanes as give each row
+ * its own at once. Rows are whole, so a tile waits for nobody and writes its part of y alone. Work: nnz products, rows
+ * * lanes partial sums. Depth: ITEMS + the longest of a tile's rows / lanes. Launches: 1. Bytes: the matrix once, in
+ * whole lines; columns in 16 bits where a tile's columns lie that close together: base + number, of which the plan
+ * keeps an array beside the matrix's own. Changed since rung 3: nothing but y leaves the multiprocessor, and one launch
+ * does all. Wins: everywhere but on rows of two or three entries all alike, where a thread a row is as fast.
  *
  * Rows longer than a tile are cut into pieces, tiles of their own. A piece leaves its sum in memory and counts itself;
  * the last to arrive of a group of GROUP pieces folds the group's sums in their order, and the last of a row's groups

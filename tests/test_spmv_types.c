@@ -13,69 +13,9 @@
 
 #include "plan_internal.h"
 #include "support.h"
+#include "support_types.h"
 
 static bool brief;
-
-struct wide {
-    long double re, im;
-};
-
-/* Types of values, and of vectors and sums. */
-struct types {
-    const char *name;
-    spmv_type values, sums;
-};
-static const struct types all_types[] = {{"f64", SPMV_F64, SPMV_F64},
-                                         {"f32", SPMV_F32, SPMV_F32},
-                                         {"mixed", SPMV_F32, SPMV_F64},
-                                         {"c64", SPMV_C64, SPMV_C64},
-                                         {"c128", SPMV_C128, SPMV_C128}};
-enum { TYPES = sizeof all_types / sizeof all_types[0] };
-
-static bool is_complex(spmv_type type)
-{
-    return type == SPMV_C64 || type == SPMV_C128;
-}
-
-static struct wide element(spmv_type type, const void *values, int64_t i)
-{
-    switch (type) {
-    case SPMV_F32:
-        return (struct wide){(long double)((const float *)values)[i], 0};
-    case SPMV_F64:
-        return (struct wide){(long double)((const double *)values)[i], 0};
-    case SPMV_C64:
-        return (struct wide){(long double)((const float *)values)[2 * i],
-                             (long double)((const float *)values)[2 * i + 1]};
-    default:
-        return (struct wide){(long double)((const double *)values)[2 * i],
-                             (long double)((const double *)values)[2 * i + 1]};
-    }
-}
-
-static void put(spmv_type type, void *values, int64_t i, double re, double im)
-{
-    switch (type) {
-    case SPMV_F32:
-        ((float *)values)[i] = (float)re;
-        break;
-    case SPMV_F64:
-        ((double *)values)[i] = re;
-        break;
-    case SPMV_C64:
-        ((float *)values)[2 * i] = (float)re;
-        ((float *)values)[2 * i + 1] = (float)im;
-        break;
-    default:
-        ((double *)values)[2 * i] = re;
-        ((double *)values)[2 * i + 1] = im;
-    }
-}
-
-static struct wide times(struct wide a, struct wide b)
-{
-    return (struct wide){a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
-}
 
 static void *get(int64_t count, size_t size)
 {
@@ -161,7 +101,7 @@ static bool method_takes(const char *method, const struct variant *v)
 {
     const bool host = support_backend != SPMV_BACKEND_CUDA;
     const bool many = v->vectors > 1 || v->x_gap > 0 || v->y_gap > 0;
-    const bool special = is_complex(v->types->sums) || (!v->pattern && v->types->values != v->types->sums);
+    const bool special = type_is_complex(v->types->sums) || (!v->pattern && v->types->values != v->types->sums);
     if (strcmp(method, "staged") == 0)
         return !many && !special;
     if (host || strcmp(method, "columns") == 0)
@@ -179,7 +119,7 @@ static void oracle(const struct matrix *m, const void *val, const struct variant
     const bool transposed = v->operation != SPMV_OPERATION_N, single = type == SPMV_F32 || type == SPMV_C64;
     const int64_t n = transposed ? m->cols : m->rows, size = (int64_t)spmv_type_size(type);
     const int64_t x_stride = v->vectors + v->x_gap, y_stride = v->vectors + v->y_gap;
-    const long double im = is_complex(type) ? 1 : 0;
+    const long double im = type_is_complex(type) ? 1 : 0;
     const struct wide one = {1, 0}, alpha = {alpha_parts[0], im * alpha_parts[1]},
                       beta = {beta_parts[0], im * beta_parts[1]};
     struct wide *sum = get(n * v->vectors, sizeof *sum);
@@ -215,7 +155,7 @@ static void oracle(const struct matrix *m, const void *val, const struct variant
             const struct wide got = element(type, y, i * y_stride + c);
             const long double unit = single ? FLT_EPSILON / 2 : DBL_EPSILON / 2;
             const long double bound =
-                (long double)(terms[i] + (is_complex(type) ? 6 : 4)) * unit * all * 1.01L + 1e-300L;
+                (long double)(terms[i] + (type_is_complex(type) ? 6 : 4)) * unit * all * 1.01L + 1e-300L;
             if (!(hypotl(got.re - expected.re, got.im - expected.im) <= bound))
                 fail_msg("%s, %s%s, operation %d, %d vectors: row %lld, column %d is %.17Lg %+.17Lgi, expected %.17Lg "
                          "%+.17Lgi +- %.3Lg",
@@ -606,7 +546,7 @@ static void checks(void **state)
         for (int number = 0; number < 6; number++) {
             const struct variant v = {
                 .types = &all_types[t], .scaled = number % 2, .operation = (spmv_operation)(number / 2), .vectors = 1};
-            const bool transposed = v.operation != SPMV_OPERATION_N, complex = is_complex(v.types->sums);
+            const bool transposed = v.operation != SPMV_OPERATION_N, complex = type_is_complex(v.types->sums);
             const spmv_type type = v.types->sums;
             const int64_t size = (int64_t)spmv_type_size(type), x_n = transposed ? 90 : 110,
                           y_n = transposed ? 110 : 90;
@@ -766,10 +706,11 @@ static void time_spec(spmv_context *ctx, const char *spec)
         const struct types *types = &all_types[t];
         spmv_matrix *matrix = NULL;
         spmv_csr a;
-        assert_ok(ctx, spmv_matrix_generate(ctx, spec, is_complex(types->values) ? SPMV_F64 : types->values, &matrix));
+        assert_ok(ctx,
+                  spmv_matrix_generate(ctx, spec, type_is_complex(types->values) ? SPMV_F64 : types->values, &matrix));
         spmv_matrix_view(matrix, &a);
         void *complex = NULL;
-        if (is_complex(types->values)) {
+        if (type_is_complex(types->values)) {
             a.val = complex = random_elements(types->values, a.nnz, 1);
             a.type = types->values;
         }
