@@ -346,8 +346,10 @@ static spmv_status open_compact(struct work *work, const char *method, struct ow
         m++;
     const char *const name = spmv_compact_method_name(backend, m);
     if (name == NULL) {
-        snprintf(work->error, sizeof work->error, "compact has no method %s; there are: auto, %s, %s", method,
-                 spmv_compact_method_name(backend, 0), spmv_compact_method_name(backend, 1));
+        int length = snprintf(work->error, sizeof work->error, "compact has no method %s; there are: auto", method);
+        for (m = 0; spmv_compact_method_name(backend, m) != NULL && length < (int)sizeof work->error; m++)
+            length += snprintf(work->error + length, sizeof work->error - (size_t)length, ", %s",
+                               spmv_compact_method_name(backend, m));
         return SPMV_ERROR_METHOD;
     }
     *own = (struct own){.method = name, .why = by_default ? "the default" : "asked for", .work = work};

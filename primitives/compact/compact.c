@@ -3,14 +3,16 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "compact_rungs.h"
 
-/* The backend's own method is the first; the teaching form exists on all. */
-static const char *const method_names[][2] = {[SPMV_BACKEND_REF] = {"serial", COMPACT_MAP_SCAN_SCATTER},
-                                              [SPMV_BACKEND_OMP] = {"tiles", COMPACT_MAP_SCAN_SCATTER},
-                                              [SPMV_BACKEND_CUDA] = {"single-pass", COMPACT_MAP_SCAN_SCATTER}};
+/* A backend's methods: its own, the teaching form, which exists on all, and the rung between, where there is one. */
+enum method { OWN, IN_STEPS, BELOW, METHODS };
+static const char *const method_names[][METHODS] = {
+    [SPMV_BACKEND_REF] = {"serial", COMPACT_MAP_SCAN_SCATTER},
+    [SPMV_BACKEND_OMP] = {"tiles", COMPACT_MAP_SCAN_SCATTER},
+    [SPMV_BACKEND_CUDA] = {"single-pass", COMPACT_MAP_SCAN_SCATTER, "count-write"}};
 
 const char *spmv_compact_method_name(spmv_backend backend, int index)
 {
-    const bool known = (unsigned)backend < sizeof method_names / sizeof method_names[0] && (unsigned)index < 2;
+    const bool known = (unsigned)backend < sizeof method_names / sizeof method_names[0] && (unsigned)index < METHODS;
     return known ? method_names[backend][index] : NULL;
 }
 
@@ -31,34 +33,41 @@ static spmv_status check(spmv_context *ctx, const char *caller, spmv_type type, 
 }
 
 /* n >= 0 */
-static spmv_status run(spmv_context *ctx, bool in_steps, const struct filter *filter, spmv_type type, const void *in,
-                       void *out, int64_t *count, int64_t n)
+static spmv_status run(spmv_context *ctx, enum method method, const struct filter *filter, spmv_type type,
+                       const void *in, void *out, int64_t *count, int64_t n)
 {
     const int64_t zero = 0;
     if (n == 0)
         return ctx->backend->map_index(ctx, SPMV_I64, &zero, NULL, count, 1);
-    if (in_steps)
+    if (method == IN_STEPS)
         return compact_map_scan_scatter(ctx, filter, type, in, out, count, n);
     void *scratch = NULL;
     const spmv_status st = context_scratch(ctx, ctx->backend->compact_scratch(ctx, type, n), &scratch);
-    return st != SPMV_OK ? st : ctx->backend->compact(ctx, filter, type, in, out, count, n, scratch);
+    if (st != SPMV_OK)
+        return st;
+    return (method == BELOW ? ctx->backend->compact_below : ctx->backend->compact)(ctx, filter, type, in, out, count, n,
+                                                                                   scratch);
 }
 
 spmv_status spmv_compact_by(spmv_context *ctx, const char *method, spmv_type type, const void *in, const uint8_t *flags,
                             void *out, int64_t *count, int64_t n)
 {
     const char *const *const names = method_names[ctx->backend->id];
-    const bool in_steps = method != NULL && strcmp(method, names[1]) == 0;
-    if (!in_steps && method != NULL && strcmp(method, "auto") != 0 && strcmp(method, names[0]) != 0)
-        return context_fail(ctx, SPMV_ERROR_METHOD, "spmv_compact_by: no method %.60s; there are: auto, %s, %s", method,
-                            names[0], names[1]);
+    int which = method == NULL || strcmp(method, "auto") == 0 ? OWN : METHODS;
+    for (int m = 0; m < METHODS && which == METHODS; m++)
+        if (names[m] != NULL && strcmp(method, names[m]) == 0)
+            which = m;
+    if (which == METHODS)
+        return context_fail(ctx, SPMV_ERROR_METHOD, "spmv_compact_by: no method %.60s; there are: auto, %s, %s%s%s",
+                            method, names[OWN], names[IN_STEPS], names[BELOW] != NULL ? ", " : "",
+                            names[BELOW] != NULL ? names[BELOW] : "");
     const spmv_status st = check(ctx, "spmv_compact", type, in, out, count, n);
     if (st != SPMV_OK)
         return st;
     if (flags == NULL && n > 0)
         return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_compact: flags is NULL");
     const struct filter filter = {.mask = flags};
-    return run(ctx, in_steps, &filter, type, in, out, count, n);
+    return run(ctx, (enum method)which, &filter, type, in, out, count, n);
 }
 
 spmv_status spmv_compact(spmv_context *ctx, spmv_type type, const void *in, const uint8_t *flags, void *out,
@@ -76,7 +85,7 @@ spmv_status spmv_compact_bits(spmv_context *ctx, spmv_type type, const void *in,
     if (bits == NULL && n > 0)
         return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_compact_bits: bits is NULL");
     const struct filter filter = {.bits = bits};
-    return run(ctx, false, &filter, type, in, out, count, n);
+    return run(ctx, OWN, &filter, type, in, out, count, n);
 }
 
 spmv_status spmv_compact_if(spmv_context *ctx, spmv_predicate predicate, int when, spmv_type type,
@@ -86,5 +95,5 @@ spmv_status spmv_compact_if(spmv_context *ctx, spmv_predicate predicate, int whe
     spmv_status st = check(ctx, "spmv_compact_if", type, in, out, count, n);
     if (st == SPMV_OK)
         st = filter_by_predicate(ctx, "spmv_compact_if", predicate, when, type, host_scalar, &filter);
-    return st != SPMV_OK ? st : run(ctx, false, &filter, type, in, out, count, n);
+    return st != SPMV_OK ? st : run(ctx, OWN, &filter, type, in, out, count, n);
 }

@@ -26,18 +26,19 @@ static spmv_status in_fewest_passes(spmv_context *ctx, Keep keep, const void *in
                              : compact_2_launch(ctx, keep, in, out, count, n, scratch);
 }
 
-static spmv_status dispatch_flagged(spmv_context *ctx, const uint8_t *flags, spmv_type of, const void *in, void *out,
-                                    int64_t *count, int64_t n, void *scratch)
+/* run(keep): of elements of as many bytes */
+template <typename Run>
+static spmv_status dispatch_flagged(spmv_context *ctx, const uint8_t *flags, spmv_type of, const Run &run)
 {
     switch (spmv_type_size(of)) {
     case 4:
-        return in_fewest_passes(ctx, keep_flagged<uint32_t>{flags}, in, out, count, n, scratch);
+        return run(keep_flagged<uint32_t>{flags});
     case 8:
-        return in_fewest_passes(ctx, keep_flagged<uint64_t>{flags}, in, out, count, n, scratch);
+        return run(keep_flagged<uint64_t>{flags});
     case 16:
-        return in_fewest_passes(ctx, keep_flagged<words<2>>{flags}, in, out, count, n, scratch);
+        return run(keep_flagged<words<2>>{flags});
     case 32:
-        return in_fewest_passes(ctx, keep_flagged<words<4>>{flags}, in, out, count, n, scratch);
+        return run(keep_flagged<words<4>>{flags});
     default:
         return no_kernel(ctx, of);
     }
@@ -78,9 +79,20 @@ extern "C" spmv_status compact_cuda(spmv_context *ctx, const struct filter *filt
                                     void *out, int64_t *count, int64_t n, void *scratch)
 {
     return on_device(ctx, [=] {
-        return filter->mask != NULL   ? dispatch_flagged(ctx, filter->mask, of, in, out, count, n, scratch)
-               : filter->bits != NULL ? dispatch_bits(ctx, filter->bits, of, in, out, count, n, scratch)
-                                      : dispatch_if(ctx, filter, of, in, out, count, n, scratch);
+        if (filter->mask != NULL)
+            return dispatch_flagged(ctx, filter->mask, of,
+                                    [=](auto keep) { return in_fewest_passes(ctx, keep, in, out, count, n, scratch); });
+        return filter->bits != NULL ? dispatch_bits(ctx, filter->bits, of, in, out, count, n, scratch)
+                                    : dispatch_if(ctx, filter, of, in, out, count, n, scratch);
+    });
+}
+
+extern "C" spmv_status compact_count_write_cuda(spmv_context *ctx, const struct filter *filter, spmv_type of,
+                                                const void *in, void *out, int64_t *count, int64_t n, void *scratch)
+{
+    return on_device(ctx, [=] {
+        return dispatch_flagged(ctx, filter->mask, of,
+                                [=](auto keep) { return compact_2_launch(ctx, keep, in, out, count, n, scratch); });
     });
 }
 

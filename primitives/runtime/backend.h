@@ -97,6 +97,9 @@ struct backend_table {
     int64_t (*compact_scratch)(const spmv_context *, spmv_type, int64_t n);
     spmv_status (*compact)(spmv_context *, const struct filter *, spmv_type, const void *in, void *out, int64_t *count,
                            int64_t n, void *scratch);
+    /* the rung below it, by flags; NULL: there is none */
+    spmv_status (*compact_below)(spmv_context *, const struct filter *, spmv_type, const void *in, void *out,
+                                 int64_t *count, int64_t n, void *scratch);
 
     int64_t (*expand_scratch)(const spmv_context *, int64_t n);
     spmv_status (*expand_offsets)(spmv_context *, const void *counts, int count_bits, int64_t *offsets, int64_t n,
@@ -214,6 +217,8 @@ spmv_status host_memory_synchronize(spmv_context *ctx);
 BACKEND_PROTOTYPES(ref)
 BACKEND_PROTOTYPES(omp)
 BACKEND_PROTOTYPES(cuda)
+spmv_status compact_count_write_cuda(spmv_context *, const struct filter *, spmv_type, const void *, void *, int64_t *,
+                                     int64_t, void *);
 /* The table of a backend; NULL: not in this build. (context.c) */
 const struct backend_table *backend_find(spmv_backend id);
 

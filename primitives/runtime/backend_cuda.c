@@ -357,4 +357,5 @@ const struct backend_table backend_cuda = {
     .synchronize = synchronize_cuda,
     .host_pass = host_pass_cuda,
     BACKEND_PRIMITIVES(cuda, NULL),
+    .compact_below = compact_count_write_cuda,
 };

@@ -128,6 +128,12 @@ struct no_hook {
     {
         return {};
     }
+    /* The tile of a block that drew this number, of tiles numbers: any permutation will do that moves a number less far
+     * than there are blocks that run at once. */
+    __device__ int tile_of(int drawn, int) const
+    {
+        return drawn;
+    }
     __device__ void before_publishing(int) const
     {
     }
@@ -144,9 +150,12 @@ struct no_hook {
     }
 };
 
-/* Delays and holds back states at random, as a busy device would, only worse. */
+/* Delays and holds back states at random, as a busy device would, only worse; and numbers are drawn in another order:
+ * whole runs of PERMUTED of them are permuted, each in a way of its own, so that a tile waits for one that nobody has
+ * drawn yet. (Blocks that run one after the other would wait forever: not on the host.) */
 struct delaying_hook {
     uint32_t seed;
+    enum { PERMUTED = 16 };
 
     /* For the next call. */
     static delaying_hook next()
@@ -160,6 +169,19 @@ struct delaying_hook {
         z = (z ^ z >> 16) * 0x7feb352du;
         z = (z ^ z >> 15) * 0x846ca68bu;
         return z ^ z >> 16;
+    }
+    __device__ int tile_of(int drawn, int tiles) const
+    {
+#ifdef __CUDA_ARCH__
+        const int first = drawn / PERMUTED * PERMUTED;
+        if (first + PERMUTED > tiles)
+            return drawn;
+        const uint32_t r = random((uint32_t)first, 4u); /* odd factor: a permutation of 0 ... PERMUTED - 1 */
+        return first + (int)(((uint32_t)(drawn - first) * (2u * (r >> 8) + 1u) + r) % PERMUTED);
+#else
+        (void)tiles;
+        return drawn;
+#endif
     }
     __device__ void before_publishing(int tile) const
     {
@@ -272,11 +294,11 @@ __device__ typename Op::type block_look_back(Op op, const lookback_states<typena
     return *cell;
 }
 
-/* The number of the block's tile. cell: shared memory. */
-__device__ inline int block_draw_ticket(int *ticket, int *cell)
+/* The number of the block's tile, one of tiles. cell: shared memory. */
+template <typename Hook> __device__ int block_draw_ticket(int *ticket, int tiles, const Hook &hook, int *cell)
 {
     if (threadIdx.x == 0)
-        *cell = atomicAdd(ticket, 1);
+        *cell = hook.tile_of(atomicAdd(ticket, 1), tiles);
     __syncthreads();
     return *cell;
 }

@@ -107,7 +107,7 @@ __global__ void __launch_bounds__(Shape::THREADS_, Shape::BLOCKS)
     __shared__ T before_tile;
     __shared__ int number;
     const Op op{};
-    const int mine = states.tiles > 1 ? block_draw_ticket(states.ticket, &number) : 0;
+    const int mine = states.tiles > 1 ? block_draw_ticket(states.ticket, states.tiles, hook, &number) : 0;
     const int64_t begin = (first_tile + mine) * tile::SIZE;
     const int valid = tile_valid(begin, n, tile::SIZE);
     {
