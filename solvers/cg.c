@@ -12,6 +12,7 @@
 
 /* All rungs; auto takes the first of a backend that supports the solve. */
 static const struct cg_method *const methods[] = {
+    &cg_fused_omp,
     &cg_textbook,
 };
 
