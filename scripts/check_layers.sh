@@ -52,6 +52,7 @@ check() {
         if (path ~ /^include\/spmv\/io\.h$/) return 3
         if (path ~ /^include\/spmv\/operator\.h$/) return 4
         if (path ~ /^include\/spmv\/solvers\.h$/) return 5
+        if (path ~ /^include\/spmv\/preconditioner\.h$/) return 5
         if (path ~ /^include\/spmv\/device\.cuh$/) return 2
         if (path ~ /^include\/spmv\/spmv\.h$/) return 5
         if (path ~ /^include\//) return 0

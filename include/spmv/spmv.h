@@ -9,6 +9,7 @@
 #include <spmv/matrix.h>
 #include <spmv/operator.h>
 #include <spmv/operators.h>
+#include <spmv/preconditioner.h>
 #include <spmv/primitives.h>
 #include <spmv/solvers.h>
 #include <spmv/types.h>

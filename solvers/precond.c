@@ -1,0 +1,348 @@
+/* Preconditioners: checks once, has the matrix where the host can read it, and makes the kind that was asked for.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <math.h>
+#include <stdio.h>
+#include <time.h>
+
+#include "matrix_internal.h"
+#include "precond_internal.h"
+
+static const struct precond_kind kinds[] = {
+    {"none", true, precond_make_none},
+    {"jacobi", false, precond_make_jacobi},
+};
+
+enum { KINDS = sizeof kinds / sizeof kinds[0] };
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+void spmv_preconditioner_options_init(spmv_preconditioner_options *options, size_t size)
+{
+    const spmv_preconditioner_options defaults = {.size = sizeof defaults, .degree = -1};
+    result_write(options, size, &defaults, sizeof defaults);
+}
+
+const char *spmv_preconditioner_name(int index)
+{
+    return index >= 0 && index < KINDS ? kinds[index].name : NULL;
+}
+
+/* ------------------------------------------------------------------- source */
+
+/* A copy of a device's array for the time being. */
+static spmv_status fetch(spmv_context *ctx, const void *from, int64_t bytes, const char *what, const void **copy)
+{
+    void *host = NULL;
+    spmv_status st = host_alloc(ctx, bytes, what, &host);
+    if (st == SPMV_OK && bytes > 0)
+        st = spmv_download(ctx, from, host, bytes);
+    *copy = host;
+    return st;
+}
+
+/* source->host: a, or a copy of it that must be released. */
+static spmv_status source_open(spmv_context *ctx, struct precond_source *source)
+{
+    spmv_status st = SPMV_OK;
+    const spmv_csr *a = source->a;
+    spmv_csr *host = &source->host;
+    *host = *a;
+    host->memory = SPMV_MEMORY_HOST;
+    if (a->memory == SPMV_MEMORY_HOST || ctx->backend->id != SPMV_BACKEND_CUDA)
+        return SPMV_OK;
+    host->row_ptr = NULL;
+    host->col = NULL;
+    host->val = NULL;
+    TRY(fetch(ctx, a->row_ptr, (a->rows + 1) * (a->row_ptr_bits / 8), "row offsets", &host->row_ptr));
+    TRY(fetch(ctx, a->col, a->nnz * 4, "columns", (const void **)&host->col));
+    if (a->val != NULL)
+        TRY(fetch(ctx, a->val, a->nnz * (int64_t)spmv_type_size(a->type), "values", &host->val));
+done:
+    return st;
+}
+
+static void source_close(struct precond_source *source)
+{
+    if (source->host.row_ptr != source->a->row_ptr) {
+        host_free((void *)source->host.row_ptr);
+        host_free((void *)source->host.col);
+        host_free((void *)source->host.val);
+    }
+    host_free(source->diagonal);
+}
+
+/* Sums what lies on the diagonal; *bad: the first row whose sum is not finite, else not positive; rows when none. */
+static spmv_status take_diagonal(spmv_context *ctx, struct precond_source *source, int64_t *bad)
+{
+    const spmv_csr *a = &source->host;
+    const spmv_status st = host_alloc(ctx, a->rows * 8, "a diagonal", (void **)&source->diagonal);
+    if (st != SPMV_OK)
+        return st;
+    *bad = a->rows;
+    for (int64_t row = 0; row < a->rows; row++) {
+        double sum = 0;
+        for (int64_t k = row_first(a, row); k < row_first(a, row + 1); k++)
+            if (a->col[k] == row)
+                sum += precond_value(a, k);
+        source->diagonal[row] = sum;
+        if (!(sum > 0 && isfinite(sum)) && *bad == a->rows)
+            *bad = row;
+    }
+    return st;
+}
+
+static spmv_status bad_diagonal(spmv_context *ctx, const char *name, const struct precond_source *source, int64_t row)
+{
+    const double value = source->diagonal[row];
+    return context_fail(ctx, isfinite(value) ? SPMV_ERROR_NOT_POSITIVE : SPMV_ERROR_NOT_FINITE,
+                        "preconditioner %s: the diagonal entry of row %lld is %g: the matrix is not positive definite",
+                        name, (long long)row, value);
+}
+
+/* -------------------------------------------------------------------- making */
+
+spmv_status precond_alloc(spmv_preconditioner *m, int64_t bytes, void **memory)
+{
+    const spmv_status st = spmv_alloc(m->ctx, bytes, memory);
+    if (st == SPMV_OK)
+        m->bytes += bytes;
+    return st;
+}
+
+spmv_status precond_upload(spmv_preconditioner *m, const double *host, int64_t n, void **memory)
+{
+    spmv_status st = SPMV_OK;
+    float *narrow = NULL;
+    const void *from = host;
+    const int64_t bytes = n * (int64_t)spmv_type_size(m->type);
+    if (m->type == SPMV_F32) {
+        TRY(host_alloc(m->ctx, bytes, "numbers of a preconditioner", (void **)&narrow));
+        for (int64_t i = 0; i < n; i++)
+            narrow[i] = (float)host[i];
+        from = narrow;
+    }
+    TRY(precond_alloc(m, bytes, memory));
+    if (bytes > 0)
+        TRY(spmv_upload(m->ctx, from, *memory, bytes));
+done:
+    host_free(narrow);
+    return st;
+}
+
+static bool is_real(spmv_type type)
+{
+    return type == SPMV_F64 || type == SPMV_F32;
+}
+
+static spmv_status check_type(spmv_context *ctx, const spmv_csr *a, spmv_type *type)
+{
+    const spmv_type of = a->val != NULL ? a->type : SPMV_F64;
+    if (*type == SPMV_TYPE_DEFAULT)
+        *type = of;
+    if (!is_real(*type) || (a->val != NULL && of != *type && !(of == SPMV_F32 && *type == SPMV_F64)))
+        return context_fail(ctx, SPMV_ERROR_TYPE,
+                            "spmv_preconditioner_create: a matrix of type %s with vectors of type %s: f64 and f32 are "
+                            "supported, and an f32 matrix with f64 vectors",
+                            spmv_type_name(of), spmv_type_name(*type));
+    return SPMV_OK;
+}
+
+static spmv_status check_options(spmv_context *ctx, spmv_preconditioner_options *o)
+{
+    if (o->block < 0 || o->block > 64 || o->degree < -1 || o->degree > 100 || o->steps < 0 || o->steps > 1000)
+        return context_fail(ctx, SPMV_ERROR_ARGUMENT,
+                            "spmv_preconditioner_create: block %d (0 to 64), degree %d (-1 to 100), steps %d (0 to "
+                            "1000): one is out of its range",
+                            o->block, o->degree, o->steps);
+    const bool given = o->lowest != 0 || o->highest != 0;
+    if (given && !(o->lowest > 0 && o->lowest < o->highest && isfinite(o->highest)))
+        return context_fail(ctx, SPMV_ERROR_ARGUMENT,
+                            "spmv_preconditioner_create: eigenvalues from %g to %g: 0 < lowest < highest is needed",
+                            o->lowest, o->highest);
+    if (!(o->shift >= 0 && isfinite(o->shift)) || !(o->strength >= 0 && o->strength <= 1))
+        return context_fail(ctx, SPMV_ERROR_ARGUMENT,
+                            "spmv_preconditioner_create: shift %g (at least 0), strength %g (0 to 1): one is out of "
+                            "its range",
+                            o->shift, o->strength);
+    o->block = o->block == 0 ? 16 : o->block;
+    o->degree = o->degree < 0 ? 4 : o->degree;
+    o->steps = o->steps == 0 ? 20 : o->steps;
+    o->strength = o->strength == 0 ? 0.25 : o->strength;
+    return SPMV_OK;
+}
+
+static const struct precond_kind *find(spmv_context *ctx, const char *name)
+{
+    char known[256] = "";
+    for (int k = 0; k < KINDS; k++) {
+        if (strcmp(kinds[k].name, name) == 0)
+            return &kinds[k];
+        const size_t n = strlen(known);
+        snprintf(known + n, sizeof known - n, ", %s", kinds[k].name);
+    }
+    (void)context_fail(ctx, SPMV_ERROR_METHOD, "no preconditioner is named \"%.64s\"; there are: auto%s", name, known);
+    return NULL;
+}
+
+static spmv_status new_one(spmv_context *ctx, const char *name, spmv_type type, int64_t rows, spmv_preconditioner **m)
+{
+    const spmv_status st = host_alloc(ctx, sizeof **m, "a preconditioner", (void **)m);
+    if (st != SPMV_OK)
+        return st;
+    memset(*m, 0, sizeof **m);
+    (*m)->ctx = ctx;
+    (*m)->type = type;
+    (*m)->rows = rows;
+    snprintf((*m)->name, sizeof(*m)->name, "%s", name);
+    return st;
+}
+
+spmv_status spmv_preconditioner_create(spmv_context *ctx, const char *name, const spmv_csr *a,
+                                       const spmv_preconditioner_options *options, spmv_preconditioner **preconditioner)
+{
+    spmv_status st = SPMV_OK;
+    const double begin = now();
+    spmv_preconditioner_options o;
+    spmv_preconditioner *m = NULL;
+    struct precond_source source = {.a = a, .options = &o};
+    int64_t bad = 0;
+    *preconditioner = NULL;
+    spmv_preconditioner_options_init(&o, sizeof o);
+    if (options != NULL && !options_read(&o, sizeof o, options))
+        return context_fail(ctx, SPMV_ERROR_ARGUMENT,
+                            "preconditioner options of %zu bytes do not fit this library's %zu: fill them with "
+                            "spmv_preconditioner_options_init",
+                            options->size, sizeof o);
+    const struct precond_kind *kind = find(ctx, name == NULL ? "auto" : name);
+    if (kind == NULL)
+        return SPMV_ERROR_METHOD;
+    st = csr_check_shape(ctx, "spmv_preconditioner_create", a);
+    if (st != SPMV_OK)
+        return st;
+    source.host = *a;
+    if (a->rows != a->cols)
+        return context_fail(ctx, SPMV_ERROR_NOT_SQUARE,
+                            "spmv_preconditioner_create: the matrix has %lld rows and %lld columns", (long long)a->rows,
+                            (long long)a->cols);
+    TRY(check_type(ctx, a, &o.type));
+    TRY(check_options(ctx, &o));
+    TRY(source_open(ctx, &source));
+    TRY(csr_check(ctx, "spmv_preconditioner_create", &source.host, CSR_ANY_ORDER));
+    TRY(take_diagonal(ctx, &source, &bad));
+    if (bad < a->rows && !kind->any_diagonal) {
+        st = bad_diagonal(ctx, kind->name, &source, bad);
+        goto done;
+    }
+    TRY(new_one(ctx, kind->name, o.type, a->rows, &m));
+    snprintf(m->why, sizeof m->why, "asked for by name");
+    TRY(kind->make(m, &source));
+    TRY(spmv_synchronize(ctx));
+    m->seconds = now() - begin;
+done:
+    source_close(&source);
+    if (st != SPMV_OK) {
+        spmv_preconditioner_destroy(m);
+        m = NULL;
+    }
+    *preconditioner = m;
+    return st;
+}
+
+spmv_status spmv_preconditioner_wrap(spmv_context *ctx, spmv_type type, int64_t rows,
+                                     const spmv_preconditioner_class *methods, void *self,
+                                     spmv_preconditioner **preconditioner)
+{
+    spmv_preconditioner_class c = {.size = sizeof c};
+    *preconditioner = NULL;
+    if (methods == NULL || !options_read(&c, sizeof c, methods) || c.name == NULL || c.apply == NULL)
+        return context_fail(ctx, SPMV_ERROR_ARGUMENT,
+                            "spmv_preconditioner_wrap: a class has its size, a name and an apply");
+    if (!is_real(type))
+        return context_fail(ctx, SPMV_ERROR_TYPE, "spmv_preconditioner_wrap: vectors of type %s, not f64 or f32",
+                            spmv_type_name(type));
+    if (rows < 0)
+        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_preconditioner_wrap: %lld rows", (long long)rows);
+    spmv_preconditioner *m = NULL;
+    const spmv_status st = new_one(ctx, c.name, type, rows, &m);
+    if (st != SPMV_OK)
+        return st;
+    m->apply = c.apply;
+    m->destroy = c.destroy;
+    m->self = self;
+    snprintf(m->why, sizeof m->why, "the caller's own");
+    *preconditioner = m;
+    return SPMV_OK;
+}
+
+void spmv_preconditioner_destroy(spmv_preconditioner *m)
+{
+    if (m == NULL)
+        return;
+    if (m->destroy != NULL)
+        m->destroy(m->self);
+    host_free(m);
+}
+
+spmv_status spmv_preconditioner_apply(const spmv_preconditioner *m, const void *r, void *z)
+{
+    if (m->rows == 0)
+        return SPMV_OK;
+    if (r == NULL || z == NULL || r == z)
+        return context_fail(m->ctx, SPMV_ERROR_ARGUMENT, "spmv_preconditioner_apply: %s",
+                            r == NULL   ? "r is NULL"
+                            : z == NULL ? "z is NULL"
+                                        : "r and z are the same array");
+    return m->apply(m->self, r, z);
+}
+
+spmv_status spmv_preconditioner_describe(const spmv_preconditioner *m, spmv_preconditioner_info *info, size_t size)
+{
+    const spmv_preconditioner_info full = {.size = sizeof full,
+                                           .name = m->name,
+                                           .why = m->why,
+                                           .layout = m->layout,
+                                           .type = m->type,
+                                           .rows = m->rows,
+                                           .bytes = m->bytes,
+                                           .seconds = m->seconds,
+                                           .lowest = m->lowest,
+                                           .highest = m->highest,
+                                           .shift = m->shift,
+                                           .levels = m->levels,
+                                           .fallen = m->fallen};
+    result_write(info, size, &full, sizeof full);
+    return SPMV_OK;
+}
+
+/* --------------------------------------------------------- for the solvers */
+
+spmv_context *precond_context(const spmv_preconditioner *m)
+{
+    return m->ctx;
+}
+
+spmv_type precond_type(const spmv_preconditioner *m)
+{
+    return m->type;
+}
+
+int64_t precond_rows(const spmv_preconditioner *m)
+{
+    return m->rows;
+}
+
+const char *precond_name(const spmv_preconditioner *m)
+{
+    return m->name;
+}
+
+const void *precond_inverse_diagonal(const spmv_preconditioner *m)
+{
+    return m->inverse_diagonal;
+}

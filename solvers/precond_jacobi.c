@@ -1,0 +1,73 @@
+/* Preconditioners none (M = I, a copy) and jacobi (M = D): one map an application.
+ *
+ * Jacobi: C. G. J. Jacobi, Astronomische Nachrichten 22, 1845; as a preconditioner, Saad 2003, section 10.2. It evens
+ * out rows of different scale; where all diagonal entries are equal, it changes nothing. Traffic an application: 3
+ * vectors.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <math.h>
+#include <stdio.h>
+
+#include "precond_internal.h"
+
+static spmv_status apply_none(void *self, const void *r, void *z)
+{
+    const spmv_preconditioner *m = self;
+    return m->ctx->backend->map(m->ctx, SPMV_MAP_COPY, m->type, r, z, m->rows);
+}
+
+spmv_status precond_make_none(spmv_preconditioner *m, const struct precond_source *source)
+{
+    (void)source;
+    m->self = m;
+    m->apply = apply_none;
+    return SPMV_OK;
+}
+
+static spmv_status apply_jacobi(void *self, const void *r, void *z)
+{
+    const spmv_preconditioner *m = self;
+    return m->ctx->backend->map_binary(m->ctx, SPMV_MUL, m->type, r, m->inverse_diagonal, z, m->rows);
+}
+
+static void destroy_jacobi(void *self)
+{
+    const spmv_preconditioner *m = self;
+    spmv_free(m->ctx, (void *)m->inverse_diagonal);
+}
+
+spmv_status precond_upload_reciprocals(spmv_preconditioner *m, const struct precond_source *source, void **reciprocals)
+{
+    spmv_status st = SPMV_OK;
+    double *inverse = NULL;
+    TRY(host_alloc(m->ctx, m->rows * 8, "reciprocals of a diagonal", (void **)&inverse));
+    for (int64_t i = 0; i < m->rows; i++) {
+        inverse[i] = 1 / source->diagonal[i];
+        if (!isfinite(m->type == SPMV_F32 ? (float)inverse[i] : inverse[i])) {
+            st = context_fail(m->ctx, SPMV_ERROR_NOT_FINITE,
+                              "preconditioner %s: the diagonal entry of row %lld is %g, and its reciprocal overflows",
+                              m->name, (long long)i, source->diagonal[i]);
+            goto done;
+        }
+    }
+    TRY(precond_upload(m, inverse, m->rows, reciprocals));
+done:
+    host_free(inverse);
+    return st;
+}
+
+spmv_status precond_make_jacobi(spmv_preconditioner *m, const struct precond_source *source)
+{
+    void *reciprocals = NULL;
+    const spmv_status st = precond_upload_reciprocals(m, source, &reciprocals);
+    if (st != SPMV_OK) {
+        spmv_free(m->ctx, reciprocals);
+        return st;
+    }
+    m->inverse_diagonal = reciprocals;
+    m->self = m;
+    m->apply = apply_jacobi;
+    m->destroy = destroy_jacobi;
+    snprintf(m->layout, sizeof m->layout, "the reciprocals of the diagonal");
+    return SPMV_OK;
+}
