@@ -30,6 +30,9 @@ typedef struct spmv_cg_options {
                                      plan, the preconditioner and the sizes */
     spmv_preconditioner *precond; /* M, of the plan's context, type and rows; default NULL: none */
     int symmetry_check;           /* of spmv_symmetry_check; default SPMV_SYMMETRY_TRUST */
+    spmv_plan *inner;             /* of the same matrix in f32, for a plan of f64: the recurrence runs with this one, in
+                                     f32, and the true residual in f64 takes its place now and then; precond is then one
+                                     of f32; default NULL */
 } spmv_cg_options;
 
 SPMV_API void spmv_cg_options_init(spmv_cg_options *options, size_t size);
