@@ -154,6 +154,22 @@ spmv_status cg_fail_limit(const struct cg *cg)
                         cg->result->recurrence_residual, (long long)cg->result->iterations, cg->result->tolerance);
 }
 
+spmv_status cg_fail_stagnation(const struct cg *cg)
+{
+    const spmv_cg_result *result = cg->result;
+    return context_fail(
+        cg->ctx, SPMV_ERROR_STAGNATION,
+        "spmv_cg: the true residual stays at %.3g after %lld iterations and %lld restarts, %.3g was asked for",
+        result->true_residual, (long long)result->iterations, (long long)result->restarts, result->tolerance);
+}
+
+spmv_status cg_fail_vanishing(const struct cg *cg, double largest)
+{
+    return context_fail(cg->ctx, SPMV_ERROR_STAGNATION,
+                        "spmv_cg: the largest element of b is %.3g, and its square is 0 in %s: scale b", largest,
+                        spmv_type_name(cg->info.type));
+}
+
 /* The true residual, after the recurrence stopped with this status. Steps that made matters worse (numbers that
  * overflowed, a restart beyond what the type holds) are taken back. At the limit, or where A proves indefinite, a
  * larger residual is no reason: the method makes the energy norm of the error smaller at each step, not the residual.
@@ -184,9 +200,7 @@ static spmv_status solve_zero(struct cg *cg)
     TRY(spmv_map_index(cg->ctx, cg->type, &(const double){0}, NULL, cg->x, cg->n)); /* all bits 0, also as a float */
     TRY(cg_tell(cg, 0));
     if (largest > 0)
-        st = context_fail(cg->ctx, SPMV_ERROR_STAGNATION,
-                          "spmv_cg: the largest element of b is %.3g, and its square is 0 in %s: scale b", largest,
-                          spmv_type_name(cg->type));
+        st = cg_fail_vanishing(cg, largest);
 done:
     return st;
 }
@@ -211,11 +225,7 @@ static spmv_status solve(struct cg *cg, int64_t max_iterations)
         if (st != SPMV_OK || result->true_residual <= result->tolerance)
             goto done;
         if (!(result->true_residual <= 0.5 * cg->start_residual)) {
-            st = context_fail(
-                cg->ctx, SPMV_ERROR_STAGNATION,
-                "spmv_cg: the true residual stays at %.3g after %lld iterations and %lld restarts, %.3g was "
-                "asked for",
-                result->true_residual, (long long)result->iterations, (long long)result->restarts, result->tolerance);
+            st = cg_fail_stagnation(cg);
             goto done;
         }
         result->restarts++;
@@ -234,9 +244,10 @@ static spmv_status check_vectors(const struct cg *cg)
     if (type_is_complex(info->type))
         return context_fail(cg->ctx, SPMV_ERROR_TYPE, "spmv_cg: not in complex types, and the plan is one in %s",
                             spmv_type_name(info->type));
-    if (info->vectors != 1 || info->x_stride != 1 || info->y_stride != 1)
+    if (info->x_stride != info->vectors || info->y_stride != info->vectors)
         return context_fail(cg->ctx, SPMV_ERROR_UNSUPPORTED,
-                            "spmv_cg: the plan is for %d vectors with strides %lld and %lld, not for one vector",
+                            "spmv_cg: the plan is for vectors, %d of them, with strides %lld and %lld: there are none "
+                            "here",
                             info->vectors, (long long)info->x_stride, (long long)info->y_stride);
     if (info->rows > 0 && (cg->b == NULL || cg->x == NULL || cg->b == cg->x))
         return context_fail(cg->ctx, SPMV_ERROR_ARGUMENT, "spmv_cg: %s",
@@ -388,34 +399,54 @@ done:
     return st;
 }
 
+/* The checks, then the solve, one or several. */
+static spmv_status solve_all(struct cg *cg, spmv_cg_result *results)
+{
+    spmv_status st = SPMV_OK;
+    spmv_plan_info recurrence;
+    TRY(check_vectors(cg));
+    TRY(check_inner(cg, &recurrence));
+    TRY(check_precond(cg, &recurrence));
+    for (int v = 0; v < cg->info.vectors && cg->precond != NULL; v++)
+        snprintf(results[v].precond, sizeof results[v].precond, "%.*s", (int)sizeof results[v].precond - 1,
+                 precond_name(cg->precond));
+    if (cg->options->symmetry_check == SPMV_SYMMETRY_SAMPLED)
+        TRY(cg_check_symmetry(cg));
+    if (cg->info.vectors > 1)
+        return cg_solve_several(cg, results);
+    TRY(solve_one(cg));
+done:
+    for (int v = 0; v < cg->info.vectors; v++)
+        results[v].status = st;
+    return st;
+}
+
 spmv_status spmv_cg(spmv_plan *plan, const void *b, void *x, const spmv_cg_options *options, spmv_cg_result *result,
                     size_t size)
 {
     spmv_status st = SPMV_OK;
     spmv_context *ctx = spmv_plan_context(plan);
     spmv_cg_options o;
-    spmv_cg_result full = {.size = sizeof full, .status = SPMV_ERROR_ARGUMENT, .method = "", .precond = "none"};
-    spmv_plan_info recurrence;
-    struct cg cg = {.ctx = ctx, .plan = plan, .b = b, .x = x, .options = &o, .result = &full};
-    result_write(result, size, &full, sizeof full);
-    spmv_cg_options_init(&o, sizeof o);
-    if (options != NULL && !options_read(&o, sizeof o, options))
-        return context_fail(
-            ctx, SPMV_ERROR_ARGUMENT,
-            "cg options of %zu bytes do not fit this library's %zu: fill them with spmv_cg_options_init", options->size,
-            sizeof o);
+    struct cg cg = {.ctx = ctx, .plan = plan, .b = b, .x = x, .options = &o};
+    spmv_cg_result *results = NULL;
     TRY(spmv_plan_describe(plan, &cg.info, sizeof cg.info));
-    cg.precond = o.precond;
-    TRY(check_vectors(&cg));
-    TRY(check_inner(&cg, &recurrence));
-    TRY(check_precond(&cg, &recurrence));
-    if (cg.precond != NULL)
-        snprintf(full.precond, sizeof full.precond, "%.*s", (int)sizeof full.precond - 1, precond_name(cg.precond));
-    if (o.symmetry_check == SPMV_SYMMETRY_SAMPLED)
-        TRY(cg_check_symmetry(&cg));
-    TRY(solve_one(&cg));
+    TRY(host_alloc(ctx, cg.info.vectors * (int64_t)sizeof *results, "conjugate gradients", (void **)&results));
+    for (int v = 0; v < cg.info.vectors; v++)
+        results[v] =
+            (spmv_cg_result){.size = sizeof *results, .status = SPMV_ERROR_ARGUMENT, .method = "", .precond = "none"};
+    cg.result = results;
+    spmv_cg_options_init(&o, sizeof o);
+    if (options != NULL && !options_read(&o, sizeof o, options)) {
+        st = context_fail(ctx, SPMV_ERROR_ARGUMENT,
+                          "cg options of %zu bytes do not fit this library's %zu: fill them with spmv_cg_options_init",
+                          options->size, sizeof o);
+    } else {
+        cg.precond = o.precond;
+        st = solve_all(&cg, results);
+    }
+    for (int v = 0; v < cg.info.vectors && result != NULL; v++)
+        result_write((char *)result + (size_t)v * size, size, &results[v], sizeof *results);
 done:
-    full.status = st;
-    result_write(result, size, &full, sizeof full);
+    host_free(results);
     return st;
 }

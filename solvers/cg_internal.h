@@ -116,6 +116,14 @@ spmv_status cg_look_for_breakdown(const struct cg *cg);
 /* The option SPMV_SYMMETRY_SAMPLED, given ctx, plan and info (cg_symmetry.c). */
 spmv_status cg_check_symmetry(const struct cg *cg);
 
+/* A plan for several vectors (cg_several.c): results, one a vector, are prepared, and their status is set. Returns that
+ * of the first that failed. */
+spmv_status cg_solve_several(struct cg *cg, spmv_cg_result *results);
+
+/* SPMV_ERROR_STAGNATION with its sentence: of a true residual, and of squares that are 0. */
+spmv_status cg_fail_stagnation(const struct cg *cg);
+spmv_status cg_fail_vanishing(const struct cg *cg, double largest);
+
 /* SPMV_ERROR_ITERATIONS with its sentence. */
 spmv_status cg_fail_limit(const struct cg *cg);
 

@@ -72,6 +72,13 @@ typedef struct spmv_cg_result {
  * exceed 32 u sqrt(nnz) (u the unit roundoff) times the largest ||A w|| met, far more than rounding explains: six
  * products and two vectors of memory. What fails is not symmetric; A - A' of so small a Frobenius norm passes.
  *
+ * A plan for k vectors solves for k right-hand sides at once, with one product an iteration for all: b and x are
+ * matrices of k columns as in spmv_apply, result points to k results that lie size bytes apart (NULL: none), and each
+ * has its own recurrence, tolerance and status; one that is done stands still while the others go on. The callback is
+ * told of the largest residual among those that are not done. What is returned is the status of the first right-hand
+ * side that failed, which the sentence names. Rungs: "textbook", and on omp "fused"; preconditioners: "jacobi" with
+ * "fused".
+ *
  * Returns SPMV_OK when the true residual keeps the tolerance; else one of the following, *result being filled all the
  * same, true_residual for the x returned: SPMV_ERROR_ITERATIONS (limit; x is the last iterate), SPMV_ERROR_STAGNATION
  * (restarts no longer halve the true residual; x has the smallest of them; also when b is so small that b'b is 0),
