@@ -49,8 +49,7 @@ spmv_status cg_read_scalars(const struct cg *cg, enum cg_scalar first, int count
     return st;
 }
 
-/* *norm = ||v|| */
-static spmv_status norm_of(const struct cg *cg, const void *v, double *norm)
+spmv_status cg_norm(const struct cg *cg, const void *v, double *norm)
 {
     spmv_status st = SPMV_OK;
     double square = 0;
@@ -109,8 +108,7 @@ done:
 
 double cg_enough(const struct cg *cg)
 {
-    const double roundoff = cg->type == SPMV_F32 ? 0x1p-24 : 0x1p-53;
-    return fmax(cg->result->tolerance, roundoff * cg->start_residual);
+    return cg_enough_from(cg->type, cg->result->tolerance, cg->start_residual);
 }
 
 spmv_status cg_tell(const struct cg *cg, double residual)
@@ -156,6 +154,22 @@ spmv_status cg_fail_limit(const struct cg *cg)
                         cg->result->recurrence_residual, (long long)cg->result->iterations, cg->result->tolerance);
 }
 
+spmv_status cg_fail_stagnation(const struct cg *cg)
+{
+    const spmv_cg_result *result = cg->result;
+    return context_fail(
+        cg->ctx, SPMV_ERROR_STAGNATION,
+        "spmv_cg: the true residual stays at %.3g after %lld iterations and %lld restarts, %.3g was asked for",
+        result->true_residual, (long long)result->iterations, (long long)result->restarts, result->tolerance);
+}
+
+spmv_status cg_fail_vanishing(const struct cg *cg, double largest)
+{
+    return context_fail(cg->ctx, SPMV_ERROR_STAGNATION,
+                        "spmv_cg: the largest element of b is %.3g, and its square is 0 in %s: scale b", largest,
+                        spmv_type_name(cg->info.type));
+}
+
 /* The true residual, after the recurrence stopped with this status. Steps that made matters worse (numbers that
  * overflowed, a restart beyond what the type holds) are taken back. At the limit, or where A proves indefinite, a
  * larger residual is no reason: the method makes the energy norm of the error smaller at each step, not the residual.
@@ -165,7 +179,7 @@ static spmv_status settle(struct cg *cg, spmv_status stop)
     spmv_status st = SPMV_OK;
     double *residual = &cg->result->true_residual;
     TRY(cg_residual(cg, cg->q));
-    TRY(norm_of(cg, cg->q, residual));
+    TRY(cg_norm(cg, cg->q, residual));
     const bool shrinks = stop == SPMV_OK || stop == SPMV_ERROR_NOT_FINITE;
     if (!isfinite(*residual) || (shrinks && cg->start_residual < *residual)) {
         TRY(spmv_map(cg->ctx, SPMV_MAP_COPY, cg->type, cg->start_x, cg->x, cg->n));
@@ -186,9 +200,7 @@ static spmv_status solve_zero(struct cg *cg)
     TRY(spmv_map_index(cg->ctx, cg->type, &(const double){0}, NULL, cg->x, cg->n)); /* all bits 0, also as a float */
     TRY(cg_tell(cg, 0));
     if (largest > 0)
-        st = context_fail(cg->ctx, SPMV_ERROR_STAGNATION,
-                          "spmv_cg: the largest element of b is %.3g, and its square is 0 in %s: scale b", largest,
-                          spmv_type_name(cg->type));
+        st = cg_fail_vanishing(cg, largest);
 done:
     return st;
 }
@@ -198,7 +210,7 @@ static spmv_status solve(struct cg *cg, int64_t max_iterations)
 {
     spmv_status st = SPMV_OK;
     spmv_cg_result *result = cg->result;
-    TRY(norm_of(cg, cg->b, &result->norm_b));
+    TRY(cg_norm(cg, cg->b, &result->norm_b));
     if (result->norm_b == 0)
         return solve_zero(cg);
     /* where b'b overflows, rtol would allow anything */
@@ -213,11 +225,7 @@ static spmv_status solve(struct cg *cg, int64_t max_iterations)
         if (st != SPMV_OK || result->true_residual <= result->tolerance)
             goto done;
         if (!(result->true_residual <= 0.5 * cg->start_residual)) {
-            st = context_fail(
-                cg->ctx, SPMV_ERROR_STAGNATION,
-                "spmv_cg: the true residual stays at %.3g after %lld iterations and %lld restarts, %.3g was "
-                "asked for",
-                result->true_residual, (long long)result->iterations, (long long)result->restarts, result->tolerance);
+            st = cg_fail_stagnation(cg);
             goto done;
         }
         result->restarts++;
@@ -236,9 +244,10 @@ static spmv_status check_vectors(const struct cg *cg)
     if (type_is_complex(info->type))
         return context_fail(cg->ctx, SPMV_ERROR_TYPE, "spmv_cg: not in complex types, and the plan is one in %s",
                             spmv_type_name(info->type));
-    if (info->vectors != 1 || info->x_stride != 1 || info->y_stride != 1)
+    if (info->x_stride != info->vectors || info->y_stride != info->vectors)
         return context_fail(cg->ctx, SPMV_ERROR_UNSUPPORTED,
-                            "spmv_cg: the plan is for %d vectors with strides %lld and %lld, not for one vector",
+                            "spmv_cg: the plan is for vectors, %d of them, with strides %lld and %lld: there are none "
+                            "here",
                             info->vectors, (long long)info->x_stride, (long long)info->y_stride);
     if (info->rows > 0 && (cg->b == NULL || cg->x == NULL || cg->b == cg->x))
         return context_fail(cg->ctx, SPMV_ERROR_ARGUMENT, "spmv_cg: %s",
@@ -254,7 +263,35 @@ static spmv_status check_vectors(const struct cg *cg)
     return SPMV_OK;
 }
 
-static spmv_status check_precond(const struct cg *cg)
+static spmv_status check_inner(const struct cg *cg, spmv_plan_info *inner)
+{
+    spmv_plan *plan = cg->options->inner;
+    const spmv_plan_info *info = &cg->info;
+    *inner = *info;
+    if (plan == NULL)
+        return SPMV_OK;
+    if (spmv_plan_context(plan) != cg->ctx)
+        return context_fail(cg->ctx, SPMV_ERROR_ARGUMENT, "spmv_cg: the inner plan is of another context");
+    const spmv_status st = spmv_plan_describe(plan, inner, sizeof *inner);
+    if (st != SPMV_OK)
+        return st;
+    if (info->type != SPMV_F64 || inner->type != SPMV_F32)
+        return context_fail(cg->ctx, SPMV_ERROR_TYPE,
+                            "spmv_cg: inner iterations are in f32 for a plan of f64, not in %s for %s",
+                            spmv_type_name(inner->type), spmv_type_name(info->type));
+    if (inner->rows != info->rows || inner->cols != info->cols || inner->nnz != info->nnz)
+        return context_fail(cg->ctx, SPMV_ERROR_SIZE,
+                            "spmv_cg: the inner plan is of %lld x %lld with %lld nonzeros, the plan of %lld x %lld "
+                            "with %lld: not of one matrix",
+                            (long long)inner->rows, (long long)inner->cols, (long long)inner->nnz,
+                            (long long)info->rows, (long long)info->cols, (long long)info->nnz);
+    if (inner->vectors != 1 || inner->x_stride != 1 || inner->y_stride != 1 || info->vectors != 1)
+        return context_fail(cg->ctx, SPMV_ERROR_UNSUPPORTED, "spmv_cg: inner iterations are for one right-hand side");
+    return SPMV_OK;
+}
+
+/* info: of the plan that the recurrence runs with. */
+static spmv_status check_precond(const struct cg *cg, const spmv_plan_info *info)
 {
     const spmv_preconditioner *m = cg->precond;
     if (m == NULL)
@@ -262,9 +299,9 @@ static spmv_status check_precond(const struct cg *cg)
     if (precond_context(m) != cg->ctx)
         return context_fail(cg->ctx, SPMV_ERROR_ARGUMENT, "spmv_cg: the preconditioner %s is of another context",
                             precond_name(m));
-    if (precond_type(m) != cg->info.type)
+    if (precond_type(m) != info->type)
         return context_fail(cg->ctx, SPMV_ERROR_TYPE, "spmv_cg: the preconditioner %s is of type %s, the plan of %s",
-                            precond_name(m), spmv_type_name(precond_type(m)), spmv_type_name(cg->info.type));
+                            precond_name(m), spmv_type_name(precond_type(m)), spmv_type_name(info->type));
     if (precond_rows(m) != cg->info.rows)
         return context_fail(cg->ctx, SPMV_ERROR_SIZE, "spmv_cg: the preconditioner %s is for %lld rows, A has %lld",
                             precond_name(m), (long long)precond_rows(m), (long long)cg->info.rows);
@@ -313,15 +350,17 @@ static spmv_status choose(struct cg *cg)
     return SPMV_OK;
 }
 
-/* The rung and its workspace, given plan, precond and options. */
-static spmv_status open_cg(struct cg *cg)
+spmv_status cg_open(struct cg *cg)
 {
     spmv_status st = SPMV_OK;
     void *scalars = NULL;
     cg->n = cg->info.rows;
     cg->type = cg->info.type;
     const int64_t size = (int64_t)spmv_type_size(cg->type), bytes = cg->n * size;
-    TRY(choose(cg));
+    if (cg->options->inner != NULL && !cg->keeps)
+        cg->method = &cg_inner; /* which chooses */
+    else
+        TRY(choose(cg));
     TRY(spmv_alloc(cg->ctx, bytes, &cg->r));
     TRY(spmv_alloc(cg->ctx, bytes, &cg->p));
     TRY(spmv_alloc(cg->ctx, bytes, &cg->q));
@@ -333,7 +372,7 @@ done:
     return st;
 }
 
-static void close_cg(struct cg *cg)
+void cg_close(struct cg *cg)
 {
     if (cg->method != NULL)
         cg->method->release(cg);
@@ -351,12 +390,34 @@ static spmv_status solve_one(struct cg *cg)
     const spmv_cg_options *o = cg->options;
     if (cg->info.rows == 0)
         return cg_tell(cg, 0);
-    TRY(open_cg(cg));
+    TRY(cg_open(cg));
     if (o->zero_start)
         TRY(spmv_map_index(cg->ctx, cg->type, &(const double){0}, NULL, cg->x, cg->n)); /* all bits 0, also floats */
     TRY(solve(cg, o->max_iterations > 0 ? o->max_iterations : max_i64(100, 10 * cg->n)));
 done:
-    close_cg(cg);
+    cg_close(cg);
+    return st;
+}
+
+/* The checks, then the solve, one or several. */
+static spmv_status solve_all(struct cg *cg, spmv_cg_result *results)
+{
+    spmv_status st = SPMV_OK;
+    spmv_plan_info recurrence;
+    TRY(check_vectors(cg));
+    TRY(check_inner(cg, &recurrence));
+    TRY(check_precond(cg, &recurrence));
+    for (int v = 0; v < cg->info.vectors && cg->precond != NULL; v++)
+        snprintf(results[v].precond, sizeof results[v].precond, "%.*s", (int)sizeof results[v].precond - 1,
+                 precond_name(cg->precond));
+    if (cg->options->symmetry_check == SPMV_SYMMETRY_SAMPLED)
+        TRY(cg_check_symmetry(cg));
+    if (cg->info.vectors > 1)
+        return cg_solve_several(cg, results);
+    TRY(solve_one(cg));
+done:
+    for (int v = 0; v < cg->info.vectors; v++)
+        results[v].status = st;
     return st;
 }
 
@@ -366,26 +427,26 @@ spmv_status spmv_cg(spmv_plan *plan, const void *b, void *x, const spmv_cg_optio
     spmv_status st = SPMV_OK;
     spmv_context *ctx = spmv_plan_context(plan);
     spmv_cg_options o;
-    spmv_cg_result full = {.size = sizeof full, .status = SPMV_ERROR_ARGUMENT, .method = "", .precond = "none"};
-    struct cg cg = {.ctx = ctx, .plan = plan, .b = b, .x = x, .options = &o, .result = &full};
-    result_write(result, size, &full, sizeof full);
-    spmv_cg_options_init(&o, sizeof o);
-    if (options != NULL && !options_read(&o, sizeof o, options))
-        return context_fail(
-            ctx, SPMV_ERROR_ARGUMENT,
-            "cg options of %zu bytes do not fit this library's %zu: fill them with spmv_cg_options_init", options->size,
-            sizeof o);
+    struct cg cg = {.ctx = ctx, .plan = plan, .b = b, .x = x, .options = &o};
+    spmv_cg_result *results = NULL;
     TRY(spmv_plan_describe(plan, &cg.info, sizeof cg.info));
-    cg.precond = o.precond;
-    TRY(check_vectors(&cg));
-    TRY(check_precond(&cg));
-    if (cg.precond != NULL)
-        snprintf(full.precond, sizeof full.precond, "%.*s", (int)sizeof full.precond - 1, precond_name(cg.precond));
-    if (o.symmetry_check == SPMV_SYMMETRY_SAMPLED)
-        TRY(cg_check_symmetry(&cg));
-    TRY(solve_one(&cg));
+    TRY(host_alloc(ctx, cg.info.vectors * (int64_t)sizeof *results, "conjugate gradients", (void **)&results));
+    for (int v = 0; v < cg.info.vectors; v++)
+        results[v] =
+            (spmv_cg_result){.size = sizeof *results, .status = SPMV_ERROR_ARGUMENT, .method = "", .precond = "none"};
+    cg.result = results;
+    spmv_cg_options_init(&o, sizeof o);
+    if (options != NULL && !options_read(&o, sizeof o, options)) {
+        st = context_fail(ctx, SPMV_ERROR_ARGUMENT,
+                          "cg options of %zu bytes do not fit this library's %zu: fill them with spmv_cg_options_init",
+                          options->size, sizeof o);
+    } else {
+        cg.precond = o.precond;
+        st = solve_all(&cg, results);
+    }
+    for (int v = 0; v < cg.info.vectors && result != NULL; v++)
+        result_write((char *)result + (size_t)v * size, size, &results[v], sizeof *results);
 done:
-    full.status = st;
-    result_write(result, size, &full, sizeof full);
+    host_free(results);
     return st;
 }

@@ -11,7 +11,7 @@ struct TYPED(job) {
     const int *list;
     VALUE *x, *r, *p, *q;
     const VALUE *d;
-    const struct cg_column *column;
+    struct cg_column *column;
     VALUE *rr, *rz; /* the parts of one group, k each */
 };
 
@@ -214,166 +214,209 @@ static VALUE TYPED(sum_up)(const VALUE *parts, int64_t groups, int k, int v)
 }
 
 /* rr and rz of the columns that run, from the parts. */
-static void TYPED(read_squares)(const struct workspace *w, const struct TYPED(job) * job, struct cg_column *column)
+static void TYPED(read_squares)(const struct workspace *w, const struct TYPED(job) * job)
 {
-    for (int a = 0; a < job->count; a++) {
-        const int v = job->k == 1 ? 0 : job->list[a];
-        column[v].rr = (double)TYPED(sum_up)(w->rr, w->groups, job->k, v);
-        column[v].rz = job->d != NULL ? (double)TYPED(sum_up)(w->rz, w->groups, job->k, v) : column[v].rr;
+    for (int a = 0; a < w->count; a++) {
+        const int v = w->active[a];
+        struct cg_column *c = &job->column[v];
+        c->rr = (double)TYPED(sum_up)(w->rr, w->groups, job->k, v);
+        c->rz = job->d != NULL ? (double)TYPED(sum_up)(w->rz, w->groups, job->k, v) : c->rr;
     }
 }
 
-/* Phase 2 of a thread, or, without a step, what comes before the first iteration. */
-static void TYPED(residuals)(const struct workspace *w, struct TYPED(job) * job, struct TYPED(passes) passes,
-                             struct share share, bool step)
+/* Phase 2 of one group, or, without a step, what comes before the first iteration. */
+static void TYPED(residual_group)(const struct workspace *w, struct TYPED(job) * job, struct TYPED(passes) passes,
+                                  int64_t g, int64_t begin, int64_t end, bool step)
 {
     const struct tile *tile = job->tiles->tile;
-    for (int64_t g = share.begin; g < share.end; g++) {
-        const int64_t end = min_i64((g + 1) * w->group, job->tiles->count);
-        job->rr = (VALUE *)w->rr + g * job->k;
-        job->rz = (VALUE *)w->rz + g * job->k;
-        for (int v = 0; v < job->k; v++)
-            job->rr[v] = job->rz[v] = 0;
-        for (int64_t t = g * w->group; t < end; t++) {
-            if (step)
-                TYPED(finish_row)(job, t);
-            passes.residual(job, step, tile[t].begin.row, tile[t + 1].begin.row);
-        }
+    job->rr = (VALUE *)w->rr + g * job->k;
+    job->rz = (VALUE *)w->rz + g * job->k;
+    for (int v = 0; v < job->k; v++)
+        job->rr[v] = job->rz[v] = 0;
+    for (int64_t t = begin; t < end; t++) {
+        if (step)
+            TYPED(finish_row)(job, t);
+        passes.residual(job, step, tile[t].begin.row, tile[t + 1].begin.row);
+    }
+}
+
+/* One group in a phase. */
+static void TYPED(work)(const struct cg_region *region, struct TYPED(job) * job, struct TYPED(passes) passes,
+                        enum kind kind, int64_t g)
+{
+    const struct workspace *w = region->state;
+    const struct tile *tile = job->tiles->tile;
+    const int64_t begin = g * w->group, end = min_i64(begin + w->group, job->tiles->count);
+    job->count = w->count;
+    switch (kind) {
+    case START:
+        TYPED(residual_group)(w, job, passes, g, begin, end, false);
+        if (!region->keeps_p)
+            TYPED(first_directions)(job, tile[begin].begin.row, tile[end].begin.row);
+        break;
+    case PRODUCT:
+        TYPED(product_group)(w, job, passes, begin, end, (VALUE *)w->pq + g * job->k);
+        break;
+    case RESIDUAL:
+        TYPED(residual_group)(w, job, passes, g, begin, end, true);
+        break;
+    default:
+        passes.direction(job, tile[begin].begin.row, tile[end].begin.row);
     }
 }
 
 /* The columns that run, after some have stopped. */
-static void TYPED(list_running)(struct TYPED(job) * job, int *list)
+static void TYPED(list_running)(struct workspace *w, const struct TYPED(job) * job)
 {
-    job->count = 0;
+    w->count = 0;
     for (int v = 0; v < job->k; v++)
         if (job->column[v].stop == CG_RUNS)
-            list[job->count++] = v;
+            w->active[w->count++] = v;
 }
 
-/* Stops those whose residual is small enough. */
-static void TYPED(stop_done)(const struct TYPED(job) * job, struct cg_column *column)
+/* After phase 1: alpha = rz / pq; stops the columns that cannot go on. */
+static void TYPED(after_product)(struct workspace *w, const struct TYPED(job) * job)
 {
-    for (int a = 0; a < job->count; a++) {
-        struct cg_column *c = &column[job->list[a]];
-        if (isfinite(c->rr) && sqrt(c->rr) <= c->enough)
-            c->stop = CG_DONE;
-    }
-}
-
-/* Stops those that cannot go on; alpha of the others. */
-static void TYPED(stop_broken)(const struct TYPED(job) * job, struct cg_column *column, bool limit)
-{
-    for (int a = 0; a < job->count; a++) {
-        struct cg_column *c = &column[job->list[a]];
+    for (int a = 0; a < w->count; a++) {
+        const int v = w->active[a];
+        struct cg_column *c = &job->column[v];
+        c->pq = (double)TYPED(sum_up)(w->pq, w->groups, job->k, v);
+        c->alpha = (double)((VALUE)c->rz / (VALUE)c->pq);
         if (!isfinite(c->rr) || !isfinite(c->rz) || !isfinite(c->pq) || c->rz <= 0 || c->pq <= 0)
             c->stop = CG_BROKEN;
-        else if (limit)
+        else if (c->iterations >= c->limit)
             c->stop = CG_LIMIT;
-        c->alpha = (double)((VALUE)c->rz / (VALUE)c->pq);
+    }
+    TYPED(list_running)(w, job);
+}
+
+/* After phase 2: beta = rz / old rz. */
+static void TYPED(after_residual)(struct workspace *w, const struct TYPED(job) * job)
+{
+    for (int a = 0; a < w->count; a++)
+        job->column[w->active[a]].beta = job->column[w->active[a]].rz;
+    TYPED(read_squares)(w, job);
+    for (int a = 0; a < w->count; a++) {
+        struct cg_column *c = &job->column[w->active[a]];
+        c->beta = (double)((VALUE)c->rz / (VALUE)c->beta);
+        c->iterations++;
     }
 }
 
-/* The largest residual of the columns that run, to the caller's function; by the thread that called. */
-static void TYPED(tell)(struct cg_region *region, const struct TYPED(job) * job)
+/* Before the first iteration: where it starts. */
+static void TYPED(after_start)(const struct cg_region *region, const struct TYPED(job) * job)
+{
+    const struct workspace *w = region->state;
+    TYPED(read_squares)(w, job);
+    for (int a = 0; a < w->count; a++) {
+        struct cg_column *c = &job->column[w->active[a]];
+        c->start_residual = sqrt(c->rr);
+        c->enough = cg_enough_from(region->type, c->tolerance, c->start_residual);
+    }
+}
+
+/* An iteration is over: the largest residual of the columns that run goes to the caller's function; those whose
+ * residual is small enough stop. By the calling thread where there is such a function. */
+static void TYPED(look_around)(struct cg_region *region, const struct TYPED(job) * job, bool tell)
 {
     struct workspace *w = region->state;
     const spmv_cg_options *o = region->options;
     double most = 0;
-    if (o->on_iteration == NULL)
-        return;
-    for (int a = 0; a < job->count; a++) {
-        const double residual = sqrt(job->column[job->list[a]].rr);
+    for (int a = 0; a < w->count; a++) {
+        struct cg_column *c = &job->column[w->active[a]];
+        const double residual = sqrt(c->rr);
         most = residual <= most ? most : residual;
+        if (isfinite(c->rr) && residual <= c->enough)
+            c->stop = CG_DONE;
     }
-    w->cancelled = o->on_iteration(region->iterations, most, o->user) != 0;
+    if (tell)
+        w->cancelled = o->on_iteration(region->iterations, most, o->user) != 0;
+    TYPED(list_running)(w, job);
+    open_phase(w, w->count > 0 && !w->cancelled ? PRODUCT : STOP);
 }
 
-/* The region, seen by one thread. All threads come to the same decisions, as they add up the same numbers. */
-static void TYPED(thread)(struct cg_region *region, int me, int team)
+/* By who finished the last of a phase: what lies between it and the next. */
+static void TYPED(go_on)(struct cg_region *region, const struct TYPED(job) * job, enum kind kind, int me)
 {
     struct workspace *w = region->state;
-    const struct tiles *tiles = w->pieces.tiles;
-    const int k = region->columns;
-    struct cg_column *column = w->column + (int64_t)me * k;
-    int *list = w->active + (int64_t)me * k;
-    struct TYPED(job) job = {.tiles = tiles,
-                             .k = k,
-                             .list = list,
+    if (kind == PRODUCT) {
+        TYPED(after_product)(w, job);
+        open_phase(w, w->count > 0 ? RESIDUAL : STOP);
+        return;
+    }
+    if (kind == RESIDUAL) {
+        TYPED(after_residual)(w, job);
+        open_phase(w, DIRECTION);
+        return;
+    }
+    if (kind == START)
+        TYPED(after_start)(region, job);
+    else
+        region->iterations++;
+    /* a run that goes on from another one's x has been told of already */
+    const bool tell = region->options->on_iteration != NULL && (kind == DIRECTION || region->iterations == 0);
+    if (tell && me != 0)
+        open_phase(w, TELL);
+    else
+        TYPED(look_around)(region, job, tell);
+}
+
+/* All groups of a part that are left; how many there were. */
+static int64_t TYPED(work_on)(struct cg_region *region, struct TYPED(job) * job, struct TYPED(passes) passes,
+                              long long phase, int part)
+{
+    int64_t done = 0, begin = 0, end = 0;
+    while (claim(region->state, part, phase, &begin, &end))
+        for (done += end - begin; begin < end; begin++)
+            TYPED(work)(region, job, passes, (enum kind)(phase % KINDS), begin);
+    return done;
+}
+
+/* The region, seen by one thread. */
+static void TYPED(thread)(struct cg_region *region, int me)
+{
+    struct workspace *w = region->state;
+    struct TYPED(job) job = {.tiles = w->pieces.tiles,
+                             .k = region->columns,
+                             .list = w->active,
                              .x = region->x,
                              .r = region->r,
                              .p = region->p,
                              .q = region->q,
                              .d = region->inverse_diagonal,
-                             .column = column};
-    const struct TYPED(passes) passes = TYPED(passes_for)(tiles->avx2);
-    const struct share share = {w->groups * me / team, w->groups * (me + 1) / team};
-    const int64_t first = tiles->tile[min_i64(share.begin * w->group, tiles->count)].begin.row;
-    const int64_t last = tiles->tile[min_i64(share.end * w->group, tiles->count)].begin.row;
-    const double roundoff = sizeof(VALUE) == sizeof(float) ? 0x1p-24 : 0x1p-53;
-    memcpy(column, region->column, (size_t)k * sizeof *column);
-    TYPED(list_running)(&job, list);
-    /* rr = r'r, rz = r'z, p = z */
-    TYPED(residuals)(w, &job, passes, share, false);
-    if (!region->keeps_p)
-        TYPED(first_directions)(&job, first, last);
-    wait_for_all(&w->barrier, team);
-    TYPED(read_squares)(w, &job, column);
-    for (int a = 0; a < job.count; a++) {
-        struct cg_column *c = &column[list[a]];
-        c->start_residual = sqrt(c->rr);
-        c->enough = fmax(c->tolerance, roundoff * c->start_residual);
-    }
-    if (me == 0 && region->iterations == 0)
-        TYPED(tell)(region, &job);
-    for (int64_t done = 0;; done++) {
-        wait_for_all(&w->barrier, team);
-        if (w->cancelled)
-            break;
-        TYPED(stop_done)(&job, column);
-        TYPED(list_running)(&job, list);
-        if (job.count == 0)
-            break;
-        /* q = A p, pq = p'q */
-        for (int64_t g = share.begin; g < share.end; g++)
-            TYPED(product_group)
-        (w, &job, passes, g * w->group, min_i64((g + 1) * w->group, tiles->count), (VALUE *)w->pq + g * k);
-        wait_for_all(&w->barrier, team);
-        /* alpha = rz / pq */
-        for (int a = 0; a < job.count; a++)
-            column[list[a]].pq = (double)TYPED(sum_up)(w->pq, w->groups, k, list[a]);
-        TYPED(stop_broken)(&job, column, done >= region->max_iterations);
-        TYPED(list_running)(&job, list);
-        if (job.count == 0)
-            break;
-        /* r = r - alpha q, rr = r'r, rz = r'z */
-        TYPED(residuals)(w, &job, passes, share, true);
-        wait_for_all(&w->barrier, team);
-        /* beta = rz / old rz */
-        for (int a = 0; a < job.count; a++)
-            column[list[a]].beta = column[list[a]].rz;
-        TYPED(read_squares)(w, &job, column);
-        for (int a = 0; a < job.count; a++) {
-            struct cg_column *c = &column[list[a]];
-            c->beta = (double)((VALUE)c->rz / (VALUE)c->beta);
-            c->iterations++;
+                             .column = region->column};
+    const struct TYPED(passes) passes = TYPED(passes_for)(w->pieces.tiles->avx2);
+    for (;;) {
+        const long long phase = atomic_load_explicit(&w->phase, memory_order_acquire);
+        const enum kind kind = (enum kind)(phase % KINDS);
+        if (kind == STOP)
+            return;
+        if (kind == TELL && me == 0) {
+            TYPED(look_around)(region, &job, true);
+            continue;
         }
-        /* x = x + alpha p, p = z + beta p */
-        passes.direction(&job, first, last);
-        if (me == 0) {
-            region->iterations++;
-            TYPED(tell)(region, &job);
+        /* first what is this thread's, then, if that takes the others long, what is left of theirs */
+        for (int i = 0; i < w->threads && kind != TELL; i++) {
+            const int64_t done = TYPED(work_on)(region, &job, passes, phase, (me + i) % w->threads);
+            if (done > 0 && atomic_fetch_add(&w->done, done) + done == w->groups)
+                TYPED(go_on)(region, &job, kind, me);
+            if (i == 0 && phase_passes(w, phase, HELPS_AFTER))
+                break;
         }
-    }
-    if (me == 0) {
-        memcpy(region->column, column, (size_t)k * sizeof *column);
-        region->told = w->cancelled ? SPMV_CANCELLED : SPMV_OK;
+        if (!phase_passes(w, phase, SLEEPS_AFTER))
+            sleep_through(w, phase);
     }
 }
 
 static void TYPED(run)(struct cg_region *region)
 {
     struct workspace *w = region->state;
+    struct TYPED(job) job = {.k = region->columns, .column = region->column};
+    for (int v = 0; v < region->columns; v++)
+        region->column[v].iterations = 0;
+    TYPED(list_running)(w, &job);
+    open_phase(w, START);
 #pragma omp parallel num_threads(w->threads)
-    TYPED(thread)(region, omp_get_thread_num(), omp_get_num_threads());
+    TYPED(thread)(region, omp_get_thread_num());
+    region->told = w->cancelled ? SPMV_CANCELLED : SPMV_OK;
 }

@@ -9,11 +9,12 @@
 /* Why a column's recurrence stands still. */
 enum cg_stop { CG_RUNS, CG_DONE, CG_BROKEN, CG_LIMIT };
 
-/* One right-hand side: in tolerance and stop (CG_RUNS: to be solved), out the rest. */
+/* One right-hand side: in tolerance, limit and stop (CG_RUNS: to be solved), out the rest. */
 struct cg_column {
     double tolerance, start_residual, enough;
     double rr, pq, rz, alpha, beta;
     int64_t iterations; /* of this run */
+    int64_t limit;      /* of these */
     enum cg_stop stop;
 };
 
@@ -27,7 +28,6 @@ struct cg_region {
     const void *inverse_diagonal; /* n elements of the preconditioner "jacobi"; NULL: none */
     void *x, *r, *p, *q;          /* r = b - A x; p is the first direction with keeps_p, else made from r */
     bool keeps_p;
-    int64_t max_iterations;
     int64_t iterations; /* of all runs: what the callback is told */
     const spmv_cg_options *options;
     struct cg_column *column; /* columns of them */

@@ -65,6 +65,9 @@ struct cg_method {
 extern const struct cg_method cg_textbook;
 extern const struct cg_method cg_fused_omp;
 
+/* Not in the table: runs another one in f32, where there is the option inner. */
+extern const struct cg_method cg_inner;
+
 /* What rungs share (cg.c). */
 
 /* Where scalar s lies. */
@@ -72,6 +75,14 @@ void *cg_scalar(const struct cg *cg, enum cg_scalar s);
 
 /* Reads count scalars from the first on; waits. */
 spmv_status cg_read_scalars(const struct cg *cg, enum cg_scalar first, int count, double *values);
+
+/* Chooses the rung and allocates its workspace, given ctx, plan, info, precond, options and result; what is there is
+ * released even after a failure. */
+spmv_status cg_open(struct cg *cg);
+void cg_close(struct cg *cg);
+
+/* *norm = ||v|| */
+spmv_status cg_norm(const struct cg *cg, const void *v, double *norm);
 
 /* to = b - A x */
 spmv_status cg_residual(const struct cg *cg, void *to);
@@ -85,6 +96,12 @@ spmv_status cg_start(struct cg *cg);
 /* The recurrence stops here: at the tolerance, or where its residual has shrunk by the unit roundoff since it began.
  * The true one, of an x that is rounded to that many digits, cannot have followed then, and only a restart may gain
  * more. So a tolerance out of reach ends in a restart, not in numbers that shrink until they underflow. */
+static inline double cg_enough_from(spmv_type type, double tolerance, double start_residual)
+{
+    const double last = (type == SPMV_F32 ? 0x1p-24 : 0x1p-53) * start_residual;
+    return tolerance > last ? tolerance : last;
+}
+
 double cg_enough(const struct cg *cg);
 
 /* Tells the callback of an iteration; SPMV_CANCELLED when it asks to stop. */
@@ -98,6 +115,14 @@ spmv_status cg_look_for_breakdown(const struct cg *cg);
 
 /* The option SPMV_SYMMETRY_SAMPLED, given ctx, plan and info (cg_symmetry.c). */
 spmv_status cg_check_symmetry(const struct cg *cg);
+
+/* A plan for several vectors (cg_several.c): results, one a vector, are prepared, and their status is set. Returns that
+ * of the first that failed. */
+spmv_status cg_solve_several(struct cg *cg, spmv_cg_result *results);
+
+/* SPMV_ERROR_STAGNATION with its sentence: of a true residual, and of squares that are 0. */
+spmv_status cg_fail_stagnation(const struct cg *cg);
+spmv_status cg_fail_vanishing(const struct cg *cg, double largest);
 
 /* SPMV_ERROR_ITERATIONS with its sentence. */
 spmv_status cg_fail_limit(const struct cg *cg);

@@ -30,6 +30,9 @@ typedef struct spmv_cg_options {
                                      plan, the preconditioner and the sizes */
     spmv_preconditioner *precond; /* M, of the plan's context, type and rows; default NULL: none */
     int symmetry_check;           /* of spmv_symmetry_check; default SPMV_SYMMETRY_TRUST */
+    spmv_plan *inner;             /* of the same matrix in f32, for a plan of f64: the recurrence runs with this one, in
+                                     f32, and the true residual in f64 takes its place now and then; precond is then one
+                                     of f32; default NULL */
 } spmv_cg_options;
 
 SPMV_API void spmv_cg_options_init(spmv_cg_options *options, size_t size);
@@ -68,6 +71,13 @@ typedef struct spmv_cg_result {
  * symmetry_check: for three pairs of fixed pseudo-random vectors u, v of elements 1 and -1, |u'A v - v'A u| must not
  * exceed 32 u sqrt(nnz) (u the unit roundoff) times the largest ||A w|| met, far more than rounding explains: six
  * products and two vectors of memory. What fails is not symmetric; A - A' of so small a Frobenius norm passes.
+ *
+ * A plan for k vectors solves for k right-hand sides at once, with one product an iteration for all: b and x are
+ * matrices of k columns as in spmv_apply, result points to k results that lie size bytes apart (NULL: none), and each
+ * has its own recurrence, tolerance and status; one that is done stands still while the others go on. The callback is
+ * told of the largest residual among those that are not done. What is returned is the status of the first right-hand
+ * side that failed, which the sentence names. Rungs: "textbook", and on omp "fused"; preconditioners: "jacobi" with
+ * "fused".
  *
  * Returns SPMV_OK when the true residual keeps the tolerance; else one of the following, *result being filled all the
  * same, true_residual for the x returned: SPMV_ERROR_ITERATIONS (limit; x is the last iterate), SPMV_ERROR_STAGNATION
