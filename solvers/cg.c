@@ -12,8 +12,10 @@
 
 /* All rungs; auto takes the first of a backend that supports the solve. */
 static const struct cg_method *const methods[] = {
-    &cg_fused_omp,
-    &cg_textbook,
+#ifdef SPMV_HAVE_CUDA
+    &cg_persistent_cuda, &cg_graph,    &cg_fused_cuda,
+#endif
+    &cg_fused_omp,       &cg_textbook,
 };
 
 enum { METHODS = sizeof methods / sizeof *methods };

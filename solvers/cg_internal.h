@@ -63,6 +63,9 @@ struct cg_method {
 };
 
 extern const struct cg_method cg_textbook;
+extern const struct cg_method cg_fused_cuda;
+extern const struct cg_method cg_graph;
+extern const struct cg_method cg_persistent_cuda;
 extern const struct cg_method cg_fused_omp;
 
 /* Not in the table: runs another one in f32, where there is the option inner. */

@@ -105,6 +105,7 @@ spmv_status spmv_plan_create(spmv_context *ctx, const spmv_csr *a, const spmv_pl
     TRY(host_alloc(ctx, sizeof *plan, "a plan", (void **)&plan));
     memset(plan, 0, sizeof *plan);
     plan->ctx = ctx;
+    plan->longest_row = -1;
     plan->operation = o.operation;
     plan->compression = o.compression;
     plan->updates = o.update_values != 0;

@@ -56,8 +56,11 @@ struct spmv_plan {
     void *row_ptr, *col, *val; /* what the plan owns of a, in the context's memory; val: also transposed's */
     void *from; /* where values may be replaced in a transposed matrix: which entry of A each one of a is */
     int from_bits;
-    void *state;    /* the method's own */
-    void *epilogue; /* scratch of an epilogue that comes behind the product */
+    void *state;     /* the method's own */
+    void *epilogue;  /* scratch of an epilogue that comes behind the product */
+    const int *stop; /* in the context's memory: where it is not 0, a product with an epilogue may leave y and the dot
+                        product as they were (for solvers, whose last products are for nothing); NULL: it must not */
+    int64_t longest_row; /* -1: nobody looked */
     int64_t bytes;
     double seconds;
     char why[256];

@@ -284,6 +284,7 @@ extern "C" spmv_status tiles_cuda_prepare(spmv_plan *plan)
         st = with_types(plan, [&](auto sums, auto) {
             return wide ? make<decltype(sums), int64_t>(plan, s) : make<decltype(sums), int32_t>(plan, s);
         });
+    plan->longest_row = (int64_t)s->about.longest;
     if (st == SPMV_OK)
         st = make_tree(plan, s);
     if (st == SPMV_OK)
@@ -310,8 +311,8 @@ extern "C" spmv_status tiles_cuda_apply_with(const spmv_plan *plan, const void *
         const scaling<T> s = {*(const T *)alpha, *(const T *)beta, beta_zero};
         const tiles::sum_tree<T> tree = {(int64_t)state->about.tiles, (T *)state->tree, (T *)e->dot,
                                          (unsigned *)((char *)state->tree + state->counts_at)};
-        const tiles::store_with_epilogue<T> store = {s,    (T *)y, (const T *)e->w, (const T *)e->gamma, (T *)e->z,
-                                                     tree, T()};
+        const tiles::store_with_epilogue<T> store = {s,         (T *)y, (const T *)e->w, (const T *)e->gamma,
+                                                     (T *)e->z, tree,   plan->stop,      T()};
         return multiply<T, decltype(stored)>(plan, (const T *)x, store);
     });
 }

@@ -97,13 +97,17 @@ template <typename T, typename Stored> struct matrix {
 
 /* What becomes of a row's sum: y = alpha sum + beta y. A storer is also told when the block has stored the rows of a
  * tile, and, its first warp, when a piece of a long row is done: whether it stored the row, and which tile is the row's
- * first. Another one: spmv_4_tiles_epilogue.cuh. */
+ * first; and it is asked whether there is anything to do at all. Another one: spmv_4_tiles_epilogue.cuh. */
 template <typename T> struct store_scaled {
     scaling<T> s;
     T *y;
     __device__ void operator()(int64_t row, T sum) const
     {
         s.store(sum, &y[row]);
+    }
+    __device__ bool stopped() const
+    {
+        return false;
     }
     template <typename Shape> __device__ void end_tile(int64_t) const
     {
@@ -374,6 +378,8 @@ __global__ void __launch_bounds__(Shape::BLOCK) kernel(matrix<T, Stored> m, cons
     let_next_begin();
     if (end == mine.begin) { /* empty rows */
         await_kernel_before();
+        if (store.stopped())
+            return;
         for (int64_t row = mine.row + thread; row < row_end; row += BLOCK)
             store(row, T());
         store.template end_tile<Shape>(t);
@@ -404,6 +410,8 @@ __global__ void __launch_bounds__(Shape::BLOCK) kernel(matrix<T, Stored> m, cons
         ends[i * BLOCK + thread] = (uint16_t)(offset[i] - (uint32_t)from);
 
     await_kernel_before();
+    if (store.stopped())
+        return;
 
     const T *const x_from = is_narrow ? x + mine.base : x;
     T product[ITEMS];

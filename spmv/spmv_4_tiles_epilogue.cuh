@@ -40,8 +40,9 @@ struct tree_size {
     }
 };
 
-/* A leaf is the sum in lane 0 of the warp that calls. */
-template <typename T> __device__ void climb(const sum_tree<T> &tree, int64_t leaf, T sum)
+/* A leaf is the sum in lane 0 of the warp that calls. True where the root is reached: *tree.out is there, and whoever
+ * brought a leaf has done so. */
+template <typename T> __device__ bool climb(const sum_tree<T> &tree, int64_t leaf, T sum)
 {
     const int lane = (int)threadIdx.x % WARP;
     T *level = tree.sums;
@@ -54,7 +55,7 @@ template <typename T> __device__ void climb(const sum_tree<T> &tree, int64_t lea
         if (lane == 0)
             level[place] = sum;
         if (!arrives_last(counts + node, members))
-            return;
+            return false;
         sum = warp_sum(lane < members ? load_shared_sum(level + node * GROUP + lane) : T(), WARP);
         level += n;
         counts += nodes;
@@ -62,6 +63,7 @@ template <typename T> __device__ void climb(const sum_tree<T> &tree, int64_t lea
     }
     if (lane == 0)
         *tree.out = sum;
+    return true;
 }
 
 template <typename T> struct store_with_epilogue {
@@ -70,7 +72,13 @@ template <typename T> struct store_with_epilogue {
     const T *w, *gamma; /* w NULL: no dot product; gamma NULL: 1 */
     T *z;               /* NULL: no axpy */
     sum_tree<T> tree;
-    T part; /* the thread's of the dot product */
+    const int *stop; /* of the plan */
+    T part;          /* the thread's of the dot product */
+
+    __device__ bool stopped() const
+    {
+        return stop != nullptr && *stop != 0;
+    }
 
     __device__ void operator()(int64_t row, T sum)
     {

@@ -40,10 +40,10 @@ inline int grid_for(int64_t n, int each_block)
 /* shared_bytes: of dynamic shared memory. early: the kernel calls griddepcontrol.wait before it reads or writes what
  * kernels before it wrote or read, so it may begin while the one before it in the stream still runs, where the device
  * and the code that it runs can do that. (The default stream is left out: it waits for other streams in ways of its
- * own.) */
+ * own.) together: the blocks wait for each other, so all must run at once (a cooperative launch). */
 struct launch_shape {
     int blocks, threads, shared_bytes;
-    bool early;
+    bool early, together = false;
 };
 
 /* Queues kernel<<<...>>>(arguments...) on the context's stream. */
@@ -57,12 +57,18 @@ spmv_status launch_shaped(spmv_context *ctx, const char *name, launch_shape shap
     config.dynamicSmemBytes = (size_t)shape.shared_bytes;
     config.stream = (cudaStream_t)ctx->stream;
 #ifndef SPMV_DEVICE_CUH
-    cudaLaunchAttribute early = {};
-    early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-    early.val.programmaticStreamSerializationAllowed = 1;
-    config.attrs = &early;
-    config.numAttrs =
-        shape.early && ((cuda_state *)ctx->device)->code_version >= 90 && config.stream != cudaStreamLegacy ? 1 : 0;
+    cudaLaunchAttribute attribute = {};
+    if (shape.together) {
+        attribute.id = cudaLaunchAttributeCooperative;
+        attribute.val.cooperative = 1;
+    } else {
+        attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+        attribute.val.programmaticStreamSerializationAllowed = 1;
+    }
+    const bool early =
+        shape.early && ((cuda_state *)ctx->device)->code_version >= 90 && config.stream != cudaStreamLegacy;
+    config.attrs = &attribute;
+    config.numAttrs = early || shape.together ? 1 : 0;
 #endif
     const cudaError_t error = cudaLaunchKernelEx(&config, kernel, static_cast<Parameters>(arguments)...);
     ((cuda_state *)ctx->device)->last_kernel = name;

@@ -90,7 +90,7 @@ static bool is_locked(const void *host, int64_t bytes)
 }
 
 /* Page-locked memory, kept with the context for the next call: to get it takes longer than to use it. */
-static spmv_status grow_staging(spmv_context *ctx, int64_t bytes)
+spmv_status cuda_grow_staging(spmv_context *ctx, int64_t bytes)
 {
     struct cuda_state *const s = ctx->device;
     if (bytes <= s->staging_bytes)
@@ -116,7 +116,7 @@ static spmv_status get_buffers(struct pass *pass)
     const bool in = !is_locked(p->host_in, p->n * p->size);
     const bool out = p->host_out != NULL && !is_locked(p->host_out, p->n * p->size);
     const int64_t bytes = round_up(pass->most * p->size);
-    const spmv_status st = grow_staging(pass->ctx, SLOTS * (in + out) * bytes);
+    const spmv_status st = cuda_grow_staging(pass->ctx, SLOTS * (in + out) * bytes);
     char *next = ((struct cuda_state *)pass->ctx->device)->staging;
     for (int s = 0; st == SPMV_OK && s < SLOTS; s++) {
         pass->slots[s].staged_in = in ? next : NULL;

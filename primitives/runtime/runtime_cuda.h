@@ -47,6 +47,9 @@ spmv_status cuda_check(spmv_context *ctx, cudaError_t error, const char *what);
 /* Queues a kernel that does nothing: does this device run this build's code, and which? (runtime_cuda.cu) */
 cudaError_t cuda_probe(cudaStream_t stream, int *code_version);
 
+/* At least so many bytes of cuda_state.staging, on the context's device. What is in use of it is gone. */
+spmv_status cuda_grow_staging(spmv_context *ctx, int64_t bytes);
+
 /* Bytes of cuda_state.chain, all 0 at first. */
 int64_t cuda_chain_bytes(void);
 

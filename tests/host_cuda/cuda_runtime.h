@@ -26,12 +26,15 @@ struct dim3 {
 
 extern dim3 threadIdx, blockIdx, blockDim, gridDim;
 
-enum cudaLaunchAttributeID { cudaLaunchAttributeProgrammaticStreamSerialization = 6 };
+enum cudaLaunchAttributeID {
+    cudaLaunchAttributeCooperative = 2,
+    cudaLaunchAttributeProgrammaticStreamSerialization = 6
+};
 
 struct cudaLaunchAttribute {
     cudaLaunchAttributeID id;
     union {
-        int programmaticStreamSerializationAllowed;
+        int cooperative, programmaticStreamSerializationAllowed;
     } val;
 };
 
@@ -71,6 +74,12 @@ template <typename T> T __shfl_down_sync(unsigned, T value, unsigned distance)
 {
     const int lane = (int)(threadIdx.x % 32);
     host_cuda_exchange(&value, sizeof value, lane + (int)distance < 32 ? lane + (int)distance : lane);
+    return value;
+}
+
+template <typename T> T __shfl_xor_sync(unsigned, T value, int mask)
+{
+    host_cuda_exchange(&value, sizeof value, (int)(threadIdx.x % 32) ^ mask);
     return value;
 }
 

@@ -1,0 +1,361 @@
+/* Conjugate gradients on CUDA, rungs 2 and 3: the host's side of cg_2_fused.cuh, which only queues.
+ *
+ * "fused" launches the kernels of BLOCK steps one by one; rung 3, "graph", replays them as one CUDA graph. Idea of the
+ * latter: a launch costs the host some 3 us, a step of a small system takes the device no longer; a graph of 3 BLOCK
+ * kernels is one launch. Changed since rung 2: nothing on the device. Wins: from some 200,000 rows on, where the
+ * persistent rung no longer holds the system, up to some millions, where launches no longer show.
+ *
+ * Behind each block of steps the state goes to the host, which queues the next block before it looks at it: the device
+ * never waits. When the residuals say that the end is near, blocks become short, so that few steps are queued in vain.
+ *
+ * CUDA C++ Programming Guide, "CUDA graphs", "Programmatic dependent launch".
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "cg_2_fused.cuh"
+
+extern "C" {
+#include "cg_internal.h"
+#include "plan_internal.h"
+#include "precond_internal.h"
+}
+
+namespace
+{
+
+enum { LONG, SHORT, LENGTHS, AHEAD = 2 };
+const int steps_of[LENGTHS] = {16, 2};
+
+#ifndef HOST_CUDA
+using graph = cudaGraphExec_t;
+#else
+using graph = void *; /* there are none */
+#endif
+
+/* The rung's own. */
+struct queue {
+    bool graphs;
+    void *memory, *z; /* on the device: the state and the tree; M^-1 r where a kernel does not make it itself */
+    int64_t sums_at, counts_at, count_bytes;
+    graph replay[LENGTHS]; /* NULL: not made, or this one cannot be */
+    bool tried[LENGTHS];
+    cudaEvent_t told[AHEAD];
+    bool plain; /* a capture failed */
+};
+
+queue *queue_of(const struct cg *cg)
+{
+    return (queue *)cg->state;
+}
+
+/* body(T()) */
+template <typename Body> spmv_status with_type(const struct cg *cg, const Body &body)
+{
+    return cg->type == SPMV_F32 ? body(float()) : body(double());
+}
+
+int64_t leaves_of(const struct cg *cg)
+{
+    return (cg->n - 1) / cg_fused::TILE + 1;
+}
+
+template <typename T> cg_fused::system<T> system_of(const struct cg *cg)
+{
+    const queue *const own = queue_of(cg);
+    char *const memory = (char *)own->memory;
+    auto *const s = (cg_fused::state<T> *)memory;
+    const void *const scale = cg->precond != nullptr ? precond_inverse_diagonal(cg->precond) : nullptr;
+    return {
+        s,
+        (T *)cg->x,
+        (T *)cg->r,
+        (T *)cg->p,
+        (const T *)cg->q,
+        (const T *)scale,
+        (const T *)own->z,
+        cg->n,
+        {leaves_of(cg), (cg_fused::two<T> *)(memory + own->sums_at), &s->sums, (unsigned *)(memory + own->counts_at)}};
+}
+
+template <typename T, typename... Parameters, typename... Arguments>
+spmv_status queue_kernel(const struct cg *cg, const char *name, void (*kernel)(cg_fused::system<T>, Parameters...),
+                         Arguments... arguments)
+{
+    return on_device(cg->ctx, [&] {
+        return launch_early(cg->ctx, name, (int)leaves_of(cg), THREADS, kernel, system_of<T>(cg), arguments...);
+    });
+}
+
+/* One step. */
+template <typename T> spmv_status queue_step(const struct cg *cg)
+{
+    const queue *const own = queue_of(cg);
+    const cg_fused::system<T> a = system_of<T>(cg);
+    spmv_epilogue dot;
+    spmv_epilogue_init(&dot, sizeof dot);
+    dot.w = cg->p;
+    dot.dot = &a.s->pq;
+    cg->plan->stop = &a.s->ending;
+    spmv_status st = spmv_apply_with(cg->plan, nullptr, cg->p, nullptr, cg->q, &dot);
+    cg->plan->stop = nullptr;
+    if (st == SPMV_OK)
+        st = queue_kernel<T>(cg, "cg r - alpha q", cg_fused::step_residual<T>);
+    if (st == SPMV_OK && own->z != nullptr) {
+        st = cg_precondition(cg, cg->r, own->z);
+        if (st == SPMV_OK)
+            st = queue_kernel<T>(cg, "cg r'z", cg_fused::step_rho<T>);
+    }
+    return st != SPMV_OK ? st : queue_kernel<T>(cg, "cg p", cg_fused::step_direction<T>);
+}
+
+template <typename T> spmv_status queue_steps(const struct cg *cg, int length)
+{
+    spmv_status st = SPMV_OK;
+    for (int k = 0; k < steps_of[length] && st == SPMV_OK; k++)
+        st = queue_step<T>(cg);
+    return st;
+}
+
+#ifndef HOST_CUDA
+/* Captures the steps; where that cannot be, because a preconditioner waits or the stream is the default one, they are
+ * launched one by one from now on. */
+template <typename T> spmv_status capture(const struct cg *cg, int length)
+{
+    queue *const own = queue_of(cg);
+    const cudaStream_t stream = (cudaStream_t)cg->ctx->stream;
+    cudaGraph_t steps = nullptr;
+    bool begun = false;
+    own->tried[length] = true;
+    spmv_status st = on_device(cg->ctx, [&] {
+        begun = stream != nullptr && stream != cudaStreamLegacy &&
+                cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal) == cudaSuccess;
+        if (!begun)
+            cudaGetLastError();
+        return SPMV_OK;
+    });
+    if (st != SPMV_OK || !begun)
+        return st;
+    const spmv_status queued = queue_steps<T>(cg, length);
+    return on_device(cg->ctx, [&] {
+        bool made = cudaStreamEndCapture(stream, &steps) == cudaSuccess && queued == SPMV_OK && steps != nullptr;
+        made = made && cudaGraphInstantiate(&own->replay[length], steps, 0) == cudaSuccess;
+        if (steps != nullptr)
+            cudaGraphDestroy(steps);
+        if (!made) {
+            cudaGetLastError();
+            own->replay[length] = nullptr;
+            own->plain = true;
+        }
+        return SPMV_OK;
+    });
+}
+
+spmv_status replay(const struct cg *cg, int length)
+{
+    return on_device(cg->ctx, [&] {
+        return cuda_check(cg->ctx, cudaGraphLaunch(queue_of(cg)->replay[length], (cudaStream_t)cg->ctx->stream),
+                          "cg graph");
+    });
+}
+
+void destroy(graph g)
+{
+    if (g != nullptr && cudaGraphExecDestroy(g) != cudaSuccess)
+        cudaGetLastError();
+}
+#else
+template <typename T> spmv_status capture(const struct cg *, int)
+{
+    return SPMV_OK;
+}
+
+spmv_status replay(const struct cg *, int)
+{
+    return SPMV_OK;
+}
+
+void destroy(graph)
+{
+}
+#endif
+
+/* Where copy `which` of the state arrives. */
+template <typename T> cg_fused::state<T> *copy_of(const struct cg *cg, int which)
+{
+    return (cg_fused::state<T> *)((cuda_state *)cg->ctx->device)->staging + which;
+}
+
+/* A block of steps, and the state behind it. */
+template <typename T> spmv_status queue_block(const struct cg *cg, int length, int which)
+{
+    queue *const own = queue_of(cg);
+    const cudaStream_t stream = (cudaStream_t)cg->ctx->stream;
+    spmv_status st = SPMV_OK;
+    if (own->graphs && !own->tried[length] && !own->plain)
+        st = capture<T>(cg, length);
+    if (st == SPMV_OK)
+        st = own->replay[length] != nullptr ? replay(cg, length) : queue_steps<T>(cg, length);
+    return st != SPMV_OK ? st : on_device(cg->ctx, [&] {
+        const cudaError_t error = cudaMemcpyAsync(copy_of<T>(cg, which), own->memory, sizeof(cg_fused::state<T>),
+                                                  cudaMemcpyDeviceToHost, stream);
+        return cuda_check(cg->ctx, error != cudaSuccess ? error : cudaEventRecord(own->told[which], stream),
+                          "cg state");
+    });
+}
+
+/* Waits for a copy of the state. */
+spmv_status await(const struct cg *cg, int which)
+{
+    return on_device(
+        cg->ctx, [&] { return cuda_check(cg->ctx, cudaEventSynchronize(queue_of(cg)->told[which]), "a step of cg"); });
+}
+
+/* Tells of the iterations up to those of s, and what s says into cg; iteration 0 was not told before. */
+template <typename T> spmv_status digest(struct cg *cg, const cg_fused::state<T> &s, int64_t *told)
+{
+    spmv_status st = SPMV_OK;
+    cg->start_residual = s.start;
+    for (; *told <= s.iterations && st == SPMV_OK; ++*told) {
+        cg->result->iterations = *told;
+        cg->result->recurrence_residual = sqrt((double)s.history[*told % cg_fused::RING]);
+        st = cg_tell(cg, cg->result->recurrence_residual);
+    }
+    cg->rr = s.rr;
+    cg->pq = s.pq;
+    cg->rz = s.rho;
+    cg->result->iterations = s.iterations;
+    cg->result->recurrence_residual = sqrt((double)s.rr);
+    return st;
+}
+
+/* Does the fall of r'r since a while say that less than what is queued at once is left? */
+template <typename T> bool near_end(const cg_fused::state<T> &s, double before, int64_t iterations_before)
+{
+    const double steps = (double)(s.iterations - iterations_before), fall = log(before / (double)s.rr);
+    const double left = log((double)s.rr / (s.enough * s.enough));
+    return steps > 0 && fall > 0 && left / fall * steps < (AHEAD + 1) * steps_of[LONG];
+}
+
+template <typename T> spmv_status run_typed(struct cg *cg, int64_t most)
+{
+    queue *const own = queue_of(cg);
+    const double roundoff = sizeof(T) == sizeof(float) ? 0x1p-24 : 0x1p-53;
+    int64_t told = cg->result->iterations + (cg->result->iterations > 0), iterations_before = 0;
+    double before = 0;
+    int length = LONG, last = 0;
+    spmv_status st = cg_start(cg), said = SPMV_OK;
+    if (st == SPMV_OK && own->z != nullptr)
+        st = cg_precondition(cg, cg->r, own->z);
+    if (st == SPMV_OK)
+        st = queue_kernel<T>(cg, "cg begin", cg_fused::begin<T>, cg->continues, cg->result->tolerance, roundoff,
+                             (long long)cg->result->iterations, (long long)most);
+    for (int k = 0; st == SPMV_OK; k++) {
+        last = k % AHEAD;
+        st = queue_block<T>(cg, length, last);
+        if (st != SPMV_OK || k < AHEAD - 1)
+            continue;
+        const int which = (k + 1) % AHEAD;
+        st = await(cg, which);
+        if (st != SPMV_OK)
+            break;
+        const cg_fused::state<T> &s = *copy_of<T>(cg, which);
+        said = digest(cg, s, &told);
+        if (said != SPMV_OK || s.ending != 0)
+            break;
+        length = near_end(s, before, iterations_before) ? SHORT : LONG;
+        before = (double)s.rr;
+        iterations_before = s.iterations;
+    }
+    if (st == SPMV_OK)
+        st = await(cg, last);
+    if (st != SPMV_OK)
+        return st;
+    const cg_fused::state<T> &s = *copy_of<T>(cg, last);
+    if (said != SPMV_OK) { /* cancelled: x is that of the last step queued */
+        cg->result->iterations = s.iterations;
+        cg->result->recurrence_residual = sqrt((double)s.rr);
+        return cg_fail_cancelled(cg);
+    }
+    st = digest(cg, s, &told);
+    if (st != SPMV_OK || s.stop == cg_fused::GOES_ON || s.stop == cg_fused::ENDED)
+        return st;
+    return s.stop == cg_fused::LIMIT ? cg_fail_limit(cg) : cg_look_for_breakdown(cg);
+}
+
+spmv_status run(struct cg *cg, int64_t most)
+{
+    return with_type(cg, [=](auto type) { return run_typed<decltype(type)>(cg, most); });
+}
+
+spmv_status prepare(struct cg *cg, bool graphs)
+{
+    const int64_t size = (int64_t)spmv_type_size(cg->type);
+    const tiles::tree_size tree(leaves_of(cg));
+    spmv_status st = host_alloc(cg->ctx, (int64_t)sizeof(queue), "a solve", &cg->state);
+    if (st != SPMV_OK)
+        return st;
+    queue *const own = queue_of(cg);
+    *own = {};
+    own->graphs = graphs;
+    const int64_t state_bytes = (int64_t)sizeof(cg_fused::state<double>);
+    own->sums_at = (state_bytes + 255) / 256 * 256;
+    own->counts_at = own->sums_at + (2 * size * tree.sums + 255) / 256 * 256;
+    own->count_bytes = tree.counts * (int64_t)sizeof(unsigned);
+    st = spmv_alloc(cg->ctx, own->counts_at + own->count_bytes, &own->memory);
+    if (st == SPMV_OK && cg->precond != nullptr && precond_inverse_diagonal(cg->precond) == nullptr)
+        st = spmv_alloc(cg->ctx, cg->n * size, &own->z);
+    return st != SPMV_OK ? st : on_device(cg->ctx, [&] {
+        spmv_status made = cuda_grow_staging(cg->ctx, AHEAD * state_bytes);
+        for (int k = 0; k < AHEAD && made == SPMV_OK; k++)
+            made = cuda_check(cg->ctx, cudaEventCreateWithFlags(&own->told[k], cudaEventDisableTiming), "an event");
+        return made != SPMV_OK ? made
+                               : cuda_check(cg->ctx,
+                                            cudaMemsetAsync((char *)own->memory + own->counts_at, 0,
+                                                            (size_t)own->count_bytes, (cudaStream_t)cg->ctx->stream),
+                                            "counters");
+    });
+}
+
+spmv_status prepare_fused(struct cg *cg)
+{
+    return prepare(cg, false);
+}
+
+spmv_status prepare_graph(struct cg *cg)
+{
+    return prepare(cg, true);
+}
+
+void release(struct cg *cg)
+{
+    queue *const own = queue_of(cg);
+    if (own == nullptr)
+        return;
+    for (int l = 0; l < LENGTHS; l++)
+        destroy(own->replay[l]);
+    for (int k = 0; k < AHEAD; k++)
+        if (own->told[k] != nullptr && cudaEventDestroy(own->told[k]) != cudaSuccess)
+            cudaGetLastError();
+    spmv_free(cg->ctx, own->memory);
+    spmv_free(cg->ctx, own->z);
+    host_free(own);
+    cg->state = nullptr;
+}
+
+spmv_status supports(const struct cg *)
+{
+    return SPMV_OK;
+}
+
+} // namespace
+
+extern "C" const struct cg_method cg_fused_cuda = {
+    "fused", "three kernels a step, launched ahead of need", 1u << SPMV_BACKEND_CUDA, supports, prepare_fused, run,
+    release};
+
+extern "C" const struct cg_method cg_graph = {"graph",
+                                              "three kernels a step, replayed by the dozen as one graph",
+                                              1u << SPMV_BACKEND_CUDA,
+                                              supports,
+                                              prepare_graph,
+                                              run,
+                                              release};
