@@ -63,6 +63,9 @@ static inline double precond_value(const spmv_csr *a, int64_t k)
 
 spmv_status precond_make_none(spmv_preconditioner *, const struct precond_source *);
 spmv_status precond_make_jacobi(spmv_preconditioner *, const struct precond_source *);
+spmv_status precond_make_block_jacobi(spmv_preconditioner *, const struct precond_source *);
+spmv_status precond_make_chebyshev(spmv_preconditioner *, const struct precond_source *);
+spmv_status precond_make_ic0(spmv_preconditioner *, const struct precond_source *);
 
 /* ----------------------------------------------------------- for the solvers */
 

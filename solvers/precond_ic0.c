@@ -1,0 +1,355 @@
+/* Preconditioner ic0: M = L L', L an incomplete Cholesky factor of A with the pattern of A's lower triangle.
+ *
+ * Factoring is serial, on the host, in f64, whatever the backend (precond_ic0_factor.c): the same L everywhere. Where a
+ * pivot fails, the diagonal is enlarged by a shift of 1/1000, which doubles until all pivots are positive (Manteuffel
+ * 1980): as a strictly dominant matrix has a factor, that ends.
+ *
+ * An application solves L y = r and L' z = y. Row i of a triangle waits for the rows in its pattern: rows go level by
+ * level, each level's rows at once. A level that is worth it is shared by the threads, with a barrier before and after;
+ * runs of small ones are done by one thread. So a matrix with long chains (a banded one) is solved serially, in its own
+ * order: it is the same arithmetic, and so are the bits. On the GPU a level is a launch, a run of small ones a launch
+ * of one block. Traffic an application: L twice (12 bytes an entry in f64) and 5 vectors. Levels: Anderson & Saad 1989;
+ * Saad 2003, section 11.6.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <float.h>
+#include <math.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdio.h>
+
+#include "precond_ic0.h"
+#include "precond_loops.h"
+
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
+/* A level with fewer entries is not worth two barriers on the host (some 1 us), or a launch of its own on a device
+ * (some 3 us): tests have smaller ones. */
+#ifndef PRECOND_WIDE_HOST
+#define PRECOND_WIDE_HOST 4096
+#endif
+#ifndef PRECOND_WIDE_CUDA
+#define PRECOND_WIDE_CUDA 4096
+#endif
+
+/* One triangle in the context's memory. */
+struct solve {
+    struct precond_triangle triangle;
+    void *ptr, *col, *row, *val, *inverse, *level; /* in the context's memory */
+    int64_t *first, *first_level;
+    bool *wide, any_wide;
+};
+
+struct ic0 {
+    spmv_preconditioner *m;
+    struct solve forward, backward;
+};
+
+/* ------------------------------------------------------------------- solving */
+
+/* A barrier of our own: the library's may put threads to sleep at each of a thousand levels. Threads give way when
+ * others have the cores. */
+struct barrier {
+    _Alignas(64) atomic_int arrived;
+    _Alignas(64) atomic_int round;
+    int team;
+};
+
+enum { PATIENCE = 2000 };
+
+static void wait_for_all(struct barrier *barrier)
+{
+    const int round = atomic_load_explicit(&barrier->round, memory_order_relaxed);
+    if (atomic_fetch_add_explicit(&barrier->arrived, 1, memory_order_acq_rel) == barrier->team - 1) {
+        atomic_store_explicit(&barrier->arrived, 0, memory_order_relaxed);
+        atomic_store_explicit(&barrier->round, round + 1, memory_order_release);
+        return;
+    }
+    for (int spins = 1; atomic_load_explicit(&barrier->round, memory_order_acquire) == round; spins++)
+        if (spins % PATIENCE == 0)
+            sched_yield();
+}
+
+/* What one thread of the team does of a solve. */
+static void solve_share(const struct precond_triangle *t, spmv_type type, const void *in, void *out, int thread,
+                        int team, struct barrier *barrier)
+{
+    for (int64_t f = 0; f < t->phases; f++) {
+        const int64_t begin = t->first[f], n = t->first[f + 1] - begin;
+        if (t->wide[f])
+            precond_triangle_loop(type, t, in, out, begin + n * thread / team, begin + n * (thread + 1) / team);
+        else if (thread == 0)
+            precond_triangle_loop(type, t, in, out, begin, begin + n);
+        wait_for_all(barrier);
+    }
+}
+
+static void solve_on_host(const spmv_preconditioner *m, const struct solve *s, const void *in, void *out)
+{
+    const struct precond_triangle *t = &s->triangle;
+#ifdef _OPENMP
+    if (s->any_wide && m->ctx->threads > 1) {
+        struct barrier barrier;
+        atomic_init(&barrier.arrived, 0);
+        atomic_init(&barrier.round, 0);
+#pragma omp parallel num_threads(m->ctx->threads)
+        {
+#pragma omp single
+            barrier.team = omp_get_num_threads();
+            solve_share(t, m->type, in, out, omp_get_thread_num(), barrier.team, &barrier);
+        }
+        return;
+    }
+#endif
+    precond_triangle_loop(m->type, t, in, out, 0, t->rows);
+}
+
+static spmv_status apply(void *self, const void *r, void *z)
+{
+    const struct ic0 *f = self;
+    const spmv_preconditioner *m = f->m;
+#ifdef SPMV_HAVE_CUDA
+    if (m->ctx->backend->id == SPMV_BACKEND_CUDA) {
+        const spmv_status st = precond_triangle_cuda(m->ctx, m->type, &f->forward.triangle, r, z);
+        return st != SPMV_OK ? st : precond_triangle_cuda(m->ctx, m->type, &f->backward.triangle, z, z);
+    }
+#endif
+    solve_on_host(m, &f->forward, r, z);
+    solve_on_host(m, &f->backward, z, z);
+    return SPMV_OK;
+}
+
+/* -------------------------------------------------------------------- making */
+
+static void release(spmv_context *ctx, struct solve *s)
+{
+    spmv_free(ctx, s->ptr);
+    spmv_free(ctx, s->col);
+    spmv_free(ctx, s->row);
+    spmv_free(ctx, s->val);
+    spmv_free(ctx, s->inverse);
+    spmv_free(ctx, s->level);
+    host_free(s->first);
+    host_free(s->first_level);
+    host_free(s->wide);
+}
+
+static void destroy(void *self)
+{
+    struct ic0 *f = self;
+    release(f->m->ctx, &f->forward);
+    release(f->m->ctx, &f->backward);
+    host_free(f);
+}
+
+/* The triangle's entries in the order of its levels, the diagonal by itself. */
+struct ordered {
+    int64_t *ptr;
+    int32_t *col;
+    double *val, *inverse;
+};
+
+static void put_in_order(const struct lower *from, const int32_t *row, struct ordered *to)
+{
+    int64_t end = 0;
+    for (int64_t p = 0; p < from->rows; p++) {
+        const int64_t i = row[p];
+        to->ptr[p] = end;
+        for (int64_t k = from->ptr[i]; k < from->ptr[i + 1]; k++)
+            if (from->col[k] == i) {
+                to->inverse[p] = 1 / from->val[k];
+            } else {
+                to->col[end] = from->col[k];
+                to->val[end++] = from->val[k];
+            }
+    }
+    to->ptr[from->rows] = end;
+}
+
+/* Levels in phases: each level that is worth it is one, each run of others is one. */
+static spmv_status cut_phases(spmv_preconditioner *m, const struct levels *levels, const int64_t *ptr, struct solve *s)
+{
+    spmv_status st = SPMV_OK;
+    const bool on_device = m->ctx->backend->id == SPMV_BACKEND_CUDA;
+    const int64_t worth = on_device ? PRECOND_WIDE_CUDA : PRECOND_WIDE_HOST;
+    struct precond_triangle *t = &s->triangle;
+    TRY(host_alloc(m->ctx, (levels->count + 1) * 8, "phases of a solve", (void **)&s->first));
+    TRY(host_alloc(m->ctx, (levels->count + 1) * 8, "phases of a solve", (void **)&s->first_level));
+    TRY(host_alloc(m->ctx, levels->count, "phases of a solve", (void **)&s->wide));
+    for (int64_t l = 0; l < levels->count; l++) {
+        const int64_t begin = levels->first[l], end = levels->first[l + 1];
+        const bool wide = ptr[end] - ptr[begin] + end - begin >= worth;
+        if (wide || t->phases == 0 || s->wide[t->phases - 1]) {
+            s->wide[t->phases] = wide;
+            s->first_level[t->phases] = l;
+            s->first[t->phases++] = begin;
+            s->any_wide = s->any_wide || wide;
+        }
+    }
+    s->first[t->phases] = m->rows;
+    s->first_level[t->phases] = levels->count;
+    if (on_device) {
+        TRY(precond_alloc(m, (levels->count + 1) * 8, &s->level));
+        TRY(spmv_upload(m->ctx, levels->first, s->level, (levels->count + 1) * 8));
+    }
+done:
+    return st;
+}
+
+static spmv_status send(spmv_preconditioner *m, const void *host, int64_t bytes, void **memory)
+{
+    const spmv_status st = precond_alloc(m, bytes, memory);
+    return st != SPMV_OK || bytes == 0 ? st : spmv_upload(m->ctx, host, *memory, bytes);
+}
+
+/* Where nothing is worth sharing: the matrix's own order, and no phases. */
+static void forget_levels(struct levels *levels, int64_t n, bool backward)
+{
+    for (int64_t p = 0; p < n; p++)
+        levels->row[p] = (int32_t)(backward ? n - 1 - p : p);
+}
+
+static bool worth_sharing(const spmv_preconditioner *m, const struct levels *levels, const struct lower *from)
+{
+    if (m->ctx->backend->id == SPMV_BACKEND_CUDA)
+        return true;
+    if (m->ctx->threads == 1)
+        return false;
+    for (int64_t l = 0; l < levels->count; l++) {
+        int64_t entries = 0;
+        for (int64_t p = levels->first[l]; p < levels->first[l + 1]; p++)
+            entries += from->ptr[levels->row[p] + 1] - from->ptr[levels->row[p]];
+        if (entries >= PRECOND_WIDE_HOST)
+            return true;
+    }
+    return false;
+}
+
+static spmv_status make_solve(spmv_preconditioner *m, const struct lower *from, bool backward, struct solve *s)
+{
+    spmv_status st = SPMV_OK;
+    spmv_context *ctx = m->ctx;
+    const int64_t n = from->rows, entries = from->ptr[n] - n;
+    struct levels levels = {0};
+    struct ordered ordered = {0};
+    TRY(levels_of(ctx, from, backward, &levels));
+    m->levels = max_i64(m->levels, levels.count);
+    const bool shared = worth_sharing(m, &levels, from);
+    if (!shared)
+        forget_levels(&levels, n, backward);
+    TRY(host_alloc(ctx, (n + 1) * 8, "row offsets of a triangle", (void **)&ordered.ptr));
+    TRY(host_alloc(ctx, entries * 4, "columns of a triangle", (void **)&ordered.col));
+    TRY(host_alloc(ctx, entries * 8, "values of a triangle", (void **)&ordered.val));
+    TRY(host_alloc(ctx, n * 8, "the diagonal of a triangle", (void **)&ordered.inverse));
+    put_in_order(from, levels.row, &ordered);
+    if (shared)
+        TRY(cut_phases(m, &levels, ordered.ptr, s));
+    TRY(send(m, ordered.ptr, (n + 1) * 8, &s->ptr));
+    TRY(send(m, ordered.col, entries * 4, &s->col));
+    TRY(send(m, levels.row, n * 4, &s->row));
+    TRY(precond_upload(m, ordered.val, entries, &s->val));
+    TRY(precond_upload(m, ordered.inverse, n, &s->inverse));
+    s->triangle = (struct precond_triangle){.rows = n,
+                                            .ptr = s->ptr,
+                                            .col = s->col,
+                                            .row = s->row,
+                                            .val = s->val,
+                                            .inverse = s->inverse,
+                                            .phases = s->triangle.phases,
+                                            .first = s->first,
+                                            .wide = s->wide,
+                                            .level = s->level,
+                                            .first_level = s->first_level};
+done:
+    levels_release(&levels);
+    host_free(ordered.ptr);
+    host_free(ordered.col);
+    host_free(ordered.val);
+    host_free(ordered.inverse);
+    return st;
+}
+
+/* The factor of a with the smallest shift tried that has one; m->shift, m->fallen, m->layout. */
+static spmv_status factor_shifted(spmv_preconditioner *m, const struct precond_source *source, const struct lower *a,
+                                  double *factor)
+{
+    const double u = m->type == SPMV_F32 ? 0x1p-20 : 0x1p-40;
+    int64_t failed = 0, first = -1;
+    double pivot = 0, first_pivot = 0;
+    for (double shift = source->options->shift;; shift = shift == 0 ? 1e-3 : 2 * shift) {
+        const spmv_status st = lower_factor(m->ctx, a, shift, u, factor, &failed, &pivot);
+        if (st != SPMV_OK)
+            return st;
+        if (failed == a->rows) {
+            m->shift = shift;
+            break;
+        }
+        if (shift > 1e15)
+            return context_fail(m->ctx, SPMV_ERROR_NOT_FINITE,
+                                "preconditioner %s: the pivot of row %lld is %g with any shift", m->name,
+                                (long long)failed, pivot);
+        if (m->fallen++ == 0) {
+            first = failed;
+            first_pivot = pivot;
+        }
+    }
+    const int n = snprintf(m->layout, sizeof m->layout, "a factor of %lld entries", (long long)a->ptr[a->rows]);
+    if (m->fallen > 0)
+        snprintf(m->layout + n, sizeof m->layout - (size_t)n,
+                 " of A + %.3g D: %s the pivot of row %lld is %.3g, and %lld factorisations failed", m->shift,
+                 source->options->shift > 0 ? "with the shift asked for" : "without a shift", (long long)first,
+                 first_pivot, (long long)m->fallen);
+    else if (m->shift > 0)
+        snprintf(m->layout + n, sizeof m->layout - (size_t)n, " of A + %.3g D, as asked for", m->shift);
+    return SPMV_OK;
+}
+
+static spmv_status check_range(const spmv_preconditioner *m, const struct lower *l)
+{
+    for (int64_t i = 0; i < l->rows; i++)
+        for (int64_t k = l->ptr[i]; k < l->ptr[i + 1]; k++) {
+            const bool diagonal = l->col[k] == i;
+            const double largest = m->type == SPMV_F32 ? FLT_MAX : DBL_MAX;
+            if (!(fabs(l->val[k]) <= largest && (!diagonal || 1 / l->val[k] <= largest)))
+                return context_fail(m->ctx, SPMV_ERROR_NOT_FINITE,
+                                    "preconditioner %s: %g in row %lld of the factor is out of the range of %s",
+                                    m->name, l->val[k], (long long)i, spmv_type_name(m->type));
+        }
+    return SPMV_OK;
+}
+
+spmv_status precond_make_ic0(spmv_preconditioner *m, const struct precond_source *source)
+{
+    spmv_status st = SPMV_OK;
+    struct ic0 *f = NULL;
+    struct lower a = {0}, upper = {0};
+    double *factor = NULL;
+    TRY(host_alloc(m->ctx, sizeof *f, "a preconditioner", (void **)&f));
+    memset(f, 0, sizeof *f);
+    f->m = m;
+    TRY(lower_take(m->ctx, source, &a));
+    TRY(host_alloc(m->ctx, a.ptr[a.rows] * 8, "a factor", (void **)&factor));
+    TRY(factor_shifted(m, source, &a, factor));
+    host_free(a.val);
+    a.val = factor;
+    factor = NULL;
+    TRY(check_range(m, &a));
+    TRY(lower_transpose(m->ctx, &a, &upper));
+    TRY(make_solve(m, &a, false, &f->forward));
+    TRY(make_solve(m, &upper, true, &f->backward));
+    const size_t n = strlen(m->layout);
+    snprintf(m->layout + n, sizeof m->layout - n, "; solves in %lld levels%s", (long long)m->levels,
+             m->ctx->backend->id != SPMV_BACKEND_CUDA && !f->forward.any_wide ? ", row by row" : "");
+    m->self = f;
+    m->apply = apply;
+    m->destroy = destroy;
+done:
+    lower_release(&a);
+    lower_release(&upper);
+    host_free(factor);
+    if (st != SPMV_OK && f != NULL)
+        destroy(f);
+    return st;
+}
