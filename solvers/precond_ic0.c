@@ -5,10 +5,11 @@
  * 1980): as a strictly dominant matrix has a factor, that ends.
  *
  * An application solves L y = r and L' z = y. Row i of a triangle waits for the rows in its pattern: rows go level by
- * level, each level's rows at once. A level that is worth it is shared by the threads, with a barrier before and after;
- * runs of small ones are done by one thread. So a matrix with long chains (a banded one) is solved serially, in its own
- * order: it is the same arithmetic, and so are the bits. On the GPU a level is a launch, a run of small ones a launch
- * of one block. Traffic an application: L twice (12 bytes an entry in f64) and 5 vectors. Levels: Anderson & Saad 1989;
+ * level, each level's rows at once. On omp, levels are cut into tiles that threads take in order, each waiting until
+ * the levels before its own are done; nobody waits for a thread that holds no tile, so a thread that the system has put
+ * aside delays little. A matrix with long chains (a banded one) is solved by one thread, in its own order: it is the
+ * same arithmetic, and so are the bits. On the GPU a level is a launch, a run of small ones a launch of one block.
+ * Traffic an application: L twice (12 bytes an entry in f64) and 5 vectors. Levels: Anderson & Saad 1989;
  * Saad 2003, section 11.6.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -21,25 +22,25 @@
 #include "precond_ic0.h"
 #include "precond_loops.h"
 
-#ifdef _OPENMP
-#include <omp.h>
-#endif
-
-/* A level with fewer entries is not worth two barriers on the host (some 1 us), or a launch of its own on a device
- * (some 3 us): tests have smaller ones. */
-#ifndef PRECOND_WIDE_HOST
-#define PRECOND_WIDE_HOST 4096
-#endif
-#ifndef PRECOND_WIDE_CUDA
-#define PRECOND_WIDE_CUDA 4096
-#endif
+/* A level with fewer entries is not worth sharing on the host, where others wait for it (some 0.5 us), nor a launch of
+ * its own on a device (some 3 us). Entries of a tile: some microseconds. Where most entries lie in small levels, or
+ * there are few in all, a solve takes less time by one thread than waking the others does; and two threads gain nothing
+ * over one that goes through the matrix in its own order (poisson3d:100: 12 ms either way). */
+enum { WIDE_HOST = 4096, WIDE_CUDA = 4096, TILE_ENTRIES = 2048, WORTH_A_TEAM = 1 << 17, THREADS_WORTH = 3 };
 
 /* One triangle in the context's memory. */
 struct solve {
     struct precond_triangle triangle;
     void *ptr, *col, *row, *val, *inverse, *level; /* in the context's memory */
     int64_t *first, *first_level;
-    bool *wide, any_wide;
+    bool *wide;
+    int64_t tiles; /* omp: of a solve that threads share; 0: of one that one thread does */
+    struct tile *tile;
+};
+
+/* Positions begin to end - 1, once all tiles before number after are done. */
+struct tile {
+    int64_t begin, end, after;
 };
 
 struct ic0 {
@@ -49,61 +50,53 @@ struct ic0 {
 
 /* ------------------------------------------------------------------- solving */
 
-/* A barrier of our own: the library's may put threads to sleep at each of a thousand levels. Threads give way when
- * others have the cores. */
-struct barrier {
-    _Alignas(64) atomic_int arrived;
-    _Alignas(64) atomic_int round;
-    int team;
+/* A solve under way: tiles are taken in order, and only begun when those that they need are done. The oldest tile that
+ * is not done needs none that is not, so some thread always gets on. */
+struct chain {
+    const struct solve *solve;
+    const void *in;
+    void *out;
+    _Alignas(64) atomic_llong taken;
+    _Alignas(64) atomic_llong done;
 };
 
-enum { PATIENCE = 2000 };
+enum { PATIENCE = 200 };
 
-static void wait_for_all(struct barrier *barrier)
+static void wait_until_done(struct chain *chain, int64_t tiles)
 {
-    const int round = atomic_load_explicit(&barrier->round, memory_order_relaxed);
-    if (atomic_fetch_add_explicit(&barrier->arrived, 1, memory_order_acq_rel) == barrier->team - 1) {
-        atomic_store_explicit(&barrier->arrived, 0, memory_order_relaxed);
-        atomic_store_explicit(&barrier->round, round + 1, memory_order_release);
-        return;
-    }
-    for (int spins = 1; atomic_load_explicit(&barrier->round, memory_order_acquire) == round; spins++)
+    for (int spins = 1; atomic_load_explicit(&chain->done, memory_order_acquire) < tiles; spins++)
         if (spins % PATIENCE == 0)
             sched_yield();
 }
 
-/* What one thread of the team does of a solve. */
-static void solve_share(const struct precond_triangle *t, spmv_type type, const void *in, void *out, int thread,
-                        int team, struct barrier *barrier)
+/* What one thread does of a solve. */
+static void solve_share(spmv_type type, struct chain *chain)
 {
-    for (int64_t f = 0; f < t->phases; f++) {
-        const int64_t begin = t->first[f], n = t->first[f + 1] - begin;
-        if (t->wide[f])
-            precond_triangle_loop(type, t, in, out, begin + n * thread / team, begin + n * (thread + 1) / team);
-        else if (thread == 0)
-            precond_triangle_loop(type, t, in, out, begin, begin + n);
-        wait_for_all(barrier);
+    const struct solve *s = chain->solve;
+    int64_t t = 0;
+    while ((t = atomic_fetch_add_explicit(&chain->taken, 1, memory_order_relaxed)) < s->tiles) {
+        const struct tile tile = s->tile[t];
+        wait_until_done(chain, tile.after);
+        precond_triangle_loop(type, &s->triangle, chain->in, chain->out, tile.begin, tile.end);
+        atomic_fetch_add_explicit(&chain->done, 1, memory_order_acq_rel);
     }
 }
 
-static void solve_on_host(const spmv_preconditioner *m, const struct solve *s, const void *in, void *out)
+static void solve_shared(const struct ic0 *f, const void *r, void *z)
 {
-    const struct precond_triangle *t = &s->triangle;
-#ifdef _OPENMP
-    if (s->any_wide && m->ctx->threads > 1) {
-        struct barrier barrier;
-        atomic_init(&barrier.arrived, 0);
-        atomic_init(&barrier.round, 0);
+    const spmv_preconditioner *m = f->m;
+    struct chain forward = {.solve = &f->forward, .in = r, .out = z};
+    struct chain backward = {.solve = &f->backward, .in = z, .out = z};
+    atomic_init(&forward.taken, 0);
+    atomic_init(&forward.done, 0);
+    atomic_init(&backward.taken, 0);
+    atomic_init(&backward.done, 0);
 #pragma omp parallel num_threads(m->ctx->threads)
-        {
-#pragma omp single
-            barrier.team = omp_get_num_threads();
-            solve_share(t, m->type, in, out, omp_get_thread_num(), barrier.team, &barrier);
-        }
-        return;
+    {
+        solve_share(m->type, &forward);
+        wait_until_done(&forward, f->forward.tiles);
+        solve_share(m->type, &backward);
     }
-#endif
-    precond_triangle_loop(m->type, t, in, out, 0, t->rows);
 }
 
 static spmv_status apply(void *self, const void *r, void *z)
@@ -116,8 +109,12 @@ static spmv_status apply(void *self, const void *r, void *z)
         return st != SPMV_OK ? st : precond_triangle_cuda(m->ctx, m->type, &f->backward.triangle, z, z);
     }
 #endif
-    solve_on_host(m, &f->forward, r, z);
-    solve_on_host(m, &f->backward, z, z);
+    if (f->forward.tiles > 0) {
+        solve_shared(f, r, z);
+    } else {
+        precond_triangle_loop(m->type, &f->forward.triangle, r, z, 0, m->rows);
+        precond_triangle_loop(m->type, &f->backward.triangle, z, z, 0, m->rows);
+    }
     return SPMV_OK;
 }
 
@@ -134,6 +131,7 @@ static void release(spmv_context *ctx, struct solve *s)
     host_free(s->first);
     host_free(s->first_level);
     host_free(s->wide);
+    host_free(s->tile);
 }
 
 static void destroy(void *self)
@@ -168,33 +166,64 @@ static void put_in_order(const struct lower *from, const int32_t *row, struct or
     to->ptr[from->rows] = end;
 }
 
-/* Levels in phases: each level that is worth it is one, each run of others is one. */
-static spmv_status cut_phases(spmv_preconditioner *m, const struct levels *levels, const int64_t *ptr, struct solve *s)
+static int64_t entries_of_level(const struct lower *from, const struct levels *levels, int64_t level)
+{
+    int64_t entries = 0;
+    for (int64_t p = levels->first[level]; p < levels->first[level + 1]; p++)
+        entries += from->ptr[levels->row[p] + 1] - from->ptr[levels->row[p]];
+    return entries;
+}
+
+/* Levels in phases: each level that is worth it is one, each run of others is one. *wide_entries: in those that are. */
+static spmv_status cut_phases(spmv_preconditioner *m, const struct lower *from, const struct levels *levels,
+                              struct solve *s, int64_t *wide_entries)
 {
     spmv_status st = SPMV_OK;
-    const bool on_device = m->ctx->backend->id == SPMV_BACKEND_CUDA;
-    const int64_t worth = on_device ? PRECOND_WIDE_CUDA : PRECOND_WIDE_HOST;
+    const int64_t worth = m->ctx->backend->id == SPMV_BACKEND_CUDA ? WIDE_CUDA : WIDE_HOST;
     struct precond_triangle *t = &s->triangle;
     TRY(host_alloc(m->ctx, (levels->count + 1) * 8, "phases of a solve", (void **)&s->first));
     TRY(host_alloc(m->ctx, (levels->count + 1) * 8, "phases of a solve", (void **)&s->first_level));
     TRY(host_alloc(m->ctx, levels->count, "phases of a solve", (void **)&s->wide));
     for (int64_t l = 0; l < levels->count; l++) {
-        const int64_t begin = levels->first[l], end = levels->first[l + 1];
-        const bool wide = ptr[end] - ptr[begin] + end - begin >= worth;
+        const int64_t entries = entries_of_level(from, levels, l);
+        const bool wide = entries >= worth;
+        if (wide)
+            *wide_entries += entries;
         if (wide || t->phases == 0 || s->wide[t->phases - 1]) {
             s->wide[t->phases] = wide;
             s->first_level[t->phases] = l;
-            s->first[t->phases++] = begin;
-            s->any_wide = s->any_wide || wide;
+            s->first[t->phases++] = levels->first[l];
         }
     }
-    s->first[t->phases] = m->rows;
+    s->first[t->phases] = from->rows;
     s->first_level[t->phases] = levels->count;
-    if (on_device) {
-        TRY(precond_alloc(m, (levels->count + 1) * 8, &s->level));
-        TRY(spmv_upload(m->ctx, levels->first, s->level, (levels->count + 1) * 8));
-    }
 done:
+    return st;
+}
+
+/* Wide phases in tiles of TILE_ENTRIES or a row more, the others as one. */
+static spmv_status cut_tiles(spmv_preconditioner *m, const struct lower *from, const struct levels *levels,
+                             struct solve *s)
+{
+    const struct precond_triangle *t = &s->triangle;
+    const int64_t most = from->ptr[from->rows] / TILE_ENTRIES + 2 * t->phases;
+    const spmv_status st = host_alloc(m->ctx, most * (int64_t)sizeof *s->tile, "tiles of a solve", (void **)&s->tile);
+    if (st != SPMV_OK)
+        return st;
+    for (int64_t f = 0; f < t->phases; f++) {
+        const int64_t after = s->tiles, end = s->first[f + 1];
+        int64_t entries = 0;
+        s->tile[s->tiles] = (struct tile){s->first[f], end, after};
+        for (int64_t p = s->first[f]; p < end && s->wide[f]; p++) {
+            entries += from->ptr[levels->row[p] + 1] - from->ptr[levels->row[p]];
+            if (entries >= TILE_ENTRIES && p + 1 < end) {
+                s->tile[s->tiles++].end = p + 1;
+                s->tile[s->tiles] = (struct tile){p + 1, end, after};
+                entries = 0;
+            }
+        }
+        s->tiles++;
+    }
     return st;
 }
 
@@ -204,27 +233,11 @@ static spmv_status send(spmv_preconditioner *m, const void *host, int64_t bytes,
     return st != SPMV_OK || bytes == 0 ? st : spmv_upload(m->ctx, host, *memory, bytes);
 }
 
-/* Where nothing is worth sharing: the matrix's own order, and no phases. */
-static void forget_levels(struct levels *levels, int64_t n, bool backward)
+/* The matrix's own order, for one thread. */
+static void keep_order(int32_t *row, int64_t n, bool backward)
 {
     for (int64_t p = 0; p < n; p++)
-        levels->row[p] = (int32_t)(backward ? n - 1 - p : p);
-}
-
-static bool worth_sharing(const spmv_preconditioner *m, const struct levels *levels, const struct lower *from)
-{
-    if (m->ctx->backend->id == SPMV_BACKEND_CUDA)
-        return true;
-    if (m->ctx->threads == 1)
-        return false;
-    for (int64_t l = 0; l < levels->count; l++) {
-        int64_t entries = 0;
-        for (int64_t p = levels->first[l]; p < levels->first[l + 1]; p++)
-            entries += from->ptr[levels->row[p] + 1] - from->ptr[levels->row[p]];
-        if (entries >= PRECOND_WIDE_HOST)
-            return true;
-    }
-    return false;
+        row[p] = (int32_t)(backward ? n - 1 - p : p);
 }
 
 static spmv_status make_solve(spmv_preconditioner *m, const struct lower *from, bool backward, struct solve *s)
@@ -232,20 +245,25 @@ static spmv_status make_solve(spmv_preconditioner *m, const struct lower *from, 
     spmv_status st = SPMV_OK;
     spmv_context *ctx = m->ctx;
     const int64_t n = from->rows, entries = from->ptr[n] - n;
+    const bool on_device = ctx->backend->id == SPMV_BACKEND_CUDA;
+    int64_t wide_entries = 0;
     struct levels levels = {0};
     struct ordered ordered = {0};
     TRY(levels_of(ctx, from, backward, &levels));
     m->levels = max_i64(m->levels, levels.count);
-    const bool shared = worth_sharing(m, &levels, from);
-    if (!shared)
-        forget_levels(&levels, n, backward);
+    TRY(cut_phases(m, from, &levels, s, &wide_entries));
+    if (on_device) {
+        TRY(send(m, levels.first, (levels.count + 1) * 8, &s->level));
+    } else if (ctx->threads >= THREADS_WORTH && entries + n >= WORTH_A_TEAM && wide_entries >= (entries + n) / 2) {
+        TRY(cut_tiles(m, from, &levels, s));
+    } else {
+        keep_order(levels.row, n, backward);
+    }
     TRY(host_alloc(ctx, (n + 1) * 8, "row offsets of a triangle", (void **)&ordered.ptr));
     TRY(host_alloc(ctx, entries * 4, "columns of a triangle", (void **)&ordered.col));
     TRY(host_alloc(ctx, entries * 8, "values of a triangle", (void **)&ordered.val));
     TRY(host_alloc(ctx, n * 8, "the diagonal of a triangle", (void **)&ordered.inverse));
     put_in_order(from, levels.row, &ordered);
-    if (shared)
-        TRY(cut_phases(m, &levels, ordered.ptr, s));
     TRY(send(m, ordered.ptr, (n + 1) * 8, &s->ptr));
     TRY(send(m, ordered.col, entries * 4, &s->col));
     TRY(send(m, levels.row, n * 4, &s->row));
@@ -339,9 +357,13 @@ spmv_status precond_make_ic0(spmv_preconditioner *m, const struct precond_source
     TRY(lower_transpose(m->ctx, &a, &upper));
     TRY(make_solve(m, &a, false, &f->forward));
     TRY(make_solve(m, &upper, true, &f->backward));
+    if (f->forward.tiles == 0 || f->backward.tiles == 0) /* one thread can do either order */
+        f->forward.tiles = f->backward.tiles = 0;
     const size_t n = strlen(m->layout);
     snprintf(m->layout + n, sizeof m->layout - n, "; solves in %lld levels%s", (long long)m->levels,
-             m->ctx->backend->id != SPMV_BACKEND_CUDA && !f->forward.any_wide ? ", row by row" : "");
+             f->forward.tiles > 0                       ? ", shared by threads"
+             : m->ctx->backend->id == SPMV_BACKEND_CUDA ? ""
+                                                        : ", by one thread");
     m->self = f;
     m->apply = apply;
     m->destroy = destroy;
