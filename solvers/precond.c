@@ -14,6 +14,7 @@ static const struct precond_kind kinds[] = {
     {"block-jacobi", false, precond_make_block_jacobi},
     {"chebyshev", false, precond_make_chebyshev},
     {"ic0", false, precond_make_ic0},
+    {"amg", false, precond_make_amg},
 };
 
 enum { KINDS = sizeof kinds / sizeof kinds[0] };

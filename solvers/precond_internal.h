@@ -66,6 +66,10 @@ spmv_status precond_make_jacobi(spmv_preconditioner *, const struct precond_sour
 spmv_status precond_make_block_jacobi(spmv_preconditioner *, const struct precond_source *);
 spmv_status precond_make_chebyshev(spmv_preconditioner *, const struct precond_source *);
 spmv_status precond_make_ic0(spmv_preconditioner *, const struct precond_source *);
+spmv_status precond_make_amg(spmv_preconditioner *, const struct precond_source *);
+
+/* SPMV_OK, or SPMV_ERROR_UNSUPPORTED with the sentence why there is no "amg" for these. */
+spmv_status precond_amg_supports(spmv_context *ctx, spmv_type type, int64_t nnz);
 
 /* ----------------------------------------------------------- for the solvers */
 
