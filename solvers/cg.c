@@ -1,37 +1,24 @@
-/* Conjugate gradients, rung 1: the textbook, one library call a line, on every backend.
- *
- * Idea: minimise the energy norm of the error along directions that are conjugate to one another.
- * Work a step: one product with A, two dots, three vector updates; vector passes read or written a step, beside the
- * product, in which p'q rides along: 3 (x) + 3 (r) + 1 (r'r) + 3 (p) = 10. What the next rungs save: passes, launches,
- * and the wait.
- * Hestenes & Stiefel 1952; Y. Saad, "Iterative Methods for Sparse Linear Systems", 2nd ed., algorithm 6.18.
+/* Conjugate gradients: the front. Checks once, picks a rung, and does around its recurrence what is the same for all:
+ * the true residual, restarts from it, stagnation, which x is returned. The rungs: cg_1_textbook.c and on.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
 #include <spmv/primitives.h>
-#include <spmv/solvers.h>
+#include <stdio.h>
 
-#include "runtime.h"
+#include "backend.h"
+#include "cg_internal.h"
+#include "precond_internal.h"
 
-/* The scalars of the recurrence lie together in the context's memory: rr and pq side by side, to be read in one go. */
-enum scalar { RR, PQ, ALPHA, MINUS_ALPHA, BETA, RR_NEW, SCALARS };
-
-struct cg {
-    spmv_context *ctx;
-    spmv_plan *plan;
-    spmv_type type;
-    int64_t n;
-    const void *b;
-    void *x, *r, *p, *q;
-    void *start_x; /* x where the recurrence (re)started, and the norm of its true residual */
-    double start_residual;
-    char *scalars;
-    const spmv_cg_options *options;
-    spmv_cg_result *result;
-    double rr, pq; /* as last read */
+/* All rungs; auto takes the first of a backend that supports the solve. */
+static const struct cg_method *const methods[] = {
+    &cg_fused_omp,
+    &cg_textbook,
 };
 
-static void *scalar(const struct cg *cg, enum scalar s)
+enum { METHODS = sizeof methods / sizeof *methods };
+
+void *cg_scalar(const struct cg *cg, enum cg_scalar s)
 {
     return cg->scalars + (size_t)s * spmv_type_size(cg->type);
 }
@@ -42,120 +29,117 @@ void spmv_cg_options_init(spmv_cg_options *options, size_t size)
     result_write(options, size, &defaults, sizeof defaults);
 }
 
-/* Reads count scalars from the first on; the one wait of a step. */
-static spmv_status read_scalars(const struct cg *cg, enum scalar first, int count, double *values)
+const char *spmv_cg_method_name(spmv_backend backend, int index)
+{
+    for (int m = 0; m < METHODS && index >= 0; m++)
+        if ((methods[m]->backends & 1u << backend) != 0 && index-- == 0)
+            return methods[m]->name;
+    return NULL;
+}
+
+spmv_status cg_read_scalars(const struct cg *cg, enum cg_scalar first, int count, double *values)
 {
     float f32[SCALARS];
     double f64[SCALARS];
     const bool narrow = cg->type == SPMV_F32;
-    const spmv_status st = spmv_download(cg->ctx, scalar(cg, first), narrow ? (void *)f32 : (void *)f64,
+    const spmv_status st = spmv_download(cg->ctx, cg_scalar(cg, first), narrow ? (void *)f32 : (void *)f64,
                                          count * (int64_t)spmv_type_size(cg->type));
     for (int i = 0; i < count && st == SPMV_OK; i++)
         values[i] = narrow ? (double)f32[i] : f64[i];
     return st;
 }
 
-/* *norm = ||v||. Through RR_NEW, which holds nothing between steps. */
-static spmv_status norm_of(const struct cg *cg, const void *v, double *norm)
+spmv_status cg_norm(const struct cg *cg, const void *v, double *norm)
 {
     spmv_status st = SPMV_OK;
     double square = 0;
-    TRY(spmv_dot(cg->ctx, cg->type, v, v, scalar(cg, RR_NEW), cg->n));
-    TRY(read_scalars(cg, RR_NEW, 1, &square));
+    TRY(spmv_dot(cg->ctx, cg->type, v, v, cg_scalar(cg, SPARE), cg->n));
+    TRY(cg_read_scalars(cg, SPARE, 1, &square));
     *norm = sqrt(square);
 done:
     return st;
 }
 
-/* to = b - A x */
-static spmv_status residual_of(const struct cg *cg, void *to)
+/* The constants 1 and -1 in the type, in host memory. */
+static const void *plus_one(spmv_type type)
+{
+    static const double f64 = 1;
+    static const float f32 = 1;
+    return type == SPMV_F32 ? (const void *)&f32 : (const void *)&f64;
+}
+
+static const void *minus_one(spmv_type type)
+{
+    static const double f64 = -1;
+    static const float f32 = -1;
+    return type == SPMV_F32 ? (const void *)&f32 : (const void *)&f64;
+}
+
+spmv_status cg_residual(const struct cg *cg, void *to)
 {
     spmv_status st = SPMV_OK;
-    const double minus64 = -1, one64 = 1;
-    const float minus32 = -1, one32 = 1;
-    const bool narrow = cg->type == SPMV_F32;
     TRY(spmv_map(cg->ctx, SPMV_MAP_COPY, cg->type, cg->b, to, cg->n));
-    TRY(spmv_apply(cg->plan, narrow ? (const void *)&minus32 : (const void *)&minus64, cg->x,
-                   narrow ? (const void *)&one32 : (const void *)&one64, to));
+    TRY(spmv_apply(cg->plan, minus_one(cg->type), cg->x, plus_one(cg->type), to));
 done:
     return st;
 }
 
-static spmv_status tell(const struct cg *cg, double residual)
+spmv_status cg_precondition(const struct cg *cg, const void *r, void *z)
+{
+    return spmv_preconditioner_apply(cg->precond, r, z);
+}
+
+spmv_status cg_start(struct cg *cg)
+{
+    spmv_status st = SPMV_OK;
+    TRY(spmv_map(cg->ctx, SPMV_MAP_COPY, cg->type, cg->x, cg->start_x, cg->n));
+    if (cg->continues) { /* r - p */
+        TRY(spmv_map(cg->ctx, SPMV_MAP_NEG, cg->type, cg->p, cg->p, cg->n));
+        TRY(spmv_map_binary(cg->ctx, SPMV_ADD, cg->type, cg->p, cg->r, cg->p, cg->n));
+    }
+    TRY(cg_residual(cg, cg->r));
+    if (cg->continues) { /* new r - (r - p) */
+        TRY(spmv_map(cg->ctx, SPMV_MAP_NEG, cg->type, cg->p, cg->p, cg->n));
+        TRY(spmv_map_binary(cg->ctx, SPMV_ADD, cg->type, cg->p, cg->r, cg->p, cg->n));
+    }
+done:
+    return st;
+}
+
+double cg_enough(const struct cg *cg)
+{
+    return cg_enough_from(cg->type, cg->result->tolerance, cg->start_residual);
+}
+
+spmv_status cg_tell(const struct cg *cg, double residual)
 {
     const spmv_cg_options *o = cg->options;
     if (o->on_iteration == NULL || o->on_iteration(cg->result->iterations, residual, o->user) == 0)
         return SPMV_OK;
+    return cg_fail_cancelled(cg);
+}
+
+spmv_status cg_fail_cancelled(const struct cg *cg)
+{
     return context_fail(cg->ctx, SPMV_CANCELLED, "spmv_cg: cancelled by its callback at iteration %lld",
                         (long long)cg->result->iterations);
 }
 
-/* r = b - A x, p = r, rr = r'r: the recurrence starts here, and again after each restart. */
-static spmv_status start(struct cg *cg)
-{
-    spmv_status st = SPMV_OK;
-    TRY(spmv_map(cg->ctx, SPMV_MAP_COPY, cg->type, cg->x, cg->start_x, cg->n));
-    TRY(residual_of(cg, cg->r));
-    TRY(spmv_map(cg->ctx, SPMV_MAP_COPY, cg->type, cg->r, cg->p, cg->n));
-    TRY(spmv_dot(cg->ctx, cg->type, cg->r, cg->r, scalar(cg, RR), cg->n));
-done:
-    return st;
-}
-
-/* q = A p, pq = p'q, and what both say: a product beyond the last step is the price of a single wait. */
-static spmv_status look(struct cg *cg)
-{
-    spmv_status st = SPMV_OK;
-    double values[2] = {0, 0};
-    spmv_epilogue dot;
-    spmv_epilogue_init(&dot, sizeof dot);
-    dot.w = cg->p;
-    dot.dot = scalar(cg, PQ);
-    /* q = A p, pq = p'q */
-    TRY(spmv_apply_with(cg->plan, NULL, cg->p, NULL, cg->q, &dot));
-    TRY(read_scalars(cg, RR, 2, values));
-    cg->rr = values[0];
-    cg->pq = values[1];
-    cg->result->recurrence_residual = sqrt(cg->rr);
-done:
-    return st;
-}
-
-/* One step of the recurrence, given q = A p and pq = p'q. */
-static spmv_status step(struct cg *cg)
-{
-    spmv_status st = SPMV_OK;
-    spmv_context *ctx = cg->ctx;
-    const spmv_type type = cg->type;
-    const int64_t n = cg->n;
-    void *rr = scalar(cg, RR), *pq = scalar(cg, PQ), *alpha = scalar(cg, ALPHA), *minus_alpha = scalar(cg, MINUS_ALPHA);
-    void *beta = scalar(cg, BETA), *rr_new = scalar(cg, RR_NEW);
-    /* alpha = rr / pq */
-    TRY(spmv_map_divide(ctx, type, rr, pq, alpha, 1));
-    TRY(spmv_map(ctx, SPMV_MAP_NEG, type, alpha, minus_alpha, 1));
-    /* x = x + alpha p */
-    TRY(spmv_map_axpby(ctx, type, alpha, cg->p, NULL, cg->x, n));
-    /* r = r - alpha q */
-    TRY(spmv_map_axpby(ctx, type, minus_alpha, cg->q, NULL, cg->r, n));
-    /* rr_new = r'r */
-    TRY(spmv_dot(ctx, type, cg->r, cg->r, rr_new, n));
-    /* beta = rr_new / rr */
-    TRY(spmv_map_divide(ctx, type, rr_new, rr, beta, 1));
-    /* p = r + beta p */
-    TRY(spmv_map_axpby(ctx, type, NULL, cg->r, beta, cg->p, n));
-    /* rr = rr_new */
-    TRY(spmv_map(ctx, SPMV_MAP_COPY, type, rr_new, rr, 1));
-done:
-    return st;
-}
-
-/* What forbids another step. */
-static spmv_status look_for_breakdown(const struct cg *cg)
+spmv_status cg_look_for_breakdown(const struct cg *cg)
 {
     const long long k = (long long)cg->result->iterations;
-    if (!isfinite(cg->rr) || !isfinite(cg->pq))
+    if (!isfinite(cg->rr) || (isfinite(cg->rz) && !isfinite(cg->pq)))
         return context_fail(cg->ctx, SPMV_ERROR_NOT_FINITE, "spmv_cg: r'r = %g, p'Ap = %g at iteration %lld", cg->rr,
                             cg->pq, k);
+    if (!isfinite(cg->rz))
+        return context_fail(cg->ctx, SPMV_ERROR_NOT_FINITE,
+                            "spmv_cg: r'M^-1 r = %g (r'r = %g) at iteration %lld, of the preconditioner", cg->rz,
+                            cg->rr, k);
+    if (cg->rz <= 0)
+        return context_fail(
+            cg->ctx, SPMV_ERROR_NOT_POSITIVE,
+            "spmv_cg: r'M^-1 r = %g <= 0 (r'r = %g) at iteration %lld: the preconditioner is not positive definite",
+            cg->rz, cg->rr, k);
     if (cg->pq <= 0)
         return context_fail(cg->ctx, SPMV_ERROR_NOT_POSITIVE,
                             "spmv_cg: p'Ap = %g <= 0 (r'r = %g) at iteration %lld: the matrix is not positive definite",
@@ -163,34 +147,27 @@ static spmv_status look_for_breakdown(const struct cg *cg)
     return SPMV_OK;
 }
 
-/* Steps until the recurrence claims the tolerance. It also stops where its residual has shrunk by the unit roundoff:
- * the true one, of an x that is rounded to that many digits, cannot have followed, and only a restart may gain more.
- * So a tolerance out of reach ends in a restart, not in numbers that shrink until they underflow. */
-static spmv_status iterate(struct cg *cg, int64_t max_iterations)
+spmv_status cg_fail_limit(const struct cg *cg)
 {
-    spmv_status st = SPMV_OK;
-    spmv_cg_result *result = cg->result;
-    TRY(look(cg));
-    if (result->iterations == 0)
-        TRY(tell(cg, result->recurrence_residual));
-    cg->start_residual = result->recurrence_residual;
-    const double roundoff = cg->type == SPMV_F32 ? 0x1p-24 : 0x1p-53;
-    const double enough = fmax(result->tolerance, roundoff * cg->start_residual);
-    while (!(isfinite(cg->rr) && result->recurrence_residual <= enough)) {
-        TRY(look_for_breakdown(cg));
-        if (result->iterations == max_iterations) {
-            st = context_fail(cg->ctx, SPMV_ERROR_ITERATIONS,
-                              "spmv_cg: the residual is %.3g after %lld iterations, %.3g was asked for",
-                              result->recurrence_residual, (long long)result->iterations, result->tolerance);
-            goto done;
-        }
-        TRY(step(cg));
-        result->iterations++;
-        TRY(look(cg));
-        TRY(tell(cg, result->recurrence_residual));
-    }
-done:
-    return st;
+    return context_fail(cg->ctx, SPMV_ERROR_ITERATIONS,
+                        "spmv_cg: the residual is %.3g after %lld iterations, %.3g was asked for",
+                        cg->result->recurrence_residual, (long long)cg->result->iterations, cg->result->tolerance);
+}
+
+spmv_status cg_fail_stagnation(const struct cg *cg)
+{
+    const spmv_cg_result *result = cg->result;
+    return context_fail(
+        cg->ctx, SPMV_ERROR_STAGNATION,
+        "spmv_cg: the true residual stays at %.3g after %lld iterations and %lld restarts, %.3g was asked for",
+        result->true_residual, (long long)result->iterations, (long long)result->restarts, result->tolerance);
+}
+
+spmv_status cg_fail_vanishing(const struct cg *cg, double largest)
+{
+    return context_fail(cg->ctx, SPMV_ERROR_STAGNATION,
+                        "spmv_cg: the largest element of b is %.3g, and its square is 0 in %s: scale b", largest,
+                        spmv_type_name(cg->info.type));
 }
 
 /* The true residual, after the recurrence stopped with this status. Steps that made matters worse (numbers that
@@ -201,8 +178,8 @@ static spmv_status settle(struct cg *cg, spmv_status stop)
 {
     spmv_status st = SPMV_OK;
     double *residual = &cg->result->true_residual;
-    TRY(residual_of(cg, cg->q));
-    TRY(norm_of(cg, cg->q, residual));
+    TRY(cg_residual(cg, cg->q));
+    TRY(cg_norm(cg, cg->q, residual));
     const bool shrinks = stop == SPMV_OK || stop == SPMV_ERROR_NOT_FINITE;
     if (!isfinite(*residual) || (shrinks && cg->start_residual < *residual)) {
         TRY(spmv_map(cg->ctx, SPMV_MAP_COPY, cg->type, cg->start_x, cg->x, cg->n));
@@ -218,14 +195,12 @@ static spmv_status solve_zero(struct cg *cg)
     spmv_status st = SPMV_OK;
     double largest = 0;
     TRY(spmv_map(cg->ctx, SPMV_MAP_ABS, cg->type, cg->b, cg->q, cg->n));
-    TRY(spmv_reduce(cg->ctx, SPMV_MAX, cg->type, cg->q, scalar(cg, RR_NEW), cg->n));
-    TRY(read_scalars(cg, RR_NEW, 1, &largest));
+    TRY(spmv_reduce(cg->ctx, SPMV_MAX, cg->type, cg->q, cg_scalar(cg, SPARE), cg->n));
+    TRY(cg_read_scalars(cg, SPARE, 1, &largest));
     TRY(spmv_map_index(cg->ctx, cg->type, &(const double){0}, NULL, cg->x, cg->n)); /* all bits 0, also as a float */
-    TRY(tell(cg, 0));
+    TRY(cg_tell(cg, 0));
     if (largest > 0)
-        st = context_fail(cg->ctx, SPMV_ERROR_STAGNATION,
-                          "spmv_cg: the largest element of b is %.3g, and its square is 0 in %s: scale b", largest,
-                          spmv_type_name(cg->type));
+        st = cg_fail_vanishing(cg, largest);
 done:
     return st;
 }
@@ -235,14 +210,13 @@ static spmv_status solve(struct cg *cg, int64_t max_iterations)
 {
     spmv_status st = SPMV_OK;
     spmv_cg_result *result = cg->result;
-    TRY(norm_of(cg, cg->b, &result->norm_b));
+    TRY(cg_norm(cg, cg->b, &result->norm_b));
     if (result->norm_b == 0)
         return solve_zero(cg);
     /* where b'b overflows, rtol would allow anything */
     result->tolerance = fmax(isfinite(result->norm_b) ? cg->options->rtol * result->norm_b : 0, cg->options->atol);
     for (;;) {
-        TRY(start(cg));
-        const spmv_status stop = iterate(cg, max_iterations);
+        const spmv_status stop = cg->method->run(cg, max_iterations);
         st = stop;
         if (st != SPMV_OK && spmv_status_class(st) < 7)
             goto done;
@@ -251,11 +225,7 @@ static spmv_status solve(struct cg *cg, int64_t max_iterations)
         if (st != SPMV_OK || result->true_residual <= result->tolerance)
             goto done;
         if (!(result->true_residual <= 0.5 * cg->start_residual)) {
-            st = context_fail(
-                cg->ctx, SPMV_ERROR_STAGNATION,
-                "spmv_cg: the true residual stays at %.3g after %lld iterations and %lld restarts, %.3g was "
-                "asked for",
-                result->true_residual, (long long)result->iterations, (long long)result->restarts, result->tolerance);
+            st = cg_fail_stagnation(cg);
             goto done;
         }
         result->restarts++;
@@ -264,29 +234,191 @@ done:
     return st;
 }
 
-static spmv_status check(spmv_context *ctx, const spmv_plan_info *info, const void *b, const void *x,
-                         const spmv_cg_options *o)
+static spmv_status check_vectors(const struct cg *cg)
 {
+    const spmv_plan_info *info = &cg->info;
+    const spmv_cg_options *o = cg->options;
     if (info->rows != info->cols)
-        return context_fail(ctx, SPMV_ERROR_NOT_SQUARE, "spmv_cg: the matrix has %lld rows and %lld columns",
+        return context_fail(cg->ctx, SPMV_ERROR_NOT_SQUARE, "spmv_cg: the matrix has %lld rows and %lld columns",
                             (long long)info->rows, (long long)info->cols);
     if (type_is_complex(info->type))
-        return context_fail(ctx, SPMV_ERROR_TYPE, "spmv_cg: not in complex types, and the plan is one in %s",
+        return context_fail(cg->ctx, SPMV_ERROR_TYPE, "spmv_cg: not in complex types, and the plan is one in %s",
                             spmv_type_name(info->type));
-    if (info->vectors != 1 || info->x_stride != 1 || info->y_stride != 1)
-        return context_fail(ctx, SPMV_ERROR_UNSUPPORTED,
-                            "spmv_cg: the plan is for %d vectors with strides %lld and %lld, not for one vector",
+    if (info->x_stride != info->vectors || info->y_stride != info->vectors)
+        return context_fail(cg->ctx, SPMV_ERROR_UNSUPPORTED,
+                            "spmv_cg: the plan is for vectors, %d of them, with strides %lld and %lld: there are none "
+                            "here",
                             info->vectors, (long long)info->x_stride, (long long)info->y_stride);
-    if (info->rows > 0 && (b == NULL || x == NULL || b == x))
-        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_cg: %s",
-                            b == NULL   ? "b is NULL"
-                            : x == NULL ? "x is NULL"
-                                        : "b and x are the same array");
+    if (info->rows > 0 && (cg->b == NULL || cg->x == NULL || cg->b == cg->x))
+        return context_fail(cg->ctx, SPMV_ERROR_ARGUMENT, "spmv_cg: %s",
+                            cg->b == NULL   ? "b is NULL"
+                            : cg->x == NULL ? "x is NULL"
+                                            : "b and x are the same array");
     if (!(o->rtol >= 0) || !(o->atol >= 0) || o->max_iterations < 0)
-        return context_fail(ctx, SPMV_ERROR_ARGUMENT,
+        return context_fail(cg->ctx, SPMV_ERROR_ARGUMENT,
                             "spmv_cg: rtol %g, atol %g, max_iterations %lld: none may be negative", o->rtol, o->atol,
                             (long long)o->max_iterations);
+    if (o->symmetry_check < SPMV_SYMMETRY_TRUST || o->symmetry_check > SPMV_SYMMETRY_SAMPLED)
+        return context_fail(cg->ctx, SPMV_ERROR_ARGUMENT, "spmv_cg: symmetry_check is %d", o->symmetry_check);
     return SPMV_OK;
+}
+
+static spmv_status check_inner(const struct cg *cg, spmv_plan_info *inner)
+{
+    spmv_plan *plan = cg->options->inner;
+    const spmv_plan_info *info = &cg->info;
+    *inner = *info;
+    if (plan == NULL)
+        return SPMV_OK;
+    if (spmv_plan_context(plan) != cg->ctx)
+        return context_fail(cg->ctx, SPMV_ERROR_ARGUMENT, "spmv_cg: the inner plan is of another context");
+    const spmv_status st = spmv_plan_describe(plan, inner, sizeof *inner);
+    if (st != SPMV_OK)
+        return st;
+    if (info->type != SPMV_F64 || inner->type != SPMV_F32)
+        return context_fail(cg->ctx, SPMV_ERROR_TYPE,
+                            "spmv_cg: inner iterations are in f32 for a plan of f64, not in %s for %s",
+                            spmv_type_name(inner->type), spmv_type_name(info->type));
+    if (inner->rows != info->rows || inner->cols != info->cols || inner->nnz != info->nnz)
+        return context_fail(cg->ctx, SPMV_ERROR_SIZE,
+                            "spmv_cg: the inner plan is of %lld x %lld with %lld nonzeros, the plan of %lld x %lld "
+                            "with %lld: not of one matrix",
+                            (long long)inner->rows, (long long)inner->cols, (long long)inner->nnz,
+                            (long long)info->rows, (long long)info->cols, (long long)info->nnz);
+    if (inner->vectors != 1 || inner->x_stride != 1 || inner->y_stride != 1 || info->vectors != 1)
+        return context_fail(cg->ctx, SPMV_ERROR_UNSUPPORTED, "spmv_cg: inner iterations are for one right-hand side");
+    return SPMV_OK;
+}
+
+/* info: of the plan that the recurrence runs with. */
+static spmv_status check_precond(const struct cg *cg, const spmv_plan_info *info)
+{
+    const spmv_preconditioner *m = cg->precond;
+    if (m == NULL)
+        return SPMV_OK;
+    if (precond_context(m) != cg->ctx)
+        return context_fail(cg->ctx, SPMV_ERROR_ARGUMENT, "spmv_cg: the preconditioner %s is of another context",
+                            precond_name(m));
+    if (precond_type(m) != info->type)
+        return context_fail(cg->ctx, SPMV_ERROR_TYPE, "spmv_cg: the preconditioner %s is of type %s, the plan of %s",
+                            precond_name(m), spmv_type_name(precond_type(m)), spmv_type_name(info->type));
+    if (precond_rows(m) != cg->info.rows)
+        return context_fail(cg->ctx, SPMV_ERROR_SIZE, "spmv_cg: the preconditioner %s is for %lld rows, A has %lld",
+                            precond_name(m), (long long)precond_rows(m), (long long)cg->info.rows);
+    return SPMV_OK;
+}
+
+static spmv_status fail_no_method(const struct cg *cg, const char *name)
+{
+    const spmv_backend backend = cg->ctx->backend->id;
+    char list[128] = "";
+    size_t used = 0;
+    const char *known = NULL;
+    for (int i = 0; (known = spmv_cg_method_name(backend, i)) != NULL && used < sizeof list; i++)
+        used += (size_t)snprintf(list + used, sizeof list - used, ", %s", known);
+    return context_fail(cg->ctx, SPMV_ERROR_METHOD, "spmv_cg: no method %s on backend %s; there are: auto%s", name,
+                        spmv_backend_name(backend), list);
+}
+
+/* cg->method: the one of that name, or the backend's first that can. Why: what forbade the one before it in the table,
+ * or what is said of it there. */
+static spmv_status choose(struct cg *cg)
+{
+    const char *name = cg->options->method, *why = NULL;
+    const bool named = name != NULL && strcmp(name, "auto") != 0;
+    char *text = cg->result->why;
+    const size_t size = sizeof cg->result->why;
+    for (int m = 0; m < METHODS && cg->method == NULL; m++) {
+        if ((methods[m]->backends & 1u << cg->ctx->backend->id) == 0 || (named && strcmp(methods[m]->name, name) != 0))
+            continue;
+        const spmv_status st = methods[m]->supports(cg);
+        if (st == SPMV_OK) {
+            cg->method = methods[m];
+        } else if (named || st != SPMV_ERROR_UNSUPPORTED) {
+            return st;
+        } else {
+            why = spmv_last_error(cg->ctx);
+            why += strncmp(why, "spmv_cg: ", 9) == 0 ? 9 : 0;
+            snprintf(text, size, "%.*s", (int)size - 1, why);
+        }
+    }
+    if (cg->method == NULL)
+        return fail_no_method(cg, named ? name : "auto");
+    cg->result->method = cg->method->name;
+    if (named || why == NULL)
+        snprintf(text, size, "%s", named ? "asked for by name" : cg->method->why);
+    return SPMV_OK;
+}
+
+spmv_status cg_open(struct cg *cg)
+{
+    spmv_status st = SPMV_OK;
+    void *scalars = NULL;
+    cg->n = cg->info.rows;
+    cg->type = cg->info.type;
+    const int64_t size = (int64_t)spmv_type_size(cg->type), bytes = cg->n * size;
+    if (cg->options->inner != NULL && !cg->keeps)
+        cg->method = &cg_inner; /* which chooses */
+    else
+        TRY(choose(cg));
+    TRY(spmv_alloc(cg->ctx, bytes, &cg->r));
+    TRY(spmv_alloc(cg->ctx, bytes, &cg->p));
+    TRY(spmv_alloc(cg->ctx, bytes, &cg->q));
+    TRY(spmv_alloc(cg->ctx, bytes, &cg->start_x));
+    TRY(spmv_alloc(cg->ctx, SCALARS * size, &scalars));
+    cg->scalars = scalars;
+    TRY(cg->method->prepare(cg));
+done:
+    return st;
+}
+
+void cg_close(struct cg *cg)
+{
+    if (cg->method != NULL)
+        cg->method->release(cg);
+    spmv_free(cg->ctx, cg->r);
+    spmv_free(cg->ctx, cg->p);
+    spmv_free(cg->ctx, cg->q);
+    spmv_free(cg->ctx, cg->start_x);
+    spmv_free(cg->ctx, cg->scalars);
+}
+
+/* From options that are valid, for a plan of one vector. */
+static spmv_status solve_one(struct cg *cg)
+{
+    spmv_status st = SPMV_OK;
+    const spmv_cg_options *o = cg->options;
+    if (cg->info.rows == 0)
+        return cg_tell(cg, 0);
+    TRY(cg_open(cg));
+    if (o->zero_start)
+        TRY(spmv_map_index(cg->ctx, cg->type, &(const double){0}, NULL, cg->x, cg->n)); /* all bits 0, also floats */
+    TRY(solve(cg, o->max_iterations > 0 ? o->max_iterations : max_i64(100, 10 * cg->n)));
+done:
+    cg_close(cg);
+    return st;
+}
+
+/* The checks, then the solve, one or several. */
+static spmv_status solve_all(struct cg *cg, spmv_cg_result *results)
+{
+    spmv_status st = SPMV_OK;
+    spmv_plan_info recurrence;
+    TRY(check_vectors(cg));
+    TRY(check_inner(cg, &recurrence));
+    TRY(check_precond(cg, &recurrence));
+    for (int v = 0; v < cg->info.vectors && cg->precond != NULL; v++)
+        snprintf(results[v].precond, sizeof results[v].precond, "%.*s", (int)sizeof results[v].precond - 1,
+                 precond_name(cg->precond));
+    if (cg->options->symmetry_check == SPMV_SYMMETRY_SAMPLED)
+        TRY(cg_check_symmetry(cg));
+    if (cg->info.vectors > 1)
+        return cg_solve_several(cg, results);
+    TRY(solve_one(cg));
+done:
+    for (int v = 0; v < cg->info.vectors; v++)
+        results[v].status = st;
+    return st;
 }
 
 spmv_status spmv_cg(spmv_plan *plan, const void *b, void *x, const spmv_cg_options *options, spmv_cg_result *result,
@@ -295,43 +427,26 @@ spmv_status spmv_cg(spmv_plan *plan, const void *b, void *x, const spmv_cg_optio
     spmv_status st = SPMV_OK;
     spmv_context *ctx = spmv_plan_context(plan);
     spmv_cg_options o;
-    spmv_cg_result full = {.size = sizeof full};
-    spmv_plan_info info;
-    struct cg cg = {.ctx = ctx, .plan = plan, .b = b, .x = x, .options = &o, .result = &full};
-    void *scalars = NULL;
-    result_write(result, size, &full, sizeof full);
+    struct cg cg = {.ctx = ctx, .plan = plan, .b = b, .x = x, .options = &o};
+    spmv_cg_result *results = NULL;
+    TRY(spmv_plan_describe(plan, &cg.info, sizeof cg.info));
+    TRY(host_alloc(ctx, cg.info.vectors * (int64_t)sizeof *results, "conjugate gradients", (void **)&results));
+    for (int v = 0; v < cg.info.vectors; v++)
+        results[v] =
+            (spmv_cg_result){.size = sizeof *results, .status = SPMV_ERROR_ARGUMENT, .method = "", .precond = "none"};
+    cg.result = results;
     spmv_cg_options_init(&o, sizeof o);
-    if (options != NULL && !options_read(&o, sizeof o, options))
-        return context_fail(
-            ctx, SPMV_ERROR_ARGUMENT,
-            "cg options of %zu bytes do not fit this library's %zu: fill them with spmv_cg_options_init", options->size,
-            sizeof o);
-    TRY(spmv_plan_describe(plan, &info, sizeof info));
-    TRY(check(ctx, &info, b, x, &o));
-    cg.n = info.rows;
-    cg.type = info.type;
-    if (cg.n == 0) {
-        TRY(tell(&cg, 0));
-        goto done;
+    if (options != NULL && !options_read(&o, sizeof o, options)) {
+        st = context_fail(ctx, SPMV_ERROR_ARGUMENT,
+                          "cg options of %zu bytes do not fit this library's %zu: fill them with spmv_cg_options_init",
+                          options->size, sizeof o);
+    } else {
+        cg.precond = o.precond;
+        st = solve_all(&cg, results);
     }
-    const int64_t bytes = cg.n * (int64_t)spmv_type_size(cg.type);
-    TRY(spmv_alloc(ctx, bytes, &cg.r));
-    TRY(spmv_alloc(ctx, bytes, &cg.p));
-    TRY(spmv_alloc(ctx, bytes, &cg.q));
-    TRY(spmv_alloc(ctx, bytes, &cg.start_x));
-    TRY(spmv_alloc(ctx, SCALARS * (int64_t)spmv_type_size(cg.type), &scalars));
-    cg.scalars = scalars;
-    if (o.zero_start) {
-        const double zero = 0; /* all bits 0, also as a float */
-        TRY(spmv_map_index(ctx, cg.type, &zero, NULL, x, cg.n));
-    }
-    st = solve(&cg, o.max_iterations > 0 ? o.max_iterations : max_i64(100, 10 * cg.n));
-    result_write(result, size, &full, sizeof full);
+    for (int v = 0; v < cg.info.vectors && result != NULL; v++)
+        result_write((char *)result + (size_t)v * size, size, &results[v], sizeof *results);
 done:
-    spmv_free(ctx, cg.r);
-    spmv_free(ctx, cg.p);
-    spmv_free(ctx, cg.q);
-    spmv_free(ctx, cg.start_x);
-    spmv_free(ctx, scalars);
+    host_free(results);
     return st;
 }

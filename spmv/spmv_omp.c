@@ -183,6 +183,22 @@ spmv_status tiles_omp_apply_with(const spmv_plan *plan, const void *alpha, const
     return SPMV_OK;
 }
 
+void tiles_omp_pieces(const spmv_plan *plan, const void *x, void *y, const spmv_epilogue *epilogue,
+                      struct pieces *pieces)
+{
+    const struct tiles *tiles = plan->state;
+    const bool narrow = plan->a.row_ptr_bits == 32;
+    pieces->tiles = tiles;
+    if (tiles->columns)
+        columns_omp_pieces(plan, x, y, pieces);
+    else if (plan->type == SPMV_F32)
+        (narrow ? pieces_f32_32 : pieces_f32_64)(plan, x, y, epilogue, pieces);
+    else if (plan->a.type == SPMV_F32)
+        (narrow ? pieces_mixed_32 : pieces_mixed_64)(plan, x, y, epilogue, pieces);
+    else
+        (narrow ? pieces_f64_32 : pieces_f64_64)(plan, x, y, epilogue, pieces);
+}
+
 spmv_status tiles_omp_apply(const spmv_plan *plan, const void *alpha, const void *x, const void *beta, bool beta_zero,
                             void *y)
 {

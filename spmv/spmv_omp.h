@@ -85,6 +85,36 @@ typedef void tile_function(const struct tiles *, int64_t tile, const void *sourc
 /* Calls function for every tile. */
 void tiles_share_out(struct tiles *tiles, tile_function *function, const void *source);
 
+/* A product y = A x in pieces, for callers that have a parallel region of their own: function(tiles, t, source) for
+ * every tile t, each once, by any thread. Then every row of y is there that lies in one tile; of the others the parts
+ * are in head and tail (tiles_open_row). dots: the epilogue's dot product of each tile's own rows. */
+struct pieces {
+    const struct tiles *tiles;
+    tile_function *function;
+    _Alignas(64) char source[192];
+};
+
+/* The pieces of a product with a plan of this method. epilogue: NULL, or what is done with a tile's own rows, for one
+ * vector; it stays the caller's and must live as long as the pieces. */
+void tiles_omp_pieces(const spmv_plan *plan, const void *x, void *y, const spmv_epilogue *epilogue,
+                      struct pieces *pieces);
+
+/* The same for several vectors, in f64 or f32, without an epilogue. */
+void columns_omp_pieces(const spmv_plan *plan, const void *x, void *y, struct pieces *pieces);
+
+/* Where the row that ends in tile t has its parts: tails of the tiles from the one returned up to t - 1, added in this
+ * order, then head of t. t: no row ends there that began before it. */
+static inline int64_t tiles_open_row(const struct tiles *tiles, int64_t t)
+{
+    const struct tile *tile = tiles->tile;
+    if (!tile[t].begun || tile[t].begin.row == tile[t + 1].begin.row)
+        return t;
+    int64_t from = t - 1;
+    while (tile[from].begun && tile[from].begin.row == tile[from + 1].begin.row)
+        from--;
+    return from;
+}
+
 /* The product of several vectors at once, or of complex numbers; epilogue NULL: none. */
 void columns_omp_product(const spmv_plan *plan, const void *alpha, const void *x, const void *beta, bool beta_zero,
                          void *y, const spmv_epilogue *epilogue);

@@ -30,6 +30,7 @@ typedef float half_pack_f32 __attribute__((vector_size(8)));
 
 /* ------------------------------------------------------------------ reals */
 
+#define PIECES
 #define ZERO 0
 #define PLUS(a, b) ((a) + (b))
 #define TIMES(a, b) ((a) * (b))
@@ -70,6 +71,7 @@ typedef float half_pack_f32 __attribute__((vector_size(8)));
 #undef STORED
 #undef TYPED
 
+#undef PIECES
 #undef ZERO
 #undef PLUS
 #undef TIMES
@@ -173,4 +175,14 @@ void columns_omp_product(const spmv_plan *plan, const void *alpha, const void *x
         else
             columns_product_f64(plan, alpha, x, beta, beta_zero, y, epilogue);
     }
+}
+
+void columns_omp_pieces(const spmv_plan *plan, const void *x, void *y, struct pieces *pieces)
+{
+    if (plan->type == SPMV_F32)
+        columns_pieces_f32(plan, x, y, pieces);
+    else if (plan->a.type == SPMV_F32)
+        columns_pieces_mixed(plan, x, y, pieces);
+    else
+        columns_pieces_f64(plan, x, y, pieces);
 }

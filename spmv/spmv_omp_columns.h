@@ -207,3 +207,21 @@ static void TYPED(product)(const spmv_plan *plan, const void *alpha, const void 
     tiles_share_out(tiles, TYPED(tile_function_for)(tiles->avx2, plan->a.val == NULL), &c);
     TYPED(join)(tiles, &c);
 }
+
+#ifdef PIECES
+static void TYPED(pieces)(const spmv_plan *plan, const void *x, void *y, struct pieces *pieces)
+{
+    const struct tiles *tiles = plan->state;
+    const struct TYPED(columns) c = {.a = &plan->a,
+                                     .x = x,
+                                     .y = y,
+                                     .x_stride = plan->x_stride,
+                                     .y_stride = plan->y_stride,
+                                     .vectors = plan->vectors,
+                                     .alpha = 1,
+                                     .beta_zero = true};
+    _Static_assert(sizeof c <= sizeof pieces->source, "room for a source");
+    memcpy(pieces->source, &c, sizeof c);
+    pieces->function = TYPED(tile_function_for)(tiles->avx2, plan->a.val == NULL);
+}
+#endif

@@ -485,22 +485,43 @@ static void TYPED(join)(const struct tiles *tiles, const struct TYPED(source) * 
         *(VALUE *)e->dot = dot;
 }
 
+static struct TYPED(source) TYPED(source_of)(const spmv_plan *plan, struct scaling scaling, const void *x, void *y,
+                                             const spmv_epilogue *epilogue)
+{
+    const struct tiles *tiles = plan->state;
+    const spmv_csr *a = &plan->a;
+    return (struct TYPED(source)){.a = a,
+                                  .val = a->val,
+                                  .col = a->col,
+                                  .x = x,
+                                  .y = y,
+                                  .f = {.alpha = *(const VALUE *)scaling.alpha,
+                                        .beta = scaling.beta_zero ? 0 : *(const VALUE *)scaling.beta,
+                                        .beta_zero = scaling.beta_zero},
+                                  .epilogue = epilogue,
+                                  .keep = epilogue != NULL && tiles->stream && scaling.beta_zero && a->val != NULL};
+}
+
 static void TYPED(product)(const spmv_plan *plan, struct scaling scaling, const void *x, void *y,
                            const spmv_epilogue *epilogue)
 {
     struct tiles *tiles = plan->state;
     const spmv_csr *a = &plan->a;
     const bool stream = tiles->stream && scaling.beta_zero && a->val != NULL;
-    const struct TYPED(source) source = {.a = a,
-                                         .val = a->val,
-                                         .col = a->col,
-                                         .x = x,
-                                         .y = y,
-                                         .f = {.alpha = *(const VALUE *)scaling.alpha,
-                                               .beta = scaling.beta_zero ? 0 : *(const VALUE *)scaling.beta,
-                                               .beta_zero = scaling.beta_zero},
-                                         .epilogue = epilogue,
-                                         .keep = stream && epilogue != NULL};
+    const struct TYPED(source) source = TYPED(source_of)(plan, scaling, x, y, epilogue);
     tiles_share_out(tiles, TYPED(tile_function_for)(tiles->avx2, a->val == NULL, stream && epilogue == NULL), &source);
     TYPED(join)(tiles, &source);
+}
+
+static void TYPED(pieces)(const spmv_plan *plan, const void *x, void *y, const spmv_epilogue *epilogue,
+                          struct pieces *pieces)
+{
+    static const VALUE one = 1;
+    const struct tiles *tiles = plan->state;
+    const struct scaling scaling = {.alpha = &one, .beta = &one, .beta_zero = true};
+    const struct TYPED(source) source = TYPED(source_of)(plan, scaling, x, y, epilogue);
+    const bool stream = tiles->stream && plan->a.val != NULL && epilogue == NULL;
+    _Static_assert(sizeof source <= sizeof pieces->source, "room for a source");
+    memcpy(pieces->source, &source, sizeof source);
+    pieces->function = TYPED(tile_function_for)(tiles->avx2, plan->a.val == NULL, stream);
 }

@@ -1,0 +1,422 @@
+/* The typed part of cg_2_fused_omp.c, included once a type: VALUE, TYPED(name).
+ *
+ * Vectors hold k columns side by side; one alone is a constant to the compiler. list: the columns that run; NULL: all.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+
+/* What the phases work with, of one thread. */
+struct TYPED(job) {
+    const struct tiles *tiles;
+    int k, count; /* columns, those that run */
+    const int *list;
+    VALUE *x, *r, *p, *q;
+    const VALUE *d;
+    struct cg_column *column;
+    VALUE *rr, *rz; /* the parts of one group, k each */
+};
+
+/* The sum of eight, as the epilogue of a product has it. */
+static ALWAYS_INLINE VALUE TYPED(tree)(const VALUE *s)
+{
+    return ((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]));
+}
+
+/* r -= alpha q where step says so; then the parts of r'r and r'z, z = d r, of rows first ... last - 1 of one column.
+ * Row i goes to sum i mod 8, counted from first. */
+static ALWAYS_INLINE void TYPED(residual_rows)(const struct TYPED(job) * job, bool step, bool jacobi, int64_t first,
+                                               int64_t last)
+{
+    enum { SUMS = 8 };
+    const VALUE alpha = (VALUE)job->column->alpha, *q = job->q + first, *d = jacobi ? job->d + first : NULL;
+    VALUE *restrict r = job->r + first;
+    const int64_t n = last - first;
+    VALUE s[SUMS] = {0}, sz[SUMS] = {0};
+    int64_t i = 0;
+    for (; i + SUMS <= n; i += SUMS)
+        for (int j = 0; j < SUMS; j++) {
+            const VALUE value = step ? r[i + j] - alpha * q[i + j] : r[i + j];
+            r[i + j] = value;
+            s[j] += value * value;
+            if (jacobi)
+                sz[j] += value * (d[i + j] * value);
+        }
+    for (int j = 0; i + j < n; j++) {
+        const VALUE value = step ? r[i + j] - alpha * q[i + j] : r[i + j];
+        r[i + j] = value;
+        s[j] += value * value;
+        if (jacobi)
+            sz[j] += value * (d[i + j] * value);
+    }
+    job->rr[0] += TYPED(tree)(s);
+    if (jacobi)
+        job->rz[0] += TYPED(tree)(sz);
+}
+
+/* The same of several columns, each summed row by row. */
+static ALWAYS_INLINE void TYPED(residual_columns)(const struct TYPED(job) * job, bool step, bool jacobi, int64_t first,
+                                                  int64_t last)
+{
+    const int k = job->k;
+    for (int64_t row = first; row < last; row++)
+        for (int a = 0; a < job->count; a++) {
+            const int v = job->list[a];
+            VALUE value = job->r[row * k + v];
+            if (step)
+                value -= (VALUE)job->column[v].alpha * job->q[row * k + v];
+            job->r[row * k + v] = value;
+            job->rr[v] += value * value;
+            if (jacobi)
+                job->rz[v] += value * (job->d[row] * value);
+        }
+}
+
+/* x += alpha p, p = z + beta p */
+static ALWAYS_INLINE void TYPED(direction_rows)(const struct TYPED(job) * job, bool jacobi, int64_t first, int64_t last)
+{
+    const VALUE alpha = (VALUE)job->column->alpha, beta = (VALUE)job->column->beta;
+    const VALUE *r = job->r, *d = job->d;
+    VALUE *restrict x = job->x, *restrict p = job->p;
+    for (int64_t i = first; i < last; i++) {
+        const VALUE old = p[i];
+        x[i] += alpha * old;
+        p[i] = (jacobi ? d[i] * r[i] : r[i]) + beta * old;
+    }
+}
+
+static ALWAYS_INLINE void TYPED(direction_columns)(const struct TYPED(job) * job, bool jacobi, int64_t first,
+                                                   int64_t last)
+{
+    const int k = job->k;
+    for (int64_t row = first; row < last; row++)
+        for (int a = 0; a < job->count; a++) {
+            const int v = job->list[a];
+            const int64_t i = row * k + v;
+            const VALUE old = job->p[i];
+            job->x[i] += (VALUE)job->column[v].alpha * old;
+            job->p[i] = (jacobi ? job->d[row] * job->r[i] : job->r[i]) + (VALUE)job->column[v].beta * old;
+        }
+}
+
+/* p = z of all columns */
+static void TYPED(first_directions)(const struct TYPED(job) * job, int64_t first, int64_t last)
+{
+    const int k = job->k;
+    for (int64_t row = first; row < last; row++)
+        for (int v = 0; v < k; v++)
+            job->p[row * k + v] = job->d != NULL ? job->d[row] * job->r[row * k + v] : job->r[row * k + v];
+}
+
+/* p'q of a tile of several columns: the rows of its own, and of those that cross its ends the parts it has. */
+static ALWAYS_INLINE void TYPED(products)(const struct TYPED(job) * job, int64_t t, VALUE *pq)
+{
+    const struct own_rows rows = own_rows_of(&job->tiles->tile[t]);
+    const int k = job->k;
+    for (int64_t row = rows.first; row < rows.last; row++)
+        for (int v = 0; v < k; v++)
+            pq[v] += job->p[row * k + v] * job->q[row * k + v];
+}
+
+#define PASSES(name, target)                                                                                           \
+    static target void TYPED(residual_##name)(const struct TYPED(job) * job, bool step, int64_t first, int64_t last)   \
+    {                                                                                                                  \
+        if (job->k > 1)                                                                                                \
+            TYPED(residual_columns)(job, step, job->d != NULL, first, last);                                           \
+        else if (job->d != NULL)                                                                                       \
+            TYPED(residual_rows)(job, step, true, first, last);                                                        \
+        else if (step)                                                                                                 \
+            TYPED(residual_rows)(job, true, false, first, last);                                                       \
+        else                                                                                                           \
+            TYPED(residual_rows)(job, false, false, first, last);                                                      \
+    }                                                                                                                  \
+    static target void TYPED(direction_##name)(const struct TYPED(job) * job, int64_t first, int64_t last)             \
+    {                                                                                                                  \
+        if (job->k > 1)                                                                                                \
+            TYPED(direction_columns)(job, job->d != NULL, first, last);                                                \
+        else if (job->d != NULL)                                                                                       \
+            TYPED(direction_rows)(job, true, first, last);                                                             \
+        else                                                                                                           \
+            TYPED(direction_rows)(job, false, first, last);                                                            \
+    }                                                                                                                  \
+    static target void TYPED(products_##name)(const struct TYPED(job) * job, int64_t t, VALUE * pq)                    \
+    {                                                                                                                  \
+        TYPED(products)(job, t, pq);                                                                                   \
+    }
+PASSES(plain, )
+#ifdef __x86_64__
+PASSES(avx2, __attribute__((target("avx2"))))
+#endif
+#undef PASSES
+
+struct TYPED(passes) {
+    void (*residual)(const struct TYPED(job) *, bool step, int64_t first, int64_t last);
+    void (*direction)(const struct TYPED(job) *, int64_t first, int64_t last);
+    void (*products)(const struct TYPED(job) *, int64_t t, VALUE *pq);
+};
+
+static struct TYPED(passes) TYPED(passes_for)(bool avx2)
+{
+#ifdef __x86_64__
+    if (avx2)
+        return (struct TYPED(passes)){TYPED(residual_avx2), TYPED(direction_avx2), TYPED(products_avx2)};
+#endif
+    (void)avx2;
+    return (struct TYPED(passes)){TYPED(residual_plain), TYPED(direction_plain), TYPED(products_plain)};
+}
+
+/* q of the row that ends in tile t and began before it. */
+static void TYPED(finish_row)(const struct TYPED(job) * job, int64_t t)
+{
+    const struct tiles *tiles = job->tiles;
+    const int64_t from = tiles_open_row(tiles, t);
+    const VALUE *head = tiles->head, *tail = tiles->tail;
+    const int k = job->k;
+    for (int v = 0; v < k && from < t; v++) {
+        VALUE sum = tail[from * k + v];
+        for (int64_t u = from + 1; u < t; u++)
+            sum += tail[u * k + v];
+        job->q[tiles->tile[t].begin.row * k + v] = sum + head[t * k + v];
+    }
+}
+
+/* q = A p of one group of tiles, and its part of p'q. Of rows that cross tiles each tile has the part that it added
+ * up. */
+static void TYPED(product_group)(const struct workspace *w, const struct TYPED(job) * job, struct TYPED(passes) passes,
+                                 int64_t begin, int64_t end, VALUE *pq)
+{
+    const struct tiles *tiles = job->tiles;
+    const VALUE *head = tiles->head, *tail = tiles->tail, *dots = tiles->dots;
+    const int k = job->k;
+    for (int v = 0; v < k; v++)
+        pq[v] = 0;
+    for (int64_t t = begin; t < end; t++) {
+        const struct tile *tile = &tiles->tile[t];
+        w->pieces.function(tiles, t, w->pieces.source);
+        if (k == 1)
+            pq[0] += dots[t];
+        else
+            passes.products(job, t, pq);
+        for (int v = 0; v < k; v++) {
+            if (tile->begun && tile->begin.row < tile[1].begin.row)
+                pq[v] += job->p[tile->begin.row * k + v] * head[t * k + v];
+            if (tile[1].begun)
+                pq[v] += job->p[tile[1].begin.row * k + v] * tail[t * k + v];
+        }
+    }
+}
+
+/* The parts of all groups, in their order. */
+static VALUE TYPED(sum_up)(const VALUE *parts, int64_t groups, int k, int v)
+{
+    VALUE sum = 0;
+    for (int64_t g = 0; g < groups; g++)
+        sum += parts[g * k + v];
+    return sum;
+}
+
+/* rr and rz of the columns that run, from the parts. */
+static void TYPED(read_squares)(const struct workspace *w, const struct TYPED(job) * job)
+{
+    for (int a = 0; a < w->count; a++) {
+        const int v = w->active[a];
+        struct cg_column *c = &job->column[v];
+        c->rr = (double)TYPED(sum_up)(w->rr, w->groups, job->k, v);
+        c->rz = job->d != NULL ? (double)TYPED(sum_up)(w->rz, w->groups, job->k, v) : c->rr;
+    }
+}
+
+/* Phase 2 of one group, or, without a step, what comes before the first iteration. */
+static void TYPED(residual_group)(const struct workspace *w, struct TYPED(job) * job, struct TYPED(passes) passes,
+                                  int64_t g, int64_t begin, int64_t end, bool step)
+{
+    const struct tile *tile = job->tiles->tile;
+    job->rr = (VALUE *)w->rr + g * job->k;
+    job->rz = (VALUE *)w->rz + g * job->k;
+    for (int v = 0; v < job->k; v++)
+        job->rr[v] = job->rz[v] = 0;
+    for (int64_t t = begin; t < end; t++) {
+        if (step)
+            TYPED(finish_row)(job, t);
+        passes.residual(job, step, tile[t].begin.row, tile[t + 1].begin.row);
+    }
+}
+
+/* One group in a phase. */
+static void TYPED(work)(const struct cg_region *region, struct TYPED(job) * job, struct TYPED(passes) passes,
+                        enum kind kind, int64_t g)
+{
+    const struct workspace *w = region->state;
+    const struct tile *tile = job->tiles->tile;
+    const int64_t begin = g * w->group, end = min_i64(begin + w->group, job->tiles->count);
+    job->count = w->count;
+    switch (kind) {
+    case START:
+        TYPED(residual_group)(w, job, passes, g, begin, end, false);
+        if (!region->keeps_p)
+            TYPED(first_directions)(job, tile[begin].begin.row, tile[end].begin.row);
+        break;
+    case PRODUCT:
+        TYPED(product_group)(w, job, passes, begin, end, (VALUE *)w->pq + g * job->k);
+        break;
+    case RESIDUAL:
+        TYPED(residual_group)(w, job, passes, g, begin, end, true);
+        break;
+    default:
+        passes.direction(job, tile[begin].begin.row, tile[end].begin.row);
+    }
+}
+
+/* The columns that run, after some have stopped. */
+static void TYPED(list_running)(struct workspace *w, const struct TYPED(job) * job)
+{
+    w->count = 0;
+    for (int v = 0; v < job->k; v++)
+        if (job->column[v].stop == CG_RUNS)
+            w->active[w->count++] = v;
+}
+
+/* After phase 1: alpha = rz / pq; stops the columns that cannot go on. */
+static void TYPED(after_product)(struct workspace *w, const struct TYPED(job) * job)
+{
+    for (int a = 0; a < w->count; a++) {
+        const int v = w->active[a];
+        struct cg_column *c = &job->column[v];
+        c->pq = (double)TYPED(sum_up)(w->pq, w->groups, job->k, v);
+        c->alpha = (double)((VALUE)c->rz / (VALUE)c->pq);
+        if (!isfinite(c->rr) || !isfinite(c->rz) || !isfinite(c->pq) || c->rz <= 0 || c->pq <= 0)
+            c->stop = CG_BROKEN;
+        else if (c->iterations >= c->limit)
+            c->stop = CG_LIMIT;
+    }
+    TYPED(list_running)(w, job);
+}
+
+/* After phase 2: beta = rz / old rz. */
+static void TYPED(after_residual)(struct workspace *w, const struct TYPED(job) * job)
+{
+    for (int a = 0; a < w->count; a++)
+        job->column[w->active[a]].beta = job->column[w->active[a]].rz;
+    TYPED(read_squares)(w, job);
+    for (int a = 0; a < w->count; a++) {
+        struct cg_column *c = &job->column[w->active[a]];
+        c->beta = (double)((VALUE)c->rz / (VALUE)c->beta);
+        c->iterations++;
+    }
+}
+
+/* Before the first iteration: where it starts. */
+static void TYPED(after_start)(const struct cg_region *region, const struct TYPED(job) * job)
+{
+    const struct workspace *w = region->state;
+    TYPED(read_squares)(w, job);
+    for (int a = 0; a < w->count; a++) {
+        struct cg_column *c = &job->column[w->active[a]];
+        c->start_residual = sqrt(c->rr);
+        c->enough = cg_enough_from(region->type, c->tolerance, c->start_residual);
+    }
+}
+
+/* An iteration is over: the largest residual of the columns that run goes to the caller's function; those whose
+ * residual is small enough stop. By the calling thread where there is such a function. */
+static void TYPED(look_around)(struct cg_region *region, const struct TYPED(job) * job, bool tell)
+{
+    struct workspace *w = region->state;
+    const spmv_cg_options *o = region->options;
+    double most = 0;
+    for (int a = 0; a < w->count; a++) {
+        struct cg_column *c = &job->column[w->active[a]];
+        const double residual = sqrt(c->rr);
+        most = residual <= most ? most : residual;
+        if (isfinite(c->rr) && residual <= c->enough)
+            c->stop = CG_DONE;
+    }
+    if (tell)
+        w->cancelled = o->on_iteration(region->iterations, most, o->user) != 0;
+    TYPED(list_running)(w, job);
+    open_phase(w, w->count > 0 && !w->cancelled ? PRODUCT : STOP);
+}
+
+/* By who finished the last of a phase: what lies between it and the next. */
+static void TYPED(go_on)(struct cg_region *region, const struct TYPED(job) * job, enum kind kind, int me)
+{
+    struct workspace *w = region->state;
+    if (kind == PRODUCT) {
+        TYPED(after_product)(w, job);
+        open_phase(w, w->count > 0 ? RESIDUAL : STOP);
+        return;
+    }
+    if (kind == RESIDUAL) {
+        TYPED(after_residual)(w, job);
+        open_phase(w, DIRECTION);
+        return;
+    }
+    if (kind == START)
+        TYPED(after_start)(region, job);
+    else
+        region->iterations++;
+    /* a run that goes on from another one's x has been told of already */
+    const bool tell = region->options->on_iteration != NULL && (kind == DIRECTION || region->iterations == 0);
+    if (tell && me != 0)
+        open_phase(w, TELL);
+    else
+        TYPED(look_around)(region, job, tell);
+}
+
+/* All groups of a part that are left; how many there were. */
+static int64_t TYPED(work_on)(struct cg_region *region, struct TYPED(job) * job, struct TYPED(passes) passes,
+                              long long phase, int part)
+{
+    int64_t done = 0, begin = 0, end = 0;
+    while (claim(region->state, part, phase, &begin, &end))
+        for (done += end - begin; begin < end; begin++)
+            TYPED(work)(region, job, passes, (enum kind)(phase % KINDS), begin);
+    return done;
+}
+
+/* The region, seen by one thread. */
+static void TYPED(thread)(struct cg_region *region, int me)
+{
+    struct workspace *w = region->state;
+    struct TYPED(job) job = {.tiles = w->pieces.tiles,
+                             .k = region->columns,
+                             .list = w->active,
+                             .x = region->x,
+                             .r = region->r,
+                             .p = region->p,
+                             .q = region->q,
+                             .d = region->inverse_diagonal,
+                             .column = region->column};
+    const struct TYPED(passes) passes = TYPED(passes_for)(w->pieces.tiles->avx2);
+    for (;;) {
+        const long long phase = atomic_load_explicit(&w->phase, memory_order_acquire);
+        const enum kind kind = (enum kind)(phase % KINDS);
+        if (kind == STOP)
+            return;
+        if (kind == TELL && me == 0) {
+            TYPED(look_around)(region, &job, true);
+            continue;
+        }
+        /* first what is this thread's, then, if that takes the others long, what is left of theirs */
+        for (int i = 0; i < w->threads && kind != TELL; i++) {
+            const int64_t done = TYPED(work_on)(region, &job, passes, phase, (me + i) % w->threads);
+            if (done > 0 && atomic_fetch_add(&w->done, done) + done == w->groups)
+                TYPED(go_on)(region, &job, kind, me);
+            if (i == 0 && phase_passes(w, phase, HELPS_AFTER))
+                break;
+        }
+        if (!phase_passes(w, phase, SLEEPS_AFTER))
+            sleep_through(w, phase);
+    }
+}
+
+static void TYPED(run)(struct cg_region *region)
+{
+    struct workspace *w = region->state;
+    struct TYPED(job) job = {.k = region->columns, .column = region->column};
+    for (int v = 0; v < region->columns; v++)
+        region->column[v].iterations = 0;
+    TYPED(list_running)(w, &job);
+    open_phase(w, START);
+#pragma omp parallel num_threads(w->threads)
+    TYPED(thread)(region, omp_get_thread_num());
+    region->told = w->cancelled ? SPMV_CANCELLED : SPMV_OK;
+}
