@@ -1,7 +1,7 @@
 # What building and running needs, how to see that it is there, and which package of the system brings it. Sourced by the
 # other scripts: packages_install GROUP... installs what is missing; packages_gpu_hint speaks up about a GPU without a
 # CUDA toolkit, which no script here installs. Run by itself it installs groups: `packages.sh peers` brings the libraries
-# that benchmarks compare with, which nothing else needs.
+# that benchmarks compare with, which nothing else needs, `packages.sh amg` what the preconditioner of that name needs.
 #
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
@@ -30,6 +30,7 @@ peers | librsb                | librsb-dev      | librsb-dev      | pkg-config -
 peers | SuiteSparse:GraphBLAS | libgraphblas-dev | libgraphblas-dev | packages_graphblas
 peers | oneTBB                | libtbb-dev      | libtbb-dev      | pkg-config --exists 'tbb >= 2021'
 peers | PETSc with MPI        | petsc-dev mpi-default-dev mpi-default-bin | petsc-dev mpi-default-dev mpi-default-bin | packages_petsc
+amg   | hypre (preconditioner amg) | libhypre-dev libopenmpi-dev | libhypre-dev libopenmpi-dev | packages_hypre
 report | matplotlib (report.py) | python3-matplotlib | python3-matplotlib | python3 -c 'import matplotlib'
 report | Chromium (its test)   | chromium        | chromium-browser | command -v chromium || command -v chromium-browser
 TABLE
@@ -55,6 +56,10 @@ packages_mmio() {
 packages_graphblas() {
     [ -e /usr/include/GraphBLAS.h ] || [ -e /usr/include/suitesparse/GraphBLAS.h ] || [ -e /usr/local/include/GraphBLAS.h ] ||
         [ -e /usr/local/include/suitesparse/GraphBLAS.h ]
+}
+
+packages_hypre() {
+    { [ -e /usr/include/hypre/HYPRE.h ] || [ -e /usr/include/HYPRE.h ] || [ -e /usr/local/include/HYPRE.h ]; } && command -v mpicc
 }
 
 packages_petsc() {

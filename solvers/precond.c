@@ -11,6 +11,10 @@
 static const struct precond_kind kinds[] = {
     {"none", true, precond_make_none},
     {"jacobi", false, precond_make_jacobi},
+    {"block-jacobi", false, precond_make_block_jacobi},
+    {"chebyshev", false, precond_make_chebyshev},
+    {"ic0", false, precond_make_ic0},
+    {"amg", false, precond_make_amg},
 };
 
 enum { KINDS = sizeof kinds / sizeof kinds[0] };

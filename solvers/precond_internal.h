@@ -63,6 +63,13 @@ static inline double precond_value(const spmv_csr *a, int64_t k)
 
 spmv_status precond_make_none(spmv_preconditioner *, const struct precond_source *);
 spmv_status precond_make_jacobi(spmv_preconditioner *, const struct precond_source *);
+spmv_status precond_make_block_jacobi(spmv_preconditioner *, const struct precond_source *);
+spmv_status precond_make_chebyshev(spmv_preconditioner *, const struct precond_source *);
+spmv_status precond_make_ic0(spmv_preconditioner *, const struct precond_source *);
+spmv_status precond_make_amg(spmv_preconditioner *, const struct precond_source *);
+
+/* SPMV_OK, or SPMV_ERROR_UNSUPPORTED with the sentence why there is no "amg" for these. */
+spmv_status precond_amg_supports(spmv_context *ctx, spmv_type type, int64_t nnz);
 
 /* ----------------------------------------------------------- for the solvers */
 

@@ -394,9 +394,83 @@ static void products_allocate_nothing(void **state)
     spmv_context_destroy(ctx);
 }
 
+/* ------------------------------------------------------------------- solvers */
+
+static spmv_plan *cg_plan;
+static spmv_cg_options cg_options;
+static double cg_b[3 * 900], cg_x[3 * 900];
+
+static spmv_status solve(spmv_context *ctx)
+{
+    spmv_cg_result results[3];
+    (void)ctx;
+    return spmv_cg(cg_plan, cg_b, cg_x, &cg_options, results, sizeof *results);
+}
+
+/* Allocations are counted from iteration 0 on. */
+static int nothing_allocated(int64_t iteration, double residual, void *user)
+{
+    (void)residual;
+    if (iteration == 0)
+        allocations = 0;
+    else if (allocations != 0)
+        fail_msg("%s: %ld allocations before iteration %lld", cg_options.method, allocations, (long long)iteration);
+    *(int64_t *)user = iteration;
+    return 0;
+}
+
+/* Nothing is allocated between the first iteration and the last, and each allocation before that may fail: every rung,
+ * with jacobi, with an inner plan, for three right-hand sides. */
+static void solves_allocate_before_the_loop(void **state)
+{
+    (void)state;
+    spmv_context *ctx = support_context();
+    spmv_matrix *narrow = NULL;
+    spmv_csr narrow_view;
+    spmv_plan *plan[3] = {NULL};
+    spmv_preconditioner *jacobi = NULL;
+    spmv_plan_options options;
+    assert_ok(ctx, spmv_matrix_generate(ctx, "poisson2d:30", SPMV_F64, &poisson));
+    assert_ok(ctx, spmv_matrix_generate(ctx, "poisson2d:30", SPMV_F32, &narrow));
+    spmv_matrix_view(poisson, &poisson_view);
+    spmv_matrix_view(narrow, &narrow_view);
+    assert_ok(ctx, spmv_preconditioner_create(ctx, "jacobi", &poisson_view, NULL, &jacobi));
+    spmv_plan_options_init(&options, sizeof options);
+    for (int columns = 1; columns <= 3; columns += 2) {
+        options.vectors = columns;
+        assert_ok(ctx, spmv_plan_create(ctx, &poisson_view, &options, &plan[columns / 2]));
+    }
+    assert_ok(ctx, spmv_plan_create(ctx, &narrow_view, NULL, &plan[2]));
+    for (int i = 0; i < 3 * 900; i++)
+        cg_b[i] = 1 + i % 7;
+    for (int i = 0; spmv_cg_method_name(support_backend, i) != NULL; i++)
+        for (int form = 0; form < 4; form++) {
+            int64_t last = 0;
+            spmv_cg_options_init(&cg_options, sizeof cg_options);
+            cg_options.method = spmv_cg_method_name(support_backend, i);
+            cg_options.zero_start = 1;
+            cg_options.precond = form == 1 ? jacobi : NULL;
+            cg_options.inner = form == 2 ? plan[2] : NULL;
+            cg_plan = plan[form == 3];
+            assert_ok(ctx, solve(ctx)); /* the context's scratch stays */
+            assert_true(fail_each_allocation(cg_options.method, solve, ctx) >= 4);
+            cg_options.on_iteration = nothing_allocated;
+            cg_options.user = &last;
+            assert_ok(ctx, solve(ctx));
+            assert_true(last > 20);
+        }
+    for (int i = 0; i < 3; i++)
+        spmv_plan_destroy(plan[i]);
+    spmv_preconditioner_destroy(jacobi);
+    spmv_matrix_destroy(poisson);
+    spmv_matrix_destroy(narrow);
+    spmv_context_destroy(ctx);
+}
+
 int main(int argc, char **argv)
 {
     support_begin(argc, argv);
-    const struct CMUnitTest tests[] = {cmocka_unit_test(each_allocation), cmocka_unit_test(products_allocate_nothing)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(each_allocation), cmocka_unit_test(products_allocate_nothing),
+                                       cmocka_unit_test(solves_allocate_before_the_loop)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

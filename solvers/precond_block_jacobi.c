@@ -1,0 +1,183 @@
+/* Preconditioner block-jacobi: M = the square blocks of `block` consecutive rows along the diagonal of A.
+ *
+ * Idea: what couples neighbouring rows is solved for exactly; blocks do not know of one another. The blocks are
+ * inverted here, in f64, by Cholesky, so that an application is one product of a small dense matrix a block: block
+ * products and sums a row. Inverting is safe as the blocks are small; one whose pivots vanish against its diagonal (A
+ * is not positive definite there, or too near to it) becomes its diagonal instead, which is said. Traffic an
+ * application: block numbers a row and 2 vectors. Saad 2003, section 12.2; inversion: Golub & Van Loan, 4th ed.,
+ * section 4.2.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <math.h>
+#include <stdio.h>
+
+#include "host_tiles.h"
+#include "matrix_internal.h"
+#include "precond_loops.h"
+
+enum { TILE_ROWS = 1024, MOST = 64 };
+
+struct block_jacobi {
+    spmv_preconditioner *m;
+    struct precond_blocks blocks;
+};
+
+struct application {
+    const struct block_jacobi *self;
+    const void *r;
+    void *z;
+};
+
+static int64_t blocks_of(const struct precond_blocks *b)
+{
+    return ceil_divide(b->rows, b->block);
+}
+
+static void apply_tile(void *state, int64_t tile)
+{
+    const struct application *application = state;
+    const struct precond_blocks *b = &application->self->blocks;
+    const int64_t each = TILE_ROWS / b->block;
+    precond_blocks_loop(application->self->m->type, b, application->r, application->z, tile * each,
+                        min_i64((tile + 1) * each, blocks_of(b)));
+}
+
+static spmv_status apply(void *self, const void *r, void *z)
+{
+    const struct block_jacobi *j = self;
+    spmv_context *ctx = j->m->ctx;
+#ifdef SPMV_HAVE_CUDA
+    if (ctx->backend->id == SPMV_BACKEND_CUDA)
+        return precond_blocks_cuda(ctx, j->m->type, &j->blocks, r, z);
+#endif
+    struct application application = {j, r, z};
+    tiles_each(ctx, ceil_divide(blocks_of(&j->blocks), TILE_ROWS / j->blocks.block), apply_tile, &application);
+    return SPMV_OK;
+}
+
+static void destroy(void *self)
+{
+    struct block_jacobi *j = self;
+    spmv_free(j->m->ctx, (void *)j->blocks.inverse);
+    host_free(j);
+}
+
+/* The rows first to first + n - 1 of A within these columns; from the lower triangle, so that it is symmetric. */
+static void take_block(const spmv_csr *a, int64_t first, int n, double *block)
+{
+    memset(block, 0, (size_t)(n * n) * sizeof *block);
+    for (int i = 0; i < n; i++)
+        for (int64_t k = row_first(a, first + i); k < row_first(a, first + i + 1); k++) {
+            const int64_t j = a->col[k] - first;
+            if (j >= 0 && j <= i)
+                block[i * n + j] += precond_value(a, k);
+        }
+}
+
+/* The lower triangle becomes that of the inverse: L of the Cholesky factorisation, its inverse, and L^-T L^-1. False
+ * where a pivot is no larger than what rounding (u) may have made of nothing. */
+static bool invert(double *a, int n, double u)
+{
+    for (int j = 0; j < n; j++) {
+        const double limit = 8 * n * u * a[j * n + j];
+        for (int i = j; i < n; i++) {
+            double sum = a[i * n + j];
+            for (int k = 0; k < j; k++)
+                sum -= a[i * n + k] * a[j * n + k];
+            if (i == j && !(sum > limit && isfinite(sum)))
+                return false;
+            a[i * n + j] = i == j ? sqrt(sum) : sum / a[j * n + j];
+        }
+    }
+    for (int j = 0; j < n; j++) {
+        a[j * n + j] = 1 / a[j * n + j];
+        for (int i = j + 1; i < n; i++) {
+            double sum = 0;
+            for (int k = j; k < i; k++)
+                sum -= a[i * n + k] * a[k * n + j];
+            a[i * n + j] = sum / a[i * n + i];
+        }
+    }
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j <= i; j++) {
+            double sum = 0;
+            for (int k = i; k < n; k++)
+                sum += a[k * n + i] * a[k * n + j];
+            a[i * n + j] = sum;
+        }
+    return true;
+}
+
+struct inversion {
+    const struct precond_source *source;
+    struct precond_blocks blocks;
+    double u;
+    double *inverse;
+    bool *fell; /* a block each */
+};
+
+/* Inverts one block into its place. */
+static void invert_block(void *state, int64_t b)
+{
+    const struct inversion *inversion = state;
+    const int block = inversion->blocks.block;
+    const int64_t first = b * block;
+    const int n = (int)min_i64(block, inversion->blocks.rows - first);
+    double a[MOST * MOST];
+    double *to = inversion->inverse + first * block;
+    take_block(&inversion->source->host, first, n, a);
+    inversion->fell[b] = !invert(a, n, inversion->u);
+    for (int j = 0; j < block; j++)
+        for (int i = 0; i < block; i++)
+            to[j * block + i] = i >= n || j >= n     ? 0
+                                : inversion->fell[b] ? (i == j ? 1 / inversion->source->diagonal[first + i] : 0)
+                                                     : a[i >= j ? i * n + j : j * n + i];
+}
+
+spmv_status precond_make_block_jacobi(spmv_preconditioner *m, const struct precond_source *source)
+{
+    spmv_status st = SPMV_OK;
+    struct block_jacobi *j = NULL;
+    void *there = NULL;
+    struct inversion inversion = {.source = source, .u = m->type == SPMV_F32 ? 0x1p-24 : 0x1p-53};
+    const struct precond_blocks blocks = {.rows = m->rows, .block = source->options->block};
+    const int64_t count = blocks_of(&blocks), numbers = count * blocks.block * blocks.block;
+    int64_t first = -1;
+    inversion.blocks = blocks;
+    TRY(host_alloc(m->ctx, sizeof *j, "a preconditioner", (void **)&j));
+    TRY(host_alloc(m->ctx, numbers * 8, "inverse blocks", (void **)&inversion.inverse));
+    TRY(host_alloc(m->ctx, count, "inverse blocks", (void **)&inversion.fell));
+    tiles_each(m->ctx, count, invert_block, &inversion);
+    for (int64_t i = 0; i < numbers; i++)
+        if (!isfinite(m->type == SPMV_F32 ? (float)inversion.inverse[i] : inversion.inverse[i])) {
+            st = context_fail(m->ctx, SPMV_ERROR_NOT_FINITE,
+                              "preconditioner %s: the inverse of the block at row %lld overflows", m->name,
+                              (long long)(i / (blocks.block * blocks.block) * blocks.block));
+            goto done;
+        }
+    for (int64_t b = count - 1; b >= 0; b--)
+        if (inversion.fell[b]) {
+            m->fallen++;
+            first = b;
+        }
+    TRY(precond_upload(m, inversion.inverse, numbers, &there));
+    *j = (struct block_jacobi){.m = m, .blocks = blocks};
+    j->blocks.inverse = there;
+    m->self = j;
+    m->apply = apply;
+    m->destroy = destroy;
+    const int n =
+        snprintf(m->layout, sizeof m->layout, "%lld dense blocks of %d rows, inverted", (long long)count, blocks.block);
+    if (m->fallen > 0)
+        snprintf(m->layout + n, sizeof m->layout - (size_t)n,
+                 "; %lld of them are not positive definite (the first at row %lld) and became their diagonal",
+                 (long long)m->fallen, (long long)first * blocks.block);
+done:
+    host_free(inversion.inverse);
+    host_free(inversion.fell);
+    if (st != SPMV_OK) {
+        spmv_free(m->ctx, there);
+        host_free(j);
+    }
+    return st;
+}

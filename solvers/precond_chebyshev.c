@@ -1,0 +1,370 @@
+/* Preconditioner chebyshev: M^-1 = p(D^-1 A) D^-1 with a polynomial p of degree `degree`.
+ *
+ * Idea: the steps of the Chebyshev iteration for A z = r, from z = 0, are a fixed polynomial in D^-1 A: the one whose
+ * residual polynomial 1 - t p(t) is smallest on the interval [lowest, highest]. So an application is `degree` products
+ * with A and as many vector updates, and no dot product: nothing waits, all rows at once.
+ * Positive: below lowest 0 < 1 - t p(t) < 1; on the interval |1 - t p(t)| < 1; above it, where 1 - t p(t) leaves these
+ * bounds, it is negative when the degree is even, and p stays positive; when the degree is odd p is positive up to
+ * lowest + highest. So an estimate that is too small does little harm.
+ * Interval: conjugate gradients with D take a few steps from a fixed start; their alpha and beta are the entries of
+ * Lanczos' tridiagonal matrix of D^-1/2 A D^-1/2, whose extreme eigenvalues are found by bisection (Sturm). The largest
+ * is widened by a tenth, but to no more than the largest row sum of |D^-1 A|, which bounds all eigenvalues
+ * (Gershgorin). Traffic an application: `degree` products and 2 + 6 degree vectors. Y. Saad, "Iterative Methods for
+ * Sparse Linear Systems", 2nd ed., algorithm 12.1 and sections 12.3.2, 6.7.3; bisection: J. W. Givens 1954, in Golub &
+ * Van Loan, 4th ed., section 8.4.1.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+
+#include "host_tiles.h"
+#include "matrix_internal.h"
+#include "precond_loops.h"
+
+struct coefficients {
+    double before, factor;
+};
+
+struct chebyshev {
+    spmv_preconditioner *m;
+    spmv_plan *plan, *own_plan; /* own_plan: NULL where the caller's is used */
+    void *inverse;              /* of the diagonal */
+    void *residual, *d;
+    int degree;
+    struct coefficients step[101];
+};
+
+struct rows_of_step {
+    spmv_type type;
+    int64_t n;
+    const struct precond_step *step;
+};
+
+static void step_tile(void *state, int64_t tile)
+{
+    const struct rows_of_step *s = state;
+    const struct range range = tile_range(tile, s->n);
+    precond_step_loop(s->type, s->step, range.begin, range.end);
+}
+
+static spmv_status take_step(const spmv_preconditioner *m, const struct precond_step *step)
+{
+#ifdef SPMV_HAVE_CUDA
+    if (m->ctx->backend->id == SPMV_BACKEND_CUDA)
+        return precond_step_cuda(m->ctx, m->type, step, m->rows);
+#endif
+    struct rows_of_step state = {m->type, m->rows, step};
+    tiles_each(m->ctx, tiles_of(m->rows), step_tile, &state);
+    return SPMV_OK;
+}
+
+static spmv_status apply(void *self, const void *r, void *z)
+{
+    spmv_status st = SPMV_OK;
+    const struct chebyshev *c = self;
+    const spmv_preconditioner *m = c->m;
+    const double minus64 = -1, one64 = 1;
+    const float minus32 = -1, one32 = 1;
+    const bool narrow = m->type == SPMV_F32;
+    const void *minus = narrow ? (const void *)&minus32 : (const void *)&minus64;
+    const void *one = narrow ? (const void *)&one32 : (const void *)&one64;
+    struct precond_step step = {.first = true, .inverse = c->inverse, .residual = r, .d = c->d, .z = z};
+    for (int k = 0; k <= c->degree; k++) {
+        if (k == 1) {
+            TRY(m->ctx->backend->map(m->ctx, SPMV_MAP_COPY, m->type, r, c->residual, m->rows));
+            step.first = false;
+            step.residual = c->residual;
+        }
+        if (k > 0) /* residual = r - A z */
+            TRY(spmv_apply(c->plan, minus, c->d, one, c->residual));
+        step.before = c->step[k].before;
+        step.factor = c->step[k].factor;
+        TRY(take_step(m, &step));
+    }
+done:
+    return st;
+}
+
+static void destroy(void *self)
+{
+    struct chebyshev *c = self;
+    spmv_plan_destroy(c->own_plan);
+    spmv_free(c->m->ctx, c->inverse);
+    spmv_free(c->m->ctx, c->residual);
+    spmv_free(c->m->ctx, c->d);
+    host_free(c);
+}
+
+/* The steps for the interval: Saad 2003, algorithm 12.1. */
+static void set_steps(struct chebyshev *c, double lowest, double highest)
+{
+    const double center = (highest + lowest) / 2, radius = (highest - lowest) / 2, sigma = center / radius;
+    double rho = 1 / sigma;
+    c->step[0] = (struct coefficients){0, 1 / center};
+    for (int k = 1; k <= c->degree; k++) {
+        const double next = 1 / (2 * sigma - rho);
+        c->step[k] = (struct coefficients){next * rho, 2 * next / radius};
+        rho = next;
+    }
+}
+
+/* ----------------------------------------------------------------- interval */
+
+/* The largest row sum of |D^-1 A|. */
+static double row_sum_bound(const struct precond_source *source)
+{
+    const spmv_csr *a = &source->host;
+    double bound = 0;
+    for (int64_t i = 0; i < a->rows; i++) {
+        double sum = 0;
+        for (int64_t k = row_first(a, i); k < row_first(a, i + 1); k++)
+            sum += fabs(precond_value(a, k));
+        bound = fmax(bound, sum / source->diagonal[i]);
+    }
+    return bound;
+}
+
+/* How many eigenvalues of the tridiagonal matrix lie below x: the signs of the pivots of T - x I. */
+static int count_below(const double *diagonal, const double *beside, int n, double x)
+{
+    int count = 0;
+    double pivot = 1;
+    for (int i = 0; i < n; i++) {
+        pivot = diagonal[i] - x - (i > 0 ? beside[i - 1] * beside[i - 1] / pivot : 0);
+        if (pivot == 0)
+            pivot = -DBL_MIN;
+        count += pivot < 0;
+    }
+    return count;
+}
+
+/* The eigenvalue with so many below it. */
+static double eigenvalue(const double *diagonal, const double *beside, int n, int index)
+{
+    double low = 0, high = 0;
+    for (int i = 0; i < n; i++)
+        high = fmax(high, fabs(diagonal[i]) + (i > 0 ? fabs(beside[i - 1]) : 0) + (i + 1 < n ? fabs(beside[i]) : 0));
+    low = -high;
+    for (int i = 0; i < 100; i++) {
+        const double middle = (low + high) / 2;
+        if (count_below(diagonal, beside, n, middle) > index)
+            high = middle;
+        else
+            low = middle;
+    }
+    return high;
+}
+
+/* What a step needs besides the numbers of chebyshev. */
+struct lanczos {
+    const struct chebyshev *c;
+    void *r, *p, *q, *z, *scalar;
+};
+
+static spmv_status dot(const struct lanczos *l, const void *x, const void *y, double *value)
+{
+    const spmv_preconditioner *m = l->c->m;
+    float narrow = 0;
+    spmv_status st = spmv_dot(m->ctx, m->type, x, y, l->scalar, m->rows);
+    if (st == SPMV_OK)
+        st = spmv_download(m->ctx, l->scalar, m->type == SPMV_F32 ? (void *)&narrow : (void *)value,
+                           (int64_t)spmv_type_size(m->type));
+    if (m->type == SPMV_F32)
+        *value = narrow;
+    return st;
+}
+
+/* y = a x + b y with numbers of the host */
+static spmv_status axpby(const struct lanczos *l, double a, const void *x, double b, void *y)
+{
+    spmv_status st = SPMV_OK;
+    const spmv_preconditioner *m = l->c->m;
+    const double wide[] = {a, b};
+    const float narrow[] = {(float)a, (float)b};
+    const int64_t size = (int64_t)spmv_type_size(m->type);
+    TRY(spmv_upload(m->ctx, m->type == SPMV_F32 ? (const void *)narrow : (const void *)wide, l->scalar, 2 * size));
+    TRY(spmv_map_axpby(m->ctx, m->type, l->scalar, x, (char *)l->scalar + size, y, m->rows));
+done:
+    return st;
+}
+
+/* The start: numbers in [-1, 1), the same ones for every matrix (splitmix64, Steele, Lea & Flood, OOPSLA 2014). */
+static spmv_status fill_start(const spmv_preconditioner *m, void *to)
+{
+    spmv_status st = SPMV_OK;
+    void *host = NULL;
+    uint64_t state = 0;
+    TRY(host_alloc(m->ctx, m->rows * 8, "a start", &host));
+    for (int64_t i = 0; i < m->rows; i++) {
+        uint64_t z = state += 0x9e3779b97f4a7c15u;
+        z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+        z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+        const double value = (double)(int64_t)(z ^ (z >> 31)) * 0x1p-63;
+        if (m->type == SPMV_F32)
+            ((float *)host)[i] = (float)value;
+        else
+            ((double *)host)[i] = value;
+    }
+    TRY(spmv_upload(m->ctx, host, to, m->rows * (int64_t)spmv_type_size(m->type)));
+done:
+    host_free(host);
+    return st;
+}
+
+/* Extreme Ritz values after at most so many steps. */
+static spmv_status run_lanczos(const struct lanczos *l, int steps, double *diagonal, double *beside, double *lowest,
+                               double *highest)
+{
+    spmv_status st = SPMV_OK;
+    const struct chebyshev *c = l->c;
+    const spmv_preconditioner *m = c->m;
+    double rz = 0, first = 0, pq = 0, next = 0, alpha_before = 1, beta_before = 0;
+    int k = 0;
+    TRY(fill_start(m, l->r));
+    TRY(spmv_map_binary(m->ctx, SPMV_MUL, m->type, l->r, c->inverse, l->p, m->rows));
+    TRY(dot(l, l->r, l->p, &rz));
+    first = rz;
+    const double u = m->type == SPMV_F32 ? 0x1p-24 : 0x1p-53;
+    while (k < steps && rz > u * u * first) {
+        TRY(spmv_apply(c->plan, NULL, l->p, NULL, l->q));
+        TRY(dot(l, l->p, l->q, &pq));
+        if (!isfinite(pq) || !isfinite(rz) || !(pq > 0)) {
+            st = context_fail(m->ctx, isfinite(pq) && isfinite(rz) ? SPMV_ERROR_NOT_POSITIVE : SPMV_ERROR_NOT_FINITE,
+                              "preconditioner %s: p'Ap = %g in step %d of the estimate of the eigenvalues%s", m->name,
+                              pq, k + 1, isfinite(pq) ? ": the matrix is not positive definite" : "");
+            goto done;
+        }
+        const double alpha = rz / pq;
+        TRY(axpby(l, -alpha, l->q, 1, l->r));
+        TRY(spmv_map_binary(m->ctx, SPMV_MUL, m->type, l->r, c->inverse, l->z, m->rows));
+        TRY(dot(l, l->r, l->z, &next));
+        const double beta = next / rz;
+        diagonal[k] = 1 / alpha + beta_before / alpha_before;
+        beside[k++] = sqrt(beta) / alpha;
+        TRY(axpby(l, 1, l->z, beta, l->p));
+        rz = next;
+        alpha_before = alpha;
+        beta_before = beta;
+    }
+    if (k == 0) {
+        st = context_fail(m->ctx, SPMV_ERROR_NOT_FINITE,
+                          "preconditioner %s: r'D^-1 r = %g at the start of the estimate of the eigenvalues", m->name,
+                          rz);
+        goto done;
+    }
+    *lowest = eigenvalue(diagonal, beside, k, 0);
+    *highest = eigenvalue(diagonal, beside, k, k - 1);
+done:
+    return st;
+}
+
+static spmv_status estimate(const struct chebyshev *c, int steps, double *lowest, double *highest)
+{
+    spmv_status st = SPMV_OK;
+    spmv_context *ctx = c->m->ctx;
+    const int64_t size = (int64_t)spmv_type_size(c->m->type), bytes = c->m->rows * size;
+    struct lanczos l = {.c = c};
+    double *numbers = NULL;
+    TRY(host_alloc(ctx, 2 * steps * 8, "an estimate of eigenvalues", (void **)&numbers));
+    TRY(spmv_alloc(ctx, bytes, &l.r));
+    TRY(spmv_alloc(ctx, bytes, &l.p));
+    TRY(spmv_alloc(ctx, bytes, &l.q));
+    TRY(spmv_alloc(ctx, bytes, &l.z));
+    TRY(spmv_alloc(ctx, 2 * size, &l.scalar));
+    TRY(run_lanczos(&l, steps, numbers, numbers + steps, lowest, highest));
+done:
+    spmv_free(ctx, l.r);
+    spmv_free(ctx, l.p);
+    spmv_free(ctx, l.q);
+    spmv_free(ctx, l.z);
+    spmv_free(ctx, l.scalar);
+    host_free(numbers);
+    return st;
+}
+
+/* m->lowest and m->highest: given, or estimated. */
+static spmv_status find_interval(struct chebyshev *c, const struct precond_source *source)
+{
+    spmv_preconditioner *m = c->m;
+    const spmv_preconditioner_options *o = source->options;
+    m->lowest = o->lowest;
+    m->highest = o->highest;
+    if (m->highest > 0)
+        return SPMV_OK;
+    double lowest = 0, highest = 0;
+    const spmv_status st = estimate(c, o->steps, &lowest, &highest);
+    if (st != SPMV_OK)
+        return st;
+    const double bound = row_sum_bound(source);
+    m->highest = fmin(1.1 * highest, bound);
+    m->lowest = fmin(lowest, m->highest / 2); /* an interval, also where all eigenvalues are the same */
+    return st;
+}
+
+static spmv_status check_plan(const spmv_preconditioner *m, const spmv_plan *plan)
+{
+    spmv_plan_info info;
+    const spmv_status st = spmv_plan_describe(plan, &info, sizeof info);
+    if (st != SPMV_OK)
+        return st;
+    if (spmv_plan_context(plan) != m->ctx)
+        return context_fail(m->ctx, SPMV_ERROR_ARGUMENT, "preconditioner %s: the plan was made on another context",
+                            m->name);
+    if (info.rows != m->rows || info.cols != m->rows || info.type != m->type || info.vectors != 1 ||
+        info.x_stride != 1 || info.y_stride != 1)
+        return context_fail(m->ctx, SPMV_ERROR_SIZE,
+                            "preconditioner %s: the plan is for %lld x %lld in %s and %d vectors, the matrix has %lld "
+                            "rows in %s",
+                            m->name, (long long)info.rows, (long long)info.cols, spmv_type_name(info.type),
+                            info.vectors, (long long)m->rows, spmv_type_name(m->type));
+    return SPMV_OK;
+}
+
+static spmv_status take_plan(struct chebyshev *c, const struct precond_source *source)
+{
+    spmv_status st = SPMV_OK;
+    spmv_preconditioner *m = c->m;
+    spmv_plan_info info;
+    c->plan = source->options->plan;
+    if (c->plan != NULL)
+        return check_plan(m, c->plan);
+    spmv_plan_options o;
+    spmv_plan_options_init(&o, sizeof o);
+    o.type = m->type;
+    TRY(spmv_plan_create(m->ctx, source->a, &o, &c->own_plan));
+    c->plan = c->own_plan;
+    TRY(spmv_plan_describe(c->plan, &info, sizeof info));
+    m->bytes += info.bytes;
+done:
+    return st;
+}
+
+spmv_status precond_make_chebyshev(spmv_preconditioner *m, const struct precond_source *source)
+{
+    spmv_status st = SPMV_OK;
+    struct chebyshev *c = NULL;
+    const int64_t bytes = m->rows * (int64_t)spmv_type_size(m->type);
+    TRY(host_alloc(m->ctx, sizeof *c, "a preconditioner", (void **)&c));
+    memset(c, 0, sizeof *c);
+    c->m = m;
+    c->degree = source->options->degree;
+    TRY(take_plan(c, source));
+    TRY(precond_upload_reciprocals(m, source, &c->inverse));
+    TRY(precond_alloc(m, bytes, &c->residual));
+    TRY(precond_alloc(m, bytes, &c->d));
+    if (m->rows > 0) {
+        TRY(find_interval(c, source));
+        set_steps(c, m->lowest, m->highest);
+    }
+    m->self = c;
+    m->apply = apply;
+    m->destroy = destroy;
+    snprintf(m->layout, sizeof m->layout, "degree %d on [%.3g, %.3g], %s; products by %s plan", c->degree, m->lowest,
+             m->highest, source->options->highest > 0 ? "as given" : "estimated",
+             c->own_plan != NULL ? "its own" : "the caller's");
+done:
+    if (st != SPMV_OK && c != NULL)
+        destroy(c);
+    return st;
+}

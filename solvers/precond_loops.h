@@ -1,0 +1,61 @@
+/* What the applications of preconditioners compute, in f64 and f32: loops over a part of the rows, for ref and omp; the
+ * same on the device (precond_cuda.cu). Every element is computed by one thread, in one order, so no result depends on
+ * who computes what.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef PRECOND_LOOPS_H
+#define PRECOND_LOOPS_H
+
+#include "precond_internal.h"
+
+/* The inverses of the blocks along a diagonal. Block b, of the rows b block to (b + 1) block - 1, has its element (i,
+ * j) at inverse[(b block + j) block + i]: neighbours in i, which neighbouring threads take, lie side by side. Rows and
+ * columns beyond the last are zero. */
+struct precond_blocks {
+    int64_t rows;
+    int block;
+    const void *inverse;
+};
+
+/* z = blocks r for blocks begin to end - 1 */
+void precond_blocks_loop(spmv_type type, const struct precond_blocks *blocks, const void *r, void *z, int64_t begin,
+                         int64_t end);
+
+/* d_i = before d_i + factor (inverse_i residual_i), z_i = z_i + d_i; first: d_i = factor (...), z_i = d_i. */
+struct precond_step {
+    bool first;
+    double before, factor;
+    const void *inverse, *residual;
+    void *d, *z;
+};
+
+void precond_step_loop(spmv_type type, const struct precond_step *step, int64_t begin, int64_t end);
+
+/* A triangle in the order in which it is solved: position p stands for row row[p], whose entries besides the diagonal,
+ * in rows of earlier positions all, are ptr[p] <= k < ptr[p + 1]; inverse[p] is the reciprocal of its diagonal entry.
+ * Phase f is the positions first[f] to first[f + 1] - 1. Those of a wide one do not need one another; in a narrow one
+ * each may need the ones before. */
+struct precond_triangle {
+    int64_t rows;
+    const int64_t *ptr;
+    const int32_t *col, *row;
+    const void *val, *inverse;
+    int64_t phases;
+    const int64_t *first; /* host memory, as is: */
+    const bool *wide;
+    const int64_t *level;       /* the positions at which levels begin, in the context's memory; cuda alone */
+    const int64_t *first_level; /* of each phase, phases + 1; host memory; cuda alone */
+};
+
+/* out_i = (in_i - sum of val out_col) inverse for the rows at positions begin to end - 1; out may equal in. */
+void precond_triangle_loop(spmv_type type, const struct precond_triangle *triangle, const void *in, void *out,
+                           int64_t begin, int64_t end);
+
+#ifdef SPMV_HAVE_CUDA
+spmv_status precond_blocks_cuda(spmv_context *, spmv_type, const struct precond_blocks *, const void *r, void *z);
+spmv_status precond_step_cuda(spmv_context *, spmv_type, const struct precond_step *, int64_t n);
+spmv_status precond_triangle_cuda(spmv_context *, spmv_type, const struct precond_triangle *, const void *in,
+                                  void *out);
+#endif
+
+#endif
