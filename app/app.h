@@ -44,7 +44,9 @@ struct options {
     const char *output, *y0; /* NULL: not given */
     double alpha, beta;
     bool transpose;
-    const char *x0, *history; /* NULL: not given */
+    const char *x0, *history, *plot; /* NULL: not given */
+    const char *precond, *solution;
+    bool solution_given, inner;
     double rtol, atol;
     int max_iterations;             /* 0: not given */
     const char *suite, *op, *peers; /* suite NULL: not given */

@@ -57,11 +57,29 @@ static json_t *method_names(spmv_backend backend)
     return names;
 }
 
+static json_t *solver_names(spmv_backend backend)
+{
+    json_t *names = json_array();
+    for (int m = 0; spmv_cg_method_name(backend, m) != NULL; m++)
+        json_array_append_new(names, json_string(spmv_cg_method_name(backend, m)));
+    return names;
+}
+
+static void print_preconditioners(void)
+{
+    printf("%-*s", LABEL, "solvers");
+    for (int i = 0; spmv_preconditioner_name(i) != NULL; i++)
+        printf("%s%s", i == 0 ? "preconditioners " : ", ", spmv_preconditioner_name(i));
+    putchar('\n');
+}
+
 static void print_backend(const struct doctor *d, int b)
 {
     printf("%-*s%s: %s", LABEL, b == 0 ? "backends" : "", spmv_backend_name(backends[b]), describe(d, b));
     for (int m = 0; d->contexts[b] != NULL && spmv_method_name(backends[b], m) != NULL; m++)
         printf("%s%s", m == 0 ? "; methods " : ", ", spmv_method_name(backends[b], m));
+    for (int m = 0; d->contexts[b] != NULL && spmv_cg_method_name(backends[b], m) != NULL; m++)
+        printf("%s%s", m == 0 ? "; to solve " : ", ", spmv_cg_method_name(backends[b], m));
     putchar('\n');
 }
 
@@ -71,10 +89,13 @@ static void tell_backends(struct doctor *d)
         if (d->text)
             print_backend(d, b);
         json_array_append_new(d->json_backends,
-                              json_pack("{s:s, s:b, s:b, s:s, s:o}", "name", spmv_backend_name(backends[b]), "built",
-                                        spmv_backend_built(backends[b]), "usable", d->contexts[b] != NULL,
-                                        "description", describe(d, b), "methods", method_names(backends[b])));
+                              json_pack("{s:s, s:b, s:b, s:s, s:o, s:o}", "name", spmv_backend_name(backends[b]),
+                                        "built", spmv_backend_built(backends[b]), "usable", d->contexts[b] != NULL,
+                                        "description", describe(d, b), "methods", method_names(backends[b]), "solvers",
+                                        solver_names(backends[b])));
     }
+    if (d->text)
+        print_preconditioners();
 }
 
 static spmv_status measure_memory(struct doctor *d)

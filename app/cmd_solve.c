@@ -1,9 +1,9 @@
-/* spmv solve: x with A x = b, by conjugate gradients.
+/* spmv solve: x with A x = b, by conjugate gradients, with one preconditioner or with each in turn.
  *
  * Load, look whether the matrix is square and symmetric, solve, check the residual, write, in this order. What the
  * solver reached is written also when it stopped before the tolerance; the exit code and the message say so. The
  * residual b - A x is checked like any product, row by row against another backend, and its norm against the one
- * reported.
+ * reported. With --precond all, x is the one that took the fewest iterations.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <ctype.h>
@@ -13,16 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "app.h"
-
-/* What the solver tells while it runs. */
-struct watch {
-    double began, first, last; /* seconds: the call, the start of the recurrence, its latest iteration */
-    bool recording, repeat;    /* a repeat: its verdict was reported the first time */
-    double *residuals;         /* of iterations 0, 1, ... */
-    int64_t count, room;
-    bool out_of_memory;
-};
+#include "solve.h"
 
 struct job {
     const struct options *o;
@@ -30,17 +21,18 @@ struct job {
     struct input in;
     spmv_statistics statistics;
     struct product p; /* b = A ones, then b - A x */
-    void *b_read, *b_made, *x0;
+    spmv_csr narrow;  /* --inner: A in f32 */
+    float *narrow_values;
+    spmv_plan *inner;
+    const char *method; /* the rung; NULL: auto */
+    void *b_read, *b_made, *x0, *solution;
     const void *b;               /* host memory: one of those */
-    void *x, *again;             /* host memory; of the repeat */
     void *context_b, *context_x; /* in the context's memory */
-    double upload_seconds, seconds;
-    struct watch watch;
-    spmv_cg_result result;
-    spmv_status stop;    /* what the solver said: SPMV_OK, class 7, SPMV_ERROR_NOT_POSITIVE */
-    bool other_bits;     /* of the repeat */
-    double checked_norm; /* ||b - A x|| of the checked residual */
-    spmv_status verdict; /* of the checks */
+    double look_seconds, upload_seconds, made_seconds, inner_seconds;
+    double norm_b;
+    struct attempt *attempt;
+    int attempts;
+    int best; /* whose x is the answer; -1: none has one */
 };
 
 static int64_t vector_bytes(const struct job *job)
@@ -68,6 +60,19 @@ static spmv_status check_wishes(const struct options *o, const char *const *argu
         return st;
     if (o->history != NULL && (o->history[0] == '\0' || strcmp(o->history, "-") == 0))
         return report(SPMV_ERROR_ARGUMENT, "--history needs the name of a file");
+    if (o->solution_given && count > 1)
+        return report(SPMV_ERROR_ARGUMENT, "--solution says how b is made, and there is a b");
+    if (strcmp(o->solution, "ones") != 0 && strcmp(o->solution, "random") != 0) {
+        complain("--solution %s: ones or random is needed", o->solution);
+        return SPMV_ERROR_ARGUMENT;
+    }
+    if (o->inner && (o->type != SPMV_F64 || o->mixed))
+        return report(SPMV_ERROR_TYPE, "--inner is for --type f64: its inner iterations are in f32");
+    if (o->plot != NULL) {
+        const spmv_status ready = solve_plot_ready(o->plot);
+        if (ready != SPMV_OK)
+            return ready;
+    }
     return choose_answer(o, "x", x_path);
 }
 
@@ -93,23 +98,103 @@ static spmv_status check_matrix(struct job *job)
     return SPMV_ERROR_NOT_SYMMETRIC;
 }
 
-/* b = A ones, checked: a wrong b would be solved for rightly. */
+/* The solution that b is made from: ones, or numbers in [-1, 1) that look random. */
+static spmv_status make_solution(struct job *job)
+{
+    const spmv_type type = job->o->type;
+    const int64_t n = job->in.view.rows;
+    if (strcmp(job->o->solution, "ones") == 0)
+        return vector_ones(type, n, &job->solution);
+    const spmv_status st = allocate("the solution", n, spmv_type_size(type), &job->solution);
+    uint64_t seed = 1;
+    for (int64_t i = 0; i < n && st == SPMV_OK; i++) {
+        /* splitmix64 (G. L. Steele, D. Lea, C. H. Flood, OOPSLA 2014) */
+        uint64_t z = seed += 0x9e3779b97f4a7c15u;
+        z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+        z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+        const double value = (double)(int64_t)(z ^ (z >> 31)) * 0x1p-63;
+        if (type == SPMV_F32)
+            ((float *)job->solution)[i] = (float)value;
+        else
+            ((double *)job->solution)[i] = value;
+    }
+    return st;
+}
+
+/* b = A solution, checked: a wrong b would be solved for rightly. */
 static spmv_status make_b(struct job *job)
 {
     struct product *p = &job->p;
-    void *ones = NULL;
-    spmv_status st = vector_ones(job->o->type, p->info.cols, &ones);
-    p->x = ones;
+    const double began = monotonic_seconds();
+    spmv_status st = make_solution(job);
+    p->x = job->solution;
     if (st == SPMV_OK)
         st = product_run(p);
     if (st == SPMV_OK && job->o->verify != VERIFY_OFF) {
         st = product_check(job->o, p);
         if (st == SPMV_ERROR_CHECK)
-            tell_check(p, "b = A ones");
+            tell_check(p, strcmp(job->o->solution, "ones") == 0 ? "b = A ones" : "b = A solution");
     }
-    free(ones);
     job->b = job->b_made = p->y;
     p->y = NULL;
+    job->made_seconds = monotonic_seconds() - began;
+    return st;
+}
+
+/* --method RUNG, RUNG:PRODUCT or PRODUCT: the rung comes first where its name is one. */
+static const char *split_method(const struct job *job, char *rung, size_t size)
+{
+    const char *name = job->o->method;
+    const size_t length = strcspn(name, ":");
+    for (int i = 0;; i++) {
+        const char *known = spmv_cg_method_name(spmv_context_backend(job->ctx), i);
+        if (known == NULL)
+            return name;
+        if (strlen(known) == length && strncmp(known, name, length) == 0 && length < size) {
+            memcpy(rung, name, length);
+            rung[length] = '\0';
+            return name[length] == ':' ? name + length + 1 : "auto";
+        }
+    }
+}
+
+/* The plan of --inner: the same matrix in f32. */
+static spmv_status make_inner(struct job *job)
+{
+    const double began = monotonic_seconds();
+    job->narrow = job->in.view;
+    job->narrow.type = SPMV_F32;
+    if (job->narrow.val != NULL) {
+        const double *values = job->narrow.val;
+        const spmv_status st =
+            allocate("the matrix in f32", job->narrow.nnz, sizeof(float), (void **)&job->narrow_values);
+        if (st != SPMV_OK)
+            return st;
+        for (int64_t k = 0; k < job->narrow.nnz; k++)
+            job->narrow_values[k] = (float)values[k];
+        job->narrow.val = job->narrow_values;
+    }
+    spmv_plan_options options;
+    spmv_plan_options_init(&options, sizeof options);
+    options.type = SPMV_F32;
+    options.compression = job->o->uncompressed ? 0 : -1;
+    const spmv_status st = spmv_plan_create(job->ctx, &job->narrow, &options, &job->inner);
+    job->inner_seconds = monotonic_seconds() - began;
+    return st == SPMV_OK ? st : library_failed(job, st);
+}
+
+/* Which preconditioners are tried: the one named, or all. */
+static spmv_status list_attempts(struct job *job)
+{
+    const char *name = job->o->precond;
+    const bool all = strcmp(name, "all") == 0;
+    while (all && spmv_preconditioner_name(job->attempts) != NULL)
+        job->attempts++;
+    job->attempts = all ? job->attempts : 1;
+    const spmv_status st = allocate("the solves", job->attempts, sizeof *job->attempt, (void **)&job->attempt);
+    for (int i = 0; i < job->attempts && st == SPMV_OK; i++)
+        job->attempt[i] = (struct attempt){.name = all ? spmv_preconditioner_name(i) : name};
+    job->best = -1;
     return st;
 }
 
@@ -119,20 +204,28 @@ static spmv_status prepare(struct job *job, const char *b_path)
     const int64_t n = job->in.view.rows;
     char why[256];
     snprintf(why, sizeof why, "%.180s is %lld x %lld", job->in.argument, (long long)n, (long long)n);
-    spmv_status st = SPMV_OK;
-    if (b_path != NULL)
+    char rung[32] = "";
+    spmv_status st = list_attempts(job);
+    if (st == SPMV_OK && b_path != NULL)
         st = vector_load(job->ctx, b_path, o->type, n, "b", why, &job->b_read);
     if (st == SPMV_OK && o->x0 != NULL)
         st = vector_load(job->ctx, o->x0, o->type, n, "x0", why, &job->x0);
-    if (st == SPMV_OK)
-        st = allocate("the vector x", n, spmv_type_size(o->type), &job->x);
     if (st != SPMV_OK)
         return st;
     job->b = job->b_read;
-    job->p = (struct product){
-        .a = &job->in.view, .method = o->method, .uncompressed = o->uncompressed, .type = o->type, .alpha = 1};
+    job->p = (struct product){.a = &job->in.view,
+                              .method = split_method(job, rung, sizeof rung),
+                              .uncompressed = o->uncompressed,
+                              .type = o->type,
+                              .alpha = 1};
     st = product_plan(job->ctx, &job->p);
-    return st == SPMV_OK && b_path == NULL ? make_b(job) : st;
+    for (int i = 0; rung[0] != '\0' && job->method == NULL; i++) {
+        const char *known = spmv_cg_method_name(spmv_context_backend(job->ctx), i);
+        job->method = strcmp(known, rung) == 0 ? known : NULL;
+    }
+    if (st == SPMV_OK && b_path == NULL)
+        st = make_b(job);
+    return st == SPMV_OK && o->inner ? make_inner(job) : st;
 }
 
 /* ---------------------------------------------------------------- the solver */
@@ -155,20 +248,35 @@ static bool record(struct watch *w, double residual)
     return true;
 }
 
+/* ", about 3.2 s left": when the residual goes on falling as fast as it has so far. Static storage; "" where that is
+ * not to be foreseen. */
+static const char *time_left(const struct watch *w, double residual)
+{
+    static char text[48];
+    const double fallen = log(w->started) - log(residual), to_fall = log(residual) - log(w->goal);
+    text[0] = '\0';
+    if (fallen > 0 && to_fall > 0 && isfinite(to_fall))
+        snprintf(text, sizeof text, ", about %s left", seconds_text((w->last - w->first) * to_fall / fallen));
+    return text;
+}
+
 static int on_iteration(int64_t iteration, double residual, void *user)
 {
     struct watch *w = user;
     w->last = monotonic_seconds();
-    if (iteration == 0)
+    if (iteration == 0) {
         w->first = w->last;
-    else
-        progress_show(w->began, "solving: iteration %lld, residual %.3g, %.3g iterations a second",
-                      (long long)iteration, residual, (double)iteration / (w->last - w->first));
+        w->started = residual;
+    } else if (w->last - w->began > 0.5) {
+        progress_show(w->began, "solving: iteration %lld, residual %.3g, %.3g iterations a second%s",
+                      (long long)iteration, residual, (double)iteration / (w->last - w->first), time_left(w, residual));
+    }
     return w->recording && !record(w, residual);
 }
 
 /* Solves once, from the start to x on the host. What the solver says of the system goes into *stop. */
-static spmv_status solve_once(struct job *job, struct watch *w, spmv_cg_result *result, void *x, spmv_status *stop)
+static spmv_status solve_once(struct job *job, struct attempt *a, struct watch *w, spmv_cg_result *result, void *x,
+                              spmv_status *stop, double *seconds)
 {
     const struct options *o = job->o;
     spmv_cg_options options;
@@ -179,6 +287,10 @@ static spmv_status solve_once(struct job *job, struct watch *w, spmv_cg_result *
     options.zero_start = job->x0 == NULL;
     options.on_iteration = on_iteration;
     options.user = w;
+    options.method = job->method;
+    options.precond = a->m;
+    options.inner = job->inner;
+    w->goal = fmax(isfinite(job->norm_b) ? o->rtol * job->norm_b : 0, o->atol);
     spmv_status st = SPMV_OK;
     if (job->x0 != NULL)
         st = spmv_upload(job->ctx, job->x0, job->context_x, vector_bytes(job));
@@ -188,50 +300,100 @@ static spmv_status solve_once(struct job *job, struct watch *w, spmv_cg_result *
         return library_failed(job, st);
     w->began = w->first = w->last = monotonic_seconds();
     st = spmv_cg(job->p.plan, job->context_b, job->context_x, &options, result, sizeof *result);
-    job->seconds = monotonic_seconds() - w->began;
+    *seconds = monotonic_seconds() - w->began;
     progress_end();
     if (w->out_of_memory)
         return SPMV_ERROR_MEMORY;
     *stop = st;
     const bool verdict = spmv_status_class(st) == 7 || st == SPMV_ERROR_NOT_POSITIVE;
-    if (st != SPMV_OK && !(verdict && w->repeat))
+    const bool unfit = st == SPMV_ERROR_UNSUPPORTED && job->attempts > 1;
+    if (st != SPMV_OK && (verdict || unfit))
+        snprintf(a->failure, sizeof a->failure, "%s", spmv_last_error(job->ctx));
+    if (st != SPMV_OK && !(verdict && (w->repeat || job->attempts > 1)) && !unfit)
         library_failed(job, st);
     if (st != SPMV_OK && !verdict)
-        return st;
+        return unfit ? SPMV_OK : st;
     st = spmv_download(job->ctx, job->context_x, x, vector_bytes(job));
     return st == SPMV_OK ? st : library_failed(job, st);
 }
 
 /* Once more, for the bits of x. */
-static spmv_status solve_again(struct job *job)
+static spmv_status solve_again(struct job *job, struct attempt *a)
 {
     struct watch watch = {.repeat = true};
     spmv_cg_result result;
     spmv_status stop = SPMV_OK;
-    const double seconds = job->seconds;
-    spmv_status st = allocate("x of a repeat", job->in.view.rows, spmv_type_size(job->o->type), &job->again);
+    double seconds = 0;
+    spmv_status st = allocate("x of a repeat", job->in.view.rows, spmv_type_size(job->o->type), &a->again);
     if (st == SPMV_OK)
-        st = solve_once(job, &watch, &result, job->again, &stop);
-    job->seconds = seconds;
+        st = solve_once(job, a, &watch, &result, a->again, &stop, &seconds);
     if (st == SPMV_OK)
-        job->other_bits = stop != job->stop || result.iterations != job->result.iterations ||
-                          memcmp(job->x, job->again, (size_t)vector_bytes(job)) != 0;
+        a->other_bits = stop != a->stop || result.iterations != a->result.iterations ||
+                        memcmp(a->x, a->again, (size_t)vector_bytes(job)) != 0;
     return st;
 }
 
-static spmv_status solve(struct job *job)
+/* What the solver needs in the context's memory. */
+static spmv_status send_vectors(struct job *job)
 {
-    const int64_t bytes = vector_bytes(job);
     const double began = monotonic_seconds();
-    spmv_status st = send_array(job->ctx, job->b, bytes, &job->context_b);
+    spmv_status st = send_array(job->ctx, job->b, vector_bytes(job), &job->context_b);
     if (st == SPMV_OK)
-        st = spmv_alloc(job->ctx, bytes, &job->context_x);
-    if (st != SPMV_OK)
-        return library_failed(job, st);
+        st = spmv_alloc(job->ctx, vector_bytes(job), &job->context_x);
     job->upload_seconds = job->p.upload_seconds + monotonic_seconds() - began;
-    job->watch.recording = job->o->history != NULL;
-    st = solve_once(job, &job->watch, &job->result, job->x, &job->stop);
-    return st == SPMV_OK && job->o->verify == VERIFY_BITWISE ? solve_again(job) : st;
+    return st == SPMV_OK ? st : library_failed(job, st);
+}
+
+/* The preconditioner; one that cannot be made is no failure where there are others. */
+static spmv_status make_preconditioner(struct job *job, struct attempt *a)
+{
+    const spmv_csr *matrix = job->inner != NULL ? &job->narrow : &job->in.view;
+    spmv_preconditioner_options options;
+    spmv_preconditioner_options_init(&options, sizeof options);
+    options.type = job->inner != NULL ? SPMV_F32 : job->o->type;
+    options.plan = job->inner != NULL ? job->inner : job->p.plan;
+    if (strcmp(a->name, "none") == 0)
+        return SPMV_OK;
+    const double began = monotonic_seconds();
+    const spmv_status st = spmv_preconditioner_create(job->ctx, a->name, matrix, &options, &a->m);
+    a->setup_seconds = monotonic_seconds() - began;
+    if (st == SPMV_OK)
+        return st;
+    snprintf(a->failure, sizeof a->failure, "%s", spmv_last_error(job->ctx));
+    a->stop = st;
+    return job->attempts > 1 && spmv_status_class(st) != 5 && spmv_status_class(st) != 6 ? SPMV_OK
+                                                                                         : library_failed(job, st);
+}
+
+static bool has_x(const struct attempt *a)
+{
+    return a->x != NULL && (a->stop == SPMV_OK || spmv_status_class(a->stop) == 7);
+}
+
+/* Of two solves that ended with an x: one that is solved, then the one of fewer iterations, then the first. */
+static bool is_better(const struct attempt *a, const struct attempt *than)
+{
+    if ((a->stop == SPMV_OK) != (than->stop == SPMV_OK))
+        return a->stop == SPMV_OK;
+    return a->result.iterations < than->result.iterations;
+}
+
+static spmv_status solve(struct job *job, int number)
+{
+    struct attempt *a = &job->attempt[number];
+    a->watch.recording = job->o->history != NULL || job->o->plot != NULL;
+    spmv_status st = make_preconditioner(job, a);
+    if (st != SPMV_OK || a->stop != SPMV_OK)
+        return st;
+    st = allocate("the vector x", job->in.view.rows, spmv_type_size(job->o->type), &a->x);
+    if (st == SPMV_OK)
+        st = solve_once(job, a, &a->watch, &a->result, a->x, &a->stop, &a->seconds);
+    if (st == SPMV_OK && job->o->verify == VERIFY_BITWISE && a->stop != SPMV_ERROR_UNSUPPORTED)
+        st = solve_again(job, a);
+    if (st == SPMV_OK &&
+        (job->best < 0 || !has_x(&job->attempt[job->best]) || (has_x(a) && is_better(a, &job->attempt[job->best]))))
+        job->best = number;
+    return st;
 }
 
 /* ---------------------------------------------------------------- the check */
@@ -260,12 +422,15 @@ static bool norms_agree(const struct job *job, double reported, double checked)
 }
 
 /* The residual once more, as a product, checked by row; then its norm. A failed check is kept for the end. */
-static spmv_status check(struct job *job)
+static spmv_status check(struct job *job, struct attempt *a)
 {
     struct product *p = &job->p;
-    if (job->o->verify == VERIFY_OFF)
+    if (job->o->verify == VERIFY_OFF || a->x == NULL || a->stop == SPMV_ERROR_UNSUPPORTED)
         return SPMV_OK;
-    p->x = job->x;
+    const double began = monotonic_seconds();
+    free(p->y);
+    p->y = NULL;
+    p->x = a->x;
     p->y0 = job->b;
     p->alpha = -1;
     p->beta = 1;
@@ -274,28 +439,35 @@ static spmv_status check(struct job *job)
         st = product_check(job->o, p);
     if (st != SPMV_OK && st != SPMV_ERROR_CHECK)
         return st;
-    job->checked_norm = norm_of(job, p->y);
-    const bool agree = norms_agree(job, job->result.true_residual, job->checked_norm);
-    job->verdict = !agree || job->other_bits ? SPMV_ERROR_CHECK : st;
+    a->checked_norm = norm_of(job, p->y);
+    const bool agree = norms_agree(job, a->result.true_residual, a->checked_norm);
+    a->verdict = !agree || a->other_bits ? SPMV_ERROR_CHECK : st;
+    a->check_seconds = monotonic_seconds() - began;
     return SPMV_OK;
 }
 
 /* ---------------------------------------------------------------- after */
 
+/* One line an iteration; with several preconditioners their names come first. */
 static spmv_status write_history(const struct job *job)
 {
-    static const char header[] = "iteration,residual\n";
-    const struct watch *w = &job->watch;
+    const bool several = job->attempts > 1;
+    int64_t lines = 1;
+    for (int i = 0; i < job->attempts; i++)
+        lines += job->attempt[i].watch.count;
     char *text = NULL;
-    /* an iteration's number has at most 20 characters */
-    spmv_status st = allocate("the history", w->count + 1, NUMBER_TEXT + 24, (void **)&text);
+    /* an iteration's number has at most 20 characters, a name fewer than 40 */
+    spmv_status st = allocate("the history", lines, NUMBER_TEXT + 64, (void **)&text);
     if (st != SPMV_OK)
         return st;
-    char *to = text + sprintf(text, "%s", header);
-    for (int64_t i = 0; i < w->count; i++) {
-        to += sprintf(to, "%lld,", (long long)i);
-        to += number_text(w->residuals[i], to);
-        *to++ = '\n';
+    char *to = text + sprintf(text, "%siteration,residual\n", several ? "precond," : "");
+    for (int a = 0; a < job->attempts; a++) {
+        const struct watch *w = &job->attempt[a].watch;
+        for (int64_t i = 0; i < w->count; i++) {
+            to += sprintf(to, "%.38s%s%lld,", several ? job->attempt[a].name : "", several ? "," : "", (long long)i);
+            to += number_text(w->residuals[i], to);
+            *to++ = '\n';
+        }
     }
     st = write_text(job->o->history, text, (size_t)(to - text));
     free(text);
@@ -318,103 +490,225 @@ static const char *status_word(spmv_status st)
     return word;
 }
 
-static double seconds_per_iteration(const struct job *job)
+static double seconds_per_iteration(const struct attempt *a)
 {
-    const struct watch *w = &job->watch;
-    return job->result.iterations > 0 ? (w->last - w->first) / (double)job->result.iterations : 0;
+    const struct watch *w = &a->watch;
+    return a->result.iterations > 0 ? (w->last - w->first) / (double)a->result.iterations : 0;
 }
 
-static json_t *json_result(const struct job *job)
+static const char *precision_name(const struct job *job)
 {
-    const spmv_cg_result *r = &job->result;
-    const struct timing once = {job->seconds, job->seconds, job->seconds, 1};
-    json_t *result = json_plan(&job->p, "cg");
-    json_put(result, "upload_seconds", json_number(job->upload_seconds));
-    json_put(result, "seconds", json_timing(&once));
-    if (job->again != NULL)
-        json_put(result, "bitwise", json_pack("{s:i, s:b}", "repeats", 1, "equal", !job->other_bits));
-    json_put(result, "cg",
-             json_pack("{s:s, s:s, s:s, s:I, s:o, s:o, s:o, s:o, s:o}", "precond", "none", "precision",
-                       spmv_type_name(job->o->type), "status", status_word(job->stop), "iterations",
-                       (json_int_t)r->iterations, "rtol", json_number(job->o->rtol), "recurrence_residual",
-                       json_number(r->recurrence_residual), "true_residual", json_number(r->true_residual),
-                       "setup_seconds", json_number(job->watch.first - job->watch.began), "seconds_per_iteration",
-                       json_number(seconds_per_iteration(job))));
-    return result;
+    return job->inner != NULL ? "f64, inner f32" : job->o->mixed ? "mixed" : spmv_type_name(job->o->type);
 }
 
-static spmv_status write_json(const struct job *job)
-{
-    json_t *root = json_about(job->o, job->ctx, &job->in, &job->statistics);
-    json_put(root, "result", json_result(job));
-    if (job->o->verify != VERIFY_OFF) {
-        json_t *verify = json_check(&job->p);
-        json_put(verify, "true_residual", json_number(job->checked_norm));
-        json_put(root, "verify", verify);
-    }
-    return json_finish(job->o, root);
-}
-
-/* For a matrix that proved indefinite there is no x worth having. */
-static spmv_status write_results(const struct job *job, const char *x_path)
-{
-    spmv_status st = SPMV_OK;
-    if (x_path != NULL && job->stop != SPMV_ERROR_NOT_POSITIVE)
-        st = write_answer(job->ctx, job->o, x_path, job->o->type, job->x, job->in.view.rows);
-    if (st == SPMV_OK && job->o->history != NULL)
-        st = write_history(job);
-    if (st == SPMV_OK && job->o->json)
-        st = write_json(job);
-    return st;
-}
-
-/* Not finite where some x_i is not. */
-static double largest_error_against_ones(const struct job *job)
+/* The largest |x_i - solution_i|; not finite where some x_i is not. */
+static double largest_error(const struct job *job, const void *x)
 {
     double largest = 0;
     for (int64_t i = 0; i < job->in.view.rows; i++) {
-        const double error = fabs(element(job, job->x, i) - 1);
+        const double error = fabs(element(job, x, i) - element(job, job->solution, i));
         if (!(error <= largest))
             largest = error;
     }
     return largest;
 }
 
-static void remark_job(const struct job *job)
+static json_t *json_cg(const struct job *job, const struct attempt *a)
 {
-    const spmv_cg_result *r = &job->result;
-    remark_plan(job->in.argument, &job->p);
-    remark(LEVEL_NORMAL, "load %s, plan %s, solve %s", seconds_text(job->in.seconds), seconds_text(job->p.info.seconds),
-           seconds_text(job->seconds));
-    remark(LEVEL_NORMAL, "%s after %lld iteration%s of %s each", job->stop == SPMV_OK ? "solved" : "stopped",
-           (long long)r->iterations, r->iterations == 1 ? "" : "s", seconds_text(seconds_per_iteration(job)));
-    remark(LEVEL_NORMAL, "residual %.6g (true), %.6g (recurrence); tolerance %.6g, ||b|| %.6g", r->true_residual,
-           r->recurrence_residual, r->tolerance, r->norm_b);
-    if (job->b_made != NULL)
-        remark(LEVEL_NORMAL, "error against ones: at most %.3g", largest_error_against_ones(job));
-    remark(LEVEL_VERBOSE, "plan holds %s; upload %s; set up in %s; %lld restart%s",
-           bytes_text((double)job->p.info.bytes), seconds_text(job->upload_seconds),
-           seconds_text(job->watch.first - job->watch.began), (long long)r->restarts, r->restarts == 1 ? "" : "s");
+    const spmv_cg_result *r = &a->result;
+    json_t *cg = json_pack("{s:s, s:s, s:s, s:I, s:o, s:o, s:o, s:o, s:o, s:s, s:s, s:I}", "precond", r->precond,
+                           "precision", precision_name(job), "status", status_word(a->stop), "iterations",
+                           (json_int_t)r->iterations, "rtol", json_number(job->o->rtol), "recurrence_residual",
+                           json_number(r->recurrence_residual), "true_residual", json_number(r->true_residual),
+                           "setup_seconds", json_number(a->setup_seconds + a->watch.first - a->watch.began),
+                           "seconds_per_iteration", json_number(seconds_per_iteration(a)), "method", r->method, "why",
+                           r->why, "restarts", (json_int_t)r->restarts);
+    spmv_preconditioner_info info;
+    if (a->m != NULL && spmv_preconditioner_describe(a->m, &info, sizeof info) == SPMV_OK)
+        json_put(cg, "precond_layout", json_text(info.layout));
+    if (job->solution != NULL)
+        json_put(cg, "largest_error", json_number(largest_error(job, a->x)));
+    return cg;
 }
 
-static void tell_verdict(const struct job *job)
+static json_t *json_result(const struct job *job, const struct attempt *a)
+{
+    const struct timing once = {a->seconds, a->seconds, a->seconds, 1};
+    json_t *result = json_plan(&job->p, "cg");
+    json_put(result, "upload_seconds", json_number(job->upload_seconds));
+    json_put(result, "seconds", json_timing(&once));
+    if (a->again != NULL)
+        json_put(result, "bitwise", json_pack("{s:i, s:b}", "repeats", 1, "equal", !a->other_bits));
+    json_put(result, "cg", json_cg(job, a));
+    return result;
+}
+
+/* The object of one solve. One that could not be made has a status and the sentence. */
+static json_t *json_attempt(const struct job *job, const struct attempt *a)
+{
+    json_t *root = json_about(job->o, job->ctx, &job->in, &job->statistics);
+    if (a->x == NULL || a->stop == SPMV_ERROR_UNSUPPORTED) {
+        json_put(root, "result",
+                 json_pack("{s:s, s:{s:s, s:s, s:s, s:o}}", "op", "cg", "cg", "precond", a->name, "precision",
+                           precision_name(job), "status", status_word(a->stop), "message", json_text(a->failure)));
+        return root;
+    }
+    json_put(root, "result", json_result(job, a));
+    if (job->o->verify != VERIFY_OFF) {
+        json_t *verify = json_check(&job->p);
+        json_put(verify, "true_residual", json_number(a->checked_norm));
+        json_put(root, "verify", verify);
+    }
+    return root;
+}
+
+/* For a matrix that proved indefinite there is no x worth having. */
+static spmv_status write_results(const struct job *job, const char *x_path)
+{
+    spmv_status st = SPMV_OK;
+    const struct attempt *best = job->best >= 0 ? &job->attempt[job->best] : NULL;
+    if (x_path != NULL && best != NULL && has_x(best))
+        st = write_answer(job->ctx, job->o, x_path, job->o->type, best->x, job->in.view.rows);
+    if (st == SPMV_OK && job->o->history != NULL)
+        st = write_history(job);
+    if (st == SPMV_OK && job->o->plot != NULL)
+        st = solve_plot_write(job->o->plot, job->in.name, job->attempt, job->attempts);
+    return st;
+}
+
+/* Where the time went: four lines. */
+static void remark_profile(const struct job *job, const struct attempt *a)
+{
+    const struct {
+        const char *name;
+        double seconds;
+    } parts[] = {{"load", job->in.seconds},
+                 {"plan", job->p.info.seconds + job->upload_seconds + job->inner_seconds + a->setup_seconds},
+                 {"solve", a->seconds},
+                 {"check", job->look_seconds + job->made_seconds + a->check_seconds}};
+    double all = 0;
+    for (int i = 0; i < 4; i++)
+        all += parts[i].seconds;
+    for (int i = 0; i < 4; i++)
+        remark(LEVEL_NORMAL, "%-5s %10s %5.1f %%", parts[i].name, seconds_text(parts[i].seconds),
+               all > 0 ? 100 * parts[i].seconds / all : 0);
+}
+
+static void remark_preconditioner(const struct attempt *a)
+{
+    spmv_preconditioner_info info;
+    if (a->m == NULL || spmv_preconditioner_describe(a->m, &info, sizeof info) != SPMV_OK)
+        return;
+    remark(LEVEL_NORMAL, "preconditioner %s: %s; set up in %s", info.name, info.why, seconds_text(a->setup_seconds));
+    if (info.layout[0] != '\0')
+        remark(LEVEL_NORMAL, "preconditioner: %s", info.layout);
+}
+
+static void remark_job(const struct job *job, const struct attempt *a)
+{
+    const spmv_cg_result *r = &a->result;
+    remark_plan(job->in.argument, &job->p);
+    remark_preconditioner(a);
+    remark_profile(job, a);
+    remark(LEVEL_NORMAL, "%s after %lld iteration%s of %s each, by %s: %s", a->stop == SPMV_OK ? "solved" : "stopped",
+           (long long)r->iterations, r->iterations == 1 ? "" : "s", seconds_text(seconds_per_iteration(a)), r->method,
+           r->why);
+    remark(LEVEL_NORMAL, "residual %.6g (true), %.6g (recurrence); tolerance %.6g, ||b|| %.6g", r->true_residual,
+           r->recurrence_residual, r->tolerance, r->norm_b);
+    if (job->solution != NULL)
+        remark(LEVEL_NORMAL, "error against %s: at most %.3g",
+               strcmp(job->o->solution, "ones") == 0 ? "ones" : "the solution", largest_error(job, a->x));
+    remark(LEVEL_VERBOSE, "plan holds %s; upload %s; set up in %s; %lld restart%s",
+           bytes_text((double)job->p.info.bytes), seconds_text(job->upload_seconds),
+           seconds_text(a->watch.first - a->watch.began), (long long)r->restarts, r->restarts == 1 ? "" : "s");
+}
+
+/* --precond all: a line each. */
+static void remark_table(const struct job *job)
+{
+    remark_plan(job->in.argument, &job->p);
+    remark(LEVEL_NORMAL, "%-14s %10s %12s %12s %12s %12s  %s", "precond", "iterations", "set-up", "solve", "together",
+           "||b - A x||", "status");
+    for (int i = 0; i < job->attempts; i++) {
+        const struct attempt *a = &job->attempt[i];
+        if (a->x == NULL || a->stop == SPMV_ERROR_UNSUPPORTED)
+            remark(LEVEL_NORMAL, "%-14s %10s %12s %12s %12s %12s  %s", a->name, "-", "-", "-", "-", "-", a->failure);
+        else
+            remark(LEVEL_NORMAL, "%-14s %10lld %12s %12s %12s %12.3g  %s%s", a->name, (long long)a->result.iterations,
+                   seconds_text(a->setup_seconds), seconds_text(a->seconds),
+                   seconds_text(a->setup_seconds + a->seconds), a->result.true_residual, status_word(a->stop),
+                   i == job->best ? ", the x written" : "");
+    }
+}
+
+static void tell_verdict(const struct job *job, const struct attempt *a)
 {
     if (job->o->verify == VERIFY_OFF) {
         remark(LEVEL_NORMAL, "not checked");
         return;
     }
-    tell_check(&job->p, "b - A x");
-    if (!norms_agree(job, job->result.true_residual, job->checked_norm))
-        complain("CHECK FAILED: the true residual is said to be %.17g, and is %.17g", job->result.true_residual,
-                 job->checked_norm);
-    if (job->other_bits)
+    if (job->attempts > 1 && a->verdict != SPMV_OK)
+        complain("with preconditioner %s:", a->name);
+    if (job->attempts == 1 || a->verdict != SPMV_OK)
+        tell_check(&job->p, "b - A x");
+    if (!norms_agree(job, a->result.true_residual, a->checked_norm))
+        complain("CHECK FAILED: the true residual is said to be %.17g, and is %.17g", a->result.true_residual,
+                 a->checked_norm);
+    if (a->other_bits)
         complain("CHECK FAILED: a repeat of the solve gave other bits");
-    else if (job->again != NULL)
+    else if (a->again != NULL && job->attempts == 1)
         remark(LEVEL_NORMAL, "a repeat of the solve gave the same bits");
+}
+
+/* The status of all: a failed check, else that of the x that is written. */
+static spmv_status conclude(const struct job *job, spmv_status st)
+{
+    for (int i = 0; i < job->attempts; i++)
+        if (job->attempt[i].verdict != SPMV_OK)
+            return job->attempt[i].verdict;
+    if (st != SPMV_OK)
+        return st;
+    if (job->best >= 0 && job->attempts > 1 && job->attempt[job->best].stop != SPMV_OK)
+        return report(job->attempt[job->best].stop, job->attempt[job->best].failure);
+    return job->best >= 0 ? job->attempt[job->best].stop : job->attempt[0].stop;
+}
+
+/* Every attempt, checked, told of, and its JSON, which is the check's last, written to the file. */
+static spmv_status run_attempts(struct job *job, struct text_file *json)
+{
+    spmv_status st = SPMV_OK;
+    const bool several = job->attempts > 1;
+    for (int i = 0; i < job->attempts && st == SPMV_OK; i++) {
+        struct attempt *a = &job->attempt[i];
+        st = solve(job, i);
+        if (st == SPMV_OK)
+            st = check(job, a);
+        if (st != SPMV_OK)
+            return st;
+        if (!several && messages_level() > LEVEL_QUIET)
+            remark_job(job, a);
+        if (a->x != NULL && a->stop != SPMV_ERROR_UNSUPPORTED)
+            tell_verdict(job, a);
+        if (job->o->json)
+            st = json_line(json, json_attempt(job, a));
+    }
+    if (several && messages_level() > LEVEL_QUIET)
+        remark_table(job);
+    return st;
 }
 
 static void release(struct job *job)
 {
+    for (int i = 0; i < job->attempts && job->attempt != NULL; i++) {
+        struct attempt *a = &job->attempt[i];
+        spmv_preconditioner_destroy(a->m);
+        free(a->watch.residuals);
+        free(a->x);
+        free(a->again);
+    }
+    free(job->attempt);
+    spmv_plan_destroy(job->inner);
+    free(job->narrow_values);
     product_free(&job->p);
     if (job->ctx != NULL) {
         spmv_free(job->ctx, job->context_b);
@@ -423,42 +717,50 @@ static void release(struct job *job)
     spmv_host_free(job->b_read);
     spmv_host_free(job->x0);
     free(job->b_made);
-    free(job->x);
-    free(job->again);
-    free(job->watch.residuals);
+    free(job->solution);
     input_free(&job->in);
     spmv_context_destroy(job->ctx);
+}
+
+/* The matrix, the vectors, the plan. */
+static spmv_status begin(struct job *job, const char *const *arguments, int count)
+{
+    const struct options reading = options_for_matrix(job->o);
+    spmv_status st = open_context(job->o, job->o->backend, &job->ctx);
+    if (st == SPMV_OK)
+        st = input_load(job->ctx, &reading, arguments[0], &job->in);
+    if (st == SPMV_OK)
+        st = input_needs_real(&job->in, "spmv solve");
+    const double began = monotonic_seconds();
+    if (st == SPMV_OK)
+        st = check_matrix(job);
+    job->look_seconds = monotonic_seconds() - began;
+    if (st == SPMV_OK)
+        st = prepare(job, count > 1 ? arguments[1] : NULL);
+    if (st == SPMV_OK)
+        st = send_vectors(job);
+    if (st == SPMV_OK)
+        job->norm_b = norm_of(job, job->b);
+    return st;
 }
 
 spmv_status run_solve(const struct options *o, const char *const *arguments, int count)
 {
     struct job job = {.o = o};
-    const struct options reading = options_for_matrix(o);
+    struct text_file json = {.fd = -1};
     const char *x_path = NULL;
     spmv_status st = check_wishes(o, arguments, count, &x_path);
     if (st == SPMV_OK)
-        st = open_context(o, o->backend, &job.ctx);
-    if (st == SPMV_OK)
-        st = input_load(job.ctx, &reading, arguments[0], &job.in);
-    if (st == SPMV_OK)
-        st = input_needs_real(&job.in, "spmv solve");
-    if (st == SPMV_OK)
-        st = check_matrix(&job);
-    if (st == SPMV_OK)
-        st = prepare(&job, count > 1 ? arguments[1] : NULL);
-    if (st == SPMV_OK)
-        st = solve(&job);
-    if (st == SPMV_OK)
-        st = check(&job);
+        st = begin(&job, arguments, count);
+    if (st == SPMV_OK && o->json)
+        st = text_file_open(o->json_path, &json);
     if (st == SPMV_OK) {
-        st = write_results(&job, x_path);
-        if (messages_level() > LEVEL_QUIET)
-            remark_job(&job);
-        tell_verdict(&job);
-        if (job.verdict != SPMV_OK)
-            st = job.verdict;
-        else if (st == SPMV_OK)
-            st = job.stop;
+        st = run_attempts(&job, &json);
+        if (st == SPMV_OK)
+            st = write_results(&job, x_path);
+        const spmv_status closed = o->json ? text_file_close(&json, st == SPMV_OK) : SPMV_OK;
+        st = st == SPMV_OK ? closed : st;
+        st = conclude(&job, st);
     }
     release(&job);
     return st;

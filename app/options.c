@@ -25,6 +25,10 @@ enum option_id {
     OPTION_ATOL,
     OPTION_MAX_ITERATIONS,
     OPTION_HISTORY,
+    OPTION_PLOT,
+    OPTION_PRECOND,
+    OPTION_SOLUTION,
+    OPTION_INNER,
     OPTION_SUITE,
     OPTION_OP,
     OPTION_SIZE,
@@ -76,6 +80,15 @@ static const struct row rows[OPTIONS] = {
                                "give up after so many (default: 10 times the rows, at least 100)"},
     [OPTION_HISTORY] = {"history", 0, "FILE", GROUP_SOLVE, NULL,
                         "write the residual of each iteration there, as CSV (default: nowhere)"},
+    [OPTION_PLOT] = {"plot", 0, "FILE", GROUP_SOLVE, NULL,
+                     "draw the residual over the iterations, as .png or .svg (default: no picture)"},
+    [OPTION_PRECOND] = {"precond", 0, "NAME", GROUP_SOLVE, "none",
+                        "the preconditioner: none, jacobi, ...; doctor lists them; auto: decided from the matrix; all: "
+                        "each in turn, and a table"},
+    [OPTION_SOLUTION] = {"solution", 0, "ones|random", GROUP_SOLVE, "ones",
+                         "without b: the x that b is made from, against which the error is reported"},
+    [OPTION_INNER] = {"inner", 0, NULL, GROUP_SOLVE, NULL,
+                      "iterate in f32, and correct in f64 until f64's tolerance is reached (default: all in f64)"},
     [OPTION_SUITE] = {"suite", 0, "NAME", GROUP_BENCH, NULL,
                       "measure on the matrices of a suite: small, std or large (default: the matrices named)"},
     [OPTION_OP] = {"op", 0, "NAME", GROUP_BENCH | GROUP_EXPLAIN, "spmv",
@@ -105,7 +118,8 @@ static const struct row rows[OPTIONS] = {
                      "nonzero (default: nonzero)"},
     [OPTION_BACKEND] = {"backend", 0, "auto|cuda|omp|ref", GROUP_SHARED, "auto",
                         "where to compute; auto: a usable GPU, else OpenMP"},
-    [OPTION_METHOD] = {"method", 0, "NAME", GROUP_SHARED, "auto", "how to multiply; doctor lists the names"},
+    [OPTION_METHOD] = {"method", 0, "NAME", GROUP_SHARED, "auto",
+                       "how to multiply, and to solve (RUNG or RUNG:NAME); doctor lists the names"},
     [OPTION_COMPRESS] = {"compress", 0, "auto|off", GROUP_SHARED, "auto",
                          "may the plan hold the matrix in fewer bytes, where its method can; same results"},
     [OPTION_TYPE] = {"type", 0, "f64|f32|c128|c64|mixed", GROUP_SHARED, "f64",
@@ -233,6 +247,18 @@ static void set_option(struct options *o, enum option_id id, const char *text)
         break;
     case OPTION_HISTORY:
         o->history = text;
+        break;
+    case OPTION_PLOT:
+        o->plot = text;
+        break;
+    case OPTION_PRECOND:
+        o->precond = text;
+        break;
+    case OPTION_SOLUTION:
+        o->solution = text;
+        break;
+    case OPTION_INNER:
+        o->inner = true;
         break;
     case OPTION_SUITE:
         o->suite = text;
@@ -392,6 +418,7 @@ static void read_options(int argc, char **argv, struct options *o)
             const enum option_id id = option_of(code);
             o->given |= (uint64_t)1 << id;
             o->type_given = o->type_given || id == OPTION_TYPE;
+            o->solution_given = o->solution_given || id == OPTION_SOLUTION;
             set_option(o, id, optarg);
         }
     }

@@ -1,21 +1,17 @@
 /* A pattern in a PNG or SVG file: cells shaded by density, axes, a bar that says what the shades mean.
  *
- * Cairo draws. It is opened when a picture is asked for, not linked: it brings some twenty libraries, which would
- * nearly double the time that the program takes to start, for every command, and the program also runs where it is not
- * installed. Cells are drawn on whole pixels, so their colours are exact.
+ * Cairo draws (drawing.h). Cells are drawn on whole pixels, so their colours are exact.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
+#include "drawing.h"
 #include "spy.h"
-
-#ifndef SPMV_HAVE_CAIRO
 
 spmv_status spy_picture_ready(void)
 {
-    complain(
-        "this build lacks cairo, which draws pictures: install it (Debian, Ubuntu: libcairo2-dev) and build again, "
-        "or leave -o out for a picture in the terminal");
-    return SPMV_ERROR_UNSUPPORTED;
+    return drawing_ready("leave -o out for a picture in the terminal");
 }
+
+#ifndef SPMV_HAVE_CAIRO
 
 struct spy_room spy_picture_room(enum spy_kind kind, int size)
 {
@@ -32,98 +28,10 @@ spmv_status spy_picture_write(const char *path, enum spy_kind kind, int size, co
 
 #else
 
-#include <cairo-svg.h>
-#include <cairo.h>
-#include <dlfcn.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* ---------------------------------------------------------------- cairo */
-
-#define CAIRO_FUNCTIONS(X)                                                                                             \
-    X(create)                                                                                                          \
-    X(destroy)                                                                                                         \
-    X(fill)                                                                                                            \
-    X(image_surface_create)                                                                                            \
-    X(image_surface_get_data)                                                                                          \
-    X(image_surface_get_stride)                                                                                        \
-    X(line_to)                                                                                                         \
-    X(move_to)                                                                                                         \
-    X(paint)                                                                                                           \
-    X(rectangle)                                                                                                       \
-    X(restore)                                                                                                         \
-    X(rotate)                                                                                                          \
-    X(save)                                                                                                            \
-    X(select_font_face)                                                                                                \
-    X(set_font_size)                                                                                                   \
-    X(set_line_width)                                                                                                  \
-    X(set_source_rgb)                                                                                                  \
-    X(set_source_surface)                                                                                              \
-    X(show_text)                                                                                                       \
-    X(status)                                                                                                          \
-    X(status_to_string)                                                                                                \
-    X(stroke)                                                                                                          \
-    X(surface_destroy)                                                                                                 \
-    X(surface_finish)                                                                                                  \
-    X(surface_flush)                                                                                                   \
-    X(surface_mark_dirty)                                                                                              \
-    X(surface_status)                                                                                                  \
-    X(surface_write_to_png_stream)                                                                                     \
-    X(svg_surface_create_for_stream)                                                                                   \
-    X(svg_surface_set_document_unit)                                                                                   \
-    X(text_extents)                                                                                                    \
-    X(translate)
-
-#define MEMBER(name) __typeof__(cairo_##name) *name;
-static struct {
-    CAIRO_FUNCTIONS(MEMBER)
-} cairo;
-
-spmv_status spy_picture_ready(void)
-{
-#define ENTRY(name) {"cairo_" #name, &cairo.name},
-    static const struct {
-        const char *name;
-        void *pointer;
-    } functions[] = {CAIRO_FUNCTIONS(ENTRY)};
-    void *library = dlopen("libcairo.so.2", RTLD_NOW | RTLD_LOCAL);
-    for (size_t i = 0; library != NULL && i < sizeof functions / sizeof functions[0]; i++) {
-        void *const symbol = dlsym(library, functions[i].name);
-        if (symbol == NULL)
-            library = NULL;
-        memcpy(functions[i].pointer, &symbol, sizeof symbol); /* C has no cast from an object to a function */
-    }
-    if (library != NULL)
-        return SPMV_OK; /* it stays open until the program ends */
-    complain("cairo, which draws pictures, cannot be opened: %s; install it (Debian, Ubuntu: libcairo2), or leave -o "
-             "out for a picture in the terminal",
-             dlerror());
-    return SPMV_ERROR_UNSUPPORTED;
-}
-
-/* What cairo writes, collected: the file is written at once. */
-struct text {
-    char *data;
-    size_t size, room;
-};
-
-static cairo_status_t collect(void *closure, const unsigned char *data, unsigned length)
-{
-    struct text *to = closure;
-    if (to->size + length > to->room) {
-        const size_t room = 2 * to->room + length;
-        char *more = realloc(to->data, room);
-        if (more == NULL)
-            return CAIRO_STATUS_NO_MEMORY;
-        to->data = more;
-        to->room = room;
-    }
-    memcpy(to->data + to->size, data, length);
-    to->size += length;
-    return CAIRO_STATUS_SUCCESS;
-}
 
 /* ---------------------------------------------------------------- the page */
 
@@ -520,50 +428,25 @@ static void draw_page(const struct page *p)
 
 /* ---------------------------------------------------------------- files */
 
-static cairo_surface_t *open_surface(enum spy_kind kind, const struct page *p, struct text *to)
+static void draw(cairo_t *cr, const void *what)
 {
-    if (kind == SPY_PNG)
-        return cairo.image_surface_create(CAIRO_FORMAT_RGB24, p->width, p->height);
-    cairo_surface_t *surface = cairo.svg_surface_create_for_stream(collect, to, p->width, p->height);
-    cairo.svg_surface_set_document_unit(surface, CAIRO_SVG_UNIT_PX);
-    return surface;
-}
-
-/* The surface becomes text; returns the first error that there was on the way. */
-static cairo_status_t finish_surface(enum spy_kind kind, cairo_t *cr, cairo_surface_t *surface, struct text *to)
-{
-    cairo_status_t status = cairo.status(cr);
-    if (status == CAIRO_STATUS_SUCCESS && kind == SPY_PNG)
-        status = cairo.surface_write_to_png_stream(surface, collect, to);
-    cairo.surface_finish(surface);
-    return status != CAIRO_STATUS_SUCCESS ? status : cairo.surface_status(surface);
+    struct page p = *(const struct page *)what;
+    p.cr = cr;
+    draw_page(&p);
 }
 
 spmv_status spy_picture_write(const char *path, enum spy_kind kind, int size, const char *name,
                               const struct spy_bins *bins, int *width, int *height)
 {
     struct page p = {.bins = bins};
-    struct text text = {0};
     json_t *utf8 = json_text(name); /* cairo takes nothing else */
     p.name = utf8 != NULL ? json_string_value(utf8) : "";
     lay_out_page(size, &p);
-    cairo_surface_t *surface = open_surface(kind, &p, &text);
-    p.cr = cairo.create(surface);
-    draw_page(&p);
-    const cairo_status_t status = finish_surface(kind, p.cr, surface, &text);
-    cairo.destroy(p.cr);
-    cairo.surface_destroy(surface);
-    spmv_status st = SPMV_OK;
-    if (status != CAIRO_STATUS_SUCCESS) {
-        complain("cairo cannot draw %s: %s", path, cairo.status_to_string(status));
-        st = status == CAIRO_STATUS_NO_MEMORY ? SPMV_ERROR_MEMORY : SPMV_ERROR_WRITE;
-    } else {
-        st = write_text(path, text.data, text.size);
-    }
+    const spmv_status st =
+        drawing_write(path, kind == SPY_PNG ? DRAWING_PNG : DRAWING_SVG, p.width, p.height, draw, &p);
     *width = p.width;
     *height = p.height;
     json_decref(utf8);
-    free(text.data);
     return st;
 }
 

@@ -36,8 +36,9 @@ enum { TILES_A_THREAD = 4 };
 /* Parts are added in groups of so many tiles where there are many: there is less to add up between phases. */
 enum { GROUP = 8, GROUPED_FROM = 256 };
 
-/* A thread claims its groups in so many steps or more. */
-enum { CLAIMS = 8 };
+/* A claim takes one in so many of the groups that are left: large ones first, so that there are few, small ones last,
+ * so that all end together. */
+enum { CLAIMED = 4 };
 
 /* How often a thread that waits looks before it helps others, about a microsecond, and before it sleeps, some ten: a
  * phase that takes longer is held up by a thread that needs a core. */
@@ -89,9 +90,9 @@ static void open_phase(struct workspace *w, enum kind kind)
                               memory_order_relaxed);
     atomic_store(&w->phase, phase);
     if (atomic_load(&w->sleepers) > 0) {
-        pthread_mutex_lock(&w->lock);
-        pthread_cond_broadcast(&w->opened);
+        pthread_mutex_lock(&w->lock); /* nobody is between looking and sleeping any more */
         pthread_mutex_unlock(&w->lock);
+        pthread_cond_broadcast(&w->opened);
     }
 }
 
@@ -99,13 +100,12 @@ static void open_phase(struct workspace *w, enum kind kind)
 static bool claim(struct workspace *w, int p, long long phase, int64_t *begin, int64_t *end)
 {
     const int64_t limit = share_begin(w, p + 1);
-    const int64_t step = w->threads == 1 ? w->groups : max_i64(1, w->groups / w->threads / CLAIMS);
     long long seen = atomic_load_explicit(&w->claims[p].next, memory_order_relaxed);
     do {
         *begin = (int64_t)((uint64_t)seen & UINT32_MAX);
         if ((uint64_t)seen >> 32 != ((uint64_t)phase & UINT32_MAX) || *begin >= limit)
             return false;
-        *end = min_i64(*begin + step, limit);
+        *end = w->threads == 1 ? limit : *begin + max_i64(1, (limit - *begin) / CLAIMED);
     } while (!atomic_compare_exchange_weak_explicit(&w->claims[p].next, &seen, seen + (*end - *begin),
                                                     memory_order_relaxed, memory_order_relaxed));
     return true;

@@ -2,7 +2,7 @@
  * f64.
  *
  * Idea: the recurrence runs in f32 on the correction d, A d = r, from a residual r = b - A x that was computed in f64.
- * Whenever its residual has shrunk a thousandfold, x += d in f64, r is computed anew and takes the place of the
+ * Whenever its residual has shrunk a hundredfold, x += d in f64, r is computed anew and takes the place of the
  * recurrence's, while the direction p is kept: so the replaced residual costs no start from the beginning. All numbers
  * of the recurrence are scaled by one power of two, so that ||b|| is about 1 and squares stay within f32. H. A. van der
  * Vorst, Q. Ye, "Residual replacement strategies for Krylov subspace iterative methods", SIAM J. Sci. Comput. 22(3),
@@ -18,8 +18,8 @@
 
 #include "cg_internal.h"
 
-/* x is brought up to date whenever the residual has shrunk by this: f32 has it four digits more exact. */
-static const double REPLACE = 1e-3;
+/* x is brought up to date whenever the residual has shrunk by this: f32 has it some digits more exact. */
+static const double REPLACE = 1e-2;
 
 struct inner {
     struct cg cg; /* in f32: b is the residual, x the correction */

@@ -5,7 +5,7 @@
  * cg_2_fused_omp.c runs them. The textbook does so on every backend with public calls alone: sums over the rows of a
  * column, and a scalar a column spread over its rows, are products with the matrix E, whose row i k + v has a 1 in
  * column v: dots = E'(u . w), and spread = E s. Its scalars are divided on the host.
- * Vector passes of the textbook a step, beside the product: it is there to be right everywhere, not to be fast.
+ * The textbook is there to be right everywhere, not to be fast.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>

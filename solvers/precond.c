@@ -223,7 +223,9 @@ spmv_status spmv_preconditioner_create(spmv_context *ctx, const char *name, cons
                             "preconditioner options of %zu bytes do not fit this library's %zu: fill them with "
                             "spmv_preconditioner_options_init",
                             options->size, sizeof o);
-    const struct precond_kind *kind = find(ctx, name == NULL ? "auto" : name);
+    const bool choose = name == NULL || strcmp(name, "auto") == 0;
+    char why[PRECOND_SENTENCE] = "asked for by name";
+    const struct precond_kind *kind = find(ctx, choose ? kinds[0].name : name);
     if (kind == NULL)
         return SPMV_ERROR_METHOD;
     st = csr_check_shape(ctx, "spmv_preconditioner_create", a);
@@ -239,12 +241,16 @@ spmv_status spmv_preconditioner_create(spmv_context *ctx, const char *name, cons
     TRY(source_open(ctx, &source));
     TRY(csr_check(ctx, "spmv_preconditioner_create", &source.host, CSR_ANY_ORDER));
     TRY(take_diagonal(ctx, &source, &bad));
+    if (choose) {
+        TRY(precond_choose(ctx, o.type, &source, bad, &name, why));
+        kind = find(ctx, name);
+    }
     if (bad < a->rows && !kind->any_diagonal) {
         st = bad_diagonal(ctx, kind->name, &source, bad);
         goto done;
     }
     TRY(new_one(ctx, kind->name, o.type, a->rows, &m));
-    snprintf(m->why, sizeof m->why, "asked for by name");
+    snprintf(m->why, sizeof m->why, "%s", why);
     TRY(kind->make(m, &source));
     TRY(spmv_synchronize(ctx));
     m->seconds = now() - begin;

@@ -71,6 +71,11 @@ spmv_status precond_make_amg(spmv_preconditioner *, const struct precond_source 
 /* SPMV_OK, or SPMV_ERROR_UNSUPPORTED with the sentence why there is no "amg" for these. */
 spmv_status precond_amg_supports(spmv_context *ctx, spmv_type type, int64_t nnz);
 
+/* "auto": the name of a kind, and why (PRECOND_SENTENCE bytes). bad: the first row whose diagonal entry is not positive
+ * or not finite; rows when there is none. */
+spmv_status precond_choose(spmv_context *ctx, spmv_type type, const struct precond_source *source, int64_t bad,
+                           const char **name, char *why);
+
 /* ----------------------------------------------------------- for the solvers */
 
 spmv_context *precond_context(const spmv_preconditioner *m);

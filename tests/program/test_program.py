@@ -853,7 +853,7 @@ class Solve(Case):
         self.assertEqual(
             list(cg),
             ["precond", "precision", "status", "iterations", "rtol", "recurrence_residual", "true_residual",
-             "setup_seconds", "seconds_per_iteration"],
+             "setup_seconds", "seconds_per_iteration", "method", "why", "restarts", "largest_error"],
         )  # fmt: skip
         self.assertEqual((cg["precond"], cg["precision"], cg["status"], cg["rtol"]), ("none", "f64", "ok", 1e-8))
         self.assertLess(abs(cg["recurrence_residual"] - cg["true_residual"]), 1e-3 * cg["true_residual"])
@@ -958,7 +958,118 @@ class Solve(Case):
         self.assertNotIn("\x1b", quick)
         slow = Streams.on_terminal(self, "solve", "poisson2d:500", "--backend", "ref", "--verify=off")
         self.assertRegex(slow, r"spmv: solving: iteration \d+, residual [-.e0-9]+, [.e+0-9]+ iterations a second")
-        self.assertRegex(slow, r"iterations a second\r\x1b\[Kspmv: poisson2d:500: 250000 x 250000")
+        self.assertRegex(slow, r"iterations a second, about [.0-9]+ m?s left")
+        self.assertRegex(slow, r"iterations a second(, about [^\r]* left)?\r\x1b\[Kspmv: poisson2d:500: 250000 x 250000")
+
+    def test_profile_adds_up(self):
+        lines = self.ok("solve", "poisson2d:60", "-o", os.devnull).stderr
+        parts = re.findall(r"(?m)^spmv: (load|plan|solve|check) +[.0-9e+]+ .?s +([.0-9]+) %$", lines)
+        self.assertEqual([name for name, _ in parts], ["load", "plan", "solve", "check"])
+        self.assertLess(abs(sum(float(share) for _, share in parts) - 100), 0.21)
+
+    def test_methods_of_solver_and_product(self):
+        for words, rung, product in [
+            ("textbook", "textbook", "tiles"), ("fused", "fused", "tiles"), ("textbook:staged", "textbook", "staged"),
+            ("staged", "textbook", "staged"), ("tiles", "fused", "tiles"), ("auto", "fused", "tiles"),
+        ]:  # fmt: skip
+            result = self.cg("poisson2d:20", "--method", words, *self.quick)
+            self.assertEqual((result["cg"]["method"], result["method"]), (rung, product), words)
+        self.assertEqual(self.cg("poisson2d:20", "--backend", "ref")["cg"]["method"], "textbook")
+        self.fails(4, "solve", "poisson2d:20", "--method", "fused:staged", *self.quick, says="staged")
+        self.fails(1, "solve", "poisson2d:20", "--method", "fused:sparkle", *self.quick, says="sparkle")
+
+    def scaled(self):
+        """A matrix that Jacobi solves in far fewer iterations: the Laplacian between two diagonals."""
+        n = 12
+        s = [1.0 + 7 * i % 10 for i in range(n * n)]
+        entries = []
+        for i, j in itertools.product(range(n), range(n)):
+            row = n * i + j
+            for di, dj in [(0, 0), (0, 1), (1, 0), (0, -1), (-1, 0)]:
+                if 0 <= i + di < n and 0 <= j + dj < n:
+                    col = n * (i + di) + j + dj
+                    entries.append((row, col, (4.0 if row == col else -1.0) * s[row] * s[col]))
+        return self.write("scaled.mtx", Matrix(n * n, n * n, entries).text())
+
+    def test_preconditioners(self):
+        matrix = self.scaled()
+        none, jacobi = (self.cg(matrix, "--precond", name)["cg"] for name in ("none", "jacobi"))
+        self.assertEqual((none["precond"], jacobi["precond"]), ("none", "jacobi"))
+        self.assertLess(2 * jacobi["iterations"], none["iterations"])
+        self.assertTrue(jacobi["precond_layout"])
+        auto = self.ok("solve", matrix, "--precond", "auto")
+        self.assertRegex(auto.stderr, r"spmv: preconditioner [a-z0-9-]+: .+; set up in")
+        self.fails(1, "solve", matrix, "--precond", "sparkle", says=["sparkle", "jacobi"])
+        bad = self.write("bad.mtx", symmetric([[1.0, 2.0], [2.0, -1.0]]).text())
+        self.fails(8, "solve", bad, "--precond", "jacobi", says="diagonal")
+
+    def test_all_preconditioners(self):
+        matrix, x = self.scaled(), os.path.join(self.folder, "x.txt")
+        history = os.path.join(self.folder, "h.csv")
+        done = self.ok("solve", matrix, "--precond", "all", "--json", "-o", x, "--history", history)
+        results = [json.loads(line) for line in done.stdout.splitlines()]
+        names = [r["result"]["cg"]["precond"] for r in results]
+        self.assertEqual(names[:2], ["none", "jacobi"])
+        self.assertEqual(len(set(names)), len(names))
+        solved = [r for r in results if r["result"]["cg"]["status"] == "ok"]
+        self.assertGreaterEqual(len(solved), 4)
+        for r in results:
+            cg = r["result"]["cg"]
+            if cg["status"] == "ok":
+                self.assertLess(cg["largest_error"], 1e-4)
+                self.assertLessEqual(r["verify"]["worst_error_over_bound"], 1)
+            else:
+                self.assertEqual((cg["status"], cg["precond"]), ("unsupported", "amg"))
+                self.assertIn("hypre", cg["message"])
+        for name in names:
+            self.assertRegex(done.stderr, rf"(?m)^spmv: {name} +(\d+|-) ")
+        fewest = min(r["result"]["cg"]["iterations"] for r in solved)
+        best = next(r["result"]["cg"] for r in solved if r["result"]["cg"]["iterations"] == fewest)
+        self.assertIn("the x written", next(line for line in done.stderr.splitlines() if f": {best['precond']} " in line))
+        self.assertLess(abs(max(abs(v - 1) for v in numbers(self.read("x.txt"))) - best["largest_error"]), 1e-15)
+        header, *lines = self.read("h.csv").splitlines()
+        self.assertEqual(header, "precond,iteration,residual")
+        for r in solved:
+            cg = r["result"]["cg"]
+            self.assertEqual(sum(line.startswith(cg["precond"] + ",") for line in lines), cg["iterations"] + 1)
+        # none of them solves it: the exit code is that of the x written
+        done = run("solve", matrix, "--precond", "all", "--max-iterations", "2", "-o", x)
+        self.assertEqual(done.returncode, 7)
+        self.assertIn("2 iterations", done.stderr)
+        self.assertEqual(len(numbers(self.read("x.txt"))), 144)
+
+    def test_inner_iterations_in_f32(self):
+        cg = self.cg("poisson2d:60", "--inner", "--rtol", "1e-12")["cg"]
+        self.assertEqual((cg["precision"], cg["status"]), ("f64, inner f32", "ok"))
+        self.assertLess(cg["largest_error"], 1e-9)
+        self.fails(4, "solve", "poisson2d:3", "--inner", "--type", "f32", says="--inner")
+        self.assertEqual(self.cg("poisson2d:20", "--inner", "--precond", "jacobi")["cg"]["precond"], "jacobi")
+
+    def test_manufactured_solutions(self):
+        done = self.ok("solve", "poisson2d:20", "--solution", "random", "--rtol", "1e-12")
+        x = numbers(done.stdout)
+        self.assertTrue(min(x) < -0.9 and max(x) > 0.9 and abs(sum(x)) < 60)
+        self.assertRegex(done.stderr, r"error against the solution: at most [.0-9]+e-1[0-3]")
+        self.fails(1, "solve", "poisson2d:3", "--solution", "twos", says="twos")
+        b = self.vector("b.txt", [1.0] * 9)
+        self.fails(1, "solve", "poisson2d:3", b, "--solution", "ones", says="--solution")
+
+    def test_plot(self):
+        svg, png = (os.path.join(self.folder, name) for name in ("p.svg", "p.PNG"))
+        self.fails(1, "solve", "poisson2d:3", "--plot", "p.pdf", says=["p.pdf", ".png"])
+        done = run("solve", "poisson2d:20", "--precond", "all", "--plot", svg, "-q", "-o", os.devnull)
+        if done.returncode == 4:
+            self.skipTest("no cairo")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        picture = self.read("p.svg")
+        self.assertTrue(picture.lstrip().startswith("<?xml") and picture.rstrip().endswith("</svg>"))
+        colours = set(re.findall(r'stroke="(rgb\([^)]*\))"', picture)) | set(re.findall(r"stroke:(rgb\([^)]*\))", picture))
+        self.assertGreaterEqual(len(colours), 5)  # as many lines as preconditioners, and the axes
+        self.ok("solve", "poisson2d:20", "--plot", png, "-o", os.devnull)
+        with open(png, "rb") as file:
+            self.assertEqual(file.read(24), b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\x03\x84\0\0\x02\x30")
+        zero = self.vector("zero.txt", [0.0] * 9)
+        self.ok("solve", "poisson2d:3", zero, "--plot", svg, "-o", os.devnull)
 
 
 class Info(Case):

@@ -1,0 +1,213 @@
+/* spmv solve --plot: how the residual fell, iteration by iteration, on a scale of powers of ten; one line a
+ * preconditioner, each in its colour and named in a legend with its iterations.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "drawing.h"
+#include "solve.h"
+
+spmv_status solve_plot_ready(const char *path)
+{
+    if (drawing_kind_of(path) == DRAWING_NONE) {
+        complain("--plot %s: a name that ends in .png or .svg is needed", path);
+        return SPMV_ERROR_ARGUMENT;
+    }
+    return drawing_ready("leave --plot out: --history has the numbers");
+}
+
+#ifndef SPMV_HAVE_CAIRO
+
+spmv_status solve_plot_write(const char *path, const char *matrix, const struct attempt *attempts, int count)
+{
+    (void)matrix, (void)attempts, (void)count;
+    return solve_plot_ready(path);
+}
+
+#else
+
+/* Pixels. */
+enum { WIDTH = 900, HEIGHT = 560, LEFT = 80, RIGHT = 24, TOP = 72, BOTTOM = 64, LINE = 20, TEXT = 13, TITLE = 17 };
+enum { PLOT_WIDTH = WIDTH - LEFT - RIGHT, PLOT_HEIGHT = HEIGHT - TOP - BOTTOM };
+
+/* Points of a line, at most: more cannot be told apart, and an .svg would hold them all. */
+enum { POINTS = 4 * PLOT_WIDTH };
+
+/* Colours that differ in lightness too (P. Tol, "Colour schemes", SRON/EPS/TN/09-002, 2021: bright). */
+static const double colours[][3] = {{0.27, 0.47, 0.67}, {0.93, 0.40, 0.47}, {0.13, 0.53, 0.20}, {0.80, 0.73, 0.27},
+                                    {0.40, 0.80, 0.93}, {0.67, 0.20, 0.47}, {0.45, 0.45, 0.45}};
+enum { COLOURS = sizeof colours / sizeof *colours };
+
+struct chart {
+    const char *matrix;
+    const struct attempt *attempts;
+    int count;
+    double least, most; /* powers of ten */
+    int64_t iterations;
+    double goal;
+};
+
+static bool drawable(double residual)
+{
+    return isfinite(residual) && residual > 0;
+}
+
+/* Everything that is drawn lies within. */
+static void measure(struct chart *c)
+{
+    c->least = INFINITY;
+    c->most = -INFINITY;
+    for (int a = 0; a < c->count; a++) {
+        const struct watch *w = &c->attempts[a].watch;
+        c->iterations = w->count - 1 > c->iterations ? w->count - 1 : c->iterations;
+        c->goal = w->count > 0 ? w->goal : c->goal;
+        for (int64_t i = 0; i < w->count; i++)
+            if (drawable(w->residuals[i])) {
+                c->least = fmin(c->least, log10(w->residuals[i]));
+                c->most = fmax(c->most, log10(w->residuals[i]));
+            }
+    }
+    if (drawable(c->goal) && c->least <= c->most) {
+        c->least = fmin(c->least, log10(c->goal));
+        c->most = fmax(c->most, log10(c->goal));
+    }
+    if (!(c->least <= c->most)) /* b = 0: there is nothing to draw but axes */
+        c->least = c->most = 0;
+    c->least = floor(c->least);
+    c->most = fmax(ceil(c->most), c->least + 1);
+    c->iterations = c->iterations > 0 ? c->iterations : 1;
+}
+
+static double x_at(const struct chart *c, int64_t iteration)
+{
+    return LEFT + (double)PLOT_WIDTH * (double)iteration / (double)c->iterations;
+}
+
+static double y_at(const struct chart *c, double power)
+{
+    return TOP + PLOT_HEIGHT * (c->most - power) / (c->most - c->least);
+}
+
+static void put_text(cairo_t *cr, double x, double y, double align, const char *text)
+{
+    cairo_text_extents_t extents;
+    cairo.text_extents(cr, text, &extents);
+    cairo.set_source_rgb(cr, 0.1, 0.1, 0.1);
+    cairo.move_to(cr, floor(x - align * extents.x_advance), floor(y));
+    cairo.show_text(cr, text);
+}
+
+static void put_line(cairo_t *cr, double x, double y, double to_x, double to_y, double grey)
+{
+    cairo.set_source_rgb(cr, grey, grey, grey);
+    cairo.set_line_width(cr, 1);
+    cairo.move_to(cr, floor(x) + 0.5, floor(y) + 0.5);
+    cairo.line_to(cr, floor(to_x) + 0.5, floor(to_y) + 0.5);
+    cairo.stroke(cr);
+}
+
+/* 1, 2 or 5 times a power of ten, so that there are at most so many steps. */
+static int64_t step_for(int64_t length, int steps)
+{
+    for (int64_t power = 1;; power *= 10)
+        for (int i = 0; i < 3; i++) {
+            const int64_t step = power * (i == 0 ? 1 : i == 1 ? 2 : 5);
+            if (length / step <= steps)
+                return step;
+        }
+}
+
+static void draw_axes(cairo_t *cr, const struct chart *c)
+{
+    char text[64];
+    const int64_t across = step_for(c->iterations, 8), down = step_for((int64_t)(c->most - c->least), 10);
+    for (int64_t i = 0; i <= c->iterations; i += across) {
+        put_line(cr, x_at(c, i), TOP, x_at(c, i), TOP + PLOT_HEIGHT, 0.88);
+        snprintf(text, sizeof text, "%lld", (long long)i);
+        put_text(cr, x_at(c, i), TOP + PLOT_HEIGHT + 20, 0.5, text);
+    }
+    for (int64_t power = (int64_t)c->most; power >= (int64_t)c->least; power -= down) {
+        put_line(cr, LEFT, y_at(c, (double)power), LEFT + PLOT_WIDTH, y_at(c, (double)power), 0.88);
+        snprintf(text, sizeof text, "1e%lld", (long long)power);
+        put_text(cr, LEFT - 8, y_at(c, (double)power) + 5, 1, text);
+    }
+    put_line(cr, LEFT, TOP + PLOT_HEIGHT, LEFT + PLOT_WIDTH, TOP + PLOT_HEIGHT, 0.4);
+    put_line(cr, LEFT, TOP, LEFT, TOP + PLOT_HEIGHT, 0.4);
+    put_text(cr, LEFT + PLOT_WIDTH / 2.0, HEIGHT - 20, 0.5, "iteration");
+    if (drawable(c->goal)) {
+        put_line(cr, LEFT, y_at(c, log10(c->goal)), LEFT + PLOT_WIDTH, y_at(c, log10(c->goal)), 0.4);
+        put_text(cr, LEFT + PLOT_WIDTH - 4, y_at(c, log10(c->goal)) - 5, 1, "tolerance");
+    }
+    cairo.save(cr);
+    cairo.translate(cr, 20, TOP + PLOT_HEIGHT / 2.0);
+    cairo.rotate(cr, -acos(-1) / 2);
+    put_text(cr, 0, 0, 0.5, "norm of the residual");
+    cairo.restore(cr);
+}
+
+static void draw_attempt(cairo_t *cr, const struct chart *c, const struct watch *w, const double *colour)
+{
+    const int64_t step = 1 + w->count / POINTS, last = w->count - 1;
+    bool down = false; /* the pen is on the paper */
+    cairo.set_source_rgb(cr, colour[0], colour[1], colour[2]);
+    cairo.set_line_width(cr, 1.75);
+    for (int64_t i = 0; i < last + step; i += step) {
+        const int64_t at = i < last ? i : last;
+        const bool here = at >= 0 && drawable(w->residuals[at]);
+        if (here)
+            (down ? cairo.line_to : cairo.move_to)(cr, x_at(c, at), y_at(c, log10(w->residuals[at])));
+        down = here;
+    }
+    cairo.stroke(cr);
+}
+
+/* From the upper right corner down, where lines that fall leave room. */
+static void draw_legend(cairo_t *cr, const struct chart *c)
+{
+    char text[160];
+    double y = TOP + 18;
+    for (int a = 0; a < c->count; a++) {
+        const struct attempt *attempt = &c->attempts[a];
+        if (attempt->watch.count == 0)
+            continue;
+        snprintf(text, sizeof text, "%s: %lld iterations%s", attempt->result.precond,
+                 (long long)attempt->result.iterations, attempt->stop == SPMV_OK ? "" : ", not solved");
+        cairo.set_source_rgb(cr, colours[a % COLOURS][0], colours[a % COLOURS][1], colours[a % COLOURS][2]);
+        cairo.rectangle(cr, LEFT + PLOT_WIDTH - 290, y - 7, 24, 4);
+        cairo.fill(cr);
+        put_text(cr, LEFT + PLOT_WIDTH - 258, y, 0, text);
+        y += LINE;
+    }
+}
+
+static void draw(cairo_t *cr, const void *what)
+{
+    const struct chart *c = what;
+    cairo.set_source_rgb(cr, 1, 1, 1);
+    cairo.paint(cr);
+    cairo.select_font_face(cr, "sans-serif", CAIRO_FONT_SLANT_NORMAL, CAIRO_FONT_WEIGHT_BOLD);
+    cairo.set_font_size(cr, TITLE);
+    put_text(cr, 16, 30, 0, c->matrix);
+    cairo.select_font_face(cr, "sans-serif", CAIRO_FONT_SLANT_NORMAL, CAIRO_FONT_WEIGHT_NORMAL);
+    cairo.set_font_size(cr, TEXT);
+    put_text(cr, 16, 50, 0, "conjugate gradients: the recurrence's residual after each iteration");
+    draw_axes(cr, c);
+    for (int a = 0; a < c->count; a++)
+        draw_attempt(cr, c, &c->attempts[a].watch, colours[a % COLOURS]);
+    draw_legend(cr, c);
+}
+
+spmv_status solve_plot_write(const char *path, const char *matrix, const struct attempt *attempts, int count)
+{
+    struct chart chart = {.attempts = attempts, .count = count};
+    json_t *utf8 = json_text(matrix); /* cairo takes nothing else */
+    chart.matrix = utf8 != NULL ? json_string_value(utf8) : "";
+    measure(&chart);
+    const spmv_status st = drawing_write(path, drawing_kind_of(path), WIDTH, HEIGHT, draw, &chart);
+    json_decref(utf8);
+    return st;
+}
+
+#endif

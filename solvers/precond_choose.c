@@ -1,0 +1,142 @@
+/* Preconditioner "auto": which one, from the matrix and the backend, with the reason.
+ *
+ * What is looked at, in one pass: the diagonal, how it compares to the rest of its row, the signs beside it, the size;
+ * for a large Laplacian also how many rows lie on the longest way from row 0, by breadth-first search: about so many
+ * iterations do methods take that pass on what they know from neighbour to neighbour (docs/preconditioners.md has the
+ * figures behind the limits). Nothing of it is timed, so the choice repeats, for any number of threads. But for whether
+ * hypre is there: that is said.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <math.h>
+#include <stdio.h>
+
+#include "matrix_internal.h"
+#include "precond_internal.h"
+
+/* The diagonal outweighs the rest of each row twice: D^-1 A has its eigenvalues in [1/2, 3/2]. */
+static const double STRONG = 0.5;
+
+/* A hierarchy takes about as long as some hundred plain iterations: worth it for ways of this length. */
+enum { LONG_WAY = 1000 };
+
+/* Above, a factor whose chains are solved by one thread, or in many launches, costs more than it saves. */
+enum { FACTOR_ROWS = 200000 };
+
+struct look {
+    double heaviest;          /* the largest sum of |a_ij|, j != i, over a_ii */
+    double smallest, largest; /* of the diagonal */
+    int64_t beside;           /* entries beside the diagonal that are not 0 */
+    int64_t positive;         /* of those */
+};
+
+static struct look look_at(const struct precond_source *source)
+{
+    const spmv_csr *a = &source->host;
+    struct look look = {.smallest = INFINITY};
+    for (int64_t i = 0; i < a->rows; i++) {
+        const double diagonal = source->diagonal[i];
+        double sum = 0;
+        for (int64_t k = row_first(a, i); k < row_first(a, i + 1); k++) {
+            const double value = precond_value(a, k);
+            if (a->col[k] != i && value != 0) {
+                sum += fabs(value);
+                look.beside++;
+                look.positive += value > 0;
+            }
+        }
+        look.heaviest = fmax(look.heaviest, sum / diagonal);
+        look.smallest = fmin(look.smallest, diagonal);
+        look.largest = fmax(look.largest, diagonal);
+    }
+    return look;
+}
+
+/* How many steps along entries the farthest row that can be reached lies from row 0. */
+static spmv_status longest_way(spmv_context *ctx, const spmv_csr *a, int64_t *steps)
+{
+    spmv_status st = SPMV_OK;
+    int32_t *queue = NULL, *far = NULL;
+    int64_t begin = 0, end = 0;
+    *steps = 0;
+    TRY(host_alloc(ctx, a->rows * 4, "a search", (void **)&queue));
+    TRY(host_alloc(ctx, a->rows * 4, "a search", (void **)&far));
+    for (int64_t i = 0; i < a->rows; i++)
+        far[i] = -1;
+    far[0] = 0;
+    queue[end++] = 0;
+    while (begin < end) {
+        const int32_t row = queue[begin++];
+        *steps = far[row];
+        for (int64_t k = row_first(a, row); k < row_first(a, row + 1); k++)
+            if (far[a->col[k]] < 0) {
+                far[a->col[k]] = far[row] + 1;
+                queue[end++] = a->col[k];
+            }
+    }
+done:
+    host_free(queue);
+    host_free(far);
+    return st;
+}
+
+spmv_status precond_choose(spmv_context *ctx, spmv_type type, const struct precond_source *source, int64_t bad,
+                           const char **name, char *why)
+{
+    const spmv_csr *a = &source->host;
+    const bool on_device = ctx->backend->id == SPMV_BACKEND_CUDA;
+    int64_t way = 0;
+    char missing[256] = "";
+    if (a->rows == 0 || bad < a->rows) {
+        *name = "none";
+        if (a->rows == 0)
+            snprintf(why, PRECOND_SENTENCE, "there are no rows");
+        else
+            snprintf(why, PRECOND_SENTENCE,
+                     "the diagonal entry of row %lld is %g: the matrix is not positive definite, and others need that",
+                     (long long)bad, source->diagonal[bad]);
+        return SPMV_OK;
+    }
+    const struct look look = look_at(source);
+    if (look.heaviest <= STRONG) {
+        *name = "jacobi";
+        if (look.beside == 0)
+            snprintf(why, PRECOND_SENTENCE, "the matrix is diagonal");
+        else
+            snprintf(why, PRECOND_SENTENCE, "the diagonal outweighs the rest of each row by %.3g or more",
+                     1 / look.heaviest);
+        return SPMV_OK;
+    }
+    const bool laplacian = look.positive == 0 && look.heaviest <= 1 + 1e-12;
+    if (laplacian && a->rows > LONG_WAY) {
+        const spmv_status st = longest_way(ctx, a, &way);
+        if (st != SPMV_OK)
+            return st;
+    }
+    if (way >= LONG_WAY) {
+        if (precond_amg_supports(ctx, type, a->nnz) == SPMV_OK) {
+            *name = "amg";
+            snprintf(why, PRECOND_SENTENCE,
+                     "a Laplacian of %lld rows, %lld from one end to the other: other methods take about as many "
+                     "iterations as that, multigrid a dozen",
+                     (long long)a->rows, (long long)way);
+            return SPMV_OK;
+        }
+        snprintf(missing, sizeof missing, "; amg would suit it better, but %.200s", ctx->error);
+        ctx->error[0] = '\0';
+    }
+    const bool even = look.largest <= 2 * look.smallest && look.heaviest <= 1 + 1e-12;
+    if (on_device || even || a->rows > FACTOR_ROWS) {
+        *name = "chebyshev";
+        snprintf(why, PRECOND_SENTENCE, "%s: products with the matrix are what this backend does best%s",
+                 on_device ? "the diagonal alone says too little, and a triangle has long chains"
+                 : even    ? "an even diagonal that outweighs the rest of its row"
+                           : "a factor of so many rows is solved row after row",
+                 missing);
+        return SPMV_OK;
+    }
+    *name = "ic0";
+    snprintf(why, PRECOND_SENTENCE,
+             "the diagonal is from %.3g to %.3g, the rest of a row up to %.3g times as much: a factor knows of both%s",
+             look.smallest, look.largest, look.heaviest, missing);
+    return SPMV_OK;
+}
