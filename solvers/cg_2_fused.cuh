@@ -1,17 +1,22 @@
 /* Conjugate gradients, rung 2 on CUDA: a step in three kernels.
  *
- * Idea: whatever can be done while an element is at hand is done then. The product brings p'q with it (its epilogue);
- * the second kernel updates r and has the squares of the new r; the third updates x and p. Each sum is finished by the
- * block that is the last to bring its part, which also works out alpha, beta, and whether that was the last step; the
- * host learns of it later. Launches: 3; vector passes a step, beside the product: r: 2 + 1 (q), x: 2, p: 2 + 1 (r) = 8;
- * with Jacobi's preconditioner 2 more, with another its own and 3. Changed since rung 1: launches (from 9), passes
- * (from 10), and no wait. Next: the launches are replayed as a graph, by the dozen.
+ * Idea: whatever can be done while an element is at hand is done then. The product has p'q as it goes (its epilogue);
+ * the second kernel updates r and has the squares of the new r; the third updates x and p. No kernel finishes its sum:
+ * it leaves parts, at most TOP of them, which each block of the next kernel adds up for itself in the same order,
+ * while its elements are on their way; the end of a kernel is all the waiting there is. So each block knows alpha and
+ * beta, and whether that was the last step; the host learns of it later. Launches: 3; vector passes a step, beside the
+ * product: r: 2 + 1 (q), x: 2, p: 2 + 1 (r) = 8; with Jacobi's preconditioner 2 more, with another its own and 3.
+ * Changed since rung 1: launches (from 9), passes (from 10), and no wait. Next: the launches are replayed as a graph,
+ * by the dozen.
  *
- * The end: steps are queued before it is known whether they are needed. `ending` says that the step is the last: its
- * third kernel still runs, and the kernels of later steps return at once, so that x, the counts and the sums are those
- * of exactly as many steps as rung 1 makes.
+ * What block 0 writes down for later kernels no block of its own kernel reads: step_residual reads what step_direction
+ * wrote and the other way round.
  *
- * Bits: sums are folded in trees (spmv_4_tiles_epilogue.cuh) whose shapes follow from n alone.
+ * The end: steps are queued before it is known whether they are needed. `ending` says that no step is to follow: the
+ * kernels of later ones return at once, so that x, the counts and the sums are those of exactly as many steps as rung 1
+ * makes.
+ *
+ * Bits: how many elements a block has, and so the parts, follows from n alone.
  * Hestenes & Stiefel 1952; Saad 2003, algorithm 9.1.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -23,7 +28,8 @@
 namespace cg_fused
 {
 
-enum { EACH = 8, TILE = THREADS * EACH, RING = 32 };
+using tiles::TOP;
+enum { RING = 32 };
 
 /* How it stopped. */
 enum { GOES_ON, ENDED, BROKEN, LIMIT };
@@ -39,12 +45,21 @@ template <typename T> using two = typename two_of<T>::type;
 
 /* On the device; the host gets copies. */
 template <typename T> struct state {
-    two<T> sums;
-    T rr, rho, pq, alpha, beta; /* rho: r'z, which is r'r without a preconditioner */
-    double start, enough;       /* norms: of the first residual, of the last one wanted */
+    /* of begin and step_direction */
+    T rr, rho;            /* rho: r'z, which is r'r without a preconditioner */
+    double start, enough; /* norms: of the first residual, of the last one wanted */
     long long iterations, most;
-    int ending, stop;
     T history[RING]; /* r'r after iteration i, at i % RING */
+    /* of step_residual, but for ending */
+    T pq, alpha, rho_before;
+    long long iterations_then;
+    int stop, ending;
+};
+
+/* Parts of a sum. */
+template <typename T> struct parts_of {
+    const T *at;
+    int count;
 };
 
 /* z_i = z[i] if there is a z, else scale[i] r_i if there is a scale, else r_i. */
@@ -53,7 +68,10 @@ template <typename T> struct system {
     T *x, *r, *p;
     const T *q, *scale, *z;
     int64_t n;
-    tiles::sum_tree<two<T>> tree;
+    parts_of<T> pq, rz;           /* of p'q; of r'z where there is a z */
+    parts_of<two<T>> squares;     /* of r'r and, without a z, r'z */
+    tiles::sum_tree<two<T>> tree; /* whose top the squares are */
+    T *rz_parts;
 
     __device__ T z_of(int64_t i, T residual) const
     {
@@ -61,32 +79,66 @@ template <typename T> struct system {
     }
 };
 
-/* The first thread of the block that was the last to bring its part gets true, and the sum lies in s->sums. */
-template <typename T> __device__ bool bring(const system<T> &a, two<T> part)
+/* The sum of a block's values, for its first warp. */
+template <typename T> __device__ T sum_block(T value)
 {
-    __shared__ two<T> warp_parts[WARPS];
+    __shared__ T of_warps[WARPS];
     const int thread = (int)threadIdx.x;
-    const two<T> sum = tiles::warp_sum(part, WARP);
+    const T sum = tiles::warp_sum(value, WARP);
+    __syncthreads(); /* all have read what was there */
     if (thread % WARP == 0)
-        warp_parts[thread / WARP] = sum;
+        of_warps[thread / WARP] = sum;
     __syncthreads();
-    return thread < WARP &&
-           tiles::climb(a.tree, blockIdx.x, tiles::warp_sum(thread < WARPS ? warp_parts[thread] : two<T>(), WARPS)) &&
-           thread == 0;
+    return tiles::warp_sum(thread % WARP < WARPS ? of_warps[thread % WARP] : T(), WARPS);
 }
 
-/* body(i) for the elements of the block. */
-template <typename Body> __device__ void each(int64_t n, const Body &body)
+/* The sum of the parts, for all threads, in an order that their number fixes. */
+template <typename T> __device__ T sum_parts(const parts_of<T> &parts)
 {
+    T sum = T();
+#pragma unroll
+    for (int k = 0; k < TOP / THREADS; k++) {
+        const int i = k * THREADS + (int)threadIdx.x;
+        if (i < parts.count)
+            sum += parts.at[i];
+    }
+    return shuffle_by(sum_block(sum), [](auto word) { return __shfl_sync(0xffffffffu, word, 0); });
+}
+
+/* Leaves the block's part of the squares. */
+template <typename T> __device__ void leave(const system<T> &a, two<T> part)
+{
+    const two<T> sum = sum_block(part);
+    if (threadIdx.x < WARP)
+        tiles::climb(a.tree, blockIdx.x, sum);
+}
+
+/* The elements of the block: element k of the thread. */
+template <int EACH> __device__ int64_t place(int k)
+{
+    return ((int64_t)blockIdx.x * EACH + k) * THREADS + threadIdx.x;
+}
+
+/* Given r (and z): p = z, unless the recurrence continues with the p that there is. */
+template <typename T, int EACH> __global__ void __launch_bounds__(THREADS) begin(system<T> a, bool continues)
+{
+    two<T> part = {};
+    let_next_begin();
+    await_kernel_before();
 #pragma unroll
     for (int k = 0; k < EACH; k++) {
-        const int64_t i = (int64_t)blockIdx.x * TILE + k * THREADS + threadIdx.x;
-        if (i < n)
-            body(i);
+        const int64_t i = place<EACH>(k);
+        if (i < a.n) {
+            const T r = a.r[i], z = a.z_of(i, r);
+            part += two<T>{r * r, r * z};
+            if (!continues)
+                a.p[i] = z;
+        }
     }
+    leave(a, part);
 }
 
-/* After the step that ended with s->rr: is the residual small enough? */
+/* After a step, or before the first: is the residual small enough? One thread. */
 template <typename T> __device__ void note(state<T> *s)
 {
     s->history[s->iterations % RING] = s->rr;
@@ -95,104 +147,132 @@ template <typename T> __device__ void note(state<T> *s)
         s->ending = 1;
 }
 
-/* Given r (and z): p = z, unless the recurrence continues with the p that there is; all of the state. */
+/* All of the state, after begin. One block. */
 template <typename T>
 __global__ void __launch_bounds__(THREADS)
-    begin(system<T> a, bool continues, double tolerance, double roundoff, long long iterations, long long most)
+    begin_state(system<T> a, double tolerance, double roundoff, long long iterations, long long most)
 {
-    two<T> part = {};
     let_next_begin();
     await_kernel_before();
-    each(a.n, [&](int64_t i) {
-        const T r = a.r[i], z = a.z_of(i, r);
-        part += two<T>{r * r, r * z};
-        if (!continues)
-            a.p[i] = z;
-    });
-    if (!bring(a, part))
-        return;
+    const two<T> sums = sum_parts(a.squares);
     state<T> *const s = a.s;
-    s->rr = s->sums.re;
-    s->rho = s->sums.im;
-    s->pq = 0;
+    if (threadIdx.x != 0)
+        return;
+    s->rr = sums.re;
+    s->rho = sums.im;
     s->start = sqrt((double)s->rr);
     s->enough = fmax(tolerance, roundoff * s->start);
     s->iterations = iterations;
     s->most = most;
-    s->ending = 0;
+    s->pq = 0;
     s->stop = GOES_ON;
+    s->ending = 0;
     note(s);
 }
 
-/* Given p'q: alpha = rho / p'q, r = r - alpha q, r'r; and, unless z is yet to come, rho and beta. */
-template <typename T> __global__ void __launch_bounds__(THREADS) step_residual(system<T> a)
+/* alpha = rho / p'q, r = r - alpha q, and parts of the squares. */
+template <typename T, int EACH> __global__ void __launch_bounds__(THREADS) step_residual(system<T> a)
 {
     state<T> *const s = a.s;
     const bool first = blockIdx.x == 0 && threadIdx.x == 0;
+    T r[EACH], q[EACH];
     let_next_begin();
     await_kernel_before();
-    if (s->ending != 0) {
-        if (first && s->stop == GOES_ON)
-            s->stop = ENDED;
-        return;
+    const int ending = s->ending;
+    const T rho = s->rho, rr = s->rr;
+    const long long iterations = s->iterations, most = s->most;
+#pragma unroll
+    for (int k = 0; k < EACH; k++) {
+        const int64_t i = place<EACH>(k);
+        r[k] = i < a.n ? a.r[i] : T();
+        q[k] = i < a.n ? a.q[i] : T();
     }
-    const T rho = s->rho, pq = s->pq;
-    const bool broken = !isfinite(s->rr) || !isfinite(rho) || !isfinite(pq) || rho <= 0 || pq <= 0;
-    if (broken || s->iterations == s->most) { /* the same for all blocks */
+    const T pq = sum_parts(a.pq);
+    const bool broken = !isfinite(rr) || !isfinite(rho) || !isfinite(pq) || rho <= 0 || pq <= 0;
+    const bool limit = iterations == most;
+    /* the same for all blocks, but those that come late to read `ending`, which then stands for broken or limit */
+    if (ending != 0 || broken || limit) {
         if (first) {
-            s->stop = broken ? BROKEN : LIMIT;
+            s->stop = ending != 0 ? (s->stop == GOES_ON ? (int)ENDED : s->stop) : broken ? (int)BROKEN : (int)LIMIT;
+            if (ending == 0)
+                s->pq = pq;
             s->ending = 1;
         }
         return;
     }
     const T alpha = rho / pq;
     two<T> part = {};
-    each(a.n, [&](int64_t i) {
-        const T r = a.r[i] - alpha * a.q[i];
-        a.r[i] = r;
-        part += two<T>{r * r, a.z == nullptr ? r * a.z_of(i, r) : T()};
-    });
-    if (!bring(a, part))
-        return;
-    s->rr = s->sums.re;
-    s->alpha = alpha;
-    s->iterations++;
-    if (a.z == nullptr) {
-        s->rho = s->sums.im;
-        s->beta = s->rho / rho;
+#pragma unroll
+    for (int k = 0; k < EACH; k++) {
+        const int64_t i = place<EACH>(k);
+        if (i < a.n) {
+            r[k] -= alpha * q[k];
+            a.r[i] = r[k];
+            part += two<T>{r[k] * r[k], a.z == nullptr ? r[k] * a.z_of(i, r[k]) : T()};
+        }
     }
-    note(s);
+    leave(a, part);
+    if (first) {
+        s->pq = pq;
+        s->alpha = alpha;
+        s->rho_before = rho;
+        s->iterations_then = iterations + 1;
+    }
 }
 
-/* Given z = M^-1 r: rho = r'z, beta. */
+/* Given z = M^-1 r: parts of r'z, one a block, each of a run of elements. */
 template <typename T> __global__ void __launch_bounds__(THREADS) step_rho(system<T> a)
-{
-    state<T> *const s = a.s;
-    two<T> part = {};
-    let_next_begin();
-    await_kernel_before();
-    if (s->stop != GOES_ON)
-        return;
-    each(a.n, [&](int64_t i) { part += two<T>{a.r[i] * a.z[i], T()}; });
-    if (!bring(a, part))
-        return;
-    s->beta = s->sums.re / s->rho;
-    s->rho = s->sums.re;
-}
-
-/* x = x + alpha p, p = z + beta p */
-template <typename T> __global__ void __launch_bounds__(THREADS) step_direction(system<T> a)
 {
     let_next_begin();
     await_kernel_before();
     if (a.s->stop != GOES_ON)
         return;
-    const T alpha = a.s->alpha, beta = a.s->beta;
-    each(a.n, [&](int64_t i) {
-        const T p = a.p[i];
-        a.x[i] += alpha * p;
-        a.p[i] = a.z_of(i, a.r[i]) + beta * p;
-    });
+    T part = T();
+    const int64_t tiles = (a.n - 1) / THREADS + 1;
+    for (int64_t t = tiles * blockIdx.x / gridDim.x; t < tiles * (blockIdx.x + 1) / gridDim.x; t++) {
+        const int64_t i = t * THREADS + threadIdx.x;
+        if (i < a.n)
+            part += a.r[i] * a.z[i];
+    }
+    part = sum_block(part);
+    if (threadIdx.x == 0)
+        a.rz_parts[blockIdx.x] = part;
+}
+
+/* beta = rho / (rho before), x = x + alpha p, p = z + beta p */
+template <typename T, int EACH> __global__ void __launch_bounds__(THREADS) step_direction(system<T> a)
+{
+    state<T> *const s = a.s;
+    T r[EACH], p[EACH], x[EACH];
+    let_next_begin();
+    await_kernel_before();
+    if (s->stop != GOES_ON)
+        return;
+    const T alpha = s->alpha, rho_before = s->rho_before;
+#pragma unroll
+    for (int k = 0; k < EACH; k++) {
+        const int64_t i = place<EACH>(k);
+        r[k] = i < a.n ? a.r[i] : T();
+        p[k] = i < a.n ? a.p[i] : T();
+        x[k] = i < a.n ? a.x[i] : T();
+    }
+    const two<T> squares = sum_parts(a.squares);
+    const T rho = a.z != nullptr ? sum_parts(a.rz) : squares.im;
+    const T beta = rho / rho_before;
+#pragma unroll
+    for (int k = 0; k < EACH; k++) {
+        const int64_t i = place<EACH>(k);
+        if (i < a.n) {
+            a.x[i] = x[k] + alpha * p[k];
+            a.p[i] = a.z_of(i, r[k]) + beta * p[k];
+        }
+    }
+    if (blockIdx.x == 0 && threadIdx.x == 0) {
+        s->rr = squares.re;
+        s->rho = rho;
+        s->iterations = s->iterations_then;
+        note(s);
+    }
 }
 
 } // namespace cg_fused

@@ -196,7 +196,7 @@ template <typename T, typename Stored> spmv_status run_typed(struct cg *cg, int6
     cg->result->iterations = done;
     cg->result->recurrence_residual = sqrt(cg->rr);
     if (said != SPMV_OK)
-        return cg_fail_cancelled(cg); /* x is that of the last step of the launch */
+        return said; /* x is that of the last step of the launch */
     return about.stop == cg_persistent::ENDED   ? SPMV_OK
            : about.stop == cg_persistent::LIMIT ? cg_fail_limit(cg)
                                                 : cg_look_for_breakdown(cg);

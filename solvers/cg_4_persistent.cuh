@@ -36,7 +36,7 @@ namespace cg_persistent
 {
 
 enum { GOES_ON, ENDED, BROKEN, LIMIT };
-enum { MOST_STEPS = 2048, UNROLL = 8, MOST_BLOCKS = 128 };
+enum { MOST_STEPS = 2048, MOST_BLOCKS = 128 };
 enum {
     STATIC_BYTES = 4096,
     HOST_SHARED = 128 * 1024
@@ -90,14 +90,15 @@ __device__ inline void await_all(const unsigned *count, unsigned all)
 #endif
 }
 
-/* Lane 0's sum, for all lanes. */
-template <typename T> __device__ sums<T> sum_warp(sums<T> v)
+/* The sum of the lanes', the same for all. gamma only if there is one. */
+template <bool SCALED, typename T> __device__ sums<T> sum_warp(sums<T> v)
 {
 #pragma unroll
     for (int distance = WARP / 2; distance > 0; distance /= 2) {
         v.rr += __shfl_xor_sync(0xffffffffu, v.rr, distance);
-        v.gamma += __shfl_xor_sync(0xffffffffu, v.gamma, distance);
         v.delta += __shfl_xor_sync(0xffffffffu, v.delta, distance);
+        if (SCALED)
+            v.gamma += __shfl_xor_sync(0xffffffffu, v.gamma, distance);
     }
     return v;
 }
@@ -114,6 +115,12 @@ template <typename T> __device__ T load_others(const T *from)
 
 template <typename T> __device__ sums<T> load_others(const sums<T> *from)
 {
+    if constexpr (sizeof(T) == sizeof(float)) {
+#ifdef __CUDA_ARCH__
+        const float4 all = __ldcg((const float4 *)from);
+        return {all.x, all.y, all.z, T()};
+#endif
+    }
     return {load_others(&from->rr), load_others(&from->gamma), load_others(&from->delta), T()};
 }
 
@@ -122,6 +129,7 @@ template <typename T, typename Stored, int THREADS_, int ROWS, bool SCALED, bool
 __global__ void __launch_bounds__(THREADS_) kernel(system<T, Stored> a)
 {
     constexpr int WARPS_ = THREADS_ / WARP, SLICES = WARPS_ * ROWS;
+    constexpr int UNROLL = ROWS > 2 ? 4 : 8;
 #ifdef HOST_CUDA
     static unsigned char dynamic_shared[HOST_SHARED];
 #else
@@ -189,6 +197,17 @@ __global__ void __launch_bounds__(THREADS_) kernel(system<T, Stored> a)
     T rr = T(), gamma = T(), pq = T();
     int stop = GOES_ON;
 
+    /* what is known before the sums: 1 / gamma before, 1 / alpha before, and below which r'r a root is
+     * worth taking */
+    T per_gamma = T(), per_alpha = T();
+    double enough_squared = 0;
+    const auto get_ready = [&] {
+        per_gamma = T(1) / gamma_before;
+        per_alpha = T(1) / alpha_before;
+        enough_squared = fmax(1.01 * enough * enough, 1e-280);
+    };
+    get_ready();
+
     const auto publish = [&] {
 #pragma unroll
         for (int k = 0; k < ROWS; k++) {
@@ -214,26 +233,32 @@ __global__ void __launch_bounds__(THREADS_) kernel(system<T, Stored> a)
 
     publish();
     for (int step = 0;; step++) {
-        /* w = A z */
-        T w[ROWS];
+        /* w = A z; the gathers of all rows are on their way together */
+        T w[ROWS] = {};
         sums<T> part = {};
+        int longest = 0;
 #pragma unroll
-        for (int k = 0; k < ROWS; k++) {
-            T sum = T();
-            for (int j = 0; j < length[k]; j += UNROLL) {
-                T gathered[UNROLL];
+        for (int k = 0; k < ROWS; k++)
+            longest = length[k] > longest ? length[k] : longest;
+        for (int j = 0; j < longest; j += UNROLL) {
+            T gathered[ROWS][UNROLL];
+#pragma unroll
+            for (int k = 0; k < ROWS; k++)
 #pragma unroll
                 for (int u = 0; u < UNROLL; u++)
                     if (j + u < length[k]) {
                         const int32_t c = col[begin[k] + (j + u) * WARP];
-                        gathered[u] = ALONE ? own_z[c] : load_others(a.z + c);
+                        gathered[k][u] = ALONE ? own_z[c] : load_others(a.z + c);
                     }
+#pragma unroll
+            for (int k = 0; k < ROWS; k++)
 #pragma unroll
                 for (int u = 0; u < UNROLL; u++)
                     if (j + u < length[k])
-                        sum += T(val[begin[k] + (j + u) * WARP]) * gathered[u];
-            }
-            w[k] = sum;
+                        w[k] += T(val[begin[k] + (j + u) * WARP]) * gathered[k][u];
+        }
+#pragma unroll
+        for (int k = 0; k < ROWS; k++) {
             part.rr += r[k] * r[k];
             part.gamma += SCALED ? r[k] * z[k] : T();
             part.delta += w[k] * z[k];
@@ -241,17 +266,17 @@ __global__ void __launch_bounds__(THREADS_) kernel(system<T, Stored> a)
 
         /* the sums, the same for all threads */
         sums<T> *const its = of_warps[step % 2];
-        part = sum_warp(part);
+        part = sum_warp<SCALED>(part);
         if (lane == 0)
             its[warp] = part;
         __syncthreads();
         if (ALONE) {
-            part = sum_warp(lane < WARPS_ ? its[lane] : sums<T>());
+            part = sum_warp<SCALED>(lane < WARPS_ ? its[lane] : sums<T>());
         } else {
             barriers += gridDim.x;
             if (warp == 0) {
                 sums<T> *const parts = a.parts + step % 2 * (int)gridDim.x;
-                part = sum_warp(lane < WARPS_ ? its[lane] : sums<T>());
+                part = sum_warp<SCALED>(lane < WARPS_ ? its[lane] : sums<T>());
                 if (lane == 0) {
                     parts[blockIdx.x] = part;
                     arrive(a.arrived);
@@ -265,7 +290,7 @@ __global__ void __launch_bounds__(THREADS_) kernel(system<T, Stored> a)
                         const sums<T> other = load_others(parts + b + lane);
                         part = {part.rr + other.rr, part.gamma + other.gamma, part.delta + other.delta, T()};
                     }
-                part = sum_warp(part);
+                part = sum_warp<SCALED>(part);
                 if (lane == 0)
                     of_all = part;
             }
@@ -276,22 +301,23 @@ __global__ void __launch_bounds__(THREADS_) kernel(system<T, Stored> a)
         gamma = SCALED ? part.gamma : part.rr;
 
         /* what they say */
-        const double norm = sqrt((double)rr);
-        if (a.begins && step == 0)
+        const bool fresh = a.begins && step == 0;
+        if (fresh) {
+            const double norm = sqrt((double)rr);
             enough = fmax(a.tolerance, a.roundoff * norm);
-        if (blockIdx.x == 0 && thread == 0) {
-            about->history[step] = rr;
-            if (a.begins && step == 0) {
+            get_ready();
+            if (blockIdx.x == 0 && thread == 0) {
                 about->start = norm;
                 about->enough = enough;
             }
         }
-        const bool fresh = a.begins && step == 0;
-        const T beta = fresh ? T() : gamma / gamma_before;
-        pq = fresh ? part.delta : part.delta - beta * gamma / alpha_before;
-        if (isfinite(norm) && norm <= enough)
+        if (blockIdx.x == 0 && thread == 0)
+            about->history[step] = rr;
+        const T beta = fresh ? T() : isfinite(per_gamma) ? gamma * per_gamma : gamma / gamma_before;
+        pq = fresh ? part.delta : part.delta - beta * (gamma * per_alpha);
+        if ((double)rr <= enough_squared && sqrt((double)rr) <= enough)
             stop = ENDED;
-        else if (!isfinite(norm) || !isfinite(gamma) || !isfinite(pq) || gamma <= 0 || pq <= 0)
+        else if (!isfinite(rr) || !isfinite(gamma) || !isfinite(pq) || gamma <= 0 || pq <= 0)
             stop = BROKEN;
         else if (iterations == a.most)
             stop = LIMIT;
@@ -310,6 +336,7 @@ __global__ void __launch_bounds__(THREADS_) kernel(system<T, Stored> a)
         alpha_before = alpha;
         iterations++;
         publish();
+        get_ready();
     }
 
     /* for the next launch, and for the host */

@@ -22,7 +22,7 @@ extern "C" {
 namespace
 {
 
-enum { LONG, SHORT, LENGTHS, AHEAD = 2 };
+enum { LONG, SHORT, LENGTHS, AHEAD = 2, RZ_PARTS = 256 };
 const int steps_of[LENGTHS] = {16, 2};
 
 #ifndef HOST_CUDA
@@ -35,7 +35,7 @@ using graph = void *; /* there are none */
 struct queue {
     bool graphs;
     void *memory, *z; /* on the device: the state and the tree; M^-1 r where a kernel does not make it itself */
-    int64_t sums_at, counts_at, count_bytes;
+    int64_t sums_at, rz_at, counts_at, count_bytes;
     graph replay[LENGTHS]; /* NULL: not made, or this one cannot be */
     bool tried[LENGTHS];
     cudaEvent_t told[AHEAD];
@@ -53,9 +53,20 @@ template <typename Body> spmv_status with_type(const struct cg *cg, const Body &
     return cg->type == SPMV_F32 ? body(float()) : body(double());
 }
 
+/* Elements of a thread: many blocks for small systems, few parts for large ones. */
+int each_of(const struct cg *cg)
+{
+    return cg->n <= (int64_t)cg_fused::TOP * THREADS ? 1 : cg->n <= (int64_t)cg_fused::TOP * THREADS * 4 ? 4 : 8;
+}
+
 int64_t leaves_of(const struct cg *cg)
 {
-    return (cg->n - 1) / cg_fused::TILE + 1;
+    return (cg->n - 1) / (THREADS * each_of(cg)) + 1;
+}
+
+bool is_tiles(const spmv_plan *plan)
+{
+    return plan->method->apply_with == tiles_cuda_apply_with;
 }
 
 template <typename T> cg_fused::system<T> system_of(const struct cg *cg)
@@ -64,47 +75,62 @@ template <typename T> cg_fused::system<T> system_of(const struct cg *cg)
     char *const memory = (char *)own->memory;
     auto *const s = (cg_fused::state<T> *)memory;
     const void *const scale = cg->precond != nullptr ? precond_inverse_diagonal(cg->precond) : nullptr;
-    return {
-        s,
-        (T *)cg->x,
-        (T *)cg->r,
-        (T *)cg->p,
-        (const T *)cg->q,
-        (const T *)scale,
-        (const T *)own->z,
-        cg->n,
-        {leaves_of(cg), (cg_fused::two<T> *)(memory + own->sums_at), &s->sums, (unsigned *)(memory + own->counts_at)}};
+    auto *const sums = (cg_fused::two<T> *)(memory + own->sums_at);
+    const tiles::top_of top(leaves_of(cg));
+    T *const rz = (T *)(memory + own->rz_at);
+    int64_t pq_parts = 1;
+    const T *const pq =
+        is_tiles(cg->plan) ? (const T *)tiles_cuda_parts(cg->plan, &pq_parts) : (const T *)cg_scalar(cg, PQ);
+    return {s,
+            (T *)cg->x,
+            (T *)cg->r,
+            (T *)cg->p,
+            (const T *)cg->q,
+            (const T *)scale,
+            (const T *)own->z,
+            cg->n,
+            {pq, (int)pq_parts},
+            {rz, RZ_PARTS},
+            {sums + top.at, (int)top.count},
+            {leaves_of(cg), sums, nullptr, (unsigned *)(memory + own->counts_at)},
+            rz};
 }
 
-template <typename T, typename... Parameters, typename... Arguments>
-spmv_status queue_kernel(const struct cg *cg, const char *name, void (*kernel)(cg_fused::system<T>, Parameters...),
-                         Arguments... arguments)
+/* launch(blocks, kernel, arguments...), kernel being the one for so many elements a thread. */
+template <typename T, typename Kernel, typename... Arguments>
+spmv_status queue_kernel(const struct cg *cg, const char *name, int64_t blocks, Kernel kernel, Arguments... arguments)
 {
     return on_device(cg->ctx, [&] {
-        return launch_early(cg->ctx, name, (int)leaves_of(cg), THREADS, kernel, system_of<T>(cg), arguments...);
+        return launch_early(cg->ctx, name, (int)blocks, THREADS, kernel, system_of<T>(cg), arguments...);
     });
 }
+
+#define QUEUE_EACH(T, cg, name, kernel, ...)                                                                           \
+    (each_of(cg) == 1   ? queue_kernel<T>(cg, name, leaves_of(cg), kernel<T, 1> __VA_OPT__(, ) __VA_ARGS__)            \
+     : each_of(cg) == 4 ? queue_kernel<T>(cg, name, leaves_of(cg), kernel<T, 4> __VA_OPT__(, ) __VA_ARGS__)            \
+                        : queue_kernel<T>(cg, name, leaves_of(cg), kernel<T, 8> __VA_OPT__(, ) __VA_ARGS__))
 
 /* One step. */
 template <typename T> spmv_status queue_step(const struct cg *cg)
 {
     const queue *const own = queue_of(cg);
-    const cg_fused::system<T> a = system_of<T>(cg);
     spmv_epilogue dot;
     spmv_epilogue_init(&dot, sizeof dot);
     dot.w = cg->p;
-    dot.dot = &a.s->pq;
-    cg->plan->stop = &a.s->ending;
+    dot.dot = cg_scalar(cg, PQ);
+    cg->plan->stop = &system_of<T>(cg).s->ending;
+    cg->plan->leaves_parts = true;
     spmv_status st = spmv_apply_with(cg->plan, nullptr, cg->p, nullptr, cg->q, &dot);
     cg->plan->stop = nullptr;
+    cg->plan->leaves_parts = false;
     if (st == SPMV_OK)
-        st = queue_kernel<T>(cg, "cg r - alpha q", cg_fused::step_residual<T>);
+        st = QUEUE_EACH(T, cg, "cg r - alpha q", cg_fused::step_residual);
     if (st == SPMV_OK && own->z != nullptr) {
         st = cg_precondition(cg, cg->r, own->z);
         if (st == SPMV_OK)
-            st = queue_kernel<T>(cg, "cg r'z", cg_fused::step_rho<T>);
+            st = queue_kernel<T>(cg, "cg r'z", RZ_PARTS, cg_fused::step_rho<T>);
     }
-    return st != SPMV_OK ? st : queue_kernel<T>(cg, "cg p", cg_fused::step_direction<T>);
+    return st != SPMV_OK ? st : QUEUE_EACH(T, cg, "cg p", cg_fused::step_direction);
 }
 
 template <typename T> spmv_status queue_steps(const struct cg *cg, int length)
@@ -246,7 +272,9 @@ template <typename T> spmv_status run_typed(struct cg *cg, int64_t most)
     if (st == SPMV_OK && own->z != nullptr)
         st = cg_precondition(cg, cg->r, own->z);
     if (st == SPMV_OK)
-        st = queue_kernel<T>(cg, "cg begin", cg_fused::begin<T>, cg->continues, cg->result->tolerance, roundoff,
+        st = QUEUE_EACH(T, cg, "cg begin", cg_fused::begin, cg->continues);
+    if (st == SPMV_OK)
+        st = queue_kernel<T>(cg, "cg begin", 1, cg_fused::begin_state<T>, cg->result->tolerance, roundoff,
                              (long long)cg->result->iterations, (long long)most);
     for (int k = 0; st == SPMV_OK; k++) {
         last = k % AHEAD;
@@ -273,7 +301,7 @@ template <typename T> spmv_status run_typed(struct cg *cg, int64_t most)
     if (said != SPMV_OK) { /* cancelled: x is that of the last step queued */
         cg->result->iterations = s.iterations;
         cg->result->recurrence_residual = sqrt((double)s.rr);
-        return cg_fail_cancelled(cg);
+        return said;
     }
     st = digest(cg, s, &told);
     if (st != SPMV_OK || s.stop == cg_fused::GOES_ON || s.stop == cg_fused::ENDED)
@@ -298,7 +326,8 @@ spmv_status prepare(struct cg *cg, bool graphs)
     own->graphs = graphs;
     const int64_t state_bytes = (int64_t)sizeof(cg_fused::state<double>);
     own->sums_at = (state_bytes + 255) / 256 * 256;
-    own->counts_at = own->sums_at + (2 * size * tree.sums + 255) / 256 * 256;
+    own->rz_at = own->sums_at + (2 * size * tree.sums + 255) / 256 * 256;
+    own->counts_at = own->rz_at + size * RZ_PARTS;
     own->count_bytes = tree.counts * (int64_t)sizeof(unsigned);
     st = spmv_alloc(cg->ctx, own->counts_at + own->count_bytes, &own->memory);
     if (st == SPMV_OK && cg->precond != nullptr && precond_inverse_diagonal(cg->precond) == nullptr)

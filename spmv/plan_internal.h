@@ -56,10 +56,13 @@ struct spmv_plan {
     void *row_ptr, *col, *val; /* what the plan owns of a, in the context's memory; val: also transposed's */
     void *from; /* where values may be replaced in a transposed matrix: which entry of A each one of a is */
     int from_bits;
-    void *state;     /* the method's own */
-    void *epilogue;  /* scratch of an epilogue that comes behind the product */
-    const int *stop; /* in the context's memory: where it is not 0, a product with an epilogue may leave y and the dot
-                        product as they were (for solvers, whose last products are for nothing); NULL: it must not */
+    void *state;    /* the method's own */
+    void *epilogue; /* scratch of an epilogue that comes behind the product */
+    /* For solvers on cuda, and only while they queue products with an epilogue: where *stop, in the context's memory,
+     * is not 0, such a product may leave y and the dot product as they were (NULL: it must not); leaves_parts: it
+     * leaves parts of the dot product to be added up (tiles_cuda_parts). Method tiles; the others do not look. */
+    const int *stop;
+    bool leaves_parts;
     int64_t longest_row; /* -1: nobody looked */
     int64_t bytes;
     double seconds;
@@ -111,6 +114,9 @@ spmv_status tiles_cuda_apply(const spmv_plan *, const void *, const void *, cons
 spmv_status tiles_cuda_apply_with(const spmv_plan *, const void *, const void *, const void *, bool, void *,
                                   const spmv_epilogue *);
 void tiles_cuda_release(spmv_plan *);
+
+/* Where a product with leaves_parts leaves the parts of the dot product, and how many. */
+const void *tiles_cuda_parts(const spmv_plan *, int64_t *count);
 spmv_status columns_cuda_prepare(spmv_plan *);
 spmv_status columns_cuda_apply(const spmv_plan *, const void *, const void *, const void *, bool, void *);
 void columns_cuda_release(spmv_plan *);

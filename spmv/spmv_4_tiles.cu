@@ -202,8 +202,6 @@ template <typename T, typename Offset> spmv_status make(spmv_plan *plan, tiles_s
 spmv_status make_tree(spmv_plan *plan, tiles_state *s)
 {
     const tiles::tree_size size((int64_t)s->about.tiles);
-    if (size.sums == 0)
-        return SPMV_OK;
     s->counts_at = part(size.sums * (int64_t)spmv_type_size(plan->type));
     const int64_t counts = size.counts * (int64_t)sizeof(unsigned);
     const spmv_status st = plan_alloc(plan, s->counts_at + counts, &s->tree);
@@ -309,12 +307,21 @@ extern "C" spmv_status tiles_cuda_apply_with(const spmv_plan *plan, const void *
     return with_types(plan, [&](auto sums, auto stored) {
         using T = decltype(sums);
         const scaling<T> s = {*(const T *)alpha, *(const T *)beta, beta_zero};
-        const tiles::sum_tree<T> tree = {(int64_t)state->about.tiles, (T *)state->tree, (T *)e->dot,
+        const tiles::sum_tree<T> tree = {(int64_t)state->about.tiles, (T *)state->tree,
+                                         plan->leaves_parts ? nullptr : (T *)e->dot,
                                          (unsigned *)((char *)state->tree + state->counts_at)};
         const tiles::store_with_epilogue<T> store = {s,         (T *)y, (const T *)e->w, (const T *)e->gamma,
                                                      (T *)e->z, tree,   plan->stop,      T()};
         return multiply<T, decltype(stored)>(plan, (const T *)x, store);
     });
+}
+
+extern "C" const void *tiles_cuda_parts(const spmv_plan *plan, int64_t *count)
+{
+    const tiles_state *const state = (const tiles_state *)plan->state;
+    const tiles::top_of top((int64_t)state->about.tiles);
+    *count = top.count;
+    return (const char *)state->tree + top.at * (int64_t)spmv_type_size(plan->type);
 }
 
 extern "C" void tiles_cuda_release(spmv_plan *plan)

@@ -20,11 +20,27 @@
 namespace tiles
 {
 
-/* A level after the other, the leaves first; the root is *out. */
+/* A level after the other, the leaves first; the root is *out. Or the tree ends at the first level of no more than TOP
+ * nodes, out being NULL: whoever wants the sum then adds up that level (top_of). */
 template <typename T> struct sum_tree {
     int64_t leaves;
     T *sums, *out;
     unsigned *counts; /* a node, but for leaves; 0 between launches */
+};
+
+enum { TOP = 1024 };
+
+/* The level where a tree without a root ends: where it begins among the sums, and how many there are. */
+struct top_of {
+    int64_t at = 0, count;
+
+    explicit top_of(int64_t leaves) : count(leaves)
+    {
+        while (count > TOP) {
+            at += count;
+            count = (count - 1) / GROUP + 1;
+        }
+    }
 };
 
 /* The numbers of sums and of counts of a tree. */
@@ -37,33 +53,33 @@ struct tree_size {
             sums += n;
             counts += (n - 1) / GROUP + 1;
         }
+        sums = sums > 0 ? sums : 1;
     }
 };
 
-/* A leaf is the sum in lane 0 of the warp that calls. True where the root is reached: *tree.out is there, and whoever
- * brought a leaf has done so. */
-template <typename T> __device__ bool climb(const sum_tree<T> &tree, int64_t leaf, T sum)
+/* A leaf is the sum in lane 0 of the warp that calls. */
+template <typename T> __device__ void climb(const sum_tree<T> &tree, int64_t leaf, T sum)
 {
     const int lane = (int)threadIdx.x % WARP;
+    const int64_t enough = tree.out != nullptr ? 1 : (int64_t)TOP;
     T *level = tree.sums;
     unsigned *counts = tree.counts;
     int64_t place = leaf;
-    for (int64_t n = tree.leaves, nodes; n > 1; n = nodes) {
+    for (int64_t n = tree.leaves, nodes; n > enough; n = nodes) {
         const int64_t node = place / GROUP;
         nodes = (n - 1) / GROUP + 1;
         const int members = node < nodes - 1 ? (int)GROUP : (int)(n - node * GROUP);
         if (lane == 0)
             level[place] = sum;
         if (!arrives_last(counts + node, members))
-            return false;
+            return;
         sum = warp_sum(lane < members ? load_shared_sum(level + node * GROUP + lane) : T(), WARP);
         level += n;
         counts += nodes;
         place = node;
     }
     if (lane == 0)
-        *tree.out = sum;
-    return true;
+        *(tree.out != nullptr ? tree.out : level + place) = sum;
 }
 
 template <typename T> struct store_with_epilogue {

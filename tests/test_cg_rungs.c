@@ -546,7 +546,9 @@ static void long_rows(void **state)
             ask_for_ones(&s);
             options.rtol = 1e-12;
             const spmv_status st = spmv_cg(s.plan, s.b, s.x, &options, results, sizeof *results);
-            if (!(columns > 1 && st == SPMV_ERROR_UNSUPPORTED)) {
+            const bool fits = options.method == NULL || strcmp(options.method, "persistent") != 0;
+            assert_true(fits || SLOW || st == SPMV_ERROR_UNSUPPORTED); /* 30011 entries in a row */
+            if (fits && !(columns > 1 && st == SPMV_ERROR_UNSUPPORTED)) {
                 assert_ok(ctx, st);
                 for (int64_t j = 0; j < s.count; j += SLOW ? 1 : 17)
                     assert_true(fabs(at(&s, s.x, j) - (double)(1 + j % columns)) < 1e-9);
@@ -602,7 +604,7 @@ static void bad_preconditioners(void **state)
         if (st != cases[i].status || (st != SPMV_OK && strstr(spmv_last_error(ctx), cases[i].words) == NULL))
             fail_msg("factor %g: %s (%s)", cases[i].factor, spmv_status_name(st), spmv_last_error(ctx));
         assert_string_equal(result.precond, "own");
-        assert_string_equal(result.method, "textbook");
+        assert_string_equal(result.method, support_backend == SPMV_BACKEND_CUDA ? "graph" : "textbook");
         assert_true(st == SPMV_OK || result.iterations == 0);
         spmv_preconditioner_destroy(options.precond);
     }
