@@ -118,9 +118,9 @@ mutants() {
         'n > 1; n = 1) {' '^test_epilogue\.host_cuda$'
 
     # Preconditioners.
-    "$1" "ic0: the shift is forgotten" solvers/precond_ic0_factor.c \
+    "$1" "ic0: the shift makes pivots smaller" solvers/precond_ic0_factor.c \
         'a->val[last] + shift * a->val[last];' \
-        'a->val[last];' '^test_precond\.ref$'
+        'a->val[last] - shift * a->val[last];' '^test_precond\.ref$'
     "$1" "ic0: tiles do not wait for those they need" solvers/precond_ic0.c \
         'wait_until_done(chain, tile.after);' \
         'wait_until_done(chain, 0);' '^test_precond\.omp$'
