@@ -116,6 +116,23 @@ mutants() {
     "$1" "epilogue: the tree ends at its first node" spmv/spmv_4_tiles_epilogue.cuh \
         'n > 1; n = nodes) {' \
         'n > 1; n = 1) {' '^test_epilogue\.host_cuda$'
+
+    # Preconditioners.
+    "$1" "ic0: the shift makes pivots smaller" solvers/precond_ic0_factor.c \
+        'a->val[last] + shift * a->val[last];' \
+        'a->val[last] - shift * a->val[last];' '^test_precond\.ref$'
+    "$1" "ic0: tiles do not wait for those they need" solvers/precond_ic0.c \
+        'wait_until_done(chain, tile.after);' \
+        'wait_until_done(chain, 0);' '^test_precond\.omp$'
+    "$1" "ic0: no barrier between levels on a GPU" solvers/precond_cuda.cu \
+        '__syncthreads();' \
+        '' '^test_precond\.host_cuda$'
+    "$1" "chebyshev: a sign in the recurrence" solvers/precond_chebyshev.c \
+        '1 / (2 * sigma - rho)' \
+        '1 / (2 * sigma + rho)' '^test_precond\.ref$'
+    "$1" "block-jacobi: a block that falls leaves 1 instead of its diagonal" solvers/precond_block_jacobi.c \
+        '1 / inversion->source->diagonal[first + i]' \
+        '1' '^test_precond\.ref$'
 }
 
 only=${1-}

@@ -30,7 +30,7 @@ peers | librsb                | librsb-dev      | librsb-dev      | pkg-config -
 peers | SuiteSparse:GraphBLAS | libgraphblas-dev | libgraphblas-dev | packages_graphblas
 peers | oneTBB                | libtbb-dev      | libtbb-dev      | pkg-config --exists 'tbb >= 2021'
 peers | PETSc with MPI        | petsc-dev mpi-default-dev mpi-default-bin | petsc-dev mpi-default-dev mpi-default-bin | packages_petsc
-amg   | hypre (preconditioner amg) | libhypre-dev libopenmpi-dev | libhypre-dev libopenmpi-dev | packages_hypre
+amg   | hypre (preconditioner amg) | libhypre-dev mpi-default-dev | libhypre-dev mpi-default-dev | packages_hypre
 report | matplotlib (report.py) | python3-matplotlib | python3-matplotlib | python3 -c 'import matplotlib'
 report | Chromium (its test)   | chromium        | chromium-browser | command -v chromium || command -v chromium-browser
 TABLE

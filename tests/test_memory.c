@@ -212,6 +212,25 @@ static spmv_status plan_and_transposed_plan(spmv_context *ctx)
     return st;
 }
 
+/* By name; and one whose pivots fail, which tries again. */
+static const char *preconditioner_name;
+
+static spmv_status make_preconditioner(spmv_context *ctx)
+{
+    static const int32_t row_ptr[] = {0, 3, 6, 9, 12}, col[] = {0, 1, 3, 0, 1, 2, 1, 2, 3, 0, 2, 3};
+    static const double val[] = {3, -2, 2, -2, 3, -2, -2, 3, -2, 2, -2, 3};
+    const spmv_csr kershaw = support_csr(4, 4, row_ptr, col, val);
+    spmv_status st = SPMV_OK;
+    for (int i = 0; i < 2 && st == SPMV_OK; i++) {
+        spmv_preconditioner *m = NULL;
+        st = spmv_preconditioner_create(ctx, preconditioner_name, i == 0 ? &poisson_view : &kershaw, NULL, &m);
+        if (st != SPMV_OK && m != NULL)
+            fail_msg("a preconditioner though making one failed");
+        spmv_preconditioner_destroy(m);
+    }
+    return st;
+}
+
 static spmv_status verify(spmv_context *ctx)
 {
     static double x[900], y[900];
@@ -354,6 +373,13 @@ static void each_allocation(void **state)
     assert_true(fail_each_allocation("statistics", statistics, ctx) > 0);
     for (int i = 0; (plan_method = spmv_method_name(support_backend, i)) != NULL; i++)
         assert_true(fail_each_allocation("plan_and_transposed_plan", plan_and_transposed_plan, ctx) > 0);
+    for (int i = 0; (preconditioner_name = spmv_preconditioner_name(i)) != NULL; i++)
+        if (strcmp(preconditioner_name, "amg") != 0) { /* what a module allocates is not ours */
+            assert_ok(ctx, make_preconditioner(ctx));  /* the context's scratch grows, and stays */
+            assert_true(fail_each_allocation(preconditioner_name, make_preconditioner, ctx) > 0);
+        }
+    preconditioner_name = "auto";
+    assert_true(fail_each_allocation(preconditioner_name, make_preconditioner, ctx) > 0);
     assert_true(fail_each_allocation("verify", verify, ctx) > 0);
     assert_true(fail_each_allocation("write_matrix", write_matrix, ctx) > 0);
     assert_true(fail_each_allocation("read_matrix", read_matrix, ctx) > 0);
@@ -390,6 +416,33 @@ static void products_allocate_nothing(void **state)
         assert_int_equal(allocations, 0);
         spmv_plan_destroy(plan);
     }
+    spmv_matrix_destroy(poisson);
+    spmv_context_destroy(ctx);
+}
+
+/* Nor does applying a preconditioner, for any of ours. */
+static void preconditioners_allocate_nothing(void **state)
+{
+    (void)state;
+    spmv_context *ctx = support_context();
+    assert_ok(ctx, spmv_matrix_generate(ctx, "poisson3d:60", SPMV_F64, &poisson)); /* with levels that threads share */
+    spmv_matrix_view(poisson, &poisson_view);
+    double *const r = calloc((size_t)poisson_view.rows, sizeof *r), *const z =
+                                                                        calloc((size_t)poisson_view.rows, sizeof *z);
+    const char *name = NULL;
+    for (int i = 0; (name = spmv_preconditioner_name(i)) != NULL; i++) {
+        spmv_preconditioner *m = NULL;
+        if (strcmp(name, "amg") == 0)
+            continue;
+        assert_ok(ctx, spmv_preconditioner_create(ctx, name, &poisson_view, NULL, &m));
+        allocations = 0;
+        assert_ok(ctx, spmv_preconditioner_apply(m, r, z));
+        assert_ok(ctx, spmv_preconditioner_apply(m, r, z));
+        assert_int_equal(allocations, 0);
+        spmv_preconditioner_destroy(m);
+    }
+    free(r);
+    free(z);
     spmv_matrix_destroy(poisson);
     spmv_context_destroy(ctx);
 }
@@ -471,6 +524,7 @@ int main(int argc, char **argv)
 {
     support_begin(argc, argv);
     const struct CMUnitTest tests[] = {cmocka_unit_test(each_allocation), cmocka_unit_test(products_allocate_nothing),
-                                       cmocka_unit_test(solves_allocate_before_the_loop)};
+                                       cmocka_unit_test(solves_allocate_before_the_loop),
+                                       cmocka_unit_test(preconditioners_allocate_nothing)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,6 +5,7 @@
 #include <float.h>
 #include <math.h>
 #include <stdbool.h>
+#include <unistd.h>
 
 #include "precond_internal.h"
 #include "support.h"
@@ -220,6 +221,9 @@ static void every_kind(void **state)
                 spmv_preconditioner_info info;
                 const spmv_status st = spmv_preconditioner_create(ctx, name, &a, NULL, &m);
                 if (st == SPMV_ERROR_UNSUPPORTED) { /* the sentence says why; m is empty */
+                    assert_string_equal(name, "amg");
+                    if (!narrow && getenv("SPMV_HYPRE_BUILT") != NULL)
+                        fail_msg("amg is built, but: %s", spmv_last_error(ctx));
                     assert_null(m);
                     assert_true(strlen(spmv_last_error(ctx)) > 20);
                 } else {
@@ -280,6 +284,570 @@ static void none_and_jacobi(void **state)
     }
     for (int i = 0; i < 3; i++)
         spmv_free(ctx, there[i]);
+    spmv_context_destroy(ctx);
+}
+
+/* ------------------------------------------------------- dense definitions */
+
+/* The inverse of a symmetric positive definite matrix, by Gauss and Jordan in long double. */
+static double *dense_inverse(const double *a, int64_t n)
+{
+    long double *w = calloc((size_t)(2 * n * n) + 1, sizeof *w);
+    for (int64_t i = 0; i < n; i++) {
+        for (int64_t j = 0; j < n; j++)
+            w[i * 2 * n + j] = a[i * n + j];
+        w[i * 2 * n + n + i] = 1;
+    }
+    for (int64_t k = 0; k < n; k++) {
+        const long double pivot = w[k * 2 * n + k];
+        assert_true(pivot > 0);
+        for (int64_t j = 0; j < 2 * n; j++)
+            w[k * 2 * n + j] /= pivot;
+        for (int64_t i = 0; i < n; i++) {
+            const long double factor = w[i * 2 * n + k];
+            for (int64_t j = 0; j < 2 * n && i != k; j++)
+                w[i * 2 * n + j] -= factor * w[k * 2 * n + j];
+        }
+    }
+    double *inverse = malloc((size_t)(n * n) * sizeof *inverse + 1);
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t j = 0; j < n; j++)
+            inverse[i * n + j] = (double)w[i * 2 * n + n + j];
+    free(w);
+    return inverse;
+}
+
+/* L L' of IC(0) of A + shift D: elimination of the whole matrix, column after column, in which what would fill an empty
+ * place is dropped. False where a pivot is not positive. */
+static bool incomplete_product(const double *a, int64_t n, double shift, double *product)
+{
+    long double *l = calloc((size_t)(n * n) + 1, sizeof *l);
+    bool positive = true;
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t j = 0; j <= i; j++)
+            l[i * n + j] = a[i * n + j] * (i == j ? 1 + (long double)shift : 1);
+    for (int64_t k = 0; k < n && positive; k++) {
+        positive = l[k * n + k] > 1e-9L * a[k * n + k];
+        l[k * n + k] = sqrtl(l[k * n + k]);
+        for (int64_t i = k + 1; i < n; i++)
+            l[i * n + k] /= l[k * n + k];
+        for (int64_t j = k + 1; j < n; j++)
+            for (int64_t i = j; i < n; i++)
+                if (a[i * n + j] != 0 || i == j)
+                    l[i * n + j] -= l[i * n + k] * l[j * n + k];
+    }
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t j = 0; j < n; j++) {
+            long double sum = 0;
+            for (int64_t k = 0; k <= (i < j ? i : j); k++)
+                sum += l[i * n + k] * l[j * n + k];
+            product[i * n + j] = (double)sum;
+        }
+    free(l);
+    return positive;
+}
+
+static void check_ic0(spmv_context *ctx, const char *what, const struct sparse *s, const double *dense, double asked)
+{
+    const int64_t n = s->n;
+    spmv_preconditioner_options options;
+    spmv_preconditioner_options_init(&options, sizeof options);
+    options.shift = asked;
+    spmv_preconditioner *m = make(ctx, "ic0", &s->view, &options);
+    spmv_preconditioner_info info;
+    assert_ok(ctx, spmv_preconditioner_describe(m, &info, sizeof info));
+    double *product = malloc((size_t)(n * n) * sizeof *product + 1);
+    assert_true(incomplete_product(dense, n, info.shift, product));
+    double *expected = dense_inverse(product, n), *z = inverse_of(ctx, m, n);
+    check_equal(what, z, expected, n, 1e-10);
+    check_symmetric_positive(what, z, n, 0x1p-53);
+    /* the smallest shift tried that works: those before it do not */
+    if (info.fallen == 0) {
+        assert_true(info.shift == asked && strstr(info.layout, "fail") == NULL);
+    } else {
+        assert_false(incomplete_product(dense, n, asked, product));
+        assert_true(info.shift > asked && strstr(info.layout, "failed") != NULL && strstr(info.layout, "row") != NULL);
+        if (info.fallen > 1)
+            assert_false(incomplete_product(dense, n, info.shift / 2, product));
+    }
+    assert_true(info.levels > 0 && info.levels <= n);
+    free(product);
+    free(expected);
+    free(z);
+    spmv_preconditioner_destroy(m);
+}
+
+/* IC(0) equals its definition; a dense pattern gives A^-1 itself; a shift asked for is taken. */
+static void ic0_as_defined(void **state)
+{
+    (void)state;
+    spmv_context *ctx = support_context();
+    for (int i = 0; i < 6; i++) {
+        struct sparse s = random_spd(i < 5 ? 20 + 3 * i : (SLOW ? 45 : 120), i == 0 ? 2 : i == 5 ? 0.05 : 0.25, 30 + i);
+        double *dense = dense_of(&s.view);
+        check_ic0(ctx, "ic0", &s, dense, i == 2 ? 0.5 : 0);
+        if (i == 0) { /* nothing is left out */
+            spmv_preconditioner *m = make(ctx, "ic0", &s.view, NULL);
+            double *exact = dense_inverse(dense, s.n), *z = inverse_of(ctx, m, s.n);
+            check_equal("ic0, dense", z, exact, s.n, 1e-11);
+            free(exact);
+            free(z);
+            spmv_preconditioner_destroy(m);
+        }
+        free(dense);
+        release(&s);
+    }
+    spmv_context_destroy(ctx);
+}
+
+/* D. S. Kershaw's matrix (J. Comp. Phys. 26, 1978): positive definite, but its IC(0) has a negative pivot. */
+static void ic0_failing_pivot(void **state)
+{
+    (void)state;
+    spmv_context *ctx = support_context();
+    const double kershaw[] = {3, -2, 0, 2, -2, 3, -2, 0, 0, -2, 3, -2, 2, 0, -2, 3};
+    struct sparse s = from_dense(4, kershaw);
+    assert_true(is_positive(kershaw, 4));
+    check_ic0(ctx, "Kershaw", &s, kershaw, 0);
+    spmv_preconditioner *m = make(ctx, "ic0", &s.view, NULL);
+    spmv_preconditioner_info info;
+    assert_ok(ctx, spmv_preconditioner_describe(m, &info, sizeof info));
+    assert_true(info.fallen > 0 && info.shift > 0);
+    assert_non_null(strstr(info.layout, "pivot of row 3"));
+    spmv_preconditioner_destroy(m);
+    release(&s);
+    spmv_context_destroy(ctx);
+}
+
+/* The inverses of the blocks, by their definition; a block that is not positive definite becomes its diagonal. */
+static void block_jacobi_as_defined(void **state)
+{
+    (void)state;
+    spmv_context *ctx = support_context();
+    enum { N = 53 };
+    const int sizes[] = {1, 2, 5, 16, 53, 64};
+    struct sparse s = random_spd(N, 0.4, 77);
+    double *dense = dense_of(&s.view);
+    spmv_preconditioner_options options;
+    spmv_preconditioner_options_init(&options, sizeof options);
+    for (size_t b = 0; b < sizeof sizes / sizeof sizes[0]; b++) {
+        double *blocks = calloc(N * N, sizeof *blocks);
+        for (int i = 0; i < N; i++)
+            for (int j = 0; j < N; j++)
+                blocks[i * N + j] = i / sizes[b] == j / sizes[b] ? dense[i * N + j] : 0;
+        options.block = sizes[b];
+        spmv_preconditioner *m = make(ctx, "block-jacobi", &s.view, &options);
+        double *expected = dense_inverse(blocks, N), *z = inverse_of(ctx, m, N);
+        check_equal("block-jacobi", z, expected, N, 1e-11);
+        check_symmetric_positive("block-jacobi", z, N, 0x1p-53);
+        free(blocks);
+        free(expected);
+        free(z);
+        spmv_preconditioner_destroy(m);
+    }
+    free(dense);
+    release(&s);
+    const double odd[] = {2, 1, 0, 0, 1, 2, 0, 0, 0, 0, 4, 9, 0, 0, 9, 5};
+    s = from_dense(4, odd);
+    options.block = 2;
+    spmv_preconditioner *m = make(ctx, "block-jacobi", &s.view, &options);
+    spmv_preconditioner_info info;
+    assert_ok(ctx, spmv_preconditioner_describe(m, &info, sizeof info));
+    assert_true(info.fallen == 1);
+    assert_non_null(strstr(info.layout, "1 of them are not positive definite (the first at row 2)"));
+    double *z = inverse_of(ctx, m, 4);
+    const double expected[] = {2 / 3.0, -1 / 3.0, 0, 0, -1 / 3.0, 2 / 3.0, 0, 0, 0, 0, 0.25, 0, 0, 0, 0, 0.2};
+    check_equal("block-jacobi, fallen", z, expected, 4, 1e-15);
+    free(z);
+    spmv_preconditioner_destroy(m);
+    release(&s);
+    spmv_context_destroy(ctx);
+}
+
+/* The residual polynomial I - M^-1 A is T_k((b + a - 2 X) / (b - a)) / T_k((b + a) / (b - a)) at X = D^-1 A, k = degree
+ * + 1, by the three-term recurrence of the Chebyshev polynomials on dense matrices. */
+static void chebyshev_as_defined(void **state)
+{
+    (void)state;
+    spmv_context *ctx = support_context();
+    enum { N = 24 };
+    struct sparse s = random_spd(N, 0.3, 5);
+    double *dense = dense_of(&s.view);
+    const double low = 0.3, high = 1.9, middle = (high + low) / (high - low);
+    spmv_plan *plan = NULL;
+    assert_ok(ctx, spmv_plan_create(ctx, &s.view, NULL, &plan));
+    for (int degree = 0; degree <= 7; degree++) {
+        spmv_preconditioner_options options;
+        spmv_preconditioner_options_init(&options, sizeof options);
+        options.degree = degree;
+        options.lowest = low;
+        options.highest = high;
+        options.plan = degree % 2 == 1 ? plan : NULL;
+        spmv_preconditioner *m = make(ctx, "chebyshev", &s.view, &options);
+        spmv_preconditioner_info info;
+        assert_ok(ctx, spmv_preconditioner_describe(m, &info, sizeof info));
+        assert_true(info.lowest == low && info.highest == high);
+        double *z = inverse_of(ctx, m, N);
+        static long double x[N * N], t[3][N * N];
+        for (int i = 0; i < N; i++)
+            for (int j = 0; j < N; j++) {
+                const long double entry = (long double)dense[i * N + j] / dense[i * N + i];
+                x[i * N + j] = ((i == j ? high + low : 0) - 2 * entry) / (high - low);
+                t[0][i * N + j] = i == j;
+                t[1][i * N + j] = x[i * N + j];
+            }
+        long double scale[3] = {1, middle, 0};
+        for (int k = 2; k <= degree + 1; k++) {
+            for (int i = 0; i < N; i++)
+                for (int j = 0; j < N; j++) {
+                    long double sum = -t[k % 3 == 0 ? 1 : k % 3 == 1 ? 2 : 0][i * N + j];
+                    for (int e = 0; e < N; e++)
+                        sum += 2 * x[i * N + e] * t[(k - 1) % 3][e * N + j];
+                    t[k % 3][i * N + j] = sum;
+                }
+            scale[k % 3] = 2 * middle * scale[(k - 1) % 3] - scale[(k - 2) % 3];
+        }
+        for (int i = 0; i < N; i++)
+            for (int j = 0; j < N; j++) { /* z is M^-1, by rows and by columns alike */
+                long double residual = i == j, size = 1;
+                for (int e = 0; e < N; e++) {
+                    residual -= (long double)z[e * N + i] * dense[e * N + j];
+                    size += fabsl((long double)z[e * N + i] * dense[e * N + j]);
+                }
+                const long double expected = t[(degree + 1) % 3][i * N + j] / scale[(degree + 1) % 3];
+                if (!(fabsl(residual - expected) <= 1e-12L * size * 32))
+                    fail_msg("degree %d: I - M^-1 A has %Lg at (%d, %d), %Lg expected", degree, residual, i, j,
+                             expected);
+            }
+        free(z);
+        spmv_preconditioner_destroy(m);
+    }
+    spmv_plan_destroy(plan);
+    free(dense);
+    release(&s);
+    spmv_context_destroy(ctx);
+}
+
+/* The interval estimated for poisson2d:N, whose D^-1 A has the eigenvalues 1 - (cos + cos) / 2: what is said to be the
+ * highest lies above it and no farther than a tenth or Gershgorin's 2; the lowest above the lowest. */
+static void chebyshev_interval(void **state)
+{
+    (void)state;
+    spmv_context *ctx = support_context();
+    enum { N = SLOW ? 12 : 60 };
+    char spec[32];
+    snprintf(spec, sizeof spec, "poisson2d:%d", N);
+    for (int narrow = 0; narrow < 2; narrow++) {
+        spmv_matrix *matrix = NULL;
+        spmv_csr a;
+        assert_ok(ctx, spmv_matrix_generate(ctx, spec, narrow ? SPMV_F32 : SPMV_F64, &matrix));
+        spmv_matrix_view(matrix, &a);
+        spmv_preconditioner *m = make(ctx, "chebyshev", &a, NULL);
+        spmv_preconditioner_info info;
+        assert_ok(ctx, spmv_preconditioner_describe(m, &info, sizeof info));
+        const double most = 1 + cos(3.14159265358979323846 / (N + 1)), least = 2 - most;
+        assert_true(info.highest >= most && info.highest <= fmin(2, 1.1 * most) * (1 + 1e-6));
+        assert_true(info.lowest >= least * 0.999 && info.lowest < 0.2);
+        spmv_preconditioner_destroy(m);
+        spmv_matrix_destroy(matrix);
+    }
+    /* not positive definite, as the steps show: by eigenvalues -1 and 3 */
+    const double indefinite[] = {1, 2, 2, 1};
+    struct sparse s = from_dense(2, indefinite);
+    spmv_preconditioner *m = NULL;
+    assert_fails(ctx, spmv_preconditioner_create(ctx, "chebyshev", &s.view, NULL, &m), SPMV_ERROR_NOT_POSITIVE,
+                 "p'Ap = -");
+    assert_null(m);
+    release(&s);
+    /* a plan that does not fit */
+    spmv_plan *plan = NULL;
+    s = random_spd(5, 1, 1);
+    assert_ok(ctx, spmv_plan_create(ctx, &s.view, NULL, &plan));
+    release(&s);
+    s = random_spd(6, 1, 1);
+    spmv_preconditioner_options options;
+    spmv_preconditioner_options_init(&options, sizeof options);
+    options.plan = plan;
+    assert_fails(ctx, spmv_preconditioner_create(ctx, "chebyshev", &s.view, &options, &m), SPMV_ERROR_SIZE, "5 x 5");
+    spmv_context *other = support_context();
+    assert_fails(other, spmv_preconditioner_create(other, "chebyshev", &s.view, &options, &m), SPMV_ERROR_ARGUMENT,
+                 "another context");
+    spmv_context_destroy(other);
+    release(&s);
+    spmv_plan_destroy(plan);
+    spmv_context_destroy(ctx);
+}
+
+/* ---------------------------------------------------------------- repeating */
+
+/* An f32 matrix with f64 vectors: the bits of the same numbers in f64. */
+static void mixed_types(void **state)
+{
+    (void)state;
+    spmv_context *ctx = support_context();
+    struct sparse s = random_spd(30, 0.3, 8);
+    float *values = malloc((size_t)s.view.nnz * sizeof *values);
+    for (int64_t k = 0; k < s.view.nnz; k++)
+        s.val[k] = values[k] = (float)s.val[k];
+    spmv_csr narrow = s.view;
+    narrow.val = values;
+    narrow.type = SPMV_F32;
+    spmv_preconditioner_options options;
+    spmv_preconditioner_options_init(&options, sizeof options);
+    options.type = SPMV_F64;
+    const char *name = NULL;
+    for (int k = 0; (name = spmv_preconditioner_name(k)) != NULL; k++) {
+        spmv_preconditioner *m = NULL;
+        const spmv_status st = spmv_preconditioner_create(ctx, name, &narrow, &options, &m);
+        if (st == SPMV_ERROR_UNSUPPORTED)
+            continue;
+        assert_ok(ctx, st);
+        spmv_preconditioner *wide = make(ctx, name, &s.view, NULL);
+        assert_true(precond_type(m) == SPMV_F64);
+        double *z = inverse_of(ctx, m, s.n), *expected = inverse_of(ctx, wide, s.n);
+        if (memcmp(z, expected, (size_t)(s.n * s.n) * sizeof *z) != 0)
+            fail_msg("%s: an f32 matrix gives other bits than its numbers in f64", name);
+        free(z);
+        free(expected);
+        spmv_preconditioner_destroy(m);
+        spmv_preconditioner_destroy(wide);
+    }
+    free(values);
+    release(&s);
+    spmv_context_destroy(ctx);
+}
+
+/* The bits of M^-1 r for a pseudo-random r, as a checksum (FNV-1a), on a context of so many threads. */
+static uint64_t bits_of(spmv_context *ctx, const spmv_preconditioner *m, int64_t n, int repeats)
+{
+    double *r = malloc((size_t)n * sizeof *r), *z = malloc((size_t)n * sizeof *z);
+    uint64_t seed = 11, first = 0;
+    for (int64_t i = 0; i < n; i++)
+        r[i] = support_uniform(&seed);
+    for (int repeat = 0; repeat < repeats; repeat++) {
+        uint64_t sum = 0xcbf29ce484222325u;
+        apply(ctx, m, r, z);
+        for (int64_t i = 0; i < n; i++) {
+            uint64_t bits = 0;
+            memcpy(&bits, &z[i], sizeof bits);
+            sum = (sum ^ bits) * 0x100000001b3u;
+        }
+        if (repeat == 0)
+            first = sum;
+        if (sum != first)
+            fail_msg("other bits in application %d", repeat);
+    }
+    free(r);
+    free(z);
+    return first;
+}
+
+/* Each kind made anew and applied 50 times; on omp by teams of 1 to 5. poisson3d:60 has levels that threads share. */
+static void same_bits(void **state)
+{
+    (void)state;
+    static const char *const specs[] = {SLOW ? "poisson2d:9" : "poisson2d:90", "poisson3d:60"};
+    for (int s = 0; s < (SLOW ? 1 : 2); s++) {
+        const char *name = NULL;
+        for (int k = 0; (name = spmv_preconditioner_name(k)) != NULL; k++) {
+            if (s == 1 && strcmp(name, "amg") == 0) /* slow to set up, and one thread anyway */
+                continue;
+            uint64_t first = 0;
+            const int most = support_backend == SPMV_BACKEND_OMP ? 5 : 2;
+            for (int threads = 1; threads <= most; threads++) {
+                spmv_context *ctx = support_context_on(support_backend, threads);
+                spmv_matrix *matrix = NULL;
+                spmv_csr a;
+                assert_ok(ctx, spmv_matrix_generate(ctx, specs[s], SPMV_F64, &matrix));
+                spmv_matrix_view(matrix, &a);
+                spmv_preconditioner *m = NULL;
+                const spmv_status st = spmv_preconditioner_create(ctx, name, &a, NULL, &m);
+                if (st != SPMV_ERROR_UNSUPPORTED) {
+                    assert_ok(ctx, st);
+                    spmv_preconditioner_info info;
+                    assert_ok(ctx, spmv_preconditioner_describe(m, &info, sizeof info));
+                    if (strcmp(name, "ic0") == 0 && support_backend != SPMV_BACKEND_CUDA)
+                        assert_true((strstr(info.layout, "shared by threads") != NULL) ==
+                                    (s == 1 && threads >= 3 && support_backend == SPMV_BACKEND_OMP));
+                    const uint64_t bits = bits_of(ctx, m, a.rows, s == 1 ? 5 : 50);
+                    if (threads > 1 && bits != first)
+                        fail_msg("%s on %s: other bits with %d threads", name, specs[s], threads);
+                    first = bits;
+                }
+                spmv_preconditioner_destroy(m);
+                spmv_matrix_destroy(matrix);
+                spmv_context_destroy(ctx);
+            }
+        }
+    }
+}
+
+/* ------------------------------------------------------------------- solving */
+
+/* Conjugate gradients with M on poisson2d:N: no more iterations than an M as good may take, and the solution. */
+static void fewer_iterations(void **state)
+{
+    (void)state;
+    spmv_context *ctx = support_context();
+    enum { N = SLOW ? 16 : 64 };
+    char spec[32];
+    snprintf(spec, sizeof spec, "poisson2d:%d", N);
+    spmv_matrix *matrix = NULL;
+    spmv_csr a;
+    spmv_plan *plan = NULL;
+    assert_ok(ctx, spmv_matrix_generate(ctx, spec, SPMV_F64, &matrix));
+    spmv_matrix_view(matrix, &a);
+    assert_ok(ctx, spmv_plan_create(ctx, &a, NULL, &plan));
+    double *ones = malloc((size_t)a.rows * sizeof *ones), *solution = malloc((size_t)a.rows * sizeof *solution);
+    for (int64_t i = 0; i < a.rows; i++)
+        ones[i] = 1 + (double)(i * 7919 % 1009) / 1009;
+    void *x = support_upload(ctx, ones, a.rows * 8), *b = support_upload(ctx, ones, a.rows * 8);
+    assert_ok(ctx, spmv_apply(plan, NULL, x, NULL, b));
+    int64_t plain = 0;
+    const char *name = NULL;
+    for (int k = 0; (name = spmv_preconditioner_name(k)) != NULL; k++) {
+        spmv_preconditioner *m = NULL;
+        const spmv_status st = spmv_preconditioner_create(ctx, name, &a, NULL, &m);
+        if (st == SPMV_ERROR_UNSUPPORTED)
+            continue;
+        assert_ok(ctx, st);
+        spmv_cg_options options;
+        spmv_cg_result result;
+        spmv_cg_options_init(&options, sizeof options);
+        options.zero_start = 1;
+        options.precond = m;
+        assert_ok(ctx, spmv_cg(plan, b, x, &options, &result, sizeof result));
+        assert_string_equal(result.precond, name);
+        assert_ok(ctx, spmv_download(ctx, x, solution, a.rows * 8));
+        for (int64_t i = 0; i < a.rows; i++)
+            assert_true(fabs(solution[i] - ones[i]) < 1e-4);
+        if (k == 0)
+            plain = result.iterations;
+        /* of the plain count: the diagonal is constant; then what a quarter more than measured is */
+        const double share = strcmp(name, "none") == 0 || strcmp(name, "jacobi") == 0 ? 1
+                             : strcmp(name, "block-jacobi") == 0                      ? 0.95
+                             : strcmp(name, "amg") == 0                               ? (SLOW ? 0.5 : 0.12)
+                                                                                      : 0.55;
+        if ((double)result.iterations > share * (double)plain + 1)
+            fail_msg("%s: %lld iterations, %lld without", name, (long long)result.iterations, (long long)plain);
+        spmv_preconditioner_destroy(m);
+    }
+    free(ones);
+    free(solution);
+    spmv_free(ctx, x);
+    spmv_free(ctx, b);
+    spmv_plan_destroy(plan);
+    spmv_matrix_destroy(matrix);
+    spmv_context_destroy(ctx);
+}
+
+/* ---------------------------------------------------------------------- auto */
+
+static void check_auto(spmv_context *ctx, const spmv_csr *a, const char *name, const char *because)
+{
+    spmv_preconditioner *m = make(ctx, NULL, a, NULL);
+    spmv_preconditioner_info info;
+    assert_ok(ctx, spmv_preconditioner_describe(m, &info, sizeof info));
+    if (strcmp(info.name, name) != 0 || strstr(info.why, because) == NULL)
+        fail_msg("auto: %s (%s), %s (%s) expected", info.name, info.why, name, because);
+    spmv_preconditioner_destroy(m);
+    m = make(ctx, "auto", a, NULL);
+    assert_string_equal(precond_name(m), name);
+    spmv_preconditioner_destroy(m);
+}
+
+/* The tridiagonal Laplacian of n rows, with this on the diagonal. */
+static spmv_matrix *line(spmv_context *ctx, int64_t n, double diagonal)
+{
+    int64_t *row = malloc((size_t)(3 * n) * sizeof *row), nnz = 0;
+    int32_t *col = malloc((size_t)(3 * n) * sizeof *col);
+    double *val = malloc((size_t)(3 * n) * sizeof *val);
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t j = i > 0 ? i - 1 : 0; j <= i + 1 && j < n; j++) {
+            row[nnz] = i;
+            col[nnz] = (int32_t)j;
+            val[nnz++] = i == j ? diagonal : -1;
+        }
+    spmv_matrix *matrix = NULL;
+    assert_ok(ctx, spmv_matrix_from_coo(ctx, n, n, nnz, row, col, val, SPMV_F64, &matrix, NULL));
+    free(row);
+    free(col);
+    free(val);
+    return matrix;
+}
+
+static void auto_decides(void **state)
+{
+    (void)state;
+    spmv_context *ctx = support_context();
+    const bool device = support_backend == SPMV_BACKEND_CUDA;
+    const double negative[] = {1, 0, 0, -2}, diagonal[] = {3, 0, 0, 1e6}, strong[] = {10, 1, 1, 10};
+    const double uneven[] = {2, 1.5, 0, 1.5, 9, 6, 0, 6, 20}, even[] = {2, 1.5, 1.5, 2};
+    const struct {
+        int64_t n;
+        const double *dense;
+        const char *name, *because;
+    } small[] = {{2, negative, "none", "row 1 is -2"},
+                 {2, diagonal, "jacobi", "diagonal"},
+                 {2, strong, "jacobi", "10 or more"},
+                 {3, uneven, device ? "chebyshev" : "ic0", device ? "chains" : "from 2 to 20"},
+                 {2, even, "chebyshev", device ? "chains" : "even diagonal"}};
+    for (size_t i = 0; i < sizeof small / sizeof small[0]; i++) {
+        struct sparse s = from_dense(small[i].n, small[i].dense);
+        check_auto(ctx, &s.view, small[i].name, small[i].because);
+        release(&s);
+    }
+    const spmv_csr empty = support_csr(0, 0, (const int32_t[]){0}, NULL, NULL);
+    check_auto(ctx, &empty, "none", "no rows");
+    /* a long way from end to end: multigrid, or why not */
+    spmv_matrix *matrix = line(ctx, 1500, 2);
+    spmv_csr a;
+    spmv_matrix_view(matrix, &a);
+    setenv("SPMV_MODULE_PATH", "/nonexistent", 1);
+    spmv_preconditioner *m = NULL;
+    const bool there = spmv_preconditioner_create(ctx, "amg", &a, NULL, &m) == SPMV_OK;
+    spmv_preconditioner_destroy(m);
+    check_auto(ctx, &a, there ? "amg" : "chebyshev", there ? "1499 from one end" : "amg would suit it better, but");
+    unsetenv("SPMV_MODULE_PATH");
+    spmv_matrix_destroy(matrix);
+    spmv_context_destroy(ctx);
+}
+
+/* amg where there is none, or what there is is none. */
+static void amg_refusals(void **state)
+{
+    (void)state;
+    spmv_context *ctx = support_context();
+    struct sparse s = random_spd(9, 0.5, 3);
+    spmv_preconditioner *m = NULL;
+    if (support_backend == SPMV_BACKEND_CUDA) {
+        assert_fails(ctx, spmv_preconditioner_create(ctx, "amg", &s.view, NULL, &m), SPMV_ERROR_UNSUPPORTED, "CPU");
+    } else {
+        char folder[] = "/tmp/spmv_test_precond_XXXXXX", path[64];
+        assert_non_null(mkdtemp(folder));
+        snprintf(path, sizeof path, "%s/spmv_precond_hypre.so", folder);
+        FILE *const f = fopen(path, "w");
+        assert_non_null(f);
+        fputs("no library\n", f);
+        fclose(f);
+        setenv("SPMV_MODULE_PATH", folder, 1);
+        assert_fails(ctx, spmv_preconditioner_create(ctx, "amg", &s.view, NULL, &m), SPMV_ERROR_UNSUPPORTED,
+                     "libhypre-dev");
+        assert_non_null(strstr(spmv_last_error(ctx), "does not open"));
+        unsetenv("SPMV_MODULE_PATH");
+        remove(path);
+        rmdir(folder);
+        spmv_csr narrow = s.view;
+        float *values = calloc((size_t)s.view.nnz, sizeof *values);
+        for (int64_t k = 0; k < s.view.nnz; k++)
+            values[k] = (float)s.val[k];
+        narrow.val = values;
+        narrow.type = SPMV_F32;
+        assert_fails(ctx, spmv_preconditioner_create(ctx, "amg", &narrow, NULL, &m), SPMV_ERROR_UNSUPPORTED, "f32");
+        free(values);
+    }
+    assert_null(m);
+    release(&s);
     spmv_context_destroy(ctx);
 }
 
@@ -417,7 +985,19 @@ static void own_class(void **state)
 int main(int argc, char **argv)
 {
     support_begin(argc, argv);
-    const struct CMUnitTest tests[] = {cmocka_unit_test(every_kind), cmocka_unit_test(none_and_jacobi),
-                                       cmocka_unit_test(refusals), cmocka_unit_test(own_class)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(every_kind),
+                                       cmocka_unit_test(none_and_jacobi),
+                                       cmocka_unit_test(ic0_as_defined),
+                                       cmocka_unit_test(ic0_failing_pivot),
+                                       cmocka_unit_test(block_jacobi_as_defined),
+                                       cmocka_unit_test(chebyshev_as_defined),
+                                       cmocka_unit_test(chebyshev_interval),
+                                       cmocka_unit_test(mixed_types),
+                                       cmocka_unit_test(same_bits),
+                                       cmocka_unit_test(fewer_iterations),
+                                       cmocka_unit_test(auto_decides),
+                                       cmocka_unit_test(amg_refusals),
+                                       cmocka_unit_test(refusals),
+                                       cmocka_unit_test(own_class)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
