@@ -72,16 +72,23 @@ static void wait_until_done(struct chain *chain, int64_t tiles)
             sched_yield();
 }
 
-/* What one thread does of a solve. */
+/* What one thread does of a solve. A tile is not taken before it can be begun: a thread that waits holds nothing that
+ * others wait for, so they get on while the system has it do something else. */
 static void solve_share(spmv_type type, struct chain *chain)
 {
     const struct solve *s = chain->solve;
-    int64_t t = 0;
-    while ((t = atomic_fetch_add_explicit(&chain->taken, 1, memory_order_relaxed)) < s->tiles) {
+    int spins = 0;
+    long long t = 0;
+    while ((t = atomic_load_explicit(&chain->taken, memory_order_relaxed)) < s->tiles) {
         const struct tile tile = s->tile[t];
-        wait_until_done(chain, tile.after);
-        precond_triangle_loop(type, &s->triangle, chain->in, chain->out, tile.begin, tile.end);
-        atomic_fetch_add_explicit(&chain->done, 1, memory_order_acq_rel);
+        if (atomic_load_explicit(&chain->done, memory_order_acquire) < tile.after) {
+            if (++spins % PATIENCE == 0)
+                sched_yield();
+        } else if (atomic_compare_exchange_weak_explicit(&chain->taken, &t, t + 1, memory_order_relaxed,
+                                                         memory_order_relaxed)) {
+            precond_triangle_loop(type, &s->triangle, chain->in, chain->out, tile.begin, tile.end);
+            atomic_fetch_add_explicit(&chain->done, 1, memory_order_acq_rel);
+        }
     }
 }
 
