@@ -24,12 +24,13 @@
 
 /* A level with fewer entries is not worth sharing on the host, where others wait for it (some 0.5 us), nor a launch of
  * its own on a device (some 3 us). Entries of a tile: some microseconds. Where most entries lie in small levels, or
- * there are few in all, a solve takes less time by one thread than waking the others does; and two threads gain nothing
- * over one that goes through the matrix in its own order (poisson3d:100: 12 ms either way). */
+ * there are few in all, a solve takes less time by one thread than waking the others does; and fewer than four
+ * threads gain nothing over one that goes through the matrix in its own order (poisson3d:100: one 12 ms, three 14, four
+ * 9). */
 #ifndef CUDA_WIDE_LEVEL /* tests have smaller ones */
 #define CUDA_WIDE_LEVEL 4096
 #endif
-enum { WIDE_HOST = 4096, WIDE_CUDA = CUDA_WIDE_LEVEL, TILE_ENTRIES = 2048, WORTH_A_TEAM = 1 << 17, THREADS_WORTH = 3 };
+enum { WIDE_HOST = 4096, WIDE_CUDA = CUDA_WIDE_LEVEL, TILE_ENTRIES = 2048, WORTH_A_TEAM = 1 << 17, THREADS_WORTH = 4 };
 
 /* One triangle in the context's memory. */
 struct solve {
