@@ -122,8 +122,8 @@ mutants() {
         'a->val[last] + shift * a->val[last];' \
         'a->val[last] - shift * a->val[last];' '^test_precond\.ref$'
     "$1" "ic0: tiles do not wait for those they need" solvers/precond_ic0.c \
-        'wait_until_done(chain, tile.after);' \
-        'wait_until_done(chain, 0);' '^test_precond\.omp$'
+        'memory_order_acquire) < tile.after) {' \
+        'memory_order_acquire) < 0) {' '^test_precond\.omp$'
     "$1" "ic0: no barrier between levels on a GPU" solvers/precond_cuda.cu \
         '__syncthreads();' \
         '' '^test_precond\.host_cuda$'

@@ -24,12 +24,13 @@
 
 /* A level with fewer entries is not worth sharing on the host, where others wait for it (some 0.5 us), nor a launch of
  * its own on a device (some 3 us). Entries of a tile: some microseconds. Where most entries lie in small levels, or
- * there are few in all, a solve takes less time by one thread than waking the others does; and two threads gain nothing
- * over one that goes through the matrix in its own order (poisson3d:100: 12 ms either way). */
+ * there are few in all, a solve takes less time by one thread than waking the others does; and fewer than four
+ * threads gain nothing over one that goes through the matrix in its own order (poisson3d:100: one 12 ms, three 14, four
+ * 9). */
 #ifndef CUDA_WIDE_LEVEL /* tests have smaller ones */
 #define CUDA_WIDE_LEVEL 4096
 #endif
-enum { WIDE_HOST = 4096, WIDE_CUDA = CUDA_WIDE_LEVEL, TILE_ENTRIES = 2048, WORTH_A_TEAM = 1 << 17, THREADS_WORTH = 3 };
+enum { WIDE_HOST = 4096, WIDE_CUDA = CUDA_WIDE_LEVEL, TILE_ENTRIES = 2048, WORTH_A_TEAM = 1 << 17, THREADS_WORTH = 4 };
 
 /* One triangle in the context's memory. */
 struct solve {
@@ -72,16 +73,23 @@ static void wait_until_done(struct chain *chain, int64_t tiles)
             sched_yield();
 }
 
-/* What one thread does of a solve. */
+/* What one thread does of a solve. A tile is not taken before it can be begun: a thread that waits holds nothing that
+ * others wait for, so they get on while the system has it do something else. */
 static void solve_share(spmv_type type, struct chain *chain)
 {
     const struct solve *s = chain->solve;
-    int64_t t = 0;
-    while ((t = atomic_fetch_add_explicit(&chain->taken, 1, memory_order_relaxed)) < s->tiles) {
+    int spins = 0;
+    long long t = 0;
+    while ((t = atomic_load_explicit(&chain->taken, memory_order_relaxed)) < s->tiles) {
         const struct tile tile = s->tile[t];
-        wait_until_done(chain, tile.after);
-        precond_triangle_loop(type, &s->triangle, chain->in, chain->out, tile.begin, tile.end);
-        atomic_fetch_add_explicit(&chain->done, 1, memory_order_acq_rel);
+        if (atomic_load_explicit(&chain->done, memory_order_acquire) < tile.after) {
+            if (++spins % PATIENCE == 0)
+                sched_yield();
+        } else if (atomic_compare_exchange_weak_explicit(&chain->taken, &t, t + 1, memory_order_relaxed,
+                                                         memory_order_relaxed)) {
+            precond_triangle_loop(type, &s->triangle, chain->in, chain->out, tile.begin, tile.end);
+            atomic_fetch_add_explicit(&chain->done, 1, memory_order_acq_rel);
+        }
     }
 }
 

@@ -668,7 +668,7 @@ static void same_bits(void **state)
                     assert_ok(ctx, spmv_preconditioner_describe(m, &info, sizeof info));
                     if (strcmp(name, "ic0") == 0 && support_backend != SPMV_BACKEND_CUDA)
                         assert_true((strstr(info.layout, "shared by threads") != NULL) ==
-                                    (s == 1 && threads >= 3 && support_backend == SPMV_BACKEND_OMP));
+                                    (s == 1 && threads >= 4 && support_backend == SPMV_BACKEND_OMP));
                     const uint64_t bits = bits_of(ctx, m, a.rows, s == 1 ? 5 : 50);
                     if (threads > 1 && bits != first)
                         fail_msg("%s on %s: other bits with %d threads", name, specs[s], threads);
