@@ -62,28 +62,24 @@ static spmv_status allocate(struct text_source *source, const struct mtx_header 
     return st;
 }
 
-/* All numbers, in chunks that follow each other. */
+/* All numbers, as they stand. */
 static spmv_status read_dense(struct text_source *source, const struct mtx_header *header, spmv_type type,
                               int64_t max_bytes, void **values, int64_t *n)
 {
     spmv_status st = SPMV_OK;
     struct entries entries = {.n = 0};
+    const bool plain_text = header->size_line == 0;
     const struct entries_options how = {
-        .type = type, .max_bytes = max_bytes, .dense = true, .number_sign_opens = header->size_line == 0};
+        .type = type, .max_bytes = max_bytes, .per_line = plain_text, .number_sign_opens = plain_text};
     TRY(entries_read(source, header, &how, &entries));
-    TRY(remarks_warn(source, &entries.rounded, &entries.not_finite, type));
-    /* a skew-symmetric array of one cell stores none */
-    const int64_t length = header->size_line == 0 ? entries.n : max_i64(entries.n, header->rows * header->cols);
-    TRY(allocate(source, header, length, type, max_bytes, values));
-    char *to = *values;
-    for (int64_t c = 0; c < entries.chunks; c++) {
-        const size_t bytes = (size_t)entries.chunk[c].n * spmv_type_size(type);
-        if (bytes == 0)
-            continue;
-        memcpy(to, entries.chunk[c].val, bytes);
-        to += bytes;
+    *n = entries.n;
+    if (plain_text || header->symmetry != SPMV_SYMMETRY_SKEW) {
+        *values = entries.values;
+        entries.values = NULL;
+    } else { /* an array of one cell stores none */
+        *n = 1;
+        TRY(allocate(source, header, *n, type, max_bytes, values));
     }
-    *n = length;
 done:
     entries_free(&entries);
     return st;
