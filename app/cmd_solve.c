@@ -360,7 +360,7 @@ static spmv_status write_results(const struct job *job, const char *x_path)
 {
     spmv_status st = SPMV_OK;
     if (x_path != NULL && job->stop != SPMV_ERROR_NOT_POSITIVE)
-        st = write_answer(job->ctx, job->o, x_path, job->o->type, job->x, job->in.view.rows);
+        st = write_answer(job->ctx, job->o, x_path, job->o->type, job->x, job->in.view.rows, 1);
     if (st == SPMV_OK && job->o->history != NULL)
         st = write_history(job);
     if (st == SPMV_OK && job->o->json)

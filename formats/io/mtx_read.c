@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "binary_form.h"
+#include "binary_vector.h"
 #include "coordinates.h"
 #include "entries.h"
 #include "matrix_cache.h"
@@ -186,6 +187,9 @@ static spmv_status read_any(struct text_source *source, const spmv_read_options 
     info->threads = source->ctx->threads;
     if (source->file_size >= 0 && source->packed == NULL && binary_form_begins(source->fd))
         return read_binary(source, options, matrix, info);
+    if (source->file_size >= 0 && source->packed == NULL && binary_vector_begins(source->fd))
+        return context_fail(source->ctx, SPMV_ERROR_FORMAT, "%.480s: the binary form of a vector, not of a matrix",
+                            source->name);
     /* what standard input holds may begin anywhere */
     if (options->cache_folder != NULL && source->file_size >= 0 && source->owns_fd)
         return read_cached(source, options, matrix, info);
