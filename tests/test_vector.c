@@ -230,6 +230,7 @@ static void several_are_read_row_by_row(void **state)
         {ARRAY "3 1\n1\n2\n3\n", 3, 1, {1, 2, 3}},
         {ARRAY "0 4\n", 0, 4, {0}},
         {ARRAY "4 0\n", 4, 0, {0}},
+        {ARRAY "9223372036854775807 0\n", INT64_MAX, 0, {0}},
         {"%%MatrixMarket matrix array real symmetric\n2 2\n1\n2\n3\n", 2, 2, {1, 2, 2, 3}},
         {"%%MatrixMarket matrix array real skew-symmetric\n3 3\n1\n2\n3\n", 3, 3, {0, -1, -2, 1, 0, -3, 2, 3, 0}},
         {COORDINATE "3 2 3\n1 2 4\n3 1 5\n3 1 6\n", 3, 2, {0, 4, 0, 0, 11, 0}},
@@ -298,6 +299,8 @@ static void several_are_refused(void **state)
         {"1 2\n3 x\n", SPMV_F64, SPMV_ERROR_FORMAT, "x:2:3: \"x\" is not a number"},
         {"1 2 3\n", SPMV_C128, SPMV_ERROR_FORMAT, "x:1:6: the imaginary part is missing"},
         {"1 2 3 4\n5 6\n", SPMV_C128, SPMV_ERROR_FORMAT, "x:2:4: the line ends after 1 of 2 numbers"},
+        {COORDINATE "321166762 0 0\n", SPMV_F64, SPMV_ERROR_MEMORY,
+         "x:2:1: 0 vectors of 321166762 numbers need more than the 1000000 bytes of memory that are allowed"},
         {COORDINATE "2000000000 2000000000 1\n4 1 1\n", SPMV_F64, SPMV_ERROR_MEMORY,
          "x:2:1: 2000000000 vectors of 2000000000 numbers need more than the 1000000 bytes of memory that are "
          "allowed"},

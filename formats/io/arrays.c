@@ -188,7 +188,7 @@ spmv_status array_to_matrix(spmv_context *ctx, const struct mtx_header *header, 
 void array_to_rows(spmv_context *ctx, const struct mtx_header *header, const void *values, spmv_type type, void *cells)
 {
     const struct array a = array_of(header, values, type);
-    const int64_t rows = header->rows, cols = header->cols, blocks = ceil_divide(rows, ROWS);
+    const int64_t rows = header->rows, cols = header->cols, blocks = cols > 0 ? ceil_divide(rows, ROWS) : 0;
 #pragma omp parallel for num_threads(host_team(ctx, header->entries)) schedule(dynamic, 1)
     for (int64_t b = 0; b < blocks; b++)
         for (int64_t col = 0; col < cols; col++)

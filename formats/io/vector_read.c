@@ -77,20 +77,28 @@ static spmv_status read_head(struct text_source *source, const struct vectors *w
     return st;
 }
 
+/* Of the row offsets of a matrix, while it is built. */
+enum { BYTES_A_ROW = 16 };
+
+static spmv_status fail_memory(struct text_source *source, const struct mtx_header *header, int64_t max_bytes)
+{
+    if (header->rows == 1 || header->cols == 1)
+        return text_fail(source, SPMV_ERROR_MEMORY, header->size_line, 1,
+                         "a vector of %lld numbers needs more than the %lld bytes of memory that are allowed",
+                         (long long)max_i64(header->rows, header->cols), (long long)max_bytes);
+    return text_fail(source, SPMV_ERROR_MEMORY, header->size_line, 1,
+                     "%lld vectors of %lld numbers need more than the %lld bytes of memory that are allowed",
+                     (long long)header->cols, (long long)header->rows, (long long)max_bytes);
+}
+
 static spmv_status allocate(struct text_source *source, const struct mtx_header *header, spmv_type type,
                             int64_t max_bytes, void **values)
 {
     int64_t count = 0, bytes = 0;
     const bool fits = multiply_fits(header->rows, header->cols, &count) &&
                       multiply_fits(count, (int64_t)spmv_type_size(type), &bytes) && bytes <= max_bytes;
-    if (!fits && (header->rows == 1 || header->cols == 1))
-        return text_fail(source, SPMV_ERROR_MEMORY, header->size_line, 1,
-                         "a vector of %lld numbers needs more than the %lld bytes of memory that are allowed",
-                         (long long)count, (long long)max_bytes);
     if (!fits)
-        return text_fail(source, SPMV_ERROR_MEMORY, header->size_line, 1,
-                         "%lld vectors of %lld numbers need more than the %lld bytes of memory that are allowed",
-                         (long long)header->cols, (long long)header->rows, (long long)max_bytes);
+        return fail_memory(source, header, max_bytes);
     const spmv_status st = host_alloc(source->ctx, bytes, "a vector", values);
     if (st == SPMV_OK && bytes > 0)
         memset(*values, 0, (size_t)bytes);
@@ -157,6 +165,9 @@ static spmv_status read_cells(struct text_source *source, const struct mtx_heade
     spmv_matrix *matrix = NULL;
     spmv_csr a;
     int64_t duplicates = 0;
+    /* rows without cells take memory too while they are read */
+    if (header->rows > v->max_bytes / BYTES_A_ROW)
+        return fail_memory(source, header, v->max_bytes);
     TRY(allocate(source, header, type, v->max_bytes, &v->values));
     TRY(coordinates_read(source, header, type, &matrix, &duplicates));
     spmv_matrix_view(matrix, &a);
