@@ -146,9 +146,9 @@ spmv_status choose_answer(const struct options *o, const char *what, const char 
 /* Complains when more than one of these paths (NULL: none) is standard input. */
 spmv_status check_standard_input(const char *const *paths, int count);
 
-/* Writes the answer. */
+/* Writes the answer: n rows of k numbers. */
 spmv_status write_answer(spmv_context *ctx, const struct options *o, const char *path, spmv_type type,
-                         const void *host_values, int64_t n);
+                         const void *host_values, int64_t n, int64_t k);
 
 /* A text file that is there as a whole or not at all: written beside and renamed at its end, so that whoever reads path
  * finds the old text or the whole new one. What is no plain file (a pipe, a terminal, /dev/null, a link) is written
@@ -234,6 +234,11 @@ json_t *json_about(const struct options *o, const spmv_context *ctx, const struc
 spmv_status vector_load(spmv_context *ctx, const char *path, spmv_type type, int64_t n, const char *what,
                         const char *why_n, void **host_values);
 
+/* The vectors in the file, each of which must have n numbers, row by row; *k: how many there are, *k > 0 on entry: must
+ * be. One row of n numbers is a vector. */
+spmv_status vectors_load(spmv_context *ctx, const char *path, spmv_type type, int64_t n, const char *what,
+                         const char *why_n, void **host_values, int *k);
+
 /* n ones; release with free. */
 spmv_status vector_ones(spmv_type type, int64_t n, void **host_values);
 
@@ -252,6 +257,7 @@ struct product {
     spmv_type type;
     double alpha, beta;  /* rounded to the type */
     const void *x, *y0;  /* host memory; y0 NULL: no beta term */
+    int vectors;         /* that x, y0 and y hold, row by row; 0: one */
     bool timed, bitwise; /* repeat the product: for the time, for the bits */
     /* set by product_plan */
     spmv_context *ctx;
@@ -267,7 +273,8 @@ struct product {
     int bitwise_repeats, bitwise_different;
     /* set by product_check */
     const char *reference;
-    spmv_verify_result check;
+    spmv_verify_result check; /* of several vectors: failed rows of all, the rest of the one with the worst row */
+    int worst_vector;
 };
 
 /* Makes the plan on ctx. product_free in any case. */
@@ -287,7 +294,7 @@ void remark_plan(const char *matrix, const struct product *p);
 /* What product_check found, a failure as a complaint. what: the product, "y". */
 void tell_check(const struct product *p, const char *what);
 
-/* Additions and multiplications of real numbers: 2 an entry, 8 in complex types. */
+/* Additions and multiplications of real numbers: 2 an entry and vector, 8 in complex types. */
 double product_flops(const struct product *p);
 
 /* The part of "result" that the plan alone decides; op: "spmv", "cg". */

@@ -16,6 +16,7 @@ struct job {
     struct input in;
     struct product p;
     void *x, *y0, *ones;
+    int vectors;         /* in x and y0 */
     spmv_status verdict; /* of the checks */
 };
 
@@ -43,10 +44,15 @@ static spmv_status load_vectors(struct job *job, const char *x_path)
     char why[256];
     snprintf(why, sizeof why, "%.180s is %lld x %lld%s", job->in.argument, (long long)a->rows, (long long)a->cols,
              o->transpose ? ", transposed" : "");
-    spmv_status st = x_path != NULL ? vector_load(job->ctx, x_path, type, cols, "x", why, &job->x)
-                                    : vector_ones(type, cols, &job->ones);
+    spmv_status st = SPMV_OK;
+    if (x_path != NULL) {
+        st = vectors_load(job->ctx, x_path, type, cols, "x", why, &job->x, &job->vectors);
+    } else {
+        job->vectors = 1;
+        st = vector_ones(type, cols, &job->ones);
+    }
     if (st == SPMV_OK && o->y0 != NULL)
-        st = vector_load(job->ctx, o->y0, type, rows, "y0", why, &job->y0);
+        st = vectors_load(job->ctx, o->y0, type, rows, "y0", why, &job->y0, &job->vectors);
     return st;
 }
 
@@ -70,6 +76,7 @@ static spmv_status load_and_multiply(struct job *job, const char *const *argumen
                               .beta = o->beta,
                               .x = job->x != NULL ? job->x : job->ones,
                               .y0 = job->y0,
+                              .vectors = job->vectors,
                               .timed = o->json || messages_level() > LEVEL_QUIET,
                               .bitwise = o->verify == VERIFY_BITWISE};
     st = product_plan(job->ctx, &job->p);
@@ -150,7 +157,7 @@ static spmv_status write_results(const struct job *job, const char *y_path)
     const struct product *p = &job->p;
     spmv_status st = SPMV_OK;
     if (y_path != NULL)
-        st = write_answer(job->ctx, job->o, y_path, p->type, p->y, p->info.rows);
+        st = write_answer(job->ctx, job->o, y_path, p->type, p->y, p->info.rows, p->vectors);
     if (st == SPMV_OK && job->o->json)
         st = write_json(job);
     return st;

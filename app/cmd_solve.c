@@ -568,7 +568,7 @@ static spmv_status write_results(const struct job *job, const char *x_path)
     spmv_status st = SPMV_OK;
     const struct attempt *best = job->best >= 0 ? &job->attempt[job->best] : NULL;
     if (x_path != NULL && best != NULL && has_x(best))
-        st = write_answer(job->ctx, job->o, x_path, job->o->type, best->x, job->in.view.rows);
+        st = write_answer(job->ctx, job->o, x_path, job->o->type, best->x, job->in.view.rows, 1);
     if (st == SPMV_OK && job->o->history != NULL)
         st = write_history(job);
     if (st == SPMV_OK && job->o->plot != NULL)

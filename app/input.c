@@ -167,6 +167,49 @@ spmv_status vector_load(spmv_context *ctx, const char *path, spmv_type type, int
     return SPMV_ERROR_SIZE;
 }
 
+/* What is wrong with n x k numbers, if anything is. */
+static spmv_status check_vectors(const char *path, int64_t rows, int64_t cols, int64_t n, int k, const char *what,
+                                 const char *why_n)
+{
+    if (rows != n)
+        complain("%s has %lld x %lld numbers, %s needs %lld rows: %s", path, (long long)rows, (long long)cols, what,
+                 (long long)n, why_n);
+    else if (cols < 1 || cols > INT32_MAX)
+        complain("%s has %lld vectors: from 1 to %d can be multiplied at once", path, (long long)cols, INT32_MAX);
+    else if (k > 0 && cols != k)
+        complain("%s has %lld vectors, %s needs %d, as many as x", path, (long long)cols, what, k);
+    else
+        return SPMV_OK;
+    return SPMV_ERROR_SIZE;
+}
+
+spmv_status vectors_load(spmv_context *ctx, const char *path, spmv_type type, int64_t n, const char *what,
+                         const char *why_n, void **host_values, int *k)
+{
+    int64_t rows = 0, cols = 0;
+    spmv_status st = spmv_vectors_read(ctx, path, type, host_values, &rows, &cols);
+    progress_end();
+    if (st != SPMV_OK)
+        return report(st, spmv_last_error(ctx));
+    if (rows == 1 && n != 1 && cols == n) { /* the same bytes */
+        rows = n;
+        cols = 1;
+    }
+    if (rows != n && (rows == 1 || cols == 1)) {
+        complain("%s has %lld numbers, %s needs %lld: %s", path, (long long)(rows * cols), what, (long long)n, why_n);
+        st = SPMV_ERROR_SIZE;
+    } else {
+        st = check_vectors(path, rows, cols, n, *k, what, why_n);
+    }
+    if (st == SPMV_OK) {
+        *k = (int)cols;
+        return SPMV_OK;
+    }
+    spmv_host_free(*host_values);
+    *host_values = NULL;
+    return st;
+}
+
 spmv_status vector_ones(spmv_type type, int64_t n, void **host_values)
 {
     const spmv_status st = allocate("a vector of ones", n, spmv_type_size(type), host_values);

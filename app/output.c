@@ -230,11 +230,11 @@ spmv_status check_standard_input(const char *const *paths, int count)
 }
 
 spmv_status write_answer(spmv_context *ctx, const struct options *o, const char *path, spmv_type type,
-                         const void *host_values, int64_t n)
+                         const void *host_values, int64_t n, int64_t k)
 {
     /* the numbers and a progress line would mix on one screen */
     progress_allow(strcmp(path, "-") != 0 || !isatty(STDOUT_FILENO));
-    const spmv_status st = spmv_vector_write(ctx, path, type, host_values, n, o->format);
+    const spmv_status st = spmv_vectors_write(ctx, path, type, host_values, n, k, o->format);
     progress_allow(true);
     return write_status(ctx, st, path);
 }

@@ -41,9 +41,10 @@ static spmv_status fail(const struct product *p, spmv_status st)
     return report(st, spmv_last_error(p->ctx));
 }
 
+/* Of all vectors, n rows of them. */
 static int64_t vector_bytes(const struct product *p, int64_t n)
 {
-    return n * (int64_t)spmv_type_size(p->type);
+    return n * p->vectors * (int64_t)spmv_type_size(p->type);
 }
 
 spmv_status send_array(spmv_context *ctx, const void *host_from, int64_t bytes, void **to)
@@ -86,6 +87,8 @@ spmv_status product_plan(spmv_context *ctx, struct product *p)
     options.type = p->type;
     options.compression = p->uncompressed ? 0 : -1;
     p->ctx = ctx;
+    p->vectors = p->vectors > 0 ? p->vectors : 1;
+    options.vectors = p->vectors;
     spmv_status st = view_in_context(p, &view);
     if (st == SPMV_OK)
         st = spmv_plan_create(ctx, &view, &options, &p->plan);
@@ -93,24 +96,27 @@ spmv_status product_plan(spmv_context *ctx, struct product *p)
         st = spmv_plan_describe(p->plan, &p->info, sizeof p->info);
     if (st != SPMV_OK)
         return fail(p, st);
-    const double v = (double)spmv_type_size(p->type), rows = (double)p->info.rows, cols = (double)p->info.cols;
+    const double v = p->vectors * (double)spmv_type_size(p->type), rows = (double)p->info.rows,
+                 cols = (double)p->info.cols;
     const double stored = (double)spmv_type_size(p->info.value_type);
     p->model_bytes = (double)p->info.nnz * (4 + stored) + 4 * (rows + 1) + v * (rows + cols);
     return SPMV_OK;
 }
 
-/* For the tests of the check alone: SPMV_TEST_PLANT_ERROR=ROW makes that row of y wrong, bit:ROW flips its last bit. */
+/* For the tests of the check alone: SPMV_TEST_PLANT_ERROR=ROW makes that row of y wrong, bit:ROW flips its last bit; of
+ * several vectors in the last. */
 static void plant_error(const struct product *p)
 {
     const char *text = getenv("SPMV_TEST_PLANT_ERROR");
     if (text == NULL)
         return;
     const bool bit = strncmp(text, "bit:", 4) == 0;
-    const long long row = strtoll(bit ? text + 4 : text, NULL, 10);
+    long long row = strtoll(bit ? text + 4 : text, NULL, 10);
     if (row < 0 || row >= p->info.rows)
         return;
+    row = row * p->vectors + p->vectors - 1;
     if (bit)
-        ((unsigned char *)p->y)[vector_bytes(p, row)] ^= 1;
+        ((unsigned char *)p->y)[row * (int64_t)spmv_type_size(p->type)] ^= 1;
     else if (p->type == SPMV_F32)
         ((float *)p->y)[row] = 2 * ((float *)p->y)[row] + 1;
     else if (p->type == SPMV_C64)
@@ -133,7 +139,12 @@ struct work {
 
 static spmv_status prepare(struct product *p, struct work *w)
 {
-    const int64_t rows = p->info.rows, x_bytes = vector_bytes(p, p->info.cols), y_bytes = vector_bytes(p, rows);
+    if (p->info.rows > INT64_MAX / 16 / p->vectors) {
+        complain("%d vectors y of %lld numbers fit in no memory", p->vectors, (long long)p->info.rows);
+        return SPMV_ERROR_MEMORY;
+    }
+    const int64_t rows = p->info.rows * p->vectors, x_bytes = vector_bytes(p, p->info.cols);
+    const int64_t y_bytes = vector_bytes(p, p->info.rows);
     spmv_status st = allocate("the vector y", rows, spmv_type_size(p->type), &p->y);
     if (st == SPMV_OK && p->y0 == NULL) {
         st = allocate("y before the product", rows, spmv_type_size(p->type), &w->poison);
@@ -230,6 +241,52 @@ spmv_status product_run(struct product *p)
     return st;
 }
 
+/* Vector v of n rows of them, by itself. */
+static void take_vector(const struct product *p, const void *all, int64_t n, int v, void *one)
+{
+    const size_t size = spmv_type_size(p->type);
+    for (int64_t i = 0; all != NULL && i < n; i++)
+        memcpy((char *)one + (size_t)i * size, (const char *)all + (size_t)(i * p->vectors + v) * size, size);
+}
+
+/* The vectors one by one; the worst row of all. */
+static spmv_status check_vectors(spmv_context *checker, struct product *p, const void *alpha, const void *beta)
+{
+    const int64_t rows = p->info.rows, cols = p->info.cols;
+    const size_t size = spmv_type_size(p->type);
+    void *x = NULL, *y0 = NULL, *y = NULL;
+    spmv_status st = allocate("a vector x", cols, size, &x), verdict = SPMV_OK;
+    if (st == SPMV_OK)
+        st = allocate("a vector y", rows, size, &y);
+    if (st == SPMV_OK && p->y0 != NULL)
+        st = allocate("a vector y0", rows, size, &y0);
+    for (int v = 0; v < p->vectors && st == SPMV_OK; v++) {
+        spmv_verify_result check;
+        take_vector(p, p->x, cols, v, x);
+        take_vector(p, p->y0, rows, v, y0);
+        take_vector(p, p->y, rows, v, y);
+        st = spmv_verify(checker, p->a, p->operation, alpha, x, beta, y0, y, p->type, &check, sizeof check);
+        if (st == SPMV_ERROR_CHECK) {
+            verdict = st;
+            st = SPMV_OK;
+        } else if (st != SPMV_OK) {
+            report(st, spmv_last_error(checker));
+            break;
+        }
+        const int64_t failed = v > 0 ? p->check.failed_rows : 0;
+        if (v == 0 || check.worst_ratio > p->check.worst_ratio) {
+            p->check = check;
+            p->worst_vector = v;
+            p->check.failed_rows = 0;
+        }
+        p->check.failed_rows = failed + check.failed_rows;
+    }
+    free(x);
+    free(y0);
+    free(y);
+    return st == SPMV_OK ? verdict : st;
+}
+
 spmv_status product_check(const struct options *o, struct product *p)
 {
     const spmv_backend other = spmv_context_backend(p->ctx) == SPMV_BACKEND_OMP ? SPMV_BACKEND_REF : SPMV_BACKEND_OMP;
@@ -240,11 +297,15 @@ spmv_status product_check(const struct options *o, struct product *p)
         return st;
     p->reference = spmv_backend_name(other);
     scalar_set(&alpha, p->type, p->alpha);
-    st = spmv_verify(checker, p->a, p->operation, &alpha, p->x,
-                     p->y0 != NULL ? scalar_set(&beta, p->type, p->beta) : NULL, p->y0, p->y, p->type, &p->check,
-                     sizeof p->check);
-    if (st != SPMV_OK && st != SPMV_ERROR_CHECK)
-        report(st, spmv_last_error(checker));
+    const void *const host_beta = p->y0 != NULL ? scalar_set(&beta, p->type, p->beta) : NULL;
+    if (p->vectors > 1) {
+        st = check_vectors(checker, p, &alpha, host_beta);
+    } else {
+        st = spmv_verify(checker, p->a, p->operation, &alpha, p->x, host_beta, p->y0, p->y, p->type, &p->check,
+                         sizeof p->check);
+        if (st != SPMV_OK && st != SPMV_ERROR_CHECK)
+            report(st, spmv_last_error(checker));
+    }
     spmv_context_destroy(checker);
     return st;
 }
@@ -274,32 +335,38 @@ void remark_plan(const char *matrix, const struct product *p)
 void tell_check(const struct product *p, const char *what)
 {
     const spmv_verify_result *c = &p->check;
-    char im[2][40] = {"", ""};
+    char im[2][40] = {"", ""}, of[48] = "";
     if (is_complex(p->type)) {
         snprintf(im[0], sizeof im[0], "%+.17gi", c->worst_value_im);
         snprintf(im[1], sizeof im[1], "%+.17gi", c->worst_reference_im);
     }
+    if (p->vectors > 1)
+        snprintf(of, sizeof of, " of vector %d", p->worst_vector);
     if (c->failed_rows > 0)
-        complain("CHECK FAILED against %s: %lld of %lld rows of %s are past the bound; worst row %lld (line %lld): "
+        complain("CHECK FAILED against %s: %lld of %lld rows of %s are past the bound; worst row %lld%s (line %lld): "
                  "%.17g%s where %.17g%s is right, %.3g times the bound",
-                 p->reference, (long long)c->failed_rows, (long long)p->info.rows, what, (long long)c->worst_row,
-                 (long long)c->worst_row + 1, c->worst_value, im[0], c->worst_reference, im[1], c->worst_ratio);
+                 p->reference, (long long)c->failed_rows, (long long)p->info.rows * p->vectors, what,
+                 (long long)c->worst_row, of, (long long)c->worst_row + 1, c->worst_value, im[0], c->worst_reference,
+                 im[1], c->worst_ratio);
     else if (c->worst_row >= 0)
-        remark(LEVEL_NORMAL, "%s checked against %s: passed; worst row %lld, %.3g of the bound", what, p->reference,
-               (long long)c->worst_row, c->worst_ratio);
+        remark(LEVEL_NORMAL, "%s checked against %s: passed; worst row %lld%s, %.3g of the bound", what, p->reference,
+               (long long)c->worst_row, of, c->worst_ratio);
     else
         remark(LEVEL_NORMAL, "%s checked against %s: passed; no rows", what, p->reference);
 }
 
 double product_flops(const struct product *p)
 {
-    return (is_complex(p->type) ? 8.0 : 2.0) * (double)p->info.nnz;
+    return (is_complex(p->type) ? 8.0 : 2.0) * (double)p->info.nnz * p->vectors;
 }
 
 json_t *json_check(const struct product *p)
 {
-    return json_pack("{s:s, s:o, s:I}", "reference", p->reference, "worst_error_over_bound",
-                     json_number(p->check.worst_ratio), "worst_row", (json_int_t)p->check.worst_row);
+    json_t *check = json_pack("{s:s, s:o, s:I}", "reference", p->reference, "worst_error_over_bound",
+                              json_number(p->check.worst_ratio), "worst_row", (json_int_t)p->check.worst_row);
+    if (p->vectors > 1)
+        json_put(check, "worst_vector", json_integer(p->worst_vector));
+    return check;
 }
 
 json_t *json_plan(const struct product *p, const char *op)
@@ -308,6 +375,8 @@ json_t *json_plan(const struct product *p, const char *op)
                              spmv_backend_name(spmv_context_backend(p->ctx)), "method", p->info.method, "why",
                              p->info.why, "layout", p->info.layout, "type", spmv_type_name(p->type), "plan_seconds",
                              p->info.seconds, "plan_bytes", (json_int_t)p->info.bytes);
+    if (p->vectors > 1)
+        json_put(plan, "vectors", json_integer(p->vectors));
     if (p->info.value_type != p->info.type)
         json_put(plan, "value_type", json_string(spmv_type_name(p->info.value_type)));
     return plan;

@@ -116,7 +116,7 @@ stage_fuzz() {
         corpus=$root/build/check-fuzz/corpus-$name
         mkdir -p "$corpus"
         seeds=()
-        for folder in data "tests/fuzz/${name/fuzz_/corpus_}"; do
+        for folder in data tests/data/mangled "tests/fuzz/${name/fuzz_/corpus_}"; do
             [ ! -d "$folder" ] || seeds+=("$root/$folder")
         done
         (cd "$corpus/.." && "$target" -max_total_time="${FUZZ_SECONDS:-60}" -timeout=10 -rss_limit_mb=4096 -print_final_stats=1 \

@@ -101,6 +101,21 @@ mutants() {
     "$1" "vectors: the begin of a row in the tile before is lost" spmv/spmv_omp_columns.h \
         'PLUS(open, head)' \
         'head' '^test_spmv_types\.omp$'
+    "$1" "array: the upper half of a skew one keeps its sign" formats/io/arrays.c \
+        'value->f64[0] = turn_first ? -value->f64[0] : value->f64[0];' \
+        'value->f64[0] = value->f64[0];' '^test_mtx_read$'
+    "$1" "array: a bad number behind the last is none too many" formats/io/entries.c \
+        'const bool excess = found->entries + found->entry_is_bad > left;' \
+        'const bool excess = found->entries > left;' '^test_mtx_read$'
+    "$1" "archive: the checksum behind the member is not met" formats/io/packed.c \
+        'while (n > 0 && st == SPMV_OK)' \
+        'while (n > 1 && st == SPMV_OK)' '^test_packed$'
+    "$1" "vectors: the sum of the binary form is not compared" formats/io/binary_vector.c \
+        'if (sum != head.values_sum) {' \
+        'if (false) {' '^test_vector$'
+    "$1" "vectors: the first alone is checked" app/product.c \
+        'for (int v = 0; v < p->vectors && st == SPMV_OK; v++) {' \
+        'for (int v = 0; v < 1 && st == SPMV_OK; v++) {' '^test_program$'
     "$1" "vectors: y is packed whatever its stride" spmv/spmv_omp_columns.h \
         'copy.y + row * copy.y_stride + first' \
         'copy.y + row * copy.vectors + first' '^test_spmv_types\.omp$'

@@ -16,7 +16,7 @@ build | Ninja                 | ninja-build     | ninja-build     | command -v n
 build | pkg-config            | pkg-config      | pkgconf         | command -v pkg-config
 build | mmio (in lp_solve)    | liblpsolve55-dev | liblpsolve55-dev | packages_mmio
 build | jansson (JSON)        | libjansson-dev  | libjansson-dev  | pkg-config --exists jansson
-build | libarchive (compressed files) | libarchive-dev | libarchive-dev | pkg-config --exists 'libarchive >= 3.4'
+build | libarchive, zlib (compressed files) | libarchive-dev zlib1g-dev | libarchive-dev zlib1g-dev | pkg-config --exists 'libarchive >= 3.4' zlib
 tests | cmocka                | libcmocka-dev   | libcmocka-dev   | pkg-config --exists cmocka
 tests | cairo (optional: pictures) | libcairo2-dev | libcairo2-dev | pkg-config --exists 'cairo >= 1.16' cairo-png cairo-svg
 tests | binutils              | binutils        | binutils        | command -v readelf

@@ -84,6 +84,13 @@ static const struct good {
     {"%%MatrixMarket matrix coordinate pattern hermitian\n2 2 1\n2 1\n", ". x; x .", 0, 1},
     {"%%MatrixMarket matrix array REAL Hermitian\n2 2\n1\n2\n3\n", "1 2; 2 3", 0, 1},
     {"%%MatrixMarket matrix coordinate integer hermitian\n2 2 1\n1 2 7\n", ". 7; 7 .", 0, 1},
+    /* several numbers on a line of an array: by columns, with a warning where that is not the only order */
+    {ARRAY "2 1\n1 2\n", "1; 2", 0, 0},
+    {ARRAY "1 3\n1\n2 3\n", "1 2 3", 0, 0},
+    {ARRAY "2 2\n1 2\n% c\n 3\t4\n", "1 3; 2 4", 0, 1},
+    {ARRAY "2 2\n1 2 3\n\n4", "1 3; 2 4", 0, 1},
+    {COMPLEX_ARRAY "2 2\n1 2 3 4\n5 6\n7 8\n", "1+2i 5+6i; 3+4i 7+8i", 0, 1},
+    {HERMITIAN_ARRAY "2 2\n1 0 2 3 4 0\n", "1+0i 2-3i; 2+3i 4+0i", 0, 1},
     /* numbers */
     {ARRAY "9 1\n+1.5\n.5\n5.\n1.e2\n1d1\n2.5D-1\n-0.0625E+2\n00001\n1e-400\n",
      "1.5; 0.5; 5; 100; 10; 0.25; -6.25; 1; .", 0, 0},
@@ -368,8 +375,7 @@ static const struct mangled {
      "3:7: the diagonal of a skew-symmetric matrix is 0; here (2, 2) is not"},
     {TEXT(COMPLEX_ARRAY "2 1\n1.0 2\n3\n"), SPMV_ERROR_FORMAT, "4:2: the imaginary part is missing"},
     {TEXT(COMPLEX_ARRAY "2 1\n1 2\n3 x\n"), SPMV_ERROR_FORMAT, "4:3: \"x\" is not a number"},
-    {TEXT(COMPLEX_ARRAY "1 1\n1 2 3\n"), SPMV_ERROR_FORMAT,
-     "3:5: extra text \"3\" after the number: real and imaginary part of one a line"},
+    {TEXT(COMPLEX_ARRAY "1 1\n1 2 3\n"), SPMV_ERROR_FORMAT, "3:5: more entries than the 1 declared on line 2"},
     {TEXT(HERMITIAN_ARRAY "2 2\n1 0\n2 3\n4 5\n"), SPMV_ERROR_FORMAT,
      "5:3: the diagonal of a hermitian matrix is real; the imaginary part of (2, 2) is not 0"},
     /* what is on a line */
@@ -377,7 +383,18 @@ static const struct mangled {
      "3:7: extra text \"1\" after the entry: row, column and value"},
     {TEXT(PATTERN "3 3 1\n1 1 1.0\n"), SPMV_ERROR_FORMAT,
      "3:5: extra text \"1.0\" after the entry: row and column of a pattern"},
-    {TEXT(ARRAY "2 1\n1 2\n"), SPMV_ERROR_FORMAT, "3:3: extra text \"2\" after the number: one a line"},
+    {TEXT(ARRAY "2 1\n1 2 3\n"), SPMV_ERROR_FORMAT, "3:5: more entries than the 2 declared on line 2"},
+    {TEXT(ARRAY "2 2\n1 2 3\n%\n4 5\n"), SPMV_ERROR_FORMAT, "5:3: more entries than the 4 declared on line 2"},
+    {TEXT(ARRAY "2 2\n1 2 3\n4 x\n"), SPMV_ERROR_FORMAT,
+     "4:3: trailing text \"x\" after the 4 entries declared on line 2"},
+    {TEXT(ARRAY "2 2\n1 2 x\n\n\n"), SPMV_ERROR_FORMAT, "3:5: \"x\" is not a number"},
+    {TEXT(ARRAY "2 2\n1 2\n3\n\n"), SPMV_ERROR_FORMAT,
+     "6:1: the file ends after 3 of the 4 entries declared on line 2"},
+    {TEXT(HERMITIAN_ARRAY "2 2\n1 0 2 3 4 1\n"), SPMV_ERROR_FORMAT,
+     "3:11: the diagonal of a hermitian matrix is real; the imaginary part of (2, 2) is not 0"},
+    {TEXT(HERMITIAN_ARRAY "2 2\n1 0 2 x\n 3 4\n"), SPMV_ERROR_FORMAT, "3:7: \"x\" is not a number"},
+    {TEXT(HERMITIAN_ARRAY "2 2\n1 1 2 x\n 3 4\n"), SPMV_ERROR_FORMAT,
+     "3:3: the diagonal of a hermitian matrix is real; the imaginary part of (1, 1) is not 0"},
     {TEXT(GENERAL "3 3 1\n1 1 1 % note\n"), SPMV_ERROR_FORMAT,
      "3:7: extra text \"%\" after the entry: row, column and value"},
     /* how many */
@@ -578,19 +595,22 @@ static void same_sentence_for_any_team(void **state)
     free(text);
 }
 
-/* Places of array entries in every tile: a_ij = n j + i + 1, by columns, read as general, symmetric and skew. */
+/* Places of array entries in every tile: a_ij = n j + i + 1, by columns, read as general, symmetric and skew; one
+ * number a line, and seven. */
 static void large_arrays(void **state)
 {
     (void)state;
     enum { N = 400 };
     static const char *const names[] = {"general", "symmetric", "skew-symmetric"};
     spmv_context *ctx = support_context_on(SPMV_BACKEND_OMP, 3);
-    for (int s = 0; s < 3; s++) {
+    for (int pass = 0; pass < 6; pass++) {
+        const int s = pass / 2, per_line = pass % 2 == 0 ? 1 : 7;
+        int written = 0;
         char *const text = malloc(N * N * 12u + 100);
         char *p = text + sprintf(text, "%%%%MatrixMarket matrix array integer %s\n%d %d\n", names[s], N, N);
         for (int j = 0; j < N; j++)
             for (int i = s == 0 ? 0 : s == 1 ? j : j + 1; i < N; i++)
-                p += sprintf(p, "%10d\n", N * j + i + 1);
+                p += sprintf(p, "%10d%c", N * j + i + 1, ++written % per_line == 0 ? '\n' : ' ');
         spmv_matrix *matrix = NULL;
         spmv_csr a;
         assert_ok(ctx, matrix_read_memory(ctx, "array", text, p - text, NULL, &matrix, NULL, 0));
@@ -855,7 +875,9 @@ static void lies_through_a_pipe(void **state)
     } lies[] = {
         {GENERAL "9 9 100000000000000000\n1 1 1\n", "2:1: a 9 x 9 matrix with 100000000000000000 stored entries needs ",
          SPMV_ERROR_MEMORY},
-        {ARRAY "1000000 2000000\n1\n", "4:1: the file ends after 1 of the 2000000000000 entries declared on line 2",
+        {ARRAY "1000000 2000000\n1\n", "2:1: a 1000000 x 2000000 matrix with 2000000000000 stored entries needs ",
+         SPMV_ERROR_MEMORY},
+        {ARRAY "1000 2000\n1 2\n", "4:1: the file ends after 2 of the 2000000 entries declared on line 2",
          SPMV_ERROR_FORMAT},
     };
     char fifo[128];
@@ -886,13 +908,13 @@ static void entries_keep_to_the_limit(void **state)
     spmv_read_options options;
     spmv_read_options_init(&options, sizeof options);
     spmv_matrix *matrix = NULL;
-    options.max_bytes = 1600000 - 1; /* 16 bytes an entry */
+    options.max_bytes = 2400000 - 1; /* 8 bytes a number, 16 a row */
     assert_fails(ctx, matrix_read_memory(ctx, "x", text, p - text, &options, &matrix, NULL, 0), SPMV_ERROR_MEMORY,
-                 "1599999 are allowed");
-    options.max_bytes = 1600100; /* and some bytes for each piece of the text */
+                 "x:2:1: a 100000 x 1 matrix with 100000 stored entries needs 2400000 bytes");
+    options.max_bytes = 2400000; /* what they make is known when they have been read */
     assert_fails(ctx, matrix_read_memory(ctx, "x", text, p - text, &options, &matrix, NULL, 0), SPMV_ERROR_MEMORY,
-                 "x:2:1: a 100000 x 1 matrix with 100000 stored entries needs 5600000 bytes");
-    options.max_bytes = 5600000;
+                 "x:2:1: a 100000 x 1 matrix with 100000 stored entries needs 3600000 bytes");
+    options.max_bytes = 3600000;
     assert_ok(ctx, matrix_read_memory(ctx, "x", text, p - text, &options, &matrix, NULL, 0));
     spmv_matrix_destroy(matrix);
     free(text);

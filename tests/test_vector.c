@@ -1,8 +1,10 @@
-/* Vectors in and out: one number a line, Matrix Market forms, refusals, formats.
+/* Vectors in and out: one number a line, several, Matrix Market forms, the binary form, refusals, formats.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
 
+#include "io/binary_vector.h"
+#include "io/packed.h"
 #include "support_io.h"
 
 #define ARRAY "%%MatrixMarket matrix array real general\n"
@@ -203,9 +205,278 @@ static void formats(void **state)
     spmv_context_destroy(ctx);
 }
 
+/* ---------------------------------------------------------------- several at once */
+
+static spmv_status read_several(spmv_context *ctx, const char *text, spmv_type type, void **values, int64_t *n,
+                                int64_t *k)
+{
+    return vectors_read_memory(ctx, "x", text, (int64_t)strlen(text), type, 1000000, values, n, k);
+}
+
+static void several_are_read_row_by_row(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        int64_t n, k;
+        double values[9];
+    } good[] = {
+        {"1\n2\n3\n", 3, 1, {1, 2, 3}},
+        {"1 2\n3 4\n5 6\n", 3, 2, {1, 2, 3, 4, 5, 6}},
+        {"# c\n\n% c\n\t1 2\t3 \r\n\n#\n4 5 6", 2, 3, {1, 2, 3, 4, 5, 6}},
+        {"", 0, 1, {0}},
+        {ARRAY "3 2\n1\n2\n3\n4\n5\n6\n", 3, 2, {1, 4, 2, 5, 3, 6}},
+        {ARRAY "1 3\n1\n2\n3\n", 1, 3, {1, 2, 3}},
+        {ARRAY "3 1\n1\n2\n3\n", 3, 1, {1, 2, 3}},
+        {ARRAY "0 4\n", 0, 4, {0}},
+        {ARRAY "4 0\n", 4, 0, {0}},
+        {ARRAY "9223372036854775807 0\n", INT64_MAX, 0, {0}},
+        {"%%MatrixMarket matrix array real symmetric\n2 2\n1\n2\n3\n", 2, 2, {1, 2, 2, 3}},
+        {"%%MatrixMarket matrix array real skew-symmetric\n3 3\n1\n2\n3\n", 3, 3, {0, -1, -2, 1, 0, -3, 2, 3, 0}},
+        {COORDINATE "3 2 3\n1 2 4\n3 1 5\n3 1 6\n", 3, 2, {0, 4, 0, 0, 11, 0}},
+        {"%%MatrixMarket matrix coordinate pattern symmetric\n2 2 1\n2 1\n", 2, 2, {0, 1, 1, 0}},
+    };
+    for (int t = 0; t < TEAMS; t++) {
+        spmv_context *ctx = support_context_on(SPMV_BACKEND_OMP, teams[t]);
+        for (size_t g = 0; g < sizeof good / sizeof good[0]; g++) {
+            void *values = NULL;
+            int64_t n = -1, k = -1;
+            assert_ok(ctx, read_several(ctx, good[g].text, SPMV_F64, &values, &n, &k));
+            if (n != good[g].n || k != good[g].k)
+                fail_msg("good[%zu]: %lld x %lld", g, (long long)n, (long long)k);
+            for (int64_t i = 0; i < n * k; i++)
+                if (((double *)values)[i] != good[g].values[i])
+                    fail_msg("good[%zu]: number %lld is %g", g, (long long)i, ((double *)values)[i]);
+            spmv_host_free(values);
+        }
+        spmv_context_destroy(ctx);
+    }
+}
+
+static void several_complex_are_read(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        int64_t n, k;
+        spmv_c128 values[4];
+    } good[] = {
+        {"1\n2\n", 2, 1, {{1, 0}, {2, 0}}},
+        {"1 2\n3 4\n", 2, 1, {{1, 2}, {3, 4}}},
+        {"1 2 3 4\n5 6 7 8\n", 2, 2, {{1, 2}, {3, 4}, {5, 6}, {7, 8}}},
+        {ARRAY "2 2\n1\n2\n3\n4\n", 2, 2, {{1, 0}, {3, 0}, {2, 0}, {4, 0}}},
+        {"%%MatrixMarket matrix array complex hermitian\n2 2\n1 0\n2 3\n4 0\n",
+         2,
+         2,
+         {{1, 0}, {2, -3}, {2, 3}, {4, 0}}},
+        {"%%MatrixMarket matrix coordinate complex general\n2 2 1\n2 1 5 6\n", 2, 2, {{0, 0}, {0, 0}, {5, 6}, {0, 0}}},
+    };
+    spmv_context *ctx = support_context_on(SPMV_BACKEND_OMP, 2);
+    for (size_t g = 0; g < sizeof good / sizeof good[0]; g++) {
+        void *values = NULL;
+        int64_t n = -1, k = -1;
+        assert_ok(ctx, read_several(ctx, good[g].text, SPMV_C128, &values, &n, &k));
+        assert_true(n == good[g].n && k == good[g].k);
+        assert_memory_equal(values, good[g].values, (size_t)(n * k) * sizeof(spmv_c128));
+        spmv_host_free(values);
+    }
+    spmv_context_destroy(ctx);
+}
+
+static void several_are_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        spmv_type type;
+        spmv_status status;
+        const char *sentence;
+    } bad[] = {
+        {"1 2\n3\n", SPMV_F64, SPMV_ERROR_FORMAT, "x:2:2: the line ends after 1 of 2 numbers"},
+        {"1 2\n3 4 5\n", SPMV_F64, SPMV_ERROR_FORMAT,
+         "x:2:5: extra text \"5\" after the 2 numbers of a line: the first line has no more"},
+        {"1\n3 4\n", SPMV_F64, SPMV_ERROR_FORMAT, "x:2:3: extra text \"4\" after the number: one a line"},
+        {"1 2\n3 x\n", SPMV_F64, SPMV_ERROR_FORMAT, "x:2:3: \"x\" is not a number"},
+        {"1 2 3\n", SPMV_C128, SPMV_ERROR_FORMAT, "x:1:6: the imaginary part is missing"},
+        {"1 2 3 4\n5 6\n", SPMV_C128, SPMV_ERROR_FORMAT, "x:2:4: the line ends after 1 of 2 numbers"},
+        {COORDINATE "321166762 0 0\n", SPMV_F64, SPMV_ERROR_MEMORY,
+         "x:2:1: 0 vectors of 321166762 numbers need more than the 1000000 bytes of memory that are allowed"},
+        {COORDINATE "2000000000 2000000000 1\n4 1 1\n", SPMV_F64, SPMV_ERROR_MEMORY,
+         "x:2:1: 2000000000 vectors of 2000000000 numbers need more than the 1000000 bytes of memory that are "
+         "allowed"},
+    };
+    for (int t = 0; t < TEAMS; t++) {
+        spmv_context *ctx = support_context_on(SPMV_BACKEND_OMP, teams[t]);
+        for (size_t b = 0; b < sizeof bad / sizeof bad[0]; b++) {
+            void *values = ctx;
+            int64_t n = 5, k = 5;
+            const spmv_status st = read_several(ctx, bad[b].text, bad[b].type, &values, &n, &k);
+            assert_string_equal(spmv_last_error(ctx), bad[b].sentence);
+            assert_int_equal(st, bad[b].status);
+            assert_true(values == NULL && n == 0 && k == 0);
+        }
+        void *values = NULL;
+        int64_t n = 0;
+        assert_fails(ctx, spmv_vectors_read(ctx, "x", SPMV_F64, &values, &n, NULL), SPMV_ERROR_ARGUMENT, "k must be");
+        spmv_context_destroy(ctx);
+    }
+}
+
+/* ---------------------------------------------------------------- forms of files */
+
+enum { ROWS = 70001, COLS = 3 };
+
+/* Written and read back in every type and form, by any team: the same bits. */
+static void forms_round_trip(void **state)
+{
+    (void)state;
+    static const spmv_type types[] = {SPMV_F64, SPMV_F32, SPMV_C128, SPMV_C64};
+    static const char *const names[] = {"x.txt", "x.gz", "x.spmv"};
+    static double values[2 * ROWS * COLS];
+    char path[128];
+    uint64_t seed = 7;
+    for (int f = 0; f < 3; f++) {
+        in_folder(names[f], path);
+        for (int t = 0; t < 4; t++) {
+            spmv_context *ctx = support_context_on(SPMV_BACKEND_OMP, teams[t]);
+            if (f == 1 && packed_available(ctx, path) != SPMV_OK) {
+                spmv_context_destroy(ctx);
+                continue;
+            }
+            const bool single = types[t] == SPMV_F32 || types[t] == SPMV_C64;
+            for (int i = 0; i < 2 * ROWS * COLS; i++) {
+                const double value =
+                    ldexp((double)(int64_t)support_random(&seed), (int)(support_random(&seed) % 40) - 60);
+                if (single)
+                    ((float *)values)[i] = (float)value;
+                else
+                    values[i] = value;
+            }
+            void *back = NULL;
+            int64_t n = 0, k = 0;
+            assert_ok(ctx, spmv_vectors_write(ctx, path, types[t], values, ROWS, COLS, NULL));
+            assert_ok(ctx, spmv_vectors_read(ctx, path, types[t], &back, &n, &k));
+            assert_true(n == ROWS && k == COLS);
+            assert_memory_equal(back, values, ROWS * COLS * spmv_type_size(types[t]));
+            spmv_host_free(back);
+            assert_ok(ctx, spmv_vector_write(ctx, path, types[t], values, ROWS, NULL));
+            assert_ok(ctx, spmv_vector_read(ctx, path, types[t], &back, &n));
+            assert_int_equal(n, ROWS);
+            assert_memory_equal(back, values, ROWS * spmv_type_size(types[t]));
+            spmv_host_free(back);
+            assert_ok(ctx, spmv_vectors_write(ctx, path, types[t], NULL, 0, 1, NULL));
+            assert_ok(ctx, spmv_vectors_read(ctx, path, types[t], &back, &n, &k));
+            if (back != NULL || n != 0 || k != 1)
+                fail_msg("%s, %s: %lld x %lld", names[f], spmv_type_name(types[t]), (long long)n, (long long)k);
+            spmv_context_destroy(ctx);
+            unlink(path);
+        }
+    }
+}
+
+static void rows_are_lines(void **state)
+{
+    (void)state;
+    const double x[] = {1, 0.5, 2, 0.25, 3, 0.125};
+    char path[128];
+    size_t bytes = 0;
+    spmv_context *ctx = support_context_on(SPMV_BACKEND_OMP, 2);
+    in_folder("y.txt", path);
+    assert_ok(ctx, spmv_vectors_write(ctx, path, SPMV_F64, x, 2, 3, NULL));
+    char *text = get_file(path, &bytes);
+    assert_string_equal(text, "1 0.5 2\n0.25 3 0.125\n");
+    free(text);
+    assert_ok(ctx, spmv_vectors_write(ctx, path, SPMV_C128, x, 1, 3, "%.1f"));
+    text = get_file(path, &bytes);
+    assert_string_equal(text, "1.0 0.5 2.0 0.2 3.0 0.1\n");
+    free(text);
+    unlink(path);
+    assert_fails(ctx, spmv_vectors_write(ctx, in_folder("y.spmv", path), SPMV_F64, x, 2, 3, "%g"), SPMV_ERROR_ARGUMENT,
+                 "y.spmv: the binary form takes no format");
+    assert_fails(ctx, spmv_vectors_write(ctx, path, SPMV_F64, x, INT64_MAX / 2, 3, NULL), SPMV_ERROR_ARGUMENT,
+                 "not given");
+    spmv_context_destroy(ctx);
+}
+
+/* The bytes that docs/formats.md tells of. */
+static void binary_form_of_a_vector(void **state)
+{
+    (void)state;
+    const double x[] = {1, -2.5, 1e300};
+    char path[128];
+    size_t bytes = 0;
+    spmv_context *ctx = support_context_on(SPMV_BACKEND_OMP, 2);
+    in_folder("x.spmv", path);
+    assert_ok(ctx, spmv_vector_write(ctx, path, SPMV_F64, x, 3, NULL));
+    char *const file = get_file(path, &bytes);
+    assert_int_equal(bytes, 64 + 24);
+    static const unsigned char head[] = {0x89, 'S', 'P', 'V', 'C', 0x0d, 0x0a, 0x1a, 1, 0, 0, 0, 64, 0,
+                                         0,    0,   4,   0,   0,   0,    0,    0,    0, 0, 3, 0, 0,  0,
+                                         0,    0,   0,   0,   1,   0,    0,    0,    0, 0, 0, 0, 88};
+    assert_memory_equal(file, head, sizeof head);
+    assert_memory_equal(file + 64, x, sizeof x);
+    void *values = NULL;
+    int64_t n = 0, k = 0;
+    assert_ok(ctx, spmv_vector_read(ctx, path, SPMV_C128, &values, &n)); /* another type */
+    assert_true(n == 3 && ((spmv_c128 *)values)[1].re == -2.5 && ((spmv_c128 *)values)[1].im == 0);
+    spmv_host_free(values);
+    assert_fails(ctx, spmv_vector_read(ctx, path, SPMV_F32, &values, &n), SPMV_ERROR_LIMIT,
+                 "entry 2, 1e+300, is too large for f32");
+    spmv_matrix *matrix = NULL;
+    assert_fails(ctx, spmv_matrix_read(ctx, path, NULL, &matrix, NULL, 0), SPMV_ERROR_FORMAT,
+                 "the binary form of a vector, not of a matrix");
+    /* one bit wrong anywhere, or a byte too few or too many, is found */
+    for (size_t b = 0; b < 8 * bytes; b++) {
+        file[b / 8] = (char)(file[b / 8] ^ 1 << b % 8);
+        const spmv_status st =
+            binary_vector_read_memory(ctx, "x", file, (int64_t)bytes, SPMV_F64, 1000, &values, &n, &k);
+        if (spmv_status_class(st) != 3 && st != SPMV_ERROR_UNSUPPORTED)
+            fail_msg("bit %zu: %s", b, spmv_status_name(st));
+        assert_true(values == NULL && n == 0 && k == 0);
+        file[b / 8] = (char)(file[b / 8] ^ 1 << b % 8);
+    }
+    for (size_t length = 0; length < bytes; length++)
+        assert_fails(ctx, binary_vector_read_memory(ctx, "x", file, (int64_t)length, SPMV_F64, 1000, &values, &n, &k),
+                     SPMV_ERROR_FORMAT, "x: malformed binary form of a vector: ");
+    put_file(path, file, bytes - 1);
+    assert_fails(ctx, spmv_vector_read(ctx, path, SPMV_F64, &values, &n), SPMV_ERROR_FORMAT,
+                 "3 numbers need 24 bytes behind the head; it has 23");
+    assert_fails(ctx, binary_vector_read_memory(ctx, "x", file, (int64_t)bytes, SPMV_F64, 23, &values, &n, &k),
+                 SPMV_ERROR_MEMORY, "x: a vector of 3 numbers needs more than the 23 bytes");
+    const spmv_c64 z[] = {{1, 2}, {3, 4}, {5, 6}, {7, 8}};
+    assert_ok(ctx, spmv_vectors_write(ctx, path, SPMV_C64, z, 2, 2, NULL));
+    assert_fails(ctx, spmv_vector_read(ctx, path, SPMV_F64, &values, &n), SPMV_ERROR_TYPE, "the numbers are complex");
+    assert_fails(ctx, spmv_vector_read(ctx, path, SPMV_C64, &values, &n), SPMV_ERROR_SIZE,
+                 "2 x 2: a vector has one column (or one row)");
+    assert_true(values == NULL && n == 0);
+    const int64_t row_ptr[] = {0, 1};
+    const int32_t col[] = {0};
+    const spmv_csr a = {.rows = 1,
+                        .cols = 1,
+                        .nnz = 1,
+                        .row_ptr = row_ptr,
+                        .row_ptr_bits = 64,
+                        .col = col,
+                        .val = x,
+                        .type = SPMV_F64,
+                        .memory = SPMV_MEMORY_HOST};
+    assert_ok(ctx, spmv_matrix_write(ctx, &a, path));
+    assert_fails(ctx, spmv_vector_read(ctx, path, SPMV_F64, &values, &n), SPMV_ERROR_FORMAT,
+                 "the binary form of a matrix, not of a vector");
+    unlink(path);
+    free(file);
+    spmv_context_destroy(ctx);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(several_are_read_row_by_row),
+        cmocka_unit_test(several_complex_are_read),
+        cmocka_unit_test(several_are_refused),
+        cmocka_unit_test_setup_teardown(forms_round_trip, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(rows_are_lines, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(binary_form_of_a_vector, make_folder, remove_folder),
         cmocka_unit_test(vectors_are_read),
         cmocka_unit_test(vectors_are_refused),
         cmocka_unit_test_setup_teardown(large_vectors_round_trip, make_folder, remove_folder),

@@ -38,7 +38,7 @@ struct head {
 };
 _Static_assert(sizeof(struct head) == 128, "the head has 128 bytes");
 
-static bool little_endian(void)
+bool binary_form_possible(void)
 {
     const uint16_t one = 1;
     char first;
@@ -79,7 +79,7 @@ static bool section_fits(uint64_t at, int64_t bytes, int64_t file)
 static spmv_status check_head(spmv_context *ctx, const char *name, const struct head *head, int64_t bytes)
 {
     int64_t arrays[3] = {0, 0, 0};
-    if (!little_endian())
+    if (!binary_form_possible())
         return context_fail(ctx, SPMV_ERROR_UNSUPPORTED, "%s: the binary form is for little-endian machines", name);
     if (memcmp(head->magic, magic, sizeof magic) != 0)
         return fail(ctx, name, "it does not begin as one");
@@ -152,55 +152,55 @@ static spmv_status choose_type(spmv_context *ctx, const char *name, const spmv_c
 {
     const bool complex = a->val != NULL && type_is_complex(a->type);
     *type = asked != SPMV_TYPE_DEFAULT ? asked : complex ? SPMV_C128 : SPMV_F64;
-    if (!complex || type_is_complex(*type))
+    return complex ? binary_type_check(ctx, name, a->type, *type) : SPMV_OK;
+}
+
+spmv_status binary_type_check(spmv_context *ctx, const char *name, spmv_type from_type, spmv_type type)
+{
+    if (!type_is_complex(from_type) || type_is_complex(type))
         return SPMV_OK;
     return context_fail(ctx, SPMV_ERROR_TYPE,
                         "%.480s: the numbers are complex: they can be read as c128 or c64, not as %s", name,
-                        spmv_type_name(*type));
+                        spmv_type_name(type));
 }
 
-/* As in a text: no infinity where the file has a number. */
-static spmv_status check_range(spmv_context *ctx, const char *name, const spmv_csr *a, spmv_type type)
+static double part_at(spmv_type part, const void *values, int64_t k)
 {
-    if (a->val == NULL || type_part(a->type) != SPMV_F64 || type_part(type) != SPMV_F32)
-        return SPMV_OK;
-    const double *const val = a->val;
-    const int parts = type_is_complex(a->type) ? 2 : 1;
-    for (int64_t k = 0; k < parts * a->nnz; k++)
-        if (isfinite(val[k]) && !isfinite((float)val[k]))
-            return context_fail(ctx, SPMV_ERROR_LIMIT, "%s: entry %lld, %g, is too large for f32", name,
-                                (long long)(k / parts), val[k]);
+    return part == SPMV_F32 ? (double)((const float *)values)[k] : ((const double *)values)[k];
+}
+
+spmv_status binary_values(spmv_context *ctx, const char *name, spmv_type from_type, const void *from, int64_t n,
+                          spmv_type type, void *to)
+{
+    const spmv_type from_part = type_part(from_type), part = type_part(type);
+    const int from_parts = type_is_complex(from_type) ? 2 : 1, parts = type_is_complex(type) ? 2 : 1;
+    for (int64_t k = 0; k < n; k++)
+        for (int i = 0; i < parts; i++) {
+            const double value = i < from_parts ? part_at(from_part, from, k * from_parts + i) : 0;
+            /* as in a text: no infinity where the file has a number */
+            if (part == SPMV_F32 && isfinite(value) && !isfinite((float)value))
+                return context_fail(ctx, SPMV_ERROR_LIMIT, "%s: entry %lld, %g, is too large for f32", name,
+                                    (long long)k, value);
+            if (part == SPMV_F32)
+                ((float *)to)[k * parts + i] = (float)value;
+            else
+                ((double *)to)[k * parts + i] = value;
+        }
     return SPMV_OK;
-}
-
-/* n real numbers from one type into another. */
-static void convert(spmv_type from_type, const void *from, int64_t n, spmv_type type, void *to)
-{
-    for (int64_t k = 0; k < n; k++) {
-        if (type == SPMV_F32)
-            ((float *)to)[k] = from_type == SPMV_F32 ? ((const float *)from)[k] : (float)((const double *)from)[k];
-        else
-            ((double *)to)[k] = from_type == SPMV_F32 ? (double)((const float *)from)[k] : ((const double *)from)[k];
-    }
 }
 
 static spmv_status copy_values(spmv_context *ctx, const char *name, const spmv_csr *a, spmv_type type,
                                spmv_matrix **matrix)
 {
     spmv_matrix *m = NULL;
-    const spmv_type made = a->val != NULL && type_is_complex(a->type) ? type : type_part(type);
-    spmv_status st = check_range(ctx, name, a, type);
-    if (st == SPMV_OK)
-        st = matrix_allocate(ctx, a->rows, a->cols, a->nnz, made, a->val == NULL, &m);
+    spmv_status st = matrix_allocate(ctx, a->rows, a->cols, a->nnz, type, a->val == NULL, &m);
     if (st != SPMV_OK)
         return st;
     memcpy(m->row_ptr, a->row_ptr, (size_t)(a->rows + 1) * sizeof *m->row_ptr);
     if (a->nnz > 0)
         memcpy(m->col, a->col, (size_t)a->nnz * sizeof *m->col);
     if (a->val != NULL)
-        convert(type_part(a->type), a->val, type_is_complex(a->type) ? 2 * a->nnz : a->nnz, type_part(type), m->val);
-    if (made != type)
-        st = matrix_widen(ctx, m, type);
+        st = binary_values(ctx, name, a->type, a->val, a->nnz, type, m->val);
     if (st != SPMV_OK) {
         spmv_matrix_destroy(m);
         return st;
@@ -334,7 +334,7 @@ spmv_status binary_form_write(spmv_context *ctx, const spmv_csr *a, const char *
     struct output_file output = {.fd = -1};
     void *wide = NULL;
     const int64_t *row_ptr = a->row_ptr;
-    if (!little_endian())
+    if (!binary_form_possible())
         return context_fail(ctx, SPMV_ERROR_UNSUPPORTED, "%s: the binary form is for little-endian machines", path);
     if (csr_check(ctx, path, a, CSR_SORTED) != SPMV_OK)
         return context_fail(ctx, SPMV_ERROR_UNSUPPORTED,

@@ -26,4 +26,17 @@ spmv_status binary_form_read_memory(spmv_context *ctx, const char *name, const v
 /* As spmv_matrix_write; a has been checked: f32, f64, complex or a pattern, columns sorted or not. */
 spmv_status binary_form_write(spmv_context *ctx, const spmv_csr *a, const char *path);
 
+/* ---------------------------------------------------------------- shared with the binary form of vectors */
+
+/* Whether this machine is little-endian. */
+bool binary_form_possible(void);
+
+/* SPMV_ERROR_TYPE for complex numbers that are to become real ones. */
+spmv_status binary_type_check(spmv_context *ctx, const char *name, spmv_type from_type, spmv_type type);
+
+/* n numbers of one type as numbers of another, each part rounded once, imaginary parts that are not there 0.
+ * SPMV_ERROR_LIMIT for one that would become infinite. */
+spmv_status binary_values(spmv_context *ctx, const char *name, spmv_type from_type, const void *from, int64_t n,
+                          spmv_type type, void *to);
+
 #endif

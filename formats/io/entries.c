@@ -1,351 +1,392 @@
-/* The entries of an array, and numbers one a line. Each block of the text is cut at line ends into tiles of fixed size.
- * First all threads count the tiles' lines and entries; sums over the tiles then tell each tile the number of its first
- * line and entry, and how much memory it needs; then all threads parse. So a tile knows everything that an error in it
- * needs to say, the tile of the first error is the first with an error, and nothing depends on how many threads there
- * were.
- *
- * The counting pass reads text that is in the cache and costs about a tenth of the parsing: the place of an array's
- * entry follows from its number.
+/* The numbers of an array, or of lines that hold as many each. Threads take tiles of the text (text_tiles.h) and parse
+ * each into memory of the tile's own; between rounds, where it is known how many numbers came before each, these are
+ * put in their place, and lines, remarks and the first error are found. So the text is read once.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "entries.h"
 
-#include <stdlib.h>
+#include <omp.h>
 
-/* Large enough that a tile's bookkeeping does not show, small enough that 64 of them share a block evenly. */
-#ifndef ENTRIES_TILE_BYTES
-#define ENTRIES_TILE_BYTES (256 << 10)
-#endif
-enum { TILE = ENTRIES_TILE_BYTES, TILES = TEXT_BLOCK / TILE + 1 };
+#include "matrix_internal.h"
+#include "text_tiles.h"
 
-struct tile {
-    const char *begin, *end;
-    int64_t lines, entries; /* in it */
-    int64_t line, entry;    /* before it */
-    void *row;              /* where its entries go; NULL where there is nothing to keep */
-    int32_t *col;
-    char *val;
-    int64_t kept;
-    struct findings found;
+/* One thread reads so much in some 5 ms, which waking a team for each round can cost on a machine that others use as
+ * well. */
+enum { BYTES_WORTH_A_TEAM = 2 << 20 };
+
+/* The numbers of one tile. */
+struct piece {
+    char *values;
+    int64_t n, room;
 };
 
-/* What all tiles of a text share. */
-struct parser {
+struct job {
+    struct text_source *source;
     const struct mtx_header *header;
     const struct entries_options *options;
-    int row_bits;
     size_t value_size;
+    int threads;
+    struct text_tiles tiles;
+    struct text_memory *memory; /* of each thread */
+    struct findings *found;     /* of each tile of a round */
+    struct piece *piece;        /* the same */
+    int64_t room;               /* for numbers, in entries->values */
+    struct entries *entries;
 };
 
-/* The cell of the next entry. */
-struct cell {
-    int64_t row, col;
-};
+/* ---------------------------------------------------------------- a tile */
 
-static bool opens_comment(const struct parser *parser, char c)
+static bool opens_comment(const struct job *job, char c)
 {
-    return c == '%' || (c == '#' && parser->options->number_sign_opens);
+    return c == '%' || (c == '#' && job->options->number_sign_opens);
 }
 
-static void count_tile(const struct parser *parser, struct tile *tile)
+/* Room for one more number. */
+static bool piece_grow(struct piece *piece, size_t value_size)
 {
-    for (const char *p = tile->begin; p < tile->end; tile->lines++) {
-        p = text_skip_blanks(p);
-        if (*p != '\n' && !opens_comment(parser, *p))
-            tile->entries++;
-        p = (const char *)memchr(p, '\n', (size_t)(tile->end - p)) + 1;
-    }
+    enum { FIRST = 1024 };
+    void *larger = NULL;
+    if (piece->n < piece->room)
+        return true;
+    const int64_t room = max_i64(FIRST, 2 * piece->room);
+    if (host_alloc(NULL, room * (int64_t)value_size, "", &larger) != SPMV_OK)
+        return false;
+    if (piece->n > 0)
+        memcpy(larger, piece->values, (size_t)piece->n * value_size);
+    host_free(piece->values);
+    piece->values = larger;
+    piece->room = room;
+    return true;
 }
 
-static bool part_is_zero(spmv_type part, const void *value)
+/* The number at p into value; the byte behind it, or NULL. */
+static const char *parse_number(const struct job *job, struct findings *found, const struct place *place, const char *p,
+                                const char *end, char *value)
 {
-    return part == SPMV_F32 ? *(const float *)value == 0 : *(const double *)value == 0;
-}
-
-/* The imaginary part of a complex value. */
-static void *second_part(spmv_type type, void *value)
-{
-    return (char *)value + spmv_type_size(type_part(type));
-}
-
-static bool is_zero(spmv_type type, void *value)
-{
-    return part_is_zero(type_part(type), value) &&
-           (!type_is_complex(type) || part_is_zero(type_part(type), second_part(type, value)));
-}
-
-static void keep_cell(const struct parser *parser, struct tile *tile, const struct cell *cell)
-{
-    if (parser->row_bits == 32)
-        ((int32_t *)tile->row)[tile->kept] = (int32_t)cell->row;
-    else
-        ((int64_t *)tile->row)[tile->kept] = cell->row;
-    tile->col[tile->kept] = (int32_t)cell->col;
-}
-
-/* How many entries an array holds before column col: all of each column, or from (below) the diagonal on. */
-static int64_t array_before(const struct mtx_header *header, int64_t col)
-{
-    switch (header->symmetry) {
-    case SPMV_SYMMETRY_SYMMETRIC:
-    case SPMV_SYMMETRY_HERMITIAN:
-        return col * header->rows - col * (col - 1) / 2;
-    case SPMV_SYMMETRY_SKEW:
-        return col * (header->rows - 1) - col * (col - 1) / 2;
-    default:
-        return col * header->rows;
-    }
-}
-
-static int64_t array_first_row(const struct mtx_header *header, int64_t col)
-{
-    return header->symmetry == SPMV_SYMMETRY_GENERAL ? 0 : mtx_keeps_diagonal(header->symmetry) ? col : col + 1;
-}
-
-/* The cell of entry number k: the last column with no more than k entries before it. */
-static struct cell array_cell(const struct mtx_header *header, int64_t k)
-{
-    int64_t low = 0, high = header->cols - 1;
-    while (low < high) {
-        const int64_t middle = low + (high - low + 1) / 2;
-        if (array_before(header, middle) <= k)
-            low = middle;
-        else
-            high = middle - 1;
-    }
-    return (struct cell){array_first_row(header, low) + k - array_before(header, low), low};
-}
-
-static void array_advance(const struct mtx_header *header, struct cell *cell)
-{
-    if (++cell->row == header->rows)
-        cell->row = array_first_row(header, ++cell->col);
-}
-
-/* The value at p; the byte behind it, or NULL. */
-static const char *parse_value(const struct parser *parser, struct findings *found, const struct place *place,
-                               const struct cell *cell, const char *p, const char *end, void *value)
-{
-    const struct mtx_header *const header = parser->header;
-    const spmv_type type = parser->options->type;
-    p = findings_value(found, place, p, end, header->field, type_part(type), value);
-    if (p == NULL || header->field != SPMV_FIELD_COMPLEX)
+    const spmv_field field = job->header->field;
+    const spmv_type part = type_part(job->options->type);
+    p = findings_value(found, place, p, end, field, part, value);
+    if (p == NULL || field != SPMV_FIELD_COMPLEX)
         return p;
-    const char *const second = text_skip_blanks(p);
-    if (*second == '\n')
-        return findings_fail_part(found, place, second);
-    p = findings_value(found, place, second, end, header->field, type_part(type), second_part(type, value));
-    if (p != NULL && header->symmetry == SPMV_SYMMETRY_HERMITIAN && cell->row == cell->col &&
-        !part_is_zero(type_part(type), second_part(type, value)))
-        return findings_fail_diagonal(found, place, second, header->symmetry, cell->row);
-    return p;
+    p = text_skip_blanks(p);
+    if (*p == '\n')
+        return findings_fail_part(found, place, p);
+    return findings_value(found, place, p, end, field, part, value + spmv_type_size(part));
 }
 
-/* Parses the value at p and what else is on its line; the first byte of the next line, or NULL. */
-static const char *parse_line(const struct parser *parser, struct tile *tile, const struct place *place,
-                              struct cell *cell, const char *p)
+/* Parses the numbers from p to the end of the line; the first byte of the next line, or NULL. */
+static const char *parse_line(const struct job *job, struct findings *found, struct piece *piece,
+                              const struct place *place, const char *p, const char *end)
 {
-    const struct mtx_header *const header = parser->header;
-    void *const value = tile->val + tile->kept * (int64_t)parser->value_size;
-    p = parse_value(parser, &tile->found, place, cell, p, tile->end, value);
-    if (p == NULL)
-        return NULL;
-    p = text_skip_blanks(p);
-    if (*p != '\n')
-        return findings_fail_extra(&tile->found, place, p, header);
-    if (parser->options->dense) {
-        tile->kept++;
-        return p + 1;
+    const int64_t most = job->options->per_line;
+    for (int64_t k = 0; *p != '\n'; k++) {
+        if (most > 0 && k == most)
+            return findings_fail_extra(found, place, p, job->header);
+        if (k == 1 && most == 0)
+            findings_several(found, place, p);
+        if (!piece_grow(piece, job->value_size))
+            return findings_fail(found, place, p, SPMV_ERROR_MEMORY, "no memory for more numbers");
+        p = parse_number(job, found, place, p, end, piece->values + piece->n * (int64_t)job->value_size);
+        if (p == NULL)
+            return NULL;
+        piece->n++;
+        p = text_skip_blanks(p);
+        if (*p == '\n' && k + 1 < most)
+            return findings_fail(found, place, p, SPMV_ERROR_FORMAT, "the line ends after %lld of %lld numbers",
+                                 (long long)(k + 1), (long long)most);
     }
-    if (!is_zero(parser->options->type, value)) {
-        keep_cell(parser, tile, cell);
-        tile->kept++;
-    }
-    array_advance(header, cell);
     return p + 1;
 }
 
-static void parse_tile(const struct parser *parser, struct tile *tile)
+static void parse_tile(const struct job *job, const struct text_tile *tile, struct piece *piece, struct findings *found)
 {
-    const struct mtx_header *const header = parser->header;
     struct place place = {.line = 0};
-    struct cell cell = {0, 0};
-    int64_t entry = tile->entry;
-    if (!parser->options->dense && entry < header->entries)
-        cell = array_cell(header, entry);
-    for (const char *p = tile->begin; p != NULL && p < tile->end; place.line++) {
+    const char *const end = tile->end;
+    findings_clear(found);
+    piece->n = 0;
+    for (const char *p = tile->begin; p < end; place.line++) {
         place.line_begin = p;
         p = text_skip_blanks(p);
         if (*p == '\n')
             p++;
-        else if (opens_comment(parser, *p))
-            p = (const char *)memchr(p, '\n', (size_t)(tile->end - p)) + 1;
-        else if (entry++ == header->entries)
-            p = findings_fail_excess(&tile->found, &place, p, header);
+        else if (opens_comment(job, *p))
+            p = (const char *)memchr(p, '\n', (size_t)(end - p)) + 1;
         else
-            p = parse_line(parser, tile, &place, &cell, p);
+            p = parse_line(job, found, piece, &place, p, end);
+        if (p == NULL) {
+            found->entry_is_bad = true;
+            break;
+        }
     }
+    found->entries = piece->n;
+    found->lines = place.line;
+    if (tile->too_long && found->status == SPMV_OK)
+        findings_fail(found, &(struct place){end, place.line}, end, SPMV_ERROR_LIMIT, "a line of more than %lld bytes",
+                      (long long)TEXT_BLOCK - 1);
 }
 
-/* Cuts [begin, end) at line ends; the number of tiles. */
-static int cut_tiles(const char *begin, const char *end, struct tile *tiles)
-{
-    int n = 0;
-    while (begin < end) {
-        const char *stop = end;
-        if (end - begin > TILE)
-            stop = (const char *)memchr(begin + TILE - 1, '\n', (size_t)(end - begin - TILE + 1)) + 1;
-        tiles[n] = (struct tile){.begin = begin};
-        findings_clear(&tiles[n].found);
-        tiles[n++].end = stop;
-        begin = stop;
-    }
-    return n;
-}
+/* ---------------------------------------------------------------- a round */
 
-/* Memory for what a tile keeps: rows, then columns, then values, in one piece that chunk->row or ->val begins. */
-static spmv_status give_memory(struct text_source *source, const struct parser *parser, struct tile *tile,
-                               struct entries *entries)
+/* Words of a tile of the round that is over are counted from 0; *p: where that one stands. */
+static spmv_status find_word(struct job *job, int number, int64_t word, struct place *place, const char **p)
 {
-    const int64_t n = tile->entries;
-    const bool places = !parser->options->dense;
-    const int64_t row_bytes = places ? ceil_divide(n * (parser->row_bits / 8), 8) * 8 : 0;
-    const int64_t col_bytes = places ? ceil_divide(n * (int64_t)sizeof(int32_t), 8) * 8 : 0;
-    const int64_t bytes = row_bytes + col_bytes + n * (int64_t)parser->value_size;
-    void *memory = NULL;
-    if (bytes > parser->options->max_bytes - entries->bytes)
-        return context_fail(source->ctx, SPMV_ERROR_MEMORY,
-                            "%.480s: the entries up to line %lld need %lld bytes of memory; %lld are allowed",
-                            source->name, (long long)(tile->line + tile->lines - 1),
-                            (long long)(entries->bytes + bytes), (long long)parser->options->max_bytes);
-    const spmv_status st = host_alloc(source->ctx, bytes, "entries of a file", &memory);
+    struct text_tile tile;
+    const spmv_status st = text_tile_again(&job->tiles, number, &job->memory[0], &tile);
     if (st != SPMV_OK)
         return st;
-    entries->bytes += bytes;
-    if (places && n > 0) {
-        tile->row = memory;
-        tile->col = (int32_t *)((char *)memory + row_bytes);
+    *place = (struct place){.line = job->source->line};
+    for (const char *q = tile.begin; q < tile.end; place->line++) {
+        place->line_begin = q;
+        q = text_skip_blanks(q);
+        for (bool comment = opens_comment(job, *q); *q != '\n' && !comment; q = text_skip_blanks(text_token_end(q))) {
+            *p = q;
+            if (word-- == 0)
+                return SPMV_OK;
+        }
+        q = (const char *)memchr(q, '\n', (size_t)(tile.end - q)) + 1;
     }
-    if (n > 0)
-        tile->val = (char *)memory + row_bytes + col_bytes;
-    entries->chunk[entries->chunks++] = (struct coo_chunk){.row = tile->row, .col = tile->col, .val = tile->val};
-    return SPMV_OK;
+    return text_read_failed(job->source, SPMV_ERROR_CHANGED, 0); /* other text than before */
 }
 
-static spmv_status make_room(struct text_source *source, int64_t chunks, struct entries *entries)
+static int64_t words_of(const struct job *job, int64_t numbers)
 {
-    if (entries->chunks + chunks <= entries->room)
+    return job->header->field == SPMV_FIELD_COMPLEX ? 2 * numbers : numbers;
+}
+
+static spmv_status fail_at(struct job *job, const struct findings *found)
+{
+    return text_fail(job->source, found->status, found->error_line, found->error_column, "%s", found->sentence);
+}
+
+/* The declared entries end before number excess (from 0) of the tile: fails there. */
+static spmv_status fail_excess(struct job *job, int tile, int64_t excess)
+{
+    struct findings found;
+    struct place place;
+    const char *p = NULL;
+    const spmv_status st = find_word(job, tile, words_of(job, excess), &place, &p);
+    if (st != SPMV_OK)
+        return st;
+    findings_clear(&found);
+    findings_fail_excess(&found, &place, p, job->header);
+    return fail_at(job, &found);
+}
+
+static bool imaginary_is_zero(const struct job *job, const char *value)
+{
+    const spmv_type part = type_part(job->options->type);
+    value += spmv_type_size(part);
+    if (part == SPMV_F32) {
+        float im;
+        memcpy(&im, value, sizeof im);
+        return im == 0;
+    }
+    double im;
+    memcpy(&im, value, sizeof im);
+    return im == 0;
+}
+
+/* Fails at the first number of the tile that stands on a hermitian diagonal and is not real. */
+static spmv_status check_diagonal(struct job *job, int tile)
+{
+    const struct mtx_header *const header = job->header;
+    const struct piece *const piece = &job->piece[tile];
+    const int64_t first = job->entries->n;
+    if (header->symmetry != SPMV_SYMMETRY_HERMITIAN || piece->n == 0)
         return SPMV_OK;
-    const int64_t room = 2 * (entries->chunks + chunks);
-    struct coo_chunk *const larger = realloc(entries->chunk, (size_t)room * sizeof *larger);
-    if (larger == NULL)
-        return context_fail_memory(source->ctx, "entries of a file", room * (int64_t)sizeof *larger);
-    entries->chunk = larger;
-    entries->room = room;
-    return SPMV_OK;
-}
-
-/* Lines and entries before each tile, and memory for it. */
-static spmv_status prepare_tiles(struct text_source *source, const struct parser *parser, int n, struct tile *tiles,
-                                 struct entries *entries)
-{
-    int64_t line = source->line, entry = entries->n;
-    spmv_status st = make_room(source, n, entries);
-    for (int t = 0; t < n && st == SPMV_OK; t++) {
-        tiles[t].line = line;
-        tiles[t].entry = entry;
-        line += tiles[t].lines;
-        entry += tiles[t].entries;
-        st = give_memory(source, parser, &tiles[t], entries);
-    }
-    return st;
-}
-
-/* After parsing: the first error, or the sizes of the new chunks. */
-static spmv_status collect_tiles(struct text_source *source, int n, const struct tile *tiles, struct entries *entries)
-{
-    struct coo_chunk *chunk = entries->chunk + entries->chunks - n;
-    for (int t = 0; t < n; t++) {
-        const struct tile *const tile = &tiles[t];
-        if (tile->found.status != SPMV_OK)
-            return text_fail(source, tile->found.status, tile->line + tile->found.error_line, tile->found.error_column,
-                             "%s", tile->found.sentence);
-        chunk[t].n = tile->kept;
-        entries->n += tile->entries;
-        remarks_add(&entries->rounded, &tile->found.rounded, tile->line);
-        remarks_add(&entries->not_finite, &tile->found.not_finite, tile->line);
+    const struct array_cell cell = array_cell(header, first);
+    for (int64_t col = cell.row == cell.col ? cell.col : cell.col + 1; col < header->cols; col++) {
+        const int64_t k = array_before(header, col) - first;
+        if (k >= piece->n)
+            break;
+        if (!imaginary_is_zero(job, piece->values + k * (int64_t)job->value_size)) {
+            struct findings found;
+            struct place place;
+            const char *p = NULL;
+            const spmv_status st = find_word(job, tile, words_of(job, k) + 1, &place, &p);
+            if (st != SPMV_OK)
+                return st;
+            findings_clear(&found);
+            findings_fail_diagonal(&found, &place, p, header->symmetry, col);
+            return fail_at(job, &found);
+        }
     }
     return SPMV_OK;
 }
 
-/* One thread reads so much in some 5 ms, which waking a team for each loop can cost on a machine that others use as
- * well. */
-enum { BYTES_WORTH_A_TEAM = 2 << 20 };
-
-static spmv_status read_block(struct text_source *source, const struct parser *parser, const char *begin,
-                              const char *end, struct tile *tiles, struct entries *entries)
+/* Room for so many numbers in all. */
+static spmv_status make_room(struct job *job, int64_t n)
 {
-    const int threads = end - begin >= BYTES_WORTH_A_TEAM ? source->ctx->threads : 1;
-    const int n = cut_tiles(begin, end, tiles);
-#pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
-    for (int t = 0; t < n; t++)
-        count_tile(parser, &tiles[t]);
-    spmv_status st = prepare_tiles(source, parser, n, tiles, entries);
+    struct entries *const entries = job->entries;
+    const struct text_source *const source = job->source;
+    const int64_t size = (int64_t)job->value_size, most = job->options->max_bytes / size;
+    void *larger = NULL;
+    if (n <= job->room)
+        return SPMV_OK;
+    if (n > most)
+        return context_fail(source->ctx, SPMV_ERROR_MEMORY,
+                            "%.480s: the numbers up to line %lld need %lld bytes of memory; %lld are allowed",
+                            source->name, (long long)(source->line - 1), (long long)(n * size),
+                            (long long)job->options->max_bytes);
+    const int64_t room = min_i64(min_i64(max_i64(n, 2 * job->room), most), max_i64(n, job->header->entries));
+    const spmv_status st = host_alloc(source->ctx, room * size, "numbers of a file", &larger);
     if (st != SPMV_OK)
         return st;
-#pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
+    if (entries->n > 0)
+        memcpy(larger, entries->values, (size_t)(entries->n * size));
+    host_free(entries->values);
+    entries->values = larger;
+    job->room = room;
+    return SPMV_OK;
+}
+
+/* After parsing: the first error, or the numbers in their place. */
+static spmv_status collect(struct job *job, int n)
+{
+    struct text_source *const source = job->source;
+    struct entries *const entries = job->entries;
+    const int64_t before = entries->n, size = (int64_t)job->value_size;
+    int64_t place[TILES_MOST];
+    for (int t = 0; t < n; t++) {
+        const struct findings *const found = &job->found[t];
+        const int64_t left = job->header->entries - entries->n;
+        const bool excess = found->entries + found->entry_is_bad > left;
+        job->piece[t].n = min_i64(found->entries, left);
+        spmv_status st = check_diagonal(job, t);
+        if (st == SPMV_OK && excess)
+            st = fail_excess(job, t, left);
+        if (st != SPMV_OK)
+            return st;
+        if (found->status == SPMV_ERROR_MEMORY)
+            return context_fail_memory(source->ctx, "numbers of a file", size);
+        if (found->status != SPMV_OK)
+            return text_fail(source, found->status, source->line + found->error_line, found->error_column, "%s",
+                             found->sentence);
+        remarks_add(&entries->rounded, &found->rounded, source->line);
+        remarks_add(&entries->not_finite, &found->not_finite, source->line);
+        remarks_add(&entries->several, &found->several, source->line);
+        source->line += found->lines;
+        place[t] = entries->n;
+        entries->n += found->entries;
+    }
+    const int64_t after = entries->n;
+    entries->n = before;
+    const spmv_status st = make_room(job, after);
+    if (st != SPMV_OK)
+        return st;
+    entries->n = after;
+#pragma omp parallel for num_threads(host_team(source->ctx, after - before)) schedule(dynamic, 1)
     for (int t = 0; t < n; t++)
-        parse_tile(parser, &tiles[t]);
-    st = collect_tiles(source, n, tiles, entries);
-    if (st == SPMV_OK)
-        text_skip(source, end, tiles[n - 1].line + tiles[n - 1].lines - source->line);
+        if (job->piece[t].n > 0)
+            memcpy((char *)entries->values + place[t] * size, job->piece[t].values, (size_t)(job->piece[t].n * size));
+    return SPMV_OK;
+}
+
+static void read_tiles(struct job *job)
+{
+#pragma omp parallel num_threads(job->threads)
+    {
+        struct text_memory *const memory = &job->memory[omp_get_thread_num()];
+        struct text_tile tile;
+        while (text_tile_take(&job->tiles, memory, &tile))
+            parse_tile(job, &tile, &job->piece[tile.number], &job->found[tile.number]);
+    }
+}
+
+static spmv_status read_rounds(struct job *job)
+{
+    spmv_status st = SPMV_OK;
+    while (text_round_begin(&job->tiles) > 0) {
+        int n = 0;
+        read_tiles(job);
+        /* what was parsed comes before what could not be read */
+        const spmv_status read = text_round_end(&job->tiles, &n);
+        if (read != SPMV_OK)
+            return read;
+        TRY(collect(job, n));
+        TRY(text_tell(job->source));
+    }
+done:
     return st;
 }
 
-static spmv_status check_complete(struct text_source *source, const struct mtx_header *header,
-                                  const struct entries *entries)
+static spmv_status check_complete(const struct job *job)
 {
     int64_t line = 0, column = 0;
-    if (header->size_line == 0 || entries->n == header->entries)
+    if (job->header->size_line == 0 || job->entries->n == job->header->entries)
         return SPMV_OK;
-    text_end_position(source, &line, &column);
-    return text_fail(source, SPMV_ERROR_FORMAT, line, column,
-                     "the file ends after %lld of the %lld entries declared on line %lld", (long long)entries->n,
-                     (long long)header->entries, (long long)header->size_line);
+    text_end_position(job->source, &line, &column);
+    return text_fail(job->source, SPMV_ERROR_FORMAT, line, column,
+                     "the file ends after %lld of the %lld entries declared on line %lld", (long long)job->entries->n,
+                     (long long)job->header->entries, (long long)job->header->size_line);
+}
+
+static spmv_status prepare(struct job *job)
+{
+    spmv_status st = SPMV_OK;
+    struct text_source *const source = job->source;
+    void *memory = NULL, *found = NULL, *piece = NULL;
+    const int64_t left = text_left(source);
+    job->threads = left < 0 || left >= BYTES_WORTH_A_TEAM ? source->ctx->threads : 1;
+    text_tiles_open(source, &job->tiles);
+    TRY(host_alloc(source->ctx, job->threads * (int64_t)sizeof *job->memory, "reading a file", &memory));
+    job->memory = memory;
+    memset(memory, 0, (size_t)job->threads * sizeof *job->memory);
+    TRY(host_alloc(source->ctx, TILES_MOST * (int64_t)sizeof *job->piece, "reading a file", &piece));
+    job->piece = piece;
+    memset(piece, 0, TILES_MOST * sizeof *job->piece);
+    TRY(host_alloc(source->ctx, TILES_MOST * (int64_t)sizeof *job->found, "reading a file", &found));
+    job->found = found;
+    /* of a pipe the number is a claim */
+    if (left >= 0 && job->header->size_line > 0)
+        TRY(make_room(job, job->header->entries));
+done:
+    return st;
+}
+
+static void release(struct job *job)
+{
+    text_tiles_close(&job->tiles);
+    for (int t = 0; job->memory != NULL && t < job->threads; t++)
+        text_memory_free(&job->memory[t]);
+    for (int t = 0; job->piece != NULL && t < TILES_MOST; t++)
+        host_free(job->piece[t].values);
+    host_free(job->memory);
+    host_free(job->piece);
+    host_free(job->found);
 }
 
 spmv_status entries_read(struct text_source *source, const struct mtx_header *header,
                          const struct entries_options *options, struct entries *entries)
 {
     spmv_status st = SPMV_OK;
-    const struct parser parser = {
-        .header = header,
-        .options = options,
-        .row_bits = header->rows <= INT32_MAX ? 32 : 64,
-        .value_size = spmv_type_size(options->type),
-    };
-    void *tiles = NULL;
-    *entries = (struct entries){.row_bits = parser.row_bits};
-    TRY(host_alloc(source->ctx, TILES * (int64_t)sizeof(struct tile), "reading a file", &tiles));
-    for (;;) {
-        const char *begin = NULL, *end = NULL;
-        TRY(text_block(source, &begin, &end));
-        if (begin == NULL)
-            break;
-        TRY(read_block(source, &parser, begin, end, tiles, entries));
-    }
-    TRY(check_complete(source, header, entries));
+    void *memory = NULL;
+    *entries = (struct entries){.n = 0};
+    /* too large for a stack that may be a thread's */
+    TRY(host_alloc(source->ctx, (int64_t)sizeof(struct job), "reading a file", &memory));
+    struct job *const job = memory;
+    *job = (struct job){.source = source,
+                        .header = header,
+                        .options = options,
+                        .value_size = spmv_type_size(options->type),
+                        .entries = entries};
+    st = prepare(job);
+    if (st == SPMV_OK)
+        st = read_rounds(job);
+    if (st == SPMV_OK)
+        st = check_complete(job);
+    if (st == SPMV_OK)
+        st = remarks_warn(source, &entries->rounded, &entries->not_finite, options->type);
+    if (st == SPMV_OK && header->rows != 1 && header->cols != 1)
+        st = remarks_warn_several(source, &entries->several);
+    release(job);
 done:
-    host_free(tiles);
+    host_free(memory);
     return st;
 }
 
 void entries_free(struct entries *entries)
 {
-    for (int64_t c = 0; c < entries->chunks; c++) {
-        const struct coo_chunk *const chunk = &entries->chunk[c];
-        host_free((void *)(chunk->row != NULL ? chunk->row : chunk->val));
-    }
-    free(entries->chunk);
+    host_free(entries->values);
     *entries = (struct entries){.n = 0};
 }

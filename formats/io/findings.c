@@ -63,6 +63,10 @@ const char *findings_fail_extra(struct findings *findings, const struct place *p
                                 const struct mtx_header *header)
 {
     char shown[TEXT_SHOWN];
+    if (header->array && header->cols > 1)
+        return findings_fail(findings, place, p, SPMV_ERROR_FORMAT,
+                             "extra text \"%s\" after the %lld numbers of a line: the first line has no more",
+                             text_show(p, text_token_end(p), shown), (long long)header->cols);
     return findings_fail(
         findings, place, p, SPMV_ERROR_FORMAT, "extra text \"%s\" after the %s", text_show(p, text_token_end(p), shown),
         header->array && header->field == SPMV_FIELD_COMPLEX ? "number: real and imaginary part of one a line"
@@ -114,6 +118,11 @@ const char *findings_value(struct findings *findings, const struct place *place,
     return rest;
 }
 
+void findings_several(struct findings *findings, const struct place *place, const char *p)
+{
+    remark(&findings->several, place, p);
+}
+
 const char *findings_fail_part(struct findings *findings, const struct place *place, const char *p)
 {
     return findings_fail(findings, place, p, SPMV_ERROR_FORMAT, "the imaginary part is missing");
@@ -156,4 +165,14 @@ spmv_status remarks_warn(const struct text_source *source, const struct remarks 
     const spmv_status st =
         warn(source, rounded, "this integer was rounded: it is not one of ", spmv_type_name(type_part(type)));
     return st != SPMV_OK ? st : warn(source, not_finite, "this value is not finite", "");
+}
+
+spmv_status remarks_warn_several(const struct text_source *source, const struct remarks *several)
+{
+    if (several->count == 0)
+        return SPMV_OK;
+    return context_warn(source->ctx,
+                        "%.300s:%lld:%lld: several numbers on a line of an array (%lld such lines); they were taken in "
+                        "the standard's order, column by column",
+                        source->name, (long long)several->line, (long long)several->column, (long long)several->count);
 }

@@ -17,7 +17,7 @@ enum { FINDING_SENTENCE = 384 };
 
 struct findings {
     int64_t lines, entries; /* that were read without an error */
-    struct remarks rounded, not_finite;
+    struct remarks rounded, not_finite, several;
     bool entry_is_bad;  /* the error is one of an entry: number entries, from 0 */
     spmv_status status; /* of the first error */
     int64_t error_line, error_column;
@@ -67,11 +67,17 @@ const char *findings_fail_diagonal(struct findings *findings, const struct place
 const char *findings_value(struct findings *findings, const struct place *place, const char *p, const char *end,
                            spmv_field field, spmv_type type, void *value);
 
+/* A line of an array has another number, at p. */
+void findings_several(struct findings *findings, const struct place *place, const char *p);
+
 /* The findings of the next tile, whose first line is line, are added: remarks and lines. */
 void remarks_add(struct remarks *sum, const struct remarks *remarks, int64_t line);
 
 /* One warning a kind of remark; SPMV_CANCELLED when the callback says so. */
 spmv_status remarks_warn(const struct text_source *source, const struct remarks *rounded,
                          const struct remarks *not_finite, spmv_type type);
+
+/* The same of lines of an array with several numbers. */
+spmv_status remarks_warn_several(const struct text_source *source, const struct remarks *several);
 
 #endif

@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "binary_form.h"
+#include "binary_vector.h"
 #include "coordinates.h"
 #include "entries.h"
 #include "matrix_cache.h"
@@ -46,18 +47,19 @@ static spmv_status check_options(spmv_context *ctx, const spmv_read_options *giv
     return SPMV_OK;
 }
 
-/* What so many entries take until the matrix stands: themselves, and twice the matrix (coo.h). Saturates. */
+/* What so many entries take until the matrix stands. Of a coordinate file: themselves, mirrored ones as well, and twice
+ * the matrix; of an array: all its numbers, and the entries of the matrix, of which so many are known. Saturates. */
 static int64_t bytes_needed(const struct mtx_header *header, int64_t entries, spmv_type type)
 {
     const int64_t value = header->field == SPMV_FIELD_PATTERN ? 0 : (int64_t)spmv_type_size(type);
-    const int64_t row = header->array && header->rows > INT32_MAX ? 8 : 4;
     const int64_t stored = header->symmetry == SPMV_SYMMETRY_GENERAL ? 1 : 2;
-    const int64_t kept = header->array ? 1 : stored; /* a coordinate file's mirrored entries are kept as well */
-    int64_t of_entries = 0, of_rows = 0;
-    if (!multiply_fits(entries, kept * (row + 4 + value) + 2 * stored * (4 + value), &of_entries) ||
-        !multiply_fits(header->rows, 2 * (int64_t)sizeof(int64_t), &of_rows) || of_entries > INT64_MAX - of_rows)
+    int64_t of_numbers = 0, of_entries = 0, of_rows = 0;
+    if (!multiply_fits(header->array ? header->entries : 0, value, &of_numbers) ||
+        !multiply_fits(entries, header->array ? 4 + value : stored * (8 + value + 2 * (4 + value)), &of_entries) ||
+        !multiply_fits(header->rows, 2 * (int64_t)sizeof(int64_t), &of_rows) || of_entries > INT64_MAX - of_rows ||
+        of_numbers > INT64_MAX - of_rows - of_entries)
         return INT64_MAX;
-    return of_entries + of_rows;
+    return of_numbers + of_entries + of_rows;
 }
 
 static spmv_status check_memory(struct text_source *source, const struct mtx_header *header, int64_t entries,
@@ -69,36 +71,9 @@ static spmv_status check_memory(struct text_source *source, const struct mtx_hea
     return text_fail(source, SPMV_ERROR_MEMORY, header->size_line, 1,
                      "a %lld x %lld matrix with %lld stored entries needs %s%lld bytes (%.3g GB) of memory to read; "
                      "%lld are allowed",
-                     (long long)header->rows, (long long)header->cols, (long long)entries,
+                     (long long)header->rows, (long long)header->cols, (long long)header->entries,
                      bytes == INT64_MAX ? "more than " : "", (long long)bytes, (double)bytes * 1e-9,
                      (long long)options->max_bytes);
-}
-
-static spmv_status build(struct text_source *source, const struct mtx_header *header, const struct entries *entries,
-                         spmv_type type, spmv_matrix **matrix)
-{
-    const struct coo coo = {
-        .rows = header->rows,
-        .cols = header->cols,
-        .type = type,
-        .pattern = false,
-        .row_bits = entries->row_bits,
-        .mirror = header->symmetry == SPMV_SYMMETRY_SYMMETRIC   ? COO_MIRROR_SAME
-                  : header->symmetry == SPMV_SYMMETRY_SKEW      ? COO_MIRROR_NEGATED
-                  : header->symmetry == SPMV_SYMMETRY_HERMITIAN ? COO_MIRROR_CONJUGATE
-                                                                : COO_MIRROR_NONE,
-        .chunks = entries->chunks,
-        .chunk = entries->chunk,
-    };
-    return coo_to_matrix(source->ctx, &coo, matrix, NULL);
-}
-
-static int64_t count_kept(const struct entries *entries)
-{
-    int64_t n = 0;
-    for (int64_t c = 0; c < entries->chunks; c++)
-        n += entries->chunk[c].n;
-    return n;
 }
 
 /* Below and above the diagonal, each stands for both: a file that holds both halves has every value doubled. */
@@ -117,12 +92,15 @@ static spmv_status read_array(struct text_source *source, const struct mtx_heade
 {
     spmv_status st = SPMV_OK;
     struct entries entries = {.n = 0};
+    void *row_ptr = NULL;
     const struct entries_options how = {.type = type, .max_bytes = options->max_bytes};
     TRY(entries_read(source, header, &how, &entries));
-    TRY(check_memory(source, header, count_kept(&entries), options, type));
-    TRY(remarks_warn(source, &entries.rounded, &entries.not_finite, type));
-    TRY(build(source, header, &entries, type, matrix));
+    TRY(host_alloc(source->ctx, (header->rows + 1) * (int64_t)sizeof(int64_t), "row offsets", &row_ptr));
+    TRY(array_count(source->ctx, header, entries.values, type, row_ptr));
+    TRY(check_memory(source, header, ((int64_t *)row_ptr)[header->rows], options, type));
+    TRY(array_to_matrix(source->ctx, header, entries.values, type, row_ptr, matrix));
 done:
+    host_free(row_ptr);
     entries_free(&entries);
     return st;
 }
@@ -209,6 +187,9 @@ static spmv_status read_any(struct text_source *source, const spmv_read_options 
     info->threads = source->ctx->threads;
     if (source->file_size >= 0 && source->packed == NULL && binary_form_begins(source->fd))
         return read_binary(source, options, matrix, info);
+    if (source->file_size >= 0 && source->packed == NULL && binary_vector_begins(source->fd))
+        return context_fail(source->ctx, SPMV_ERROR_FORMAT, "%.480s: the binary form of a vector, not of a matrix",
+                            source->name);
     /* what standard input holds may begin anywhere */
     if (options->cache_folder != NULL && source->file_size >= 0 && source->owns_fd)
         return read_cached(source, options, matrix, info);

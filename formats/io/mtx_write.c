@@ -1,6 +1,5 @@
 /* Matrices into files: Matrix Market coordinate files, general, also compressed, and the binary form; the name's ending
- * tells which. The text is made by all threads, each a tile of entries at a time; compressed, a tile is a piece that
- * gzip's readers join.
+ * tells which.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
@@ -12,10 +11,7 @@
 #include "mmio_banner.h"
 #include "numbers.h"
 #include "output_file.h"
-#include "packed.h"
-
-/* Entries of a tile; of a round: so many tiles that a team has work for a while, and little memory is needed. */
-enum { TILE = 1 << 15, ROUND = 64 };
+#include "text_pieces.h"
 
 /* "ROW COL VALUE\n": 19 and 10 digits, and the two parts of a complex value. */
 enum { LINE = 19 + 1 + 10 + 1 + NUMBER_TEXT + 1 + NUMBER_TEXT + 1 };
@@ -90,8 +86,9 @@ static char *write_count(char *p, int64_t value)
 }
 
 /* Entries first <= k < end, a line each. */
-static char *write_entries(const spmv_csr *a, int64_t first, int64_t end, char *p)
+static char *write_entries(const void *user, int64_t first, int64_t end, char *p)
 {
+    const spmv_csr *const a = user;
     const spmv_type part = type_part(a->type);
     const int64_t part_bytes = (int64_t)spmv_type_size(part);
     const int count = a->val == NULL ? 0 : parts(a);
@@ -111,81 +108,21 @@ static char *write_entries(const spmv_csr *a, int64_t first, int64_t end, char *
     return p;
 }
 
-/* The text of a tile, of which there are ROUND. */
-struct piece {
-    char *text; /* TILE * LINE bytes */
-    char *packed;
-    int64_t bytes;
-};
-
-static bool make_piece(const spmv_csr *a, int64_t first, bool gzip, struct piece *piece)
-{
-    char *const end = write_entries(a, first, min_i64(first + TILE, a->nnz), piece->text);
-    piece->bytes = end - piece->text;
-    piece->packed = NULL;
-    return !gzip || packed_gzip(piece->text, piece->bytes, &piece->packed, &piece->bytes);
-}
-
-/* Entries from first on, up to a round. */
-static spmv_status write_round(struct output_file *output, const spmv_csr *a, int64_t first, bool gzip,
-                               struct piece *pieces)
-{
-    spmv_status st = SPMV_OK;
-    const int n = (int)min_i64(ROUND, ceil_divide(a->nnz - first, TILE));
-    int fine = 1;
-#pragma omp parallel for num_threads(host_team(output->ctx, a->nnz)) schedule(dynamic, 1) reduction(& : fine)
-    for (int t = 0; t < n; t++)
-        fine &= make_piece(a, first + (int64_t)t * TILE, gzip, &pieces[t]);
-    if (!fine)
-        st = context_fail_memory(output->ctx, "compressing a file", (int64_t)TILE * LINE);
-    for (int t = 0; t < n; t++) {
-        const int64_t from = first + (int64_t)t * TILE, items = min_i64(TILE, a->nnz - from);
-        if (st == SPMV_OK)
-            st = output_put(output, gzip ? pieces[t].packed : pieces[t].text, pieces[t].bytes, items);
-        host_free(pieces[t].packed);
-    }
-    return st;
-}
-
-static spmv_status write_head(struct output_file *output, const spmv_csr *a, bool gzip)
-{
-    char text[OUTPUT_ITEM], *packed = NULL;
-    int64_t bytes = 0;
-    spmv_status st = make_head(output->ctx, a, text, &bytes);
-    if (st == SPMV_OK && gzip && !packed_gzip(text, bytes, &packed, &bytes))
-        st = context_fail_memory(output->ctx, "compressing a file", bytes);
-    if (st == SPMV_OK)
-        st = output_put(output, gzip ? packed : text, bytes, 0);
-    host_free(packed);
-    return st;
-}
-
-static spmv_status write_text(spmv_context *ctx, const spmv_csr *a, const char *path, bool gzip)
+static spmv_status write_text(spmv_context *ctx, const spmv_csr *a, const char *path)
 {
     spmv_status st = SPMV_OK;
     struct output_file output = {.fd = -1};
-    struct piece pieces[ROUND] = {{NULL, NULL, 0}};
-    void *memory = NULL;
-    const int64_t tiles = min_i64(ROUND, ceil_divide(a->nnz, TILE)), room = min_i64(a->nnz, TILE) * LINE;
+    struct text_pieces entries = {.make = write_entries, .user = a, .items = a->nnz, .item_bytes = LINE};
+    char head[OUTPUT_ITEM];
+    int64_t bytes = 0;
     TRY(check_finite(ctx, a, path));
-    if (gzip)
-        TRY(packed_available(ctx, path));
-    TRY(host_alloc(ctx, tiles * room, "writing a file", &memory));
-    for (int64_t t = 0; t < tiles; t++)
-        pieces[t].text = (char *)memory + t * room;
+    TRY(text_pieces_gzip(ctx, path, &entries.gzip));
+    TRY(make_head(ctx, a, head, &bytes));
     TRY(output_open(ctx, path, a->nnz, &output));
-    TRY(write_head(&output, a, gzip));
-    for (int64_t first = 0; first < a->nnz; first += (int64_t)ROUND * TILE)
-        TRY(write_round(&output, a, first, gzip, pieces));
+    TRY(text_pieces_head(&output, head, bytes, entries.gzip));
+    TRY(text_pieces_write(&output, &entries));
 done:
-    host_free(memory);
     return output_close(&output, st);
-}
-
-static bool ends_with(const char *path, const char *ending)
-{
-    const size_t length = strlen(path), n = strlen(ending);
-    return length > n && strcmp(path + length - n, ending) == 0;
 }
 
 spmv_status spmv_matrix_write(spmv_context *ctx, const spmv_csr *a, const char *path)
@@ -198,6 +135,5 @@ spmv_status spmv_matrix_write(spmv_context *ctx, const spmv_csr *a, const char *
     const spmv_status st = spmv_matrix_check(ctx, a);
     if (st != SPMV_OK)
         return st;
-    return ends_with(path, ".spmv") ? binary_form_write(ctx, a, path)
-                                    : write_text(ctx, a, path, ends_with(path, ".gz"));
+    return path_ends_with(path, ".spmv") ? binary_form_write(ctx, a, path) : write_text(ctx, a, path);
 }

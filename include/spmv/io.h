@@ -72,21 +72,32 @@ SPMV_API spmv_status spmv_matrix_read(spmv_context *ctx, const char *path, const
  * (no valid CSR), SPMV_ERROR_OPEN, SPMV_ERROR_WRITE (errno is then the system's: EPIPE, ENOSPC), SPMV_CANCELLED. */
 SPMV_API spmv_status spmv_matrix_write(spmv_context *ctx, const spmv_csr *a, const char *path);
 
-/* Reads a vector, from a file as spmv_matrix_read takes it, packed or not: one number a line (blank lines, % and #
- * comments between), or Matrix Market array or coordinate n x 1 (or 1 x n). A complex type (SPMV_C64, SPMV_C128) takes
- * two numbers a line too, real and imaginary part, where the first line that has any has two, and files of field
- * complex; what is real has imaginary parts of 0. *host_values: n numbers of the type (SPMV_F64, SPMV_F32 or a complex
- * one), to be released with spmv_host_free. Cells that a coordinate file does not name are 0. */
+/* Reads a vector, from a file as spmv_matrix_read takes it, packed or not, or in binary form: one number a line (blank
+ * lines, % and # comments between), or Matrix Market array or coordinate n x 1 (or 1 x n). A complex type (SPMV_C64,
+ * SPMV_C128) takes two numbers a line too, real and imaginary part, where the first line that has any has two, and
+ * files of field complex; what is real has imaginary parts of 0. *host_values: n numbers of the type (SPMV_F64,
+ * SPMV_F32 or a complex one), to be released with spmv_host_free. Cells that a coordinate file does not name are 0. */
 SPMV_API spmv_status spmv_vector_read(spmv_context *ctx, const char *path, spmv_type type, void **host_values,
                                       int64_t *n);
 SPMV_API void spmv_host_free(void *host_memory);
 
+/* Reads k vectors of n numbers at once, row by row: number v of row i at k i + v, as a plan with the option vectors = k
+ * takes them. A text of k numbers a line, as many on each (of a complex type 2 k, where the first line that has any has
+ * more than one; with one a line they are real), or Matrix Market array or coordinate n x k; a row of k is n = 1. */
+SPMV_API spmv_status spmv_vectors_read(spmv_context *ctx, const char *path, spmv_type type, void **host_values,
+                                       int64_t *n, int64_t *k);
+
 /* Writes n numbers, one a line, of complex ones both parts with a blank between them; format NULL: the fewest digits
  * that read back to the same bits, else a printf format with one floating-point conversion (%.6g). path "-": standard
- * output. Other paths are written beside and renamed. Errors: SPMV_ERROR_OPEN, SPMV_ERROR_WRITE (errno is then the
- * system's), SPMV_ERROR_ARGUMENT (the format), SPMV_CANCELLED. */
+ * output; a name that ends in .gz: compressed; in .spmv: the binary form, which takes no format. Other paths are
+ * written beside and renamed. Errors: SPMV_ERROR_OPEN, SPMV_ERROR_WRITE (errno is then the system's),
+ * SPMV_ERROR_ARGUMENT (the format), SPMV_CANCELLED. */
 SPMV_API spmv_status spmv_vector_write(spmv_context *ctx, const char *path, spmv_type type, const void *host_values,
                                        int64_t n, const char *format);
+
+/* The same for k vectors of n numbers, row by row as spmv_vectors_read has them: k numbers a line. */
+SPMV_API spmv_status spmv_vectors_write(spmv_context *ctx, const char *path, spmv_type type, const void *host_values,
+                                        int64_t n, int64_t k, const char *format);
 
 SPMV_END_DECLS
 

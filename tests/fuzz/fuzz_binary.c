@@ -1,5 +1,6 @@
 /* Fuzzing of the binary form, with libFuzzer: any bytes as a file of it; where the first says so with every checksum
- * put right first, so that what lies behind them is reached. What is read must be a valid matrix with sorted columns.
+ * put right first, so that what lies behind them is reached. What is read must be a valid matrix with sorted columns,
+ * or vectors of as many numbers as the file has.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <spmv/spmv.h>
@@ -7,6 +8,7 @@
 #include <stdlib.h>
 
 #include "io/binary_form.h"
+#include "io/binary_vector.h"
 #include "io/checksum.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -45,6 +47,31 @@ static void put_right(spmv_context *ctx, char *file, int64_t size)
     memcpy(file + HEAD_SUM, &sum, sizeof sum);
 }
 
+/* The same bytes as vectors, whose head is shorter. */
+static void try_vector(spmv_context *ctx, char *file, int64_t bytes, bool right, spmv_type type)
+{
+    enum { SIZE = 40, VALUES_SUM = 48, VECTOR_SUM = 56, VECTOR_HEAD = 64 };
+    void *values = NULL;
+    int64_t rows = 0, cols = 0;
+    if (right && bytes >= VECTOR_HEAD) {
+        const uint64_t all = (uint64_t)bytes;
+        uint64_t sum = 0;
+        require(checksum(ctx, file + VECTOR_HEAD, bytes - VECTOR_HEAD, &sum) == SPMV_OK, "no sum", "");
+        memcpy(file + SIZE, &all, sizeof all);
+        memcpy(file + VALUES_SUM, &sum, sizeof sum);
+        sum = checksum_mix(0, checksum_tile(file, VECTOR_SUM));
+        memcpy(file + VECTOR_SUM, &sum, sizeof sum);
+    }
+    const spmv_status st = binary_vector_read_memory(ctx, "fuzz", file, bytes, type, 1 << 20, &values, &rows, &cols);
+    if (st != SPMV_OK) {
+        const int class = spmv_status_class(st);
+        require(values == NULL && class >= 3 && class <= 5, "vectors or an unexpected status", spmv_last_error(ctx));
+    }
+    volatile float last = rows * cols > 0 ? ((const float *)values)[rows * cols - 1] : 0; /* the sanitizer watches */
+    (void)last;
+    spmv_host_free(values);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static spmv_context *ctx;
@@ -80,6 +107,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                 require(a.col[k - 1] < a.col[k], "columns out of order", "");
         spmv_matrix_destroy(matrix);
     }
+    memcpy(file, data + 1, (size_t)bytes);
+    try_vector(ctx, file, bytes, data[0] & 1, data[0] & 2 ? SPMV_F32 : SPMV_C128);
     host_free(file);
     return 0;
 }

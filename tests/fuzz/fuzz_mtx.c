@@ -96,6 +96,16 @@ static void try_vector(spmv_context *ctx, const uint8_t *data, size_t size)
     if (complex != SPMV_OK)
         check_refusal(ctx, complex, data, size);
     last = n > 0 ? (float)((const spmv_c128 *)values)[n - 1].im : 0;
+    spmv_host_free(values);
+    values = NULL;
+    int64_t k = 0;
+    const spmv_status several =
+        vectors_read_memory(ctx, "fuzz", (const char *)data, (int64_t)size, SPMV_F64, MAX_BYTES, &values, &n, &k);
+    if (several != SPMV_OK) {
+        require(values == NULL && n == 0 && k == 0, "vectors beside an error", spmv_last_error(ctx));
+        check_refusal(ctx, several, data, size);
+    }
+    last = n * k > 0 ? (float)((const double *)values)[n * k - 1] : 0;
     (void)last;
     spmv_host_free(values);
 }

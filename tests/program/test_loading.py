@@ -195,9 +195,16 @@ class Packed(LoadingTest):
             digit = next(k for k in range(at, len(stored)) if chr(stored[k]).isdigit() or k >= len(stored) - 8)
             damaged[digit] ^= 1
             self.assertNotEqual(damaged, stored)
-            self.fails(3, self.put("b.mtx.gz", bytes(damaged)), says="b.mtx.gz: damaged: the checksum of its text does not match")
-        # two pieces say nothing of the whole
-        self.ok("info", self.put("c.mtx.gz", gzip.compress(text[:5000].encode()) + gzip.compress(text[5000:].encode())))
+            self.fails(3, self.put("b.mtx.gz", bytes(damaged)), says="the checksum of its text does not match")
+        # each piece has its own sum, and so has what stands behind a member of an archive
+        pieces = bytearray(gzip.compress(text[:5000].encode(), compresslevel=0) + gzip.compress(text[5000:].encode()))
+        self.ok("info", self.put("c.mtx.gz", bytes(pieces)))
+        pieces[next(k for k in range(4000, 5000) if chr(pieces[k]).isdigit())] ^= 1
+        self.fails(3, self.put("d.mtx.gz", bytes(pieces)), says="the checksum of its text does not match")
+        archive = bytearray(gzip.compress(gzip.decompress(tar([("e/e.mtx", text), ("e/e_b.mtx", text)])), compresslevel=0))
+        self.ok("info", self.put("e.tar.gz", bytes(archive)))
+        archive[next(k for k in range(3000, 4000) if chr(archive[k]).isdigit())] ^= 1
+        self.fails(3, self.put("e.tar.gz", bytes(archive)), says="the checksum of its text does not match")
 
     def test_every_prefix_of_a_packed_file(self):
         text = random_text(40, 40, 100, seed=3)
@@ -205,7 +212,7 @@ class Packed(LoadingTest):
         for form, packed in (("gz", gzip.compress(text.encode())), ("tar.gz", tar([("a/a.mtx", text)])), ("xz", lzma.compress(text.encode()))):
             for length in list(range(0, 24)) + list(range(24, len(packed), max(1, len(packed) // 40))) + [len(packed) - 1]:
                 done = run(self.put("cut", packed[:length]))
-                # what lacks its last bytes only may be read as a whole
+                # of an archive what lacks its last bytes only may be read as a whole
                 self.assertIn(done.returncode, (0, 2, 3), f"{form} {length}: {done.stderr}")
                 if done.returncode == 0:
                     self.assertEqual(done.stdout, whole, f"{form} {length}")

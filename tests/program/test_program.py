@@ -211,6 +211,99 @@ class MainJob(Case):
             self.fails(1, "-", "--format", bad, stdin=text)
 
 
+class SeveralVectors(Case):
+    """mul A X with n x k numbers: all k products at once."""
+
+    def setUp(self):
+        super().setUp()
+        rng = random.Random(11)
+        self.a = Matrix.random(8, 5, 25, seed=12)
+        self.path = self.write("a.mtx", self.a.text())
+        self.columns = {n: [[eighths(rng) for _ in range(n)] for _ in range(3)] for n in (5, 8)}
+
+    @staticmethod
+    def rows(columns):
+        return "".join(" ".join(repr(v) for v in row) + "\n" for row in zip(*columns))
+
+    def table(self, text):
+        return [[float(word) for word in line.split()] for line in text.split("\n")[:-1]]
+
+    def array(self, columns):
+        return (f"%%MatrixMarket matrix array real general\n{len(columns[0])} {len(columns)}\n" +
+                "".join(f"{v!r}\n" for column in columns for v in column))
+
+    def test_on_every_backend_type_and_form(self):
+        files = {n: [self.write(f"x{n}.txt", self.rows(c)), self.write(f"x{n}.mtx", self.array(c))]
+                 for n, c in self.columns.items()}
+        for (backend, _), kind, transpose, form in itertools.product(
+            self.usable_backends(), ["f64", "f32", "mixed"], [False, True], [0, 1]
+        ):
+            n, m = (8, 5) if transpose else (5, 8)
+            words = ["mul", self.path, files[n][form], "--backend", backend, "--type", kind] + ["--transpose"] * transpose
+            with self.subTest(words):
+                products = [self.a.times(x, transpose) for x in self.columns[n]]
+                done = self.ok(*words)
+                self.assertEqual(self.table(done.stdout), [list(row) for row in zip(*products)])
+                self.assertRegex(done.stderr, r"checked against \w+: passed; worst row \d+ of vector [012]")
+                with_y0 = self.ok(*words, "--alpha", "2", "--beta", "-0.5", "--y0", files[m][form])
+                self.assertEqual(self.table(with_y0.stdout), [[2 * p - 0.5 * y for p, y in zip(*rows)] for rows in
+                                                              zip(zip(*products), zip(*self.columns[m]))])
+
+    def test_the_same_bits_as_one_by_one(self):
+        rng = random.Random(5)
+        columns = [[rng.uniform(-1, 1) for _ in range(400)] for _ in range(4)]
+        together = self.table(self.ok("poisson2d:20", self.write("x.txt", self.rows(columns)), "--backend", "ref").stdout)
+        for v, column in enumerate(columns):
+            alone = numbers(self.ok("poisson2d:20", self.vector("one.txt", column), "--backend", "ref").stdout)
+            self.assertEqual([row[v] for row in together], alone)
+
+    def test_forms_of_the_answer(self):
+        x = self.write("x.txt", self.rows(self.columns[5]))
+        text = self.ok(self.path, x).stdout
+        unit = "diagonal:8,values=constant"
+        for ending in "txt", "spmv", "gz":
+            y = os.path.join(self.folder, "y." + ending)
+            done = run("mul", self.path, x, "-o", y)
+            if ending == "gz" and done.returncode == 4 and "libarchive" in done.stderr:
+                continue
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(self.ok(unit, y).stdout, text, ending)
+        with open(os.path.join(self.folder, "y.spmv"), "rb") as file:
+            self.assertEqual(file.read(8), b"\x89SPVC\r\n\x1a")
+        self.fails(1, "mul", self.path, x, "-o", os.path.join(self.folder, "z.spmv"), "--format", "%g", says="takes no format")
+        self.fails(3, "info", os.path.join(self.folder, "y.spmv"), says="the binary form of a vector, not of a matrix")
+
+    def test_one_row_is_a_vector_or_several(self):
+        row = self.write("row.txt", "1 2 3\n")
+        self.assertEqual(self.ok("diagonal:3,values=constant", row).stdout, "1\n2\n3\n")
+        self.assertEqual(self.ok("diagonal:1,values=constant", row).stdout, "1 2 3\n")
+
+    def test_json_counts_all(self):
+        x = self.write("x.txt", self.rows(self.columns[5]))
+        one = json.loads(self.ok(self.path, self.vector("one.txt", self.columns[5][0]), "--json").stdout)["result"]
+        three = json.loads(self.ok(self.path, x, "--json").stdout)["result"]
+        self.assertEqual((three["vectors"], one.get("vectors")), (3, None))
+        self.assertEqual(three["model_bytes"] - one["model_bytes"], 2 * 8 * (8 + 5))
+
+    def test_a_wrong_row_is_found(self):
+        x = self.write("x.txt", self.rows(self.columns[5]))
+        done = run(self.path, x, env={"SPMV_TEST_PLANT_ERROR": "5"})
+        self.assertEqual(done.returncode, 9)
+        self.assertRegex(done.stderr, r"CHECK FAILED.*: 1 of 24 rows of y .*worst row 5 of vector 2 \(line 6\)")
+        report = json.loads(run(self.path, x, "--json", env={"SPMV_TEST_PLANT_ERROR": "5"}).stdout)["verify"]
+        self.assertEqual((report["worst_row"], report["worst_vector"]), (5, 2))
+        bit = run(self.path, x, "--verify=bitwise", env={"SPMV_TEST_PLANT_ERROR": "bit:5"})
+        self.assertEqual(bit.returncode, 9)
+        self.assertIn("gave other bits", bit.stderr)
+
+    def test_sizes_that_do_not_fit(self):
+        x, y = self.write("x.txt", self.rows(self.columns[5])), self.write("y.txt", self.rows(self.columns[8][:2]))
+        self.fails(4, self.path, y, says=["y.txt has 8 x 2 numbers, x needs 5 rows"])
+        self.fails(4, "mul", self.path, x, "--beta", "1", "--y0", y, says=["y.txt has 2 vectors, y0 needs 3"])
+        self.fails(4, self.path, self.write("none.mtx", "%%MatrixMarket matrix array real general\n5 0\n"),
+                   says=["none.mtx has 0 vectors"])
+
+
 class Mul(Case):
     def setUp(self):
         super().setUp()
@@ -325,7 +418,9 @@ class Complex(Case):
         self.fails(3, path, mangled, says='mangled.txt:2:3: "4i" is not a number')
         # real matrices take complex vectors where complex products are asked for, and only there
         self.assertEqual(self.pairs(self.ok("diagonal:2,values=constant", short, "--type", "c128").stdout), [1 + 2j, 3 + 4j])
-        self.fails(3, "diagonal:2", short, says='short.txt:1:3: extra text "2"')
+        # else they are two
+        self.assertEqual(self.ok("diagonal:2,values=constant", short).stdout, "1 2\n3 4\n")
+        self.fails(3, "solve", "diagonal:2", short, says='short.txt:1:3: extra text "2"')
 
     def test_type_by_the_file_and_by_name(self):
         text, _ = self.matrix("general")

@@ -1,0 +1,331 @@
+/* Compression undone in stages, each of which reads from the one below, the lowest from the input. So that damage is
+ * found, gzip is left to zlib, which compares length and checksum of every piece (libarchive does not), and whoever
+ * stops before the end of an archive reads on to the end of the stages.
+ *
+ * A decompression bomb is met by its ratio: text may be some thousand times as long as what it is unpacked from, which
+ * no matrix of different entries comes near, but for the first megabytes.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "unpack.h"
+
+#ifdef SPMV_HAVE_ARCHIVE
+
+#include <stdlib.h>
+
+#include "archive_library.h"
+
+/* The first so many bytes of text may come from anything. */
+enum { STAGES = 8, INPUT_BYTES = 256 << 10, UNPACKED_FREELY = 16 << 20 };
+
+struct stage {
+    struct unpack *all;
+    struct stage *below; /* NULL: the input */
+    char *buffer;        /* INPUT_BYTES from below */
+    bool below_ended;
+    /* gzip */
+    bool gzip, zlib_open, in_piece, any_piece;
+    z_stream zlib;
+    /* else */
+    struct archive *archive;
+    int64_t given; /* so many bytes made */
+    bool ended;
+    char head[PACKED_HEAD]; /* the first of them */
+    int64_t head_bytes, head_given;
+};
+
+struct unpack {
+    spmv_context *ctx;
+    const char *name;
+    const struct packed_input *input;
+    const struct packed_limits *limits;
+    const struct archive_library *lib;
+    const char *form;
+    int64_t taken;
+    spmv_status failed; /* the sentence is there */
+    int count;
+    struct stage stage[STAGES];
+    char head[PACKED_HEAD]; /* of the input, where nothing is compressed */
+    int64_t head_bytes, head_given;
+};
+
+static int64_t stage_read(struct stage *s, char *to, int64_t bytes);
+
+/* Bytes of the input; -1: failed. */
+static int64_t input_read(struct unpack *u, char *to, int64_t bytes)
+{
+    if (u->head_given < u->head_bytes) {
+        const int64_t n = min_i64(bytes, u->head_bytes - u->head_given);
+        memcpy(to, u->head + u->head_given, (size_t)n);
+        u->head_given += n;
+        return n;
+    }
+    const int64_t n = u->input->read(u->input->user, to, bytes, &u->failed);
+    u->taken += max_i64(n, 0);
+    return n;
+}
+
+static int64_t below_read(struct stage *s)
+{
+    const int64_t n =
+        s->below != NULL ? stage_read(s->below, s->buffer, INPUT_BYTES) : input_read(s->all, s->buffer, INPUT_BYTES);
+    s->below_ended = n <= 0;
+    return n;
+}
+
+static int64_t fail_damaged(struct stage *s, const char *why)
+{
+    struct unpack *const u = s->all;
+    if (u->failed == SPMV_OK)
+        u->failed = context_fail(u->ctx, SPMV_ERROR_FORMAT,
+                                 "%.480s: damaged after %lld bytes of text (%lld packed ones): %.200s", u->name,
+                                 (long long)s->given, (long long)u->taken, why != NULL ? why : "it is not known why");
+    return -1;
+}
+
+/* ---------------------------------------------------------------- gzip */
+
+static int64_t fail_zlib(struct stage *s, int result)
+{
+    struct unpack *const u = s->all;
+    const char *const why = s->zlib.msg;
+    if (result == Z_MEM_ERROR)
+        u->failed = context_fail_memory(u->ctx, "unpacking a file", INPUT_BYTES);
+    else if (why != NULL && strcmp(why, "incorrect data check") == 0)
+        return fail_damaged(s, "the checksum of its text does not match");
+    else if (why != NULL && strcmp(why, "incorrect length check") == 0)
+        return fail_damaged(s, "the length of its text does not match");
+    return fail_damaged(s, why);
+}
+
+/* Behind a piece may come another, and zeros that fill a block. */
+static void skip_zeros(struct stage *s)
+{
+    while (s->any_piece && s->zlib.avail_in > 0 && *s->zlib.next_in == 0) {
+        s->zlib.next_in++;
+        s->zlib.avail_in--;
+    }
+}
+
+static int64_t gzip_read(struct stage *s, char *to, int64_t bytes)
+{
+    z_stream *const z = &s->zlib;
+    const uInt room = (uInt)min_i64(bytes, 1 << 30);
+    z->next_out = (Bytef *)to;
+    z->avail_out = room;
+    while (z->avail_out == room) {
+        if (!s->in_piece)
+            skip_zeros(s);
+        if (z->avail_in == 0) {
+            const int64_t n = s->below_ended ? 0 : below_read(s);
+            if (n < 0)
+                return -1;
+            if (n == 0 && s->in_piece)
+                return fail_damaged(s, "it ends within a piece");
+            if (n == 0)
+                return 0;
+            z->next_in = (Bytef *)s->buffer;
+            z->avail_in = (uInt)n;
+            continue;
+        }
+        s->in_piece = s->any_piece = true;
+        const int result = s->all->lib->inflate(z, Z_NO_FLUSH);
+        if (result == Z_STREAM_END) {
+            s->in_piece = false;
+            s->all->lib->inflateReset(z);
+        } else if (result != Z_OK && result != Z_BUF_ERROR) {
+            return fail_zlib(s, result);
+        }
+    }
+    return (int64_t)(room - z->avail_out);
+}
+
+static bool gzip_open(struct stage *s)
+{
+    enum { GZIP_ALONE = 16 + MAX_WBITS };
+    const int result = s->all->lib->inflateInit2_(&s->zlib, GZIP_ALONE, ZLIB_VERSION, (int)sizeof s->zlib);
+    s->zlib_open = result == Z_OK;
+    if (!s->zlib_open)
+        fail_zlib(s, Z_MEM_ERROR);
+    return s->zlib_open;
+}
+
+/* ---------------------------------------------------------------- what libarchive undoes */
+
+static la_ssize_t on_read(struct archive *archive, void *user, const void **bytes)
+{
+    struct stage *const s = user;
+    (void)archive;
+    *bytes = s->buffer;
+    const int64_t n = s->below_ended ? 0 : below_read(s);
+    return n < 0 ? ARCHIVE_FATAL : (la_ssize_t)n;
+}
+
+/* A filter that libarchive would leave to a program is none. */
+static bool support(const struct archive_library *lib, struct archive *a)
+{
+    return lib->archive_read_support_filter_bzip2(a) == ARCHIVE_OK &&
+           lib->archive_read_support_filter_xz(a) == ARCHIVE_OK &&
+           lib->archive_read_support_filter_zstd(a) == ARCHIVE_OK &&
+           lib->archive_read_support_format_raw(a) == ARCHIVE_OK &&
+           lib->archive_read_support_format_empty(a) == ARCHIVE_OK;
+}
+
+static bool filter_open(struct stage *s)
+{
+    struct unpack *const u = s->all;
+    struct archive_entry *entry = NULL;
+    s->archive = u->lib->archive_read_new();
+    if (s->archive == NULL) {
+        u->failed = context_fail_memory(u->ctx, "unpacking a file", INPUT_BYTES);
+        return false;
+    }
+    if (!support(u->lib, s->archive)) {
+        u->failed = context_fail(u->ctx, SPMV_ERROR_UNSUPPORTED,
+                                 "%.480s: this machine's libarchive lacks a compression", u->name);
+        return false;
+    }
+    const int result = u->lib->archive_read_open(s->archive, s, NULL, on_read, NULL) != ARCHIVE_OK
+                           ? ARCHIVE_FATAL
+                           : u->lib->archive_read_next_header(s->archive, &entry);
+    s->ended = result == ARCHIVE_EOF;
+    if (result < ARCHIVE_WARN)
+        fail_damaged(s, u->lib->archive_error_string(s->archive));
+    else if (u->lib->archive_filter_code(s->archive, 0) == ARCHIVE_FILTER_NONE)
+        fail_damaged(s, "it is not what its first bytes say");
+    return u->failed == SPMV_OK;
+}
+
+static int64_t filter_read(struct stage *s, char *to, int64_t bytes)
+{
+    const la_ssize_t n = s->all->lib->archive_read_data(s->archive, to, (size_t)bytes);
+    return n >= 0 ? (int64_t)n : fail_damaged(s, s->all->lib->archive_error_string(s->archive));
+}
+
+/* ---------------------------------------------------------------- stages */
+
+/* Up to bytes > 0 bytes; 0 at the end, -1: failed. */
+static int64_t stage_make(struct stage *s, char *to, int64_t bytes)
+{
+    struct unpack *const u = s->all;
+    const int64_t ratio = u->limits->ratio;
+    if (s->ended || u->failed != SPMV_OK)
+        return s->ended ? 0 : -1;
+    const int64_t n = s->gzip ? gzip_read(s, to, bytes) : filter_read(s, to, bytes);
+    s->ended = n == 0;
+    s->given += max_i64(n, 0);
+    if (n < 0 || s->given <= UNPACKED_FREELY || s->given / ratio <= u->taken)
+        return n;
+    u->failed = context_fail(u->ctx, SPMV_ERROR_LIMIT,
+                             "%.480s: %lld bytes unpack to %lld and more: over %lld times as many, which is the limit",
+                             u->name, (long long)u->taken, (long long)s->given, (long long)ratio);
+    return -1;
+}
+
+static int64_t stage_read(struct stage *s, char *to, int64_t bytes)
+{
+    if (s->head_given == s->head_bytes)
+        return stage_make(s, to, bytes);
+    const int64_t n = min_i64(bytes, s->head_bytes - s->head_given);
+    memcpy(to, s->head + s->head_given, (size_t)n);
+    s->head_given += n;
+    return n;
+}
+
+static bool read_head(struct stage *s)
+{
+    int64_t n = 1;
+    while (s->head_bytes < PACKED_HEAD && n > 0) {
+        n = stage_make(s, s->head + s->head_bytes, PACKED_HEAD - s->head_bytes);
+        s->head_bytes += max_i64(n, 0);
+    }
+    return n >= 0;
+}
+
+/* A stage on top of those that there are, which make what has that form. */
+static bool add_stage(struct unpack *u, const char *form)
+{
+    struct stage *const s = &u->stage[u->count];
+    void *buffer = NULL;
+    if (u->count == STAGES) {
+        u->failed = context_fail(u->ctx, SPMV_ERROR_LIMIT, "%.480s: compressed more than %d times", u->name, STAGES);
+        return false;
+    }
+    *s = (struct stage){.all = u, .below = u->count > 0 ? s - 1 : NULL, .gzip = strcmp(form, "gz") == 0};
+    if (u->count++ == 0)
+        u->form = form;
+    u->failed = host_alloc(u->ctx, INPUT_BYTES, "unpacking a file", &buffer);
+    s->buffer = buffer;
+    return u->failed == SPMV_OK && (s->gzip ? gzip_open(s) : filter_open(s)) && read_head(s);
+}
+
+const char *unpack_head(const struct unpack *u, int64_t *bytes)
+{
+    const struct stage *const top = u->count > 0 ? &u->stage[u->count - 1] : NULL;
+    *bytes = top != NULL ? top->head_bytes : u->head_bytes;
+    return top != NULL ? top->head : u->head;
+}
+
+/* The form of what the stages make so far, where that is compressed. */
+static const char *compressed_form(const struct unpack *u)
+{
+    int64_t n = 0;
+    const char *const head = unpack_head(u, &n), *const form = packed_form(head, n);
+    return form != NULL && strcmp(form, "tar") != 0 ? form : NULL;
+}
+
+spmv_status unpack_open(spmv_context *ctx, const char *name, const struct packed_input *input,
+                        const struct packed_limits *limits, struct unpack **unpack)
+{
+    struct unpack *const u = calloc(1, sizeof *u);
+    *unpack = u;
+    if (u == NULL)
+        return context_fail_memory(ctx, "unpacking a file", (int64_t)sizeof *u);
+    *u = (struct unpack){
+        .ctx = ctx, .name = name, .input = input, .limits = limits, .lib = archive_library(), .form = ""};
+    int64_t n = 1;
+    while (u->head_bytes < PACKED_HEAD && n > 0) {
+        n = input->read(input->user, u->head + u->head_bytes, PACKED_HEAD - u->head_bytes, &u->failed);
+        u->head_bytes += max_i64(n, 0);
+    }
+    u->taken = u->head_bytes;
+    while (u->failed == SPMV_OK && compressed_form(u) != NULL)
+        if (!add_stage(u, compressed_form(u)))
+            break;
+    return u->failed;
+}
+
+void unpack_close(struct unpack *u)
+{
+    if (u == NULL)
+        return;
+    for (int k = u->count - 1; k >= 0; k--) {
+        struct stage *const s = &u->stage[k];
+        if (s->zlib_open)
+            u->lib->inflateEnd(&s->zlib);
+        if (s->archive != NULL)
+            u->lib->archive_read_free(s->archive);
+        host_free(s->buffer);
+    }
+    free(u);
+}
+
+spmv_status unpack_read(struct unpack *u, char *to, int64_t bytes, int64_t *got)
+{
+    const int64_t n = u->failed != SPMV_OK ? -1
+                      : u->count > 0       ? stage_read(&u->stage[u->count - 1], to, bytes)
+                                           : input_read(u, to, bytes);
+    *got = max_i64(n, 0);
+    return n >= 0 ? SPMV_OK : u->failed;
+}
+
+int64_t unpack_taken(const struct unpack *u)
+{
+    return u->taken;
+}
+
+const char *unpack_form(const struct unpack *u)
+{
+    return u->form;
+}
+
+#endif

@@ -1,0 +1,65 @@
+/* Damage of packed files: every bit of a small one in turn, and every length. Either the file is refused or the matrix
+ * is the one that was packed. The files are those that fuzzing begins with, behind their first byte.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "io/packed.h"
+#include "support_io.h"
+
+static spmv_status read_bytes(spmv_context *ctx, const char *file, size_t bytes, spmv_matrix **matrix)
+{
+    return matrix_read_memory(ctx, "packed", file, (int64_t)bytes, NULL, matrix, NULL, 0);
+}
+
+/* What is read must be like want; true when it was refused. */
+static bool refused_or_same(spmv_context *ctx, const char *file, size_t bytes, const spmv_matrix *want,
+                            const char *name, const char *what, size_t at)
+{
+    spmv_matrix *matrix = NULL;
+    const spmv_status st = read_bytes(ctx, file, bytes, &matrix);
+    const int class = spmv_status_class(st);
+    if (st != SPMV_OK && class != 2 && class != 3)
+        fail_msg("%s, %s %zu: %s", name, what, at, spmv_last_error(ctx));
+    if (st == SPMV_OK && !same_matrix(matrix, want))
+        fail_msg("%s, %s %zu: another matrix", name, what, at);
+    spmv_matrix_destroy(matrix);
+    return st != SPMV_OK;
+}
+
+static void every_bit_counts(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"gz", "two_gz", "gz_gz", "tar_gz", "tar_two_gz", "tar_gz_more",
+                                        "xz", "tar_xz", "bz2",   "zst",    "tar_zst"};
+    spmv_context *ctx = support_context_on(SPMV_BACKEND_OMP, 2);
+    if (packed_available(ctx, "") != SPMV_OK) {
+        spmv_context_destroy(ctx);
+        skip();
+    }
+    for (size_t k = 0; k < sizeof names / sizeof names[0]; k++) {
+        char path[512];
+        size_t bytes = 0, refused = 0, cut = 0;
+        spmv_matrix *want = NULL;
+        snprintf(path, sizeof path, "%s/tests/fuzz/corpus_packed/%s", SOURCE_DIR, names[k]);
+        char *const all = get_file(path, &bytes), *const file = all + 1;
+        bytes--;
+        assert_ok(ctx, read_bytes(ctx, file, bytes, &want));
+        for (size_t b = 0; b < 8 * bytes; b++) {
+            file[b / 8] = (char)(file[b / 8] ^ 1 << b % 8);
+            refused += refused_or_same(ctx, file, bytes, want, names[k], "bit", b);
+            file[b / 8] = (char)(file[b / 8] ^ 1 << b % 8);
+        }
+        for (size_t length = 0; length < bytes; length++)
+            cut += refused_or_same(ctx, file, length, want, names[k], "length", length);
+        if (refused < 4 * bytes || cut < bytes / 2)
+            fail_msg("%s: %zu of %zu bits and %zu of %zu lengths refused", names[k], refused, 8 * bytes, cut, bytes);
+        spmv_matrix_destroy(want);
+        free(all);
+    }
+    spmv_context_destroy(ctx);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(every_bit_counts)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
