@@ -29,6 +29,7 @@ peers | Eigen 3.4             | libeigen3-dev   | libeigen3-dev   | pkg-config -
 peers | librsb                | librsb-dev      | librsb-dev      | pkg-config --exists 'librsb >= 1.2'
 peers | SuiteSparse:GraphBLAS | libgraphblas-dev | libgraphblas-dev | packages_graphblas
 peers | oneTBB                | libtbb-dev      | libtbb-dev      | pkg-config --exists 'tbb >= 2021'
+peers | hypre with MPI        | libhypre-dev mpi-default-dev mpi-default-bin | libhypre-dev mpi-default-dev mpi-default-bin | packages_hypre
 peers | PETSc with MPI        | petsc-dev mpi-default-dev mpi-default-bin | petsc-dev mpi-default-dev mpi-default-bin | packages_petsc
 report | matplotlib (report.py) | python3-matplotlib | python3-matplotlib | python3 -c 'import matplotlib'
 report | Chromium (its test)   | chromium        | chromium-browser | command -v chromium || command -v chromium-browser
@@ -55,6 +56,10 @@ packages_mmio() {
 packages_graphblas() {
     [ -e /usr/include/GraphBLAS.h ] || [ -e /usr/include/suitesparse/GraphBLAS.h ] || [ -e /usr/local/include/GraphBLAS.h ] ||
         [ -e /usr/local/include/suitesparse/GraphBLAS.h ]
+}
+
+packages_hypre() {
+    { [ -e /usr/include/hypre/HYPRE.h ] || [ -e /usr/local/include/HYPRE.h ]; } && command -v mpicc && command -v mpiexec
 }
 
 packages_petsc() {
