@@ -62,7 +62,9 @@ static bool is_probe(const struct outcome *o)
 static double speed_up(const struct trial *trial, const struct outcome *o)
 {
     const struct outcome *best = trial_best_peer(trial);
-    return best != NULL && o->measured && o->warm.median > 0 ? best->warm.median / o->warm.median : 0;
+    return best != NULL && o->measured && o->warm.median > 0
+               ? best->warm.median / outcome_steps(trial, best) / (o->warm.median / outcome_steps(trial, o))
+               : 0;
 }
 
 static void add_number(struct line *line, int width, int decimals, double value, bool there)
@@ -90,6 +92,37 @@ static const char *bits_text(const struct outcome *o)
     return o->bit_repeats == 0 ? "-" : o->bit_different == 0 ? "same" : "differ";
 }
 
+/* One of ours that the peers' iterations are compared with: the first that was checked; NULL: none. */
+static const struct outcome *own_of(const struct trial *t)
+{
+    for (int i = 0; i < t->count; i++)
+        if (t->outcomes[i].entry->ours && t->outcomes[i].checked)
+            return &t->outcomes[i];
+    return NULL;
+}
+
+static bool same_iterations(const struct trial *t, const struct outcome *o)
+{
+    const struct outcome *const own = own_of(t);
+    return own != NULL && own->solved.iterations == o->solved.iterations;
+}
+
+/* A solver's: whether it got there, and how its iterations compare. */
+static void solver_text(const struct trial *t, const struct outcome *o, char *text, size_t size)
+{
+    const struct outcome *const own = own_of(t);
+    const char *const end = outcome_converged(t, o) ? "converged" : "at the limit";
+    const long long more = own != NULL ? (long long)(o->solved.iterations - own->solved.iterations) : 0;
+    if (o->entry->ours || own == NULL)
+        snprintf(text, size, "%s", end);
+    else if (more == 0)
+        snprintf(text, size, "%s, as many iterations as ours", end);
+    else
+        snprintf(text, size, "%s, %+lld iterations beside ours", end, more);
+    if (o->unfinished)
+        snprintf(text + strlen(text), size - strlen(text), ": does not count");
+}
+
 static spmv_status table_head(struct text_file *file, const struct bench_run *run)
 {
     struct line line = {.length = 0};
@@ -104,6 +137,16 @@ static spmv_status table_head(struct text_file *file, const struct bench_run *ru
         add(&line, ", triad %.1f GB/s", b->triad_gbs);
     if (st == SPMV_OK)
         st = end_line(file, &line);
+    if (run->operation->solver) {
+        add(&line, "# us: median of whole solves over their iterations (min, max: alike); of read: share of the read "
+                   "bandwidth; x best: the best peer's time an iteration over this one; residual: ||b - A x|| / ||b||, "
+                   "computed here");
+        if (st == SPMV_OK)
+            st = end_line(file, &line);
+        add(&line, "%-26s %-4s %-28s %10s %10s %10s %10s %8s %8s %7s %10s %6s %9s  %s", "on", "type", "system", "us",
+            "min", "max", "iterations", "GB/s", "of read", "x best", "plan, us", "bits", "residual", "remark");
+        return st == SPMV_OK ? end_line(file, &line) : st;
+    }
     add(&line,
         "# us: median of one run, runs back to back; min, max: of the batches; flushed: caches overwritten before "
         "each run; of read: share of the read bandwidth; x best: the best peer's time over this one");
@@ -120,26 +163,35 @@ static void table_row(struct line *line, const struct bench_case *c, const struc
     bool bad;
     const struct trial *const t = c->trial;
     const char *const remark_text = remark_of(o, &bad);
-    const double gbs = outcome_gbs(t, o);
+    const double gbs = outcome_gbs(t, o), us = 1e6 / outcome_steps(t, o);
+    const bool solver = t->work.operation->solver;
     system_name(o, name, sizeof name);
     add(line, "%-26s %-4s %-28s", c->name, spmv_type_name(t->work.type), name);
-    add_number(line, 10, 2, 1e6 * o->warm.median, o->measured);
-    add_number(line, 10, 2, 1e6 * o->warm.min, o->measured);
-    add_number(line, 10, 2, 1e6 * o->warm.max, o->measured);
-    add_number(line, 10, 2, 1e6 * o->flushed.median, o->flushed.repeats > 0);
+    add_number(line, 10, 2, us * o->warm.median, o->measured);
+    add_number(line, 10, 2, us * o->warm.min, o->measured);
+    add_number(line, 10, 2, us * o->warm.max, o->measured);
+    if (solver)
+        add_number(line, 10, 0, (double)o->solved.iterations, o->checked);
+    else
+        add_number(line, 10, 2, 1e6 * o->flushed.median, o->flushed.repeats > 0);
     add_number(line, 8, 1, gbs, o->measured && !is_probe(o));
     add_number(line, 8, 3, gbs / t->read_gbs, o->measured && !is_probe(o) && t->read_gbs > 0);
     add_number(line, 7, 3, speed_up(t, o), o->measured && !is_probe(o) && trial_best_peer(t) != NULL);
     add_number(line, 10, 1, 1e6 * o->plan_seconds, o->measured);
     add(line, " %6s", bits_text(o));
     if (o->checked)
-        add(line, " %9.3g", o->worst_ratio);
+        add(line, " %9.3g", solver ? o->true_residual : o->worst_ratio);
     else
         add(line, " %9s", "-");
     add(line, "  %s%s%s", o->wrong ? "WRONG " : "", is_probe(o) ? "a probe, computes no result " : "",
         bad && o->entry->missing[0] != '\0' ? "missing: "
         : bad                               ? "failed: "
                                             : "");
+    if (solver && !bad && o->checked) {
+        char text[128];
+        solver_text(t, o, text, sizeof text);
+        add(line, "%s%s", text, remark_text[0] != '\0' ? "; " : "");
+    }
     add(line, "%s", remark_text);
 }
 
@@ -186,7 +238,11 @@ static void add_integer(struct line *line, int64_t value, bool there)
 
 static const char *state_of(const struct outcome *o)
 {
-    return o->entry->missing[0] != '\0' ? "missing" : o->failed[0] != '\0' ? "failed" : o->wrong ? "wrong" : "ok";
+    return o->entry->missing[0] != '\0' ? "missing"
+           : o->failed[0] != '\0'       ? "failed"
+           : o->wrong                   ? "wrong"
+           : o->unfinished              ? "limit"
+                                        : "ok";
 }
 
 static void add_timing(struct line *line, const struct timing *t, bool there)
@@ -201,7 +257,7 @@ static void csv_row(struct line *line, const struct bench_run *run, const struct
 {
     const struct trial *const t = c->trial;
     const struct peer_problem *const p = &t->work.problem;
-    const bool matrix = run->operation->on_matrix;
+    const bool matrix = run->operation->on_matrix, solver = run->operation->solver && o->checked;
     bool bad;
     add_text(line, run->operation->name);
     add_text(line, c->name);
@@ -230,6 +286,10 @@ static void csv_row(struct line *line, const struct bench_run *run, const struct
     add_integer(line, o->bit_repeats, o->bit_repeats > 0);
     add_integer(line, o->bit_different, o->bit_repeats > 0);
     add_real(line, o->worst_ratio, o->checked);
+    add_integer(line, o->solved.iterations, solver);
+    add_real(line, o->warm.median / outcome_steps(t, o), solver && o->measured);
+    add_real(line, o->solved.residual, solver);
+    add_real(line, o->true_residual, solver);
     add_text(line, remark_of(o, &bad));
     line->length--; /* the last comma */
 }
@@ -241,7 +301,8 @@ spmv_status bench_csv(struct text_file *file, const struct bench_run *run, const
         "bytes,"
         "upload_seconds,first_call_seconds,median,min,max,repeats,flushed_median,flushed_min,flushed_max,"
         "flushed_repeats,model_bytes,gbs,read_gbs,speedup_over_best_peer,bit_repeats,bit_different,"
-        "worst_error_over_bound,remark\n";
+        "worst_error_over_bound,iterations,seconds_per_iteration,recurrence_relative,"
+        "true_relative,remark\n";
     spmv_status st = head ? text_file_add(file, names, sizeof names - 1) : SPMV_OK;
     for (int i = 0; st == SPMV_OK && i < c->trial->count; i++) {
         struct line line = {.length = 0};
@@ -266,6 +327,27 @@ static json_t *json_verdict(const struct outcome *o, const char *reference)
     json_put(verify, "worst_row", json_integer((json_int_t)o->worst_at));
     json_put(verify, "passed", json_boolean(!o->wrong));
     return verify;
+}
+
+/* The residuals are norms, as spmv solve has them. */
+static json_t *json_cg(const struct trial *t, const struct outcome *o)
+{
+    json_t *cg = json_object();
+    json_put(cg, "precond", json_string("none"));
+    json_put(cg, "precision", json_string(spmv_type_name(t->work.type)));
+    json_put(cg, "status", json_string(outcome_converged(t, o) ? "ok" : "iterations"));
+    json_put(cg, "iterations", json_integer((json_int_t)o->solved.iterations));
+    json_put(cg, "rtol", json_number(t->work.problem.rtol));
+    json_put(cg, "recurrence_residual", json_number(o->solved.residual * t->work.norm_b));
+    json_put(cg, "true_residual", json_number(o->true_residual * t->work.norm_b));
+    json_put(cg, "relative_residual", json_number(o->true_residual));
+    json_put(cg, "setup_seconds", json_number(o->plan_seconds));
+    json_put(cg, "seconds_per_iteration", json_number(o->warm.median / outcome_steps(t, o)));
+    if (!o->entry->ours && own_of(t) != NULL)
+        json_put(cg, "iterations_as_ours", json_boolean(same_iterations(t, o)));
+    if (!o->entry->ours)
+        json_put(cg, "counts", json_boolean(!o->wrong && !o->unfinished));
+    return cg;
 }
 
 static const char *reference_of(const struct trial *t)
@@ -303,6 +385,8 @@ static json_t *json_peer(const struct trial *t, const struct outcome *o)
         json_put(peer, "repeatable", json_boolean(o->bit_different == 0));
     if (o->checked)
         json_put(peer, "verify", json_verdict(o, reference_of(t)));
+    if (t->work.operation->solver && o->checked)
+        json_put(peer, "cg", json_cg(t, o));
     return peer;
 }
 
@@ -365,7 +449,9 @@ static json_t *json_outcome(const struct bench_run *run, const struct trial *t, 
     json_put(result, "bitwise", json_bits(o));
     if (o->note[0] != '\0')
         json_put(result, "note", json_string(o->note));
-    if (run->operation->on_matrix)
+    if (run->operation->solver && o->checked)
+        json_put(result, "cg", json_cg(t, o));
+    if (run->operation->on_matrix && !run->operation->solver)
         json_put(result, "spmv",
                  json_pack("{s:o}", "gflops",
                            json_number((is_complex(t->work.type) ? 8e-9 : 2e-9) * (double)t->work.problem.nnz /
@@ -470,8 +556,9 @@ spmv_status bench_summary_add(struct bench_summary *summary, const struct bench_
             struct ratio ratio = {.type = t->work.type,
                                   .warm = quotient(&peer->warm, &ours->warm),
                                   .flushed = quotient(j < 0 ? &flushed : &peer->flushed, &ours->flushed)};
-            if (peer->entry->ours || !peer->measured || is_probe(peer) || peer->wrong)
+            if (peer->entry->ours || !peer->measured || is_probe(peer) || peer->wrong || peer->unfinished)
                 continue;
+            ratio.warm *= outcome_steps(t, ours) / outcome_steps(t, peer);
             memcpy(ratio.ours, ours->entry->name, NAME_SIZE);
             snprintf(ratio.peer, sizeof ratio.peer, "%s", j < 0 ? best_name : peer->entry->name);
             snprintf(ratio.on, sizeof ratio.on, "%s", c->name);

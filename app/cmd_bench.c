@@ -107,12 +107,12 @@ static spmv_status choose_operands(struct bench *b, const char *const *arguments
     return check_standard_input(arguments, count);
 }
 
-/* Both types of a suite, unless one is asked for. */
+/* Both types of a suite, unless one is asked for; a solver's is f64. */
 static void choose_types(struct bench *b)
 {
     b->types[0] = b->o->type;
     b->type_count = 1;
-    if (b->o->suite == NULL || b->o->type_given)
+    if (b->o->suite == NULL || b->o->type_given || b->run.operation->solver)
         return;
     b->types[0] = SPMV_F64;
     b->types[1] = SPMV_F32;
@@ -279,13 +279,15 @@ static spmv_status run_case(struct bench *b, const struct operand *operand, stru
     return st;
 }
 
-/* The SPEC with what it leaves open: values are random, so that nothing profits from repeating ones. */
-static void complete_spec(const struct options *o, const char *argument, char *text, size_t size)
+/* The SPEC with what it leaves open: values are random, so that nothing profits from repeating ones; for a solver its
+ * own, which make it positive definite. */
+static void complete_spec(const struct bench *b, const char *argument, char *text, size_t size)
 {
+    const bool random = !b->run.operation->solver && strstr(argument, "values=") == NULL;
     char seed[32] = "";
     if (strstr(argument, "seed=") == NULL)
-        snprintf(seed, sizeof seed, ",seed=%lld", (long long)o->seed);
-    snprintf(text, size, "%s%s%s", argument, strstr(argument, "values=") == NULL ? ",values=random" : "", seed);
+        snprintf(seed, sizeof seed, ",seed=%lld", (long long)b->o->seed);
+    snprintf(text, size, "%s%s%s", argument, random ? ",values=random" : "", seed);
 }
 
 static spmv_status run_matrix(struct bench *b, const char *argument)
@@ -297,7 +299,7 @@ static spmv_status run_matrix(struct bench *b, const char *argument)
     const bool spec = !file_exists(argument) && spmv_spec_known(argument);
     o.type = is_complex(b->o->type) ? SPMV_C128 : SPMV_F64; /* each trial rounds */
     if (spec)
-        complete_spec(b->o, argument, text, sizeof text);
+        complete_spec(b, argument, text, sizeof text);
     snprintf(b->what, sizeof b->what, "%s", argument);
     progress_show(b->began, "%d of %d: %s", b->done + 1, b->operand_count * b->type_count, b->what);
     spmv_status st = input_load(b->checker, &o, spec ? text : argument, &in);

@@ -90,9 +90,9 @@ static const struct row rows[OPTIONS] = {
     [OPTION_INNER] = {"inner", 0, NULL, GROUP_SOLVE, NULL,
                       "iterate in f32, and correct in f64 until f64's tolerance is reached (default: all in f64)"},
     [OPTION_SUITE] = {"suite", 0, "NAME", GROUP_BENCH, NULL,
-                      "measure on the matrices of a suite: small, std or large (default: the matrices named)"},
+                      "measure on the matrices of a suite: small, std, cg or large (default: the matrices named)"},
     [OPTION_OP] = {"op", 0, "NAME", GROUP_BENCH | GROUP_EXPLAIN, "spmv",
-                   "what to measure: spmv, map, reduce, scan, segscan, segreduce, gather, scatter, compact, sort, "
+                   "what to measure: spmv, cg, map, reduce, scan, segscan, segreduce, gather, scatter, compact, sort, "
                    "histogram, scan-host, load; what to explain: spmv, scan, segscan, reduce, compact"},
     [OPTION_SIZE] =
         {"size", 0, "N", GROUP_BENCH | GROUP_SPY | GROUP_EXPLAIN, NULL,

@@ -74,6 +74,11 @@ static bool time_batch(struct turn *t, struct contender *c, int runs, double *se
     return failed == 0;
 }
 
+static bool is_long(const struct turn *t, const struct contender *c)
+{
+    return t->options->long_seconds > 0 && c->last >= t->options->long_seconds;
+}
+
 /* Finds how many runs last long enough, and repeats such batches until two of them agree. */
 static void warm_up(struct turn *t, struct contender *c)
 {
@@ -82,13 +87,14 @@ static void warm_up(struct turn *t, struct contender *c)
     for (c->batch = 1;;) {
         if (!time_batch(t, c, c->batch, &seconds))
             return;
+        c->last = seconds / c->batch;
         if (seconds >= o->batch_seconds || c->batch >= o->most_runs)
             break;
         const double wanted = seconds > 0 ? 1.2 * o->batch_seconds / seconds * c->batch : 8.0 * c->batch;
         const double runs = fmin(fmax(wanted, 2.0 * c->batch), fmin(8.0 * c->batch, o->most_runs));
         c->batch = (int)runs;
     }
-    for (int i = 0; i < WARM_UPS; i++) {
+    for (int i = 0; i < WARM_UPS && !is_long(t, c); i++) {
         before = seconds;
         if (!time_batch(t, c, c->batch, &seconds) || fabs(seconds - before) <= agreement * before)
             return;
@@ -100,8 +106,9 @@ static void take_warm_sample(struct turn *t, int number)
 {
     struct contender *const c = &t->contenders[number];
     double seconds = 0;
-    if (c->failed || !time_batch(t, c, 1, &seconds) || !time_batch(t, c, c->batch, &seconds))
+    if (c->failed || (!is_long(t, c) && !time_batch(t, c, 1, &seconds)) || !time_batch(t, c, c->batch, &seconds))
         return;
+    c->last = seconds / c->batch;
     t->samples[number * MOST_ROUNDS + t->taken[number]++] = seconds / c->batch;
 }
 

@@ -18,6 +18,7 @@ struct contender {
     struct timing warm;    /* seconds a run, one directly after the other; repeats: of batches */
     struct timing flushed; /* seconds of single runs, each after the caches were overwritten; repeats 0: not measured */
     int batch;             /* runs that a batch has */
+    double last;           /* seconds a run that the last batch took */
     bool failed;           /* why says so; the figures are then all zeros */
     char why[WHY_SIZE];
 };
@@ -29,6 +30,7 @@ struct measure_options {
     double spread;                    /* done when the median of each is known to this relative error */
     int flushed_rounds, flushed_runs; /* rounds, and runs of each contender a round; 0: none */
     double budget_seconds;            /* no round begins later than that, except the first least_rounds */
+    double long_seconds;              /* a run that lasts so long warms itself up: none goes before it; 0: no such */
 };
 
 /* Asked for the GPU (short batches between events) or the CPU. */

@@ -70,10 +70,9 @@ static spmv_status send_offsets(struct work *work)
     return st;
 }
 
-static spmv_status setup(struct work *work)
+spmv_status work_send_matrix(struct work *work)
 {
     struct peer_problem *const p = &work->problem;
-    const int64_t size = (int64_t)spmv_type_size(work->type);
     spmv_status st = make_values(work);
     if (st != SPMV_OK)
         return st;
@@ -83,46 +82,64 @@ static spmv_status setup(struct work *work)
     p->nnz = a->nnz;
     work->matrix = *a;
     work->matrix.row_ptr = NULL;
-    work->model_bytes = model_bytes(a, work->type);
-    work->result_bytes = a->rows * size;
-    work->host_x = work_values(work, a->cols, STREAM_X, false);
-    if (work->host_x == NULL)
-        return work_out_of_memory(work, "the vector x", a->cols * size);
     st = send_offsets(work);
     if (st == SPMV_OK)
         st = work_array(work, a->col, a->nnz * 4, (const void **)&p->col);
     if (st == SPMV_OK)
-        st = work_array(work, a->val, a->nnz * size, &p->val);
-    if (st == SPMV_OK)
-        st = work_array(work, work->host_x, a->cols * size, &p->x);
-    if (st == SPMV_OK)
-        st = work_array(work, NULL, work->result_bytes, (const void **)&p->y);
+        st = work_array(work, a->val, a->nnz * (int64_t)spmv_type_size(work->type), &p->val);
     work->matrix.col = p->col;
     work->matrix.val = work->operand->matrix->val != NULL ? p->val : NULL;
     work->matrix.memory = SPMV_MEMORY_CONTEXT;
+    return st;
+}
+
+static spmv_status setup(struct work *work)
+{
+    struct peer_problem *const p = &work->problem;
+    const int64_t size = (int64_t)spmv_type_size(work->type);
+    spmv_status st = work_send_matrix(work);
+    if (st != SPMV_OK)
+        return st;
+    work->model_bytes = model_bytes(&work->host_matrix, work->type);
+    work->result_bytes = p->rows * size;
+    work->host_x = work_values(work, p->cols, STREAM_X, false);
+    if (work->host_x == NULL)
+        return work_out_of_memory(work, "the vector x", p->cols * size);
+    st = work_array(work, work->host_x, p->cols * size, &p->x);
+    if (st == SPMV_OK)
+        st = work_array(work, NULL, work->result_bytes, (const void **)&p->y);
     work->result = p->y;
+    return st;
+}
+
+spmv_status work_make_plan(struct work *work, const char *method, spmv_plan **plan, spmv_plan_info *info)
+{
+    spmv_plan_options options;
+    *plan = NULL;
+    spmv_plan_options_init(&options, sizeof options);
+    options.method = method;
+    options.type = work->type;
+    options.compression = work->uncompressed ? 0 : -1;
+    spmv_status st = spmv_plan_create(work->ctx, &work->matrix, &options, plan);
+    if (st == SPMV_OK)
+        st = spmv_synchronize(work->ctx);
+    if (st == SPMV_OK)
+        st = spmv_plan_describe(*plan, info, sizeof *info);
+    if (st != SPMV_OK) {
+        work_fail(work, work->ctx, st);
+        spmv_plan_destroy(*plan);
+        *plan = NULL;
+    }
     return st;
 }
 
 static spmv_status open_plan(struct work *work, const char *method, struct own *own)
 {
-    spmv_plan_options options;
     spmv_plan_info info;
     spmv_plan *plan = NULL;
-    spmv_plan_options_init(&options, sizeof options);
-    options.method = method;
-    options.type = work->type;
-    options.compression = work->uncompressed ? 0 : -1;
-    spmv_status st = spmv_plan_create(work->ctx, &work->matrix, &options, &plan);
-    if (st == SPMV_OK)
-        st = spmv_synchronize(work->ctx);
-    if (st == SPMV_OK)
-        st = spmv_plan_describe(plan, &info, sizeof info);
-    if (st != SPMV_OK) {
-        work_fail(work, work->ctx, st);
-        spmv_plan_destroy(plan);
+    const spmv_status st = work_make_plan(work, method, &plan, &info);
+    if (st != SPMV_OK)
         return st;
-    }
     *own = (struct own){.method = info.method,
                         .why = info.why,
                         .layout = info.layout,

@@ -16,7 +16,7 @@
 extern "C" {
 #endif
 
-enum { PEER_ABI = 2 };
+enum { PEER_ABI = 3 };
 
 /* What is computed. Sums, inclusive where nothing else is said. */
 enum peer_op {
@@ -27,7 +27,14 @@ enum peer_op {
     PEER_SEGREDUCE, /* out[s] = in[offsets[s]] + ... + in[offsets[s + 1] - 1] */
     PEER_COMPACT,   /* out = the in[i] with flags[i] != 0, in order; kept[0] their number */
     PEER_SORT,      /* out = in in ascending order; no NaN */
-    PEER_HISTOGRAM  /* out[b], bins 32-bit integers = how many i have index[i] == b */
+    PEER_HISTOGRAM, /* out[b], bins 32-bit integers = how many i have index[i] == b */
+    PEER_CG         /* y = the x with A x = b by conjugate gradients without a preconditioner, from 0 on */
+};
+
+/* What a solve did, in host memory. */
+struct peer_solved {
+    int64_t iterations; /* products with A in the loop, that is changes of x */
+    double residual;    /* ||r|| / ||b||, r by the recurrence, after the last of them */
 };
 
 /* The work, in the memory of the peer's backend. Everything outlives the peer's state and must not be written, but for
@@ -54,6 +61,11 @@ struct peer_problem {
     int64_t *kept;          /* 1 */
     const int32_t *index;   /* n, 0 <= index[i] < bins */
     int64_t bins;
+
+    const void *b;              /* rows; A is square and symmetric */
+    double rtol;                /* stops as soon as ||r|| <= rtol ||b||, r by the recurrence, ... */
+    int64_t max_iterations;     /* ... or after so many iterations, which is no failure */
+    struct peer_solved *solved; /* host memory: every run writes it */
 };
 
 struct peer {

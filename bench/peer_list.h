@@ -11,14 +11,17 @@
       "cusparse-csr-alg1 cusparse-csr-alg1-pre cusparse-csr-alg2 cusparse-csr-alg2-pre cusparse-coo-alg1 "             \
       "cusparse-coo-alg2 cusparse-sell",                                                                               \
       "spmv spmv spmv spmv spmv spmv spmv", "the CUDA Toolkit, 12.4 or later, with cuSPARSE")                          \
+    X(cusparse_cg, CUDA, "cusparse-cg-host cusparse-cg-graph", "cg cg",                                                \
+      "the CUDA Toolkit, 12.4 or later, with cuSPARSE and cuBLAS")                                                     \
     X(cub, CUDA, "cub-scan cub-scan-by-key cub-reduce cub-segmented-reduce cub-select cub-radix-sort cub-histogram",   \
       "scan segscan reduce segreduce compact sort histogram", "the CUDA Toolkit")                                      \
     X(probe, CUDA, "probe-gather", "spmv", "the CUDA Toolkit")                                                         \
     X(loops, OMP, "loops-static loops-guided loops-merge", "spmv spmv spmv", "OpenMP")                                 \
-    X(eigen, OMP, "eigen", "spmv", "Eigen 3.4 (Debian: libeigen3-dev)")                                                \
+    X(eigen, OMP, "eigen eigen-cg", "spmv cg", "Eigen 3.4 (Debian: libeigen3-dev)")                                    \
     X(librsb, OMP, "librsb", "spmv", "librsb (Debian: librsb-dev)")                                                    \
     X(graphblas, OMP, "graphblas", "spmv", "SuiteSparse:GraphBLAS (Debian: libgraphblas-dev)")                         \
     X(tbb, OMP, "tbb-scan tbb-reduce tbb-sort", "scan reduce sort", "oneTBB with libstdc++ (Debian: libtbb-dev)")      \
-    X(petsc, OMP, "petsc", "spmv", "PETSc with MPI (Debian: petsc-dev)")
+    X(petsc, OMP, "petsc petsc-cg", "spmv cg", "PETSc with MPI (Debian: petsc-dev)")                                   \
+    X(hypre, OMP, "hypre-cg", "cg", "hypre with MPI (Debian: libhypre-dev)")
 
 #endif

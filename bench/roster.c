@@ -78,14 +78,13 @@ static void add_methods(const struct operation *operation, spmv_backend backend,
     }
 }
 
-/* "cusparse: cusparse-csr-alg1, ...; cub: ..." */
+/* The modules: there are too many peers for a sentence. */
 static void list_known(char *text, size_t size)
 {
     size_t used = 0;
     text[0] = '\0';
     for (int k = 0; k < KNOWN && used < size; k++)
-        used +=
-            (size_t)snprintf(text + used, size - used, "%s%s (%s)", k > 0 ? ", " : "", known[k].module, known[k].peers);
+        used += (size_t)snprintf(text + used, size - used, "%s%s", k > 0 ? ", " : "", known[k].module);
 }
 
 static bool is_known(const char *word, size_t length)
@@ -110,6 +109,12 @@ static const struct peer *find_peer(const struct peer_module *module, const char
     return NULL;
 }
 
+/* The module has a peer for the operation. */
+static bool has_one_for(const struct known *row, const char *operation)
+{
+    return list_has(row->operations, ' ', operation);
+}
+
 /* Adds the module's peers that the list has. A module of another backend is not opened, nor one of which none is
  * wanted. */
 static void add_module(const struct known *row, const struct operation *operation, spmv_backend backend,
@@ -128,7 +133,9 @@ static void add_module(const struct known *row, const struct operation *operatio
         const char *const does = next_word(&operations, ' ', &operation_length);
         const bool fits = does != NULL && is_word(does, operation_length, operation->name);
         memcpy(name, word, length < NAME_SIZE ? length : NAME_SIZE - 1);
-        if (!list_has(wanted, ',', name) && !((whole || (all && here)) && fits))
+        /* where a peer has its module's name, the module is meant, unless it has none that fits */
+        const bool of_module = strcmp(name, row->module) == 0 && has_one_for(row, operation->name);
+        if (!(list_has(wanted, ',', name) && !of_module) && !((whole || (all && here)) && fits))
             continue;
         if (here && fits && module == NULL && why[0] == '\0' && peer_load(row->module, folder, &module, why) != 0)
             module = NULL;
@@ -154,10 +161,10 @@ spmv_status roster_make(const struct operation *operation, spmv_backend backend,
     for (const char *word; (word = next_word(&rest, ',', &length)) != NULL;) {
         if (is_known(word, length))
             continue;
-        char names[WHY_SIZE - 100];
+        char names[WHY_SIZE - 160];
         list_known(names, sizeof names);
-        snprintf(why, WHY_SIZE, "unknown peer \"%.*s\"; known: all, none, %s", (int)(length < 60 ? length : 60), word,
-                 names);
+        snprintf(why, WHY_SIZE, "unknown peer \"%.*s\"; known: all, none, the modules %s, and their peers by name",
+                 (int)(length < 60 ? length : 60), word, names);
         return SPMV_ERROR_ARGUMENT;
     }
     if (operation->open != NULL)

@@ -1,7 +1,7 @@
 /* The suites' lists.
  *
  * small has the families that CPUs differ on; std the same families at sizes beyond a GPU's caches, and the twins of
- * well-known matrices; large what needs the memory of a big GPU.
+ * well-known matrices; cg symmetric positive definite systems; large what needs the memory of a big GPU.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "suites.h"
@@ -77,12 +77,19 @@ static const char *const large[] = {
     NULL,
 };
 
+/* Systems for conjugate gradients: what fits on a chip, what fits in its caches, what does not. */
+static const char *const solvers[] = {
+    "poisson2d:32", "poisson2d:100", "poisson2d:316", "poisson2d:1000", "poisson2d:2000",
+    "poisson3d:50", "poisson3d:100", "poisson3d:200", "stencil27:104",  NULL,
+};
+
 static const struct {
     const char *name, *about;
     const char *const *specs;
 } suites[] = {
     {"small", "13 families of 0.4 to 6 million nonzeros: under 2 minutes on 4 cores", small},
     {"std", "14 generated matrices and 20 twins of up to 60 million nonzeros: under 8 minutes on a GPU", standard},
+    {"cg", "9 systems of 1,000 to 8 million rows, for --op cg: a minute on a GPU", solvers},
     {"large", "hundreds of millions of nonzeros: 40 GB of memory", large},
 };
 enum { SUITES = sizeof suites / sizeof suites[0] };

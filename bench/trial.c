@@ -13,6 +13,7 @@
 #include <string.h>
 
 enum { BIT_REPEATS = 5 };
+static const double LONG_SECONDS = 0.5; /* of a solve: from there on it is repeated once */
 
 /* What stands behind an outcome while the trial runs. */
 struct stand {
@@ -132,6 +133,10 @@ static spmv_status compute(struct course *course, int number, void *host_result,
     *seconds = monotonic_seconds() - began;
     if (failed == 0 && stand->peer != NULL && stand->peer->fetch != NULL)
         failed = stand->peer->fetch(stand->state);
+    if (failed == 0 && stand->peer == NULL) { /* a method may choose as it runs */
+        snprintf(outcome->method, sizeof outcome->method, "%s", stand->own.method);
+        snprintf(outcome->why, sizeof outcome->why, "%s", stand->own.why);
+    }
     if (failed == 0) {
         st = work_download(work, host_result);
         plant(trial, outcome, host_result);
@@ -158,9 +163,18 @@ static spmv_status check(struct course *course, int number, void *host_result)
         outcome->worst_ratio = ratio;
         outcome->worst_at = at;
     }
+    if (!outcome->checked)
+        outcome->solved = trial->work.solved;
+    outcome->true_residual = trial->work.true_residual;
     outcome->checked = true;
     outcome->wrong = outcome->wrong || st == SPMV_ERROR_CHECK;
     return SPMV_OK;
+}
+
+/* Repeats whose bits are compared with the first. */
+static int bit_repeats(const struct outcome *outcome)
+{
+    return outcome->first_call_seconds >= LONG_SECONDS ? 1 : BIT_REPEATS;
 }
 
 /* The first result, checked, and the repeats' bits. A probe has no result: it only runs. */
@@ -174,7 +188,7 @@ static spmv_status check_first(struct course *course, int number)
     const bool probe = course->stands[number].peer != NULL && course->stands[number].peer->probe != 0;
     if (st == SPMV_OK && takes_part(course, number) && !probe)
         st = check(course, number, course->first);
-    for (int i = 0; st == SPMV_OK && i < BIT_REPEATS && takes_part(course, number) && !probe; i++) {
+    for (int i = 0; st == SPMV_OK && i < bit_repeats(outcome) && takes_part(course, number) && !probe; i++) {
         st = compute(course, number, course->again, &seconds);
         outcome->bit_repeats++;
         outcome->bit_different += memcmp(course->first, course->again, bytes) != 0;
@@ -193,7 +207,7 @@ static spmv_status check_again(struct course *course, int number)
     spmv_status st = compute(course, number, course->first, &seconds);
     if (st == SPMV_OK && trial->work.operation->fill == NULL && takes_part(course, number))
         st = check(course, number, course->first);
-    for (int i = 0; st == SPMV_OK && i < BIT_REPEATS && takes_part(course, number); i++) {
+    for (int i = 0; st == SPMV_OK && i < bit_repeats(outcome) && takes_part(course, number); i++) {
         st = compute(course, number, course->again, &seconds);
         outcome->bit_repeats++;
         outcome->bit_different += memcmp(course->first, course->again, (size_t)trial->work.result_bytes) != 0;
@@ -232,6 +246,10 @@ static spmv_status time_all(struct course *course)
                                   : (struct contender){.run = trial->work.operation->run, .state = &stand->own};
     }
     struct ticker ticker = {.trial = trial, .numbers = numbers};
+    if (trial->work.operation->solver) { /* what one iteration leaves in the caches is the next one's business */
+        trial->options.flushed_rounds = 0;
+        trial->options.long_seconds = LONG_SECONDS;
+    }
     const int failed =
         measure(trial->work.device, contenders, count, &trial->options, on_tick, &ticker, trial->work.error);
     for (int c = 0; c < count; c++) {
@@ -244,6 +262,21 @@ static spmv_status time_all(struct course *course)
     }
     free(contenders);
     return failed == 0 ? SPMV_OK : SPMV_ERROR_DEVICE;
+}
+
+/* A peer that stopped short of the tolerance does not count beside one of ours that reached it. */
+static void mark_unfinished(struct trial *trial)
+{
+    bool reached = false, there = false;
+    for (int i = 0; i < trial->count; i++) {
+        const struct outcome *const o = &trial->outcomes[i];
+        there = there || (o->entry->ours && o->checked);
+        reached = reached || (o->entry->ours && outcome_converged(trial, o));
+    }
+    for (int i = 0; i < trial->count; i++) {
+        struct outcome *const o = &trial->outcomes[i];
+        o->unfinished = !o->entry->ours && o->checked && !outcome_converged(trial, o) && (reached || !there);
+    }
 }
 
 /* A figure beyond what memory can do is not wrong, but it is not memory's. */
@@ -311,6 +344,8 @@ spmv_status trial_run(struct trial *trial)
     }
     for (int i = 0; i < trial->count; i++)
         close_stand(course, i);
+    if (work->operation->solver)
+        mark_unfinished(trial);
     annotate(trial);
     free(course->first);
     free(course->again);
@@ -325,7 +360,19 @@ void trial_close(struct trial *trial)
 
 double outcome_gbs(const struct trial *trial, const struct outcome *outcome)
 {
-    return outcome->measured && outcome->warm.median > 0 ? 1e-9 * trial->work.model_bytes / outcome->warm.median : 0;
+    return outcome->measured && outcome->warm.median > 0
+               ? 1e-9 * trial->work.model_bytes * outcome_steps(trial, outcome) / outcome->warm.median
+               : 0;
+}
+
+double outcome_steps(const struct trial *trial, const struct outcome *outcome)
+{
+    return trial->work.operation->solver && outcome->solved.iterations > 0 ? (double)outcome->solved.iterations : 1;
+}
+
+bool outcome_converged(const struct trial *trial, const struct outcome *outcome)
+{
+    return outcome->checked && !outcome->wrong && outcome->solved.residual <= trial->work.problem.rtol;
 }
 
 const struct outcome *trial_best_peer(const struct trial *trial)
@@ -333,9 +380,9 @@ const struct outcome *trial_best_peer(const struct trial *trial)
     const struct outcome *best = NULL;
     for (int i = 0; i < trial->count; i++) {
         const struct outcome *const o = &trial->outcomes[i];
-        if (o->entry->peer == NULL || o->entry->peer->probe != 0 || !o->measured || o->wrong)
+        if (o->entry->peer == NULL || o->entry->peer->probe != 0 || !o->measured || o->wrong || o->unfinished)
             continue;
-        if (best == NULL || o->warm.median < best->warm.median)
+        if (best == NULL || o->warm.median / outcome_steps(trial, o) < best->warm.median / outcome_steps(trial, best))
             best = o;
     }
     return best;

@@ -24,10 +24,13 @@ struct outcome {
     bool checked, wrong; /* probes are not checked; wrong: past the bound */
     double worst_ratio;  /* error over its bound */
     int64_t worst_at;
-    int bit_repeats;      /* runs compared with the first */
-    bool bits_may_differ; /* ours, and it says so of itself */
-    int bit_different;    /* of them, with other bits */
-    char note[WHY_SIZE];  /* what a reader of the figure must know; "" */
+    int bit_repeats;           /* runs compared with the first */
+    bool bits_may_differ;      /* ours, and it says so of itself */
+    int bit_different;         /* of them, with other bits */
+    char note[WHY_SIZE];       /* what a reader of the figure must know; "" */
+    struct peer_solved solved; /* of a solver: the first solve, which all later ones repeat */
+    double true_residual;      /* ||b - A x|| / ||b|| of its x, computed here */
+    bool unfinished; /* a solver's peer at the limit of iterations, where one of ours was not: it does not count */
 };
 
 struct trial {
@@ -50,10 +53,16 @@ struct trial {
 spmv_status trial_run(struct trial *trial);
 void trial_close(struct trial *trial);
 
-/* model_bytes a second over the median, in 1e9; 0 when it was not measured. */
+/* How many steps a run has: the iterations of a solver, else 1. Times over it are what is compared. */
+double outcome_steps(const struct trial *trial, const struct outcome *outcome);
+
+/* A solver reached the tolerance. */
+bool outcome_converged(const struct trial *trial, const struct outcome *outcome);
+
+/* model_bytes a second over the median of a step, in 1e9; 0 when it was not measured. */
 double outcome_gbs(const struct trial *trial, const struct outcome *outcome);
 
-/* The fastest peer (no probe, not wrong) by its warm median; NULL: there is none. */
+/* The fastest peer (no probe, not wrong, not unfinished) by its warm median of a step; NULL: there is none. */
 const struct outcome *trial_best_peer(const struct trial *trial);
 
 #endif

@@ -96,15 +96,16 @@ spmv_status work_open(struct work *work)
         (struct peer_problem){.op = work->operation->peer_op >= 0 ? (enum peer_op)work->operation->peer_op : PEER_SPMV,
                               .type = work->type,
                               .threads = spmv_context_threads(work->ctx),
-                              .stream = work->device->stream};
+                              .stream = work->device->stream,
+                              .solved = &work->solved};
     return work->operation->setup(work);
 }
 
 void work_close(struct work *work)
 {
     struct peer_problem *const p = &work->problem;
-    const void *const arrays[] = {p->row_ptr, p->col,     p->val,     p->x,     p->y,    p->in,
-                                  p->out,     p->segment, p->offsets, p->flags, p->kept, work->index};
+    const void *const arrays[] = {p->row_ptr, p->col,     p->val,   p->x,    p->y,        p->in, p->out,
+                                  p->segment, p->offsets, p->flags, p->kept, work->index, p->b};
     for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++)
         spmv_free(work->ctx, (void *)arrays[i]);
     if (work->matrix.row_ptr != p->row_ptr)
@@ -112,7 +113,8 @@ void work_close(struct work *work)
     free(work->host_x);
     free(work->host_values);
     free(work->expected);
-    work->host_x = work->host_values = work->expected = NULL;
+    free(work->host_b);
+    work->host_x = work->host_values = work->expected = work->host_b = NULL;
     *p = (struct peer_problem){0};
     work->matrix = (spmv_csr){0};
     work->index = NULL;

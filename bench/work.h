@@ -15,6 +15,7 @@
 
 #define OPERATION_LIST(X)                                                                                              \
     X(spmv)                                                                                                            \
+    X(cg)                                                                                                              \
     X(map)                                                                                                             \
     X(reduce)                                                                                                          \
     X(scan)                                                                                                            \
@@ -46,6 +47,7 @@ struct operation {
     const char *formula;
     const char *operator_name, *kind; /* "add", "inclusive"; NULL: does not apply */
     bool on_matrix;                   /* its operand is a matrix; else n elements */
+    bool solver;                      /* a run is a whole solve: work->solved tells it, times count an iteration */
     int peer_op;                      /* enum peer_op; -1: no peer does it */
 
     /* The name of a backend's method: 0, 1, ... until NULL; apart from "auto". */
@@ -102,8 +104,12 @@ struct work {
     int64_t kept;       /* compact: elements with a flag */
     double model_bytes; /* a run must move, at least */
     double upload_seconds;
-    double copy_seconds[2]; /* scan-host: plain copies up and down */
-    char error[WHY_SIZE];   /* the sentence about the last failure */
+    double copy_seconds[2];    /* scan-host: plain copies up and down */
+    void *host_b;              /* owned; a solver's right-hand side */
+    struct peer_solved solved; /* a solver's last run; problem.solved */
+    double norm_b;             /* ||b|| */
+    double true_residual;      /* ||b - A x|| / ||b|| of what was checked last */
+    char error[WHY_SIZE];      /* the sentence about the last failure */
 };
 
 /* The operation of that name; NULL: there is none. operation_at(0), (1), ... until NULL. */
@@ -121,6 +127,11 @@ spmv_status work_poison(struct work *work);
 spmv_status work_download(struct work *work, void *host_result);
 
 /* For the files op_*.c. */
+
+/* The operand's matrix: work->host_matrix with values of the type, work->matrix and the problem's arrays. The plan of a
+ * product with it by a method of its own ("auto": the default), ready. */
+spmv_status work_send_matrix(struct work *work);
+spmv_status work_make_plan(struct work *work, const char *method, spmv_plan **plan, spmv_plan_info *info);
 
 /* bytes of the context's memory, into the problem's field; from NULL: contents undefined. Counts the upload's time. */
 spmv_status work_array(struct work *work, const void *host_from, int64_t bytes, const void **array);

@@ -203,6 +203,25 @@ static void own_clock(void **state)
     assert_int_equal(m.runs, 0);
 }
 
+/* What lasts long enough has no run before its batches, and is warm after one. */
+static void long_runs(void **state)
+{
+    (void)state;
+    struct measure_options o = options;
+    struct made_up m[2] = {{.cost = 0.7}, {.cost = 0.4}};
+    struct device device = {.functions = &made_up_functions};
+    struct contender c[2];
+    char why[WHY_SIZE] = "";
+    for (int i = 0; i < 2; i++)
+        c[i] = (struct contender){.run = run_made_up, .state = &m[i]};
+    o.long_seconds = 0.5;
+    o.flushed_rounds = 0;
+    assert_int_equal(measure(&device, c, 2, &o, NULL, NULL, why), 0);
+    assert_int_equal(m[0].runs, 1 + 5);         /* one to see, one a round */
+    assert_int_equal(m[1].runs, 1 + 1 + 5 * 2); /* one to see, one that agrees, two a round */
+    assert_true(near(c[0].warm.median, 0.7) && near(c[1].warm.median, 0.4));
+}
+
 static void spread_by_hand(void **state)
 {
     (void)state;
@@ -349,10 +368,14 @@ static void every_operation(void **state)
     spmv_csr a;
     char why[WHY_SIZE];
     open_places(&p);
-    spmv_matrix *const m = make_matrix(p.checker, "poisson2d:40,values=random", &a);
+    spmv_csr definite;
+    spmv_matrix *const m = make_matrix(p.checker, "poisson2d:40,values=random", &a), *const d = make_matrix(
+                                                                                         p.checker, "poisson2d:40",
+                                                                                         &definite);
     for (int i = 0; operation_at(i) != NULL; i++) {
         const struct operation *const op = operation_at(i);
-        const struct operand operand = {.matrix = op->on_matrix ? &a : NULL, .n = 10007, .mean_segment = 7, .seed = 3};
+        const spmv_csr *const matrix = op->solver ? &definite : op->on_matrix ? &a : NULL;
+        const struct operand operand = {.matrix = matrix, .n = 10007, .mean_segment = 7, .seed = 3};
         assert_ptr_equal(operation_find(op->name), op);
         assert_int_equal(roster_make(op, support_backend, "all", "none", NULL, &r, why), SPMV_OK);
         for (int k = 0; k < 4; k++) {
@@ -366,7 +389,8 @@ static void every_operation(void **state)
                 const struct outcome *const outcome = &t.outcomes[o];
                 if (outcome->failed[0] != '\0')
                     fail_msg("%s by %s: %s", op->name, outcome->entry->name, outcome->failed);
-                assert_true(outcome->checked && outcome->measured && outcome->flushed.repeats == 1);
+                assert_true(outcome->checked && outcome->measured);
+                assert_int_equal(outcome->flushed.repeats, op->solver ? 0 : 1);
                 assert_int_equal(outcome->wrong, t.plant_error && o == 0);
                 assert_true(outcome->bit_different == 0 || outcome->bits_may_differ);
                 assert_int_equal(outcome->bits_may_differ, /* a histogram counts, and is exact in any order */
@@ -379,6 +403,7 @@ static void every_operation(void **state)
     }
     assert_null(operation_find("nothing"));
     spmv_matrix_destroy(m);
+    spmv_matrix_destroy(d);
     close_places(&p);
 }
 
@@ -394,6 +419,7 @@ static void model_bytes(void **state)
         const char *name;
         double f64, f32;
     } expected[] = {{"spmv", 7840 * 12 + 4 * 1601 + 8 * 3200, 7840 * 8 + 4 * 1601 + 4 * 3200},
+                    {"cg", 7840 * 12 + 4 * 1601 + 10 * 8 * 1600, 7840 * 8 + 4 * 1601 + 10 * 4 * 1600},
                     {"map", 16000, 8000},
                     {"reduce", 8000, 4000},
                     {"scan", 16000, 8000},
@@ -457,6 +483,137 @@ static void bad_peers(void **state)
     close_places(&p);
 }
 
+/* Where the fake solvers are, beside those of products. */
+static void make_solver_roster(struct roster *roster, const char *methods)
+{
+    char folder[4096], why[WHY_SIZE];
+    snprintf(folder, sizeof folder, "%s/solvers", fake_peers());
+    if (roster_make(operation_find("cg"), support_backend, methods, "eigen,petsc-cg,hypre", folder, roster, why) !=
+        SPMV_OK)
+        fail_msg("%s", why);
+}
+
+/* Solvers that lie about x, that stop early, that do not get there, that take longer. */
+static void bad_solvers(void **state)
+{
+    (void)state;
+    static struct trial t;
+    static struct roster r;
+    struct places p;
+    if (support_backend == SPMV_BACKEND_CUDA)
+        skip(); /* the fakes are of a CPU */
+    open_places(&p);
+    make_solver_roster(&r, "textbook");
+    for (int odd = 0; odd < 2; odd++) {
+        spmv_csr a;
+        spmv_matrix *const m = make_matrix(p.checker, odd ? "poisson2d:41" : "poisson2d:40", &a);
+        const struct operand operand = {.matrix = &a, .seed = 1};
+        start_trial(&t, &p, operation_find("cg"), &operand, SPMV_F64, &r);
+        assert_int_equal(trial_run(&t), SPMV_OK);
+        assert_int_equal(t.count, 4);
+        const struct outcome *const ours = &t.outcomes[0], *const wrong = &t.outcomes[1], *const lazy = &t.outcomes[2],
+                                    *const late = &t.outcomes[3];
+        assert_string_equal(ours->method, "textbook");
+        assert_true(!ours->wrong && outcome_converged(&t, ours) && ours->true_residual <= 1e-8);
+        assert_true(ours->solved.iterations > 20 && ours->solved.iterations < 120);
+        assert_true(ours->solved.residual <= 1e-8 && ours->solved.residual > 1e-10);
+        assert_string_equal(wrong->entry->name, "eigen-cg");
+        assert_true(wrong->wrong && wrong->measured && !outcome_converged(&t, wrong));
+        assert_true(odd ? isinf(wrong->worst_ratio) : wrong->worst_ratio > 1e6);
+        assert_true(odd ? wrong->true_residual <= 1e-3 : wrong->true_residual > 1e-2);
+        assert_true(!lazy->wrong && lazy->unfinished && lazy->solved.iterations == 3000);
+        assert_true(lazy->true_residual <= 1.1e-3 && lazy->true_residual > 1e-5);
+        assert_true(!late->wrong && !late->unfinished && outcome_converged(&t, late));
+        assert_int_equal(late->solved.iterations, ours->solved.iterations + 3);
+        assert_ptr_equal(trial_best_peer(&t), late);
+        /* bytes of an iteration over the time of one */
+        assert_true(near(outcome_gbs(&t, ours),
+                         1e-9 * t.work.model_bytes * (double)ours->solved.iterations / ours->warm.median));
+        trial_close(&t);
+        spmv_matrix_destroy(m);
+    }
+    close_places(&p);
+}
+
+/* b = A 1 is 0 but for its ends, and an iteration reaches one row further: 8000 rows take 4000. Then peers that are at
+ * the limit, too, count. */
+static void at_the_limit(void **state)
+{
+    (void)state;
+    enum { ROWS = 8000 };
+    static struct trial t;
+    static struct roster r;
+    static int64_t row_ptr[ROWS + 1];
+    static int32_t col[3 * ROWS];
+    static double val[3 * ROWS];
+    struct places p;
+    int64_t nnz = 0;
+    if (support_backend == SPMV_BACKEND_CUDA)
+        skip();
+    for (int32_t i = 0; i < ROWS; i++) {
+        for (int32_t j = i > 0 ? i - 1 : 0; j < ROWS && j <= i + 1; j++) {
+            col[nnz] = j;
+            val[nnz++] = i == j ? 2 : -1;
+        }
+        row_ptr[i + 1] = nnz;
+    }
+    const spmv_csr a = {.rows = ROWS,
+                        .cols = ROWS,
+                        .nnz = nnz,
+                        .row_ptr = row_ptr,
+                        .row_ptr_bits = 64,
+                        .col = col,
+                        .val = val,
+                        .type = SPMV_F64};
+    const struct operand operand = {.matrix = &a, .seed = 1};
+    open_places(&p);
+    make_solver_roster(&r, "auto");
+    start_trial(&t, &p, operation_find("cg"), &operand, SPMV_F64, &r);
+    if (trial_run(&t) != SPMV_OK)
+        fail_msg("%s", t.work.error);
+    const struct outcome *const ours = &t.outcomes[0], *const late = &t.outcomes[3];
+    assert_string_equal(ours->failed, "");
+    assert_true(ours->measured && !ours->wrong && !outcome_converged(&t, ours));
+    assert_int_equal(ours->solved.iterations, 3000);
+    assert_true(ours->true_residual > 1e-8);
+    assert_true(late->measured && !late->wrong && !late->unfinished && late->solved.iterations == 3000);
+    assert_non_null(trial_best_peer(&t));
+    trial_close(&t);
+    close_places(&p);
+}
+
+/* What conjugate gradients are not for is refused before any peer sees it. */
+static void unfit_systems(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *spec, *sentence;
+        spmv_status status;
+        spmv_type type;
+    } cases[] = {
+        {"uniform:30,20,3", "30 rows and 20 columns", SPMV_ERROR_NOT_SQUARE, SPMV_F64},
+        {"uniform:30,30,3", "not symmetric", SPMV_ERROR_NOT_SYMMETRIC, SPMV_F32},
+        {"poisson2d:5", "real types", SPMV_ERROR_TYPE, SPMV_C128},
+    };
+    static struct trial t;
+    static struct roster r;
+    struct places p;
+    char why[WHY_SIZE];
+    open_places(&p);
+    assert_int_equal(roster_make(operation_find("cg"), support_backend, "all", "none", NULL, &r, why), SPMV_OK);
+    for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
+        spmv_csr a;
+        spmv_matrix *const m = make_matrix(p.checker, cases[c].spec, &a);
+        const struct operand operand = {.matrix = &a};
+        start_trial(&t, &p, operation_find("cg"), &operand, cases[c].type, &r);
+        assert_int_equal(trial_run(&t), cases[c].status);
+        assert_non_null(strstr(t.work.error, cases[c].sentence));
+        trial_close(&t);
+        spmv_matrix_destroy(m);
+    }
+    close_places(&p);
+}
+
 static void unknown_method(void **state)
 {
     (void)state;
@@ -490,7 +647,7 @@ static void suites(void **state)
             if (!spmv_spec_known(specs[i]))
                 fail_msg("%s is no known SPEC", specs[i]);
     }
-    assert_int_equal(count, 3);
+    assert_int_equal(count, 4);
     assert_null(suite_find("none"));
 }
 
@@ -502,7 +659,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(ended_early),    cmocka_unit_test(failing_contender), cmocka_unit_test(own_clock),
         cmocka_unit_test(spread_by_hand), cmocka_unit_test(choosing),          cmocka_unit_test(every_operation),
         cmocka_unit_test(model_bytes),    cmocka_unit_test(bad_peers),         cmocka_unit_test(unknown_method),
-        cmocka_unit_test(suites),
+        cmocka_unit_test(suites),         cmocka_unit_test(bad_solvers),       cmocka_unit_test(at_the_limit),
+        cmocka_unit_test(unfit_systems),  cmocka_unit_test(long_runs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

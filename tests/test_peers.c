@@ -15,6 +15,7 @@
 #include "peer_list.h"
 #include "peer_load.h"
 #include "support.h"
+#include "support_solve.h"
 
 /* In the environment of this program and of all that it starts: how its processes are found in /proc. */
 static const char MARK[] = "SPMV_TEST_PEERS";
@@ -338,6 +339,74 @@ static void peer_is_right(const struct peer *peer, const struct shape *shape, co
     assert_int_equal(omp_get_max_threads(), caller);
 }
 
+static struct peer_problem system_problem(const struct linear_system *s, int threads, int64_t limit,
+                                          struct peer_solved *solved)
+{
+    return (struct peer_problem){.op = PEER_CG,
+                                 .type = s->type,
+                                 .threads = threads,
+                                 .rows = s->rows,
+                                 .cols = s->rows,
+                                 .nnz = s->nnz,
+                                 .row_ptr = s->row_ptr,
+                                 .col = s->col,
+                                 .val = s->val,
+                                 .y = s->x,
+                                 .b = s->b,
+                                 .rtol = tolerance_to_solve(s->type),
+                                 .max_iterations = limit,
+                                 .solved = solved};
+}
+
+/* A solver, on systems of its own, up to the tolerance and to limits. */
+static void solver_is_right(const struct peer *peer, const struct system_of *of, spmv_type type, int threads,
+                            int64_t limit)
+{
+    struct linear_system s = make_system(of, type);
+    struct peer_solved solved = {-1, -1};
+    const struct peer_problem problem = system_problem(&s, threads, limit, &solved);
+    void *state = NULL;
+    char why[WHY_SIZE] = "";
+    const bool refuses =
+        type == SPMV_F32 && (strcmp(peer->name, "petsc-cg") == 0 || strcmp(peer->name, "hypre-cg") == 0);
+    const int failed = peer->open(&problem, &state, why, sizeof why);
+    if (failed != 0 && !refuses)
+        fail_msg("%s, %s: %s", peer->name, of->name, why);
+    assert_int_equal(failed != 0, refuses);
+    for (int run = 0; run < 3 && failed == 0; run++) {
+        double seconds = -1;
+        memset(s.x, 0xff, (size_t)s.rows * spmv_type_size(type));
+        solved = (struct peer_solved){-1, -1};
+        if (run == 2 && peer->run_timed != NULL) {
+            assert_int_equal(peer->run_timed(state, 3, &seconds), 0);
+            assert_true(seconds > 0);
+        } else {
+            assert_int_equal(peer->run(state), 0);
+        }
+        assert_int_equal(peer->fetch == NULL ? 0 : peer->fetch(state), 0);
+        check_solve(&s, s.x, &problem, peer->name, of->name);
+    }
+    if (failed == 0)
+        peer->close(state);
+    free_system(&s);
+}
+
+/* The limits, and one thread, on one system: a library of ranks takes its time to start. */
+static void solvers_are_right(const struct peer_module *module)
+{
+    for (int p = 0; p < module->count; p++) {
+        for (int s = 0; module->peers[p].op == PEER_CG && s < SYSTEMS_TO_SOLVE; s++) {
+            const struct system_of *const of = &systems_to_solve[s];
+            const int limits = of->side == 60 ? LIMITS_TO_SOLVE : 1;
+            for (int l = 0; l < limits; l++)
+                solver_is_right(&module->peers[p], of, SPMV_F64, 3, limits_to_solve[l]);
+            solver_is_right(&module->peers[p], of, SPMV_F32, 2, limits_to_solve[0]);
+            if (limits > 1)
+                solver_is_right(&module->peers[p], of, SPMV_F64, 1, limits_to_solve[0]);
+        }
+    }
+}
+
 static void module_is_right(const char *name)
 {
     const struct peer_module *module = load(name);
@@ -350,6 +419,8 @@ static void module_is_right(const char *name)
         void *y = malloc((size_t)results_most(&shapes[s]) * sizeof(double));
         for (int p = 0; p < module->count; p++) {
             const enum peer_op op = module->peers[p].op;
+            if (op == PEER_CG)
+                continue;
             assert_true(op == PEER_SPMV || op == PEER_SCAN || op == PEER_REDUCE || op == PEER_SORT);
             assert_int_equal(module->peers[p].probe, 0);
             for (int threads = 1; threads <= 3; threads += 2)
@@ -362,6 +433,7 @@ static void module_is_right(const char *name)
         free(y);
         free_matrix(&m);
     }
+    solvers_are_right(module);
     assert_no_processes();
 }
 
@@ -374,6 +446,8 @@ static void states_are_independent(const char *name)
     static const int threads[STATES] = {3, 1, 2};
     for (int p = 0; p < module->count; p++) {
         const struct peer *peer = &module->peers[p];
+        if (peer->op == PEER_CG)
+            continue;
         struct matrix m[STATES];
         struct peer_problem problem[STATES];
         void *state[STATES] = {NULL};
@@ -432,11 +506,16 @@ static int one_thread_works(const char *name)
     }
     struct matrix m = make_matrix(&shape, 1);
     double *y = malloc((size_t)results_most(&shape) * sizeof *y);
+    struct linear_system system = make_system(&(const struct system_of){"200 x 200", 200, 0, 0}, SPMV_F64);
     int failed = 0;
     omp_set_num_threads(4);
     for (int p = 0; p < module->count && !failed; p++) {
         const struct peer *peer = &module->peers[p];
-        const struct peer_problem problem = make_problem(peer->op, &shape, &m, SPMV_F64, 1, y);
+        struct peer_problem problem =
+            make_problem(peer->op == PEER_CG ? PEER_SPMV : peer->op, &shape, &m, SPMV_F64, 1, y);
+        struct peer_solved solved;
+        if (peer->op == PEER_CG)
+            problem = system_problem(&system, 1, 3000, &solved);
         void *state = NULL;
         failed = peer->open(&problem, &state, why, sizeof why) != 0;
         const double begin = now(), others = time_of_others();
@@ -451,6 +530,7 @@ static int one_thread_works(const char *name)
             peer->close(state);
     }
     free(y);
+    free_system(&system);
     free_matrix(&m);
     return failed;
 }
@@ -604,7 +684,7 @@ static void odd_modules_are_refused(void **state)
         {"librsb", broken, "it is built where librsb (Debian: librsb-dev) is found"},
         {"eigen", broken, "spmv_peer_eigen.so does not open: "},
         {"eigen", broken, "it needs Eigen 3.4 (Debian: libeigen3-dev)"},
-        {"loops", PEERS_ODD "ABI", "made for version 3 of the interface, this program has 2"},
+        {"loops", PEERS_ODD "ABI", "made for version 4 of the interface, this program has 3"},
         {"loops", PEERS_ODD "SYMBOL", "it lacks spmv_peer_module"},
         {"loops", PEERS_ODD "NOTHING", "its library does not start; it needs OpenMP"},
         {"loops", PEERS_ODD "NAMES", "has loops-guide where \"loops-guided\" is listed"},

@@ -18,6 +18,7 @@
 #include "peer.h"
 #include "peer_list.h"
 #include "support.h"
+#include "support_solve.h"
 
 struct row {
     const char *name;
@@ -55,7 +56,7 @@ static const struct peer_module *open_module(const char *name)
         void *const library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
         if (library == NULL) {
             const char *const why = dlerror();
-            if (strcmp(name, "cusparse") != 0 || strstr(why, "spmv_peer_") != NULL)
+            if (strncmp(name, "cusparse", strlen("cusparse")) != 0 || strstr(why, "spmv_peer_") != NULL)
                 fail_msg("%s", why);
             print_message("not tested: %s: %s\n", name, why);
             return NULL;
@@ -67,6 +68,15 @@ static const struct peer_module *open_module(const char *name)
     }
     fail_msg("there is no spmv_peer_%s.so beside %s", name, program);
     return NULL;
+}
+
+/* The module's name comes first, hyphens for what is no letter in a file's name. */
+static bool is_of_module(const char *peer, const char *module)
+{
+    size_t i = 0;
+    while (module[i] != '\0' && (peer[i] == module[i] || (peer[i] == '-' && module[i] == '_')))
+        i++;
+    return module[i] == '\0';
 }
 
 /* ---------------------------------------------------------------- exports */
@@ -88,7 +98,7 @@ static void test_exports(void **unused)
         for (int p = 0; p < module->count; p++) {
             const struct peer *const peer = &module->peers[p];
             snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", p == 0 ? "" : " ", peer->name);
-            assert_int_equal(strncmp(peer->name, rows[m].name, strlen(rows[m].name)), 0);
+            assert_true(is_of_module(peer->name, rows[m].name));
             assert_true(strlen(peer->settings) > 0);
             assert_int_equal(peer->probe, strcmp(rows[m].name, "probe") == 0);
             assert_non_null(peer->open);
@@ -527,6 +537,49 @@ static void test_primitive(struct place *place, const struct peer *peer, spmv_ty
     free_input(&input);
 }
 
+/* ----------------------------------------------------------------- solvers */
+
+static void test_solve(struct place *place, const struct peer *peer, spmv_type type, const struct system_of *of,
+                       int64_t limit)
+{
+    struct linear_system s = make_system(of, type);
+    struct peer_solved solved = {-1, -1};
+    const int64_t size = (int64_t)spmv_type_size(type);
+    void *const row_ptr = sent(place, s.row_ptr, (s.rows + 1) * 4), *const col = sent(place, s.col, s.nnz * 4),
+                *const val = sent(place, s.val, s.nnz * size), *const b = sent(place, s.b, s.rows * size),
+                *const x = poison(place, s.rows * size, NULL);
+    const struct peer_problem problem = {.op = PEER_CG,
+                                         .type = type,
+                                         .stream = place->device.stream,
+                                         .rows = s.rows,
+                                         .cols = s.rows,
+                                         .nnz = s.nnz,
+                                         .row_ptr = row_ptr,
+                                         .col = col,
+                                         .val = val,
+                                         .y = x,
+                                         .b = b,
+                                         .rtol = tolerance_to_solve(type),
+                                         .max_iterations = limit,
+                                         .solved = &solved};
+    char why[WHY_SIZE] = "";
+    void *state = NULL;
+    if (peer->open(&problem, &state, why, sizeof why) != 0)
+        fail_msg("%s %s on %s: %s", peer->name, spmv_type_name(type), of->name, why);
+    for (int run = 0; run < 3; run++) {
+        poison(place, s.rows * size, x);
+        solved = (struct peer_solved){-1, -1};
+        run_and_wait(place, peer, state);
+        assert_int_equal(spmv_download(place->ctx, x, s.x, s.rows * size), SPMV_OK);
+        check_solve(&s, s.x, &problem, peer->name, of->name);
+    }
+    peer->close(state);
+    void *const memory[] = {row_ptr, col, val, b, x};
+    for (size_t i = 0; i < sizeof memory / sizeof memory[0]; i++)
+        spmv_free(place->ctx, memory[i]);
+    free_system(&s);
+}
+
 static void test_peer(struct place *place, const struct peer *peer)
 {
     static const spmv_type types[] = {SPMV_F64, SPMV_F32};
@@ -535,6 +588,10 @@ static void test_peer(struct place *place, const struct peer *peer)
         if (peer->op == PEER_SPMV)
             for (int s = 0; s < SHAPES; s++)
                 test_product(place, peer, types[t], &shapes[s]);
+        else if (peer->op == PEER_CG)
+            for (int s = 0; s < SYSTEMS_TO_SOLVE; s++)
+                for (int l = 0; l < (systems_to_solve[s].side == 60 ? LIMITS_TO_SOLVE : 1); l++)
+                    test_solve(place, peer, types[t], &systems_to_solve[s], limits_to_solve[l]);
         else
             for (size_t l = 0; l < sizeof lengths / sizeof lengths[0]; l++)
                 test_primitive(place, peer, types[t], lengths[l]);

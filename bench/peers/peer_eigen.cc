@@ -1,10 +1,13 @@
 /* Eigen: its row-major sparse matrix over our arrays, the one product with a sparse matrix that it runs in threads
  * (TopicMultiThreading in its documentation): schedule(dynamic) over chunks of a quarter of a thread's rows, above
- * 20000 entries.
+ * 20000 entries. And its ConjugateGradient over the same, told that both triangles are there, which is what lets its
+ * products run in threads; its vector operations do not. It allocates its vectors in each solve.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
+#include <Eigen/IterativeLinearSolvers>
 #include <Eigen/SparseCore>
 #include <cstdio>
+#include <memory>
 #include <new>
 
 #include "peer.h"
@@ -44,12 +47,91 @@ int run_eigen(void *state)
     return 0;
 }
 
+template <typename T> using Matrix = Eigen::SparseMatrix<T, Eigen::RowMajor, std::int32_t>;
+template <typename T> using Vector = Eigen::Matrix<T, Eigen::Dynamic, 1>;
+
+/* A solver of the type, which keeps a reference to the matrix. */
+template <typename T> struct Solver {
+    Eigen::Map<const Matrix<T>> a;
+    Eigen::ConjugateGradient<Matrix<T>, Eigen::Lower | Eigen::Upper, Eigen::IdentityPreconditioner> cg;
+
+    bool nothing_to_do; /* b is 0 */
+
+    explicit Solver(const peer_problem *problem)
+        : a(problem->rows, problem->cols, problem->nnz, problem->row_ptr, problem->col,
+            static_cast<const T *>(problem->val))
+    {
+        cg.setTolerance(static_cast<T>(problem->rtol));
+        cg.setMaxIterations(problem->max_iterations);
+        cg.compute(a);
+        nothing_to_do = Eigen::Map<const Vector<T>>(static_cast<const T *>(problem->b), problem->rows).isZero(0);
+    }
+
+    void solve(const peer_problem *problem)
+    {
+        const Eigen::Map<const Vector<T>> b(static_cast<const T *>(problem->b), problem->rows);
+        Eigen::Map<Vector<T>> x(static_cast<T *>(problem->y), problem->rows);
+        x = cg.solve(b);
+        /* it counts the iterations after which it went on */
+        const bool last = cg.info() == Eigen::Success && cg.iterations() < cg.maxIterations() && !nothing_to_do;
+        problem->solved->iterations = cg.iterations() + (last ? 1 : 0);
+        problem->solved->residual = static_cast<double>(cg.error());
+    }
+};
+
+struct Solve {
+    const peer_problem *problem;
+    std::unique_ptr<Solver<double>> f64; /* one of the two */
+    std::unique_ptr<Solver<float>> f32;
+};
+
+int open_cg(const peer_problem *problem, void **state, char *why, size_t why_size)
+{
+    Eigen::setNbThreads(problem->threads);
+    try {
+        auto solve = std::make_unique<Solve>();
+        solve->problem = problem;
+        if (problem->type == SPMV_F64)
+            solve->f64 = std::make_unique<Solver<double>>(problem);
+        else
+            solve->f32 = std::make_unique<Solver<float>>(problem);
+        *state = solve.release();
+        return 0;
+    } catch (const std::bad_alloc &) {
+        std::snprintf(why, why_size, "no memory for Eigen's solver");
+        return -1;
+    }
+}
+
+int run_cg(void *state)
+{
+    const Solve *solve = static_cast<const Solve *>(state);
+    Eigen::setNbThreads(solve->problem->threads);
+    try {
+        if (solve->f64)
+            solve->f64->solve(solve->problem);
+        else
+            solve->f32->solve(solve->problem);
+        return 0;
+    } catch (const std::bad_alloc &) {
+        return -1;
+    }
+}
+
+void close_cg(void *state)
+{
+    delete static_cast<Solve *>(state);
+}
+
 } // namespace
 
 const peer_module *spmv_peer_module(void)
 {
-    static const peer peers[] = {{"eigen", PEER_SPMV, "Map<SparseMatrix, RowMajor, int>, OpenMP; " PEER_FLAGS, 0,
-                                  open_eigen, run_eigen, nullptr, nullptr, nullptr}};
-    static const peer_module module = {PEER_ABI, "Eigen " VERSION, peers, 1};
+    static const peer peers[] = {
+        {"eigen", PEER_SPMV, "Map<SparseMatrix, RowMajor, int>, OpenMP; " PEER_FLAGS, 0, open_eigen, run_eigen, nullptr,
+         nullptr, nullptr},
+        {"eigen-cg", PEER_CG, "ConjugateGradient, Lower|Upper, IdentityPreconditioner, RowMajor, OpenMP; " PEER_FLAGS,
+         0, open_cg, run_cg, nullptr, nullptr, close_cg}};
+    static const peer_module module = {PEER_ABI, "Eigen " VERSION, peers, 2};
     return &module;
 }

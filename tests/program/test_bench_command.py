@@ -115,6 +115,49 @@ class Bench(unittest.TestCase):
             self.assertTrue(loops["plan_seconds"] >= 0 and loops["first_call_seconds"] > 0)
             self.assertTrue(loops["seconds"]["median"] > 0 and loops["flushed"]["median"] > 0)
 
+    def test_conjugate_gradients(self):
+        table = self.path("a.csv")
+        done = self.ok(
+            "poisson2d:40", "poisson3d:9", "--op", "cg", "--method", "all", "--peers", "eigen", "--json", f"--csv={table}"
+        )
+        results = [json.loads(line) for line in done.stdout.splitlines()]
+        with open(table, encoding="ascii", newline="") as file:
+            rows = {(row["name"], row["system"]): row for row in csv.DictReader(file)}
+        by_name = {}
+        for r in results:
+            result, cg = r["result"], r["result"]["cg"]
+            name = r["matrix"]["name"]
+            by_name.setdefault(name, []).append(cg)
+            self.assertEqual([result["op"], cg["precond"], cg["precision"], cg["status"]], ["cg", "none", "f64", "ok"])
+            self.assertEqual(cg["rtol"], 1e-8)
+            self.assertTrue(0 < cg["relative_residual"] <= 1e-8)
+            self.assertTrue(0 < cg["recurrence_residual"] <= 1.001e-8 * cg["true_residual"] / cg["relative_residual"])
+            self.assertAlmostEqual(cg["seconds_per_iteration"] * cg["iterations"], result["seconds"]["median"], delta=1e-12)
+            self.assertEqual(cg["setup_seconds"], result["plan_seconds"])
+            m = r["matrix"]
+            self.assertEqual(result["model_bytes"], m["nnz"] * 12 + 4 * (m["rows"] + 1) + 80 * m["rows"])
+            self.assertAlmostEqual(result["gbs"], 1e-9 * result["model_bytes"] / cg["seconds_per_iteration"], delta=1e-6)
+            self.assertTrue(result["bitwise"]["equal"] and "flushed" not in result and "spmv" not in result)
+            row = rows[name, result["asked"]]
+            self.assertEqual(int(row["iterations"]), cg["iterations"])
+            self.assertEqual(float(row["true_relative"]), cg["relative_residual"])
+            for peer in r["peers"]:
+                self.assertEqual(peer["name"], "eigen-cg")
+                if "missing" in peer:
+                    continue
+                theirs = peer["cg"]
+                self.assertLessEqual(abs(theirs["iterations"] - cg["iterations"]), 2)
+                self.assertTrue(theirs["counts"] and theirs["status"] == "ok" and theirs["relative_residual"] <= 2e-8)
+                self.assertEqual(theirs["iterations_as_ours"], theirs["iterations"] == by_name[name][0]["iterations"])
+        self.assertEqual(set(by_name), {"poisson2d:40", "poisson3d:9"})
+        self.assertTrue(all(len(cgs) >= 2 for cgs in by_name.values()))  # auto, and every rung
+        text = self.ok("poisson2d:40", "--op", "cg", "--type", "f32", "--peers", "none").stdout.splitlines()
+        self.assertIn("iterations", text[3].split())
+        self.assertIn("converged", text[4])
+        self.fails(8, "not symmetric", "uniform:9,9,2", "--op", "cg", "--peers", "none")
+        self.fails(8, "9 rows and 8 columns", "uniform:9,8,2", "--op", "cg", "--peers", "none")
+        self.fails(1, "no method none", "poisson2d:9", "--op", "cg", "--method", "none", "--peers", "none")
+
     def test_csv_agrees_with_json_and_summary(self):
         table, lines = self.path("a.csv"), self.path("a.json")
         done = self.ok(
@@ -233,7 +276,7 @@ class Bench(unittest.TestCase):
 
     def test_usage(self):
         self.fails(1, "name matrices", "--peers", "none")
-        self.fails(1, "unknown operation --op multiply; operations: spmv, map", "--op", "multiply")
+        self.fails(1, "unknown operation --op multiply; operations: spmv, cg, map", "--op", "multiply")
         self.fails(1, 'unknown peer "mkl"', "poisson2d:9", "--peers", "loops,mkl")
         self.fails(1, "unknown suite tiny; suites: small", "--suite", "tiny")
         self.fails(1, "either matrices or --suite", "poisson2d:9", "--suite", "small")

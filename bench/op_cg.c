@@ -1,0 +1,232 @@
+/* Conjugate gradients as something to measure: A x = b, b = A times ones, from x = 0, without a preconditioner.
+ *
+ * A run is a whole solve, with everything allocated before that an interface lets one allocate before; its time over
+ * its iterations is what is told. All stop by the same rule, ||r|| <= rtol ||b|| with r by the recurrence, or at the
+ * same limit, and the true residual of each x is computed here, by the same code for all, in f64.
+ *
+ * Bytes of an iteration: the product's matrix once, and ten passes over vectors, which is what three fused kernels
+ * need (product with p'Ap: p, q; r with r'r: r, q, r; x and p: x, p, x, r, p).
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "work.h"
+
+enum { MOST_ITERATIONS = 3000, VECTOR_PASSES = 10 };
+
+/* In f32 the products' rounding keeps the residual from getting much smaller. */
+static double tolerance(spmv_type type)
+{
+    return type == SPMV_F32 ? 1e-4 : 1e-8;
+}
+
+static double element(spmv_type type, const void *values, int64_t i)
+{
+    return type == SPMV_F32 ? (double)((const float *)values)[i] : ((const double *)values)[i];
+}
+
+/* The sum of row i's a_ij x_j in f64; x NULL: ones. */
+static double row_times(const spmv_csr *a, const void *x, int64_t i)
+{
+    const int64_t *const row_ptr = a->row_ptr;
+    double sum = 0;
+    for (int64_t k = row_ptr[i]; k < row_ptr[i + 1]; k++)
+        sum += element(a->type, a->val, k) * (x != NULL ? element(a->type, x, a->col[k]) : 1);
+    return sum;
+}
+
+static spmv_status make_b(struct work *work)
+{
+    const spmv_csr *const a = &work->host_matrix;
+    const int64_t bytes = a->rows * (int64_t)spmv_type_size(work->type);
+    work->host_b = malloc((size_t)bytes + 1);
+    if (work->host_b == NULL)
+        return work_out_of_memory(work, "the right-hand side", bytes);
+#pragma omp parallel for num_threads(spmv_context_threads(work->checker)) schedule(static)
+    for (int64_t i = 0; i < a->rows; i++) {
+        if (work->type == SPMV_F32)
+            ((float *)work->host_b)[i] = (float)row_times(a, NULL, i);
+        else
+            ((double *)work->host_b)[i] = row_times(a, NULL, i);
+    }
+    return work_array(work, work->host_b, bytes, &work->problem.b);
+}
+
+/* Peers do not look, and what they do to another matrix is nobody's guess. */
+static spmv_status refuse_others(struct work *work)
+{
+    const spmv_csr *const a = work->operand->matrix;
+    spmv_statistics s;
+    if (type_parts(work->type) > 1) {
+        snprintf(work->error, sizeof work->error, "conjugate gradients are measured in real types alone");
+        return SPMV_ERROR_TYPE;
+    }
+    if (a->rows != a->cols) {
+        snprintf(work->error, sizeof work->error, "conjugate gradients: the matrix has %lld rows and %lld columns",
+                 (long long)a->rows, (long long)a->cols);
+        return SPMV_ERROR_NOT_SQUARE;
+    }
+    const spmv_status st = spmv_matrix_statistics(work->checker, a, &s, sizeof s);
+    if (st != SPMV_OK)
+        return work_fail(work, work->checker, st);
+    if (s.symmetric)
+        return SPMV_OK;
+    snprintf(work->error, sizeof work->error, "conjugate gradients: the matrix is not symmetric");
+    return SPMV_ERROR_NOT_SYMMETRIC;
+}
+
+static spmv_status setup(struct work *work)
+{
+    struct peer_problem *const p = &work->problem;
+    const double v = (double)spmv_type_size(work->type);
+    spmv_status st = refuse_others(work);
+    if (st == SPMV_OK)
+        st = work_send_matrix(work);
+    if (st == SPMV_OK)
+        st = make_b(work);
+    p->rtol = tolerance(work->type);
+    p->max_iterations = MOST_ITERATIONS;
+    work->model_bytes = (double)p->nnz * (4 + v) + 4 * ((double)p->rows + 1) + VECTOR_PASSES * v * (double)p->rows;
+    work->result_bytes = p->rows * (int64_t)v;
+    if (st == SPMV_OK)
+        st = work_array(work, NULL, work->result_bytes, (const void **)&p->y);
+    work->result = p->y;
+    return st;
+}
+
+/* ---------------------------------------------------------------- our rungs */
+
+struct solve {
+    spmv_plan *plan;
+    spmv_plan_info info;
+    spmv_cg_options options;
+    spmv_cg_result result; /* of the last run */
+    char method[64];       /* asked for */
+};
+
+static void close_solve(struct own *own)
+{
+    struct solve *const solve = own->plan;
+    if (solve != NULL)
+        spmv_plan_destroy(solve->plan);
+    free(solve);
+}
+
+/* A solve that may take one iteration tells whether there is such a rung, and which one is taken. */
+static spmv_status try_method(struct work *work, struct solve *solve)
+{
+    solve->options.max_iterations = 1;
+    const spmv_status st =
+        spmv_cg(solve->plan, work->problem.b, work->problem.y, &solve->options, &solve->result, sizeof solve->result);
+    solve->options.max_iterations = work->problem.max_iterations;
+    return st == SPMV_ERROR_ITERATIONS ? SPMV_OK : st;
+}
+
+static spmv_status open_solve(struct work *work, const char *method, struct own *own)
+{
+    struct solve *const solve = calloc(1, sizeof *solve);
+    if (solve == NULL)
+        return work_out_of_memory(work, "a solve", (int64_t)sizeof *solve);
+    snprintf(solve->method, sizeof solve->method, "%s", method);
+    spmv_cg_options_init(&solve->options, sizeof solve->options);
+    solve->options.method = solve->method;
+    solve->options.rtol = work->problem.rtol;
+    solve->options.zero_start = 1;
+    spmv_status st = work_make_plan(work, "auto", &solve->plan, &solve->info);
+    *own = (struct own){.work = work, .plan = solve};
+    if (st == SPMV_OK) {
+        st = try_method(work, solve);
+        if (st != SPMV_OK)
+            work_fail(work, work->ctx, st);
+    }
+    if (st != SPMV_OK) {
+        close_solve(own);
+        return st;
+    }
+    own->method = solve->result.method;
+    own->why = solve->result.why;
+    own->layout = solve->info.layout;
+    own->plan_bytes = solve->info.bytes;
+    return SPMV_OK;
+}
+
+/* The limit is no failure: what one does until then is comparable. */
+static int run(void *state)
+{
+    struct own *const own = state;
+    struct solve *const solve = own->plan;
+    struct work *const work = own->work;
+    const spmv_status st =
+        spmv_cg(solve->plan, work->problem.b, work->problem.y, &solve->options, &solve->result, sizeof solve->result);
+    work->solved = (struct peer_solved){
+        .iterations = solve->result.iterations,
+        .residual = solve->result.norm_b > 0 ? solve->result.recurrence_residual / solve->result.norm_b : 0};
+    return st == SPMV_OK || st == SPMV_ERROR_ITERATIONS ? 0 : -1;
+}
+
+/* ---------------------------------------------------------------- what is right */
+
+/* Squares of b - A x and of b, added up in parts of so many rows: the same order for any number of threads. */
+enum { PART = 4096 };
+
+static spmv_status true_residual(struct work *work, const void *x)
+{
+    const spmv_csr *const a = &work->host_matrix;
+    const int64_t parts = (a->rows + PART - 1) / PART;
+    double *const sums = malloc((size_t)(2 * parts + 1) * sizeof *sums);
+    double rr = 0, bb = 0;
+    if (sums == NULL)
+        return SPMV_ERROR_MEMORY;
+#pragma omp parallel for num_threads(spmv_context_threads(work->checker)) schedule(static)
+    for (int64_t part = 0; part < parts; part++) {
+        sums[2 * part] = sums[2 * part + 1] = 0;
+        for (int64_t i = part * PART; i < a->rows && i < (part + 1) * PART; i++) {
+            const double b = element(work->type, work->host_b, i), r = b - row_times(a, x, i);
+            sums[2 * part] += r * r;
+            sums[2 * part + 1] += b * b;
+        }
+    }
+    for (int64_t part = 0; part < parts; part++) {
+        rr += sums[2 * part];
+        bb += sums[2 * part + 1];
+    }
+    free(sums);
+    work->norm_b = sqrt(bb);
+    work->true_residual = bb > 0 ? sqrt(rr / bb) : sqrt(rr);
+    return SPMV_OK;
+}
+
+/* What the recurrence says and what is there may part by rounding, not by much at such tolerances: a factor of 2 is let
+ * pass. Nor may a solve end early. */
+static spmv_status check(struct work *work, const void *host_result, double *ratio, int64_t *at)
+{
+    const struct peer_solved *const solved = &work->solved;
+    const double rtol = work->problem.rtol;
+    *at = -1;
+    if (true_residual(work, host_result) != SPMV_OK)
+        return work_out_of_memory(work, "the true residual's sums", work->host_matrix.rows / PART * 16);
+    *ratio = work->true_residual / (2 * fmax(rtol, solved->residual));
+    if (solved->iterations < 0 || solved->iterations > work->problem.max_iterations ||
+        (!(solved->residual <= rtol) && solved->iterations < work->problem.max_iterations))
+        *ratio = INFINITY;
+    if (*ratio <= 1)
+        return SPMV_OK;
+    snprintf(work->error, sizeof work->error,
+             "cg: the true residual is %.3g of ||b||, said to be %.3g after %lld iterations", work->true_residual,
+             solved->residual, (long long)solved->iterations);
+    return SPMV_ERROR_CHECK;
+}
+
+const struct operation operation_cg = {.name = "cg",
+                                       .formula = "A x = A 1 by conjugate gradients from x = 0, no preconditioner",
+                                       .on_matrix = true,
+                                       .solver = true,
+                                       .peer_op = PEER_CG,
+                                       .method = spmv_cg_method_name,
+                                       .setup = setup,
+                                       .open = open_solve,
+                                       .close = close_solve,
+                                       .run = run,
+                                       .check = check};

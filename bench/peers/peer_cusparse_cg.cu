@@ -1,0 +1,456 @@
+/* cuSPARSE and cuBLAS: conjugate gradients from their parts, as one builds them without kernels for vectors of one's
+ * own. An iteration is cusparseSpMV on CSR by CSR_ALG1, preprocessed, two dots, two axpys, a scal and an axpy for the
+ * new direction; scalars stay on the device, and kernels of one thread divide them.
+ *
+ * The peer of the host's loop reads r'r in each iteration, and stops. The other captures blocks of iterations as a
+ * graph (and what is left of the limit as a second one), and reads the r'r of all of a block at its end: within the
+ * block alpha and beta become 0 once r'r is small enough, so that x, and the count of iterations, are those of the
+ * loop.
+ *
+ * Source: the cuSPARSE documentation, "Generic APIs"; the cuBLAS documentation, "Scalar parameters", "CUDA graphs
+ * support".
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <cmath>
+#include <cstdlib>
+#include <cublas_v2.h>
+#include <cusparse.h>
+#include <new>
+
+#include "peer.h"
+#include "peer_cuda.h"
+
+namespace
+{
+
+enum { BLOCK = 32, WORKSPACE = 32 << 20 };
+
+struct refusal {
+    char *why;
+    size_t size;
+};
+
+bool bad(cudaError_t error, const char *call, refusal r)
+{
+    return bad_cuda(error, call, r.why, r.size);
+}
+
+bool bad(cusparseStatus_t status, const char *call, refusal r)
+{
+    if (status == CUSPARSE_STATUS_SUCCESS)
+        return false;
+    cudaGetLastError();
+    snprintf(r.why, r.size, "%s: %s (%s)", call, cusparseGetErrorString(status), cusparseGetErrorName(status));
+    return true;
+}
+
+bool bad(cublasStatus_t status, const char *call, refusal r)
+{
+    if (status == CUBLAS_STATUS_SUCCESS)
+        return false;
+    cudaGetLastError();
+    snprintf(r.why, r.size, "%s: %s (%s)", call, cublasGetStatusString(status), cublasGetStatusName(status));
+    return true;
+}
+
+cublasStatus_t dot(cublasHandle_t h, int n, const double *x, const double *y, double *result)
+{
+    return cublasDdot(h, n, x, 1, y, 1, result);
+}
+
+cublasStatus_t dot(cublasHandle_t h, int n, const float *x, const float *y, float *result)
+{
+    return cublasSdot(h, n, x, 1, y, 1, result);
+}
+
+cublasStatus_t axpy(cublasHandle_t h, int n, const double *a, const double *x, double *y)
+{
+    return cublasDaxpy(h, n, a, x, 1, y, 1);
+}
+
+cublasStatus_t axpy(cublasHandle_t h, int n, const float *a, const float *x, float *y)
+{
+    return cublasSaxpy(h, n, a, x, 1, y, 1);
+}
+
+cublasStatus_t scal(cublasHandle_t h, int n, const double *a, double *x)
+{
+    return cublasDscal(h, n, a, x, 1);
+}
+
+cublasStatus_t scal(cublasHandle_t h, int n, const float *a, float *x)
+{
+    return cublasSscal(h, n, a, x, 1);
+}
+
+/* On the device. rr[k]: r'r before iteration k of a block, rr[k + 1] after it; one: 1. */
+template <typename T> struct scalars {
+    T rr[BLOCK + 1], pq, alpha, minus_alpha, beta, enough, one;
+};
+
+/* From r'r in rr[0], at the start. */
+template <typename T> __global__ void begin_scalars(scalars<T> *s, T square)
+{
+    s->enough = square * s->rr[0];
+    s->one = 1;
+}
+
+template <typename T> __global__ void carry(scalars<T> *s, int from)
+{
+    s->rr[0] = s->rr[from];
+}
+
+/* 0 once it is done: x, r and r'r stay what they are. */
+template <typename T> __global__ void divide_alpha(scalars<T> *s, int k)
+{
+    s->alpha = s->rr[k] <= s->enough ? T(0) : s->rr[k] / s->pq;
+    s->minus_alpha = -s->alpha;
+}
+
+template <typename T> __global__ void divide_beta(scalars<T> *s, int k)
+{
+    s->beta = s->rr[k + 1] <= s->enough ? T(0) : s->rr[k + 1] / s->rr[k];
+}
+
+template <typename T> struct solver {
+    peer_problem problem;
+    cudaStream_t stream;
+    cusparseHandle_t sparse;
+    cublasHandle_t blas;
+    cusparseConstSpMatDescr_t matrix;
+    cusparseDnVecDescr_t p_vector, q_vector;
+    void *buffer, *workspace;
+    T *r, *p, *q;
+    scalars<T> *s;
+    T *host_rr; /* pinned, BLOCK + 1 */
+    cudaGraphExec_t block, rest;
+    int rest_count; /* iterations of rest */
+};
+
+template <typename T> constexpr cudaDataType data_type = sizeof(T) == sizeof(float) ? CUDA_R_32F : CUDA_R_64F;
+template <typename T> const T zero_and_one[] = {T(0), T(1)};
+
+template <typename T> void close_solver(void *state)
+{
+    auto *const c = static_cast<solver<T> *>(state);
+    if (c == nullptr)
+        return;
+    if (c->block != nullptr)
+        cudaGraphExecDestroy(c->block);
+    if (c->rest != nullptr)
+        cudaGraphExecDestroy(c->rest);
+    if (c->matrix != nullptr)
+        cusparseDestroySpMat(c->matrix);
+    if (c->p_vector != nullptr)
+        cusparseDestroyDnVec(c->p_vector);
+    if (c->q_vector != nullptr)
+        cusparseDestroyDnVec(c->q_vector);
+    if (c->sparse != nullptr)
+        cusparseDestroy(c->sparse);
+    if (c->blas != nullptr)
+        cublasDestroy(c->blas);
+    void *const memory[] = {c->buffer, c->workspace, c->r, c->p, c->q, c->s};
+    for (void *m : memory)
+        cudaFree(m);
+    cudaFreeHost(c->host_rr);
+    delete c;
+}
+
+template <typename T> bool product(const solver<T> *c, refusal r)
+{
+    return !bad(cusparseSpMV(c->sparse, CUSPARSE_OPERATION_NON_TRANSPOSE, &zero_and_one<T>[1], c -> matrix,
+                             c -> p_vector, &zero_and_one<T>[0], c -> q_vector, data_type<T>, CUSPARSE_SPMV_CSR_ALG1,
+                             c -> buffer),
+                "cusparseSpMV", r);
+}
+
+/* x += alpha p, r -= alpha q, the new r'r. */
+template <typename T> bool first_half(const solver<T> *c, int k, refusal r)
+{
+    const int n = static_cast<int>(c->problem.rows);
+    if (!product(c, r) || bad(dot(c->blas, n, c->p, c->q, &c->s->pq), "cublas dot", r))
+        return false;
+    divide_alpha<<<1, 1, 0, c->stream>>>(c->s, k);
+    return !bad(cudaGetLastError(), "the kernel that divides", r) &&
+           !bad(axpy(c->blas, n, &c->s->alpha, c->p, static_cast<T *>(c->problem.y)), "cublas axpy", r) &&
+           !bad(axpy(c->blas, n, &c->s->minus_alpha, c->q, c->r), "cublas axpy", r) &&
+           !bad(dot(c->blas, n, c->r, c->r, &c->s->rr[k + 1]), "cublas dot", r);
+}
+
+/* p = r + beta p */
+template <typename T> bool second_half(const solver<T> *c, int k, refusal r)
+{
+    const int n = static_cast<int>(c->problem.rows);
+    divide_beta<<<1, 1, 0, c->stream>>>(c->s, k);
+    return !bad(cudaGetLastError(), "the kernel that divides", r) &&
+           !bad(scal(c->blas, n, &c->s->beta, c->p), "cublas scal", r) &&
+           !bad(axpy(c->blas, n, &c->s->one, c->r, c->p), "cublas axpy", r);
+}
+
+/* x = 0, r = p = b, rr[0] = r'r. */
+template <typename T> bool start(const solver<T> *c, refusal r)
+{
+    const int n = static_cast<int>(c->problem.rows);
+    const size_t bytes = static_cast<size_t>(n) * sizeof(T);
+    if (bad(cudaMemsetAsync(c->problem.y, 0, bytes, c->stream), "cudaMemsetAsync", r) ||
+        bad(cudaMemcpyAsync(c->r, c->problem.b, bytes, cudaMemcpyDeviceToDevice, c->stream), "cudaMemcpyAsync", r) ||
+        bad(cudaMemcpyAsync(c->p, c->problem.b, bytes, cudaMemcpyDeviceToDevice, c->stream), "cudaMemcpyAsync", r) ||
+        bad(dot(c->blas, n, c->r, c->r, &c->s->rr[0]), "cublas dot", r))
+        return false;
+    begin_scalars<<<1, 1, 0, c->stream>>>(c->s, static_cast<T>(c->problem.rtol * c->problem.rtol));
+    return !bad(cudaGetLastError(), "the kernel that begins", r);
+}
+
+/* So many of rr from the first on; waits. */
+template <typename T> bool read_rr(const solver<T> *c, int first, int count, refusal r)
+{
+    return !bad(cudaMemcpyAsync(c->host_rr, &c->s->rr[first], static_cast<size_t>(count) * sizeof(T),
+                                cudaMemcpyDeviceToHost, c->stream),
+                "cudaMemcpyAsync", r) &&
+           !bad(cudaStreamSynchronize(c->stream), "cudaStreamSynchronize", r);
+}
+
+template <typename T> int tell(const solver<T> *c, int64_t iterations, T rr, T rr0)
+{
+    c->problem.solved->iterations = iterations;
+    c->problem.solved->residual = rr0 > 0 ? std::sqrt(static_cast<double>(rr) / static_cast<double>(rr0)) : 0;
+    return 0;
+}
+
+/* As the device has it. */
+template <typename T> T enough_of(const solver<T> *c, T rr0)
+{
+    return static_cast<T>(c->problem.rtol * c->problem.rtol) * rr0;
+}
+
+template <typename T> int run_host(void *state)
+{
+    const auto *const c = static_cast<const solver<T> *>(state);
+    char why[256];
+    const refusal r = {why, sizeof why};
+    if (!start(c, r) || !read_rr(c, 0, 1, r))
+        return -1;
+    const T rr0 = c->host_rr[0], enough = enough_of(c, rr0);
+    T rr = rr0;
+    int64_t iterations = 0;
+    while (rr > enough && iterations < c->problem.max_iterations) {
+        if (!first_half(c, static_cast<int>(iterations % BLOCK), r) ||
+            !read_rr(c, static_cast<int>(iterations % BLOCK) + 1, 1, r))
+            return -1;
+        rr = c->host_rr[0];
+        iterations++;
+        if (!(rr > enough))
+            break;
+        if (!second_half(c, static_cast<int>((iterations - 1) % BLOCK), r))
+            return -1;
+        if (iterations % BLOCK == 0) {
+            carry<<<1, 1, 0, c->stream>>>(c->s, static_cast<int>(BLOCK));
+            if (bad(cudaGetLastError(), "the kernel that carries", r))
+                return -1;
+        }
+    }
+    return tell(c, iterations, rr, rr0);
+}
+
+template <typename T> int run_graph(void *state)
+{
+    const auto *const c = static_cast<const solver<T> *>(state);
+    char why[256];
+    const refusal r = {why, sizeof why};
+    if (!start(c, r) || !read_rr(c, 0, 1, r))
+        return -1;
+    const T rr0 = c->host_rr[0], enough = enough_of(c, rr0);
+    T rr = rr0;
+    int64_t iterations = 0;
+    while (rr > enough && iterations < c->problem.max_iterations) {
+        const bool whole = c->problem.max_iterations - iterations >= BLOCK;
+        const int count = whole ? static_cast<int>(BLOCK) : c->rest_count;
+        if (bad(cudaGraphLaunch(whole ? c->block : c->rest, c->stream), "cudaGraphLaunch", r) ||
+            !read_rr(c, 1, count, r))
+            return -1;
+        for (int k = 0; k < count && rr > enough; k++) {
+            rr = c->host_rr[k];
+            iterations++;
+        }
+    }
+    return tell(c, iterations, rr, rr0);
+}
+
+template <typename T> bool capture(const solver<T> *c, int count, cudaGraphExec_t *exec, refusal r)
+{
+    cudaGraph_t graph = nullptr;
+    if (count == 0)
+        return true;
+    if (bad(cudaStreamBeginCapture(c->stream, cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture", r))
+        return false;
+    bool fine = true;
+    for (int k = 0; k < count && fine; k++)
+        fine = first_half(c, k, r) && second_half(c, k, r);
+    if (fine && count == BLOCK) {
+        carry<<<1, 1, 0, c->stream>>>(c->s, count);
+        fine = !bad(cudaGetLastError(), "the kernel that carries", r);
+    }
+    const cudaError_t ended = cudaStreamEndCapture(c->stream, &graph);
+    fine = fine && !bad(ended, "cudaStreamEndCapture", r) &&
+           !bad(cudaGraphInstantiate(exec, graph, 0), "cudaGraphInstantiate", r) &&
+           !bad(cudaGraphUpload(*exec, c->stream), "cudaGraphUpload", r);
+    if (graph != nullptr)
+        cudaGraphDestroy(graph);
+    return fine;
+}
+
+template <typename T, typename P> bool get(P **memory, size_t count, refusal r)
+{
+    void *m = nullptr;
+    const bool fine = !bad(device_alloc(count * sizeof(P), &m), "cudaMalloc", r);
+    *memory = static_cast<P *>(m);
+    return fine;
+}
+
+template <typename T> bool make_vectors(solver<T> *c, refusal r)
+{
+    const auto n = static_cast<size_t>(c->problem.rows);
+    return get<T>(&c->r, n, r) && get<T>(&c->p, n, r) && get<T>(&c->q, n, r) && get<T>(&c->s, 1, r) &&
+           !bad(device_alloc(WORKSPACE, &c->workspace), "cudaMalloc", r) &&
+           !bad(cudaMallocHost(reinterpret_cast<void **>(&c->host_rr), (BLOCK + 1) * sizeof(T)), "cudaMallocHost", r) &&
+           !bad(cudaMemsetAsync(c->p, 0, n * sizeof(T), c->stream), "cudaMemsetAsync", r);
+}
+
+template <typename T> bool make_matrix(solver<T> *c, refusal r)
+{
+    const peer_problem &q = c->problem;
+    size_t bytes = 0;
+    return !bad(cusparseCreate(&c->sparse), "cusparseCreate", r) &&
+           !bad(cusparseSetStream(c->sparse, c->stream), "cusparseSetStream", r) &&
+           !bad(cusparseSetPointerMode(c->sparse, CUSPARSE_POINTER_MODE_HOST), "cusparseSetPointerMode", r) &&
+           !bad(cusparseCreateDnVec(&c->p_vector, q.rows, c->p, data_type<T>), "cusparseCreateDnVec", r) &&
+           !bad(cusparseCreateDnVec(&c->q_vector, q.rows, c->q, data_type<T>), "cusparseCreateDnVec", r) &&
+           !bad(cusparseCreateConstCsr(&c->matrix, q.rows, q.cols, q.nnz, q.row_ptr, q.col, q.val, CUSPARSE_INDEX_32I,
+                                       CUSPARSE_INDEX_32I, CUSPARSE_INDEX_BASE_ZERO, data_type<T>),
+                "cusparseCreateConstCsr", r) &&
+           !bad(cusparseSpMV_bufferSize(c->sparse, CUSPARSE_OPERATION_NON_TRANSPOSE, &zero_and_one<T>[1], c -> matrix,
+                                        c -> p_vector, &zero_and_one<T>[0], c -> q_vector, data_type<T>,
+                                        CUSPARSE_SPMV_CSR_ALG1, &bytes),
+                "cusparseSpMV_bufferSize", r) &&
+           !bad(device_alloc(bytes, &c->buffer), "cudaMalloc", r) &&
+           !bad(cusparseSpMV_preprocess(c->sparse, CUSPARSE_OPERATION_NON_TRANSPOSE, &zero_and_one<T>[1], c -> matrix,
+                                        c -> p_vector, &zero_and_one<T>[0], c -> q_vector, data_type<T>,
+                                        CUSPARSE_SPMV_CSR_ALG1, c -> buffer),
+                "cusparseSpMV_preprocess", r);
+}
+
+template <typename T> bool make_blas(solver<T> *c, refusal r)
+{
+    return !bad(cublasCreate(&c->blas), "cublasCreate", r) &&
+           !bad(cublasSetStream(c->blas, c->stream), "cublasSetStream", r) &&
+           !bad(cublasSetWorkspace(c->blas, c->workspace, WORKSPACE), "cublasSetWorkspace", r) &&
+           !bad(cublasSetPointerMode(c->blas, CUBLAS_POINTER_MODE_DEVICE), "cublasSetPointerMode", r);
+}
+
+template <typename T> int open_solver(const peer_problem *problem, bool graph, void **state, char *why, size_t why_size)
+{
+    const refusal r = {why, why_size};
+    auto *const c = new (std::nothrow) solver<T>();
+    if (c == nullptr) {
+        snprintf(why, why_size, "no memory");
+        return -1;
+    }
+    c->problem = *problem;
+    c->stream = static_cast<cudaStream_t>(problem->stream);
+    c->rest_count = static_cast<int>(problem->max_iterations % BLOCK);
+    /* a first iteration loads the kernels, which a capture must not */
+    const bool ready =
+        !bad(use_device_of(c->stream), "cudaSetDevice", r) && make_vectors(c, r) && make_matrix(c, r) &&
+        make_blas(c, r) && start(c, r) && first_half(c, 0, r) && second_half(c, 0, r) &&
+        !bad(cudaStreamSynchronize(c->stream), "cudaStreamSynchronize", r) &&
+        (!graph || (capture(c, static_cast<int>(BLOCK), &c->block, r) && capture(c, c->rest_count, &c->rest, r))) &&
+        !bad(cudaStreamSynchronize(c->stream), "cudaStreamSynchronize", r);
+    if (ready) {
+        *state = c;
+        return 0;
+    }
+    close_solver<T>(c);
+    return -1;
+}
+
+/* The type is known where a state is opened, and must be where it is run: in front of the solver. */
+struct typed {
+    bool f32;
+    void *solver;
+};
+
+int open_typed(const peer_problem *problem, bool graph, void **state, char *why, size_t why_size)
+{
+    auto *const t = new (std::nothrow) typed{problem->type == SPMV_F32, nullptr};
+    if (t == nullptr) {
+        snprintf(why, why_size, "no memory");
+        return -1;
+    }
+    const int failed = t->f32 ? open_solver<float>(problem, graph, &t->solver, why, why_size)
+                              : open_solver<double>(problem, graph, &t->solver, why, why_size);
+    if (failed == 0)
+        *state = t;
+    else
+        delete t;
+    return failed;
+}
+
+int open_host(const peer_problem *problem, void **state, char *why, size_t why_size)
+{
+    return open_typed(problem, false, state, why, why_size);
+}
+
+int open_graph(const peer_problem *problem, void **state, char *why, size_t why_size)
+{
+    return open_typed(problem, true, state, why, why_size);
+}
+
+int run_typed_host(void *state)
+{
+    const auto *const t = static_cast<const typed *>(state);
+    return t->f32 ? run_host<float>(t->solver) : run_host<double>(t->solver);
+}
+
+int run_typed_graph(void *state)
+{
+    const auto *const t = static_cast<const typed *>(state);
+    return t->f32 ? run_graph<float>(t->solver) : run_graph<double>(t->solver);
+}
+
+void close_typed(void *state)
+{
+    auto *const t = static_cast<typed *>(state);
+    if (t == nullptr)
+        return;
+    if (t->f32)
+        close_solver<float>(t->solver);
+    else
+        close_solver<double>(t->solver);
+    delete t;
+}
+
+const peer peers[] = {
+    {"cusparse-cg-host", PEER_CG,
+     "cusparseSpMV CSR_ALG1, preprocessed; cuBLAS dot, axpy, scal, scalars on the device; r'r read each iteration", 0,
+     open_host, run_typed_host, nullptr, nullptr, close_typed},
+    {"cusparse-cg-graph", PEER_CG,
+     "cusparseSpMV CSR_ALG1, preprocessed; cuBLAS dot, axpy, scal, scalars on the device; graphs of 32 iterations, r'r "
+     "of all read after each",
+     0, open_graph, run_typed_graph, nullptr, nullptr, close_typed},
+};
+
+} // namespace
+
+const struct peer_module *spmv_peer_module(void)
+{
+    static char library[96];
+    static const peer_module module = {PEER_ABI, library, peers, sizeof peers / sizeof peers[0]};
+    int s[3] = {0}, b[3] = {0};
+    const libraryPropertyType parts[] = {MAJOR_VERSION, MINOR_VERSION, PATCH_LEVEL};
+    for (int i = 0; i < 3; i++) {
+        cusparseGetProperty(parts[i], &s[i]);
+        cublasGetProperty(parts[i], &b[i]);
+    }
+    snprintf(library, sizeof library, "cuSPARSE %d.%d.%d, cuBLAS %d.%d.%d", s[0], s[1], s[2], b[0], b[1], b[2]);
+    return &module;
+}
