@@ -254,7 +254,8 @@ static spmv_status run_case(struct bench *b, const struct operand *operand, stru
                                 .ctx = b->ctx,
                                 .checker = b->checker,
                                 .type = type,
-                                .uncompressed = b->o->uncompressed};
+                                .uncompressed = b->o->uncompressed,
+                                .compressed = b->o->compressed};
     trial->roster = &b->run.roster;
     measure_defaults(b->run.backend == SPMV_BACKEND_CUDA, &trial->options);
     trial->read_gbs = b->run.bandwidth.read_gbs;

@@ -129,8 +129,12 @@ static spmv_status prepare(struct job *job, const char *b_path)
     if (st != SPMV_OK)
         return st;
     job->b = job->b_read;
-    job->p = (struct product){
-        .a = &job->in.view, .method = o->method, .uncompressed = o->uncompressed, .type = o->type, .alpha = 1};
+    job->p = (struct product){.a = &job->in.view,
+                              .method = o->method,
+                              .uncompressed = o->uncompressed,
+                              .compressed = o->compressed,
+                              .type = o->type,
+                              .alpha = 1};
     st = product_plan(job->ctx, &job->p);
     return st == SPMV_OK && b_path == NULL ? make_b(job) : st;
 }

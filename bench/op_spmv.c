@@ -112,7 +112,7 @@ static spmv_status open_plan(struct work *work, const char *method, struct own *
     spmv_plan_options_init(&options, sizeof options);
     options.method = method;
     options.type = work->type;
-    options.compression = work->uncompressed ? 0 : -1;
+    options.compression = work->uncompressed ? 0 : work->compressed ? 1 : -1;
     spmv_status st = spmv_plan_create(work->ctx, &work->matrix, &options, &plan);
     if (st == SPMV_OK)
         st = spmv_synchronize(work->ctx);
