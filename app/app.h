@@ -49,6 +49,7 @@ struct options {
     double rtol, atol;
     int max_iterations;             /* 0: not given */
     const char *suite, *op, *peers; /* suite NULL: not given */
+    int vectors;                    /* of spmm; 0: not given */
     int64_t size;                   /* elements to measure on; pixels of a picture; values to show; 0: not given */
     int64_t seed;
     bool csv, summary;

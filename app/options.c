@@ -32,6 +32,7 @@ enum option_id {
     OPTION_CSV,
     OPTION_SUMMARY,
     OPTION_SEED,
+    OPTION_VECTORS,
     OPTION_EXCLUSIVE,
     OPTION_OPERATOR,
     OPTION_HEADS,
@@ -79,8 +80,8 @@ static const struct row rows[OPTIONS] = {
     [OPTION_SUITE] = {"suite", 0, "NAME", GROUP_BENCH, NULL,
                       "measure on the matrices of a suite: small, std or large (default: the matrices named)"},
     [OPTION_OP] = {"op", 0, "NAME", GROUP_BENCH | GROUP_EXPLAIN, "spmv",
-                   "what to measure: spmv, map, reduce, scan, segscan, segreduce, gather, scatter, compact, sort, "
-                   "histogram, scan-host, load; what to explain: spmv, scan, segscan, reduce, compact"},
+                   "what to measure: spmv, spmm, spmv-dot, map, reduce, scan, segscan, segreduce, gather, scatter, "
+                   "compact, sort, histogram, scan-host, load; what to explain: spmv, scan, segscan, reduce, compact"},
     [OPTION_SIZE] =
         {"size", 0, "N", GROUP_BENCH | GROUP_SPY | GROUP_EXPLAIN, NULL,
          "bench: elements, for what does not work on matrices (default: 2^24 on a CPU, 2^26 on a GPU); spy: the "
@@ -93,6 +94,8 @@ static const struct row rows[OPTIONS] = {
     [OPTION_SUMMARY] = {"summary", 0, NULL, GROUP_BENCH, NULL,
                         "end with the geometric mean and the worst case against each peer (default: no summary)"},
     [OPTION_SEED] = {"seed", 0, "S", GROUP_BENCH, "1", "of the random vectors, elements and generated matrices"},
+    [OPTION_VECTORS] = {"vectors", 0, "K", GROUP_BENCH, NULL,
+                        "spmm: columns of x that are multiplied at once (default: 4); without --op it says --op spmm"},
     [OPTION_EXCLUSIVE] = {"exclusive", 0, NULL, GROUP_EXPLAIN, NULL,
                           "scan, segscan: without the element itself (default: with it, inclusive)"},
     [OPTION_OPERATOR] = {"operator", 0, "NAME", GROUP_EXPLAIN, NULL,
@@ -252,6 +255,9 @@ static void set_option(struct options *o, enum option_id id, const char *text)
         break;
     case OPTION_SUMMARY:
         o->summary = true;
+        break;
+    case OPTION_VECTORS:
+        set_count(o, id, text, 1, &o->vectors);
         break;
     case OPTION_SEED:
         set_count_64(o, id, text, 0, &o->seed);

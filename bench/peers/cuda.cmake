@@ -1,4 +1,4 @@
-# The peers on a GPU: CUB and a probe, which come with the compiler, and cuSPARSE where the toolkit has it.
+# The peers on a GPU: CUB and a probe, which come with the compiler, and cuSPARSE and cuBLAS where the toolkit has them.
 #
 # A module is linked to its library and to a CUDA runtime of its own. Its library is looked for where the toolkit usually lies,
 # too: a module that was moved has nothing else to go by.
@@ -14,9 +14,15 @@ spmv_cuda_peer(probe SOURCES peer_probe.cu LIBRARIES)
 set(SPMV_CUDA_PEERS cub probe)
 # 12.4: preprocessing of products
 if(TARGET CUDA::cusparse AND CUDAToolkit_VERSION VERSION_GREATER_EQUAL 12.4)
-  spmv_cuda_peer(cusparse SOURCES peer_cusparse.c sliced_ell.cu LIBRARIES CUDA::cusparse)
+  spmv_cuda_peer(cusparse SOURCES peer_cusparse.c peer_cusparse_spmm.c sliced_ell.cu LIBRARIES CUDA::cusparse)
   list(APPEND SPMV_CUDA_PEERS cusparse)
 else()
   spmv_no_peer(cusparse "cuSPARSE of CUDA 12.4")
+endif()
+if(TARGET CUDA::cusparse AND TARGET CUDA::cublas AND CUDAToolkit_VERSION VERSION_GREATER_EQUAL 12.4)
+  spmv_cuda_peer(cublas SOURCES peer_cublas.c LIBRARIES CUDA::cusparse CUDA::cublas)
+  list(APPEND SPMV_CUDA_PEERS cublas)
+else()
+  spmv_no_peer(cublas "cuSPARSE and cuBLAS of CUDA 12.4")
 endif()
 set_property(GLOBAL PROPERTY SPMV_CUDA_PEERS "${SPMV_CUDA_PEERS}")
