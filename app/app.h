@@ -33,6 +33,7 @@ struct options {
     spmv_backend backend;
     const char *method;
     bool uncompressed; /* --compress off */
+    bool compressed;   /* --compress on */
     spmv_type type;    /* of vectors and sums; of the matrix too unless mixed; input_type knows of complex files */
     bool mixed;        /* --type mixed: an f32 matrix, the others f64 */
     int threads, device;
@@ -50,6 +51,7 @@ struct options {
     double rtol, atol;
     int max_iterations;             /* 0: not given */
     const char *suite, *op, *peers; /* suite NULL: not given */
+    int vectors;                    /* of spmm; 0: not given */
     int64_t size;                   /* elements to measure on; pixels of a picture; values to show; 0: not given */
     int64_t seed;
     bool csv, summary;
@@ -254,6 +256,7 @@ struct product {
     spmv_operation operation;
     const char *method;
     bool uncompressed; /* plain CSR, whatever the method could do */
+    bool compressed;   /* all that it can do, whatever the size */
     spmv_type type;
     double alpha, beta;  /* rounded to the type */
     const void *x, *y0;  /* host memory; y0 NULL: no beta term */

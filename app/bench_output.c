@@ -454,8 +454,8 @@ static json_t *json_outcome(const struct bench_run *run, const struct trial *t, 
     if (run->operation->on_matrix && !run->operation->solver)
         json_put(result, "spmv",
                  json_pack("{s:o}", "gflops",
-                           json_number((is_complex(t->work.type) ? 8e-9 : 2e-9) * (double)t->work.problem.nnz /
-                                       o->warm.median)));
+                           json_number((is_complex(t->work.type) ? 8e-9 : 2e-9) * (double)t->work.problem.nnz *
+                                       t->work.problem.vectors / o->warm.median)));
     return result;
 }
 

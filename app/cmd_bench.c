@@ -20,8 +20,12 @@ static void on_interrupt(int signal_number)
     interrupted = 1;
 }
 
+/* Columns of x where nobody says how many. */
+enum { USUAL_VECTORS = 4 };
+
 struct bench {
     const struct options *o;
+    int vectors; /* of spmm; 0: another operation */
     struct bench_run run;
     struct device device;
     spmv_context *ctx, *checker;
@@ -74,11 +78,17 @@ static spmv_status choose_suite(struct bench *b)
 static spmv_status choose_operands(struct bench *b, const char *const *arguments, int count)
 {
     const struct options *const o = b->o;
-    b->run.operation = operation_find(o->op);
+    /* several vectors of the product that is the default are the product of several vectors */
+    b->run.operation = operation_find(o->vectors > 0 && strcmp(o->op, "spmv") == 0 ? "spmm" : o->op);
     if (b->run.operation == NULL) {
         char names[256];
         list_operations(names, sizeof names);
         complain("unknown operation --op %s; operations: %s", o->op, names);
+        return SPMV_ERROR_ARGUMENT;
+    }
+    b->vectors = strcmp(b->run.operation->name, "spmm") != 0 ? 0 : o->vectors > 0 ? o->vectors : USUAL_VECTORS;
+    if (b->vectors == 0 && o->vectors > 0) {
+        complain("--vectors is for --op spmm, not for --op %s", o->op);
         return SPMV_ERROR_ARGUMENT;
     }
     if (!b->run.operation->on_matrix && is_complex(o->type)) {
@@ -254,7 +264,9 @@ static spmv_status run_case(struct bench *b, const struct operand *operand, stru
                                 .ctx = b->ctx,
                                 .checker = b->checker,
                                 .type = type,
-                                .uncompressed = b->o->uncompressed};
+                                .uncompressed = b->o->uncompressed,
+                                .compressed = b->o->compressed,
+                                .vectors = b->vectors};
     trial->roster = &b->run.roster;
     measure_defaults(b->run.backend == SPMV_BACKEND_CUDA, &trial->options);
     trial->read_gbs = b->run.bandwidth.read_gbs;
@@ -309,7 +321,11 @@ static spmv_status run_matrix(struct bench *b, const char *argument)
             report(st, spmv_last_error(b->checker));
     }
     const struct operand operand = {.matrix = &in.view, .seed = (uint64_t)b->o->seed};
-    struct bench_case c = {.name = spec ? argument : in.name, .in = &in, .statistics = &statistics};
+    const char *const name = spec ? argument : in.name;
+    char with_vectors[1024];
+    if (st == SPMV_OK && b->vectors > 0)
+        snprintf(with_vectors, sizeof with_vectors, "%s, %d vectors", name, b->vectors);
+    struct bench_case c = {.name = b->vectors > 0 ? with_vectors : name, .in = &in, .statistics = &statistics};
     /* a complex file is measured as what it is where no type is asked for */
     const spmv_type own = input_type(&o, &in);
     for (int t = 0; st == SPMV_OK && t < b->type_count && !interrupted; t++)

@@ -36,6 +36,7 @@ enum option_id {
     OPTION_CSV,
     OPTION_SUMMARY,
     OPTION_SEED,
+    OPTION_VECTORS,
     OPTION_EXCLUSIVE,
     OPTION_OPERATOR,
     OPTION_HEADS,
@@ -92,8 +93,8 @@ static const struct row rows[OPTIONS] = {
     [OPTION_SUITE] = {"suite", 0, "NAME", GROUP_BENCH, NULL,
                       "measure on the matrices of a suite: small, std, cg or large (default: the matrices named)"},
     [OPTION_OP] = {"op", 0, "NAME", GROUP_BENCH | GROUP_EXPLAIN, "spmv",
-                   "what to measure: spmv, cg, map, reduce, scan, segscan, segreduce, gather, scatter, compact, sort, "
-                   "histogram, scan-host, load; what to explain: spmv, scan, segscan, reduce, compact"},
+                   "what to measure: spmv, cg, spmm, spmv-dot, map, reduce, scan, segscan, segreduce, gather, scatter, "
+                   "compact, sort, histogram, scan-host, load; what to explain: spmv, scan, segscan, reduce, compact"},
     [OPTION_SIZE] =
         {"size", 0, "N", GROUP_BENCH | GROUP_SPY | GROUP_EXPLAIN, NULL,
          "bench: elements, for what does not work on matrices (default: 2^24 on a CPU, 2^26 on a GPU); spy: the "
@@ -106,6 +107,8 @@ static const struct row rows[OPTIONS] = {
     [OPTION_SUMMARY] = {"summary", 0, NULL, GROUP_BENCH, NULL,
                         "end with the geometric mean and the worst case against each peer (default: no summary)"},
     [OPTION_SEED] = {"seed", 0, "S", GROUP_BENCH, "1", "of the random vectors, elements and generated matrices"},
+    [OPTION_VECTORS] = {"vectors", 0, "K", GROUP_BENCH, NULL,
+                        "spmm: columns of x that are multiplied at once (default: 4); without --op it says --op spmm"},
     [OPTION_EXCLUSIVE] = {"exclusive", 0, NULL, GROUP_EXPLAIN, NULL,
                           "scan, segscan: without the element itself (default: with it, inclusive)"},
     [OPTION_OPERATOR] = {"operator", 0, "NAME", GROUP_EXPLAIN, NULL,
@@ -120,7 +123,7 @@ static const struct row rows[OPTIONS] = {
                         "where to compute; auto: a usable GPU, else OpenMP"},
     [OPTION_METHOD] = {"method", 0, "NAME", GROUP_SHARED, "auto",
                        "how to multiply, and to solve (RUNG or RUNG:NAME); doctor lists the names"},
-    [OPTION_COMPRESS] = {"compress", 0, "auto|off", GROUP_SHARED, "auto",
+    [OPTION_COMPRESS] = {"compress", 0, "auto|on|off", GROUP_SHARED, "auto",
                          "may the plan hold the matrix in fewer bytes, where its method can; same results"},
     [OPTION_TYPE] = {"type", 0, "f64|f32|c128|c64|mixed", GROUP_SHARED, "f64",
                      "type of matrix, vectors and sums; mixed: an f32 matrix, the others f64; of complex files c128, "
@@ -279,6 +282,9 @@ static void set_option(struct options *o, enum option_id id, const char *text)
     case OPTION_SUMMARY:
         o->summary = true;
         break;
+    case OPTION_VECTORS:
+        set_count(o, id, text, 1, &o->vectors);
+        break;
     case OPTION_SEED:
         set_count_64(o, id, text, 0, &o->seed);
         break;
@@ -303,8 +309,9 @@ static void set_option(struct options *o, enum option_id id, const char *text)
         break;
     case OPTION_COMPRESS:
         o->uncompressed = strcmp(text, "off") == 0;
-        if (!o->uncompressed && strcmp(text, "auto") != 0)
-            mistake(o, "--%s %s: auto or off is needed", rows[id].name, text);
+        o->compressed = strcmp(text, "on") == 0;
+        if (!o->uncompressed && !o->compressed && strcmp(text, "auto") != 0)
+            mistake(o, "--%s %s: auto, on or off is needed", rows[id].name, text);
         break;
     case OPTION_TYPE:
         o->mixed = strcmp(text, "mixed") == 0;

@@ -24,7 +24,8 @@ struct device {
 
 /* run and state: a peer's or a method's, which queues or does the work once and returns 0, or -1 when it failed. All
  * return 0, or -1 with a sentence in why (of WHY_SIZE characters). */
-enum { WHY_SIZE = 512 };
+enum { WHY_SIZE = 1024 }; /* room for the names of all peers */
+
 struct device_functions {
     /* *seconds that so many runs took, one directly after the other: between two events of the stream, or by the
      * monotonic clock. */

@@ -1,20 +1,36 @@
-/* The product y = A x as something to measure.
+/* The product y = A x as something to measure: by itself, for several vectors at once (spmm), and with a dot product
+ * (spmv-dot), as in a step of conjugate gradients, which stands behind y in the result.
  *
  * Our plans borrow the arrays that the peers read: plain CSR, 32-bit offsets below 2^31 entries. A pattern matrix is
  * ones to peers and stays a pattern to us; its bytes are counted with values for both.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "work.h"
 
-enum { STREAM_X = 0x78 };
+extern const struct operation operation_spmm, operation_spmv_dot;
 
-static double model_bytes(const spmv_csr *a, spmv_type type)
+enum { STREAM_X = 0x78, STREAM_W = 0x77 };
+
+static int vectors_of(const struct work *work)
 {
-    const double v = (double)spmv_type_size(type), rows = (double)a->rows, cols = (double)a->cols;
-    return (double)a->nnz * (4 + v) + 4 * (rows + 1) + v * (rows + cols);
+    return work->operation == &operation_spmm && work->vectors > 1 ? work->vectors : 1;
+}
+
+static bool has_dot(const struct work *work)
+{
+    return work->operation == &operation_spmv_dot;
+}
+
+static double model_bytes(const struct work *work, const spmv_csr *a)
+{
+    const double v = (double)spmv_type_size(work->type), rows = (double)a->rows, cols = (double)a->cols;
+    return (double)a->nnz * (4 + v) + 4 * (rows + 1) + v * (rows + cols) * vectors_of(work) +
+           (has_dot(work) ? v * (rows + 1) : 0);
 }
 
 /* The operand's values in the type, the real ones of a complex type with imaginary parts of 0; ones for a pattern. */
@@ -73,6 +89,7 @@ static spmv_status send_offsets(struct work *work)
 spmv_status work_send_matrix(struct work *work)
 {
     struct peer_problem *const p = &work->problem;
+    const int64_t size = (int64_t)spmv_type_size(work->type);
     spmv_status st = make_values(work);
     if (st != SPMV_OK)
         return st;
@@ -86,7 +103,7 @@ spmv_status work_send_matrix(struct work *work)
     if (st == SPMV_OK)
         st = work_array(work, a->col, a->nnz * 4, (const void **)&p->col);
     if (st == SPMV_OK)
-        st = work_array(work, a->val, a->nnz * (int64_t)spmv_type_size(work->type), &p->val);
+        st = work_array(work, a->val, a->nnz * size, &p->val);
     work->matrix.col = p->col;
     work->matrix.val = work->operand->matrix->val != NULL ? p->val : NULL;
     work->matrix.memory = SPMV_MEMORY_CONTEXT;
@@ -96,16 +113,21 @@ spmv_status work_send_matrix(struct work *work)
 static spmv_status setup(struct work *work)
 {
     struct peer_problem *const p = &work->problem;
-    const int64_t size = (int64_t)spmv_type_size(work->type);
+    const int64_t size = (int64_t)spmv_type_size(work->type), k = vectors_of(work);
     spmv_status st = work_send_matrix(work);
     if (st != SPMV_OK)
         return st;
-    work->model_bytes = model_bytes(&work->host_matrix, work->type);
-    work->result_bytes = p->rows * size;
-    work->host_x = work_values(work, p->cols, STREAM_X, false);
+    p->vectors = (int)k;
+    work->model_bytes = model_bytes(work, &work->host_matrix);
+    work->result_bytes = (p->rows * k + (has_dot(work) ? 1 : 0)) * size;
+    work->host_x = work_values(work, p->cols * k, STREAM_X, false);
     if (work->host_x == NULL)
-        return work_out_of_memory(work, "the vector x", p->cols * size);
-    st = work_array(work, work->host_x, p->cols * size, &p->x);
+        return work_out_of_memory(work, "the vector x", p->cols * k * size);
+    if (has_dot(work) && (work->host_w = work_values(work, p->rows, STREAM_W, false)) == NULL)
+        return work_out_of_memory(work, "the vector w", p->rows * size);
+    st = work_array(work, work->host_x, p->cols * k * size, &p->x);
+    if (st == SPMV_OK && has_dot(work))
+        st = work_array(work, work->host_w, p->rows * size, &p->w);
     if (st == SPMV_OK)
         st = work_array(work, NULL, work->result_bytes, (const void **)&p->y);
     work->result = p->y;
@@ -119,7 +141,8 @@ spmv_status work_make_plan(struct work *work, const char *method, spmv_plan **pl
     spmv_plan_options_init(&options, sizeof options);
     options.method = method;
     options.type = work->type;
-    options.compression = work->uncompressed ? 0 : -1;
+    options.vectors = vectors_of(work);
+    options.compression = work->uncompressed ? 0 : work->compressed ? 1 : -1;
     spmv_status st = spmv_plan_create(work->ctx, &work->matrix, &options, plan);
     if (st == SPMV_OK)
         st = spmv_synchronize(work->ctx);
@@ -160,14 +183,113 @@ static int run(void *state)
     return spmv_apply(own->plan, NULL, own->work->problem.x, NULL, own->work->problem.y) == SPMV_OK ? 0 : -1;
 }
 
-static spmv_status check(struct work *work, const void *host_result, double *ratio, int64_t *at)
+static int run_dot(void *state)
+{
+    const struct own *const own = state;
+    const struct peer_problem *const p = &own->work->problem;
+    spmv_epilogue e;
+    spmv_epilogue_init(&e, sizeof e);
+    e.w = p->w;
+    e.dot = (char *)p->y + (size_t)p->rows * spmv_type_size(own->work->type);
+    return spmv_apply_with(own->plan, NULL, p->x, NULL, p->y, &e) == SPMV_OK ? 0 : -1;
+}
+
+static spmv_status verify(struct work *work, const void *x, const void *y, double *ratio, int64_t *at)
 {
     spmv_verify_result result = {0};
-    const spmv_status st = spmv_verify(work->checker, &work->host_matrix, SPMV_OPERATION_N, NULL, work->host_x, NULL,
-                                       NULL, host_result, work->type, &result, sizeof result);
+    const spmv_status st = spmv_verify(work->checker, &work->host_matrix, SPMV_OPERATION_N, NULL, x, NULL, NULL, y,
+                                       work->type, &result, sizeof result);
     *ratio = result.worst_ratio;
     *at = result.worst_row;
     return st == SPMV_OK ? st : work_fail(work, work->checker, st);
+}
+
+static spmv_status check(struct work *work, const void *host_result, double *ratio, int64_t *at)
+{
+    return verify(work, work->host_x, host_result, ratio, at);
+}
+
+/* Column v of rows of k elements. */
+static void take_column(const char *from, int64_t rows, int k, int v, size_t size, char *to)
+{
+    for (int64_t i = 0; i < rows; i++)
+        memcpy(to + (size_t)i * size, from + ((size_t)i * (size_t)k + (size_t)v) * size, size);
+}
+
+static spmv_status check_columns(struct work *work, const void *host_result, double *ratio, int64_t *at)
+{
+    const spmv_csr *const a = &work->host_matrix;
+    const size_t size = spmv_type_size(work->type);
+    const int k = vectors_of(work);
+    char *const x = malloc((size_t)a->cols * size + 1), *const y = malloc((size_t)a->rows * size + 1);
+    spmv_status st =
+        x == NULL || y == NULL ? work_out_of_memory(work, "a column", (a->rows + a->cols) * (int64_t)size) : SPMV_OK;
+    *ratio = 0;
+    *at = 0;
+    for (int v = 0; v < k && st == SPMV_OK; v++) {
+        double worst;
+        int64_t row;
+        take_column(work->host_x, a->cols, k, v, size, x);
+        take_column(host_result, a->rows, k, v, size, y);
+        st = verify(work, x, y, &worst, &row);
+        if (worst > *ratio || st != SPMV_OK) {
+            *ratio = worst;
+            *at = row;
+        }
+    }
+    free(x);
+    free(y);
+    return st;
+}
+
+/* Number i of an array of real numbers. */
+static long double number(const struct work *work, const void *array, int64_t i)
+{
+    return work->type == SPMV_F32 ? (long double)((const float *)array)[i] : (long double)((const double *)array)[i];
+}
+
+/* y, and its dot product with w: (n + 2) u sum |w_i| |y_i| (operator.h). */
+static spmv_status check_dot(struct work *work, const void *host_result, double *ratio, int64_t *at)
+{
+    const int64_t rows = work->host_matrix.rows;
+    const spmv_status st = verify(work, work->host_x, host_result, ratio, at);
+    if (st != SPMV_OK)
+        return st;
+    long double exact = 0, all = 0;
+    for (int64_t i = 0; i < rows; i++) {
+        const long double term = number(work, work->host_w, i) * number(work, host_result, i);
+        exact += term;
+        all += fabsl(term);
+    }
+    const long double unit = work->type == SPMV_F32 ? 0x1p-24L : 0x1p-53L;
+    const long double bound = 1.001L * ((long double)rows + 2) * unit * all;
+    const long double error = fabsl(number(work, host_result, rows) - exact);
+    const double worst = error == 0 ? 0 : error / bound <= HUGE_VALL ? (double)(error / bound) : INFINITY;
+    if (!(worst > *ratio))
+        return SPMV_OK;
+    *ratio = worst;
+    *at = rows;
+    if (worst <= 1)
+        return SPMV_OK;
+    snprintf(work->error, sizeof work->error, "spmv-dot: the dot product is wrong");
+    return SPMV_ERROR_CHECK;
+}
+
+/* Those that take several vectors. */
+static const char *spmm_method(spmv_backend backend, int index)
+{
+    return index > 0                      ? NULL
+           : backend == SPMV_BACKEND_CUDA ? "columns"
+           : backend == SPMV_BACKEND_OMP  ? "tiles"
+                                          : "definition";
+}
+
+static spmv_status setup_real(struct work *work)
+{
+    if (type_parts(work->type) == 1)
+        return setup(work);
+    snprintf(work->error, sizeof work->error, "spmv-dot is measured in real types");
+    return SPMV_ERROR_TYPE;
 }
 
 const struct operation operation_spmv = {.name = "spmv",
@@ -180,3 +302,25 @@ const struct operation operation_spmv = {.name = "spmv",
                                          .close = close_plan,
                                          .run = run,
                                          .check = check};
+
+const struct operation operation_spmm = {.name = "spmm",
+                                         .formula = "Y = A X, several vectors at once",
+                                         .on_matrix = true,
+                                         .peer_op = PEER_SPMM,
+                                         .method = spmm_method,
+                                         .setup = setup,
+                                         .open = open_plan,
+                                         .close = close_plan,
+                                         .run = run,
+                                         .check = check_columns};
+
+const struct operation operation_spmv_dot = {.name = "spmv-dot",
+                                             .formula = "y = A x, and w'y",
+                                             .on_matrix = true,
+                                             .peer_op = PEER_SPMV_DOT,
+                                             .method = spmv_method_name,
+                                             .setup = setup_real,
+                                             .open = open_plan,
+                                             .close = close_plan,
+                                             .run = run_dot,
+                                             .check = check_dot};

@@ -16,7 +16,7 @@
 extern "C" {
 #endif
 
-enum { PEER_ABI = 3 };
+enum { PEER_ABI = 4 };
 
 /* What is computed. Sums, inclusive where nothing else is said. */
 enum peer_op {
@@ -28,7 +28,9 @@ enum peer_op {
     PEER_COMPACT,   /* out = the in[i] with flags[i] != 0, in order; kept[0] their number */
     PEER_SORT,      /* out = in in ascending order; no NaN */
     PEER_HISTOGRAM, /* out[b], bins 32-bit integers = how many i have index[i] == b */
-    PEER_CG         /* y = the x with A x = b by conjugate gradients without a preconditioner, from 0 on */
+    PEER_CG,        /* y = the x with A x = b by conjugate gradients without a preconditioner, from 0 on */
+    PEER_SPMM,      /* Y = A X: spmv for several vectors, x and y row by row */
+    PEER_SPMV_DOT   /* y = A x, and y[rows] = w[0] y[0] + ... + w[rows - 1] y[rows - 1] */
 };
 
 /* What a solve did, in host memory. */
@@ -48,8 +50,10 @@ struct peer_problem {
     int64_t rows, cols, nnz; /* nnz <= 2^31 - 1; columns ascend strictly in each row */
     const int32_t *row_ptr;  /* rows + 1 */
     const int32_t *col;      /* nnz */
-    const void *val, *x;     /* nnz, cols */
-    void *y;                 /* rows */
+    const void *val, *x;     /* nnz, cols * vectors */
+    void *y;                 /* rows * vectors; PEER_SPMV_DOT: one more */
+    int vectors;             /* 1 but for PEER_SPMM: element v of row i of x lies at i * vectors + v, y likewise */
+    const void *w;           /* rows */
 
     int64_t n; /* elements of in */
     const void *in;

@@ -9,9 +9,12 @@
 #define PEER_MODULE_LIST(X)                                                                                            \
     X(cusparse, CUDA,                                                                                                  \
       "cusparse-csr-alg1 cusparse-csr-alg1-pre cusparse-csr-alg2 cusparse-csr-alg2-pre cusparse-coo-alg1 "             \
-      "cusparse-coo-alg2 cusparse-sell",                                                                               \
-      "spmv spmv spmv spmv spmv spmv spmv", "the CUDA Toolkit, 12.4 or later, with cuSPARSE")                          \
+      "cusparse-coo-alg2 cusparse-sell cusparse-spmm-alg1 cusparse-spmm-alg1-columns cusparse-spmm-alg2 "              \
+      "cusparse-spmm-alg3",                                                                                            \
+      "spmv spmv spmv spmv spmv spmv spmv spmm spmm spmm spmm", "the CUDA Toolkit, 12.4 or later, with cuSPARSE")      \
     X(cusparse_cg, CUDA, "cusparse-cg-host cusparse-cg-graph", "cg cg",                                                \
+      "the CUDA Toolkit, 12.4 or later, with cuSPARSE and cuBLAS")                                                     \
+    X(cublas, CUDA, "cublas-dot-alg1 cublas-dot-alg2", "spmv-dot spmv-dot",                                            \
       "the CUDA Toolkit, 12.4 or later, with cuSPARSE and cuBLAS")                                                     \
     X(cub, CUDA, "cub-scan cub-scan-by-key cub-reduce cub-segmented-reduce cub-select cub-radix-sort cub-histogram",   \
       "scan segscan reduce segreduce compact sort histogram", "the CUDA Toolkit")                                      \

@@ -104,17 +104,18 @@ spmv_status work_open(struct work *work)
 void work_close(struct work *work)
 {
     struct peer_problem *const p = &work->problem;
-    const void *const arrays[] = {p->row_ptr, p->col,     p->val,   p->x,    p->y,        p->in, p->out,
-                                  p->segment, p->offsets, p->flags, p->kept, work->index, p->b};
+    const void *const arrays[] = {p->row_ptr, p->col, p->val,     p->x,       p->y,     p->in,   p->w,
+                                  p->b,       p->out, p->segment, p->offsets, p->flags, p->kept, work->index};
     for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++)
         spmv_free(work->ctx, (void *)arrays[i]);
     if (work->matrix.row_ptr != p->row_ptr)
         spmv_free(work->ctx, (void *)work->matrix.row_ptr);
+    free(work->host_w);
     free(work->host_x);
     free(work->host_values);
     free(work->expected);
     free(work->host_b);
-    work->host_x = work->host_values = work->expected = work->host_b = NULL;
+    work->host_w = work->host_x = work->host_values = work->expected = work->host_b = NULL;
     *p = (struct peer_problem){0};
     work->matrix = (spmv_csr){0};
     work->index = NULL;

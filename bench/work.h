@@ -16,6 +16,8 @@
 #define OPERATION_LIST(X)                                                                                              \
     X(spmv)                                                                                                            \
     X(cg)                                                                                                              \
+    X(spmm)                                                                                                            \
+    X(spmv_dot)                                                                                                        \
     X(map)                                                                                                             \
     X(reduce)                                                                                                          \
     X(scan)                                                                                                            \
@@ -91,10 +93,13 @@ struct work {
     spmv_context *checker; /* on the host: another backend than ctx's */
     spmv_type type;
     bool uncompressed; /* our methods hold the matrix as plain CSR */
+    int vectors;       /* of spmm; 0: 1 */
+    bool compressed;   /* they hold it in as few bytes as they can, whatever its size */
     /* set by work_open */
     struct peer_problem problem; /* the arrays; for a matrix of 2^31 entries and more row_ptr is NULL */
     spmv_csr matrix;             /* the matrix in the context's memory */
     spmv_csr host_matrix;        /* the operand's, with values of the type */
+    void *host_w;                /* owned; of spmv-dot */
     void *host_x, *host_values;  /* owned; host_values: host_matrix's, when they are not the operand's */
     void *expected;      /* owned; the result that every check compares with; NULL: the operation's check recomputes */
     void *result;        /* in the context's memory: what a run overwrites */

@@ -2,8 +2,9 @@
  *
  * Idea: whatever can be done while an element is at hand is done then. The product has p'q as it goes (its epilogue);
  * the second kernel updates r and has the squares of the new r; the third updates x and p. No kernel finishes its sum:
- * it leaves parts, at most TOP of them, which each block of the next kernel adds up for itself in the same order,
- * while its elements are on their way; the end of a kernel is all the waiting there is. So each block knows alpha and
+ * each block leaves a part, and each block of the next kernel adds the parts up for itself, in the same order, while
+ * its elements are on their way (of very large systems the parts are first made fewer); the end of a kernel is all the
+ * waiting there is. So each block knows alpha and
  * beta, and whether that was the last step; the host learns of it later. Launches: 3; vector passes a step, beside the
  * product: r: 2 + 1 (q), x: 2, p: 2 + 1 (r) = 8; with Jacobi's preconditioner 2 more, with another its own and 3.
  * Changed since rung 1: launches (from 9), passes (from 10), and no wait. Next: the launches are replayed as a graph,
@@ -28,8 +29,9 @@
 namespace cg_fused
 {
 
-using tiles::TOP;
-enum { RING = 32 };
+/* TOP: a block adds up no more parts than that; FOLDED: where there are more, a kernel of its own makes so many of
+ * them. */
+enum { RING = 32, TOP = 4096, FOLDED = 256 };
 
 /* How it stopped. */
 enum { GOES_ON, ENDED, BROKEN, LIMIT };
@@ -68,9 +70,9 @@ template <typename T> struct system {
     T *x, *r, *p;
     const T *q, *scale, *z;
     int64_t n;
-    parts_of<T> pq, rz;           /* of p'q; of r'z where there is a z */
-    parts_of<two<T>> squares;     /* of r'r and, without a z, r'z */
-    tiles::sum_tree<two<T>> tree; /* whose top the squares are */
+    parts_of<T> pq, rz;       /* of p'q; of r'z where there is a z */
+    parts_of<two<T>> squares; /* of r'r and, without a z, r'z */
+    two<T> *left;             /* parts of them, one a block */
     T *rz_parts;
 
     __device__ T z_of(int64_t i, T residual) const
@@ -96,12 +98,9 @@ template <typename T> __device__ T sum_block(T value)
 template <typename T> __device__ T sum_parts(const parts_of<T> &parts)
 {
     T sum = T();
-#pragma unroll
-    for (int k = 0; k < TOP / THREADS; k++) {
-        const int i = k * THREADS + (int)threadIdx.x;
-        if (i < parts.count)
-            sum += parts.at[i];
-    }
+#pragma unroll 4
+    for (int i = (int)threadIdx.x; i < parts.count; i += THREADS)
+        sum += parts.at[i];
     return shuffle_by(sum_block(sum), [](auto word) { return __shfl_sync(0xffffffffu, word, 0); });
 }
 
@@ -109,8 +108,22 @@ template <typename T> __device__ T sum_parts(const parts_of<T> &parts)
 template <typename T> __device__ void leave(const system<T> &a, two<T> part)
 {
     const two<T> sum = sum_block(part);
-    if (threadIdx.x < WARP)
-        tiles::climb(a.tree, blockIdx.x, sum);
+    if (threadIdx.x == 0)
+        a.left[blockIdx.x] = sum;
+}
+
+/* FOLDED parts from many: one a block, each of a run of them. */
+template <typename T> __global__ void __launch_bounds__(THREADS) fold(const T *from, int64_t count, T *to)
+{
+    let_next_begin();
+    await_kernel_before();
+    const int64_t behind = count * (blockIdx.x + 1) / gridDim.x;
+    T sum = T();
+    for (int64_t i = count * blockIdx.x / gridDim.x + threadIdx.x; i < behind; i += THREADS)
+        sum += from[i];
+    sum = sum_block(sum);
+    if (threadIdx.x == 0)
+        to[blockIdx.x] = sum;
 }
 
 /* The elements of the block: element k of the thread. */

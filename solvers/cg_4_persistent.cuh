@@ -73,14 +73,14 @@ template <typename T, typename Stored> struct system {
     bool begins;                /* the first launch */
 };
 
-__device__ inline void arrive(unsigned *count)
+__device__ inline void arrive([[maybe_unused]] unsigned *count)
 {
 #ifdef __CUDA_ARCH__
     asm volatile("red.release.gpu.global.add.u32 [%0], 1;" ::"l"(count) : "memory");
 #endif
 }
 
-__device__ inline void await_all(const unsigned *count, unsigned all)
+__device__ inline void await_all([[maybe_unused]] const unsigned *count, [[maybe_unused]] unsigned all)
 {
 #ifdef __CUDA_ARCH__
     unsigned now;
@@ -129,7 +129,7 @@ template <typename T, typename Stored, int THREADS_, int ROWS, bool SCALED, bool
 __global__ void __launch_bounds__(THREADS_) kernel(system<T, Stored> a)
 {
     constexpr int WARPS_ = THREADS_ / WARP, SLICES = WARPS_ * ROWS;
-    constexpr int UNROLL = ROWS > 2 ? 4 : 8;
+    constexpr int UNROLL = ROWS > 2 || (ROWS > 1 && THREADS_ > 512) ? 4 : 8; /* registers */
 #ifdef HOST_CUDA
     static unsigned char dynamic_shared[HOST_SHARED];
 #else
@@ -241,7 +241,7 @@ __global__ void __launch_bounds__(THREADS_) kernel(system<T, Stored> a)
         for (int k = 0; k < ROWS; k++)
             longest = length[k] > longest ? length[k] : longest;
         for (int j = 0; j < longest; j += UNROLL) {
-            T gathered[ROWS][UNROLL];
+            T gathered[ROWS][UNROLL] = {};
 #pragma unroll
             for (int k = 0; k < ROWS; k++)
 #pragma unroll
@@ -315,7 +315,7 @@ __global__ void __launch_bounds__(THREADS_) kernel(system<T, Stored> a)
             about->history[step] = rr;
         const T beta = fresh ? T() : isfinite(per_gamma) ? gamma * per_gamma : gamma / gamma_before;
         pq = fresh ? part.delta : part.delta - beta * (gamma * per_alpha);
-        if ((double)rr <= enough_squared && sqrt((double)rr) <= enough)
+        if (isfinite(rr) && (double)rr <= enough_squared && sqrt((double)rr) <= enough)
             stop = ENDED;
         else if (!isfinite(rr) || !isfinite(gamma) || !isfinite(pq) || gamma <= 0 || pq <= 0)
             stop = BROKEN;

@@ -22,7 +22,7 @@ extern "C" {
 namespace
 {
 
-enum { LONG, SHORT, LENGTHS, AHEAD = 2, RZ_PARTS = 256 };
+enum { LONG, SHORT, LENGTHS, AHEAD = 2 };
 const int steps_of[LENGTHS] = {16, 2};
 
 #ifndef HOST_CUDA
@@ -34,8 +34,8 @@ using graph = void *; /* there are none */
 /* The rung's own. */
 struct queue {
     bool graphs;
-    void *memory, *z; /* on the device: the state and the tree; M^-1 r where a kernel does not make it itself */
-    int64_t sums_at, rz_at, counts_at, count_bytes;
+    void *memory, *z; /* on the device: the state and parts of sums; M^-1 r where a kernel does not make it itself */
+    int64_t left_at, rz_at, pq_at;
     graph replay[LENGTHS]; /* NULL: not made, or this one cannot be */
     bool tried[LENGTHS];
     cudaEvent_t told[AHEAD];
@@ -56,10 +56,10 @@ template <typename Body> spmv_status with_type(const struct cg *cg, const Body &
 /* Elements of a thread: many blocks for small systems, few parts for large ones. */
 int each_of(const struct cg *cg)
 {
-    return cg->n <= (int64_t)cg_fused::TOP * THREADS ? 1 : cg->n <= (int64_t)cg_fused::TOP * THREADS * 4 ? 4 : 8;
+    return cg->n <= 1024 * THREADS ? 1 : cg->n <= (int64_t)1024 * THREADS * 4 ? 4 : 8;
 }
 
-int64_t leaves_of(const struct cg *cg)
+int64_t blocks_of(const struct cg *cg)
 {
     return (cg->n - 1) / (THREADS * each_of(cg)) + 1;
 }
@@ -69,19 +69,30 @@ bool is_tiles(const spmv_plan *plan)
     return plan->method->apply_with == tiles_cuda_apply_with;
 }
 
+/* So many parts as there are, or as are made of them; folded: where those lie. */
+template <typename T> cg_fused::parts_of<T> parts_of(const T *parts, int64_t count, const T *folded)
+{
+    return count <= cg_fused::TOP ? cg_fused::parts_of<T>{parts, (int)count}
+                                  : cg_fused::parts_of<T>{folded, cg_fused::FOLDED};
+}
+
+/* What a product leaves of p'q. */
+template <typename T> const T *pq_parts(const struct cg *cg, int64_t *count)
+{
+    *count = 1;
+    return is_tiles(cg->plan) ? (const T *)tiles_cuda_parts(cg->plan, count) : (const T *)cg_scalar(cg, PQ);
+}
+
 template <typename T> cg_fused::system<T> system_of(const struct cg *cg)
 {
     const queue *const own = queue_of(cg);
     char *const memory = (char *)own->memory;
-    auto *const s = (cg_fused::state<T> *)memory;
     const void *const scale = cg->precond != nullptr ? precond_inverse_diagonal(cg->precond) : nullptr;
-    auto *const sums = (cg_fused::two<T> *)(memory + own->sums_at);
-    const tiles::top_of top(leaves_of(cg));
+    auto *const left = (cg_fused::two<T> *)(memory + own->left_at);
+    int64_t count = 0;
+    const T *const pq = pq_parts<T>(cg, &count);
     T *const rz = (T *)(memory + own->rz_at);
-    int64_t pq_parts = 1;
-    const T *const pq =
-        is_tiles(cg->plan) ? (const T *)tiles_cuda_parts(cg->plan, &pq_parts) : (const T *)cg_scalar(cg, PQ);
-    return {s,
+    return {(cg_fused::state<T> *)memory,
             (T *)cg->x,
             (T *)cg->r,
             (T *)cg->p,
@@ -89,10 +100,10 @@ template <typename T> cg_fused::system<T> system_of(const struct cg *cg)
             (const T *)scale,
             (const T *)own->z,
             cg->n,
-            {pq, (int)pq_parts},
-            {rz, RZ_PARTS},
-            {sums + top.at, (int)top.count},
-            {leaves_of(cg), sums, nullptr, (unsigned *)(memory + own->counts_at)},
+            parts_of(pq, count, (const T *)(memory + own->pq_at)),
+            {rz, cg_fused::FOLDED},
+            parts_of<cg_fused::two<T>>(left, blocks_of(cg), left + blocks_of(cg)),
+            left,
             rz};
 }
 
@@ -105,10 +116,32 @@ spmv_status queue_kernel(const struct cg *cg, const char *name, int64_t blocks, 
     });
 }
 
-#define QUEUE_EACH(T, cg, name, kernel, ...)                                                                           \
-    (each_of(cg) == 1   ? queue_kernel<T>(cg, name, leaves_of(cg), kernel<T, 1> __VA_OPT__(, ) __VA_ARGS__)            \
-     : each_of(cg) == 4 ? queue_kernel<T>(cg, name, leaves_of(cg), kernel<T, 4> __VA_OPT__(, ) __VA_ARGS__)            \
-                        : queue_kernel<T>(cg, name, leaves_of(cg), kernel<T, 8> __VA_OPT__(, ) __VA_ARGS__))
+/* The kernel for as many elements a thread as there are. */
+#define KERNEL_OF_EACH(kernel) (each_of(cg) == 1 ? kernel<T, 1> : each_of(cg) == 4 ? kernel<T, 4> : kernel<T, 8>)
+
+/* Fewer parts, where there are too many. */
+template <typename T> spmv_status queue_fold(const struct cg *cg, const T *parts, int64_t count, const T *folded)
+{
+    if (count <= cg_fused::TOP)
+        return SPMV_OK;
+    return on_device(cg->ctx, [&] {
+        return launch_early(cg->ctx, "cg fold", cg_fused::FOLDED, THREADS, cg_fused::fold<T>, parts, count,
+                            (T *)folded);
+    });
+}
+
+template <typename T> spmv_status queue_fold_squares(const struct cg *cg)
+{
+    const cg_fused::system<T> a = system_of<T>(cg);
+    return queue_fold<cg_fused::two<T>>(cg, a.left, blocks_of(cg), a.squares.at);
+}
+
+template <typename T> spmv_status queue_fold_pq(const struct cg *cg)
+{
+    int64_t count = 0;
+    const T *const parts = pq_parts<T>(cg, &count);
+    return queue_fold<T>(cg, parts, count, system_of<T>(cg).pq.at);
+}
 
 /* One step. */
 template <typename T> spmv_status queue_step(const struct cg *cg)
@@ -124,13 +157,17 @@ template <typename T> spmv_status queue_step(const struct cg *cg)
     cg->plan->stop = nullptr;
     cg->plan->leaves_parts = false;
     if (st == SPMV_OK)
-        st = QUEUE_EACH(T, cg, "cg r - alpha q", cg_fused::step_residual);
+        st = queue_fold_pq<T>(cg);
+    if (st == SPMV_OK)
+        st = queue_kernel<T>(cg, "cg r - alpha q", blocks_of(cg), KERNEL_OF_EACH(cg_fused::step_residual));
+    if (st == SPMV_OK)
+        st = queue_fold_squares<T>(cg);
     if (st == SPMV_OK && own->z != nullptr) {
         st = cg_precondition(cg, cg->r, own->z);
         if (st == SPMV_OK)
-            st = queue_kernel<T>(cg, "cg r'z", RZ_PARTS, cg_fused::step_rho<T>);
+            st = queue_kernel<T>(cg, "cg r'z", cg_fused::FOLDED, cg_fused::step_rho<T>);
     }
-    return st != SPMV_OK ? st : QUEUE_EACH(T, cg, "cg p", cg_fused::step_direction);
+    return st != SPMV_OK ? st : queue_kernel<T>(cg, "cg p", blocks_of(cg), KERNEL_OF_EACH(cg_fused::step_direction));
 }
 
 template <typename T> spmv_status queue_steps(const struct cg *cg, int length)
@@ -272,7 +309,9 @@ template <typename T> spmv_status run_typed(struct cg *cg, int64_t most)
     if (st == SPMV_OK && own->z != nullptr)
         st = cg_precondition(cg, cg->r, own->z);
     if (st == SPMV_OK)
-        st = QUEUE_EACH(T, cg, "cg begin", cg_fused::begin, cg->continues);
+        st = queue_kernel<T>(cg, "cg begin", blocks_of(cg), KERNEL_OF_EACH(cg_fused::begin), cg->continues);
+    if (st == SPMV_OK)
+        st = queue_fold_squares<T>(cg);
     if (st == SPMV_OK)
         st = queue_kernel<T>(cg, "cg begin", 1, cg_fused::begin_state<T>, cg->result->tolerance, roundoff,
                              (long long)cg->result->iterations, (long long)most);
@@ -317,7 +356,6 @@ spmv_status run(struct cg *cg, int64_t most)
 spmv_status prepare(struct cg *cg, bool graphs)
 {
     const int64_t size = (int64_t)spmv_type_size(cg->type);
-    const tiles::tree_size tree(leaves_of(cg));
     spmv_status st = host_alloc(cg->ctx, (int64_t)sizeof(queue), "a solve", &cg->state);
     if (st != SPMV_OK)
         return st;
@@ -325,22 +363,17 @@ spmv_status prepare(struct cg *cg, bool graphs)
     *own = {};
     own->graphs = graphs;
     const int64_t state_bytes = (int64_t)sizeof(cg_fused::state<double>);
-    own->sums_at = (state_bytes + 255) / 256 * 256;
-    own->rz_at = own->sums_at + (2 * size * tree.sums + 255) / 256 * 256;
-    own->counts_at = own->rz_at + size * RZ_PARTS;
-    own->count_bytes = tree.counts * (int64_t)sizeof(unsigned);
-    st = spmv_alloc(cg->ctx, own->counts_at + own->count_bytes, &own->memory);
+    own->left_at = (state_bytes + 255) / 256 * 256;
+    own->rz_at = own->left_at + 2 * size * (blocks_of(cg) + cg_fused::FOLDED);
+    own->pq_at = own->rz_at + size * cg_fused::FOLDED;
+    st = spmv_alloc(cg->ctx, own->pq_at + size * cg_fused::FOLDED, &own->memory);
     if (st == SPMV_OK && cg->precond != nullptr && precond_inverse_diagonal(cg->precond) == nullptr)
         st = spmv_alloc(cg->ctx, cg->n * size, &own->z);
     return st != SPMV_OK ? st : on_device(cg->ctx, [&] {
         spmv_status made = cuda_grow_staging(cg->ctx, AHEAD * state_bytes);
         for (int k = 0; k < AHEAD && made == SPMV_OK; k++)
             made = cuda_check(cg->ctx, cudaEventCreateWithFlags(&own->told[k], cudaEventDisableTiming), "an event");
-        return made != SPMV_OK ? made
-                               : cuda_check(cg->ctx,
-                                            cudaMemsetAsync((char *)own->memory + own->counts_at, 0,
-                                                            (size_t)own->count_bytes, (cudaStream_t)cg->ctx->stream),
-                                            "counters");
+        return made;
     });
 }
 

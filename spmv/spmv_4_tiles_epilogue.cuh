@@ -20,27 +20,12 @@
 namespace tiles
 {
 
-/* A level after the other, the leaves first; the root is *out. Or the tree ends at the first level of no more than TOP
- * nodes, out being NULL: whoever wants the sum then adds up that level (top_of). */
+/* A level after the other, the leaves first; the root is *out. Where out is NULL, only the leaves are there, and
+ * whoever wants the sum adds them up. */
 template <typename T> struct sum_tree {
     int64_t leaves;
     T *sums, *out;
     unsigned *counts; /* a node, but for leaves; 0 between launches */
-};
-
-enum { TOP = 1024 };
-
-/* The level where a tree without a root ends: where it begins among the sums, and how many there are. */
-struct top_of {
-    int64_t at = 0, count;
-
-    explicit top_of(int64_t leaves) : count(leaves)
-    {
-        while (count > TOP) {
-            at += count;
-            count = (count - 1) / GROUP + 1;
-        }
-    }
 };
 
 /* The numbers of sums and of counts of a tree. */
@@ -61,11 +46,15 @@ struct tree_size {
 template <typename T> __device__ void climb(const sum_tree<T> &tree, int64_t leaf, T sum)
 {
     const int lane = (int)threadIdx.x % WARP;
-    const int64_t enough = tree.out != nullptr ? 1 : (int64_t)TOP;
     T *level = tree.sums;
     unsigned *counts = tree.counts;
     int64_t place = leaf;
-    for (int64_t n = tree.leaves, nodes; n > enough; n = nodes) {
+    if (tree.out == nullptr) {
+        if (lane == 0)
+            level[leaf] = sum;
+        return;
+    }
+    for (int64_t n = tree.leaves, nodes; n > 1; n = nodes) {
         const int64_t node = place / GROUP;
         nodes = (n - 1) / GROUP + 1;
         const int members = node < nodes - 1 ? (int)GROUP : (int)(n - node * GROUP);
@@ -79,10 +68,11 @@ template <typename T> __device__ void climb(const sum_tree<T> &tree, int64_t lea
         place = node;
     }
     if (lane == 0)
-        *(tree.out != nullptr ? tree.out : level + place) = sum;
+        *tree.out = sum;
 }
 
 template <typename T> struct store_with_epilogue {
+    enum { BOUND = 1 };
     scaling<T> s;
     T *y;
     const T *w, *gamma; /* w NULL: no dot product; gamma NULL: 1 */

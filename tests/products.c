@@ -1,7 +1,8 @@
-/* Every method of a backend on matrix files, in one process: a product each in f64, in f32, transposed, of f32 values
- * with f64 sums, of 7 vectors, and with the conjugate transpose of complex values made from the real ones; checked row
- * by row on another backend (cuda by omp, omp by ref, ref by omp). For tests/matrices.py, which knows what is in the
- * files.
+/* Every method of a backend on matrix files, in one process: a product each in f64, in f32, of f32 values with f64
+ * sums, of the pattern alone, transposed, of 2, 4, 7, 8 and 16 vectors, with an epilogue, as plain CSR and in as few
+ * bytes as it goes; of complex files likewise in c128 and c64, and with the conjugate transpose, which real files have
+ * too, of complex values made from theirs. Checked row by row on another backend (cuda by omp, omp by ref, ref by omp).
+ * For tests/matrices.py, which knows what is in the files.
  *
  *   products BACKEND FILE...
  *
@@ -9,6 +10,8 @@
  * "FILE METHOD VARIANT failed SENTENCE". Exit code 77 where the backend cannot be had, 1 when a product failed.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
+#include <float.h>
+#include <math.h>
 #include <spmv/spmv.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -17,14 +20,41 @@
 
 struct variant {
     const char *name;
-    spmv_type read, type; /* of the matrix, as it is read; of vectors and sums */
+    bool complex;    /* for complex files */
+    bool single;     /* values of the file in single precision */
+    bool as_complex; /* values made complex */
+    bool pattern;    /* values left out */
+    spmv_type type;  /* of vectors and sums */
     spmv_operation operation;
-    int vectors;
+    int vectors, compression;
+    bool epilogue;
 };
+#define COMMON .vectors = 1, .compression = -1
 static const struct variant variants[] = {
-    {"f64", SPMV_F64, SPMV_F64, SPMV_OPERATION_N, 1},        {"f32", SPMV_F32, SPMV_F32, SPMV_OPERATION_N, 1},
-    {"transposed", SPMV_F64, SPMV_F64, SPMV_OPERATION_T, 1}, {"mixed", SPMV_F32, SPMV_F64, SPMV_OPERATION_N, 1},
-    {"vectors", SPMV_F64, SPMV_F64, SPMV_OPERATION_N, 7},    {"hermitian", SPMV_F64, SPMV_C128, SPMV_OPERATION_H, 1}};
+    {.name = "f64", .type = SPMV_F64, COMMON},
+    {.name = "plain", .type = SPMV_F64, .vectors = 1, .compression = 0},
+    {.name = "packed", .type = SPMV_F64, .vectors = 1, .compression = 1},
+    {.name = "pattern", .type = SPMV_F64, .pattern = true, COMMON},
+    {.name = "transposed", .type = SPMV_F64, .operation = SPMV_OPERATION_T, COMMON},
+    {.name = "hermitian", .type = SPMV_C128, .as_complex = true, .operation = SPMV_OPERATION_H, COMMON},
+    {.name = "epilogue", .type = SPMV_F64, .epilogue = true, COMMON},
+    {.name = "vectors2", .type = SPMV_F64, .vectors = 2, .compression = -1},
+    {.name = "vectors4", .type = SPMV_F64, .vectors = 4, .compression = -1},
+    {.name = "vectors7", .type = SPMV_F64, .vectors = 7, .compression = -1},
+    {.name = "vectors8", .type = SPMV_F64, .vectors = 8, .compression = -1},
+    {.name = "vectors16", .type = SPMV_F64, .vectors = 16, .compression = -1},
+    {.name = "f32", .type = SPMV_F32, .single = true, COMMON},
+    {.name = "f32packed", .type = SPMV_F32, .single = true, .vectors = 1, .compression = 1},
+    {.name = "f32vectors8", .type = SPMV_F32, .single = true, .vectors = 8, .compression = -1},
+    {.name = "mixed", .type = SPMV_F64, .single = true, COMMON},
+    {.name = "c128", .complex = true, .type = SPMV_C128, COMMON},
+    {.name = "packed", .complex = true, .type = SPMV_C128, .vectors = 1, .compression = 1},
+    {.name = "transposed", .complex = true, .type = SPMV_C128, .operation = SPMV_OPERATION_T, COMMON},
+    {.name = "hermitian", .complex = true, .type = SPMV_C128, .operation = SPMV_OPERATION_H, COMMON},
+    {.name = "vectors4", .complex = true, .type = SPMV_C128, .vectors = 4, .compression = -1},
+    {.name = "c64", .complex = true, .single = true, .type = SPMV_C64, COMMON},
+    {.name = "c64hermitian", .complex = true, .single = true, .type = SPMV_C64, .operation = SPMV_OPERATION_H, COMMON}};
+#undef COMMON
 enum { VARIANTS = sizeof variants / sizeof variants[0] };
 
 static spmv_context *context_on(spmv_backend backend)
@@ -72,9 +102,74 @@ static double *make_complex(const double *real, int64_t n)
     return values;
 }
 
-/* One product into host_y, through the context's memory. */
+/* What the epilogue of a product in f64 gives: dot = w'y and z = 1 + y / 2, whose bits are known. */
+struct riders {
+    double *w, *z; /* rows elements each, in host memory */
+    double dot;
+};
+
+/* Whether they agree with y. The sentence is the caller's. */
+static bool riders_agree(const struct riders *r, const double *y, int64_t n, char *sentence, size_t size)
+{
+    long double exact = 0, all = 0;
+    for (int64_t i = 0; i < n; i++) {
+        const double half = 0.5 * y[i], z = 1 + half;
+        exact += (long double)r->w[i] * (long double)y[i];
+        all += fabsl((long double)r->w[i] * (long double)y[i]);
+        if (isfinite(z) && r->z[i] != z) {
+            snprintf(sentence, size, "z of row %lld is %g, not %g", (long long)i, r->z[i], z);
+            return false;
+        }
+    }
+    const long double bound = 1.001L * (long double)(n + 2) * 0x1p-53L * all + DBL_MIN;
+    if (isfinite(exact) && !(fabsl((long double)r->dot - exact) <= bound)) {
+        snprintf(sentence, size, "the dot product is %.17g, not %.17Lg", r->dot, exact);
+        return false;
+    }
+    return true;
+}
+
+/* The product with an epilogue. */
+static spmv_status apply_with(spmv_context *ctx, spmv_plan *plan, const void *x, void *y, int64_t y_bytes,
+                              struct riders *r)
+{
+    const double half = 0.5;
+    spmv_epilogue e;
+    spmv_epilogue_init(&e, sizeof e);
+    void *w = NULL, *z = NULL, *dot = NULL, *gamma = NULL;
+    spmv_status st = spmv_alloc(ctx, y_bytes, &w);
+    if (st == SPMV_OK)
+        st = spmv_alloc(ctx, y_bytes, &z);
+    if (st == SPMV_OK)
+        st = spmv_alloc(ctx, 8, &dot);
+    if (st == SPMV_OK)
+        st = spmv_alloc(ctx, 8, &gamma);
+    if (st == SPMV_OK)
+        st = spmv_upload(ctx, r->w, w, y_bytes);
+    if (st == SPMV_OK)
+        st = spmv_upload(ctx, r->z, z, y_bytes);
+    if (st == SPMV_OK)
+        st = spmv_upload(ctx, &half, gamma, 8);
+    e.w = w;
+    e.z = z;
+    e.dot = dot;
+    e.gamma = gamma;
+    if (st == SPMV_OK)
+        st = spmv_apply_with(plan, NULL, x, NULL, y, &e);
+    if (st == SPMV_OK)
+        st = spmv_download(ctx, z, r->z, y_bytes);
+    if (st == SPMV_OK)
+        st = spmv_download(ctx, dot, &r->dot, 8);
+    spmv_free(ctx, w);
+    spmv_free(ctx, z);
+    spmv_free(ctx, dot);
+    spmv_free(ctx, gamma);
+    return st;
+}
+
+/* One product into host_y, through the context's memory; riders NULL: without an epilogue. */
 static spmv_status multiply(spmv_context *ctx, const spmv_csr *a, const char *method, const struct variant *v,
-                            const void *host_x, int64_t x_bytes, void *host_y, int64_t y_bytes)
+                            const void *host_x, int64_t x_bytes, void *host_y, int64_t y_bytes, struct riders *riders)
 {
     spmv_plan_options options;
     spmv_plan_options_init(&options, sizeof options);
@@ -82,6 +177,7 @@ static spmv_status multiply(spmv_context *ctx, const spmv_csr *a, const char *me
     options.operation = v->operation;
     options.type = v->type;
     options.vectors = v->vectors;
+    options.compression = v->compression;
     spmv_plan *plan = NULL;
     void *x = NULL, *y = NULL;
     spmv_status st = spmv_plan_create(ctx, a, &options, &plan);
@@ -94,7 +190,7 @@ static spmv_status multiply(spmv_context *ctx, const spmv_csr *a, const char *me
     if (st == SPMV_OK)
         st = spmv_upload(ctx, host_y, y, y_bytes);
     if (st == SPMV_OK)
-        st = spmv_apply(plan, NULL, x, NULL, y);
+        st = riders != NULL ? apply_with(ctx, plan, x, y, y_bytes, riders) : spmv_apply(plan, NULL, x, NULL, y);
     if (st == SPMV_OK)
         st = spmv_download(ctx, y, host_y, y_bytes);
     spmv_free(ctx, x);
@@ -111,7 +207,7 @@ static void column(const char *from, int64_t rows, int vectors, int c, size_t si
 }
 
 struct arrays {
-    void *x, *y, *x_column, *y_column;
+    void *x, *y, *x_column, *y_column, *z;
 };
 
 /* One method; the product's status, after the check of its columns, and in *worst the largest error. */
@@ -119,11 +215,22 @@ static spmv_status try_method(spmv_context *ctx, spmv_context *checker, const sp
                               const struct variant *v, const struct arrays *r, int64_t x_n, int64_t y_n, double *worst,
                               const char **sentence)
 {
-    const int64_t size = (int64_t)spmv_type_size(v->type), parts = v->type == SPMV_C128 ? 2 : 1;
+    static char disagreement[128];
+    const bool single = v->type == SPMV_F32 || v->type == SPMV_C64;
+    const int64_t size = (int64_t)spmv_type_size(v->type), parts = size / (single ? 4 : 8);
     const int64_t x_all = x_n * v->vectors, y_all = y_n * v->vectors;
-    fill(v->type == SPMV_F32, r->x, x_all * parts, r->y, y_all * parts);
-    spmv_status st = multiply(ctx, a, method, v, r->x, x_all * size, r->y, y_all * size);
+    fill(single, r->x, x_all * parts, r->y, y_all * parts);
+    struct riders riders = {.w = r->y_column, .z = r->z};
+    for (int64_t i = 0; v->epilogue && i < y_n; i++) {
+        riders.w[i] = 0.25 + (double)(i % 7);
+        riders.z[i] = 1;
+    }
+    spmv_status st = multiply(ctx, a, method, v, r->x, x_all * size, r->y, y_all * size, v->epilogue ? &riders : NULL);
     *sentence = spmv_last_error(ctx);
+    if (st == SPMV_OK && v->epilogue && !riders_agree(&riders, r->y, y_n, disagreement, sizeof disagreement)) {
+        *sentence = disagreement;
+        return SPMV_ERROR_CHECK;
+    }
     *worst = 0;
     for (int c = 0; c < v->vectors && st == SPMV_OK; c++) {
         spmv_verify_result result;
@@ -147,8 +254,8 @@ static int try_variant(spmv_context *ctx, spmv_context *checker, const char *pat
     const int64_t y_n = v->operation == SPMV_OPERATION_N ? a->rows : a->cols;
     const size_t x_bytes = (size_t)x_n * size, y_bytes = (size_t)y_n * size, vectors = (size_t)v->vectors;
     const struct arrays r = {malloc(x_bytes * vectors + 1), malloc(y_bytes * vectors + 1), malloc(x_bytes + 1),
-                             malloc(y_bytes + 1)};
-    const bool have = r.x != NULL && r.y != NULL && r.x_column != NULL && r.y_column != NULL;
+                             malloc(y_bytes + 1), malloc(y_bytes + 1)};
+    const bool have = r.x != NULL && r.y != NULL && r.x_column != NULL && r.y_column != NULL && r.z != NULL;
     int failed = !have, tried = 0;
     const char *method;
     for (int m = 0; have && (method = spmv_method_name(spmv_context_backend(ctx), m)) != NULL; m++) {
@@ -172,6 +279,47 @@ static int try_variant(spmv_context *ctx, spmv_context *checker, const char *pat
     free(r.y);
     free(r.x_column);
     free(r.y_column);
+    free(r.z);
+    return failed;
+}
+
+/* Every variant of one file that reads its values in that precision; the number of failures. */
+static int try_file(spmv_context *ctx, spmv_context *checker, const char *path, bool single)
+{
+    spmv_read_options options;
+    spmv_read_options_init(&options, sizeof options);
+    spmv_read_info info;
+    spmv_matrix *matrix = NULL;
+    spmv_csr a;
+    spmv_status st = spmv_matrix_read(ctx, path, &options, &matrix, &info, sizeof info);
+    const bool complex = st == SPMV_OK && info.field == SPMV_FIELD_COMPLEX;
+    if (st == SPMV_OK && single) {
+        spmv_matrix_destroy(matrix);
+        options.type = complex ? SPMV_C64 : SPMV_F32;
+        st = spmv_matrix_read(ctx, path, &options, &matrix, NULL, 0);
+    }
+    if (st != SPMV_OK) {
+        printf("%s - read failed %s\n", path, spmv_last_error(ctx));
+        return 1;
+    }
+    int failed = 0;
+    for (int v = 0; v < VARIANTS; v++) {
+        const struct variant *const variant = &variants[v];
+        if (variant->complex != complex || variant->single != single ||
+            (variant->compression > 0 && spmv_context_backend(ctx) == SPMV_BACKEND_REF))
+            continue;
+        spmv_matrix_view(matrix, &a);
+        double *made = NULL;
+        if (variant->as_complex && a.val != NULL) {
+            a.val = made = make_complex(a.val, a.nnz);
+            a.type = SPMV_C128;
+        }
+        if (variant->pattern)
+            a.val = NULL;
+        failed += a.val == NULL && a.type == SPMV_C128 ? 1 : try_variant(ctx, checker, path, &a, variant);
+        free(made);
+    }
+    spmv_matrix_destroy(matrix);
     return failed;
 }
 
@@ -187,29 +335,9 @@ int main(int argc, char **argv)
         return 77;
     spmv_context *checker = context_on(backend == SPMV_BACKEND_OMP ? SPMV_BACKEND_REF : SPMV_BACKEND_OMP);
     int failed = checker == NULL;
-    for (int f = 2; f < argc && checker != NULL; f++) {
-        for (int v = 0; v < VARIANTS; v++) {
-            spmv_read_options options;
-            spmv_read_options_init(&options, sizeof options);
-            options.type = variants[v].read;
-            spmv_matrix *matrix = NULL;
-            spmv_csr a;
-            if (spmv_matrix_read(ctx, argv[f], &options, &matrix, NULL, 0) != SPMV_OK) {
-                printf("%s - %s failed %s\n", argv[f], variants[v].name, spmv_last_error(ctx));
-                failed++;
-                continue;
-            }
-            spmv_matrix_view(matrix, &a);
-            double *complex = NULL;
-            if (variants[v].type == SPMV_C128 && a.val != NULL) {
-                a.val = complex = make_complex(a.val, a.nnz);
-                a.type = SPMV_C128;
-            }
-            failed += a.val == NULL && a.type == SPMV_C128 ? 1 : try_variant(ctx, checker, argv[f], &a, &variants[v]);
-            free(complex);
-            spmv_matrix_destroy(matrix);
-        }
-    }
+    for (int f = 2; f < argc && checker != NULL; f++)
+        for (int single = 0; single < 2; single++)
+            failed += try_file(ctx, checker, argv[f], single);
     spmv_context_destroy(checker);
     spmv_context_destroy(ctx);
     return failed > 0;

@@ -105,7 +105,6 @@ static void test_exports(void **unused)
             assert_non_null(peer->run);
             assert_non_null(peer->close);
             assert_null(peer->run_timed);
-            assert_null(peer->fetch);
             peer->close(NULL);
         }
         assert_string_equal(names, rows[m].peers);
@@ -244,19 +243,21 @@ enum { SHAPES = sizeof shapes / sizeof shapes[0] };
 struct matrix {
     int64_t rows, cols, nnz;
     int32_t *row_ptr, *col;
-    void *val, *x, *y;
+    void *val, *x, *y, *w;
+    int k; /* vectors */
 };
 
-static void make_matrix(const struct shape *shape, spmv_type type, struct matrix *a)
+static void make_matrix(const struct shape *shape, spmv_type type, int k, struct matrix *a)
 {
-    *a = (struct matrix){.rows = shape->rows, .cols = shape->cols};
+    *a = (struct matrix){.rows = shape->rows, .cols = shape->cols, .k = k};
     for (int64_t r = 0; r < a->rows; r++)
         a->nnz += shape->length(r);
     a->row_ptr = malloc((size_t)(a->rows + 1) * sizeof(int32_t));
     a->col = malloc((size_t)(a->nnz + 1) * sizeof(int32_t));
     a->val = some_values(type, a->nnz);
-    a->x = some_values(type, a->cols);
-    a->y = some_values(type, a->rows);
+    a->x = some_values(type, a->cols * k);
+    a->y = some_values(type, a->rows * k + 1);
+    a->w = some_values(type, a->rows);
     assert_true(a->row_ptr != NULL && a->col != NULL);
     a->row_ptr[0] = 0;
     for (int64_t r = 0; r < a->rows; r++) {
@@ -274,19 +275,34 @@ static void free_matrix(struct matrix *a)
     free(a->val);
     free(a->x);
     free(a->y);
+    free(a->w);
 }
 
 static void check_product(const struct peer *peer, spmv_type type, const struct matrix *a)
 {
-    for (int64_t r = 0; r < a->rows; r++) {
+    for (int64_t i = 0; i < a->rows * a->k; i++) { /* row by row */
+        const int64_t r = i / a->k, v = i % a->k;
         long double sum = 0, sizes = 0;
         for (int64_t k = a->row_ptr[r]; k < a->row_ptr[r + 1]; k++) {
-            const long double term = (long double)value_at(a->val, type, k) * value_at(a->x, type, a->col[k]);
+            const long double term =
+                (long double)value_at(a->val, type, k) * value_at(a->x, type, (int64_t)a->col[k] * a->k + v);
             sum += term;
             sizes += fabsl(term);
         }
-        assert_near(peer->name, type, r, value_at(a->y, type, r), sum, sizes, a->row_ptr[r + 1] - a->row_ptr[r]);
+        assert_near(peer->name, type, i, value_at(a->y, type, i), sum, sizes, a->row_ptr[r + 1] - a->row_ptr[r]);
     }
+}
+
+/* The dot product behind y. */
+static void check_dot(const struct peer *peer, spmv_type type, const struct matrix *a)
+{
+    long double sum = 0, sizes = 0;
+    for (int64_t r = 0; r < a->rows; r++) {
+        const long double term = (long double)value_at(a->w, type, r) * value_at(a->y, type, r);
+        sum += term;
+        sizes += fabsl(term);
+    }
+    assert_near(peer->name, type, a->rows, value_at(a->y, type, a->rows), sum, sizes, a->rows);
 }
 
 static void run_and_wait(struct place *place, const struct peer *peer, void *state)
@@ -301,12 +317,13 @@ static void run_and_wait(struct place *place, const struct peer *peer, void *sta
 static void test_product(struct place *place, const struct peer *peer, spmv_type type, const struct shape *shape)
 {
     struct matrix a;
-    make_matrix(shape, type, &a);
-    const int64_t size = (int64_t)spmv_type_size(type);
+    make_matrix(shape, type, peer->op == PEER_SPMM ? 3 : 1, &a);
+    const bool dot = peer->op == PEER_SPMV_DOT;
+    const int64_t size = (int64_t)spmv_type_size(type), y_bytes = (a.rows * a.k + dot) * size;
     void *const row_ptr = sent(place, a.row_ptr, (a.rows + 1) * 4), *const col = sent(place, a.col, a.nnz * 4),
-                *const val = sent(place, a.val, a.nnz * size), *const x = sent(place, a.x, a.cols * size),
-                *const y = poison(place, a.rows * size, NULL);
-    const struct peer_problem problem = {.op = PEER_SPMV,
+                *const val = sent(place, a.val, a.nnz * size), *const x = sent(place, a.x, a.cols * a.k * size),
+                *const w = sent(place, a.w, a.rows * size), *const y = poison(place, y_bytes, NULL);
+    const struct peer_problem problem = {.op = peer->op,
                                          .type = type,
                                          .stream = place->device.stream,
                                          .rows = a.rows,
@@ -316,7 +333,9 @@ static void test_product(struct place *place, const struct peer *peer, spmv_type
                                          .col = col,
                                          .val = val,
                                          .x = x,
-                                         .y = y};
+                                         .y = y,
+                                         .vectors = a.k,
+                                         .w = w};
     char why[WHY_SIZE] = "";
     void *state = NULL;
     if (peer->open(&problem, &state, why, sizeof why) != 0) {
@@ -327,15 +346,18 @@ static void test_product(struct place *place, const struct peer *peer, spmv_type
         print_message("%s refuses %s: %s\n", peer->name, shape->name, why);
     } else {
         for (int run = 0; run < 3; run++) {
-            poison(place, a.rows * size, y);
+            poison(place, y_bytes, y);
             run_and_wait(place, peer, state);
-            assert_int_equal(spmv_download(place->ctx, y, a.y, a.rows * size), SPMV_OK);
+            assert_true(peer->fetch == NULL || peer->fetch(state) == 0);
+            assert_int_equal(spmv_download(place->ctx, y, a.y, y_bytes), SPMV_OK);
             if (peer->probe == 0)
                 check_product(peer, type, &a);
+            if (dot)
+                check_dot(peer, type, &a);
         }
         peer->close(state);
     }
-    void *const memory[] = {row_ptr, col, val, x, y};
+    void *const memory[] = {row_ptr, col, val, x, y, w};
     for (size_t i = 0; i < sizeof memory / sizeof memory[0]; i++)
         spmv_free(place->ctx, memory[i]);
     free_matrix(&a);
@@ -585,7 +607,7 @@ static void test_peer(struct place *place, const struct peer *peer)
     static const spmv_type types[] = {SPMV_F64, SPMV_F32};
     static const int64_t lengths[] = {1, 31, 1000, 100003, 1000001};
     for (int t = 0; t < 2; t++) {
-        if (peer->op == PEER_SPMV)
+        if (peer->op == PEER_SPMV || peer->op == PEER_SPMM || peer->op == PEER_SPMV_DOT)
             for (int s = 0; s < SHAPES; s++)
                 test_product(place, peer, types[t], &shapes[s]);
         else if (peer->op == PEER_CG)

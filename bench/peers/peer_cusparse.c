@@ -1,4 +1,5 @@
-/* cuSPARSE: y = A x by cusparseSpMV on CSR, on coordinates and on sliced ELLPACK, by each of its algorithms.
+/* cuSPARSE: y = A x by cusparseSpMV on CSR, on coordinates and on sliced ELLPACK, by each of its algorithms; and the
+ * table of peers, in which several vectors at once are too (peer_cusparse_spmm.c).
  *
  * Every peer has a handle, a matrix descriptor and a buffer of its own: preprocessing leaves its findings in them. CSR
  * is used where it lies; coordinates and sliced ELLPACK are made when a peer is opened. The height of the slices is the
@@ -7,12 +8,10 @@
  * Source: the cuSPARSE documentation, "Generic APIs" and "Storage formats".
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include <cusparse.h>
 #include <math.h>
 #include <stdlib.h>
 
-#include "peer.h"
-#include "peer_cuda.h"
+#include "peer_cusparse.h"
 #include "sliced_ell.h"
 
 enum format { CSR, COO, SELL };
@@ -49,26 +48,14 @@ struct product {
     void *offsets, *index, *values; /* what the format needs besides CSR */
 };
 
-static bool bad_sparse(cusparseStatus_t status, const char *call, char *why, size_t why_size)
-{
-    if (status == CUSPARSE_STATUS_SUCCESS)
-        return false;
-    cudaGetLastError();
-    snprintf(why, why_size, "%s: %s (%s)", call, cusparseGetErrorString(status), cusparseGetErrorName(status));
-    return true;
-}
-
 static size_t value_size(const struct product *p)
 {
     return p->type == CUDA_R_32F ? sizeof(float) : sizeof(double);
 }
 
-/* 1 and 0 in the type. */
 static const void *scalar(const struct product *p, int value)
 {
-    static const float f32[] = {0, 1};
-    static const double f64[] = {0, 1};
-    return p->type == CUDA_R_32F ? (const void *)&f32[value] : (const void *)&f64[value];
+    return sparse_scalar(p->type, value);
 }
 
 /* ------------------------------------------------------------ opening */
@@ -331,9 +318,29 @@ static int open_product(const struct peer_problem *problem, enum format format, 
 VARIANT_LIST(OPEN_)
 #undef OPEN_
 
+/* name, peer, algorithm, by columns, settings */
+#define SPMM_LIST(X)                                                                                                   \
+    X(spmm_alg1, "cusparse-spmm-alg1", CUSPARSE_SPMM_CSR_ALG1, false, "rows, CSR_ALG1, preprocessed")                  \
+    X(spmm_alg1_columns, "cusparse-spmm-alg1-columns", CUSPARSE_SPMM_CSR_ALG1, true,                                   \
+      "columns, CSR_ALG1, preprocessed; turning x and y is not timed")                                                 \
+    X(spmm_alg2, "cusparse-spmm-alg2", CUSPARSE_SPMM_CSR_ALG2, false, "rows, CSR_ALG2, preprocessed")                  \
+    X(spmm_alg3, "cusparse-spmm-alg3", CUSPARSE_SPMM_CSR_ALG3, false, "rows, CSR_ALG3, preprocessed")
+
+#define OPEN_(name, peer, algorithm, by_columns, settings)                                                             \
+    static int open_##name(const struct peer_problem *problem, void **state, char *why, size_t why_size)               \
+    {                                                                                                                  \
+        return spmm_open(problem, algorithm, by_columns, state, why, why_size);                                        \
+    }
+SPMM_LIST(OPEN_)
+#undef OPEN_
+
 #define PEER_(name, peer, format, algorithm, preprocessed, settings)                                                   \
     {peer, PEER_SPMV, "cusparseSpMV: " settings, 0, open_##name, run_product, NULL, NULL, close_product},
-static const struct peer peers[] = {VARIANT_LIST(PEER_)};
+#define SPMM_(name, peer, algorithm, by_columns, settings)                                                             \
+    {peer,     PEER_SPMM, "cusparseSpMM: CSR, " settings,   0,         open_##name,                                    \
+     spmm_run, NULL,      (by_columns) ? spmm_fetch : NULL, spmm_close},
+static const struct peer peers[] = {VARIANT_LIST(PEER_) SPMM_LIST(SPMM_)};
+#undef SPMM_
 #undef PEER_
 
 const struct peer_module *spmv_peer_module(void)

@@ -276,7 +276,7 @@ class Bench(unittest.TestCase):
 
     def test_usage(self):
         self.fails(1, "name matrices", "--peers", "none")
-        self.fails(1, "unknown operation --op multiply; operations: spmv, cg, map", "--op", "multiply")
+        self.fails(1, "unknown operation --op multiply; operations: spmv, cg, spmm", "--op", "multiply")
         self.fails(1, 'unknown peer "mkl"', "poisson2d:9", "--peers", "loops,mkl")
         self.fails(1, "unknown suite tiny; suites: small", "--suite", "tiny")
         self.fails(1, "either matrices or --suite", "poisson2d:9", "--suite", "small")
@@ -318,8 +318,27 @@ class Bench(unittest.TestCase):
         (result,) = [json.loads(line) for line in done.stdout.splitlines()]
         self.assertEqual(result["matrix"]["name"], "poisson2d:9")
 
+    def test_several_vectors_and_a_dot_product(self):
+        for arguments, op, name, vectors in [
+            (["--vectors", "3"], "spmm", "poisson2d:9, 3 vectors", 3),
+            (["--op", "spmm"], "spmm", "poisson2d:9, 4 vectors", 4),
+            (["--op", "spmv-dot"], "spmv-dot", "poisson2d:9", 1),
+        ]:
+            done = self.ok("poisson2d:9", "--type", "f32", "--peers", "none", "--json", *arguments)
+            result = json.loads(done.stdout)
+            self.assertEqual((result["result"]["op"], result["matrix"]["name"]), (op, name))
+            self.assertTrue(result["verify"]["passed"])
+            gflops = 2e-9 * 369 * vectors / result["result"]["seconds"]["median"]
+            self.assertAlmostEqual(result["result"]["spmv"]["gflops"] / gflops, 1, places=6)
+        self.fails(1, "--vectors is for --op spmm", "--op", "scan", "--vectors", "2")
+        self.fails(1, "--vectors is for --op spmm", "--op", "spmv-dot", "--vectors", "2", "poisson2d:9")
+        self.fails(1, "--vectors 0", "--vectors", "0", "poisson2d:9")
+        self.fails(4, "real types", "--op", "spmv-dot", "--type", "c64", "poisson2d:9")
+
     def test_wrong_results_are_told(self):
         planted = {"SPMV_TEST_PLANT_ERROR": "0"}
+        self.fails(9, "CHECK FAILED", "poisson2d:9", "--op", "spmv-dot", "--peers", "none", env=planted)
+        self.fails(9, "CHECK FAILED", "poisson2d:9", "--vectors", "2", "--peers", "none", env=planted)
         done = self.fails(9, "CHECK FAILED", "poisson2d:9", "--peers", "none", env=planted)
         self.assertIn("WRONG", done.stdout)
         done = self.fails(9, "CHECK FAILED", "poisson2d:9", "--peers", "none", "--json", env=planted)

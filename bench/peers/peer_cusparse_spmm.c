@@ -1,0 +1,148 @@
+/* cuSPARSE: Y = A X for several vectors by cusparseSpMM on CSR.
+ *
+ * X and Y lie row by row, which is how our own method takes them; an algorithm that its library recommends for columns
+ * is offered both ways. The buffer is preprocessed once.
+ *
+ * Source: the cuSPARSE documentation, "cusparseSpMM".
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdlib.h>
+
+#include "peer_cusparse.h"
+
+struct spmm {
+    struct peer_problem problem;
+    cudaStream_t stream;
+    cusparseHandle_t handle;
+    cusparseConstSpMatDescr_t matrix;
+    cusparseConstDnMatDescr_t x;
+    cusparseDnMatDescr_t y;
+    cudaDataType type;
+    cusparseSpMMAlg_t algorithm;
+    bool by_columns;
+    void *buffer, *x_columns, *y_columns;
+};
+
+static size_t size_of(const struct spmm *p)
+{
+    return p->type == CUDA_R_32F ? sizeof(float) : sizeof(double);
+}
+
+/* An array of rows of k elements as k columns, or back. */
+static bool turn(const struct spmm *p, const void *from, void *to, int64_t rows, bool back, char *why, size_t why_size)
+{
+    const size_t size = size_of(p), k = (size_t)p->problem.vectors;
+    for (size_t v = 0; v < k; v++) {
+        const char *const source = (const char *)from + (back ? v * (size_t)rows : v) * size;
+        char *const target = (char *)to + (back ? v : v * (size_t)rows) * size;
+        if (rows > 0 && bad_cuda(cudaMemcpy2DAsync(target, back ? k * size : size, source, back ? size : k * size, size,
+                                                   (size_t)rows, cudaMemcpyDeviceToDevice, p->stream),
+                                 "cudaMemcpy2DAsync", why, why_size))
+            return false;
+    }
+    return true;
+}
+
+static bool make_columns(struct spmm *p, char *why, size_t why_size)
+{
+    const struct peer_problem *const q = &p->problem;
+    const size_t each = size_of(p) * (size_t)q->vectors;
+    return !bad_cuda(device_alloc((size_t)q->cols * each, &p->x_columns), "cudaMalloc", why, why_size) &&
+           !bad_cuda(device_alloc((size_t)q->rows * each, &p->y_columns), "cudaMalloc", why, why_size) &&
+           turn(p, q->x, p->x_columns, q->cols, false, why, why_size);
+}
+
+static bool describe(struct spmm *p, char *why, size_t why_size)
+{
+    const struct peer_problem *const q = &p->problem;
+    const cusparseOrder_t order = p->by_columns ? CUSPARSE_ORDER_COL : CUSPARSE_ORDER_ROW;
+    const int64_t x_lead = p->by_columns ? q->cols : q->vectors, y_lead = p->by_columns ? q->rows : q->vectors;
+    return !bad_sparse(cusparseCreate(&p->handle), "cusparseCreate", why, why_size) &&
+           !bad_sparse(cusparseSetStream(p->handle, p->stream), "cusparseSetStream", why, why_size) &&
+           !bad_sparse(cusparseSetPointerMode(p->handle, CUSPARSE_POINTER_MODE_HOST), "cusparseSetPointerMode", why,
+                       why_size) &&
+           !bad_sparse(cusparseCreateConstCsr(&p->matrix, q->rows, q->cols, q->nnz, q->row_ptr, q->col, q->val,
+                                              CUSPARSE_INDEX_32I, CUSPARSE_INDEX_32I, CUSPARSE_INDEX_BASE_ZERO,
+                                              p->type),
+                       "cusparseCreateConstCsr", why, why_size) &&
+           !bad_sparse(cusparseCreateConstDnMat(&p->x, q->cols, q->vectors, x_lead, p->by_columns ? p->x_columns : q->x,
+                                                p->type, order),
+                       "cusparseCreateConstDnMat", why, why_size) &&
+           !bad_sparse(cusparseCreateDnMat(&p->y, q->rows, q->vectors, y_lead, p->by_columns ? p->y_columns : q->y,
+                                           p->type, order),
+                       "cusparseCreateDnMat", why, why_size);
+}
+
+/* The buffer, and what the library finds out beforehand. */
+static bool prepare(struct spmm *p, char *why, size_t why_size)
+{
+    const cusparseOperation_t plain = CUSPARSE_OPERATION_NON_TRANSPOSE;
+    const void *const one = sparse_scalar(p->type, 1), *const zero = sparse_scalar(p->type, 0);
+    size_t bytes = 0;
+    return !bad_sparse(cusparseSpMM_bufferSize(p->handle, plain, plain, one, p->matrix, p->x, zero, p->y, p->type,
+                                               p->algorithm, &bytes),
+                       "cusparseSpMM_bufferSize", why, why_size) &&
+           !bad_cuda(device_alloc(bytes, &p->buffer), "cudaMalloc", why, why_size) &&
+           !bad_sparse(cusparseSpMM_preprocess(p->handle, plain, plain, one, p->matrix, p->x, zero, p->y, p->type,
+                                               p->algorithm, p->buffer),
+                       "cusparseSpMM_preprocess", why, why_size) &&
+           !bad_cuda(cudaStreamSynchronize(p->stream), "cudaStreamSynchronize", why, why_size);
+}
+
+void spmm_close(void *state)
+{
+    struct spmm *const p = state;
+    if (p == NULL)
+        return;
+    if (p->matrix != NULL)
+        cusparseDestroySpMat(p->matrix);
+    if (p->x != NULL)
+        cusparseDestroyDnMat(p->x);
+    if (p->y != NULL)
+        cusparseDestroyDnMat(p->y);
+    if (p->handle != NULL)
+        cusparseDestroy(p->handle);
+    cudaFree(p->buffer);
+    cudaFree(p->x_columns);
+    cudaFree(p->y_columns);
+    free(p);
+}
+
+int spmm_open(const struct peer_problem *problem, cusparseSpMMAlg_t algorithm, bool by_columns, void **state, char *why,
+              size_t why_size)
+{
+    struct spmm *const p = calloc(1, sizeof *p);
+    if (p == NULL) {
+        snprintf(why, why_size, "no memory");
+        return -1;
+    }
+    p->problem = *problem;
+    p->stream = problem->stream;
+    p->type = problem->type == SPMV_F32 ? CUDA_R_32F : CUDA_R_64F;
+    p->algorithm = algorithm;
+    p->by_columns = by_columns;
+    if (!bad_cuda(use_device_of(p->stream), "cudaSetDevice", why, why_size) &&
+        (!by_columns || make_columns(p, why, why_size)) && describe(p, why, why_size) && prepare(p, why, why_size)) {
+        *state = p;
+        return 0;
+    }
+    spmm_close(p);
+    return -1;
+}
+
+int spmm_run(void *state)
+{
+    const struct spmm *const p = state;
+    return cusparseSpMM(p->handle, CUSPARSE_OPERATION_NON_TRANSPOSE, CUSPARSE_OPERATION_NON_TRANSPOSE,
+                        sparse_scalar(p->type, 1), p->matrix, p->x, sparse_scalar(p->type, 0), p->y, p->type,
+                        p->algorithm, p->buffer) == CUSPARSE_STATUS_SUCCESS
+               ? 0
+               : -1;
+}
+
+int spmm_fetch(void *state)
+{
+    const struct spmm *const p = state;
+    char why[128];
+    return !p->by_columns || turn(p, p->y_columns, p->problem.y, p->problem.rows, true, why, sizeof why) ? 0 : -1;
+}

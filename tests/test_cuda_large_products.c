@@ -1,0 +1,225 @@
+/* Products with 2^31 nonzeros and more on the backend cuda: offsets of 64 bits, a place in memory that 32 bits do not
+ * hold. The matrix is made on the device: row i of a band has ones (or threes) in the columns i ... i + length - 1, so
+ * with x_j = j the sum is known for every row, exactly, and compared there. Skipped where the device has too little
+ * memory; on the host that plays a GPU the matrix is small, and only the test itself is tried.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "support.h"
+
+#ifdef HOST_CUDA
+static const int64_t NONZEROS = 70000;
+#else
+static const int64_t NONZEROS = ((int64_t)1 << 31) + 4099; /* at least */
+#endif
+
+static spmv_context *ctx;
+
+/* Memory; skips the test when it cannot be had. */
+static void *get(int64_t bytes)
+{
+    void *memory = NULL;
+    const spmv_status st = spmv_alloc(ctx, bytes, &memory);
+    if (st == SPMV_ERROR_MEMORY) {
+        print_message("skipped: %s\n", spmv_last_error(ctx));
+        exit(SKIPPED);
+    }
+    assert_ok(ctx, st);
+    return memory;
+}
+
+/* first + i step */
+static double *numbers(int64_t n, double first, double step)
+{
+    double *const v = get(n * 8);
+    assert_ok(ctx, spmv_map_index(ctx, SPMV_F64, &first, &step, v, n));
+    return v;
+}
+
+struct band {
+    int64_t rows, length, nnz;
+    int64_t *row_ptr;
+    int32_t *col;
+    float *val; /* NULL: a pattern */
+};
+
+/* Columns grow by one, but from row to row: an inclusive scan of what they grow by. */
+static struct band make_band(int64_t length, bool with_values)
+{
+    struct band b = {.rows = NONZEROS / length + 1, .length = length};
+    b.nnz = b.rows * length;
+    const int64_t zero = 0;
+    const int32_t one = 1, none = 0, back = (int32_t)(2 - length);
+    const float three = 3, nothing = 0;
+    b.row_ptr = get((b.rows + 1) * 8);
+    assert_ok(ctx, spmv_map_index(ctx, SPMV_I64, &zero, &length, b.row_ptr, b.rows + 1));
+    b.col = get(b.nnz * 4);
+    assert_ok(ctx, spmv_map_index(ctx, SPMV_I32, &one, &none, b.col, b.nnz));
+    int32_t *const steps = get(b.rows * 4);
+    assert_ok(ctx, spmv_map_index(ctx, SPMV_I32, &back, &none, steps, b.rows));
+    assert_ok(ctx, spmv_scatter(ctx, SPMV_I32, steps, b.row_ptr, 64, b.col, b.nnz, b.rows));
+    assert_ok(ctx, spmv_upload(ctx, &none, b.col, 4));
+    assert_ok(ctx, spmv_scan(ctx, SPMV_INCLUSIVE, SPMV_ADD, SPMV_I32, b.col, b.col, b.nnz));
+    spmv_free(ctx, steps);
+    if (with_values) {
+        b.val = get(b.nnz * 4);
+        assert_ok(ctx, spmv_map_index(ctx, SPMV_F32, &three, &nothing, b.val, b.nnz));
+    }
+    return b;
+}
+
+static void free_band(struct band *b)
+{
+    spmv_free(ctx, b->row_ptr);
+    spmv_free(ctx, b->col);
+    spmv_free(ctx, b->val);
+}
+
+static spmv_csr view_of(const struct band *b)
+{
+    return (spmv_csr){.rows = b->rows,
+                      .cols = b->rows + b->length - 1,
+                      .nnz = b->nnz,
+                      .row_ptr = b->row_ptr,
+                      .row_ptr_bits = 64,
+                      .col = b->col,
+                      .val = b->val,
+                      .type = b->val != NULL ? SPMV_F32 : SPMV_F64,
+                      .memory = SPMV_MEMORY_CONTEXT};
+}
+
+/* NULL where the device has too little memory for what the method keeps. */
+static spmv_plan *plan_of(const spmv_csr *a, const char *method, int compression, int vectors)
+{
+    spmv_plan_options options;
+    spmv_plan_options_init(&options, sizeof options);
+    options.method = method;
+    options.type = SPMV_F64;
+    options.compression = compression;
+    options.vectors = vectors;
+    spmv_plan *plan = NULL;
+    const spmv_status st = spmv_plan_create(ctx, a, &options, &plan);
+    if (st == SPMV_ERROR_MEMORY || st == SPMV_ERROR_UNSUPPORTED) {
+        print_message("%s, %d vectors, left out: %s\n", method, vectors, spmv_last_error(ctx));
+        return NULL;
+    }
+    assert_ok(ctx, st);
+    return plan;
+}
+
+/* y_i == first + i step for all of n; y is used up. */
+static void expect(const char *what, double *y, int64_t n, double first, double step)
+{
+    const double minus_one = -1;
+    double *const index = numbers(n, first, step), *const extremes = get(16), host[2];
+    assert_ok(ctx, spmv_map_scalar(ctx, SPMV_MUL, SPMV_F64, &minus_one, index, index, n));
+    assert_ok(ctx, spmv_map_binary(ctx, SPMV_ADD, SPMV_F64, y, index, y, n));
+    assert_ok(ctx, spmv_reduce(ctx, SPMV_MIN, SPMV_F64, y, extremes, n));
+    assert_ok(ctx, spmv_reduce(ctx, SPMV_MAX, SPMV_F64, y, extremes + 1, n));
+    assert_ok(ctx, spmv_download(ctx, extremes, host, sizeof host));
+    spmv_free(ctx, index);
+    spmv_free(ctx, extremes);
+    if (host[0] != 0 || host[1] != 0)
+        fail_msg("%s: off by %g to %g", what, host[0], host[1]);
+}
+
+/* layout: what the plan must say of itself; NULL: nothing */
+static void check(const struct band *b, const char *method, int compression, const char *layout)
+{
+    const spmv_csr a = view_of(b);
+    spmv_plan *const plan = plan_of(&a, method, compression, 1);
+    if (plan == NULL)
+        return;
+    spmv_plan_info info;
+    assert_ok(ctx, spmv_plan_describe(plan, &info, sizeof info));
+    assert_true(info.nnz == b->nnz);
+    if (layout != NULL && strstr(info.layout, layout) == NULL)
+        fail_msg("\"%s\" lacks \"%s\"", info.layout, layout);
+    double *const x = numbers(a.cols, 0, 1), *const y = numbers(a.rows, 0.5, 0);
+    assert_ok(ctx, spmv_apply(plan, NULL, x, NULL, y));
+    const double each = b->val != NULL ? 3 : 1, length = (double)b->length;
+    expect(method, y, a.rows, each * (length * (length - 1) / 2), each * length);
+    spmv_free(ctx, x);
+    spmv_free(ctx, y);
+    spmv_plan_destroy(plan);
+}
+
+/* On few diagonals, in 8 bits, and plain; with values and without; by every method. */
+static void a_band(void **state)
+{
+    (void)state;
+    for (int with_values = 0; with_values < 2; with_values++) {
+        struct band b = make_band(130, with_values);
+        check(&b, "tiles", -1, NULL);
+        check(&b, "tiles", 1, " 8-bit columns in 9");
+        check(&b, "tiles", 0, "16-bit columns in 0 %");
+        const char *method;
+        for (int i = 0; (method = spmv_method_name(SPMV_BACKEND_CUDA, i)) != NULL; i++)
+            check(&b, method, -1, NULL);
+        free_band(&b);
+    }
+}
+
+/* On more diagonals than 8 bits have room for, in 16. */
+static void a_wide_band(void **state)
+{
+    (void)state;
+    struct band b = make_band(300, false);
+    check(&b, "tiles", 1, "16-bit columns in 100 %");
+    free_band(&b);
+}
+
+/* Two vectors, x_j and 2 x_j. */
+static void two_vectors(void **state)
+{
+    (void)state;
+    struct band b = make_band(130, false);
+    const spmv_csr a = view_of(&b);
+    spmv_plan *const plan = plan_of(&a, "columns", -1, 2);
+    assert_non_null(plan);
+    /* element (j, v) is 2 j + v: y (i, v) = sum of 2 (i + j) + v */
+    double *const x = numbers(2 * a.cols, 0, 1), *const y = numbers(2 * a.rows, 0.5, 0);
+    assert_ok(ctx, spmv_apply(plan, NULL, x, NULL, y));
+    const double length = (double)b.length;
+    expect("two vectors", y, 2 * a.rows, length * (length - 1), length);
+    spmv_free(ctx, x);
+    spmv_free(ctx, y);
+    spmv_plan_destroy(plan);
+    free_band(&b);
+}
+
+/* One row with all nonzeros but a few. */
+static void one_row(void **state)
+{
+    (void)state;
+    struct band b = make_band(130, false);
+    const int64_t offsets[] = {0, 5, b.nnz - 7, b.nnz};
+    spmv_csr a = view_of(&b);
+    void *const row_ptr = support_upload(ctx, offsets, sizeof offsets);
+    a.rows = 3;
+    a.row_ptr = row_ptr;
+    spmv_plan *const plan = plan_of(&a, "tiles", -1, 1);
+    assert_non_null(plan);
+    double *const x = numbers(a.cols, 3, 0), *const y = numbers(3, 0.5, 0), host[3];
+    for (int again = 0; again < 2; again++) {
+        assert_ok(ctx, spmv_apply(plan, NULL, x, NULL, y));
+        assert_ok(ctx, spmv_download(ctx, y, host, sizeof host));
+        for (int i = 0; i < 3; i++)
+            assert_true(host[i] == 3.0 * (double)(offsets[i + 1] - offsets[i]));
+    }
+    spmv_free(ctx, x);
+    spmv_free(ctx, y);
+    spmv_free(ctx, row_ptr);
+    spmv_plan_destroy(plan);
+    free_band(&b);
+}
+
+int main(int argc, char **argv)
+{
+    support_begin(argc, argv);
+    ctx = support_context();
+    const struct CMUnitTest tests[] = {cmocka_unit_test(a_band), cmocka_unit_test(a_wide_band),
+                                       cmocka_unit_test(two_vectors), cmocka_unit_test(one_row)};
+    const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    spmv_context_destroy(ctx);
+    return failed;
+}
