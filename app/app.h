@@ -33,7 +33,6 @@ struct options {
     spmv_backend backend;
     const char *method;
     bool uncompressed; /* --compress off */
-    bool compressed;   /* --compress on */
     spmv_type type;    /* of vectors and sums; of the matrix too unless mixed; input_type knows of complex files */
     bool mixed;        /* --type mixed: an f32 matrix, the others f64 */
     int threads, device;
@@ -256,7 +255,6 @@ struct product {
     spmv_operation operation;
     const char *method;
     bool uncompressed; /* plain CSR, whatever the method could do */
-    bool compressed;   /* all that it can do, whatever the size */
     spmv_type type;
     double alpha, beta;  /* rounded to the type */
     const void *x, *y0;  /* host memory; y0 NULL: no beta term */

@@ -265,7 +265,6 @@ static spmv_status run_case(struct bench *b, const struct operand *operand, stru
                                 .checker = b->checker,
                                 .type = type,
                                 .uncompressed = b->o->uncompressed,
-                                .compressed = b->o->compressed,
                                 .vectors = b->vectors};
     trial->roster = &b->run.roster;
     measure_defaults(b->run.backend == SPMV_BACKEND_CUDA, &trial->options);

@@ -71,7 +71,6 @@ static spmv_status load_and_multiply(struct job *job, const char *const *argumen
                               .operation = o->transpose ? SPMV_OPERATION_T : SPMV_OPERATION_N,
                               .method = o->method,
                               .uncompressed = o->uncompressed,
-                              .compressed = o->compressed,
                               .type = input_type(o, &job->in),
                               .alpha = o->alpha,
                               .beta = o->beta,

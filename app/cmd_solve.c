@@ -216,7 +216,6 @@ static spmv_status prepare(struct job *job, const char *b_path)
     job->p = (struct product){.a = &job->in.view,
                               .method = split_method(job, rung, sizeof rung),
                               .uncompressed = o->uncompressed,
-                              .compressed = o->compressed,
                               .type = o->type,
                               .alpha = 1};
     st = product_plan(job->ctx, &job->p);

@@ -123,7 +123,7 @@ static const struct row rows[OPTIONS] = {
                         "where to compute; auto: a usable GPU, else OpenMP"},
     [OPTION_METHOD] = {"method", 0, "NAME", GROUP_SHARED, "auto",
                        "how to multiply, and to solve (RUNG or RUNG:NAME); doctor lists the names"},
-    [OPTION_COMPRESS] = {"compress", 0, "auto|on|off", GROUP_SHARED, "auto",
+    [OPTION_COMPRESS] = {"compress", 0, "auto|off", GROUP_SHARED, "auto",
                          "may the plan hold the matrix in fewer bytes, where its method can; same results"},
     [OPTION_TYPE] = {"type", 0, "f64|f32|c128|c64|mixed", GROUP_SHARED, "f64",
                      "type of matrix, vectors and sums; mixed: an f32 matrix, the others f64; of complex files c128, "
@@ -309,9 +309,8 @@ static void set_option(struct options *o, enum option_id id, const char *text)
         break;
     case OPTION_COMPRESS:
         o->uncompressed = strcmp(text, "off") == 0;
-        o->compressed = strcmp(text, "on") == 0;
-        if (!o->uncompressed && !o->compressed && strcmp(text, "auto") != 0)
-            mistake(o, "--%s %s: auto, on or off is needed", rows[id].name, text);
+        if (!o->uncompressed && strcmp(text, "auto") != 0)
+            mistake(o, "--%s %s: auto or off is needed", rows[id].name, text);
         break;
     case OPTION_TYPE:
         o->mixed = strcmp(text, "mixed") == 0;

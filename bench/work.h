@@ -94,7 +94,6 @@ struct work {
     spmv_type type;
     bool uncompressed; /* our methods hold the matrix as plain CSR */
     int vectors;       /* of spmm; 0: 1 */
-    bool compressed;   /* they hold it in as few bytes as they can, whatever its size */
     /* set by work_open */
     struct peer_problem problem; /* the arrays; for a matrix of 2^31 entries and more row_ptr is NULL */
     spmv_csr matrix;             /* the matrix in the context's memory */

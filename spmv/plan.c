@@ -77,7 +77,7 @@ static spmv_status check_options(spmv_context *ctx, const spmv_csr *a, const spm
             return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_plan_create: %s_stride is %lld with %d vectors",
                                 i == 0 ? "x" : "y", (long long)stride, o->vectors);
     }
-    if (o->symmetric != 0 || (o->compression > 0 && ctx->backend->id == SPMV_BACKEND_REF))
+    if (o->symmetric != 0 || (o->compression > 0 && ctx->backend->id != SPMV_BACKEND_OMP))
         return context_fail(ctx, SPMV_ERROR_UNSUPPORTED, "spmv_plan_create: %s is not supported",
                             o->symmetric ? "symmetric storage" : "compression");
     if (o->update_values != 0 && a->val == NULL && a->nnz > 0)

@@ -3,8 +3,8 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 
-#include "spmv_4_tiles_diagonals.cuh"
 #include "spmv_4_tiles_epilogue.cuh"
+#include "spmv_4_tiles_plan.cuh"
 #include "spmv_types.cuh"
 
 /* Nonzeros from which a matrix has tiles of the usual size for all SMs. Tests build with less, to have all shapes at
@@ -26,7 +26,6 @@ struct tiles_state {
     void *tree;                      /* of an epilogue's dot product: sums, and from counts_at on counts */
     int64_t counts_at;
     int capacity;
-    bool coded; /* 8-bit columns where the tiles have diagonals */
     way how;
 };
 
@@ -147,42 +146,24 @@ bool columns_lie_close(const tiles_state *s)
     return s->about.narrow > 0 && 2 * s->about.narrow >= s->about.filled;
 }
 
-/* Whether to look for 8-bit columns: a matrix that stays in the last-level cache is not read from memory, and fewer
- * bytes do not make it faster. */
-bool bytes_matter(const spmv_plan *plan)
-{
-    const spmv_csr &a = plan->a;
-    const int64_t each = (int64_t)sizeof *a.col + (a.val != nullptr ? (int64_t)spmv_type_size(a.type) : 0);
-    return plan->compression > 0 ||
-           a.nnz * each + a.rows * (a.row_ptr_bits / 8) > ((cuda_state *)plan->ctx->device)->cache_bytes;
-}
-
-/* Columns in 8 or 16 bits, where they pay. */
-template <typename Shape> spmv_status compress(spmv_plan *plan, making *m, tiles_state *s)
+/* 16-bit columns, where they pay. */
+spmv_status compress(spmv_plan *plan, making *m, tiles_state *s)
 {
     spmv_context *const ctx = plan->ctx;
-    tiles::tile *const table = (tiles::tile *)s->table;
-    const int count = (int)s->about.tiles, words = plan->a.row_ptr_bits / 32;
-    const uint32_t *const row_ptr = (const uint32_t *)plan->a.row_ptr;
     spmv_status st = SPMV_OK;
     if (plan->compression != 0 && plan->a.nnz > 0)
         st = on_device(ctx, [&] {
-            return launch(ctx, "spmv tiles span", count, tiles::PLAN_THREADS,
-                          bytes_matter(plan) ? tiles::span<Shape, true> : tiles::span<Shape, false>, table, row_ptr,
-                          words, plan->a.col, m->about);
+            return launch(ctx, "spmv tiles span", (int)s->about.tiles, tiles::PLAN_THREADS, tiles::span,
+                          (tiles::tile *)s->table, plan->a.col, m->about);
         });
     if (st == SPMV_OK)
         st = learn(ctx, *m, &s->about);
-    if (st != SPMV_OK)
+    if (st != SPMV_OK || !columns_lie_close(s))
         return st;
-    s->coded = s->about.coded > 0 && 2 * s->about.coded_nonzeros >= (unsigned long long)plan->a.nnz;
-    if (!s->coded && !columns_lie_close(s))
-        return SPMV_OK;
     st = plan_alloc(plan, plan->a.nnz * 2, &s->narrow);
     return st != SPMV_OK ? st : on_device(ctx, [&] {
-        return launch(ctx, "spmv tiles narrow", count, tiles::PLAN_THREADS,
-                      s->coded ? tiles::narrow<Shape, true> : tiles::narrow<Shape, false>, table, row_ptr, words,
-                      plan->a.col, (uint16_t *)s->narrow);
+        return launch(ctx, "spmv tiles narrow", (int)s->about.tiles, tiles::PLAN_THREADS, tiles::narrow,
+                      (const tiles::tile *)s->table, plan->a.col, (uint16_t *)s->narrow);
     });
 }
 
@@ -199,7 +180,7 @@ template <typename Shape, typename Offset> spmv_status make_tiles(spmv_plan *pla
     if (st == SPMV_OK)
         st = fill_table(plan, p, m, s);
     if (st == SPMV_OK)
-        st = compress<Shape>(plan, m, s);
+        st = compress(plan, m, s);
     spmv_free(plan->ctx, m->memory);
     return st;
 }
@@ -245,14 +226,9 @@ void describe(spmv_plan *plan, const tiles_state *s)
                              100.0 * (double)about.by_shift[k] / (double)whole);
             between = ",";
         }
-    const double of_filled = about.filled > 0 ? 100.0 / (double)about.filled : 0;
-    if (used < size && s->coded)
-        used += snprintf(text + used, (size_t)(size - used),
-                         "; 8-bit columns in %.3g %% and 16-bit columns in %.3g %% of the tiles",
-                         of_filled * (double)about.coded, of_filled * (double)(about.narrow - about.narrow_too));
-    else if (used < size && about.filled > 0)
+    if (used < size && about.filled > 0)
         used += snprintf(text + used, (size_t)(size - used), "; 16-bit columns in %.3g %% of the tiles",
-                         s->narrow != nullptr ? of_filled * (double)about.narrow : 0.0);
+                         s->narrow != nullptr ? 100.0 * (double)about.narrow / (double)about.filled : 0.0);
     if (used < size)
         snprintf(text + used, (size_t)(size - used), "; %llu rows longer than a tile, %llu empty", about.long_rows,
                  about.empty_rows);

@@ -6,9 +6,8 @@
  * its own at once. Rows are whole, so a tile waits for nobody and writes its part of y alone. Work: nnz products, rows
  * * lanes partial sums. Depth: ITEMS + the longest of a tile's rows / lanes. Launches: 1. Bytes: the matrix once, in
  * whole lines; columns in 16 bits where a tile's columns lie that close together: base + number, of which the plan
- * keeps an array beside the matrix's own; in 8 bits where a tile has few diagonals (struct coded), and then no offsets
- * either. Changed since rung 3: nothing but y leaves the multiprocessor, and one launch does all. Wins: everywhere but
- * on rows of two or three entries all alike, where a thread a row is as fast.
+ * keeps an array beside the matrix's own. Changed since rung 3: nothing but y leaves the multiprocessor, and one launch
+ * does all. Wins: everywhere but on rows of two or three entries all alike, where a thread a row is as fast.
  *
  * Rows longer than a tile are cut into pieces, tiles of their own. A piece leaves its sum in memory and counts itself;
  * the last to arrive of a group of GROUP pieces folds the group's sums in their order, and the last of a row's groups
@@ -40,11 +39,9 @@ namespace tiles
 /* Blocks of BLOCK threads with ITEMS elements each, neighbouring threads neighbouring ones, from a place that is a
  * multiple of LINE elements. SEGMENT_TILES: of the packing (spmv_4_tiles_plan.cuh). SHARED: of an SM's memory for
  * caches and shared memory, the part in percent that is to be shared memory: enough to keep the SM busy, and no more,
- * for what is left caches x. RESIDENT: so many blocks an SM
- * are to fit by their registers too. */
-template <int BLOCK_, int ITEMS_, int SEGMENT_TILES_, int SHARED_, int RESIDENT_> struct shape {
+ * for what is left caches x. */
+template <int BLOCK_, int ITEMS_, int SEGMENT_TILES_, int SHARED_> struct shape {
     enum {
-        RESIDENT = RESIDENT_,
         BLOCK = BLOCK_,
         ITEMS = ITEMS_,
         SEGMENT_TILES = SEGMENT_TILES_,
@@ -63,8 +60,8 @@ template <int BLOCK_, int ITEMS_, int SEGMENT_TILES_, int SHARED_, int RESIDENT_
  * of neighbouring columns meet.) */
 template <typename T> struct shapes {
     enum { ITEMS = sizeof(T) > 8 ? 4 : 8 };
-    using little = shape<256, ITEMS / 2, 16, 30, (sizeof(T) < 8 ? 8 : sizeof(T) > 8 ? 5 : 6)>;
-    using usual = shape<256, ITEMS, 32, 30, (sizeof(T) < 8 ? 8 : 5)>;
+    using little = shape<256, ITEMS / 2, 16, 30>;
+    using usual = shape<256, ITEMS, 32, 30>;
 };
 
 enum { GROUP = WARP };
@@ -72,52 +69,10 @@ enum { GROUP = WARP };
 /* Where a tile begins; it ends where the next one begins. */
 struct alignas(16) tile {
     int64_t begin, row;
-    int32_t base;      /* of 16-bit columns; -1: the tile has none */
-    int32_t long_row;  /* whose piece the tile is; -1: whole rows */
-    int32_t shift;     /* a row is summed by 1 << shift lanes */
-    int32_t diagonals; /* of columns in 8 bits: so many; 0: the tile has none */
-};
-
-/* Columns in 8 bits, of a tile of whole rows none of which is empty.
- *
- * A nonzero's column less its row, counted from the tile's first, is its diagonal; where a tile has few different ones,
- * as stencils and bands have, a nonzero keeps the number of its diagonal. In which row it lies says a bit a nonzero,
- * set for the first of a row, its head: of every WARP nonzeros the heads are a word, beside the number of heads before
- * them. From that follow the rows' ends too, so the offsets are not read.
- *
- * All this lies in the tile's part of the array of narrow columns, from a whole line on: the codes, those of a thread
- * together, then the words of heads, the rows, and the diagonals in rising order. A tile has it where that is less than
- * its 16-bit columns take, so no more memory is needed. Places of the tile without a nonzero have the code of the
- * nearest one, for their element of x is loaded too.
- *
- * In shared memory rows' ends grow from the bottom, heads and rows end at the top, and below them the diagonals end:
- * codes count from MOST down, so that a code is a place. */
-template <typename Shape> struct coded {
-    enum {
-        GROUPS = Shape::CAPACITY / WARP,
-        SHARED_BYTES = (Shape::ROWS / Shape::BLOCK + 1) * Shape::BLOCK * 2, /* = those of the rows' ends */
-        HEADS_IN_SHARED = SHARED_BYTES - GROUPS * 6,
-        ROWS_IN_SHARED = SHARED_BYTES - GROUPS * 2,
-        MOST = HEADS_IN_SHARED / 4 < 256 ? HEADS_IN_SHARED / 4 : 256,
-        DIAGONALS_IN_SHARED = HEADS_IN_SHARED - MOST * 4,
-        HEADS_AT = Shape::CAPACITY,
-        ROWS_AT = HEADS_AT + GROUPS * 4,
-        DIAGONALS_AT = ROWS_AT + GROUPS * 2,
-        LINE_BYTES = 128,
-    };
-    static_assert((int)MOST <= (int)Shape::BLOCK && (int)GROUPS <= (int)Shape::BLOCK, "a thread each");
-
-    /* In bytes, of the array of narrow columns, for a tile that begins with that nonzero. */
-    static __host__ __device__ int64_t place(int64_t begin)
-    {
-        return (2 * begin + LINE_BYTES - 1) & ~(int64_t)(LINE_BYTES - 1);
-    }
-
-    static __host__ __device__ bool has_room(int64_t begin, int64_t end, int64_t rows, int diagonals)
-    {
-        return diagonals <= MOST && place(begin) + DIAGONALS_AT + 4 * diagonals <= 2 * end &&
-               2 * (rows + 1) <= HEADS_IN_SHARED - 4 * diagonals;
-    }
+    int32_t base;     /* of 16-bit columns; -1: the tile has none */
+    int32_t long_row; /* whose piece the tile is; -1: whole rows */
+    int32_t shift;    /* a row is summed by 1 << shift lanes */
+    int32_t unused;
 };
 
 struct long_row {
@@ -144,7 +99,6 @@ template <typename T, typename Stored> struct matrix {
  * tile, and, its first warp, when a piece of a long row is done: whether it stored the row, and which tile is the row's
  * first; and it is asked whether there is anything to do at all. Another one: spmv_4_tiles_epilogue.cuh. */
 template <typename T> struct store_scaled {
-    enum { BOUND = sizeof(T) < 8 }; /* whether the compiler must be told how many registers the kernel may take */
     scaling<T> s;
     T *y;
     __device__ void operator()(int64_t row, T sum) const
@@ -291,76 +245,6 @@ __device__ void load_narrow(const uint16_t *from, int skip, int count, int32_t (
     }
 }
 
-/* What a thread loads of columns in 8 bits. */
-template <typename Shape> struct code_words {
-    using codes_type =
-        std::conditional_t<Shape::ITEMS == 8, uint64_t, std::conditional_t<Shape::ITEMS == 4, uint32_t, uint16_t>>;
-    static_assert(sizeof(codes_type) == Shape::ITEMS, "a byte an element");
-    codes_type codes;
-    uint32_t heads;
-    int32_t row, diagonal;
-};
-
-template <typename Shape> __device__ code_words<Shape> load_codes(const uint16_t *narrow, const tile &mine)
-{
-    using form = coded<Shape>;
-    using words = code_words<Shape>;
-    const int thread = (int)threadIdx.x;
-    const char *const from = settled((const char *)narrow + form::place(mine.begin));
-    words w = {load_once((const typename words::codes_type *)from + thread), 0, 0, 0};
-    if (thread < form::GROUPS) {
-        w.heads = load_once((const uint32_t *)(from + form::HEADS_AT) + thread);
-        w.row = load_once((const int16_t *)(from + form::ROWS_AT) + thread);
-    }
-    if (thread < mine.diagonals)
-        w.diagonal = load_once((const int32_t *)(from + form::DIAGONALS_AT) + thread);
-    return w;
-}
-
-/* The columns of a tile with columns in 8 bits, and the heads and rows in shared memory; a block. */
-template <typename Shape>
-__device__ void decode(const code_words<Shape> &w, int diagonals, void *shared, int32_t (&column)[Shape::ITEMS])
-{
-    using form = coded<Shape>;
-    const int thread = (int)threadIdx.x;
-    uint32_t *const heads = (uint32_t *)((char *)shared + form::HEADS_IN_SHARED);
-    int16_t *const rows = (int16_t *)((char *)shared + form::ROWS_IN_SHARED);
-    int32_t *const diagonal = (int32_t *)((char *)shared + form::DIAGONALS_IN_SHARED);
-    if (thread < form::GROUPS) {
-        heads[thread] = w.heads;
-        rows[thread] = (int16_t)w.row;
-    }
-    if (thread < diagonals)
-        diagonal[form::MOST - diagonals + thread] = w.diagonal;
-    __syncthreads();
-    const unsigned warp = threadIdx.x / WARP;
-    const uint32_t through = (2u << threadIdx.x % WARP) - 1u;
-#pragma unroll
-    for (unsigned i = 0; i < Shape::ITEMS; i++) {
-        const unsigned group = i * (Shape::BLOCK / WARP) + warp;
-        column[i] = rows[group] + __popc(heads[group] & through) + diagonal[(unsigned)(w.codes >> (8 * i)) & 255u];
-    }
-}
-
-/* Where its rows begin and end, from the heads. A block. */
-template <typename Shape> __device__ void find_ends(void *shared, int skip, int count, int rows_of_tile)
-{
-    using form = coded<Shape>;
-    const int thread = (int)threadIdx.x;
-    uint16_t *const ends = (uint16_t *)shared;
-    const uint32_t *const heads = (const uint32_t *)((char *)shared + form::HEADS_IN_SHARED);
-    const int16_t *const rows = (const int16_t *)((char *)shared + form::ROWS_IN_SHARED);
-    if (thread >= form::GROUPS)
-        return;
-    int row = rows[thread];
-    for (uint32_t left = heads[thread]; left != 0; left &= left - 1u) {
-        const int at = thread * WARP + __ffs((int)left) - 1;
-        ends[++row] = (uint16_t)(at > skip ? at : skip); /* the first head lies before, at the tile's line */
-    }
-    if (thread == 0)
-        ends[rows_of_tile] = (uint16_t)count;
-}
-
 /* The rows of a tile from the products: every warp of the block, groups of 1 << shift lanes. A row that is very long
  * for its group is left to 8 lanes, four such rows at a time. */
 template <typename Shape, typename T, typename Store>
@@ -481,13 +365,11 @@ __device__ bool sum_piece(const matrix<T, Stored> &m, const T *products, int ski
 }
 
 template <typename Shape, bool PATTERN, typename T, typename Stored, typename Store>
-__global__ void __launch_bounds__(Shape::BLOCK, (Store::BOUND ? (int)Shape::RESIDENT : 0))
-    kernel(matrix<T, Stored> m, const T *x, Store store)
+__global__ void __launch_bounds__(Shape::BLOCK) kernel(matrix<T, Stored> m, const T *x, Store store)
 {
     constexpr int BLOCK = Shape::BLOCK, ITEMS = Shape::ITEMS, TURNS = Shape::ROWS / BLOCK + 1;
     __shared__ T products[Shape::CAPACITY];
-    __shared__ uint32_t small[TURNS * BLOCK / 2];
-    uint16_t *const ends = (uint16_t *)small;
+    __shared__ uint16_t ends[TURNS * BLOCK];
     const int thread = (int)threadIdx.x;
     const int64_t t = blockIdx.x;
     const tile mine = m.table[t];
@@ -506,34 +388,26 @@ __global__ void __launch_bounds__(Shape::BLOCK, (Store::BOUND ? (int)Shape::RESI
 
     const int64_t from = mine.begin & ~(int64_t)(Shape::LINE - 1);
     const int skip = (int)(mine.begin - from), count = (int)(end - from), rows = (int)(row_end - mine.row);
-    const bool whole_rows = mine.long_row < 0, is_coded = m.narrow != nullptr && mine.diagonals > 0;
-    const bool is_narrow = m.narrow != nullptr && mine.base >= 0 && !is_coded;
+    const bool whole_rows = mine.long_row < 0, is_narrow = m.narrow != nullptr && mine.base >= 0;
     Stored value[ITEMS];
     int32_t column[ITEMS];
-    code_words<Shape> words = {};
-    if (is_coded)
-        words = load_codes<Shape>(m.narrow, mine);
     if (!PATTERN)
         load_part<Shape>(m.val + from + thread, skip, count, value);
-    if (is_coded) {
-        decode<Shape>(words, mine.diagonals, small, column);
-    } else {
-        uint32_t offset[TURNS] = {};
-        if (whole_rows) {
-            const uint32_t *const offsets = settled(m.row_ptr + (mine.row + thread) * m.words);
-#pragma unroll
-            for (int i = 0; i < TURNS; i++)
-                if (i * BLOCK + thread <= rows)
-                    offset[i] = load_once(offsets + i * BLOCK * m.words);
-        }
-        if (is_narrow)
-            load_narrow<Shape>(m.narrow + from + thread, skip, count, column);
-        else
-            load_part<Shape>(m.col + from + thread, skip, count, column);
+    uint32_t offset[TURNS] = {};
+    if (whole_rows) {
+        const uint32_t *const offsets = settled(m.row_ptr + (mine.row + thread) * m.words);
 #pragma unroll
         for (int i = 0; i < TURNS; i++)
-            ends[i * BLOCK + thread] = (uint16_t)(offset[i] - (uint32_t)from);
+            if (i * BLOCK + thread <= rows)
+                offset[i] = load_once(offsets + i * BLOCK * m.words);
     }
+    if (is_narrow)
+        load_narrow<Shape>(m.narrow + from + thread, skip, count, column);
+    else
+        load_part<Shape>(m.col + from + thread, skip, count, column);
+#pragma unroll
+    for (int i = 0; i < TURNS; i++)
+        ends[i * BLOCK + thread] = (uint16_t)(offset[i] - (uint32_t)from);
 
     await_kernel_before();
     if (store.stopped())
@@ -550,8 +424,6 @@ __global__ void __launch_bounds__(Shape::BLOCK, (Store::BOUND ? (int)Shape::RESI
             product[i] *= T(value[i]);
         products[i * BLOCK + thread] = product[i];
     }
-    if (is_coded)
-        find_ends<Shape>(small, skip, count, rows);
     __syncthreads();
 
     if (whole_rows) {

@@ -10,8 +10,8 @@
  *   (scan)    how many stand before each segment
  *   total     the sums, for the host: the only numbers that it looks at
  *   fill      the table
- *
- * Columns in fewer bits: spmv_4_tiles_diagonals.cuh.
+ *   span      the tiles whose columns lie less than 2^16 apart
+ *   narrow    their columns in 16 bits
  *
  * Row r counts as its nonzeros + WEIGHT for the cut into segments, so that empty rows are shared out too. A tile has
  * room for CAPACITY nonzeros from the multiple of LINE at or before its first, and ROWS rows (EMPTY_ROWS if all are
@@ -33,9 +33,7 @@ enum { PLAN_THREADS = 128, PLAN_WARPS = PLAN_THREADS / WARP, SHIFTS = 6 };
 struct statistics {
     unsigned long long longest, empty_rows;
     unsigned long long tiles, long_rows, groups;
-    unsigned long long filled, narrow;    /* tiles with nonzeros; those of them with columns close together */
-    unsigned long long coded, narrow_too; /* tiles with few diagonals; those of them with columns close together */
-    unsigned long long coded_nonzeros;    /* of the tiles with few diagonals */
+    unsigned long long filled, narrow; /* tiles with nonzeros; those of them with columns close together */
     unsigned long long by_shift[SHIFTS];
 };
 
@@ -264,6 +262,59 @@ __global__ void __launch_bounds__(PLAN_THREADS)
     }
     if (segment == p.segments - 1 && lane == 0)
         table[next_tile] = {p.nnz, p.rows, -1, -1, 0, 0};
+}
+
+/* The least column of the nonzeros begin ... end - 1 where the greatest is less than 2^16 away, else -1; in thread 0. A
+ * block. */
+__device__ inline int32_t block_base(const int32_t *col, int64_t begin, int64_t end)
+{
+    __shared__ int32_t lows[PLAN_WARPS], highs[PLAN_WARPS];
+    int32_t low = INT32_MAX, high = 0;
+    for (int64_t k = begin + threadIdx.x; k < end; k += PLAN_THREADS) {
+        const int32_t c = col[k];
+        low = c < low ? c : low;
+        high = c > high ? c : high;
+    }
+    for (int distance = WARP / 2; distance > 0; distance /= 2) {
+        const int32_t l = __shfl_down_sync(0xffffffffu, low, (unsigned)distance);
+        const int32_t h = __shfl_down_sync(0xffffffffu, high, (unsigned)distance);
+        low = l < low ? l : low;
+        high = h > high ? h : high;
+    }
+    if (threadIdx.x % WARP == 0) {
+        lows[threadIdx.x / WARP] = low;
+        highs[threadIdx.x / WARP] = high;
+    }
+    __syncthreads();
+    if (threadIdx.x != 0)
+        return -1;
+    for (int w = 1; w < PLAN_WARPS; w++) {
+        low = lows[w] < low ? lows[w] : low;
+        high = highs[w] > high ? highs[w] : high;
+    }
+    return high - low > UINT16_MAX ? -1 : low;
+}
+
+/* base = the tile's least column where its columns lie close together. A block a tile. */
+static __global__ void __launch_bounds__(PLAN_THREADS) span(tile *table, const int32_t *col, statistics *s)
+{
+    tile *const mine = table + blockIdx.x;
+    const int64_t begin = mine->begin, end = mine[1].begin;
+    if (begin == end)
+        return;
+    const int32_t base = block_base(col, begin, end);
+    if (base < 0)
+        return;
+    mine->base = base;
+    atomicAdd(&s->narrow, 1ull);
+}
+
+static __global__ void __launch_bounds__(PLAN_THREADS) narrow(const tile *table, const int32_t *col, uint16_t *out)
+{
+    const tile mine = table[blockIdx.x];
+    const int64_t end = table[blockIdx.x + 1].begin;
+    for (int64_t k = mine.begin + threadIdx.x; k < end; k += PLAN_THREADS)
+        out[k] = mine.base >= 0 ? (uint16_t)(col[k] - mine.base) : (uint16_t)0;
 }
 
 } // namespace tiles

@@ -110,7 +110,7 @@ static struct placed place_values(spmv_type type, const double *values, int64_t 
 
 struct variant {
     spmv_type type;
-    bool scaled, plain, packed, wide; /* plain: no compression, packed: all there is; wide: offsets of 64 bits */
+    bool scaled, plain, wide; /* plain: no compression; wide: offsets of 64 bits */
     int skew;
 };
 
@@ -144,7 +144,7 @@ static struct planned make_plan(const struct matrix *m, struct variant v, const 
     spmv_plan_options_init(&options, sizeof options);
     options.method = "tiles";
     options.type = v.type;
-    options.compression = v.plain ? 0 : v.packed ? 1 : -1;
+    options.compression = v.plain ? 0 : -1;
     assert_ok(ctx, spmv_plan_create(ctx, &a, &options, &p.plan));
     if (v.wide) { /* which plans keep only from 2^31 nonzeros on */
         p.plan->method->release(p.plan);
@@ -210,9 +210,9 @@ static void check_variant(const char *name, const struct matrix *m, struct varia
     for (int64_t i = 0; i < m->rows; i++) {
         const double y = v.type == SPMV_F32 ? (double)((float *)got)[i] : ((double *)got)[i];
         if (y != expected[i])
-            fail_msg("%s, %s%s%s%s%s, skew %d: row %lld of %lld (%lld entries) is %g, not %g", name,
+            fail_msg("%s, %s%s%s%s, skew %d: row %lld of %lld (%lld entries) is %g, not %g", name,
                      spmv_type_name(v.type), v.scaled ? ", scaled" : "", v.plain ? ", plain" : "",
-                     v.packed ? ", packed" : "", v.wide ? ", wide" : "", v.skew, (long long)i, (long long)m->rows,
+                     v.wide ? ", wide" : "", v.skew, (long long)i, (long long)m->rows,
                      (long long)(m->row_ptr[i + 1] - m->row_ptr[i]), y, expected[i]);
     }
     free(got);
@@ -225,13 +225,8 @@ static void check_variant(const char *name, const struct matrix *m, struct varia
 /* Both types; scaled or not; compressed or not; with offsets of 64 bits; arrays that are not aligned. */
 static void check_matrix(const char *name, const struct matrix *m)
 {
-    static const struct variant others[] = {{.packed = true},
-                                            {.scaled = true},
-                                            {.plain = true},
-                                            {.scaled = false},
-                                            {.wide = true, .scaled = true},
-                                            {.skew = 1, .packed = true},
-                                            {.skew = 3}};
+    static const struct variant others[] = {
+        {.scaled = false}, {.scaled = true}, {.plain = true}, {.wide = true, .scaled = true}, {.skew = 1}, {.skew = 3}};
     for (size_t k = 0; k < (brief ? 2 : sizeof others / sizeof others[0]); k++) {
         struct variant v = others[k];
         v.type = SPMV_F64;
@@ -501,235 +496,7 @@ static void columns_at_the_border_of_16_bits(void **state)
     free(lengths);
 }
 
-/* ------------------------------------------------------------------ diagonals */
-
-/* Of a plan of a matrix packed as far as it goes: the shares of tiles with columns in 8 and 16 bits. */
-static void shares(const struct matrix *m, struct variant v, double *eight, double *sixteen)
-{
-    double *const x = make_vector(m->cols, 3, true), *const y = make_vector(m->rows, 4, true);
-    struct planned p = make_plan(m, v, x, y);
-    spmv_plan_info info;
-    assert_ok(ctx, spmv_plan_describe(p.plan, &info, sizeof info));
-    const char *const in_8 = strstr(info.layout, "8-bit columns in "), *const in_16 =
-                                                                           strstr(info.layout, "16-bit columns in ");
-    *eight = in_8 != NULL ? strtod(in_8 + strlen("8-bit columns in "), NULL) : 0;
-    *sixteen = in_16 != NULL ? strtod(in_16 + strlen("16-bit columns in "), NULL) : 0;
-    free_plan(&p);
-    free(x);
-    free(y);
-}
-
-/* Rows i of the diagonals that `steps` has, those that fall into the matrix; every `every`th row lacks its first, and
- * an `empty`th (0: none) has nothing. */
-static struct matrix from_diagonals(int64_t rows, int64_t cols, const int64_t *steps, int count, int64_t every,
-                                    int64_t empty, bool whole)
-{
-    uint64_t random = (uint64_t)(rows + count);
-    struct matrix m = {.rows = rows, .cols = cols, .row_ptr = get(rows + 1, sizeof *m.row_ptr)};
-    m.col = get(rows * count, sizeof *m.col);
-    m.val = get(rows * count, sizeof *m.val);
-    for (int64_t i = 0; i < rows; i++) {
-        for (int k = i % every == every - 1; k < count && !(empty > 0 && i % empty == empty - 1); k++)
-            if (i + steps[k] >= 0 && i + steps[k] < cols) {
-                m.col[m.nnz] = (int32_t)(i + steps[k]);
-                m.val[m.nnz++] = draw(whole, &random);
-            }
-        m.row_ptr[i + 1] = m.nnz;
-    }
-    return m;
-}
-
-static const int64_t five[] = {-300, -1, 0, 1, 300}, seven[] = {-70000, -300, -1, 0, 1, 300, 70000}, one[] = {-7};
-
-/* Stencils and bands: all but the segments' last tiles, which are not full, in 8 bits, also where 16 are not enough. */
-static void few_diagonals(void **state)
-{
-    (void)state;
-    enum { BAND = 60 };
-    int64_t band[BAND];
-    for (int k = 0; k < BAND; k++)
-        band[k] = 3 * k - BAND;
-    const struct {
-        const char *name;
-        const int64_t *steps;
-        int count;
-        int64_t rows, cols, every, least;
-    } cases[] = {{"five points", five, 5, 20000, 20000, 1000000, 90},
-                 {"five points, rows without the first", five, 5, 20000, 20100, 3, 90},
-                 {"seven points", seven, 7, 30000, 100000, 1000000, 90},
-                 {"a band", band, BAND, 4000, 4000, 1000000, 90},
-                 {"five points, small", five, 5, 750, 900, 1000000, 60},
-                 {"one diagonal", one, 1, 20000, 20000, 1000000, 0}};
-    for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
-        const int64_t more = scaled_down(30, 1);
-        struct matrix m = from_diagonals(cases[c].rows * more, cases[c].cols * more, cases[c].steps, cases[c].count,
-                                         cases[c].every, 0, true);
-        check_matrix(cases[c].name, &m);
-        double eight, sixteen;
-        for (int f32 = 0; f32 < 2; f32++) {
-            shares(&m, (struct variant){.type = f32 ? SPMV_F32 : SPMV_F64, .packed = true}, &eight, &sixteen);
-            if (eight < (double)cases[c].least)
-                fail_msg("%s, %s: 8-bit columns in %g %% of the tiles", cases[c].name, f32 ? "f32" : "f64", eight);
-            shares(&m, (struct variant){.type = f32 ? SPMV_F32 : SPMV_F64, .plain = true}, &eight, &sixteen);
-            assert_true(eight == 0 && sixteen == 0);
-        }
-        double *const val = m.val;
-        m.val = NULL;
-        check_matrix(cases[c].name, &m);
-        m.val = val;
-        free_matrix(&m);
-    }
-}
-
-/* Matrices that caches hold keep 16 bits unless asked; larger ones do not. */
-static void diagonals_by_size(void **state)
-{
-    (void)state;
-    double eight, sixteen;
-    const struct variant v = {.type = SPMV_F64};
-    const int64_t small = scaled_down(300000, 20000), large = scaled_down(4000000, 150000);
-    struct matrix m = from_diagonals(small, small, five, 5, 1000000, 0, true);
-    shares(&m, v, &eight, &sixteen);
-    assert_true(eight == 0 && sixteen == 100);
-    free_matrix(&m);
-    m = from_diagonals(large, large, five, 5, 1000000, 0, true);
-    shares(&m, v, &eight, &sixteen);
-    assert_true(eight > 90);
-    check_variant("five points", &m, v);
-    free_matrix(&m);
-}
-
-/* Tiles with as many diagonals as they may have, and with more; with an empty row; half of the matrix without. */
-static void diagonals_at_the_border(void **state)
-{
-    (void)state;
-    enum { LINES = 40 * CAPACITY };
-    const struct {
-        const char *name;
-        int period, empty, random_from; /* rows of two, of which the second steps through so many diagonals */
-        bool expects;
-    } cases[] = {{"255 and 0", 255, 0, LINES, true},
-                 {"256 and 0", 256, 0, LINES, false},
-                 {"an empty row now and then", 10, 400, LINES, false},
-                 {"half", 10, 0, LINES / 2 + 2 * CAPACITY, true},
-                 {"less than half", 10, 0, LINES / 2 - 2 * CAPACITY, false}};
-    for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
-        const int each = c < 2 ? 4 : 2;
-        int64_t *const lengths = get(LINES, sizeof *lengths);
-        const int64_t rows = LINES / each;
-        for (int64_t i = 0; i < rows; i++)
-            lengths[i] = cases[c].empty > 0 && i % cases[c].empty == 7 ? 0 : each;
-        struct matrix m = make_matrix(lengths, rows, LINES + 1000, true, false);
-        for (int64_t i = 0; i < rows; i++)
-            for (int64_t k = m.row_ptr[i]; k < m.row_ptr[i + 1] && k < cases[c].random_from; k++)
-                m.col[k] = (int32_t)(i + (k % 2 ? 1 + k / 2 % cases[c].period : 0));
-        check_matrix(cases[c].name, &m);
-        double eight, sixteen;
-        shares(&m, (struct variant){.type = SPMV_F64, .packed = true}, &eight, &sixteen);
-        if ((eight > 0) != cases[c].expects)
-            fail_msg("%s: 8-bit columns in %g %% of the tiles, 16-bit in %g %%", cases[c].name, eight, sixteen);
-        free_matrix(&m);
-        free(lengths);
-    }
-}
-
 /* ------------------------------------------------------------- bits and packing */
-
-/* y and the dot product of y with itself, of numbers (two an element of complex types) in the plan's type. */
-static void apply_in_type(const spmv_csr *a, spmv_type type, int compression, const void *x, void *y, void *dot)
-{
-    const int64_t size = (int64_t)spmv_type_size(type);
-    spmv_plan_options options;
-    spmv_plan_options_init(&options, sizeof options);
-    options.method = "tiles";
-    options.type = type;
-    options.compression = compression;
-    spmv_plan *plan = NULL;
-    spmv_plan_info info;
-    assert_ok(ctx, spmv_plan_create(ctx, a, &options, &plan));
-    assert_ok(ctx, spmv_plan_describe(plan, &info, sizeof info));
-    assert_true((strstr(info.layout, " 8-bit columns") != NULL) == (compression > 0));
-    struct placed device_x = place(x, a->cols, size, 0), device_y = place(y, a->rows, size, 0), device_dot;
-    device_dot = place(dot, 1, size, 0);
-    spmv_epilogue e;
-    spmv_epilogue_init(&e, sizeof e);
-    e.w = device_y.at;
-    e.dot = device_dot.at;
-    assert_ok(ctx, spmv_apply_with(plan, NULL, device_x.at, NULL, device_y.at, &e));
-    assert_ok(ctx, spmv_download(ctx, device_y.at, y, a->rows * size));
-    assert_ok(ctx, spmv_download(ctx, device_dot.at, dot, size));
-    spmv_plan_destroy(plan);
-    spmv_free(ctx, device_x.block);
-    spmv_free(ctx, device_y.block);
-    spmv_free(ctx, device_dot.block);
-}
-
-/* In every pair of types, with an epilogue, in both sizes of tiles. */
-static void bits_in_every_type(void **state)
-{
-    (void)state;
-    static const spmv_type types[][2] = {
-        {SPMV_F64, SPMV_F64}, {SPMV_F32, SPMV_F32}, {SPMV_F32, SPMV_F64}, {SPMV_C128, SPMV_C128}, {SPMV_C64, SPMV_C64}};
-    for (int large = 0; large < 2; large++) {
-        const int64_t rows = large ? scaled_down(400000, 3000) : 700;
-        struct matrix m = from_diagonals(rows, rows, five, 5, 4, 0, false);
-        double *const numbers = make_vector(2 * m.nnz, 5, false);
-        float *const singles = get(2 * m.nnz, sizeof *singles);
-        for (int64_t k = 0; k < 2 * m.nnz; k++)
-            singles[k] = (float)numbers[k];
-        for (size_t t = 0; t < sizeof types / sizeof types[0]; t++) {
-            const spmv_type stored = types[t][0], type = types[t][1];
-            const spmv_csr a = {.rows = rows,
-                                .cols = rows,
-                                .nnz = m.nnz,
-                                .row_ptr = m.row_ptr,
-                                .row_ptr_bits = 64,
-                                .col = m.col,
-                                .val = stored == SPMV_F32 || stored == SPMV_C64 ? (void *)singles : (void *)numbers,
-                                .type = stored,
-                                .memory = SPMV_MEMORY_HOST};
-            const void *const x = type == SPMV_F32 || type == SPMV_C64 ? (void *)singles : (void *)numbers;
-            char *y[2], dot[2][16] = {{0}};
-            for (int k = 0; k < 2; k++) {
-                y[k] = get(rows, 16);
-                apply_in_type(&a, type, k, x, y[k], dot[k]);
-            }
-            assert_memory_equal(y[0], y[1], (size_t)rows * spmv_type_size(type));
-            assert_memory_equal(dot[0], dot[1], spmv_type_size(type));
-            for (int k = 0; k < 2; k++)
-                free(y[k]);
-        }
-        free(numbers);
-        free(singles);
-        free_matrix(&m);
-    }
-}
-
-/* Columns in 8 bits do not show in the bits. */
-static void bits_without_columns(void **state)
-{
-    (void)state;
-    const int64_t rows = scaled_down(400000, 9000);
-    struct matrix m = from_diagonals(rows, rows, five, 5, 4, 0, false);
-    double *const x = make_vector(m.cols, 3, false), *const y0 = make_vector(rows, 4, false);
-    for (int f32 = 0; f32 < 2; f32++) {
-        void *y[3];
-        for (int k = 0; k < 3; k++) {
-            struct planned p = make_plan(
-                &m, (struct variant){.type = f32 ? SPMV_F32 : SPMV_F64, .plain = k == 0, .packed = k > 0}, x, y0);
-            apply(&p);
-            y[k] = result(&p);
-            free_plan(&p);
-        }
-        assert_memory_equal(y[0], y[1], (size_t)rows * (f32 ? 4 : 8));
-        assert_memory_equal(y[0], y[2], (size_t)rows * (f32 ? 4 : 8));
-        for (int k = 0; k < 3; k++)
-            free(y[k]);
-    }
-    free(x);
-    free(y0);
-    free_matrix(&m);
-}
 
 /* The same bits again, from many launches one after the other, with and without 16-bit columns, with offsets of 64
  * bits, and from arrays that are not aligned. */
@@ -745,8 +512,7 @@ static void bits_repeat(void **state)
     lengths[rows / 2 + 3] = 3 * CAPACITY;
     struct matrix m = make_matrix(lengths, rows, 3000, false, false);
     double *const x = make_vector(m.cols, 3, false), *const y0 = make_vector(rows, 4, false);
-    static const struct variant others[] = {
-        {.plain = false}, {.plain = true}, {.packed = true}, {.wide = true}, {.skew = 1}};
+    static const struct variant others[] = {{.plain = false}, {.plain = true}, {.wide = true}, {.skew = 1}};
     for (int f32 = 0; f32 < 2; f32++) {
         const size_t bytes = (size_t)rows * (f32 ? 4 : 8);
         void *first = NULL;
@@ -833,11 +599,6 @@ int main(int argc, char **argv)
         cmocka_unit_test(as_many_rows_as_a_tile),
         cmocka_unit_test(every_group_of_lanes),
         cmocka_unit_test(columns_at_the_border_of_16_bits),
-        cmocka_unit_test(few_diagonals),
-        cmocka_unit_test(diagonals_by_size),
-        cmocka_unit_test(diagonals_at_the_border),
-        cmocka_unit_test(bits_in_every_type),
-        cmocka_unit_test(bits_without_columns),
         cmocka_unit_test(bits_repeat),
         cmocka_unit_test(tiles_are_packed),
     };

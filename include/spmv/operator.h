@@ -30,8 +30,8 @@ typedef struct spmv_plan_options {
     int symmetric;     /* 1: only one triangle is stored; default 0. 1: SPMV_ERROR_UNSUPPORTED for now. */
     int update_values; /* 1: values may be replaced later (spmv_plan_update_values); default 0. A transposed matrix then
                           takes 4 bytes a nonzero more (8 from 2^31 on). */
-    int compression;   /* -1: as the plan thinks best (default), 0: keep plain CSR, 1: wherever columns allow it, also
-                          in matrices that caches hold (on ref SPMV_ERROR_UNSUPPORTED). Bits do not depend on it. */
+    int compression;   /* -1: as the plan thinks best (default), 0: keep plain CSR, 1: wherever columns allow it (omp;
+                          elsewhere SPMV_ERROR_UNSUPPORTED for now). Bits do not depend on it. */
     int64_t x_stride, y_stride; /* elements from one row of x (y) to the next, at least vectors; default 0: vectors */
 } spmv_plan_options;
 

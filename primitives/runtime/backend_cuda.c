@@ -269,7 +269,6 @@ static spmv_status open_device(spmv_context *ctx, const spmv_context_options *op
                             "CUDA device %d, %s, is sm_%d%d: this build needs sm_%d%d or newer", s->device,
                             properties.name, properties.major, properties.minor, OLDEST_MAJOR, OLDEST_MINOR);
     s->memory_bytes = properties.totalGlobalMem;
-    s->cache_bytes = properties.l2CacheSize;
     s->multiprocessors = properties.multiProcessorCount;
     cudaStream_t own = NULL;
     USABLE(cudaStreamCreateWithFlags(&own, cudaStreamNonBlocking), "creating a stream");

@@ -151,11 +151,11 @@ struct no_hook {
 };
 
 /* Delays and holds back states at random, as a busy device would, only worse; and numbers are drawn in another order:
- * whole runs of PERMUTED of them are permuted, each in a way of its own, so that a tile waits for one that nobody has
+ * whole runs of RUN_OF_TICKETS of them are permuted, each in a way of its own, so that a tile waits for one that nobody has
  * drawn yet. (Blocks that run one after the other would wait forever: not on the host.) */
 struct delaying_hook {
     uint32_t seed;
-    enum { PERMUTED = 16 };
+    enum { RUN_OF_TICKETS = 16 };
 
     /* For the next call. */
     static delaying_hook next()
@@ -173,11 +173,11 @@ struct delaying_hook {
     __device__ int tile_of(int drawn, int tiles) const
     {
 #ifdef __CUDA_ARCH__
-        const int first = drawn / PERMUTED * PERMUTED;
-        if (first + PERMUTED > tiles)
+        const int first = drawn / RUN_OF_TICKETS * RUN_OF_TICKETS;
+        if (first + RUN_OF_TICKETS > tiles)
             return drawn;
-        const uint32_t r = random((uint32_t)first, 4u); /* odd factor: a permutation of 0 ... PERMUTED - 1 */
-        return first + (int)(((uint32_t)(drawn - first) * (2u * (r >> 8) + 1u) + r) % PERMUTED);
+        const uint32_t r = random((uint32_t)first, 4u); /* odd factor: a permutation of 0 ... RUN_OF_TICKETS - 1 */
+        return first + (int)(((uint32_t)(drawn - first) * (2u * (r >> 8) + 1u) + r) % RUN_OF_TICKETS);
 #else
         (void)tiles;
         return drawn;

@@ -24,7 +24,6 @@ struct cuda_state {
     bool own_stream;
     bool dead;
     size_t memory_bytes;     /* of the device */
-    int64_t cache_bytes;     /* likewise: of its last-level cache */
     int multiprocessors;     /* likewise */
     int code_version;        /* 10 major + minor of the architecture that the code it runs was made for */
     const char *last_kernel; /* the last one queued */

@@ -55,7 +55,7 @@ struct cudaDeviceProp {
     char name[256];
     int major, minor;
     size_t totalGlobalMem;
-    int multiProcessorCount, l2CacheSize;
+    int multiProcessorCount;
 };
 
 struct cudaFuncAttributes {
