@@ -363,11 +363,11 @@ spmv_status cg_open(struct cg *cg)
         cg->method = &cg_inner; /* which chooses */
     else
         TRY(choose(cg));
-    TRY(spmv_alloc(cg->ctx, bytes, &cg->r));
-    TRY(spmv_alloc(cg->ctx, bytes, &cg->p));
-    TRY(spmv_alloc(cg->ctx, bytes, &cg->q));
-    TRY(spmv_alloc(cg->ctx, bytes, &cg->start_x));
-    TRY(spmv_alloc(cg->ctx, SCALARS * size, &scalars));
+    TRY(context_lend(cg->ctx, bytes, &cg->r));
+    TRY(context_lend(cg->ctx, bytes, &cg->p));
+    TRY(context_lend(cg->ctx, bytes, &cg->q));
+    TRY(context_lend(cg->ctx, bytes, &cg->start_x));
+    TRY(context_lend(cg->ctx, SCALARS * size, &scalars));
     cg->scalars = scalars;
     TRY(cg->method->prepare(cg));
 done:
@@ -378,11 +378,11 @@ void cg_close(struct cg *cg)
 {
     if (cg->method != NULL)
         cg->method->release(cg);
-    spmv_free(cg->ctx, cg->r);
-    spmv_free(cg->ctx, cg->p);
-    spmv_free(cg->ctx, cg->q);
-    spmv_free(cg->ctx, cg->start_x);
-    spmv_free(cg->ctx, cg->scalars);
+    context_take_back(cg->ctx, cg->r);
+    context_take_back(cg->ctx, cg->p);
+    context_take_back(cg->ctx, cg->q);
+    context_take_back(cg->ctx, cg->start_x);
+    context_take_back(cg->ctx, cg->scalars);
 }
 
 /* From options that are valid, for a plan of one vector. */

@@ -23,12 +23,12 @@ static spmv_status prepare(struct cg *cg)
 {
     if (cg->precond == NULL)
         return SPMV_OK;
-    return spmv_alloc(cg->ctx, cg->n * (int64_t)spmv_type_size(cg->type), &cg->state);
+    return context_lend(cg->ctx, cg->n * (int64_t)spmv_type_size(cg->type), &cg->state);
 }
 
 static void release(struct cg *cg)
 {
-    spmv_free(cg->ctx, cg->state);
+    context_take_back(cg->ctx, cg->state);
     cg->state = NULL;
 }
 

@@ -221,8 +221,8 @@ spmv_status prepare(struct cg *cg)
         return st;
     own->parts_at = ((int64_t)sizeof(state<double>) + 255) / 256 * 256;
     own->counter_at = own->parts_at + 2 * own->how.blocks * (int64_t)sizeof(cg_persistent::sums<double>);
-    st = spmv_alloc(cg->ctx, own->counter_at + (int64_t)sizeof(unsigned), &own->memory);
-    return st != SPMV_OK ? st : spmv_alloc(cg->ctx, cg->n * (int64_t)spmv_type_size(cg->type), &own->s);
+    st = context_lend(cg->ctx, own->counter_at + (int64_t)sizeof(unsigned), &own->memory);
+    return st != SPMV_OK ? st : context_lend(cg->ctx, cg->n * (int64_t)spmv_type_size(cg->type), &own->s);
 }
 
 void release(struct cg *cg)
@@ -230,8 +230,8 @@ void release(struct cg *cg)
     persistent *const own = (persistent *)cg->state;
     if (own == nullptr)
         return;
-    spmv_free(cg->ctx, own->memory);
-    spmv_free(cg->ctx, own->s);
+    context_take_back(cg->ctx, own->memory);
+    context_take_back(cg->ctx, own->s);
     host_free(own);
     cg->state = nullptr;
 }

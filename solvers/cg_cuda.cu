@@ -366,9 +366,9 @@ spmv_status prepare(struct cg *cg, bool graphs)
     own->left_at = (state_bytes + 255) / 256 * 256;
     own->rz_at = own->left_at + 2 * size * (blocks_of(cg) + cg_fused::FOLDED);
     own->pq_at = own->rz_at + size * cg_fused::FOLDED;
-    st = spmv_alloc(cg->ctx, own->pq_at + size * cg_fused::FOLDED, &own->memory);
+    st = context_lend(cg->ctx, own->pq_at + size * cg_fused::FOLDED, &own->memory);
     if (st == SPMV_OK && cg->precond != nullptr && precond_inverse_diagonal(cg->precond) == nullptr)
-        st = spmv_alloc(cg->ctx, cg->n * size, &own->z);
+        st = context_lend(cg->ctx, cg->n * size, &own->z);
     return st != SPMV_OK ? st : on_device(cg->ctx, [&] {
         spmv_status made = cuda_grow_staging(cg->ctx, AHEAD * state_bytes);
         for (int k = 0; k < AHEAD && made == SPMV_OK; k++)
@@ -397,8 +397,8 @@ void release(struct cg *cg)
     for (int k = 0; k < AHEAD; k++)
         if (own->told[k] != nullptr && cudaEventDestroy(own->told[k]) != cudaSuccess)
             cudaGetLastError();
-    spmv_free(cg->ctx, own->memory);
-    spmv_free(cg->ctx, own->z);
+    context_take_back(cg->ctx, own->memory);
+    context_take_back(cg->ctx, own->z);
     host_free(own);
     cg->state = nullptr;
 }

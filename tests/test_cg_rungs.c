@@ -811,6 +811,41 @@ static void columns_that_fail(void **state)
     spmv_context_destroy(ctx);
 }
 
+/* "brief": a few steps by every rung, with z by nothing, by a diagonal, by products, in both types, on a system of
+ * more rows than a block holds. */
+static void few_steps(void **state)
+{
+    (void)state;
+    static const char *const preconds[] = {"none", "jacobi", "chebyshev", "block-jacobi", "ic0"};
+    spmv_context *ctx = support_context();
+    spmv_cg_options options;
+    spmv_cg_result result;
+    int done = 0;
+    for (int type = 0; type < 2; type++) {
+        struct system s = generated(ctx, "poisson2d:50", type == 0 ? SPMV_F64 : SPMV_F32, 1);
+        ask_for_ones(&s);
+        for (size_t m = 0; m < sizeof preconds / sizeof *preconds; m++) {
+            spmv_preconditioner *precond = NULL;
+            assert_ok(ctx, spmv_preconditioner_create(ctx, preconds[m], &s.a, NULL, &precond));
+            for (int i = 0; with_rung(i, &options); i++) {
+                options.precond = m == 0 ? NULL : precond;
+                options.max_iterations = 3;
+                options.zero_start = 1;
+                const spmv_status st = spmv_cg(s.plan, s.b, s.x, &options, &result, sizeof result);
+                if (st == SPMV_ERROR_UNSUPPORTED)
+                    continue;
+                assert_int_equal(st, SPMV_ERROR_ITERATIONS);
+                assert_true(result.iterations == 3 && result.true_residual < 0.9 * result.norm_b);
+                done++;
+            }
+            spmv_preconditioner_destroy(precond);
+        }
+        release(&s);
+    }
+    assert_true(done >= 10);
+    spmv_context_destroy(ctx);
+}
+
 int main(int argc, char **argv)
 {
     support_begin(argc, argv);
@@ -828,6 +863,10 @@ int main(int argc, char **argv)
         cmocka_unit_test(inner_failures),
         cmocka_unit_test(unlike_columns),
         cmocka_unit_test(columns_that_fail),
+        cmocka_unit_test(few_steps),
     };
+    const struct CMUnitTest some[] = {cmocka_unit_test(few_steps)};
+    if (support_brief(argc, argv))
+        return cmocka_run_group_tests(some, NULL, NULL);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <unistd.h>
 
+#include "runtime.h"
 #include "support.h"
 
 void *__real_malloc(size_t size);
@@ -456,8 +457,9 @@ static double cg_b[3 * 900], cg_x[3 * 900];
 static spmv_status solve(spmv_context *ctx)
 {
     spmv_cg_result results[3];
-    (void)ctx;
-    return spmv_cg(cg_plan, cg_b, cg_x, &cg_options, results, sizeof *results);
+    const spmv_status st = spmv_cg(cg_plan, cg_b, cg_x, &cg_options, results, sizeof *results);
+    context_release_blocks(ctx); /* which it keeps for the next solve */
+    return st;
 }
 
 /* Allocations are counted from iteration 0 on. */

@@ -684,7 +684,7 @@ static void odd_modules_are_refused(void **state)
         {"librsb", broken, "it is built where librsb (Debian: librsb-dev) is found"},
         {"eigen", broken, "spmv_peer_eigen.so does not open: "},
         {"eigen", broken, "it needs Eigen 3.4 (Debian: libeigen3-dev)"},
-        {"loops", PEERS_ODD "ABI", "made for version 4 of the interface, this program has 3"},
+        {"loops", PEERS_ODD "ABI", "made for version 5 of the interface, this program has 4"},
         {"loops", PEERS_ODD "SYMBOL", "it lacks spmv_peer_module"},
         {"loops", PEERS_ODD "NOTHING", "its library does not start; it needs OpenMP"},
         {"loops", PEERS_ODD "NAMES", "has loops-guide where \"loops-guided\" is listed"},

@@ -108,6 +108,8 @@
 #undef REDUCE_6_SCRATCH_ELEMENTS
 #pragma push_macro("REDUCE_HEADER")
 #undef REDUCE_HEADER
+#pragma push_macro("RUN_OF_TICKETS")
+#undef RUN_OF_TICKETS
 #pragma push_macro("SHARED_BYTES")
 #undef SHARED_BYTES
 #pragma push_macro("SIZE")

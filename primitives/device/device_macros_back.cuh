@@ -54,6 +54,7 @@
 #pragma pop_macro("PAUSE_NS")
 #pragma pop_macro("REDUCE_6_SCRATCH_ELEMENTS")
 #pragma pop_macro("REDUCE_HEADER")
+#pragma pop_macro("RUN_OF_TICKETS")
 #pragma pop_macro("SHARED_BYTES")
 #pragma pop_macro("SIZE")
 #pragma pop_macro("T")

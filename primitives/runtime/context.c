@@ -144,6 +144,49 @@ done:
     return st;
 }
 
+bool context_release_blocks(spmv_context *ctx)
+{
+    bool some = false;
+    for (int b = 0; b < CONTEXT_BLOCKS; b++)
+        if (ctx->blocks[b].memory != NULL && !ctx->blocks[b].lent) {
+            ctx->backend->free(ctx, ctx->blocks[b].memory);
+            ctx->blocks[b].memory = NULL;
+            some = true;
+        }
+    return some;
+}
+
+spmv_status context_lend(spmv_context *ctx, int64_t bytes, void **memory)
+{
+    struct lent_block *room = NULL;
+    for (int b = 0; b < CONTEXT_BLOCKS; b++) {
+        struct lent_block *const block = &ctx->blocks[b];
+        if (block->memory != NULL && !block->lent && block->bytes == bytes) {
+            block->lent = true;
+            *memory = block->memory;
+            return SPMV_OK;
+        }
+    }
+    context_release_blocks(ctx);
+    for (int b = 0; b < CONTEXT_BLOCKS && room == NULL; b++)
+        if (ctx->blocks[b].memory == NULL)
+            room = &ctx->blocks[b];
+    const spmv_status st = spmv_alloc(ctx, bytes, memory);
+    if (st == SPMV_OK && room != NULL)
+        *room = (struct lent_block){*memory, bytes, true};
+    return st;
+}
+
+void context_take_back(spmv_context *ctx, void *memory)
+{
+    for (int b = 0; b < CONTEXT_BLOCKS && memory != NULL; b++)
+        if (ctx->blocks[b].memory == memory) {
+            ctx->blocks[b].lent = false;
+            return;
+        }
+    spmv_free(ctx, memory);
+}
+
 void spmv_context_destroy(spmv_context *ctx)
 {
     if (ctx == NULL)
@@ -151,6 +194,7 @@ void spmv_context_destroy(spmv_context *ctx)
     ctx->backend->synchronize(ctx);
     spmv_free(ctx, ctx->scratch);
     spmv_free(ctx, ctx->workspace);
+    context_release_blocks(ctx);
     ctx->backend->close(ctx);
     free(ctx);
 }
@@ -263,7 +307,10 @@ spmv_status spmv_alloc(spmv_context *ctx, int64_t bytes, void **memory)
     *memory = NULL;
     if (bytes < 0)
         return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_alloc: %lld bytes", (long long)bytes);
-    return bytes == 0 ? SPMV_OK : ctx->backend->alloc(ctx, bytes, memory);
+    if (bytes == 0)
+        return SPMV_OK;
+    const spmv_status st = ctx->backend->alloc(ctx, bytes, memory);
+    return st == SPMV_ERROR_MEMORY && context_release_blocks(ctx) ? ctx->backend->alloc(ctx, bytes, memory) : st;
 }
 
 void spmv_free(spmv_context *ctx, void *memory)

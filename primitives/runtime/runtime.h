@@ -15,6 +15,15 @@
 
 struct backend_table;
 
+/* A block that context_lend has lent, or would. */
+struct lent_block {
+    void *memory; /* NULL: none */
+    int64_t bytes;
+    bool lent;
+};
+
+enum { CONTEXT_BLOCKS = 12 };
+
 struct spmv_context {
     const struct backend_table *backend;
     int threads;  /* OpenMP regions ask for so many */
@@ -26,6 +35,7 @@ struct spmv_context {
     int64_t scratch_bytes;
     void *workspace; /* as scratch, for what needs room in proportion to n */
     int64_t workspace_bytes;
+    struct lent_block blocks[CONTEXT_BLOCKS];
     char error[1024];
     char description[512];
 };
@@ -54,6 +64,15 @@ spmv_status context_scratch(spmv_context *ctx, int64_t bytes, void **scratch);
 
 /* The same from a second block: room that grows with n must not move the scratch, which captured graphs may hold. */
 spmv_status context_workspace(spmv_context *ctx, int64_t bytes, void **workspace);
+
+/* Memory as spmv_alloc gives it, and as spmv_free takes it back; but the context keeps the last such blocks, for a
+ * caller that will ask for as many bytes again: on a GPU allocating may take longer than the work. What is kept is
+ * released when a block of another size is asked for, when spmv_alloc finds no memory, and with the context. */
+spmv_status context_lend(spmv_context *ctx, int64_t bytes, void **memory);
+void context_take_back(spmv_context *ctx, void *memory);
+
+/* Releases what is kept and not lent; true: there was something. */
+bool context_release_blocks(spmv_context *ctx);
 
 /* Tells the callback, if there is one; SPMV_CANCELLED when it asks to stop. */
 spmv_status context_event(spmv_context *ctx, spmv_event_kind kind, const char *text, int64_t done, int64_t total);
