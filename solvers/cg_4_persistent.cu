@@ -222,7 +222,16 @@ spmv_status prepare(struct cg *cg)
     own->parts_at = ((int64_t)sizeof(state<double>) + 255) / 256 * 256;
     own->counter_at = own->parts_at + 2 * own->how.blocks * (int64_t)sizeof(cg_persistent::sums<double>);
     st = context_lend(cg->ctx, own->counter_at + (int64_t)sizeof(unsigned), &own->memory);
-    return st != SPMV_OK ? st : context_lend(cg->ctx, cg->n * (int64_t)spmv_type_size(cg->type), &own->s);
+    if (st == SPMV_OK)
+        st = context_lend(cg->ctx, cg->n * (int64_t)spmv_type_size(cg->type), &own->s);
+    return st != SPMV_OK
+               ? st
+               : on_device(cg->ctx, [&] { /* the host gets all of it, written or not */
+                                          return cuda_check(cg->ctx,
+                                                            cudaMemsetAsync(own->memory, 0, sizeof(state<double>),
+                                                                            (cudaStream_t)cg->ctx->stream),
+                                                            "the state");
+                 });
 }
 
 void release(struct cg *cg)

@@ -373,7 +373,11 @@ spmv_status prepare(struct cg *cg, bool graphs)
         spmv_status made = cuda_grow_staging(cg->ctx, AHEAD * state_bytes);
         for (int k = 0; k < AHEAD && made == SPMV_OK; k++)
             made = cuda_check(cg->ctx, cudaEventCreateWithFlags(&own->told[k], cudaEventDisableTiming), "an event");
-        return made;
+        return made != SPMV_OK
+                   ? made
+                   : cuda_check(cg->ctx, /* the host gets all of it, written or not */
+                                cudaMemsetAsync(own->memory, 0, (size_t)state_bytes, (cudaStream_t)cg->ctx->stream),
+                                "the state");
     });
 }
 
