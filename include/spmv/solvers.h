@@ -67,8 +67,9 @@ typedef struct spmv_cg_result {
  *
  * The rungs: "textbook" is one library call a line, on every backend and with every preconditioner; alpha and beta
  * never leave the context's memory, one wait an iteration reads r'r and p'q for the tests. The others do the same
- * arithmetic in fewer passes, and sum in an order of their own: see docs/solvers.md. On cuda they tell the callback of 16 (graph, fused) or 256
- * (persistent) iterations together, in order, behind them: cancelled, x and result->iterations may be that many on.
+ * arithmetic in fewer passes, and sum in an order of their own: see docs/solvers.md. On cuda they tell the callback of
+ * 16 (graph, fused) or 256 (persistent) iterations together, in order, behind them: cancelled, x and result->iterations
+ * may be that many on.
  *
  * symmetry_check: for three pairs of fixed pseudo-random vectors u, v of elements 1 and -1, |u'A v - v'A u| must not
  * exceed 32 u sqrt(nnz) (u the unit roundoff) times the largest ||A w|| met, far more than rounding explains: six

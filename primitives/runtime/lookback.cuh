@@ -151,8 +151,8 @@ struct no_hook {
 };
 
 /* Delays and holds back states at random, as a busy device would, only worse; and numbers are drawn in another order:
- * whole runs of RUN_OF_TICKETS of them are permuted, each in a way of its own, so that a tile waits for one that nobody has
- * drawn yet. (Blocks that run one after the other would wait forever: not on the host.) */
+ * whole runs of RUN_OF_TICKETS of them are permuted, each in a way of its own, so that a tile waits for one that nobody
+ * has drawn yet. (Blocks that run one after the other would wait forever: not on the host.) */
 struct delaying_hook {
     uint32_t seed;
     enum { RUN_OF_TICKETS = 16 };
