@@ -93,7 +93,8 @@ static const struct row rows[OPTIONS] = {
     [OPTION_SUITE] = {"suite", 0, "NAME", GROUP_BENCH, NULL,
                       "measure on the matrices of a suite: small, std, cg or large (default: the matrices named)"},
     [OPTION_OP] = {"op", 0, "NAME", GROUP_BENCH | GROUP_EXPLAIN, "spmv",
-                   "what to measure: spmv, cg, spmm, spmv-dot, map, reduce, scan, segscan, segreduce, gather, scatter, "
+                   "what to measure: spmv, cg, spmm, spmv-dot, map, reduce, scan, segscan, segreduce, gather, "
+                   "gather-sequential, scatter, "
                    "compact, sort, histogram, scan-host, load; what to explain: spmv, scan, segscan, reduce, compact"},
     [OPTION_SIZE] =
         {"size", 0, "N", GROUP_BENCH | GROUP_SPY | GROUP_EXPLAIN, NULL,

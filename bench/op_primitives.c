@@ -139,8 +139,8 @@ static uint64_t permuted(uint64_t i, uint64_t n, int bits, uint64_t key)
     return i;
 }
 
-/* The elements' places in a random order, each once. */
-static spmv_status setup_moves(struct work *work)
+/* The elements' places, each once, in a random order or as they lie. */
+static spmv_status setup_places(struct work *work, bool in_order)
 {
     const int64_t n = work->operand->n;
     const uint64_t key = random_bits(work->operand->seed, STREAM_ORDER, 0);
@@ -156,13 +156,23 @@ static spmv_status setup_moves(struct work *work)
         bits++;
 #pragma omp parallel for num_threads(spmv_context_threads(work->checker)) schedule(static)
     for (int64_t i = 0; i < n; i++)
-        index[i] = (int32_t)permuted((uint64_t)i, (uint64_t)n, bits, key);
+        index[i] = in_order ? (int32_t)i : (int32_t)permuted((uint64_t)i, (uint64_t)n, bits, key);
     spmv_status st = setup_elements(work, n);
     if (st == SPMV_OK)
         st = work_array(work, index, n * 4, &work->index);
     free(index);
     work->model_bytes = (double)n * (2 * (double)element_bytes(work) + 4);
     return st;
+}
+
+static spmv_status setup_moves(struct work *work)
+{
+    return setup_places(work, false);
+}
+
+static spmv_status setup_sequential(struct work *work)
+{
+    return setup_places(work, true);
 }
 
 /* Half of the elements, at random. */
@@ -533,6 +543,16 @@ OPERATION_BY(segscan, "out[i] = the sum of in from its segment's head to i", "ad
 OPERATION(segreduce, "out[s] = the sum of in over segment s", "add", NULL, PEER_SEGREDUCE)
 OPERATION(gather, "out[i] = in[index[i]]", NULL, NULL, -1)
 OPERATION(scatter, "out[index[i]] = in[i]", NULL, NULL, -1)
+
+const struct operation operation_gather_sequential = {.name = "gather-sequential",
+                                                      .formula = "out[i] = in[index[i]], index[i] = i",
+                                                      .peer_op = -1,
+                                                      .method = no_names,
+                                                      .setup = setup_sequential,
+                                                      .fill = fill_gather,
+                                                      .open = open_only,
+                                                      .run = run_gather,
+                                                      .check = check};
 
 const struct operation operation_compact = {.name = "compact",
                                             .formula = "out = the in[i] with a flag, in order",

@@ -24,6 +24,7 @@
     X(segscan)                                                                                                         \
     X(segreduce)                                                                                                       \
     X(gather)                                                                                                          \
+    X(gather_sequential)                                                                                               \
     X(scatter)                                                                                                         \
     X(compact)                                                                                                         \
     X(sort)                                                                                                            \

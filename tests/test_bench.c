@@ -425,6 +425,7 @@ static void model_bytes(void **state)
                     {"scan", 16000, 8000},
                     {"segscan", 17000, 9000},
                     {"gather", 20000, 12000},
+                    {"gather-sequential", 20000, 12000},
                     {"scatter", 20000, 12000},
                     {"sort", 16000, 8000},
                     {"histogram", 4000 + 1024, 4000 + 1024},

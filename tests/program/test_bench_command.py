@@ -20,7 +20,7 @@ import time
 import unittest
 
 PROGRAM = SOURCE = ""
-OPERATIONS = ["map", "reduce", "scan", "segscan", "segreduce", "gather", "scatter", "sort", "histogram", "scan-host"]
+OPERATIONS = ["map", "reduce", "scan", "segscan", "segreduce", "gather", "gather-sequential", "scatter", "sort", "histogram", "scan-host"]
 
 
 def run(*arguments, env=None, cwd=None):
