@@ -4,11 +4,10 @@
  * the second kernel updates r and has the squares of the new r; the third updates x and p. No kernel finishes its sum:
  * each block leaves a part, and each block of the next kernel adds the parts up for itself, in the same order, while
  * its elements are on their way (of very large systems the parts are first made fewer); the end of a kernel is all the
- * waiting there is. So each block knows alpha and
- * beta, and whether that was the last step; the host learns of it later. Launches: 3; vector passes a step, beside the
- * product: r: 2 + 1 (q), x: 2, p: 2 + 1 (r) = 8; with Jacobi's preconditioner 2 more, with another its own and 3.
- * Changed since rung 1: launches (from 9), passes (from 10), and no wait. Next: the launches are replayed as a graph,
- * by the dozen.
+ * waiting there is. So each block knows alpha and beta, and whether that was the last step; the host learns of it
+ * later. Launches: 3; vector passes a step, beside the product: r: 2 + 1 (q), x: 2, p: 2 + 1 (r) = 8; with Jacobi's
+ * preconditioner 2 more, with another its own and 3. Changed since rung 1: launches (from 9), passes (from 10), and no
+ * wait. The host's side: cg_3_graph.cu.
  *
  * What block 0 writes down for later kernels no block of its own kernel reads: step_residual reads what step_direction
  * wrote and the other way round.

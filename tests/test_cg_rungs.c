@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdbool.h>
 
-#include "support.h"
+#include "support_dense.h"
 
 /* Where the host plays the GPU, thread by thread, only what is small is run. */
 #ifdef HOST_CUDA
@@ -60,18 +60,7 @@ static void release(struct system *s)
 static struct system from_dense(spmv_context *ctx, int64_t n, const double *dense, int columns)
 {
     struct system s = {.ctx = ctx};
-    s.row_ptr = calloc((size_t)n + 1, sizeof *s.row_ptr);
-    s.col = calloc((size_t)(n * n) + 1, sizeof *s.col);
-    s.val = calloc((size_t)(n * n) + 1, sizeof *s.val);
-    for (int64_t i = 0; i < n; i++) {
-        s.row_ptr[i + 1] = s.row_ptr[i];
-        for (int64_t j = 0; j < n; j++)
-            if (dense[i * n + j] != 0) {
-                s.col[s.row_ptr[i + 1]] = (int32_t)j;
-                s.val[s.row_ptr[i + 1]++] = dense[i * n + j];
-            }
-    }
-    s.a = support_csr(n, n, s.row_ptr, s.col, s.val);
+    s.a = support_csr_of_dense(n, dense, &s.row_ptr, &s.col, &s.val);
     make_plan(&s, columns);
     return s;
 }

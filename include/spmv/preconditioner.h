@@ -43,30 +43,32 @@ typedef struct spmv_preconditioner_options {
 SPMV_API void spmv_preconditioner_options_init(spmv_preconditioner_options *options, size_t size);
 
 /* A preconditioner for a symmetric positive definite A. What it is, by name:
- *   none          M = I
- *   jacobi        M = D, the diagonal of A
- *   block-jacobi  M = the square blocks of options.block rows along the diagonal, inverted here by Cholesky; a block
- *                 that is not positive definite is replaced by its diagonal (described)
- *   chebyshev     M^-1 = p(D^-1 A) D^-1, with the polynomial that is best on an interval of eigenvalues: products with
- *                 A alone (Saad 2003, section 12.3.2). The interval is estimated by the Lanczos numbers of a few steps
- *                 from a fixed start, widened to stay safe.
- *   ic0           M = L L', an incomplete Cholesky factor with the pattern of A's lower triangle (J. A. Meijerink, H.
- * A. van der Vorst, Math. Comp. 31, 1977). Where a pivot fails, A + shift D is factored instead, with a shift that
- * doubles until it works (T. A. Manteuffel, Math. Comp. 34, 1980; described). amg           a V-cycle of BoomerAMG,
- * from the library hypre, opened when asked for; f64, on ref and omp auto (NULL)   one of these, decided from the
- * matrix and the backend; describe says why a: square; its lower triangle is taken for both where only one is read.
- * Host arrays may go afterwards; arrays in the context's memory must outlive a "chebyshev" that makes its own plan.
- * Only the diagonal's signs are checked, symmetry is the caller's promise. May wait. Same bits every run and for any
- * number of threads. Errors: SPMV_ERROR_METHOD (the sentence lists the names), SPMV_ERROR_NOT_SQUARE,
- * SPMV_ERROR_NOT_POSITIVE (an entry of the diagonal is missing or not positive; the sentence names the row),
- * SPMV_ERROR_NOT_FINITE, SPMV_ERROR_TYPE (complex), SPMV_ERROR_UNSUPPORTED (the sentence says what to install, or where
- * it is supported), SPMV_ERROR_ARGUMENT, SPMV_ERROR_SIZE, SPMV_ERROR_MEMORY. options NULL: defaults. */
+ * - "none": M = I.
+ * - "jacobi": M = D, the diagonal of A.
+ * - "block-jacobi": M = the square blocks of options.block rows along the diagonal, inverted here by Cholesky; a block
+ *   that is not positive definite is replaced by its diagonal (described).
+ * - "chebyshev": M^-1 = p(D^-1 A) D^-1, with the polynomial that is best on an interval of eigenvalues: products with
+ *   A alone (Saad 2003, section 12.3.2). The interval is estimated by the Lanczos numbers of a few steps from a fixed
+ *   start, widened to stay safe.
+ * - "ic0": M = L L', an incomplete Cholesky factor with the pattern of A's lower triangle (J. A. Meijerink, H. A. van
+ *   der Vorst, Math. Comp. 31, 1977). Where a pivot fails, A + shift D is factored instead, with a shift that doubles
+ *   until it works (T. A. Manteuffel, Math. Comp. 34, 1980; described).
+ * - "amg": a V-cycle of BoomerAMG, from the library hypre, opened when asked for; f64, on ref and omp.
+ * - "auto" (NULL): one of these, decided from the matrix and the backend; describe says why.
+ *
+ * a: square; its lower triangle is taken for both where only one is read. Host arrays may go afterwards; arrays in the
+ * context's memory must outlive a "chebyshev" that makes its own plan. Only the diagonal's signs are checked, symmetry
+ * is the caller's promise. May wait. Same bits every run and for any number of threads. options NULL: defaults. Errors:
+ * SPMV_ERROR_METHOD (the sentence lists the names), SPMV_ERROR_NOT_SQUARE, SPMV_ERROR_NOT_POSITIVE (an entry of the
+ * diagonal is missing or not positive; the sentence names the row), SPMV_ERROR_NOT_FINITE, SPMV_ERROR_TYPE (complex),
+ * SPMV_ERROR_UNSUPPORTED (the sentence says what to install, or where it is supported), SPMV_ERROR_ARGUMENT,
+ * SPMV_ERROR_SIZE, SPMV_ERROR_MEMORY. */
 SPMV_API spmv_status spmv_preconditioner_create(spmv_context *ctx, const char *name, const spmv_csr *a,
                                                 const spmv_preconditioner_options *options,
                                                 spmv_preconditioner **preconditioner);
 
 /* One of the user's own, for vectors of rows elements of the type (f64 or f32). self belongs to the preconditioner from
- * then on (class.destroy), unless this fails. */
+ * then on (methods->destroy), unless this fails: SPMV_ERROR_ARGUMENT, SPMV_ERROR_TYPE, SPMV_ERROR_MEMORY. */
 SPMV_API spmv_status spmv_preconditioner_wrap(spmv_context *ctx, spmv_type type, int64_t rows,
                                               const spmv_preconditioner_class *methods, void *self,
                                               spmv_preconditioner **preconditioner);

@@ -99,7 +99,7 @@ SPMV_API spmv_status spmv_compact_bits(spmv_context *ctx, spmv_type type, const 
                                        void *out, int64_t *count, int64_t n);
 
 /* spmv_compact by the method of that name (NULL, "auto": the first); SPMV_ERROR_METHOD when there is none.
- * map-scan-scatter needs 8 bytes of scratch an element. */
+ * map-scan-scatter needs 8 bytes of scratch an element; on cuda there is count-write too, the rung below the first. */
 SPMV_API spmv_status spmv_compact_by(spmv_context *ctx, const char *method, spmv_type type, const void *in,
                                      const uint8_t *flags, void *out, int64_t *count, int64_t n);
 
