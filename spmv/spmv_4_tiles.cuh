@@ -97,11 +97,18 @@ template <typename T, typename Stored> struct matrix {
 
 /* What becomes of a row's sum: y = alpha sum + beta y. A storer is also told when the block has stored the rows of a
  * tile, and, its first warp, when a piece of a long row is done: whether it stored the row, and which tile is the row's
- * first; and it is asked whether there is anything to do at all. Another one: spmv_4_tiles_epilogue.cuh. */
+ * first; and it is asked whether there is anything to do at all. What it will want of a row besides the sum it loads
+ * ahead of that. Another one: spmv_4_tiles_epilogue.cuh. */
 template <typename T> struct store_scaled {
+    struct ahead {
+    };
     scaling<T> s;
     T *y;
-    __device__ void operator()(int64_t row, T sum) const
+    __device__ ahead look_ahead(int64_t) const
+    {
+        return {};
+    }
+    __device__ void operator()(int64_t row, T sum, ahead) const
     {
         s.store(sum, &y[row]);
     }
@@ -246,9 +253,11 @@ __device__ void load_narrow(const uint16_t *from, int skip, int count, int32_t (
 }
 
 /* The rows of a tile from the products: every warp of the block, groups of 1 << shift lanes. A row that is very long
- * for its group is left to 8 lanes, four such rows at a time. */
+ * for its group is left to 8 lanes, four such rows at a time. held: what the storer loaded ahead for the first lane of
+ * a group's first row. */
 template <typename Shape, typename T, typename Store>
-__device__ void sum_rows(const T *products, const uint16_t *ends, int rows, int shift, int64_t row, Store &store)
+__device__ void sum_rows(const T *products, const uint16_t *ends, int rows, int shift, int64_t row, Store &store,
+                         typename Store::ahead held)
 {
     enum { SERIAL = 16, QUARTER = 8 };
     const int thread = (int)threadIdx.x;
@@ -258,6 +267,9 @@ __device__ void sum_rows(const T *products, const uint16_t *ends, int rows, int 
         const int r = first + (thread >> shift);
         const int begin = r < rows ? ends[r] : 0, end = r < rows ? ends[r + 1] : 0;
         const bool left = lanes < QUARTER && end - begin > SERIAL << shift;
+        typename Store::ahead next{};
+        if (in_group == 0 && r + groups < rows)
+            next = store.look_ahead(row + r + groups);
         T sum = T();
         if (!left) {
 #pragma unroll 4
@@ -266,7 +278,8 @@ __device__ void sum_rows(const T *products, const uint16_t *ends, int rows, int 
         }
         sum = warp_sum(sum, lanes);
         if (r < rows && in_group == 0 && !left)
-            store(row + r, sum);
+            store(row + r, sum, held);
+        held = next;
         unsigned waiting = __ballot_sync(0xffffffffu, left && in_group == 0);
         while (waiting != 0) { /* the same for all lanes */
             int whose = -1;
@@ -287,7 +300,7 @@ __device__ void sum_rows(const T *products, const uint16_t *ends, int rows, int 
             }
             long_sum = warp_sum(long_sum, QUARTER);
             if (whose >= 0 && in_warp % QUARTER == 0)
-                store(row + its_row, long_sum);
+                store(row + its_row, long_sum, store.look_ahead(row + its_row));
         }
     }
 }
@@ -334,7 +347,7 @@ __device__ bool hand_on(const matrix<T, Stored> &m, int which, int64_t t, T sum,
         sum = warp_sum(sum, WARP);
     }
     if (lane == 0)
-        store(whole.row, sum);
+        store(whole.row, sum, store.look_ahead(whole.row));
     return true;
 }
 
@@ -381,7 +394,7 @@ __global__ void __launch_bounds__(Shape::BLOCK) kernel(matrix<T, Stored> m, cons
         if (store.stopped())
             return;
         for (int64_t row = mine.row + thread; row < row_end; row += BLOCK)
-            store(row, T());
+            store(row, T(), store.look_ahead(row));
         store.template end_tile<Shape>(t);
         return;
     }
@@ -413,6 +426,9 @@ __global__ void __launch_bounds__(Shape::BLOCK) kernel(matrix<T, Stored> m, cons
     if (store.stopped())
         return;
 
+    typename Store::ahead held{};
+    if (whole_rows && (thread & ((1 << mine.shift) - 1)) == 0 && thread >> mine.shift < rows)
+        held = store.look_ahead(mine.row + (thread >> mine.shift));
     const T *const x_from = is_narrow ? x + mine.base : x;
     T product[ITEMS];
 #pragma unroll
@@ -427,7 +443,7 @@ __global__ void __launch_bounds__(Shape::BLOCK) kernel(matrix<T, Stored> m, cons
     __syncthreads();
 
     if (whole_rows) {
-        sum_rows<Shape>(products, ends, rows, mine.shift, mine.row, store);
+        sum_rows<Shape>(products, ends, rows, mine.shift, mine.row, store, held);
         store.template end_tile<Shape>(t);
     } else {
         const bool stored = sum_piece<Shape>(m, products, skip, count, mine.long_row, t, store);

@@ -85,12 +85,22 @@ template <typename T> struct store_with_epilogue {
         return stop != nullptr && *stop != 0;
     }
 
-    __device__ void operator()(int64_t row, T sum)
+    /* The element of w, which would else be waited for at the end of a tile. */
+    struct ahead {
+        T w;
+    };
+
+    __device__ ahead look_ahead(int64_t row) const
+    {
+        return {w != nullptr && w != y ? load_whole(w + row) : T()};
+    }
+
+    __device__ void operator()(int64_t row, T sum, ahead of_row)
     {
         const T value = s.value(sum, &y[row]);
         y[row] = value;
         if (w != nullptr)
-            part += conjugated(w == y ? value : load_whole(w + row)) * value;
+            part += conjugated(w == y ? value : of_row.w) * value;
         if (z != nullptr)
             z[row] = load_whole(z + row) + scaled_by(gamma, value);
     }
