@@ -180,8 +180,11 @@ static spmv_status settle(struct cg *cg, spmv_status stop)
 {
     spmv_status st = SPMV_OK;
     double *residual = &cg->result->true_residual;
-    TRY(cg_residual(cg, cg->q));
-    TRY(cg_norm(cg, cg->q, residual));
+    if (!cg->knows_residual) {
+        TRY(cg_residual(cg, cg->q));
+        TRY(cg_norm(cg, cg->q, residual));
+    }
+    cg->knows_residual = false;
     const bool shrinks = stop == SPMV_OK || stop == SPMV_ERROR_NOT_FINITE;
     if (!isfinite(*residual) || (shrinks && cg->start_residual < *residual)) {
         TRY(spmv_map(cg->ctx, SPMV_MAP_COPY, cg->type, cg->start_x, cg->x, cg->n));
@@ -207,21 +210,35 @@ done:
     return st;
 }
 
+/* What a rung that does not measure leaves to the front, before it runs. */
+static spmv_status measure(struct cg *cg)
+{
+    spmv_status st = SPMV_OK;
+    spmv_cg_result *result = cg->result;
+    if (cg->options->zero_start)
+        TRY(spmv_map_index(cg->ctx, cg->type, &(const double){0}, NULL, cg->x, cg->n)); /* all bits 0, also floats */
+    TRY(cg_norm(cg, cg->b, &result->norm_b));
+    /* where b'b overflows, rtol would allow anything */
+    result->tolerance = fmax(isfinite(result->norm_b) ? cg->options->rtol * result->norm_b : 0, cg->options->atol);
+done:
+    return st;
+}
+
 /* Runs the recurrence, and again from the true residual as long as that helps. */
 static spmv_status solve(struct cg *cg, int64_t max_iterations)
 {
     spmv_status st = SPMV_OK;
     spmv_cg_result *result = cg->result;
-    TRY(cg_norm(cg, cg->b, &result->norm_b));
-    if (result->norm_b == 0)
-        return solve_zero(cg);
-    /* where b'b overflows, rtol would allow anything */
-    result->tolerance = fmax(isfinite(result->norm_b) ? cg->options->rtol * result->norm_b : 0, cg->options->atol);
+    const bool measures = cg->method->measures;
+    if (!measures)
+        TRY(measure(cg));
     for (;;) {
-        const spmv_status stop = cg->method->run(cg, max_iterations);
+        const spmv_status stop = measures || result->norm_b != 0 ? cg->method->run(cg, max_iterations) : SPMV_OK;
         st = stop;
         if (st != SPMV_OK && spmv_status_class(st) < 7)
             goto done;
+        if (result->norm_b == 0)
+            return solve_zero(cg);
         TRY(settle(cg, stop));
         st = stop;
         if (st != SPMV_OK || result->true_residual <= result->tolerance)
@@ -393,8 +410,6 @@ static spmv_status solve_one(struct cg *cg)
     if (cg->info.rows == 0)
         return cg_tell(cg, 0);
     TRY(cg_open(cg));
-    if (o->zero_start)
-        TRY(spmv_map_index(cg->ctx, cg->type, &(const double){0}, NULL, cg->x, cg->n)); /* all bits 0, also floats */
     TRY(solve(cg, o->max_iterations > 0 ? o->max_iterations : max_i64(100, 10 * cg->n)));
 done:
     cg_close(cg);

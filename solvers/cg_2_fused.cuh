@@ -30,7 +30,7 @@ namespace cg_fused
 
 /* TOP: a block adds up no more parts than that; FOLDED: where there are more, a kernel of its own makes so many of
  * them. */
-enum { RING = 32, TOP = 4096, FOLDED = 256 };
+enum { BLOCK = 512, RING = 32, TOP = 4096, FOLDED = 256 };
 
 /* How it stopped. */
 enum { GOES_ON, ENDED, BROKEN, LIMIT };
@@ -83,14 +83,15 @@ template <typename T> struct system {
 /* The sum of a block's values, for its first warp. */
 template <typename T> __device__ T sum_block(T value)
 {
-    __shared__ T of_warps[WARPS];
+    constexpr int BLOCK_WARPS = BLOCK / WARP;
+    __shared__ T of_warps[BLOCK_WARPS];
     const int thread = (int)threadIdx.x;
     const T sum = tiles::warp_sum(value, WARP);
     __syncthreads(); /* all have read what was there */
     if (thread % WARP == 0)
         of_warps[thread / WARP] = sum;
     __syncthreads();
-    return tiles::warp_sum(thread % WARP < WARPS ? of_warps[thread % WARP] : T(), WARPS);
+    return tiles::warp_sum(thread % WARP < BLOCK_WARPS ? of_warps[thread % WARP] : T(), BLOCK_WARPS);
 }
 
 /* The sum of the parts, for all threads, in an order that their number fixes. */
@@ -98,7 +99,7 @@ template <typename T> __device__ T sum_parts(const parts_of<T> &parts)
 {
     T sum = T();
 #pragma unroll 4
-    for (int i = (int)threadIdx.x; i < parts.count; i += THREADS)
+    for (int i = (int)threadIdx.x; i < parts.count; i += BLOCK)
         sum += parts.at[i];
     return shuffle_by(sum_block(sum), [](auto word) { return __shfl_sync(0xffffffffu, word, 0); });
 }
@@ -112,13 +113,13 @@ template <typename T> __device__ void leave(const system<T> &a, two<T> part)
 }
 
 /* FOLDED parts from many: one a block, each of a run of them. */
-template <typename T> __global__ void __launch_bounds__(THREADS) fold(const T *from, int64_t count, T *to)
+template <typename T> __global__ void __launch_bounds__(BLOCK) fold(const T *from, int64_t count, T *to)
 {
     let_next_begin();
     await_kernel_before();
     const int64_t behind = count * (blockIdx.x + 1) / gridDim.x;
     T sum = T();
-    for (int64_t i = count * blockIdx.x / gridDim.x + threadIdx.x; i < behind; i += THREADS)
+    for (int64_t i = count * blockIdx.x / gridDim.x + threadIdx.x; i < behind; i += BLOCK)
         sum += from[i];
     sum = sum_block(sum);
     if (threadIdx.x == 0)
@@ -128,11 +129,11 @@ template <typename T> __global__ void __launch_bounds__(THREADS) fold(const T *f
 /* The elements of the block: element k of the thread. */
 template <int EACH> __device__ int64_t place(int k)
 {
-    return ((int64_t)blockIdx.x * EACH + k) * THREADS + threadIdx.x;
+    return ((int64_t)blockIdx.x * EACH + k) * BLOCK + threadIdx.x;
 }
 
 /* Given r (and z): p = z, unless the recurrence continues with the p that there is. */
-template <typename T, int EACH> __global__ void __launch_bounds__(THREADS) begin(system<T> a, bool continues)
+template <typename T, int EACH> __global__ void __launch_bounds__(BLOCK) begin(system<T> a, bool continues)
 {
     two<T> part = {};
     let_next_begin();
@@ -161,7 +162,7 @@ template <typename T> __device__ void note(state<T> *s)
 
 /* All of the state, after begin. One block. */
 template <typename T>
-__global__ void __launch_bounds__(THREADS)
+__global__ void __launch_bounds__(BLOCK)
     begin_state(system<T> a, double tolerance, double roundoff, long long iterations, long long most)
 {
     let_next_begin();
@@ -183,7 +184,7 @@ __global__ void __launch_bounds__(THREADS)
 }
 
 /* alpha = rho / p'q, r = r - alpha q, and parts of the squares. */
-template <typename T, int EACH> __global__ void __launch_bounds__(THREADS) step_residual(system<T> a)
+template <typename T, int EACH> __global__ void __launch_bounds__(BLOCK, 2) step_residual(system<T> a)
 {
     state<T> *const s = a.s;
     const bool first = blockIdx.x == 0 && threadIdx.x == 0;
@@ -233,16 +234,16 @@ template <typename T, int EACH> __global__ void __launch_bounds__(THREADS) step_
 }
 
 /* Given z = M^-1 r: parts of r'z, one a block, each of a run of elements. */
-template <typename T> __global__ void __launch_bounds__(THREADS) step_rho(system<T> a)
+template <typename T> __global__ void __launch_bounds__(BLOCK) step_rho(system<T> a)
 {
     let_next_begin();
     await_kernel_before();
     if (a.s->stop != GOES_ON)
         return;
     T part = T();
-    const int64_t tiles = (a.n - 1) / THREADS + 1;
+    const int64_t tiles = (a.n - 1) / BLOCK + 1;
     for (int64_t t = tiles * blockIdx.x / gridDim.x; t < tiles * (blockIdx.x + 1) / gridDim.x; t++) {
-        const int64_t i = t * THREADS + threadIdx.x;
+        const int64_t i = t * BLOCK + threadIdx.x;
         if (i < a.n)
             part += a.r[i] * a.z[i];
     }
@@ -252,7 +253,7 @@ template <typename T> __global__ void __launch_bounds__(THREADS) step_rho(system
 }
 
 /* beta = rho / (rho before), x = x + alpha p, p = z + beta p */
-template <typename T, int EACH> __global__ void __launch_bounds__(THREADS) step_direction(system<T> a)
+template <typename T, int EACH> __global__ void __launch_bounds__(BLOCK, 2) step_direction(system<T> a)
 {
     state<T> *const s = a.s;
     T r[EACH], p[EACH], x[EACH];

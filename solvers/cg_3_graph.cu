@@ -53,15 +53,17 @@ template <typename Body> spmv_status with_type(const struct cg *cg, const Body &
     return cg->type == SPMV_F32 ? body(float()) : body(double());
 }
 
-/* Elements of a thread: many blocks for small systems, few parts for large ones. */
+/* Elements of a thread: some 264 blocks for small systems, two for each multiprocessor of an H100, but no more than are
+ * needed, since each adds up all the parts. */
 int each_of(const struct cg *cg)
 {
-    return cg->n <= 1024 * THREADS ? 1 : cg->n <= (int64_t)1024 * THREADS * 4 ? 4 : 8;
+    const int64_t wave = 264 * (int64_t)cg_fused::BLOCK;
+    return cg->n <= wave ? 1 : cg->n <= 4 * wave ? 4 : 8;
 }
 
 int64_t blocks_of(const struct cg *cg)
 {
-    return (cg->n - 1) / (THREADS * each_of(cg)) + 1;
+    return (cg->n - 1) / (cg_fused::BLOCK * each_of(cg)) + 1;
 }
 
 bool is_tiles(const spmv_plan *plan)
@@ -112,7 +114,7 @@ template <typename T, typename Kernel, typename... Arguments>
 spmv_status queue_kernel(const struct cg *cg, const char *name, int64_t blocks, Kernel kernel, Arguments... arguments)
 {
     return on_device(cg->ctx, [&] {
-        return launch_early(cg->ctx, name, (int)blocks, THREADS, kernel, system_of<T>(cg), arguments...);
+        return launch_early(cg->ctx, name, (int)blocks, cg_fused::BLOCK, kernel, system_of<T>(cg), arguments...);
     });
 }
 
@@ -125,7 +127,7 @@ template <typename T> spmv_status queue_fold(const struct cg *cg, const T *parts
     if (count <= cg_fused::TOP)
         return SPMV_OK;
     return on_device(cg->ctx, [&] {
-        return launch_early(cg->ctx, "cg fold", cg_fused::FOLDED, THREADS, cg_fused::fold<T>, parts, count,
+        return launch_early(cg->ctx, "cg fold", cg_fused::FOLDED, cg_fused::BLOCK, cg_fused::fold<T>, parts, count,
                             (T *)folded);
     });
 }
@@ -414,13 +416,19 @@ spmv_status supports(const struct cg *)
 
 } // namespace
 
-extern "C" const struct cg_method cg_fused_cuda = {
-    "fused", "three kernels a step, launched ahead of need", 1u << SPMV_BACKEND_CUDA, supports, prepare_fused, run,
-    release};
+extern "C" const struct cg_method cg_fused_cuda = {"fused",
+                                                   "three kernels a step, launched ahead of need",
+                                                   1u << SPMV_BACKEND_CUDA,
+                                                   false,
+                                                   supports,
+                                                   prepare_fused,
+                                                   run,
+                                                   release};
 
 extern "C" const struct cg_method cg_graph = {"graph",
                                               "three kernels a step, replayed by the dozen as one graph",
                                               1u << SPMV_BACKEND_CUDA,
+                                              false,
                                               supports,
                                               prepare_graph,
                                               run,

@@ -13,14 +13,15 @@ extern "C" {
 namespace
 {
 
-using cg_persistent::state;
+using cg_persistent::BLOCK;
+using cg_persistent::report;
 
-/* Blocks of threads with so many rows a thread. The first into which the system fits is taken: as few blocks as can be,
- * since each more makes the barriers slower, but the work of large systems is shared by all multiprocessors. */
+/* Blocks with so many rows a thread. The first into which the system fits is taken: as few blocks as can be, since each
+ * more makes the barriers slower, but the work of large systems is shared by all multiprocessors. */
 struct cut {
-    int blocks, threads, rows_a_thread;
+    int blocks, rows_a_thread;
 };
-const cut cuts[] = {{1, 1024, 1}, {1, 1024, 2}, {32, 512, 1}, {128, 512, 1}, {128, 512, 2}, {128, 512, 4}};
+const cut cuts[] = {{1, 1}, {1, 2}, {1, 4}, {32, 1}, {128, 1}, {128, 2}, {128, 4}};
 enum { CUTS = sizeof cuts / sizeof *cuts };
 
 /* Steps of a launch while somebody listens. */
@@ -30,8 +31,10 @@ enum { TOLD_STEPS = 256 };
 struct persistent {
     cut how;
     int rows_each, cells, shared_bytes;
-    void *memory, *s; /* on the device: state, parts, counter; the vector s */
-    int64_t parts_at, counter_at;
+    void *memory; /* on the device: parts, counter, history */
+    void *pairs;  /* and behind them the vector s */
+    int64_t counter_at, history_at;
+    bool began; /* a run before this one has set x */
 };
 
 /* Of the device. A host that plays one runs one block at a time. */
@@ -63,11 +66,10 @@ bool choose(const struct cg *cg, int shared_most, int most_blocks, persistent *o
         const cut how = cuts[c];
         const int64_t each = (cg->n + (int64_t)how.blocks * WARP - 1) / ((int64_t)how.blocks * WARP) * WARP;
         const int64_t cells = each * plan->longest_row;
-        const int64_t z = how.blocks == 1 ? (int64_t)how.threads * how.rows_a_thread : 0;
-        const int64_t bytes = z * (int64_t)spmv_type_size(cg->type) + cells * cell;
-        if (how.blocks > most_blocks || each > (int64_t)how.threads * how.rows_a_thread || bytes > shared_most)
+        const int64_t bytes = each * 2 * (int64_t)spmv_type_size(cg->type) + cells * cell;
+        if (how.blocks > most_blocks || each > (int64_t)BLOCK * how.rows_a_thread || bytes > shared_most)
             continue;
-        *own = {how, (int)each, (int)cells, (int)bytes, nullptr, nullptr, 0, 0};
+        *own = {how, (int)each, (int)cells, (int)bytes, nullptr, nullptr, 0, 0, false};
         return true;
     }
     return false;
@@ -103,103 +105,121 @@ spmv_status supports(const struct cg *cg)
     return look(cg, &own);
 }
 
-template <typename T> state<T> *about_of(const persistent *own)
-{
-    return (state<T> *)own->memory;
-}
-
-/* One launch of at most `steps` steps. */
+/* One launch of at most `steps` steps, and what it says. */
 template <typename T, typename Stored, bool SCALED>
-spmv_status launch_steps(const struct cg *cg, int64_t done, int64_t most, int steps, bool begins)
+spmv_status launch_steps(const struct cg *cg, int64_t most, int steps, bool begins, bool asks, report *told)
 {
     const persistent *const own = (const persistent *)cg->state;
     const spmv_plan *const plan = cg->plan;
     char *const memory = (char *)own->memory;
+    cuda_state *const device = (cuda_state *)cg->ctx->device;
+    const cudaStream_t stream = (cudaStream_t)cg->ctx->stream;
+    auto *const pairs = (cg_persistent::pair<T> *)own->pairs;
     const cg_persistent::system<T, Stored> a = {(const int32_t *)plan->a.row_ptr,
                                                 plan->a.col,
                                                 (const Stored *)plan->a.val,
                                                 (int)cg->n,
                                                 own->rows_each,
                                                 own->cells,
+                                                (const T *)cg->b,
                                                 (T *)cg->x,
+                                                (T *)cg->start_x,
                                                 (T *)cg->r,
                                                 (T *)cg->p,
-                                                (T *)own->s,
-                                                (T *)cg->q,
+                                                (T *)(pairs + 2 * cg->n),
+                                                pairs,
                                                 (const T *)(SCALED ? precond_inverse_diagonal(cg->precond) : nullptr),
-                                                about_of<T>(own),
-                                                (cg_persistent::sums<T> *)(memory + own->parts_at),
+                                                (T *)memory,
+                                                asks ? (T *)(memory + own->history_at) : nullptr,
                                                 (unsigned *)(memory + own->counter_at),
-                                                cg->result->tolerance,
+                                                (report *)device->staging,
+                                                cg->options->rtol,
+                                                cg->options->atol,
                                                 sizeof(T) == sizeof(float) ? 0x1p-24 : 0x1p-53,
-                                                (long long)done,
+                                                told->enough,
+                                                (long long)cg->result->iterations,
                                                 (long long)most,
                                                 steps,
-                                                begins};
+                                                begins,
+                                                begins && !own->began && cg->options->zero_start != 0};
     return on_device(cg->ctx, [&] {
-        const launch_shape shape = {own->how.blocks, own->how.threads, own->shared_bytes, false, own->how.blocks > 1};
-        spmv_status st = cuda_check(
-            cg->ctx, cudaMemsetAsync(a.arrived, 0, sizeof *a.arrived, (cudaStream_t)cg->ctx->stream), "a counter");
+        const launch_shape shape = {own->how.blocks, BLOCK, own->shared_bytes, false, own->how.blocks > 1};
         int shared = 0, blocks = 0;
-        if (st == SPMV_OK)
-            st = limits(cg->ctx, &shared, &blocks);
-        const auto start = [&](auto kernel, uint64_t *told) {
-            const spmv_status ready = once_a_device(cg->ctx, "cg persistent", told, (const void *)kernel,
+        spmv_status st = limits(cg->ctx, &shared, &blocks);
+        if (st == SPMV_OK && own->how.blocks > 1)
+            st = cuda_check(cg->ctx, cudaMemsetAsync(a.arrived, 0, sizeof *a.arrived, stream), "a counter");
+        const auto start = [&](auto kernel, uint64_t *known) {
+            const spmv_status ready = once_a_device(cg->ctx, "cg persistent", known, (const void *)kernel,
                                                     cudaFuncAttributeMaxDynamicSharedMemorySize, shared);
             return ready != SPMV_OK ? ready : launch_shaped(cg->ctx, "cg persistent", shape, kernel, a);
         };
-        static uint64_t told[CUTS];
-        if (st != SPMV_OK)
-            return st;
-        if (own->how.blocks == 1)
-            return own->how.rows_a_thread == 1
-                       ? start(cg_persistent::kernel<T, Stored, 1024, 1, SCALED, true>, &told[0])
-                       : start(cg_persistent::kernel<T, Stored, 1024, 2, SCALED, true>, &told[1]);
-        return own->how.rows_a_thread == 1   ? start(cg_persistent::kernel<T, Stored, 512, 1, SCALED, false>, &told[2])
-               : own->how.rows_a_thread == 2 ? start(cg_persistent::kernel<T, Stored, 512, 2, SCALED, false>, &told[3])
-                                             : start(cg_persistent::kernel<T, Stored, 512, 4, SCALED, false>, &told[4]);
+        static uint64_t known[3];
+        if (st == SPMV_OK)
+            st = own->how.rows_a_thread == 1   ? start(cg_persistent::kernel<T, Stored, 1, SCALED>, &known[0])
+                 : own->how.rows_a_thread == 2 ? start(cg_persistent::kernel<T, Stored, 2, SCALED>, &known[1])
+                                               : start(cg_persistent::kernel<T, Stored, 4, SCALED>, &known[2]);
+        if (st == SPMV_OK)
+            st = cuda_check(cg->ctx, cudaStreamSynchronize(stream), "cg persistent");
+        if (st == SPMV_OK)
+            *told = *a.told;
+        return st;
     });
+}
+
+/* Tells of the iterations of the last launch, behind `done`. */
+template <typename T> spmv_status tell(struct cg *cg, int64_t done, int64_t last, int64_t *next)
+{
+    const persistent *const own = (const persistent *)cg->state;
+    T history[TOLD_STEPS + 1];
+    spmv_status st =
+        spmv_download(cg->ctx, (char *)own->memory + own->history_at, history, (last - done + 1) * (int64_t)sizeof(T));
+    for (; *next <= last && st == SPMV_OK; ++*next) {
+        cg->result->iterations = *next;
+        cg->result->recurrence_residual = sqrt((double)history[*next - done]);
+        st = cg_tell(cg, cg->result->recurrence_residual);
+    }
+    return st;
 }
 
 template <typename T, typename Stored> spmv_status run_typed(struct cg *cg, int64_t most)
 {
-    const persistent *const own = (const persistent *)cg->state;
+    persistent *const own = (persistent *)cg->state;
     const bool listens = cg->options->on_iteration != nullptr, scaled = cg->precond != nullptr;
     const int steps = listens ? (int)TOLD_STEPS : (int)cg_persistent::MOST_STEPS;
-    const int64_t first = cg->result->iterations;
-    int64_t told = first + (first > 0), done = first;
-    state<T> about;
-    spmv_status st = cg_start(cg), said = SPMV_OK;
-    about.stop = cg_persistent::GOES_ON;
-    for (bool begins = true; st == SPMV_OK && about.stop == cg_persistent::GOES_ON && said == SPMV_OK; begins = false) {
-        const int64_t history = listens ? TOLD_STEPS + 1 : 1;
-        st = scaled ? launch_steps<T, Stored, true>(cg, first, most, steps, begins)
-                    : launch_steps<T, Stored, false>(cg, first, most, steps, begins);
-        if (st == SPMV_OK)
-            st = spmv_download(cg->ctx, own->memory, &about,
-                               (int64_t)offsetof(state<T>, history) + history * (int64_t)sizeof(T));
+    int64_t next = cg->result->iterations + (cg->result->iterations > 0);
+    report told = {};
+    spmv_status st = SPMV_OK;
+    for (bool begins = true; begins || (st == SPMV_OK && told.stop == cg_persistent::GOES_ON); begins = false) {
+        const int64_t done = cg->result->iterations;
+        st = scaled ? launch_steps<T, Stored, true>(cg, most, steps, begins, listens, &told)
+                    : launch_steps<T, Stored, false>(cg, most, steps, begins, listens, &told);
         if (st != SPMV_OK)
             return st;
-        if (begins)
-            cg->start_residual = about.start;
-        for (; listens && told <= about.iterations && said == SPMV_OK; told++) {
-            cg->result->iterations = told;
-            said = cg_tell(cg, sqrt((double)about.history[told - done]));
+        own->began = true;
+        if (begins) {
+            cg->result->norm_b = told.norm_b;
+            cg->result->tolerance = told.tolerance;
+            cg->start_residual = told.start;
         }
-        done = about.iterations;
+        if (told.stop == cg_persistent::ZERO)
+            return SPMV_OK;
+        if (listens)
+            st = tell<T>(cg, done, told.iterations, &next);
+        cg->result->iterations = told.iterations;
     }
-    if (st != SPMV_OK)
-        return st;
-    cg->rr = about.rr;
-    cg->pq = about.pq;
-    cg->rz = about.gamma;
-    cg->result->iterations = done;
+    cg->rr = told.rr;
+    cg->pq = told.mu;
+    cg->rz = told.nu;
     cg->result->recurrence_residual = sqrt(cg->rr);
-    if (said != SPMV_OK)
-        return said; /* x is that of the last step of the launch */
-    return about.stop == cg_persistent::ENDED   ? SPMV_OK
-           : about.stop == cg_persistent::LIMIT ? cg_fail_limit(cg)
-                                                : cg_look_for_breakdown(cg);
+    if (told.stop != cg_persistent::GOES_ON) {
+        cg->result->true_residual = told.residual;
+        cg->knows_residual = true;
+    }
+    if (st != SPMV_OK) /* cancelled: x is that of the last step of the launch */
+        return st;
+    return told.stop == cg_persistent::ENDED   ? SPMV_OK
+           : told.stop == cg_persistent::LIMIT ? cg_fail_limit(cg)
+                                               : cg_look_for_breakdown(cg);
 }
 
 spmv_status run(struct cg *cg, int64_t most)
@@ -219,19 +239,13 @@ spmv_status prepare(struct cg *cg)
     st = look(cg, own);
     if (st != SPMV_OK)
         return st;
-    own->parts_at = ((int64_t)sizeof(state<double>) + 255) / 256 * 256;
-    own->counter_at = own->parts_at + 2 * own->how.blocks * (int64_t)sizeof(cg_persistent::sums<double>);
-    st = context_lend(cg->ctx, own->counter_at + (int64_t)sizeof(unsigned), &own->memory);
+    const int64_t size = (int64_t)spmv_type_size(cg->type);
+    own->counter_at = 2 * own->how.blocks * cg_persistent::STRIDE * size;
+    own->history_at = own->counter_at + 256;
+    st = context_lend(cg->ctx, own->history_at + (TOLD_STEPS + 1) * size, &own->memory);
     if (st == SPMV_OK)
-        st = context_lend(cg->ctx, cg->n * (int64_t)spmv_type_size(cg->type), &own->s);
-    return st != SPMV_OK
-               ? st
-               : on_device(cg->ctx, [&] { /* the host gets all of it, written or not */
-                                          return cuda_check(cg->ctx,
-                                                            cudaMemsetAsync(own->memory, 0, sizeof(state<double>),
-                                                                            (cudaStream_t)cg->ctx->stream),
-                                                            "the state");
-                 });
+        st = context_lend(cg->ctx, 5 * cg->n * size, &own->pairs);
+    return st != SPMV_OK ? st : on_device(cg->ctx, [&] { return cuda_grow_staging(cg->ctx, (int64_t)sizeof(report)); });
 }
 
 void release(struct cg *cg)
@@ -240,7 +254,7 @@ void release(struct cg *cg)
     if (own == nullptr)
         return;
     context_take_back(cg->ctx, own->memory);
-    context_take_back(cg->ctx, own->s);
+    context_take_back(cg->ctx, own->pairs);
     host_free(own);
     cg->state = nullptr;
 }
@@ -250,6 +264,7 @@ void release(struct cg *cg)
 extern "C" const struct cg_method cg_persistent_cuda = {"persistent",
                                                         "the system fits the multiprocessors: one kernel for all steps",
                                                         1u << SPMV_BACKEND_CUDA,
+                                                        true,
                                                         supports,
                                                         prepare,
                                                         run,

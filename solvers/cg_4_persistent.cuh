@@ -1,29 +1,37 @@
-/* Conjugate gradients, rung 4: the whole solve in one kernel.
+/* Conjugate gradients, rung 4: the whole solve in one kernel, one barrier a step.
  *
- * Idea: a small system fits into the multiprocessors: the matrix into their shared memory, x, r, p and s = A p into
- * registers, a thread a row or some. The blocks stay, and all that goes through memory in a step is one vector, which
- * the others gather, and the blocks' parts of the sums. Between these lie barriers of all blocks. The method is that of
- * Chronopoulos and Gear, which has both sums at one point, with w = A z and s by a recurrence of its own:
+ * Idea: a small system fits into the multiprocessors: the matrix into their shared memory, the vectors into registers,
+ * a thread a row or some. The blocks stay, and all that goes through memory in a step is what other blocks' rows gather
+ * and the blocks' parts of the sums. The method is the pipelined one that predicts and recomputes (Chen & Carson): the
+ * sums of a step are of vectors that are known before its product, so both need but one exchange. With z = M^-1 r,
+ * t = M^-1 s:
  *
- *     w = A z;  gamma = r'z, delta = w'z                                  (sum: one barrier)
- *     beta = gamma / gamma before, alpha = gamma / (delta - beta gamma / alpha before)
- *     p = z + beta p, s = w + beta s, x += alpha p, r -= alpha s, z = M^-1 r       (z is there: one barrier)
+ *     gather  w = A z, u = A t     meanwhile  nu = z'r, mu = p's, delta = z's, gamma = t's
+ *     alpha = nu / mu;  x += alpha p;  r -= alpha s;  z, t anew after
+ *     nu ahead = nu - 2 alpha delta + alpha^2 gamma;  beta = (nu ahead) / nu
+ *     p = z + beta p;  s = (w - alpha u) + beta s
  *
- * so p'Ap is delta - beta gamma / alpha before. Launches: 1 for MOST_STEPS steps. Bytes a step: 8 n, in caches. Changed
+ * s is A p up to the rounding of one step, since w is a product anew each time, and mu is p'Ap itself: what older
+ * pipelined forms lose in accuracy, by sums of sums, is not lost. The price is a second product with the same matrix,
+ * whose gathers are the first one's: pairs (z, t). What is done once a solve is here, too: the norm of b, the first
+ * residual, the true residual at the end. Launches: 1 for MOST_STEPS steps. Bytes a step: 16 n, in caches. Changed
  * since rung 3: no launch, no pass through memory. Wins: wherever the system fits, some 200,000 rows.
  *
  * The matrix: 32 rows a slice, the k-th entries of a slice's rows side by side (SELL), as wide as the slice's longest
- * row: each thread walks its row, and neighbours read neighbouring cells.
+ * row: each thread walks its row, and neighbours read neighbouring cells. A column that is a row of the block itself is
+ * gathered from shared memory, and stored as its number within the block; others as their complement.
  *
  * Progress: the launch is cooperative, so all blocks run at once. A barrier is one counter: each block adds 1 when it
  * has written what others read, and waits until all have. What blocks wrote before is seen after it (release, acquire),
- * but for caches of the own multiprocessor, which loads of others' data pass by.
- * A block alone does the same with its own barrier, z in its shared memory.
+ * but for caches of the own multiprocessor, which loads of others' data pass by. There are two sets of what is
+ * exchanged, in turn: who writes one knows that all have come to the barrier behind the last use of it. A block alone
+ * has no others to wait for.
  *
  * Bits: the number of blocks, of rows a block and a thread, and the order of all sums follow from n and the longest
  * row.
- * A. T. Chronopoulos, C. W. Gear, "s-step iterative methods for symmetric linear systems", J. Comput. Appl. Math.
- * 25(2), 1989, algorithm 2.2.
+ * T. Chen, E. Carson, "Predict-and-recompute conjugate gradient variants", SIAM J. Sci. Comput. 42(5), 2020, the
+ * pipelined variant; P. Ghysels, W. Vanroose, "Hiding global synchronization latency in the preconditioned conjugate
+ * gradient algorithm", Parallel Computing 40(7), 2014.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef CG_4_PERSISTENT_CUH
@@ -35,42 +43,49 @@
 namespace cg_persistent
 {
 
-enum { GOES_ON, ENDED, BROKEN, LIMIT };
-enum { MOST_STEPS = 2048, MOST_BLOCKS = 128 };
+enum { GOES_ON, ENDED, BROKEN, LIMIT, ZERO }; /* ZERO: b is */
+enum { BLOCK = 512, MOST_STEPS = 2048, MOST_BLOCKS = 128 };
 enum {
     STATIC_BYTES = 4096,
     HOST_SHARED = 128 * 1024
 }; /* of shared memory: at most, beside the dynamic part; on hosts
       that play a GPU, the dynamic part */
 
-/* Of a thread, a block, all blocks. */
-template <typename T> struct alignas(4 * sizeof(T)) sums {
-    T rr, gamma, delta, unused;
+/* The sums. RR = r'r, where it is not NU. */
+enum { NU, MU, DELTA, GAMMA, FOUR, RR = FOUR, STRIDE = 8 };
+
+/* What a launch says, in host memory. */
+struct report {
+    double norm_b, tolerance; /* of the first launch */
+    double start, enough;     /* norms: of the first residual, of the last one wanted */
+    double rr, nu, mu;        /* of the last step looked at */
+    double residual;          /* the true one's norm, where it stopped */
+    long long iterations;     /* in all */
+    int stop;
 };
 
-/* What lasts from one launch to the next. */
-template <typename T> struct state {
-    T rr, gamma, pq;              /* of the last step looked at */
-    T gamma_before, alpha_before; /* of the step before it */
-    double start, enough;
-    long long iterations;
-    int stop;
-    T history[MOST_STEPS + 1]; /* r'r after iteration `first of the launch` + i */
+/* What is gathered of a row. */
+template <typename T> struct alignas(2 * sizeof(T)) pair {
+    T z, t;
 };
 
 template <typename T, typename Stored> struct system {
     const int32_t *row_ptr, *col;
     const Stored *val; /* NULL: a pattern */
     int rows, rows_each, cells;
-    T *x, *r, *p, *s, *z; /* z: what is gathered */
-    const T *scale;       /* M^-1, a diagonal; NULL: none */
-    state<T> *about;
-    sums<T> *parts;    /* 2 * blocks */
+    const T *b;
+    T *x, *start_x;
+    T *r, *p, *s;      /* between launches */
+    pair<T> *pairs;    /* 2 * rows */
+    const T *scale;    /* M^-1, a diagonal; NULL: none */
+    T *parts;          /* 2 * blocks * STRIDE */
+    T *history;        /* r'r after iteration `first of the launch` + i; NULL: nobody asks */
     unsigned *arrived; /* 0 before the launch */
-    double tolerance, roundoff;
-    long long iterations, most; /* those done before the first launch; the limit */
-    int steps;                  /* of this launch, at most MOST_STEPS */
-    bool begins;                /* the first launch */
+    report *told;
+    double rtol, atol, roundoff, enough; /* enough: but for the first launch */
+    long long iterations, most;          /* those done before the launch; the limit */
+    int steps;                           /* of this launch, at most */
+    bool begins, from_zero;              /* the first launch; x is 0 */
 };
 
 __device__ inline void arrive([[maybe_unused]] unsigned *count)
@@ -90,19 +105,6 @@ __device__ inline void await_all([[maybe_unused]] const unsigned *count, [[maybe
 #endif
 }
 
-/* The sum of the lanes', the same for all. gamma only if there is one. */
-template <bool SCALED, typename T> __device__ sums<T> sum_warp(sums<T> v)
-{
-#pragma unroll
-    for (int distance = WARP / 2; distance > 0; distance /= 2) {
-        v.rr += __shfl_xor_sync(0xffffffffu, v.rr, distance);
-        v.delta += __shfl_xor_sync(0xffffffffu, v.delta, distance);
-        if (SCALED)
-            v.gamma += __shfl_xor_sync(0xffffffffu, v.gamma, distance);
-    }
-    return v;
-}
-
 /* What others wrote in this launch. */
 template <typename T> __device__ T load_others(const T *from)
 {
@@ -113,44 +115,114 @@ template <typename T> __device__ T load_others(const T *from)
 #endif
 }
 
-template <typename T> __device__ sums<T> load_others(const sums<T> *from)
+template <typename T> __device__ pair<T> load_others(const pair<T> *from)
 {
-    if constexpr (sizeof(T) == sizeof(float)) {
 #ifdef __CUDA_ARCH__
-        const float4 all = __ldcg((const float4 *)from);
-        return {all.x, all.y, all.z, T()};
-#endif
+    if constexpr (sizeof(T) == sizeof(float)) {
+        const float2 both = __ldcg((const float2 *)from);
+        return {both.x, both.y};
+    } else {
+        const double2 both = __ldcg((const double2 *)from);
+        return {both.x, both.y};
     }
-    return {load_others(&from->rr), load_others(&from->gamma), load_others(&from->delta), T()};
+#else
+    return *from;
+#endif
 }
 
-/* ROWS rows a thread. SCALED: with a diagonal M. ALONE: one block. */
-template <typename T, typename Stored, int THREADS_, int ROWS, bool SCALED, bool ALONE>
-__global__ void __launch_bounds__(THREADS_) kernel(system<T, Stored> a)
+/* The sum over 2 * from lanes, for each of them. */
+template <typename T> __device__ T sum_lanes(T v, int from)
 {
-    constexpr int WARPS_ = THREADS_ / WARP, SLICES = WARPS_ * ROWS;
-    constexpr int UNROLL = ROWS > 2 || (ROWS > 1 && THREADS_ > 512) ? 4 : 8; /* registers */
+#pragma unroll
+    for (int distance = from; distance > 0; distance /= 2)
+        v += __shfl_xor_sync(0xffffffffu, v, distance);
+    return v;
+}
+
+/* Four sums over the warp: lane 8 k gets that of v[k]. A lane hands on what it will not add up. */
+template <typename T> __device__ T sum_four(const T *v)
+{
+    const int lane = (int)threadIdx.x % WARP;
+    const bool late = (lane & 16) != 0, odd = (lane & 8) != 0;
+    const T first = (late ? v[2] : v[0]) + __shfl_xor_sync(0xffffffffu, late ? v[0] : v[2], 16);
+    const T second = (late ? v[3] : v[1]) + __shfl_xor_sync(0xffffffffu, late ? v[1] : v[3], 16);
+    return sum_lanes((odd ? second : first) + __shfl_xor_sync(0xffffffffu, odd ? first : second, 8), 4);
+}
+
+/* The first warp's work: the block's sums from the warps', handed in to all blocks. Lane 8 k has sum k, lane 0 the rest
+ * as well, which is RR. all: what the counter says when all blocks have come. */
+template <typename T, int COUNT>
+__device__ pair<T> hand_in(const T (*of_warps)[STRIDE], T *parts, unsigned *arrived, unsigned all)
+{
+    constexpr int WARPS_ = BLOCK / WARP;
+    const int lane = (int)threadIdx.x % WARP, which = lane / STRIDE;
+    T sum = T(), rest = T();
+#pragma unroll
+    for (int w = 0; w < WARPS_; w += STRIDE)
+        sum += of_warps[w + lane % STRIDE][which];
+    sum = sum_lanes(sum, STRIDE / 2);
+    if (COUNT > FOUR)
+        rest = sum_lanes(lane < WARPS_ ? of_warps[lane][RR] : T(), WARP / 2);
+    if (gridDim.x > 1) {
+        if (lane % STRIDE == 0)
+            parts[blockIdx.x * STRIDE + which] = sum;
+        if (COUNT > FOUR && lane == 0)
+            parts[blockIdx.x * STRIDE + RR] = rest;
+        __syncwarp();
+        if (lane == 0) {
+            arrive(arrived);
+            await_all(arrived, all);
+        }
+        __syncwarp();
+    }
+    return {sum, rest};
+}
+
+/* Its work after that: the sums of all blocks, in the same lanes. */
+template <typename T, int COUNT> __device__ pair<T> add_up(const T *parts)
+{
+    const int lane = (int)threadIdx.x % WARP;
+    T mine[FOUR] = {}, rest = T();
+#pragma unroll
+    for (int b = 0; b < MOST_BLOCKS; b += WARP)
+        if (b + lane < (int)gridDim.x) {
+            const T *const its = parts + (b + lane) * STRIDE;
+            const pair<T> early = load_others((const pair<T> *)its), late = load_others((const pair<T> *)its + 1);
+            mine[NU] += early.z;
+            mine[MU] += early.t;
+            mine[DELTA] += late.z;
+            mine[GAMMA] += late.t;
+            rest += COUNT > FOUR ? load_others(its + RR) : T();
+        }
+    return {sum_four(mine), COUNT > FOUR ? sum_lanes(rest, WARP / 2) : T()};
+}
+
+/* ROWS rows a thread. SCALED: with a diagonal M. */
+template <typename T, typename Stored, int ROWS, bool SCALED>
+__global__ void __launch_bounds__(BLOCK) kernel(system<T, Stored> a)
+{
+    constexpr int WARPS_ = BLOCK / WARP, COUNT = SCALED ? RR + 1 : FOUR;
+    constexpr int UNROLL = 8 / ROWS; /* registers */
 #ifdef HOST_CUDA
-    static unsigned char dynamic_shared[HOST_SHARED];
+    alignas(16) static unsigned char dynamic_shared[HOST_SHARED];
 #else
-    extern __shared__ __align__(16) unsigned char dynamic_shared[]; /* cells of the matrix; alone: z before them */
+    extern __shared__ __align__(16) unsigned char dynamic_shared[]; /* the block's own pairs, cells of the matrix */
 #endif
-    __shared__ int slice_at[SLICES + 1];
-    __shared__ sums<T> of_warps[2][WARPS_], of_all;
-    T *const own_z = (T *)dynamic_shared;
-    Stored *const val = (Stored *)(own_z + (ALONE ? ROWS * THREADS_ : 0));
+    __shared__ int widths[WARPS_ * ROWS];
+    __shared__ T of_warps[WARPS_][STRIDE], totals[STRIDE];
+    pair<T> *const own = (pair<T> *)dynamic_shared;
+    Stored *const val = (Stored *)(own + a.rows_each);
     int32_t *const col = (int32_t *)(val + a.cells);
     const int thread = (int)threadIdx.x, lane = thread % WARP, warp = thread / WARP;
     const int first = (int)blockIdx.x * a.rows_each;
     const int behind = first + a.rows_each < a.rows ? first + a.rows_each : a.rows;
-    state<T> *const about = a.about;
-    unsigned barriers = 0;
+    const bool tells = blockIdx.x == 0 && thread == 0;
 
     /* the matrix */
     int begin[ROWS], length[ROWS];
 #pragma unroll
     for (int k = 0; k < ROWS; k++) {
-        const int row = first + k * THREADS_ + thread;
+        const int row = first + k * BLOCK + thread;
         begin[k] = row < behind ? a.row_ptr[row] : 0;
         length[k] = row < behind ? a.row_ptr[row + 1] - begin[k] : 0;
         int width = length[k];
@@ -159,205 +231,224 @@ __global__ void __launch_bounds__(THREADS_) kernel(system<T, Stored> a)
             width = other > width ? other : width;
         }
         if (lane == 0)
-            slice_at[k * WARPS_ + warp + 1] = width * WARP;
-    }
-    __syncthreads();
-    if (thread == 0) {
-        slice_at[0] = 0;
-        for (int i = 0; i < SLICES; i++)
-            slice_at[i + 1] += slice_at[i];
+            widths[k * WARPS_ + warp] = width * WARP;
     }
     __syncthreads();
 #pragma unroll
     for (int k = 0; k < ROWS; k++) {
-        const int at = slice_at[k * WARPS_ + warp] + lane;
+        int before = 0;
+        for (int i = lane; i < k * WARPS_ + warp; i += WARP)
+            before += widths[i];
+        const int at = sum_lanes(before, WARP / 2) + lane;
 #pragma unroll 4
         for (int j = 0; j < length[k]; j++) {
+            const int32_t c = a.col[begin[k] + j];
             val[at + j * WARP] = a.val != nullptr ? a.val[begin[k] + j] : Stored(1);
-            col[at + j * WARP] = a.col[begin[k] + j];
+            col[at + j * WARP] = c >= first && c < behind ? c - first : ~c;
         }
         begin[k] = at;
     }
 
     /* the vectors */
-    T x[ROWS], r[ROWS], p[ROWS], s[ROWS], z[ROWS], scale[ROWS];
+    T x[ROWS], r[ROWS], p[ROWS], s[ROWS], scale[ROWS];
 #pragma unroll
     for (int k = 0; k < ROWS; k++) {
-        const int row = first + k * THREADS_ + thread;
+        const int row = first + k * BLOCK + thread;
         const bool there = row < behind;
-        x[k] = there ? a.x[row] : T();
-        r[k] = there ? a.r[row] : T();
+        x[k] = there && !a.from_zero ? a.x[row] : T();
+        r[k] = there ? (a.begins ? a.b : a.r)[row] : T();
         p[k] = there && !a.begins ? a.p[row] : T();
         s[k] = there && !a.begins ? a.s[row] : T();
         scale[k] = SCALED && there ? a.scale[row] : T(1);
+        if (there && a.begins)
+            a.start_x[row] = x[k];
     }
-    T gamma_before = a.begins ? T() : about->gamma_before, alpha_before = a.begins ? T(1) : about->alpha_before;
-    double enough = a.begins ? 0 : about->enough;
-    long long iterations = a.begins ? a.iterations : about->iterations;
-    T rr = T(), gamma = T(), pq = T();
-    int stop = GOES_ON;
 
-    /* what is known before the sums: 1 / gamma before, 1 / alpha before, and below which r'r a root is
-     * worth taking */
-    T per_gamma = T(), per_alpha = T();
-    double enough_squared = 0;
-    const auto get_ready = [&] {
-        per_gamma = T(1) / gamma_before;
-        per_alpha = T(1) / alpha_before;
-        enough_squared = fmax(1.01 * enough * enough, 1e-280);
-    };
-    get_ready();
-
-    const auto publish = [&] {
+    /* Each turn exchanges, for a purpose: START_X x, for the first residual; START_R z, for the first direction, and
+     * b'b; STEP; END_X x, for the true residual; END its square. */
+    enum { START_X, START_R, STEP, END_X, END } turn = !a.begins ? STEP : a.from_zero ? START_R : START_X;
+    double enough = a.enough, enough_squared = fmax(1.01 * enough * enough, 1e-280), norm_b = 0, tolerance = 0,
+           start = 0;
+    long long iterations = a.iterations;
+    T rr = T(), nu = T(), mu = T(), true_square = T();
+    int step = 0, stop = GOES_ON;
+    unsigned barriers = 0;
+    for (int round = 0;; round++) {
+        T w[ROWS] = {}, u[ROWS] = {}, part[COUNT] = {};
+        pair<T> *const pairs = a.pairs + (int64_t)(round % 2) * a.rows;
 #pragma unroll
         for (int k = 0; k < ROWS; k++) {
-            const int row = k * THREADS_ + thread;
-            z[k] = SCALED ? scale[k] * r[k] : r[k];
-            if (first + row < behind) {
-                if (ALONE)
-                    own_z[row] = z[k];
-                else
-                    a.z[first + row] = z[k];
+            const int row = k * BLOCK + thread;
+            pair<T> mine = {x[k], T()};
+            if (turn == START_R || turn == STEP)
+                mine = {SCALED ? scale[k] * r[k] : r[k], SCALED ? scale[k] * s[k] : s[k]};
+            if (turn != END && first + row < behind) {
+                own[row] = mine;
+                if (gridDim.x > 1)
+                    pairs[first + row] = mine;
+            }
+            if (turn == STEP) {
+                part[NU] += mine.z * r[k];
+                part[MU] += p[k] * s[k];
+                part[DELTA] += mine.z * s[k];
+                part[GAMMA] += mine.t * s[k];
+                if (SCALED)
+                    part[COUNT - 1] += r[k] * r[k];
+            } else if (turn == START_R) {
+                const T b = first + row < behind ? a.b[first + row] : T();
+                part[NU] += b * b;
+            } else if (turn == END) {
+                part[NU] += r[k] * r[k];
             }
         }
+        const T sum = sum_four(part), rest = SCALED ? sum_lanes(part[COUNT - 1], WARP / 2) : T();
+        if (lane % STRIDE == 0)
+            of_warps[warp][lane / STRIDE] = sum;
+        if (SCALED && lane == 0)
+            of_warps[warp][RR] = rest;
         __syncthreads();
-        if (!ALONE) {
-            barriers += gridDim.x;
-            if (thread == 0) {
-                arrive(a.arrived);
-                await_all(a.arrived, barriers);
-            }
-            __syncthreads();
-        }
-    };
 
-    publish();
-    for (int step = 0;; step++) {
-        /* w = A z; the gathers of all rows are on their way together */
-        T w[ROWS] = {};
-        sums<T> part = {};
+        T *const parts = a.parts + (int64_t)(round % 2) * gridDim.x * STRIDE;
+        pair<T> sums = {};
+        barriers += gridDim.x;
+        if (warp == 0)
+            sums = hand_in<T, COUNT>(of_warps, parts, a.arrived, barriers);
+        if (gridDim.x > 1) {
+            __syncthreads();
+            if (warp == 0)
+                sums = add_up<T, COUNT>(parts);
+        }
+        if (warp == 0) {
+            if (lane % STRIDE == 0)
+                totals[lane / STRIDE] = sums.z;
+            if (SCALED && lane == 0)
+                totals[RR] = sums.t;
+        }
+
+        /* the products; the gathers of all rows are on their way together */
         int longest = 0;
 #pragma unroll
         for (int k = 0; k < ROWS; k++)
-            longest = length[k] > longest ? length[k] : longest;
+            longest = turn != END && length[k] > longest ? length[k] : longest;
         for (int j = 0; j < longest; j += UNROLL) {
-            T gathered[ROWS][UNROLL] = {};
+            pair<T> gathered[ROWS][UNROLL] = {};
 #pragma unroll
             for (int k = 0; k < ROWS; k++)
 #pragma unroll
-                for (int u = 0; u < UNROLL; u++)
-                    if (j + u < length[k]) {
-                        const int32_t c = col[begin[k] + (j + u) * WARP];
-                        gathered[k][u] = ALONE ? own_z[c] : load_others(a.z + c);
+                for (int i = 0; i < UNROLL; i++)
+                    if (j + i < length[k]) {
+                        const int32_t c = col[begin[k] + (j + i) * WARP];
+                        gathered[k][i] = c >= 0 ? own[c] : load_others(pairs + ~c);
                     }
 #pragma unroll
             for (int k = 0; k < ROWS; k++)
 #pragma unroll
-                for (int u = 0; u < UNROLL; u++)
-                    if (j + u < length[k])
-                        w[k] += T(val[begin[k] + (j + u) * WARP]) * gathered[k][u];
+                for (int i = 0; i < UNROLL; i++)
+                    if (j + i < length[k]) {
+                        const T v = T(val[begin[k] + (j + i) * WARP]);
+                        w[k] += v * gathered[k][i].z;
+                        u[k] += v * gathered[k][i].t;
+                    }
         }
-#pragma unroll
-        for (int k = 0; k < ROWS; k++) {
-            part.rr += r[k] * r[k];
-            part.gamma += SCALED ? r[k] * z[k] : T();
-            part.delta += w[k] * z[k];
-        }
-
-        /* the sums, the same for all threads */
-        sums<T> *const its = of_warps[step % 2];
-        part = sum_warp<SCALED>(part);
-        if (lane == 0)
-            its[warp] = part;
         __syncthreads();
-        if (ALONE) {
-            part = sum_warp<SCALED>(lane < WARPS_ ? its[lane] : sums<T>());
-        } else {
-            barriers += gridDim.x;
-            if (warp == 0) {
-                sums<T> *const parts = a.parts + step % 2 * (int)gridDim.x;
-                part = sum_warp<SCALED>(lane < WARPS_ ? its[lane] : sums<T>());
-                if (lane == 0) {
-                    parts[blockIdx.x] = part;
-                    arrive(a.arrived);
-                    await_all(a.arrived, barriers);
+
+        if (turn == START_X) {
+#pragma unroll
+            for (int k = 0; k < ROWS; k++)
+                r[k] -= w[k];
+            turn = START_R;
+        } else if (turn == START_R) {
+            norm_b = sqrt((double)totals[NU]);
+            tolerance = fmax(isfinite(norm_b) ? a.rtol * norm_b : 0, a.atol);
+            if (norm_b == 0) {
+                stop = ZERO;
+                break;
+            }
+#pragma unroll
+            for (int k = 0; k < ROWS; k++) {
+                p[k] = SCALED ? scale[k] * r[k] : r[k];
+                s[k] = w[k];
+            }
+            turn = STEP;
+        } else if (turn == STEP) {
+            nu = totals[NU];
+            mu = totals[MU];
+            rr = SCALED ? totals[RR] : nu;
+            const T delta = totals[DELTA], gamma = totals[GAMMA];
+            if (a.begins && step == 0) {
+                start = sqrt((double)rr);
+                enough = fmax(tolerance, a.roundoff * start);
+                enough_squared = fmax(1.01 * enough * enough, 1e-280); /* below which a root is worth taking */
+            }
+            if (tells && a.history != nullptr)
+                a.history[step] = rr;
+            if (isfinite(rr) && (double)rr <= enough_squared && sqrt((double)rr) <= enough)
+                stop = ENDED;
+            else if (!isfinite(rr) || !isfinite(nu) || !isfinite(mu) || nu <= 0 || mu <= 0)
+                stop = BROKEN;
+            else if (iterations == a.most)
+                stop = LIMIT;
+            if (stop != GOES_ON) {
+#pragma unroll
+                for (int k = 0; k < ROWS; k++) {
+                    const int row = first + k * BLOCK + thread;
+                    r[k] = row < behind ? a.b[row] : T();
                 }
-                __syncwarp();
-                part = {};
+                turn = END_X;
+                continue;
+            }
+            if (step == a.steps)
+                break;
+            const T alpha = nu / mu, per_nu = T(1) / nu;
+            const T ahead = nu + alpha * (alpha * gamma - (delta + delta)), square = ahead > 0 ? ahead : T();
+            const T beta = isfinite(per_nu) ? square * per_nu : square / nu;
 #pragma unroll
-                for (int b = 0; b < MOST_BLOCKS; b += WARP)
-                    if (b + lane < (int)gridDim.x) {
-                        const sums<T> other = load_others(parts + b + lane);
-                        part = {part.rr + other.rr, part.gamma + other.gamma, part.delta + other.delta, T()};
-                    }
-                part = sum_warp<SCALED>(part);
-                if (lane == 0)
-                    of_all = part;
+            for (int k = 0; k < ROWS; k++) {
+                x[k] += alpha * p[k];
+                r[k] -= alpha * s[k];
+                p[k] = (SCALED ? scale[k] * r[k] : r[k]) + beta * p[k];
+                s[k] = (w[k] - alpha * u[k]) + beta * s[k];
             }
-            __syncthreads();
-            part = of_all;
-        }
-        rr = part.rr;
-        gamma = SCALED ? part.gamma : part.rr;
-
-        /* what they say */
-        const bool fresh = a.begins && step == 0;
-        if (fresh) {
-            const double norm = sqrt((double)rr);
-            enough = fmax(a.tolerance, a.roundoff * norm);
-            get_ready();
-            if (blockIdx.x == 0 && thread == 0) {
-                about->start = norm;
-                about->enough = enough;
-            }
-        }
-        if (blockIdx.x == 0 && thread == 0)
-            about->history[step] = rr;
-        const T beta = fresh ? T() : isfinite(per_gamma) ? gamma * per_gamma : gamma / gamma_before;
-        pq = fresh ? part.delta : part.delta - beta * (gamma * per_alpha);
-        if (isfinite(rr) && (double)rr <= enough_squared && sqrt((double)rr) <= enough)
-            stop = ENDED;
-        else if (!isfinite(rr) || !isfinite(gamma) || !isfinite(pq) || gamma <= 0 || pq <= 0)
-            stop = BROKEN;
-        else if (iterations == a.most)
-            stop = LIMIT;
-        if (stop != GOES_ON || step == a.steps)
+            iterations++;
+            step++;
+        } else if (turn == END_X) {
+#pragma unroll
+            for (int k = 0; k < ROWS; k++)
+                r[k] -= w[k];
+            turn = END;
+        } else {
+            true_square = totals[NU];
             break;
-
-        const T alpha = gamma / pq;
-#pragma unroll
-        for (int k = 0; k < ROWS; k++) {
-            p[k] = z[k] + beta * p[k];
-            s[k] = w[k] + beta * s[k];
-            x[k] += alpha * p[k];
-            r[k] -= alpha * s[k];
         }
-        gamma_before = gamma;
-        alpha_before = alpha;
-        iterations++;
-        publish();
-        get_ready();
     }
 
     /* for the next launch, and for the host */
 #pragma unroll
     for (int k = 0; k < ROWS; k++) {
-        const int row = first + k * THREADS_ + thread;
-        if (row < behind) {
+        const int row = first + k * BLOCK + thread;
+        if (row < behind && stop != ZERO) {
             a.x[row] = x[k];
-            a.r[row] = r[k];
-            a.p[row] = p[k];
-            a.s[row] = s[k];
+            if (stop == GOES_ON) {
+                a.r[row] = r[k];
+                a.p[row] = p[k];
+                a.s[row] = s[k];
+            }
         }
     }
-    if (blockIdx.x == 0 && thread == 0) {
-        about->rr = rr;
-        about->gamma = gamma;
-        about->pq = pq;
-        about->gamma_before = gamma_before;
-        about->alpha_before = alpha_before;
-        about->iterations = iterations;
-        about->stop = stop;
+    if (tells) {
+        report *const told = a.told;
+        if (a.begins) {
+            told->norm_b = norm_b;
+            told->tolerance = tolerance;
+            told->start = start;
+        }
+        told->enough = enough;
+        told->rr = (double)rr;
+        told->nu = (double)nu;
+        told->mu = (double)mu;
+        told->residual = sqrt((double)true_square);
+        told->iterations = iterations;
+        told->stop = stop;
     }
 }
 

@@ -31,9 +31,10 @@ struct cg {
     void *x, *r, *p, *q; /* r = b - A x by the recurrence, p: the direction, q = A p */
     void *start_x;       /* x where the recurrence (re)started, and the norm of its true residual */
     double start_residual;
-    bool continues; /* start from r and p of the run before: r becomes b - A x, p moves as r does */
-    bool keeps;     /* another run continues: r and p are left as they are when it stops */
-    char *scalars;  /* SCALARS of them */
+    bool continues;      /* start from r and p of the run before: r becomes b - A x, p moves as r does */
+    bool keeps;          /* another run continues: r and p are left as they are when it stops */
+    bool knows_residual; /* result->true_residual is that of x: a rung that measures has seen to it */
+    char *scalars;       /* SCALARS of them */
     const spmv_cg_options *options;
     spmv_cg_result *result;
     double rr, pq, rz; /* as last read; rz: r'M^-1 r */
@@ -44,6 +45,8 @@ struct cg_method {
     const char *name;
     const char *why;   /* one sentence: when auto takes it */
     unsigned backends; /* 1 << SPMV_BACKEND_...: where it exists */
+    bool measures;     /* run does the front's part, too: x = 0 with zero_start, ||b|| and the tolerance, and, unless it
+                          is cancelled, the true residual. Where b'b is 0 it returns SPMV_OK and does nothing else. */
 
     /* SPMV_OK, or SPMV_ERROR_UNSUPPORTED with the sentence why not (size, type, preconditioner, the plan's method). */
     spmv_status (*supports)(const struct cg *);
