@@ -3,6 +3,7 @@
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "cg_4_persistent.cuh"
+#include <stdlib.h>
 
 extern "C" {
 #include "cg_internal.h"
@@ -13,15 +14,26 @@ extern "C" {
 namespace
 {
 
-using cg_persistent::BLOCK;
 using cg_persistent::report;
 
-/* Blocks with so many rows a thread. The first into which the system fits is taken: as few blocks as can be, since each
- * more makes the barriers slower, but the work of large systems is shared by all multiprocessors. */
+/* Blocks of threads with so many rows a thread. The first into which the system fits is taken: as few blocks as can be,
+ * since each more makes the barriers slower, but the work of large systems is shared by all multiprocessors. What runs
+ * as a cluster on one device runs as a grid on others, with the same bits. One block: for devices that run no more
+ * together. */
 struct cut {
-    int blocks, rows_a_thread;
+    int blocks, threads, rows_a_thread;
+    bool cluster;
 };
-const cut cuts[] = {{1, 1}, {1, 2}, {1, 4}, {32, 1}, {128, 1}, {128, 2}, {128, 4}};
+const cut cuts[] = {{1, 480, 1, false},
+                    {cg_persistent::CLUSTER, 256, 1, true},
+                    {cg_persistent::CLUSTER, 256, 2, true},
+                    {32, 512, 1, false},
+                    {128, 512, 1, false},
+                    {128, 512, 2, false},
+                    {128, 480, 3, false},
+                    {128, 480, 4, false},
+                    {1, 480, 2, false},
+                    {1, 480, 4, false}};
 enum { CUTS = sizeof cuts / sizeof *cuts };
 
 /* Steps of a launch while somebody listens. */
@@ -63,11 +75,14 @@ bool choose(const struct cg *cg, int shared_most, int most_blocks, persistent *o
     const spmv_plan *const plan = cg->plan;
     const int64_t cell = (int64_t)spmv_type_size(plan->a.type) + (int64_t)sizeof(int32_t);
     for (int c = 0; c < CUTS; c++) {
+        if (getenv("CUT") && c < atoi(getenv("CUT")))
+            continue;
         const cut how = cuts[c];
         const int64_t each = (cg->n + (int64_t)how.blocks * WARP - 1) / ((int64_t)how.blocks * WARP) * WARP;
         const int64_t cells = each * plan->longest_row;
-        const int64_t bytes = each * 2 * (int64_t)spmv_type_size(cg->type) + cells * cell;
-        if (how.blocks > most_blocks || each > (int64_t)BLOCK * how.rows_a_thread || bytes > shared_most)
+        const int64_t own_pairs = (how.cluster ? 2 : 1) * each;
+        const int64_t bytes = own_pairs * 2 * (int64_t)spmv_type_size(cg->type) + cells * cell;
+        if (how.blocks > most_blocks || each > (int64_t)how.threads * how.rows_a_thread || bytes > shared_most)
             continue;
         *own = {how, (int)each, (int)cells, (int)bytes, nullptr, nullptr, 0, 0, false};
         return true;
@@ -143,21 +158,31 @@ spmv_status launch_steps(const struct cg *cg, int64_t most, int steps, bool begi
                                                 begins,
                                                 begins && !own->began && cg->options->zero_start != 0};
     return on_device(cg->ctx, [&] {
-        const launch_shape shape = {own->how.blocks, BLOCK, own->shared_bytes, false, own->how.blocks > 1};
+        const cut how = own->how;
+        const bool cluster = how.cluster && device->code_version >= 90;
+        const launch_shape shape = {how.blocks, how.threads + WARP, own->shared_bytes,
+                                    false,      how.blocks > 1,     cluster ? how.blocks : 0};
         int shared = 0, blocks = 0;
         spmv_status st = limits(cg->ctx, &shared, &blocks);
-        if (st == SPMV_OK && own->how.blocks > 1)
+        if (st == SPMV_OK && how.blocks > 1 && !cluster)
             st = cuda_check(cg->ctx, cudaMemsetAsync(a.arrived, 0, sizeof *a.arrived, stream), "a counter");
         const auto start = [&](auto kernel, uint64_t *known) {
             const spmv_status ready = once_a_device(cg->ctx, "cg persistent", known, (const void *)kernel,
                                                     cudaFuncAttributeMaxDynamicSharedMemorySize, shared);
             return ready != SPMV_OK ? ready : launch_shaped(cg->ctx, "cg persistent", shape, kernel, a);
         };
-        static uint64_t known[3];
-        if (st == SPMV_OK)
-            st = own->how.rows_a_thread == 1   ? start(cg_persistent::kernel<T, Stored, 1, SCALED>, &known[0])
-                 : own->how.rows_a_thread == 2 ? start(cg_persistent::kernel<T, Stored, 2, SCALED>, &known[1])
-                                               : start(cg_persistent::kernel<T, Stored, 4, SCALED>, &known[2]);
+        static uint64_t known[8];
+        if (st == SPMV_OK && how.cluster)
+            st = how.rows_a_thread == 1 ? start(cg_persistent::kernel<T, Stored, 256, 1, SCALED, true>, &known[0])
+                                        : start(cg_persistent::kernel<T, Stored, 256, 2, SCALED, true>, &known[1]);
+        else if (st == SPMV_OK && how.threads == 512)
+            st = how.rows_a_thread == 1 ? start(cg_persistent::kernel<T, Stored, 512, 1, SCALED, false>, &known[2])
+                                        : start(cg_persistent::kernel<T, Stored, 512, 2, SCALED, false>, &known[3]);
+        else if (st == SPMV_OK)
+            st = how.rows_a_thread == 1   ? start(cg_persistent::kernel<T, Stored, 480, 1, SCALED, false>, &known[4])
+                 : how.rows_a_thread == 2 ? start(cg_persistent::kernel<T, Stored, 480, 2, SCALED, false>, &known[5])
+                 : how.rows_a_thread == 3 ? start(cg_persistent::kernel<T, Stored, 480, 3, SCALED, false>, &known[6])
+                                          : start(cg_persistent::kernel<T, Stored, 480, 4, SCALED, false>, &known[7]);
         if (st == SPMV_OK)
             st = cuda_check(cg->ctx, cudaStreamSynchronize(stream), "cg persistent");
         if (st == SPMV_OK)

@@ -21,11 +21,15 @@
  * row: each thread walks its row, and neighbours read neighbouring cells. A column that is a row of the block itself is
  * gathered from shared memory, and stored as its number within the block; others as their complement.
  *
+ * A block has a warp more, the clerk: it adds up the warps' sums, meets the other blocks, and adds up theirs, while the
+ * others gather.
+ *
  * Progress: the launch is cooperative, so all blocks run at once. A barrier is one counter: each block adds 1 when it
  * has written what others read, and waits until all have. What blocks wrote before is seen after it (release, acquire),
  * but for caches of the own multiprocessor, which loads of others' data pass by. There are two sets of what is
  * exchanged, in turn: who writes one knows that all have come to the barrier behind the last use of it. A block alone
- * has no others to wait for.
+ * has no others to wait for. Few blocks are a cluster, where the device has such: its barrier, and the others' shared
+ * memory in place of the caches.
  *
  * Bits: the number of blocks, of rows a block and a thread, and the order of all sums follow from n and the longest
  * row.
@@ -44,7 +48,7 @@ namespace cg_persistent
 {
 
 enum { GOES_ON, ENDED, BROKEN, LIMIT, ZERO }; /* ZERO: b is */
-enum { BLOCK = 512, MOST_STEPS = 2048, MOST_BLOCKS = 128 };
+enum { MOST_STEPS = 2048, MOST_BLOCKS = 128, CLUSTER = 8 };
 enum {
     STATIC_BYTES = 4096,
     HOST_SHARED = 128 * 1024
@@ -149,36 +153,141 @@ template <typename T> __device__ T sum_four(const T *v)
     return sum_lanes((odd ? second : first) + __shfl_xor_sync(0xffffffffu, odd ? first : second, 8), 4);
 }
 
-/* The first warp's work: the block's sums from the warps', handed in to all blocks. Lane 8 k has sum k, lane 0 the rest
- * as well, which is RR. all: what the counter says when all blocks have come. */
-template <typename T, int COUNT>
-__device__ pair<T> hand_in(const T (*of_warps)[STRIDE], T *parts, unsigned *arrived, unsigned all)
+/* Clusters: everything that only they have. */
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+enum { HAVE_CLUSTERS = 1 };
+
+__device__ inline uint32_t cluster_address(const void *own, int rank)
 {
-    constexpr int WARPS_ = BLOCK / WARP;
-    const int lane = (int)threadIdx.x % WARP, which = lane / STRIDE;
-    T sum = T(), rest = T();
-#pragma unroll
-    for (int w = 0; w < WARPS_; w += STRIDE)
-        sum += of_warps[w + lane % STRIDE][which];
-    sum = sum_lanes(sum, STRIDE / 2);
-    if (COUNT > FOUR)
-        rest = sum_lanes(lane < WARPS_ ? of_warps[lane][RR] : T(), WARP / 2);
-    if (gridDim.x > 1) {
-        if (lane % STRIDE == 0)
-            parts[blockIdx.x * STRIDE + which] = sum;
-        if (COUNT > FOUR && lane == 0)
-            parts[blockIdx.x * STRIDE + RR] = rest;
-        __syncwarp();
-        if (lane == 0) {
-            arrive(arrived);
-            await_all(arrived, all);
-        }
-        __syncwarp();
-    }
-    return {sum, rest};
+    uint32_t address;
+    asm("mapa.shared::cluster.u32 %0, %1, %2;"
+        : "=r"(address)
+        : "r"((uint32_t)__cvta_generic_to_shared(own)), "r"(rank));
+    return address;
 }
 
-/* Its work after that: the sums of all blocks, in the same lanes. */
+/* All threads of all blocks. */
+__device__ inline void meet_cluster()
+{
+    asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+    asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+}
+
+/* A mailbox a block: an mbarrier that counts the blocks. One thread sets it up before all meet. */
+__device__ inline void open_mailbox(uint64_t *mail)
+{
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"((uint32_t)__cvta_generic_to_shared(mail)), "r"(CLUSTER)
+                 : "memory");
+    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+}
+
+/* To the block of that rank: what was written before is there. */
+__device__ inline void send_mail(const uint64_t *mail, int rank)
+{
+    asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];" ::"r"(cluster_address(mail, rank))
+                 : "memory");
+}
+
+/* From all blocks, for the time number `round`. */
+__device__ inline void await_mail(const uint64_t *mail, int round)
+{
+    uint32_t there;
+    do
+        asm volatile("{ .reg .pred p;\n\t"
+                     "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], %2;\n\t"
+                     "selp.u32 %0, 1, 0, p; }"
+                     : "=r"(there)
+                     : "r"((uint32_t)__cvta_generic_to_shared(mail)), "r"(round % 2)
+                     : "memory");
+    while (there == 0);
+}
+
+__device__ inline void store_in_cluster(double *own, int rank, double value)
+{
+    asm volatile("st.shared::cluster.f64 [%0], %1;" ::"r"(cluster_address(own, rank)), "d"(value) : "memory");
+}
+
+__device__ inline void store_in_cluster(float *own, int rank, float value)
+{
+    asm volatile("st.shared::cluster.f32 [%0], %1;" ::"r"(cluster_address(own, rank)), "f"(value) : "memory");
+}
+
+__device__ inline pair<double> load_from_cluster(const pair<double> *own, int rank)
+{
+    pair<double> value;
+    asm volatile("ld.shared::cluster.v2.f64 {%0, %1}, [%2];"
+                 : "=d"(value.z), "=d"(value.t)
+                 : "r"(cluster_address(own, rank)));
+    return value;
+}
+
+__device__ inline pair<float> load_from_cluster(const pair<float> *own, int rank)
+{
+    pair<float> value;
+    asm volatile("ld.shared::cluster.v2.f32 {%0, %1}, [%2];"
+                 : "=f"(value.z), "=f"(value.t)
+                 : "r"(cluster_address(own, rank)));
+    return value;
+}
+#else
+enum { HAVE_CLUSTERS = 0 };
+
+__device__ inline void meet_cluster()
+{
+}
+
+__device__ inline void open_mailbox(uint64_t *)
+{
+}
+
+__device__ inline void send_mail(const uint64_t *, int)
+{
+}
+
+__device__ inline void await_mail(const uint64_t *, int)
+{
+}
+
+template <typename T> __device__ void store_in_cluster(T *, int, T)
+{
+}
+
+template <typename T> __device__ pair<T> load_from_cluster(const pair<T> *own, int)
+{
+    return *own;
+}
+#endif
+
+/* The clerk's work: the block's sums from the warps'. Lane l has sum l / 8, and all have the rest, which is RR. */
+template <typename T, int WARPS_, int COUNT> __device__ pair<T> sum_block(const T (*of_warps)[STRIDE])
+{
+    const int lane = (int)threadIdx.x % WARP;
+    T sum = T();
+#pragma unroll
+    for (int w = 0; w < WARPS_; w += STRIDE)
+        if (w + lane % STRIDE < WARPS_)
+            sum += of_warps[w + lane % STRIDE][lane / STRIDE];
+    return {sum_lanes(sum, STRIDE / 2),
+            COUNT > FOUR ? sum_lanes(lane < WARPS_ ? of_warps[lane][RR] : T(), WARP / 2) : T()};
+}
+
+/* It hands them in, and waits for those of all blocks; all: what the counter says when they are there. */
+template <typename T, int COUNT> __device__ void hand_in(pair<T> sums, T *parts, unsigned *arrived, unsigned all)
+{
+    const int lane = (int)threadIdx.x % WARP;
+    if (lane % STRIDE == 0)
+        parts[blockIdx.x * STRIDE + lane / STRIDE] = sums.z;
+    if (COUNT > FOUR && lane == 0)
+        parts[blockIdx.x * STRIDE + RR] = sums.t;
+    __syncwarp();
+    if (lane == 0) {
+        arrive(arrived);
+        await_all(arrived, all);
+    }
+    __syncwarp();
+}
+
+/* The sums of all blocks, in the same lanes. */
 template <typename T, int COUNT> __device__ pair<T> add_up(const T *parts)
 {
     const int lane = (int)threadIdx.x % WARP;
@@ -197,10 +306,36 @@ template <typename T, int COUNT> __device__ pair<T> add_up(const T *parts)
     return {sum_four(mine), COUNT > FOUR ? sum_lanes(rest, WARP / 2) : T()};
 }
 
-/* ROWS rows a thread. SCALED: with a diagonal M. */
-template <typename T, typename Stored, int ROWS, bool SCALED>
-__global__ void __launch_bounds__(BLOCK) kernel(system<T, Stored> a)
+/* The same in a cluster of CLUSTER blocks: a block's sums are left with each block. */
+template <typename T, int COUNT> __device__ void hand_in_cluster(pair<T> sums, T (*parts)[STRIDE], const uint64_t *mail)
 {
+    const int lane = (int)threadIdx.x % WARP;
+    store_in_cluster(&parts[blockIdx.x][lane / STRIDE], lane % STRIDE, sums.z);
+    if (COUNT > FOUR && lane < CLUSTER)
+        store_in_cluster(&parts[blockIdx.x][RR], lane, sums.t);
+    __syncwarp();
+    if (lane < CLUSTER)
+        send_mail(mail, lane);
+}
+
+template <typename T, int COUNT> __device__ pair<T> add_up_cluster(const T (*parts)[STRIDE])
+{
+    T mine[FOUR] = {}, rest = T();
+    const int lane = (int)threadIdx.x % WARP;
+    if (lane < CLUSTER) {
+#pragma unroll
+        for (int k = 0; k < FOUR; k++)
+            mine[k] = parts[lane][k];
+        rest = COUNT > FOUR ? parts[lane][RR] : T();
+    }
+    return {sum_four(mine), COUNT > FOUR ? sum_lanes(rest, WARP / 2) : T()};
+}
+
+/* BLOCK threads and the clerk, ROWS rows a thread. SCALED: with a diagonal M. TOGETHER: a cluster. */
+template <typename T, typename Stored, int BLOCK, int ROWS, bool SCALED, bool TOGETHER>
+__global__ void __launch_bounds__(BLOCK + WARP) kernel(system<T, Stored> a)
+{
+    constexpr bool IN_CLUSTER = TOGETHER && HAVE_CLUSTERS;
     constexpr int WARPS_ = BLOCK / WARP, COUNT = SCALED ? RR + 1 : FOUR;
     constexpr int UNROLL = 8 / ROWS; /* registers */
 #ifdef HOST_CUDA
@@ -209,20 +344,26 @@ __global__ void __launch_bounds__(BLOCK) kernel(system<T, Stored> a)
     extern __shared__ __align__(16) unsigned char dynamic_shared[]; /* the block's own pairs, cells of the matrix */
 #endif
     __shared__ int widths[WARPS_ * ROWS];
-    __shared__ T of_warps[WARPS_][STRIDE], totals[STRIDE];
+    __shared__ T of_warps[WARPS_][STRIDE], totals[STRIDE], in_cluster[2][CLUSTER][STRIDE];
+    __shared__ uint64_t mail;
     pair<T> *const own = (pair<T> *)dynamic_shared;
-    Stored *const val = (Stored *)(own + a.rows_each);
+    Stored *const val = (Stored *)(own + (TOGETHER ? 2 : 1) * a.rows_each);
     int32_t *const col = (int32_t *)(val + a.cells);
     const int thread = (int)threadIdx.x, lane = thread % WARP, warp = thread / WARP;
     const int first = (int)blockIdx.x * a.rows_each;
     const int behind = first + a.rows_each < a.rows ? first + a.rows_each : a.rows;
-    const bool tells = blockIdx.x == 0 && thread == 0;
+    const bool is_clerk = warp == WARPS_, tells = blockIdx.x == 0 && thread == 0;
+    const bool in_grid = !IN_CLUSTER && gridDim.x > 1;
+
+    const auto row_of = [&](int k) { return is_clerk ? behind : first + k * BLOCK + thread; };
+
+    const auto place_in_cluster = [&](int row) { return row / a.rows_each << 16 | row % a.rows_each; };
 
     /* the matrix */
-    int begin[ROWS], length[ROWS];
+    int begin[ROWS], length[ROWS]; /* the clerk has no rows */
 #pragma unroll
     for (int k = 0; k < ROWS; k++) {
-        const int row = first + k * BLOCK + thread;
+        const int row = row_of(k);
         begin[k] = row < behind ? a.row_ptr[row] : 0;
         length[k] = row < behind ? a.row_ptr[row + 1] - begin[k] : 0;
         int width = length[k];
@@ -230,7 +371,7 @@ __global__ void __launch_bounds__(BLOCK) kernel(system<T, Stored> a)
             const int other = __shfl_xor_sync(0xffffffffu, width, distance);
             width = other > width ? other : width;
         }
-        if (lane == 0)
+        if (lane == 0 && !is_clerk)
             widths[k * WARPS_ + warp] = width * WARP;
     }
     __syncthreads();
@@ -244,16 +385,22 @@ __global__ void __launch_bounds__(BLOCK) kernel(system<T, Stored> a)
         for (int j = 0; j < length[k]; j++) {
             const int32_t c = a.col[begin[k] + j];
             val[at + j * WARP] = a.val != nullptr ? a.val[begin[k] + j] : Stored(1);
-            col[at + j * WARP] = c >= first && c < behind ? c - first : ~c;
+            col[at + j * WARP] = c >= first && c < behind ? c - first : ~(IN_CLUSTER ? place_in_cluster(c) : c);
         }
         begin[k] = at;
+    }
+
+    if (IN_CLUSTER) { /* all are there, and their mailboxes */
+        if (thread == 0)
+            open_mailbox(&mail);
+        meet_cluster();
     }
 
     /* the vectors */
     T x[ROWS], r[ROWS], p[ROWS], s[ROWS], scale[ROWS];
 #pragma unroll
     for (int k = 0; k < ROWS; k++) {
-        const int row = first + k * BLOCK + thread;
+        const int row = row_of(k);
         const bool there = row < behind;
         x[k] = there && !a.from_zero ? a.x[row] : T();
         r[k] = there ? (a.begins ? a.b : a.r)[row] : T();
@@ -275,50 +422,60 @@ __global__ void __launch_bounds__(BLOCK) kernel(system<T, Stored> a)
     unsigned barriers = 0;
     for (int round = 0;; round++) {
         T w[ROWS] = {}, u[ROWS] = {}, part[COUNT] = {};
-        pair<T> *const pairs = a.pairs + (int64_t)(round % 2) * a.rows;
+        const int set = round % 2;
+        pair<T> *const pairs = a.pairs + (int64_t)set * a.rows, *const mine = own + (TOGETHER ? set * a.rows_each : 0);
 #pragma unroll
         for (int k = 0; k < ROWS; k++) {
-            const int row = k * BLOCK + thread;
-            pair<T> mine = {x[k], T()};
+            const int row = row_of(k);
+            pair<T> its = {x[k], T()};
             if (turn == START_R || turn == STEP)
-                mine = {SCALED ? scale[k] * r[k] : r[k], SCALED ? scale[k] * s[k] : s[k]};
-            if (turn != END && first + row < behind) {
-                own[row] = mine;
-                if (gridDim.x > 1)
-                    pairs[first + row] = mine;
+                its = {SCALED ? scale[k] * r[k] : r[k], SCALED ? scale[k] * s[k] : s[k]};
+            if (turn != END && row < behind) {
+                mine[row - first] = its;
+                if (in_grid)
+                    pairs[row] = its;
             }
             if (turn == STEP) {
-                part[NU] += mine.z * r[k];
+                part[NU] += its.z * r[k];
                 part[MU] += p[k] * s[k];
-                part[DELTA] += mine.z * s[k];
-                part[GAMMA] += mine.t * s[k];
+                part[DELTA] += its.z * s[k];
+                part[GAMMA] += its.t * s[k];
                 if (SCALED)
                     part[COUNT - 1] += r[k] * r[k];
             } else if (turn == START_R) {
-                const T b = first + row < behind ? a.b[first + row] : T();
+                const T b = row < behind ? a.b[row] : T();
                 part[NU] += b * b;
             } else if (turn == END) {
                 part[NU] += r[k] * r[k];
             }
         }
-        const T sum = sum_four(part), rest = SCALED ? sum_lanes(part[COUNT - 1], WARP / 2) : T();
-        if (lane % STRIDE == 0)
-            of_warps[warp][lane / STRIDE] = sum;
-        if (SCALED && lane == 0)
-            of_warps[warp][RR] = rest;
+        if (!is_clerk) {
+            const T sum = sum_four(part), rest = SCALED ? sum_lanes(part[COUNT - 1], WARP / 2) : T();
+            if (lane % STRIDE == 0)
+                of_warps[warp][lane / STRIDE] = sum;
+            if (SCALED && lane == 0)
+                of_warps[warp][RR] = rest;
+        }
         __syncthreads();
-
-        T *const parts = a.parts + (int64_t)(round % 2) * gridDim.x * STRIDE;
+        T *const parts = a.parts + (int64_t)set * gridDim.x * STRIDE;
         pair<T> sums = {};
         barriers += gridDim.x;
-        if (warp == 0)
-            sums = hand_in<T, COUNT>(of_warps, parts, a.arrived, barriers);
-        if (gridDim.x > 1) {
-            __syncthreads();
-            if (warp == 0)
-                sums = add_up<T, COUNT>(parts);
+        if (is_clerk) {
+            sums = sum_block<T, WARPS_, COUNT>(of_warps);
+            if (IN_CLUSTER)
+                hand_in_cluster<T, COUNT>(sums, in_cluster[set], &mail);
+            else if (in_grid)
+                hand_in<T, COUNT>(sums, parts, a.arrived, barriers);
         }
-        if (warp == 0) {
+        if (IN_CLUSTER)
+            await_mail(&mail, round);
+        else if (in_grid)
+            __syncthreads();
+        if (is_clerk) {
+            if (IN_CLUSTER)
+                sums = add_up_cluster<T, COUNT>(in_cluster[set]);
+            else if (in_grid)
+                sums = add_up<T, COUNT>(parts);
             if (lane % STRIDE == 0)
                 totals[lane / STRIDE] = sums.z;
             if (SCALED && lane == 0)
@@ -338,7 +495,9 @@ __global__ void __launch_bounds__(BLOCK) kernel(system<T, Stored> a)
                 for (int i = 0; i < UNROLL; i++)
                     if (j + i < length[k]) {
                         const int32_t c = col[begin[k] + (j + i) * WARP];
-                        gathered[k][i] = c >= 0 ? own[c] : load_others(pairs + ~c);
+                        gathered[k][i] = c >= 0       ? mine[c]
+                                         : IN_CLUSTER ? load_from_cluster(mine + (~c & 0xffff), ~c >> 16)
+                                                      : load_others(pairs + ~c);
                     }
 #pragma unroll
             for (int k = 0; k < ROWS; k++)
@@ -391,7 +550,7 @@ __global__ void __launch_bounds__(BLOCK) kernel(system<T, Stored> a)
             if (stop != GOES_ON) {
 #pragma unroll
                 for (int k = 0; k < ROWS; k++) {
-                    const int row = first + k * BLOCK + thread;
+                    const int row = row_of(k);
                     r[k] = row < behind ? a.b[row] : T();
                 }
                 turn = END_X;
@@ -422,10 +581,13 @@ __global__ void __launch_bounds__(BLOCK) kernel(system<T, Stored> a)
         }
     }
 
-    /* for the next launch, and for the host */
+    if (IN_CLUSTER)
+        meet_cluster(); /* nobody leaves while his memory is read */
+
+        /* for the next launch, and for the host */
 #pragma unroll
     for (int k = 0; k < ROWS; k++) {
-        const int row = first + k * BLOCK + thread;
+        const int row = row_of(k);
         if (row < behind && stop != ZERO) {
             a.x[row] = x[k];
             if (stop == GOES_ON) {

@@ -22,6 +22,7 @@ enum way { LITTLE, USUAL };
 struct tiles_state {
     tiles::statistics about;
     void *table, *narrow;            /* the plan's own */
+    void *stretches;                 /* of columns, behind the table; NULL: none */
     void *long_rows, *sums, *counts; /* behind the table; sums: of pieces, then of groups; counts: of groups, of rows */
     void *tree;                      /* of an epilogue's dot product: sums, and from counts_at on counts */
     int64_t counts_at;
@@ -121,15 +122,20 @@ template <typename Packing> spmv_status fill_table(spmv_plan *plan, const Packin
     if (count > INT32_MAX)
         return context_fail(ctx, SPMV_ERROR_LIMIT, "spmv_plan_create: %lld tiles are more than a launch has blocks",
                             (long long)count);
+    /* small matrices stay in the caches, whatever their columns take */
+    const bool may_stretch = plan->compression != 0 && s->how == USUAL;
     const int64_t bytes[] = {part((count + 1) * (int64_t)sizeof(tiles::tile)),
+                             may_stretch ? part(count * tiles::STRETCHES * (int64_t)sizeof(int32_t)) : 0,
                              part(long_rows * (int64_t)sizeof(tiles::long_row)),
                              part(groups * (tiles::GROUP + 1) * size), (groups + long_rows) * 4};
-    spmv_status st = plan_alloc(plan, bytes[0] + bytes[1] + bytes[2] + bytes[3], &s->table);
+    spmv_status st = plan_alloc(plan, bytes[0] + bytes[1] + bytes[2] + bytes[3] + bytes[4], &s->table);
+    if (st == SPMV_OK && may_stretch)
+        s->stretches = (char *)s->table + bytes[0];
     if (st == SPMV_OK && long_rows > 0) {
-        s->long_rows = (char *)s->table + bytes[0];
-        s->sums = (char *)s->long_rows + bytes[1];
-        s->counts = (char *)s->sums + bytes[2];
-        st = cleared(ctx, s->counts, bytes[3]);
+        s->long_rows = (char *)s->table + bytes[0] + bytes[1];
+        s->sums = (char *)s->long_rows + bytes[2];
+        s->counts = (char *)s->sums + bytes[3];
+        st = cleared(ctx, s->counts, bytes[4]);
     }
     if (st == SPMV_OK)
         st = on_device(ctx, [&] {
@@ -147,14 +153,15 @@ bool columns_lie_close(const tiles_state *s)
 }
 
 /* 16-bit columns, where they pay. */
-spmv_status compress(spmv_plan *plan, making *m, tiles_state *s)
+template <typename Shape> spmv_status compress(spmv_plan *plan, making *m, tiles_state *s)
 {
     spmv_context *const ctx = plan->ctx;
     spmv_status st = SPMV_OK;
     if (plan->compression != 0 && plan->a.nnz > 0)
         st = on_device(ctx, [&] {
-            return launch(ctx, "spmv tiles span", (int)s->about.tiles, tiles::PLAN_THREADS, tiles::span,
-                          (tiles::tile *)s->table, plan->a.col, m->about);
+            return launch(ctx, "spmv tiles span", (int)s->about.tiles, tiles::PLAN_THREADS,
+                          tiles::span<Shape::CAPACITY / tiles::PLAN_THREADS>, (tiles::tile *)s->table, plan->a.col,
+                          (int32_t *)s->stretches, m->about);
         });
     if (st == SPMV_OK)
         st = learn(ctx, *m, &s->about);
@@ -163,7 +170,7 @@ spmv_status compress(spmv_plan *plan, making *m, tiles_state *s)
     st = plan_alloc(plan, plan->a.nnz * 2, &s->narrow);
     return st != SPMV_OK ? st : on_device(ctx, [&] {
         return launch(ctx, "spmv tiles narrow", (int)s->about.tiles, tiles::PLAN_THREADS, tiles::narrow,
-                      (const tiles::tile *)s->table, plan->a.col, (uint16_t *)s->narrow);
+                      (const tiles::tile *)s->table, plan->a.col, (const int32_t *)s->stretches, (uint16_t *)s->narrow);
     });
 }
 
@@ -180,7 +187,7 @@ template <typename Shape, typename Offset> spmv_status make_tiles(spmv_plan *pla
     if (st == SPMV_OK)
         st = fill_table(plan, p, m, s);
     if (st == SPMV_OK)
-        st = compress(plan, m, s);
+        st = compress<Shape>(plan, m, s);
     spmv_free(plan->ctx, m->memory);
     return st;
 }
@@ -229,6 +236,9 @@ void describe(spmv_plan *plan, const tiles_state *s)
     if (used < size && about.filled > 0)
         used += snprintf(text + used, (size_t)(size - used), "; 16-bit columns in %.3g %% of the tiles",
                          s->narrow != nullptr ? 100.0 * (double)about.narrow / (double)about.filled : 0.0);
+    if (used < size && s->narrow != nullptr && about.stretched > 0)
+        used += snprintf(text + used, (size_t)(size - used), " (%.3g %% by stretches)",
+                         100.0 * (double)about.stretched / (double)about.filled);
     if (used < size)
         snprintf(text + used, (size_t)(size - used), "; %llu rows longer than a tile, %llu empty", about.long_rows,
                  about.empty_rows);
@@ -248,6 +258,7 @@ template <typename T, typename Stored> tiles::matrix<T, Stored> matrix_of(const 
             (int32_t)plan->a.cols,
             plan->a.col,
             (const uint16_t *)s->narrow,
+            (const int32_t *)s->stretches,
             (const Stored *)plan->a.val,
             (const tiles::long_row *)s->long_rows,
             sums,

@@ -5,9 +5,10 @@
  * forms the products in shared memory, and then sums the rows, a group of lanes a row, as many lanes as give each row
  * its own at once. Rows are whole, so a tile waits for nobody and writes its part of y alone. Work: nnz products, rows
  * * lanes partial sums. Depth: ITEMS + the longest of a tile's rows / lanes. Launches: 1. Bytes: the matrix once, in
- * whole lines; columns in 16 bits where a tile's columns lie that close together: base + number, of which the plan
- * keeps an array beside the matrix's own. Changed since rung 3: nothing but y leaves the multiprocessor, and one launch
- * does all. Wins: everywhere but on rows of two or three entries all alike, where a thread a row is as fast.
+ * whole lines; columns in 16 bits where a tile's columns lie in one stretch, base + number, or in a few: the number of
+ * the stretch, a place in it. The plan keeps an array of them beside the matrix's own. Changed since rung 3: nothing
+ * but y leaves the multiprocessor, and one launch does all. Wins: everywhere but on rows of two or three entries all
+ * alike, where a thread a row is as fast.
  *
  * Rows longer than a tile are cut into pieces, tiles of their own. A piece leaves its sum in memory and counts itself;
  * the last to arrive of a group of GROUP pieces folds the group's sums in their order, and the last of a row's groups
@@ -66,10 +67,17 @@ template <typename T> struct shapes {
 
 enum { GROUP = WARP };
 
+/* 16 bits: one of STRETCHES stretches of STRETCH columns each, the upper bits say which. A lane a stretch. */
+enum { STRETCHES = WARP, STRETCH_BITS = 11, STRETCH = 1 << STRETCH_BITS };
+static_assert(STRETCHES << STRETCH_BITS == 65536, "16 bits");
+
+/* What a tile has instead of a base. */
+enum { NO_BASE = -1, STRETCHED = -2 };
+
 /* Where a tile begins; it ends where the next one begins. */
 struct alignas(16) tile {
     int64_t begin, row;
-    int32_t base;     /* of 16-bit columns; -1: the tile has none */
+    int32_t base;     /* of 16-bit columns; NO_BASE: the tile has none; STRETCHED */
     int32_t long_row; /* whose piece the tile is; -1: whole rows */
     int32_t shift;    /* a row is summed by 1 << shift lanes */
     int32_t unused;
@@ -88,8 +96,9 @@ template <typename T, typename Stored> struct matrix {
     int words;               /* 32-bit words an offset has */
     int32_t cols;
     const int32_t *col;
-    const uint16_t *narrow; /* NULL: no tile has them */
-    const Stored *val;      /* NULL: a pattern */
+    const uint16_t *narrow;   /* NULL: no tile has them */
+    const int32_t *stretches; /* where they begin, STRETCHES a tile */
+    const Stored *val;        /* NULL: a pattern */
     const long_row *long_rows;
     T *piece_sums, *group_sums;          /* GROUP a group; 1 a group */
     unsigned *group_counts, *row_counts; /* 0 between launches */
@@ -100,6 +109,7 @@ template <typename T, typename Stored> struct matrix {
  * first; and it is asked whether there is anything to do at all. What it will want of a row besides the sum it loads
  * ahead of that. Another one: spmv_4_tiles_epilogue.cuh. */
 template <typename T> struct store_scaled {
+    enum { RESIDENT = 8 }; /* blocks of small tiles on an SM */
     struct ahead {
     };
     scaling<T> s;
@@ -252,6 +262,15 @@ __device__ void load_narrow(const uint16_t *from, int skip, int count, int32_t (
     }
 }
 
+/* From 16 bits, where the tile's columns lie in several stretches. */
+template <typename Shape> __device__ void widen(const int32_t *stretches, int32_t (&column)[Shape::ITEMS])
+{
+    const int32_t begins = stretches[threadIdx.x % WARP];
+#pragma unroll
+    for (int i = 0; i < Shape::ITEMS; i++)
+        column[i] = __shfl_sync(0xffffffffu, begins, column[i] >> STRETCH_BITS) + (column[i] & (STRETCH - 1));
+}
+
 /* The rows of a tile from the products: every warp of the block, groups of 1 << shift lanes. A row that is very long
  * for its group is left to 8 lanes, four such rows at a time. held: what the storer loaded ahead for the first lane of
  * a group's first row. */
@@ -377,8 +396,16 @@ __device__ bool sum_piece(const matrix<T, Stored> &m, const T *products, int ski
     return hand_on(m, which, t, sum, store);
 }
 
+/* Blocks that an SM is to hold at once, for its registers: where a storer would have fewer, a few bytes are spilled
+ * instead. */
+template <typename Shape, typename T, typename Store> constexpr int resident()
+{
+    return sizeof(T) > 8 ? 1 : Shape::ITEMS <= 4 ? (int)Store::RESIDENT : sizeof(T) == 8 ? 5 : 6;
+}
+
 template <typename Shape, bool PATTERN, typename T, typename Stored, typename Store>
-__global__ void __launch_bounds__(Shape::BLOCK) kernel(matrix<T, Stored> m, const T *x, Store store)
+__global__ void __launch_bounds__(Shape::BLOCK, resident<Shape, T, Store>())
+    kernel(matrix<T, Stored> m, const T *x, Store store)
 {
     constexpr int BLOCK = Shape::BLOCK, ITEMS = Shape::ITEMS, TURNS = Shape::ROWS / BLOCK + 1;
     __shared__ T products[Shape::CAPACITY];
@@ -401,7 +428,7 @@ __global__ void __launch_bounds__(Shape::BLOCK) kernel(matrix<T, Stored> m, cons
 
     const int64_t from = mine.begin & ~(int64_t)(Shape::LINE - 1);
     const int skip = (int)(mine.begin - from), count = (int)(end - from), rows = (int)(row_end - mine.row);
-    const bool whole_rows = mine.long_row < 0, is_narrow = m.narrow != nullptr && mine.base >= 0;
+    const bool whole_rows = mine.long_row < 0, is_narrow = m.narrow != nullptr && mine.base != NO_BASE;
     Stored value[ITEMS];
     int32_t column[ITEMS];
     if (!PATTERN)
@@ -416,7 +443,9 @@ __global__ void __launch_bounds__(Shape::BLOCK) kernel(matrix<T, Stored> m, cons
     }
     if (is_narrow)
         load_narrow<Shape>(m.narrow + from + thread, skip, count, column);
-    else
+    if (is_narrow && mine.base == STRETCHED)
+        widen<Shape>(m.stretches + t * STRETCHES, column);
+    if (!is_narrow)
         load_part<Shape>(m.col + from + thread, skip, count, column);
 #pragma unroll
     for (int i = 0; i < TURNS; i++)
@@ -429,7 +458,7 @@ __global__ void __launch_bounds__(Shape::BLOCK) kernel(matrix<T, Stored> m, cons
     typename Store::ahead held{};
     if (whole_rows && (thread & ((1 << mine.shift) - 1)) == 0 && thread >> mine.shift < rows)
         held = store.look_ahead(mine.row + (thread >> mine.shift));
-    const T *const x_from = is_narrow ? x + mine.base : x;
+    const T *const x_from = is_narrow && mine.base >= 0 ? x + mine.base : x;
     T product[ITEMS];
 #pragma unroll
     for (int i = 0; i < ITEMS; i++)

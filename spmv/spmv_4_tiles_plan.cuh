@@ -10,7 +10,7 @@
  *   (scan)    how many stand before each segment
  *   total     the sums, for the host: the only numbers that it looks at
  *   fill      the table
- *   span      the tiles whose columns lie less than 2^16 apart
+ *   span      the tiles whose columns lie less than 2^16 apart, and those whose columns lie in a few stretches
  *   narrow    their columns in 16 bits
  *
  * Row r counts as its nonzeros + WEIGHT for the cut into segments, so that empty rows are shared out too. A tile has
@@ -33,7 +33,8 @@ enum { PLAN_THREADS = 128, PLAN_WARPS = PLAN_THREADS / WARP, SHIFTS = 6 };
 struct statistics {
     unsigned long long longest, empty_rows;
     unsigned long long tiles, long_rows, groups;
-    unsigned long long filled, narrow; /* tiles with nonzeros; those of them with columns close together */
+    /* tiles with nonzeros; those of them with columns in one stretch or a few; in a few */
+    unsigned long long filled, narrow, stretched;
     unsigned long long by_shift[SHIFTS];
 };
 
@@ -261,60 +262,139 @@ __global__ void __launch_bounds__(PLAN_THREADS)
         next_long += __popc(long_ones);
     }
     if (segment == p.segments - 1 && lane == 0)
-        table[next_tile] = {p.nnz, p.rows, -1, -1, 0, 0};
+        table[next_tile] = {p.nnz, p.rows, NO_BASE, -1, 0, 0};
 }
 
-/* The least column of the nonzeros begin ... end - 1 where the greatest is less than 2^16 away, else -1; in thread 0. A
- * block. */
-__device__ inline int32_t block_base(const int32_t *col, int64_t begin, int64_t end)
+__device__ inline int32_t warp_least(int32_t number)
 {
-    __shared__ int32_t lows[PLAN_WARPS], highs[PLAN_WARPS];
-    int32_t low = INT32_MAX, high = 0;
-    for (int64_t k = begin + threadIdx.x; k < end; k += PLAN_THREADS) {
-        const int32_t c = col[k];
-        low = c < low ? c : low;
-        high = c > high ? c : high;
-    }
     for (int distance = WARP / 2; distance > 0; distance /= 2) {
-        const int32_t l = __shfl_down_sync(0xffffffffu, low, (unsigned)distance);
-        const int32_t h = __shfl_down_sync(0xffffffffu, high, (unsigned)distance);
-        low = l < low ? l : low;
-        high = h > high ? h : high;
+        const int32_t other = __shfl_xor_sync(0xffffffffu, number, distance);
+        number = other < number ? other : number;
     }
-    if (threadIdx.x % WARP == 0) {
-        lows[threadIdx.x / WARP] = low;
-        highs[threadIdx.x / WARP] = high;
-    }
-    __syncthreads();
-    if (threadIdx.x != 0)
-        return -1;
-    for (int w = 1; w < PLAN_WARPS; w++) {
-        low = lows[w] < low ? lows[w] : low;
-        high = highs[w] > high ? highs[w] : high;
-    }
-    return high - low > UINT16_MAX ? -1 : low;
+    return number;
 }
 
-/* base = the tile's least column where its columns lie close together. A block a tile. */
-static __global__ void __launch_bounds__(PLAN_THREADS) span(tile *table, const int32_t *col, statistics *s)
+/* For all threads of the block; the calls take turns with 0 and 1. */
+__device__ inline int32_t block_least(int32_t number, int turn)
+{
+    __shared__ int32_t of_warps[2][PLAN_WARPS];
+    number = warp_least(number);
+    if (threadIdx.x % WARP == 0)
+        of_warps[turn][threadIdx.x / WARP] = number;
+    __syncthreads();
+    for (int w = 0; w < PLAN_WARPS; w++)
+        number = of_warps[turn][w] < number ? of_warps[turn][w] : number;
+    return number;
+}
+
+/* A thread's part of some columns; NONE: no column, or one that is in a stretch already. */
+template <int PARTS> struct columns_left {
+    enum { NONE = INT32_MAX };
+    int32_t part[PARTS];
+
+    __device__ int32_t least() const
+    {
+        int32_t low = NONE;
+#pragma unroll
+        for (int i = 0; i < PARTS; i++)
+            low = part[i] < low ? part[i] : low;
+        return low;
+    }
+
+    /* Those from begin on, which is the least, are in a stretch. */
+    __device__ void cover(int32_t begin)
+    {
+#pragma unroll
+        for (int i = 0; i < PARTS; i++)
+            part[i] = part[i] - begin < STRETCH ? (int32_t)NONE : part[i];
+    }
+};
+
+/* Do some of the columns, two a lane, fit into STRETCHES stretches? A warp. */
+__device__ inline bool some_fit(columns_left<2> left)
+{
+    for (int k = 0; k < STRETCHES; k++) {
+        const int32_t begin = warp_least(left.least());
+        if (begin == left.NONE)
+            return true;
+        left.cover(begin);
+    }
+    return warp_least(left.least()) == left.NONE;
+}
+
+/* Stretches for the columns, each from the least that is not in one yet; whether they suffice. As few as can be, and
+ * fewer for some of the columns than for all: that is looked at first, since most matrices that need many fail there.
+ * A block. */
+template <int PARTS> __device__ bool find_stretches(columns_left<PARTS> left, int32_t *begins)
+{
+    const bool some = threadIdx.x >= WARP || some_fit({{left.part[0], left.part[PARTS / 2]}});
+    if (__syncthreads_count(some) < PLAN_THREADS)
+        return false;
+    for (int k = 0; k < STRETCHES; k++) {
+        const int32_t begin = block_least(left.least(), k % 2);
+        if (threadIdx.x == 0)
+            begins[k] = begin;
+        if (begin != left.NONE)
+            left.cover(begin);
+    }
+    return block_least(left.least(), 0) == left.NONE;
+}
+
+/* How a tile's columns fit into 16 bits. A block a tile of at most PARTS * PLAN_THREADS nonzeros. begins: STRETCHES a
+ * tile; NULL: one stretch of 2^16 or none. */
+template <int PARTS>
+__global__ void __launch_bounds__(PLAN_THREADS) span(tile *table, const int32_t *col, int32_t *begins, statistics *s)
 {
     tile *const mine = table + blockIdx.x;
     const int64_t begin = mine->begin, end = mine[1].begin;
     if (begin == end)
         return;
-    const int32_t base = block_base(col, begin, end);
-    if (base < 0)
-        return;
-    mine->base = base;
-    atomicAdd(&s->narrow, 1ull);
+    columns_left<PARTS> columns;
+    int32_t above = 0;
+#pragma unroll
+    for (int i = 0; i < PARTS; i++) {
+        const int64_t k = begin + i * PLAN_THREADS + threadIdx.x;
+        columns.part[i] = k < end ? col[k] : (int32_t)columns.NONE;
+        above = k < end && columns.part[i] > above ? columns.part[i] : above;
+    }
+    const int32_t low = block_least(columns.least(), 0), high = -block_least(-above, 1);
+    __syncthreads();
+    if (high - low <= UINT16_MAX) {
+        if (threadIdx.x == 0) {
+            mine->base = low;
+            atomicAdd(&s->narrow, 1ull);
+        }
+    } else if (begins != nullptr && find_stretches(columns, begins + (int64_t)blockIdx.x * STRETCHES)) {
+        if (threadIdx.x == 0) {
+            mine->base = STRETCHED;
+            atomicAdd(&s->narrow, 1ull);
+            atomicAdd(&s->stretched, 1ull);
+        }
+    }
 }
 
-static __global__ void __launch_bounds__(PLAN_THREADS) narrow(const tile *table, const int32_t *col, uint16_t *out)
+/* The number in 16 bits of a column that lies in one of the stretches. */
+__device__ inline uint16_t in_stretches(const int32_t *begins, int32_t column)
 {
+    int k = 0;
+    for (int step = STRETCHES / 2; step > 0; step /= 2)
+        k += begins[k + step] <= column ? step : 0;
+    return (uint16_t)(k << STRETCH_BITS | (column - begins[k]));
+}
+
+static __global__ void __launch_bounds__(PLAN_THREADS)
+    narrow(const tile *table, const int32_t *col, const int32_t *begins, uint16_t *out)
+{
+    __shared__ int32_t its_begins[STRETCHES];
     const tile mine = table[blockIdx.x];
     const int64_t end = table[blockIdx.x + 1].begin;
+    if (mine.base == STRETCHED && threadIdx.x < STRETCHES)
+        its_begins[threadIdx.x] = begins[(int64_t)blockIdx.x * STRETCHES + threadIdx.x];
+    __syncthreads();
     for (int64_t k = mine.begin + threadIdx.x; k < end; k += PLAN_THREADS)
-        out[k] = mine.base >= 0 ? (uint16_t)(col[k] - mine.base) : (uint16_t)0;
+        out[k] = mine.base >= 0           ? (uint16_t)(col[k] - mine.base)
+                 : mine.base == STRETCHED ? in_stretches(its_begins, col[k])
+                                          : (uint16_t)0;
 }
 
 } // namespace tiles

@@ -292,9 +292,9 @@ static void even_rows(void **state)
             fail_msg("%s: %s", spmv_type_name(v.type), info.layout);
         free_plan(&p);
     }
-    for (int64_t k = 0; k < m.nnz; k += 2) /* now they lie far apart */
-        m.col[k] += 200000;
-    m.cols = 203000;
+    for (int64_t k = 0; k < m.nnz; k++) /* now they lie far apart */
+        m.col[k] += (int32_t)(k % 60 * 4000);
+    m.cols = 60 * 4000;
     double *const wide_x = make_vector(m.cols, 3, true);
     for (int f32 = 0; f32 < 2; f32++) {
         struct planned p = make_plan(&m, (struct variant){.type = f32 ? SPMV_F32 : SPMV_F64}, wide_x, y0);
@@ -459,38 +459,89 @@ static void every_group_of_lanes(void **state)
     free(lengths);
 }
 
-/* Tiles whose columns span 65535 have 16-bit columns, those that span 65536 do not; half of them are enough. */
+/* Rows of so many entries that fill whole tiles, in two halves, and are enough for tiles of the usual size. */
+static int64_t stretched_rows(int length)
+{
+    return scaled_down(1 << 21, 1 << 14) / length;
+}
+
+/* The matrix's product is right in every variant, and its plan says so of its columns. */
+static void check_columns(const struct matrix *m, const char *says)
+{
+    check_matrix("16 bits", m);
+    if (real_gpu && brief) /* too small for stretches */
+        return;
+    double *const x = make_vector(m->cols, 3, true);
+    for (int plain = 0; plain < 2; plain++) {
+        struct planned p = make_plan(m, (struct variant){.type = SPMV_F64, .plain = plain}, x, x);
+        const char *const wanted = plain ? "16-bit columns in 0 % of the tiles;" : says;
+        spmv_plan_info info;
+        assert_ok(ctx, spmv_plan_describe(p.plan, &info, sizeof info));
+        if (strstr(info.layout, wanted) == NULL)
+            fail_msg("\"%s\" lacks \"%s\"", info.layout, wanted);
+        free_plan(&p);
+    }
+    free(x);
+}
+
+/* Tiles whose columns span 65535 have 16-bit columns from one base, those that span 65536 from two stretches. */
 static void columns_at_the_border_of_16_bits(void **state)
 {
     (void)state;
-    enum { LINES = 4 * CAPACITY, HALF = LINES / 2 };
+    const int64_t rows = stretched_rows(2), half = rows / 2;
     static const struct {
         int first, second;
         const char *says;
-    } cases[] = {{65535, 65535, "16-bit columns in 100 %"},
-                 {65536, 65536, "16-bit columns in 0 %"},
-                 {65535, 65536, "16-bit columns in 50 %"},
-                 {0, 0, "16-bit columns in 100 %"}};
-    int64_t *const lengths = get(LINES, sizeof *lengths);
-    for (int64_t i = 0; i < LINES; i++)
+    } cases[] = {{65535, 65535, "16-bit columns in 100 % of the tiles;"},
+                 {65536, 65536, "16-bit columns in 100 % of the tiles (100 % by stretches);"},
+                 {65535, 65536, "16-bit columns in 100 % of the tiles (50 % by stretches);"},
+                 {0, 0, "16-bit columns in 100 % of the tiles;"}};
+    int64_t *const lengths = get(rows, sizeof *lengths);
+    for (int64_t i = 0; i < rows; i++)
         lengths[i] = 2;
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
-        struct matrix m = make_matrix(lengths, LINES, 80000, true, false);
-        for (int64_t i = 0; i < LINES; i++) {
+        struct matrix m = make_matrix(lengths, rows, 80000, true, false);
+        for (int64_t i = 0; i < rows; i++) {
             m.col[2 * i] = 5; /* every tile has the span */
-            m.col[2 * i + 1] = 5 + (i < HALF ? cases[c].first : cases[c].second);
+            m.col[2 * i + 1] = 5 + (i < half ? cases[c].first : cases[c].second);
         }
-        check_matrix("16 bits", &m);
-        double *const x = make_vector(m.cols, 3, true);
-        for (int plain = 0; plain < 2; plain++) {
-            struct planned p = make_plan(&m, (struct variant){.type = SPMV_F64, .plain = plain}, x, x);
-            spmv_plan_info info;
-            assert_ok(ctx, spmv_plan_describe(p.plan, &info, sizeof info));
-            if (strstr(info.layout, plain ? "16-bit columns in 0 %" : cases[c].says) == NULL)
-                fail_msg("\"%s\" lacks \"%s\"", info.layout, plain ? "0 %" : cases[c].says);
-            free_plan(&p);
+        check_columns(&m, cases[c].says);
+        free_matrix(&m);
+    }
+    free(lengths);
+}
+
+/* 32 stretches of 2048 columns are enough, one more is not, nor one column more in one of them; half of the tiles are
+ * enough. The columns of a tile come in no order. */
+static void columns_in_stretches(void **state)
+{
+    (void)state;
+    enum { APART = 7001, COLS = 1 << 20, ALL = 1000 };
+    const int64_t rows = stretched_rows(4), half = rows / 2;
+    static const struct {
+        int first, second; /* stretches of the tiles of each half of the rows; ALL more: one of them a column wider */
+        const char *says;
+    } cases[] = {{32, 32, "16-bit columns in 100 % of the tiles (100 % by stretches);"},
+                 {33, 33, "16-bit columns in 0 % of the tiles;"},
+                 {ALL + 32, ALL + 32, "16-bit columns in 0 % of the tiles;"},
+                 {ALL + 31, 17, "16-bit columns in 100 % of the tiles (100 % by stretches);"},
+                 {32, 33, "16-bit columns in 50 % of the tiles (50 % by stretches);"},
+                 {11, 2, "16-bit columns in 100 % of the tiles (50 % by stretches);"}};
+    int64_t *const lengths = get(rows, sizeof *lengths);
+    for (int64_t i = 0; i < rows; i++)
+        lengths[i] = 4;
+    for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
+        struct matrix m = make_matrix(lengths, rows, COLS, true, false);
+        for (int64_t k = 0; k < 4 * rows; k++) {
+            const int asked = k < 4 * half ? cases[c].first : cases[c].second, stretches = asked % ALL;
+            const int64_t turn = k * 29 % 512; /* of a tile, each place of a stretch's four comes up */
+            const int stretch = (int)(turn % stretches);
+            static const int places[] = {0, 2047, 1024, 333};
+            const int place =
+                places[turn / stretches % 4] + (asked >= ALL && stretch == 3 && turn / stretches % 4 == 1);
+            m.col[k] = COLS - 40 * APART + stretch * APART + place;
         }
-        free(x);
+        check_columns(&m, cases[c].says);
         free_matrix(&m);
     }
     free(lengths);
@@ -599,6 +650,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(as_many_rows_as_a_tile),
         cmocka_unit_test(every_group_of_lanes),
         cmocka_unit_test(columns_at_the_border_of_16_bits),
+        cmocka_unit_test(columns_in_stretches),
         cmocka_unit_test(bits_repeat),
         cmocka_unit_test(tiles_are_packed),
     };

@@ -40,10 +40,12 @@ inline int grid_for(int64_t n, int each_block)
 /* shared_bytes: of dynamic shared memory. early: the kernel calls griddepcontrol.wait before it reads or writes what
  * kernels before it wrote or read, so it may begin while the one before it in the stream still runs, where the device
  * and the code that it runs can do that. (The default stream is left out: it waits for other streams in ways of its
- * own.) together: the blocks wait for each other, so all must run at once (a cooperative launch). */
+ * own.) together: the blocks wait for each other, so all must run at once (a cooperative launch). cluster: so many
+ * blocks share their memories (at most 8; the grid a multiple; from 9.0 on), which also run at once; 0: none. */
 struct launch_shape {
     int blocks, threads, shared_bytes;
     bool early, together = false;
+    int cluster = 0;
 };
 
 /* Queues kernel<<<...>>>(arguments...) on the context's stream. */
@@ -58,7 +60,11 @@ spmv_status launch_shaped(spmv_context *ctx, const char *name, launch_shape shap
     config.stream = (cudaStream_t)ctx->stream;
 #ifndef SPMV_DEVICE_CUH
     cudaLaunchAttribute attribute = {};
-    if (shape.together) {
+    if (shape.cluster > 0) {
+        attribute.id = cudaLaunchAttributeClusterDimension;
+        attribute.val.clusterDim.x = (unsigned)shape.cluster;
+        attribute.val.clusterDim.y = attribute.val.clusterDim.z = 1;
+    } else if (shape.together) {
         attribute.id = cudaLaunchAttributeCooperative;
         attribute.val.cooperative = 1;
     } else {
@@ -68,7 +74,7 @@ spmv_status launch_shaped(spmv_context *ctx, const char *name, launch_shape shap
     const bool early =
         shape.early && ((cuda_state *)ctx->device)->code_version >= 90 && config.stream != cudaStreamLegacy;
     config.attrs = &attribute;
-    config.numAttrs = early || shape.together ? 1 : 0;
+    config.numAttrs = early || shape.together || shape.cluster > 0 ? 1 : 0;
 #endif
     const cudaError_t error = cudaLaunchKernelEx(&config, kernel, static_cast<Parameters>(arguments)...);
     ((cuda_state *)ctx->device)->last_kernel = name;

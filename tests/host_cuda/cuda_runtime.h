@@ -28,6 +28,7 @@ extern dim3 threadIdx, blockIdx, blockDim, gridDim;
 
 enum cudaLaunchAttributeID {
     cudaLaunchAttributeCooperative = 2,
+    cudaLaunchAttributeClusterDimension = 4,
     cudaLaunchAttributeProgrammaticStreamSerialization = 6
 };
 
@@ -35,6 +36,9 @@ struct cudaLaunchAttribute {
     cudaLaunchAttributeID id;
     union {
         int cooperative, programmaticStreamSerializationAllowed;
+        struct {
+            unsigned x, y, z;
+        } clusterDim;
     } val;
 };
 
