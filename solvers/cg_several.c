@@ -4,7 +4,8 @@
  * Vectors are matrices of n rows and k columns, row by row, as the plan has them. On omp the region of
  * cg_2_fused_omp.c runs them. The textbook does so on every backend with public calls alone: sums over the rows of a
  * column, and a scalar a column spread over its rows, are products with the matrix E, whose row i k + v has a 1 in
- * column v: dots = E'(u . w), and spread = E s. Its scalars are divided on the host.
+ * column v: dots = E'(u . w), and spread = E s. Its scalars are divided on the host. A preconditioner, which knows one
+ * vector, gets column after column: gathered, solved for, scattered.
  * The textbook is there to be right everywhere, not to be fast.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -25,8 +26,10 @@ struct several {
     double *now;          /* norms, k */
     spmv_plan *sum, *fan; /* E', E */
     void *product, *dots; /* scratch: count elements, k */
-    void *spread;         /* textbook: count elements */
-    void *host;           /* count elements, for columns that are replaced */
+    void *host, *old;     /* host memory: count elements, for columns that are replaced */
+    void *spread, *z;     /* textbook: count elements; z = M^-1 r, NULL without M */
+    void *index;          /* textbook: i k, i < n, 64 bits: where a column's elements lie behind its first */
+    void *one_r, *one_z;  /* textbook: n elements, a column of r and of z */
     bool fused;
     struct cg_region region;
 };
@@ -137,13 +140,12 @@ static spmv_status replace_columns(const struct several *s, const bool *take, co
     spmv_status st = SPMV_OK;
     const struct cg *cg = s->cg;
     const size_t size = spmv_type_size(cg->type);
-    char *old = NULL;
+    char *old = s->old;
     bool any = false;
     for (int v = 0; v < s->k; v++)
         any = any || take[v];
     if (!any)
         return SPMV_OK;
-    TRY(host_alloc(cg->ctx, s->count * (int64_t)size, "conjugate gradients", (void **)&old));
     TRY(spmv_download(cg->ctx, cg->x, s->host, s->count * (int64_t)size));
     memset(old, 0, (size_t)s->count * size); /* zeros are all bits 0 */
     if (from != NULL)
@@ -153,8 +155,71 @@ static spmv_status replace_columns(const struct several *s, const bool *take, co
             memcpy((char *)s->host + (size_t)i * size, old + (size_t)i * size, size);
     TRY(spmv_upload(cg->ctx, s->host, cg->x, s->count * (int64_t)size));
 done:
-    host_free(old);
     return st;
+}
+
+/* Where column v begins. */
+static void *column_of(const struct several *s, void *vectors, int v)
+{
+    return (char *)vectors + (size_t)v * spmv_type_size(s->cg->type);
+}
+
+/* z = M^-1 r of the columns that run; those of the others stay. */
+static spmv_status precondition(const struct several *s)
+{
+    spmv_status st = SPMV_OK;
+    const struct cg *cg = s->cg;
+    for (int v = 0; v < s->k; v++) {
+        if (s->column[v].stop != CG_RUNS)
+            continue;
+        TRY(spmv_gather(cg->ctx, cg->type, column_of(s, cg->r, v), s->count - v, s->index, 64, s->one_r, cg->n));
+        TRY(cg_precondition(cg, s->one_r, s->one_z));
+        TRY(spmv_scatter(cg->ctx, cg->type, s->one_z, s->index, 64, column_of(s, s->z, v), s->count - v, cg->n));
+    }
+done:
+    return st;
+}
+
+/* p = 0 in the columns that broke down, now or in a run before: 0 times a number that is not finite would not be 0, and
+ * x would not stay. */
+static spmv_status clear_broken(const struct several *s)
+{
+    spmv_status st = SPMV_OK;
+    const struct cg *cg = s->cg;
+    for (int v = 0; v < s->k; v++) {
+        const struct cg_column *c = &s->column[v];
+        if (c->stop != CG_BROKEN && isfinite(c->rr) && isfinite(c->rz))
+            continue;
+        TRY(spmv_map_index(cg->ctx, cg->type, &(const double){0}, NULL, s->one_r, cg->n)); /* all bits 0, also floats */
+        TRY(spmv_scatter(cg->ctx, cg->type, s->one_r, s->index, 64, column_of(s, cg->p, v), s->count - v, cg->n));
+    }
+done:
+    return st;
+}
+
+/* rr = r'r, and rz = r'z, of the columns that run, or of all. */
+static spmv_status column_squares(const struct several *s, bool all)
+{
+    spmv_status st = SPMV_OK;
+    const struct cg *cg = s->cg;
+    TRY(column_dots(s, cg->r, cg->r, s->now));
+    for (int v = 0; v < s->k; v++)
+        if (all || s->column[v].stop == CG_RUNS)
+            s->column[v].rr = s->column[v].rz = s->now[v];
+    if (s->z == NULL)
+        goto done;
+    TRY(column_dots(s, cg->r, s->z, s->now));
+    for (int v = 0; v < s->k; v++)
+        if (all || s->column[v].stop == CG_RUNS)
+            s->column[v].rz = s->now[v];
+done:
+    return st;
+}
+
+/* Nothing forbids another step, given rr, pq and rz. */
+static bool is_sound(const struct cg_column *c)
+{
+    return isfinite(c->rr) && isfinite(c->rz) && isfinite(c->pq) && c->rz > 0 && c->pq > 0;
 }
 
 /* The textbook: the recurrence of all columns whose stop is CG_RUNS. alpha and beta of the others are 0. */
@@ -164,12 +229,15 @@ static spmv_status run_textbook(struct several *s, double *alpha, double *beta)
     struct cg *cg = s->cg;
     struct cg_region *region = &s->region;
     const spmv_cg_options *o = cg->options;
+    const void *z = s->z != NULL ? s->z : cg->r;
     region->told = SPMV_OK;
-    TRY(spmv_map(cg->ctx, SPMV_MAP_COPY, cg->type, cg->r, cg->p, s->count));
-    TRY(column_dots(s, cg->r, cg->r, s->now));
+    /* P = Z = M^-1 R, rr = r'r, rz = r'z */
+    if (s->z != NULL)
+        TRY(precondition(s));
+    TRY(spmv_map(cg->ctx, SPMV_MAP_COPY, cg->type, z, cg->p, s->count));
+    TRY(column_squares(s, true));
     for (int v = 0; v < s->k; v++) {
         struct cg_column *c = &s->column[v];
-        c->rr = c->rz = s->now[v];
         c->iterations = 0;
         c->start_residual = sqrt(c->rr);
         c->enough = cg_enough_from(cg->type, c->tolerance, c->start_residual);
@@ -202,35 +270,36 @@ static spmv_status run_textbook(struct several *s, double *alpha, double *beta)
             struct cg_column *c = &s->column[v];
             if (c->stop == CG_RUNS) {
                 c->pq = s->now[v];
-                if (!isfinite(c->rr) || !isfinite(c->pq) || c->pq <= 0)
+                if (!is_sound(c))
                     c->stop = CG_BROKEN;
                 else if (c->iterations >= c->limit)
                     c->stop = CG_LIMIT;
             }
-            alpha[v] = c->stop == CG_RUNS ? c->rr / c->pq : 0;
+            alpha[v] = c->stop == CG_RUNS ? c->rz / c->pq : 0;
             running += c->stop == CG_RUNS;
         }
         if (running == 0)
             goto done;
+        TRY(clear_broken(s));
         /* X = X + P alpha */
         TRY(column_axpy(s, alpha, cg->p, false, cg->x));
         /* R = R - Q alpha */
         for (int v = 0; v < s->k; v++)
             alpha[v] = -alpha[v];
         TRY(column_axpy(s, alpha, cg->q, false, cg->r));
-        /* beta = r'r / old r'r */
-        TRY(column_dots(s, cg->r, cg->r, s->now));
+        /* Z = M^-1 R, beta = r'z / old r'z */
+        if (s->z != NULL)
+            TRY(precondition(s));
+        for (int v = 0; v < s->k; v++)
+            beta[v] = s->column[v].rz;
+        TRY(column_squares(s, false));
         for (int v = 0; v < s->k; v++) {
             struct cg_column *c = &s->column[v];
-            beta[v] = 0;
-            if (c->stop != CG_RUNS)
-                continue;
-            beta[v] = s->now[v] / c->rr;
-            c->rr = c->rz = s->now[v];
-            c->iterations++;
+            beta[v] = c->stop == CG_RUNS ? c->rz / beta[v] : 0;
+            c->iterations += c->stop == CG_RUNS;
         }
-        /* P = R + P beta */
-        TRY(column_axpy(s, beta, cg->r, true, cg->p));
+        /* P = Z + P beta */
+        TRY(column_axpy(s, beta, z, true, cg->p));
         region->iterations++;
     }
 done:
@@ -259,8 +328,8 @@ static spmv_status fail_stagnation(const struct several *s, int v)
     return cg_fail_stagnation(&one);
 }
 
-/* The columns that ran: their true residuals, and whether they go on. first: the first column that failed, whose
- * sentence is kept in text. */
+/* The columns that ran: their true residuals, and whether they go on. first: the column of least number that failed,
+ * whose sentence is kept in text. */
 static spmv_status settle(struct several *s, bool *take, int *first, char *text, size_t size)
 {
     spmv_status st = SPMV_OK;
@@ -290,7 +359,7 @@ static spmv_status settle(struct several *s, bool *take, int *first, char *text,
             stop = fail_stagnation(s, v);
         }
         result->status = stop;
-        if (stop != SPMV_OK && *first < 0) {
+        if (stop != SPMV_OK && (*first < 0 || v < *first)) {
             *first = v;
             snprintf(text, size, "%s", spmv_last_error(cg->ctx));
         }
@@ -374,7 +443,8 @@ done:
 static spmv_status choose(struct several *s)
 {
     const struct cg *cg = s->cg;
-    const char *name = cg->options->method, *why = "it runs several right-hand sides on every backend";
+    const char *name = cg->options->method,
+               *why = "it runs several right-hand sides on every backend, with every preconditioner";
     const bool named = name != NULL && strcmp(name, "auto") != 0, textbook = named && strcmp(name, "textbook") == 0;
     const bool omp = cg->ctx->backend->id == SPMV_BACKEND_OMP;
     const bool fused = named && strcmp(name, "fused") == 0;
@@ -390,15 +460,31 @@ static spmv_status choose(struct several *s)
         if (s->fused)
             why = "one parallel region for all right-hand sides";
     }
-    if (!s->fused && cg->precond != NULL)
-        return context_fail(cg->ctx, SPMV_ERROR_UNSUPPORTED,
-                            "spmv_cg: several right-hand sides have no preconditioner but jacobi, on omp, with a plan "
-                            "of the method tiles");
     for (int v = 0; v < s->k; v++) {
         s->result[v].method = s->fused ? cg_fused_omp.name : cg_textbook.name;
         snprintf(s->result[v].why, sizeof s->result[v].why, "%s", named ? "asked for by name" : why);
     }
     return SPMV_OK;
+}
+
+/* What the textbook needs besides. */
+static spmv_status make_columns(struct several *s)
+{
+    spmv_status st = SPMV_OK;
+    const struct cg *cg = s->cg;
+    const int64_t size = (int64_t)spmv_type_size(cg->type), step = s->k;
+    TRY(spmv_alloc(cg->ctx, s->count * size, &s->spread));
+    TRY(spmv_alloc(cg->ctx, cg->n * (int64_t)sizeof step, &s->index));
+    TRY(spmv_map_index(cg->ctx, SPMV_I64, &(const int64_t){0}, &step, s->index, cg->n));
+    TRY(spmv_alloc(cg->ctx, cg->n * size, &s->one_r));
+    if (cg->precond == NULL)
+        goto done;
+    TRY(spmv_alloc(cg->ctx, cg->n * size, &s->one_z));
+    TRY(spmv_alloc(cg->ctx, s->count * size, &s->z));
+    /* of columns that never run */
+    TRY(spmv_map_index(cg->ctx, cg->type, &(const double){0}, NULL, s->z, s->count)); /* all bits 0, also floats */
+done:
+    return st;
 }
 
 spmv_status cg_solve_several(struct cg *cg, spmv_cg_result *results)
@@ -421,12 +507,14 @@ spmv_status cg_solve_several(struct cg *cg, spmv_cg_result *results)
             results[v].status = SPMV_OK;
         goto done;
     }
-    void **const vectors[] = {&cg->r, &cg->p, &cg->q, &cg->start_x, &s.product, s.fused ? NULL : &s.spread};
+    void **const vectors[] = {&cg->r, &cg->p, &cg->q, &cg->start_x, &s.product};
     for (size_t i = 0; i < sizeof vectors / sizeof *vectors; i++)
-        if (vectors[i] != NULL)
-            TRY(spmv_alloc(ctx, bytes, vectors[i]));
+        TRY(spmv_alloc(ctx, bytes, vectors[i]));
     TRY(spmv_alloc(ctx, s.k * (int64_t)spmv_type_size(cg->type), &s.dots));
+    if (!s.fused)
+        TRY(make_columns(&s));
     TRY(host_alloc(ctx, bytes, "conjugate gradients", &s.host));
+    TRY(host_alloc(ctx, bytes, "conjugate gradients", &s.old));
     TRY(host_alloc(ctx, s.k * (int64_t)sizeof *s.column, "conjugate gradients", (void **)&s.column));
     TRY(host_alloc(ctx, s.k * (int64_t)sizeof *s.now, "conjugate gradients", (void **)&s.now));
     TRY(host_alloc(ctx, s.k * (int64_t)sizeof *flags, "conjugate gradients", (void **)&flags));
@@ -453,10 +541,15 @@ done:
     cg_region_close(&s.region);
     spmv_plan_destroy(s.sum);
     spmv_plan_destroy(s.fan);
-    void *const memory[] = {cg->r, cg->p, cg->q, cg->start_x, s.product, s.spread, s.dots};
+    for (int v = 0; v < s.k && st != SPMV_OK; v++)
+        if (results[v].status == SPMV_ERROR_ARGUMENT)
+            results[v].status = st;
+    void *const memory[] = {cg->r,    cg->p, cg->q,   cg->start_x, s.product, s.dots,
+                            s.spread, s.z,   s.index, s.one_r,     s.one_z};
     for (size_t i = 0; i < sizeof memory / sizeof *memory; i++)
         spmv_free(ctx, memory[i]);
     host_free(s.host);
+    host_free(s.old);
     host_free(s.column);
     host_free(s.now);
     host_free(flags);
