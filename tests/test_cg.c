@@ -433,6 +433,41 @@ static void nothing_gets_worse(void **state)
     spmv_context_destroy(ctx);
 }
 
+/* An entry a_ij without its a_ji is seen by a pair of vectors of signs in half of all places, so by three in seven of
+ * eight. */
+static void one_entry_alone(void **state)
+{
+    (void)state;
+    enum { N = 16 };
+    spmv_context *ctx = support_context();
+    spmv_cg_options options;
+    spmv_cg_options_init(&options, sizeof options);
+    options.symmetry_check = SPMV_SYMMETRY_SAMPLED;
+    options.max_iterations = 1;
+    int found = 0, places = 0;
+    for (int32_t i = 0; i < N; i++)
+        for (int32_t j = i + 1; j < N; j++) {
+            int32_t row_ptr[N + 1] = {0}, col[N + 1], k = 0;
+            double val[N + 1];
+            for (int32_t row = 0; row < N; row++) {
+                col[k] = row;
+                val[k++] = 4;
+                if (row == i) {
+                    col[k] = j;
+                    val[k++] = 1;
+                }
+                row_ptr[row + 1] = k;
+            }
+            const spmv_csr a = support_csr(N, N, row_ptr, col, val);
+            struct system s = system_of(ctx, &a);
+            found += spmv_cg(s.plan, s.b, s.x, &options, NULL, 0) == SPMV_ERROR_NOT_SYMMETRIC;
+            places++;
+            release(&s);
+        }
+    assert_true(10 * found >= 8 * places && found < places);
+    spmv_context_destroy(ctx);
+}
+
 /* 0 x 0 and 1 x 1. */
 static void tiny_systems(void **state)
 {
@@ -474,6 +509,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(ends_of_the_range),
         cmocka_unit_test(tolerance_out_of_reach),
         cmocka_unit_test(nothing_gets_worse),
+        cmocka_unit_test(one_entry_alone),
         cmocka_unit_test(tiny_systems),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -386,6 +386,62 @@ static void broken_late(void **state)
     spmv_context_destroy(ctx);
 }
 
+/* Steps that made a column worse are taken back: one that overflowed, and, where the tolerance is out of reach, any;
+ * the others keep theirs. By every rung, with and without M. */
+static void steps_taken_back(void **state)
+{
+    (void)state;
+    static const int32_t row_ptr[] = {0, 1, 2}, col[] = {0, 1};
+    static const double val[] = {1e-310, 4}, b[] = {1, 0, 0, 8}, start[] = {5, 1, 0, 1};
+    spmv_context *ctx = support_context();
+    spmv_cg_options options;
+    for (int i = 0; with_rung(i, &options); i++) {
+        double x[4];
+        spmv_cg_result r[2];
+        const spmv_csr a = support_csr(2, 2, row_ptr, col, val);
+        struct system s = {.ctx = ctx, .type = SPMV_F64, .a = a};
+        spmv_plan *plan = plan_for(&s, 2);
+        void *there_b = support_upload(ctx, b, sizeof b), *there_x = support_upload(ctx, start, sizeof start);
+        options.zero_start = 0;
+        const spmv_status st = spmv_cg(plan, there_b, there_x, &options, r, sizeof *r);
+        assert_int_equal(st, must_run(options.method, "jacobi") ? SPMV_ERROR_NOT_FINITE : SPMV_ERROR_UNSUPPORTED);
+        assert_ok(ctx, spmv_download(ctx, there_x, x, sizeof x));
+        if (st != SPMV_ERROR_UNSUPPORTED) { /* 1 / 1e-310 overflows */
+            assert_true(x[0] == 5 && x[2] == 0 && r[0].iterations == 1 && r[0].true_residual == 1);
+            assert_true(r[1].status == SPMV_OK && fabs(x[3] - 2) < 1e-7);
+        }
+        spmv_free(ctx, there_b);
+        spmv_free(ctx, there_x);
+        spmv_plan_destroy(plan);
+    }
+    struct system s = make(ctx, SPMV_F64, SIDE, K);
+    for (int i = 0; with_rung(i, &options); i++)
+        for (int kind = 0; kind < 2; kind++) {
+            struct own own;
+            double before[K] = {INFINITY, INFINITY, INFINITY};
+            uint64_t seed = 3;
+            options.precond = kind == 0 ? NULL : make_kind(&s, kind, &own); /* jacobi */
+            options.rtol = 0;
+            for (int64_t j = 0; j < s.n * K; j++)
+                put(&s, s.host, j, support_uniform(&seed));
+            assert_ok(ctx, spmv_upload(ctx, s.host, s.b, bytes_of(&s, s.n * K)));
+            for (int solve = 0; solve < (SIDE < 10 ? 4 : 12) && must_run(options.method, "jacobi"); solve++) {
+                spmv_cg_result r[K];
+                options.zero_start = solve == 0;
+                assert_int_equal(spmv_cg(s.several, s.b, s.x, &options, r, sizeof *r), SPMV_ERROR_STAGNATION);
+                for (int v = 0; v < K; v++) {
+                    if (!(r[v].true_residual <= before[v]) || r[v].true_residual > 1e-12 * r[v].norm_b)
+                        fail_msg("%s, column %d: a true residual of %g, after %g", options.method, v,
+                                 r[v].true_residual, before[v]);
+                    before[v] = r[v].true_residual;
+                }
+            }
+            spmv_preconditioner_destroy(options.precond);
+        }
+    release(&s);
+    spmv_context_destroy(ctx);
+}
+
 /* The limit of iterations is each column's own. */
 static void limits(void **state)
 {
@@ -459,8 +515,8 @@ int main(int argc, char **argv)
 {
     support_begin(argc, argv);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_kind), cmocka_unit_test(unlike_columns), cmocka_unit_test(broken_late),
-        cmocka_unit_test(limits),     cmocka_unit_test(same_bits),
+        cmocka_unit_test(every_kind),       cmocka_unit_test(unlike_columns), cmocka_unit_test(broken_late),
+        cmocka_unit_test(steps_taken_back), cmocka_unit_test(limits),         cmocka_unit_test(same_bits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
