@@ -1271,9 +1271,12 @@ class SolveSeveral(Case):
         columns = self.columns(self.read("x.txt"))
         self.assertEqual(len({c[0] for c in columns}), 3)
         self.assertTrue(all(min(c) < -0.8 and max(c) > 0.8 for c in columns))
-        stopped = self.cg(self.spec, "--vectors", "2", "--max-iterations", "3", "-o", x, code=7)["right_hand_sides"]
-        for r, column in zip(stopped, self.columns(self.read("x.txt"))):
-            self.assertEqual(r["largest_error"], max(abs(v - 1) for v in column))
+        words = [self.spec, "--vectors", "3", "--solution", "random", "--max-iterations", "3", "-o", x]
+        stopped = self.cg(*words, code=7)["right_hand_sides"]
+        errors = [max(abs(v - w) for v, w in zip(*pair)) for pair in zip(self.columns(self.read("x.txt")), columns)]
+        self.assertEqual(len(set(errors)), 3)
+        for r, error in zip(stopped, errors):
+            self.assertLess(abs(r["largest_error"] - error), 1e-9)
         self.assertEqual(self.ok("solve", "poisson2d:2", "--vectors", "2", "--format", "%.4f").stdout, "1.0000 1.0000\n" * 4)
 
     def test_summary_has_the_worst_first(self):
