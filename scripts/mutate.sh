@@ -229,7 +229,7 @@ mutants() {
         '*first < 0' '^test_cg_several\.ref$'
     "$1" "cg several: a column that is settled runs again" solvers/cg_several.c \
         '.stop = runs ? CG_RUNS : CG_DONE}' \
-        '.stop = CG_RUNS}' '^test_cg_(several|rungs)\.ref$'
+        '.stop = CG_RUNS}' '^test_cg_several\.omp$'
     "$1" "cg several: the columns' x is not taken back" solvers/cg_several.c \
         '            take[v] = true;
 ' \
