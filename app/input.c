@@ -175,9 +175,9 @@ static spmv_status check_vectors(const char *path, int64_t rows, int64_t cols, i
         complain("%s has %lld x %lld numbers, %s needs %lld rows: %s", path, (long long)rows, (long long)cols, what,
                  (long long)n, why_n);
     else if (cols < 1 || cols > INT32_MAX)
-        complain("%s has %lld vectors: from 1 to %d can be multiplied at once", path, (long long)cols, INT32_MAX);
+        complain("%s has %lld vectors: from 1 to %d can be taken at once", path, (long long)cols, INT32_MAX);
     else if (k > 0 && cols != k)
-        complain("%s has %lld vectors, %s needs %d, as many as x", path, (long long)cols, what, k);
+        complain("%s has %lld vectors, %s needs %d", path, (long long)cols, what, k);
     else
         return SPMV_OK;
     return SPMV_ERROR_SIZE;

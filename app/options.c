@@ -108,8 +108,9 @@ static const struct row rows[OPTIONS] = {
     [OPTION_SUMMARY] = {"summary", 0, NULL, GROUP_BENCH, NULL,
                         "end with the geometric mean and the worst case against each peer (default: no summary)"},
     [OPTION_SEED] = {"seed", 0, "S", GROUP_BENCH, "1", "of the random vectors, elements and generated matrices"},
-    [OPTION_VECTORS] = {"vectors", 0, "K", GROUP_BENCH, NULL,
-                        "spmm: columns of x that are multiplied at once (default: 4); without --op it says --op spmm"},
+    [OPTION_VECTORS] = {"vectors", 0, "K", GROUP_BENCH | GROUP_SOLVE, NULL,
+                        "bench: columns of x that are multiplied at once (default: 4), without --op it says --op spmm; "
+                        "solve, without b: right-hand sides that are made (default: 1)"},
     [OPTION_EXCLUSIVE] = {"exclusive", 0, NULL, GROUP_EXPLAIN, NULL,
                           "scan, segscan: without the element itself (default: with it, inclusive)"},
     [OPTION_OPERATOR] = {"operator", 0, "NAME", GROUP_EXPLAIN, NULL,

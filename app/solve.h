@@ -1,4 +1,5 @@
-/* spmv solve in its parts: what one preconditioner came to, and the picture of how residuals fell.
+/* spmv solve in its parts: what one preconditioner came to, right-hand side by right-hand side, and the picture of how
+ * residuals fell.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SOLVE_H
@@ -10,14 +11,14 @@
 struct watch {
     double began, first, last; /* seconds: the call, the start of the recurrence, its latest iteration */
     bool recording, repeat;    /* a repeat: its verdict was reported the first time */
-    double goal;               /* the tolerance */
+    double goal;               /* the tolerance, of several right-hand sides the least */
     double started;            /* the residual at iteration 0 */
     double *residuals;         /* of iterations 0, 1, ... */
     int64_t count, room;
     bool out_of_memory;
 };
 
-/* One solve. */
+/* One solve, of all right-hand sides. */
 struct attempt {
     const char *name;       /* of the preconditioner, as asked for */
     spmv_preconditioner *m; /* NULL: none, or it could not be made */
@@ -25,14 +26,30 @@ struct attempt {
     double setup_seconds;   /* making m */
     double seconds;         /* of the solve */
     struct watch watch;
-    spmv_cg_result result;
-    spmv_status stop;    /* what the solver said: SPMV_OK, class 7, SPMV_ERROR_NOT_POSITIVE */
-    void *x, *again;     /* host memory; of the repeat */
-    bool other_bits;     /* of the repeat */
-    double checked_norm; /* ||b - A x|| of the checked residual */
-    spmv_status verdict; /* of the checks */
+    int columns;           /* right-hand sides */
+    spmv_cg_result *each;  /* one a right-hand side; NULL: not solved */
+    spmv_cg_result result; /* of all: columns_summary */
+    int worst;             /* the right-hand side farthest from its tolerance; failed ones before solved ones */
+    double *error;         /* the largest of x, one a right-hand side; NULL: the solution is not known */
+    spmv_status stop;      /* what the solver said: SPMV_OK, class 7, SPMV_ERROR_NOT_POSITIVE */
+    void *x, *again;       /* host memory; of the repeat */
+    bool other_bits;       /* of the repeat */
+    double *checked;       /* ||b - A x|| of the checked residual, one a right-hand side */
+    spmv_status verdict;   /* of the checks */
     double check_seconds;
 };
+
+/* result and worst from each: the most iterations, the restarts of all, the rest of the worst. */
+void columns_summary(struct attempt *a);
+
+/* The table of all right-hand sides, the worst first. */
+void remark_columns(const struct attempt *a);
+
+/* The same, in their order; NULL when memory is out. */
+json_t *json_columns(const struct attempt *a);
+
+/* "stagnation" for SPMV_ERROR_STAGNATION. Static storage. */
+const char *status_word(spmv_status st);
 
 /* --plot: the residuals of all attempts that ran, over the iterations, in one picture. solve_plot_ready also complains
  * of a name that ends in neither .png nor .svg. */

@@ -192,7 +192,10 @@ static void draw(cairo_t *cr, const void *what)
     put_text(cr, 16, 30, 0, c->matrix);
     cairo.select_font_face(cr, "sans-serif", CAIRO_FONT_SLANT_NORMAL, CAIRO_FONT_WEIGHT_NORMAL);
     cairo.set_font_size(cr, TEXT);
-    put_text(cr, 16, 50, 0, "conjugate gradients: the recurrence's residual after each iteration");
+    put_text(cr, 16, 50, 0,
+             c->attempts[0].columns > 1
+                 ? "conjugate gradients: the largest residual of the recurrences that run, after each iteration"
+                 : "conjugate gradients: the recurrence's residual after each iteration");
     draw_axes(cr, c);
     for (int a = 0; a < c->count; a++)
         draw_attempt(cr, c, &c->attempts[a].watch, colours[a % COLOURS]);

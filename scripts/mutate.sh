@@ -148,6 +148,106 @@ mutants() {
     "$1" "block-jacobi: a block that falls leaves 1 instead of its diagonal" solvers/precond_block_jacobi.c \
         '1 / inversion->source->diagonal[first + i]' \
         '1' '^test_precond\.ref$'
+
+    # Conjugate gradients.
+    "$1" "cg: a step that made the residual larger is kept" solvers/cg.c \
+        '(shrinks && cg->start_residual < *residual)' \
+        '(shrinks && false)' '^test_cg(_rungs)?\.ref$'
+    "$1" "cg: restarts are not counted" solvers/cg.c \
+        '        result->restarts++;
+' \
+        '' '^test_cg(_rungs)?\.ref$'
+    "$1" "cg: rtol where the norm of b overflows" solvers/cg.c \
+        'isfinite(result->norm_b) ? cg->options->rtol * result->norm_b : 0' \
+        'cg->options->rtol * result->norm_b' '^test_cg(_rungs)?\.ref$'
+    "$1" "cg: a b whose squares vanish counts as zero" solvers/cg.c \
+        '    if (largest > 0)
+        st = cg_fail_vanishing(cg, largest);
+' \
+        '' '^test_cg(_rungs)?\.ref$'
+    "$1" "cg: the recurrence runs below the roundoff" solvers/cg_internal.h \
+        'return tolerance > last ? tolerance : last;' \
+        'return tolerance;' '^test_cg(_rungs)?\.ref$'
+    "$1" "cg: r'z <= 0 is not looked at" solvers/cg.c \
+        '    if (cg->rz <= 0)
+' \
+        '    if (cg->rz < -INFINITY)
+' '^test_cg_rungs\.ref$'
+    "$1" "cg: the limit is reached one step late, textbook" solvers/cg_1_textbook.c \
+        'if (result->iterations == max_iterations) {' \
+        'if (result->iterations > max_iterations) {' '^test_cg(_rungs)?\.ref$'
+    "$1" "cg: the limit is reached one step late, fused" solvers/cg_2_fused_omp_typed.h \
+        'else if (c->iterations >= c->limit)' \
+        'else if (c->iterations > c->limit)' '^test_cg_rungs\.omp$'
+    "$1" "cg: p'q of the begin of a row in the tile before is lost" solvers/cg_2_fused_omp_typed.h \
+        'pq[v] += job->p[tile[1].begin.row * k + v] * tail[t * k + v];' \
+        'continue;' '^test_cg_rungs\.omp$'
+    "$1" "cg: q of a row through whole tiles" solvers/cg_2_fused_omp_typed.h \
+        'sum += tail[u * k + v];' \
+        'sum += 0;' '^test_cg_rungs\.omp$'
+    "$1" "cg: the last rows of a tile are not scaled" solvers/cg_2_fused_omp_typed.h \
+        '        if (jacobi)
+            sz[j] += value * (d[i + j] * value);
+    }
+    job->rr[0]' \
+        '    }
+    job->rr[0]' '^test_cg_rungs\.omp$'
+    "$1" "cg: threads that sleep are not woken" solvers/cg_2_fused_omp.c \
+        '        pthread_cond_broadcast(&w->opened);
+' \
+        '' '^test_cg_rungs\.omp$'
+    "$1" "cg: an inner breakdown is believed" solvers/cg_inner.c \
+        '    if (pq <= 0)
+' \
+        '    if (true)
+' '^test_cg_rungs\.ref$'
+    "$1" "cg: inner corrections in units of b" solvers/cg_inner.c \
+        'widen(cg, in->x, 1 / in->scale, cg->q)' \
+        'widen(cg, in->x, 1, cg->q)' '^test_cg_rungs\.ref$'
+    "$1" "cg: one pair tells symmetry" solvers/cg_symmetry.c \
+        'const double difference = fabs((double)(uav[i] - vau[i]));' \
+        'const double difference = i > 0 ? 0 : fabs((double)(uav[i] - vau[i]));' '^test_cg\.ref$'
+
+    # Several right-hand sides.
+    "$1" "cg several: the first column's r for all" solvers/cg_several.c \
+        'cg_precondition(cg, r, column_of(s, s->z, v))' \
+        'cg_precondition(cg, s->r, column_of(s, s->z, v))' '^test_cg_several\.ref$'
+    "$1" "cg several: r'r instead of r'z" solvers/cg_several.c \
+        's->now[s->z != NULL ? s->k + v : v]' \
+        's->now[v]' '^test_cg_several\.ref$'
+    "$1" "cg several: a column that broke takes a step more" solvers/cg_several.c \
+        '    return s->column[v].stop == CG_RUNS;' \
+        '    return s->column[v].stop == CG_RUNS || s->column[v].stop == CG_BROKEN;' '^test_cg_several\.ref$'
+    "$1" "cg several: columns lie side by side, not apart" solvers/cg_several.c \
+        '(size_t)(v * s->stride) * spmv' \
+        '(size_t)(v * (s->stride - 32)) * spmv' '^test_cg_several\.ref$'
+    "$1" "cg several: an M that is not positive goes on" solvers/cg_several.c \
+        'c->rz > 0 && c->pq > 0' \
+        'c->pq > 0' '^test_cg_several\.ref$'
+    "$1" "cg several: the first failure in time is told" solvers/cg_several.c \
+        '(*first < 0 || v < *first)' \
+        '*first < 0' '^test_cg_several\.ref$'
+    "$1" "cg several: a column that is settled runs again" solvers/cg_several.c \
+        '.stop = runs ? CG_RUNS : CG_DONE}' \
+        '.stop = CG_RUNS}' '^test_cg_several\.omp$'
+    "$1" "cg several: the columns' x is not taken back" solvers/cg_several.c \
+        '            take[v] = true;
+' \
+        '' '^test_cg_(several|rungs)\.ref$'
+    "$1" "solve several: the first residual alone is compared" app/cmd_solve.c \
+        'while (v < job->columns && norms_agree(' \
+        'while (v < 1 && norms_agree(' '^test_program$'
+    "$1" "solve several: x of an indefinite matrix is written" app/cmd_solve.c \
+        'any = a->each[v].status != SPMV_ERROR_NOT_POSITIVE;' \
+        'any = true;' '^test_program$'
+    "$1" "solve several: errors of all columns in each" app/cmd_solve.c \
+        '        a->error[v] = 0;
+        for (int64_t i = v;' \
+        '        a->error[v] = 0;
+        for (int64_t i = 0;' '^test_program$'
+    "$1" "solve several: the summary's order" app/solve_columns.c \
+        'return distance(r) > distance(than);' \
+        'return distance(r) < distance(than);' '^test_program$'
 }
 
 only=${1-}

@@ -2,10 +2,11 @@
  * all, so the matrix is read once an iteration. A column that is done stands still while the others go on.
  *
  * Vectors are matrices of n rows and k columns, row by row, as the plan has them. On omp the region of
- * cg_2_fused_omp.c runs them. The textbook does so on every backend with public calls alone: sums over the rows of a
- * column, and a scalar a column spread over its rows, are products with the matrix E, whose row i k + v has a 1 in
- * column v: dots = E'(u . w), and spread = E s. Its scalars are divided on the host.
- * The textbook is there to be right everywhere, not to be fast.
+ * cg_2_fused_omp.c runs them. The textbook does so on every backend and with every preconditioner, by public calls: it
+ * keeps its vectors column after column, each as if it were alone, and only p and q = A p take the other form, by a
+ * scatter and a gather a column. A column that stands still is not touched. Its scalars are divided on the host.
+ * Vector passes an iteration and column beside the product: the textbook's 10, and 2 x 2 to change the form, and those
+ * of an index.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
@@ -22,96 +23,88 @@ struct several {
     int64_t count; /* rows times k */
     spmv_cg_result *result;
     struct cg_column *column;
-    double *now;          /* norms, k */
-    spmv_plan *sum, *fan; /* E', E */
-    void *product, *dots; /* scratch: count elements, k */
-    void *spread;         /* textbook: count elements */
-    void *host;           /* count elements, for columns that are replaced */
+    double *now;      /* norms, and what goes to cells or comes from there: 2 k */
+    void *values;     /* the same in the type */
+    void *cells;      /* 2 k scalars in the context's memory */
+    void *host, *old; /* host memory: count elements, for columns that are replaced */
+    void *index;      /* i k, i < n, 64 bits: where a column's elements lie behind its first */
+    void *one;        /* a column: n elements */
+    /* the textbook's, column after column, a stride apart; z = M^-1 r, NULL without M */
+    void *x, *r, *p, *q, *z;
+    int64_t stride;
     bool fused;
     struct cg_region region;
 };
 
-/* E and E' as plans. */
-static spmv_status make_sums(struct several *s)
+/* Scalar number i, 0 <= i < 2 k. */
+static void *cell(const struct several *s, int i)
 {
-    spmv_status st = SPMV_OK;
-    spmv_context *ctx = s->cg->ctx;
-    int64_t *row_ptr = NULL;
-    int32_t *col = NULL;
-    spmv_plan_options options;
-    TRY(host_alloc(ctx, (s->count + 1) * (int64_t)sizeof *row_ptr, "conjugate gradients", (void **)&row_ptr));
-    TRY(host_alloc(ctx, s->count * (int64_t)sizeof *col, "conjugate gradients", (void **)&col));
-    for (int64_t i = 0; i <= s->count; i++)
-        row_ptr[i] = i;
-    for (int64_t i = 0; i < s->count; i++)
-        col[i] = (int32_t)(i % s->k);
-    const spmv_csr e = {.rows = s->count,
-                        .cols = s->k,
-                        .nnz = s->count,
-                        .row_ptr = row_ptr,
-                        .row_ptr_bits = 64,
-                        .col = col,
-                        .type = s->cg->type,
-                        .memory = SPMV_MEMORY_HOST};
-    spmv_plan_options_init(&options, sizeof options);
-    options.type = s->cg->type;
-    if (!s->fused)
-        TRY(spmv_plan_create(ctx, &e, &options, &s->fan));
-    options.operation = SPMV_OPERATION_T;
-    TRY(spmv_plan_create(ctx, &e, &options, &s->sum));
-done:
-    host_free(row_ptr);
-    host_free(col);
-    return st;
+    return (char *)s->cells + (size_t)i * spmv_type_size(s->cg->type);
 }
 
-/* dots[v] = u_v'w_v, for every column; waits. */
-static spmv_status column_dots(const struct several *s, const void *u, const void *w, double *dots)
+/* Column v of those that lie one after the other. */
+static void *column_of(const struct several *s, void *vectors, int v)
+{
+    return (char *)vectors + (size_t)(v * s->stride) * spmv_type_size(s->cg->type);
+}
+
+/* to = column v of vectors, which lie row by row. */
+static spmv_status take(const struct several *s, const void *vectors, int v, void *to)
+{
+    const struct cg *cg = s->cg;
+    return spmv_gather(cg->ctx, cg->type, (const char *)vectors + (size_t)v * spmv_type_size(cg->type), s->count - v,
+                       s->index, 64, to, cg->n);
+}
+
+/* Column v of vectors, which lie row by row, = from. */
+static spmv_status give(const struct several *s, const void *from, int v, void *vectors)
+{
+    const struct cg *cg = s->cg;
+    return spmv_scatter(cg->ctx, cg->type, from, s->index, 64, (char *)vectors + (size_t)v * spmv_type_size(cg->type),
+                        s->count - v, cg->n);
+}
+
+/* now = the first count cells; waits. */
+static spmv_status read_cells(const struct several *s, int count)
 {
     spmv_status st = SPMV_OK;
     const struct cg *cg = s->cg;
-    const int64_t size = (int64_t)spmv_type_size(cg->type);
-    const float *f32 = s->host;
-    const double *f64 = s->host;
-    TRY(spmv_map_binary(cg->ctx, SPMV_MUL, cg->type, u, w, s->product, s->count));
-    TRY(spmv_apply(s->sum, NULL, s->product, NULL, s->dots));
-    TRY(spmv_download(cg->ctx, s->dots, s->host, s->k * size));
-    for (int v = 0; v < s->k; v++)
-        dots[v] = cg->type == SPMV_F32 ? (double)f32[v] : f64[v];
+    const float *f32 = s->values;
+    const double *f64 = s->values;
+    TRY(spmv_download(cg->ctx, s->cells, s->values, count * (int64_t)spmv_type_size(cg->type)));
+    for (int i = 0; i < count; i++)
+        s->now[i] = cg->type == SPMV_F32 ? (double)f32[i] : f64[i];
 done:
     return st;
 }
 
-static spmv_status column_norms(const struct several *s, const void *u, double *norms)
+/* The first count cells = now. */
+static spmv_status write_cells(const struct several *s, int count)
 {
-    const spmv_status st = column_dots(s, u, u, norms);
-    for (int v = 0; v < s->k && st == SPMV_OK; v++)
-        norms[v] = sqrt(norms[v]);
-    return st;
-}
-
-/* y_v += a_v x_v, or with scale y_v = a_v y_v + x_v, for every column. */
-static spmv_status column_axpy(const struct several *s, const double *a, const void *x, bool scale, void *y)
-{
-    spmv_status st = SPMV_OK;
     const struct cg *cg = s->cg;
-    float *f32 = s->host;
-    double *f64 = s->host;
-    for (int v = 0; v < s->k; v++) {
+    float *f32 = s->values;
+    double *f64 = s->values;
+    for (int i = 0; i < count; i++) {
         if (cg->type == SPMV_F32)
-            f32[v] = (float)a[v];
+            f32[i] = (float)s->now[i];
         else
-            f64[v] = a[v];
+            f64[i] = s->now[i];
     }
-    TRY(spmv_upload(cg->ctx, s->host, s->dots, s->k * (int64_t)spmv_type_size(cg->type)));
-    TRY(spmv_apply(s->fan, NULL, s->dots, NULL, s->spread));
-    if (scale) {
-        TRY(spmv_map_binary(cg->ctx, SPMV_MUL, cg->type, s->spread, y, y, s->count));
-        TRY(spmv_map_binary(cg->ctx, SPMV_ADD, cg->type, x, y, y, s->count));
-    } else {
-        TRY(spmv_map_binary(cg->ctx, SPMV_MUL, cg->type, s->spread, x, s->spread, s->count));
-        TRY(spmv_map_binary(cg->ctx, SPMV_ADD, cg->type, s->spread, y, y, s->count));
+    return spmv_upload(cg->ctx, s->values, s->cells, count * (int64_t)spmv_type_size(cg->type));
+}
+
+/* now = the norms of all columns of u, which lie row by row. */
+static spmv_status column_norms(const struct several *s, const void *u)
+{
+    spmv_status st = SPMV_OK;
+    const struct cg *cg = s->cg;
+    for (int v = 0; v < s->k; v++) {
+        TRY(take(s, u, v, s->one));
+        TRY(spmv_dot(cg->ctx, cg->type, s->one, s->one, cell(s, v), cg->n));
     }
+    TRY(read_cells(s, s->k));
+    for (int v = 0; v < s->k; v++)
+        s->now[v] = sqrt(s->now[v]);
 done:
     return st;
 }
@@ -137,13 +130,12 @@ static spmv_status replace_columns(const struct several *s, const bool *take, co
     spmv_status st = SPMV_OK;
     const struct cg *cg = s->cg;
     const size_t size = spmv_type_size(cg->type);
-    char *old = NULL;
+    char *old = s->old;
     bool any = false;
     for (int v = 0; v < s->k; v++)
         any = any || take[v];
     if (!any)
         return SPMV_OK;
-    TRY(host_alloc(cg->ctx, s->count * (int64_t)size, "conjugate gradients", (void **)&old));
     TRY(spmv_download(cg->ctx, cg->x, s->host, s->count * (int64_t)size));
     memset(old, 0, (size_t)s->count * size); /* zeros are all bits 0 */
     if (from != NULL)
@@ -153,86 +145,187 @@ static spmv_status replace_columns(const struct several *s, const bool *take, co
             memcpy((char *)s->host + (size_t)i * size, old + (size_t)i * size, size);
     TRY(spmv_upload(cg->ctx, s->host, cg->x, s->count * (int64_t)size));
 done:
-    host_free(old);
     return st;
 }
 
-/* The textbook: the recurrence of all columns whose stop is CG_RUNS. alpha and beta of the others are 0. */
-static spmv_status run_textbook(struct several *s, double *alpha, double *beta)
+/* Not settled yet: it has run in this run. */
+static bool is_open(const struct several *s, int v)
+{
+    return s->result[v].status == SPMV_ERROR_ARGUMENT;
+}
+
+static bool runs(const struct several *s, int v)
+{
+    return s->column[v].stop == CG_RUNS;
+}
+
+/* Z = M^-1 R, rr = r'r, rz = r'z, of the columns that run. */
+static spmv_status squares(const struct several *s)
 {
     spmv_status st = SPMV_OK;
-    struct cg *cg = s->cg;
-    struct cg_region *region = &s->region;
-    const spmv_cg_options *o = cg->options;
-    region->told = SPMV_OK;
-    TRY(spmv_map(cg->ctx, SPMV_MAP_COPY, cg->type, cg->r, cg->p, s->count));
-    TRY(column_dots(s, cg->r, cg->r, s->now));
+    const struct cg *cg = s->cg;
+    for (int v = 0; v < s->k; v++) {
+        const void *r = column_of(s, s->r, v);
+        if (!runs(s, v))
+            continue;
+        TRY(spmv_dot(cg->ctx, cg->type, r, r, cell(s, v), cg->n));
+        if (s->z == NULL)
+            continue;
+        TRY(cg_precondition(cg, r, column_of(s, s->z, v)));
+        TRY(spmv_dot(cg->ctx, cg->type, r, column_of(s, s->z, v), cell(s, s->k + v), cg->n));
+    }
+    TRY(read_cells(s, 2 * s->k));
+    for (int v = 0; v < s->k; v++)
+        if (runs(s, v)) {
+            s->column[v].rr = s->now[v];
+            s->column[v].rz = s->now[s->z != NULL ? s->k + v : v];
+        }
+done:
+    return st;
+}
+
+/* The columns that run: P = Z, and where they begin. */
+static spmv_status start(const struct several *s)
+{
+    spmv_status st = SPMV_OK;
+    const struct cg *cg = s->cg;
+    for (int v = 0; v < s->k; v++)
+        if (runs(s, v)) {
+            TRY(take(s, cg->x, v, column_of(s, s->x, v)));
+            TRY(take(s, cg->r, v, column_of(s, s->r, v)));
+        }
+    TRY(squares(s));
     for (int v = 0; v < s->k; v++) {
         struct cg_column *c = &s->column[v];
-        c->rr = c->rz = s->now[v];
+        if (!runs(s, v))
+            continue;
+        TRY(spmv_map(cg->ctx, SPMV_MAP_COPY, cg->type, column_of(s, s->z != NULL ? s->z : s->r, v),
+                     column_of(s, s->p, v), cg->n));
         c->iterations = 0;
         c->start_residual = sqrt(c->rr);
         c->enough = cg_enough_from(cg->type, c->tolerance, c->start_residual);
     }
-    for (bool first = true;; first = false) {
-        int running = 0;
-        double most = 0;
-        for (int v = 0; v < s->k; v++) {
-            struct cg_column *c = &s->column[v];
-            const double residual = sqrt(c->rr);
-            if (c->stop != CG_RUNS)
-                continue;
-            most = residual <= most ? most : residual;
-            if (isfinite(c->rr) && residual <= c->enough)
-                c->stop = CG_DONE;
-            running += c->stop == CG_RUNS;
+done:
+    return st;
+}
+
+/* Q = A P, pq = p'q, of the columns that run; the others have in P what they had. */
+static spmv_status product(const struct several *s)
+{
+    spmv_status st = SPMV_OK;
+    const struct cg *cg = s->cg;
+    for (int v = 0; v < s->k; v++)
+        if (runs(s, v))
+            TRY(give(s, column_of(s, s->p, v), v, cg->p));
+    TRY(spmv_apply(cg->plan, NULL, cg->p, NULL, cg->q));
+    for (int v = 0; v < s->k; v++)
+        if (runs(s, v)) {
+            TRY(take(s, cg->q, v, column_of(s, s->q, v)));
+            TRY(spmv_dot(cg->ctx, cg->type, column_of(s, s->p, v), column_of(s, s->q, v), cell(s, v), cg->n));
         }
-        if (o->on_iteration != NULL && (!first || region->iterations == 0) &&
-            o->on_iteration(region->iterations, most, o->user) != 0) {
-            region->told = SPMV_CANCELLED;
-            goto done;
-        }
-        if (running == 0)
-            goto done;
-        /* Q = A P, pq = p'q */
-        TRY(spmv_apply(cg->plan, NULL, cg->p, NULL, cg->q));
-        TRY(column_dots(s, cg->p, cg->q, s->now));
-        running = 0;
-        for (int v = 0; v < s->k; v++) {
-            struct cg_column *c = &s->column[v];
-            if (c->stop == CG_RUNS) {
-                c->pq = s->now[v];
-                if (!isfinite(c->rr) || !isfinite(c->pq) || c->pq <= 0)
-                    c->stop = CG_BROKEN;
-                else if (c->iterations >= c->limit)
-                    c->stop = CG_LIMIT;
-            }
-            alpha[v] = c->stop == CG_RUNS ? c->rr / c->pq : 0;
-            running += c->stop == CG_RUNS;
-        }
-        if (running == 0)
-            goto done;
-        /* X = X + P alpha */
-        TRY(column_axpy(s, alpha, cg->p, false, cg->x));
-        /* R = R - Q alpha */
-        for (int v = 0; v < s->k; v++)
-            alpha[v] = -alpha[v];
-        TRY(column_axpy(s, alpha, cg->q, false, cg->r));
-        /* beta = r'r / old r'r */
-        TRY(column_dots(s, cg->r, cg->r, s->now));
-        for (int v = 0; v < s->k; v++) {
-            struct cg_column *c = &s->column[v];
-            beta[v] = 0;
-            if (c->stop != CG_RUNS)
-                continue;
-            beta[v] = s->now[v] / c->rr;
-            c->rr = c->rz = s->now[v];
-            c->iterations++;
-        }
-        /* P = R + P beta */
-        TRY(column_axpy(s, beta, cg->r, true, cg->p));
-        region->iterations++;
+    TRY(read_cells(s, s->k));
+    for (int v = 0; v < s->k; v++)
+        if (runs(s, v))
+            s->column[v].pq = s->now[v];
+done:
+    return st;
+}
+
+/* One step of the columns that run, given q = A p and p'q. */
+static spmv_status step(const struct several *s)
+{
+    spmv_status st = SPMV_OK;
+    const struct cg *cg = s->cg;
+    spmv_context *ctx = cg->ctx;
+    void *z = s->z != NULL ? s->z : s->r;
+    for (int v = 0; v < s->k; v++) {
+        const struct cg_column *c = &s->column[v];
+        s->now[v] = runs(s, v) ? c->rz / c->pq : 0;
+        s->now[s->k + v] = -s->now[v];
     }
+    TRY(write_cells(s, 2 * s->k));
+    for (int v = 0; v < s->k; v++)
+        if (runs(s, v)) {
+            /* x = x + alpha p */
+            TRY(spmv_map_axpby(ctx, cg->type, cell(s, v), column_of(s, s->p, v), NULL, column_of(s, s->x, v), cg->n));
+            /* r = r - alpha q */
+            TRY(spmv_map_axpby(ctx, cg->type, cell(s, s->k + v), column_of(s, s->q, v), NULL, column_of(s, s->r, v),
+                               cg->n));
+            s->column[v].beta = s->column[v].rz;
+            s->column[v].iterations++;
+        }
+    TRY(squares(s));
+    for (int v = 0; v < s->k; v++)
+        s->now[v] = runs(s, v) ? s->column[v].rz / s->column[v].beta : 0;
+    TRY(write_cells(s, s->k));
+    for (int v = 0; v < s->k; v++)
+        if (runs(s, v)) /* p = z + beta p */
+            TRY(spmv_map_axpby(ctx, cg->type, NULL, column_of(s, z, v), cell(s, v), column_of(s, s->p, v), cg->n));
+done:
+    return st;
+}
+
+/* Nothing forbids another step, given rr, pq and rz. */
+static bool is_sound(const struct cg_column *c)
+{
+    return isfinite(c->rr) && isfinite(c->rz) && isfinite(c->pq) && c->rz > 0 && c->pq > 0;
+}
+
+/* Columns that are done stop; the callback is told of the largest residual among those that were not. */
+static spmv_status look_around(struct several *s, bool tell)
+{
+    struct cg_region *region = &s->region;
+    const spmv_cg_options *o = s->cg->options;
+    double most = 0;
+    for (int v = 0; v < s->k; v++) {
+        struct cg_column *c = &s->column[v];
+        const double residual = sqrt(c->rr);
+        if (!runs(s, v))
+            continue;
+        most = residual <= most ? most : residual;
+        if (isfinite(c->rr) && residual <= c->enough)
+            c->stop = CG_DONE;
+    }
+    return tell && o->on_iteration != NULL && o->on_iteration(region->iterations, most, o->user) != 0 ? SPMV_CANCELLED
+                                                                                                      : SPMV_OK;
+}
+
+static bool any_runs(const struct several *s)
+{
+    bool any = false;
+    for (int v = 0; v < s->k; v++)
+        any = any || runs(s, v);
+    return any;
+}
+
+/* The textbook: the recurrence of all columns whose stop is CG_RUNS. */
+static spmv_status run_textbook(struct several *s)
+{
+    spmv_status st = SPMV_OK;
+    struct cg *cg = s->cg;
+    struct cg_region *region = &s->region;
+    TRY(start(s));
+    region->told = look_around(s, region->iterations == 0); /* a run that goes on has been told of already */
+    while (region->told == SPMV_OK && any_runs(s)) {
+        TRY(product(s));
+        for (int v = 0; v < s->k; v++) {
+            struct cg_column *c = &s->column[v];
+            if (!runs(s, v))
+                continue;
+            if (!is_sound(c))
+                c->stop = CG_BROKEN;
+            else if (c->iterations >= c->limit)
+                c->stop = CG_LIMIT;
+        }
+        if (!any_runs(s))
+            break;
+        TRY(step(s));
+        region->iterations++;
+        region->told = look_around(s, true);
+    }
+    for (int v = 0; v < s->k; v++)
+        if (is_open(s, v))
+            TRY(give(s, column_of(s, s->x, v), v, cg->x));
 done:
     return st;
 }
@@ -259,19 +352,19 @@ static spmv_status fail_stagnation(const struct several *s, int v)
     return cg_fail_stagnation(&one);
 }
 
-/* The columns that ran: their true residuals, and whether they go on. first: the first column that failed, whose
- * sentence is kept in text. */
+/* The columns that ran: their true residuals, and whether they go on. first: the column of least number that failed,
+ * whose sentence is kept in text. */
 static spmv_status settle(struct several *s, bool *take, int *first, char *text, size_t size)
 {
     spmv_status st = SPMV_OK;
     struct cg *cg = s->cg;
     TRY(residuals(s, cg->q));
-    TRY(column_norms(s, cg->q, s->now));
+    TRY(column_norms(s, cg->q));
     for (int v = 0; v < s->k; v++) {
         spmv_cg_result *result = &s->result[v];
         struct cg_column *c = &s->column[v];
         take[v] = false;
-        if (result->status != SPMV_ERROR_ARGUMENT) /* is settled */
+        if (!is_open(s, v))
             continue;
         result->iterations += c->iterations;
         result->recurrence_residual = sqrt(c->rr);
@@ -290,7 +383,7 @@ static spmv_status settle(struct several *s, bool *take, int *first, char *text,
             stop = fail_stagnation(s, v);
         }
         result->status = stop;
-        if (stop != SPMV_OK && *first < 0) {
+        if (stop != SPMV_OK && (*first < 0 || v < *first)) {
             *first = v;
             snprintf(text, size, "%s", spmv_last_error(cg->ctx));
         }
@@ -305,7 +398,7 @@ static spmv_status begin(struct several *s, bool *zero, int *first, char *text, 
 {
     spmv_status st = SPMV_OK;
     struct cg *cg = s->cg;
-    TRY(column_norms(s, cg->b, s->now));
+    TRY(column_norms(s, cg->b));
     for (int v = 0; v < s->k; v++) {
         spmv_cg_result *result = &s->result[v];
         result->norm_b = s->now[v];
@@ -336,7 +429,7 @@ static bool any_open(struct several *s, int64_t max_iterations)
     bool open = false;
     for (int v = 0; v < s->k; v++) {
         struct cg_column *c = &s->column[v];
-        const bool runs = s->result[v].status == SPMV_ERROR_ARGUMENT;
+        const bool runs = is_open(s, v);
         *c = (struct cg_column){.tolerance = s->result[v].tolerance,
                                 .limit = max_iterations - s->result[v].iterations,
                                 .stop = runs ? CG_RUNS : CG_DONE};
@@ -345,7 +438,7 @@ static bool any_open(struct several *s, int64_t max_iterations)
     return open;
 }
 
-static spmv_status solve(struct several *s, int64_t max_iterations, bool *flags, double *scalars)
+static spmv_status solve(struct several *s, int64_t max_iterations, bool *flags)
 {
     spmv_status st = SPMV_OK;
     struct cg *cg = s->cg;
@@ -358,7 +451,7 @@ static spmv_status solve(struct several *s, int64_t max_iterations, bool *flags,
         if (s->fused)
             cg_region_run(&s->region);
         else
-            TRY(run_textbook(s, scalars, scalars + s->k));
+            TRY(run_textbook(s));
         TRY(settle(s, flags, &first, text, sizeof text));
     }
     if (first >= 0) {
@@ -374,7 +467,8 @@ done:
 static spmv_status choose(struct several *s)
 {
     const struct cg *cg = s->cg;
-    const char *name = cg->options->method, *why = "it runs several right-hand sides on every backend";
+    const char *name = cg->options->method,
+               *why = "it runs several right-hand sides on every backend, with every preconditioner";
     const bool named = name != NULL && strcmp(name, "auto") != 0, textbook = named && strcmp(name, "textbook") == 0;
     const bool omp = cg->ctx->backend->id == SPMV_BACKEND_OMP;
     const bool fused = named && strcmp(name, "fused") == 0;
@@ -390,15 +484,29 @@ static spmv_status choose(struct several *s)
         if (s->fused)
             why = "one parallel region for all right-hand sides";
     }
-    if (!s->fused && cg->precond != NULL)
-        return context_fail(cg->ctx, SPMV_ERROR_UNSUPPORTED,
-                            "spmv_cg: several right-hand sides have no preconditioner but jacobi, on omp, with a plan "
-                            "of the method tiles");
     for (int v = 0; v < s->k; v++) {
         s->result[v].method = s->fused ? cg_fused_omp.name : cg_textbook.name;
         snprintf(s->result[v].why, sizeof s->result[v].why, "%s", named ? "asked for by name" : why);
     }
     return SPMV_OK;
+}
+
+/* What the textbook needs besides. */
+static spmv_status make_columns(struct several *s)
+{
+    spmv_status st = SPMV_OK;
+    const struct cg *cg = s->cg;
+    enum { APART = 32 }; /* so that each is aligned as memory of its own would be */
+    s->stride = ceil_divide(cg->n, APART) * APART;
+    const int64_t bytes = s->k * s->stride * (int64_t)spmv_type_size(cg->type);
+    void **const vectors[] = {&s->x, &s->r, &s->p, &s->q, cg->precond != NULL ? &s->z : NULL};
+    for (size_t i = 0; i < sizeof vectors / sizeof *vectors; i++)
+        if (vectors[i] != NULL)
+            TRY(spmv_alloc(cg->ctx, bytes, vectors[i]));
+    /* of columns that never run */
+    TRY(spmv_map_index(cg->ctx, cg->type, &(const double){0}, NULL, cg->p, s->count)); /* all bits 0, also floats */
+done:
+    return st;
 }
 
 spmv_status cg_solve_several(struct cg *cg, spmv_cg_result *results)
@@ -408,7 +516,6 @@ spmv_status cg_solve_several(struct cg *cg, spmv_cg_result *results)
     const spmv_cg_options *o = cg->options;
     struct several s = {.cg = cg, .k = cg->info.vectors, .result = results};
     bool *flags = NULL;
-    double *scalars = NULL;
     cg->n = cg->info.rows;
     cg->type = cg->info.type;
     s.count = cg->n * s.k;
@@ -421,17 +528,23 @@ spmv_status cg_solve_several(struct cg *cg, spmv_cg_result *results)
             results[v].status = SPMV_OK;
         goto done;
     }
-    void **const vectors[] = {&cg->r, &cg->p, &cg->q, &cg->start_x, &s.product, s.fused ? NULL : &s.spread};
+    const int64_t size = (int64_t)spmv_type_size(cg->type), k = s.k;
+    void **const vectors[] = {&cg->r, &cg->p, &cg->q, &cg->start_x};
     for (size_t i = 0; i < sizeof vectors / sizeof *vectors; i++)
-        if (vectors[i] != NULL)
-            TRY(spmv_alloc(ctx, bytes, vectors[i]));
-    TRY(spmv_alloc(ctx, s.k * (int64_t)spmv_type_size(cg->type), &s.dots));
+        TRY(spmv_alloc(ctx, bytes, vectors[i]));
+    TRY(spmv_alloc(ctx, 2 * s.k * size, &s.cells));
+    TRY(spmv_map_index(ctx, cg->type, &(const double){0}, NULL, s.cells, 2 * (int64_t)s.k));
+    TRY(spmv_alloc(ctx, cg->n * size, &s.one));
+    TRY(spmv_alloc(ctx, cg->n * (int64_t)sizeof k, &s.index));
+    TRY(spmv_map_index(ctx, SPMV_I64, &(const int64_t){0}, &k, s.index, cg->n));
+    if (!s.fused)
+        TRY(make_columns(&s));
     TRY(host_alloc(ctx, bytes, "conjugate gradients", &s.host));
+    TRY(host_alloc(ctx, bytes, "conjugate gradients", &s.old));
     TRY(host_alloc(ctx, s.k * (int64_t)sizeof *s.column, "conjugate gradients", (void **)&s.column));
-    TRY(host_alloc(ctx, s.k * (int64_t)sizeof *s.now, "conjugate gradients", (void **)&s.now));
+    TRY(host_alloc(ctx, 2 * s.k * (int64_t)sizeof *s.now, "conjugate gradients", (void **)&s.now));
+    TRY(host_alloc(ctx, 2 * s.k * size, "conjugate gradients", &s.values));
     TRY(host_alloc(ctx, s.k * (int64_t)sizeof *flags, "conjugate gradients", (void **)&flags));
-    TRY(host_alloc(ctx, 2 * s.k * (int64_t)sizeof *scalars, "conjugate gradients", (void **)&scalars));
-    TRY(make_sums(&s));
     s.region =
         (struct cg_region){.ctx = ctx,
                            .plan = cg->plan,
@@ -448,18 +561,20 @@ spmv_status cg_solve_several(struct cg *cg, spmv_cg_result *results)
         TRY(cg_region_open(&s.region));
     if (o->zero_start)
         TRY(spmv_map_index(ctx, cg->type, &(const double){0}, NULL, cg->x, s.count)); /* all bits 0, also floats */
-    TRY(solve(&s, o->max_iterations > 0 ? o->max_iterations : max_i64(100, 10 * cg->n), flags, scalars));
+    TRY(solve(&s, o->max_iterations > 0 ? o->max_iterations : max_i64(100, 10 * cg->n), flags));
 done:
     cg_region_close(&s.region);
-    spmv_plan_destroy(s.sum);
-    spmv_plan_destroy(s.fan);
-    void *const memory[] = {cg->r, cg->p, cg->q, cg->start_x, s.product, s.spread, s.dots};
+    for (int v = 0; v < s.k && st != SPMV_OK; v++)
+        if (results[v].status == SPMV_ERROR_ARGUMENT)
+            results[v].status = st;
+    void *const memory[] = {cg->r, cg->p, cg->q, cg->start_x, s.cells, s.one, s.index, s.x, s.r, s.p, s.q, s.z};
     for (size_t i = 0; i < sizeof memory / sizeof *memory; i++)
         spmv_free(ctx, memory[i]);
     host_free(s.host);
+    host_free(s.old);
     host_free(s.column);
     host_free(s.now);
     host_free(flags);
-    host_free(scalars);
+    host_free(s.values);
     return st;
 }

@@ -399,6 +399,75 @@ static void tolerance_out_of_reach(void **state)
     spmv_context_destroy(ctx);
 }
 
+/* Where a tolerance is out of reach each solve restarts until that gains nothing, says how often it did, and never
+ * hands back an x that is worse than the one it began with: by every rung, from its own last x. */
+static void nothing_gets_worse(void **state)
+{
+    (void)state;
+    spmv_context *ctx = support_context();
+    spmv_cg_options options;
+    spmv_cg_options_init(&options, sizeof options);
+    options.rtol = 0;
+    for (int i = 0; (options.method = spmv_cg_method_name(support_backend, i)) != NULL; i++) {
+        struct system s = system_ones(ctx, SLOW ? "poisson2d:7" : "poisson2d:30", SPMV_F64);
+        double *b = malloc((size_t)s.n * sizeof *b), before = INFINITY;
+        int64_t restarts = 0;
+        uint64_t seed = 17;
+        for (int64_t j = 0; j < s.n; j++) /* so that no x of this type is exact */
+            b[j] = support_uniform(&seed);
+        assert_ok(ctx, spmv_upload(ctx, b, s.b, s.n * 8));
+        for (int solve = 0; solve < (SLOW ? 4 : 12); solve++) {
+            spmv_cg_result result;
+            const spmv_status st = spmv_cg(s.plan, s.b, s.x, &options, &result, sizeof result);
+            if (st != SPMV_ERROR_STAGNATION)
+                fail_msg("%s: %s (%s)", options.method, spmv_status_name(st), spmv_last_error(ctx));
+            if (!(result.true_residual <= before) || result.true_residual > 1e-12 * result.norm_b)
+                fail_msg("%s: a true residual of %g, after %g", options.method, result.true_residual, before);
+            before = result.true_residual;
+            restarts += result.restarts;
+        }
+        assert_true(restarts >= 1);
+        free(b);
+        release(&s);
+    }
+    spmv_context_destroy(ctx);
+}
+
+/* An entry a_ij without its a_ji is seen by a pair of vectors of signs in half of all places, so by three in seven of
+ * eight. */
+static void one_entry_alone(void **state)
+{
+    (void)state;
+    enum { N = 16 };
+    spmv_context *ctx = support_context();
+    spmv_cg_options options;
+    spmv_cg_options_init(&options, sizeof options);
+    options.symmetry_check = SPMV_SYMMETRY_SAMPLED;
+    options.max_iterations = 1;
+    int found = 0, places = 0;
+    for (int32_t i = 0; i < N; i++)
+        for (int32_t j = i + 1; j < N; j++) {
+            int32_t row_ptr[N + 1] = {0}, col[N + 1], k = 0;
+            double val[N + 1];
+            for (int32_t row = 0; row < N; row++) {
+                col[k] = row;
+                val[k++] = 4;
+                if (row == i) {
+                    col[k] = j;
+                    val[k++] = 1;
+                }
+                row_ptr[row + 1] = k;
+            }
+            const spmv_csr a = support_csr(N, N, row_ptr, col, val);
+            struct system s = system_of(ctx, &a);
+            found += spmv_cg(s.plan, s.b, s.x, &options, NULL, 0) == SPMV_ERROR_NOT_SYMMETRIC;
+            places++;
+            release(&s);
+        }
+    assert_true(10 * found >= 8 * places && found < places);
+    spmv_context_destroy(ctx);
+}
+
 /* 0 x 0 and 1 x 1. */
 static void tiny_systems(void **state)
 {
@@ -439,6 +508,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(every_failure),
         cmocka_unit_test(ends_of_the_range),
         cmocka_unit_test(tolerance_out_of_reach),
+        cmocka_unit_test(nothing_gets_worse),
+        cmocka_unit_test(one_entry_alone),
         cmocka_unit_test(tiny_systems),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

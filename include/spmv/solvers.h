@@ -79,8 +79,8 @@ typedef struct spmv_cg_result {
  * matrices of k columns as in spmv_apply, result points to k results that lie size bytes apart (NULL: none), and each
  * has its own recurrence, tolerance and status; one that is done stands still while the others go on. The callback is
  * told of the largest residual among those that are not done. What is returned is the status of the first right-hand
- * side that failed, which the sentence names. Rungs: "textbook", and on omp "fused"; preconditioners: "jacobi" with
- * "fused".
+ * side that failed, which the sentence names. Rungs: "textbook", with every preconditioner, applied to one column after
+ * the other; and on omp "fused", with none or "jacobi".
  *
  * Returns SPMV_OK when the true residual keeps the tolerance; else one of the following, *result being filled all the
  * same, true_residual for the x returned: SPMV_ERROR_ITERATIONS (limit; x is the last iterate), SPMV_ERROR_STAGNATION
