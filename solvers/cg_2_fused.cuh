@@ -28,9 +28,18 @@
 namespace cg_fused
 {
 
-/* TOP: a block adds up no more parts than that; FOLDED: where there are more, a kernel of its own makes so many of
- * them. */
-enum { BLOCK = 512, RING = 32, TOP = 4096, FOLDED = 256 };
+/* FEW_BLOCKS: of a kernel over vectors, two for each multiprocessor of an H100, since each of them adds up all the
+ * parts of the sum before; MANY_BLOCKS: for vectors of more than FEW_FOR elements, where that does not show. TOP: a
+ * block adds up no more parts than that; FOLDED: where there are more, a kernel of its own makes so many of them. */
+enum {
+    BLOCK = 512,
+    FEW_BLOCKS = 264,
+    FEW_FOR = 1 << 21,
+    MANY_BLOCKS = 4 * FEW_BLOCKS,
+    RING = 32,
+    TOP = 4096,
+    FOLDED = 256
+};
 
 /* How it stopped. */
 enum { GOES_ON, ENDED, BROKEN, LIMIT };
@@ -126,28 +135,57 @@ template <typename T> __global__ void __launch_bounds__(BLOCK) fold(const T *fro
         to[blockIdx.x] = sum;
 }
 
-/* The elements of the block: element k of the thread. */
-template <int EACH> __device__ int64_t place(int k)
-{
-    return ((int64_t)blockIdx.x * EACH + k) * BLOCK + threadIdx.x;
-}
+/* The elements of a thread: its block has about as many as any other, whole lines; of those at most EACH at a time, at
+ * i, i + BLOCK, ... before behind. */
+template <int EACH> struct own_elements {
+    int64_t i, behind;
+
+    __device__ explicit own_elements(int64_t n)
+    {
+        const int64_t lines = (n + WARP - 1) / WARP, end = lines * (blockIdx.x + 1) / gridDim.x * WARP;
+        i = lines * blockIdx.x / gridDim.x * WARP + threadIdx.x;
+        behind = end < n ? end : n;
+    }
+
+    /* The next ones; are there any for the block? */
+    __device__ bool next()
+    {
+        i += BLOCK * EACH;
+        return i - (int)threadIdx.x < behind;
+    }
+
+    template <typename T> __device__ void load(const T *from, T (&to)[EACH]) const
+    {
+#pragma unroll
+        for (int k = 0; k < EACH; k++)
+            to[k] = i + k * BLOCK < behind ? from[i + k * BLOCK] : T();
+    }
+
+    /* body(number of the element among the thread's, its place) */
+    template <typename Body> __device__ void each(const Body &body) const
+    {
+#pragma unroll
+        for (int k = 0; k < EACH; k++)
+            if (i + k * BLOCK < behind)
+                body(k, i + k * BLOCK);
+    }
+};
 
 /* Given r (and z): p = z, unless the recurrence continues with the p that there is. */
 template <typename T, int EACH> __global__ void __launch_bounds__(BLOCK) begin(system<T> a, bool continues)
 {
     two<T> part = {};
+    own_elements<EACH> own(a.n);
     let_next_begin();
     await_kernel_before();
-#pragma unroll
-    for (int k = 0; k < EACH; k++) {
-        const int64_t i = place<EACH>(k);
-        if (i < a.n) {
+    do
+        own.each([&](int, int64_t i) {
             const T r = a.r[i], z = a.z_of(i, r);
             part += two<T>{r * r, r * z};
             if (!continues)
                 a.p[i] = z;
-        }
-    }
+        });
+    while (own.next());
     leave(a, part);
 }
 
@@ -188,18 +226,15 @@ template <typename T, int EACH> __global__ void __launch_bounds__(BLOCK, 2) step
 {
     state<T> *const s = a.s;
     const bool first = blockIdx.x == 0 && threadIdx.x == 0;
+    own_elements<EACH> own(a.n);
     T r[EACH], q[EACH];
     let_next_begin();
     await_kernel_before();
     const int ending = s->ending;
     const T rho = s->rho, rr = s->rr;
     const long long iterations = s->iterations, most = s->most;
-#pragma unroll
-    for (int k = 0; k < EACH; k++) {
-        const int64_t i = place<EACH>(k);
-        r[k] = i < a.n ? a.r[i] : T();
-        q[k] = i < a.n ? a.q[i] : T();
-    }
+    own.load(a.r, r);
+    own.load(a.q, q);
     const T pq = sum_parts(a.pq);
     const bool broken = !isfinite(rr) || !isfinite(rho) || !isfinite(pq) || rho <= 0 || pq <= 0;
     const bool limit = iterations == most;
@@ -215,14 +250,16 @@ template <typename T, int EACH> __global__ void __launch_bounds__(BLOCK, 2) step
     }
     const T alpha = rho / pq;
     two<T> part = {};
-#pragma unroll
-    for (int k = 0; k < EACH; k++) {
-        const int64_t i = place<EACH>(k);
-        if (i < a.n) {
+    for (;;) {
+        own.each([&](int k, int64_t i) {
             r[k] -= alpha * q[k];
             a.r[i] = r[k];
             part += two<T>{r[k] * r[k], a.z == nullptr ? r[k] * a.z_of(i, r[k]) : T()};
-        }
+        });
+        if (!own.next())
+            break;
+        own.load(a.r, r);
+        own.load(a.q, q);
     }
     leave(a, part);
     if (first) {
@@ -256,29 +293,29 @@ template <typename T> __global__ void __launch_bounds__(BLOCK) step_rho(system<T
 template <typename T, int EACH> __global__ void __launch_bounds__(BLOCK, 2) step_direction(system<T> a)
 {
     state<T> *const s = a.s;
+    own_elements<EACH> own(a.n);
     T r[EACH], p[EACH], x[EACH];
     let_next_begin();
     await_kernel_before();
     if (s->stop != GOES_ON)
         return;
     const T alpha = s->alpha, rho_before = s->rho_before;
-#pragma unroll
-    for (int k = 0; k < EACH; k++) {
-        const int64_t i = place<EACH>(k);
-        r[k] = i < a.n ? a.r[i] : T();
-        p[k] = i < a.n ? a.p[i] : T();
-        x[k] = i < a.n ? a.x[i] : T();
-    }
+    own.load(a.r, r);
+    own.load(a.p, p);
+    own.load(a.x, x);
     const two<T> squares = sum_parts(a.squares);
     const T rho = a.z != nullptr ? sum_parts(a.rz) : squares.im;
     const T beta = rho / rho_before;
-#pragma unroll
-    for (int k = 0; k < EACH; k++) {
-        const int64_t i = place<EACH>(k);
-        if (i < a.n) {
+    for (;;) {
+        own.each([&](int k, int64_t i) {
             a.x[i] = x[k] + alpha * p[k];
             a.p[i] = a.z_of(i, r[k]) + beta * p[k];
-        }
+        });
+        if (!own.next())
+            break;
+        own.load(a.r, r);
+        own.load(a.p, p);
+        own.load(a.x, x);
     }
     if (blockIdx.x == 0 && threadIdx.x == 0) {
         s->rr = squares.re;

@@ -53,17 +53,17 @@ template <typename Body> spmv_status with_type(const struct cg *cg, const Body &
     return cg->type == SPMV_F32 ? body(float()) : body(double());
 }
 
-/* Elements of a thread: some 264 blocks for small systems, two for each multiprocessor of an H100, but no more than are
- * needed, since each adds up all the parts. */
-int each_of(const struct cg *cg)
+/* Has a thread one element of a vector, or more, some at once? */
+bool is_small(const struct cg *cg)
 {
-    const int64_t wave = 264 * (int64_t)cg_fused::BLOCK;
-    return cg->n <= wave ? 1 : cg->n <= 4 * wave ? 4 : 8;
+    return cg->n <= (int64_t)cg_fused::FEW_BLOCKS * cg_fused::BLOCK;
 }
 
 int64_t blocks_of(const struct cg *cg)
 {
-    return (cg->n - 1) / (cg_fused::BLOCK * each_of(cg)) + 1;
+    return is_small(cg)                          ? (cg->n - 1) / cg_fused::BLOCK + 1
+           : cg->n <= (int64_t)cg_fused::FEW_FOR ? (int64_t)cg_fused::FEW_BLOCKS
+                                                 : (int64_t)cg_fused::MANY_BLOCKS;
 }
 
 bool is_tiles(const spmv_plan *plan)
@@ -104,7 +104,7 @@ template <typename T> cg_fused::system<T> system_of(const struct cg *cg)
             cg->n,
             parts_of(pq, count, (const T *)(memory + own->pq_at)),
             {rz, cg_fused::FOLDED},
-            parts_of<cg_fused::two<T>>(left, blocks_of(cg), left + blocks_of(cg)),
+            {left, (int)blocks_of(cg)},
             left,
             rz};
 }
@@ -118,31 +118,20 @@ spmv_status queue_kernel(const struct cg *cg, const char *name, int64_t blocks, 
     });
 }
 
-/* The kernel for as many elements a thread as there are. */
-#define KERNEL_OF_EACH(kernel) (each_of(cg) == 1 ? kernel<T, 1> : each_of(cg) == 4 ? kernel<T, 4> : kernel<T, 8>)
+/* The kernel for one element a thread, or for some at once. */
+#define KERNEL_FOR(kernel, some) (is_small(cg) ? kernel<T, 1> : kernel<T, some>)
 
-/* Fewer parts, where there are too many. */
-template <typename T> spmv_status queue_fold(const struct cg *cg, const T *parts, int64_t count, const T *folded)
+/* Fewer parts of p'q, where there are too many. */
+template <typename T> spmv_status queue_fold(const struct cg *cg)
 {
+    int64_t count = 0;
+    const T *const parts = pq_parts<T>(cg, &count);
     if (count <= cg_fused::TOP)
         return SPMV_OK;
     return on_device(cg->ctx, [&] {
         return launch_early(cg->ctx, "cg fold", cg_fused::FOLDED, cg_fused::BLOCK, cg_fused::fold<T>, parts, count,
-                            (T *)folded);
+                            (T *)system_of<T>(cg).pq.at);
     });
-}
-
-template <typename T> spmv_status queue_fold_squares(const struct cg *cg)
-{
-    const cg_fused::system<T> a = system_of<T>(cg);
-    return queue_fold<cg_fused::two<T>>(cg, a.left, blocks_of(cg), a.squares.at);
-}
-
-template <typename T> spmv_status queue_fold_pq(const struct cg *cg)
-{
-    int64_t count = 0;
-    const T *const parts = pq_parts<T>(cg, &count);
-    return queue_fold<T>(cg, parts, count, system_of<T>(cg).pq.at);
 }
 
 /* One step. */
@@ -159,17 +148,15 @@ template <typename T> spmv_status queue_step(const struct cg *cg)
     cg->plan->stop = nullptr;
     cg->plan->leaves_parts = false;
     if (st == SPMV_OK)
-        st = queue_fold_pq<T>(cg);
+        st = queue_fold<T>(cg);
     if (st == SPMV_OK)
-        st = queue_kernel<T>(cg, "cg r - alpha q", blocks_of(cg), KERNEL_OF_EACH(cg_fused::step_residual));
-    if (st == SPMV_OK)
-        st = queue_fold_squares<T>(cg);
+        st = queue_kernel<T>(cg, "cg r - alpha q", blocks_of(cg), KERNEL_FOR(cg_fused::step_residual, 8));
     if (st == SPMV_OK && own->z != nullptr) {
         st = cg_precondition(cg, cg->r, own->z);
         if (st == SPMV_OK)
             st = queue_kernel<T>(cg, "cg r'z", cg_fused::FOLDED, cg_fused::step_rho<T>);
     }
-    return st != SPMV_OK ? st : queue_kernel<T>(cg, "cg p", blocks_of(cg), KERNEL_OF_EACH(cg_fused::step_direction));
+    return st != SPMV_OK ? st : queue_kernel<T>(cg, "cg p", blocks_of(cg), KERNEL_FOR(cg_fused::step_direction, 4));
 }
 
 template <typename T> spmv_status queue_steps(const struct cg *cg, int length)
@@ -311,9 +298,7 @@ template <typename T> spmv_status run_typed(struct cg *cg, int64_t most)
     if (st == SPMV_OK && own->z != nullptr)
         st = cg_precondition(cg, cg->r, own->z);
     if (st == SPMV_OK)
-        st = queue_kernel<T>(cg, "cg begin", blocks_of(cg), KERNEL_OF_EACH(cg_fused::begin), cg->continues);
-    if (st == SPMV_OK)
-        st = queue_fold_squares<T>(cg);
+        st = queue_kernel<T>(cg, "cg begin", blocks_of(cg), KERNEL_FOR(cg_fused::begin, 4), cg->continues);
     if (st == SPMV_OK)
         st = queue_kernel<T>(cg, "cg begin", 1, cg_fused::begin_state<T>, cg->result->tolerance, roundoff,
                              (long long)cg->result->iterations, (long long)most);
@@ -366,7 +351,7 @@ spmv_status prepare(struct cg *cg, bool graphs)
     own->graphs = graphs;
     const int64_t state_bytes = (int64_t)sizeof(cg_fused::state<double>);
     own->left_at = (state_bytes + 255) / 256 * 256;
-    own->rz_at = own->left_at + 2 * size * (blocks_of(cg) + cg_fused::FOLDED);
+    own->rz_at = own->left_at + 2 * size * blocks_of(cg);
     own->pq_at = own->rz_at + size * cg_fused::FOLDED;
     st = context_lend(cg->ctx, own->pq_at + size * cg_fused::FOLDED, &own->memory);
     if (st == SPMV_OK && cg->precond != nullptr && precond_inverse_diagonal(cg->precond) == nullptr)

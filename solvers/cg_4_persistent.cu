@@ -3,7 +3,6 @@
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "cg_4_persistent.cuh"
-#include <stdlib.h>
 
 extern "C" {
 #include "cg_internal.h"
@@ -17,9 +16,9 @@ namespace
 using cg_persistent::report;
 
 /* Blocks of threads with so many rows a thread. The first into which the system fits is taken: as few blocks as can be,
- * since each more makes the barriers slower, but the work of large systems is shared by all multiprocessors. What runs
- * as a cluster on one device runs as a grid on others, with the same bits. One block: for devices that run no more
- * together. */
+ * since each more makes the barriers slower, but the work of large systems is shared by all multiprocessors of an H100.
+ * 480 threads and the clerk are 16 warps, which may have 128 registers a thread. Where no blocks run together, one
+ * does it alone. */
 struct cut {
     int blocks, threads, rows_a_thread;
     bool cluster;
@@ -27,11 +26,11 @@ struct cut {
 const cut cuts[] = {{1, 480, 1, false},
                     {cg_persistent::CLUSTER, 256, 1, true},
                     {cg_persistent::CLUSTER, 256, 2, true},
-                    {32, 512, 1, false},
-                    {128, 512, 1, false},
-                    {128, 512, 2, false},
-                    {128, 480, 3, false},
-                    {128, 480, 4, false},
+                    {32, 480, 1, false},
+                    {cg_persistent::most_blocks<1>, 480, 1, false},
+                    {cg_persistent::most_blocks<2>, 480, 2, false},
+                    {cg_persistent::most_blocks<3>, 480, 3, false},
+                    {cg_persistent::most_blocks<4>, 480, 4, false},
                     {1, 480, 2, false},
                     {1, 480, 4, false}};
 enum { CUTS = sizeof cuts / sizeof *cuts };
@@ -75,8 +74,6 @@ bool choose(const struct cg *cg, int shared_most, int most_blocks, persistent *o
     const spmv_plan *const plan = cg->plan;
     const int64_t cell = (int64_t)spmv_type_size(plan->a.type) + (int64_t)sizeof(int32_t);
     for (int c = 0; c < CUTS; c++) {
-        if (getenv("CUT") && c < atoi(getenv("CUT")))
-            continue;
         const cut how = cuts[c];
         const int64_t each = (cg->n + (int64_t)how.blocks * WARP - 1) / ((int64_t)how.blocks * WARP) * WARP;
         const int64_t cells = each * plan->longest_row;
@@ -171,18 +168,15 @@ spmv_status launch_steps(const struct cg *cg, int64_t most, int steps, bool begi
                                                     cudaFuncAttributeMaxDynamicSharedMemorySize, shared);
             return ready != SPMV_OK ? ready : launch_shaped(cg->ctx, "cg persistent", shape, kernel, a);
         };
-        static uint64_t known[8];
+        static uint64_t known[6];
         if (st == SPMV_OK && how.cluster)
             st = how.rows_a_thread == 1 ? start(cg_persistent::kernel<T, Stored, 256, 1, SCALED, true>, &known[0])
                                         : start(cg_persistent::kernel<T, Stored, 256, 2, SCALED, true>, &known[1]);
-        else if (st == SPMV_OK && how.threads == 512)
-            st = how.rows_a_thread == 1 ? start(cg_persistent::kernel<T, Stored, 512, 1, SCALED, false>, &known[2])
-                                        : start(cg_persistent::kernel<T, Stored, 512, 2, SCALED, false>, &known[3]);
         else if (st == SPMV_OK)
-            st = how.rows_a_thread == 1   ? start(cg_persistent::kernel<T, Stored, 480, 1, SCALED, false>, &known[4])
-                 : how.rows_a_thread == 2 ? start(cg_persistent::kernel<T, Stored, 480, 2, SCALED, false>, &known[5])
-                 : how.rows_a_thread == 3 ? start(cg_persistent::kernel<T, Stored, 480, 3, SCALED, false>, &known[6])
-                                          : start(cg_persistent::kernel<T, Stored, 480, 4, SCALED, false>, &known[7]);
+            st = how.rows_a_thread == 1   ? start(cg_persistent::kernel<T, Stored, 480, 1, SCALED, false>, &known[2])
+                 : how.rows_a_thread == 2 ? start(cg_persistent::kernel<T, Stored, 480, 2, SCALED, false>, &known[3])
+                 : how.rows_a_thread == 3 ? start(cg_persistent::kernel<T, Stored, 480, 3, SCALED, false>, &known[4])
+                                          : start(cg_persistent::kernel<T, Stored, 480, 4, SCALED, false>, &known[5]);
         if (st == SPMV_OK)
             st = cuda_check(cg->ctx, cudaStreamSynchronize(stream), "cg persistent");
         if (st == SPMV_OK)

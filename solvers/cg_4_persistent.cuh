@@ -18,8 +18,8 @@
  * since rung 3: no launch, no pass through memory. Wins: wherever the system fits, some 200,000 rows.
  *
  * The matrix: 32 rows a slice, the k-th entries of a slice's rows side by side (SELL), as wide as the slice's longest
- * row: each thread walks its row, and neighbours read neighbouring cells. A column that is a row of the block itself is
- * gathered from shared memory, and stored as its number within the block; others as their complement.
+ * row: each thread walks its row, and neighbours read neighbouring cells. Rows of the block itself are gathered from
+ * shared memory.
  *
  * A block has a warp more, the clerk: it adds up the warps' sums, meets the other blocks, and adds up theirs, while the
  * others gather.
@@ -48,9 +48,14 @@ namespace cg_persistent
 {
 
 enum { GOES_ON, ENDED, BROKEN, LIMIT, ZERO }; /* ZERO: b is */
-enum { MOST_STEPS = 2048, MOST_BLOCKS = 128, CLUSTER = 8 };
+enum { MOST_STEPS = 2048, CLUSTER = 8 };
+
+/* With so many rows a thread: the multiprocessors of an H100, or four for each lane of the clerk, which has registers
+ * for no more. */
+template <int ROWS> constexpr int most_blocks = ROWS < 4 ? 132 : 128;
+
 enum {
-    STATIC_BYTES = 4096,
+    STATIC_BYTES = 8192,
     HOST_SHARED = 128 * 1024
 }; /* of shared memory: at most, beside the dynamic part; on hosts
       that play a GPU, the dynamic part */
@@ -173,35 +178,6 @@ __device__ inline void meet_cluster()
     asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
 }
 
-/* A mailbox a block: an mbarrier that counts the blocks. One thread sets it up before all meet. */
-__device__ inline void open_mailbox(uint64_t *mail)
-{
-    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"((uint32_t)__cvta_generic_to_shared(mail)), "r"(CLUSTER)
-                 : "memory");
-    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
-}
-
-/* To the block of that rank: what was written before is there. */
-__device__ inline void send_mail(const uint64_t *mail, int rank)
-{
-    asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];" ::"r"(cluster_address(mail, rank))
-                 : "memory");
-}
-
-/* From all blocks, for the time number `round`. */
-__device__ inline void await_mail(const uint64_t *mail, int round)
-{
-    uint32_t there;
-    do
-        asm volatile("{ .reg .pred p;\n\t"
-                     "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], %2;\n\t"
-                     "selp.u32 %0, 1, 0, p; }"
-                     : "=r"(there)
-                     : "r"((uint32_t)__cvta_generic_to_shared(mail)), "r"(round % 2)
-                     : "memory");
-    while (there == 0);
-}
-
 __device__ inline void store_in_cluster(double *own, int rank, double value)
 {
     asm volatile("st.shared::cluster.f64 [%0], %1;" ::"r"(cluster_address(own, rank)), "d"(value) : "memory");
@@ -212,39 +188,29 @@ __device__ inline void store_in_cluster(float *own, int rank, float value)
     asm volatile("st.shared::cluster.f32 [%0], %1;" ::"r"(cluster_address(own, rank)), "f"(value) : "memory");
 }
 
-__device__ inline pair<double> load_from_cluster(const pair<double> *own, int rank)
+/* From an address in the cluster. */
+__device__ inline pair<double> load_from_cluster(uint32_t address, pair<double>)
 {
     pair<double> value;
-    asm volatile("ld.shared::cluster.v2.f64 {%0, %1}, [%2];"
-                 : "=d"(value.z), "=d"(value.t)
-                 : "r"(cluster_address(own, rank)));
+    asm volatile("ld.shared::cluster.v2.f64 {%0, %1}, [%2];" : "=d"(value.z), "=d"(value.t) : "r"(address));
     return value;
 }
 
-__device__ inline pair<float> load_from_cluster(const pair<float> *own, int rank)
+__device__ inline pair<float> load_from_cluster(uint32_t address, pair<float>)
 {
     pair<float> value;
-    asm volatile("ld.shared::cluster.v2.f32 {%0, %1}, [%2];"
-                 : "=f"(value.z), "=f"(value.t)
-                 : "r"(cluster_address(own, rank)));
+    asm volatile("ld.shared::cluster.v2.f32 {%0, %1}, [%2];" : "=f"(value.z), "=f"(value.t) : "r"(address));
     return value;
 }
 #else
 enum { HAVE_CLUSTERS = 0 };
 
+__device__ inline uint32_t cluster_address(const void *, int)
+{
+    return 0;
+}
+
 __device__ inline void meet_cluster()
-{
-}
-
-__device__ inline void open_mailbox(uint64_t *)
-{
-}
-
-__device__ inline void send_mail(const uint64_t *, int)
-{
-}
-
-__device__ inline void await_mail(const uint64_t *, int)
 {
 }
 
@@ -252,9 +218,9 @@ template <typename T> __device__ void store_in_cluster(T *, int, T)
 {
 }
 
-template <typename T> __device__ pair<T> load_from_cluster(const pair<T> *own, int)
+template <typename T> __device__ pair<T> load_from_cluster(uint32_t, pair<T> none)
 {
-    return *own;
+    return none;
 }
 #endif
 
@@ -287,13 +253,13 @@ template <typename T, int COUNT> __device__ void hand_in(pair<T> sums, T *parts,
     __syncwarp();
 }
 
-/* The sums of all blocks, in the same lanes. */
-template <typename T, int COUNT> __device__ pair<T> add_up(const T *parts)
+/* The sums of all blocks, of which there are MOST at most, in the same lanes. */
+template <typename T, int COUNT, int MOST> __device__ pair<T> add_up(const T *parts)
 {
     const int lane = (int)threadIdx.x % WARP;
     T mine[FOUR] = {}, rest = T();
 #pragma unroll
-    for (int b = 0; b < MOST_BLOCKS; b += WARP)
+    for (int b = 0; b < MOST; b += WARP)
         if (b + lane < (int)gridDim.x) {
             const T *const its = parts + (b + lane) * STRIDE;
             const pair<T> early = load_others((const pair<T> *)its), late = load_others((const pair<T> *)its + 1);
@@ -306,29 +272,26 @@ template <typename T, int COUNT> __device__ pair<T> add_up(const T *parts)
     return {sum_four(mine), COUNT > FOUR ? sum_lanes(rest, WARP / 2) : T()};
 }
 
-/* The same in a cluster of CLUSTER blocks: a block's sums are left with each block. */
-template <typename T, int COUNT> __device__ void hand_in_cluster(pair<T> sums, T (*parts)[STRIDE], const uint64_t *mail)
+/* In a cluster each warp hands in its own sums, to every block: parts[which sum][which warp of the cluster]. */
+template <typename T, int COUNT, int ALL_WARPS>
+__device__ void hand_in_cluster(pair<T> sums, T (*parts)[ALL_WARPS], int its)
 {
     const int lane = (int)threadIdx.x % WARP;
-    store_in_cluster(&parts[blockIdx.x][lane / STRIDE], lane % STRIDE, sums.z);
+    store_in_cluster(&parts[lane / STRIDE][its], lane % STRIDE, sums.z);
     if (COUNT > FOUR && lane < CLUSTER)
-        store_in_cluster(&parts[blockIdx.x][RR], lane, sums.t);
-    __syncwarp();
-    if (lane < CLUSTER)
-        send_mail(mail, lane);
+        store_in_cluster(&parts[COUNT - 1][its], lane, sums.t);
 }
 
-template <typename T, int COUNT> __device__ pair<T> add_up_cluster(const T (*parts)[STRIDE])
+template <typename T, int COUNT, int ALL_WARPS> __device__ pair<T> add_up_cluster(const T (*parts)[ALL_WARPS])
 {
-    T mine[FOUR] = {}, rest = T();
+    T mine[COUNT] = {};
     const int lane = (int)threadIdx.x % WARP;
-    if (lane < CLUSTER) {
 #pragma unroll
-        for (int k = 0; k < FOUR; k++)
-            mine[k] = parts[lane][k];
-        rest = COUNT > FOUR ? parts[lane][RR] : T();
-    }
-    return {sum_four(mine), COUNT > FOUR ? sum_lanes(rest, WARP / 2) : T()};
+    for (int k = 0; k < COUNT; k++)
+#pragma unroll
+        for (int w = 0; w < ALL_WARPS; w += WARP)
+            mine[k] += parts[k][w + lane];
+    return {sum_four(mine), COUNT > FOUR ? sum_lanes(mine[COUNT - 1], WARP / 2) : T()};
 }
 
 /* BLOCK threads and the clerk, ROWS rows a thread. SCALED: with a diagonal M. TOGETHER: a cluster. */
@@ -344,8 +307,8 @@ __global__ void __launch_bounds__(BLOCK + WARP) kernel(system<T, Stored> a)
     extern __shared__ __align__(16) unsigned char dynamic_shared[]; /* the block's own pairs, cells of the matrix */
 #endif
     __shared__ int widths[WARPS_ * ROWS];
-    __shared__ T of_warps[WARPS_][STRIDE], totals[STRIDE], in_cluster[2][CLUSTER][STRIDE];
-    __shared__ uint64_t mail;
+    __shared__ T of_warps[WARPS_][STRIDE], totals[STRIDE];
+    __shared__ T in_cluster[2][COUNT][CLUSTER * WARPS_];
     pair<T> *const own = (pair<T> *)dynamic_shared;
     Stored *const val = (Stored *)(own + (TOGETHER ? 2 : 1) * a.rows_each);
     int32_t *const col = (int32_t *)(val + a.cells);
@@ -357,7 +320,12 @@ __global__ void __launch_bounds__(BLOCK + WARP) kernel(system<T, Stored> a)
 
     const auto row_of = [&](int k) { return is_clerk ? behind : first + k * BLOCK + thread; };
 
-    const auto place_in_cluster = [&](int row) { return row / a.rows_each << 16 | row % a.rows_each; };
+    /* A cell's column says where to gather from: in the cluster an address; elsewhere a row of the block, or of all. */
+    const auto column_of = [&](int32_t c) {
+        if (IN_CLUSTER)
+            return (int32_t)cluster_address(own + c % a.rows_each, c / a.rows_each);
+        return c >= first && c < behind ? c - first : ~c;
+    };
 
     /* the matrix */
     int begin[ROWS], length[ROWS]; /* the clerk has no rows */
@@ -385,16 +353,13 @@ __global__ void __launch_bounds__(BLOCK + WARP) kernel(system<T, Stored> a)
         for (int j = 0; j < length[k]; j++) {
             const int32_t c = a.col[begin[k] + j];
             val[at + j * WARP] = a.val != nullptr ? a.val[begin[k] + j] : Stored(1);
-            col[at + j * WARP] = c >= first && c < behind ? c - first : ~(IN_CLUSTER ? place_in_cluster(c) : c);
+            col[at + j * WARP] = column_of(c);
         }
         begin[k] = at;
     }
 
-    if (IN_CLUSTER) { /* all are there, and their mailboxes */
-        if (thread == 0)
-            open_mailbox(&mail);
-        meet_cluster();
-    }
+    if (IN_CLUSTER)
+        meet_cluster(); /* nobody writes into the memory of a block that is not there yet */
 
     /* the vectors */
     T x[ROWS], r[ROWS], p[ROWS], s[ROWS], scale[ROWS];
@@ -423,6 +388,7 @@ __global__ void __launch_bounds__(BLOCK + WARP) kernel(system<T, Stored> a)
     for (int round = 0;; round++) {
         T w[ROWS] = {}, u[ROWS] = {}, part[COUNT] = {};
         const int set = round % 2;
+        const uint32_t its_set = (uint32_t)(set * a.rows_each * (int)sizeof(pair<T>));
         pair<T> *const pairs = a.pairs + (int64_t)set * a.rows, *const mine = own + (TOGETHER ? set * a.rows_each : 0);
 #pragma unroll
         for (int k = 0; k < ROWS; k++) {
@@ -449,33 +415,34 @@ __global__ void __launch_bounds__(BLOCK + WARP) kernel(system<T, Stored> a)
                 part[NU] += r[k] * r[k];
             }
         }
-        if (!is_clerk) {
-            const T sum = sum_four(part), rest = SCALED ? sum_lanes(part[COUNT - 1], WARP / 2) : T();
-            if (lane % STRIDE == 0)
-                of_warps[warp][lane / STRIDE] = sum;
-            if (SCALED && lane == 0)
-                of_warps[warp][RR] = rest;
-        }
-        __syncthreads();
-        T *const parts = a.parts + (int64_t)set * gridDim.x * STRIDE;
         pair<T> sums = {};
-        barriers += gridDim.x;
-        if (is_clerk) {
-            sums = sum_block<T, WARPS_, COUNT>(of_warps);
-            if (IN_CLUSTER)
-                hand_in_cluster<T, COUNT>(sums, in_cluster[set], &mail);
-            else if (in_grid)
-                hand_in<T, COUNT>(sums, parts, a.arrived, barriers);
+        if (!is_clerk)
+            sums = {sum_four(part), SCALED ? sum_lanes(part[COUNT - 1], WARP / 2) : T()};
+        if (!is_clerk && IN_CLUSTER) {
+            hand_in_cluster<T, COUNT>(sums, in_cluster[set], (int)blockIdx.x * WARPS_ + warp);
+        } else if (!is_clerk) {
+            if (lane % STRIDE == 0)
+                of_warps[warp][lane / STRIDE] = sums.z;
+            if (SCALED && lane == 0)
+                of_warps[warp][RR] = sums.t;
         }
         if (IN_CLUSTER)
-            await_mail(&mail, round);
-        else if (in_grid)
+            meet_cluster();
+        else
+            __syncthreads();
+        T *const parts = a.parts + (int64_t)set * gridDim.x * STRIDE;
+        if (is_clerk && !IN_CLUSTER) {
+            sums = sum_block<T, WARPS_, COUNT>(of_warps);
+            if (in_grid)
+                hand_in<T, COUNT>(sums, parts, a.arrived, barriers += gridDim.x);
+        }
+        if (in_grid)
             __syncthreads();
         if (is_clerk) {
             if (IN_CLUSTER)
                 sums = add_up_cluster<T, COUNT>(in_cluster[set]);
             else if (in_grid)
-                sums = add_up<T, COUNT>(parts);
+                sums = add_up<T, COUNT, most_blocks<ROWS>>(parts);
             if (lane % STRIDE == 0)
                 totals[lane / STRIDE] = sums.z;
             if (SCALED && lane == 0)
@@ -495,9 +462,10 @@ __global__ void __launch_bounds__(BLOCK + WARP) kernel(system<T, Stored> a)
                 for (int i = 0; i < UNROLL; i++)
                     if (j + i < length[k]) {
                         const int32_t c = col[begin[k] + (j + i) * WARP];
-                        gathered[k][i] = c >= 0       ? mine[c]
-                                         : IN_CLUSTER ? load_from_cluster(mine + (~c & 0xffff), ~c >> 16)
-                                                      : load_others(pairs + ~c);
+                        if (IN_CLUSTER)
+                            gathered[k][i] = load_from_cluster((uint32_t)c + its_set, pair<T>());
+                        else
+                            gathered[k][i] = c >= 0 ? mine[c] : load_others(pairs + ~c);
                     }
 #pragma unroll
             for (int k = 0; k < ROWS; k++)

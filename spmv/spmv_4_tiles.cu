@@ -122,8 +122,7 @@ template <typename Packing> spmv_status fill_table(spmv_plan *plan, const Packin
     if (count > INT32_MAX)
         return context_fail(ctx, SPMV_ERROR_LIMIT, "spmv_plan_create: %lld tiles are more than a launch has blocks",
                             (long long)count);
-    /* small matrices stay in the caches, whatever their columns take */
-    const bool may_stretch = plan->compression != 0 && s->how == USUAL;
+    const bool may_stretch = plan->compression != 0 && Packing::shape::MAY_STRETCH;
     const int64_t bytes[] = {part((count + 1) * (int64_t)sizeof(tiles::tile)),
                              may_stretch ? part(count * tiles::STRETCHES * (int64_t)sizeof(int32_t)) : 0,
                              part(long_rows * (int64_t)sizeof(tiles::long_row)),
@@ -258,7 +257,7 @@ template <typename T, typename Stored> tiles::matrix<T, Stored> matrix_of(const 
             (int32_t)plan->a.cols,
             plan->a.col,
             (const uint16_t *)s->narrow,
-            (const int32_t *)s->stretches,
+            (const int32_t *)(s->narrow != nullptr && s->about.stretched > 0 ? s->stretches : nullptr),
             (const Stored *)plan->a.val,
             (const tiles::long_row *)s->long_rows,
             sums,

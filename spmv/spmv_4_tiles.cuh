@@ -40,13 +40,15 @@ namespace tiles
 /* Blocks of BLOCK threads with ITEMS elements each, neighbouring threads neighbouring ones, from a place that is a
  * multiple of LINE elements. SEGMENT_TILES: of the packing (spmv_4_tiles_plan.cuh). SHARED: of an SM's memory for
  * caches and shared memory, the part in percent that is to be shared memory: enough to keep the SM busy, and no more,
- * for what is left caches x. */
-template <int BLOCK_, int ITEMS_, int SEGMENT_TILES_, int SHARED_> struct shape {
+ * for what is left caches x. MAY_STRETCH: 16-bit columns also where they lie in a few stretches; small matrices stay in
+ * the caches whatever their columns take. */
+template <int BLOCK_, int ITEMS_, int SEGMENT_TILES_, int SHARED_, bool MAY_STRETCH_> struct shape {
     enum {
         BLOCK = BLOCK_,
         ITEMS = ITEMS_,
         SEGMENT_TILES = SEGMENT_TILES_,
         SHARED = SHARED_,
+        MAY_STRETCH = MAY_STRETCH_,
         LINE = 32,
         CAPACITY = BLOCK * ITEMS,
         ROWS = CAPACITY / 2,   /* at most, of a tile with nonzeros */
@@ -61,8 +63,8 @@ template <int BLOCK_, int ITEMS_, int SEGMENT_TILES_, int SHARED_> struct shape 
  * of neighbouring columns meet.) */
 template <typename T> struct shapes {
     enum { ITEMS = sizeof(T) > 8 ? 4 : 8 };
-    using little = shape<256, ITEMS / 2, 16, 30>;
-    using usual = shape<256, ITEMS, 32, 30>;
+    using little = shape<256, ITEMS / 2, 16, 30, false>;
+    using usual = shape<256, ITEMS, 32, 30, true>;
 };
 
 enum { GROUP = WARP };
@@ -262,13 +264,15 @@ __device__ void load_narrow(const uint16_t *from, int skip, int count, int32_t (
     }
 }
 
-/* From 16 bits, where the tile's columns lie in several stretches. */
-template <typename Shape> __device__ void widen(const int32_t *stretches, int32_t (&column)[Shape::ITEMS])
+/* Columns from 16 bits, where a tile's may lie in several stretches. One base is as many stretches side by side, and
+ * columns that are there already stay, so that nothing waits at a branch. begins: of the lane's stretch. */
+template <typename Shape> __device__ void widen(int32_t begins, bool is_narrow, int32_t (&column)[Shape::ITEMS])
 {
-    const int32_t begins = stretches[threadIdx.x % WARP];
 #pragma unroll
-    for (int i = 0; i < Shape::ITEMS; i++)
-        column[i] = __shfl_sync(0xffffffffu, begins, column[i] >> STRETCH_BITS) + (column[i] & (STRETCH - 1));
+    for (int i = 0; i < Shape::ITEMS; i++) {
+        const int32_t its_begin = __shfl_sync(0xffffffffu, begins, column[i] >> STRETCH_BITS);
+        column[i] = is_narrow ? its_begin + (column[i] & (STRETCH - 1)) : column[i];
+    }
 }
 
 /* The rows of a tile from the products: every warp of the block, groups of 1 << shift lanes. A row that is very long
@@ -403,7 +407,7 @@ template <typename Shape, typename T, typename Store> constexpr int resident()
     return sizeof(T) > 8 ? 1 : Shape::ITEMS <= 4 ? (int)Store::RESIDENT : sizeof(T) == 8 ? 5 : 6;
 }
 
-template <typename Shape, bool PATTERN, typename T, typename Stored, typename Store>
+template <typename Shape, bool PATTERN, bool BY_STRETCHES, typename T, typename Stored, typename Store>
 __global__ void __launch_bounds__(Shape::BLOCK, resident<Shape, T, Store>())
     kernel(matrix<T, Stored> m, const T *x, Store store)
 {
@@ -441,28 +445,32 @@ __global__ void __launch_bounds__(Shape::BLOCK, resident<Shape, T, Store>())
             if (i * BLOCK + thread <= rows)
                 offset[i] = load_once(offsets + i * BLOCK * m.words);
     }
+    int32_t begins = 0;
+    if (BY_STRETCHES)
+        begins = is_narrow && mine.base == STRETCHED ? m.stretches[t * STRETCHES + thread % WARP]
+                                                     : mine.base + thread % WARP * STRETCH;
     if (is_narrow)
         load_narrow<Shape>(m.narrow + from + thread, skip, count, column);
-    if (is_narrow && mine.base == STRETCHED)
-        widen<Shape>(m.stretches + t * STRETCHES, column);
-    if (!is_narrow)
+    else
         load_part<Shape>(m.col + from + thread, skip, count, column);
 #pragma unroll
     for (int i = 0; i < TURNS; i++)
         ends[i * BLOCK + thread] = (uint16_t)(offset[i] - (uint32_t)from);
 
     await_kernel_before();
-    if (store.stopped())
-        return;
-
+    const bool stopped = store.stopped();
     typename Store::ahead held{};
     if (whole_rows && (thread & ((1 << mine.shift) - 1)) == 0 && thread >> mine.shift < rows)
         held = store.look_ahead(mine.row + (thread >> mine.shift));
-    const T *const x_from = is_narrow && mine.base >= 0 ? x + mine.base : x;
+    const T *const x_from = is_narrow && !BY_STRETCHES ? x + mine.base : x;
+    if (BY_STRETCHES)
+        widen<Shape>(begins, is_narrow, column);
     T product[ITEMS];
 #pragma unroll
     for (int i = 0; i < ITEMS; i++)
         product[i] = load_gathered(x_from + column[i]);
+    if (stopped) /* looked at when the gathers are on their way */
+        return;
 #pragma unroll
     for (int i = 0; i < ITEMS; i++) {
         if (!PATTERN)
@@ -485,10 +493,17 @@ template <typename Shape, typename T, typename Stored, typename Store>
 spmv_status run(spmv_context *ctx, const matrix<T, Stored> &m, const T *x, Store store)
 {
     const launch_shape shape = {(int)m.tiles, Shape::BLOCK, 0, true};
-    return m.val != nullptr ? launch_cached<kernel<Shape, false, T, Stored, Store>>(ctx, "spmv tiles", shape,
-                                                                                    Shape::SHARED, m, x, store)
-                            : launch_cached<kernel<Shape, true, T, Stored, Store>>(ctx, "spmv tiles", shape,
-                                                                                   Shape::SHARED, m, x, store);
+    if constexpr (Shape::MAY_STRETCH)
+        if (m.stretches != nullptr)
+            return m.val != nullptr
+                       ? launch_cached<kernel<Shape, false, true, T, Stored, Store>>(ctx, "spmv tiles", shape,
+                                                                                     Shape::SHARED, m, x, store)
+                       : launch_cached<kernel<Shape, true, true, T, Stored, Store>>(ctx, "spmv tiles", shape,
+                                                                                    Shape::SHARED, m, x, store);
+    return m.val != nullptr ? launch_cached<kernel<Shape, false, false, T, Stored, Store>>(ctx, "spmv tiles", shape,
+                                                                                           Shape::SHARED, m, x, store)
+                            : launch_cached<kernel<Shape, true, false, T, Stored, Store>>(ctx, "spmv tiles", shape,
+                                                                                          Shape::SHARED, m, x, store);
 }
 
 } // namespace tiles

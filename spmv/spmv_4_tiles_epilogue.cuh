@@ -86,14 +86,14 @@ template <typename T> struct store_with_epilogue {
         return stop != nullptr && *stop != 0;
     }
 
-    /* The element of w, which would else be waited for at the end of a tile. */
+    /* The element of w, which would else be waited for at the end of a tile; by a load that stays where it stands. */
     struct ahead {
         T w;
     };
 
     __device__ ahead look_ahead(int64_t row) const
     {
-        return {w != nullptr && w != y ? load_whole(w + row) : T()};
+        return {w != nullptr && w != y ? load_gathered(w + row) : T()};
     }
 
     __device__ void operator()(int64_t row, T sum, ahead of_row)
