@@ -39,7 +39,82 @@ struct job {
     struct remarks rounded, not_finite;
 };
 
-/* ---------------------------------------------------------------- a line */
+/* A value while it is parsed: one number, or real and imaginary part. */
+union value {
+    double f64[2];
+    float f32[2];
+};
+
+FOR_EACH_KIND void *part_of(spmv_type part, union value *value, int k)
+{
+    return part == SPMV_F32 ? (void *)&value->f32[k] : (void *)&value->f64[k];
+}
+
+/* ---------------------------------------------------------------- the usual line
+ *
+ * One look at its 64 bytes tells where it and its numbers end. So the next line's begin is known before this one's
+ * numbers are, and a processor works on several lines at once. */
+
+/* The number that begins at byte at of the line; where it ends, or 0 for what is to be read by other means. */
+FOR_EACH_KIND int usual_number(const char *line, uint64_t stops, int at, spmv_field field, spmv_type part, void *value)
+{
+    const char *const p = line + at;
+    if (field == SPMV_FIELD_INTEGER) {
+        const bool negative = *p == '-';
+        const int digits = decimal_first(stops >> at >> negative);
+        /* so many are exact */
+        if (digits == 0 || digits > (part == SPMV_F32 ? 7 : 15))
+            return 0;
+        const int64_t low = (int64_t)decimal_sixteen(p + negative + digits, digits);
+        if (part == SPMV_F32)
+            *(float *)value = negative ? -(float)low : (float)low;
+        else
+            *(double *)value = negative ? -(double)low : (double)low;
+        return at + negative + digits;
+    }
+    const char *const rest =
+        part == SPMV_F32 ? decimal_parse_f32(p, stops >> at, value) : decimal_parse_f64(p, stops >> at, value);
+    return rest == NULL ? 0 : (int)(rest - line);
+}
+
+/* The entry on a line of the usual form, numbers of up to eight digits with one blank between for row and column; the
+ * next line, or NULL for what is to be read by other means, wrong lines among it. */
+FOR_EACH_KIND const char *usual_entry(const struct mtx_header *header, const char *line, spmv_field field,
+                                      spmv_type type, spmv_symmetry symmetry, int64_t *row, int64_t *col,
+                                      union value *value)
+{
+    const spmv_type part = type_part(type);
+    const struct decimal_line look = decimal_look(line);
+    if (look.ends == 0)
+        return NULL;
+    const int length = decimal_first(look.ends), first = decimal_first(look.stops);
+    const int second = decimal_first(look.stops & (look.stops - 1)), digits = second - first - 1;
+    if (first - 1u >= 8u || digits - 1u >= 8u || line[first] != ' ' || second > length)
+        return NULL;
+    uint64_t numbers[2];
+    decimal_two(line + first, first, line + second, digits, &numbers[0], &numbers[1]);
+    *row = (int64_t)numbers[0] - 1;
+    *col = (int64_t)numbers[1] - 1;
+    if ((uint64_t)*row >= (uint64_t)header->rows || (uint64_t)*col >= (uint64_t)header->cols)
+        return NULL;
+    int at = second;
+    for (int k = 0; k < (field == SPMV_FIELD_PATTERN ? 0 : field == SPMV_FIELD_COMPLEX ? 2 : 1); k++) {
+        if (line[at] != ' ')
+            return NULL;
+        do
+            at++;
+        while (line[at] == ' ');
+        at = usual_number(line, look.stops, at, field, part, part_of(part, value, k));
+        if (at == 0)
+            return NULL;
+    }
+    /* what must be 0 on a diagonal is looked at elsewhere */
+    if ((symmetry == SPMV_SYMMETRY_SKEW || symmetry == SPMV_SYMMETRY_HERMITIAN) && *row == *col)
+        return NULL;
+    return at == length || (at == length - 1 && line[at] == '\r') ? line + length + 1 : NULL;
+}
+
+/* ---------------------------------------------------------------- any line */
 
 FOR_EACH_KIND const char *skip_blanks(const char *p)
 {
@@ -62,7 +137,7 @@ FOR_EACH_KIND const char *parse_indices(const struct job *job, struct findings *
                                         const char *p, int64_t *row, int64_t *col)
 {
     const struct mtx_header *const header = job->header;
-    const uint32_t stops = decimal_stops(p);
+    const uint64_t stops = decimal_stops(p);
     const int first = decimal_first(stops), second = decimal_first(stops & (stops - 1)), digits = second - first - 1;
     /* the usual: up to eight digits each, one blank between */
     if (first - 1u < 8u && digits - 1u < 8u && text_is_blank(p[first]) &&
@@ -81,7 +156,8 @@ FOR_EACH_KIND const char *parse_value(struct findings *found, const struct place
 {
     const char *rest = NULL;
     if (field != SPMV_FIELD_INTEGER) {
-        rest = type == SPMV_F32 ? decimal_parse_f32(p, value) : decimal_parse_f64(p, value);
+        rest = type == SPMV_F32 ? decimal_parse_f32(p, decimal_stops(p), value)
+                                : decimal_parse_f64(p, decimal_stops(p), value);
     } else {
         const bool negative = *p == '-';
         const int digits = decimal_first(decimal_stops(p + negative));
@@ -100,12 +176,6 @@ FOR_EACH_KIND const char *parse_value(struct findings *found, const struct place
     return findings_value(found, place, p, end, field, type, value);
 }
 
-/* A value while it is parsed: one number, or real and imaginary part. */
-union value {
-    double f64[2];
-    float f32[2];
-};
-
 static bool is_zero(spmv_type part, const union value *value, int k)
 {
     return part == SPMV_F32 ? value->f32[k] == 0 : value->f64[k] == 0;
@@ -117,11 +187,6 @@ static void negate(spmv_type part, union value *value, int k)
         value->f32[k] = -value->f32[k];
     else
         value->f64[k] = -value->f64[k];
-}
-
-FOR_EACH_KIND void *part_of(spmv_type part, union value *value, int k)
-{
-    return part == SPMV_F32 ? (void *)&value->f32[k] : (void *)&value->f64[k];
 }
 
 /* Appends the entry and its mirror. */
@@ -167,42 +232,38 @@ FOR_EACH_KIND const char *parse_number(struct findings *found, const struct plac
 
 /* The entry at p, and what else is on its line: the first byte of the next line, or NULL. field, type and symmetry are
  * constants, so that each kind of file has its own code. */
-FOR_EACH_KIND const char *parse_entry(const struct job *job, struct findings *found, struct coo_writer *writer,
-                                      const struct place *place, const char *p, const char *end, spmv_field field,
-                                      spmv_type type, spmv_symmetry symmetry)
+FOR_EACH_KIND const char *parse_entry(const struct job *job, struct findings *found, const struct place *place,
+                                      const char *p, const char *end, spmv_field field, spmv_type type,
+                                      spmv_symmetry symmetry, int64_t *row, int64_t *col, union value *value)
 {
-    const struct mtx_header *const header = job->header;
-    const size_t size = field == SPMV_FIELD_PATTERN ? 0
-                                                    : (type_part(type) == SPMV_F32 ? sizeof(float) : sizeof(double)) *
-                                                          (type_is_complex(type) ? 2 : 1);
-    int64_t row = 0, col = 0;
-    union value value = {.f64 = {0, 0}};
-    p = parse_indices(job, found, place, p, &row, &col);
+    p = parse_indices(job, found, place, p, row, col);
     if (p == NULL)
         return NULL;
     if (field != SPMV_FIELD_PATTERN) {
-        p = parse_number(found, place, skip_blanks(p), end, field, type, symmetry, row, col, &value);
+        p = parse_number(found, place, skip_blanks(p), end, field, type, symmetry, *row, *col, value);
         if (p == NULL)
             return NULL;
     }
     if (*p != '\n')
         p = text_skip_blanks(p);
-    if (*p != '\n')
-        return findings_fail_extra(found, place, p, header);
-    if (!append(job, writer, row, col, &value, type, size, symmetry))
-        return findings_fail(found, place, p, SPMV_ERROR_MEMORY, "no memory for more entries");
-    return p + 1;
+    return *p == '\n' ? p + 1 : findings_fail_extra(found, place, p, job->header);
 }
 
 FOR_EACH_KIND void parse_tile_as(const struct job *job, const struct text_tile *tile, struct coo_writer *writer,
                                  struct findings *found, spmv_field field, spmv_type type, spmv_symmetry symmetry)
 {
+    const size_t size = field == SPMV_FIELD_PATTERN ? 0
+                                                    : (type_part(type) == SPMV_F32 ? sizeof(float) : sizeof(double)) *
+                                                          (type_is_complex(type) ? 2 : 1);
     struct place place = {.line = 0};
     const char *const end = tile->end;
     int64_t entries = 0;
     for (const char *p = tile->begin; p < end; place.line++) {
+        int64_t row = 0, col = 0;
+        union value value = {.f64 = {0, 0}};
         place.line_begin = p;
-        if (*p < '0' || *p > '9') {
+        const char *next = usual_entry(job->header, p, field, type, symmetry, &row, &col, &value);
+        if (next == NULL) {
             p = text_skip_blanks(p);
             if (*p == '\n') {
                 p++;
@@ -212,12 +273,15 @@ FOR_EACH_KIND void parse_tile_as(const struct job *job, const struct text_tile *
                 p = (const char *)memchr(p, '\n', (size_t)(end - p)) + 1;
                 continue;
             }
+            next = parse_entry(job, found, &place, p, end, field, type, symmetry, &row, &col, &value);
         }
-        p = parse_entry(job, found, writer, &place, p, end, field, type, symmetry);
-        if (p == NULL) {
+        if (next != NULL && !append(job, writer, row, col, &value, type, size, symmetry))
+            next = findings_fail(found, &place, p, SPMV_ERROR_MEMORY, "no memory for more entries");
+        if (next == NULL) {
             found->entry_is_bad = true;
             break;
         }
+        p = next;
         entries++;
     }
     found->entries = entries;
