@@ -15,6 +15,11 @@
 
 /* A block is given back as a whole, so it is a number of pages. */
 enum { PAGE = 4096, BLOCK = 16 * PAGE, SLAB_BLOCKS = 64 };
+/* Slabs of that size and more lie in large pages where the system has them on demand, which costs half as much as
+ * filling small ones; but then blocks that are never full take memory in full, so it is done where slots are to have
+ * more than so many bytes. A block that is given back takes its part of a large page out of the process; the page
+ * itself is taken apart when memory is short. */
+enum { LARGE_PAGE = 2 << 20, SLOT_WORTH_IT = BLOCK + BLOCK / 4 };
 /* So many buckets that the stretch of each (12 bytes an entry in f64) fits in a cache, for up to some 10^8 entries, and
  * so few that the places where a thread writes do too. */
 enum { BUCKET_ENTRIES = 8192, BUCKET_ROWS = 65536, BUCKETS_MAX = 512 };
@@ -74,6 +79,7 @@ spmv_status coo_buckets_begin(spmv_context *ctx, int64_t rows, int64_t cols, spm
     buckets->key_bits = buckets->row_shift + bits <= 32 ? bits : 0;
     buckets->entry_size =
         (buckets->key_bits > 0 ? sizeof(uint32_t) : sizeof(struct coo_place)) + value_size(type, pattern);
+    buckets->large_pages = entries / (buckets->count * threads) >= SLOT_WORTH_IT / (int64_t)buckets->entry_size;
     int64_t bytes = 0;
     if (!multiply_fits(buckets->count, (int64_t)sizeof(struct coo_slot), &bytes))
         return context_fail(ctx, SPMV_ERROR_LIMIT, "sorting the entries of %lld rows overflows 64 bits",
@@ -115,17 +121,22 @@ void coo_buckets_free(struct coo_buckets *buckets)
 
 /* ---------------------------------------------------------------- appending */
 
-static bool add_slab(struct coo_writer *w)
+static bool add_slab(const struct coo_buckets *buckets, struct coo_writer *w)
 {
     const int64_t blocks = w->slab == NULL ? 1 : min_i64(2 * w->slab_blocks, SLAB_BLOCKS);
     struct coo_slab *const slab = malloc(sizeof *slab);
     void *memory = NULL;
-    if (slab == NULL || host_alloc(NULL, blocks * BLOCK + PAGE, "", &memory) != SPMV_OK) {
+    const int64_t bytes = blocks * BLOCK, page = buckets->large_pages && bytes >= LARGE_PAGE ? LARGE_PAGE : PAGE;
+    if (slab == NULL || host_alloc(NULL, bytes + page, "", &memory) != SPMV_OK) {
         free(slab);
         return false;
     }
-    const uintptr_t aside = (uintptr_t)memory % PAGE;
-    *slab = (struct coo_slab){w->slab, memory, (char *)memory + (aside == 0 ? 0 : PAGE - aside)};
+    const int64_t aside = (int64_t)((uintptr_t)memory % (uintptr_t)page);
+    *slab = (struct coo_slab){w->slab, memory, (char *)memory + (aside == 0 ? 0 : page - aside)};
+#ifdef MADV_HUGEPAGE
+    if (page == LARGE_PAGE)
+        madvise(slab->blocks, (size_t)bytes, MADV_HUGEPAGE);
+#endif
     w->slab = slab;
     w->slab_blocks = blocks;
     w->slab_used = 0;
@@ -134,7 +145,7 @@ static bool add_slab(struct coo_writer *w)
 
 bool coo_slot_grow(const struct coo_buckets *buckets, struct coo_writer *writer, struct coo_slot *slot)
 {
-    if (writer->slab_used == writer->slab_blocks && !add_slab(writer))
+    if (writer->slab_used == writer->slab_blocks && !add_slab(buckets, writer))
         return false;
     struct coo_block *const block = (struct coo_block *)(void *)(writer->slab->blocks + writer->slab_used++ * BLOCK);
     *block = (struct coo_block){.next = NULL};

@@ -47,6 +47,7 @@ struct coo_buckets {
     spmv_type type;
     bool pattern;
     size_t entry_size;
+    bool large_pages; /* for entries */
     int writers;
     struct coo_writer *writer;
     struct coo_tiles *tiles, *last_tiles; /* in the order of the text */
