@@ -1,5 +1,6 @@
-/* The entries of a coordinate file. Threads take tiles of the text (text_tiles.h) and append what they parse to buckets
- * (coo_buckets.h), from which the matrix is made: the text is read once, and no list of all entries ever exists.
+/* The entries of a coordinate file. Threads take tiles of the text (text_tiles.h), whose entries go to their places
+ * while they come in order (coo_ordered.h), else to buckets (coo_buckets.h), from which the matrix is made: the text is
+ * read once, and no list of all entries ever exists.
  *
  * A tile does not know how many lines and entries came before it. That is added up between rounds, where errors get
  * their line and the first of them is found; only what stands in the tile of the last declared entry is looked for
@@ -11,6 +12,7 @@
 #include <omp.h>
 
 #include "coo_buckets.h"
+#include "coo_ordered.h"
 #include "decimal.h"
 #include "rows.h"
 #include "text_tiles.h"
@@ -33,6 +35,8 @@ struct job {
     int threads;
     struct text_tiles tiles;
     struct text_memory *memory; /* of each thread */
+    bool in_order;              /* the entries so far: they are in ordered, else in buckets */
+    struct coo_ordered ordered;
     struct coo_buckets buckets;
     struct findings *found; /* of each tile of a round */
     int64_t entries;        /* in the tiles of earlier rounds */
@@ -249,8 +253,15 @@ FOR_EACH_KIND const char *parse_entry(const struct job *job, struct findings *fo
     return *p == '\n' ? p + 1 : findings_fail_extra(found, place, p, job->header);
 }
 
-FOR_EACH_KIND void parse_tile_as(const struct job *job, const struct text_tile *tile, struct coo_writer *writer,
-                                 struct findings *found, spmv_field field, spmv_type type, spmv_symmetry symmetry)
+/* Where a tile's entries go: one of both. */
+struct target {
+    struct coo_writer *writer;
+    struct ordered_tile *ordered;
+};
+
+FOR_EACH_KIND void parse_tile_as(const struct job *job, const struct text_tile *tile, struct target target,
+                                 struct findings *found, spmv_field field, spmv_type type, spmv_symmetry symmetry,
+                                 bool in_order)
 {
     const size_t size = field == SPMV_FIELD_PATTERN ? 0
                                                     : (type_part(type) == SPMV_F32 ? sizeof(float) : sizeof(double)) *
@@ -275,7 +286,9 @@ FOR_EACH_KIND void parse_tile_as(const struct job *job, const struct text_tile *
             }
             next = parse_entry(job, found, &place, p, end, field, type, symmetry, &row, &col, &value);
         }
-        if (next != NULL && !append(job, writer, row, col, &value, type, size, symmetry))
+        if (next != NULL && in_order)
+            ordered_append(target.ordered, row, col, &value, size);
+        else if (next != NULL && !append(job, target.writer, row, col, &value, type, size, symmetry))
             next = findings_fail(found, &place, p, SPMV_ERROR_MEMORY, "no memory for more entries");
         if (next == NULL) {
             found->entry_is_bad = true;
@@ -291,19 +304,21 @@ FOR_EACH_KIND void parse_tile_as(const struct job *job, const struct text_tile *
                       (long long)TEXT_BLOCK - 1);
 }
 
-static void parse_tile(const struct job *job, const struct text_tile *tile, struct coo_writer *writer,
+static void parse_tile(const struct job *job, const struct text_tile *tile, struct target target,
                        struct findings *found)
 {
 #define SYMMETRIES(field, type)                                                                                        \
-    if (job->header->symmetry == SPMV_SYMMETRY_GENERAL)                                                                \
-        parse_tile_as(job, tile, writer, found, field, type, SPMV_SYMMETRY_GENERAL);                                   \
+    if (target.ordered != NULL)                                                                                        \
+        parse_tile_as(job, tile, target, found, field, type, SPMV_SYMMETRY_GENERAL, true);                             \
+    else if (job->header->symmetry == SPMV_SYMMETRY_GENERAL)                                                           \
+        parse_tile_as(job, tile, target, found, field, type, SPMV_SYMMETRY_GENERAL, false);                            \
     else if (job->header->symmetry == SPMV_SYMMETRY_SYMMETRIC)                                                         \
-        parse_tile_as(job, tile, writer, found, field, type, SPMV_SYMMETRY_SYMMETRIC);                                 \
+        parse_tile_as(job, tile, target, found, field, type, SPMV_SYMMETRY_SYMMETRIC, false);                          \
     else if (job->header->symmetry == SPMV_SYMMETRY_SKEW)                                                              \
-        parse_tile_as(job, tile, writer, found, field, type, SPMV_SYMMETRY_SKEW);
+        parse_tile_as(job, tile, target, found, field, type, SPMV_SYMMETRY_SKEW, false);
 #define COMPLEX_SYMMETRIES(type)                                                                                       \
     SYMMETRIES(SPMV_FIELD_COMPLEX, type)                                                                               \
-    else parse_tile_as(job, tile, writer, found, SPMV_FIELD_COMPLEX, type, SPMV_SYMMETRY_HERMITIAN);
+    else parse_tile_as(job, tile, target, found, SPMV_FIELD_COMPLEX, type, SPMV_SYMMETRY_HERMITIAN, false);
     findings_clear(found);
     if (job->header->field == SPMV_FIELD_PATTERN) {
         SYMMETRIES(SPMV_FIELD_PATTERN, SPMV_F64)
@@ -330,16 +345,40 @@ static void parse_tile(const struct job *job, const struct text_tile *tile, stru
 
 /* ---------------------------------------------------------------- a round */
 
+/* The tile's entries into memory of their own, and to their places where these are known; whether all were in order. */
+static bool read_in_order(struct job *job, int own, const struct text_tile *tile)
+{
+    struct findings *const found = &job->found[tile->number];
+    struct ordered_tile *const ordered = coo_ordered_take(&job->ordered, own, tile->number,
+                                                          (tile->end - tile->begin) / mtx_least_bytes(job->header) + 1);
+    if (ordered == NULL) {
+        findings_clear(found);
+        findings_fail(found, &(struct place){tile->begin, 0}, tile->begin, SPMV_ERROR_MEMORY,
+                      "no memory for more entries");
+        return false;
+    }
+    parse_tile(job, tile, (struct target){.ordered = ordered}, found);
+    return coo_ordered_done(&job->ordered, own, ordered, found->status == SPMV_OK);
+}
+
 static void read_tiles(struct job *job)
 {
 #pragma omp parallel num_threads(job->threads)
     {
         const int own = omp_get_thread_num();
         struct text_tile tile;
-        while (text_tile_take(&job->tiles, &job->memory[own], &tile)) {
-            parse_tile(job, &tile, &job->buckets.writer[own], &job->found[tile.number]);
-            coo_tile_done(&job->buckets, own, tile.number);
+        bool more = true;
+        while (more && text_tile_take(&job->tiles, &job->memory[own], &tile)) {
+            if (job->in_order) {
+                more = read_in_order(job, own, &tile);
+            } else {
+                parse_tile(job, &tile, (struct target){.writer = &job->buckets.writer[own]}, &job->found[tile.number]);
+                coo_tile_done(&job->buckets, own, tile.number);
+            }
         }
+#pragma omp barrier
+        if (job->in_order)
+            coo_ordered_flush(&job->ordered, own);
     }
 }
 
@@ -389,6 +428,14 @@ static spmv_status collect(struct job *job, int n)
     return SPMV_OK;
 }
 
+static spmv_status use_buckets(struct job *job)
+{
+    const spmv_status st = coo_ordered_to_buckets(&job->ordered, &job->buckets);
+    coo_ordered_free(&job->ordered);
+    job->in_order = false;
+    return st;
+}
+
 static spmv_status read_rounds(struct job *job)
 {
     spmv_status st = SPMV_OK;
@@ -397,13 +444,18 @@ static spmv_status read_rounds(struct job *job)
         int n = 0;
         if (most == 0)
             return text_check_unchanged(job->source);
-        TRY(coo_tiles_begin(&job->buckets, most));
+        if (job->in_order)
+            coo_ordered_round(&job->ordered, most);
+        else
+            TRY(coo_tiles_begin(&job->buckets, most));
         read_tiles(job);
         /* what was parsed comes before what could not be read */
         st = text_round_end(&job->tiles, &n);
         if (st != SPMV_OK)
             return st;
         TRY(collect(job, n));
+        if (job->in_order && job->ordered.broken)
+            TRY(use_buckets(job));
         TRY(text_tell(job->source));
     }
 done:
@@ -438,12 +490,20 @@ static spmv_status prepare(struct job *job)
     /* of a pipe the number is a claim; more buckets than needed do no harm */
     TRY(coo_buckets_begin(job->source->ctx, header->rows, header->cols, job->type, header->field == SPMV_FIELD_PATTERN,
                           min_i64(header->entries, INT64_MAX / 2) * stored, job->threads, &job->buckets));
+    /* the matrix is made before there are entries: its size must be that of the text, and no mere claim */
+    job->in_order = header->symmetry == SPMV_SYMMETRY_GENERAL && text_is_random(job->source) &&
+                    header->rows / 16 <= header->entries;
+    if (job->in_order)
+        TRY(coo_ordered_begin(job->source->ctx, header->rows, header->cols, job->type,
+                              header->field == SPMV_FIELD_PATTERN, header->entries, job->threads, TILES_MOST,
+                              &job->ordered));
 done:
     return st;
 }
 
 static void release(struct job *job)
 {
+    coo_ordered_free(&job->ordered);
     coo_buckets_free(&job->buckets);
     text_tiles_close(&job->tiles);
     for (int t = 0; job->memory != NULL && t < job->threads; t++)
@@ -471,7 +531,9 @@ spmv_status coordinates_read(struct text_source *source, const struct mtx_header
         st = check_complete(job);
     if (st == SPMV_OK)
         st = remarks_warn(source, &job->rounded, &job->not_finite, type);
-    if (st == SPMV_OK)
+    if (st == SPMV_OK && job->in_order)
+        *matrix = coo_ordered_matrix(&job->ordered);
+    else if (st == SPMV_OK)
         st = coo_buckets_matrix(&job->buckets, matrix, &repeats);
     release(job);
     /* the pattern of a mirrored matrix is symmetric: what the entries repeat is what one triangle repeats */
