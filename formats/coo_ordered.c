@@ -1,13 +1,10 @@
 /* Entries in order to their places; those that are not in order to buckets.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-/* madvise is no part of POSIX */
-#define _DEFAULT_SOURCE
 #include "coo_ordered.h"
 
 #include <omp.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 
 spmv_status coo_ordered_begin(spmv_context *ctx, int64_t rows, int64_t cols, spmv_type type, bool pattern, int64_t nnz,
                               int threads, int most, struct coo_ordered *o)
@@ -188,15 +185,7 @@ spmv_matrix *coo_ordered_matrix(struct coo_ordered *o)
 /* ---------------------------------------------------------------- to buckets */
 
 /* So many entries of the matrix at a time, whose pages then go back to the system. */
-enum { PART = 1 << 20, PAGE = 4096 };
-
-static void release_pages(void *from, int64_t bytes)
-{
-    const int64_t aside = (PAGE - (int64_t)((uintptr_t)from % PAGE)) % PAGE;
-    const int64_t whole = (bytes - aside) / PAGE * PAGE;
-    if (whole > 0)
-        madvise((char *)from + aside, (size_t)whole, MADV_DONTNEED);
-}
+enum { PART = 1 << 16 };
 
 /* Entries first <= k < end of the matrix. */
 static bool append_part(const struct coo_ordered *o, const struct coo_buckets *buckets, struct coo_writer *writer,
@@ -213,9 +202,9 @@ static bool append_part(const struct coo_ordered *o, const struct coo_buckets *b
             row++;
         fits = coo_append(buckets, writer, row, m->col[k], value_at(m->val, k, o->value_size), o->value_size);
     }
-    release_pages(m->col + first, (end - first) * (int64_t)sizeof *m->col);
+    pages_give_back(m->col + first, (end - first) * (int64_t)sizeof *m->col);
     if (o->value_size > 0)
-        release_pages((char *)m->val + (size_t)first * o->value_size, (end - first) * (int64_t)o->value_size);
+        pages_give_back((char *)m->val + (size_t)first * o->value_size, (end - first) * (int64_t)o->value_size);
     return fits;
 }
 

@@ -473,14 +473,30 @@ static spmv_status check_complete(const struct job *job)
                      (long long)job->header->entries, (long long)job->header->size_line);
 }
 
+static int threads_for(const struct text_source *source)
+{
+    const int64_t left = text_left(source);
+    return left < 0 || left >= BYTES_WORTH_A_TEAM ? source->ctx->threads : 1;
+}
+
+/* Entries with their mirrors. */
+static int64_t most_stored(const struct mtx_header *header)
+{
+    return min_i64(header->entries, INT64_MAX / 2) * (header->symmetry == SPMV_SYMMETRY_GENERAL ? 1 : 2);
+}
+
+int64_t coordinates_bytes(const struct text_source *source, const struct mtx_header *header, spmv_type type)
+{
+    return coo_buckets_bytes(header->rows, header->cols, type, header->field == SPMV_FIELD_PATTERN, most_stored(header),
+                             threads_for(source));
+}
+
 static spmv_status prepare(struct job *job)
 {
     spmv_status st = SPMV_OK;
     void *memory = NULL, *found = NULL;
     const struct mtx_header *const header = job->header;
-    const int64_t stored = header->symmetry == SPMV_SYMMETRY_GENERAL ? 1 : 2;
-    const int64_t left = text_left(job->source);
-    job->threads = left < 0 || left >= BYTES_WORTH_A_TEAM ? job->source->ctx->threads : 1;
+    job->threads = threads_for(job->source);
     text_tiles_open(job->source, &job->tiles);
     TRY(host_alloc(job->source->ctx, job->threads * (int64_t)sizeof *job->memory, "reading a file", &memory));
     job->memory = memory;
@@ -489,7 +505,7 @@ static spmv_status prepare(struct job *job)
     job->found = found;
     /* of a pipe the number is a claim; more buckets than needed do no harm */
     TRY(coo_buckets_begin(job->source->ctx, header->rows, header->cols, job->type, header->field == SPMV_FIELD_PATTERN,
-                          min_i64(header->entries, INT64_MAX / 2) * stored, job->threads, &job->buckets));
+                          most_stored(header), job->threads, &job->buckets));
     /* the matrix is made before there are entries: its size must be that of the text, and no mere claim */
     job->in_order = header->symmetry == SPMV_SYMMETRY_GENERAL && text_is_random(job->source) &&
                     header->rows / 16 <= header->entries;
@@ -513,7 +529,7 @@ static void release(struct job *job)
 }
 
 spmv_status coordinates_read(struct text_source *source, const struct mtx_header *header, spmv_type type,
-                             spmv_matrix **matrix, int64_t *duplicates)
+                             int64_t max_bytes, spmv_matrix **matrix, int64_t *duplicates)
 {
     spmv_status st = SPMV_OK;
     struct repeats repeats = {0, 0};
@@ -534,7 +550,7 @@ spmv_status coordinates_read(struct text_source *source, const struct mtx_header
     if (st == SPMV_OK && job->in_order)
         *matrix = coo_ordered_matrix(&job->ordered);
     else if (st == SPMV_OK)
-        st = coo_buckets_matrix(&job->buckets, matrix, &repeats);
+        st = coo_buckets_matrix(&job->buckets, max_bytes, matrix, &repeats);
     release(job);
     /* the pattern of a mirrored matrix is symmetric: what the entries repeat is what one triangle repeats */
     *duplicates = header->symmetry == SPMV_SYMMETRY_GENERAL ? repeats.all : repeats.lower;
