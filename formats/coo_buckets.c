@@ -14,12 +14,12 @@
 #include "rows.h"
 
 /* A block is given back as a whole, so it is a number of pages. */
-enum { PAGE = 4096, BLOCK = 8 * PAGE, SLAB_BLOCKS = 128 };
+enum { PAGE = 4096, BLOCK = 16 * PAGE, SLAB_BLOCKS = 64 };
 /* Slabs of that size and more lie in large pages where the system has them on demand, which costs half as much as
  * filling small ones; but then blocks that are never full take memory in full, so it is done where slots are to have
  * more than so many bytes. A block that is given back takes its part of a large page out of the process; the page
  * itself is taken apart when memory is short. */
-enum { LARGE_PAGE = 2 << 20, SLOT_WORTH_IT = 8 * BLOCK };
+enum { LARGE_PAGE = 2 << 20, SLOT_WORTH_IT = 4 * BLOCK };
 /* So many buckets that the stretch of each (12 bytes an entry in f64) fits in a cache, for up to some 10^8 entries, and
  * so few that the places where a thread writes do too. */
 enum { BUCKET_ENTRIES = 8192, BUCKET_ROWS = 65536, BUCKETS_MAX = 512 };
