@@ -146,9 +146,9 @@ spmv_status coo_to_matrix(spmv_context *ctx, const struct coo *coo, spmv_matrix 
     if (duplicates != NULL)
         *duplicates = 0;
     TRY(sort_by_row(ctx, coo, &m));
-    TRY(rows_sort(ctx, m, &repeats));
+    TRY(rows_sort(ctx, m, INT64_MAX, &repeats));
     if (repeats.all > 0)
-        TRY(rows_merge(ctx, &m, repeats.all));
+        rows_merge(ctx, m, repeats.all);
     /* with a mirror the result's pattern is symmetric: what the entries repeat is what one triangle repeats */
     if (duplicates != NULL)
         *duplicates = coo->mirror == COO_MIRROR_NONE ? repeats.all : repeats.lower;

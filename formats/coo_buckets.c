@@ -15,9 +15,17 @@
 
 /* A block is given back as a whole, so it is a number of pages. */
 enum { PAGE = 4096, BLOCK = 16 * PAGE, SLAB_BLOCKS = 64 };
+/* Slabs of that size and more lie in large pages where the system has them on demand, which costs half as much as
+ * filling small ones; but then blocks that are never full take memory in full, so it is done where slots are to have
+ * more than so many bytes. A block that is given back takes its part of a large page out of the process; the page
+ * itself is taken apart when memory is short. */
+enum { LARGE_PAGE = 2 << 20, SLOT_WORTH_IT = 4 * BLOCK };
 /* So many buckets that the stretch of each (12 bytes an entry in f64) fits in a cache, for up to some 10^8 entries, and
  * so few that the places where a thread writes do too. */
 enum { BUCKET_ENTRIES = 8192, BUCKET_ROWS = 65536, BUCKETS_MAX = 512 };
+
+/* From here on a matrix's array is in large pages (csr.c); what a thread that reads has beside entries. */
+enum { MATRIX_LARGE = 8 << 20, BESIDE = 1 << 20 };
 
 struct coo_block {
     struct coo_block *next;
@@ -65,15 +73,52 @@ static void choose_buckets(struct coo_buckets *b, int64_t entries)
         b->col_shift = bits - b->col_bits;
 }
 
+static struct coo_buckets buckets_for(int64_t rows, int64_t cols, spmv_type type, bool pattern, int64_t entries,
+                                      int threads)
+{
+    struct coo_buckets b = {.rows = rows, .cols = cols, .type = type, .pattern = pattern};
+    choose_buckets(&b, entries);
+    const int bits = cols > 2 ? bits_of(cols - 1) : 1;
+    b.key_bits = b.row_shift + bits <= 32 ? bits : 0;
+    b.entry_size = (b.key_bits > 0 ? sizeof(uint32_t) : sizeof(struct coo_place)) + value_size(type, pattern);
+    b.large_pages = entries / (b.count * threads) >= SLOT_WORTH_IT / (int64_t)b.entry_size;
+    return b;
+}
+
+/* Of such a matrix, and of what is touched before it is needed where its arrays are in large pages: those at the places
+ * where two threads write. */
+static int64_t bytes_of_matrix(const struct coo_buckets *b, int64_t nnz)
+{
+    const int64_t of_rows = b->rows * (int64_t)sizeof(int64_t), of_columns = nnz * (int64_t)sizeof(int32_t);
+    const int64_t of_values = nnz * (int64_t)value_size(b->type, b->pattern);
+    const int large = (of_rows >= MATRIX_LARGE) + (of_columns >= MATRIX_LARGE) + (of_values >= MATRIX_LARGE);
+    return of_rows + of_columns + of_values + (int64_t)sizeof(int64_t) + 2 * (int64_t)large * LARGE_PAGE;
+}
+
+/* Entries go as the matrix comes, so it is the larger of both that counts. */
+int64_t coo_buckets_bytes(int64_t rows, int64_t cols, spmv_type type, bool pattern, int64_t entries, int threads)
+{
+    enum { OF_AN_ENTRY = 64 }; /* more than all that is counted takes of it */
+    const struct coo_buckets b = buckets_for(rows, cols, type, pattern, entries, threads);
+    int64_t bytes = 0, of_rows = 0;
+    if (!multiply_fits(entries, OF_AN_ENTRY, &bytes) || !multiply_fits(rows, 16, &of_rows) ||
+        bytes > INT64_MAX / 2 - of_rows / 2)
+        return INT64_MAX;
+    bytes = entries * (int64_t)b.entry_size;
+    /* what a block's head and its unused end take is less than a 512th */
+    bytes += bytes / 512 + min_i64(entries, b.count * threads) * (b.large_pages ? BLOCK : PAGE);
+    if (b.large_pages)
+        bytes += (int64_t)threads * SLAB_BLOCKS * BLOCK;
+    bytes = max_i64(bytes, bytes_of_matrix(&b, entries));
+    /* beside them: the text, and places in the matrix that are touched before entries are gone */
+    return bytes >= MATRIX_LARGE ? bytes + (int64_t)threads * BESIDE : bytes;
+}
+
 spmv_status coo_buckets_begin(spmv_context *ctx, int64_t rows, int64_t cols, spmv_type type, bool pattern,
                               int64_t entries, int threads, struct coo_buckets *buckets)
 {
-    *buckets = (struct coo_buckets){.ctx = ctx, .rows = rows, .cols = cols, .type = type, .pattern = pattern};
-    choose_buckets(buckets, entries);
-    const int bits = cols > 2 ? bits_of(cols - 1) : 1;
-    buckets->key_bits = buckets->row_shift + bits <= 32 ? bits : 0;
-    buckets->entry_size =
-        (buckets->key_bits > 0 ? sizeof(uint32_t) : sizeof(struct coo_place)) + value_size(type, pattern);
+    *buckets = buckets_for(rows, cols, type, pattern, entries, threads);
+    buckets->ctx = ctx;
     int64_t bytes = 0;
     if (!multiply_fits(buckets->count, (int64_t)sizeof(struct coo_slot), &bytes))
         return context_fail(ctx, SPMV_ERROR_LIMIT, "sorting the entries of %lld rows overflows 64 bits",
@@ -115,17 +160,22 @@ void coo_buckets_free(struct coo_buckets *buckets)
 
 /* ---------------------------------------------------------------- appending */
 
-static bool add_slab(struct coo_writer *w)
+static bool add_slab(const struct coo_buckets *buckets, struct coo_writer *w)
 {
     const int64_t blocks = w->slab == NULL ? 1 : min_i64(2 * w->slab_blocks, SLAB_BLOCKS);
     struct coo_slab *const slab = malloc(sizeof *slab);
     void *memory = NULL;
-    if (slab == NULL || host_alloc(NULL, blocks * BLOCK + PAGE, "", &memory) != SPMV_OK) {
+    const int64_t bytes = blocks * BLOCK, page = buckets->large_pages && bytes >= LARGE_PAGE ? LARGE_PAGE : PAGE;
+    if (slab == NULL || host_alloc(NULL, bytes + page, "", &memory) != SPMV_OK) {
         free(slab);
         return false;
     }
-    const uintptr_t aside = (uintptr_t)memory % PAGE;
-    *slab = (struct coo_slab){w->slab, memory, (char *)memory + (aside == 0 ? 0 : PAGE - aside)};
+    const int64_t aside = (int64_t)((uintptr_t)memory % (uintptr_t)page);
+    *slab = (struct coo_slab){w->slab, memory, (char *)memory + (aside == 0 ? 0 : page - aside)};
+#ifdef MADV_HUGEPAGE
+    if (page == LARGE_PAGE)
+        madvise(slab->blocks, (size_t)bytes, MADV_HUGEPAGE);
+#endif
     w->slab = slab;
     w->slab_blocks = blocks;
     w->slab_used = 0;
@@ -134,7 +184,7 @@ static bool add_slab(struct coo_writer *w)
 
 bool coo_slot_grow(const struct coo_buckets *buckets, struct coo_writer *writer, struct coo_slot *slot)
 {
-    if (writer->slab_used == writer->slab_blocks && !add_slab(writer))
+    if (writer->slab_used == writer->slab_blocks && !add_slab(buckets, writer))
         return false;
     struct coo_block *const block = (struct coo_block *)(void *)(writer->slab->blocks + writer->slab_used++ * BLOCK);
     *block = (struct coo_block){.next = NULL};
@@ -259,14 +309,25 @@ static inline void move_entries(const char *p, const char *end, int key_bits, in
     }
 }
 
-/* Moves the next n entries of the cursor; cell[row]: the next place of the row. */
+/* The pages of a block go back to the system. Where that fails they stay until coo_buckets_free. */
+static void release_block(const struct coo_block *block)
+{
+    if (block != NULL)
+        madvise((void *)(uintptr_t)block, BLOCK, MADV_DONTNEED);
+}
+
+/* Moves the next n entries of the cursor, and gives back the blocks that it leaves; cell[row]: the next place of the
+ * row. */
 static void move_some(const struct coo_buckets *buckets, const struct coo_slot *slot, struct cursor *from, int64_t n,
                       int64_t *cell, spmv_matrix *m)
 {
     const int64_t entry_size = (int64_t)buckets->entry_size;
     while (n > 0) {
-        if (from->next == from->end)
-            *from = cursor_at(from->block->next, slot);
+        if (from->next == from->end) {
+            const struct coo_block *const done = from->block;
+            *from = cursor_at(done->next, slot);
+            release_block(done);
+        }
         const int64_t part = min_i64(n, (from->end - from->next) / entry_size);
         const char *const end = from->next + part * entry_size;
         const size_t size = value_size(m->type, m->pattern);
@@ -293,17 +354,6 @@ static void move_in_order(const struct coo_buckets *buckets, int64_t b, struct c
         }
 }
 
-/* The bucket's pages go back to the system. Where that fails they stay until coo_buckets_free. */
-static void release_slot(struct coo_slot *slot)
-{
-    for (struct coo_block *block = slot->first; block != NULL;) {
-        struct coo_block *const next = block->next;
-        madvise(block, BLOCK, MADV_DONTNEED);
-        block = next;
-    }
-    *slot = (struct coo_slot){.next = NULL};
-}
-
 /* The bucket's entries go to the places from first on of col and val; row_ptr[row] = the row's first place, for the
  * rows that begin in the bucket. */
 static void place_bucket(struct coo_buckets *buckets, int64_t b, int64_t first, struct cursor *from, spmv_matrix *m)
@@ -326,8 +376,10 @@ static void place_bucket(struct coo_buckets *buckets, int64_t b, int64_t first, 
         m->row_ptr[begin] = first;
     }
     move_in_order(buckets, b, from, cell, m);
-    for (int t = 0; t < buckets->writers; t++)
-        release_slot(&buckets->writer[t].slot[b]);
+    for (int t = 0; t < buckets->writers; t++) {
+        release_block(from[t].block);
+        buckets->writer[t].slot[b] = (struct coo_slot){.next = NULL};
+    }
     if (buckets->col_bits > 0)
         return;
     /* each cell is now the end of its row, which is the beginning of the next */
@@ -347,7 +399,23 @@ static int64_t bucket_places(const struct coo_buckets *buckets, int64_t *first)
     return place;
 }
 
-static spmv_status place_all(struct coo_buckets *buckets, spmv_matrix **matrix)
+/* A bucket of many more entries than others is in the matrix, all over it, before its entries are gone. Only now it is
+ * known whether there are such. */
+static spmv_status check_crowds(const struct coo_buckets *buckets, const int64_t *first, int64_t nnz, int64_t max_bytes)
+{
+    const int64_t size = (int64_t)(sizeof(int32_t) + value_size(buckets->type, buckets->pattern));
+    int64_t largest = 0;
+    for (int64_t b = 0; b < buckets->count; b++)
+        largest = max_i64(largest, (b + 1 < buckets->count ? first[b + 1] : nnz) - first[b]);
+    const int64_t crowd = min_i64(nnz, buckets->writers * max_i64(0, largest - 2 * nnz / buckets->count));
+    const int64_t bytes = crowd * size + coo_buckets_bytes(buckets->rows, buckets->cols, buckets->type,
+                                                           buckets->pattern, nnz, buckets->writers);
+    return crowd * size < MATRIX_LARGE || bytes <= max_bytes
+               ? SPMV_OK
+               : context_fail_memory(buckets->ctx, "sorting entries that are crowded in few rows", bytes);
+}
+
+static spmv_status place_all(struct coo_buckets *buckets, int64_t max_bytes, spmv_matrix **matrix)
 {
     spmv_status st = SPMV_OK;
     spmv_matrix *m = NULL;
@@ -359,6 +427,7 @@ static spmv_status place_all(struct coo_buckets *buckets, spmv_matrix **matrix)
     int64_t *const places = first;
     struct cursor *const from = cursors;
     const int64_t nnz = bucket_places(buckets, places);
+    TRY(check_crowds(buckets, places, nnz, max_bytes));
     TRY(matrix_allocate(buckets->ctx, buckets->rows, buckets->cols, nnz, buckets->type, buckets->pattern, &m));
 #pragma omp parallel num_threads(threads)
     {
@@ -378,16 +447,19 @@ done:
     return st;
 }
 
-spmv_status coo_buckets_matrix(struct coo_buckets *buckets, spmv_matrix **matrix, struct repeats *repeats)
+spmv_status coo_buckets_matrix(struct coo_buckets *buckets, int64_t max_bytes, spmv_matrix **matrix,
+                               struct repeats *repeats)
 {
     spmv_status st = SPMV_OK;
     spmv_matrix *m = NULL;
     *matrix = NULL;
     *repeats = (struct repeats){0, 0};
-    TRY(place_all(buckets, &m));
-    TRY(rows_sort(buckets->ctx, m, repeats));
+    TRY(place_all(buckets, max_bytes, &m));
+    const int64_t bytes = (m->rows + 1) * (int64_t)sizeof *m->row_ptr +
+                          m->nnz * (int64_t)(sizeof *m->col + value_size(m->type, m->pattern));
+    TRY(rows_sort(buckets->ctx, m, max_i64(0, max_bytes - bytes), repeats));
     if (repeats->all > 0)
-        TRY(rows_merge(buckets->ctx, &m, repeats->all));
+        rows_merge(buckets->ctx, m, repeats->all);
     *matrix = m;
     m = NULL;
 done:

@@ -3,7 +3,7 @@
  * The cells of the matrix, row by row, are cut into buckets: ranges of rows, or of columns where the rows are few. Each
  * thread appends its entries to the bucket they belong to. When all are there each bucket is a stretch of the result
  * small enough for the cache: its entries are counted by row and moved to their places, and the memory they had goes
- * back at once. So besides the result there is never much more than the entries that are still to be moved.
+ * back meanwhile. So besides the result there is never much more than the entries that are still to be moved.
  *
  * The entries of one place must be added in the order of the file. It is kept by telling, at the end of each tile of
  * the text, how many entries went to each bucket (coo_tile_done).
@@ -47,10 +47,16 @@ struct coo_buckets {
     spmv_type type;
     bool pattern;
     size_t entry_size;
+    bool large_pages; /* for entries */
     int writers;
     struct coo_writer *writer;
     struct coo_tiles *tiles, *last_tiles; /* in the order of the text */
 };
+
+/* The most memory that so many entries (mirrored ones too) from so many threads take until the matrix stands, the
+ * matrix included, but for what rows_sort takes and for buckets with many more entries than others; INT64_MAX for
+ * more. */
+int64_t coo_buckets_bytes(int64_t rows, int64_t cols, spmv_type type, bool pattern, int64_t entries, int threads);
 
 /* Buckets for about so many entries (mirrored ones too) from so many threads. coo_buckets_free in any case. */
 spmv_status coo_buckets_begin(spmv_context *ctx, int64_t rows, int64_t cols, spmv_type type, bool pattern,
@@ -92,8 +98,10 @@ static inline bool coo_append(const struct coo_buckets *buckets, struct coo_writ
 
 /* The matrix of all entries, columns sorted in each row, entries at the same place added from the first to the last in
  * the order of the text (a pattern's become one). The entries are gone afterwards. *repeats (all, lower): as rows_sort
- * counts them. Errors: SPMV_ERROR_MEMORY, SPMV_ERROR_LIMIT; *matrix is then NULL. */
+ * counts them; max_bytes: what it and the matrix may take. Errors: SPMV_ERROR_MEMORY, SPMV_ERROR_LIMIT; *matrix is then
+ * NULL. */
 struct repeats;
-spmv_status coo_buckets_matrix(struct coo_buckets *buckets, spmv_matrix **matrix, struct repeats *repeats);
+spmv_status coo_buckets_matrix(struct coo_buckets *buckets, int64_t max_bytes, spmv_matrix **matrix,
+                               struct repeats *repeats);
 
 #endif

@@ -30,6 +30,15 @@ spmv_status matrix_memory_check(spmv_context *ctx, const char *what, int64_t byt
     return bytes <= host_memory_bytes() ? SPMV_OK : context_fail_memory(ctx, what, bytes);
 }
 
+void pages_give_back(void *from, int64_t bytes)
+{
+    enum { PAGE = 4096 };
+    const int64_t aside = (PAGE - (int64_t)((uintptr_t)from % PAGE)) % PAGE;
+    const int64_t whole = (bytes - aside) / PAGE * PAGE;
+    if (bytes > aside && whole > 0)
+        madvise((char *)from + aside, (size_t)whole, MADV_DONTNEED);
+}
+
 /* Large arrays come in large pages where the system has them on demand: their first use costs a fifth of filling them
  * otherwise. */
 static void use_large_pages(void *memory, int64_t bytes)

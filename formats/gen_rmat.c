@@ -122,9 +122,9 @@ spmv_status generate_rmat(spmv_context *ctx, const struct generator_request *req
         .seed = request->seed, .scale = (int)n[0], .order = permutation_make(request->seed, STREAM_ORDER, vertices)};
     TRY(matrix_allocate(ctx, vertices, vertices, vertices * n[1], request->type, true, &m));
     TRY(sort_edges(ctx, &r, m));
-    TRY(rows_sort(ctx, m, &repeats));
+    TRY(rows_sort(ctx, m, INT64_MAX, &repeats));
     if (repeats.all > 0)
-        TRY(rows_merge(ctx, &m, repeats.all));
+        rows_merge(ctx, m, repeats.all);
     TRY(add_values(ctx, request, m));
     *matrix = m;
 done:

@@ -36,6 +36,9 @@ spmv_status matrix_widen(spmv_context *ctx, spmv_matrix *matrix, spmv_type type)
 /* n real values as complex ones of the type, whose parts they are, in memory of their own (host_free). */
 spmv_status values_widen(spmv_context *ctx, const void *values, int64_t n, spmv_type type, void **wide);
 
+/* What of an array is no longer needed: its whole pages go back to the system, where that can be. */
+void pages_give_back(void *from, int64_t bytes);
+
 /* SPMV_ERROR_MEMORY when so many bytes are more than the machine's memory: asking the system would not tell, it
  * promises more than it has. what names the thing in the sentence. */
 spmv_status matrix_memory_check(spmv_context *ctx, const char *what, int64_t bytes);

@@ -7,6 +7,8 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "rows.h"
 
+#include <omp.h>
+
 #include "ops.h"
 
 /* Up to here insertion sort is no slower: n^2 / 4 moves against the radix sort's passes over 256 buckets and the row.
@@ -21,15 +23,17 @@ SPMV_COMPLEX_LIST(VALUE_FITS, )
 /* A thread's memory for its radix sorts; only grows. */
 struct workspace {
     void *memory;
-    int64_t bytes;
+    int64_t bytes, limit;
 };
 
 static bool workspace_grow(struct workspace *w, int64_t bytes)
 {
     if (bytes <= w->bytes)
         return true;
+    if (bytes > w->limit)
+        return false;
     host_free(w->memory);
-    *w = (struct workspace){.bytes = 0};
+    *w = (struct workspace){.limit = w->limit};
     if (host_alloc(NULL, bytes, "", &w->memory) != SPMV_OK)
         return false;
     w->bytes = bytes;
@@ -128,7 +132,7 @@ static int64_t sort_row(int32_t *col, void *val, int64_t n, int32_t cols, size_t
     return 0;
 }
 
-spmv_status rows_sort(spmv_context *ctx, spmv_matrix *matrix, struct repeats *repeats)
+spmv_status rows_sort(spmv_context *ctx, spmv_matrix *matrix, int64_t spare_bytes, struct repeats *repeats)
 {
     const int64_t *const row_ptr = matrix->row_ptr;
     int32_t *const col = matrix->col;
@@ -136,7 +140,7 @@ spmv_status rows_sort(spmv_context *ctx, spmv_matrix *matrix, struct repeats *re
     int64_t all = 0, lower = 0, lacking = 0;
 #pragma omp parallel num_threads(host_team(ctx, matrix->rows + matrix->nnz)) reduction(+ : all, lower) reduction(max : lacking)
     {
-        struct workspace w = {.bytes = 0};
+        struct workspace w = {.limit = spare_bytes / omp_get_num_threads()};
 #pragma omp for schedule(dynamic, 512)
         for (int64_t row = 0; row < matrix->rows; row++) {
             const int64_t first = row_ptr[row], end = row_ptr[row + 1];
@@ -199,32 +203,38 @@ static merge_fn find_merge(const spmv_matrix *matrix)
     return matrix->pattern ? merge_pattern : merge[matrix->type];
 }
 
-/* Merging needs no memory, so the smaller matrix is made before anything changes. */
-spmv_status rows_merge(spmv_context *ctx, spmv_matrix **matrix, int64_t repeated)
+/* Each row is merged where it is, and a column of -1 ends it where it became shorter; then they move up, from the first
+ * to the last. What is left over stays with the matrix, but its pages go back to the system. */
+void rows_merge(spmv_context *ctx, spmv_matrix *matrix, int64_t repeated)
 {
-    spmv_status st = SPMV_OK;
-    spmv_matrix *const old = *matrix, *m = NULL;
-    const size_t size = value_size(old->type, old->pattern);
-    const merge_fn merge = find_merge(old);
-    TRY(matrix_allocate(ctx, old->rows, old->cols, old->nnz - repeated, old->type, old->pattern, &m));
-#pragma omp parallel for num_threads(host_team(ctx, old->rows + old->nnz)) schedule(dynamic, 512)
-    for (int64_t row = 0; row < old->rows; row++) {
-        const int64_t first = old->row_ptr[row], n = old->row_ptr[row + 1] - first;
-        m->row_ptr[row] = n == 0 ? 0 : merge(old->col + first, writable_at(old->val, first, size), n);
+    int64_t *const row_ptr = matrix->row_ptr;
+    int32_t *const col = matrix->col;
+    const int64_t rows = matrix->rows;
+    const size_t size = value_size(matrix->type, matrix->pattern);
+    const merge_fn merge = find_merge(matrix);
+#pragma omp parallel for num_threads(host_team(ctx, rows + matrix->nnz)) schedule(dynamic, 512)
+    for (int64_t row = 0; row < rows; row++) {
+        const int64_t first = row_ptr[row], n = row_ptr[row + 1] - first;
+        const int64_t kept = n == 0 ? 0 : merge(col + first, writable_at(matrix->val, first, size), n);
+        if (kept < n)
+            col[first + kept] = -1;
     }
-    TRY(offsets_from_counts(ctx, m->row_ptr, m->rows));
-#pragma omp parallel for num_threads(host_team(ctx, old->rows + old->nnz)) schedule(dynamic, 512)
-    for (int64_t row = 0; row < old->rows; row++) {
-        const int64_t from = old->row_ptr[row], to = m->row_ptr[row], n = m->row_ptr[row + 1] - to;
-        if (n == 0)
-            continue;
-        memcpy(m->col + to, old->col + from, (size_t)n * sizeof *m->col);
-        if (size > 0)
-            memcpy(writable_at(m->val, to, size), value_at(old->val, from, size), (size_t)n * size);
+    int64_t to = 0;
+    for (int64_t row = 0; row < rows; row++) {
+        const int64_t from = row_ptr[row], end = row_ptr[row + 1];
+        int64_t n = 0;
+        while (from + n < end && col[from + n] >= 0)
+            n++;
+        row_ptr[row] = to;
+        if (from != to && n > 0) {
+            memmove(col + to, col + from, (size_t)n * sizeof *col);
+            if (size > 0)
+                memmove(writable_at(matrix->val, to, size), value_at(matrix->val, from, size), (size_t)n * size);
+        }
+        to += n;
     }
-    *matrix = m;
-    m = old;
-done:
-    spmv_matrix_destroy(m);
-    return st;
+    row_ptr[rows] = to;
+    pages_give_back(col + to, repeated * (int64_t)sizeof *col);
+    pages_give_back(writable_at(matrix->val, to, size), repeated * (int64_t)size);
+    matrix->nnz = to;
 }

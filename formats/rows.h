@@ -11,11 +11,13 @@ struct repeats {
     int64_t lower; /* those of them with column <= row */
 };
 
-/* Sorts each row by column; entries of one column keep their order. Counts the repeated ones. */
-spmv_status rows_sort(spmv_context *ctx, spmv_matrix *matrix, struct repeats *repeats);
+/* Sorts each row by column; entries of one column keep their order. Counts the repeated ones. A row of more than a few
+ * entries that is not sorted takes memory as large as itself: SPMV_ERROR_MEMORY where the threads' rows would take more
+ * than spare_bytes. */
+spmv_status rows_sort(spmv_context *ctx, spmv_matrix *matrix, int64_t spare_bytes, struct repeats *repeats);
 
-/* Adds the entries of one column into one, from the first to the last (a pattern's become one). Rows must be sorted and
- * hold repeated such entries; *matrix is replaced by the smaller matrix, or left alone on error. */
-spmv_status rows_merge(spmv_context *ctx, spmv_matrix **matrix, int64_t repeated);
+/* Adds the entries of one column into one, from the first to the last (a pattern's become one), in place. Rows must be
+ * sorted and hold so many such entries as rows_sort counted. */
+void rows_merge(spmv_context *ctx, spmv_matrix *matrix, int64_t repeated);
 
 #endif

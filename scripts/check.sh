@@ -107,8 +107,9 @@ stage_symbols() {
 }
 
 stage_fuzz() {
+    # a build type without a level of optimisation of its own, which would take -O1's place
     local flags="-g -O1 -fno-omit-frame-pointer -fsanitize=address,undefined,fuzzer-no-link -fno-sanitize-recover=all"
-    build_with check-fuzz RelWithDebInfo clang "$flags" all -DSPMV_FUZZ=ON || return 1
+    build_with check-fuzz Debug clang "$flags" fuzz_targets -DSPMV_FUZZ=ON || return 1
     local target name corpus seeds ran=0
     while IFS= read -r target; do
         name=$(basename "$target")

@@ -2,6 +2,7 @@
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <fcntl.h>
+#include <malloc.h>
 #include <math.h>
 #include <time.h>
 
@@ -316,7 +317,7 @@ static const struct mangled {
      "2:1: a 9223372036854775807 x 1 matrix with 0 stored entries needs more than 9223372036854775807 bytes "
      "(9.22e+09 GB) of memory to read; 1000000 are allowed"},
     {TEXT(GENERAL "1000000 1 0\n"), SPMV_ERROR_MEMORY,
-     "2:1: a 1000000 x 1 matrix with 0 stored entries needs 16000000 bytes (0.016 GB) of memory to read; 1000000 are "
+     "2:1: a 1000000 x 1 matrix with 0 stored entries needs 8000008 bytes (0.008 GB) of memory to read; 1000000 are "
      "allowed"},
     /* indices */
     {TEXT(GENERAL "3 3 2\n1 1 1\n0 1 1\n"), SPMV_ERROR_FORMAT, "4:1: row 0: rows and columns count from 1"},
@@ -464,8 +465,7 @@ static void every_prefix_is_refused_or_equal(void **state)
         "%%MatrixMarket matrix coordinate real symmetric\n% c\n\n12 12 3\n1 1 1.25\n12 3 -4e-5\n\n3 2 7\n% the end\n",
         "%%MatrixMarket matrix coordinate pattern general\r\n3 3 3\r\n1 1\r\n2 2\r\n3 3\r\n",
         "%%MatrixMarket matrix array integer general\n2 2\n10\n-20\n30\n4\n",
-        "%%MatrixMarket matrix coordinate complex hermitian\n% c\n12 12 3\n1 1 1.25 0\n12 3 -4e-5 .5\n\n3 2 7 -8\n% "
-        "end\n",
+        "%%MatrixMarket matrix coordinate complex hermitian\n% c\n12 12 3\n1 1 1.25 0\n12 3 -4e-5 .5\n\n3 2 7 -8\n%\n",
         "%%MatrixMarket matrix array complex symmetric\n2 2\n10 -1\n-20 2.5\n30 4\n",
     };
     spmv_context *ctx = support_context_on(SPMV_BACKEND_OMP, 2);
@@ -693,6 +693,202 @@ static void shapes_of_buckets(void **state)
     free(col);
     free(val);
     free(text);
+}
+
+/* Entries by rows, columns ascending, with empty rows, as most writers have them; then one entry out of order or twice,
+ * early, late and at the ends: as spmv_matrix_from_coo has them. */
+static void order_and_where_it_ends(void **state)
+{
+    (void)state;
+    enum { N = 300000, COLS = 70000 };
+    static const struct {
+        int at; /* entry at comes before the one before it; 0: none */
+        bool twice;
+        bool pattern;
+    } cases[] = {{0, false, false},     {0, false, true},     {1, false, false},     {1, true, true},
+                 {N / 2, false, false}, {N / 2, true, false}, {N - 1, false, false}, {N - 1, true, true},
+                 {N - 1, false, true},  {70001, true, false}};
+    int64_t *const row = malloc(N * sizeof *row);
+    int32_t *const col = malloc(N * sizeof *col);
+    double *const val = malloc(N * sizeof *val);
+    char *const text = malloc(N * 48u + 200);
+    for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
+        uint64_t seed = 88172645463325252u + c;
+        int64_t i = 5, j = -1;
+        for (int k = 0; k < N; k++) {
+            const int64_t step = 1 + (int64_t)(next_random(&seed) % 9000);
+            if (j + step >= COLS) {
+                i += 1 + (next_random(&seed) % 4 == 0 ? (int64_t)(next_random(&seed) % 3) : 0);
+                j = -1;
+            }
+            j += step;
+            row[k] = i;
+            col[k] = (int32_t)j;
+            val[k] = ldexp((double)(int64_t)next_random(&seed), -40);
+        }
+        const int at = cases[c].at;
+        if (at > 0 && cases[c].twice) {
+            row[at] = row[at - 1];
+            col[at] = col[at - 1];
+        } else if (at > 0) {
+            const int64_t other_row = row[at];
+            const int32_t other_col = col[at];
+            row[at] = row[at - 1];
+            col[at] = col[at - 1];
+            row[at - 1] = other_row;
+            col[at - 1] = other_col;
+        }
+        char *p = text + sprintf(text, "%s%lld %d %d\n",
+                                 cases[c].pattern ? "%%MatrixMarket matrix coordinate pattern general\n" : GENERAL,
+                                 (long long)i + 8, COLS, N);
+        for (int k = 0; k < N; k++)
+            p += cases[c].pattern ? sprintf(p, "%lld %d\n", (long long)row[k] + 1, (int)col[k] + 1)
+                                  : sprintf(p, "%lld %d %.17g\n", (long long)row[k] + 1, (int)col[k] + 1, val[k]);
+        for (int t = 0; t < TEAMS; t++) {
+            spmv_context *ctx = support_context_on(SPMV_BACKEND_OMP, teams[t]);
+            spmv_matrix *want = NULL, *got = NULL;
+            int64_t duplicates = 0;
+            spmv_read_info info;
+            assert_ok(ctx, spmv_matrix_from_coo(ctx, i + 8, COLS, N, row, col, cases[c].pattern ? NULL : val, SPMV_F64,
+                                                &want, &duplicates));
+            assert_ok(ctx, matrix_read_memory(ctx, "o", text, p - text, NULL, &got, &info, sizeof info));
+            assert_int_equal(duplicates, at > 0 && cases[c].twice);
+            assert_int_equal(info.duplicates, duplicates);
+            if (!same_matrix(want, got))
+                fail_msg("case %zu, %d threads: other arrays", c, teams[t]);
+            spmv_matrix_destroy(want);
+            spmv_matrix_destroy(got);
+            spmv_context_destroy(ctx);
+        }
+    }
+    free(row);
+    free(col);
+    free(val);
+    free(text);
+}
+
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define ADDRESSES_CHECKED
+#endif
+#elif defined(__SANITIZE_ADDRESS__)
+#define ADDRESSES_CHECKED
+#endif
+
+/* "needs N bytes" of the sentence that refuses the file. */
+static int64_t bytes_said(spmv_context *ctx, const char *path, spmv_type type)
+{
+    spmv_read_options options;
+    spmv_matrix *matrix = NULL;
+    long long said = 0;
+    spmv_read_options_init(&options, sizeof options);
+    options.max_bytes = 1;
+    options.type = type;
+    assert_int_equal(spmv_matrix_read(ctx, path, &options, &matrix, NULL, 0), SPMV_ERROR_MEMORY);
+    const char *const needs = strstr(spmv_last_error(ctx), " needs ");
+    assert_non_null(needs);
+    assert_int_equal(sscanf(needs, " needs %lld bytes", &said), 1);
+    return said;
+}
+
+/* The most resident memory of this process since it was reset; 0 where the system does not tell. */
+static int64_t resident(const char *name)
+{
+    char line[256];
+    long long kib = 0;
+    FILE *const f = fopen("/proc/self/status", "r");
+    while (f != NULL && kib == 0 && fgets(line, sizeof line, f) != NULL)
+        if (strncmp(line, name, strlen(name)) == 0)
+            assert_int_equal(sscanf(line + strlen(name), ": %lld kB", &kib), 1);
+    if (f != NULL)
+        fclose(f);
+    return kib << 10;
+}
+
+static bool reset_peak(void)
+{
+    FILE *const f = fopen("/proc/self/clear_refs", "w");
+    if (f == NULL)
+        return false;
+    const bool written = fputs("5", f) >= 0;
+    return fclose(f) == 0 && written;
+}
+
+/* What a file that is in no order is said to need is what it takes: never less, and not much more. */
+static void memory_as_said(void **state)
+{
+    (void)state;
+#if defined(ADDRESSES_CHECKED) /* the checker's own memory is resident too */
+    skip();
+#endif
+    enum { N = 2400000 };
+    static const struct {
+        const char *banner;
+        int rows;
+        bool pattern, mirrored, crowded;
+        spmv_type type;
+    } cases[] = {{"real general", 200000, false, false, false, SPMV_F64},
+                 {"real general", 3000000, false, false, false, SPMV_F64},
+                 {"real general", 200000, false, false, false, SPMV_F32},
+                 {"real general", 200000, false, false, true, SPMV_F64},
+                 {"pattern general", 200000, true, false, false, SPMV_F64},
+                 {"real symmetric", 200000, false, true, false, SPMV_F64},
+                 {"real general", 200000, false, false, false, SPMV_C128}};
+    static const int threads[] = {1, 3};
+#if defined(M_MMAP_THRESHOLD) /* what is freed goes back to the system, and shows again when it is taken anew */
+    mallopt(M_MMAP_THRESHOLD, 1 << 16);
+#endif
+    char path[128];
+    in_folder("memory.mtx", path);
+    for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
+        uint64_t seed = 88172645463325252u + c;
+        FILE *const f = fopen(path, "w");
+        assert_non_null(f);
+        fprintf(f, "%%%%MatrixMarket matrix coordinate %s\n%d %d %d\n", cases[c].banner, cases[c].rows, cases[c].rows,
+                N);
+        for (int k = 0; k < N; k++) {
+            const int i = (int)(next_random(&seed) % (uint64_t)cases[c].rows) + 1;
+            const int j = (int)(next_random(&seed) % (uint64_t)cases[c].rows) + 1;
+            fprintf(f, "%d %d%s\n",
+                    cases[c].crowded && k % 4 > 0 ? i % 9 + 1
+                    : cases[c].mirrored           ? (i > j ? i : j)
+                                                  : i,
+                    cases[c].mirrored ? (i < j ? i : j) : j, cases[c].pattern ? "" : " 1.5");
+        }
+        assert_int_equal(fclose(f), 0);
+        for (size_t t = 0; t < sizeof threads / sizeof threads[0]; t++) {
+            spmv_context *ctx = support_context_on(SPMV_BACKEND_OMP, threads[t]);
+            spmv_read_options options;
+            spmv_matrix *matrix = NULL;
+            spmv_read_options_init(&options, sizeof options);
+            options.type = cases[c].type;
+            const int64_t said = bytes_said(ctx, path, cases[c].type);
+            options.max_bytes = said;
+            if (cases[c].crowded) { /* which shows when they are there */
+                assert_int_equal(spmv_matrix_read(ctx, path, &options, &matrix, NULL, 0), SPMV_ERROR_MEMORY);
+                options.max_bytes = 2 * said;
+            }
+            /* memory that was free in the process does not show: the most of some times counts */
+            int64_t taken = 0;
+            for (int again = 0; again < 3; again++) {
+#if defined(M_MMAP_THRESHOLD)
+                malloc_trim(0);
+#endif
+                const int64_t before = resident("VmRSS");
+                if (before == 0 || !reset_peak())
+                    skip();
+                assert_ok(ctx, spmv_matrix_read(ctx, path, &options, &matrix, NULL, 0));
+                taken = resident("VmHWM") - before > taken ? resident("VmHWM") - before : taken;
+                spmv_matrix_destroy(matrix);
+            }
+            /* the system counts pages in lots, of each core its own */
+            if (taken > options.max_bytes + (1 << 20) || (!cases[c].crowded && said > taken + taken / 10 + (8 << 20)))
+                fail_msg("%s, %d rows, %s, %d threads: %.1f MB said, %.1f taken", cases[c].banner, cases[c].rows,
+                         spmv_type_name(cases[c].type), threads[t], 1e-6 * (double)said, 1e-6 * (double)taken);
+            spmv_context_destroy(ctx);
+        }
+        assert_int_equal(remove(path), 0);
+    }
 }
 
 /* Numbers of every length and form against the C library, which rounds correctly too. */
@@ -1026,6 +1222,8 @@ int main(void)
         cmocka_unit_test(same_sentence_for_any_team),
         cmocka_unit_test(large_arrays),
         cmocka_unit_test(shapes_of_buckets),
+        cmocka_unit_test(order_and_where_it_ends),
+        cmocka_unit_test_setup_teardown(memory_as_said, make_folder, remove_folder),
         cmocka_unit_test(numbers_as_the_c_library_reads_them),
         cmocka_unit_test(a_line_that_never_ends),
         cmocka_unit_test_setup_teardown(files_that_cannot_be_read, make_folder, remove_folder),

@@ -11,8 +11,13 @@
  * columns sorted, the other half of a symmetric one filled in, entries of one place added in the order of the text.
  * *duplicates: how many were added into another. Warns of numbers that were rounded or are not finite. Errors name line
  * and column; the first in the text is reported, whatever the number of threads; *matrix is then NULL. type: a complex
- * one for field complex, else f64 or f32. */
+ * one for field complex, else f64 or f32. max_bytes: SPMV_ERROR_MEMORY where sorting long rows, or many entries
+ * in few rows, would take more; coordinates_bytes must fit. */
 spmv_status coordinates_read(struct text_source *source, const struct mtx_header *header, spmv_type type,
-                             spmv_matrix **matrix, int64_t *duplicates);
+                             int64_t max_bytes, spmv_matrix **matrix, int64_t *duplicates);
+
+/* The most memory that reading them takes, the matrix included, but for what sorting long rows, or many entries in few
+ * rows, takes; INT64_MAX for more. */
+int64_t coordinates_bytes(const struct text_source *source, const struct mtx_header *header, spmv_type type);
 
 #endif

@@ -65,35 +65,148 @@ static inline uint32_t decimal_stops(const char *p)
 #endif
 }
 
-/* Where the first of these bits is; 32 for none. */
-static inline int decimal_first(uint32_t stops)
+/* Which of the 64 bytes at a line's begin are what: bit i for p[i]. */
+struct decimal_line {
+    uint64_t stops; /* no digits */
+    uint64_t ends;  /* line ends */
+};
+
+static inline struct decimal_line decimal_look(const char *p)
+{
+    struct decimal_line line;
+    line.stops = decimal_stops(p) | (uint64_t)decimal_stops(p + 32) << 32;
+#if defined(__SSE2__)
+    const __m128i end = _mm_set1_epi8('\n');
+    uint64_t ends[4];
+    for (int k = 0; k < 4; k++)
+        ends[k] = (uint64_t)(uint32_t)_mm_movemask_epi8(
+            _mm_cmpeq_epi8(_mm_loadu_si128((const __m128i *)(const void *)(p + 16 * k)), end));
+    line.ends = ends[0] | ends[1] << 16 | ends[2] << 32 | ends[3] << 48;
+#else
+    line.ends = 0;
+    for (int k = 0; k < 8; k++) {
+        const uint64_t v = decimal_load(p + 8 * k) ^ 0x0a0a0a0a0a0a0a0au; /* line ends become 0 */
+        const uint64_t end = ~(((v & 0x7f7f7f7f7f7f7f7fu) + 0x7f7f7f7f7f7f7f7fu) | v) & 0x8080808080808080u;
+        line.ends |= ((end >> 7) * 0x0102040810204080u >> 56) << (8 * k);
+    }
+#endif
+    return line;
+}
+
+/* Where the first of these bits is; 64 for none. */
+static inline int decimal_first(uint64_t stops)
 {
 #if defined(__GNUC__)
-    return __builtin_ctzll((uint64_t)stops | (uint64_t)1 << 32);
+    return stops == 0 ? 64 : __builtin_ctzll(stops);
 #else
     int i = 0;
-    while (i < 32 && (stops >> i & 1) == 0)
+    while (i < 64 && (stops >> i & 1) == 0)
         i++;
     return i;
 #endif
 }
 
-/* The number made of the last n digits before end, 1 <= n <= 8: pairs, fours, all eight. */
+/* The number made of the last n digits before end, 0 <= n <= 8: pairs, fours, all eight. */
 static inline uint64_t decimal_eight(const char *end, int n)
 {
-    uint64_t v = (decimal_load(end - 8) ^ 0x3030303030303030u) & UINT64_MAX << (64 - 8 * n);
+    const int half = 32 - 4 * n; /* shifts by all 64 bits are none */
+    uint64_t v = (decimal_load(end - 8) ^ 0x3030303030303030u) & UINT64_MAX << half << half;
     v = v * 10 + (v >> 8);
     return ((v & 0x000000ff000000ffu) * 0x000f424000000064u +
             ((v >> 16) & 0x000000ff000000ffu) * 0x0000271000000001u) >>
            32;
 }
 
-/* The last n digits before end, 0 <= n <= 24; *high: those before the last 16, *low: the last 16. */
-static inline void decimal_many(const char *end, int n, uint64_t *high, uint64_t *low)
+#if defined(__SSE2__)
+/* 16 digits, each as a byte's number, as four numbers of four digits. */
+static inline __m128i decimal_fours(__m128i digits)
 {
-    *high = n > 16 ? decimal_eight(end - 16, n - 16) : 0;
-    *low = n > 8 ? decimal_eight(end - 8, n > 16 ? 8 : n - 8) * 100000000 + decimal_eight(end, 8)
-                 : (n > 0 ? decimal_eight(end, n) : 0);
+    const __m128i tens = _mm_mullo_epi16(_mm_and_si128(digits, _mm_set1_epi16(0xff)), _mm_set1_epi16(10));
+    return _mm_madd_epi16(_mm_add_epi16(tens, _mm_srli_epi16(digits, 8)), _mm_set1_epi32(100 | 1 << 16));
+}
+
+/* Eight numbers of four digits as four of eight. */
+static inline __m128i decimal_join(__m128i first, __m128i second)
+{
+    return _mm_madd_epi16(_mm_packs_epi32(first, second), _mm_set1_epi32(10000 | 1 << 16));
+}
+
+/* n bytes of ones behind others of zeros, from decimal_ones + n on. */
+extern const unsigned char decimal_ones[32];
+
+/* The last n digits before end, 0 <= n <= 16, behind zeros. */
+static inline __m128i decimal_last(const char *end, int n)
+{
+    const __m128i text = _mm_loadu_si128((const __m128i *)(const void *)(end - 16));
+    return _mm_and_si128(_mm_sub_epi8(text, _mm_set1_epi8('0')),
+                         _mm_loadu_si128((const __m128i *)(const void *)(decimal_ones + n)));
+}
+
+/* The last n digits before end and the last m before stop, up to eight each. */
+static inline __m128i decimal_last_two(const char *end, int n, const char *stop, int m)
+{
+    const __m128i text = _mm_unpacklo_epi64(_mm_loadl_epi64((const __m128i *)(const void *)(end - 8)),
+                                            _mm_loadl_epi64((const __m128i *)(const void *)(stop - 8)));
+    const __m128i ones = _mm_unpacklo_epi64(_mm_loadl_epi64((const __m128i *)(const void *)(decimal_ones + 8 + n)),
+                                            _mm_loadl_epi64((const __m128i *)(const void *)(decimal_ones + 8 + m)));
+    return _mm_and_si128(_mm_sub_epi8(text, _mm_set1_epi8('0')), ones);
+}
+
+/* The low and the high half of the lower 64 bits. */
+static inline void decimal_halves(__m128i v, uint64_t *low, uint64_t *high)
+{
+    uint64_t both;
+    _mm_storel_epi64((__m128i *)(void *)&both, v);
+    *low = both & 0xffffffffu;
+    *high = both >> 32;
+}
+#endif
+
+/* The numbers made of the last n digits before end and of the last m before stop, up to eight each. */
+static inline void decimal_two(const char *end, int n, const char *stop, int m, uint64_t *first, uint64_t *second)
+{
+#if defined(__SSE2__)
+    const __m128i fours = decimal_fours(decimal_last_two(end, n, stop, m));
+    decimal_halves(decimal_join(fours, fours), first, second);
+#else
+    *first = decimal_eight(end, n);
+    *second = decimal_eight(stop, m);
+#endif
+}
+
+/* The number made of the last n digits before end, 0 <= n <= 16. */
+static inline uint64_t decimal_sixteen(const char *end, int n)
+{
+#if defined(__SSE2__)
+    uint64_t high, low;
+    const __m128i fours = decimal_fours(decimal_last(end, n));
+    decimal_halves(decimal_join(fours, fours), &high, &low);
+    return high * 100000000 + low;
+#else
+    const int last = n < 8 ? n : 8;
+    return decimal_eight(end - 8, n - last) * 100000000 + decimal_eight(end, last);
+#endif
+}
+
+/* Of the last n digits before end, 0 <= n <= 24: *high, those before the last 16, and *low, the last 16; *whole: the
+ * last m before stop, up to eight. Whether there are 16 or 17 is a matter of chance in the usual file, so it is no
+ * branch. */
+static inline void decimal_three(const char *end, int n, const char *stop, int m, uint64_t *high, uint64_t *low,
+                                 uint64_t *whole)
+{
+    const int last = n < 16 ? n : 16;
+#if defined(__SSE2__)
+    uint64_t upper, lower;
+    const __m128i numbers = decimal_join(decimal_fours(decimal_last(end, last)),
+                                         decimal_fours(decimal_last_two(end - 16, n - last, stop, m)));
+    decimal_halves(numbers, &upper, &lower);
+    decimal_halves(_mm_unpackhi_epi64(numbers, numbers), high, whole);
+    *low = upper * 100000000 + lower;
+#else
+    *high = decimal_eight(end - 16, n - last);
+    *low = decimal_sixteen(end, last);
+    *whole = decimal_eight(stop, m);
+#endif
 }
 
 static inline void decimal_multiply(uint64_t a, uint64_t b, uint64_t *high, uint64_t *low)
@@ -156,8 +269,9 @@ static inline bool decimal_round(uint64_t w, int64_t q, int mantissa, int bias, 
 }
 
 /* Reads digits[.digits][e|d[sign]digits] at p: w, q and where it ends, as far as 64 bits hold the digits and they are
- * few; NULL for what is to be read by other means. */
-static inline const char *decimal_parse(const char *p, uint64_t *w, int64_t *q)
+ * few; NULL for what is to be read by other means. stops: of the bytes from p on, of which the first that is neither
+ * digit nor point is one. */
+static inline const char *decimal_parse(const char *p, uint64_t stops, uint64_t *w, int64_t *q)
 {
     static const uint64_t power[20] = {1u,
                                        10u,
@@ -179,24 +293,24 @@ static inline const char *decimal_parse(const char *p, uint64_t *w, int64_t *q)
                                        100000000000000000u,
                                        1000000000000000000u,
                                        10000000000000000000u};
-    uint32_t stops = decimal_stops(p);
     const int n = decimal_first(stops);
     if (n == 0 || n > 8)
         return NULL;
-    uint64_t whole = decimal_eight(p + n, n), high, low;
+    uint64_t whole, high, low;
     int places = 0;
     if (p[n] == '.') {
         stops &= stops - 1;
         places = decimal_first(stops) - n - 1;
-        p += n + 1 + places;
-        if (stops == 0 || places > 24)
+        if (places > 24)
             return NULL;
-        decimal_many(p, places, &high, &low);
+        decimal_three(p + n + 1 + places, places, p + n, n, &high, &low, &whole);
+        p += n + 1 + places;
         if (high >= 1000 || (whole != 0 && n + places > 19))
             return NULL;
         low += high * power[16];
         whole = whole == 0 ? low : whole * power[places] + low;
     } else {
+        whole = decimal_eight(p + n, n);
         p += n;
     }
     int64_t exponent = -places;
@@ -217,13 +331,14 @@ static inline const char *decimal_parse(const char *p, uint64_t *w, int64_t *q)
     return p;
 }
 
-/* The number at p into *value, a float or a double; where it ends, or NULL for what is to be read by other means. */
-static inline const char *decimal_parse_f64(const char *p, double *value)
+/* The number at p into *value, a float or a double; where it ends, or NULL for what is to be read by other means.
+ * stops: as in decimal_parse. */
+static inline const char *decimal_parse_f64(const char *p, uint64_t stops, double *value)
 {
     uint64_t w, bits;
     int64_t q;
     const bool negative = *p == '-';
-    p = decimal_parse(p + negative, &w, &q);
+    p = decimal_parse(p + negative, stops >> negative, &w, &q);
     if (p == NULL || !decimal_round(w, q, 53, 1023, &bits))
         return NULL;
     bits |= (uint64_t)negative << 63;
@@ -231,12 +346,12 @@ static inline const char *decimal_parse_f64(const char *p, double *value)
     return p;
 }
 
-static inline const char *decimal_parse_f32(const char *p, float *value)
+static inline const char *decimal_parse_f32(const char *p, uint64_t stops, float *value)
 {
     uint64_t w, bits;
     int64_t q;
     const bool negative = *p == '-';
-    p = decimal_parse(p + negative, &w, &q);
+    p = decimal_parse(p + negative, stops >> negative, &w, &q);
     if (p == NULL || !decimal_round(w, q, 24, 127, &bits))
         return NULL;
     const uint32_t narrow = (uint32_t)bits | (uint32_t)negative << 31;

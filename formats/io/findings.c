@@ -100,8 +100,8 @@ const char *findings_value(struct findings *findings, const struct place *place,
                            spmv_field field, spmv_type type, void *value)
 {
     const char *rest = field == SPMV_FIELD_INTEGER ? NULL
-                       : type == SPMV_F32          ? decimal_parse_f32(p, value)
-                                                   : decimal_parse_f64(p, value);
+                       : type == SPMV_F32          ? decimal_parse_f32(p, decimal_stops(p), value)
+                                                   : decimal_parse_f64(p, decimal_stops(p), value);
     enum number_remark seen = NUMBER_PLAIN;
     if (rest != NULL && (*rest == '\n' || text_is_blank(*rest)))
         return rest;

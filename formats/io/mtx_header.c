@@ -140,8 +140,7 @@ static bool array_entries(const struct mtx_header *header, int64_t *entries)
     return true;
 }
 
-/* The shortest text of one entry with its line end: "1 1", "1 1 0", "0"; "0 0" of a complex value. */
-static int64_t least_bytes(const struct mtx_header *header)
+int64_t mtx_least_bytes(const struct mtx_header *header)
 {
     return (header->array                         ? 2
             : header->field == SPMV_FIELD_PATTERN ? 4
@@ -167,7 +166,7 @@ static spmv_status check_sizes(struct text_source *source, struct mtx_header *he
                          "an array of %lld x %lld entries: their number does not fit in 63 bits",
                          (long long)header->rows, (long long)header->cols);
     const int64_t left = text_left(source);
-    const int64_t most = (left + 1) / least_bytes(header); /* the last line may lack its end */
+    const int64_t most = (left + 1) / mtx_least_bytes(header); /* the last line may lack its end */
     if (left >= 0 && header->entries > most)
         return text_fail(source, SPMV_ERROR_FORMAT, line, header->array ? columns[0] : columns[2],
                          "%lld entries declared, but the %lld bytes that follow cannot hold more than %lld",

@@ -28,6 +28,9 @@ spmv_status mtx_header_read(struct text_source *source, struct mtx_header *heade
 spmv_status mtx_header_type(struct text_source *source, const struct mtx_header *header, spmv_type asked,
                             spmv_type *type);
 
+/* The shortest text of one entry with its line end: "1 1", "1 1 0", "0"; "0 0" of a complex value. */
+int64_t mtx_least_bytes(const struct mtx_header *header);
+
 /* Whether entries of the lower half alone are stored, and the diagonal with them. */
 static inline bool mtx_keeps_diagonal(spmv_symmetry symmetry)
 {

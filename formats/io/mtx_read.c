@@ -47,25 +47,39 @@ static spmv_status check_options(spmv_context *ctx, const spmv_read_options *giv
     return SPMV_OK;
 }
 
-/* What so many entries take until the matrix stands. Of a coordinate file: themselves, mirrored ones as well, and twice
- * the matrix; of an array: all its numbers, and the entries of the matrix, of which so many are known. Saturates. */
-static int64_t bytes_needed(const struct mtx_header *header, int64_t entries, spmv_type type)
+static int64_t sum_saturated(int64_t a, int64_t b)
 {
-    const int64_t value = header->field == SPMV_FIELD_PATTERN ? 0 : (int64_t)spmv_type_size(type);
-    const int64_t stored = header->symmetry == SPMV_SYMMETRY_GENERAL ? 1 : 2;
-    int64_t of_numbers = 0, of_entries = 0, of_rows = 0;
-    if (!multiply_fits(header->array ? header->entries : 0, value, &of_numbers) ||
-        !multiply_fits(entries, header->array ? 4 + value : stored * (8 + value + 2 * (4 + value)), &of_entries) ||
-        !multiply_fits(header->rows, 2 * (int64_t)sizeof(int64_t), &of_rows) || of_entries > INT64_MAX - of_rows ||
-        of_numbers > INT64_MAX - of_rows - of_entries)
-        return INT64_MAX;
-    return of_numbers + of_entries + of_rows;
+    return a <= INT64_MAX - b ? a + b : INT64_MAX;
 }
 
-static spmv_status check_memory(struct text_source *source, const struct mtx_header *header, int64_t entries,
-                                const spmv_read_options *options, spmv_type type)
+/* What reading a coordinate file takes; real values that become complex ones stand beside the matrix. */
+static int64_t bytes_of_coordinates(const struct text_source *source, const struct mtx_header *header, spmv_type type)
 {
-    const int64_t bytes = bytes_needed(header, entries, type);
+    const spmv_type read_as = header->field == SPMV_FIELD_COMPLEX ? type : type_part(type);
+    const int64_t bytes = coordinates_bytes(source, header, read_as);
+    int64_t wide = 0;
+    if (read_as == type || header->field == SPMV_FIELD_PATTERN)
+        return bytes;
+    if (!multiply_fits(min_i64(header->entries, INT64_MAX / 2) * (header->symmetry == SPMV_SYMMETRY_GENERAL ? 1 : 2),
+                       (int64_t)spmv_type_size(type), &wide))
+        return INT64_MAX;
+    return sum_saturated(bytes, wide);
+}
+
+/* What an array takes: all its numbers, its rows twice, and the entries of the matrix, of which so many are known. */
+static int64_t bytes_of_array(const struct mtx_header *header, int64_t entries, spmv_type type)
+{
+    const int64_t value = (int64_t)spmv_type_size(type);
+    int64_t of_numbers = 0, of_entries = 0, of_rows = 0;
+    if (!multiply_fits(header->entries, value, &of_numbers) || !multiply_fits(entries, 4 + value, &of_entries) ||
+        !multiply_fits(header->rows, 2 * (int64_t)sizeof(int64_t), &of_rows))
+        return INT64_MAX;
+    return sum_saturated(sum_saturated(of_numbers, of_entries), of_rows);
+}
+
+static spmv_status check_memory(struct text_source *source, const struct mtx_header *header, int64_t bytes,
+                                const spmv_read_options *options)
+{
     if (bytes <= options->max_bytes)
         return SPMV_OK;
     return text_fail(source, SPMV_ERROR_MEMORY, header->size_line, 1,
@@ -97,7 +111,7 @@ static spmv_status read_array(struct text_source *source, const struct mtx_heade
     TRY(entries_read(source, header, &how, &entries));
     TRY(host_alloc(source->ctx, (header->rows + 1) * (int64_t)sizeof(int64_t), "row offsets", &row_ptr));
     TRY(array_count(source->ctx, header, entries.values, type, row_ptr));
-    TRY(check_memory(source, header, ((int64_t *)row_ptr)[header->rows], options, type));
+    TRY(check_memory(source, header, bytes_of_array(header, ((int64_t *)row_ptr)[header->rows], type), options));
     TRY(array_to_matrix(source->ctx, header, entries.values, type, row_ptr, matrix));
 done:
     host_free(row_ptr);
@@ -113,13 +127,15 @@ static spmv_status read_source(struct text_source *source, const spmv_read_optio
     spmv_type type;
     TRY(mtx_header_read(source, &header));
     TRY(mtx_header_type(source, &header, options->type, &type));
-    TRY(check_memory(source, &header, header.array ? 0 : header.entries, options, type));
+    TRY(check_memory(source, &header,
+                     header.array ? bytes_of_array(&header, 0, type) : bytes_of_coordinates(source, &header, type),
+                     options));
     /* real numbers become complex ones when they are a matrix */
     const spmv_type read_as = header.field == SPMV_FIELD_COMPLEX ? type : type_part(type);
     if (header.array)
         TRY(read_array(source, &header, options, read_as, matrix));
     else
-        TRY(coordinates_read(source, &header, read_as, matrix, &info->duplicates));
+        TRY(coordinates_read(source, &header, read_as, options->max_bytes, matrix, &info->duplicates));
     if (read_as != type)
         TRY(matrix_widen(source->ctx, *matrix, type));
     TRY(warn_of_halves(source, &header, info->duplicates));

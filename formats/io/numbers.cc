@@ -229,6 +229,11 @@ inline number_result parse_integer(const char *text, const char *end, T *value, 
 } // namespace
 
 extern "C" const decimal_table decimal_powers = powers;
+#if defined(__SSE2__)
+extern "C" const unsigned char decimal_ones[32] = {0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,
+                                                   0,   0,   0,   0,   0,   255, 255, 255, 255, 255, 255,
+                                                   255, 255, 255, 255, 255, 255, 255, 255, 255, 255};
+#endif
 
 extern "C" enum number_result number_parse(const char *text, const char *end, spmv_type type, void *value,
                                            const char **rest, enum number_remark *remark)

@@ -169,7 +169,7 @@ static spmv_status read_cells(struct text_source *source, const struct mtx_heade
     if (header->rows > v->max_bytes / BYTES_A_ROW)
         return fail_memory(source, header, v->max_bytes);
     TRY(allocate(source, header, type, v->max_bytes, &v->values));
-    TRY(coordinates_read(source, header, type, &matrix, &duplicates));
+    TRY(coordinates_read(source, header, type, v->max_bytes, &matrix, &duplicates));
     spmv_matrix_view(matrix, &a);
     place_cells(&a, type, v->values);
 done:
