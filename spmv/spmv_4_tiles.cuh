@@ -111,7 +111,7 @@ template <typename T, typename Stored> struct matrix {
  * first; and it is asked whether there is anything to do at all. What it will want of a row besides the sum it loads
  * ahead of that. Another one: spmv_4_tiles_epilogue.cuh. */
 template <typename T> struct store_scaled {
-    enum { RESIDENT = 8 }; /* blocks of small tiles on an SM */
+    enum { HEAVY = false }; /* with registers */
     struct ahead {
     };
     scaling<T> s;
@@ -400,11 +400,11 @@ __device__ bool sum_piece(const matrix<T, Stored> &m, const T *products, int ski
     return hand_on(m, which, t, sum, store);
 }
 
-/* Blocks that an SM is to hold at once, for its registers: where a storer would have fewer, a few bytes are spilled
- * instead. */
+/* Blocks that an SM is to hold at once, as many as it holds with the plain storer: another one is not to have more
+ * registers for that. 0: as the compiler likes. */
 template <typename Shape, typename T, typename Store> constexpr int resident()
 {
-    return sizeof(T) > 8 ? 1 : Shape::ITEMS <= 4 ? (int)Store::RESIDENT : sizeof(T) == 8 ? 5 : 6;
+    return !Store::HEAVY || sizeof(T) > 8 ? 0 : sizeof(T) == 8 && Shape::ITEMS > 4 ? 5 : 6;
 }
 
 template <typename Shape, bool PATTERN, bool BY_STRETCHES, typename T, typename Stored, typename Store>

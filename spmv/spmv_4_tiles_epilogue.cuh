@@ -72,7 +72,7 @@ template <typename T> __device__ void climb(const sum_tree<T> &tree, int64_t lea
 }
 
 template <typename T> struct store_with_epilogue {
-    enum { RESIDENT = 6 };
+    enum { HEAVY = true };
     scaling<T> s;
     T *y;
     const T *w, *gamma; /* w NULL: no dot product; gamma NULL: 1 */
