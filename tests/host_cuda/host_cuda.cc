@@ -265,7 +265,7 @@ cudaError_t cudaStreamGetDevice(cudaStream_t stream, int *device)
 
 /* ------------------------------------------------------------------ blocks */
 
-dim3 threadIdx, blockIdx, blockDim, gridDim;
+dim3 threadIdx(0, 0, 0), blockIdx(0, 0, 0), blockDim, gridDim; /* blocks and grids of one dimension */
 
 namespace
 {
