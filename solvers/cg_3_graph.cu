@@ -2,7 +2,7 @@
  *
  * Idea: a launch costs the host some 3 us, and a step of a small system takes the device no longer. Rung 2 launches the
  * kernels of cg_2_fused.cuh one by one; here those of 16 steps are captured once and replayed as one CUDA graph, which
- * is one launch. Changed since rung 2: nothing on the device. Wins: from some 200,000 rows on, where the
+ * is one launch. Changed since rung 2: nothing on the device. Wins: from some 245,000 rows on, where the
  * persistent rung no longer holds the system, up to some millions, where launches no longer show.
  *
  * Behind each block of steps the state goes to the host, which queues the next block before it looks at it: the device
