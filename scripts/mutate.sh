@@ -18,13 +18,13 @@ mutants() {
         'return ceil_divide(n, HOST_TILE);' \
         'return max_i64(1, n / HOST_TILE);' '^test_map\.omp$'
     "$1" "reduce: the last tile is dropped" primitives/reduce/reduce_omp.c \
-        'job.loops->fold(scratch, 0, tiles_of(n), out);' \
-        'job.loops->fold(scratch, 0, max_i64(1, tiles_of(n) - 1), out);' '^test_reduce\.omp$'
-    "$1" "product: the last tile is dropped" spmv/spmv_omp_typed.h \
-        'for (int64_t t = 0; t < tiles->count; t++)
-        ' \
-        'for (int64_t t = 0; t < max_i64(1, tiles->count - 1); t++)
-        ' '^test_spmv\.omp$'
+        'tiles_each(ctx, tiles_of(n), fold_tile, &job);
+    job.loops->fold(scratch, 0, tiles_of(n), out);' \
+        'tiles_each(ctx, tiles_of(n), fold_tile, &job);
+    job.loops->fold(scratch, 0, max_i64(1, tiles_of(n) - 1), out);' '^test_reduce\.omp$'
+    "$1" "product: the last tile is dropped" spmv/spmv_omp.c \
+        'const int64_t count = tiles->count;' \
+        'const int64_t count = max_i64(1, tiles->count - 1);' '^test_spmv\.omp$'
 
     # The order of operands.
     "$1" "combine: operands swapped between tiles" primitives/runtime/loops.c \
@@ -58,8 +58,8 @@ mutants() {
         'if (head < tile->end)' \
         'if (head + 1 < tile->end)' '^test_segscan\.omp$'
     "$1" "product: a row ends one entry early" spmv/spmv_omp_typed.h \
-        'TYPED(dot)(e, how, row_ptr[row + 1] - begin)' \
-        'TYPED(dot)(e, how, row_ptr[row + 1] - begin - 1)' '^test_spmv\.omp$'
+        'TYPED(dot)(e, how, end - begin)' \
+        'TYPED(dot)(e, how, end - begin - 1)' '^test_spmv\.omp$'
     "$1" "staged: the last element of the row before is taken" spmv/spmv_staged.c \
         'const void *end = (const char *)a->row_ptr + a->row_ptr_bits / 8;' \
         'const void *end = a->row_ptr;' '^test_spmv\.(ref|omp)$'
@@ -77,7 +77,7 @@ mutants() {
 
     # Matrices.
     "$1" "duplicates: the first of them is lost" formats/rows.c \
-        'op_add_##name(val[kept], val[k])' \
+        'SUM_##CLASS(name, T, val[kept], val[k])' \
         'val[k]' '^test_matrix\.(ref|omp)$'
     "$1" "skew-symmetric: the mirrored entry keeps its sign" formats/coo.c \
         'if (coo->mirror == COO_MIRROR_NEGATED && size > 0)' \
@@ -131,6 +131,18 @@ mutants() {
     "$1" "epilogue: the tree ends at its first node" spmv/spmv_4_tiles_epilogue.cuh \
         'n > 1; n = nodes) {' \
         'n > 1; n = 1) {' '^test_epilogue\.host_cuda$'
+    "$1" "stretches: one is a column too long" spmv/spmv_4_tiles_plan.cuh \
+        'part[i] - begin < STRETCH ?' \
+        'part[i] - begin <= STRETCH ?' '^test_tiles\.host_cuda$'
+    "$1" "stretches: a column is looked for in the one before" spmv/spmv_4_tiles_plan.cuh \
+        'begins[k + step] <= column ? step : 0;' \
+        'begins[k + step] < column ? step : 0;' '^test_tiles\.host_cuda$'
+    "$1" "persistent: the sum ahead lacks a term" solvers/cg_4_persistent.cuh \
+        'alpha * (alpha * gamma - (delta + delta))' \
+        'alpha * (alpha * gamma - delta)' '^test_cg_rungs\.host_cuda$'
+    "$1" "persistent: the true residual is of no x" solvers/cg_4_persistent.cuh \
+        'pair<T> its = {x[k], T()};' \
+        'pair<T> its = {T(), T()};' '^test_cg_rungs\.host_cuda$'
 
     # Preconditioners.
     "$1" "ic0: the shift makes pivots smaller" solvers/precond_ic0_factor.c \
