@@ -31,8 +31,8 @@
  * has no others to wait for. Few blocks are a cluster, where the device has such: its barrier, and the others' shared
  * memory in place of the caches.
  *
- * Bits: the number of blocks, of rows a block and a thread, and the order of all sums follow from n and the longest
- * row.
+ * Bits: the number of blocks, of rows a block and a thread, and the order of all sums follow from n, the longest row,
+ * and whether the device has clusters and the multiprocessors for all blocks.
  * T. Chen, E. Carson, "Predict-and-recompute conjugate gradient variants", SIAM J. Sci. Comput. 42(5), 2020, the
  * pipelined variant; P. Ghysels, W. Vanroose, "Hiding global synchronization latency in the preconditioned conjugate
  * gradient algorithm", Parallel Computing 40(7), 2014.
