@@ -54,11 +54,8 @@ enum { MOST_STEPS = 2048, CLUSTER = 8 };
  * for no more. */
 template <int ROWS> constexpr int most_blocks = ROWS < 4 ? 132 : 128;
 
-enum {
-    STATIC_BYTES = 8192,
-    HOST_SHARED = 128 * 1024
-}; /* of shared memory: at most, beside the dynamic part; on hosts
-      that play a GPU, the dynamic part */
+/* Of shared memory: at most, beside the dynamic part; on hosts that play a GPU, the dynamic part. */
+enum { STATIC_BYTES = 8192, HOST_SHARED = 128 * 1024 };
 
 /* The sums. RR = r'r, where it is not NU. */
 enum { NU, MU, DELTA, GAMMA, FOUR, RR = FOUR, STRIDE = 8 };

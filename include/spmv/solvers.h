@@ -61,15 +61,16 @@ typedef struct spmv_cg_result {
  * with and without a preconditioner M. Where the recurrence says so but the true residual does not, or the recurrence's
  * residual has shrunk by the unit roundoff since it started, the method restarts from the true one as long as that
  * halves it. b, x: rows elements of the plan's type in the context's memory, no overlap. b == 0 gives x = 0. Workspace
- * of four to six vectors is allocated before the loop, in which nothing is allocated; the context keeps it for the next
- * solve of that size, and gives it up when memory is short. Same bits every run with the same rung, and on omp for any
- * number of threads.
+ * of four to six vectors, nine for the rung persistent, is allocated before the loop, in which nothing is allocated;
+ * the context keeps it for the next solve of that size, and gives it up when memory is short. Same bits every run with
+ * the same rung, and on omp for any number of threads.
  *
  * The rungs: "textbook" is one library call a line, on every backend and with every preconditioner; alpha and beta
- * never leave the context's memory, one wait an iteration reads r'r and p'q for the tests. The others do the same
- * arithmetic in fewer passes, and sum in an order of their own: see docs/solvers.md. On cuda they tell the callback of
- * 16 (graph, fused) or 256 (persistent) iterations together, in order, behind them: cancelled, x and result->iterations
- * may be that many on.
+ * never leave the context's memory, one wait an iteration reads r'r and p'q for the tests. "fused" and "graph" do the
+ * same arithmetic in fewer passes, and sum in an order of their own; "persistent", for systems that fit on the chip,
+ * runs the pipelined predict-and-recompute form (T. Chen, E. Carson, SIAM J. Sci. Comput. 42(5), 2020), the same in
+ * exact arithmetic: see docs/solvers.md. On cuda they tell the callback of 16 (graph, fused) or 256 (persistent)
+ * iterations together, in order, behind them: cancelled, x and result->iterations may be that many on.
  *
  * symmetry_check: for three pairs of fixed pseudo-random vectors u, v of elements 1 and -1, |u'A v - v'A u| must not
  * exceed 32 u sqrt(nnz) (u the unit roundoff) times the largest ||A w|| met, far more than rounding explains: six
