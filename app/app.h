@@ -226,6 +226,10 @@ spmv_type input_type(const struct options *o, const struct input *in);
 /* Complains of a matrix of complex values for a command (its name) that has no use for one. */
 spmv_status input_needs_real(const struct input *in, const char *command);
 void input_free(struct input *in);
+
+/* Where the row begins, of a matrix in host memory. */
+int64_t row_begin(const spmv_csr *a, int64_t row);
+
 json_t *json_load(const struct input *in);
 
 /* json_begin with machine, matrix and load: how every result about a matrix begins. */

@@ -249,3 +249,8 @@ json_t *json_about(const struct options *o, const spmv_context *ctx, const struc
     json_put(root, "load", json_load(in));
     return root;
 }
+
+int64_t row_begin(const spmv_csr *a, int64_t row)
+{
+    return a->row_ptr_bits == 64 ? ((const int64_t *)a->row_ptr)[row] : ((const int32_t *)a->row_ptr)[row];
+}

@@ -54,11 +54,6 @@ static void lay_out(int64_t rows, int64_t cols, struct spy_room room, struct spy
     cut(&bins->rows, rows, ceil_div(rows, room_rows));
 }
 
-static int64_t row_begin(const spmv_csr *a, int64_t row)
-{
-    return a->row_ptr_bits == 64 ? ((const int64_t *)a->row_ptr)[row] : ((const int32_t *)a->row_ptr)[row];
-}
-
 /* One row of cells. Columns ascend, so most entries fall into the cell of the one before: a division is only needed
  * where they leave it. */
 static void count_row_of_cells(const spmv_csr *a, const struct spy_axis *rows, const struct spy_axis *cols, int row,
