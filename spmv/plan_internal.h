@@ -109,6 +109,9 @@ spmv_status staged_apply(const spmv_plan *, const void *, const void *, const vo
 void staged_release(spmv_plan *);
 spmv_status scalar_cuda_apply(const spmv_plan *, const void *, const void *, const void *, bool, void *);
 spmv_status vector_cuda_apply(const spmv_plan *, const void *, const void *, const void *, bool, void *);
+spmv_status fused_cuda_prepare(spmv_plan *);
+spmv_status fused_cuda_apply(const spmv_plan *, const void *, const void *, const void *, bool, void *);
+void fused_cuda_release(spmv_plan *);
 spmv_status tiles_cuda_prepare(spmv_plan *);
 spmv_status tiles_cuda_apply(const spmv_plan *, const void *, const void *, const void *, bool, void *);
 spmv_status tiles_cuda_apply_with(const spmv_plan *, const void *, const void *, const void *, bool, void *,

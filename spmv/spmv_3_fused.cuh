@@ -1,0 +1,368 @@
+/* Rung 3, "fused": gather, multiply and segmented sum in one kernel, over equal tiles of nonzeros.
+ *
+ * Idea: a tile is CAPACITY consecutive nonzeros, whatever the rows; a block of threads a tile. It loads values and
+ * columns, neighbouring threads neighbouring ones, and stages the products in shared memory. Then it does to them what
+ * "staged" does to memory: flags where rows end, a segmented inclusive sum, and a row's sum is what stands at its last
+ * element. A thread walks through ITEMS neighbouring products, a scan of the pairs (open sum, did a row end) over the
+ * threads gives what is open before each. Rows that lie in one tile are stored at once. What a tile leaves open at its
+ * end, and the end of a row that began in an earlier tile, are carries; a second, small kernel adds them up for each
+ * row that spans tiles: open[s] + ... + open[e - 1] + closing[e]. Few by a thread, more by a warp, more still by a
+ * block, so that one row with all the nonzeros is no cliff. Neither are empty rows: where there are any, the plan lists
+ * the others, and blocks of the first kernel's grid are left for them.
+ *
+ * Work: nnz products, about 2 nnz additions. Depth: ITEMS + log2 BLOCK in a tile, then a row's parts / 32 (parts /
+ * ADD_THREADS from ADD_THREADS on). Launches: 2 (1 where all is in one tile). Bytes: the matrix once, in whole lines; 8
+ * bytes a tile for the row that it begins in, two sums a tile out and in. Changed since "staged" (spmv_staged.c), which
+ * makes a launch a step: the products never travel through memory. Wins: over scalar and vector where row lengths are
+ * unequal, for a tile's work is the same whatever they are. What rung 4 changes: it cuts at rows' ends, so no carries,
+ * no second launch, no scan across threads; for which its plan has to pack rows of all lengths into tiles.
+ *
+ * Early start (programmatic dependent launch, sm_90): as in rung 4, both kernels load what belongs to the plan while
+ * the kernel before them ends, and wait for that end before they read x, y and carries.
+ *
+ * Bits: the cut is at multiples of CAPACITY, everything is added in a fixed shape: they follow from the rows' lengths
+ * and the type alone. No atomics on values.
+ *
+ * G. E. Blelloch, M. A. Heroux, M. Zagha, "Segmented operations for sparse matrix computation on vector
+ * multiprocessors", CMU-CS-93-173, 1993; D. Merrill, M. Garland, "Merge-based parallel sparse matrix-vector
+ * multiplication", SC16 (carries of equal tiles).
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef SPMV_3_FUSED_CUH
+#define SPMV_3_FUSED_CUH
+
+#include "block.cuh"
+#include "spmv_4_tiles.cuh" /* loads */
+#include "spmv_cuda.cuh"
+
+/* Threads a tile, and of a block that adds carries. Tests build with fewer, to have many tiles at small sizes. */
+#ifndef CUDA_FUSED_BLOCK
+#define CUDA_FUSED_BLOCK 128
+#endif
+#ifndef CUDA_FUSED_ADD
+#define CUDA_FUSED_ADD 1024
+#endif
+
+namespace fused
+{
+
+/* Elements of T lie in cells of shared memory, one of padding a thread: neighbouring threads may read neighbouring
+ * elements, or each its own ITEMS. */
+template <typename T> struct shape {
+    enum {
+        BLOCK = CUDA_FUSED_BLOCK,
+        ITEMS = sizeof(T) > 8 ? 4 : 8,
+        CAPACITY = BLOCK * ITEMS,
+        CELLS = CAPACITY + BLOCK,
+        ROWS = 4 * CAPACITY /* that a block looks through for empty ones */
+    };
+    static_assert(CAPACITY < 65536, "places of 16 bits");
+
+    static __device__ int cell(int i)
+    {
+        return i + i / ITEMS;
+    }
+};
+
+enum { ADD_THREADS = CUDA_FUSED_ADD, ADD_WARPS = ADD_THREADS / WARP, FEW = 4 };
+static_assert(ADD_THREADS <= WARP * (int)WARP, "a warp folds the warps' sums");
+
+/* The rows with nonzeros, numbered: number j is row filled[j]. */
+struct rows_view {
+    const void *row_ptr;
+    bool wide;             /* offsets of 64 bits */
+    const int64_t *filled; /* NULL: all rows have nonzeros */
+
+    __device__ int64_t offset(int64_t i) const
+    {
+        return wide ? ((const int64_t *)row_ptr)[i] : ((const int32_t *)row_ptr)[i];
+    }
+    __device__ int64_t row(int64_t j) const
+    {
+        return filled != nullptr ? filled[j] : j;
+    }
+    __device__ int64_t begin(int64_t j) const
+    {
+        return offset(row(j));
+    }
+    __device__ int64_t end(int64_t j) const
+    {
+        return offset(row(j) + 1);
+    }
+};
+
+/* The cut. first: tiles + 1 numbers of rows: that of nonzero t * CAPACITY; at the end, how many there are. So the rows
+ * that end in tile t are first[t] ... first[t + 1] - 1. */
+struct cut {
+    rows_view rows;
+    const int64_t *first;
+    int64_t tiles, nnz;
+};
+
+/* tiles each: what is open at a tile's end; the last part of a row that began in an earlier tile and ends in this one.
+ */
+template <typename T> struct carries {
+    T *open, *closing;
+};
+
+template <typename T> struct add {
+    using type = T;
+    __host__ __device__ T operator()(T a, T b) const
+    {
+        return a + b;
+    }
+    static __host__ __device__ T identity()
+    {
+        return T();
+    }
+};
+
+/* y = beta y for the empty ones of ROWS rows. */
+template <typename T>
+__device__ void store_empty_rows(const rows_view &view, int64_t rows, int64_t chunk, scaling<T> s, T *y)
+{
+    const int64_t begin = chunk * shape<T>::ROWS, end = begin + shape<T>::ROWS < rows ? begin + shape<T>::ROWS : rows;
+    for (int64_t row = begin + threadIdx.x; row < end; row += shape<T>::BLOCK)
+        if (view.offset(row) == view.offset(row + 1))
+            s.store(T(), &y[row]);
+}
+
+/* Blocks from `tiles` on: empty rows. */
+template <typename T, typename Stored>
+__global__ void __launch_bounds__(shape<T>::BLOCK)
+    multiply(cut c, int64_t rows, const int32_t *col, const Stored *val, carries<T> to, scaling<T> s, const T *x, T *y)
+{
+    constexpr int BLOCK = shape<T>::BLOCK, ITEMS = shape<T>::ITEMS, CAPACITY = shape<T>::CAPACITY;
+    using pair = segmented<T>;
+    __shared__ T stage[shape<T>::CELLS];
+    __shared__ pair warp_sums[BLOCK / WARP];
+    __shared__ uint16_t last[CAPACITY];            /* of each row that ends here, its last element */
+    alignas(16) __shared__ uint8_t ends[CAPACITY]; /* does a row end with this element? */
+    const int thread = (int)threadIdx.x;
+    const int64_t t = blockIdx.x;
+    let_next_begin();
+    if (t >= c.tiles) {
+        await_kernel_before();
+        store_empty_rows(c.rows, rows, t - c.tiles, s, y);
+        return;
+    }
+
+    const int64_t begin = t * CAPACITY, first = c.first[t];
+    const int count = c.nnz - begin < CAPACITY ? (int)(c.nnz - begin) : (int)CAPACITY;
+    const int closed = (int)(c.first[t + 1] - first);
+    int32_t column[ITEMS];
+    Stored value[ITEMS];
+#pragma unroll
+    for (int i = 0; i < ITEMS; i++) {
+        const int at = i * BLOCK + thread;
+        column[i] = at < count ? tiles::load_once(col + begin + at) : 0;
+        value[i] = Stored();
+        if (val != nullptr && at < count)
+            value[i] = tiles::load_once(val + begin + at);
+    }
+    /* the row that the first of these sums is for began in an earlier tile */
+    const bool leads = closed > 0 && c.rows.begin(first) < begin;
+#pragma unroll
+    for (int i = 0; i < ITEMS; i++)
+        ends[i * BLOCK + thread] = 0;
+    __syncthreads();
+    for (int k = thread; k < closed; k += BLOCK) {
+        const int place = (int)(c.rows.end(first + k) - begin) - 1;
+        last[k] = (uint16_t)place;
+        ends[place] = 1;
+    }
+
+    await_kernel_before();
+    T product[ITEMS];
+#pragma unroll
+    for (int i = 0; i < ITEMS; i++) {
+        product[i] = T();
+        if (i * BLOCK + thread < count)
+            product[i] = tiles::load_gathered(x + column[i]);
+    }
+#pragma unroll
+    for (int i = 0; i < ITEMS; i++) {
+        if (val != nullptr)
+            product[i] = T(value[i]) * product[i];
+        stage[shape<T>::cell(i * BLOCK + thread)] = product[i];
+    }
+    __syncthreads();
+
+    /* Of the rows that end among a thread's elements all but the first begin there too. */
+    T item[ITEMS];
+    unsigned end_here = 0;
+#pragma unroll
+    for (int i = 0; i < ITEMS; i++) {
+        item[i] = stage[shape<T>::cell(thread * ITEMS + i)];
+        end_here |= (unsigned)ends[thread * ITEMS + i] << i;
+    }
+    pair open = {T(), 0};
+    T lead = T();
+    int lead_cell = 0;
+#pragma unroll
+    for (int i = 0; i < ITEMS; i++) {
+        const int cell = shape<T>::cell(thread * ITEMS + i);
+        open.value += item[i];
+        if ((end_here >> i & 1) != 0) {
+            if (open.start == 0) {
+                lead = open.value;
+                lead_cell = cell;
+            } else {
+                stage[cell] = open.value;
+            }
+            open = {T(), 1};
+        }
+    }
+    pair all;
+    const pair before = block_exclusive_once<BLOCK / WARP>(combine_segments<add<T>>(), open, warp_sums, &all);
+    if (open.start != 0)
+        stage[lead_cell] = before.value + lead;
+    if (thread == 0)
+        to.open[t] = all.value;
+    __syncthreads();
+
+    for (int k = thread; k < closed; k += BLOCK) {
+        const T sum = stage[shape<T>::cell(last[k])];
+        if (k == 0 && leads)
+            to.closing[t] = sum;
+        else
+            s.store(sum, &y[c.rows.row(first + k)]);
+    }
+}
+
+/* The calling lane's part of from[0] + ... + from[n - 1], shared by `threads`. */
+template <typename T> __device__ T strided_sum(const T *from, int64_t n, int thread, int threads)
+{
+    T sum = T();
+#pragma unroll 8
+    for (int64_t i = thread; i < n; i += threads)
+        sum += from[i];
+    return sum;
+}
+
+/* A thread a tile, but for the first: the row that began before it and ends in it. */
+template <typename T>
+__global__ void __launch_bounds__(ADD_THREADS) add_carries(cut c, carries<T> from, scaling<T> s, T *y)
+{
+    __shared__ T warp_sums[ADD_WARPS];
+    __shared__ int64_t long_begin, long_end;
+    const int thread = (int)threadIdx.x, lane = thread % WARP;
+    const int64_t tile = 1 + (int64_t)blockIdx.x * ADD_THREADS + thread;
+    let_next_begin();
+    int64_t begin_tile = tile; /* none */
+    if (tile < c.tiles && c.first[tile + 1] > c.first[tile]) {
+        const int64_t begin = c.rows.begin(c.first[tile]);
+        if (begin < tile * shape<T>::CAPACITY)
+            begin_tile = begin / shape<T>::CAPACITY;
+    }
+    const int64_t parts = tile - begin_tile; /* that were left open */
+    const auto store = [&](int64_t end_tile, T sum) {
+        s.store(sum + from.closing[end_tile], &y[c.rows.row(c.first[end_tile])]);
+    };
+
+    await_kernel_before();
+    if (parts > 0 && parts <= FEW)
+        store(tile, strided_sum(from.open + begin_tile, parts, 0, 1));
+    const bool is_long = parts >= ADD_THREADS;
+    unsigned waiting = __ballot_sync(0xffffffffu, parts > FEW && !is_long);
+    for (; waiting != 0; waiting &= waiting - 1u) { /* the same for all lanes */
+        const int whose = __ffs((int)waiting) - 1;
+        const int64_t of = __shfl_sync(0xffffffffu, begin_tile, whose), n = __shfl_sync(0xffffffffu, parts, whose);
+        const T sum = tiles::warp_sum(strided_sum(from.open + of, n, lane, WARP), WARP);
+        if (lane == 0)
+            store(of + n, sum);
+    }
+
+    /* Such a row began before the block's tiles, so there is one at most. */
+    if (__syncthreads_count(is_long) == 0)
+        return;
+    if (is_long) {
+        long_begin = begin_tile;
+        long_end = tile;
+    }
+    __syncthreads();
+    T sum = strided_sum(from.open + long_begin, long_end - long_begin, thread, ADD_THREADS);
+    sum = tiles::warp_sum(sum, WARP);
+    if (lane == 0)
+        warp_sums[thread / WARP] = sum;
+    __syncthreads();
+    if (thread >= WARP)
+        return;
+    sum = tiles::warp_sum(thread < ADD_WARPS ? warp_sums[thread] : T(), WARP);
+    if (thread == 0)
+        store(long_end, sum);
+}
+
+/* Behind the cut's tiles, so many blocks look for empty rows. */
+template <typename T, typename Stored>
+spmv_status run(spmv_context *ctx, const cut &c, int64_t rows, int64_t empty_blocks, const int32_t *col,
+                const Stored *val, carries<T> between, scaling<T> s, const T *x, T *y)
+{
+    spmv_status st = launch_early(ctx, "spmv fused", (int)(c.tiles + empty_blocks), shape<T>::BLOCK,
+                                  multiply<T, Stored>, c, rows, col, val, between, s, x, y);
+    if (st == SPMV_OK && c.tiles > 1)
+        st = launch_early(ctx, "spmv fused add", (int)((c.tiles - 2) / ADD_THREADS + 1), ADD_THREADS, add_carries<T>, c,
+                          between, s, y);
+    return st;
+}
+
+/* ------------------------------------------------------------------- the plan */
+
+enum { PLAN_THREADS = 128 };
+
+/* What the host learns. */
+struct statistics {
+    unsigned long long longest, filled, spanning; /* entries; rows; rows in more than one tile */
+};
+
+/* flags[i]: does row i have nonzeros? */
+static __global__ void __launch_bounds__(PLAN_THREADS)
+    measure(rows_view view, int64_t rows, uint8_t *flags, statistics *about)
+{
+    const int64_t stride = (int64_t)gridDim.x * PLAN_THREADS;
+    unsigned long long longest = 0, filled = 0;
+    for (int64_t row = (int64_t)blockIdx.x * PLAN_THREADS + threadIdx.x; row < rows; row += stride) {
+        const unsigned long long length = (unsigned long long)(view.offset(row + 1) - view.offset(row));
+        longest = length > longest ? length : longest;
+        filled += length > 0;
+        flags[row] = length > 0;
+    }
+    for (int distance = WARP / 2; distance > 0; distance /= 2) {
+        const unsigned long long other = __shfl_down_sync(0xffffffffu, longest, (unsigned)distance);
+        longest = other > longest ? other : longest;
+        filled += __shfl_down_sync(0xffffffffu, filled, (unsigned)distance);
+    }
+    if (threadIdx.x % WARP == 0) {
+        atomicMax(&about->longest, longest);
+        atomicAdd(&about->filled, filled);
+    }
+}
+
+/* Fills first. A thread a tile: the last of the rows with nonzeros that begins at or before the tile. */
+static __global__ void __launch_bounds__(PLAN_THREADS)
+    find_rows(cut c, int64_t filled, int capacity, int64_t *first, statistics *about)
+{
+    const int64_t stride = (int64_t)gridDim.x * PLAN_THREADS;
+    for (int64_t t = (int64_t)blockIdx.x * PLAN_THREADS + threadIdx.x; t <= c.tiles; t += stride) {
+        if (t == c.tiles) {
+            first[t] = filled;
+            return;
+        }
+        int64_t low = 0, high = filled; /* begin(low) <= t * capacity < begin(high) */
+        while (high - low > 1) {
+            const int64_t middle = low + (high - low) / 2;
+            if (c.rows.begin(middle) <= t * capacity)
+                low = middle;
+            else
+                high = middle;
+        }
+        first[t] = low;
+        const int64_t begin = c.rows.begin(low);
+        if (t > 0 && begin < t * capacity && begin >= (t - 1) * capacity)
+            atomicAdd(&about->spanning, 1ull);
+    }
+}
+
+} // namespace fused
+
+#endif
