@@ -64,6 +64,19 @@ mutants() {
         'const void *end = (const char *)a->row_ptr + a->row_ptr_bits / 8;' \
         'const void *end = a->row_ptr;' '^test_spmv\.(ref|omp)$'
 
+    "$1" "fused: what is open before a thread is skipped" spmv/spmv_3_fused.cuh \
+        'before.value + lead' \
+        'lead' '^test_fused\.host_cuda$'
+    "$1" "fused: a row that begins with a tile waits for a carry" spmv/spmv_3_fused.cuh \
+        'c.rows.begin(first) < begin;' \
+        'c.rows.begin(first) <= begin;' '^test_fused\.host_cuda$'
+    "$1" "fused: a warp adds the end of another row" spmv/spmv_3_fused.cuh \
+        'store(of + n, sum);' \
+        'store(of + n - 1, sum);' '^test_fused\.host_cuda$'
+    "$1" "fused: empty rows are not scaled" spmv/spmv_3_fused.cuh \
+        's.store(T(), &y[row]);' \
+        'y[row] = T();' '^test_fused\.host_cuda$'
+
     # Identities and operators.
     "$1" "segreduce: an empty segment gives 0, whatever the operator" primitives/segscan/segreduce_omp.c \
         'job->loops->identity(out);' \
