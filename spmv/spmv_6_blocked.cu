@@ -18,7 +18,7 @@ namespace
 {
 
 enum {
-    ENOUGH = 256,        /* bytes of a run, were columns evenly spread, for which the usual shape will do */
+    ENOUGH = 128,        /* bytes of a run, were columns evenly spread, for which the usual shape will do */
     SECTOR = 32,         /* bytes that a gather from memory moves */
     PART = 1 << 16,      /* nonzeros of a part, at most, where a device is full */
     LEAST_PART = 1 << 13 /* and at least, where it is not */
@@ -398,15 +398,15 @@ template <typename Index> spmv_status find_runs(spmv_plan *plan, making *m, bloc
 template <typename Shape, typename T, typename Index> spmv_status make(spmv_plan *plan, blocked_state *s)
 {
     making m = {};
-    s->columns = blocked::columns_of<Shape, T>();
+    s->columns = blocked::columns_of<typename Shape::x, T>();
     s->blocks = ceil_divide(plan->a.cols, (int64_t)s->columns);
-    spmv_status st = make_tiles<Shape, Index>(plan, &m, s);
+    spmv_status st = make_tiles<typename Shape::tile, Index>(plan, &m, s);
     if (st == SPMV_OK && plan->a.nnz > 0) {
         st = make_sort_room(plan, &m, s);
         if (st == SPMV_OK)
-            st = sort_columns<Index>(plan, &m, s, Shape::RESIDENT);
+            st = sort_columns<Index>(plan, &m, s, Shape::x::RESIDENT);
         if (st == SPMV_OK)
-            st = find_runs<Index>(plan, &m, s, Shape::LINE);
+            st = find_runs<Index>(plan, &m, s, Shape::tile::LINE);
     }
     free_making(plan, &m, s);
     return st;
@@ -416,8 +416,8 @@ template <typename Shape, typename T, typename Index> spmv_status make(spmv_plan
 template <typename T> bool usual_will_do(int64_t cols)
 {
     using usual = typename blocked::shapes<T>::usual;
-    const int64_t blocks = ceil_divide(cols, (int64_t)blocked::columns_of<usual, T>());
-    return (int64_t)usual::CAPACITY * (int64_t)sizeof(T) >= ENOUGH * blocks;
+    const int64_t blocks = ceil_divide(cols, (int64_t)blocked::columns_of<typename usual::x, T>());
+    return (int64_t)usual::tile::CAPACITY * (int64_t)sizeof(T) >= ENOUGH * blocks;
 }
 
 template <typename T> spmv_status choose(spmv_plan *plan, blocked_state *s)
@@ -425,8 +425,8 @@ template <typename T> spmv_status choose(spmv_plan *plan, blocked_state *s)
     using large = typename blocked::shapes<T>::large;
     int limit = 0;
     const spmv_status st = shared_limit(plan->ctx, &limit);
-    s->large = !usual_will_do<T>(plan->a.cols) && (int)large::X_BYTES <= limit &&
-               blocked::tile_bytes<large, T>() + 1024 <= limit;
+    s->large = !usual_will_do<T>(plan->a.cols) && (int)large::x::BYTES <= limit &&
+               blocked::tile_bytes<typename large::tile, T>() + 1024 <= limit;
     return st;
 }
 
@@ -461,7 +461,7 @@ spmv_status launch_sharing(spmv_context *ctx, const char *name, launch_shape sha
     return st != SPMV_OK ? st : launch_with_shared<Kernel>(ctx, name, shape, arguments...);
 }
 
-template <typename Shape, typename T, typename Stored>
+template <typename X, typename T, typename Stored>
 spmv_status run_multiply(const spmv_plan *plan, const blocked_state *s, const T *x)
 {
     const blocked::sorted_matrix<T, Stored> m = {(const blocked::segment *)s->segment_table,
@@ -471,11 +471,11 @@ spmv_status run_multiply(const spmv_plan *plan, const blocked_state *s, const T 
                                                  (const uint16_t *)s->column,
                                                  (const Stored *)s->val,
                                                  (T *)s->products};
-    return launch_sharing<blocked::multiply<Shape, T, Stored>>(
-        plan->ctx, "spmv blocked multiply", {(int)s->parts, Shape::BLOCK, (int)Shape::X_BYTES, true}, m, x);
+    return launch_sharing<blocked::multiply<X, T, Stored>>(plan->ctx, "spmv blocked multiply",
+                                                           {(int)s->parts, X::BLOCK, (int)X::BYTES, true}, m, x);
 }
 
-template <typename Shape, typename T, typename Index>
+template <typename Tile, typename T, typename Index>
 spmv_status run_add(const spmv_plan *plan, const blocked_state *s, tiles::store_scaled<T> store)
 {
     const int64_t groups = (int64_t)s->about.groups;
@@ -492,19 +492,18 @@ spmv_status run_add(const spmv_plan *plan, const blocked_state *s, tiles::store_
     m.row_counts = s->counts != nullptr ? m.group_counts + groups : nullptr;
     const blocked::runs<T, Index> r = {(const uint16_t *)s->place, (const Index *)s->before, (const Index *)s->shift,
                                        (const T *)s->products};
-    return launch_with_shared<blocked::add<Shape, T, Index, tiles::store_scaled<T>>>(
-        plan->ctx, "spmv blocked add", {(int)m.tiles, Shape::BLOCK, blocked::tile_bytes<Shape, T>(), true}, m, r,
-        store);
+    return launch_with_shared<blocked::add<Tile, T, Index, tiles::store_scaled<T>>>(
+        plan->ctx, "spmv blocked add", {(int)m.tiles, Tile::BLOCK, blocked::tile_bytes<Tile, T>(), true}, m, r, store);
 }
 
 template <typename Shape, typename T, typename Stored>
 spmv_status run(const spmv_plan *plan, const blocked_state *s, const T *x, tiles::store_scaled<T> store)
 {
-    const spmv_status st = plan->a.nnz > 0 ? run_multiply<Shape, T, Stored>(plan, s, x) : SPMV_OK;
+    const spmv_status st = plan->a.nnz > 0 ? run_multiply<typename Shape::x, T, Stored>(plan, s, x) : SPMV_OK;
     if (st != SPMV_OK)
         return st;
-    return plan->a.row_ptr_bits == 64 ? run_add<Shape, T, int64_t>(plan, s, store)
-                                      : run_add<Shape, T, int32_t>(plan, s, store);
+    return plan->a.row_ptr_bits == 64 ? run_add<typename Shape::tile, T, int64_t>(plan, s, store)
+                                      : run_add<typename Shape::tile, T, int32_t>(plan, s, store);
 }
 
 } // namespace

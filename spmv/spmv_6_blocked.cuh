@@ -46,47 +46,65 @@
 namespace blocked
 {
 
-/* Of both launches: blocks of BLOCK threads, RESIDENT on an SM at once; X_BYTES of x in shared memory in the first; in
- * the second tiles of BLOCK * ITEMS products. The rest is what the packing and the sums of rung 4 ask for. */
-template <int BLOCK_, int ITEMS_, int RESIDENT_, int X_BYTES_, int SEGMENT_TILES_> struct shape {
+/* Of the first launch: BYTES of x in shared memory, RESIDENT blocks of BLOCK threads an SM. */
+template <int BLOCK_, int RESIDENT_, int BYTES_> struct x_shape {
+    enum { BLOCK = BLOCK_, RESIDENT = RESIDENT_, BYTES = BYTES_ };
+};
+
+/* Of the second: tiles of BLOCK * ITEMS products, RESIDENT of them an SM. The rest is what the packing and the sums of
+ * rung 4 ask for. */
+template <int BLOCK_, int ITEMS_, int RESIDENT_, int SEGMENT_TILES_> struct tile_shape {
     enum {
         BLOCK = BLOCK_,
         ITEMS = ITEMS_,
         RESIDENT = RESIDENT_,
-        X_BYTES = X_BYTES_,
         SEGMENT_TILES = SEGMENT_TILES_,
         LINE = 32,
         CAPACITY = BLOCK * ITEMS,
         ROWS = CAPACITY / 2,
         EMPTY_ROWS = 4 * ROWS,
-        TURNS = ROWS / BLOCK + 1, /* in which threads take the ends of a tile's rows */
+        ENDS = ROWS + 8, /* of the rows of a tile, and their beginning */
     };
     static_assert(CAPACITY <= 1 << 15, "places of 15 bits");
 };
 
-/* Two blocks an SM, so that one loads x while the other multiplies; or, where so many blocks of columns would leave
- * runs of a sector or two, one of twice the size. */
+/* Usual: two blocks an SM, so that one loads x while the other multiplies, and three tiles, since they wait for memory
+ * three times one after the other. Large, where so many blocks of columns would leave short runs: blocks of more than
+ * twice the columns, tiles of twice the products. 16-byte elements: half as many products. */
 template <typename T> struct shapes {
 #if CUDA_BLOCKED_SMALL
-    using usual = shape<64, 4, 2, 256, 8>;
-    using large = shape<64, 8, 1, 1024, 8>;
+    struct usual {
+        using x = x_shape<64, 2, 256>;
+        using tile = tile_shape<64, 4, 3, 8>;
+    };
+    struct large {
+        using x = x_shape<128, 1, 1024>;
+        using tile = tile_shape<64, 8, 2, 8>;
+    };
 #else
-    enum { ITEMS = sizeof(T) > 8 ? 8 : 16 };
-    using usual = shape<512, ITEMS, 2, 96 * 1024, 32>;
-    using large = shape<1024, ITEMS, 1, 224 * 1024, 32>;
+    enum { HALF = sizeof(T) > 8 ? 2 : 1 };
+    struct usual {
+        using x = x_shape<512, 2, 96 * 1024>;
+        using tile = tile_shape<512, 12 / HALF, 3, 32>;
+    };
+    struct large {
+        using x = x_shape<1024, 1, 224 * 1024>;
+        using tile = tile_shape<512, 24 / HALF, 2, 32>;
+    };
 #endif
 };
 
-template <typename Shape, typename T> __host__ __device__ constexpr int columns_of()
+/* Columns of a block. */
+template <typename X, typename T> __host__ __device__ constexpr int columns_of()
 {
-    static_assert(Shape::X_BYTES / sizeof(T) <= 65536, "columns of 16 bits");
-    return (int)(Shape::X_BYTES / sizeof(T));
+    static_assert(X::BYTES / sizeof(T) <= 65536, "columns of 16 bits");
+    return (int)(X::BYTES / sizeof(T));
 }
 
-/* Shared memory of the second launch: products and the ends of rows. */
-template <typename Shape, typename T> __host__ __device__ constexpr int tile_bytes()
+/* Shared memory of a tile: products and the ends of rows. */
+template <typename Tile, typename T> __host__ __device__ constexpr int tile_bytes()
 {
-    return (int)(Shape::CAPACITY * sizeof(T) + Shape::TURNS * Shape::BLOCK * sizeof(uint16_t));
+    return (int)(Tile::CAPACITY * sizeof(T) + Tile::ENDS * sizeof(uint16_t));
 }
 
 /* N neighbours, loaded and stored at once. */
@@ -247,12 +265,12 @@ __device__ void multiply_few(const sorted_matrix<T, Stored> &m, segment g, int c
     }
 }
 
-template <typename Shape, typename T, typename Stored>
-__global__ void __launch_bounds__(Shape::BLOCK, Shape::RESIDENT) multiply(sorted_matrix<T, Stored> m, const T *x)
+template <typename X, typename T, typename Stored>
+__global__ void __launch_bounds__(X::BLOCK, X::RESIDENT) multiply(sorted_matrix<T, Stored> m, const T *x)
 {
-    using held = batch<Shape::BLOCK, T, Stored>;
-    constexpr int COLUMNS = columns_of<Shape, T>();
-    T *const block_x = (T *)shared_memory<Shape::X_BYTES>();
+    using held = batch<X::BLOCK, T, Stored>;
+    constexpr int COLUMNS = columns_of<X, T>();
+    T *const block_x = (T *)shared_memory<X::BYTES>();
     const int first = m.first[blockIdx.x], behind = m.first[blockIdx.x + 1];
     let_next_begin();
     for (int s = first; s < behind; s++) {
@@ -264,13 +282,13 @@ __global__ void __launch_bounds__(Shape::BLOCK, Shape::RESIDENT) multiply(sorted
         if (s == first)
             await_kernel_before();
         if (g.last >= 0) {
-            multiply_few(m, g, COLUMNS, x, (int)Shape::BLOCK);
+            multiply_few(m, g, COLUMNS, x, (int)X::BLOCK);
             continue;
         }
         const int64_t left = m.cols - (int64_t)g.block * COLUMNS;
         if (s > first)
             __syncthreads(); /* all are done with the block before */
-        stage<Shape::BLOCK>(x + (int64_t)g.block * COLUMNS, left < COLUMNS ? (int)left : COLUMNS, block_x);
+        stage<X::BLOCK>(x + (int64_t)g.block * COLUMNS, left < COLUMNS ? (int)left : COLUMNS, block_x);
         __syncthreads();
         while (true) {
             part.multiply(m, block_x, from, g.begin, g.end);
@@ -282,14 +300,35 @@ __global__ void __launch_bounds__(Shape::BLOCK, Shape::RESIDENT) multiply(sorted
     }
 }
 
-template <typename Shape, typename T, typename Index, typename Store>
-__global__ void __launch_bounds__(Shape::BLOCK, Shape::RESIDENT)
-    add(tiles::matrix<T, T> m, runs<T, Index> r, Store store)
+/* A thread's places of a tile; those behind it are 0. */
+template <typename Tile> __device__ void load_words(const uint16_t *from, int count, int (&word)[Tile::ITEMS])
 {
-    constexpr int BLOCK = Shape::BLOCK, ITEMS = Shape::ITEMS;
-    constexpr int AT_ONCE = sizeof(T) > 4 && ITEMS > 8 ? ITEMS / 2 : ITEMS; /* by registers */
-    T *const products = (T *)shared_memory<tile_bytes<Shape, T>()>();
-    uint16_t *const ends = (uint16_t *)(products + Shape::CAPACITY);
+#pragma unroll
+    for (int i = 0; i < Tile::ITEMS; i++)
+        word[i] = i * Tile::BLOCK + (int)threadIdx.x < count ? tiles::load_once_16(from + i * Tile::BLOCK) : 0;
+}
+
+/* Two places of 16 bits in a register: i and i + 1, i even. */
+template <int ITEMS> struct places {
+    uint32_t two[ITEMS / 2];
+
+    __device__ void set(int i, int place)
+    {
+        two[i / 2] = i % 2 == 0 ? (uint32_t)place : two[i / 2] | (uint32_t)place << 16;
+    }
+    __device__ int get(int i) const
+    {
+        return (int)(two[i / 2] >> (i % 2 * 16) & (HEAD - 1));
+    }
+};
+
+template <typename Tile, typename T, typename Index, typename Store>
+__global__ void __launch_bounds__(Tile::BLOCK, Tile::RESIDENT) add(tiles::matrix<T, T> m, runs<T, Index> r, Store store)
+{
+    constexpr int BLOCK = Tile::BLOCK, ITEMS = Tile::ITEMS;
+    constexpr int AT_ONCE = sizeof(T) > 4 ? 4 : 8; /* by registers */
+    T *const products = (T *)shared_memory<tile_bytes<Tile, T>()>();
+    uint16_t *const ends = (uint16_t *)(products + Tile::CAPACITY);
     const int thread = (int)threadIdx.x;
     const int64_t t = blockIdx.x;
     const tiles::tile mine = m.table[t];
@@ -302,26 +341,27 @@ __global__ void __launch_bounds__(Shape::BLOCK, Shape::RESIDENT)
         return;
     }
 
-    const int64_t from = mine.begin & ~(int64_t)(Shape::LINE - 1);
+    const int64_t from = mine.begin & ~(int64_t)(Tile::LINE - 1);
     const int skip = (int)(mine.begin - from), count = (int)(end - from), rows = (int)(row_end - mine.row);
     const bool whole_rows = mine.long_row < 0;
     const unsigned up_to_here = 0xffffffffu >> (WARP - 1 - thread % WARP);
-    int place[ITEMS];
+    const auto is_mine = [=](int i) { /* element i * BLOCK + thread; the line's first ones are another tile's */
+                                      return i * BLOCK + thread < count && (i > 0 || thread >= skip);
+    };
+    int word[ITEMS];
+    load_words<Tile>(tiles::settled(r.place + from + thread), count, word);
+    places<ITEMS> place;
     Index source[ITEMS];
 #pragma unroll
     for (int i = 0; i < ITEMS; i++) {
-        const int at = i * BLOCK + thread;
-        place[i] = at < count ? tiles::load_once_16(r.place + from + at) : 0;
-    }
-#pragma unroll
-    for (int i = 0; i < ITEMS; i++) {
-        const int at = i * BLOCK + thread;
-        const unsigned heads = __ballot_sync(0xffffffffu, place[i] >= HEAD);
+        const unsigned heads = __ballot_sync(0xffffffffu, word[i] >= HEAD);
         source[i] = 0;
-        if (at >= skip && at < count) {
-            const Index run = r.before[(from + at) / WARP] + (Index)__popc(heads & up_to_here) - 1;
-            source[i] = (Index)(from + at) + r.shift[run];
+        if (is_mine(i)) {
+            const Index run =
+                r.before[from / WARP + (i * BLOCK + thread) / WARP] + (Index)__popc(heads & up_to_here) - 1;
+            source[i] = (Index)(from + i * BLOCK + thread) + r.shift[run];
         }
+        place.set(i, word[i]);
     }
     if (whole_rows) {
         const uint32_t *const offsets = m.row_ptr + mine.row * m.words;
@@ -335,24 +375,20 @@ __global__ void __launch_bounds__(Shape::BLOCK, Shape::RESIDENT)
     for (int first = 0; first < ITEMS; first += AT_ONCE) {
         T product[AT_ONCE] = {};
 #pragma unroll
-        for (int i = 0; i < AT_ONCE; i++) {
-            const int at = (first + i) * BLOCK + thread;
-            if (at >= skip && at < count)
+        for (int i = 0; i < AT_ONCE; i++)
+            if (first + i < ITEMS && is_mine(first + i))
                 product[i] = tiles::load_gathered(r.products + source[first + i]);
-        }
 #pragma unroll
-        for (int i = 0; i < AT_ONCE; i++) {
-            const int at = (first + i) * BLOCK + thread;
-            if (at >= skip && at < count)
-                products[place[first + i] & (HEAD - 1)] = product[i];
-        }
+        for (int i = 0; i < AT_ONCE; i++)
+            if (first + i < ITEMS && is_mine(first + i))
+                products[place.get(first + i)] = product[i];
     }
     __syncthreads();
 
     if (whole_rows)
-        tiles::sum_rows<Shape>(products, ends, rows, mine.shift, mine.row, store, store.look_ahead(mine.row));
+        tiles::sum_rows<Tile>(products, ends, rows, mine.shift, mine.row, store, store.look_ahead(mine.row));
     else
-        tiles::sum_piece<Shape>(m, products, skip, count, mine.long_row, t, store);
+        tiles::sum_piece<Tile>(m, products, skip, count, mine.long_row, t, store);
 }
 
 } // namespace blocked
