@@ -116,8 +116,6 @@ template <typename T> struct width_of {
     enum { PACK = sizeof(T) < 16 ? 16 / sizeof(T) : 1 };
 };
 
-enum { MOST_PACK = 4 };
-
 /* Sorted nonzeros begin ... end - 1. last < 0: all of one block of columns, whose x is to be in shared memory; else of
  * the blocks up to last, gathered from memory. */
 struct segment {
