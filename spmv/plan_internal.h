@@ -27,6 +27,10 @@ struct spmv_method {
     /* Builds plan->state from plan->a and adds to plan->bytes; NULL: nothing to build. */
     spmv_status (*prepare)(spmv_plan *plan);
 
+    /* plan->a.val holds, or is, other values: queues what has to follow. Allocates nothing. Only called with nnz > 0.
+     * NULL: the method keeps no copy of the values. */
+    spmv_status (*update)(const spmv_plan *plan);
+
     /* The product. alpha, beta: one scalar of plan->type each, in host memory, never NULL; beta_zero: y is not read.
      * Element v of row i of y lies at i * plan->y_stride + v, and so x. Only called with rows > 0. */
     spmv_status (*apply)(const spmv_plan *plan, const void *alpha, const void *x, const void *beta, bool beta_zero,
@@ -123,6 +127,10 @@ const void *tiles_cuda_parts(const spmv_plan *, int64_t *count);
 spmv_status columns_cuda_prepare(spmv_plan *);
 spmv_status columns_cuda_apply(const spmv_plan *, const void *, const void *, const void *, bool, void *);
 void columns_cuda_release(spmv_plan *);
+spmv_status blocked_cuda_prepare(spmv_plan *);
+spmv_status blocked_cuda_update(const spmv_plan *);
+spmv_status blocked_cuda_apply(const spmv_plan *, const void *, const void *, const void *, bool, void *);
+void blocked_cuda_release(spmv_plan *);
 
 /* An epilogue of complex vectors on the device; scratch: so many bytes. */
 int64_t epilogue_scratch_cuda(const spmv_plan *plan);

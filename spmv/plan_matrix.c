@@ -244,6 +244,19 @@ static spmv_status take_through_numbers(spmv_plan *plan, const void *values)
     return SPMV_OK;
 }
 
+/* What plan->a.val holds, or which array it is. */
+static spmv_status replace_values(spmv_plan *plan, const void *values)
+{
+    spmv_context *ctx = plan->ctx;
+    if (plan->from != NULL)
+        return take_through_numbers(plan, values);
+    if (plan->val == NULL) { /* borrowed */
+        plan->a.val = values;
+        return SPMV_OK;
+    }
+    return ctx->backend->map(ctx, SPMV_MAP_COPY, SPMV_I32, values, plan->val, plan->a.nnz * (value_bytes(plan) / 4));
+}
+
 spmv_status spmv_plan_update_values(spmv_plan *plan, const void *values)
 {
     spmv_context *ctx = plan->ctx;
@@ -258,11 +271,6 @@ spmv_status spmv_plan_update_values(spmv_plan *plan, const void *values)
         return context_fail(ctx, SPMV_ERROR_ARGUMENT,
                             "spmv_plan_update_values: values are not at a multiple of %zu bytes",
                             spmv_type_size(plan->a.type));
-    if (plan->from != NULL)
-        return take_through_numbers(plan, values);
-    if (plan->val == NULL) { /* borrowed */
-        plan->a.val = values;
-        return SPMV_OK;
-    }
-    return ctx->backend->map(ctx, SPMV_MAP_COPY, SPMV_I32, values, plan->val, plan->a.nnz * (value_bytes(plan) / 4));
+    const spmv_status st = replace_values(plan, values);
+    return st != SPMV_OK || plan->method->update == NULL ? st : plan->method->update(plan);
 }

@@ -57,7 +57,8 @@ SPMV_API void spmv_plan_destroy(spmv_plan *plan);
  * transposed it), in the context's memory. A plan that owns its values (made from host arrays, or transposed) copies
  * them: values may be changed once the work queued is done, and products captured in a CUDA graph before use the new
  * ones. A plan that borrows its values borrows these instead, which may be the same array with new contents; products
- * captured before keep to the old array. Queued; allocates nothing; can be captured where values are copied. Errors:
+ * captured before keep to the old array (of the method "blocked", which keeps a sorted copy that is made here, to the
+ * plan). Queued; allocates nothing; can be captured where values are copied. Errors:
  * SPMV_ERROR_UNSUPPORTED (a plan without the option), SPMV_ERROR_ARGUMENT (values NULL). */
 SPMV_API spmv_status spmv_plan_update_values(spmv_plan *plan, const void *values);
 

@@ -270,6 +270,7 @@ static spmv_status open_device(spmv_context *ctx, const spmv_context_options *op
                             properties.name, properties.major, properties.minor, OLDEST_MAJOR, OLDEST_MINOR);
     s->memory_bytes = properties.totalGlobalMem;
     s->multiprocessors = properties.multiProcessorCount;
+    s->cache_bytes = properties.l2CacheSize;
     cudaStream_t own = NULL;
     USABLE(cudaStreamCreateWithFlags(&own, cudaStreamNonBlocking), "creating a stream");
     ctx->stream = own;

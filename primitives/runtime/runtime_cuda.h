@@ -25,6 +25,7 @@ struct cuda_state {
     bool dead;
     size_t memory_bytes;     /* of the device */
     int multiprocessors;     /* likewise */
+    int64_t cache_bytes;     /* of its last-level cache */
     int code_version;        /* 10 major + minor of the architecture that the code it runs was made for */
     const char *last_kernel; /* the last one queued */
     unsigned *ticket;        /* on the device: counts a launch's blocks that are done; 0 between launches */

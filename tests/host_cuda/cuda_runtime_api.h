@@ -56,6 +56,7 @@ struct cudaDeviceProp {
     int major, minor;
     size_t totalGlobalMem;
     int multiProcessorCount;
+    int l2CacheSize;
 };
 
 struct cudaFuncAttributes {

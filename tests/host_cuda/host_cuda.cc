@@ -77,6 +77,7 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *properties, int devic
     properties->minor = host_cuda.minor;
     properties->totalGlobalMem = (size_t)1 << 34;
     properties->multiProcessorCount = 4;
+    properties->l2CacheSize = 1 << 20;
     return report(cudaSuccess);
 }
 

@@ -1,0 +1,394 @@
+/* Rung 6, "blocked": the columns in blocks, so that each gather finds x in shared memory.
+ *
+ * Idea: where columns lie anywhere, an element of x costs a sector of 32 bytes out of the second cache, and that, not
+ * the matrix, takes the time. The plan keeps the matrix a second time, sorted by (block of columns, row, column). A
+ * product is two launches. The first, "multiply", takes a block's part of x into shared memory and streams values and
+ * 16-bit columns past it; products go to memory where the values lie. The second, "add", takes a tile of whole rows,
+ * whose products lie in runs, one in each block of columns, puts them in shared memory in the order of the rows and
+ * sums these as rung 4 does. Work: nnz products, as many sums. Depth: as rung 4, twice through memory. Launches: 2.
+ * Bytes, a nonzero: value + 2 + product in the first, product + 2 in the second (f32 16, f64 28), all in whole lines
+ * but at the ends of runs, and no gather outside a multiprocessor. Changed since rung 4: the order of the matrix, and
+ * that products leave the multiprocessor. Wins: columns anywhere in an x that is too large for the first cache, where
+ * rung 4 moves more than 32 bytes a nonzero; loses everywhere else.
+ *
+ * Multiply: the sorted nonzeros are cut into equal parts, as many as fill the device a whole number of times, a thread
+ * block each. Where blocks of columns begin, a part is cut into segments; one with so few nonzeros that x's part would
+ * be more than they gather it straight from memory, and neighbours of this sort are one segment. The parts depend on
+ * the device, the products do not.
+ *
+ * Add: where the products of a tile lie follows from two arrays in the order (tile, block of columns, row, column). A
+ * 16-bit number is a product's place among those of its tile; its upper bit says that a run begins. A product's run is
+ * thus how many bits are set up to here: the plan keeps the count before each 32 of them, and a warp's ballot counts
+ * the rest. All of this is read before the wait for the first launch; so no thread looks for anything, and what a tile
+ * keeps grows with its runs, not with the number of blocks.
+ *
+ * Early start: as rung 4, both launches. The first writes products only behind its wait, so those of a product before
+ * have been read.
+ *
+ * Bits: those of rung 4 with this rung's tiles; they follow from the rows' lengths, the number of columns, the type and
+ * which of the two shapes the device has room for.
+ *
+ * R. Nishtala, R. W. Vuduc, J. W. Demmel, K. A. Yelick, "When cache blocking of sparse matrix vector multiply works and
+ * why", AAECC 18 (2007); S. Beamer, K. Asanovic, D. Patterson, "Reducing Pagerank communication via propagation
+ * blocking", IPDPS 2017 (products by way of memory, so that both ends stay near).
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef SPMV_6_BLOCKED_CUH
+#define SPMV_6_BLOCKED_CUH
+
+#include "spmv_4_tiles.cuh"
+
+/* Tests build with blocks and tiles so small that small matrices have many of them. */
+#ifndef CUDA_BLOCKED_SMALL
+#define CUDA_BLOCKED_SMALL 0
+#endif
+
+namespace blocked
+{
+
+/* Of the first launch: BYTES of x in shared memory, RESIDENT blocks of BLOCK threads an SM. */
+template <int BLOCK_, int RESIDENT_, int BYTES_> struct x_shape {
+    enum { BLOCK = BLOCK_, RESIDENT = RESIDENT_, BYTES = BYTES_ };
+};
+
+/* Of the second: tiles of BLOCK * ITEMS products, RESIDENT of them an SM. The rest is what the packing and the sums of
+ * rung 4 ask for. */
+template <int BLOCK_, int ITEMS_, int RESIDENT_, int SEGMENT_TILES_> struct tile_shape {
+    enum {
+        BLOCK = BLOCK_,
+        ITEMS = ITEMS_,
+        RESIDENT = RESIDENT_,
+        SEGMENT_TILES = SEGMENT_TILES_,
+        LINE = 32,
+        CAPACITY = BLOCK * ITEMS,
+        ROWS = CAPACITY / 2,
+        EMPTY_ROWS = 4 * ROWS,
+        ENDS = ROWS + 8, /* of the rows of a tile, and their beginning */
+    };
+    static_assert(CAPACITY <= 1 << 15, "places of 15 bits");
+};
+
+/* Usual: two blocks an SM, so that one loads x while the other multiplies, and three tiles, since they wait for memory
+ * three times one after the other. Large, where so many blocks of columns would leave short runs: blocks of more than
+ * twice the columns, tiles of twice the products. 16-byte elements: half as many products. */
+template <typename T> struct shapes {
+#if CUDA_BLOCKED_SMALL
+    struct usual {
+        using x = x_shape<64, 2, 256>;
+        using tile = tile_shape<64, 4, 3, 8>;
+    };
+    struct large {
+        using x = x_shape<128, 1, 1024>;
+        using tile = tile_shape<64, 8, 2, 8>;
+    };
+#else
+    enum { HALF = sizeof(T) > 8 ? 2 : 1 };
+    struct usual {
+        using x = x_shape<512, 2, 96 * 1024>;
+        using tile = tile_shape<512, 12 / HALF, 3, 32>;
+    };
+    struct large {
+        using x = x_shape<1024, 1, 224 * 1024>;
+        using tile = tile_shape<512, 24 / HALF, 2, 32>;
+    };
+#endif
+};
+
+/* Columns of a block. */
+template <typename X, typename T> __host__ __device__ constexpr int columns_of()
+{
+    static_assert(X::BYTES / sizeof(T) <= 65536, "columns of 16 bits");
+    return (int)(X::BYTES / sizeof(T));
+}
+
+/* Shared memory of a tile: products and the ends of rows. */
+template <typename Tile, typename T> __host__ __device__ constexpr int tile_bytes()
+{
+    return (int)(Tile::CAPACITY * sizeof(T) + Tile::ENDS * sizeof(uint16_t));
+}
+
+/* N neighbours, loaded and stored at once. */
+template <typename T, int N> struct alignas(sizeof(T) * N) pack {
+    T at[N];
+};
+
+template <typename T> struct width_of {
+    enum { PACK = sizeof(T) < 16 ? 16 / sizeof(T) : 1 };
+};
+
+/* Sorted nonzeros begin ... end - 1. last < 0: all of one block of columns, whose x is to be in shared memory; else of
+ * the blocks up to last, gathered from memory. */
+struct segment {
+    int64_t begin, end;
+    int32_t block, last;
+};
+
+/* The sorted matrix. */
+template <typename T, typename Stored> struct sorted_matrix {
+    const segment *segments;
+    const int32_t *first;        /* of a part; parts + 1 */
+    const int64_t *block_begins; /* blocks + 1 */
+    int64_t cols;
+    const uint16_t *column; /* within its block; like val with room for whole packs */
+    const Stored *val;      /* NULL: a pattern */
+    T *products;
+};
+
+/* How the products of a tile are found. */
+template <typename T, typename Index> struct runs {
+    const uint16_t *place; /* 15 bits; the 16th: a run begins */
+    const Index *before;   /* how many runs begin before each 32 places */
+    const Index *shift;    /* of a run: from a place in tile order to the place in the sorted matrix */
+    const T *products;
+};
+
+enum { HEAD = 1 << 15 };
+
+/* The block's dynamic shared memory. */
+template <int BYTES> __device__ unsigned char *shared_memory()
+{
+#ifdef HOST_CUDA
+    alignas(16) static unsigned char memory[BYTES];
+    return memory;
+#else
+    extern __shared__ __align__(16) unsigned char blocked_shared[];
+    return blocked_shared;
+#endif
+}
+
+/* Elements 0 ... count - 1 into shared memory, behind the wait for the kernel before. */
+template <int BLOCK, typename T> __device__ void stage(const T *from, int count, T *to)
+{
+    constexpr int PACK = width_of<T>::PACK, AT_ONCE = 4;
+    using wide = pack<T, PACK>;
+    const int thread = (int)threadIdx.x;
+    const int whole = (uintptr_t)from % 16 == 0 ? count / PACK : 0;
+    for (int first = thread; first < whole; first += AT_ONCE * BLOCK) {
+        wide held[AT_ONCE] = {};
+#pragma unroll
+        for (int i = 0; i < AT_ONCE; i++)
+            if (first + i * BLOCK < whole)
+                held[i] = ((const wide *)from)[first + i * BLOCK];
+#pragma unroll
+        for (int i = 0; i < AT_ONCE; i++)
+            if (first + i * BLOCK < whole)
+                ((wide *)to)[first + i * BLOCK] = held[i];
+    }
+    for (int first = whole * PACK + thread; first < count; first += AT_ONCE * BLOCK) {
+        T held[AT_ONCE] = {};
+#pragma unroll
+        for (int i = 0; i < AT_ONCE; i++)
+            if (first + i * BLOCK < count)
+                held[i] = load_whole(from + first + i * BLOCK);
+#pragma unroll
+        for (int i = 0; i < AT_ONCE; i++)
+            if (first + i * BLOCK < count)
+                to[first + i * BLOCK] = held[i];
+    }
+}
+
+/* What a thread has of the matrix at a time: packs of neighbours, neighbouring threads neighbouring packs. */
+template <int BLOCK, typename T, typename Stored> struct batch {
+    enum { PACK = width_of<T>::PACK, PACKS = 4, STEP = BLOCK * PACK * PACKS };
+    pack<Stored, PACK> value[PACKS];
+    pack<uint16_t, PACK> column[PACKS];
+
+    static __device__ int64_t place(int64_t from, int i)
+    {
+        return from + ((int64_t)i * BLOCK + threadIdx.x) * PACK;
+    }
+
+    __device__ void load(const sorted_matrix<T, Stored> &m, int64_t from, int64_t end)
+    {
+#pragma unroll
+        for (int i = 0; i < PACKS; i++) {
+            const int64_t k = place(from, i);
+            value[i] = {};
+            column[i] = {};
+            if (k >= end)
+                continue;
+            if (m.val != nullptr)
+                value[i] = tiles::load_once((const pack<Stored, PACK> *)(m.val + k));
+            column[i] = tiles::load_once((const pack<uint16_t, PACK> *)(m.column + k));
+        }
+    }
+
+    __device__ void multiply(const sorted_matrix<T, Stored> &m, const T *x, int64_t from, int64_t begin,
+                             int64_t end) const
+    {
+#pragma unroll
+        for (int i = 0; i < PACKS; i++) {
+            const int64_t k = place(from, i);
+            if (k >= begin && k + PACK <= end) {
+                pack<T, PACK> product;
+#pragma unroll
+                for (int e = 0; e < PACK; e++) {
+                    product.at[e] = x[column[i].at[e]];
+                    if (m.val != nullptr)
+                        product.at[e] *= T(value[i].at[e]);
+                }
+                *(pack<T, PACK> *)(m.products + k) = product;
+            } else { /* at a border; the others are not this segment's */
+#pragma unroll
+                for (int e = 0; e < PACK; e++) {
+                    if (k + e < begin || k + e >= end)
+                        continue;
+                    T product = x[column[i].at[e]];
+                    if (m.val != nullptr)
+                        product *= T(value[i].at[e]);
+                    m.products[k + e] = product;
+                }
+            }
+        }
+    }
+};
+
+/* A segment of blocks with few nonzeros. */
+template <typename T, typename Stored>
+__device__ void multiply_few(const sorted_matrix<T, Stored> &m, segment g, int columns, const T *x, int threads)
+{
+    for (int64_t k = g.begin + threadIdx.x; k < g.end; k += threads) {
+        int32_t low = g.block, high = g.last; /* the last block that begins at k or before */
+        while (low < high) {
+            const int32_t middle = low + (high - low + 1) / 2;
+            if (m.block_begins[middle] <= k)
+                low = middle;
+            else
+                high = middle - 1;
+        }
+        T product = tiles::load_gathered(x + (int64_t)low * columns + m.column[k]);
+        if (m.val != nullptr)
+            product *= T(load_whole(m.val + k));
+        m.products[k] = product;
+    }
+}
+
+template <typename X, typename T, typename Stored>
+__global__ void __launch_bounds__(X::BLOCK, X::RESIDENT) multiply(sorted_matrix<T, Stored> m, const T *x)
+{
+    using held = batch<X::BLOCK, T, Stored>;
+    constexpr int COLUMNS = columns_of<X, T>();
+    T *const block_x = (T *)shared_memory<X::BYTES>();
+    const int first = m.first[blockIdx.x], behind = m.first[blockIdx.x + 1];
+    let_next_begin();
+    for (int s = first; s < behind; s++) {
+        const segment g = m.segments[s];
+        int64_t from = g.begin & ~(int64_t)(held::PACK - 1);
+        held part;
+        if (g.last < 0)
+            part.load(m, from, g.end);
+        if (s == first)
+            await_kernel_before();
+        if (g.last >= 0) {
+            multiply_few(m, g, COLUMNS, x, (int)X::BLOCK);
+            continue;
+        }
+        const int64_t left = m.cols - (int64_t)g.block * COLUMNS;
+        if (s > first)
+            __syncthreads(); /* all are done with the block before */
+        stage<X::BLOCK>(x + (int64_t)g.block * COLUMNS, left < COLUMNS ? (int)left : COLUMNS, block_x);
+        __syncthreads();
+        while (true) {
+            part.multiply(m, block_x, from, g.begin, g.end);
+            from += held::STEP;
+            if (from >= g.end)
+                break;
+            part.load(m, from, g.end);
+        }
+    }
+}
+
+/* A thread's places of a tile; those behind it are 0. */
+template <typename Tile> __device__ void load_words(const uint16_t *from, int count, int (&word)[Tile::ITEMS])
+{
+#pragma unroll
+    for (int i = 0; i < Tile::ITEMS; i++)
+        word[i] = i * Tile::BLOCK + (int)threadIdx.x < count ? tiles::load_once_16(from + i * Tile::BLOCK) : 0;
+}
+
+/* Two places of 16 bits in a register: i and i + 1, i even. */
+template <int ITEMS> struct places {
+    uint32_t two[ITEMS / 2];
+
+    __device__ void set(int i, int place)
+    {
+        two[i / 2] = i % 2 == 0 ? (uint32_t)place : two[i / 2] | (uint32_t)place << 16;
+    }
+    __device__ int get(int i) const
+    {
+        return (int)(two[i / 2] >> (i % 2 * 16) & (HEAD - 1));
+    }
+};
+
+template <typename Tile, typename T, typename Index, typename Store>
+__global__ void __launch_bounds__(Tile::BLOCK, Tile::RESIDENT) add(tiles::matrix<T, T> m, runs<T, Index> r, Store store)
+{
+    constexpr int BLOCK = Tile::BLOCK, ITEMS = Tile::ITEMS;
+    constexpr int AT_ONCE = sizeof(T) > 4 ? 4 : 8; /* by registers */
+    T *const products = (T *)shared_memory<tile_bytes<Tile, T>()>();
+    uint16_t *const ends = (uint16_t *)(products + Tile::CAPACITY);
+    const int thread = (int)threadIdx.x;
+    const int64_t t = blockIdx.x;
+    const tiles::tile mine = m.table[t];
+    const int64_t end = m.table[t + 1].begin, row_end = m.table[t + 1].row;
+    let_next_begin();
+    if (end == mine.begin) { /* empty rows */
+        await_kernel_before();
+        for (int64_t row = mine.row + thread; row < row_end; row += BLOCK)
+            store(row, T(), store.look_ahead(row));
+        return;
+    }
+
+    const int64_t from = mine.begin & ~(int64_t)(Tile::LINE - 1);
+    const int skip = (int)(mine.begin - from), count = (int)(end - from), rows = (int)(row_end - mine.row);
+    const bool whole_rows = mine.long_row < 0;
+    const unsigned up_to_here = 0xffffffffu >> (WARP - 1 - thread % WARP);
+    const auto is_mine = [=](int i) { /* element i * BLOCK + thread; the line's first ones are another tile's */
+                                      return i * BLOCK + thread < count && (i > 0 || thread >= skip);
+    };
+    int word[ITEMS];
+    load_words<Tile>(tiles::settled(r.place + from + thread), count, word);
+    places<ITEMS> place;
+    Index source[ITEMS];
+#pragma unroll
+    for (int i = 0; i < ITEMS; i++) {
+        const unsigned heads = __ballot_sync(0xffffffffu, word[i] >= HEAD);
+        source[i] = 0;
+        if (is_mine(i)) {
+            const Index run =
+                r.before[from / WARP + (i * BLOCK + thread) / WARP] + (Index)__popc(heads & up_to_here) - 1;
+            source[i] = (Index)(from + i * BLOCK + thread) + r.shift[run];
+        }
+        place.set(i, word[i]);
+    }
+    if (whole_rows) {
+        const uint32_t *const offsets = m.row_ptr + mine.row * m.words;
+#pragma unroll 4
+        for (int row = thread; row <= rows; row += BLOCK)
+            ends[row] = (uint16_t)(tiles::load_once(offsets + (int64_t)row * m.words) - (uint32_t)from);
+    }
+
+    await_kernel_before();
+#pragma unroll
+    for (int first = 0; first < ITEMS; first += AT_ONCE) {
+        T product[AT_ONCE] = {};
+#pragma unroll
+        for (int i = 0; i < AT_ONCE; i++)
+            if (first + i < ITEMS && is_mine(first + i))
+                product[i] = tiles::load_gathered(r.products + source[first + i]);
+#pragma unroll
+        for (int i = 0; i < AT_ONCE; i++)
+            if (first + i < ITEMS && is_mine(first + i))
+                products[place.get(first + i)] = product[i];
+    }
+    __syncthreads();
+
+    if (whole_rows)
+        tiles::sum_rows<Tile>(products, ends, rows, mine.shift, mine.row, store, store.look_ahead(mine.row));
+    else
+        tiles::sum_piece<Tile>(m, products, skip, count, mine.long_row, t, store);
+}
+
+} // namespace blocked
+
+#endif

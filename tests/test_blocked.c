@@ -1,0 +1,616 @@
+/* The method "blocked" of the backend cuda: matrices on which blocks of columns, parts, segments and runs can go wrong.
+ * Columns at the borders of blocks; blocks that are full, nearly empty and empty; tiles of one run and of many; rows in
+ * pieces, and pieces in groups; the least matrices that there are. What a plan says of its blocks and runs; new values;
+ * memory that runs out. Runs on a GPU, and on the host that plays one with blocks and tiles of a few nonzeros.
+ *
+ * Values are small whole numbers where results are compared with expected ones, so that every order of summation gives
+ * the same; where bits are compared with bits, they are not whole.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "support.h"
+
+#include <math.h>
+
+#include "plan_internal.h"
+
+#ifdef HOST_CUDA
+#include <cuda_runtime_api.h>
+/* What the kernels are built for: bytes of x in a block's columns, of the usual shape and of the large one; products of
+ * a tile; columns up to which the shape is the usual one; nonzeros of a block that is gathered from memory, at most. */
+enum { X_BYTES = 256, LARGE_X_BYTES = 1024, CAPACITY = 256, USUAL_COLS = 512, FEW = 7 };
+#else
+enum { X_BYTES = 96 * 1024, LARGE_X_BYTES = 224 * 1024, CAPACITY = 6144, USUAL_COLS = 4718592, FEW = 3071 };
+#endif
+enum { GROUP = 32 };
+
+static spmv_context *ctx;
+static bool brief;
+
+static void *get(int64_t count, size_t size)
+{
+    void *const memory = calloc((size_t)count + 1, size);
+    assert_non_null(memory);
+    return memory;
+}
+
+struct matrix {
+    int64_t rows, cols, nnz;
+    int64_t *row_ptr;
+    int32_t *col;
+    double *val; /* NULL: a pattern */
+};
+
+static void free_matrix(struct matrix *m)
+{
+    free(m->row_ptr);
+    free(m->col);
+    free(m->val);
+}
+
+static double draw(bool whole, uint64_t *random)
+{
+    return whole ? (double)((int)(support_random(random) >> 40) % 9 - 4) : support_uniform(random);
+}
+
+/* Rows of these lengths; columns drawn from all. */
+static struct matrix make_matrix(const int64_t *lengths, int64_t rows, int64_t cols, bool whole)
+{
+    uint64_t random = (uint64_t)(rows * 7 + cols);
+    struct matrix m = {.rows = rows, .cols = cols, .row_ptr = get(rows + 1, sizeof *m.row_ptr)};
+    for (int64_t i = 0; i < rows; i++)
+        m.row_ptr[i + 1] = m.row_ptr[i] + lengths[i];
+    m.nnz = m.row_ptr[rows];
+    m.col = get(m.nnz, sizeof *m.col);
+    m.val = get(m.nnz, sizeof *m.val);
+    for (int64_t k = 0; k < m.nnz; k++) {
+        m.col[k] = (int32_t)(support_random(&random) % (uint64_t)cols);
+        m.val[k] = draw(whole, &random);
+    }
+    return m;
+}
+
+/* The same of rows that are alike. */
+static struct matrix make_even(int64_t length, int64_t rows, int64_t cols, bool whole)
+{
+    int64_t *const lengths = get(rows, sizeof *lengths);
+    for (int64_t i = 0; i < rows; i++)
+        lengths[i] = length;
+    struct matrix m = make_matrix(lengths, rows, cols, whole);
+    free(lengths);
+    return m;
+}
+
+static double *make_vector(int64_t n, uint64_t seed, bool whole)
+{
+    double *const v = get(n, sizeof *v);
+    for (int64_t i = 0; i < n; i++)
+        v[i] = draw(whole, &seed);
+    return v;
+}
+
+/* Values in the context's memory, behind `skew` elements of their block. */
+static void *place_values(spmv_type type, const double *values, int64_t n, int skew)
+{
+    const int64_t size = (int64_t)spmv_type_size(type);
+    char *const copy = get(n + skew, 8);
+    void *memory = NULL;
+    for (int64_t i = 0; i < n; i++)
+        if (type == SPMV_F32)
+            ((float *)copy)[skew + i] = (float)values[i];
+        else
+            ((double *)copy)[skew + i] = values[i];
+    assert_ok(ctx, spmv_alloc(ctx, (n + skew) * size, &memory));
+    assert_ok(ctx, spmv_upload(ctx, copy, memory, (n + skew) * size));
+    free(copy);
+    return memory;
+}
+
+struct variant {
+    spmv_type type;
+    bool scaled, wide, pattern; /* wide: offsets and numbers of 64 bits */
+    int skew;                   /* of x and y */
+};
+
+/* A plan with its arrays, on the device. */
+struct planned {
+    struct variant v;
+    const struct matrix *m;
+    void *row_ptr, *col, *val, *x, *y;
+    spmv_plan *plan;
+};
+
+static spmv_csr view_of(const struct planned *p)
+{
+    return (spmv_csr){.rows = p->m->rows,
+                      .cols = p->m->cols,
+                      .nnz = p->m->nnz,
+                      .row_ptr = p->row_ptr,
+                      .row_ptr_bits = 64,
+                      .col = p->col,
+                      .val = p->val,
+                      .type = p->v.type,
+                      .memory = SPMV_MEMORY_CONTEXT};
+}
+
+static spmv_status try_plan(struct planned *p)
+{
+    const spmv_csr a = view_of(p);
+    spmv_plan_options options;
+    spmv_plan_options_init(&options, sizeof options);
+    options.method = "blocked";
+    options.type = p->v.type;
+    options.update_values = !p->v.pattern;
+    return spmv_plan_create(ctx, &a, &options, &p->plan);
+}
+
+static struct planned make_plan(const struct matrix *m, struct variant v, const double *x, const double *y)
+{
+    struct planned p = {.v = v, .m = m};
+    p.row_ptr = support_upload(ctx, m->row_ptr, (m->rows + 1) * 8);
+    p.col = support_upload(ctx, m->col, m->nnz * 4);
+    p.val = v.pattern ? NULL : place_values(v.type, m->val, m->nnz, 0);
+    p.x = place_values(v.type, x, m->cols, v.skew);
+    p.y = place_values(v.type, y, m->rows, v.skew);
+    assert_ok(ctx, try_plan(&p));
+    if (v.wide) { /* which plans keep only from 2^31 nonzeros on */
+        p.plan->method->release(p.plan);
+        p.plan->a.row_ptr = p.row_ptr;
+        p.plan->a.row_ptr_bits = 64;
+        assert_ok(ctx, p.plan->method->prepare(p.plan));
+    }
+    return p;
+}
+
+static void free_plan(struct planned *p)
+{
+    spmv_plan_destroy(p->plan);
+    void *const memory[] = {p->row_ptr, p->col, p->val, p->x, p->y};
+    for (size_t i = 0; i < sizeof memory / sizeof memory[0]; i++)
+        spmv_free(ctx, memory[i]);
+}
+
+static const double alpha = 2, beta = -3;
+static const float alpha32 = 2, beta32 = -3;
+
+static void *at(const struct planned *p, void *vector)
+{
+    return (char *)vector + (size_t)p->v.skew * spmv_type_size(p->v.type);
+}
+
+static void apply(const struct planned *p)
+{
+    const bool f32 = p->v.type == SPMV_F32;
+    void *const x = at(p, p->x), *const y = at(p, p->y);
+    assert_ok(ctx, !p->v.scaled ? spmv_apply(p->plan, NULL, x, NULL, y)
+                   : f32        ? spmv_apply(p->plan, &alpha32, x, &beta32, y)
+                                : spmv_apply(p->plan, &alpha, x, &beta, y));
+}
+
+/* y, as it lies in memory; to be freed */
+static void *result(const struct planned *p)
+{
+    void *const y = get(p->m->rows, 8);
+    assert_ok(ctx, spmv_download(ctx, at(p, p->y), y, p->m->rows * (int64_t)spmv_type_size(p->v.type)));
+    return y;
+}
+
+/* The product is what the definition says, which is exact for whole numbers. */
+static void check_variant(const char *name, const struct matrix *m, struct variant v)
+{
+    double *const x = make_vector(m->cols, 3, true), *const y0 = make_vector(m->rows, 4, true);
+    double *const expected = get(m->rows, sizeof *expected);
+    for (int64_t i = 0; i < m->rows; i++) {
+        for (int64_t k = m->row_ptr[i]; k < m->row_ptr[i + 1]; k++)
+            expected[i] += (v.pattern ? 1 : m->val[k]) * x[m->col[k]];
+        if (v.scaled)
+            expected[i] = alpha * expected[i] + beta * y0[i];
+        else
+            y0[i] = NAN; /* must not be read */
+    }
+    struct planned p = make_plan(m, v, x, y0);
+    apply(&p);
+    void *const got = result(&p);
+    for (int64_t i = 0; i < m->rows; i++) {
+        const double y = v.type == SPMV_F32 ? (double)((float *)got)[i] : ((double *)got)[i];
+        if (y != expected[i])
+            fail_msg("%s, %s%s%s%s, skew %d, %lld columns: row %lld of %lld (%lld entries) is %g, not %g (%s)", name,
+                     spmv_type_name(v.type), v.scaled ? ", scaled" : "", v.wide ? ", wide" : "",
+                     v.pattern ? ", pattern" : "", v.skew, (long long)m->cols, (long long)i, (long long)m->rows,
+                     (long long)(m->row_ptr[i + 1] - m->row_ptr[i]), y, expected[i], p.plan->layout);
+    }
+    free(got);
+    free_plan(&p);
+    free(x);
+    free(y0);
+    free(expected);
+}
+
+static void check_matrix(const char *name, const struct matrix *m)
+{
+    static const struct variant variants[] = {
+        {.scaled = true}, {.pattern = true}, {.wide = true, .scaled = true}, {.skew = 1}};
+    for (size_t k = 0; k < (brief ? 2 : sizeof variants / sizeof variants[0]); k++) {
+        struct variant v = variants[k];
+        v.type = SPMV_F64;
+        check_variant(name, m, v);
+        v.type = SPMV_F32;
+        check_variant(name, m, v);
+    }
+}
+
+/* What the plan says of itself. */
+static void layout_of(const struct matrix *m, struct variant v, char *text, size_t size)
+{
+    double *const x = make_vector(m->cols, 3, true), *const y = make_vector(m->rows, 4, true);
+    struct planned p = make_plan(m, v, x, y);
+    snprintf(text, size, "%s", p.plan->layout);
+    free_plan(&p);
+    free(x);
+    free(y);
+}
+
+/* ------------------------------------------------------------- blocks, parts, runs */
+
+/* As many columns as some blocks have, one less, one more; the last block has few columns or all. */
+static void borders_of_blocks(void **state)
+{
+    (void)state;
+    const int64_t columns = X_BYTES / 8; /* of f64, half of f32's */
+    const int64_t cols[] = {columns - 1, columns, columns + 1, 2 * columns, 2 * columns + 1, 4 * columns + 3};
+    for (size_t c = 0; c < (brief ? 3 : sizeof cols / sizeof cols[0]); c++) {
+        struct matrix m = make_even(7, 3 * CAPACITY / 7, cols[c], true);
+        for (int64_t k = 0; k < m.nnz; k += 5) /* columns at the borders themselves */
+            m.col[k] = (int32_t)(k % 2 != 0 ? cols[c] - 1 : (k / 5 % 4 * columns + k % 3 + cols[c] - 1) % cols[c]);
+        check_matrix("borders", &m);
+        char text[512], wanted[64];
+        layout_of(&m, (struct variant){.type = SPMV_F64}, text, sizeof text);
+        snprintf(wanted, sizeof wanted, "%lld blocks of %lld columns", (long long)((cols[c] + columns - 1) / columns),
+                 (long long)columns);
+        if (strstr(text, wanted) != text)
+            fail_msg("\"%s\" does not begin with \"%s\"", text, wanted);
+        free_matrix(&m);
+    }
+}
+
+/* More columns than the usual shape is for: blocks of more columns, larger tiles. */
+static void large_shape(void **state)
+{
+    (void)state;
+    const int64_t cols[] = {USUAL_COLS, USUAL_COLS + 1, 2 * USUAL_COLS};
+    const char *const device = spmv_context_describe(ctx);
+    const bool has_room = strstr(device, "H100") || strstr(device, "H200") || strstr(device, "host playing");
+    for (size_t c = 0; c < sizeof cols / sizeof cols[0]; c++) {
+        struct matrix m = make_even(9, 20 * CAPACITY / 9, cols[c], true);
+        for (int64_t k = 0; k < m.nnz; k += 2) /* some blocks are not gathered from memory */
+            m.col[k] = (int32_t)(cols[c] - 1 - m.col[k] % (LARGE_X_BYTES / 4));
+        for (int f32 = 0; f32 < 2; f32++) {
+            char text[512];
+            long long blocks, columns;
+            layout_of(&m, (struct variant){.type = f32 ? SPMV_F32 : SPMV_F64}, text, sizeof text);
+            assert_int_equal(sscanf(text, "%lld blocks of %lld columns", &blocks, &columns), 2);
+            const long long usual = X_BYTES / (f32 ? 4 : 8), large = LARGE_X_BYTES / (f32 ? 4 : 8);
+            if (columns != (c == 0 ? usual : large)) {
+                if (c == 0 || columns != usual || has_room)
+                    fail_msg("%lld columns: %s", (long long)cols[c], text);
+                print_message("the device has no room for the large shape\n");
+            }
+            assert_int_equal(blocks, (cols[c] + columns - 1) / columns);
+        }
+        check_matrix("large shape", &m);
+        free_matrix(&m);
+    }
+    struct matrix m = make_even(3 * CAPACITY, 5, 2 * USUAL_COLS, true); /* in pieces */
+    check_matrix("large shape, long rows", &m);
+    free_matrix(&m);
+}
+
+/* Blocks that are full, that have as many nonzeros as are gathered from memory, one more, one, none: the part of the
+ * nonzeros that the plan says it gathers so. */
+static void blocks_with_few_nonzeros(void **state)
+{
+    (void)state;
+    enum { BLOCKS = 12 };
+    const int64_t columns = X_BYTES / 8;
+    const int64_t counts[BLOCKS] = {0, 1, 5 * CAPACITY, FEW, FEW, FEW + 1, 0, 1, 1, 3 * CAPACITY, 2, 0};
+    int64_t nnz = 0, few = 0;
+    for (int b = 0; b < BLOCKS; b++) {
+        nnz += counts[b];
+        few += counts[b] <= FEW ? counts[b] : 0;
+    }
+    struct matrix m = make_even(1, nnz, BLOCKS * columns, true);
+    int64_t left[BLOCKS];
+    memcpy(left, counts, sizeof left);
+    for (int64_t k = 0; k < nnz; k++) {
+        int b = (int)(k * 7 % BLOCKS);
+        while (left[b] == 0)
+            b = (b + 1) % BLOCKS;
+        left[b]--;
+        m.col[k] = (int32_t)(b * columns + m.col[k] % columns);
+    }
+    check_matrix("few nonzeros", &m);
+    char text[512];
+    layout_of(&m, (struct variant){.type = SPMV_F64}, text, sizeof text);
+    long long blocks, parts, segments;
+    double share;
+    if (sscanf(text, "%lld blocks of %*d columns, in %lld parts and %lld segments (%lf %%", &blocks, &parts, &segments,
+               &share) != 4)
+        fail_msg("%s", text);
+    const double gathered = share / 100 * (double)nnz; /* parts end within blocks, too */
+    if (gathered < (double)few * 0.99 || gathered > (double)(few + 2 * parts * FEW) * 1.01)
+        fail_msg("%g gathered, %lld in blocks with few: %s", gathered, (long long)few, text);
+    assert_true(segments >= parts && segments <= parts + BLOCKS);
+#ifdef HOST_CUDA
+    assert_int_equal(parts, nnz / 200);
+    assert_true(gathered < 0.2 * (double)nnz); /* else there would be nothing left to tell them from */
+#endif
+    for (int64_t k = 0; k < nnz; k++) /* all in one block, the last; all in one column */
+        m.col[k] = (int32_t)(BLOCKS * columns - 1 - k % columns);
+    check_matrix("one block", &m);
+    for (int64_t k = 0; k < nnz; k++)
+        m.col[k] = (int32_t)(3 * columns);
+    check_matrix("one column", &m);
+    free_matrix(&m);
+}
+
+/* In one part it is known to the last nonzero: one block more than few, one of few, the next of one. */
+static void few_is_few(void **state)
+{
+    (void)state;
+    const int64_t columns = X_BYTES / 8, nnz = 2 * FEW + 2;
+    struct matrix m = make_even(2, nnz / 2, 3 * columns, true);
+    for (int64_t k = 0; k < nnz; k++)
+        m.col[k] = (int32_t)((k < FEW + 1 ? 0 : k < 2 * FEW + 1 ? columns : 2 * columns) + k % columns);
+    check_matrix("few is few", &m);
+    char text[512];
+    layout_of(&m, (struct variant){.type = SPMV_F64}, text, sizeof text);
+    if (strstr(text, "in 1 parts and 2 segments (50 % of the entries") == NULL)
+        fail_msg("%s", text);
+    free_matrix(&m);
+}
+
+/* Of a tile, as many runs as blocks where each has some; one of all tiles where there is one block; one where there is
+ * one tile. */
+static void runs(void **state)
+{
+    (void)state;
+    const int64_t columns = X_BYTES / 8;
+    static const struct {
+        int64_t rows;
+        int blocks;
+    } cases[] = {{CAPACITY, 8}, {CAPACITY / 3, 5}, {CAPACITY, 1}, {CAPACITY / 20, 9}};
+    for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
+        const int blocks = cases[c].blocks;
+        struct matrix m = make_even(blocks, cases[c].rows, blocks * columns, true); /* a nonzero a row and block */
+        for (int64_t k = 0; k < m.nnz; k++)
+            m.col[k] = (int32_t)(k % blocks * columns + m.col[k] % columns);
+        check_matrix("runs", &m);
+        char text[512];
+        layout_of(&m, (struct variant){.type = SPMV_F64}, text, sizeof text);
+        const char *const from = strstr(text, "from memory); ");
+        assert_non_null(from);
+        long long tiles;
+        double mean;
+        if (sscanf(from, "from memory); %lld tiles, in runs of %lf products", &tiles, &mean) != 2)
+            fail_msg("%s", text);
+        const double expected = (double)m.nnz / (double)(tiles > 1 && blocks > 1 ? tiles * blocks : 1);
+        if (fabs(mean - expected) > 1e-3 * expected)
+            fail_msg("runs of %g products, not of %g: %s", mean, expected, text);
+        assert_true(c < 3 ? tiles >= m.nnz / CAPACITY : tiles == 1);
+        free_matrix(&m);
+    }
+}
+
+/* ---------------------------------------------------------------------- rows */
+
+static void check_lengths(const char *name, const int64_t *lengths, int64_t rows, int64_t cols)
+{
+    struct matrix m = make_matrix(lengths, rows, cols, true);
+    check_matrix(name, &m);
+    free_matrix(&m);
+}
+
+/* As long as a tile, a little shorter and longer; of many pieces, one group of them and more; and short ones. */
+static void long_rows(void **state)
+{
+    (void)state;
+    int64_t lengths[60], rows = 0;
+    for (int times = 1; times <= 3; times++)
+        for (int more = -33; more <= 33; more += 33) {
+            lengths[rows++] = times * CAPACITY + more;
+            lengths[rows++] = times;
+        }
+    check_lengths("rows like tiles", lengths, rows, 5 * X_BYTES / 8);
+    lengths[0] = (GROUP + 1) * CAPACITY;
+    lengths[1] = 0;
+    lengths[2] = GROUP * CAPACITY - 1;
+    lengths[3] = 4;
+    lengths[4] = (2 * GROUP + 3) * CAPACITY + 5;
+    check_lengths("rows of groups", lengths, 5, 5 * X_BYTES / 8);
+}
+
+/* Stretches of empty rows, at the beginning, within and at the end; one row that is not. */
+static void empty_rows(void **state)
+{
+    (void)state;
+    const int64_t stretch = 9 * CAPACITY, rows = 3 * stretch + 200;
+    int64_t *const lengths = get(rows, sizeof *lengths);
+    for (int64_t i = 0; i < 100; i++) {
+        lengths[stretch + i] = i % 9;
+        lengths[2 * stretch + 100 + i] = i;
+    }
+    check_lengths("stretches of empty rows", lengths, rows, 3 * X_BYTES / 8);
+    memset(lengths, 0, (size_t)rows * sizeof *lengths);
+    check_lengths("no nonzero", lengths, rows, 3 * X_BYTES / 8);
+    lengths[rows - 1] = 1;
+    check_lengths("one nonzero", lengths, rows, 3 * X_BYTES / 8);
+    free(lengths);
+}
+
+/* A row over all columns, a column over all rows, one nonzero, none; no columns, no rows. */
+static void least_matrices(void **state)
+{
+    (void)state;
+    int64_t lengths[2] = {1, 1};
+    check_lengths("1 x 1", lengths, 1, 1);
+    check_lengths("2 x 1", lengths, 2, 1);
+    lengths[0] = 0;
+    check_lengths("1 x 1, empty", lengths, 1, 1);
+    lengths[0] = 7 * CAPACITY;
+    check_lengths("one row", lengths, 1, 20 * X_BYTES / 8);
+    struct matrix m = make_even(1, 5 * CAPACITY + 3, 1, true);
+    check_matrix("one column", &m);
+    free_matrix(&m);
+    for (int number = 0; number < 4; number++) {
+        struct matrix none = {.rows = number < 2 ? 70 : 0, .cols = number < 2 ? 0 : 5};
+        none.row_ptr = get(none.rows + 1, 8);
+        none.col = get(1, 4);
+        none.val = get(1, 8);
+        check_variant("no rows or columns", &none,
+                      (struct variant){.type = number % 2 ? SPMV_F32 : SPMV_F64, .scaled = true});
+        free_matrix(&none);
+    }
+}
+
+/* --------------------------------------------------------------- bits and values */
+
+/* The same bits from many launches one after the other, whatever y was, with 64-bit numbers, from an x that is not
+ * aligned; and after new values and the old ones again. */
+static void bits_repeat(void **state)
+{
+    (void)state;
+    enum { REPEATS = 5 };
+    const int64_t rows = 3 * CAPACITY / 2;
+    int64_t *const lengths = get(rows, sizeof *lengths);
+    for (int64_t i = 0; i < rows; i++)
+        lengths[i] = i % 97 == 5 ? 100 : i % 13;
+    lengths[rows / 2] = 40 * CAPACITY + 5; /* two groups */
+    struct matrix m = make_matrix(lengths, rows, 11 * X_BYTES / 8, false);
+    double *const x = make_vector(m.cols, 3, false), *const y0 = get(rows, sizeof *y0);
+    double *const others = make_vector(m.nnz, 77, false);
+    static const struct variant variants[] = {{.wide = false}, {.wide = true}, {.skew = 1}};
+    for (int f32 = 0; f32 < 2; f32++) {
+        const spmv_type type = f32 ? SPMV_F32 : SPMV_F64;
+        const size_t bytes = (size_t)rows * (f32 ? 4 : 8);
+        void *first = NULL;
+        for (size_t k = 0; k < sizeof variants / sizeof variants[0]; k++) {
+            struct variant v = variants[k];
+            v.type = type;
+            for (int64_t i = 0; i < rows; i++) /* so that a row left out shows */
+                y0[i] = NAN;
+            struct planned p = make_plan(&m, v, x, y0);
+            for (int repeat = 0; repeat < REPEATS; repeat++) { /* queued one behind the other */
+                apply(&p);
+                if (repeat % 2 == 0)
+                    continue;
+                void *const y = result(&p);
+                if (first == NULL)
+                    first = get(rows, 8), memcpy(first, y, bytes);
+                assert_memory_equal(first, y, bytes);
+                free(y);
+            }
+            void *const fresh = place_values(type, others, m.nnz, 0), *const old = p.val;
+            assert_ok(ctx, spmv_plan_update_values(p.plan, fresh));
+            apply(&p);
+            void *const y = result(&p);
+            assert_true(memcmp(first, y, bytes) != 0);
+            assert_ok(ctx, spmv_plan_update_values(p.plan, old));
+            apply(&p);
+            void *const again = result(&p);
+            assert_memory_equal(first, again, bytes);
+            free(y);
+            free(again);
+            free_plan(&p);
+            spmv_free(ctx, fresh);
+        }
+        for (int64_t i = 0; i < rows; i++)
+            assert_true(isfinite(f32 ? (double)((float *)first)[i] : ((double *)first)[i]));
+        free(first);
+    }
+    free(x);
+    free(y0);
+    free(others);
+    free(lengths);
+    free_matrix(&m);
+}
+
+/* A device with less and less memory: the plan is made or refused, and nothing is left of it. An update and a product
+ * allocate nothing. */
+static void memory_runs_out(void **state)
+{
+    (void)state;
+#ifdef HOST_CUDA
+    struct matrix m = make_even(11, 1000, 9 * X_BYTES / 8, true);
+    double *const x = make_vector(m.cols, 3, true), *const y = make_vector(m.rows, 4, true);
+    struct planned p = make_plan(&m, (struct variant){.type = SPMV_F64}, x, y);
+    const int64_t with_plan = host_cuda.allocations;
+    assert_ok(ctx, spmv_plan_update_values(p.plan, p.val));
+    apply(&p);
+    assert_int_equal(host_cuda.allocations, with_plan);
+    spmv_plan_destroy(p.plan);
+    p.plan = NULL;
+    const int64_t before = host_cuda.allocations;
+    assert_true(with_plan > before + 10);
+    const size_t room = host_cuda.most_bytes;
+    int refused = 0, made = 0;
+    for (size_t most = 32; most < (size_t)1 << 21; most += most / 8) {
+        host_cuda.most_bytes = most;
+        const spmv_status st = try_plan(&p);
+        host_cuda.most_bytes = room;
+        assert_true(st == SPMV_OK || st == SPMV_ERROR_MEMORY);
+        refused += st != SPMV_OK;
+        made += st == SPMV_OK;
+        assert_true((st == SPMV_OK) == (p.plan != NULL));
+        spmv_plan_destroy(p.plan);
+        p.plan = NULL;
+        assert_int_equal(host_cuda.allocations, before);
+    }
+    assert_true(refused > 20 && made > 5);
+    free_plan(&p);
+    free(x);
+    free(y);
+    free_matrix(&m);
+#endif
+}
+
+/* By name only, and not for several vectors. */
+static void never_by_itself(void **state)
+{
+    (void)state;
+    const int32_t row_ptr[] = {0, 1}, col[] = {0};
+    const double val[] = {5};
+    const spmv_csr a = support_csr(1, 1, row_ptr, col, val);
+    spmv_plan_options options;
+    spmv_plan_options_init(&options, sizeof options);
+    spmv_plan *plan = NULL;
+    assert_ok(ctx, spmv_plan_create(ctx, &a, &options, &plan));
+    spmv_plan_info info;
+    assert_ok(ctx, spmv_plan_describe(plan, &info, sizeof info));
+    assert_string_not_equal(info.method, "blocked");
+    spmv_plan_destroy(plan);
+    options.method = "blocked";
+    options.vectors = 2;
+    assert_fails(ctx, spmv_plan_create(ctx, &a, &options, &plan), SPMV_ERROR_UNSUPPORTED, "of several vectors");
+}
+
+int main(int argc, char **argv)
+{
+    support_begin(argc, argv);
+    brief = support_brief(argc, argv);
+    ctx = support_context();
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(borders_of_blocks),
+        cmocka_unit_test(large_shape),
+        cmocka_unit_test(blocks_with_few_nonzeros),
+        cmocka_unit_test(few_is_few),
+        cmocka_unit_test(runs),
+        cmocka_unit_test(long_rows),
+        cmocka_unit_test(empty_rows),
+        cmocka_unit_test(least_matrices),
+        cmocka_unit_test(bits_repeat),
+        cmocka_unit_test(memory_runs_out),
+        cmocka_unit_test(never_by_itself),
+    };
+    const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    spmv_context_destroy(ctx);
+    return failed;
+}
