@@ -13,13 +13,15 @@
 
 #include "rows.h"
 
-/* A block is given back as a whole, so it is a number of pages. */
+/* Where entries are few, blocks are a number of pages, each given back when its entries have been moved. */
 enum { PAGE = 4096, BLOCK = 16 * PAGE, SLAB_BLOCKS = 64 };
-/* Slabs of that size and more lie in large pages where the system has them on demand, which costs half as much as
- * filling small ones; but then blocks that are never full take memory in full, so it is done where slots are to have
- * more than so many bytes. A block that is given back takes its part of a large page out of the process; the page
- * itself is taken apart when memory is short. */
-enum { LARGE_PAGE = 2 << 20, SLOT_WORTH_IT = 4 * BLOCK };
+/* Where they are many they lie in large pages, which cost a fraction of filling small ones. Such a page is given back
+ * as a whole, else it would stay with the system until it is short of memory, and the matrix take others that must be
+ * found first: so it holds blocks of one group of buckets, which are moved one soon after the other. Of the page's part
+ * that is not used there is one in each group, so groups are few; slots are to have some blocks. A slab is so large
+ * that malloc has it from the system, aligned as large pages need it. */
+enum { LARGE_PAGE = 2 << 20, LARGE_BLOCK = 4 * PAGE, SLAB_PAGES = 32 };
+enum { SLOT_WORTH_IT = 4 * LARGE_BLOCK, LARGE_WORTH_IT = 32 * LARGE_PAGE, GROUP_WORTH_IT = 8 << 20, GROUPS_MAX = 32 };
 /* So many buckets that the stretch of each (12 bytes an entry in f64) fits in a cache, for up to some 10^8 entries, and
  * so few that the places where a thread writes do too. */
 enum { BUCKET_ENTRIES = 8192, BUCKET_ROWS = 65536, BUCKETS_MAX = 512 };
@@ -32,10 +34,26 @@ struct coo_block {
     int64_t bytes; /* of entries; set when the next block begins */
 };
 
-/* Memory for blocks; only its pages are given back early. */
+/* A large page of a group. */
+struct coo_chunk {
+    struct coo_chunk *next;
+    char *memory;
+};
+
+/* Memory for blocks, or for large pages; only its pages are given back early. */
 struct coo_slab {
     struct coo_slab *next;
-    char *memory, *blocks; /* as allocated; the first whole page */
+    char *memory, *parts;     /* as allocated; the first block, or large page */
+    int64_t size, used;       /* parts */
+    struct coo_chunk chunk[]; /* of each large page */
+};
+
+/* Buckets whose entries share large pages. */
+struct coo_group {
+    pthread_mutex_t lock;
+    char *next, *end; /* in the last page */
+    struct coo_chunk *chunks;
+    int64_t left; /* buckets that are not in the matrix */
 };
 
 /* A number of tiles: who read each, and how many of its entries went to each bucket. */
@@ -58,19 +76,19 @@ static void choose_buckets(struct coo_buckets *b, int64_t entries)
 {
     const int64_t wanted = min_i64(BUCKETS_MAX, max_i64(1, max_i64(entries / BUCKET_ENTRIES, b->rows / BUCKET_ROWS)));
     const int bits = bits_of(max_i64(b->cols - 1, 0));
-    b->col_shift = 31; /* columns are below 2^31 */
+    b->shape.col_shift = 31; /* columns are below 2^31 */
     /* rows within a bucket have 32 bits */
-    while (b->rows > 0 && ((b->rows - 1) >> b->row_shift) + 1 > wanted && b->row_shift < 32)
-        b->row_shift++;
-    b->count = b->rows > 0 ? ((b->rows - 1) >> b->row_shift) + 1 : 1;
-    if (b->row_shift > 0)
+    while (b->rows > 0 && ((b->rows - 1) >> b->shape.row_shift) + 1 > wanted && b->shape.row_shift < 32)
+        b->shape.row_shift++;
+    b->count = b->rows > 0 ? ((b->rows - 1) >> b->shape.row_shift) + 1 : 1;
+    if (b->shape.row_shift > 0)
         return;
-    while (b->col_bits < bits && b->count * 2 <= wanted) {
-        b->col_bits++;
+    while (b->shape.col_bits < bits && b->count * 2 <= wanted) {
+        b->shape.col_bits++;
         b->count *= 2;
     }
-    if (b->col_bits > 0)
-        b->col_shift = bits - b->col_bits;
+    if (b->shape.col_bits > 0)
+        b->shape.col_shift = bits - b->shape.col_bits;
 }
 
 static struct coo_buckets buckets_for(int64_t rows, int64_t cols, spmv_type type, bool pattern, int64_t entries,
@@ -79,9 +97,18 @@ static struct coo_buckets buckets_for(int64_t rows, int64_t cols, spmv_type type
     struct coo_buckets b = {.rows = rows, .cols = cols, .type = type, .pattern = pattern};
     choose_buckets(&b, entries);
     const int bits = cols > 2 ? bits_of(cols - 1) : 1;
-    b.key_bits = b.row_shift + bits <= 32 ? bits : 0;
-    b.entry_size = (b.key_bits > 0 ? sizeof(uint32_t) : sizeof(struct coo_place)) + value_size(type, pattern);
-    b.large_pages = entries / (b.count * threads) >= SLOT_WORTH_IT / (int64_t)b.entry_size;
+    b.shape.key_bits = b.shape.row_shift + bits <= 32 ? bits : 0;
+    b.entry_size = (b.shape.key_bits > 0 ? sizeof(uint32_t) : sizeof(struct coo_place)) + value_size(type, pattern);
+    /* counts that are claims may be any */
+    const int64_t of_a_slot = entries / (b.count * threads), size = (int64_t)b.entry_size;
+    b.large_pages = of_a_slot >= SLOT_WORTH_IT / size && entries >= LARGE_WORTH_IT / size;
+    b.block_bytes = b.large_pages ? LARGE_BLOCK : BLOCK;
+    if (b.large_pages) {
+        const int64_t groups = min_i64(GROUPS_MAX, entries / (GROUP_WORTH_IT / size));
+        while (((b.count - 1) >> b.group_shift) + 1 > groups)
+            b.group_shift++;
+        b.groups = ((b.count - 1) >> b.group_shift) + 1;
+    }
     return b;
 }
 
@@ -105,10 +132,12 @@ int64_t coo_buckets_bytes(int64_t rows, int64_t cols, spmv_type type, bool patte
         bytes > INT64_MAX / 2 - of_rows / 2)
         return INT64_MAX;
     bytes = entries * (int64_t)b.entry_size;
-    /* what a block's head and its unused end take is less than a 512th */
-    bytes += bytes / 512 + min_i64(entries, b.count * threads) * (b.large_pages ? BLOCK : PAGE);
+    /* what a block's head and its unused end take is less than a 512th, of small blocks a 128th */
+    bytes += bytes / (b.large_pages ? 128 : 512);
+    bytes += min_i64(entries, b.count * threads) * (b.large_pages ? b.block_bytes : PAGE);
+    /* pages that are not full, and groups that are in the matrix but for a bucket */
     if (b.large_pages)
-        bytes += (int64_t)threads * SLAB_BLOCKS * BLOCK;
+        bytes += b.groups * LARGE_PAGE + bytes / b.groups * min_i64(b.groups, threads + 1);
     bytes = max_i64(bytes, bytes_of_matrix(&b, entries));
     /* beside them: the text, and places in the matrix that are touched before entries are gone */
     return bytes >= MATRIX_LARGE ? bytes + (int64_t)threads * BESIDE : bytes;
@@ -120,7 +149,8 @@ spmv_status coo_buckets_begin(spmv_context *ctx, int64_t rows, int64_t cols, spm
     *buckets = buckets_for(rows, cols, type, pattern, entries, threads);
     buckets->ctx = ctx;
     int64_t bytes = 0;
-    if (!multiply_fits(buckets->count, (int64_t)sizeof(struct coo_slot), &bytes))
+    pthread_mutex_init(&buckets->lock, NULL);
+    if (!multiply_fits(buckets->count, (int64_t)sizeof(struct coo_chain), &bytes))
         return context_fail(ctx, SPMV_ERROR_LIMIT, "sorting the entries of %lld rows overflows 64 bits",
                             (long long)rows);
     buckets->writer = calloc((size_t)threads, sizeof *buckets->writer);
@@ -129,24 +159,41 @@ spmv_status coo_buckets_begin(spmv_context *ctx, int64_t rows, int64_t cols, spm
     buckets->writers = threads;
     for (int t = 0; t < threads; t++) {
         buckets->writer[t].slot = calloc((size_t)buckets->count, sizeof(struct coo_slot));
-        if (buckets->writer[t].slot == NULL)
+        buckets->writer[t].chain = calloc((size_t)buckets->count, sizeof(struct coo_chain));
+        if (buckets->writer[t].slot == NULL || buckets->writer[t].chain == NULL)
             return context_fail_memory(ctx, "sorting entries", bytes);
+    }
+    if (buckets->groups == 0)
+        return SPMV_OK;
+    buckets->group = calloc((size_t)buckets->groups, sizeof *buckets->group);
+    if (buckets->group == NULL)
+        return context_fail_memory(ctx, "sorting entries", buckets->groups * (int64_t)sizeof *buckets->group);
+    for (int64_t g = 0; g < buckets->groups; g++) {
+        const int64_t first = g << buckets->group_shift;
+        pthread_mutex_init(&buckets->group[g].lock, NULL);
+        buckets->group[g].left = min_i64(buckets->count - first, (int64_t)1 << buckets->group_shift);
     }
     return SPMV_OK;
 }
 
 void coo_buckets_free(struct coo_buckets *buckets)
 {
+    if (buckets->ctx == NULL)
+        return;
     for (int t = 0; t < buckets->writers; t++) {
-        struct coo_writer *const w = &buckets->writer[t];
-        while (w->slab != NULL) {
-            struct coo_slab *const slab = w->slab;
-            w->slab = slab->next;
-            host_free(slab->memory);
-            free(slab);
-        }
-        free(w->slot);
+        free(buckets->writer[t].slot);
+        free(buckets->writer[t].chain);
     }
+    while (buckets->slab != NULL) {
+        struct coo_slab *const slab = buckets->slab;
+        buckets->slab = slab->next;
+        host_free(slab->memory);
+        free(slab);
+    }
+    for (int64_t g = 0; buckets->group != NULL && g < buckets->groups; g++)
+        pthread_mutex_destroy(&buckets->group[g].lock);
+    free(buckets->group);
+    pthread_mutex_destroy(&buckets->lock);
     free(buckets->writer);
     while (buckets->tiles != NULL) {
         struct coo_tiles *const tiles = buckets->tiles;
@@ -155,58 +202,108 @@ void coo_buckets_free(struct coo_buckets *buckets)
         free(tiles->counts);
         free(tiles);
     }
-    *buckets = (struct coo_buckets){.count = 0};
+    *buckets = (struct coo_buckets){.ctx = NULL};
 }
 
 /* ---------------------------------------------------------------- appending */
 
-static bool add_slab(const struct coo_buckets *buckets, struct coo_writer *w)
+/* The lock is held. */
+static bool add_slab(struct coo_buckets *buckets)
 {
-    const int64_t blocks = w->slab == NULL ? 1 : min_i64(2 * w->slab_blocks, SLAB_BLOCKS);
-    struct coo_slab *const slab = malloc(sizeof *slab);
+    const int64_t part = buckets->large_pages ? LARGE_PAGE : BLOCK, page = buckets->large_pages ? LARGE_PAGE : PAGE;
+    const int64_t size = buckets->large_pages    ? SLAB_PAGES
+                         : buckets->slab == NULL ? buckets->writers
+                                                 : min_i64(2 * buckets->slab->size, SLAB_BLOCKS);
+    const int64_t chunks = buckets->large_pages ? size : 0;
+    struct coo_slab *const slab = malloc(sizeof *slab + (size_t)chunks * sizeof slab->chunk[0]);
     void *memory = NULL;
-    const int64_t bytes = blocks * BLOCK, page = buckets->large_pages && bytes >= LARGE_PAGE ? LARGE_PAGE : PAGE;
-    if (slab == NULL || host_alloc(NULL, bytes + page, "", &memory) != SPMV_OK) {
+    if (slab == NULL || host_alloc(NULL, size * part + page, "", &memory) != SPMV_OK) {
         free(slab);
         return false;
     }
     const int64_t aside = (int64_t)((uintptr_t)memory % (uintptr_t)page);
-    *slab = (struct coo_slab){w->slab, memory, (char *)memory + (aside == 0 ? 0 : page - aside)};
+    slab->memory = memory;
+    slab->parts = slab->memory + (aside == 0 ? 0 : page - aside);
+    slab->size = size;
+    slab->used = 0;
+    slab->next = buckets->slab;
+    buckets->slab = slab;
 #ifdef MADV_HUGEPAGE
-    if (page == LARGE_PAGE)
-        madvise(slab->blocks, (size_t)bytes, MADV_HUGEPAGE);
+    if (buckets->large_pages)
+        madvise(slab->parts, (size_t)(size * part), MADV_HUGEPAGE);
 #endif
-    w->slab = slab;
-    w->slab_blocks = blocks;
-    w->slab_used = 0;
     return true;
 }
 
-bool coo_slot_grow(const struct coo_buckets *buckets, struct coo_writer *writer, struct coo_slot *slot)
+/* The next block, or large page. */
+static char *next_part(struct coo_buckets *buckets, struct coo_chunk **chunk)
 {
-    if (writer->slab_used == writer->slab_blocks && !add_slab(buckets, writer))
-        return false;
-    struct coo_block *const block = (struct coo_block *)(void *)(writer->slab->blocks + writer->slab_used++ * BLOCK);
-    *block = (struct coo_block){.next = NULL};
-    if (slot->last != NULL) {
-        slot->last->next = block;
-        slot->last->bytes = slot->next - (char *)(slot->last + 1);
-        slot->closed += slot->last->bytes;
-    } else {
-        slot->first = block;
+    char *part = NULL;
+    pthread_mutex_lock(&buckets->lock);
+    if ((buckets->slab != NULL && buckets->slab->used < buckets->slab->size) || add_slab(buckets)) {
+        struct coo_slab *const slab = buckets->slab;
+        const int64_t number = slab->used++;
+        part = slab->parts + number * (buckets->large_pages ? LARGE_PAGE : BLOCK);
+        if (buckets->large_pages)
+            *chunk = &slab->chunk[number];
     }
-    slot->last = block;
+    pthread_mutex_unlock(&buckets->lock);
+    return part;
+}
+
+static char *next_block(struct coo_buckets *buckets, int64_t bucket)
+{
+    struct coo_chunk *chunk = NULL;
+    if (!buckets->large_pages)
+        return next_part(buckets, &chunk);
+    struct coo_group *const group = &buckets->group[bucket >> buckets->group_shift];
+    char *block = NULL;
+    pthread_mutex_lock(&group->lock);
+    if (group->next == group->end) {
+        group->next = group->end = next_part(buckets, &chunk);
+        if (chunk != NULL) {
+            group->end += LARGE_PAGE;
+            *chunk = (struct coo_chunk){group->chunks, group->next};
+            group->chunks = chunk;
+        }
+    }
+    if (group->next != group->end) {
+        block = group->next;
+        group->next += LARGE_BLOCK;
+    }
+    pthread_mutex_unlock(&group->lock);
+    return block;
+}
+
+bool coo_slot_grow(struct coo_buckets *buckets, struct coo_writer *writer, int64_t bucket)
+{
+    struct coo_slot *const slot = &writer->slot[bucket];
+    struct coo_chain *const chain = &writer->chain[bucket];
+    struct coo_block *const block = (struct coo_block *)(void *)next_block(buckets, bucket);
+    if (block == NULL)
+        return false;
+    *block = (struct coo_block){.next = NULL};
+    if (chain->last != NULL) {
+        chain->last->next = block;
+        chain->last->bytes = slot->next - (char *)(chain->last + 1);
+        chain->closed += chain->last->bytes;
+    } else {
+        chain->first = block;
+    }
+    chain->last = block;
     slot->next = (char *)(block + 1);
-    slot->end =
-        slot->next + (BLOCK - (int64_t)sizeof *block) / (int64_t)buckets->entry_size * (int64_t)buckets->entry_size;
+    slot->end = slot->next + (buckets->block_bytes - (int64_t)sizeof *block) / (int64_t)buckets->entry_size *
+                                 (int64_t)buckets->entry_size;
     return true;
 }
 
-static int64_t slot_entries(const struct coo_buckets *buckets, const struct coo_slot *slot)
+static int64_t slot_entries(const struct coo_buckets *buckets, const struct coo_writer *writer, int64_t bucket)
 {
-    if (slot->last == NULL)
+    const struct coo_chain *const chain = &writer->chain[bucket];
+    if (chain->last == NULL)
         return 0;
-    return (slot->closed + (slot->next - (const char *)(slot->last + 1))) / (int64_t)buckets->entry_size;
+    return (chain->closed + (writer->slot[bucket].next - (const char *)(chain->last + 1))) /
+           (int64_t)buckets->entry_size;
 }
 
 spmv_status coo_tiles_begin(struct coo_buckets *buckets, int n)
@@ -237,12 +334,12 @@ spmv_status coo_tiles_begin(struct coo_buckets *buckets, int n)
 void coo_tile_done(struct coo_buckets *buckets, int thread, int tile)
 {
     struct coo_tiles *const tiles = buckets->last_tiles;
-    struct coo_slot *const slot = buckets->writer[thread].slot;
+    struct coo_writer *const writer = &buckets->writer[thread];
     tiles->thread[tile] = thread;
     for (int64_t b = 0; b < buckets->count; b++) {
-        const int64_t entries = slot_entries(buckets, &slot[b]);
-        tiles->counts[tile * buckets->count + b] = (uint32_t)(entries - slot[b].told);
-        slot[b].told = entries;
+        const int64_t entries = slot_entries(buckets, writer, b);
+        tiles->counts[tile * buckets->count + b] = (uint32_t)(entries - writer->chain[b].told);
+        writer->chain[b].told = entries;
     }
 }
 
@@ -254,12 +351,13 @@ struct cursor {
     const char *next, *end;
 };
 
-static struct cursor cursor_at(const struct coo_block *block, const struct coo_slot *slot)
+static struct cursor cursor_at(const struct coo_block *block, const struct coo_writer *writer, int64_t bucket)
 {
     if (block == NULL)
         return (struct cursor){NULL, NULL, NULL};
     const char *const first = (const char *)(block + 1);
-    return (struct cursor){block, first, block == slot->last ? slot->next : first + block->bytes};
+    const bool last = block == writer->chain[bucket].last;
+    return (struct cursor){block, first, last ? writer->slot[bucket].next : first + block->bytes};
 }
 
 /* key_bits: as in the buckets, a constant where that is 0. */
@@ -285,15 +383,16 @@ static inline void count_places(const char *p, const char *end, int64_t entry_si
 }
 
 /* cell[row]: how many entries of the bucket are in the row, added to what is there. */
-static void count_slot(const struct coo_buckets *buckets, const struct coo_slot *slot, int64_t *cell)
+static void count_slot(const struct coo_buckets *buckets, const struct coo_writer *writer, int64_t bucket,
+                       int64_t *cell)
 {
     const int64_t entry_size = (int64_t)buckets->entry_size;
-    for (const struct coo_block *block = slot->first; block != NULL; block = block->next) {
-        const struct cursor c = cursor_at(block, slot);
-        if (buckets->key_bits == 0)
+    for (const struct coo_block *block = writer->chain[bucket].first; block != NULL; block = block->next) {
+        const struct cursor c = cursor_at(block, writer, bucket);
+        if (buckets->shape.key_bits == 0)
             count_places(c.next, c.end, entry_size, 0, cell);
         else
-            count_places(c.next, c.end, entry_size, buckets->key_bits, cell);
+            count_places(c.next, c.end, entry_size, buckets->shape.key_bits, cell);
     }
 }
 
@@ -310,31 +409,44 @@ static inline void move_entries(const char *p, const char *end, int key_bits, in
 }
 
 /* The pages of a block go back to the system. Where that fails they stay until coo_buckets_free. */
-static void release_block(const struct coo_block *block)
+static void release_block(const struct coo_buckets *buckets, const struct coo_block *block)
 {
-    if (block != NULL)
+    if (block != NULL && !buckets->large_pages)
         madvise((void *)(uintptr_t)block, BLOCK, MADV_DONTNEED);
+}
+
+/* A bucket is in the matrix: with the last one of its group, the group's pages go back. */
+static void release_bucket(struct coo_buckets *buckets, int64_t b)
+{
+    if (!buckets->large_pages)
+        return;
+    struct coo_group *const group = &buckets->group[b >> buckets->group_shift];
+    pthread_mutex_lock(&group->lock);
+    const bool last = --group->left == 0;
+    pthread_mutex_unlock(&group->lock);
+    for (const struct coo_chunk *chunk = last ? group->chunks : NULL; chunk != NULL; chunk = chunk->next)
+        madvise(chunk->memory, LARGE_PAGE, MADV_DONTNEED);
 }
 
 /* Moves the next n entries of the cursor, and gives back the blocks that it leaves; cell[row]: the next place of the
  * row. */
-static void move_some(const struct coo_buckets *buckets, const struct coo_slot *slot, struct cursor *from, int64_t n,
-                      int64_t *cell, spmv_matrix *m)
+static void move_some(const struct coo_buckets *buckets, const struct coo_writer *writer, int64_t bucket,
+                      struct cursor *from, int64_t n, int64_t *cell, spmv_matrix *m)
 {
     const int64_t entry_size = (int64_t)buckets->entry_size;
     while (n > 0) {
         if (from->next == from->end) {
             const struct coo_block *const done = from->block;
-            *from = cursor_at(done->next, slot);
-            release_block(done);
+            *from = cursor_at(done->next, writer, bucket);
+            release_block(buckets, done);
         }
         const int64_t part = min_i64(n, (from->end - from->next) / entry_size);
         const char *const end = from->next + part * entry_size;
         const size_t size = value_size(m->type, m->pattern);
-        if (buckets->key_bits == 0) {
+        if (buckets->shape.key_bits == 0) {
             SIZED(size, move_entries(from->next, end, 0, cell, m->col, m->val, SIZE));
         } else {
-            SIZED(size, move_entries(from->next, end, buckets->key_bits, cell, m->col, m->val, SIZE));
+            SIZED(size, move_entries(from->next, end, buckets->shape.key_bits, cell, m->col, m->val, SIZE));
         }
         from->next = end;
         n -= part;
@@ -345,12 +457,12 @@ static void move_in_order(const struct coo_buckets *buckets, int64_t b, struct c
                           spmv_matrix *m)
 {
     for (int t = 0; t < buckets->writers; t++)
-        from[t] = cursor_at(buckets->writer[t].slot[b].first, &buckets->writer[t].slot[b]);
+        from[t] = cursor_at(buckets->writer[t].chain[b].first, &buckets->writer[t], b);
     for (const struct coo_tiles *tiles = buckets->tiles; tiles != NULL; tiles = tiles->next)
         for (int tile = 0; tile < tiles->n; tile++) {
             const int64_t n = tiles->counts[tile * buckets->count + b];
             const int t = tiles->thread[tile];
-            move_some(buckets, &buckets->writer[t].slot[b], &from[t], n, cell, m);
+            move_some(buckets, &buckets->writer[t], b, &from[t], n, cell, m);
         }
 }
 
@@ -358,29 +470,31 @@ static void move_in_order(const struct coo_buckets *buckets, int64_t b, struct c
  * rows that begin in the bucket. */
 static void place_bucket(struct coo_buckets *buckets, int64_t b, int64_t first, struct cursor *from, spmv_matrix *m)
 {
-    const int64_t begin = (b >> buckets->col_bits) << buckets->row_shift;
-    const int64_t rows = min_i64(buckets->rows - begin, (int64_t)1 << buckets->row_shift);
+    const int64_t begin = (b >> buckets->shape.col_bits) << buckets->shape.row_shift;
+    const int64_t rows = min_i64(buckets->rows - begin, (int64_t)1 << buckets->shape.row_shift);
     int64_t one = first; /* the place in a row that has several buckets */
     int64_t *cell = &one;
-    if (buckets->col_bits == 0) {
+    if (buckets->shape.col_bits == 0) {
         cell = m->row_ptr + begin;
         memset(cell, 0, (size_t)rows * sizeof *cell);
         for (int t = 0; t < buckets->writers; t++)
-            count_slot(buckets, &buckets->writer[t].slot[b], cell);
+            count_slot(buckets, &buckets->writer[t], b, cell);
         for (int64_t row = 0, place = first; row < rows; row++) {
             const int64_t count = cell[row];
             cell[row] = place;
             place += count;
         }
-    } else if ((b & (((int64_t)1 << buckets->col_bits) - 1)) == 0) {
+    } else if ((b & (((int64_t)1 << buckets->shape.col_bits) - 1)) == 0) {
         m->row_ptr[begin] = first;
     }
     move_in_order(buckets, b, from, cell, m);
     for (int t = 0; t < buckets->writers; t++) {
-        release_block(from[t].block);
+        release_block(buckets, from[t].block);
         buckets->writer[t].slot[b] = (struct coo_slot){.next = NULL};
+        buckets->writer[t].chain[b] = (struct coo_chain){.first = NULL};
     }
-    if (buckets->col_bits > 0)
+    release_bucket(buckets, b);
+    if (buckets->shape.col_bits > 0)
         return;
     /* each cell is now the end of its row, which is the beginning of the next */
     memmove(cell + 1, cell, (size_t)(rows - 1) * sizeof *cell);
@@ -394,7 +508,7 @@ static int64_t bucket_places(const struct coo_buckets *buckets, int64_t *first)
     for (int64_t b = 0; b < buckets->count; b++) {
         first[b] = place;
         for (int t = 0; t < buckets->writers; t++)
-            place += slot_entries(buckets, &buckets->writer[t].slot[b]);
+            place += slot_entries(buckets, &buckets->writer[t], b);
     }
     return place;
 }
