@@ -13,6 +13,14 @@
 
 #include "rows.h"
 
+/* Memory that is to be read soon; entries behind the end are as good as any. */
+#if defined(__GNUC__)
+#define PREFETCH(p) __builtin_prefetch(p)
+#else
+#define PREFETCH(p) ((void)(p))
+#endif
+enum { AHEAD = 1024 };
+
 /* Where entries are few, blocks are a number of pages, each given back when its entries have been moved. */
 enum { PAGE = 4096, BLOCK = 16 * PAGE, SLAB_BLOCKS = 64 };
 /* Where they are many they lie in large pages, which cost a fraction of filling small ones. Such a page is given back
@@ -378,8 +386,10 @@ static inline struct coo_place place_at(const char *p, int key_bits)
 
 static inline void count_places(const char *p, const char *end, int64_t entry_size, int key_bits, int64_t *cell)
 {
-    for (; p < end; p += entry_size)
+    for (; p < end; p += entry_size) {
+        PREFETCH(p + AHEAD);
         cell[place_at(p, key_bits).row]++;
+    }
 }
 
 /* cell[row]: how many entries of the bucket are in the row, added to what is there. */
@@ -458,6 +468,11 @@ static void move_in_order(const struct coo_buckets *buckets, int64_t b, struct c
 {
     for (int t = 0; t < buckets->writers; t++)
         from[t] = cursor_at(buckets->writer[t].chain[b].first, &buckets->writer[t], b);
+    if (buckets->writers == 1) {
+        const int64_t n = slot_entries(buckets, &buckets->writer[0], b);
+        move_some(buckets, &buckets->writer[0], b, &from[0], n, cell, m);
+        return;
+    }
     for (const struct coo_tiles *tiles = buckets->tiles; tiles != NULL; tiles = tiles->next)
         for (int tile = 0; tile < tiles->n; tile++) {
             const int64_t n = tiles->counts[tile * buckets->count + b];
@@ -466,9 +481,11 @@ static void move_in_order(const struct coo_buckets *buckets, int64_t b, struct c
         }
 }
 
-/* The bucket's entries go to the places from first on of col and val; row_ptr[row] = the row's first place, for the
- * rows that begin in the bucket. */
-static void place_bucket(struct coo_buckets *buckets, int64_t b, int64_t first, struct cursor *from, spmv_matrix *m)
+/* The bucket's entries go to the places first <= k < end of col and val; row_ptr[row] = the row's first place, for the
+ * rows that begin in the bucket. Where it has whole rows they are sorted, while the cache has them. False where there
+ * is more to sort. */
+static bool place_bucket(struct coo_buckets *buckets, int64_t b, int64_t first, int64_t end, struct cursor *from,
+                         spmv_matrix *m, struct repeats *repeats)
 {
     const int64_t begin = (b >> buckets->shape.col_bits) << buckets->shape.row_shift;
     const int64_t rows = min_i64(buckets->rows - begin, (int64_t)1 << buckets->shape.row_shift);
@@ -495,10 +512,11 @@ static void place_bucket(struct coo_buckets *buckets, int64_t b, int64_t first, 
     }
     release_bucket(buckets, b);
     if (buckets->shape.col_bits > 0)
-        return;
+        return false;
     /* each cell is now the end of its row, which is the beginning of the next */
     memmove(cell + 1, cell, (size_t)(rows - 1) * sizeof *cell);
     cell[0] = first;
+    return rows_sort_short(m, begin, rows, end, repeats);
 }
 
 /* first[b]: the place of the bucket's first entry. Returns the number of entries. */
@@ -529,9 +547,13 @@ static spmv_status check_crowds(const struct coo_buckets *buckets, const int64_t
                : context_fail_memory(buckets->ctx, "sorting entries that are crowded in few rows", bytes);
 }
 
-static spmv_status place_all(struct coo_buckets *buckets, int64_t max_bytes, spmv_matrix **matrix)
+/* *sorted: whether no row needs to be sorted yet; then *repeats is what rows_sort would say. */
+static spmv_status place_all(struct coo_buckets *buckets, int64_t max_bytes, spmv_matrix **matrix,
+                             struct repeats *repeats, bool *sorted)
 {
     spmv_status st = SPMV_OK;
+    int64_t all = 0, lower = 0;
+    bool every = true;
     spmv_matrix *m = NULL;
     void *first = NULL, *cursors = NULL;
     const int threads = buckets->writers;
@@ -543,15 +565,21 @@ static spmv_status place_all(struct coo_buckets *buckets, int64_t max_bytes, spm
     const int64_t nnz = bucket_places(buckets, places);
     TRY(check_crowds(buckets, places, nnz, max_bytes));
     TRY(matrix_allocate(buckets->ctx, buckets->rows, buckets->cols, nnz, buckets->type, buckets->pattern, &m));
-#pragma omp parallel num_threads(threads)
+#pragma omp parallel num_threads(threads) reduction(+ : all, lower) reduction(&& : every)
     {
+        struct repeats found = {0, 0};
         struct cursor *const own = from + (int64_t)omp_get_thread_num() * threads;
 #pragma omp for schedule(dynamic, 1)
         for (int64_t b = 0; b < buckets->count; b++)
             if (buckets->rows > 0)
-                place_bucket(buckets, b, places[b], own, m);
+                every &=
+                    place_bucket(buckets, b, places[b], b + 1 < buckets->count ? places[b + 1] : nnz, own, m, &found);
+        all += found.all;
+        lower += found.lower;
     }
     m->row_ptr[m->rows] = nnz;
+    *repeats = (struct repeats){all, lower};
+    *sorted = every;
     *matrix = m;
     m = NULL;
 done:
@@ -566,12 +594,14 @@ spmv_status coo_buckets_matrix(struct coo_buckets *buckets, int64_t max_bytes, s
 {
     spmv_status st = SPMV_OK;
     spmv_matrix *m = NULL;
+    bool sorted = true;
     *matrix = NULL;
     *repeats = (struct repeats){0, 0};
-    TRY(place_all(buckets, max_bytes, &m));
+    TRY(place_all(buckets, max_bytes, &m, repeats, &sorted));
     const int64_t bytes = (m->rows + 1) * (int64_t)sizeof *m->row_ptr +
                           m->nnz * (int64_t)(sizeof *m->col + value_size(m->type, m->pattern));
-    TRY(rows_sort(buckets->ctx, m, max_i64(0, max_bytes - bytes), repeats));
+    if (!sorted)
+        TRY(rows_sort(buckets->ctx, m, max_i64(0, max_bytes - bytes), repeats));
     if (repeats->all > 0)
         rows_merge(buckets->ctx, m, repeats->all);
     *matrix = m;
