@@ -28,11 +28,11 @@ enum { PAGE = 4096, BLOCK = 16 * PAGE, SLAB_BLOCKS = 64 };
  * found first: so it holds blocks of one group of buckets, which are moved one soon after the other. Of the page's part
  * that is not used there is one in each group, so groups are few; slots are to have some blocks. A slab is so large
  * that malloc has it from the system, aligned as large pages need it. */
-enum { LARGE_PAGE = 2 << 20, LARGE_BLOCK = 4 * PAGE, SLAB_PAGES = 32 };
+enum { LARGE_PAGE = 2 << 20, LARGE_BLOCK = 2 * PAGE, SLAB_PAGES = 32 };
 enum { SLOT_WORTH_IT = 4 * LARGE_BLOCK, LARGE_WORTH_IT = 32 * LARGE_PAGE, GROUP_WORTH_IT = 8 << 20, GROUPS_MAX = 32 };
 /* So many buckets that the stretch of each (12 bytes an entry in f64) fits in a cache, for up to some 10^8 entries, and
  * so few that the places where a thread writes do too. */
-enum { BUCKET_ENTRIES = 8192, BUCKET_ROWS = 65536, BUCKETS_MAX = 512 };
+enum { BUCKET_ENTRIES = 8192, BUCKET_ROWS = 65536, BUCKETS_MAX = 512, BUCKETS_MOST = 1024 };
 
 /* From here on a matrix's array is in large pages (csr.c); what a thread that reads has beside entries. */
 enum { MATRIX_LARGE = 8 << 20, BESIDE = 1 << 20 };
@@ -62,6 +62,7 @@ struct coo_group {
     char *next, *end; /* in the last page */
     struct coo_chunk *chunks;
     int64_t left; /* buckets that are not in the matrix */
+    bool given_back;
 };
 
 /* A number of tiles: who read each, and how many of its entries went to each bucket. */
@@ -80,7 +81,7 @@ static int bits_of(int64_t n)
     return bits;
 }
 
-static void choose_buckets(struct coo_buckets *b, int64_t entries)
+static void choose_buckets(struct coo_buckets *b, int64_t entries, int threads)
 {
     const int64_t wanted = min_i64(BUCKETS_MAX, max_i64(1, max_i64(entries / BUCKET_ENTRIES, b->rows / BUCKET_ROWS)));
     const int bits = bits_of(max_i64(b->cols - 1, 0));
@@ -88,6 +89,10 @@ static void choose_buckets(struct coo_buckets *b, int64_t entries)
     /* rows within a bucket have 32 bits */
     while (b->rows > 0 && ((b->rows - 1) >> b->shape.row_shift) + 1 > wanted && b->shape.row_shift < 32)
         b->shape.row_shift++;
+    /* some more are worth it for a place in one word, where that saves more than their blocks do not fill */
+    const int too_many = b->shape.row_shift + bits - 32;
+    if (too_many > 0 && wanted << too_many <= BUCKETS_MOST && entries / threads >= (wanted << too_many) * (PAGE / 2))
+        b->shape.row_shift -= too_many;
     b->count = b->rows > 0 ? ((b->rows - 1) >> b->shape.row_shift) + 1 : 1;
     if (b->shape.row_shift > 0)
         return;
@@ -103,7 +108,7 @@ static struct coo_buckets buckets_for(int64_t rows, int64_t cols, spmv_type type
                                       int threads)
 {
     struct coo_buckets b = {.rows = rows, .cols = cols, .type = type, .pattern = pattern};
-    choose_buckets(&b, entries);
+    choose_buckets(&b, entries, threads);
     const int bits = cols > 2 ? bits_of(cols - 1) : 1;
     b.shape.key_bits = b.shape.row_shift + bits <= 32 ? bits : 0;
     b.entry_size = (b.shape.key_bits > 0 ? sizeof(uint32_t) : sizeof(struct coo_place)) + value_size(type, pattern);
@@ -143,9 +148,9 @@ int64_t coo_buckets_bytes(int64_t rows, int64_t cols, spmv_type type, bool patte
     /* what a block's head and its unused end take is less than a 512th, of small blocks a 128th */
     bytes += bytes / (b.large_pages ? 128 : 512);
     bytes += min_i64(entries, b.count * threads) * (b.large_pages ? b.block_bytes : PAGE);
-    /* pages that are not full, and groups that are in the matrix but for a bucket */
+    /* pages that are not full, and groups that are on their way to the matrix */
     if (b.large_pages)
-        bytes += b.groups * LARGE_PAGE + bytes / b.groups * min_i64(b.groups, threads + 1);
+        bytes += b.groups * LARGE_PAGE + bytes / b.groups * min_i64(b.groups, 2);
     bytes = max_i64(bytes, bytes_of_matrix(&b, entries));
     /* beside them: the text, and places in the matrix that are touched before entries are gone */
     return bytes >= MATRIX_LARGE ? bytes + (int64_t)threads * BESIDE : bytes;
@@ -158,6 +163,7 @@ spmv_status coo_buckets_begin(spmv_context *ctx, int64_t rows, int64_t cols, spm
     buckets->ctx = ctx;
     int64_t bytes = 0;
     pthread_mutex_init(&buckets->lock, NULL);
+    pthread_cond_init(&buckets->moved, NULL);
     if (!multiply_fits(buckets->count, (int64_t)sizeof(struct coo_chain), &bytes))
         return context_fail(ctx, SPMV_ERROR_LIMIT, "sorting the entries of %lld rows overflows 64 bits",
                             (long long)rows);
@@ -201,6 +207,7 @@ void coo_buckets_free(struct coo_buckets *buckets)
     for (int64_t g = 0; buckets->group != NULL && g < buckets->groups; g++)
         pthread_mutex_destroy(&buckets->group[g].lock);
     free(buckets->group);
+    pthread_cond_destroy(&buckets->moved);
     pthread_mutex_destroy(&buckets->lock);
     free(buckets->writer);
     while (buckets->tiles != NULL) {
@@ -425,17 +432,38 @@ static void release_block(const struct coo_buckets *buckets, const struct coo_bl
         madvise((void *)(uintptr_t)block, BLOCK, MADV_DONTNEED);
 }
 
+/* The next bucket that goes to the matrix, count: none. It waits until at most one group before the bucket's is still
+ * there, so that a thread that is held up holds no more. */
+static int64_t take_bucket(struct coo_buckets *buckets)
+{
+    pthread_mutex_lock(&buckets->lock);
+    const int64_t b = min_i64(buckets->taken, buckets->count);
+    buckets->taken = b + 1;
+    while (buckets->large_pages && b < buckets->count && b >> buckets->group_shift > buckets->groups_moved + 1)
+        pthread_cond_wait(&buckets->moved, &buckets->lock);
+    pthread_mutex_unlock(&buckets->lock);
+    return b;
+}
+
 /* A bucket is in the matrix: with the last one of its group, the group's pages go back. */
 static void release_bucket(struct coo_buckets *buckets, int64_t b)
 {
     if (!buckets->large_pages)
         return;
     struct coo_group *const group = &buckets->group[b >> buckets->group_shift];
-    pthread_mutex_lock(&group->lock);
+    pthread_mutex_lock(&buckets->lock);
     const bool last = --group->left == 0;
-    pthread_mutex_unlock(&group->lock);
-    for (const struct coo_chunk *chunk = last ? group->chunks : NULL; chunk != NULL; chunk = chunk->next)
+    pthread_mutex_unlock(&buckets->lock);
+    if (!last)
+        return;
+    for (const struct coo_chunk *chunk = group->chunks; chunk != NULL; chunk = chunk->next)
         madvise(chunk->memory, LARGE_PAGE, MADV_DONTNEED);
+    pthread_mutex_lock(&buckets->lock);
+    group->given_back = true;
+    while (buckets->groups_moved < buckets->groups && buckets->group[buckets->groups_moved].given_back)
+        buckets->groups_moved++;
+    pthread_cond_broadcast(&buckets->moved);
+    pthread_mutex_unlock(&buckets->lock);
 }
 
 /* Moves the next n entries of the cursor, and gives back the blocks that it leaves; cell[row]: the next place of the
@@ -531,15 +559,24 @@ static int64_t bucket_places(const struct coo_buckets *buckets, int64_t *first)
     return place;
 }
 
-/* A bucket of many more entries than others is in the matrix, all over it, before its entries are gone. Only now it is
- * known whether there are such. */
+/* Of the entries in so many buckets or groups, where a thread has one or two at a time: how many more may be in the
+ * matrix and not yet gone than where each has as many as others. */
+static int64_t crowd_in(const int64_t *first, int64_t nnz, int64_t buckets, int64_t width, int64_t at_a_time)
+{
+    int64_t largest = 0;
+    for (int64_t b = 0; b < buckets; b += width)
+        largest = max_i64(largest, (b + width < buckets ? first[b + width] : nnz) - first[b]);
+    return min_i64(nnz, at_a_time * max_i64(0, largest - 2 * nnz / ceil_divide(buckets, width)));
+}
+
+/* A bucket, or group, of many more entries than others is in the matrix, all over it, before its entries are gone. Only
+ * now it is known whether there are such. */
 static spmv_status check_crowds(const struct coo_buckets *buckets, const int64_t *first, int64_t nnz, int64_t max_bytes)
 {
     const int64_t size = (int64_t)(sizeof(int32_t) + value_size(buckets->type, buckets->pattern));
-    int64_t largest = 0;
-    for (int64_t b = 0; b < buckets->count; b++)
-        largest = max_i64(largest, (b + 1 < buckets->count ? first[b + 1] : nnz) - first[b]);
-    const int64_t crowd = min_i64(nnz, buckets->writers * max_i64(0, largest - 2 * nnz / buckets->count));
+    const int64_t crowd = buckets->large_pages
+                              ? crowd_in(first, nnz, buckets->count, (int64_t)1 << buckets->group_shift, 2)
+                              : crowd_in(first, nnz, buckets->count, 1, buckets->writers);
     const int64_t bytes = crowd * size + coo_buckets_bytes(buckets->rows, buckets->cols, buckets->type,
                                                            buckets->pattern, nnz, buckets->writers);
     return crowd * size < MATRIX_LARGE || bytes <= max_bytes
@@ -569,8 +606,7 @@ static spmv_status place_all(struct coo_buckets *buckets, int64_t max_bytes, spm
     {
         struct repeats found = {0, 0};
         struct cursor *const own = from + (int64_t)omp_get_thread_num() * threads;
-#pragma omp for schedule(dynamic, 1)
-        for (int64_t b = 0; b < buckets->count; b++)
+        for (int64_t b = take_bucket(buckets); b < buckets->count; b = take_bucket(buckets))
             if (buckets->rows > 0)
                 every &=
                     place_bucket(buckets, b, places[b], b + 1 < buckets->count ? places[b + 1] : nnz, own, m, &found);

@@ -64,11 +64,13 @@ struct coo_buckets {
     int64_t block_bytes;
     int writers;
     struct coo_writer *writer;
-    pthread_mutex_t lock;  /* of slabs */
+    pthread_mutex_t lock;  /* of all that follows up to tiles, but for a group's own */
     struct coo_slab *slab; /* the last, and so on to the first */
     int group_shift;       /* with large pages: group = bucket >> group_shift */
     int64_t groups;        /* 0: none */
     struct coo_group *group;
+    int64_t taken, groups_moved; /* buckets on their way to the matrix or there; the first groups that are there */
+    pthread_cond_t moved;
     struct coo_tiles *tiles, *last_tiles; /* in the order of the text */
 };
 
