@@ -32,7 +32,7 @@ enum { LARGE_PAGE = 2 << 20, LARGE_BLOCK = 2 * PAGE, SLAB_PAGES = 32 };
 enum { SLOT_WORTH_IT = 4 * LARGE_BLOCK, LARGE_WORTH_IT = 32 * LARGE_PAGE, GROUP_WORTH_IT = 8 << 20, GROUPS_MAX = 32 };
 /* So many buckets that the stretch of each (12 bytes an entry in f64) fits in a cache, for up to some 10^8 entries, and
  * so few that the places where a thread writes do too. */
-enum { BUCKET_ENTRIES = 8192, BUCKET_ROWS = 65536, BUCKETS_MAX = 512, BUCKETS_MOST = 1024 };
+enum { BUCKET_ENTRIES = 8192, BUCKET_ROWS = 65536, BUCKETS_MAX = 512 };
 
 /* From here on a matrix's array is in large pages (csr.c); what a thread that reads has beside entries. */
 enum { MATRIX_LARGE = 8 << 20, BESIDE = 1 << 20 };
@@ -81,7 +81,7 @@ static int bits_of(int64_t n)
     return bits;
 }
 
-static void choose_buckets(struct coo_buckets *b, int64_t entries, int threads)
+static void choose_buckets(struct coo_buckets *b, int64_t entries)
 {
     const int64_t wanted = min_i64(BUCKETS_MAX, max_i64(1, max_i64(entries / BUCKET_ENTRIES, b->rows / BUCKET_ROWS)));
     const int bits = bits_of(max_i64(b->cols - 1, 0));
@@ -89,10 +89,6 @@ static void choose_buckets(struct coo_buckets *b, int64_t entries, int threads)
     /* rows within a bucket have 32 bits */
     while (b->rows > 0 && ((b->rows - 1) >> b->shape.row_shift) + 1 > wanted && b->shape.row_shift < 32)
         b->shape.row_shift++;
-    /* some more are worth it for a place in one word, where that saves more than their blocks do not fill */
-    const int too_many = b->shape.row_shift + bits - 32;
-    if (too_many > 0 && wanted << too_many <= BUCKETS_MOST && entries / threads >= (wanted << too_many) * (PAGE / 2))
-        b->shape.row_shift -= too_many;
     b->count = b->rows > 0 ? ((b->rows - 1) >> b->shape.row_shift) + 1 : 1;
     if (b->shape.row_shift > 0)
         return;
@@ -104,14 +100,25 @@ static void choose_buckets(struct coo_buckets *b, int64_t entries, int threads)
         b->shape.col_shift = bits - b->shape.col_bits;
 }
 
+/* For keys of so many bits: the low bytes of a word come first in memory, else all are kept. */
+static int key_bytes(int bits)
+{
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    return bits <= 32 ? 4 : (bits + 7) / 8;
+#else
+    return bits <= 32 ? 4 : 8;
+#endif
+}
+
 static struct coo_buckets buckets_for(int64_t rows, int64_t cols, spmv_type type, bool pattern, int64_t entries,
                                       int threads)
 {
     struct coo_buckets b = {.rows = rows, .cols = cols, .type = type, .pattern = pattern};
-    choose_buckets(&b, entries, threads);
+    choose_buckets(&b, entries);
     const int bits = cols > 2 ? bits_of(cols - 1) : 1;
-    b.shape.key_bits = b.shape.row_shift + bits <= 32 ? bits : 0;
-    b.entry_size = (b.shape.key_bits > 0 ? sizeof(uint32_t) : sizeof(struct coo_place)) + value_size(type, pattern);
+    b.shape.key_col_bits = bits;
+    b.shape.key_bytes = key_bytes(b.shape.row_shift + bits);
+    b.entry_size = (size_t)b.shape.key_bytes + value_size(type, pattern);
     /* counts that are claims may be any */
     const int64_t of_a_slot = entries / (b.count * threads), size = (int64_t)b.entry_size;
     b.large_pages = of_a_slot >= SLOT_WORTH_IT / size && entries >= LARGE_WORTH_IT / size;
@@ -307,8 +314,9 @@ bool coo_slot_grow(struct coo_buckets *buckets, struct coo_writer *writer, int64
     }
     chain->last = block;
     slot->next = (char *)(block + 1);
-    slot->end = slot->next + (buckets->block_bytes - (int64_t)sizeof *block) / (int64_t)buckets->entry_size *
-                                 (int64_t)buckets->entry_size;
+    /* with room for the last key's whole word */
+    const int64_t room = buckets->block_bytes - (int64_t)sizeof *block - (int64_t)sizeof(uint64_t);
+    slot->end = slot->next + room / (int64_t)buckets->entry_size * (int64_t)buckets->entry_size;
     return true;
 }
 
@@ -375,27 +383,31 @@ static struct cursor cursor_at(const struct coo_block *block, const struct coo_w
     return (struct cursor){block, first, last ? writer->slot[bucket].next : first + block->bytes};
 }
 
-/* key_bits: as in the buckets, a constant where that is 0. */
-static inline struct coo_place place_at(const char *p, int key_bits)
+struct place {
+    uint64_t row, col; /* row in the bucket */
+};
+
+/* bytes: of the key; a constant where that is 4. */
+static inline struct place place_at(const char *p, int bytes, int col_bits)
 {
-    struct coo_place place;
-    if (key_bits == 0) {
-        memcpy(&place, p, sizeof place);
+    uint64_t key;
+    if (bytes == 4) {
+        uint32_t word;
+        memcpy(&word, p, sizeof word);
+        key = word;
     } else {
-        uint32_t key;
         memcpy(&key, p, sizeof key);
-        /* all 32 bits may be the column's */
-        place.row = (uint32_t)((uint64_t)key >> key_bits);
-        place.col = key & (uint32_t)(((uint64_t)1 << key_bits) - 1);
+        key &= UINT64_MAX >> (64 - 8 * bytes);
     }
-    return place;
+    return (struct place){key >> col_bits, key & (((uint64_t)1 << col_bits) - 1)};
 }
 
-static inline void count_places(const char *p, const char *end, int64_t entry_size, int key_bits, int64_t *cell)
+static inline void count_places(const char *p, const char *end, int64_t entry_size, int bytes, int col_bits,
+                                int64_t *cell)
 {
     for (; p < end; p += entry_size) {
         PREFETCH(p + AHEAD);
-        cell[place_at(p, key_bits).row]++;
+        cell[place_at(p, bytes, col_bits).row]++;
     }
 }
 
@@ -403,25 +415,25 @@ static inline void count_places(const char *p, const char *end, int64_t entry_si
 static void count_slot(const struct coo_buckets *buckets, const struct coo_writer *writer, int64_t bucket,
                        int64_t *cell)
 {
+    const struct coo_shape *const shape = &buckets->shape;
     const int64_t entry_size = (int64_t)buckets->entry_size;
     for (const struct coo_block *block = writer->chain[bucket].first; block != NULL; block = block->next) {
         const struct cursor c = cursor_at(block, writer, bucket);
-        if (buckets->shape.key_bits == 0)
-            count_places(c.next, c.end, entry_size, 0, cell);
+        if (shape->key_bytes == 4)
+            count_places(c.next, c.end, entry_size, 4, shape->key_col_bits, cell);
         else
-            count_places(c.next, c.end, entry_size, buckets->shape.key_bits, cell);
+            count_places(c.next, c.end, entry_size, shape->key_bytes, shape->key_col_bits, cell);
     }
 }
 
-static inline void move_entries(const char *p, const char *end, int key_bits, int64_t *cell, int32_t *col, char *val,
-                                size_t size)
+static inline void move_entries(const char *p, const char *end, int bytes, int col_bits, int64_t *cell, int32_t *col,
+                                char *val, size_t size)
 {
-    const size_t place_size = key_bits == 0 ? sizeof(struct coo_place) : sizeof(uint32_t);
-    for (; p < end; p += place_size + size) {
-        const struct coo_place place = place_at(p, key_bits);
+    for (; p < end; p += (size_t)bytes + size) {
+        const struct place place = place_at(p, bytes, col_bits);
         const int64_t at = cell[place.row]++;
         col[at] = (int32_t)place.col;
-        copy_value(val, at, p + place_size, 0, size);
+        copy_value(val, at, p + bytes, 0, size);
     }
 }
 
@@ -471,6 +483,7 @@ static void release_bucket(struct coo_buckets *buckets, int64_t b)
 static void move_some(const struct coo_buckets *buckets, const struct coo_writer *writer, int64_t bucket,
                       struct cursor *from, int64_t n, int64_t *cell, spmv_matrix *m)
 {
+    const struct coo_shape *const shape = &buckets->shape;
     const int64_t entry_size = (int64_t)buckets->entry_size;
     while (n > 0) {
         if (from->next == from->end) {
@@ -481,10 +494,11 @@ static void move_some(const struct coo_buckets *buckets, const struct coo_writer
         const int64_t part = min_i64(n, (from->end - from->next) / entry_size);
         const char *const end = from->next + part * entry_size;
         const size_t size = value_size(m->type, m->pattern);
-        if (buckets->shape.key_bits == 0) {
-            SIZED(size, move_entries(from->next, end, 0, cell, m->col, m->val, SIZE));
+        if (shape->key_bytes == 4) {
+            SIZED(size, move_entries(from->next, end, 4, shape->key_col_bits, cell, m->col, m->val, SIZE));
         } else {
-            SIZED(size, move_entries(from->next, end, buckets->shape.key_bits, cell, m->col, m->val, SIZE));
+            SIZED(size,
+                  move_entries(from->next, end, shape->key_bytes, shape->key_col_bits, cell, m->col, m->val, SIZE));
         }
         from->next = end;
         n -= part;

@@ -16,12 +16,6 @@
 
 #include "matrix_internal.h"
 
-/* The place of an entry in its bucket, before its value: row within the bucket and column, in one word where they fit
- * (the column in the low key_bits), else in two. */
-struct coo_place {
-    uint32_t row, col;
-};
-
 struct coo_block;
 struct coo_slab;
 struct coo_chunk;
@@ -47,10 +41,11 @@ struct coo_writer {
     struct coo_chain *chain;
 };
 
-/* How a place tells its bucket, and how it is kept there. */
+/* How a place tells its bucket, and what is kept of it before the entry's value: a key of the row in the bucket and,
+ * in its low bits, the column; so many bytes of it as there are bits for, 4 at least. */
 struct coo_shape {
     int row_shift, col_bits, col_shift; /* bucket = ((row >> row_shift) << col_bits) + (col >> col_shift) */
-    int key_bits;                       /* 0: a place takes two words */
+    int key_col_bits, key_bytes;
 };
 
 struct coo_buckets {
@@ -102,20 +97,22 @@ static inline bool coo_append(struct coo_buckets *buckets, const struct coo_shap
     struct coo_slot *const slot = &writer->slot[bucket];
     if (slot->next == slot->end && !coo_slot_grow(buckets, writer, bucket))
         return false;
-    char *to = slot->next;
-    const struct coo_place place = {(uint32_t)(row & (((int64_t)1 << shape->row_shift) - 1)), (uint32_t)col};
-    if (shape->key_bits > 0) {
-        const uint32_t key = (uint32_t)((uint64_t)place.row << shape->key_bits | place.col);
-        slot->next = to + sizeof key + size;
-        memcpy(to, &key, sizeof key);
-        to += sizeof key;
-    } else {
-        slot->next = to + sizeof place + size;
-        memcpy(to, &place, sizeof place);
-        to += sizeof place;
+    char *const to = slot->next;
+    const uint64_t row_in_bucket = (uint64_t)row & (((uint64_t)1 << shape->row_shift) - 1);
+    const uint64_t key = row_in_bucket << shape->key_col_bits | (uint64_t)col;
+    if (shape->key_bytes == 4) {
+        const uint32_t word = (uint32_t)key;
+        slot->next = to + 4 + size;
+        memcpy(to, &word, sizeof word);
+        if (size > 0)
+            memcpy(to + 4, value, size);
+        return true;
     }
+    /* what is behind the key is written later; each block has room for it */
+    slot->next = to + shape->key_bytes + size;
+    memcpy(to, &key, sizeof key);
     if (size > 0)
-        memcpy(to, value, size);
+        memcpy(to + shape->key_bytes, value, size);
     return true;
 }
 

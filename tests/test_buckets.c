@@ -62,6 +62,7 @@ static void as_from_coo(void **state)
                                           {1, 1, 40000, LARGE, false, true},
                                           {100000, 100000, 900000, LARGE, true, true},
                                           {5000000, 5000000, 400000, LARGE, false, true},
+                                          {6000000, 2147483647, 300000, 300000, false, false},
                                           {2000000, 2000000, 900000, LARGE, false, true},
                                           {50000, 50000, 0, LARGE, false, true}};
     for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++) {
