@@ -175,9 +175,9 @@ bool rows_sort_short(spmv_matrix *matrix, int64_t begin, int64_t rows, int64_t e
     bool sorted = true;
     for (int64_t r = 0; r < rows; r++) {
         const int64_t first = row_ptr[r], n = (r + 1 < rows ? row_ptr[r + 1] : end) - first;
-        int32_t *const col = matrix->col + first;
         if (n < 2)
             continue;
+        int32_t *const col = matrix->col + first;
         if (!is_sorted(col, n)) {
             if (n <= SHORT_ROW)
                 sort_short(col, writable_at(matrix->val, first, size), n, size);
