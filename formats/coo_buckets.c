@@ -13,13 +13,23 @@
 
 #include "rows.h"
 
-/* A block is given back as a whole, so it is a number of pages. */
+/* Memory that is to be read soon; entries behind the end are as good as any. */
+#if defined(__GNUC__)
+#define PREFETCH(p) __builtin_prefetch(p)
+#else
+#define PREFETCH(p) ((void)(p))
+#endif
+enum { AHEAD = 1024 };
+
+/* Where entries are few, blocks are a number of pages, each given back when its entries have been moved. */
 enum { PAGE = 4096, BLOCK = 16 * PAGE, SLAB_BLOCKS = 64 };
-/* Slabs of that size and more lie in large pages where the system has them on demand, which costs half as much as
- * filling small ones; but then blocks that are never full take memory in full, so it is done where slots are to have
- * more than so many bytes. A block that is given back takes its part of a large page out of the process; the page
- * itself is taken apart when memory is short. */
-enum { LARGE_PAGE = 2 << 20, SLOT_WORTH_IT = 4 * BLOCK };
+/* Where they are many they lie in large pages, which cost a fraction of filling small ones. Such a page is given back
+ * as a whole, else it would stay with the system until it is short of memory, and the matrix take others that must be
+ * found first: so it holds blocks of one group of buckets, which are moved one soon after the other. Of the page's part
+ * that is not used there is one in each group, so groups are few; slots are to have some blocks. A slab is so large
+ * that malloc has it from the system, aligned as large pages need it. */
+enum { LARGE_PAGE = 2 << 20, LARGE_BLOCK = 2 * PAGE, SLAB_PAGES = 32 };
+enum { SLOT_WORTH_IT = 4 * LARGE_BLOCK, LARGE_WORTH_IT = 32 * LARGE_PAGE, GROUP_WORTH_IT = 8 << 20, GROUPS_MAX = 32 };
 /* So many buckets that the stretch of each (12 bytes an entry in f64) fits in a cache, for up to some 10^8 entries, and
  * so few that the places where a thread writes do too. */
 enum { BUCKET_ENTRIES = 8192, BUCKET_ROWS = 65536, BUCKETS_MAX = 512 };
@@ -32,10 +42,27 @@ struct coo_block {
     int64_t bytes; /* of entries; set when the next block begins */
 };
 
-/* Memory for blocks; only its pages are given back early. */
+/* A large page of a group. */
+struct coo_chunk {
+    struct coo_chunk *next;
+    char *memory;
+};
+
+/* Memory for blocks, or for large pages; only its pages are given back early. */
 struct coo_slab {
     struct coo_slab *next;
-    char *memory, *blocks; /* as allocated; the first whole page */
+    char *memory, *parts;     /* as allocated; the first block, or large page */
+    int64_t size, used;       /* parts */
+    struct coo_chunk chunk[]; /* of each large page */
+};
+
+/* Buckets whose entries share large pages. */
+struct coo_group {
+    pthread_mutex_t lock;
+    char *next, *end; /* in the last page */
+    struct coo_chunk *chunks;
+    int64_t left; /* buckets that are not in the matrix */
+    bool given_back;
 };
 
 /* A number of tiles: who read each, and how many of its entries went to each bucket. */
@@ -58,19 +85,29 @@ static void choose_buckets(struct coo_buckets *b, int64_t entries)
 {
     const int64_t wanted = min_i64(BUCKETS_MAX, max_i64(1, max_i64(entries / BUCKET_ENTRIES, b->rows / BUCKET_ROWS)));
     const int bits = bits_of(max_i64(b->cols - 1, 0));
-    b->col_shift = 31; /* columns are below 2^31 */
+    b->shape.col_shift = 31; /* columns are below 2^31 */
     /* rows within a bucket have 32 bits */
-    while (b->rows > 0 && ((b->rows - 1) >> b->row_shift) + 1 > wanted && b->row_shift < 32)
-        b->row_shift++;
-    b->count = b->rows > 0 ? ((b->rows - 1) >> b->row_shift) + 1 : 1;
-    if (b->row_shift > 0)
+    while (b->rows > 0 && ((b->rows - 1) >> b->shape.row_shift) + 1 > wanted && b->shape.row_shift < 32)
+        b->shape.row_shift++;
+    b->count = b->rows > 0 ? ((b->rows - 1) >> b->shape.row_shift) + 1 : 1;
+    if (b->shape.row_shift > 0)
         return;
-    while (b->col_bits < bits && b->count * 2 <= wanted) {
-        b->col_bits++;
+    while (b->shape.col_bits < bits && b->count * 2 <= wanted) {
+        b->shape.col_bits++;
         b->count *= 2;
     }
-    if (b->col_bits > 0)
-        b->col_shift = bits - b->col_bits;
+    if (b->shape.col_bits > 0)
+        b->shape.col_shift = bits - b->shape.col_bits;
+}
+
+/* For keys of so many bits: the low bytes of a word come first in memory, else all are kept. */
+static int key_bytes(int bits)
+{
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    return bits <= 32 ? 4 : (bits + 7) / 8;
+#else
+    return bits <= 32 ? 4 : 8;
+#endif
 }
 
 static struct coo_buckets buckets_for(int64_t rows, int64_t cols, spmv_type type, bool pattern, int64_t entries,
@@ -79,9 +116,19 @@ static struct coo_buckets buckets_for(int64_t rows, int64_t cols, spmv_type type
     struct coo_buckets b = {.rows = rows, .cols = cols, .type = type, .pattern = pattern};
     choose_buckets(&b, entries);
     const int bits = cols > 2 ? bits_of(cols - 1) : 1;
-    b.key_bits = b.row_shift + bits <= 32 ? bits : 0;
-    b.entry_size = (b.key_bits > 0 ? sizeof(uint32_t) : sizeof(struct coo_place)) + value_size(type, pattern);
-    b.large_pages = entries / (b.count * threads) >= SLOT_WORTH_IT / (int64_t)b.entry_size;
+    b.shape.key_col_bits = bits;
+    b.shape.key_bytes = key_bytes(b.shape.row_shift + bits);
+    b.entry_size = (size_t)b.shape.key_bytes + value_size(type, pattern);
+    /* counts that are claims may be any */
+    const int64_t of_a_slot = entries / (b.count * threads), size = (int64_t)b.entry_size;
+    b.large_pages = of_a_slot >= SLOT_WORTH_IT / size && entries >= LARGE_WORTH_IT / size;
+    b.block_bytes = b.large_pages ? LARGE_BLOCK : BLOCK;
+    if (b.large_pages) {
+        const int64_t groups = min_i64(GROUPS_MAX, entries / (GROUP_WORTH_IT / size));
+        while (((b.count - 1) >> b.group_shift) + 1 > groups)
+            b.group_shift++;
+        b.groups = ((b.count - 1) >> b.group_shift) + 1;
+    }
     return b;
 }
 
@@ -105,10 +152,12 @@ int64_t coo_buckets_bytes(int64_t rows, int64_t cols, spmv_type type, bool patte
         bytes > INT64_MAX / 2 - of_rows / 2)
         return INT64_MAX;
     bytes = entries * (int64_t)b.entry_size;
-    /* what a block's head and its unused end take is less than a 512th */
-    bytes += bytes / 512 + min_i64(entries, b.count * threads) * (b.large_pages ? BLOCK : PAGE);
+    /* what a block's head and its unused end take is less than a 512th, of small blocks a 128th */
+    bytes += bytes / (b.large_pages ? 128 : 512);
+    bytes += min_i64(entries, b.count * threads) * (b.large_pages ? b.block_bytes : PAGE);
+    /* pages that are not full, and groups that are on their way to the matrix */
     if (b.large_pages)
-        bytes += (int64_t)threads * SLAB_BLOCKS * BLOCK;
+        bytes += b.groups * LARGE_PAGE + bytes / b.groups * min_i64(b.groups, 2);
     bytes = max_i64(bytes, bytes_of_matrix(&b, entries));
     /* beside them: the text, and places in the matrix that are touched before entries are gone */
     return bytes >= MATRIX_LARGE ? bytes + (int64_t)threads * BESIDE : bytes;
@@ -120,7 +169,9 @@ spmv_status coo_buckets_begin(spmv_context *ctx, int64_t rows, int64_t cols, spm
     *buckets = buckets_for(rows, cols, type, pattern, entries, threads);
     buckets->ctx = ctx;
     int64_t bytes = 0;
-    if (!multiply_fits(buckets->count, (int64_t)sizeof(struct coo_slot), &bytes))
+    pthread_mutex_init(&buckets->lock, NULL);
+    pthread_cond_init(&buckets->moved, NULL);
+    if (!multiply_fits(buckets->count, (int64_t)sizeof(struct coo_chain), &bytes))
         return context_fail(ctx, SPMV_ERROR_LIMIT, "sorting the entries of %lld rows overflows 64 bits",
                             (long long)rows);
     buckets->writer = calloc((size_t)threads, sizeof *buckets->writer);
@@ -129,24 +180,42 @@ spmv_status coo_buckets_begin(spmv_context *ctx, int64_t rows, int64_t cols, spm
     buckets->writers = threads;
     for (int t = 0; t < threads; t++) {
         buckets->writer[t].slot = calloc((size_t)buckets->count, sizeof(struct coo_slot));
-        if (buckets->writer[t].slot == NULL)
+        buckets->writer[t].chain = calloc((size_t)buckets->count, sizeof(struct coo_chain));
+        if (buckets->writer[t].slot == NULL || buckets->writer[t].chain == NULL)
             return context_fail_memory(ctx, "sorting entries", bytes);
+    }
+    if (buckets->groups == 0)
+        return SPMV_OK;
+    buckets->group = calloc((size_t)buckets->groups, sizeof *buckets->group);
+    if (buckets->group == NULL)
+        return context_fail_memory(ctx, "sorting entries", buckets->groups * (int64_t)sizeof *buckets->group);
+    for (int64_t g = 0; g < buckets->groups; g++) {
+        const int64_t first = g << buckets->group_shift;
+        pthread_mutex_init(&buckets->group[g].lock, NULL);
+        buckets->group[g].left = min_i64(buckets->count - first, (int64_t)1 << buckets->group_shift);
     }
     return SPMV_OK;
 }
 
 void coo_buckets_free(struct coo_buckets *buckets)
 {
+    if (buckets->ctx == NULL)
+        return;
     for (int t = 0; t < buckets->writers; t++) {
-        struct coo_writer *const w = &buckets->writer[t];
-        while (w->slab != NULL) {
-            struct coo_slab *const slab = w->slab;
-            w->slab = slab->next;
-            host_free(slab->memory);
-            free(slab);
-        }
-        free(w->slot);
+        free(buckets->writer[t].slot);
+        free(buckets->writer[t].chain);
     }
+    while (buckets->slab != NULL) {
+        struct coo_slab *const slab = buckets->slab;
+        buckets->slab = slab->next;
+        host_free(slab->memory);
+        free(slab);
+    }
+    for (int64_t g = 0; buckets->group != NULL && g < buckets->groups; g++)
+        pthread_mutex_destroy(&buckets->group[g].lock);
+    free(buckets->group);
+    pthread_cond_destroy(&buckets->moved);
+    pthread_mutex_destroy(&buckets->lock);
     free(buckets->writer);
     while (buckets->tiles != NULL) {
         struct coo_tiles *const tiles = buckets->tiles;
@@ -155,58 +224,109 @@ void coo_buckets_free(struct coo_buckets *buckets)
         free(tiles->counts);
         free(tiles);
     }
-    *buckets = (struct coo_buckets){.count = 0};
+    *buckets = (struct coo_buckets){.ctx = NULL};
 }
 
 /* ---------------------------------------------------------------- appending */
 
-static bool add_slab(const struct coo_buckets *buckets, struct coo_writer *w)
+/* The lock is held. */
+static bool add_slab(struct coo_buckets *buckets)
 {
-    const int64_t blocks = w->slab == NULL ? 1 : min_i64(2 * w->slab_blocks, SLAB_BLOCKS);
-    struct coo_slab *const slab = malloc(sizeof *slab);
+    const int64_t part = buckets->large_pages ? LARGE_PAGE : BLOCK, page = buckets->large_pages ? LARGE_PAGE : PAGE;
+    const int64_t size = buckets->large_pages    ? SLAB_PAGES
+                         : buckets->slab == NULL ? buckets->writers
+                                                 : min_i64(2 * buckets->slab->size, SLAB_BLOCKS);
+    const int64_t chunks = buckets->large_pages ? size : 0;
+    struct coo_slab *const slab = malloc(sizeof *slab + (size_t)chunks * sizeof slab->chunk[0]);
     void *memory = NULL;
-    const int64_t bytes = blocks * BLOCK, page = buckets->large_pages && bytes >= LARGE_PAGE ? LARGE_PAGE : PAGE;
-    if (slab == NULL || host_alloc(NULL, bytes + page, "", &memory) != SPMV_OK) {
+    if (slab == NULL || host_alloc(NULL, size * part + page, "", &memory) != SPMV_OK) {
         free(slab);
         return false;
     }
     const int64_t aside = (int64_t)((uintptr_t)memory % (uintptr_t)page);
-    *slab = (struct coo_slab){w->slab, memory, (char *)memory + (aside == 0 ? 0 : page - aside)};
+    slab->memory = memory;
+    slab->parts = slab->memory + (aside == 0 ? 0 : page - aside);
+    slab->size = size;
+    slab->used = 0;
+    slab->next = buckets->slab;
+    buckets->slab = slab;
 #ifdef MADV_HUGEPAGE
-    if (page == LARGE_PAGE)
-        madvise(slab->blocks, (size_t)bytes, MADV_HUGEPAGE);
+    if (buckets->large_pages)
+        madvise(slab->parts, (size_t)(size * part), MADV_HUGEPAGE);
 #endif
-    w->slab = slab;
-    w->slab_blocks = blocks;
-    w->slab_used = 0;
     return true;
 }
 
-bool coo_slot_grow(const struct coo_buckets *buckets, struct coo_writer *writer, struct coo_slot *slot)
+/* The next block, or large page. */
+static char *next_part(struct coo_buckets *buckets, struct coo_chunk **chunk)
 {
-    if (writer->slab_used == writer->slab_blocks && !add_slab(buckets, writer))
-        return false;
-    struct coo_block *const block = (struct coo_block *)(void *)(writer->slab->blocks + writer->slab_used++ * BLOCK);
-    *block = (struct coo_block){.next = NULL};
-    if (slot->last != NULL) {
-        slot->last->next = block;
-        slot->last->bytes = slot->next - (char *)(slot->last + 1);
-        slot->closed += slot->last->bytes;
-    } else {
-        slot->first = block;
+    char *part = NULL;
+    pthread_mutex_lock(&buckets->lock);
+    if ((buckets->slab != NULL && buckets->slab->used < buckets->slab->size) || add_slab(buckets)) {
+        struct coo_slab *const slab = buckets->slab;
+        const int64_t number = slab->used++;
+        part = slab->parts + number * (buckets->large_pages ? LARGE_PAGE : BLOCK);
+        if (buckets->large_pages)
+            *chunk = &slab->chunk[number];
     }
-    slot->last = block;
+    pthread_mutex_unlock(&buckets->lock);
+    return part;
+}
+
+static char *next_block(struct coo_buckets *buckets, int64_t bucket)
+{
+    struct coo_chunk *chunk = NULL;
+    if (!buckets->large_pages)
+        return next_part(buckets, &chunk);
+    struct coo_group *const group = &buckets->group[bucket >> buckets->group_shift];
+    char *block = NULL;
+    pthread_mutex_lock(&group->lock);
+    if (group->next == group->end) {
+        group->next = group->end = next_part(buckets, &chunk);
+        if (chunk != NULL) {
+            group->end += LARGE_PAGE;
+            *chunk = (struct coo_chunk){group->chunks, group->next};
+            group->chunks = chunk;
+        }
+    }
+    if (group->next != group->end) {
+        block = group->next;
+        group->next += LARGE_BLOCK;
+    }
+    pthread_mutex_unlock(&group->lock);
+    return block;
+}
+
+bool coo_slot_grow(struct coo_buckets *buckets, struct coo_writer *writer, int64_t bucket)
+{
+    struct coo_slot *const slot = &writer->slot[bucket];
+    struct coo_chain *const chain = &writer->chain[bucket];
+    struct coo_block *const block = (struct coo_block *)(void *)next_block(buckets, bucket);
+    if (block == NULL)
+        return false;
+    *block = (struct coo_block){.next = NULL};
+    if (chain->last != NULL) {
+        chain->last->next = block;
+        chain->last->bytes = slot->next - (char *)(chain->last + 1);
+        chain->closed += chain->last->bytes;
+    } else {
+        chain->first = block;
+    }
+    chain->last = block;
     slot->next = (char *)(block + 1);
-    slot->end =
-        slot->next + (BLOCK - (int64_t)sizeof *block) / (int64_t)buckets->entry_size * (int64_t)buckets->entry_size;
+    /* with room for the last key's whole word */
+    const int64_t room = buckets->block_bytes - (int64_t)sizeof *block - (int64_t)sizeof(uint64_t);
+    slot->end = slot->next + room / (int64_t)buckets->entry_size * (int64_t)buckets->entry_size;
     return true;
 }
 
-static int64_t slot_entries(const struct coo_buckets *buckets, const struct coo_slot *slot)
+static int64_t slot_entries(const struct coo_buckets *buckets, const struct coo_writer *writer, int64_t bucket)
 {
-    if (slot->last == NULL)
+    const struct coo_chain *const chain = &writer->chain[bucket];
+    if (chain->last == NULL)
         return 0;
-    return (slot->closed + (slot->next - (const char *)(slot->last + 1))) / (int64_t)buckets->entry_size;
+    return (chain->closed + (writer->slot[bucket].next - (const char *)(chain->last + 1))) /
+           (int64_t)buckets->entry_size;
 }
 
 spmv_status coo_tiles_begin(struct coo_buckets *buckets, int n)
@@ -237,12 +357,12 @@ spmv_status coo_tiles_begin(struct coo_buckets *buckets, int n)
 void coo_tile_done(struct coo_buckets *buckets, int thread, int tile)
 {
     struct coo_tiles *const tiles = buckets->last_tiles;
-    struct coo_slot *const slot = buckets->writer[thread].slot;
+    struct coo_writer *const writer = &buckets->writer[thread];
     tiles->thread[tile] = thread;
     for (int64_t b = 0; b < buckets->count; b++) {
-        const int64_t entries = slot_entries(buckets, &slot[b]);
-        tiles->counts[tile * buckets->count + b] = (uint32_t)(entries - slot[b].told);
-        slot[b].told = entries;
+        const int64_t entries = slot_entries(buckets, writer, b);
+        tiles->counts[tile * buckets->count + b] = (uint32_t)(entries - writer->chain[b].told);
+        writer->chain[b].told = entries;
     }
 }
 
@@ -254,87 +374,131 @@ struct cursor {
     const char *next, *end;
 };
 
-static struct cursor cursor_at(const struct coo_block *block, const struct coo_slot *slot)
+static struct cursor cursor_at(const struct coo_block *block, const struct coo_writer *writer, int64_t bucket)
 {
     if (block == NULL)
         return (struct cursor){NULL, NULL, NULL};
     const char *const first = (const char *)(block + 1);
-    return (struct cursor){block, first, block == slot->last ? slot->next : first + block->bytes};
+    const bool last = block == writer->chain[bucket].last;
+    return (struct cursor){block, first, last ? writer->slot[bucket].next : first + block->bytes};
 }
 
-/* key_bits: as in the buckets, a constant where that is 0. */
-static inline struct coo_place place_at(const char *p, int key_bits)
+struct place {
+    uint64_t row, col; /* row in the bucket */
+};
+
+/* bytes: of the key; a constant where that is 4. */
+static inline struct place place_at(const char *p, int bytes, int col_bits)
 {
-    struct coo_place place;
-    if (key_bits == 0) {
-        memcpy(&place, p, sizeof place);
+    uint64_t key;
+    if (bytes == 4) {
+        uint32_t word;
+        memcpy(&word, p, sizeof word);
+        key = word;
     } else {
-        uint32_t key;
         memcpy(&key, p, sizeof key);
-        /* all 32 bits may be the column's */
-        place.row = (uint32_t)((uint64_t)key >> key_bits);
-        place.col = key & (uint32_t)(((uint64_t)1 << key_bits) - 1);
+        key &= UINT64_MAX >> (64 - 8 * bytes);
     }
-    return place;
+    return (struct place){key >> col_bits, key & (((uint64_t)1 << col_bits) - 1)};
 }
 
-static inline void count_places(const char *p, const char *end, int64_t entry_size, int key_bits, int64_t *cell)
+static inline void count_places(const char *p, const char *end, int64_t entry_size, int bytes, int col_bits,
+                                int64_t *cell)
 {
-    for (; p < end; p += entry_size)
-        cell[place_at(p, key_bits).row]++;
+    for (; p < end; p += entry_size) {
+        PREFETCH(p + AHEAD);
+        cell[place_at(p, bytes, col_bits).row]++;
+    }
 }
 
 /* cell[row]: how many entries of the bucket are in the row, added to what is there. */
-static void count_slot(const struct coo_buckets *buckets, const struct coo_slot *slot, int64_t *cell)
+static void count_slot(const struct coo_buckets *buckets, const struct coo_writer *writer, int64_t bucket,
+                       int64_t *cell)
 {
+    const struct coo_shape *const shape = &buckets->shape;
     const int64_t entry_size = (int64_t)buckets->entry_size;
-    for (const struct coo_block *block = slot->first; block != NULL; block = block->next) {
-        const struct cursor c = cursor_at(block, slot);
-        if (buckets->key_bits == 0)
-            count_places(c.next, c.end, entry_size, 0, cell);
+    for (const struct coo_block *block = writer->chain[bucket].first; block != NULL; block = block->next) {
+        const struct cursor c = cursor_at(block, writer, bucket);
+        if (shape->key_bytes == 4)
+            count_places(c.next, c.end, entry_size, 4, shape->key_col_bits, cell);
         else
-            count_places(c.next, c.end, entry_size, buckets->key_bits, cell);
+            count_places(c.next, c.end, entry_size, shape->key_bytes, shape->key_col_bits, cell);
     }
 }
 
-static inline void move_entries(const char *p, const char *end, int key_bits, int64_t *cell, int32_t *col, char *val,
-                                size_t size)
+static inline void move_entries(const char *p, const char *end, int bytes, int col_bits, int64_t *cell, int32_t *col,
+                                char *val, size_t size)
 {
-    const size_t place_size = key_bits == 0 ? sizeof(struct coo_place) : sizeof(uint32_t);
-    for (; p < end; p += place_size + size) {
-        const struct coo_place place = place_at(p, key_bits);
+    for (; p < end; p += (size_t)bytes + size) {
+        const struct place place = place_at(p, bytes, col_bits);
         const int64_t at = cell[place.row]++;
         col[at] = (int32_t)place.col;
-        copy_value(val, at, p + place_size, 0, size);
+        copy_value(val, at, p + bytes, 0, size);
     }
 }
 
 /* The pages of a block go back to the system. Where that fails they stay until coo_buckets_free. */
-static void release_block(const struct coo_block *block)
+static void release_block(const struct coo_buckets *buckets, const struct coo_block *block)
 {
-    if (block != NULL)
+    if (block != NULL && !buckets->large_pages)
         madvise((void *)(uintptr_t)block, BLOCK, MADV_DONTNEED);
+}
+
+/* The next bucket that goes to the matrix, count: none. It waits until at most one group before the bucket's is still
+ * there, so that a thread that is held up holds no more. */
+static int64_t take_bucket(struct coo_buckets *buckets)
+{
+    pthread_mutex_lock(&buckets->lock);
+    const int64_t b = min_i64(buckets->taken, buckets->count);
+    buckets->taken = b + 1;
+    while (buckets->large_pages && b < buckets->count && b >> buckets->group_shift > buckets->groups_moved + 1)
+        pthread_cond_wait(&buckets->moved, &buckets->lock);
+    pthread_mutex_unlock(&buckets->lock);
+    return b;
+}
+
+/* A bucket is in the matrix: with the last one of its group, the group's pages go back. */
+static void release_bucket(struct coo_buckets *buckets, int64_t b)
+{
+    if (!buckets->large_pages)
+        return;
+    struct coo_group *const group = &buckets->group[b >> buckets->group_shift];
+    pthread_mutex_lock(&buckets->lock);
+    const bool last = --group->left == 0;
+    pthread_mutex_unlock(&buckets->lock);
+    if (!last)
+        return;
+    for (const struct coo_chunk *chunk = group->chunks; chunk != NULL; chunk = chunk->next)
+        madvise(chunk->memory, LARGE_PAGE, MADV_DONTNEED);
+    pthread_mutex_lock(&buckets->lock);
+    group->given_back = true;
+    while (buckets->groups_moved < buckets->groups && buckets->group[buckets->groups_moved].given_back)
+        buckets->groups_moved++;
+    pthread_cond_broadcast(&buckets->moved);
+    pthread_mutex_unlock(&buckets->lock);
 }
 
 /* Moves the next n entries of the cursor, and gives back the blocks that it leaves; cell[row]: the next place of the
  * row. */
-static void move_some(const struct coo_buckets *buckets, const struct coo_slot *slot, struct cursor *from, int64_t n,
-                      int64_t *cell, spmv_matrix *m)
+static void move_some(const struct coo_buckets *buckets, const struct coo_writer *writer, int64_t bucket,
+                      struct cursor *from, int64_t n, int64_t *cell, spmv_matrix *m)
 {
+    const struct coo_shape *const shape = &buckets->shape;
     const int64_t entry_size = (int64_t)buckets->entry_size;
     while (n > 0) {
         if (from->next == from->end) {
             const struct coo_block *const done = from->block;
-            *from = cursor_at(done->next, slot);
-            release_block(done);
+            *from = cursor_at(done->next, writer, bucket);
+            release_block(buckets, done);
         }
         const int64_t part = min_i64(n, (from->end - from->next) / entry_size);
         const char *const end = from->next + part * entry_size;
         const size_t size = value_size(m->type, m->pattern);
-        if (buckets->key_bits == 0) {
-            SIZED(size, move_entries(from->next, end, 0, cell, m->col, m->val, SIZE));
+        if (shape->key_bytes == 4) {
+            SIZED(size, move_entries(from->next, end, 4, shape->key_col_bits, cell, m->col, m->val, SIZE));
         } else {
-            SIZED(size, move_entries(from->next, end, buckets->key_bits, cell, m->col, m->val, SIZE));
+            SIZED(size,
+                  move_entries(from->next, end, shape->key_bytes, shape->key_col_bits, cell, m->col, m->val, SIZE));
         }
         from->next = end;
         n -= part;
@@ -345,46 +509,56 @@ static void move_in_order(const struct coo_buckets *buckets, int64_t b, struct c
                           spmv_matrix *m)
 {
     for (int t = 0; t < buckets->writers; t++)
-        from[t] = cursor_at(buckets->writer[t].slot[b].first, &buckets->writer[t].slot[b]);
+        from[t] = cursor_at(buckets->writer[t].chain[b].first, &buckets->writer[t], b);
+    if (buckets->writers == 1) {
+        const int64_t n = slot_entries(buckets, &buckets->writer[0], b);
+        move_some(buckets, &buckets->writer[0], b, &from[0], n, cell, m);
+        return;
+    }
     for (const struct coo_tiles *tiles = buckets->tiles; tiles != NULL; tiles = tiles->next)
         for (int tile = 0; tile < tiles->n; tile++) {
             const int64_t n = tiles->counts[tile * buckets->count + b];
             const int t = tiles->thread[tile];
-            move_some(buckets, &buckets->writer[t].slot[b], &from[t], n, cell, m);
+            move_some(buckets, &buckets->writer[t], b, &from[t], n, cell, m);
         }
 }
 
-/* The bucket's entries go to the places from first on of col and val; row_ptr[row] = the row's first place, for the
- * rows that begin in the bucket. */
-static void place_bucket(struct coo_buckets *buckets, int64_t b, int64_t first, struct cursor *from, spmv_matrix *m)
+/* The bucket's entries go to the places first <= k < end of col and val; row_ptr[row] = the row's first place, for the
+ * rows that begin in the bucket. Where it has whole rows they are sorted, while the cache has them. False where there
+ * is more to sort. */
+static bool place_bucket(struct coo_buckets *buckets, int64_t b, int64_t first, int64_t end, struct cursor *from,
+                         spmv_matrix *m, struct repeats *repeats)
 {
-    const int64_t begin = (b >> buckets->col_bits) << buckets->row_shift;
-    const int64_t rows = min_i64(buckets->rows - begin, (int64_t)1 << buckets->row_shift);
+    const int64_t begin = (b >> buckets->shape.col_bits) << buckets->shape.row_shift;
+    const int64_t rows = min_i64(buckets->rows - begin, (int64_t)1 << buckets->shape.row_shift);
     int64_t one = first; /* the place in a row that has several buckets */
     int64_t *cell = &one;
-    if (buckets->col_bits == 0) {
+    if (buckets->shape.col_bits == 0) {
         cell = m->row_ptr + begin;
         memset(cell, 0, (size_t)rows * sizeof *cell);
         for (int t = 0; t < buckets->writers; t++)
-            count_slot(buckets, &buckets->writer[t].slot[b], cell);
+            count_slot(buckets, &buckets->writer[t], b, cell);
         for (int64_t row = 0, place = first; row < rows; row++) {
             const int64_t count = cell[row];
             cell[row] = place;
             place += count;
         }
-    } else if ((b & (((int64_t)1 << buckets->col_bits) - 1)) == 0) {
+    } else if ((b & (((int64_t)1 << buckets->shape.col_bits) - 1)) == 0) {
         m->row_ptr[begin] = first;
     }
     move_in_order(buckets, b, from, cell, m);
     for (int t = 0; t < buckets->writers; t++) {
-        release_block(from[t].block);
+        release_block(buckets, from[t].block);
         buckets->writer[t].slot[b] = (struct coo_slot){.next = NULL};
+        buckets->writer[t].chain[b] = (struct coo_chain){.first = NULL};
     }
-    if (buckets->col_bits > 0)
-        return;
+    release_bucket(buckets, b);
+    if (buckets->shape.col_bits > 0)
+        return false;
     /* each cell is now the end of its row, which is the beginning of the next */
     memmove(cell + 1, cell, (size_t)(rows - 1) * sizeof *cell);
     cell[0] = first;
+    return rows_sort_short(m, begin, rows, end, repeats);
 }
 
 /* first[b]: the place of the bucket's first entry. Returns the number of entries. */
@@ -394,20 +568,29 @@ static int64_t bucket_places(const struct coo_buckets *buckets, int64_t *first)
     for (int64_t b = 0; b < buckets->count; b++) {
         first[b] = place;
         for (int t = 0; t < buckets->writers; t++)
-            place += slot_entries(buckets, &buckets->writer[t].slot[b]);
+            place += slot_entries(buckets, &buckets->writer[t], b);
     }
     return place;
 }
 
-/* A bucket of many more entries than others is in the matrix, all over it, before its entries are gone. Only now it is
- * known whether there are such. */
+/* Of the entries in so many buckets or groups, where a thread has one or two at a time: how many more may be in the
+ * matrix and not yet gone than where each has as many as others. */
+static int64_t crowd_in(const int64_t *first, int64_t nnz, int64_t buckets, int64_t width, int64_t at_a_time)
+{
+    int64_t largest = 0;
+    for (int64_t b = 0; b < buckets; b += width)
+        largest = max_i64(largest, (b + width < buckets ? first[b + width] : nnz) - first[b]);
+    return min_i64(nnz, at_a_time * max_i64(0, largest - 2 * nnz / ceil_divide(buckets, width)));
+}
+
+/* A bucket, or group, of many more entries than others is in the matrix, all over it, before its entries are gone. Only
+ * now it is known whether there are such. */
 static spmv_status check_crowds(const struct coo_buckets *buckets, const int64_t *first, int64_t nnz, int64_t max_bytes)
 {
     const int64_t size = (int64_t)(sizeof(int32_t) + value_size(buckets->type, buckets->pattern));
-    int64_t largest = 0;
-    for (int64_t b = 0; b < buckets->count; b++)
-        largest = max_i64(largest, (b + 1 < buckets->count ? first[b + 1] : nnz) - first[b]);
-    const int64_t crowd = min_i64(nnz, buckets->writers * max_i64(0, largest - 2 * nnz / buckets->count));
+    const int64_t crowd = buckets->large_pages
+                              ? crowd_in(first, nnz, buckets->count, (int64_t)1 << buckets->group_shift, 2)
+                              : crowd_in(first, nnz, buckets->count, 1, buckets->writers);
     const int64_t bytes = crowd * size + coo_buckets_bytes(buckets->rows, buckets->cols, buckets->type,
                                                            buckets->pattern, nnz, buckets->writers);
     return crowd * size < MATRIX_LARGE || bytes <= max_bytes
@@ -415,9 +598,13 @@ static spmv_status check_crowds(const struct coo_buckets *buckets, const int64_t
                : context_fail_memory(buckets->ctx, "sorting entries that are crowded in few rows", bytes);
 }
 
-static spmv_status place_all(struct coo_buckets *buckets, int64_t max_bytes, spmv_matrix **matrix)
+/* *sorted: whether no row needs to be sorted yet; then *repeats is what rows_sort would say. */
+static spmv_status place_all(struct coo_buckets *buckets, int64_t max_bytes, spmv_matrix **matrix,
+                             struct repeats *repeats, bool *sorted)
 {
     spmv_status st = SPMV_OK;
+    int64_t all = 0, lower = 0;
+    bool every = true;
     spmv_matrix *m = NULL;
     void *first = NULL, *cursors = NULL;
     const int threads = buckets->writers;
@@ -429,15 +616,20 @@ static spmv_status place_all(struct coo_buckets *buckets, int64_t max_bytes, spm
     const int64_t nnz = bucket_places(buckets, places);
     TRY(check_crowds(buckets, places, nnz, max_bytes));
     TRY(matrix_allocate(buckets->ctx, buckets->rows, buckets->cols, nnz, buckets->type, buckets->pattern, &m));
-#pragma omp parallel num_threads(threads)
+#pragma omp parallel num_threads(threads) reduction(+ : all, lower) reduction(&& : every)
     {
+        struct repeats found = {0, 0};
         struct cursor *const own = from + (int64_t)omp_get_thread_num() * threads;
-#pragma omp for schedule(dynamic, 1)
-        for (int64_t b = 0; b < buckets->count; b++)
+        for (int64_t b = take_bucket(buckets); b < buckets->count; b = take_bucket(buckets))
             if (buckets->rows > 0)
-                place_bucket(buckets, b, places[b], own, m);
+                every &=
+                    place_bucket(buckets, b, places[b], b + 1 < buckets->count ? places[b + 1] : nnz, own, m, &found);
+        all += found.all;
+        lower += found.lower;
     }
     m->row_ptr[m->rows] = nnz;
+    *repeats = (struct repeats){all, lower};
+    *sorted = every;
     *matrix = m;
     m = NULL;
 done:
@@ -452,12 +644,14 @@ spmv_status coo_buckets_matrix(struct coo_buckets *buckets, int64_t max_bytes, s
 {
     spmv_status st = SPMV_OK;
     spmv_matrix *m = NULL;
+    bool sorted = true;
     *matrix = NULL;
     *repeats = (struct repeats){0, 0};
-    TRY(place_all(buckets, max_bytes, &m));
+    TRY(place_all(buckets, max_bytes, &m, repeats, &sorted));
     const int64_t bytes = (m->rows + 1) * (int64_t)sizeof *m->row_ptr +
                           m->nnz * (int64_t)(sizeof *m->col + value_size(m->type, m->pattern));
-    TRY(rows_sort(buckets->ctx, m, max_i64(0, max_bytes - bytes), repeats));
+    if (!sorted)
+        TRY(rows_sort(buckets->ctx, m, max_i64(0, max_bytes - bytes), repeats));
     if (repeats->all > 0)
         rows_merge(buckets->ctx, m, repeats->all);
     *matrix = m;

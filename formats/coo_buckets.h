@@ -12,21 +12,24 @@
 #ifndef COO_BUCKETS_H
 #define COO_BUCKETS_H
 
-#include "matrix_internal.h"
+#include <pthread.h>
 
-/* The place of an entry in its bucket, before its value: row within the bucket and column, in one word where they fit
- * (the column in the low key_bits), else in two. */
-struct coo_place {
-    uint32_t row, col;
-};
+#include "matrix_internal.h"
 
 struct coo_block;
 struct coo_slab;
+struct coo_chunk;
+struct coo_group;
 struct coo_tiles;
 
-/* Where one thread's entries of a bucket go. */
+/* Where one thread's next entry of a bucket goes: in the last of its blocks. Those of all buckets stay in the first
+ * cache level. */
 struct coo_slot {
-    char *next, *end; /* in the last block */
+    char *next, *end;
+};
+
+/* One thread's blocks of a bucket. */
+struct coo_chain {
     struct coo_block *first, *last;
     int64_t closed; /* bytes of entries in the blocks before the last */
     int64_t told;   /* entries, at the end of the last tile */
@@ -35,21 +38,34 @@ struct coo_slot {
 /* One thread's entries. */
 struct coo_writer {
     struct coo_slot *slot;
-    struct coo_slab *slab;
-    int64_t slab_blocks, slab_used; /* of the last slab */
+    struct coo_chain *chain;
+};
+
+/* How a place tells its bucket, and what is kept of it before the entry's value: a key of the row in the bucket and,
+ * in its low bits, the column; so many bytes of it as there are bits for, 4 at least. */
+struct coo_shape {
+    int row_shift, col_bits, col_shift; /* bucket = ((row >> row_shift) << col_bits) + (col >> col_shift) */
+    int key_col_bits, key_bytes;
 };
 
 struct coo_buckets {
     spmv_context *ctx;
     int64_t rows, cols, count;
-    int row_shift, col_bits, col_shift; /* bucket = ((row >> row_shift) << col_bits) + (col >> col_shift) */
-    int key_bits;                       /* 0: a place takes two words */
+    struct coo_shape shape;
     spmv_type type;
     bool pattern;
     size_t entry_size;
     bool large_pages; /* for entries */
+    int64_t block_bytes;
     int writers;
     struct coo_writer *writer;
+    pthread_mutex_t lock;  /* of all that follows up to tiles, but for a group's own */
+    struct coo_slab *slab; /* the last, and so on to the first */
+    int group_shift;       /* with large pages: group = bucket >> group_shift */
+    int64_t groups;        /* 0: none */
+    struct coo_group *group;
+    int64_t taken, groups_moved; /* buckets on their way to the matrix or there; the first groups that are there */
+    pthread_cond_t moved;
     struct coo_tiles *tiles, *last_tiles; /* in the order of the text */
 };
 
@@ -69,30 +85,34 @@ spmv_status coo_tiles_begin(struct coo_buckets *buckets, int n);
 /* All entries of that tile have been appended by that thread, which takes tiles in ascending order. */
 void coo_tile_done(struct coo_buckets *buckets, int thread, int tile);
 
-/* Room in a slot without any; false without memory. */
-bool coo_slot_grow(const struct coo_buckets *buckets, struct coo_writer *writer, struct coo_slot *slot);
+/* Room in a bucket's slot without any; false without memory. */
+bool coo_slot_grow(struct coo_buckets *buckets, struct coo_writer *writer, int64_t bucket);
 
-/* Appends an entry that lies inside the matrix; size: of its value. False without memory. */
-static inline bool coo_append(const struct coo_buckets *buckets, struct coo_writer *writer, int64_t row, int64_t col,
-                              const void *value, size_t size)
+/* Appends an entry that lies inside the matrix; size: of its value; shape: the buckets', in the caller's own memory,
+ * so that it need not be read again after each entry. False without memory. */
+static inline bool coo_append(struct coo_buckets *buckets, const struct coo_shape *shape, struct coo_writer *writer,
+                              int64_t row, int64_t col, const void *value, size_t size)
 {
-    const int64_t bucket = ((row >> buckets->row_shift) << buckets->col_bits) + (col >> buckets->col_shift);
+    const int64_t bucket = ((row >> shape->row_shift) << shape->col_bits) + (col >> shape->col_shift);
     struct coo_slot *const slot = &writer->slot[bucket];
-    if (slot->next == slot->end && !coo_slot_grow(buckets, writer, slot))
+    if (slot->next == slot->end && !coo_slot_grow(buckets, writer, bucket))
         return false;
-    char *to = slot->next;
-    const struct coo_place place = {(uint32_t)(row & (((int64_t)1 << buckets->row_shift) - 1)), (uint32_t)col};
-    if (buckets->key_bits > 0) {
-        const uint32_t key = (uint32_t)((uint64_t)place.row << buckets->key_bits | place.col);
-        memcpy(to, &key, sizeof key);
-        to += sizeof key;
-    } else {
-        memcpy(to, &place, sizeof place);
-        to += sizeof place;
+    char *const to = slot->next;
+    const uint64_t row_in_bucket = (uint64_t)row & (((uint64_t)1 << shape->row_shift) - 1);
+    const uint64_t key = row_in_bucket << shape->key_col_bits | (uint64_t)col;
+    if (shape->key_bytes == 4) {
+        const uint32_t word = (uint32_t)key;
+        slot->next = to + 4 + size;
+        memcpy(to, &word, sizeof word);
+        if (size > 0)
+            memcpy(to + 4, value, size);
+        return true;
     }
+    /* what is behind the key is written later; each block has room for it */
+    slot->next = to + shape->key_bytes + size;
+    memcpy(to, &key, sizeof key);
     if (size > 0)
-        memcpy(to, value, size);
-    slot->next = to + size;
+        memcpy(to + shape->key_bytes, value, size);
     return true;
 }
 

@@ -188,10 +188,11 @@ spmv_matrix *coo_ordered_matrix(struct coo_ordered *o)
 enum { PART = 1 << 16 };
 
 /* Entries first <= k < end of the matrix. */
-static bool append_part(const struct coo_ordered *o, const struct coo_buckets *buckets, struct coo_writer *writer,
+static bool append_part(const struct coo_ordered *o, struct coo_buckets *buckets, struct coo_writer *writer,
                         int64_t first, int64_t end)
 {
     spmv_matrix *const m = o->matrix;
+    const struct coo_shape shape = buckets->shape;
     bool fits = true;
     spmv_csr a;
     spmv_matrix_view(m, &a);
@@ -200,7 +201,7 @@ static bool append_part(const struct coo_ordered *o, const struct coo_buckets *b
     for (int64_t k = first; k < end && fits; k++) {
         while (m->row_ptr[row + 1] <= k)
             row++;
-        fits = coo_append(buckets, writer, row, m->col[k], value_at(m->val, k, o->value_size), o->value_size);
+        fits = coo_append(buckets, &shape, writer, row, m->col[k], value_at(m->val, k, o->value_size), o->value_size);
     }
     pages_give_back(m->col + first, (end - first) * (int64_t)sizeof *m->col);
     if (o->value_size > 0)
@@ -208,14 +209,15 @@ static bool append_part(const struct coo_ordered *o, const struct coo_buckets *b
     return fits;
 }
 
-static bool append_tile(const struct coo_ordered *o, const struct coo_buckets *buckets, struct coo_writer *writer,
+static bool append_tile(const struct coo_ordered *o, struct coo_buckets *buckets, struct coo_writer *writer,
                         const struct ordered_tile *tile)
 {
+    const struct coo_shape shape = buckets->shape;
     bool fits = true;
     for (int64_t r = 0, k = 0; r < tile->runs; r++)
         for (const int64_t end = r + 1 < tile->runs ? tile->first[r + 1] : tile->n; k < end && fits; k++)
-            fits = coo_append(buckets, writer, tile->row[r], tile->col[k], value_at(tile->val, k, o->value_size),
-                              o->value_size);
+            fits = coo_append(buckets, &shape, writer, tile->row[r], tile->col[k],
+                              value_at(tile->val, k, o->value_size), o->value_size);
     return fits;
 }
 

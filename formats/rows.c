@@ -1,8 +1,8 @@
 /* Sorting each row by column, stably, and adding what stands at the same place.
  *
- * Most rows come sorted (files usually are): one look at each. Short rows: insertion sort. Longer rows: a radix sort of
- * the columns from the lowest digit up, values moving along, linear in the row's length (D. E. Knuth, "The Art of
- * Computer Programming" vol. 3, section 5.2.5, algorithm R).
+ * Most rows come sorted (files usually are): one look at each. Short rows: each entry's rank, by comparing all pairs
+ * (D. E. Knuth, "The Art of Computer Programming" vol. 3, section 5.2, algorithm C). Longer rows: a radix sort of the
+ * columns from the lowest digit up, values moving along, linear in the row's length (section 5.2.5, algorithm R).
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "rows.h"
@@ -11,8 +11,8 @@
 
 #include "ops.h"
 
-/* Up to here insertion sort is no slower: n^2 / 4 moves against the radix sort's passes over 256 buckets and the row.
- */
+/* Up to here ranks are no slower: n^2 comparisons, some at a time, against the radix sort's passes over 256 buckets
+ * and the row. */
 enum { SHORT_ROW = 64, DIGIT_BITS = 8, BUCKETS = 1 << DIGIT_BITS };
 enum { VALUE_BYTES_MAX = 32 };
 #define VALUE_FITS(NAME, name, value, T, D, CLASS, ARG) _Static_assert(sizeof(T) <= VALUE_BYTES_MAX, "value too large");
@@ -45,22 +45,47 @@ static void *writable_at(void *val, int64_t k, size_t size)
     return val == NULL ? NULL : (char *)val + (size_t)k * size;
 }
 
-static inline void insertion_sort(int32_t *col, void *val, int64_t n, size_t size)
+/* place[i]: where entry i goes, behind those before it that have the same column. width: a constant, n or more, so that
+ * the compiler has vectors of comparisons; no branch depends on a column. */
+static inline void ranks(const int32_t *col, int64_t n, int32_t *place, int64_t width)
 {
-    char moving[VALUE_BYTES_MAX];
-    for (int64_t i = 1; i < n; i++) {
-        const int32_t c = col[i];
-        int64_t k = i;
-        if (col[i - 1] <= c)
-            continue;
-        copy_value(moving, 0, val, i, size);
-        for (; k > 0 && col[k - 1] > c; k--) {
-            col[k] = col[k - 1];
-            copy_value(val, k, val, k - 1, size);
-        }
-        col[k] = c;
-        copy_value(val, k, moving, 0, size);
+    int32_t column[SHORT_ROW], smaller[SHORT_ROW] = {0};
+    uint8_t same[SHORT_ROW] = {0};
+    for (int64_t k = 0; k < width; k++)
+        column[k] = k < n ? col[k] : INT32_MAX;
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t k = 0; k < width; k++)
+            smaller[k] += column[i] < column[k];
+    for (int64_t i = 0; i < n; i++)
+        place[i] = smaller[i] + same[smaller[i]]++;
+}
+
+static inline void move_to_places(int32_t *col, void *val, const int32_t *place, int64_t n, size_t size)
+{
+    int32_t from[SHORT_ROW];
+    char moving[SHORT_ROW * VALUE_BYTES_MAX];
+    for (int64_t i = 0; i < n; i++) {
+        from[i] = col[i];
+        copy_value(moving, i, val, i, size);
     }
+    for (int64_t i = 0; i < n; i++) {
+        col[place[i]] = from[i];
+        copy_value(val, place[i], moving, i, size);
+    }
+}
+
+static void sort_short(int32_t *col, void *val, int64_t n, size_t size)
+{
+    int32_t place[SHORT_ROW];
+    if (n <= SHORT_ROW / 8)
+        ranks(col, n, place, SHORT_ROW / 8);
+    else if (n <= SHORT_ROW / 4)
+        ranks(col, n, place, SHORT_ROW / 4);
+    else if (n <= SHORT_ROW / 2)
+        ranks(col, n, place, SHORT_ROW / 2);
+    else
+        ranks(col, n, place, SHORT_ROW);
+    SIZED(size, move_to_places(col, val, place, n, SIZE));
 }
 
 /* start[d]: where the first column with digit d goes. False when all columns have the same digit. */
@@ -122,7 +147,7 @@ static int64_t sort_row(int32_t *col, void *val, int64_t n, int32_t cols, size_t
     if (is_sorted(col, n))
         return 0;
     if (n <= SHORT_ROW) {
-        SIZED(size, insertion_sort(col, val, n, SIZE));
+        sort_short(col, val, n, size);
         return 0;
     }
     const int64_t bytes = n * (int64_t)(sizeof *col + size);
@@ -130,6 +155,40 @@ static int64_t sort_row(int32_t *col, void *val, int64_t n, int32_t cols, size_t
         return bytes;
     SIZED(size, radix_sort(col, val, n, cols, w->memory, SIZE));
     return 0;
+}
+
+/* Of a sorted row. */
+static inline struct repeats repeats_of(int64_t row, const int32_t *col, int64_t n)
+{
+    struct repeats found = {0, 0};
+    for (int64_t k = 1; k < n; k++) {
+        found.all += col[k] == col[k - 1];
+        found.lower += col[k] == col[k - 1] && col[k] <= row;
+    }
+    return found;
+}
+
+bool rows_sort_short(spmv_matrix *matrix, int64_t begin, int64_t rows, int64_t end, struct repeats *repeats)
+{
+    const int64_t *const row_ptr = matrix->row_ptr + begin;
+    const size_t size = value_size(matrix->type, matrix->pattern);
+    bool sorted = true;
+    for (int64_t r = 0; r < rows; r++) {
+        const int64_t first = row_ptr[r], n = (r + 1 < rows ? row_ptr[r + 1] : end) - first;
+        if (n < 2)
+            continue;
+        int32_t *const col = matrix->col + first;
+        if (!is_sorted(col, n)) {
+            if (n <= SHORT_ROW)
+                sort_short(col, writable_at(matrix->val, first, size), n, size);
+            else
+                sorted = false;
+        }
+        const struct repeats found = repeats_of(begin + r, col, n);
+        repeats->all += found.all;
+        repeats->lower += found.lower;
+    }
+    return sorted;
 }
 
 spmv_status rows_sort(spmv_context *ctx, spmv_matrix *matrix, int64_t spare_bytes, struct repeats *repeats)
@@ -148,10 +207,9 @@ spmv_status rows_sort(spmv_context *ctx, spmv_matrix *matrix, int64_t spare_byte
                 continue;
             lacking = max_i64(lacking, sort_row(col + first, writable_at(matrix->val, first, size), end - first,
                                                 (int32_t)matrix->cols, size, &w));
-            for (int64_t k = first + 1; k < end; k++) {
-                all += col[k] == col[k - 1];
-                lower += col[k] == col[k - 1] && col[k] <= row;
-            }
+            const struct repeats found = repeats_of(row, col + first, end - first);
+            all += found.all;
+            lower += found.lower;
         }
         host_free(w.memory);
     }

@@ -16,6 +16,10 @@ struct repeats {
  * than spare_bytes. */
 spmv_status rows_sort(spmv_context *ctx, spmv_matrix *matrix, int64_t spare_bytes, struct repeats *repeats);
 
+/* The same for the rows begin <= row < begin + rows, whose last one ends at end, by one thread and without memory: rows
+ * that would take some stay as they are; false where there are such, and repeats then says nothing. */
+bool rows_sort_short(spmv_matrix *matrix, int64_t begin, int64_t rows, int64_t end, struct repeats *repeats);
+
 /* Adds the entries of one column into one, from the first to the last (a pattern's become one), in place. Rows must be
  * sorted and hold so many such entries as rows_sort counted. */
 void rows_merge(spmv_context *ctx, spmv_matrix *matrix, int64_t repeated);

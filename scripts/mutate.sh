@@ -123,6 +123,15 @@ mutants() {
     "$1" "archive: the checksum behind the member is not met" formats/io/packed.c \
         'while (n > 0 && st == SPMV_OK)' \
         'while (n > 1 && st == SPMV_OK)' '^test_packed$'
+    "$1" "buckets: blocks before the last are forgotten" formats/coo_buckets.c \
+        'chain->closed += chain->last->bytes;' \
+        'chain->closed = chain->last->bytes;' '^test_buckets$'
+    "$1" "buckets: large pages stay until the matrix is there" formats/coo_buckets.c \
+        'madvise(chunk->memory, LARGE_PAGE, MADV_DONTNEED);' \
+        'continue;' '^test_mtx_read$'
+    "$1" "rows: entries of one column fall on each other" formats/rows.c \
+        'place[i] = smaller[i] + same[smaller[i]]++;' \
+        'place[i] = smaller[i] + same[smaller[i]];' '^test_buckets$'
     "$1" "vectors: the sum of the binary form is not compared" formats/io/binary_vector.c \
         'if (sum != head.values_sum) {' \
         'if (false) {' '^test_vector$'

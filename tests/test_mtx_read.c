@@ -822,19 +822,22 @@ static void memory_as_said(void **state)
 #if defined(ADDRESSES_CHECKED) /* the checker's own memory is resident too */
     skip();
 #endif
-    enum { N = 2400000 };
+    enum { N = 2400000, MANY = 6400000 }; /* so many are in large pages, which go back later */
     static const struct {
         const char *banner;
         int rows;
         bool pattern, mirrored, crowded;
         spmv_type type;
-    } cases[] = {{"real general", 200000, false, false, false, SPMV_F64},
-                 {"real general", 3000000, false, false, false, SPMV_F64},
-                 {"real general", 200000, false, false, false, SPMV_F32},
-                 {"real general", 200000, false, false, true, SPMV_F64},
-                 {"pattern general", 200000, true, false, false, SPMV_F64},
-                 {"real symmetric", 200000, false, true, false, SPMV_F64},
-                 {"real general", 200000, false, false, false, SPMV_C128}};
+        int entries;
+    } cases[] = {{"real general", 200000, false, false, false, SPMV_F64, N},
+                 {"real general", 3000000, false, false, false, SPMV_F64, N},
+                 {"real general", 200000, false, false, false, SPMV_F32, N},
+                 {"real general", 200000, false, false, true, SPMV_F64, N},
+                 {"pattern general", 200000, true, false, false, SPMV_F64, N},
+                 {"real symmetric", 200000, false, true, false, SPMV_F64, N},
+                 {"real general", 200000, false, false, false, SPMV_C128, N},
+                 {"real general", 200000, false, false, false, SPMV_F64, MANY},
+                 {"real general", 200000, false, false, true, SPMV_F64, MANY}};
     static const int threads[] = {1, 3};
 #if defined(M_MMAP_THRESHOLD) /* what is freed goes back to the system, and shows again when it is taken anew */
     mallopt(M_MMAP_THRESHOLD, 1 << 16);
@@ -849,8 +852,8 @@ static void memory_as_said(void **state)
         FILE *const f = fopen(path, "w");
         assert_non_null(f);
         fprintf(f, "%%%%MatrixMarket matrix coordinate %s\n%d %d %d\n", cases[c].banner, cases[c].rows, cases[c].rows,
-                N);
-        for (int k = 0; k < N; k++) {
+                cases[c].entries);
+        for (int k = 0; k < cases[c].entries; k++) {
             const int i = (int)(next_random(&seed) % (uint64_t)cases[c].rows) + 1;
             const int j = (int)(next_random(&seed) % (uint64_t)cases[c].rows) + 1;
             fprintf(f, "%d %d%s\n",
@@ -885,8 +888,10 @@ static void memory_as_said(void **state)
                 taken = resident("VmHWM") - before > taken ? resident("VmHWM") - before : taken;
                 spmv_matrix_destroy(matrix);
             }
-            /* the system counts pages in lots, of each core its own */
-            if (taken > options.max_bytes + (1 << 20) || (!cases[c].crowded && said > taken + taken / 10 + (8 << 20)))
+            /* the system counts pages in lots, of each core its own; a group's last large page, and a second group on
+             * its way, count in full, but are there for moments or, as here without such pages, not at all */
+            const int64_t beside = cases[c].entries > N ? taken / 2 : taken / 10;
+            if (taken > options.max_bytes + (1 << 20) || (!cases[c].crowded && said > taken + beside + (8 << 20)))
                 fail_msg("%s, %d rows, %s, %d threads: %.1f MB said, %.1f taken", cases[c].banner, cases[c].rows,
                          spmv_type_name(cases[c].type), threads[t], 1e-6 * (double)said, 1e-6 * (double)taken);
             spmv_context_destroy(ctx);

@@ -194,10 +194,11 @@ static void negate(spmv_type part, union value *value, int k)
 }
 
 /* Appends the entry and its mirror. */
-FOR_EACH_KIND bool append(const struct job *job, struct coo_writer *writer, int64_t row, int64_t col,
-                          union value *value, spmv_type type, size_t size, spmv_symmetry symmetry)
+FOR_EACH_KIND bool append(struct coo_buckets *buckets, const struct coo_shape *shape, struct coo_writer *writer,
+                          int64_t row, int64_t col, union value *value, spmv_type type, size_t size,
+                          spmv_symmetry symmetry)
 {
-    if (!coo_append(&job->buckets, writer, row, col, value, size))
+    if (!coo_append(buckets, shape, writer, row, col, value, size))
         return false;
     if (symmetry == SPMV_SYMMETRY_GENERAL || row == col)
         return true;
@@ -205,7 +206,7 @@ FOR_EACH_KIND bool append(const struct job *job, struct coo_writer *writer, int6
         negate(type_part(type), value, 0);
     if (type_is_complex(type) && (symmetry == SPMV_SYMMETRY_SKEW || symmetry == SPMV_SYMMETRY_HERMITIAN))
         negate(type_part(type), value, 1);
-    return coo_append(&job->buckets, writer, col, row, value, size);
+    return coo_append(buckets, shape, writer, col, row, value, size);
 }
 
 /* The value at p, of entry (row, col); the byte behind it, or NULL. */
@@ -255,6 +256,7 @@ FOR_EACH_KIND const char *parse_entry(const struct job *job, struct findings *fo
 
 /* Where a tile's entries go: one of both. */
 struct target {
+    struct coo_buckets *buckets;
     struct coo_writer *writer;
     struct ordered_tile *ordered;
 };
@@ -266,6 +268,7 @@ FOR_EACH_KIND void parse_tile_as(const struct job *job, const struct text_tile *
     const size_t size = field == SPMV_FIELD_PATTERN ? 0
                                                     : (type_part(type) == SPMV_F32 ? sizeof(float) : sizeof(double)) *
                                                           (type_is_complex(type) ? 2 : 1);
+    const struct coo_shape shape = job->buckets.shape;
     struct place place = {.line = 0};
     const char *const end = tile->end;
     int64_t entries = 0;
@@ -288,7 +291,7 @@ FOR_EACH_KIND void parse_tile_as(const struct job *job, const struct text_tile *
         }
         if (next != NULL && in_order)
             ordered_append(target.ordered, row, col, &value, size);
-        else if (next != NULL && !append(job, target.writer, row, col, &value, type, size, symmetry))
+        else if (next != NULL && !append(target.buckets, &shape, target.writer, row, col, &value, type, size, symmetry))
             next = findings_fail(found, &place, p, SPMV_ERROR_MEMORY, "no memory for more entries");
         if (next == NULL) {
             found->entry_is_bad = true;
@@ -372,7 +375,8 @@ static void read_tiles(struct job *job)
             if (job->in_order) {
                 more = read_in_order(job, own, &tile);
             } else {
-                parse_tile(job, &tile, (struct target){.writer = &job->buckets.writer[own]}, &job->found[tile.number]);
+                parse_tile(job, &tile, (struct target){&job->buckets, &job->buckets.writer[own], NULL},
+                           &job->found[tile.number]);
                 coo_tile_done(&job->buckets, own, tile.number);
             }
         }
