@@ -180,7 +180,7 @@ template <typename Shape> spmv_status compress(spmv_plan *plan, making *m, tiles
  * alike and the best; without the vectors in the account, matrices with long ones lose up to 30 %. */
 float share_retained(const spmv_plan *plan, bool narrow)
 {
-    enum { RETAINED_PERCENT = 40, LARGEST_PERCENT = 240 };
+    enum { RETAINED_PERCENT = 40, LARGEST_PERCENT = 220 };
     const double cache = (double)((const cuda_state *)plan->ctx->device)->cache_bytes;
     const double a_nonzero = (double)spmv_type_size(plan->a.type) + (narrow ? 2.0 : 4.0), rows = (double)plan->a.rows;
     const double stream = (double)plan->a.nnz * a_nonzero + rows * plan->a.row_ptr_bits / 8;
