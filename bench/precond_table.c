@@ -1,12 +1,13 @@
 /* Preconditioners side by side: conjugate gradients with each, on matrices from files or SPECs, b = A * ones, rtol
- * 1e-8, on OpenMP. One line a matrix and preconditioner, as CSV: iterations, and seconds of set-up and of the solve
+ * 1e-8, on OpenMP or a GPU. One line a matrix and preconditioner, as CSV: iterations, and seconds of set-up and of the solve
  * (the best of three where they are short).
  *
- * usage: precond_table THREADS NAME[,NAME...] MATRIX...     NAME: of spmv_preconditioner_name, "auto", "all"
+ * usage: precond_table THREADS|cuda NAME[,NAME...] MATRIX...     NAME: of spmv_preconditioner_name, "auto", "all"
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
 #include <spmv/spmv.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -112,14 +113,16 @@ static spmv_status run(spmv_context *ctx, const char *matrix, const char *names)
 
 int main(int argc, char **argv)
 {
-    if (argc < 4 || atoi(argv[1]) < 1) {
-        fprintf(stderr, "usage: precond_table THREADS NAME[,NAME...] MATRIX...\n");
+    const bool gpu = argc > 1 && strcmp(argv[1], "cuda") == 0;
+    if (argc < 4 || (!gpu && atoi(argv[1]) < 1)) {
+        fprintf(stderr, "usage: precond_table THREADS|cuda NAME[,NAME...] MATRIX...\n");
         return 1;
     }
     spmv_context_options options;
     spmv_context_options_init(&options, sizeof options);
-    options.backend = SPMV_BACKEND_OMP;
-    options.threads = atoi(argv[1]);
+    options.backend = gpu ? SPMV_BACKEND_CUDA : SPMV_BACKEND_OMP;
+    if (!gpu)
+        options.threads = atoi(argv[1]);
     spmv_context *ctx = NULL;
     if (spmv_context_create(&options, &ctx) != SPMV_OK) {
         fprintf(stderr, "%s\n", spmv_last_error(NULL));

@@ -2,7 +2,7 @@
 """The table of docs/preconditioners.md: conjugate gradients with each preconditioner on the matrices of a folder that are
 known to be positive definite (catalog.csv says so, as SuiteSparse does).
 
-usage: precond_table.py PROGRAM FOLDER [THREADS [NAME...]]     PROGRAM: bench/precond_table of a build
+usage: precond_table.py PROGRAM FOLDER [THREADS|cuda [NAME...]]     PROGRAM: bench/precond_table of a build
 
 Each cell: iterations, then milliseconds of set-up + solve. The best time of a row is set in bold; a count alone in brackets
 is where a solve stopped before the tolerance. The last column is what "auto" takes.

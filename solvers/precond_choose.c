@@ -3,7 +3,7 @@
  * What is looked at, in one pass: the diagonal, how it compares to the rest of its row, the signs beside it, the size;
  * for a large Laplacian also how many rows lie on the longest way from row 0, by breadth-first search: about so many
  * iterations do methods take that pass on what they know from neighbour to neighbour (docs/preconditioners.md has the
- * figures behind the limits). Nothing of it is timed, so the choice repeats, for any number of threads. But for whether
+ * figures behind the limits). On a GPU the diagonal's signs alone. Nothing of it is timed, so the choice repeats, for any number of threads. But for whether
  * hypre is there: that is said.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -83,7 +83,6 @@ spmv_status precond_choose(spmv_context *ctx, spmv_type type, const struct preco
                            const char **name, char *why)
 {
     const spmv_csr *a = &source->host;
-    const bool on_device = ctx->backend->id == SPMV_BACKEND_CUDA;
     int64_t way = 0;
     char missing[256] = "";
     if (a->rows == 0 || bad < a->rows) {
@@ -94,6 +93,13 @@ spmv_status precond_choose(spmv_context *ctx, spmv_type type, const struct preco
             snprintf(why, PRECOND_SENTENCE,
                      "the diagonal entry of row %lld is %g: the matrix is not positive definite, and others need that",
                      (long long)bad, source->diagonal[bad]);
+        return SPMV_OK;
+    }
+    if (ctx->backend->id == SPMV_BACKEND_CUDA) {
+        *name = "jacobi";
+        snprintf(why, PRECOND_SENTENCE,
+                 "a diagonal is part of the solver's own kernels, whose iterations take microseconds; what saves "
+                 "iterations costs more than they do");
         return SPMV_OK;
     }
     const struct look look = look_at(source);
@@ -125,12 +131,11 @@ spmv_status precond_choose(spmv_context *ctx, spmv_type type, const struct preco
         ctx->error[0] = '\0';
     }
     const bool even = look.largest <= 2 * look.smallest && look.heaviest <= 1 + 1e-12;
-    if (on_device || even || a->rows > FACTOR_ROWS) {
+    if (even || a->rows > FACTOR_ROWS) {
         *name = "chebyshev";
         snprintf(why, PRECOND_SENTENCE, "%s: products with the matrix are what this backend does best%s",
-                 on_device ? "the diagonal alone says too little, and a triangle has long chains"
-                 : even    ? "an even diagonal that outweighs the rest of its row"
-                           : "a factor of so many rows is solved row after row",
+                 even ? "an even diagonal that outweighs the rest of its row"
+                      : "a factor of so many rows is solved row after row",
                  missing);
         return SPMV_OK;
     }

@@ -777,10 +777,10 @@ static void auto_decides(void **state)
         const double *dense;
         const char *name, *because;
     } small[] = {{2, negative, "none", "row 1 is -2"},
-                 {2, diagonal, "jacobi", "diagonal"},
-                 {2, strong, "jacobi", "10 or more"},
-                 {3, uneven, device ? "chebyshev" : "ic0", device ? "chains" : "from 2 to 20"},
-                 {2, even, "chebyshev", device ? "chains" : "even diagonal"}};
+                 {2, diagonal, "jacobi", device ? "microseconds" : "diagonal"},
+                 {2, strong, "jacobi", device ? "microseconds" : "10 or more"},
+                 {3, uneven, device ? "jacobi" : "ic0", device ? "microseconds" : "from 2 to 20"},
+                 {2, even, device ? "jacobi" : "chebyshev", device ? "microseconds" : "even diagonal"}};
     for (size_t i = 0; i < sizeof small / sizeof small[0]; i++) {
         struct sparse s = from_dense(small[i].n, small[i].dense);
         check_auto(ctx, &s.view, small[i].name, small[i].because);
@@ -796,7 +796,10 @@ static void auto_decides(void **state)
     spmv_preconditioner *m = NULL;
     const bool there = spmv_preconditioner_create(ctx, "amg", &a, NULL, &m) == SPMV_OK;
     spmv_preconditioner_destroy(m);
-    check_auto(ctx, &a, there ? "amg" : "chebyshev", there ? "1499 from one end" : "amg would suit it better, but");
+    check_auto(ctx, &a, device ? "jacobi" : there ? "amg" : "chebyshev",
+               device  ? "microseconds"
+               : there ? "1499 from one end"
+                       : "amg would suit it better, but");
     unsetenv("SPMV_MODULE_PATH");
     spmv_matrix_destroy(matrix);
     spmv_context_destroy(ctx);
