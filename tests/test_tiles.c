@@ -312,6 +312,36 @@ static void even_rows(void **state)
     free_matrix(&m);
 }
 
+/* A share of the matrix stays in the last-level cache where the vectors leave room for it. */
+static void retained_beside_the_vectors(void **state)
+{
+    (void)state;
+    if (real_gpu && brief)
+        skip(); /* too small to have a share */
+    const int64_t rows = scaled_down(60000, 2500), wide = scaled_down(6000000, 120000);
+    int64_t *const lengths = get(rows, sizeof *lengths);
+    for (int64_t i = 0; i < rows; i++)
+        lengths[i] = 20;
+    for (int is_wide = 0; is_wide < 2; is_wide++) {
+        struct matrix m = make_matrix(lengths, rows, is_wide ? wide : 3000, true, false);
+        double *const x = make_vector(m.cols, 3, true), *const y0 = make_vector(rows, 3, true);
+        for (int f32 = 0; f32 < 2; f32++) {
+            const struct variant v = {.type = f32 ? SPMV_F32 : SPMV_F64};
+            struct planned p = make_plan(&m, v, x, y0);
+            spmv_plan_info info;
+            assert_ok(ctx, spmv_plan_describe(p.plan, &info, sizeof info));
+            if ((strstr(info.layout, "retained in the last-level cache") == NULL) != is_wide)
+                fail_msg("%lld columns: %s", (long long)m.cols, info.layout);
+            free_plan(&p);
+            check_variant("a share retained", &m, v);
+        }
+        free(x);
+        free(y0);
+        free_matrix(&m);
+    }
+    free(lengths);
+}
+
 /* The same with a few rows that are longer than such a tile. */
 static void even_rows_and_some_longer(void **state)
 {
@@ -640,6 +670,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_long_row_among_short_ones),
         cmocka_unit_test(even_rows),
+        cmocka_unit_test(retained_beside_the_vectors),
         cmocka_unit_test(even_rows_and_some_longer),
         cmocka_unit_test(huge_rows),
         cmocka_unit_test(mostly_empty),
