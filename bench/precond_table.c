@@ -1,6 +1,6 @@
 /* Preconditioners side by side: conjugate gradients with each, on matrices from files or SPECs, b = A * ones, rtol
- * 1e-8, on OpenMP or a GPU. One line a matrix and preconditioner, as CSV: iterations, and seconds of set-up and of the solve
- * (the best of three where they are short).
+ * 1e-8, on OpenMP or a GPU. One line a matrix and preconditioner, as CSV: iterations, and seconds of set-up and of the
+ * solve (the best of three where they are short).
  *
  * usage: precond_table THREADS|cuda NAME[,NAME...] MATRIX...     NAME: of spmv_preconditioner_name, "auto", "all"
  *

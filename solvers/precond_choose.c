@@ -3,8 +3,8 @@
  * What is looked at, in one pass: the diagonal, how it compares to the rest of its row, the signs beside it, the size;
  * for a large Laplacian also how many rows lie on the longest way from row 0, by breadth-first search: about so many
  * iterations do methods take that pass on what they know from neighbour to neighbour (docs/preconditioners.md has the
- * figures behind the limits). On a GPU the diagonal's signs alone. Nothing of it is timed, so the choice repeats, for any number of threads. But for whether
- * hypre is there: that is said.
+ * figures behind the limits). On a GPU the diagonal's signs alone. Nothing of it is timed, so the choice repeats, for
+ * any number of threads. But for whether hypre is there: that is said.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>

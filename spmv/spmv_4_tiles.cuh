@@ -24,11 +24,11 @@
  * likewise. All depends on the cut into tiles and the shape: on the rows' lengths, the type, and where the columns lie,
  * not on how they are stored.
  *
- * Last-level cache: what a product reads of the matrix comes again with the next product, and not before everything else
- * has passed, so a cache that keeps what came last keeps nothing of a matrix larger than itself. Of middling matrices a
- * share is asked to stay, as large as the cache has room for beside the vectors (a policy of the load instruction; always
- * the same addresses), and the rest to go first. On an H100 17 of the suite's 34 matrices gain 4 to 22 % by it; larger
- * ones would lose, and have it not.
+ * Last-level cache: what a product reads of the matrix comes again with the next product, and not before everything
+ * else has passed, so a cache that keeps what came last keeps nothing of a matrix larger than itself. Of middling
+ * matrices a share is asked to stay, as large as the cache has room for beside the vectors (a policy of the load
+ * instruction; always the same addresses), and the rest to go first. On an H100 17 of the suite's 34 matrices gain 2 to
+ * 28 % by it; larger ones would lose, and have it not.
  *
  * N. Bell, M. Garland, SC09; J. L. Greathouse, M. Daga, "Efficient sparse matrix-vector multiplication on GPUs using
  * the CSR storage format", SC14 (whole rows in shared memory).
@@ -111,7 +111,7 @@ template <typename T, typename Stored> struct matrix {
     const long_row *long_rows;
     T *piece_sums, *group_sums;          /* GROUP a group; 1 a group */
     unsigned *group_counts, *row_counts; /* 0 between launches */
-    float retained; /* the share that the last-level cache is to hold from product to product */
+    float retained;                      /* the share that the last-level cache is to hold from product to product */
 };
 
 /* What becomes of a row's sum: y = alpha sum + beta y. A storer is also told when the block has stored the rows of a

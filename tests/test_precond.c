@@ -796,7 +796,10 @@ static void auto_decides(void **state)
     spmv_preconditioner *m = NULL;
     const bool there = spmv_preconditioner_create(ctx, "amg", &a, NULL, &m) == SPMV_OK;
     spmv_preconditioner_destroy(m);
-    check_auto(ctx, &a, device ? "jacobi" : there ? "amg" : "chebyshev",
+    check_auto(ctx, &a,
+               device  ? "jacobi"
+               : there ? "amg"
+                       : "chebyshev",
                device  ? "microseconds"
                : there ? "1499 from one end"
                        : "amg would suit it better, but");
