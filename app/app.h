@@ -33,6 +33,7 @@ struct options {
     spmv_backend backend;
     const char *method;
     bool uncompressed; /* --compress off */
+    bool value_table;  /* --compress values */
     spmv_type type;    /* of vectors and sums; of the matrix too unless mixed; input_type knows of complex files */
     bool mixed;        /* --type mixed: an f32 matrix, the others f64 */
     int threads, device;
@@ -259,6 +260,7 @@ struct product {
     spmv_operation operation;
     const char *method;
     bool uncompressed; /* plain CSR, whatever the method could do */
+    bool value_table;  /* few values in a table, where the method can */
     spmv_type type;
     double alpha, beta;  /* rounded to the type */
     const void *x, *y0;  /* host memory; y0 NULL: no beta term */

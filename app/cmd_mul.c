@@ -71,6 +71,7 @@ static spmv_status load_and_multiply(struct job *job, const char *const *argumen
                               .operation = o->transpose ? SPMV_OPERATION_T : SPMV_OPERATION_N,
                               .method = o->method,
                               .uncompressed = o->uncompressed,
+                              .value_table = o->value_table,
                               .type = input_type(o, &job->in),
                               .alpha = o->alpha,
                               .beta = o->beta,

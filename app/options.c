@@ -125,8 +125,9 @@ static const struct row rows[OPTIONS] = {
                         "where to compute; auto: a usable GPU, else OpenMP"},
     [OPTION_METHOD] = {"method", 0, "NAME", GROUP_SHARED, "auto",
                        "how to multiply, and to solve (RUNG or RUNG:NAME); doctor lists the names"},
-    [OPTION_COMPRESS] = {"compress", 0, "auto|off", GROUP_SHARED, "auto",
-                         "may the plan hold the matrix in fewer bytes, where its method can; same results"},
+    [OPTION_COMPRESS] = {"compress", 0, "auto|off|values", GROUP_SHARED, "auto",
+                         "may the plan hold the matrix in fewer bytes, where its method can; values: also few distinct "
+                         "values in a table (method tiles on cuda); same results"},
     [OPTION_TYPE] = {"type", 0, "f64|f32|c128|c64|mixed", GROUP_SHARED, "f64",
                      "type of matrix, vectors and sums; mixed: an f32 matrix, the others f64; of complex files c128, "
                      "unless c64 is given; bench: of a suite both real ones"},
@@ -311,8 +312,9 @@ static void set_option(struct options *o, enum option_id id, const char *text)
         break;
     case OPTION_COMPRESS:
         o->uncompressed = strcmp(text, "off") == 0;
-        if (!o->uncompressed && strcmp(text, "auto") != 0)
-            mistake(o, "--%s %s: auto or off is needed", rows[id].name, text);
+        o->value_table = strcmp(text, "values") == 0;
+        if (!o->uncompressed && !o->value_table && strcmp(text, "auto") != 0)
+            mistake(o, "--%s %s: auto, off or values is needed", rows[id].name, text);
         break;
     case OPTION_TYPE:
         o->mixed = strcmp(text, "mixed") == 0;

@@ -77,13 +77,25 @@ static spmv_status check_options(spmv_context *ctx, const spmv_csr *a, const spm
             return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_plan_create: %s_stride is %lld with %d vectors",
                                 i == 0 ? "x" : "y", (long long)stride, o->vectors);
     }
-    if (o->symmetric != 0 || (o->compression > 0 && ctx->backend->id != SPMV_BACKEND_OMP))
+    if (o->compression < -1 || o->compression > 2)
+        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_plan_create: compression is %d, not -1, 0, 1 or 2",
+                            o->compression);
+    if (o->symmetric != 0 || (o->compression == 1 && ctx->backend->id != SPMV_BACKEND_OMP))
         return context_fail(ctx, SPMV_ERROR_UNSUPPORTED, "spmv_plan_create: %s is not supported",
                             o->symmetric ? "symmetric storage" : "compression");
     if (o->update_values != 0 && a->val == NULL && a->nnz > 0)
         return context_fail(ctx, SPMV_ERROR_ARGUMENT,
                             "spmv_plan_create: update_values, but a pattern has no values to replace");
     return SPMV_OK;
+}
+
+/* The methods that have tables of values say themselves where they have none. */
+static void say_no_table(spmv_plan *plan)
+{
+    const size_t used = strlen(plan->layout);
+    if (plan->wants_table && (plan->method->can & METHOD_TABLE) == 0)
+        snprintf(plan->layout + used, sizeof plan->layout - used,
+                 "%sno table of values: only the method tiles on cuda has them", used > 0 ? "; " : "");
 }
 
 spmv_status spmv_plan_create(spmv_context *ctx, const spmv_csr *a, const spmv_plan_options *options,
@@ -107,7 +119,8 @@ spmv_status spmv_plan_create(spmv_context *ctx, const spmv_csr *a, const spmv_pl
     plan->ctx = ctx;
     plan->longest_row = -1;
     plan->operation = o.operation;
-    plan->compression = o.compression;
+    plan->compression = o.compression == 2 ? -1 : o.compression;
+    plan->wants_table = o.compression == 2;
     plan->updates = o.update_values != 0;
     plan->vectors = o.vectors;
     plan->x_stride = o.x_stride != 0 ? o.x_stride : o.vectors;
@@ -118,6 +131,7 @@ spmv_status spmv_plan_create(spmv_context *ctx, const spmv_csr *a, const spmv_pl
     TRY(plan_take_matrix(plan, a));
     if (plan->method->prepare != NULL)
         TRY(plan->method->prepare(plan));
+    say_no_table(plan);
     TRY(epilogue_prepare(plan));
     TRY(spmv_synchronize(ctx));
     plan->seconds = now() - begin;

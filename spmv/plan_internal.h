@@ -15,7 +15,8 @@
 enum {
     METHOD_VECTORS = 1, /* several vectors at once, or vectors with strides */
     METHOD_MIXED = 2,   /* values of another type than vectors and sums */
-    METHOD_COMPLEX = 4
+    METHOD_COMPLEX = 4,
+    METHOD_TABLE = 8 /* a table of values, where it is asked for; a plan needs none */
 };
 
 struct spmv_method {
@@ -27,9 +28,9 @@ struct spmv_method {
     /* Builds plan->state from plan->a and adds to plan->bytes; NULL: nothing to build. */
     spmv_status (*prepare)(spmv_plan *plan);
 
-    /* plan->a.val holds, or is, other values: queues what has to follow. Allocates nothing. Only called with nnz > 0.
-     * NULL: the method keeps no copy of the values. */
-    spmv_status (*update)(const spmv_plan *plan);
+    /* plan->a.val holds, or is, other values: queues what has to follow, and waits only where plan->update_waits says
+     * so. Allocates nothing. Only called with nnz > 0. NULL: the method keeps no copy of the values. */
+    spmv_status (*update)(spmv_plan *plan);
 
     /* The product. alpha, beta: one scalar of plan->type each, in host memory, never NULL; beta_zero: y is not read.
      * Element v of row i of y lies at i * plan->y_stride + v, and so x. Only called with rows > 0. */
@@ -54,7 +55,9 @@ struct spmv_plan {
     spmv_operation operation;
     int vectors;
     int64_t x_stride, y_stride;
-    int compression;           /* as in spmv_plan_options */
+    int compression;           /* of columns, as in spmv_plan_options: -1, 0, 1 */
+    bool wants_table;          /* of values, where they are few */
+    bool update_waits;         /* the method's update does */
     bool updates;              /* values may be replaced */
     spmv_matrix *transposed;   /* the storage behind a where op(A) was formed on the host */
     void *row_ptr, *col, *val; /* what the plan owns of a, in the context's memory; val: also transposed's */
@@ -117,6 +120,7 @@ spmv_status fused_cuda_prepare(spmv_plan *);
 spmv_status fused_cuda_apply(const spmv_plan *, const void *, const void *, const void *, bool, void *);
 void fused_cuda_release(spmv_plan *);
 spmv_status tiles_cuda_prepare(spmv_plan *);
+spmv_status tiles_cuda_update(spmv_plan *);
 spmv_status tiles_cuda_apply(const spmv_plan *, const void *, const void *, const void *, bool, void *);
 spmv_status tiles_cuda_apply_with(const spmv_plan *, const void *, const void *, const void *, bool, void *,
                                   const spmv_epilogue *);
@@ -128,7 +132,7 @@ spmv_status columns_cuda_prepare(spmv_plan *);
 spmv_status columns_cuda_apply(const spmv_plan *, const void *, const void *, const void *, bool, void *);
 void columns_cuda_release(spmv_plan *);
 spmv_status blocked_cuda_prepare(spmv_plan *);
-spmv_status blocked_cuda_update(const spmv_plan *);
+spmv_status blocked_cuda_update(spmv_plan *);
 spmv_status blocked_cuda_apply(const spmv_plan *, const void *, const void *, const void *, bool, void *);
 void blocked_cuda_release(spmv_plan *);
 

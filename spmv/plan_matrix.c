@@ -271,6 +271,9 @@ spmv_status spmv_plan_update_values(spmv_plan *plan, const void *values)
         return context_fail(ctx, SPMV_ERROR_ARGUMENT,
                             "spmv_plan_update_values: values are not at a multiple of %zu bytes",
                             spmv_type_size(plan->a.type));
-    const spmv_status st = replace_values(plan, values);
+    spmv_status st =
+        plan->update_waits ? spmv_synchronize(ctx) : SPMV_OK; /* refused, if at all, before anything is done */
+    if (st == SPMV_OK)
+        st = replace_values(plan, values);
     return st != SPMV_OK || plan->method->update == NULL ? st : plan->method->update(plan);
 }

@@ -5,6 +5,7 @@
 
 #include "spmv_4_tiles_epilogue.cuh"
 #include "spmv_4_tiles_plan.cuh"
+#include "spmv_4_tiles_values.cuh"
 #include "spmv_types.cuh"
 
 /* Nonzeros from which a matrix has tiles of the usual size for all SMs. Tests build with less, to have all shapes at
@@ -29,6 +30,11 @@ struct tiles_state {
     int capacity;
     way how;
     float retained; /* share of the matrix that the last-level cache is to hold */
+    void *codes;    /* a table of values, and from codes_at on a code for each nonzero; NULL: none */
+    int64_t codes_at;
+    bool coded;           /* the table holds all values there are now */
+    int values;           /* in the table */
+    const char *no_table; /* why there is none, where it was asked for */
 };
 
 /* While the plan is made. */
@@ -174,23 +180,6 @@ template <typename Shape> spmv_status compress(spmv_plan *plan, making *m, tiles
     });
 }
 
-/* The share of the matrix that the last-level cache is to hold from product to product: RETAINED_PERCENT of the cache
- * are for it and for the vectors. Nothing where that is less than an eighth, or the matrix larger than LARGEST_PERCENT
- * of the cache. On an H100 (50 MB) with 12, 16, 20, 24, 30 MB for a share of matrices of 20 to 120 MB, 16 to 24 are
- * alike and the best; without the vectors in the account, matrices with long ones lose up to 30 %. */
-float share_retained(const spmv_plan *plan, bool narrow)
-{
-    enum { RETAINED_PERCENT = 40, LARGEST_PERCENT = 220 };
-    const double cache = (double)((const cuda_state *)plan->ctx->device)->cache_bytes;
-    const double a_nonzero = (double)spmv_type_size(plan->a.type) + (narrow ? 2.0 : 4.0), rows = (double)plan->a.rows;
-    const double stream = (double)plan->a.nnz * a_nonzero + rows * plan->a.row_ptr_bits / 8;
-    const double vectors = (rows + (double)plan->a.cols) * (double)spmv_type_size(plan->type);
-    const double room = cache * RETAINED_PERCENT / 100 - vectors;
-    if (8 * room < stream || stream > cache * LARGEST_PERCENT / 100)
-        return 0.0f;
-    return stream <= room ? 1.0f : (float)(room / stream);
-}
-
 /* Tiles for a shape. */
 template <typename Shape, typename Offset> spmv_status make_tiles(spmv_plan *plan, making *m, tiles_state *s)
 {
@@ -205,8 +194,6 @@ template <typename Shape, typename Offset> spmv_status make_tiles(spmv_plan *pla
         st = fill_table(plan, p, m, s);
     if (st == SPMV_OK)
         st = compress<Shape>(plan, m, s);
-    if (Shape::MAY_RETAIN && plan->a.val != nullptr)
-        s->retained = share_retained(plan, s->narrow != nullptr);
     spmv_free(plan->ctx, m->memory);
     return st;
 }
@@ -222,6 +209,111 @@ template <typename T, typename Offset> spmv_status make(spmv_plan *plan, tiles_s
     s->how = plan->a.nnz < CUDA_TILES_LARGE ? LITTLE : USUAL;
     return s->how == LITTLE ? make_tiles<typename shapes::little, Offset>(plan, &m, s)
                             : make_tiles<typename shapes::usual, Offset>(plan, &m, s);
+}
+
+/* ------------------------------------------------------------ table of values */
+
+/* The number of distinct values; 0: more than a table holds. Waits. */
+template <typename Stored> spmv_status search_values(const spmv_plan *plan, int *values)
+{
+    struct {
+        unsigned count, has_one, too_many;
+    } known;
+    spmv_context *const ctx = plan->ctx;
+    const int64_t nnz = plan->a.nnz;
+    const int each = tiles::VALUE_THREADS * tiles::VALUES_A_TURN;
+    tiles::value_set *const all = (tiles::value_set *)ctx->scratch;
+    const int most = 8 * ((const cuda_state *)ctx->device)->multiprocessors, blocks = grid_for(nnz, each);
+    *values = 0;
+    spmv_status st = on_device(ctx, [&] {
+        const spmv_status begun =
+            launch(ctx, "spmv tiles begin search", 1, tiles::VALUE_THREADS, tiles::begin_search, all);
+        return begun != SPMV_OK
+                   ? begun
+                   : launch(ctx, "spmv tiles find values", blocks < most ? blocks : most, tiles::VALUE_THREADS,
+                            tiles::find_values<Stored>, (const Stored *)plan->a.val, nnz, all);
+    });
+    if (st == SPMV_OK)
+        st = spmv_download(ctx, &all->count, &known, (int64_t)sizeof known);
+    if (st == SPMV_OK && known.too_many == 0 && known.count + known.has_one <= tiles::MOST_VALUES)
+        *values = (int)(known.count + known.has_one);
+    return st;
+}
+
+/* The table, from what the search left, and the codes. */
+template <typename T, typename Stored> spmv_status encode(const spmv_plan *plan, const tiles_state *s)
+{
+    spmv_context *const ctx = plan->ctx;
+    const int64_t nnz = plan->a.nnz;
+    tiles::value_table<T> *const table = (tiles::value_table<T> *)s->codes;
+    return on_device(ctx, [&] {
+        const spmv_status sorted = launch(ctx, "spmv tiles sort values", 1, tiles::VALUE_THREADS,
+                                          tiles::sort_values<T, Stored>, (const tiles::value_set *)ctx->scratch, table);
+        return sorted != SPMV_OK
+                   ? sorted
+                   : launch(ctx, "spmv tiles encode values", grid_for(nnz, tiles::VALUE_THREADS), tiles::VALUE_THREADS,
+                            tiles::encode_values<T, Stored>, (const Stored *)plan->a.val, nnz,
+                            (const tiles::value_table<T> *)table, (uint8_t *)s->codes + s->codes_at);
+    });
+}
+
+/* The values that there are now, by a table if there are few. Where values may be replaced, there is room for codes
+ * even if they do not fit now: the next ones may. */
+template <typename T, typename Stored> spmv_status code_values(spmv_plan *plan, tiles_state *s)
+{
+    s->coded = false; /* also where this fails */
+    spmv_status st = search_values<Stored>(plan, &s->values);
+    s->no_table = s->values == 0 ? "more than 256 values" : nullptr;
+    if (st == SPMV_OK && s->codes == nullptr && (s->values > 0 || plan->updates)) {
+        s->codes_at = part((int64_t)sizeof(tiles::value_table<T>));
+        st = plan_alloc(plan, s->codes_at + plan->a.nnz, &s->codes);
+    }
+    if (st == SPMV_OK && s->values > 0)
+        st = encode<T, Stored>(plan, s);
+    s->coded = st == SPMV_OK && s->values > 0;
+    return st;
+}
+
+/* Why the plan of this matrix can have no table, whatever its values; NULL: it can. */
+const char *without_table(const spmv_plan *plan, const tiles_state *s)
+{
+    return plan->a.val == nullptr || plan->a.nnz == 0 ? "no values"
+           : type_is_complex(plan->type)              ? "complex values"
+           : s->how == LITTLE                         ? "a small matrix"
+                                                      : nullptr;
+}
+
+spmv_status make_codes(spmv_plan *plan, tiles_state *s)
+{
+    return with_types(plan, [&](auto sums, auto stored) {
+        using T = decltype(sums);
+        if constexpr (std::is_arithmetic<T>::value)
+            return code_values<T, decltype(stored)>(plan, s);
+        else
+            return SPMV_OK;
+    });
+}
+
+/* ----------------------------------------------------------- the plan as a whole */
+
+/* The share of the matrix that the last-level cache is to hold from product to product: RETAINED_PERCENT of the cache
+ * are for it and for the vectors. Nothing where that is less than an eighth, or the matrix larger than LARGEST_PERCENT
+ * of the cache. On an H100 (50 MB) with 12, 16, 20, 24, 30 MB for a share of matrices of 20 to 120 MB, 16 to 24 are
+ * alike and the best; without the vectors in the account, matrices with long ones lose up to 30 %. */
+float share_retained(const spmv_plan *plan, const tiles_state *s)
+{
+    enum { RETAINED_PERCENT = 40, LARGEST_PERCENT = 220 };
+    if (s->how == LITTLE || plan->a.val == nullptr || type_is_complex(plan->type)) /* no kernel for it */
+        return 0.0f;
+    const double cache = (double)((const cuda_state *)plan->ctx->device)->cache_bytes;
+    const double a_value = s->coded ? 1.0 : (double)spmv_type_size(plan->a.type);
+    const double a_nonzero = a_value + (s->narrow != nullptr ? 2.0 : 4.0), rows = (double)plan->a.rows;
+    const double stream = (double)plan->a.nnz * a_nonzero + rows * plan->a.row_ptr_bits / 8;
+    const double vectors = (rows + (double)plan->a.cols) * (double)spmv_type_size(plan->type);
+    const double room = cache * RETAINED_PERCENT / 100 - vectors;
+    if (8 * room < stream || stream > cache * LARGEST_PERCENT / 100)
+        return 0.0f;
+    return stream <= room ? 1.0f : (float)(room / stream);
 }
 
 /* What an epilogue needs. */
@@ -258,6 +350,11 @@ void describe(spmv_plan *plan, const tiles_state *s)
     if (used < size && s->narrow != nullptr && about.stretched > 0)
         used += snprintf(text + used, (size_t)(size - used), " (%.3g %% by stretches)",
                          100.0 * (double)about.stretched / (double)about.filled);
+    if (used < size && s->coded)
+        used += snprintf(text + used, (size_t)(size - used), "; a table of %d value%s, a byte a nonzero", s->values,
+                         s->values == 1 ? "" : "s");
+    if (used < size && s->no_table != nullptr)
+        used += snprintf(text + used, (size_t)(size - used), "; no table of values: %s", s->no_table);
     if (used < size && s->retained > 0)
         used += snprintf(text + used, (size_t)(size - used), "; %.3g %% retained in the last-level cache",
                          100.0 * (double)s->retained);
@@ -290,11 +387,27 @@ template <typename T, typename Stored> tiles::matrix<T, Stored> matrix_of(const 
             s->retained};
 }
 
+template <typename T> tiles::coded_matrix<T> coded_matrix_of(const spmv_plan *plan)
+{
+    const tiles_state *const s = (const tiles_state *)plan->state;
+    tiles::coded_matrix<T> m;
+    (tiles::matrix<T, T> &)m = matrix_of<T, T>(plan);
+    m.value_table = ((const tiles::value_table<T> *)s->codes)->number;
+    m.code = (const uint8_t *)s->codes + s->codes_at;
+    return m;
+}
+
 template <typename T, typename Stored, typename Store>
 spmv_status multiply(const spmv_plan *plan, const T *x, Store store)
 {
     using shapes = tiles::shapes<T>;
-    const way how = ((const tiles_state *)plan->state)->how;
+    const tiles_state *const s = (const tiles_state *)plan->state;
+    const way how = s->how;
+    if constexpr (shapes::usual::MAY_CODE)
+        if (s->coded)
+            return on_device(plan->ctx, [&] {
+                return tiles::run<typename shapes::usual>(plan->ctx, coded_matrix_of<T>(plan), x, store);
+            });
     const tiles::matrix<T, Stored> m = matrix_of<T, Stored>(plan);
     return on_device(plan->ctx, [&] {
         return how == LITTLE ? tiles::run<typename shapes::little>(plan->ctx, m, x, store)
@@ -317,10 +430,29 @@ extern "C" spmv_status tiles_cuda_prepare(spmv_plan *plan)
             return wide ? make<decltype(sums), int64_t>(plan, s) : make<decltype(sums), int32_t>(plan, s);
         });
     plan->longest_row = (int64_t)s->about.longest;
+    if (st == SPMV_OK && plan->wants_table) {
+        s->no_table = without_table(plan, s);
+        plan->update_waits = s->no_table == nullptr;
+        st = s->no_table == nullptr ? make_codes(plan, s) : SPMV_OK;
+    }
     if (st == SPMV_OK)
         st = make_tree(plan, s);
-    if (st == SPMV_OK)
+    if (st == SPMV_OK) {
+        s->retained = share_retained(plan, s);
         describe(plan, s);
+    }
+    return st;
+}
+
+/* Other values may be fewer or more. Without a table there is nothing to follow. */
+extern "C" spmv_status tiles_cuda_update(spmv_plan *plan)
+{
+    tiles_state *const s = (tiles_state *)plan->state;
+    if (s->codes == nullptr)
+        return SPMV_OK;
+    const spmv_status st = make_codes(plan, s);
+    s->retained = share_retained(plan, s);
+    describe(plan, s);
     return st;
 }
 
@@ -364,6 +496,7 @@ extern "C" void tiles_cuda_release(spmv_plan *plan)
         return;
     spmv_free(plan->ctx, s->table);
     spmv_free(plan->ctx, s->narrow);
+    spmv_free(plan->ctx, s->codes);
     spmv_free(plan->ctx, s->tree);
     host_free(s);
     plan->state = nullptr;

@@ -6,9 +6,10 @@
  * its own at once. Rows are whole, so a tile waits for nobody and writes its part of y alone. Work: nnz products, rows
  * * lanes partial sums. Depth: ITEMS + the longest of a tile's rows / lanes. Launches: 1. Bytes: the matrix once, in
  * whole lines; columns in 16 bits where a tile's columns lie in one stretch, base + number, or in a few: the number of
- * the stretch, a place in it. The plan keeps an array of them beside the matrix's own. Changed since rung 3: nothing
- * but y leaves the multiprocessor, and one launch does all. Wins: everywhere but on rows of two or three entries all
- * alike, where a thread a row is as fast.
+ * the stretch, a place in it. The plan keeps an array of them beside the matrix's own; by option also a table of the
+ * values, where there are few, and a byte a nonzero, its place in the table. Changed since rung 3: nothing but y leaves
+ * the multiprocessor, and one launch does all. Wins: everywhere but on rows of two or three entries all alike, where a
+ * thread a row is as fast.
  *
  * Rows longer than a tile are cut into pieces, tiles of their own. A piece leaves its sum in memory and counts itself;
  * the last to arrive of a group of GROUP pieces folds the group's sums in their order, and the last of a row's groups
@@ -30,6 +31,12 @@
  * instruction; always the same addresses), and the rest to go first. On an H100 17 of the suite's 34 matrices gain 2 to
  * 28 % by it; larger ones would lose, and have it not.
  *
+ * Table of values: read through the first-level cache, not from shared memory. Most matrices that have one have a few
+ * values, which are one line of that cache; a copy in shared memory would cost each block the whole table (2 KiB in
+ * f64, of the 20 with which five blocks fill the part of an SM's memory that is to be shared) and one barrier more.
+ * Codes are asked for first, so they are there, and the values are looked up, while columns are on their way. The
+ * numbers and the order of the sums are the same, and so are the bits.
+ *
  * N. Bell, M. Garland, SC09; J. L. Greathouse, M. Daga, "Efficient sparse matrix-vector multiplication on GPUs using
  * the CSR storage format", SC14 (whole rows in shared memory).
  *
@@ -47,7 +54,8 @@ namespace tiles
  * multiple of LINE elements. SEGMENT_TILES: of the packing (spmv_4_tiles_plan.cuh). SHARED: of an SM's memory for
  * caches and shared memory, the part in percent that is to be shared memory: enough to keep the SM busy, and no more,
  * for what is left caches x. MAY_STRETCH: 16-bit columns also where they lie in a few stretches; small matrices stay in
- * the caches whatever their columns take. MAY_RETAIN: the last-level cache may be asked to retain a part. */
+ * the caches whatever their columns take. MAY_RETAIN: the last-level cache may be asked to retain a part. MAY_CODE: the
+ * values may be in a table; of the same shapes. */
 template <int BLOCK_, int ITEMS_, int SEGMENT_TILES_, int SHARED_, bool MAY_STRETCH_, bool MAY_RETAIN_> struct shape {
     enum {
         BLOCK = BLOCK_,
@@ -56,6 +64,7 @@ template <int BLOCK_, int ITEMS_, int SEGMENT_TILES_, int SHARED_, bool MAY_STRE
         SHARED = SHARED_,
         MAY_STRETCH = MAY_STRETCH_,
         MAY_RETAIN = MAY_RETAIN_,
+        MAY_CODE = MAY_RETAIN_,
         LINE = 32,
         CAPACITY = BLOCK * ITEMS,
         ROWS = CAPACITY / 2,   /* at most, of a tile with nonzeros */
@@ -99,6 +108,7 @@ struct long_row {
 
 /* A plan's matrix: T of vectors and sums, Stored of its values. */
 template <typename T, typename Stored> struct matrix {
+    using stored = Stored;
     const tile *table; /* tiles + 1 */
     int64_t tiles, nnz;
     const uint32_t *row_ptr; /* the lower 32 bits of offset i at i * words: enough for distances within a tile */
@@ -113,6 +123,16 @@ template <typename T, typename Stored> struct matrix {
     unsigned *group_counts, *row_counts; /* 0 between launches */
     float retained;                      /* the share that the last-level cache is to hold from product to product */
 };
+
+/* Another, whose values are in a table, in the type of the sums, whatever that of the values was. A type of its own, so
+ * that the kernels of the others are what they were. */
+template <typename T> struct coded_matrix : matrix<T, T> {
+    const T *value_table;
+    const uint8_t *code; /* for each nonzero, its value's place in the table */
+};
+
+/* A pattern; a value for each nonzero; a code for each. */
+enum class values { NONE, PLAIN, CODED };
 
 /* What becomes of a row's sum: y = alpha sum + beta y. A storer is also told when the block has stored the rows of a
  * tile, and, its first warp, when a piece of a long row is done: whether it stored the row, and which tile is the row's
@@ -186,6 +206,18 @@ __device__ inline int load_once_16(const uint16_t *from)
 #endif
 }
 
+/* Likewise of 8 bits. */
+__device__ inline int load_once_8(const uint8_t *from)
+{
+#ifdef __CUDA_ARCH__
+    int value;
+    asm volatile("ld.global.cs.u8 %0, [%1];" : "=r"(value) : "l"(from));
+    return value;
+#else
+    return *from;
+#endif
+}
+
 /* An address that is worked out here and once, not again before each use. */
 template <typename T> __device__ const T *settled(const T *address)
 {
@@ -234,6 +266,18 @@ __device__ inline int load_retained_16(const uint16_t *from, uint64_t policy)
 #endif
 }
 
+__device__ inline int load_retained_8(const uint8_t *from, uint64_t policy)
+{
+#ifdef __CUDA_ARCH__
+    int value;
+    asm volatile("ld.global.L1::no_allocate.L2::cache_hint.u8 %0, [%1], %2;" : "=r"(value) : "l"(from), "l"(policy));
+    return value;
+#else
+    (void)policy;
+    return *from;
+#endif
+}
+
 /* How a kernel loads the matrix: nothing of it stays, or a share of it. */
 struct pass_through {
     __device__ explicit pass_through(float)
@@ -246,6 +290,10 @@ struct pass_through {
     __device__ int number(const uint16_t *from) const
     {
         return load_once_16(from);
+    }
+    __device__ int number(const uint8_t *from) const
+    {
+        return load_once_8(from);
     }
 };
 
@@ -267,6 +315,10 @@ class retain
     __device__ int number(const uint16_t *from) const
     {
         return load_retained_16(from, policy_);
+    }
+    __device__ int number(const uint8_t *from) const
+    {
+        return load_retained_8(from, policy_);
     }
 
   private:
@@ -336,18 +388,17 @@ __device__ void load_part(const T *from, int skip, int count, const Load &load, 
     }
 }
 
-/* Likewise of columns in 16 bits. */
-template <typename Shape, typename Load>
-__device__ void load_narrow(const uint16_t *from, int skip, int count, const Load &load,
-                            int32_t (&column)[Shape::ITEMS])
+/* Likewise of columns in 16 bits, or codes in 8. */
+template <typename Shape, typename Number, typename Load>
+__device__ void load_numbers(const Number *from, int skip, int count, const Load &load, int32_t (&number)[Shape::ITEMS])
 {
     from = settled(from);
 #pragma unroll
     for (int i = 0; i < Shape::ITEMS; i++) {
         const int at = i * Shape::BLOCK + (int)threadIdx.x;
-        column[i] = 0;
+        number[i] = 0;
         if (at < count && (i > 0 || at >= skip))
-            column[i] = load.number(from + i * Shape::BLOCK);
+            number[i] = load.number(from + i * Shape::BLOCK);
     }
 }
 
@@ -494,9 +545,8 @@ template <typename Shape, typename T, typename Store> constexpr int resident()
     return !Store::HEAVY || sizeof(T) > 8 ? 0 : sizeof(T) == 8 && Shape::ITEMS > 4 ? 5 : 6;
 }
 
-template <typename Shape, bool PATTERN, bool BY_STRETCHES, typename Load, typename T, typename Stored, typename Store>
-__global__ void __launch_bounds__(Shape::BLOCK, resident<Shape, T, Store>())
-    kernel(matrix<T, Stored> m, const T *x, Store store)
+template <typename Shape, values HELD, bool BY_STRETCHES, typename Load, typename Matrix, typename T, typename Store>
+__global__ void __launch_bounds__(Shape::BLOCK, resident<Shape, T, Store>()) kernel(Matrix m, const T *x, Store store)
 {
     constexpr int BLOCK = Shape::BLOCK, ITEMS = Shape::ITEMS, TURNS = Shape::ROWS / BLOCK + 1;
     __shared__ T products[Shape::CAPACITY];
@@ -521,10 +571,12 @@ __global__ void __launch_bounds__(Shape::BLOCK, resident<Shape, T, Store>())
     const int64_t from = mine.begin & ~(int64_t)(Shape::LINE - 1);
     const int skip = (int)(mine.begin - from), count = (int)(end - from), rows = (int)(row_end - mine.row);
     const bool whole_rows = mine.long_row < 0, is_narrow = m.narrow != nullptr && mine.base != NO_BASE;
-    Stored value[ITEMS];
-    int32_t column[ITEMS];
-    if (!PATTERN)
+    typename Matrix::stored value[ITEMS];
+    int32_t code[ITEMS], column[ITEMS];
+    if constexpr (HELD == values::PLAIN)
         load_part<Shape>(m.val + from + thread, skip, count, load, value);
+    else if constexpr (HELD == values::CODED)
+        load_numbers<Shape>(m.code + from + thread, skip, count, load, code);
     uint32_t offset[TURNS] = {};
     if (whole_rows) {
         const uint32_t *const offsets = settled(m.row_ptr + (mine.row + thread) * m.words);
@@ -538,12 +590,17 @@ __global__ void __launch_bounds__(Shape::BLOCK, resident<Shape, T, Store>())
         begins = is_narrow && mine.base == STRETCHED ? m.stretches[t * STRETCHES + thread % WARP]
                                                      : mine.base + thread % WARP * STRETCH;
     if (is_narrow)
-        load_narrow<Shape>(m.narrow + from + thread, skip, count, load, column);
+        load_numbers<Shape>(m.narrow + from + thread, skip, count, load, column);
     else
         load_part<Shape>(m.col + from + thread, skip, count, load, column);
 #pragma unroll
     for (int i = 0; i < TURNS; i++)
         ends[i * BLOCK + thread] = (uint16_t)(offset[i] - (uint32_t)from);
+    if constexpr (HELD == values::CODED) {
+#pragma unroll
+        for (int i = 0; i < ITEMS; i++)
+            value[i] = load_gathered(m.value_table + code[i]);
+    }
 
     await_kernel_before();
     const bool stopped = store.stopped();
@@ -561,7 +618,7 @@ __global__ void __launch_bounds__(Shape::BLOCK, resident<Shape, T, Store>())
         return;
 #pragma unroll
     for (int i = 0; i < ITEMS; i++) {
-        if (!PATTERN)
+        if (HELD != values::NONE)
             product[i] *= T(value[i]);
         products[i * BLOCK + thread] = product[i];
     }
@@ -577,23 +634,29 @@ __global__ void __launch_bounds__(Shape::BLOCK, resident<Shape, T, Store>())
     }
 }
 
-template <typename Shape, bool PATTERN, bool BY_STRETCHES, typename Load, typename T, typename Stored, typename Store>
-spmv_status run_as(spmv_context *ctx, const matrix<T, Stored> &m, const T *x, Store store)
+template <typename Shape, values HELD, bool BY_STRETCHES, typename Load, typename Matrix, typename T, typename Store>
+spmv_status run_as(spmv_context *ctx, const Matrix &m, const T *x, Store store)
 {
     const launch_shape shape = {(int)m.tiles, Shape::BLOCK, 0, true};
-    return launch_cached<kernel<Shape, PATTERN, BY_STRETCHES, Load, T, Stored, Store>>(ctx, "spmv tiles", shape,
-                                                                                       Shape::SHARED, m, x, store);
+    return launch_cached<kernel<Shape, HELD, BY_STRETCHES, Load, Matrix, T, Store>>(ctx, "spmv tiles", shape,
+                                                                                    Shape::SHARED, m, x, store);
+}
+
+template <typename Shape, values HELD, bool BY_STRETCHES, typename Matrix, typename T, typename Store>
+spmv_status run_with_values(spmv_context *ctx, const Matrix &m, const T *x, Store store)
+{
+    if constexpr (Shape::MAY_RETAIN)
+        if (m.retained > 0)
+            return run_as<Shape, HELD, BY_STRETCHES, retain>(ctx, m, x, store);
+    return run_as<Shape, HELD, BY_STRETCHES, pass_through>(ctx, m, x, store);
 }
 
 template <typename Shape, bool BY_STRETCHES, typename T, typename Stored, typename Store>
 spmv_status run_on_columns(spmv_context *ctx, const matrix<T, Stored> &m, const T *x, Store store)
 {
     if (m.val == nullptr)
-        return run_as<Shape, true, BY_STRETCHES, pass_through>(ctx, m, x, store);
-    if constexpr (Shape::MAY_RETAIN)
-        if (m.retained > 0)
-            return run_as<Shape, false, BY_STRETCHES, retain>(ctx, m, x, store);
-    return run_as<Shape, false, BY_STRETCHES, pass_through>(ctx, m, x, store);
+        return run_as<Shape, values::NONE, BY_STRETCHES, pass_through>(ctx, m, x, store);
+    return run_with_values<Shape, values::PLAIN, BY_STRETCHES>(ctx, m, x, store);
 }
 
 template <typename Shape, typename T, typename Stored, typename Store>
@@ -603,6 +666,14 @@ spmv_status run(spmv_context *ctx, const matrix<T, Stored> &m, const T *x, Store
         if (m.stretches != nullptr)
             return run_on_columns<Shape, true>(ctx, m, x, store);
     return run_on_columns<Shape, false>(ctx, m, x, store);
+}
+
+template <typename Shape, typename T, typename Store>
+spmv_status run(spmv_context *ctx, const coded_matrix<T> &m, const T *x, Store store)
+{
+    static_assert(Shape::MAY_CODE, "a kernel for each is too many");
+    return m.stretches != nullptr ? run_with_values<Shape, values::CODED, true>(ctx, m, x, store)
+                                  : run_with_values<Shape, values::CODED, false>(ctx, m, x, store);
 }
 
 } // namespace tiles

@@ -539,7 +539,7 @@ extern "C" spmv_status blocked_cuda_prepare(spmv_plan *plan)
     return st;
 }
 
-extern "C" spmv_status blocked_cuda_update(const spmv_plan *plan)
+extern "C" spmv_status blocked_cuda_update(spmv_plan *plan)
 {
     const blocked_state *const s = (const blocked_state *)plan->state;
     return take_values(plan, s, s->from);

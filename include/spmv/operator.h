@@ -31,7 +31,10 @@ typedef struct spmv_plan_options {
     int update_values; /* 1: values may be replaced later (spmv_plan_update_values); default 0. A transposed matrix then
                           takes 4 bytes a nonzero more (8 from 2^31 on). */
     int compression;   /* -1: as the plan thinks best (default), 0: keep plain CSR, 1: wherever columns allow it (omp;
-                          elsewhere SPMV_ERROR_UNSUPPORTED for now). Bits do not depend on it. */
+                          elsewhere SPMV_ERROR_UNSUPPORTED for now), 2: as -1, and few distinct values (by their bits, at
+                          most 256) through a table, with a byte a nonzero that the plan keeps beside them (method tiles
+                          on cuda, real values, matrices of over a million nonzeros; elsewhere as -1, and the plan's
+                          layout says why). Bits do not depend on it. */
     int64_t x_stride, y_stride; /* elements from one row of x (y) to the next, at least vectors; default 0: vectors */
 } spmv_plan_options;
 
@@ -58,8 +61,10 @@ SPMV_API void spmv_plan_destroy(spmv_plan *plan);
  * them: values may be changed once the work queued is done, and products captured in a CUDA graph before use the new
  * ones. A plan that borrows its values borrows these instead, which may be the same array with new contents; products
  * captured before keep to the old array (of the method "blocked", which keeps a sorted copy that is made here, to the
- * plan). Queued; allocates nothing; can be captured where values are copied. Errors:
- * SPMV_ERROR_UNSUPPORTED (a plan without the option), SPMV_ERROR_ARGUMENT (values NULL). */
+ * plan). Queued; allocates nothing; can be captured where values are copied. Of a plan that may have a table of values
+ * (compression 2; its layout says whether it has one, and may say otherwise after each call), waits, cannot be
+ * captured, and products captured before are not to be launched any more. Errors: SPMV_ERROR_UNSUPPORTED (a plan
+ * without the option), SPMV_ERROR_ARGUMENT (values NULL), SPMV_ERROR_CAPTURE. */
 SPMV_API spmv_status spmv_plan_update_values(spmv_plan *plan, const void *values);
 
 /* The context the plan was made on. */

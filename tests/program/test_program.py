@@ -1426,11 +1426,35 @@ class Info(Case):
 
     def test_plan(self):
         self.assertRegex(self.ok("info", "poisson2d:10").stdout, r"(?m)^memory of the plan +\d+ bytes, made in .* s$")
-        for how in ["auto", "off"]:
+        for how in ["auto", "off", "values"]:
             result = json.loads(self.ok("info", "poisson2d:3", "--compress", how, "--json").stdout)["result"]
             self.assertIsInstance(result["layout"], str)
             self.assertFalse(how == "off" and "16-bit columns in 100 %" in result["layout"])
-        self.fails(1, "info", "poisson2d:3", "--compress", "maybe", says="--compress maybe: auto or off is needed")
+        self.fails(1, "info", "poisson2d:3", "--compress", "maybe", says="--compress maybe: auto, off or values is needed")
+
+    def test_table_of_values(self):
+        """Only method tiles on cuda has one; elsewhere the plan says so, and y is what it is without."""
+        says = "no table of values: only the method tiles on cuda has them"
+
+        def run_with(command, size, backend, how, *more):
+            return self.ok(command, f"poisson2d:{size}", "--backend", backend, "--compress", how, *more).stdout
+
+        for backend in ["omp", "ref"]:
+            for how in ["auto", "values"]:
+                layout = json.loads(run_with("info", 9, backend, how, "--json"))["result"]["layout"]
+                self.assertEqual(says in layout, how == "values", layout)
+            self.assertEqual(*(run_with("mul", 9, backend, how) for how in ["auto", "values"]))
+        if "cuda" in dict(self.usable_backends()):
+            layout = json.loads(run_with("info", 600, "cuda", "values", "--json"))["result"]["layout"]
+            self.assertIn("a table of 2 values, a byte a nonzero", layout)
+            for command in ["mul", "solve"]:
+                self.assertEqual(*(run_with(command, 600, "cuda", how) for how in ["off", "values"]))
+
+    def test_table_of_values_in_a_solve_and_a_bench(self):
+        for command in [["solve", "poisson2d:20", "--inner"], ["bench", "poisson2d:20", "--peers", "none"]]:
+            with self.subTest(command):
+                done = self.ok(*command, "--backend", "omp", "--compress", "values", "--json")
+                self.assertIn("no table of values", json.dumps(json.loads(done.stdout)))
 
 
 class Doctor(Case):

@@ -1,0 +1,667 @@
+/* Tables of values (plan option compression = 2): the product through a table has the bits of the one without, in every
+ * type, for every way of holding columns, in short, empty and very long rows, with an epilogue, with offsets of 64
+ * bits; which values count as different, and that 256 fit and 257 do not, wherever in the matrix they come; values
+ * replaced by few and by many; where there is no table, the plan says so and is the one without.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "support.h"
+
+#include <math.h>
+
+#include "plan_internal.h"
+
+#ifdef SPMV_HAVE_CUDA
+#include "runtime_cuda.h"
+#endif
+
+enum { MOST = 256, CAPACITY = 2048 };
+
+static spmv_context *ctx;
+static bool brief, on_cuda, real_gpu;
+
+static void *get(int64_t count, size_t size)
+{
+    void *const memory = calloc((size_t)count + 1, size);
+    assert_non_null(memory);
+    return memory;
+}
+
+struct matrix {
+    int64_t rows, cols, nnz;
+    int64_t *row_ptr;
+    int32_t *col;
+};
+
+static void free_matrix(struct matrix *m)
+{
+    free(m->row_ptr);
+    free(m->col);
+}
+
+/* Where columns lie: together, so that 16 bits hold a place behind a base; in a few stretches far apart; anywhere. */
+enum columns { TOGETHER, STRETCHES, ANYWHERE, FORMS };
+
+/* Rows of 0 to 8 entries, one of several tiles, one just behind it; enough for tiles of the usual size. large: for a
+ * cut into many more blocks than look for values. */
+static struct matrix make_matrix(enum columns form, bool large)
+{
+    const int64_t rows = real_gpu ? 400000 : large ? 12000 : 3000;
+    uint64_t random = 7;
+    struct matrix m = {.rows = rows, .cols = form == TOGETHER ? 3000 : 1 << 20, .row_ptr = get(rows + 1, 8)};
+    for (int64_t i = 0; i < rows; i++)
+        m.row_ptr[i + 1] = m.row_ptr[i] + (i == rows / 3       ? 3 * CAPACITY + 77
+                                           : i == rows / 3 + 1 ? CAPACITY + 1
+                                                               : (int64_t)(support_random(&random) % 9));
+    m.nnz = m.row_ptr[rows];
+    m.col = get(m.nnz, sizeof *m.col);
+    for (int64_t k = 0; k < m.nnz; k++) {
+        const uint64_t drawn = support_random(&random);
+        m.col[k] =
+            (int32_t)(form == STRETCHES ? drawn % 20 * 50000 + (drawn >> 32) % 2000 : (drawn >> 32) % (uint64_t)m.cols);
+    }
+    return m;
+}
+
+/* Number i of a set of different ones, in a type's bits. */
+static void put_value(spmv_type type, void *values, int64_t k, int64_t i)
+{
+    uint64_t seed = (uint64_t)i + 1000;
+    const double value = support_uniform(&seed);
+    if (type == SPMV_F32)
+        ((float *)values)[k] = (float)value;
+    else
+        ((double *)values)[k] = value;
+}
+
+/* How count values are spread over the nonzeros: in turn; each in a part of its own, so that no block meets many; all
+ * but the last in turn, and that one at the very end. */
+enum spread { IN_TURN, IN_PARTS, ONE_AT_THE_END, SPREADS };
+
+static void *make_values(spmv_type type, int64_t nnz, int count, enum spread spread)
+{
+    void *const values = get(nnz, 8);
+    for (int64_t k = 0; k < nnz; k++)
+        put_value(type, values, k,
+                  count == 1           ? 0
+                  : spread == IN_TURN  ? k % count
+                  : spread == IN_PARTS ? k * count / nnz
+                  : k == nnz - 1       ? count - 1
+                                       : k % (count - 1));
+    return values;
+}
+
+struct setting {
+    const char *method;
+    spmv_type stored, sums;
+    spmv_operation operation;
+    int compression, vectors;
+    bool borrowed, updates;
+};
+
+/* A plan with its arrays. */
+struct planned {
+    spmv_plan *plan;
+    spmv_type type;
+    int64_t rows, cols;
+    void *row_ptr, *col, *val;
+};
+
+static spmv_status try_plan(const struct matrix *m, const void *values, struct setting s, struct planned *p)
+{
+    const int64_t size = (int64_t)spmv_type_size(s.stored);
+    spmv_csr a = {.rows = m->rows,
+                  .cols = m->cols,
+                  .nnz = m->nnz,
+                  .row_ptr = m->row_ptr,
+                  .row_ptr_bits = 64,
+                  .col = m->col,
+                  .val = values,
+                  .type = s.stored,
+                  .memory = SPMV_MEMORY_HOST};
+    spmv_plan_options options;
+    *p = (struct planned){.type = s.sums};
+    if (s.borrowed) {
+        p->row_ptr = support_upload(ctx, m->row_ptr, (m->rows + 1) * 8);
+        p->col = support_upload(ctx, m->col, m->nnz * 4);
+        p->val = values != NULL ? support_upload(ctx, values, m->nnz * size) : NULL;
+        a.row_ptr = p->row_ptr;
+        a.col = p->col;
+        a.val = p->val;
+        a.memory = SPMV_MEMORY_CONTEXT;
+    }
+    spmv_plan_options_init(&options, sizeof options);
+    options.method = s.method;
+    options.type = s.sums;
+    options.operation = s.operation;
+    options.compression = s.compression;
+    options.vectors = s.vectors > 0 ? s.vectors : 1;
+    options.update_values = s.updates;
+    const spmv_status st = spmv_plan_create(ctx, &a, &options, &p->plan);
+    if (st == SPMV_OK) {
+        p->rows = p->plan->a.rows;
+        p->cols = p->plan->a.cols;
+    }
+    return st;
+}
+
+static struct planned make_plan(const struct matrix *m, const void *values, struct setting s)
+{
+    struct planned p;
+    assert_ok(ctx, try_plan(m, values, s, &p));
+    return p;
+}
+
+static void free_plan(struct planned *p)
+{
+    spmv_plan_destroy(p->plan);
+    spmv_free(ctx, p->row_ptr);
+    spmv_free(ctx, p->col);
+    spmv_free(ctx, p->val);
+}
+
+static spmv_plan_info info_of(const struct planned *p)
+{
+    spmv_plan_info info;
+    assert_ok(ctx, spmv_plan_describe(p->plan, &info, sizeof info));
+    return info;
+}
+
+static void check_layout(const struct planned *p, int count)
+{
+    char wanted[64];
+    const char *const layout = info_of(p).layout;
+    snprintf(wanted, sizeof wanted, "; a table of %d value%s, a byte a nonzero", count, count == 1 ? "" : "s");
+    const bool has = strstr(layout, "a table of") != NULL, says = strstr(layout, "no table") != NULL;
+    if (count <= MOST ? strstr(layout, wanted) == NULL || says
+                      : has || strstr(layout, "; no table of values: more than 256 values") == NULL)
+        fail_msg("%d values: \"%s\"", count, layout);
+}
+
+static void *vector(spmv_type type, int64_t n, uint64_t seed)
+{
+    void *const v = get(2 * n, 8);
+    for (int64_t i = 0; i < (type_is_complex(type) ? 2 * n : n); i++) {
+        const double value = support_uniform(&seed);
+        if (type == SPMV_F32 || type == SPMV_C64)
+            ((float *)v)[i] = (float)value;
+        else
+            ((double *)v)[i] = value;
+    }
+    return v;
+}
+
+/* y, z and the dot product of a product with everything, one behind the other; without: y alone. To be freed. */
+static void *outcome(const struct planned *p, bool with, int vectors, int64_t *bytes)
+{
+    static const double alpha[2] = {2.5, 0}, beta[2] = {-0.75, 0};
+    static const float alpha32[2] = {2.5f, 0}, beta32[2] = {-0.75f, 0};
+    const bool f32 = p->type == SPMV_F32 || p->type == SPMV_C64;
+    const int64_t size = (int64_t)spmv_type_size(p->type), all = p->rows * size * vectors;
+    void *const host_x = vector(p->type, p->cols * vectors, 3), *const host_y = vector(p->type, p->rows * vectors, 4);
+    void *const x = support_upload(ctx, host_x, p->cols * size * vectors), *const y = support_upload(ctx, host_y, all);
+    char *const result = get(2 * all + size, 1);
+    const void *const a = f32 ? (const void *)alpha32 : alpha, *const b = f32 ? (const void *)beta32 : beta;
+    *bytes = with ? 2 * all + size : all;
+    if (with) {
+        void *const z = support_upload(ctx, host_y, all), *const dot = support_upload(ctx, host_y, size);
+        spmv_epilogue e;
+        spmv_epilogue_init(&e, sizeof e);
+        e.w = y;
+        e.dot = dot;
+        e.z = z;
+        assert_ok(ctx, spmv_apply_with(p->plan, a, x, b, y, &e));
+        assert_ok(ctx, spmv_download(ctx, z, result + all, all));
+        assert_ok(ctx, spmv_download(ctx, dot, result + 2 * all, size));
+        spmv_free(ctx, z);
+        spmv_free(ctx, dot);
+    } else {
+        assert_ok(ctx, spmv_apply(p->plan, a, x, b, y));
+    }
+    assert_ok(ctx, spmv_download(ctx, y, result, all));
+    spmv_free(ctx, x);
+    spmv_free(ctx, y);
+    free(host_x);
+    free(host_y);
+    return result;
+}
+
+/* Two plans' products are the same, but for the bits of what is not a number. */
+static void same_products(const struct planned *p, const struct planned *q, int vectors, const char *what)
+{
+    for (int with = 0; with < (vectors == 1 ? 2 : 1); with++) {
+        int64_t bytes, as_many;
+        void *const one = outcome(p, with, vectors, &bytes), *const other = outcome(q, with, vectors, &as_many);
+        const bool f32 = p->type == SPMV_F32 || p->type == SPMV_C64;
+        assert_int_equal(bytes, as_many);
+        for (int64_t i = 0; i < bytes / (f32 ? 4 : 8); i++) {
+            const double a = f32 ? (double)((float *)one)[i] : ((double *)one)[i];
+            const double b = f32 ? (double)((float *)other)[i] : ((double *)other)[i];
+            if (memcmp(&a, &b, sizeof a) != 0 && !(isnan(a) && isnan(b)))
+                fail_msg("%s, %s%s: number %lld is %.17g, not %.17g (%s)", what, spmv_type_name(p->type),
+                         with ? ", with an epilogue" : "", (long long)i, a, b, info_of(p).layout);
+        }
+        free(one);
+        free(other);
+    }
+}
+
+static const struct {
+    spmv_type stored, sums;
+} reals[] = {{SPMV_F64, SPMV_F64}, {SPMV_F32, SPMV_F32}, {SPMV_F32, SPMV_F64}};
+enum { REALS = sizeof reals / sizeof reals[0] };
+
+/* What a table takes: bits and numbers of 256, then the codes. */
+static int64_t table_bytes(spmv_type sums, int64_t nnz)
+{
+    return MOST * (8 + (int64_t)spmv_type_size(sums)) + nnz;
+}
+
+/* The bytes of the last-level cache that plans are made for from now on; gives those before. Where there is little, no
+ * part of a matrix is to stay in it, and products have kernels of their own. */
+static int64_t change_cache(int64_t bytes)
+{
+#ifdef SPMV_HAVE_CUDA
+    struct cuda_state *const cuda = ctx->device;
+    const int64_t before = cuda->cache_bytes;
+    cuda->cache_bytes = bytes;
+    return before;
+#else
+    return bytes;
+#endif
+}
+
+/* ------------------------------------------------------------------ products */
+
+/* One plan with a table, or not, of a matrix of so many values, and one without. */
+static void check_count(const struct matrix *m, struct setting s, int count, enum columns form, bool retained)
+{
+    void *const values = make_values(s.stored, m->nnz, count, IN_TURN);
+    s.compression = -1;
+    struct planned without = make_plan(m, values, s);
+    s.compression = 2;
+    struct planned with = make_plan(m, values, s);
+    const char *const layout = info_of(&with).layout;
+    check_layout(&with, count);
+    assert_null(strstr(info_of(&without).layout, "table"));
+    assert_true((strstr(layout, "16-bit columns in 0 %") == NULL) == (form != ANYWHERE));
+    assert_true((strstr(layout, "by stretches") != NULL) == (form == STRETCHES));
+    assert_true((strstr(layout, "retained") != NULL) == retained);
+    assert_int_equal(info_of(&with).bytes - info_of(&without).bytes, count <= MOST ? table_bytes(s.sums, m->nnz) : 0);
+    same_products(&with, &without, 1, "a table");
+    free_plan(&with);
+    free_plan(&without);
+    free(values);
+}
+
+static void same_bits_and_bytes_as_it_says(void **state)
+{
+    (void)state;
+    static const int counts[] = {1, 2, 255, 256, 257, 1000};
+    if (!on_cuda)
+        return;
+    const int64_t cache = change_cache(0);
+    for (enum columns form = 0; form < (brief ? 1 : FORMS); form++) {
+        struct matrix m = make_matrix(form, false);
+        for (int number = 0; number < (brief ? 2 : 2 * REALS); number++) {
+            const bool retained = number % 2;
+            const struct setting s = {
+                .method = "tiles", .stored = reals[number / 2].stored, .sums = reals[number / 2].sums};
+            change_cache(retained ? 50000000 : 0); /* room for all of it */
+            for (size_t c = brief ? 3 : 0; c < (brief ? 4 : sizeof counts / sizeof counts[0]); c++)
+                check_count(&m, s, counts[c], form, retained);
+        }
+        free_matrix(&m);
+    }
+    change_cache(cache);
+}
+
+/* The share that the last-level cache is to retain is one of what the product reads: a byte for a value. */
+static void retained_share(void **state)
+{
+    (void)state;
+    if (!on_cuda)
+        return;
+    struct matrix m = make_matrix(TOGETHER, false);
+    struct setting s = {.method = "tiles", .stored = SPMV_F64, .sums = SPMV_F64, .compression = 2, .updates = true};
+    void *const few = make_values(s.stored, m.nnz, 20, IN_TURN), *const many =
+                                                                     make_values(s.stored, m.nnz, 300, IN_TURN);
+    const int64_t stream = m.nnz * (1 + 2) + m.rows * 4, vectors = (m.rows + m.cols) * 8;
+    const int64_t cache = change_cache((vectors + stream / 2) * 5 / 2); /* two fifths are for vectors and the share */
+    struct planned p = make_plan(&m, few, s);
+    assert_non_null(strstr(info_of(&p).layout, "a byte a nonzero; 50 % retained"));
+    void *const there = support_upload(ctx, many, m.nnz * 8);
+    const int64_t plain = m.nnz * (8 + 2) + m.rows * 4;
+    char wanted[64];
+    snprintf(wanted, sizeof wanted, "more than 256 values; %.3g %% retained", 50.0 * (double)stream / (double)plain);
+    assert_ok(ctx, spmv_plan_update_values(p.plan, there));
+    if (strstr(info_of(&p).layout, wanted) == NULL)
+        fail_msg("\"%s\" lacks \"%s\"", info_of(&p).layout, wanted);
+    change_cache(cache);
+    free_plan(&p);
+    spmv_free(ctx, there);
+    free(few);
+    free(many);
+    free_matrix(&m);
+}
+
+/* The last nonzero decides, and so do values of which no block meets many. */
+static void values_are_found_wherever_they_are(void **state)
+{
+    (void)state;
+    if (!on_cuda || brief)
+        return;
+    struct matrix m = make_matrix(TOGETHER, true);
+    for (enum spread spread = 0; spread < SPREADS; spread++)
+        for (int count = 255; count <= 257; count++)
+            for (int r = 0; r < 2; r++) {
+                struct setting s = {
+                    .method = "tiles", .stored = reals[r].stored, .sums = reals[r].sums, .compression = 2};
+                void *const values = make_values(s.stored, m.nnz, count, spread);
+                struct planned with = make_plan(&m, values, s);
+                s.compression = 0;
+                struct planned without = make_plan(&m, values, s);
+                check_layout(&with, count);
+                same_products(&with, &without, 1, "a table");
+                free_plan(&with);
+                free_plan(&without);
+                free(values);
+            }
+    free_matrix(&m);
+}
+
+/* Offsets of 64 bits, which plans keep only from 2^31 nonzeros on. */
+static void wide_offsets(void **state)
+{
+    (void)state;
+    if (!on_cuda || brief)
+        return;
+    struct matrix m = make_matrix(STRETCHES, false);
+    struct setting s = {.method = "tiles", .stored = SPMV_F64, .sums = SPMV_F64, .borrowed = true, .compression = 2};
+    void *const values = make_values(s.stored, m.nnz, 200, IN_TURN);
+    struct planned with = make_plan(&m, values, s);
+    with.plan->method->release(with.plan);
+    with.plan->a.row_ptr = with.row_ptr;
+    with.plan->a.row_ptr_bits = 64;
+    assert_ok(ctx, with.plan->method->prepare(with.plan));
+    s.compression = -1;
+    struct planned without = make_plan(&m, values, s);
+    check_layout(&with, 200);
+    same_products(&with, &without, 1, "offsets of 64 bits");
+    free_plan(&with);
+    free_plan(&without);
+    free(values);
+    free_matrix(&m);
+}
+
+/* ---------------------------------------------------------------- special values */
+
+/* Both zeros, infinities, not-a-numbers that differ in their bits, the one that the search takes for an empty slot, all
+ * bits 1, the least and the largest numbers: 14 values. */
+static const uint64_t special64[] = {0,
+                                     0x8000000000000000,
+                                     0x7ff0000000000000,
+                                     0xfff0000000000000,
+                                     0x7ff8000000000000,
+                                     0xfff8000000000000,
+                                     0x7ff8000000000001,
+                                     0x7ff4c0dedeadbeef,
+                                     0xffffffffffffffff,
+                                     1,
+                                     0x8000000000000001,
+                                     0x000fffffffffffff,
+                                     0x7fefffffffffffff,
+                                     0x3ff0000000000000};
+static const uint32_t special32[] = {0,          0x80000000, 0x7f800000, 0xff800000, 0x7fc00000,
+                                     0xffc00000, 0x7fc00001, 0x7fc0dead, 0xffffffff, 1,
+                                     0x80000001, 0x007fffff, 0x7f7fffff, 0x3f800000};
+enum { SPECIALS = sizeof special64 / sizeof special64[0] };
+
+/* Alone, two of them alone (the last of which in the order of the bits is the one that looks like an empty slot), and
+ * beside so many others that together they are 256, or 257. */
+static void bits_are_values(void **state)
+{
+    (void)state;
+    static const int others[] = {0, 2 - SPECIALS, MOST - SPECIALS, MOST - SPECIALS + 1};
+    assert_int_equal(SPECIALS, sizeof special32 / sizeof special32[0]);
+    if (!on_cuda || brief)
+        return;
+    struct matrix m = make_matrix(TOGETHER, false);
+    for (int r = 0; r < REALS; r++)
+        for (int o = 0; o < 4; o++) {
+            struct setting s = {.method = "tiles", .stored = reals[r].stored, .sums = reals[r].sums, .compression = 2};
+            void *const values = get(m.nnz, 8);
+            const int count = SPECIALS + others[o];
+            for (int64_t k = 0; k < m.nnz; k++) { /* not in every row */
+                const int64_t which = count == 2 ? (k / 8 % 2 ? 7 : SPECIALS - 1) : k / 8 % count;
+                if (which >= SPECIALS)
+                    put_value(s.stored, values, k, which);
+                else if (s.stored == SPMV_F32)
+                    memcpy((float *)values + k, &special32[which], 4);
+                else
+                    memcpy((double *)values + k, &special64[which], 8);
+            }
+            struct planned with = make_plan(&m, values, s);
+            s.compression = -1;
+            struct planned without = make_plan(&m, values, s);
+            check_layout(&with, count);
+            same_products(&with, &without, 1, "special values");
+            free_plan(&with);
+            free_plan(&without);
+            free(values);
+        }
+    free_matrix(&m);
+}
+
+/* -------------------------------------------------------------------- updates */
+
+/* A plan made with `first` values gets others, few and many in turn; its memory stays. */
+static void check_updates(const struct matrix *m, int first, struct setting s)
+{
+    static const int counts[] = {2, 1000, 3, 257, 256, 1};
+    const int64_t size = (int64_t)spmv_type_size(s.stored);
+    void *const values = make_values(s.stored, m->nnz, first, IN_TURN);
+    s.compression = 2;
+    s.updates = true;
+    struct planned p = make_plan(m, values, s);
+    const int64_t bytes = info_of(&p).bytes;
+    void *last = NULL;
+    check_layout(&p, first);
+    for (size_t c = 0; c < sizeof counts / sizeof counts[0]; c++) {
+        void *const fresh = make_values(s.stored, m->nnz, counts[c], c % 2 ? IN_PARTS : IN_TURN);
+        for (int64_t k = 0; k < m->nnz; k++) /* other ones than any before */
+            if (s.stored == SPMV_F32)
+                ((float *)fresh)[k] += (float)c;
+            else
+                ((double *)fresh)[k] += (double)c;
+        void *const there = support_upload(ctx, fresh, m->nnz * size);
+        struct setting plain = s;
+        plain.compression = 0;
+        plain.updates = false;
+        struct planned q = make_plan(m, fresh, plain);
+#ifdef HOST_CUDA
+        const int64_t allocations = host_cuda.allocations;
+#endif
+        assert_ok(ctx, spmv_plan_update_values(p.plan, there));
+#ifdef HOST_CUDA
+        assert_int_equal(host_cuda.allocations, allocations);
+#endif
+        check_layout(&p, counts[c]);
+        assert_int_equal(info_of(&p).bytes, bytes);
+        same_products(&p, &q, 1, "an update");
+        free_plan(&q);
+        free(fresh);
+        spmv_free(ctx, last); /* a borrowed array stays in use until the next update */
+        last = there;
+    }
+    free_plan(&p);
+    spmv_free(ctx, last);
+    free(values);
+}
+
+static void updates(void **state)
+{
+    (void)state;
+    if (!on_cuda)
+        return;
+    struct matrix m = make_matrix(TOGETHER, false);
+    for (int number = 0; number < (brief ? 1 : 4 * REALS); number++) {
+        const struct setting s = {.method = "tiles",
+                                  .stored = reals[number % REALS].stored,
+                                  .sums = reals[number % REALS].sums,
+                                  .borrowed = number / REALS % 2,
+                                  .operation = number / REALS < 3 ? SPMV_OPERATION_N : SPMV_OPERATION_T};
+        check_updates(&m, number / REALS == 2 ? 300 : 7, s);
+    }
+    free_matrix(&m);
+}
+
+/* An update in a capture is refused before anything is changed, and one that fails leaves a plan that multiplies. */
+static void updates_that_cannot_be(void **state)
+{
+    (void)state;
+#ifdef HOST_CUDA
+    struct matrix m = make_matrix(TOGETHER, false);
+    struct setting s = {
+        .method = "tiles", .stored = SPMV_F64, .sums = SPMV_F64, .borrowed = true, .updates = true, .compression = 2};
+    void *const values = make_values(s.stored, m.nnz, 7, IN_TURN), *const fresh = vector(s.stored, m.nnz, 5);
+    void *const there = support_upload(ctx, fresh, m.nnz * 8);
+    struct planned p = make_plan(&m, values, s);
+    s.compression = 0;
+    struct planned q = make_plan(&m, values, s);
+    host_cuda.capturing = 1;
+    assert_fails(ctx, spmv_plan_update_values(p.plan, there), SPMV_ERROR_CAPTURE, "before the capture");
+    host_cuda.capturing = 0;
+    assert_false(host_cuda.capture_broken);
+    check_layout(&p, 7);
+    same_products(&p, &q, 1, "a refused update");
+    free_plan(&p);
+    free_plan(&q);
+    spmv_free(ctx, there);
+    free(values);
+    free(fresh);
+    free_matrix(&m);
+#endif
+}
+
+/* A device with less and less memory: the plan is made or refused, and nothing is left of it. */
+static void memory_runs_out(void **state)
+{
+    (void)state;
+#ifdef HOST_CUDA
+    struct matrix m = make_matrix(TOGETHER, false);
+    const struct setting s = {.method = "tiles", .stored = SPMV_F64, .sums = SPMV_F64, .compression = 2};
+    void *const values = make_values(s.stored, m.nnz, 7, IN_TURN);
+    const int64_t before = host_cuda.allocations;
+    const size_t room = host_cuda.most_bytes;
+    int refused = 0, made = 0;
+    for (size_t most = 1 << 10; most < (size_t)1 << 20; most += most / 16) {
+        struct planned p;
+        host_cuda.most_bytes = most;
+        const spmv_status st = try_plan(&m, values, s, &p);
+        host_cuda.most_bytes = room;
+        assert_true(st == SPMV_OK || st == SPMV_ERROR_MEMORY);
+        refused += st != SPMV_OK;
+        made += st == SPMV_OK;
+        free_plan(&p);
+        assert_int_equal(host_cuda.allocations, before);
+    }
+    assert_true(refused > 10 && made > 5);
+    free(values);
+    free_matrix(&m);
+#endif
+}
+
+/* ------------------------------------------------------------------ no table */
+
+/* The plan with the option says why it has no table, and is the one without. */
+static void check_without(const struct matrix *m, const void *values, struct setting s, const char *says)
+{
+    char wanted[96];
+    snprintf(wanted, sizeof wanted, "no table of values: %s", says);
+    s.compression = -1;
+    struct planned without = make_plan(m, values, s);
+    s.compression = 2;
+    struct planned with = make_plan(m, values, s);
+    if (strstr(info_of(&with).layout, wanted) == NULL)
+        fail_msg("%s: \"%s\" lacks \"%s\"", s.method, info_of(&with).layout, wanted);
+    assert_null(strstr(info_of(&without).layout, "table"));
+    assert_int_equal(info_of(&with).bytes, info_of(&without).bytes);
+    same_products(&with, &without, s.vectors > 0 ? s.vectors : 1, says);
+    free_plan(&with);
+    free_plan(&without);
+}
+
+static void where_there_is_none(void **state)
+{
+    (void)state;
+    static const char only[] = "only the method tiles on cuda has them";
+    struct matrix m = make_matrix(TOGETHER, false);
+    void *const values = make_values(SPMV_F64, m.nnz, 2, IN_TURN);
+    void *const ones = get(2 * m.nnz, 8); /* also as complex numbers */
+    const char *method;
+    for (int i = 0; (method = spmv_method_name(support_backend, i)) != NULL; i++)
+        if (!on_cuda || strcmp(method, "tiles") != 0)
+            check_without(&m, values, (struct setting){.method = method, .stored = SPMV_F64, .sums = SPMV_F64}, only);
+    const struct setting several = {.stored = SPMV_F64, .sums = SPMV_F64, .vectors = 3};
+    check_without(&m, values, several, only);
+    if (on_cuda) {
+        const struct setting tiles = {.method = "tiles", .stored = SPMV_F64, .sums = SPMV_F64};
+        struct setting complex = tiles;
+        check_without(&m, NULL, tiles, "no values");
+        complex.stored = complex.sums = SPMV_C128;
+        check_without(&m, ones, complex, "complex values");
+        complex.stored = complex.sums = SPMV_C64;
+        check_without(&m, ones, complex, "complex values");
+        const struct matrix none = {.rows = m.rows, .cols = m.cols, .row_ptr = get(m.rows + 1, 8), .col = m.col};
+        check_without(&none, values, tiles, "no values");
+        free(none.row_ptr);
+        struct matrix head = m;
+        head.rows = m.rows / 6;
+        head.nnz = m.row_ptr[head.rows];
+        check_without(&head, values, tiles, "a small matrix");
+    }
+    free(values);
+    free(ones);
+    free_matrix(&m);
+}
+
+/* Other numbers are no settings. */
+static void refusals(void **state)
+{
+    (void)state;
+    static const int wrong[] = {-2, 3, 1000};
+    struct matrix m = make_matrix(TOGETHER, false);
+    void *const values = make_values(SPMV_F64, m.nnz, 2, IN_TURN);
+    for (int i = 0; i < 3; i++) {
+        struct planned p;
+        const struct setting s = {.stored = SPMV_F64, .sums = SPMV_F64, .compression = wrong[i]};
+        assert_fails(ctx, try_plan(&m, values, s, &p), SPMV_ERROR_ARGUMENT, "not -1, 0, 1 or 2");
+        assert_null(p.plan);
+    }
+    free(values);
+    free_matrix(&m);
+}
+
+int main(int argc, char **argv)
+{
+    support_begin(argc, argv);
+    brief = support_brief(argc, argv);
+    ctx = support_context();
+    on_cuda = support_backend == SPMV_BACKEND_CUDA;
+    real_gpu = on_cuda && strstr(spmv_context_describe(ctx), "host playing") == NULL;
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(same_bits_and_bytes_as_it_says),
+        cmocka_unit_test(retained_share),
+        cmocka_unit_test(values_are_found_wherever_they_are),
+        cmocka_unit_test(wide_offsets),
+        cmocka_unit_test(bits_are_values),
+        cmocka_unit_test(updates),
+        cmocka_unit_test(updates_that_cannot_be),
+        cmocka_unit_test(memory_runs_out),
+        cmocka_unit_test(where_there_is_none),
+        cmocka_unit_test(refusals),
+    };
+    const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    spmv_context_destroy(ctx);
+    return failed;
+}
