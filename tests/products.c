@@ -34,6 +34,7 @@ static const struct variant variants[] = {
     {.name = "f64", .type = SPMV_F64, COMMON},
     {.name = "plain", .type = SPMV_F64, .vectors = 1, .compression = 0},
     {.name = "packed", .type = SPMV_F64, .vectors = 1, .compression = 1},
+    {.name = "values", .type = SPMV_F64, .vectors = 1, .compression = 2},
     {.name = "pattern", .type = SPMV_F64, .pattern = true, COMMON},
     {.name = "transposed", .type = SPMV_F64, .operation = SPMV_OPERATION_T, COMMON},
     {.name = "hermitian", .type = SPMV_C128, .as_complex = true, .operation = SPMV_OPERATION_H, COMMON},
@@ -306,7 +307,7 @@ static int try_file(spmv_context *ctx, spmv_context *checker, const char *path, 
     for (int v = 0; v < VARIANTS; v++) {
         const struct variant *const variant = &variants[v];
         if (variant->complex != complex || variant->single != single ||
-            (variant->compression > 0 && spmv_context_backend(ctx) == SPMV_BACKEND_REF))
+            (variant->compression == 1 && spmv_context_backend(ctx) != SPMV_BACKEND_OMP))
             continue;
         spmv_matrix_view(matrix, &a);
         double *made = NULL;
