@@ -153,6 +153,14 @@ mutants() {
     "$1" "epilogue: the tree ends at its first node" spmv/spmv_4_tiles_epilogue.cuh \
         'n > 1; n = nodes) {' \
         'n > 1; n = 1) {' '^test_epilogue\.host_cuda$'
+    "$1" "tiles: a share is retained as if there were no vectors" spmv/spmv_4_tiles.cu \
+        'RETAINED_PERCENT / 100 - vectors;' \
+        'RETAINED_PERCENT / 100 - 0 * vectors;' '^test_tiles\.host_cuda$'
+    "$1" "auto: another than jacobi on a GPU" solvers/precond_choose.c \
+        'if (ctx->backend->id == SPMV_BACKEND_CUDA) {
+        *name = "jacobi";' \
+        'if (ctx->backend->id == SPMV_BACKEND_CUDA) {
+        *name = "chebyshev";' '^test_precond\.host_cuda$'
     "$1" "stretches: one is a column too long" spmv/spmv_4_tiles_plan.cuh \
         'part[i] - begin < STRETCH ?' \
         'part[i] - begin <= STRETCH ?' '^test_tiles\.host_cuda$'
