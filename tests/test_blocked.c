@@ -7,7 +7,7 @@
  * the same; where bits are compared with bits, they are not whole.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "support.h"
+#include "support_lengths.h"
 
 #include <math.h>
 
@@ -26,66 +26,15 @@ enum { GROUP = 32 };
 static spmv_context *ctx;
 static bool brief;
 
-static void *get(int64_t count, size_t size)
-{
-    void *const memory = calloc((size_t)count + 1, size);
-    assert_non_null(memory);
-    return memory;
-}
-
-struct matrix {
-    int64_t rows, cols, nnz;
-    int64_t *row_ptr;
-    int32_t *col;
-    double *val; /* NULL: a pattern */
-};
-
-static void free_matrix(struct matrix *m)
-{
-    free(m->row_ptr);
-    free(m->col);
-    free(m->val);
-}
-
-static double draw(bool whole, uint64_t *random)
-{
-    return whole ? (double)((int)(support_random(random) >> 40) % 9 - 4) : support_uniform(random);
-}
-
-/* Rows of these lengths; columns drawn from all. */
-static struct matrix make_matrix(const int64_t *lengths, int64_t rows, int64_t cols, bool whole)
-{
-    uint64_t random = (uint64_t)(rows * 7 + cols);
-    struct matrix m = {.rows = rows, .cols = cols, .row_ptr = get(rows + 1, sizeof *m.row_ptr)};
-    for (int64_t i = 0; i < rows; i++)
-        m.row_ptr[i + 1] = m.row_ptr[i] + lengths[i];
-    m.nnz = m.row_ptr[rows];
-    m.col = get(m.nnz, sizeof *m.col);
-    m.val = get(m.nnz, sizeof *m.val);
-    for (int64_t k = 0; k < m.nnz; k++) {
-        m.col[k] = (int32_t)(support_random(&random) % (uint64_t)cols);
-        m.val[k] = draw(whole, &random);
-    }
-    return m;
-}
-
 /* The same of rows that are alike. */
 static struct matrix make_even(int64_t length, int64_t rows, int64_t cols, bool whole)
 {
     int64_t *const lengths = get(rows, sizeof *lengths);
     for (int64_t i = 0; i < rows; i++)
         lengths[i] = length;
-    struct matrix m = make_matrix(lengths, rows, cols, whole);
+    struct matrix m = make_matrix(lengths, rows, cols, whole, false);
     free(lengths);
     return m;
-}
-
-static double *make_vector(int64_t n, uint64_t seed, bool whole)
-{
-    double *const v = get(n, sizeof *v);
-    for (int64_t i = 0; i < n; i++)
-        v[i] = draw(whole, &seed);
-    return v;
 }
 
 /* Values in the context's memory, behind `skew` elements of their block. */
@@ -404,7 +353,7 @@ static void runs(void **state)
 
 static void check_lengths(const char *name, const int64_t *lengths, int64_t rows, int64_t cols)
 {
-    struct matrix m = make_matrix(lengths, rows, cols, true);
+    struct matrix m = make_matrix(lengths, rows, cols, true, false);
     check_matrix(name, &m);
     free_matrix(&m);
 }
@@ -484,7 +433,7 @@ static void bits_repeat(void **state)
     for (int64_t i = 0; i < rows; i++)
         lengths[i] = i % 97 == 5 ? 100 : i % 13;
     lengths[rows / 2] = 40 * CAPACITY + 5; /* two groups */
-    struct matrix m = make_matrix(lengths, rows, 11 * X_BYTES / 8, false);
+    struct matrix m = make_matrix(lengths, rows, 11 * X_BYTES / 8, false, false);
     double *const x = make_vector(m.cols, 3, false), *const y0 = get(rows, sizeof *y0);
     double *const others = make_vector(m.nnz, 77, false);
     static const struct variant variants[] = {{.wide = false}, {.wide = true}, {.skew = 1}};

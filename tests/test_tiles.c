@@ -6,7 +6,7 @@
  * the same; where bits are compared with bits, they are not whole.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "support.h"
+#include "support_lengths.h"
 
 #include <math.h>
 
@@ -18,59 +18,6 @@ enum { CAPACITY = 2048, GROUP = 32, ROWS = 512, EMPTY_ROWS = 2048 };
 
 static spmv_context *ctx;
 static bool real_gpu, brief;
-
-static void *get(int64_t count, size_t size)
-{
-    void *const memory = calloc((size_t)count + 1, size);
-    assert_non_null(memory);
-    return memory;
-}
-
-struct matrix {
-    int64_t rows, cols, nnz;
-    int64_t *row_ptr;
-    int32_t *col;
-    double *val; /* NULL: a pattern */
-};
-
-static void free_matrix(struct matrix *m)
-{
-    free(m->row_ptr);
-    free(m->col);
-    free(m->val);
-}
-
-static double draw(bool whole, uint64_t *random)
-{
-    return whole ? (double)((int)(support_random(random) >> 40) % 9 - 4) : support_uniform(random);
-}
-
-/* Rows of these lengths; columns drawn from all. */
-static struct matrix make_matrix(const int64_t *lengths, int64_t rows, int64_t cols, bool whole, bool pattern)
-{
-    uint64_t random = (uint64_t)(rows * 7 + cols);
-    struct matrix m = {.rows = rows, .cols = cols, .row_ptr = get(rows + 1, sizeof *m.row_ptr)};
-    for (int64_t i = 0; i < rows; i++)
-        m.row_ptr[i + 1] = m.row_ptr[i] + lengths[i];
-    m.nnz = m.row_ptr[rows];
-    m.col = get(m.nnz, sizeof *m.col);
-    m.val = pattern ? NULL : get(m.nnz, sizeof *m.val);
-    for (int64_t k = 0; k < m.nnz; k++) {
-        m.col[k] = (int32_t)(support_random(&random) >> 20) & INT32_MAX;
-        m.col[k] = (int32_t)(m.col[k] % cols);
-        if (!pattern)
-            m.val[k] = draw(whole, &random);
-    }
-    return m;
-}
-
-static double *make_vector(int64_t n, uint64_t seed, bool whole)
-{
-    double *const v = get(n, sizeof *v);
-    for (int64_t i = 0; i < n; i++)
-        v[i] = draw(whole, &seed);
-    return v;
-}
 
 /* An array in the context's memory, behind `skew` elements of its block. */
 struct placed {
