@@ -23,10 +23,16 @@ void spmv_plan_options_init(spmv_plan_options *options, size_t size)
 
 spmv_status plan_alloc(spmv_plan *plan, int64_t bytes, void **memory)
 {
-    const spmv_status st = spmv_alloc(plan->ctx, bytes, memory);
+    const spmv_status st = context_alloc(plan->ctx, bytes, memory);
     if (st == SPMV_OK)
         plan->bytes += bytes;
     return st;
+}
+
+void plan_free(spmv_plan *plan, int64_t bytes, void *memory)
+{
+    spmv_free(plan->ctx, memory);
+    plan->bytes -= memory != NULL ? bytes : 0;
 }
 
 static spmv_status check_view(spmv_context *ctx, const spmv_csr *a)

@@ -87,6 +87,9 @@ spmv_status method_choose(spmv_plan *plan, const char *name);
 /* Memory that belongs to the plan: counted in plan->bytes. */
 spmv_status plan_alloc(spmv_plan *plan, int64_t bytes, void **memory);
 
+/* Such memory that turns out not to be needed, NULL: none. The rest goes with spmv_free. */
+void plan_free(spmv_plan *plan, int64_t bytes, void *memory);
+
 /* plan->a: op(A) in the context's memory (plan_matrix.c). */
 spmv_status plan_take_matrix(spmv_plan *plan, const spmv_csr *a);
 void plan_release_matrix(spmv_plan *plan);

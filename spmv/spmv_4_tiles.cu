@@ -22,10 +22,10 @@ enum way { LITTLE, USUAL };
 /* What a plan keeps, in the context's memory but for the numbers. */
 struct tiles_state {
     tiles::statistics about;
-    void *table, *narrow;            /* the plan's own */
-    void *stretches;                 /* of columns, behind the table; NULL: none */
-    void *long_rows, *sums, *counts; /* behind the table; sums: of pieces, then of groups; counts: of groups, of rows */
-    void *tree;                      /* of an epilogue's dot product: sums, and from counts_at on counts */
+    void *table, *narrow;
+    void *stretches, *long_rows; /* of columns, behind the table, NULL: none; behind that */
+    void *sums, *counts;         /* of pieces, then of groups; behind them, of groups, of rows; NULL: no long rows */
+    void *tree;                  /* of an epilogue's dot product: sums, and from counts_at on counts */
     int64_t counts_at;
     int capacity;
     way how;
@@ -71,7 +71,7 @@ template <typename Packing> spmv_status make_room(spmv_context *ctx, int64_t seg
     const int64_t held = part((int64_t)sizeof(tiles::statistics));
     char *at = (char *)ctx->scratch + held;
     if (all > ctx->scratch_bytes - held) {
-        const spmv_status st = spmv_alloc(ctx, all, &m->memory);
+        const spmv_status st = context_alloc(ctx, all, &m->memory);
         if (st != SPMV_OK)
             return st;
         at = (char *)m->memory;
@@ -82,12 +82,6 @@ template <typename Packing> spmv_status make_room(spmv_context *ctx, int64_t seg
     m->packed.counts = (int64_t *)(at += bytes[2]);
     m->scan_scratch = at + bytes[3];
     return SPMV_OK;
-}
-
-/* What the kernels count is what the host knows next. */
-spmv_status learn(spmv_context *ctx, const making &m, tiles::statistics *about)
-{
-    return spmv_download(ctx, m.about, about, (int64_t)sizeof *about);
 }
 
 /* Looks at the rows' lengths. */
@@ -103,81 +97,82 @@ template <typename Offset> spmv_status look(spmv_plan *plan, making *m)
     });
 }
 
-template <typename Packing> spmv_status pack(spmv_plan *plan, const Packing &p, making *m, tiles_state *s)
+template <typename Packing> spmv_status pack(spmv_plan *plan, const Packing &p, making *m)
 {
     spmv_context *const ctx = plan->ctx;
     const int warps = tiles::PLAN_WARPS;
-    spmv_status st = on_device(ctx, [&] {
+    const spmv_status st = on_device(ctx, [&] {
         return launch(ctx, "spmv tiles pack", (int)(p.segments / warps + 1), tiles::PLAN_THREADS,
                       tiles::pack_rows<Packing>, p, m->packed);
     });
-    if (st == SPMV_OK)
-        st = ctx->backend->scan(ctx, SPMV_EXCLUSIVE, SPMV_ADD, SPMV_I64, m->packed.counts, m->packed.counts,
-                                3 * (p.segments + 1), m->scan_scratch);
-    if (st == SPMV_OK)
-        st = on_device(ctx, [&] {
-            return launch(ctx, "spmv tiles total", 1, 1, tiles::total, m->packed.counts, p.segments, m->about);
-        });
-    return st != SPMV_OK ? st : learn(ctx, *m, &s->about);
+    return st != SPMV_OK ? st
+                         : ctx->backend->scan(ctx, SPMV_EXCLUSIVE, SPMV_ADD, SPMV_I64, m->packed.counts,
+                                              m->packed.counts, 3 * (p.segments + 1), m->scan_scratch);
 }
 
 template <typename Packing> spmv_status fill_table(spmv_plan *plan, const Packing &p, making *m, tiles_state *s)
 {
     spmv_context *const ctx = plan->ctx;
-    const int64_t count = (int64_t)s->about.tiles, long_rows = (int64_t)s->about.long_rows;
-    const int64_t groups = (int64_t)s->about.groups, size = (int64_t)spmv_type_size(plan->type);
-    if (count > INT32_MAX)
-        return context_fail(ctx, SPMV_ERROR_LIMIT, "spmv_plan_create: %lld tiles are more than a launch has blocks",
-                            (long long)count);
+    const int64_t most = p.most_tiles();
+    if (most > INT32_MAX)
+        return context_fail(ctx, SPMV_ERROR_LIMIT,
+                            "spmv_plan_create: there may be %lld tiles, more than a launch has blocks",
+                            (long long)most);
     const bool may_stretch = plan->compression != 0 && Packing::shape::MAY_STRETCH;
-    const int64_t bytes[] = {part((count + 1) * (int64_t)sizeof(tiles::tile)),
-                             may_stretch ? part(count * tiles::STRETCHES * (int64_t)sizeof(int32_t)) : 0,
-                             part(long_rows * (int64_t)sizeof(tiles::long_row)),
-                             part(groups * (tiles::GROUP + 1) * size), (groups + long_rows) * 4};
-    spmv_status st = plan_alloc(plan, bytes[0] + bytes[1] + bytes[2] + bytes[3] + bytes[4], &s->table);
-    if (st == SPMV_OK && may_stretch)
-        s->stretches = (char *)s->table + bytes[0];
-    if (st == SPMV_OK && long_rows > 0) {
-        s->long_rows = (char *)s->table + bytes[0] + bytes[1];
-        s->sums = (char *)s->long_rows + bytes[2];
-        s->counts = (char *)s->sums + bytes[3];
-        st = cleared(ctx, s->counts, bytes[4]);
+    const int64_t bytes[] = {part((most + 1) * (int64_t)sizeof(tiles::tile)),
+                             may_stretch ? part(most * tiles::STRETCHES * (int64_t)sizeof(int32_t)) : 0,
+                             p.most_long_rows() * (int64_t)sizeof(tiles::long_row)};
+    const spmv_status st = plan_alloc(plan, bytes[0] + bytes[1] + bytes[2], &s->table);
+    if (st != SPMV_OK)
+        return st;
+    s->stretches = may_stretch ? (char *)s->table + bytes[0] : nullptr;
+    s->long_rows = (char *)s->table + bytes[0] + bytes[1];
+    return on_device(ctx, [&] {
+        return launch(ctx, "spmv tiles fill", (int)((p.segments - 1) / tiles::PLAN_WARPS + 1), tiles::PLAN_THREADS,
+                      tiles::fill<Packing>, p, m->packed, (tiles::tile *)s->table, (tiles::long_row *)s->long_rows,
+                      m->about);
+    });
+}
+
+/* 16-bit columns, in case they pay. */
+template <typename Packing> spmv_status narrow(spmv_plan *plan, const Packing &p, making *m, tiles_state *s)
+{
+    spmv_context *const ctx = plan->ctx;
+    if (plan->compression == 0 || plan->a.nnz == 0)
+        return SPMV_OK;
+    const spmv_status st = plan_alloc(plan, plan->a.nnz * 2, &s->narrow);
+    return st != SPMV_OK ? st : on_device(ctx, [&] {
+        return launch(ctx, "spmv tiles narrow", (int)p.most_tiles(), tiles::PLAN_THREADS,
+                      tiles::narrow<Packing::CAPACITY / tiles::PLAN_THREADS>, (tiles::tile *)s->table, plan->a.col,
+                      (int32_t *)s->stretches, (uint16_t *)s->narrow, m->about);
+    });
+}
+
+/* What the kernels counted; waits for them. 16-bit columns stay where at least half of the tiles can have them: fewer do
+ * not pay for the array. */
+spmv_status learn(spmv_plan *plan, const making &m, tiles_state *s)
+{
+    const spmv_status st = spmv_download(plan->ctx, m.about, &s->about, (int64_t)sizeof s->about);
+    if (st == SPMV_OK && (s->about.narrow == 0 || 2 * s->about.narrow < s->about.filled)) {
+        plan_free(plan, plan->a.nnz * 2, s->narrow);
+        s->narrow = nullptr;
     }
-    if (st == SPMV_OK)
-        st = on_device(ctx, [&] {
-            return launch(ctx, "spmv tiles fill", (int)((p.segments - 1) / tiles::PLAN_WARPS + 1), tiles::PLAN_THREADS,
-                          tiles::fill<Packing>, p, m->packed, (tiles::tile *)s->table, (tiles::long_row *)s->long_rows,
-                          m->about);
-        });
     return st;
 }
 
-/* Can at least half of the tiles have 16-bit columns? Fewer do not pay for the array. */
-bool columns_lie_close(const tiles_state *s)
+/* Where the pieces of long rows leave their sums. */
+spmv_status make_sums(spmv_plan *plan, tiles_state *s)
 {
-    return s->about.narrow > 0 && 2 * s->about.narrow >= s->about.filled;
-}
-
-/* 16-bit columns, where they pay. */
-template <typename Shape> spmv_status compress(spmv_plan *plan, making *m, tiles_state *s)
-{
-    spmv_context *const ctx = plan->ctx;
-    spmv_status st = SPMV_OK;
-    if (plan->compression != 0 && plan->a.nnz > 0)
-        st = on_device(ctx, [&] {
-            return launch(ctx, "spmv tiles span", (int)s->about.tiles, tiles::PLAN_THREADS,
-                          tiles::span<Shape::CAPACITY / tiles::PLAN_THREADS>, (tiles::tile *)s->table, plan->a.col,
-                          (int32_t *)s->stretches, m->about);
-        });
-    if (st == SPMV_OK)
-        st = learn(ctx, *m, &s->about);
-    if (st != SPMV_OK || !columns_lie_close(s))
+    const int64_t groups = (int64_t)s->about.groups, long_rows = (int64_t)s->about.long_rows;
+    const int64_t sums = part(groups * (tiles::GROUP + 1) * (int64_t)spmv_type_size(plan->type));
+    const int64_t counts = (groups + long_rows) * 4;
+    if (long_rows == 0)
+        return SPMV_OK;
+    const spmv_status st = plan_alloc(plan, sums + counts, &s->sums);
+    if (st != SPMV_OK)
         return st;
-    st = plan_alloc(plan, plan->a.nnz * 2, &s->narrow);
-    return st != SPMV_OK ? st : on_device(ctx, [&] {
-        return launch(ctx, "spmv tiles narrow", (int)s->about.tiles, tiles::PLAN_THREADS, tiles::narrow,
-                      (const tiles::tile *)s->table, plan->a.col, (const int32_t *)s->stretches, (uint16_t *)s->narrow);
-    });
+    s->counts = (char *)s->sums + sums;
+    return cleared(plan->ctx, s->counts, counts);
 }
 
 /* Tiles for a shape. */
@@ -189,11 +184,15 @@ template <typename Shape, typename Offset> spmv_status make_tiles(spmv_plan *pla
     s->capacity = packing::CAPACITY;
     spmv_status st = make_room<packing>(plan->ctx, p.segments, m);
     if (st == SPMV_OK)
-        st = pack(plan, p, m, s);
+        st = pack(plan, p, m);
     if (st == SPMV_OK)
         st = fill_table(plan, p, m, s);
     if (st == SPMV_OK)
-        st = compress<Shape>(plan, m, s);
+        st = narrow(plan, p, m, s);
+    if (st == SPMV_OK)
+        st = learn(plan, *m, s);
+    if (st == SPMV_OK)
+        st = make_sums(plan, s);
     spmv_free(plan->ctx, m->memory);
     return st;
 }
@@ -496,6 +495,7 @@ extern "C" void tiles_cuda_release(spmv_plan *plan)
         return;
     spmv_free(plan->ctx, s->table);
     spmv_free(plan->ctx, s->narrow);
+    spmv_free(plan->ctx, s->sums);
     spmv_free(plan->ctx, s->codes);
     spmv_free(plan->ctx, s->tree);
     host_free(s);

@@ -8,10 +8,11 @@
  *   measure   the lengths of the rows: the longest, the empty ones
  *   pack      where the tiles of each segment begin, and how many tiles, long rows and groups of pieces there are
  *   (scan)    how many stand before each segment
- *   total     the sums, for the host: the only numbers that it looks at
- *   fill      the table
- *   span      the tiles whose columns lie less than 2^16 apart, and those whose columns lie in a few stretches
- *   narrow    their columns in 16 bits
+ *   fill      the table, and the sums: how many tiles there are
+ *   narrow    in 16 bits the columns of the tiles in which they lie less than 2^16 apart or in a few stretches
+ *
+ * The host waits once, for the numbers in `statistics`, when all is queued: memory is there for as many tiles as there
+ * can be (most_tiles).
  *
  * Row r counts as its nonzeros + WEIGHT for the cut into segments, so that empty rows are shared out too. A tile has
  * room for CAPACITY nonzeros from the multiple of LINE at or before its first, and ROWS rows (EMPTY_ROWS if all are
@@ -61,6 +62,18 @@ template <typename Shape, typename Offset> struct packing {
     {
         const int64_t work = nnz + rows * WEIGHT;
         return work / SEGMENT + (work % SEGMENT != 0);
+    }
+
+    /* Tiles, pieces of long rows among them: two in a row of a segment hold more work than a tile's room less a line. */
+    int64_t most_tiles() const
+    {
+        return 2 * ((nnz + rows * WEIGHT) / (CAPACITY - LINE) + segments + 1);
+    }
+
+    /* Rows longer than a tile. */
+    int64_t most_long_rows() const
+    {
+        return nnz / (CAPACITY - LINE);
     }
 
     __device__ int64_t offset(int64_t row) const
@@ -180,7 +193,7 @@ template <typename Packing> __global__ void __launch_bounds__(PLAN_THREADS) pack
 }
 
 /* counts, scanned without the element itself as one array: each third ends with a 0, where its sum now is. */
-static __global__ void total(const int64_t *counts, int64_t segments, statistics *s)
+__device__ inline void total(const int64_t *counts, int64_t segments, statistics *s)
 {
     const int64_t third = segments + 1;
     s->tiles = (unsigned long long)counts[segments];
@@ -261,8 +274,10 @@ __global__ void __launch_bounds__(PLAN_THREADS)
         next_group += __shfl_sync(0xffffffffu, groups_through, WARP - 1);
         next_long += __popc(long_ones);
     }
-    if (segment == p.segments - 1 && lane == 0)
+    if (segment == p.segments - 1 && lane == 0) {
         table[next_tile] = {p.nnz, p.rows, NO_BASE, -1, 0, 0};
+        total(in.counts, p.segments, s);
+    }
 }
 
 __device__ inline int32_t warp_least(int32_t number)
@@ -324,7 +339,7 @@ __device__ inline bool some_fit(columns_left<2> left)
 
 /* Stretches for the columns, each from the least that is not in one yet; whether they suffice. As few as can be, and
  * fewer for some of the columns than for all: that is looked at first, since most matrices that need many fail there.
- * A block. */
+ * A block; begins in its memory. */
 template <int PARTS> __device__ bool find_stretches(columns_left<PARTS> left, int32_t *begins)
 {
     const bool some = threadIdx.x >= WARP || some_fit({{left.part[0], left.part[PARTS / 2]}});
@@ -337,14 +352,28 @@ template <int PARTS> __device__ bool find_stretches(columns_left<PARTS> left, in
         if (begin != left.NONE)
             left.cover(begin);
     }
-    return block_least(left.least(), 0) == left.NONE;
+    return block_least(left.least(), 0) == left.NONE; /* a barrier: all see begins */
 }
 
-/* How a tile's columns fit into 16 bits. A block a tile of at most PARTS * PLAN_THREADS nonzeros. begins: STRETCHES a
- * tile; NULL: one stretch of 2^16 or none. */
-template <int PARTS>
-__global__ void __launch_bounds__(PLAN_THREADS) span(tile *table, const int32_t *col, int32_t *begins, statistics *s)
+/* The number in 16 bits of a column that lies in one of the stretches. */
+__device__ inline uint16_t in_stretches(const int32_t *begins, int32_t column)
 {
+    int k = 0;
+    for (int step = STRETCHES / 2; step > 0; step /= 2)
+        k += begins[k + step] <= column ? step : 0;
+    return (uint16_t)(k << STRETCH_BITS | (column - begins[k]));
+}
+
+/* Columns in 16 bits, out[k] for nonzero k: of a tile that spans no more from its least column, of one that has few
+ * stretches by their numbers, elsewhere 0. A block a tile of at most PARTS * PLAN_THREADS nonzeros; blocks behind the
+ * last tile have nothing to do. stretches: STRETCHES a tile; NULL: one of 2^16 or none. */
+template <int PARTS>
+__global__ void __launch_bounds__(PLAN_THREADS)
+    narrow(tile *table, const int32_t *col, int32_t *stretches, uint16_t *out, statistics *s)
+{
+    __shared__ int32_t begins[STRETCHES];
+    if (blockIdx.x >= s->tiles)
+        return;
     tile *const mine = table + blockIdx.x;
     const int64_t begin = mine->begin, end = mine[1].begin;
     if (begin == end)
@@ -359,42 +388,23 @@ __global__ void __launch_bounds__(PLAN_THREADS) span(tile *table, const int32_t 
     }
     const int32_t low = block_least(columns.least(), 0), high = -block_least(-above, 1);
     __syncthreads();
-    if (high - low <= UINT16_MAX) {
-        if (threadIdx.x == 0) {
-            mine->base = low;
-            atomicAdd(&s->narrow, 1ull);
-        }
-    } else if (begins != nullptr && find_stretches(columns, begins + (int64_t)blockIdx.x * STRETCHES)) {
-        if (threadIdx.x == 0) {
-            mine->base = STRETCHED;
-            atomicAdd(&s->narrow, 1ull);
-            atomicAdd(&s->stretched, 1ull);
-        }
+    const bool one = high - low <= UINT16_MAX, some = !one && stretches != nullptr && find_stretches(columns, begins);
+#pragma unroll
+    for (int i = 0; i < PARTS; i++) {
+        const int64_t k = begin + i * PLAN_THREADS + threadIdx.x;
+        if (k < end)
+            out[k] = one    ? (uint16_t)(columns.part[i] - low)
+                     : some ? in_stretches(begins, columns.part[i])
+                            : (uint16_t)0;
     }
-}
-
-/* The number in 16 bits of a column that lies in one of the stretches. */
-__device__ inline uint16_t in_stretches(const int32_t *begins, int32_t column)
-{
-    int k = 0;
-    for (int step = STRETCHES / 2; step > 0; step /= 2)
-        k += begins[k + step] <= column ? step : 0;
-    return (uint16_t)(k << STRETCH_BITS | (column - begins[k]));
-}
-
-static __global__ void __launch_bounds__(PLAN_THREADS)
-    narrow(const tile *table, const int32_t *col, const int32_t *begins, uint16_t *out)
-{
-    __shared__ int32_t its_begins[STRETCHES];
-    const tile mine = table[blockIdx.x];
-    const int64_t end = table[blockIdx.x + 1].begin;
-    if (mine.base == STRETCHED && threadIdx.x < STRETCHES)
-        its_begins[threadIdx.x] = begins[(int64_t)blockIdx.x * STRETCHES + threadIdx.x];
-    __syncthreads();
-    for (int64_t k = mine.begin + threadIdx.x; k < end; k += PLAN_THREADS)
-        out[k] = mine.base >= 0           ? (uint16_t)(col[k] - mine.base)
-                 : mine.base == STRETCHED ? in_stretches(its_begins, col[k])
-                                          : (uint16_t)0;
+    if (some && threadIdx.x < STRETCHES)
+        stretches[(int64_t)blockIdx.x * STRETCHES + threadIdx.x] = begins[threadIdx.x];
+    if (threadIdx.x > 0 || !(one || some))
+        return;
+    mine->base = one ? low : (int32_t)STRETCHED;
+    atomicAdd(&s->narrow, 1ull);
+    if (some)
+        atomicAdd(&s->stretched, 1ull);
 }
 
 } // namespace tiles

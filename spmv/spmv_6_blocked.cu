@@ -155,7 +155,7 @@ template <typename Shape, typename Offset> spmv_status make_tiles(spmv_plan *pla
                                 3 * (p.segments + 1), m->scan_scratch);
     if (st == SPMV_OK)
         st = on_device(ctx, [&] {
-            return launch(ctx, "spmv blocked total", 1, 1, tiles::total, (const int64_t *)m->packed.counts, p.segments,
+            return launch(ctx, "spmv blocked total", 1, 1, blocked::total, (const int64_t *)m->packed.counts, p.segments,
                           m->about);
         });
     if (st == SPMV_OK)

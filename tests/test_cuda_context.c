@@ -161,6 +161,47 @@ static void too_much_memory(void **state)
     spmv_context_destroy(ctx);
 }
 
+/* Memory for queued work: from a pool where the device has one, else from the device; freed as any. */
+static void memory_for_queued_work(void **state)
+{
+    (void)state;
+    double back[NUMBERS] = {0};
+    struct cudaDeviceProp properties;
+    assert_int_equal(cudaGetDeviceProperties(&properties, current_device()), cudaSuccess);
+#ifdef HOST_CUDA
+    for (int without = 0; without < 2; without++) {
+        const struct host_cuda before = host_cuda;
+        host_cuda.without_pools = without;
+#endif
+        spmv_context *ctx = context_with(-1, NULL);
+        void *memory = &ctx;
+        for (int twice = 0; twice < 2; twice++) {
+            assert_ok(ctx, context_alloc(ctx, sizeof numbers, &memory));
+            assert_ok(ctx, spmv_upload(ctx, numbers, memory, sizeof numbers));
+            assert_ok(ctx, spmv_map(ctx, SPMV_MAP_NEG, SPMV_F64, memory, memory, NUMBERS));
+            assert_ok(ctx, spmv_download(ctx, memory, back, sizeof back));
+            for (int i = 0; i < NUMBERS; i++)
+                assert_true(back[i] == -numbers[i]);
+            spmv_free(ctx, memory);
+        }
+        assert_fails(ctx, context_alloc(ctx, (int64_t)properties.totalGlobalMem, &memory), SPMV_ERROR_MEMORY,
+                     "device memory");
+        assert_null(memory);
+        assert_int_equal(cudaGetLastError(), cudaSuccess);
+        assert_ok(ctx, context_alloc(ctx, 0, &memory));
+        assert_null(memory);
+        negate(ctx); /* alive */
+        spmv_context_destroy(ctx);
+#ifdef HOST_CUDA
+        assert_int_equal(host_cuda.from_pools - before.from_pools, without ? 0 : 4); /* the last one twice */
+        assert_int_equal(host_cuda.trims - before.trims, without ? 0 : 1);
+        assert_int_equal(host_cuda.allocations, before.allocations);
+        assert_int_equal(host_cuda.others, before.others);
+        host_cuda.without_pools = 0;
+    }
+#endif
+}
+
 /* What waits or allocates is refused while the stream is captured, and the capture stays whole; what only queues is
  * taken down. */
 static void captures(void **state)
@@ -377,6 +418,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(application_streams),
         cmocka_unit_test(own_stream),
         cmocka_unit_test(too_much_memory),
+        cmocka_unit_test(memory_for_queued_work),
         cmocka_unit_test(captures),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

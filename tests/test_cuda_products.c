@@ -24,6 +24,8 @@ static int64_t allocations;
 
 cudaError_t __real_cudaMalloc(void **memory, size_t bytes);
 cudaError_t __wrap_cudaMalloc(void **memory, size_t bytes);
+cudaError_t __real_cudaMallocFromPoolAsync(void **memory, size_t bytes, cudaMemPool_t pool, cudaStream_t stream);
+cudaError_t __wrap_cudaMallocFromPoolAsync(void **memory, size_t bytes, cudaMemPool_t pool, cudaStream_t stream);
 spmv_status __real_host_alloc(spmv_context *ctx, int64_t bytes, const char *what, void **memory);
 spmv_status __wrap_host_alloc(spmv_context *ctx, int64_t bytes, const char *what, void **memory);
 
@@ -31,6 +33,12 @@ cudaError_t __wrap_cudaMalloc(void **memory, size_t bytes)
 {
     allocations++;
     return __real_cudaMalloc(memory, bytes);
+}
+
+cudaError_t __wrap_cudaMallocFromPoolAsync(void **memory, size_t bytes, cudaMemPool_t pool, cudaStream_t stream)
+{
+    allocations++;
+    return __real_cudaMallocFromPoolAsync(memory, bytes, pool, stream);
 }
 
 spmv_status __wrap_host_alloc(spmv_context *ctx, int64_t bytes, const char *what, void **memory)

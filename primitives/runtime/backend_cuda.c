@@ -128,16 +128,30 @@ static void free_deferred(const spmv_context *ctx)
     }
 }
 
-static spmv_status alloc_cuda(spmv_context *ctx, int64_t bytes, void **memory)
+/* One block, from the pool or from the device itself. */
+static cudaError_t take_memory(const spmv_context *ctx, cudaMemPool_t pool, int64_t bytes, void **memory)
 {
+    if ((uint64_t)bytes > state_of(ctx)->memory_bytes)
+        return cudaErrorMemoryAllocation;
+    return pool != NULL ? cudaMallocFromPoolAsync(memory, (size_t)bytes, pool, stream_of(ctx))
+                        : cudaMalloc(memory, (size_t)bytes);
+}
+
+static spmv_status alloc_from(spmv_context *ctx, cudaMemPool_t pool, int64_t bytes, void **memory)
+{
+    cudaMemPool_t own = state_of(ctx)->pool;
     *memory = NULL;
     spmv_status st = enter_to_wait(ctx, "allocating device memory");
     if (st != SPMV_OK)
         return st;
     free_deferred(ctx);
-    cudaError_t error = cudaErrorMemoryAllocation;
-    if ((uint64_t)bytes <= state_of(ctx)->memory_bytes)
-        error = cudaMalloc(memory, (size_t)bytes);
+    cudaError_t error = take_memory(ctx, pool, bytes, memory);
+    if (error == cudaErrorMemoryAllocation && own != NULL) { /* what the pool keeps may be what is missing */
+        cudaGetLastError();
+        error = cudaMemPoolTrimTo(own, 0);
+        if (error == cudaSuccess)
+            error = take_memory(ctx, pool, bytes, memory);
+    }
     if (error == cudaErrorMemoryAllocation) { /* the context lives on */
         cudaGetLastError();
         *memory = NULL;
@@ -146,6 +160,17 @@ static spmv_status alloc_cuda(spmv_context *ctx, int64_t bytes, void **memory)
         st = cuda_check(ctx, error, "cudaMalloc");
     }
     return cuda_leave(ctx, st);
+}
+
+static spmv_status alloc_cuda(spmv_context *ctx, int64_t bytes, void **memory)
+{
+    return alloc_from(ctx, NULL, bytes, memory);
+}
+
+/* cudaFree gives blocks of a pool back to it, once the stream was waited for: free_now. */
+static spmv_status alloc_queued_cuda(spmv_context *ctx, int64_t bytes, void **memory)
+{
+    return alloc_from(ctx, state_of(ctx)->pool, bytes, memory);
 }
 
 /* Of a dead context too: what can be given back is. */
@@ -259,10 +284,27 @@ static spmv_status adopt_stream(spmv_context *ctx, cudaStream_t stream)
 }
 
 /* The device is the current one. */
+/* The pool, where the device has such. */
+static spmv_status open_pool(spmv_context *ctx)
+{
+    struct cuda_state *s = state_of(ctx);
+    int there = 0;
+    USABLE(cudaDeviceGetAttribute(&there, cudaDevAttrMemoryPoolsSupported, s->device), "the device's attributes");
+    if (!there)
+        return SPMV_OK;
+    const struct cudaMemPoolProps properties = {.allocType = cudaMemAllocationTypePinned,
+                                                .location = {.type = cudaMemLocationTypeDevice, .id = s->device}};
+    uint64_t kept = s->memory_bytes / CUDA_POOL_KEEPS;
+    USABLE(cudaMemPoolCreate(&s->pool, &properties), "creating a memory pool");
+    USABLE(cudaMemPoolSetAttribute(s->pool, cudaMemPoolAttrReleaseThreshold, &kept), "a memory pool's threshold");
+    return SPMV_OK;
+}
+
 static spmv_status open_device(spmv_context *ctx, const spmv_context_options *options)
 {
     struct cuda_state *s = state_of(ctx);
     struct cudaDeviceProp properties;
+    spmv_status st = SPMV_OK;
     USABLE(cudaGetDeviceProperties(&properties, s->device), "the device's properties");
     if (properties.major < OLDEST_MAJOR || (properties.major == OLDEST_MAJOR && properties.minor < OLDEST_MINOR))
         return context_fail(ctx, SPMV_ERROR_NO_DEVICE,
@@ -271,6 +313,9 @@ static spmv_status open_device(spmv_context *ctx, const spmv_context_options *op
     s->memory_bytes = properties.totalGlobalMem;
     s->multiprocessors = properties.multiProcessorCount;
     s->cache_bytes = properties.l2CacheSize;
+    st = open_pool(ctx);
+    if (st != SPMV_OK)
+        return st;
     cudaStream_t own = NULL;
     USABLE(cudaStreamCreateWithFlags(&own, cudaStreamNonBlocking), "creating a stream");
     ctx->stream = own;
@@ -290,7 +335,7 @@ static spmv_status open_device(spmv_context *ctx, const spmv_context_options *op
         USABLE(cudaStreamDestroy(own), "destroying a stream");
         s->own_stream = false;
         ctx->stream = NULL;
-        const spmv_status st = adopt_stream(ctx, options->stream);
+        st = adopt_stream(ctx, options->stream);
         if (st != SPMV_OK)
             return st;
     }
@@ -340,6 +385,8 @@ static void close_cuda(spmv_context *ctx)
             cudaGetLastError();
         if (s->staging != NULL && cudaFreeHost(s->staging) != cudaSuccess)
             cudaGetLastError();
+        if (s->pool != NULL && cudaMemPoolDestroy(s->pool) != cudaSuccess)
+            cudaGetLastError();
         pop_device(s);
     }
     ctx->stream = NULL;
@@ -352,6 +399,7 @@ const struct backend_table backend_cuda = {
     .open = open_cuda,
     .close = close_cuda,
     .alloc = alloc_cuda,
+    .alloc_queued = alloc_queued_cuda,
     .free = free_cuda,
     .upload = upload_cuda,
     .download = download_cuda,

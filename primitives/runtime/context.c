@@ -302,6 +302,14 @@ spmv_status context_warn(spmv_context *ctx, const char *format, ...)
     return context_event(ctx, SPMV_EVENT_WARNING, text, 0, 0);
 }
 
+/* Where there is no memory, what the context keeps is released. */
+static spmv_status alloc_by(spmv_context *ctx, spmv_status (*alloc)(spmv_context *, int64_t, void **), int64_t bytes,
+                            void **memory)
+{
+    const spmv_status st = alloc(ctx, bytes, memory);
+    return st == SPMV_ERROR_MEMORY && context_release_blocks(ctx) ? alloc(ctx, bytes, memory) : st;
+}
+
 spmv_status spmv_alloc(spmv_context *ctx, int64_t bytes, void **memory)
 {
     *memory = NULL;
@@ -309,8 +317,16 @@ spmv_status spmv_alloc(spmv_context *ctx, int64_t bytes, void **memory)
         return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_alloc: %lld bytes", (long long)bytes);
     if (bytes == 0)
         return SPMV_OK;
-    const spmv_status st = ctx->backend->alloc(ctx, bytes, memory);
-    return st == SPMV_ERROR_MEMORY && context_release_blocks(ctx) ? ctx->backend->alloc(ctx, bytes, memory) : st;
+    return alloc_by(ctx, ctx->backend->alloc, bytes, memory);
+}
+
+spmv_status context_alloc(spmv_context *ctx, int64_t bytes, void **memory)
+{
+    const struct backend_table *const backend = ctx->backend;
+    *memory = NULL;
+    return bytes == 0 ? SPMV_OK
+                      : alloc_by(ctx, backend->alloc_queued != NULL ? backend->alloc_queued : backend->alloc, bytes,
+                                 memory);
 }
 
 void spmv_free(spmv_context *ctx, void *memory)

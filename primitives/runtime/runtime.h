@@ -65,6 +65,10 @@ spmv_status context_scratch(spmv_context *ctx, int64_t bytes, void **scratch);
 /* The same from a second block: room that grows with n must not move the scratch, which captured graphs may hold. */
 spmv_status context_workspace(spmv_context *ctx, int64_t bytes, void **workspace);
 
+/* Memory for work that is queued on the context's stream and no other; spmv_free takes it back. On a GPU it comes from
+ * a pool of the context, which keeps some of what is freed: hundreds of microseconds less than from the device. */
+spmv_status context_alloc(spmv_context *ctx, int64_t bytes, void **memory);
+
 /* Memory as spmv_alloc gives it, and as spmv_free takes it back; but the context keeps the last such blocks, for a
  * caller that will ask for as many bytes again: on a GPU allocating may take longer than the work. What is kept is
  * released when a block of another size is asked for, when spmv_alloc finds no memory, and with the context. */

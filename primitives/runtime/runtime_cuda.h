@@ -13,6 +13,9 @@
  * not wait for more, also while a graph is captured. */
 enum { CUDA_SCRATCH = 8 * 1024 * 1024 };
 
+/* Of the device's memory, what freed blocks may keep in a context's pool: one part of so many. */
+enum { CUDA_POOL_KEEPS = 128 };
+
 struct cuda_unfreed {
     struct cuda_unfreed *next;
     void *memory;
@@ -30,6 +33,7 @@ struct cuda_state {
     const char *last_kernel; /* the last one queued */
     unsigned *ticket;        /* on the device: counts a launch's blocks that are done; 0 between launches */
     void *chain;             /* on the device: chain.cuh */
+    cudaMemPool_t pool;      /* for context_alloc; NULL: the device has none */
     void *staging;           /* page-locked host memory, for copies that overlap with work; only grows */
     int64_t staging_bytes;
     struct cuda_unfreed *unfreed; /* freed by the application while its stream was being captured */

@@ -51,6 +51,21 @@ typedef struct host_cuda_stream *cudaStream_t;
 #define cudaStreamPerThread ((cudaStream_t)0x2)
 enum { cudaStreamNonBlocking = 1 };
 
+/* A pool: only there, its memory is that of cudaMalloc. */
+typedef struct host_cuda_pool *cudaMemPool_t;
+enum cudaDeviceAttr { cudaDevAttrMemoryPoolsSupported = 115 };
+enum cudaMemAllocationType { cudaMemAllocationTypePinned = 1 };
+enum cudaMemLocationType { cudaMemLocationTypeDevice = 1 };
+enum cudaMemPoolAttr { cudaMemPoolAttrReleaseThreshold = 4 };
+struct cudaMemLocation {
+    enum cudaMemLocationType type;
+    int id;
+};
+struct cudaMemPoolProps {
+    enum cudaMemAllocationType allocType;
+    struct cudaMemLocation location;
+};
+
 struct cudaDeviceProp {
     char name[256];
     int major, minor;
@@ -73,6 +88,12 @@ const char *cudaGetErrorString(cudaError_t error);
 const char *cudaGetErrorName(cudaError_t error);
 cudaError_t cudaMalloc(void **memory, size_t bytes);
 cudaError_t cudaFree(void *memory);
+cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, int device);
+cudaError_t cudaMemPoolCreate(cudaMemPool_t *pool, const struct cudaMemPoolProps *properties);
+cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, enum cudaMemPoolAttr attribute, void *value);
+cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, size_t keep);
+cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool);
+cudaError_t cudaMallocFromPoolAsync(void **memory, size_t bytes, cudaMemPool_t pool, cudaStream_t stream);
 cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind, cudaStream_t stream);
 cudaError_t cudaMemsetAsync(void *memory, int value, size_t bytes, cudaStream_t stream);
 enum cudaFuncAttribute {
@@ -107,7 +128,9 @@ struct host_cuda {
     int64_t allocations;      /* blocks of device memory not freed */
     int64_t launches;
     size_t most_bytes; /* a block of device memory has at most so many; default 8 GiB */
-    int64_t others;    /* streams, events, and blocks of page-locked memory not given back */
+    int64_t others;    /* streams, events, pools, and blocks of page-locked memory not given back */
+    int without_pools; /* devices have no memory pools; default 0 */
+    int64_t from_pools, trims;
     int64_t locked;    /* bytes of those */
     uint64_t order;    /* decides in which order the threads of a block run between barriers */
 };

@@ -18,7 +18,7 @@ struct host_cuda_event {
     bool recorded;
 };
 
-struct host_cuda host_cuda = {2, 9, 0, cudaSuccess, cudaSuccess, cudaSuccess, 0, 0, 0, 0, (size_t)1 << 33, 0, 0, 1};
+struct host_cuda host_cuda = {2, 9, 0, cudaSuccess, cudaSuccess, cudaSuccess, 0, 0, 0, 0, (size_t)1 << 33, 0, 0, 0, 0, 0, 1};
 
 static int current_device = 0;
 static cudaError_t last_error = cudaSuccess;
@@ -118,6 +118,43 @@ cudaError_t cudaMalloc(void **memory, size_t bytes)
         host_cuda.allocations++;
     }
     return error;
+}
+
+cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr, int)
+{
+    *value = host_cuda.without_pools ? 0 : 1;
+    return report(cudaSuccess);
+}
+
+cudaError_t cudaMemPoolCreate(cudaMemPool_t *pool, const struct cudaMemPoolProps *)
+{
+    *pool = (cudaMemPool_t)(new char);
+    host_cuda.others++;
+    return report(cudaSuccess);
+}
+
+cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t, enum cudaMemPoolAttr, void *)
+{
+    return report(cudaSuccess);
+}
+
+cudaError_t cudaMemPoolTrimTo(cudaMemPool_t, size_t)
+{
+    host_cuda.trims++;
+    return report(cudaSuccess);
+}
+
+cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool)
+{
+    delete (char *)pool;
+    host_cuda.others--;
+    return report(cudaSuccess);
+}
+
+cudaError_t cudaMallocFromPoolAsync(void **memory, size_t bytes, cudaMemPool_t, cudaStream_t)
+{
+    host_cuda.from_pools++;
+    return cudaMalloc(memory, bytes);
 }
 
 cudaError_t cudaFree(void *memory)
