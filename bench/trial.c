@@ -14,7 +14,7 @@
 
 enum { BIT_REPEATS = 5, OPENINGS = 5 };
 static const double QUICK_SECONDS = 0.02; /* to make something ready: below, OPENINGS times */
-static const double LONG_SECONDS = 0.5; /* of a solve: from there on it is repeated once */
+static const double LONG_SECONDS = 0.5;   /* of a solve: from there on it is repeated once */
 
 /* What stands behind an outcome while the trial runs. */
 struct stand {

@@ -148,8 +148,8 @@ template <typename Packing> spmv_status narrow(spmv_plan *plan, const Packing &p
     });
 }
 
-/* What the kernels counted; waits for them. 16-bit columns stay where at least half of the tiles can have them: fewer do
- * not pay for the array. */
+/* What the kernels counted; waits for them. 16-bit columns stay where at least half of the tiles can have them: fewer
+ * do not pay for the array. */
 spmv_status learn(spmv_plan *plan, const making &m, tiles_state *s)
 {
     const spmv_status st = spmv_download(plan->ctx, m.about, &s->about, (int64_t)sizeof s->about);

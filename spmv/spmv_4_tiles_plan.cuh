@@ -64,7 +64,8 @@ template <typename Shape, typename Offset> struct packing {
         return work / SEGMENT + (work % SEGMENT != 0);
     }
 
-    /* Tiles, pieces of long rows among them: two in a row of a segment hold more work than a tile's room less a line. */
+    /* Tiles, pieces of long rows among them: two in a row of a segment hold more work than a tile's room less a line.
+     */
     int64_t most_tiles() const
     {
         return 2 * ((nnz + rows * WEIGHT) / (CAPACITY - LINE) + segments + 1);

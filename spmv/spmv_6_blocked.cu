@@ -155,8 +155,8 @@ template <typename Shape, typename Offset> spmv_status make_tiles(spmv_plan *pla
                                 3 * (p.segments + 1), m->scan_scratch);
     if (st == SPMV_OK)
         st = on_device(ctx, [&] {
-            return launch(ctx, "spmv blocked total", 1, 1, blocked::total, (const int64_t *)m->packed.counts, p.segments,
-                          m->about);
+            return launch(ctx, "spmv blocked total", 1, 1, blocked::total, (const int64_t *)m->packed.counts,
+                          p.segments, m->about);
         });
     if (st == SPMV_OK)
         st = spmv_download(ctx, m->about, &s->about, (int64_t)sizeof s->about);

@@ -324,9 +324,9 @@ spmv_status context_alloc(spmv_context *ctx, int64_t bytes, void **memory)
 {
     const struct backend_table *const backend = ctx->backend;
     *memory = NULL;
-    return bytes == 0 ? SPMV_OK
-                      : alloc_by(ctx, backend->alloc_queued != NULL ? backend->alloc_queued : backend->alloc, bytes,
-                                 memory);
+    return bytes == 0
+               ? SPMV_OK
+               : alloc_by(ctx, backend->alloc_queued != NULL ? backend->alloc_queued : backend->alloc, bytes, memory);
 }
 
 void spmv_free(spmv_context *ctx, void *memory)

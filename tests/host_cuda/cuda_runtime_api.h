@@ -131,8 +131,8 @@ struct host_cuda {
     int64_t others;    /* streams, events, pools, and blocks of page-locked memory not given back */
     int without_pools; /* devices have no memory pools; default 0 */
     int64_t from_pools, trims;
-    int64_t locked;    /* bytes of those */
-    uint64_t order;    /* decides in which order the threads of a block run between barriers */
+    int64_t locked; /* bytes of those */
+    uint64_t order; /* decides in which order the threads of a block run between barriers */
 };
 extern struct host_cuda host_cuda;
 
