@@ -18,7 +18,8 @@ struct host_cuda_event {
     bool recorded;
 };
 
-struct host_cuda host_cuda = {2, 9, 0, cudaSuccess, cudaSuccess, cudaSuccess, 0, 0, 0, 0, (size_t)1 << 33, 0, 0, 0, 0, 0, 1};
+struct host_cuda host_cuda = {2, 9, 0, cudaSuccess, cudaSuccess, cudaSuccess, 0, 0, 0, 0, (size_t)1 << 33, 0, 0, 0,
+                              0, 0, 1};
 
 static int current_device = 0;
 static cudaError_t last_error = cudaSuccess;
