@@ -25,8 +25,8 @@ struct tiles_state {
     void *table, *narrow;
     void *stretches, *long_rows; /* of columns, behind the table, NULL: none; behind that */
     void *sums, *counts;         /* of pieces, then of groups; behind them, of groups, of rows; NULL: no long rows */
-    void *tree;                  /* of an epilogue's dot product: sums, and from counts_at on counts */
-    int64_t counts_at;
+    void *tree;                  /* sums of an epilogue's dot product, behind the long rows; its counts */
+    unsigned *tree_counts;
     int capacity;
     way how;
     float retained; /* share of the matrix that the last-level cache is to hold */
@@ -58,8 +58,7 @@ spmv_status cleared(spmv_context *ctx, void *memory, int64_t bytes)
     });
 }
 
-/* Memory for packing, behind the statistics at the beginning of the context's scratch or, where it has too little room,
- * of its own. */
+/* Memory for packing: the context's scratch or, where it has too little room, a block of its own. */
 template <typename Packing> spmv_status make_room(spmv_context *ctx, int64_t segments, making *m)
 {
     const int64_t third = segments + 1, most = segments * Packing::SEGMENT_MOST;
@@ -68,9 +67,8 @@ template <typename Packing> spmv_status make_room(spmv_context *ctx, int64_t seg
     int64_t all = 0;
     for (int64_t b : bytes)
         all += b;
-    const int64_t held = part((int64_t)sizeof(tiles::statistics));
-    char *at = (char *)ctx->scratch + held;
-    if (all > ctx->scratch_bytes - held) {
+    char *at = (char *)ctx->scratch;
+    if (all > ctx->scratch_bytes) {
         const spmv_status st = context_alloc(ctx, all, &m->memory);
         if (st != SPMV_OK)
             return st;
@@ -84,33 +82,9 @@ template <typename Packing> spmv_status make_room(spmv_context *ctx, int64_t seg
     return SPMV_OK;
 }
 
-/* Looks at the rows' lengths. */
-template <typename Offset> spmv_status look(spmv_plan *plan, making *m)
-{
-    spmv_context *const ctx = plan->ctx;
-    const spmv_csr &a = plan->a;
-    m->about = (tiles::statistics *)ctx->scratch;
-    const spmv_status st = cleared(ctx, m->about, (int64_t)sizeof *m->about);
-    return st != SPMV_OK ? st : on_device(ctx, [&] {
-        return launch(ctx, "spmv tiles measure", grid_for(a.rows, tiles::PLAN_THREADS * 4), tiles::PLAN_THREADS,
-                      tiles::measure<Offset>, (const Offset *)a.row_ptr, a.rows, m->about);
-    });
-}
-
-template <typename Packing> spmv_status pack(spmv_plan *plan, const Packing &p, making *m)
-{
-    spmv_context *const ctx = plan->ctx;
-    const int warps = tiles::PLAN_WARPS;
-    const spmv_status st = on_device(ctx, [&] {
-        return launch(ctx, "spmv tiles pack", (int)(p.segments / warps + 1), tiles::PLAN_THREADS,
-                      tiles::pack_rows<Packing>, p, m->packed);
-    });
-    return st != SPMV_OK ? st
-                         : ctx->backend->scan(ctx, SPMV_EXCLUSIVE, SPMV_ADD, SPMV_I64, m->packed.counts,
-                                              m->packed.counts, 3 * (p.segments + 1), m->scan_scratch);
-}
-
-template <typename Packing> spmv_status fill_table(spmv_plan *plan, const Packing &p, making *m, tiles_state *s)
+/* Memory for as many tiles as there can be, in one block: their table, stretches, long rows, the sums of an epilogue's
+ * dot product, and what must be 0 at first: its counts, and the statistics. */
+template <typename Packing> spmv_status make_block(spmv_plan *plan, const Packing &p, making *m, tiles_state *s)
 {
     spmv_context *const ctx = plan->ctx;
     const int64_t most = p.most_tiles();
@@ -119,18 +93,44 @@ template <typename Packing> spmv_status fill_table(spmv_plan *plan, const Packin
                             "spmv_plan_create: there may be %lld tiles, more than a launch has blocks",
                             (long long)most);
     const bool may_stretch = plan->compression != 0 && Packing::shape::MAY_STRETCH;
+    const tiles::tree_size tree(most);
     const int64_t bytes[] = {part((most + 1) * (int64_t)sizeof(tiles::tile)),
                              may_stretch ? part(most * tiles::STRETCHES * (int64_t)sizeof(int32_t)) : 0,
-                             p.most_long_rows() * (int64_t)sizeof(tiles::long_row)};
-    const spmv_status st = plan_alloc(plan, bytes[0] + bytes[1] + bytes[2], &s->table);
+                             part(p.most_long_rows() * (int64_t)sizeof(tiles::long_row)),
+                             part(tree.sums * (int64_t)spmv_type_size(plan->type)),
+                             part(tree.counts * (int64_t)sizeof(unsigned)),
+                             (int64_t)sizeof *m->about};
+    int64_t all = 0;
+    for (int64_t b : bytes)
+        all += b;
+    const spmv_status st = plan_alloc(plan, all, &s->table);
     if (st != SPMV_OK)
         return st;
-    s->stretches = may_stretch ? (char *)s->table + bytes[0] : nullptr;
-    s->long_rows = (char *)s->table + bytes[0] + bytes[1];
-    return on_device(ctx, [&] {
-        return launch(ctx, "spmv tiles fill", (int)((p.segments - 1) / tiles::PLAN_WARPS + 1), tiles::PLAN_THREADS,
-                      tiles::fill<Packing>, p, m->packed, (tiles::tile *)s->table, (tiles::long_row *)s->long_rows,
-                      m->about);
+    char *at = (char *)s->table + bytes[0];
+    s->stretches = may_stretch ? at : nullptr;
+    s->long_rows = at += bytes[1];
+    s->tree = at += bytes[2];
+    s->tree_counts = (unsigned *)(at += bytes[3]);
+    m->about = (tiles::statistics *)(at + bytes[4]);
+    return cleared(ctx, at, bytes[4] + bytes[5]);
+}
+
+/* The tiles. Kernels begin early: each waits for the one before it. */
+template <typename Packing> spmv_status make_table(spmv_plan *plan, const Packing &p, making *m, tiles_state *s)
+{
+    spmv_context *const ctx = plan->ctx;
+    const int packers = (int)(p.segments / tiles::PLAN_WARPS + 1), threads = tiles::PLAN_THREADS;
+    spmv_status st = on_device(ctx, [&] {
+        return launch_early(ctx, "spmv tiles pack", packers + grid_for(p.rows, threads * 4), threads,
+                            tiles::pack_and_measure<Packing>, p, packers, m->packed, m->about);
+    });
+    if (st == SPMV_OK)
+        st = ctx->backend->scan(ctx, SPMV_EXCLUSIVE, SPMV_ADD, SPMV_I64, m->packed.counts, m->packed.counts,
+                                3 * (p.segments + 1), m->scan_scratch);
+    return st != SPMV_OK ? st : on_device(ctx, [&] {
+        return launch_early(ctx, "spmv tiles fill", (int)((p.segments - 1) / tiles::PLAN_WARPS + 1), threads,
+                            tiles::fill<Packing>, p, m->packed, (tiles::tile *)s->table,
+                            (tiles::long_row *)s->long_rows, m->about);
     });
 }
 
@@ -142,9 +142,9 @@ template <typename Packing> spmv_status narrow(spmv_plan *plan, const Packing &p
         return SPMV_OK;
     const spmv_status st = plan_alloc(plan, plan->a.nnz * 2, &s->narrow);
     return st != SPMV_OK ? st : on_device(ctx, [&] {
-        return launch(ctx, "spmv tiles narrow", (int)p.most_tiles(), tiles::PLAN_THREADS,
-                      tiles::narrow<Packing::CAPACITY / tiles::PLAN_THREADS>, (tiles::tile *)s->table, plan->a.col,
-                      (int32_t *)s->stretches, (uint16_t *)s->narrow, m->about);
+        return launch_early(ctx, "spmv tiles narrow", (int)p.most_tiles(), tiles::PLAN_THREADS,
+                            tiles::narrow<Packing::CAPACITY / tiles::PLAN_THREADS>, (tiles::tile *)s->table,
+                            plan->a.col, (int32_t *)s->stretches, (uint16_t *)s->narrow, m->about);
     });
 }
 
@@ -184,9 +184,9 @@ template <typename Shape, typename Offset> spmv_status make_tiles(spmv_plan *pla
     s->capacity = packing::CAPACITY;
     spmv_status st = make_room<packing>(plan->ctx, p.segments, m);
     if (st == SPMV_OK)
-        st = pack(plan, p, m);
+        st = make_block(plan, p, m, s);
     if (st == SPMV_OK)
-        st = fill_table(plan, p, m, s);
+        st = make_table(plan, p, m, s);
     if (st == SPMV_OK)
         st = narrow(plan, p, m, s);
     if (st == SPMV_OK)
@@ -202,9 +202,6 @@ template <typename T, typename Offset> spmv_status make(spmv_plan *plan, tiles_s
 {
     using shapes = tiles::shapes<T>;
     making m = {};
-    const spmv_status st = look<Offset>(plan, &m);
-    if (st != SPMV_OK)
-        return st;
     s->how = plan->a.nnz < CUDA_TILES_LARGE ? LITTLE : USUAL;
     return s->how == LITTLE ? make_tiles<typename shapes::little, Offset>(plan, &m, s)
                             : make_tiles<typename shapes::usual, Offset>(plan, &m, s);
@@ -313,16 +310,6 @@ float share_retained(const spmv_plan *plan, const tiles_state *s)
     if (8 * room < stream || stream > cache * LARGEST_PERCENT / 100)
         return 0.0f;
     return stream <= room ? 1.0f : (float)(room / stream);
-}
-
-/* What an epilogue needs. */
-spmv_status make_tree(spmv_plan *plan, tiles_state *s)
-{
-    const tiles::tree_size size((int64_t)s->about.tiles);
-    s->counts_at = part(size.sums * (int64_t)spmv_type_size(plan->type));
-    const int64_t counts = size.counts * (int64_t)sizeof(unsigned);
-    const spmv_status st = plan_alloc(plan, s->counts_at + counts, &s->tree);
-    return st != SPMV_OK ? st : cleared(plan->ctx, (char *)s->tree + s->counts_at, counts);
 }
 
 /* The plan in a sentence. */
@@ -434,8 +421,6 @@ extern "C" spmv_status tiles_cuda_prepare(spmv_plan *plan)
         plan->update_waits = s->no_table == nullptr;
         st = s->no_table == nullptr ? make_codes(plan, s) : SPMV_OK;
     }
-    if (st == SPMV_OK)
-        st = make_tree(plan, s);
     if (st == SPMV_OK) {
         s->retained = share_retained(plan, s);
         describe(plan, s);
@@ -473,8 +458,7 @@ extern "C" spmv_status tiles_cuda_apply_with(const spmv_plan *plan, const void *
         using T = decltype(sums);
         const scaling<T> s = {*(const T *)alpha, *(const T *)beta, beta_zero};
         const tiles::sum_tree<T> tree = {(int64_t)state->about.tiles, (T *)state->tree,
-                                         plan->leaves_parts ? nullptr : (T *)e->dot,
-                                         (unsigned *)((char *)state->tree + state->counts_at)};
+                                         plan->leaves_parts ? nullptr : (T *)e->dot, state->tree_counts};
         const tiles::store_with_epilogue<T> store = {s,         (T *)y, (const T *)e->w, (const T *)e->gamma,
                                                      (T *)e->z, tree,   plan->stop,      T()};
         return multiply<T, decltype(stored)>(plan, (const T *)x, store);
@@ -497,7 +481,6 @@ extern "C" void tiles_cuda_release(spmv_plan *plan)
     spmv_free(plan->ctx, s->narrow);
     spmv_free(plan->ctx, s->sums);
     spmv_free(plan->ctx, s->codes);
-    spmv_free(plan->ctx, s->tree);
     host_free(s);
     plan->state = nullptr;
 }

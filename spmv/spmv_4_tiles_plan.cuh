@@ -5,7 +5,7 @@
  * itself, all at once: the end of a tile is found by a search in which 32 lanes look at 32 rows at a time. What that
  * costs is the room left in the last tile of each segment, half a tile in SEGMENT_TILES on average.
  *
- *   measure   the lengths of the rows: the longest, the empty ones
+ *   measure   the lengths of the rows: the longest, the empty ones; in the same launch:
  *   pack      where the tiles of each segment begin, and how many tiles, long rows and groups of pieces there are
  *   (scan)    how many stand before each segment
  *   fill      the table, and the sums: how many tiles there are
@@ -123,12 +123,12 @@ template <typename Packing> __device__ int64_t segment_begin(const Packing &p, i
     return last_row(0, p.rows - 1, [&](int64_t row) { return p.offset(row) + row * Packing::WEIGHT < wanted; }) + 1;
 }
 
+/* The lengths of all rows; block number `block` of `blocks`. */
 template <typename Offset>
-__global__ void __launch_bounds__(PLAN_THREADS) measure(const Offset *row_ptr, int64_t rows, statistics *s)
+__device__ void measure(const Offset *row_ptr, int64_t rows, int64_t block, int64_t blocks, statistics *s)
 {
-    const int64_t stride = (int64_t)gridDim.x * PLAN_THREADS;
     unsigned long long longest = 0, empty = 0;
-    for (int64_t row = (int64_t)blockIdx.x * PLAN_THREADS + threadIdx.x; row < rows; row += stride) {
+    for (int64_t row = block * PLAN_THREADS + threadIdx.x; row < rows; row += blocks * PLAN_THREADS) {
         const unsigned long long length = (unsigned long long)(row_ptr[row + 1] - row_ptr[row]);
         longest = length > longest ? length : longest;
         empty += length == 0;
@@ -152,11 +152,9 @@ struct packed_rows {
     int64_t *counts;
 };
 
-template <typename Packing> __global__ void __launch_bounds__(PLAN_THREADS) pack_rows(Packing p, packed_rows out)
+/* A warp. */
+template <typename Packing> __device__ void pack_segment(const Packing &p, int64_t segment, const packed_rows &out)
 {
-    const int64_t segment = (int64_t)blockIdx.x * PLAN_WARPS + threadIdx.x / WARP;
-    if (segment > p.segments)
-        return;
     const bool writes = threadIdx.x % WARP == 0;
     const int64_t first = segment_begin(p, segment), behind = segment_begin(p, segment + 1);
     int64_t tiles = 0, long_rows = 0, groups = 0;
@@ -193,6 +191,26 @@ template <typename Packing> __global__ void __launch_bounds__(PLAN_THREADS) pack
     out.counts[2 * (p.segments + 1) + segment] = groups;
 }
 
+/* A warp a segment, and one more. */
+template <typename Packing> __device__ void pack_rows(const Packing &p, const packed_rows &out)
+{
+    const int64_t segment = (int64_t)blockIdx.x * PLAN_WARPS + threadIdx.x / WARP;
+    if (segment <= p.segments)
+        pack_segment(p, segment, out);
+}
+
+/* The first blocks, the packers, pack, the others measure. */
+template <typename Packing>
+__global__ void __launch_bounds__(PLAN_THREADS) pack_and_measure(Packing p, int packers, packed_rows out, statistics *s)
+{
+    let_next_begin();
+    await_kernel_before();
+    if ((int)blockIdx.x < packers)
+        pack_rows(p, out);
+    else
+        measure(p.row_ptr, p.rows, (int)blockIdx.x - packers, (int)gridDim.x - packers, s);
+}
+
 /* counts, scanned without the element itself as one array: each third ends with a 0, where its sum now is. */
 __device__ inline void total(const int64_t *counts, int64_t segments, statistics *s)
 {
@@ -217,6 +235,8 @@ __global__ void __launch_bounds__(PLAN_THREADS)
 {
     const int64_t segment = (int64_t)blockIdx.x * PLAN_WARPS + threadIdx.x / WARP;
     const int lane = (int)threadIdx.x % WARP;
+    let_next_begin();
+    await_kernel_before();
     if (segment >= p.segments)
         return;
     const int64_t third = p.segments + 1;
@@ -373,6 +393,7 @@ __global__ void __launch_bounds__(PLAN_THREADS)
     narrow(tile *table, const int32_t *col, int32_t *stretches, uint16_t *out, statistics *s)
 {
     __shared__ int32_t begins[STRETCHES];
+    await_kernel_before();
     if (blockIdx.x >= s->tiles)
         return;
     tile *const mine = table + blockIdx.x;

@@ -148,7 +148,7 @@ template <typename Shape, typename Offset> spmv_status make_tiles(spmv_plan *pla
     if (st == SPMV_OK)
         st = on_device(ctx, [&] {
             return launch(ctx, "spmv blocked pack", (int)(p.segments / tiles::PLAN_WARPS + 1), tiles::PLAN_THREADS,
-                          tiles::pack_rows<packing>, p, m->packed);
+                          blocked::pack_rows<packing>, p, m->packed);
         });
     if (st == SPMV_OK)
         st = ctx->backend->scan(ctx, SPMV_EXCLUSIVE, SPMV_ADD, SPMV_I64, m->packed.counts, m->packed.counts,

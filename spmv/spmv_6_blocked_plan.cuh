@@ -31,6 +31,12 @@ namespace blocked
 
 enum { PLAN_THREADS = 256 };
 
+template <typename Packing>
+__global__ void __launch_bounds__(tiles::PLAN_THREADS) pack_rows(Packing p, tiles::packed_rows out)
+{
+    tiles::pack_rows(p, out);
+}
+
 static __global__ void total(const int64_t *counts, int64_t segments, tiles::statistics *s)
 {
     tiles::total(counts, segments, s);
