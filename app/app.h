@@ -29,13 +29,15 @@ enum option_group {
     GROUP_EXPLAIN = 64
 };
 
+/* --compress auto: plan_compression decides. */
+enum { AUTO_COMPRESSION = -2 };
+
 struct options {
     spmv_backend backend;
     const char *method;
-    bool uncompressed; /* --compress off */
-    bool value_table;  /* --compress values */
-    spmv_type type;    /* of vectors and sums; of the matrix too unless mixed; input_type knows of complex files */
-    bool mixed;        /* --type mixed: an f32 matrix, the others f64 */
+    int compression; /* of a plan (spmv_plan_options), or AUTO_COMPRESSION */
+    spmv_type type;  /* of vectors and sums; of the matrix too unless mixed; input_type knows of complex files */
+    bool mixed;      /* --type mixed: an f32 matrix, the others f64 */
     int threads, device;
     enum verify_mode verify;
     bool json;
@@ -80,6 +82,9 @@ bool is_complex(spmv_type type);
 
 /* The options by which a matrix is loaded: its type. */
 struct options options_for_matrix(const struct options *o);
+
+/* The plan's option compression for a run on the backend; solves: the matrix is read in each of many iterations. */
+int plan_compression(const struct options *o, spmv_backend backend, bool solves);
 
 /* The options of these groups, one a line, every default shown. */
 void options_print(unsigned groups);
@@ -259,8 +264,7 @@ struct product {
     const spmv_csr *a; /* host memory; must outlive the product */
     spmv_operation operation;
     const char *method;
-    bool uncompressed; /* plain CSR, whatever the method could do */
-    bool value_table;  /* few values in a table, where the method can */
+    int compression; /* of the plan */
     spmv_type type;
     double alpha, beta;  /* rounded to the type */
     const void *x, *y0;  /* host memory; y0 NULL: no beta term */

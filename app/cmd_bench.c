@@ -264,8 +264,7 @@ static spmv_status run_case(struct bench *b, const struct operand *operand, stru
                                 .ctx = b->ctx,
                                 .checker = b->checker,
                                 .type = type,
-                                .uncompressed = b->o->uncompressed,
-                                .value_table = b->o->value_table,
+                                .compression = plan_compression(b->o, b->run.backend, b->run.operation->solver),
                                 .vectors = b->vectors};
     trial->roster = &b->run.roster;
     measure_defaults(b->run.backend == SPMV_BACKEND_CUDA, &trial->options);

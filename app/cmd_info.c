@@ -147,7 +147,7 @@ spmv_status run_info(const struct options *o, const char *const *arguments, int 
 {
     spmv_context *ctx = NULL;
     struct input in = {0};
-    struct product p = {.method = o->method, .uncompressed = o->uncompressed, .value_table = o->value_table};
+    struct product p = {.method = o->method, .compression = plan_compression(o, SPMV_BACKEND_AUTO, false)};
     spmv_statistics s = {0};
     (void)count;
     const struct options reading = options_for_matrix(o);

@@ -198,7 +198,7 @@ static spmv_status make_inner(struct job *job)
     spmv_plan_options options;
     spmv_plan_options_init(&options, sizeof options);
     options.type = SPMV_F32;
-    options.compression = job->o->uncompressed ? 0 : job->o->value_table ? 2 : -1;
+    options.compression = job->p.compression;
     const spmv_status st = spmv_plan_create(job->ctx, &job->narrow, &options, &job->inner);
     job->inner_seconds = monotonic_seconds() - began;
     return st == SPMV_OK ? st : library_failed(job, st);
@@ -254,8 +254,7 @@ static spmv_status prepare(struct job *job, const char *b_path)
         return st;
     job->p = (struct product){.a = &job->in.view,
                               .method = split_method(job, rung, sizeof rung),
-                              .uncompressed = o->uncompressed,
-                              .value_table = o->value_table,
+                              .compression = plan_compression(o, spmv_context_backend(job->ctx), job->columns == 1),
                               .type = o->type,
                               .vectors = job->columns,
                               .alpha = 1};

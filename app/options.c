@@ -125,9 +125,10 @@ static const struct row rows[OPTIONS] = {
                         "where to compute; auto: a usable GPU, else OpenMP"},
     [OPTION_METHOD] = {"method", 0, "NAME", GROUP_SHARED, "auto",
                        "how to multiply, and to solve (RUNG or RUNG:NAME); doctor lists the names"},
-    [OPTION_COMPRESS] = {"compress", 0, "auto|off|values", GROUP_SHARED, "auto",
-                         "may the plan hold the matrix in fewer bytes, where its method can; values: also few distinct "
-                         "values in a table (method tiles on cuda); same results"},
+    [OPTION_COMPRESS] = {"compress", 0, "auto|off|columns|values", GROUP_SHARED, "auto",
+                         "may the plan hold the matrix in fewer bytes, where its method can: columns in fewer bits; "
+                         "values: also few distinct values in a table (method tiles on cuda); auto: values for solve "
+                         "and bench --op cg on a GPU, else columns; same results"},
     [OPTION_TYPE] = {"type", 0, "f64|f32|c128|c64|mixed", GROUP_SHARED, "f64",
                      "type of matrix, vectors and sums; mixed: an f32 matrix, the others f64; of complex files c128, "
                      "unless c64 is given; bench: of a suite both real ones"},
@@ -211,6 +212,25 @@ static void set_verify(struct options *o, const char *text)
         }
     }
     mistake(o, "--%s=%s: off, bound or bitwise is needed", rows[OPTION_VERIFY].name, text);
+}
+
+static bool parse_compression(const char *text, int *compression)
+{
+    static const struct {
+        const char *name;
+        int compression;
+    } known[] = {{"auto", AUTO_COMPRESSION}, {"off", 0}, {"columns", -1}, {"values", 2}};
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+        if (strcmp(text, known[i].name) == 0) {
+            *compression = known[i].compression;
+            return true;
+        }
+    return false;
+}
+
+int plan_compression(const struct options *o, spmv_backend backend, bool solves)
+{
+    return o->compression != AUTO_COMPRESSION ? o->compression : solves && backend == SPMV_BACKEND_CUDA ? 2 : -1;
 }
 
 /* Of --json and --csv: the file; NULL: standard output. */
@@ -311,10 +331,8 @@ static void set_option(struct options *o, enum option_id id, const char *text)
         o->method = text;
         break;
     case OPTION_COMPRESS:
-        o->uncompressed = strcmp(text, "off") == 0;
-        o->value_table = strcmp(text, "values") == 0;
-        if (!o->uncompressed && !o->value_table && strcmp(text, "auto") != 0)
-            mistake(o, "--%s %s: auto, off or values is needed", rows[id].name, text);
+        if (!parse_compression(text, &o->compression))
+            mistake(o, "--%s %s: auto, off, columns or values is needed", rows[id].name, text);
         break;
     case OPTION_TYPE:
         o->mixed = strcmp(text, "mixed") == 0;
@@ -477,7 +495,7 @@ static spmv_status join_command_line(int argc, char **argv, struct options *o)
 
 spmv_status options_parse(int argc, char **argv, struct options *o)
 {
-    *o = (struct options){.device = -1};
+    *o = (struct options){.device = -1, .compression = AUTO_COMPRESSION};
     for (int i = 0; i < OPTIONS; i++)
         if (rows[i].standard != NULL)
             set_option(o, (enum option_id)i, rows[i].standard);

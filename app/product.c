@@ -85,7 +85,7 @@ spmv_status product_plan(spmv_context *ctx, struct product *p)
     options.operation = p->operation;
     options.method = p->method;
     options.type = p->type;
-    options.compression = p->uncompressed ? 0 : p->value_table ? 2 : -1;
+    options.compression = p->compression;
     p->ctx = ctx;
     p->vectors = p->vectors > 0 ? p->vectors : 1;
     options.vectors = p->vectors;

@@ -142,7 +142,7 @@ spmv_status work_make_plan(struct work *work, const char *method, spmv_plan **pl
     options.method = method;
     options.type = work->type;
     options.vectors = vectors_of(work);
-    options.compression = work->uncompressed ? 0 : work->value_table ? 2 : -1;
+    options.compression = work->compression;
     spmv_status st = spmv_plan_create(work->ctx, &work->matrix, &options, plan);
     if (st == SPMV_OK)
         st = spmv_synchronize(work->ctx);

@@ -13,7 +13,7 @@
 #include <string.h>
 
 enum { BIT_REPEATS = 5, OPENINGS = 5 };
-static const double QUICK_SECONDS = 0.02; /* to make something ready: below, OPENINGS times */
+static const double QUICK_SECONDS = 0.05; /* to make something ready: below, OPENINGS times */
 static const double LONG_SECONDS = 0.5;   /* of a solve: from there on it is repeated once */
 
 /* What stands behind an outcome while the trial runs. */

@@ -93,8 +93,7 @@ struct work {
     spmv_context *ctx;     /* on the device's stream */
     spmv_context *checker; /* on the host: another backend than ctx's */
     spmv_type type;
-    bool uncompressed; /* our methods hold the matrix as plain CSR */
-    bool value_table;  /* and few values in a table */
+    int compression; /* of our plans */
     int vectors;       /* of spmm; 0: 1 */
     /* set by work_open */
     struct peer_problem problem; /* the arrays; for a matrix of 2^31 entries and more row_ptr is NULL */

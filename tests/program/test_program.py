@@ -1426,11 +1426,11 @@ class Info(Case):
 
     def test_plan(self):
         self.assertRegex(self.ok("info", "poisson2d:10").stdout, r"(?m)^memory of the plan +\d+ bytes, made in .* s$")
-        for how in ["auto", "off", "values"]:
+        for how in ["auto", "off", "columns", "values"]:
             result = json.loads(self.ok("info", "poisson2d:3", "--compress", how, "--json").stdout)["result"]
             self.assertIsInstance(result["layout"], str)
             self.assertFalse(how == "off" and "16-bit columns in 100 %" in result["layout"])
-        self.fails(1, "info", "poisson2d:3", "--compress", "maybe", says="--compress maybe: auto, off or values is needed")
+        self.fails(1, "info", "poisson2d:3", "--compress", "maybe", says="--compress maybe: auto, off, columns or values is needed")
 
     def test_table_of_values(self):
         """Only method tiles on cuda has one; elsewhere the plan says so, and y is what it is without."""
@@ -1448,9 +1448,17 @@ class Info(Case):
             layout = json.loads(run_with("info", 600, "cuda", "values", "--json"))["result"]["layout"]
             self.assertIn("a table of 2 values, a byte a nonzero", layout)
             for command in ["mul", "solve"]:
-                self.assertEqual(*(run_with(command, 600, "cuda", how) for how in ["off", "values"]))
+                first, *others = (run_with(command, 600, "cuda", how) for how in ["off", "auto", "columns", "values"])
+                for other in others:
+                    self.assertEqual(first, other)
+            for how, table in [("auto", True), ("columns", False)]:
+                layout = json.loads(run_with("solve", 600, "cuda", how, "--json"))["result"]["layout"]
+                self.assertEqual("a table of 2 values" in layout, table, layout)
 
     def test_table_of_values_in_a_solve_and_a_bench(self):
+        for backend in ["omp", "ref"]:  # no table is looked for where there is none
+            text = self.ok("solve", "poisson2d:20", "--backend", backend, "--json").stdout
+            self.assertNotIn("table of values", text)
         for command in [["solve", "poisson2d:20", "--inner"], ["bench", "poisson2d:20", "--peers", "none"]]:
             with self.subTest(command):
                 done = self.ok(*command, "--backend", "omp", "--compress", "values", "--json")
