@@ -268,6 +268,30 @@ static inline bool decimal_round(uint64_t w, int64_t q, int mantissa, int bias, 
     return true;
 }
 
+/* The same by the upper half of the power alone, from which the product lacks less than 2 + 2^-62 units of its 64th
+ * bit: false also where that reaches or passes half a unit of the mantissa, for one number in 400 of f64. */
+static inline bool decimal_quick(uint64_t w, int64_t q, int mantissa, int bias, uint64_t *bits)
+{
+    if (w == 0) {
+        *bits = 0;
+        return true;
+    }
+    if (q < DECIMAL_LEAST || q > DECIMAL_MOST)
+        return false;
+    const int zeros = decimal_leading_zeros(w);
+    uint64_t high, low;
+    decimal_multiply(w << zeros, decimal_powers.power[q - DECIMAL_LEAST].high, &high, &low);
+    const int up = (int)(high >> 63);
+    high <<= 1 - up; /* and its first bit at 63: it lacks less than 5 units then */
+    const uint64_t half = (uint64_t)1 << (63 - mantissa), rest = high & (2 * half - 1);
+    /* 217706 / 2^16: as above */
+    const int64_t exponent = 63 + up - zeros + (q * 217706 >> 16) + bias;
+    if (rest - (half - 5) <= 5 || exponent < 1 || exponent >= 2 * bias)
+        return false;
+    *bits = ((uint64_t)(exponent - 1) << (mantissa - 1)) + (((high >> (63 - mantissa)) + 1) >> 1);
+    return true;
+}
+
 /* Reads digits[.digits][e|d[sign]digits] at p: w, q and where it ends, as far as 64 bits hold the digits and they are
  * few; NULL for what is to be read by other means. stops: of the bytes from p on, of which the first that is neither
  * digit nor point is one. */
