@@ -30,6 +30,13 @@ struct decimal_table {
 };
 extern const struct decimal_table decimal_powers;
 
+/* What the usual number takes in every file is no call, whatever the compiler makes of its size. */
+#if defined(__GNUC__)
+#define DECIMAL_INLINE static inline __attribute__((always_inline))
+#else
+#define DECIMAL_INLINE static inline
+#endif
+
 /* Bytes that must be readable before and behind the text. */
 enum { DECIMAL_PADDING = 64 };
 
@@ -270,7 +277,7 @@ static inline bool decimal_round(uint64_t w, int64_t q, int mantissa, int bias, 
 
 /* The same by the upper half of the power alone, from which the product lacks less than 2 + 2^-62 units of its 64th
  * bit: false also where that reaches or passes half a unit of the mantissa, for one number in 400 of f64. */
-static inline bool decimal_quick(uint64_t w, int64_t q, int mantissa, int bias, uint64_t *bits)
+DECIMAL_INLINE bool decimal_quick(uint64_t w, int64_t q, int mantissa, int bias, uint64_t *bits)
 {
     if (w == 0) {
         *bits = 0;

@@ -15,24 +15,26 @@
 
 #include "decimal.h"
 
-#define DECIMAL_AVX2_INLINE static inline __attribute__((always_inline))
-
 /* The compiler shall keep constants in registers: what it makes of them otherwise are several instructions in every
  * line. */
-DECIMAL_AVX2_INLINE __m256i decimal_kept(__m256i v)
+DECIMAL_INLINE __m256i decimal_kept(__m256i v)
 {
     __asm__("" : "+x"(v));
     return v;
 }
 
-/* n bytes of ones behind others of zeros, from decimal_avx2_ones + n on. */
+/* n bytes of ones, or of the four bits of a digit that are its number, behind others of zeros: from index n on. */
 static const unsigned char decimal_avx2_ones[64] = {
     0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,
     0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255,
     255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255};
+static const unsigned char decimal_avx2_fours[64] = {0,  0,  0,  0,  0,  0,  0,  0,  0,  0,  0,  0,  0,  0,  0,  0,
+                                                     0,  0,  0,  0,  0,  0,  0,  0,  0,  0,  0,  0,  0,  0,  0,  0,
+                                                     15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15,
+                                                     15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15};
 
 /* Bit i, i < 64: p[i] is no digit. */
-DECIMAL_AVX2_INLINE uint64_t decimal_avx2_stops(const char *p)
+DECIMAL_INLINE uint64_t decimal_avx2_stops(const char *p)
 {
     /* the digits are the least of all signed bytes after this shift */
     const __m256i shift = decimal_kept(_mm256_set1_epi8((char)(0x80 - '0')));
@@ -44,7 +46,7 @@ DECIMAL_AVX2_INLINE uint64_t decimal_avx2_stops(const char *p)
 }
 
 /* In each half: 16 digits, as bytes of their numbers, as two numbers of eight digits, twice. */
-DECIMAL_AVX2_INLINE __m256i decimal_avx2_eights(__m256i digits)
+DECIMAL_INLINE __m256i decimal_avx2_eights(__m256i digits)
 {
     const __m256i twos = _mm256_maddubs_epi16(digits, _mm256_set1_epi16(10 | 1 << 8));
     const __m256i fours = _mm256_madd_epi16(twos, _mm256_set1_epi32(100 | 1 << 16));
@@ -52,28 +54,30 @@ DECIMAL_AVX2_INLINE __m256i decimal_avx2_eights(__m256i digits)
 }
 
 /* The numbers made of the last n digits before end and of the last m before stop, 1 to 8 each. */
-DECIMAL_AVX2_INLINE void decimal_avx2_two(const char *end, uint64_t n, const char *stop, uint64_t m, uint64_t *first,
-                                          uint64_t *second)
+DECIMAL_INLINE void decimal_avx2_two(const char *end, uint64_t n, const char *stop, uint64_t m, uint64_t *first,
+                                     uint64_t *second)
 {
-    const __m128i digits = decimal_last_two(end, (int)n, stop, (int)m);
-    const __m128i numbers = _mm256_castsi256_si128(decimal_avx2_eights(_mm256_castsi128_si256(digits)));
-    const uint64_t both = (uint64_t)_mm_cvtsi128_si64(numbers);
+    const unsigned char *const fours = decimal_avx2_fours + 24;
+    const __m128i text = _mm_unpacklo_epi64(_mm_loadl_epi64((const __m128i *)(const void *)(end - 8)),
+                                            _mm_loadl_epi64((const __m128i *)(const void *)(stop - 8)));
+    const __m128i taken = _mm_unpacklo_epi64(_mm_loadl_epi64((const __m128i *)(const void *)(fours + n)),
+                                             _mm_loadl_epi64((const __m128i *)(const void *)(fours + m)));
+    const __m256i numbers = decimal_avx2_eights(_mm256_castsi128_si256(_mm_and_si128(text, taken)));
+    const uint64_t both = (uint64_t)_mm_cvtsi128_si64(_mm256_castsi256_si128(numbers));
     *first = both & 0xffffffffu;
     *second = both >> 32;
 }
 
 /* The number made of the last n digits before end, 1 <= n <= 24, the last places of them behind a point; *high: those
  * before the last 16. */
-DECIMAL_AVX2_INLINE uint64_t decimal_avx2_digits(const char *end, uint64_t n, uint64_t places, uint64_t *high)
+DECIMAL_INLINE uint64_t decimal_avx2_digits(const char *end, uint64_t n, uint64_t places, uint64_t *high)
 {
-    const unsigned char *const ones = decimal_avx2_ones;
     const __m256i behind = _mm256_loadu_si256((const __m256i *)(const void *)(end - 32));
     const __m256i before = _mm256_loadu_si256((const __m256i *)(const void *)(end - 33));
-    const __m256i digits = _mm256_blendv_epi8(
-        before, behind, decimal_kept(_mm256_loadu_si256((const __m256i *)(const void *)(ones + places))));
-    const __m256i numbers =
-        decimal_avx2_eights(_mm256_and_si256(_mm256_sub_epi8(digits, decimal_kept(_mm256_set1_epi8('0'))),
-                                             _mm256_loadu_si256((const __m256i *)(const void *)(ones + n))));
+    const __m256i side = _mm256_loadu_si256((const __m256i *)(const void *)(decimal_avx2_ones + places));
+    const __m256i taken = _mm256_loadu_si256((const __m256i *)(const void *)(decimal_avx2_fours + n));
+    const __m256i text = _mm256_blendv_epi8(before, behind, decimal_kept(side));
+    const __m256i numbers = decimal_avx2_eights(_mm256_and_si256(text, taken));
     const uint64_t upper = (uint64_t)_mm_cvtsi128_si64(_mm256_castsi256_si128(numbers));
     const uint64_t lower = (uint64_t)_mm_cvtsi128_si64(_mm256_extracti128_si256(numbers, 1));
     *high = upper >> 32;
@@ -82,8 +86,8 @@ DECIMAL_AVX2_INLINE uint64_t decimal_avx2_digits(const char *end, uint64_t n, ui
 
 /* The entry on a line of the usual form; the next line, or NULL for what is to be read by other means, wrong lines
  * among it. value: a float (narrow), or a double. */
-DECIMAL_AVX2_INLINE const char *decimal_avx2_line(const char *line, int64_t rows, int64_t cols, bool narrow,
-                                                  int64_t *row, int64_t *col, void *value)
+DECIMAL_INLINE const char *decimal_avx2_line(const char *line, int64_t rows, int64_t cols, bool narrow, int64_t *row,
+                                             int64_t *col, void *value)
 {
     uint64_t stops = decimal_avx2_stops(line);
     const uint64_t first = _tzcnt_u64(stops);

@@ -238,6 +238,16 @@ FOR_EACH_KIND const char *parse_entry(const struct tile_kind *kind, struct findi
     return *p == '\n' ? p + 1 : findings_fail_extra(found, place, p, kind->header);
 }
 
+/* The entry goes where the tile's entries go. */
+FOR_EACH_KIND bool put(struct tile_target target, const struct coo_shape *shape, int64_t row, int64_t col,
+                       union value *value, spmv_type type, size_t size, spmv_symmetry symmetry, bool in_order)
+{
+    if (!in_order)
+        return append(target.buckets, shape, target.writer, row, col, value, type, size, symmetry);
+    ordered_append(target.ordered, row, col, value, size);
+    return true;
+}
+
 FOR_EACH_KIND void parse_tile_as(const struct tile_kind *kind, const struct text_tile *tile, struct tile_target target,
                                  struct findings *found, spmv_field field, spmv_type type, spmv_symmetry symmetry,
                                  bool in_order)
@@ -250,16 +260,30 @@ FOR_EACH_KIND void parse_tile_as(const struct tile_kind *kind, const struct text
     const char *const end = tile->end;
     int64_t entries = 0;
     for (const char *p = tile->begin; p < end; place.line++) {
+        const char *next = NULL;
+        place.line_begin = p;
+#ifdef USUAL_REAL
+        if (field == SPMV_FIELD_REAL) {
+            /* other variables than below, where their addresses are known to functions, so that these stay in
+             * registers */
+            int64_t row, col;
+            union value value;
+            next = usual_real_entry(kind->header, p, type, symmetry, &row, &col, &value);
+            if (next != NULL && put(target, &shape, row, col, &value, type, size, symmetry, in_order)) {
+                p = next;
+                entries++;
+                continue;
+            }
+            if (next != NULL) {
+                findings_fail(found, &place, p, SPMV_ERROR_MEMORY, "no memory for more entries");
+                found->entry_is_bad = true;
+                break;
+            }
+        }
+#endif
         int64_t row = 0, col = 0;
         union value value = {.f64 = {0, 0}};
-        place.line_begin = p;
-        const char *next = NULL;
-#ifdef USUAL_REAL
-        if (field == SPMV_FIELD_REAL)
-            next = usual_real_entry(kind->header, p, type, symmetry, &row, &col, &value);
-#endif
-        if (next == NULL)
-            next = usual_entry(kind->header, p, field, type, symmetry, &row, &col, &value);
+        next = usual_entry(kind->header, p, field, type, symmetry, &row, &col, &value);
         if (next == NULL) {
             p = text_skip_blanks(p);
             if (*p == '\n') {
@@ -272,9 +296,7 @@ FOR_EACH_KIND void parse_tile_as(const struct tile_kind *kind, const struct text
             }
             next = parse_entry(kind, found, &place, p, end, field, type, symmetry, &row, &col, &value);
         }
-        if (next != NULL && in_order)
-            ordered_append(target.ordered, row, col, &value, size);
-        else if (next != NULL && !append(target.buckets, &shape, target.writer, row, col, &value, type, size, symmetry))
+        if (next != NULL && !put(target, &shape, row, col, &value, type, size, symmetry, in_order))
             next = findings_fail(found, &place, p, SPMV_ERROR_MEMORY, "no memory for more entries");
         if (next == NULL) {
             found->entry_is_bad = true;
