@@ -168,6 +168,16 @@ static inline struct repeats repeats_of(int64_t row, const int32_t *col, int64_t
     return found;
 }
 
+/* Whether no column is at or before the one in front of it; the compiler has vectors of comparisons, for no branch
+ * depends on a column. */
+static bool ascends(const int32_t *col, int64_t n)
+{
+    int32_t falls = 0;
+    for (int64_t k = 1; k < n; k++)
+        falls |= col[k - 1] >= col[k];
+    return falls == 0;
+}
+
 bool rows_sort_short(spmv_matrix *matrix, int64_t begin, int64_t rows, int64_t end, struct repeats *repeats)
 {
     const int64_t *const row_ptr = matrix->row_ptr + begin;
@@ -178,6 +188,8 @@ bool rows_sort_short(spmv_matrix *matrix, int64_t begin, int64_t rows, int64_t e
         if (n < 2)
             continue;
         int32_t *const col = matrix->col + first;
+        if (ascends(col, n))
+            continue;
         if (!is_sorted(col, n)) {
             if (n <= SHORT_ROW)
                 sort_short(col, writable_at(matrix->val, first, size), n, size);

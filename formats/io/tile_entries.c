@@ -1,0 +1,10 @@
+/* Tiles of coordinate files by what every processor has.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "tile_entries_parse.h"
+
+void tile_entries_plain(const struct tile_kind *kind, const struct text_tile *tile, struct tile_target target,
+                        struct findings *found)
+{
+    parse_tile(kind, tile, target, found);
+}
