@@ -200,8 +200,11 @@ static bool with_rung(int i, spmv_cg_options *options)
 /* Which rungs run several right-hand sides with this preconditioner. */
 static bool must_run(const char *rung, const char *precond)
 {
+    const bool jacobi = strcmp(precond, "jacobi") == 0;
+    const bool fused = strcmp(rung, "fused") == 0, graph = strcmp(rung, "graph") == 0;
     return strcmp(rung, "textbook") == 0 || strcmp(rung, "auto") == 0 ||
-           (support_backend == SPMV_BACKEND_OMP && strcmp(rung, "fused") == 0 && strcmp(precond, "jacobi") == 0);
+           (jacobi && ((support_backend == SPMV_BACKEND_OMP && fused) ||
+                       (support_backend == SPMV_BACKEND_CUDA && (fused || graph))));
 }
 
 /* A single solve of column v with the same M: iterations and x. */

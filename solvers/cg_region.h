@@ -1,8 +1,9 @@
-/* The parallel region of cg_2_fused_omp.c as its two callers see it: one right-hand side, and several side by side.
+/* One run of recurrences side by side, and the ways to run it besides the textbook: the parallel region of
+ * cg_2_fused_omp.c, which also runs one alone, and the kernels of cg_several_cuda.cuh.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef CG_FUSED_OMP_H
-#define CG_FUSED_OMP_H
+#ifndef CG_REGION_H
+#define CG_REGION_H
 
 #include "cg_internal.h"
 
@@ -18,8 +19,7 @@ struct cg_column {
     enum cg_stop stop;
 };
 
-/* One run. Row i of column v of a vector lies at i * columns + v; the plan is one of the method "tiles" for so many
- * vectors without strides. */
+/* One run. Row i of column v of a vector lies at i * columns + v; the plan is for so many vectors without strides. */
 struct cg_region {
     spmv_context *ctx;
     const spmv_plan *plan;
@@ -32,16 +32,33 @@ struct cg_region {
     const spmv_cg_options *options;
     struct cg_column *column; /* columns of them */
     spmv_status told;         /* SPMV_CANCELLED: the callback stopped all */
-    void *state;              /* workspace: cg_region_open */
+    void *state;              /* workspace: open */
 };
 
-/* SPMV_ERROR_UNSUPPORTED with the sentence why not. */
+/* A way to run it, a row in the table in cg_several.c. */
+struct cg_side_by_side {
+    const char *name; /* of the rung */
+    const char *why;  /* one sentence: when auto takes it */
+    spmv_backend backend;
+
+    /* SPMV_OK, or SPMV_ERROR_UNSUPPORTED with the sentence why not. */
+    spmv_status (*supports)(spmv_context *ctx, const spmv_plan_info *info, const spmv_preconditioner *precond);
+
+    /* Allocates the workspace of all runs; what is half built is released by close, which also takes NULL. */
+    spmv_status (*open)(struct cg_region *region);
+    void (*close)(struct cg_region *region);
+
+    /* Runs all columns whose stop is CG_RUNS until none does, or the callback says so. */
+    spmv_status (*run)(struct cg_region *region);
+};
+
+extern const struct cg_side_by_side cg_several_graph, cg_several_fused; /* on cuda */
+
+/* On omp, where the plan must be one of the method "tiles". */
 spmv_status cg_region_supports(spmv_context *ctx, const spmv_plan_info *info, const spmv_preconditioner *precond);
 
 spmv_status cg_region_open(struct cg_region *region);
 void cg_region_close(struct cg_region *region);
-
-/* Runs all columns whose stop is CG_RUNS until none does, or the callback says so. */
 void cg_region_run(struct cg_region *region);
 
 #endif
