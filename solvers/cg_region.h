@@ -22,7 +22,7 @@ struct cg_column {
 /* One run. Row i of column v of a vector lies at i * columns + v; the plan is for so many vectors without strides. */
 struct cg_region {
     spmv_context *ctx;
-    const spmv_plan *plan;
+    spmv_plan *plan;
     spmv_type type;
     int columns;
     const void *inverse_diagonal; /* n elements of the preconditioner "jacobi"; NULL: none */

@@ -23,7 +23,8 @@ struct workspace {
     void *begun;    /* the host's: the first of these two, before a run */
     bool *ran;      /* columns that run in this run */
     double *before; /* r'r of each column when it was last looked at */
-    int64_t columns_at, pq_at, rr_at, rz_at;
+    int64_t columns_at, pq_at, rr_at, rz_at, products_at;
+    int64_t product_parts; /* that a product leaves of each column's p'q; 0: none */
     int panels, width, row_blocks;
 };
 
@@ -44,6 +45,13 @@ void cut(workspace *w, int64_t n, int k)
     w->row_blocks = (int)min_i64(ceil_divide(n, cg_several::BLOCK / w->width), blocks);
 }
 
+/* May each block of the next kernel add up what a product leaves? */
+bool takes_products(const struct cg_region *region)
+{
+    const workspace *const w = workspace_of(region);
+    return w->product_parts > 0 && w->product_parts <= cg_several::MANY_PARTS / w->width;
+}
+
 /* body(T()) */
 template <typename Body> spmv_status with_type(const struct cg_region *region, const Body &body)
 {
@@ -54,6 +62,7 @@ template <typename T> cg_several::system<T> system_of(const struct cg_region *re
 {
     const workspace *const w = workspace_of(region);
     char *const memory = (char *)w->memory;
+    const bool takes = takes_products(region);
     return {(cg_several::column<T> *)(memory + w->columns_at),
             (int *)memory,
             (T *)region->x,
@@ -67,7 +76,9 @@ template <typename T> cg_several::system<T> system_of(const struct cg_region *re
             w->row_blocks,
             (T *)(memory + w->pq_at),
             (T *)(memory + w->rr_at),
-            (T *)(memory + w->rz_at)};
+            (T *)(memory + w->rz_at),
+            (const T *)(memory + (takes ? w->products_at : w->pq_at)),
+            takes ? (int)w->product_parts : w->row_blocks};
 }
 
 template <typename T, typename Kernel, typename... Arguments>
@@ -82,14 +93,33 @@ spmv_status queue_kernel(const struct cg_region *region, const char *name, int b
 /* The kernel with a preconditioner, or without. */
 #define KERNEL_FOR(kernel) (region->inverse_diagonal != nullptr ? kernel<T, 2> : kernel<T, 1>)
 
+/* q = A p and parts of p'q. */
+template <typename T> spmv_status queue_product(const struct cg_region *region)
+{
+    const workspace *const w = workspace_of(region);
+    const cg_several::system<T> a = system_of<T>(region);
+    spmv_plan *const plan = region->plan;
+    const int blocks = w->panels * w->row_blocks;
+    const bool rides = w->product_parts > 0;
+    T *const parts = (T *)((char *)w->memory + w->products_at);
+    plan->parts = rides ? parts : nullptr;
+    plan->stop = rides ? a.ended + 1 : nullptr;
+    const spmv_status st = spmv_apply(plan, nullptr, region->p, nullptr, region->q);
+    plan->parts = nullptr;
+    plan->stop = nullptr;
+    if (st != SPMV_OK || takes_products(region))
+        return st;
+    if (!rides)
+        return queue_kernel<T>(region, "cg p'q", blocks, cg_several::multiply_directions<T>);
+    return queue_kernel<T>(region, "cg fold", blocks, cg_several::fold<T>, (const T *)parts, w->product_parts);
+}
+
 /* One step of all columns. */
 template <typename T> spmv_status queue_step(const struct cg_region *region)
 {
     const workspace *const w = workspace_of(region);
     const int blocks = w->panels * w->row_blocks;
-    spmv_status st = spmv_apply((spmv_plan *)region->plan, nullptr, region->p, nullptr, region->q);
-    if (st == SPMV_OK)
-        st = queue_kernel<T>(region, "cg p'q", blocks, cg_several::multiply_directions<T>);
+    spmv_status st = queue_product<T>(region);
     if (st == SPMV_OK)
         st = queue_kernel<T>(region, "cg r - alpha q", blocks, KERNEL_FOR(cg_several::step_residual));
     return st != SPMV_OK ? st : queue_kernel<T>(region, "cg p", blocks, KERNEL_FOR(cg_several::step_direction));
@@ -101,7 +131,7 @@ template <typename T> spmv_status queue_begin(const struct cg_region *region)
     const workspace *const w = workspace_of(region);
     const double roundoff = sizeof(T) == sizeof(float) ? 0x1p-24 : 0x1p-53;
     auto *const columns = (cg_several::column<T> *)((char *)w->begun + w->columns_at);
-    int ended = 0;
+    int ended[] = {0, 0};
     for (int v = 0; v < region->columns; v++) {
         const struct cg_column *const c = &region->column[v];
         w->ran[v] = c->stop == CG_RUNS;
@@ -111,9 +141,9 @@ template <typename T> spmv_status queue_begin(const struct cg_region *region)
         columns[v].most = (long long)c->limit;
         columns[v].stop = w->ran[v] ? CG_RUNS : CG_DONE;
         columns[v].ending = !w->ran[v];
-        ended += !w->ran[v];
+        ended[0] += !w->ran[v];
     }
-    memcpy(w->begun, &ended, sizeof ended);
+    memcpy(w->begun, ended, sizeof ended);
     spmv_status st = spmv_upload(region->ctx, w->begun, w->memory, w->pq_at);
     if (st == SPMV_OK)
         st = queue_kernel<T>(region, "cg begin", w->panels * w->row_blocks, KERNEL_FOR(cg_several::begin));
@@ -257,7 +287,9 @@ spmv_status open(struct cg_region *region, bool graphs)
     w->pq_at = w->columns_at + whole(column * k);
     w->rr_at = w->pq_at + parts;
     w->rz_at = w->rr_at + parts;
-    st = context_lend(region->ctx, w->rz_at + parts, &w->memory);
+    w->products_at = w->rz_at + parts;
+    w->product_parts = columns_cuda_parts(region->plan, region->p);
+    st = context_lend(region->ctx, w->products_at + whole(size * w->product_parts * k), &w->memory);
     if (st == SPMV_OK)
         st = host_alloc(region->ctx, w->pq_at, "a solve", &w->begun);
     if (st == SPMV_OK)
@@ -311,7 +343,7 @@ spmv_status supports(spmv_context *ctx, const spmv_plan_info *, const spmv_preco
 
 extern "C" const struct cg_side_by_side cg_several_graph = {
     "graph",
-    "four kernels a step for all right-hand sides, replayed by the dozen as one graph",
+    "three or four kernels a step for all right-hand sides, replayed by the dozen as one graph",
     SPMV_BACKEND_CUDA,
     supports,
     open_graph,
@@ -320,7 +352,7 @@ extern "C" const struct cg_side_by_side cg_several_graph = {
 
 extern "C" const struct cg_side_by_side cg_several_fused = {
     "fused",
-    "four kernels a step for all right-hand sides, launched ahead of need",
+    "three or four kernels a step for all right-hand sides, launched ahead of need",
     SPMV_BACKEND_CUDA,
     supports,
     open_fused,

@@ -1,12 +1,12 @@
 /* Conjugate gradients for several right-hand sides on CUDA: a step of all of them in four kernels and no wait.
  *
  * Idea: cg_2_fused.cuh for vectors that lie row by row, as the product of several has them: k columns side by side, so
- * nothing changes its form. q = A p for all columns at once, with the plan's product; then p'q; then r and the squares
- * of the new r; then x and p. A thread has one column, so its alpha and beta are registers. Columns come in panels of
- * at most MOST: a block has some rows of one panel, leaves a part of each column's sum, and each block of the next
- * kernel adds up the parts of its panel, in one order. Launches: 4, and the product's others where it has more. Passes
- * over n k numbers a step, beside the product: p'q: 2, r: 2 + 1 (q), x: 2, p: 2 + 1 (r) = 10; with Jacobi's
- * preconditioner one of n numbers more in each of the last two.
+ * nothing changes its form. q = A p for all columns at once, with the plan's product, which has p'q as it goes, or p'q
+ * in a kernel of its own; then r and the squares of the new r; then x and p. A thread has one column, so its alpha and
+ * beta are registers. Columns come in panels of at most MOST: a block has some rows of one panel, leaves a part of each
+ * column's sum, and each block of the next kernel adds up the parts of its panel, in one order. Launches: 4, and the
+ * product's others where it has more. Passes over n k numbers a step, beside the product: p'q: 2, r: 2 + 1 (q), x: 2,
+ * p: 2 + 1 (r) = 10; with Jacobi's preconditioner one of n numbers more in each of the last two.
  *
  * A column that is done, or broken, stands still: nothing of it is written any more, so its x and its count are those
  * of exactly as many steps as it made. `ending` says that of a column, `ended` counts them; when all have ended, steps
@@ -69,12 +69,14 @@ template <typename T> struct column {
 
 template <typename T> struct system {
     column<T> *columns;
-    int *ended; /* how many columns have */
+    int *ended; /* how many columns have; behind it: have all? */
     T *x, *r, *p;
     const T *q, *scale; /* scale: the inverse diagonal of Jacobi's preconditioner */
     int64_t n;
     int k, width, row_blocks; /* width: columns of a panel, of the last one what is left; row_blocks of each */
     T *pq, *rr, *rz;          /* parts: one a row block and column, row by row */
+    const T *products;        /* likewise of p'q, but so many: the product's own, or pq */
+    int product_parts;
 };
 
 /* What a thread has: a column, and of the rows of its block slot, slot + slots, ...; the few threads that make no whole
@@ -139,12 +141,12 @@ struct place {
 };
 
 /* What a thread adds up of the parts of its column. */
-template <typename T> __device__ T own_parts(const system<T> &a, const place &at, const T *parts)
+template <typename T> __device__ T own_parts(const system<T> &a, const place &at, const T *parts, int count)
 {
     T sum = T();
     if (at.has_rows()) {
 #pragma unroll 4
-        for (int block = at.slot; block < a.row_blocks; block += at.slots)
+        for (int block = at.slot; block < count; block += at.slots)
             sum += parts[(int64_t)block * a.k + at.column];
     }
     return sum;
@@ -195,9 +197,9 @@ template <typename T, int N> __device__ void leave_squares(const system<T> &a, c
 /* r'r and, with Jacobi's preconditioner, r'z, of each column from the parts. */
 template <typename T, int N> __device__ void own_squares(const system<T> &a, const place &at, T (&sum)[N])
 {
-    sum[0] = own_parts(a, at, a.rr);
+    sum[0] = own_parts(a, at, a.rr, a.row_blocks);
     if constexpr (N > 1)
-        sum[1] = own_parts(a, at, a.rz);
+        sum[1] = own_parts(a, at, a.rz, a.row_blocks);
 }
 
 /* Adds to the squares of r those of one of its elements; z = M^-1 r. */
@@ -230,15 +232,21 @@ template <typename T, int N> __global__ void __launch_bounds__(BLOCK) begin(syst
     leave_squares(a, at, part);
 }
 
-/* After a step, or before the first: is the residual small enough? One thread a column. */
+/* No step of the column is to follow. One thread a column. */
+template <typename T> __device__ void end(const system<T> &a, column<T> *c)
+{
+    c->ending = 1;
+    if (atomicAdd(a.ended, 1) + 1 == a.k)
+        a.ended[1] = 1;
+}
+
+/* After a step, or before the first: is the residual small enough? Likewise. */
 template <typename T> __device__ void note(const system<T> &a, column<T> *c)
 {
     c->history[c->iterations % RING] = c->rr;
     const double norm = sqrt((double)c->rr);
-    if (isfinite(norm) && norm <= c->enough) {
-        c->ending = 1;
-        atomicAdd(a.ended, 1);
-    }
+    if (isfinite(norm) && norm <= c->enough)
+        end(a, c);
 }
 
 /* The state of the columns that run, after begin. One block a panel. */
@@ -267,12 +275,32 @@ template <typename T> __global__ void __launch_bounds__(BLOCK, 2) multiply_direc
     T p[EACH], q[EACH], part[1] = {};
     let_next_begin();
     await_kernel_before();
-    if (*a.ended == a.k)
+    if (a.ended[1] != 0)
         return;
     do {
         at.load(a, (const T *)a.p, p);
         at.load(a, a.q, q);
         at.each(a, [&](int e, int64_t, int64_t) { part[0] += p[e] * q[e]; });
+    } while (at.next());
+    sum_columns(at, part);
+    if (at.slot == 0)
+        a.pq[(int64_t)((int)blockIdx.x % a.row_blocks) * a.k + at.column] = part[0];
+}
+
+/* Fewer parts of p'q from the product's many: each block adds up some of them as if they were rows. */
+template <typename T> __global__ void __launch_bounds__(BLOCK) fold(system<T> a, const T *from, int64_t count)
+{
+    system<T> many = a;
+    many.n = count;
+    place at(many);
+    T loaded[EACH], part[1] = {};
+    let_next_begin();
+    await_kernel_before();
+    if (a.ended[1] != 0)
+        return;
+    do {
+        at.load(many, from, loaded);
+        at.each(many, [&](int e, int64_t, int64_t) { part[0] += loaded[e]; });
     } while (at.next());
     sum_columns(at, part);
     if (at.slot == 0)
@@ -293,7 +321,7 @@ template <typename T, int N> __global__ void __launch_bounds__(BLOCK, 2) step_re
     const long long iterations = c->iterations, most = c->most;
     at.load(a, (const T *)a.r, r);
     at.load(a, a.q, q);
-    T pq[1] = {own_parts(a, at, a.pq)};
+    T pq[1] = {own_parts(a, at, a.products, a.product_parts)};
     if (first && ending && c->stop == CG_RUNS)
         c->stop = CG_DONE;
     if (__syncthreads_count(at.has_rows() && !ending) == 0)
@@ -309,8 +337,7 @@ template <typename T, int N> __global__ void __launch_bounds__(BLOCK, 2) step_re
         c->iterations_then = iterations + 1;
         if (!steps) {
             c->stop = broken ? CG_BROKEN : CG_LIMIT;
-            c->ending = 1;
-            atomicAdd(a.ended, 1);
+            end(a, c);
         }
     }
     while (steps) {

@@ -8,6 +8,8 @@
  * what takes the time from some 4 columns on. Changed since rung 2: a lane has columns of x instead of a part of the
  * row.
  *
+ * For solvers, parts of x'y ride along (DOT): a lane has the row's element of x ready when it stores y's.
+ *
  * Rows of more than LONG * slots entries are cut into pieces of PIECE, for a warp each; a block a row adds the pieces'
  * sums in a fixed order. The plan finds these rows on the device and cuts them on the host, where they are few.
  *
@@ -65,6 +67,8 @@ template <typename T, typename Stored> struct job {
     int most_slots_log; /* ... and of a piece */
     int64_t longest;    /* longer rows are left out */
     scaling<T> s;
+    T *parts;        /* of x'y of each column, for multiply_rows with DOT: one a block and column */
+    const int *stop; /* likewise: where it is not 0, the product is for nothing; NULL: it never is */
 
     __device__ int64_t offset(int64_t row) const
     {
@@ -113,9 +117,42 @@ template <int PACK, typename T> __device__ void add_slots(int width_log, int slo
             sum[i] += shuffle_down(sum[i], distance << width_log);
 }
 
-template <int PACK, typename T, typename Stored>
+/* The block's part of x'y of each column: sum has what a lane of slot 0 adds to its columns, 0 elsewhere. All threads.
+ */
+template <int PACK, typename T, typename Stored> __device__ void leave_parts(const job<T, Stored> &j, T *sum)
+{
+    __shared__ T of_warps[BLOCK_WARPS][MOST];
+    const int lane = (int)threadIdx.x % WARP, thread = (int)threadIdx.x;
+    for (int distance = WARP / 2; distance >= 1 << (j.width_log + j.slots_log); distance /= 2)
+#pragma unroll
+        for (int i = 0; i < PACK; i++)
+            sum[i] += shuffle_down(sum[i], distance);
+    if (lane < 1 << j.width_log) {
+#pragma unroll
+        for (int i = 0; i < PACK; i++)
+            if (lane * PACK + i < j.columns)
+                of_warps[thread / WARP][lane * PACK + i] = sum[i];
+    }
+    __syncthreads();
+    if (thread < j.columns) {
+        T all = of_warps[0][thread];
+        for (int warp = 1; warp < BLOCK_WARPS; warp++)
+            all += of_warps[warp][thread];
+        j.parts[(int64_t)blockIdx.x * j.columns + thread] = all;
+    }
+}
+
+/* DOT: leaves parts of x'y as well, of a square matrix. */
+template <int PACK, bool DOT, typename T, typename Stored>
 __global__ void __launch_bounds__(BLOCK) multiply_rows(job<T, Stored> j)
 {
+    T dot[PACK] = {};
+    if constexpr (DOT) {
+        let_next_begin();
+        await_kernel_before();
+        if (j.stop != nullptr && *j.stop != 0)
+            return;
+    }
     const int lane = (int)threadIdx.x % WARP, group_log = j.width_log + j.slots_log;
     const int group = lane >> group_log, groups = WARP >> group_log;
     const place p = place_of<PACK>(lane, j.width_log, j.slots_log);
@@ -128,17 +165,29 @@ __global__ void __launch_bounds__(BLOCK) multiply_rows(job<T, Stored> j)
         bool mine = has_columns && row < j.rows;
         const int64_t begin = mine ? j.offset(row) : 0, end = mine ? j.offset(row + 1) : 0;
         T sum[PACK] = {};
+        pack<T, PACK> own = {};
         if (end - begin > j.longest)
             mine = false;
+        if constexpr (DOT) {
+            if (mine && p.slot == 0) /* on its way while the row is added up */
+                own = *(const pack<T, PACK> *)(j.x + row * j.x_stride + p.column);
+        }
         if (mine)
             add_entries<PACK>(j, p, begin, end, sum);
         add_slots<PACK>(j.width_log, p.slots, sum);
         if (mine && p.slot == 0) {
 #pragma unroll
-            for (int i = 0; i < PACK; i++)
-                j.s.store(sum[i], &j.y[row * j.y_stride + p.column + i]);
+            for (int i = 0; i < PACK; i++) {
+                T *const y = &j.y[row * j.y_stride + p.column + i];
+                const T value = j.s.value(sum[i], y);
+                *y = value;
+                if constexpr (DOT)
+                    dot[i] += own.at[i] * value;
+            }
         }
     }
+    if constexpr (DOT)
+        leave_parts<PACK>(j, dot);
 }
 
 /* sums[MOST * piece + column]; a group of lanes a piece. */

@@ -942,14 +942,15 @@ static void plain_steps(const struct system *s, int v, int steps, double *x)
     free(q);
 }
 
-/* Parts of more blocks than a thread adds up at once, and blocks of more rows than a thread has at once. */
+/* Parts of more blocks than a thread adds up at once, more than a block adds up at all, and blocks of more rows than a
+ * thread has at once. */
 static void many_rows(void **state)
 {
     (void)state;
     enum { STEPS = 3 };
     const struct {
         int side, k;
-    } sizes[] = {{46, 16}, {46, 160}, {46, 2}};
+    } sizes[] = {{66, 16}, {46, 160}, {46, 2}};
     spmv_context *ctx = support_context();
     for (size_t c = 0; c < sizeof sizes / sizeof *sizes; c++) {
         const int k = sizes[c].k;
@@ -980,6 +981,56 @@ static void many_rows(void **state)
         free(r);
         release(&s);
     }
+    spmv_context_destroy(ctx);
+}
+
+/* A row as long as the matrix: an arrow. */
+static void long_row(void **state)
+{
+    (void)state;
+    enum { N = 300 };
+    static int32_t row_ptr[N + 1], col[4 * N];
+    static double val[4 * N], b[N * K], x[N * K], x_one[N];
+    spmv_context *ctx = support_context();
+    int32_t nnz = 0;
+    for (int i = 0; i < N; i++) {
+        for (int j = 0; j < N; j++)
+            if (i == 0 || j == 0 || i == j) {
+                col[nnz] = j;
+                val[nnz++] = i != j ? 1 : i == 0 ? N : 2 + i % 3;
+            }
+        row_ptr[i + 1] = nnz;
+    }
+    struct system s = {.ctx = ctx, .type = SPMV_F64, .n = N, .k = K, .a = support_csr(N, N, row_ptr, col, val)};
+    spmv_cg_options options;
+    spmv_cg_result r[K], one;
+    s.one = plan_for(&s, 1);
+    s.several = plan_for(&s, K);
+    for (int j = 0; j < N * K; j++)
+        b[j] = 1 + j % 7;
+    void *there_b = support_upload(ctx, b, sizeof b), *there_x = support_upload(ctx, b, sizeof b);
+    for (int i = 0; with_rung_of_several(&i, &options);) {
+        assert_ok(ctx, spmv_cg(s.several, there_b, there_x, &options, r, sizeof *r));
+        assert_ok(ctx, spmv_download(ctx, there_x, x, sizeof x));
+        for (int v = 0; v < K; v++) {
+            for (int j = 0; j < N; j++)
+                x_one[j] = b[j * K + v];
+            void *one_b = support_upload(ctx, x_one, sizeof x_one), *one_x = support_upload(ctx, x_one, sizeof x_one);
+            options.method = "textbook";
+            options.zero_start = 1;
+            assert_ok(ctx, spmv_cg(s.one, one_b, one_x, &options, &one, sizeof one));
+            assert_ok(ctx, spmv_download(ctx, one_x, x_one, sizeof x_one));
+            spmv_free(ctx, one_b);
+            spmv_free(ctx, one_x);
+            assert_true(one.iterations > 2 && llabs(r[v].iterations - one.iterations) <= 1);
+            for (int j = 0; j < N; j++) /* the least eigenvalue is above 1 */
+                assert_true(fabs(x[j * K + v] - x_one[j]) <= 2 * options.rtol * one.norm_b);
+        }
+    }
+    spmv_free(ctx, there_b);
+    spmv_free(ctx, there_x);
+    spmv_plan_destroy(s.one);
+    spmv_plan_destroy(s.several);
     spmv_context_destroy(ctx);
 }
 
@@ -1027,7 +1078,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(steps_taken_back), cmocka_unit_test(limits),         cmocka_unit_test(same_bits),
         cmocka_unit_test(every_width),      cmocka_unit_test(mixed_types),    cmocka_unit_test(stands_still),
         cmocka_unit_test(breaks_late),      cmocka_unit_test(told),           cmocka_unit_test(many_rows),
-        cmocka_unit_test(choice),
+        cmocka_unit_test(long_row),         cmocka_unit_test(choice),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
