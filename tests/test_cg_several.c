@@ -1076,6 +1076,40 @@ static void choice(void **state)
     spmv_context_destroy(ctx);
 }
 
+/* "brief": a few steps by every rung, with M and without, in both types; with p'q riding along, and of more than a
+ * panel, where it does not. */
+static void few_steps(void **state)
+{
+    (void)state;
+    const int widths[] = {2, 5, 17};
+    spmv_context *ctx = support_context();
+    int done = 0;
+    for (int type = 0; type < 2; type++)
+        for (size_t w = 0; w < sizeof widths / sizeof *widths; w++) {
+            struct system s = make(ctx, type == 0 ? SPMV_F64 : SPMV_F32, SIDE, widths[w]);
+            struct own own;
+            spmv_cg_result r[17];
+            spmv_preconditioner *jacobi = make_kind(&s, 1, &own);
+            put_right_hand_sides(&s);
+            for (int kind = 0; kind < 2; kind++) {
+                spmv_cg_options options;
+                for (int i = 0; with_rung_of_several(&i, &options);) {
+                    options.precond = kind == 0 ? NULL : jacobi;
+                    options.max_iterations = 3;
+                    options.rtol = 0;
+                    assert_int_equal(spmv_cg(s.several, s.b, s.x, &options, r, sizeof *r), SPMV_ERROR_ITERATIONS);
+                    for (int v = 0; v < s.k; v++)
+                        assert_true(r[v].iterations == 3 && r[v].true_residual < 0.9 * r[v].norm_b);
+                    done++;
+                }
+            }
+            spmv_preconditioner_destroy(jacobi);
+            release(&s);
+        }
+    assert_true(done >= 12);
+    spmv_context_destroy(ctx);
+}
+
 int main(int argc, char **argv)
 {
     support_begin(argc, argv);
@@ -1084,7 +1118,10 @@ int main(int argc, char **argv)
         cmocka_unit_test(steps_taken_back), cmocka_unit_test(limits),         cmocka_unit_test(same_bits),
         cmocka_unit_test(every_width),      cmocka_unit_test(mixed_types),    cmocka_unit_test(stands_still),
         cmocka_unit_test(breaks_late),      cmocka_unit_test(told),           cmocka_unit_test(many_rows),
-        cmocka_unit_test(long_row),         cmocka_unit_test(choice),
+        cmocka_unit_test(long_row),         cmocka_unit_test(choice),         cmocka_unit_test(few_steps),
     };
+    const struct CMUnitTest some[] = {cmocka_unit_test(few_steps), cmocka_unit_test(long_row)};
+    if (support_brief(argc, argv))
+        return cmocka_run_group_tests(some, NULL, NULL);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
