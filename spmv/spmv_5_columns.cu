@@ -133,13 +133,14 @@ spmv_status run(const spmv_plan *plan, const columns_state *s, columns::job<T, S
     j.most_slots_log = lanes.most_slots_log;
     j.slots_log = lanes.slots_log;
     if constexpr (std::is_arithmetic<T>::value) {
-        if (j.parts != nullptr)
+        if (plan->parts != nullptr)
             return launch_early(ctx, "spmv columns", lanes.blocks(j.rows), columns::BLOCK,
-                                columns::multiply_rows<PACK, true, T, Stored>, j);
+                                columns::multiply_rows<PACK, columns::dots<T>, T, Stored>, j,
+                                columns::dots<T>{(T *)plan->parts, plan->stop});
     }
     const int pieces_a_block = columns::BLOCK >> (j.width_log + j.most_slots_log);
     spmv_status st = launch(ctx, "spmv columns", lanes.blocks(j.rows), columns::BLOCK,
-                            columns::multiply_rows<PACK, false, T, Stored>, j);
+                            columns::multiply_rows<PACK, columns::no_dots, T, Stored>, j, columns::no_dots{});
     if (st == SPMV_OK && s->rows > 0)
         st = launch(ctx, "spmv columns pieces", grid_for(s->pieces, pieces_a_block), columns::BLOCK,
                     columns::multiply_pieces<PACK, T, Stored>, j, (const columns::piece *)s->piece_table, s->pieces,
@@ -171,9 +172,7 @@ spmv_status apply(const spmv_plan *plan, const void *alpha, const void *x, const
                                            0,
                                            0,
                                            longest_of(s),
-                                           {*(const T *)alpha, *(const T *)beta, beta_zero},
-                                           (T *)plan->parts,
-                                           plan->stop};
+                                           {*(const T *)alpha, *(const T *)beta, beta_zero}};
         if constexpr (sizeof(T) < 16) {
             if (pack_for<T>(plan, j.x, j.columns) > 1) {
                 st = run<16 / sizeof(T)>(plan, s, j);

@@ -8,7 +8,7 @@
  * what takes the time from some 4 columns on. Changed since rung 2: a lane has columns of x instead of a part of the
  * row.
  *
- * For solvers, parts of x'y ride along (DOT): a lane has the row's element of x ready when it stores y's.
+ * For solvers, parts of x'y ride along (dots): a lane has the row's element of x ready when it stores y's.
  *
  * Rows of more than LONG * slots entries are cut into pieces of PIECE, for a warp each; a block a row adds the pieces'
  * sums in a fixed order. The plan finds these rows on the device and cuts them on the host, where they are few.
@@ -67,13 +67,19 @@ template <typename T, typename Stored> struct job {
     int most_slots_log; /* ... and of a piece */
     int64_t longest;    /* longer rows are left out */
     scaling<T> s;
-    T *parts;        /* of x'y of each column, for multiply_rows with DOT: one a block and column */
-    const int *stop; /* likewise: where it is not 0, the product is for nothing; NULL: it never is */
 
     __device__ int64_t offset(int64_t row) const
     {
         return wide ? ((const int64_t *)row_ptr)[row] : (int64_t)((const int32_t *)row_ptr)[row];
     }
+};
+
+/* What may ride along with the products of rows. */
+template <typename T> struct dots {
+    T *parts;        /* of x'y of each column: one a block and column */
+    const int *stop; /* where it is not 0, the product is for nothing; NULL: it never is */
+};
+struct no_dots {
 };
 
 /* A lane's place among those that share a row or piece. */
@@ -119,7 +125,7 @@ template <int PACK, typename T> __device__ void add_slots(int width_log, int slo
 
 /* The block's part of x'y of each column: sum has what a lane of slot 0 adds to its columns, 0 elsewhere. All threads.
  */
-template <int PACK, typename T, typename Stored> __device__ void leave_parts(const job<T, Stored> &j, T *sum)
+template <int PACK, typename T, typename Stored> __device__ void leave_parts(const job<T, Stored> &j, T *parts, T *sum)
 {
     __shared__ T of_warps[BLOCK_WARPS][MOST];
     const int lane = (int)threadIdx.x % WARP, thread = (int)threadIdx.x;
@@ -138,19 +144,20 @@ template <int PACK, typename T, typename Stored> __device__ void leave_parts(con
         T all = of_warps[0][thread];
         for (int warp = 1; warp < BLOCK_WARPS; warp++)
             all += of_warps[warp][thread];
-        j.parts[(int64_t)blockIdx.x * j.columns + thread] = all;
+        parts[(int64_t)blockIdx.x * j.columns + thread] = all;
     }
 }
 
-/* DOT: leaves parts of x'y as well, of a square matrix. */
-template <int PACK, bool DOT, typename T, typename Stored>
-__global__ void __launch_bounds__(BLOCK) multiply_rows(job<T, Stored> j)
+/* Dots: no_dots, or dots<T>, of a square matrix. */
+template <int PACK, typename Dots, typename T, typename Stored>
+__global__ void __launch_bounds__(BLOCK) multiply_rows(job<T, Stored> j, Dots dots)
 {
+    constexpr bool DOT = !std::is_same<Dots, no_dots>::value;
     T dot[PACK] = {};
     if constexpr (DOT) {
         let_next_begin();
         await_kernel_before();
-        if (j.stop != nullptr && *j.stop != 0)
+        if (dots.stop != nullptr && *dots.stop != 0)
             return;
     }
     const int lane = (int)threadIdx.x % WARP, group_log = j.width_log + j.slots_log;
@@ -179,15 +186,14 @@ __global__ void __launch_bounds__(BLOCK) multiply_rows(job<T, Stored> j)
 #pragma unroll
             for (int i = 0; i < PACK; i++) {
                 T *const y = &j.y[row * j.y_stride + p.column + i];
-                const T value = j.s.value(sum[i], y);
-                *y = value;
+                j.s.store(sum[i], y);
                 if constexpr (DOT)
-                    dot[i] += own.at[i] * value;
+                    dot[i] += own.at[i] * *y;
             }
         }
     }
     if constexpr (DOT)
-        leave_parts<PACK>(j, dot);
+        leave_parts<PACK>(j, dots.parts, dot);
 }
 
 /* sums[MOST * piece + column]; a group of lanes a piece. */
