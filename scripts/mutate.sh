@@ -277,14 +277,14 @@ mutants() {
 ' \
         '' '^test_cg_(several|rungs)\.ref$'
     "$1" "cg several on a GPU: a column that is done takes the steps of the others" solvers/cg_several_cuda.cuh \
-        'const bool steps = !ending && !broken && iterations != most;' \
-        'const bool steps = !broken && iterations != most;' '^test_cg_several\.host_cuda$'
+        'const bool steps = c->stop == CG_RUNS;' \
+        'const bool steps = c->stop != CG_BROKEN;' '^test_cg_several\.host_cuda$'
     "$1" "cg several on a GPU: the parts of the first blocks alone" solvers/cg_several_cuda.cuh \
         'block < count; block += at.slots' \
         'block < count; block += count' '^test_cg_several\.host_cuda$'
-    "$1" "cg several on a GPU: each panel is the first" solvers/cg_several_cuda.cuh \
-        'const int base = panel * a.width,' \
-        'const int base = 0 * panel,' '^test_cg_several\.host_cuda$'
+    "$1" "cg several on a GPU: what the last threads of a column add up is lost" solvers/cg_several_cuda.cuh \
+        'slot < at.slots; slot += KEPT' \
+        'slot + KEPT < at.slots; slot += KEPT' '^test_cg_several\.host_cuda$'
     "$1" "cg several on a GPU: the first column's history for all" solvers/cg_several_cuda.cu \
         'sqrt((double)columns[v].history' \
         'sqrt((double)columns[0].history' '^test_cg_several\.host_cuda$'
