@@ -276,6 +276,23 @@ mutants() {
         '            take[v] = true;
 ' \
         '' '^test_cg_(several|rungs)\.ref$'
+    "$1" "cg several on a GPU: a column that is done takes the steps of the others" solvers/cg_several_cuda.cuh \
+        'const bool steps = c->stop == CG_RUNS;' \
+        'const bool steps = c->stop != CG_BROKEN;' '^test_cg_several\.host_cuda$'
+    "$1" "cg several on a GPU: the parts of the first blocks alone" solvers/cg_several_cuda.cuh \
+        'block < count; block += at.slots' \
+        'block < count; block += count' '^test_cg_several\.host_cuda$'
+    "$1" "cg several on a GPU: what the last threads of a column add up is lost" solvers/cg_several_cuda.cuh \
+        'slot < at.slots; slot += KEPT' \
+        'slot + KEPT < at.slots; slot += KEPT' '^test_cg_several\.host_cuda$'
+    "$1" "cg several on a GPU: the first column's history for all" solvers/cg_several_cuda.cu \
+        'sqrt((double)columns[v].history' \
+        'sqrt((double)columns[0].history' '^test_cg_several\.host_cuda$'
+    "$1" "cg several on a GPU: a warp's part of p'q is lost" spmv/spmv_5_columns.cuh \
+        'for (int warp = 1; warp < BLOCK_WARPS; warp++)
+            all' \
+        'for (int warp = 2; warp < BLOCK_WARPS; warp++)
+            all' '^test_cg_several\.host_cuda$'
     "$1" "solve several: the first residual alone is compared" app/cmd_solve.c \
         'while (v < job->columns && norms_agree(' \
         'while (v < 1 && norms_agree(' '^test_program$'

@@ -26,7 +26,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "cg_fused_omp.h"
+#include "cg_region.h"
 #include "precond_internal.h"
 #include "spmv_omp.h"
 

@@ -2,11 +2,11 @@
  * all, so the matrix is read once an iteration. A column that is done stands still while the others go on.
  *
  * Vectors are matrices of n rows and k columns, row by row, as the plan has them. On omp the region of
- * cg_2_fused_omp.c runs them. The textbook does so on every backend and with every preconditioner, by public calls: it
- * keeps its vectors column after column, each as if it were alone, and only p and q = A p take the other form, by a
- * scatter and a gather a column. A column that stands still is not touched. Its scalars are divided on the host.
- * Vector passes an iteration and column beside the product: the textbook's 10, and 2 x 2 to change the form, and those
- * of an index.
+ * cg_2_fused_omp.c runs them, on cuda the kernels of cg_several_cuda.cuh. The textbook does so on every backend and
+ * with every preconditioner, by public calls: it keeps its vectors column after column, each as if it were alone, and
+ * only p and q = A p take the other form, by a scatter and a gather a column. A column that stands still is not
+ * touched. Its scalars are divided on the host. Vector passes an iteration and column beside the product: the
+ * textbook's 10, and 2 x 2 to change the form, and those of an index.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
@@ -14,7 +14,7 @@
 #include <stdio.h>
 
 #include "backend.h"
-#include "cg_fused_omp.h"
+#include "cg_region.h"
 #include "precond_internal.h"
 
 struct several {
@@ -32,7 +32,7 @@ struct several {
     /* the textbook's, column after column, a stride apart; z = M^-1 r, NULL without M */
     void *x, *r, *p, *q, *z;
     int64_t stride;
-    bool fused;
+    const struct cg_side_by_side *way; /* NULL: the textbook */
     struct cg_region region;
 };
 
@@ -406,10 +406,12 @@ static spmv_status begin(struct several *s, bool *zero, int *first, char *text, 
         zero[v] = s->now[v] == 0;
     }
     TRY(replace_columns(s, zero, NULL));
-    TRY(spmv_download(cg->ctx, cg->b, s->host, s->count * (int64_t)spmv_type_size(cg->type)));
-    for (int v = 0; v < s->k; v++) {
+    for (int v = 0, fetched = 0; v < s->k; v++) {
         if (!zero[v])
             continue;
+        if (!fetched)
+            TRY(spmv_download(cg->ctx, cg->b, s->host, s->count * (int64_t)spmv_type_size(cg->type)));
+        fetched = 1;
         double largest = 0;
         for (int64_t i = v; i < s->count; i += s->k)
             largest = fmax(largest, cg->type == SPMV_F32 ? (double)fabsf(((const float *)s->host)[i])
@@ -448,10 +450,7 @@ static spmv_status solve(struct several *s, int64_t max_iterations, bool *flags)
     while (any_open(s, max_iterations)) {
         TRY(spmv_map(cg->ctx, SPMV_MAP_COPY, cg->type, cg->x, cg->start_x, s->count));
         TRY(residuals(s, cg->r));
-        if (s->fused)
-            cg_region_run(&s->region);
-        else
-            TRY(run_textbook(s));
+        TRY(s->way != NULL ? s->way->run(&s->region) : run_textbook(s));
         TRY(settle(s, flags, &first, text, sizeof text));
     }
     if (first >= 0) {
@@ -463,30 +462,68 @@ done:
     return st;
 }
 
-/* Which rung: see choose() in cg.c, of which only these two run several. */
+static spmv_status run_omp(struct cg_region *region)
+{
+    cg_region_run(region);
+    return SPMV_OK;
+}
+
+static const struct cg_side_by_side several_omp = {.name = "fused",
+                                                   .why = "one parallel region for all right-hand sides",
+                                                   .backend = SPMV_BACKEND_OMP,
+                                                   .supports = cg_region_supports,
+                                                   .open = cg_region_open,
+                                                   .close = cg_region_close,
+                                                   .run = run_omp};
+
+/* Beside the textbook; auto takes the first of a backend that supports the solve. */
+static const struct cg_side_by_side *const ways[] = {
+#ifdef SPMV_HAVE_CUDA
+    &cg_several_graph,
+    &cg_several_fused,
+#endif
+    &several_omp,
+};
+
+enum { WAYS = sizeof ways / sizeof *ways };
+
+static spmv_status fail_no_way(const struct cg *cg, const char *name)
+{
+    const spmv_backend backend = cg->ctx->backend->id;
+    char list[64] = "";
+    size_t used = 0;
+    for (int i = 0; i < WAYS && used < sizeof list; i++)
+        if (ways[i]->backend == backend)
+            used += (size_t)snprintf(list + used, sizeof list - used, ", %s", ways[i]->name);
+    return context_fail(cg->ctx, SPMV_ERROR_UNSUPPORTED,
+                        "spmv_cg: method %s is not for several right-hand sides on %s; there are: auto%s, textbook",
+                        name, spmv_backend_name(backend), list);
+}
+
+/* Which rung: see choose() in cg.c, of which these run several. */
 static spmv_status choose(struct several *s)
 {
     const struct cg *cg = s->cg;
     const char *name = cg->options->method,
                *why = "it runs several right-hand sides on every backend, with every preconditioner";
     const bool named = name != NULL && strcmp(name, "auto") != 0, textbook = named && strcmp(name, "textbook") == 0;
-    const bool omp = cg->ctx->backend->id == SPMV_BACKEND_OMP;
-    const bool fused = named && strcmp(name, "fused") == 0;
-    if (named && !textbook && !(fused && omp))
-        return context_fail(cg->ctx, SPMV_ERROR_UNSUPPORTED,
-                            "spmv_cg: method %s is not for several right-hand sides on %s, only textbook%s", name,
-                            spmv_backend_name(cg->ctx->backend->id), omp ? " and fused" : "");
-    if (omp && !textbook) {
-        const spmv_status st = cg_region_supports(cg->ctx, &cg->info, cg->precond);
-        if (st != SPMV_OK && fused)
+    for (int i = 0; i < WAYS && s->way == NULL && !textbook; i++) {
+        if (ways[i]->backend != cg->ctx->backend->id || (named && strcmp(ways[i]->name, name) != 0))
+            continue;
+        const spmv_status st = ways[i]->supports(cg->ctx, &cg->info, cg->precond);
+        if (st == SPMV_OK)
+            s->way = ways[i];
+        else if (named || st != SPMV_ERROR_UNSUPPORTED)
             return st;
-        s->fused = st == SPMV_OK;
-        if (s->fused)
-            why = "one parallel region for all right-hand sides";
     }
+    if (named && !textbook && s->way == NULL)
+        return fail_no_way(cg, name);
     for (int v = 0; v < s->k; v++) {
-        s->result[v].method = s->fused ? cg_fused_omp.name : cg_textbook.name;
-        snprintf(s->result[v].why, sizeof s->result[v].why, "%s", named ? "asked for by name" : why);
+        s->result[v].method = s->way != NULL ? s->way->name : cg_textbook.name;
+        snprintf(s->result[v].why, sizeof s->result[v].why, "%s",
+                 named            ? "asked for by name"
+                 : s->way != NULL ? s->way->why
+                                  : why);
     }
     return SPMV_OK;
 }
@@ -502,7 +539,7 @@ static spmv_status make_columns(struct several *s)
     void **const vectors[] = {&s->x, &s->r, &s->p, &s->q, cg->precond != NULL ? &s->z : NULL};
     for (size_t i = 0; i < sizeof vectors / sizeof *vectors; i++)
         if (vectors[i] != NULL)
-            TRY(spmv_alloc(cg->ctx, bytes, vectors[i]));
+            TRY(context_lend(cg->ctx, bytes, vectors[i]));
     /* of columns that never run */
     TRY(spmv_map_index(cg->ctx, cg->type, &(const double){0}, NULL, cg->p, s->count)); /* all bits 0, also floats */
 done:
@@ -531,13 +568,13 @@ spmv_status cg_solve_several(struct cg *cg, spmv_cg_result *results)
     const int64_t size = (int64_t)spmv_type_size(cg->type), k = s.k;
     void **const vectors[] = {&cg->r, &cg->p, &cg->q, &cg->start_x};
     for (size_t i = 0; i < sizeof vectors / sizeof *vectors; i++)
-        TRY(spmv_alloc(ctx, bytes, vectors[i]));
-    TRY(spmv_alloc(ctx, 2 * s.k * size, &s.cells));
+        TRY(context_lend(ctx, bytes, vectors[i]));
+    TRY(context_lend(ctx, 2 * s.k * size, &s.cells));
     TRY(spmv_map_index(ctx, cg->type, &(const double){0}, NULL, s.cells, 2 * (int64_t)s.k));
-    TRY(spmv_alloc(ctx, cg->n * size, &s.one));
-    TRY(spmv_alloc(ctx, cg->n * (int64_t)sizeof k, &s.index));
+    TRY(context_lend(ctx, cg->n * size, &s.one));
+    TRY(context_lend(ctx, cg->n * (int64_t)sizeof k, &s.index));
     TRY(spmv_map_index(ctx, SPMV_I64, &(const int64_t){0}, &k, s.index, cg->n));
-    if (!s.fused)
+    if (s.way == NULL)
         TRY(make_columns(&s));
     TRY(host_alloc(ctx, bytes, "conjugate gradients", &s.host));
     TRY(host_alloc(ctx, bytes, "conjugate gradients", &s.old));
@@ -557,19 +594,20 @@ spmv_status cg_solve_several(struct cg *cg, spmv_cg_result *results)
                            .q = cg->q,
                            .options = o,
                            .column = s.column};
-    if (s.fused)
-        TRY(cg_region_open(&s.region));
+    if (s.way != NULL)
+        TRY(s.way->open(&s.region));
     if (o->zero_start)
         TRY(spmv_map_index(ctx, cg->type, &(const double){0}, NULL, cg->x, s.count)); /* all bits 0, also floats */
     TRY(solve(&s, o->max_iterations > 0 ? o->max_iterations : max_i64(100, 10 * cg->n), flags));
 done:
-    cg_region_close(&s.region);
+    if (s.way != NULL)
+        s.way->close(&s.region);
     for (int v = 0; v < s.k && st != SPMV_OK; v++)
         if (results[v].status == SPMV_ERROR_ARGUMENT)
             results[v].status = st;
     void *const memory[] = {cg->r, cg->p, cg->q, cg->start_x, s.cells, s.one, s.index, s.x, s.r, s.p, s.q, s.z};
     for (size_t i = 0; i < sizeof memory / sizeof *memory; i++)
-        spmv_free(ctx, memory[i]);
+        context_take_back(ctx, memory[i]);
     host_free(s.host);
     host_free(s.old);
     host_free(s.column);

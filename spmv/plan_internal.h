@@ -67,9 +67,12 @@ struct spmv_plan {
     void *epilogue; /* scratch of an epilogue that comes behind the product */
     /* For solvers on cuda, and only while they queue products with an epilogue: where *stop, in the context's memory,
      * is not 0, such a product may leave y and the dot product as they were (NULL: it must not); leaves_parts: it
-     * leaves parts of the dot product to be added up (tiles_cuda_parts). Method tiles; the others do not look. */
+     * leaves parts of the dot product to be added up (tiles_cuda_parts). Method tiles; the others do not look, but for
+     * columns with parts: a product then leaves there parts of x'y of each column (columns_cuda_parts), one after the
+     * other, and looks at stop. */
     const int *stop;
     bool leaves_parts;
+    void *parts;
     int64_t longest_row; /* -1: nobody looked */
     int64_t bytes;
     double seconds;
@@ -134,6 +137,9 @@ const void *tiles_cuda_parts(const spmv_plan *, int64_t *count);
 spmv_status columns_cuda_prepare(spmv_plan *);
 spmv_status columns_cuda_apply(const spmv_plan *, const void *, const void *, const void *, bool, void *);
 void columns_cuda_release(spmv_plan *);
+
+/* How many parts of each column's x'y a product leaves where plan->parts is set; 0: it cannot. */
+int64_t columns_cuda_parts(const spmv_plan *, const void *x);
 spmv_status blocked_cuda_prepare(spmv_plan *);
 spmv_status blocked_cuda_update(spmv_plan *);
 spmv_status blocked_cuda_apply(const spmv_plan *, const void *, const void *, const void *, bool, void *);

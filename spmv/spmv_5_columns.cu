@@ -107,17 +107,40 @@ spmv_status cut_long_rows(spmv_plan *plan, columns_state *s)
     return st;
 }
 
+/* Lanes for the columns, PACK a lane, and entries of a row at a time; most: of a piece. */
+struct shape {
+    int width_log, slots_log, most_slots_log;
+
+    shape(const columns_state *s, int count, int pack)
+        : width_log(log_of(ceil_divide(count, pack))),
+          most_slots_log(5 - log_of(count)) /* whatever PACK is, which depends on where x lies */
+    {
+        slots_log = std::min(s->slots_wanted_log, most_slots_log);
+    }
+
+    int blocks(int64_t rows) const
+    {
+        return grid_for(rows, columns::BLOCK >> (width_log + slots_log));
+    }
+};
+
 template <int PACK, typename T, typename Stored>
 spmv_status run(const spmv_plan *plan, const columns_state *s, columns::job<T, Stored> j)
 {
     spmv_context *const ctx = plan->ctx;
-    j.width_log = log_of(ceil_divide(j.columns, PACK));
-    j.most_slots_log = 5 - log_of(j.columns); /* whatever PACK is, which depends on where x lies */
-    j.slots_log = std::min(s->slots_wanted_log, j.most_slots_log);
-    const int rows_a_block = columns::BLOCK >> (j.width_log + j.slots_log);
+    const shape lanes(s, j.columns, PACK);
+    j.width_log = lanes.width_log;
+    j.most_slots_log = lanes.most_slots_log;
+    j.slots_log = lanes.slots_log;
+    if constexpr (std::is_arithmetic<T>::value) {
+        if (plan->parts != nullptr)
+            return launch_early(ctx, "spmv columns", lanes.blocks(j.rows), columns::BLOCK,
+                                columns::multiply_rows<PACK, columns::dots<T>, T, Stored>, j,
+                                columns::dots<T>{(T *)plan->parts, plan->stop});
+    }
     const int pieces_a_block = columns::BLOCK >> (j.width_log + j.most_slots_log);
-    spmv_status st = launch(ctx, "spmv columns", grid_for(j.rows, rows_a_block), columns::BLOCK,
-                            columns::multiply_rows<PACK, T, Stored>, j);
+    spmv_status st = launch(ctx, "spmv columns", lanes.blocks(j.rows), columns::BLOCK,
+                            columns::multiply_rows<PACK, columns::no_dots, T, Stored>, j, columns::no_dots{});
     if (st == SPMV_OK && s->rows > 0)
         st = launch(ctx, "spmv columns pieces", grid_for(s->pieces, pieces_a_block), columns::BLOCK,
                     columns::multiply_pieces<PACK, T, Stored>, j, (const columns::piece *)s->piece_table, s->pieces,
@@ -187,6 +210,17 @@ extern "C" spmv_status columns_cuda_prepare(spmv_plan *plan)
     if (st == SPMV_OK)
         describe(plan, s);
     return st;
+}
+
+extern "C" int64_t columns_cuda_parts(const spmv_plan *plan, const void *x)
+{
+    const columns_state *const s = (const columns_state *)plan->state;
+    const int k = plan->vectors;
+    if (plan->method->apply != columns_cuda_apply || k > columns::MOST || s->rows > 0 || type_is_complex(plan->type) ||
+        plan->a.rows != plan->a.cols)
+        return 0;
+    return shape(s, k, plan->type == SPMV_F32 ? pack_for<float>(plan, x, k) : pack_for<double>(plan, x, k))
+        .blocks(plan->a.rows);
 }
 
 extern "C" spmv_status columns_cuda_apply(const spmv_plan *plan, const void *alpha, const void *x, const void *beta,

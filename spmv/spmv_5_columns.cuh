@@ -8,6 +8,8 @@
  * what takes the time from some 4 columns on. Changed since rung 2: a lane has columns of x instead of a part of the
  * row.
  *
+ * For solvers, parts of x'y ride along (dots): a lane has the row's element of x ready when it stores y's.
+ *
  * Rows of more than LONG * slots entries are cut into pieces of PIECE, for a warp each; a block a row adds the pieces'
  * sums in a fixed order. The plan finds these rows on the device and cuts them on the host, where they are few.
  *
@@ -72,6 +74,14 @@ template <typename T, typename Stored> struct job {
     }
 };
 
+/* What may ride along with the products of rows. */
+template <typename T> struct dots {
+    T *parts;        /* of x'y of each column: one a block and column */
+    const int *stop; /* where it is not 0, the product is for nothing; NULL: it never is */
+};
+struct no_dots {
+};
+
 /* A lane's place among those that share a row or piece. */
 struct place {
     int slot, slots, column; /* its first column */
@@ -113,9 +123,43 @@ template <int PACK, typename T> __device__ void add_slots(int width_log, int slo
             sum[i] += shuffle_down(sum[i], distance << width_log);
 }
 
-template <int PACK, typename T, typename Stored>
-__global__ void __launch_bounds__(BLOCK) multiply_rows(job<T, Stored> j)
+/* The block's part of x'y of each column: sum has what a lane of slot 0 adds to its columns, 0 elsewhere. All threads.
+ */
+template <int PACK, typename T, typename Stored> __device__ void leave_parts(const job<T, Stored> &j, T *parts, T *sum)
 {
+    __shared__ T of_warps[BLOCK_WARPS][MOST];
+    const int lane = (int)threadIdx.x % WARP, thread = (int)threadIdx.x;
+    for (int distance = WARP / 2; distance >= 1 << (j.width_log + j.slots_log); distance /= 2)
+#pragma unroll
+        for (int i = 0; i < PACK; i++)
+            sum[i] += shuffle_down(sum[i], distance);
+    if (lane < 1 << j.width_log) {
+#pragma unroll
+        for (int i = 0; i < PACK; i++)
+            if (lane * PACK + i < j.columns)
+                of_warps[thread / WARP][lane * PACK + i] = sum[i];
+    }
+    __syncthreads();
+    if (thread < j.columns) {
+        T all = of_warps[0][thread];
+        for (int warp = 1; warp < BLOCK_WARPS; warp++)
+            all += of_warps[warp][thread];
+        parts[(int64_t)blockIdx.x * j.columns + thread] = all;
+    }
+}
+
+/* Dots: no_dots, or dots<T>, of a square matrix. */
+template <int PACK, typename Dots, typename T, typename Stored>
+__global__ void __launch_bounds__(BLOCK) multiply_rows(job<T, Stored> j, Dots dots)
+{
+    constexpr bool DOT = !std::is_same<Dots, no_dots>::value;
+    T dot[PACK] = {};
+    if constexpr (DOT) {
+        let_next_begin();
+        await_kernel_before();
+        if (dots.stop != nullptr && *dots.stop != 0)
+            return;
+    }
     const int lane = (int)threadIdx.x % WARP, group_log = j.width_log + j.slots_log;
     const int group = lane >> group_log, groups = WARP >> group_log;
     const place p = place_of<PACK>(lane, j.width_log, j.slots_log);
@@ -128,17 +172,28 @@ __global__ void __launch_bounds__(BLOCK) multiply_rows(job<T, Stored> j)
         bool mine = has_columns && row < j.rows;
         const int64_t begin = mine ? j.offset(row) : 0, end = mine ? j.offset(row + 1) : 0;
         T sum[PACK] = {};
+        pack<T, PACK> own = {};
         if (end - begin > j.longest)
             mine = false;
+        if constexpr (DOT) {
+            if (mine && p.slot == 0) /* on its way while the row is added up */
+                own = *(const pack<T, PACK> *)(j.x + row * j.x_stride + p.column);
+        }
         if (mine)
             add_entries<PACK>(j, p, begin, end, sum);
         add_slots<PACK>(j.width_log, p.slots, sum);
         if (mine && p.slot == 0) {
 #pragma unroll
-            for (int i = 0; i < PACK; i++)
-                j.s.store(sum[i], &j.y[row * j.y_stride + p.column + i]);
+            for (int i = 0; i < PACK; i++) {
+                T *const y = &j.y[row * j.y_stride + p.column + i];
+                j.s.store(sum[i], y);
+                if constexpr (DOT)
+                    dot[i] += own.at[i] * *y;
+            }
         }
     }
+    if constexpr (DOT)
+        leave_parts<PACK>(j, dots.parts, dot);
 }
 
 /* sums[MOST * piece + column]; a group of lanes a piece. */

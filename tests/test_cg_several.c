@@ -200,8 +200,11 @@ static bool with_rung(int i, spmv_cg_options *options)
 /* Which rungs run several right-hand sides with this preconditioner. */
 static bool must_run(const char *rung, const char *precond)
 {
+    const bool jacobi = strcmp(precond, "jacobi") == 0;
+    const bool fused = strcmp(rung, "fused") == 0, graph = strcmp(rung, "graph") == 0;
     return strcmp(rung, "textbook") == 0 || strcmp(rung, "auto") == 0 ||
-           (support_backend == SPMV_BACKEND_OMP && strcmp(rung, "fused") == 0 && strcmp(precond, "jacobi") == 0);
+           (jacobi && ((support_backend == SPMV_BACKEND_OMP && fused) ||
+                       (support_backend == SPMV_BACKEND_CUDA && (fused || graph))));
 }
 
 /* A single solve of column v with the same M: iterations and x. */
@@ -517,12 +520,618 @@ static void same_bits(void **state)
     }
 }
 
+/* --------------------------------------------------------- as many as one wants */
+
+/* Where allocations are counted: those of memory on the host, in the context, and of what a context keeps. */
+static int64_t allocations;
+
+spmv_status __real_host_alloc(spmv_context *ctx, int64_t bytes, const char *what, void **memory);
+spmv_status __wrap_host_alloc(spmv_context *ctx, int64_t bytes, const char *what, void **memory);
+spmv_status __real_spmv_alloc(spmv_context *ctx, int64_t bytes, void **memory);
+spmv_status __wrap_spmv_alloc(spmv_context *ctx, int64_t bytes, void **memory);
+spmv_status __real_context_lend(spmv_context *ctx, int64_t bytes, void **memory);
+spmv_status __wrap_context_lend(spmv_context *ctx, int64_t bytes, void **memory);
+
+spmv_status __wrap_host_alloc(spmv_context *ctx, int64_t bytes, const char *what, void **memory)
+{
+    allocations++;
+    return __real_host_alloc(ctx, bytes, what, memory);
+}
+
+spmv_status __wrap_spmv_alloc(spmv_context *ctx, int64_t bytes, void **memory)
+{
+    allocations++;
+    return __real_spmv_alloc(ctx, bytes, memory);
+}
+
+spmv_status __wrap_context_lend(spmv_context *ctx, int64_t bytes, void **memory)
+{
+    allocations++;
+    return __real_context_lend(ctx, bytes, memory);
+}
+
+/* On the host that plays a GPU graph is fused, and auto stands for it. */
+static bool is_repetition(const char *rung)
+{
+    return SIDE < 10 && (strcmp(rung, "graph") == 0 || strcmp(rung, "auto") == 0);
+}
+
+/* The next rung that runs several right-hand sides. */
+static bool with_rung_of_several(int *i, spmv_cg_options *options)
+{
+    while (with_rung(*i, options) && (!must_run(options->method, "jacobi") || is_repetition(options->method)))
+        ++*i;
+    return with_rung((*i)++, options);
+}
+
+/* What runs where this is asked for. */
+static const char *rung_of(const char *method)
+{
+    return strcmp(method, "auto") != 0            ? method
+           : support_backend == SPMV_BACKEND_CUDA ? "graph"
+           : support_backend == SPMV_BACKEND_OMP  ? "fused"
+                                                  : "textbook";
+}
+
+/* Column v starts from a share of its solution, none of some, all but a hundred-thousandth of others. */
+static double start_of(int64_t i, int v)
+{
+    return (1 - pow(10, -(double)(v % 6))) * solution(i, v % 4);
+}
+
+static void put_starts(const struct system *s)
+{
+    for (int64_t i = 0; i < s->n * s->k; i++)
+        put(s, s->host, i, start_of(i / s->k, (int)(i % s->k)));
+    assert_ok(s->ctx, spmv_upload(s->ctx, s->host, s->x, bytes_of(s, s->n * s->k)));
+}
+
+static void put_right_hand_sides(const struct system *s)
+{
+    for (int v = 0; v < s->k; v++)
+        make_b(s, v % 4, s->k, v);
+    assert_ok(s->ctx, spmv_upload(s->ctx, s->host, s->b, bytes_of(s, s->n * s->k)));
+}
+
+/* Each column by itself: iterations, and x as column v of x. */
+static void solve_each(const struct system *s, const spmv_cg_options *options, spmv_cg_result *one, double *x)
+{
+    spmv_cg_options single = *options;
+    single.method = "textbook";
+    for (int v = 0; v < s->k; v++) {
+        make_b(s, v % 4, 1, 0);
+        assert_ok(s->ctx, spmv_upload(s->ctx, s->host, s->b_one, bytes_of(s, s->n)));
+        for (int64_t i = 0; i < s->n; i++)
+            put(s, s->host, i, start_of(i, v));
+        assert_ok(s->ctx, spmv_upload(s->ctx, s->host, s->x_one, bytes_of(s, s->n)));
+        assert_ok(s->ctx, spmv_cg(s->one, s->b_one, s->x_one, &single, &one[v], sizeof *one));
+        assert_ok(s->ctx, spmv_download(s->ctx, s->x_one, s->host, bytes_of(s, s->n)));
+        for (int64_t i = 0; i < s->n; i++)
+            x[i * s->k + v] = get(s, s->host, i);
+    }
+}
+
+/* From a start, with M and without, by every rung: each column as by itself. */
+static void compare_starts(const struct system *s, spmv_preconditioner *m)
+{
+    const size_t count = (size_t)(s->n * s->k);
+    spmv_cg_options options;
+    spmv_cg_result *one = malloc((size_t)s->k * sizeof *one), *r = malloc((size_t)s->k * sizeof *r);
+    double *x = malloc(count * sizeof *x), *x_one = malloc(count * sizeof *x_one);
+    spmv_cg_options_init(&options, sizeof options);
+    options.rtol = s->type == SPMV_F64 ? 1e-10 : 1e-4;
+    options.precond = m;
+    solve_each(s, &options, one, x_one);
+    for (int i = 0; with_rung_of_several(&i, &options);) {
+        if (SIDE < 10 && s->k > 4 && strcmp(options.method, "textbook") == 0)
+            continue; /* too long */
+        options.rtol = s->type == SPMV_F64 ? 1e-10 : 1e-4;
+        options.precond = m;
+        options.zero_start = 0;
+        put_right_hand_sides(s);
+        put_starts(s);
+        const spmv_status st = spmv_cg(s->several, s->b, s->x, &options, r, sizeof *r);
+        if (st != SPMV_OK)
+            fail_msg("%s, %d columns of %lld: %s", options.method, s->k, (long long)s->n, spmv_last_error(s->ctx));
+        fetch_x(s, x);
+        for (int v = 0; v < s->k; v++) {
+            assert_true(r[v].status == SPMV_OK && r[v].true_residual <= r[v].tolerance && r[v].restarts == 0);
+            assert_true(s->k == 1 || strcmp(r[v].method, rung_of(options.method)) == 0);
+            if (llabs(r[v].iterations - one[v].iterations) > (s->n > 1))
+                fail_msg("%s, column %d of %d of %lld: %lld iterations, alone %lld", options.method, v, s->k,
+                         (long long)s->n, (long long)r[v].iterations, (long long)one[v].iterations);
+            for (int64_t j = v; j < (int64_t)count; j += s->k)
+                if (!(fabs(x[j] - x_one[j]) <= 2 * options.rtol * one[v].norm_b))
+                    fail_msg("%s, column %d of %d: x[%lld] = %g, alone %g", options.method, v, s->k,
+                             (long long)(j / s->k), x[j], x_one[j]);
+        }
+    }
+    free(one);
+    free(r);
+    free(x);
+    free(x_one);
+}
+
+/* Numbers of columns around those of a panel; 1 and 36 rows: less than a block's, and more where columns are many. */
+static void every_width(void **state)
+{
+    (void)state;
+    const int widths[] = {1, 2, 3, 4, 8, 16, 17, 33};
+    spmv_context *ctx = support_context();
+    for (int type = 0; type < 2; type++)
+        for (size_t w = 0; w < sizeof widths / sizeof *widths; w++)
+            for (int side = 1; side <= 6; side += 5) {
+                struct system s = make(ctx, type == 0 ? SPMV_F64 : SPMV_F32, side, widths[w]);
+                struct own own;
+                spmv_preconditioner *jacobi = make_kind(&s, 1, &own);
+                compare_starts(&s, NULL);
+                compare_starts(&s, jacobi);
+                spmv_preconditioner_destroy(jacobi);
+                release(&s);
+            }
+    spmv_context_destroy(ctx);
+}
+
+/* The matrix in f32, all else in f64: as that matrix in f64. */
+static void mixed_types(void **state)
+{
+    (void)state;
+    spmv_context *ctx = support_context();
+    struct system s = make(ctx, SPMV_F64, SIDE, K);
+    float *narrow = malloc((size_t)s.a.nnz * sizeof *narrow);
+    double *wide = s.val, *x = malloc((size_t)(s.n * K) * sizeof *x), *x_wide = malloc((size_t)(s.n * K) * sizeof *x);
+    spmv_plan *mixed = NULL;
+    spmv_plan_options plan_options;
+    spmv_cg_options options;
+    for (int64_t e = 0; e < s.a.nnz; e++)
+        wide[e] = narrow[e] = (float)wide[e] / 3;
+    spmv_plan_destroy(s.several);
+    s.several = plan_for(&s, K);
+    spmv_csr a = s.a;
+    a.val = narrow;
+    a.type = SPMV_F32;
+    spmv_plan_options_init(&plan_options, sizeof plan_options);
+    plan_options.vectors = K;
+    plan_options.type = SPMV_F64;
+    assert_ok(ctx, spmv_plan_create(ctx, &a, &plan_options, &mixed));
+    for (int i = 0; with_rung_of_several(&i, &options);) {
+        spmv_cg_result r[K], r_wide[K];
+        options.zero_start = 0;
+        put_right_hand_sides(&s);
+        put_starts(&s);
+        assert_ok(ctx, spmv_cg(s.several, s.b, s.x, &options, r_wide, sizeof *r_wide));
+        fetch_x(&s, x_wide);
+        put_starts(&s);
+        assert_ok(ctx, spmv_cg(mixed, s.b, s.x, &options, r, sizeof *r));
+        fetch_x(&s, x);
+        for (int v = 0; v < K; v++) {
+            assert_true(r[v].iterations > 1 && llabs(r[v].iterations - r_wide[v].iterations) <= 1);
+            for (int64_t j = v; j < s.n * K; j += K) /* the least eigenvalue is above 1/3 */
+                assert_true(fabs(x[j] - x_wide[j]) <= 6 * options.rtol * r[v].norm_b);
+        }
+    }
+    spmv_plan_destroy(mixed);
+    free(narrow);
+    free(x);
+    free(x_wide);
+    release(&s);
+    spmv_context_destroy(ctx);
+}
+
+/* A column that is done stands still, to the bit: x is what it is when all stop after as many steps; likewise counts.
+ * The same bits every run. */
+static void stands_still(void **state)
+{
+    (void)state;
+    enum { MANY = 18 };
+    spmv_context *ctx = support_context();
+    spmv_cg_options options;
+    for (int type = 0; type < 2; type++)
+        for (int kind = 0; kind < 2; kind++) {
+            struct system s = make(ctx, type == 0 ? SPMV_F64 : SPMV_F32, SIDE, MANY);
+            struct own own;
+            spmv_preconditioner *jacobi = make_kind(&s, 1, &own);
+            const size_t bytes = (size_t)(s.n * MANY) * sizeof(double);
+            double *x = malloc(bytes), *again = malloc(bytes);
+            for (int i = 0; with_rung_of_several(&i, &options);) {
+                spmv_cg_result r[MANY], r_again[MANY];
+                int64_t least = INT64_MAX, most = 0;
+                if (SIDE < 10 && strcmp(options.method, "textbook") == 0)
+                    continue; /* too long */
+                options.precond = kind == 0 ? NULL : jacobi;
+                options.rtol = type == 0 ? 1e-10 : 1e-4;
+                options.zero_start = 0;
+                put_right_hand_sides(&s);
+                for (int run = 0; run < 3; run++) {
+                    put_starts(&s);
+                    assert_ok(ctx, spmv_cg(s.several, s.b, s.x, &options, r, sizeof *r));
+                    fetch_x(&s, run == 0 ? x : again);
+                    if (run > 0)
+                        assert_memory_equal(x, again, bytes);
+                }
+                for (int v = 0; v < MANY; v++) {
+                    least = r[v].iterations < least ? r[v].iterations : least;
+                    most = r[v].iterations > most ? r[v].iterations : most;
+                }
+                assert_true(least + 3 < most);
+                for (int64_t limit = least > 0 ? least : 1; limit < most; limit += SIDE < 10 ? 3 : 1) { /* 0 is none */
+                    options.max_iterations = limit;
+                    put_starts(&s);
+                    assert_int_equal(spmv_cg(s.several, s.b, s.x, &options, r_again, sizeof *r), SPMV_ERROR_ITERATIONS);
+                    fetch_x(&s, again);
+                    for (int v = 0; v < MANY; v++) {
+                        const bool done = r[v].iterations <= limit;
+                        assert_int_equal(r_again[v].status, done ? SPMV_OK : SPMV_ERROR_ITERATIONS);
+                        assert_int_equal(r_again[v].iterations, done ? r[v].iterations : limit);
+                        for (int64_t j = v; j < s.n * MANY && done; j += MANY)
+                            if (x[j] != again[j])
+                                fail_msg("%s, column %d at limit %lld: x[%lld] = %g, not %g", options.method, v,
+                                         (long long)limit, (long long)(j / MANY), again[j], x[j]);
+                    }
+                }
+            }
+            free(x);
+            free(again);
+            spmv_preconditioner_destroy(jacobi);
+            release(&s);
+        }
+    spmv_context_destroy(ctx);
+}
+
+/* Two systems in one matrix, the second with a negative eigenvalue: columns that lie in the first are solved, the one
+ * in the second breaks where it breaks alone, and keeps the x it had. */
+static void breaks_late(void **state)
+{
+    (void)state;
+    spmv_context *ctx = support_context();
+    struct system s = make(ctx, SPMV_F64, SIDE, K);
+    const int64_t half = s.n / 2;
+    double *val = s.val, *b = calloc((size_t)(s.n * K), sizeof *b), *x = malloc((size_t)(s.n * K) * sizeof *x);
+    double *x_one = malloc((size_t)s.n * sizeof *x_one), *column = calloc((size_t)s.n, sizeof *column);
+    spmv_cg_options options;
+    spmv_cg_result one;
+    for (int64_t i = 0; i < s.n; i++)
+        for (int32_t e = s.row_ptr[i]; e < s.row_ptr[i + 1]; e++)
+            val[e] = (i < half) != (s.col[e] < half) ? 0
+                     : i >= half && s.col[e] == i    ? val[e] - 4.9 * scale_of(i) * scale_of(i)
+                                                     : val[e];
+    spmv_plan_destroy(s.one);
+    spmv_plan_destroy(s.several);
+    s.one = plan_for(&s, 1);
+    s.several = plan_for(&s, K);
+    for (int64_t i = 0; i < s.n; i++) {
+        b[i * K] = b[i * K + 2] = i < half ? 1 + (double)(i % 5) : 0;
+        b[i * K + 1] = column[i] = i < half ? 0 : i == s.n - 1 ? 1 : 0.25 * (double)(i % 2);
+    }
+    assert_ok(ctx, spmv_upload(ctx, b, s.b, bytes_of(&s, s.n * K)));
+    assert_ok(ctx, spmv_upload(ctx, column, s.b_one, bytes_of(&s, s.n)));
+    spmv_cg_options_init(&options, sizeof options);
+    options.zero_start = 1;
+    options.method = "textbook";
+    assert_int_equal(spmv_cg(s.one, s.b_one, s.x_one, &options, &one, sizeof one), SPMV_ERROR_NOT_POSITIVE);
+    assert_ok(ctx, spmv_download(ctx, s.x_one, x_one, bytes_of(&s, s.n)));
+    for (int i = 0; with_rung_of_several(&i, &options);) {
+        spmv_cg_result r[K];
+        assert_fails(ctx, spmv_cg(s.several, s.b, s.x, &options, r, sizeof *r), SPMV_ERROR_NOT_POSITIVE,
+                     "right-hand side 2 of 3: p'Ap = ");
+        fetch_x(&s, x);
+        assert_true(r[0].status == SPMV_OK && r[1].status == SPMV_ERROR_NOT_POSITIVE && r[2].status == SPMV_OK);
+        assert_true(r[0].iterations > one.iterations && r[0].iterations == r[2].iterations);
+        assert_int_equal(r[1].iterations, one.iterations);
+        assert_true(fabs(r[1].true_residual - one.true_residual) <= 1e-9 * one.true_residual);
+        for (int64_t j = 0; j < s.n; j++) {
+            assert_true(fabs(x[j * K + 1] - x_one[j]) <= 1e-9 * one.norm_b);
+            assert_true(x[j * K] == x[j * K + 2] && (j < half || x[j * K] == 0));
+        }
+    }
+    free(b);
+    free(x);
+    free(x_one);
+    free(column);
+    release(&s);
+    spmv_context_destroy(ctx);
+}
+
+/* ------------------------------------------------------------ what is told of it */
+
+struct history {
+    int64_t next, cancel_at, allocations; /* -1: none */
+    double residual[400];
+};
+
+static int note_iteration(int64_t iteration, double residual, void *user)
+{
+    struct history *h = user;
+    assert_int_equal(iteration, h->next);
+    assert_true(h->next < (int64_t)(sizeof h->residual / sizeof *h->residual));
+    if (iteration == 0)
+        h->allocations = allocations;
+    assert_int_equal(allocations, h->allocations); /* from the first iteration to the last */
+    h->residual[h->next++] = residual;
+    return iteration == h->cancel_at;
+}
+
+/* The first column has come farthest: others have the largest residual. */
+static void put_other_starts(const struct system *s)
+{
+    for (int64_t i = 0; i < s->n * s->k; i++) {
+        const int v = (int)(i % s->k);
+        put(s, s->host, i, (1 - pow(10, v + 1 - s->k)) * solution(i / s->k, v % 4));
+    }
+    assert_ok(s->ctx, spmv_upload(s->ctx, s->host, s->x, bytes_of(s, s->n * s->k)));
+}
+
+/* The callback is told of every iteration once, in order, of the largest residual as the textbook has it; it cancels;
+ * nothing is allocated meanwhile, nor more for more steps. */
+static void told(void **state)
+{
+    (void)state;
+    spmv_context *ctx = support_context();
+    struct system s = make(ctx, SPMV_F64, SIDE, MOST);
+    struct history *first = malloc(sizeof *first), *h = malloc(sizeof *h);
+    spmv_cg_options options;
+    spmv_cg_result r[MOST];
+    put_right_hand_sides(&s);
+    for (int i = 0; with_rung_of_several(&i, &options);) {
+        int64_t most = 0, before = 0;
+        options.zero_start = 0;
+        options.rtol = 1e-12;
+        options.on_iteration = note_iteration;
+        options.user = first;
+        options.method = "textbook";
+        *first = (struct history){.cancel_at = -1};
+        put_other_starts(&s);
+        assert_ok(ctx, spmv_cg(s.several, s.b, s.x, &options, r, sizeof *r));
+        i--; /* now the rung itself */
+        assert_true(with_rung_of_several(&i, &options));
+        options.zero_start = 0;
+        options.rtol = 1e-12;
+        options.on_iteration = note_iteration;
+        options.user = h;
+        for (int64_t limit = 0; limit < 60; limit += 20) { /* 0: none */
+            *h = (struct history){.cancel_at = -1};
+            options.max_iterations = limit == 0 ? 0 : limit - 12;
+            put_other_starts(&s);
+            const int64_t so_far = allocations;
+            const spmv_status st = spmv_cg(s.several, s.b, s.x, &options, r, sizeof *r);
+            assert_true(st == (limit == 20 ? SPMV_ERROR_ITERATIONS : st) && (limit != 0 || st == SPMV_OK));
+            assert_true(limit == 0 || allocations - so_far == before);
+            before = allocations - so_far;
+            assert_true(before > 5); /* they are counted */
+            most = 0;
+            for (int v = 0; v < MOST; v++)
+                most = r[v].iterations > most ? r[v].iterations : most;
+            assert_int_equal(h->next, most + 1);
+            for (int64_t t = 0; t < h->next && t < first->next; t++)
+                if (!(fabs(h->residual[t] - first->residual[t]) <=
+                      1e-3 * first->residual[t] + 1e-11 * first->residual[0]))
+                    fail_msg("%s, iteration %lld: a residual of %g, not %g", options.method, (long long)t,
+                             h->residual[t], first->residual[t]);
+        }
+        *h = (struct history){.cancel_at = 3};
+        options.max_iterations = 0;
+        put_other_starts(&s);
+        assert_fails(ctx, spmv_cg(s.several, s.b, s.x, &options, r, sizeof *r), SPMV_CANCELLED,
+                     "right-hand side 1 of 5");
+        assert_true(h->next == 4 && r[0].iterations >= 3 && r[0].true_residual < r[0].norm_b);
+        for (int v = 0; v < MOST; v++)
+            assert_int_equal(r[v].status, SPMV_CANCELLED);
+    }
+    free(first);
+    free(h);
+    release(&s);
+    spmv_context_destroy(ctx);
+}
+
+/* ------------------------------------------------------- more than a thread holds */
+
+/* Some steps from x = 0, one number after the other. */
+static void plain_steps(const struct system *s, int v, int steps, double *x)
+{
+    const size_t bytes = (size_t)s->n * sizeof *x;
+    double *r = malloc(bytes), *p = malloc(bytes), *q = malloc(bytes), rr = 0;
+    make_b(s, v, 1, 0);
+    for (int64_t i = 0; i < s->n; i++) {
+        x[i] = 0;
+        p[i] = r[i] = get(s, s->host, i);
+        rr += r[i] * r[i];
+    }
+    for (int step = 0; step < steps; step++) {
+        double pq = 0, old = rr;
+        for (int64_t i = 0; i < s->n; i++) {
+            q[i] = 0;
+            for (int32_t e = s->row_ptr[i]; e < s->row_ptr[i + 1]; e++)
+                q[i] += get(s, s->val, e) * p[s->col[e]];
+            pq += p[i] * q[i];
+        }
+        rr = 0;
+        for (int64_t i = 0; i < s->n; i++) {
+            x[i] += old / pq * p[i];
+            r[i] -= old / pq * q[i];
+            rr += r[i] * r[i];
+        }
+        for (int64_t i = 0; i < s->n; i++)
+            p[i] = r[i] + rr / old * p[i];
+    }
+    free(r);
+    free(p);
+    free(q);
+}
+
+/* Parts of more blocks than a thread adds up at once, more than a block adds up at all, and blocks of more rows than a
+ * thread has at once. */
+static void many_rows(void **state)
+{
+    (void)state;
+    enum { STEPS = 3 };
+    const struct {
+        int side, k;
+    } sizes[] = {{66, 16}, {46, 160}, {46, 2}};
+    spmv_context *ctx = support_context();
+    for (size_t c = 0; c < sizeof sizes / sizeof *sizes; c++) {
+        const int k = sizes[c].k;
+        struct system s = make(ctx, SPMV_F64, sizes[c].side, k);
+        double *x = malloc((size_t)(s.n * k) * sizeof *x), *plain = malloc(4 * (size_t)s.n * sizeof *x);
+        spmv_cg_result *r = malloc((size_t)k * sizeof *r);
+        spmv_cg_options options;
+        for (int v = 0; v < 4; v++)
+            plain_steps(&s, v, STEPS, plain + v * s.n);
+        put_right_hand_sides(&s);
+        for (int i = 0; with_rung_of_several(&i, &options);) {
+            if (k > 2 && strcmp(rung_of(options.method), "textbook") == 0)
+                continue; /* a primitive a column */
+            options.max_iterations = STEPS;
+            assert_int_equal(spmv_cg(s.several, s.b, s.x, &options, r, sizeof *r), SPMV_ERROR_ITERATIONS);
+            fetch_x(&s, x);
+            for (int64_t j = 0; j < s.n * k; j++) {
+                const int v = (int)(j % k);
+                if (!(fabs(x[j] - plain[v % 4 * s.n + j / k]) <= 1e-11 * pow(10, v % 4)))
+                    fail_msg("%s, column %d of %d: x[%lld] = %g, not %g", options.method, v, k, (long long)(j / k),
+                             x[j], plain[v % 4 * s.n + j / k]);
+            }
+            for (int v = 0; v < k; v++)
+                assert_int_equal(r[v].iterations, STEPS);
+        }
+        free(x);
+        free(plain);
+        free(r);
+        release(&s);
+    }
+    spmv_context_destroy(ctx);
+}
+
+/* A row as long as the matrix: an arrow. */
+static void long_row(void **state)
+{
+    (void)state;
+    enum { N = 300 };
+    static int32_t row_ptr[N + 1], col[4 * N];
+    static double val[4 * N], b[N * K], x[N * K], x_one[N];
+    spmv_context *ctx = support_context();
+    int32_t nnz = 0;
+    for (int i = 0; i < N; i++) {
+        for (int j = 0; j < N; j++)
+            if (i == 0 || j == 0 || i == j) {
+                col[nnz] = j;
+                val[nnz++] = i != j ? 1 : i == 0 ? N : 2 + i % 3;
+            }
+        row_ptr[i + 1] = nnz;
+    }
+    struct system s = {.ctx = ctx, .type = SPMV_F64, .n = N, .k = K, .a = support_csr(N, N, row_ptr, col, val)};
+    spmv_cg_options options;
+    spmv_cg_result r[K], one;
+    s.one = plan_for(&s, 1);
+    s.several = plan_for(&s, K);
+    for (int j = 0; j < N * K; j++)
+        b[j] = 1 + j % 7;
+    void *there_b = support_upload(ctx, b, sizeof b), *there_x = support_upload(ctx, b, sizeof b);
+    for (int i = 0; with_rung_of_several(&i, &options);) {
+        assert_ok(ctx, spmv_cg(s.several, there_b, there_x, &options, r, sizeof *r));
+        assert_ok(ctx, spmv_download(ctx, there_x, x, sizeof x));
+        for (int v = 0; v < K; v++) {
+            for (int j = 0; j < N; j++)
+                x_one[j] = b[j * K + v];
+            void *one_b = support_upload(ctx, x_one, sizeof x_one), *one_x = support_upload(ctx, x_one, sizeof x_one);
+            options.method = "textbook";
+            options.zero_start = 1;
+            assert_ok(ctx, spmv_cg(s.one, one_b, one_x, &options, &one, sizeof one));
+            assert_ok(ctx, spmv_download(ctx, one_x, x_one, sizeof x_one));
+            spmv_free(ctx, one_b);
+            spmv_free(ctx, one_x);
+            assert_true(one.iterations > 2 && llabs(r[v].iterations - one.iterations) <= 1);
+            for (int j = 0; j < N; j++) /* the least eigenvalue is above 1 */
+                assert_true(fabs(x[j * K + v] - x_one[j]) <= 2 * options.rtol * one.norm_b);
+        }
+    }
+    spmv_free(ctx, there_b);
+    spmv_free(ctx, there_x);
+    spmv_plan_destroy(s.one);
+    spmv_plan_destroy(s.several);
+    spmv_context_destroy(ctx);
+}
+
+/* "auto" and its reason. */
+static void choice(void **state)
+{
+    (void)state;
+    spmv_context *ctx = support_context();
+    struct system s = make(ctx, SPMV_F64, 5, K);
+    for (int kind = 0; kind < 3; kind++) { /* none, jacobi, one's own */
+        spmv_cg_options options;
+        spmv_cg_result r[K];
+        struct own own = {.s = &s, .other_at = -1};
+        spmv_preconditioner *m = NULL;
+        spmv_cg_options_init(&options, sizeof options);
+        if (kind == 2)
+            assert_ok(ctx, spmv_preconditioner_wrap(ctx, s.type, s.n, &own_class, &own, &m));
+        else if (kind == 1)
+            m = make_kind(&s, 1, &own);
+        options.precond = m;
+        options.zero_start = 1;
+        make_all_b(&s);
+        assert_ok(ctx, spmv_cg(s.several, s.b, s.x, &options, r, sizeof *r));
+        assert_string_equal(r[K - 1].method, kind == 2 ? "textbook" : rung_of("auto"));
+        assert_non_null(strstr(r[K - 1].why,
+                               strcmp(r[0].method, "textbook") == 0 ? "every preconditioner" : "all right-hand sides"));
+        options.method = "textbook";
+        assert_ok(ctx, spmv_cg(s.several, s.b, s.x, &options, r, sizeof *r));
+        assert_string_equal(r[0].method, "textbook");
+        assert_string_equal(r[0].why, "asked for by name");
+        options.method = "persistent";
+        assert_fails(ctx, spmv_cg(s.several, s.b, s.x, &options, r, sizeof *r), SPMV_ERROR_UNSUPPORTED,
+                     "there are: auto");
+        spmv_preconditioner_destroy(m);
+    }
+    release(&s);
+    spmv_context_destroy(ctx);
+}
+
+/* "brief": a few steps by every rung, with M and without, in both types; with p'q riding along, and of more than a
+ * panel, where it does not. */
+static void few_steps(void **state)
+{
+    (void)state;
+    const int widths[] = {2, 5, 17};
+    spmv_context *ctx = support_context();
+    int done = 0;
+    for (int type = 0; type < 2; type++)
+        for (size_t w = 0; w < sizeof widths / sizeof *widths; w++) {
+            struct system s = make(ctx, type == 0 ? SPMV_F64 : SPMV_F32, SIDE, widths[w]);
+            struct own own;
+            spmv_cg_result r[17];
+            spmv_preconditioner *jacobi = make_kind(&s, 1, &own);
+            put_right_hand_sides(&s);
+            for (int kind = 0; kind < 2; kind++) {
+                spmv_cg_options options;
+                for (int i = 0; with_rung_of_several(&i, &options);) {
+                    options.precond = kind == 0 ? NULL : jacobi;
+                    options.max_iterations = 3;
+                    options.rtol = 0;
+                    assert_int_equal(spmv_cg(s.several, s.b, s.x, &options, r, sizeof *r), SPMV_ERROR_ITERATIONS);
+                    for (int v = 0; v < s.k; v++)
+                        assert_true(r[v].iterations == 3 && r[v].true_residual < 0.9 * r[v].norm_b);
+                    done++;
+                }
+            }
+            spmv_preconditioner_destroy(jacobi);
+            release(&s);
+        }
+    assert_true(done >= 12);
+    spmv_context_destroy(ctx);
+}
+
 int main(int argc, char **argv)
 {
     support_begin(argc, argv);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_kind),       cmocka_unit_test(unlike_columns), cmocka_unit_test(broken_late),
         cmocka_unit_test(steps_taken_back), cmocka_unit_test(limits),         cmocka_unit_test(same_bits),
+        cmocka_unit_test(every_width),      cmocka_unit_test(mixed_types),    cmocka_unit_test(stands_still),
+        cmocka_unit_test(breaks_late),      cmocka_unit_test(told),           cmocka_unit_test(many_rows),
+        cmocka_unit_test(long_row),         cmocka_unit_test(choice),         cmocka_unit_test(few_steps),
     };
+    const struct CMUnitTest some[] = {cmocka_unit_test(few_steps), cmocka_unit_test(long_row)};
+    if (support_brief(argc, argv))
+        return cmocka_run_group_tests(some, NULL, NULL);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -81,7 +81,7 @@ typedef struct spmv_cg_result {
  * has its own recurrence, tolerance and status; one that is done stands still while the others go on. The callback is
  * told of the largest residual among those that are not done. What is returned is the status of the first right-hand
  * side that failed, which the sentence names. Rungs: "textbook", with every preconditioner, applied to one column after
- * the other; and on omp "fused", with none or "jacobi".
+ * the other; and with none or "jacobi" on omp "fused", on cuda "graph" and "fused". A column's bits depend on k.
  *
  * Returns SPMV_OK when the true residual keeps the tolerance; else one of the following, *result being filled all the
  * same, true_residual for the x returned: SPMV_ERROR_ITERATIONS (limit; x is the last iterate), SPMV_ERROR_STAGNATION
