@@ -37,6 +37,9 @@ enum { VALUES_AHEAD = 2048 };
 
 #define ALWAYS_INLINE inline __attribute__((always_inline))
 
+/* A vector of the processor; GCC and Clang have them on every machine. */
+typedef int32_t pack_i32 __attribute__((vector_size(4 * SPOTS)));
+
 struct scaling {
     const void *alpha, *beta;
     bool beta_zero;
@@ -158,6 +161,8 @@ void tiles_omp_release(spmv_plan *plan)
     spmv_free(plan->ctx, tiles->col);
     spmv_free(plan->ctx, tiles->group);
     spmv_free(plan->ctx, tiles->place);
+    spmv_free(plan->ctx, tiles->spot);
+    spmv_free(plan->ctx, tiles->code);
     spmv_free(plan->ctx, tiles->head);
     spmv_free(plan->ctx, tiles->tail);
     spmv_free(plan->ctx, tiles->dots);
