@@ -90,14 +90,17 @@ struct tile {
                               FORMED one not at all */
     int64_t group, place;  /* where what its SORTED stretches have begins */
     int64_t spot, code;    /* the same of its FORMED ones */
+    int64_t bytes;         /* what the tiles before it read of the matrix and write of y */
     int32_t base;          /* what columns are counted from */
     bool begun;            /* the first row has nonzeros before this tile */
     bool narrow, far;      /* columns of 16 bits; x is worth prefetching */
 };
 
-/* What one thread has of the tiles: the next to claim. A cache line, as all threads write to theirs. */
+/* What one thread has of the tiles: begin ... end - 1, and the next to claim. A cache line, as all threads write to
+ * theirs. */
 struct part {
     _Alignas(64) int64_t next;
+    int64_t begin, end;
 };
 
 struct tiles {
@@ -113,6 +116,7 @@ struct tiles {
     void *dots;              /* count partial sums of an epilogue's dot product; NULL: several vectors */
     struct part *part;       /* one a thread */
     int threads;             /* to do them */
+    int parts;               /* for so many threads part has begins and ends; 0: none yet */
     bool avx2;               /* use vectors of 32 bytes */
     bool stream;             /* write y past the caches */
     bool columns;            /* the products are those of spmv_omp_columns.c */

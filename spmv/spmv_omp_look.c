@@ -133,7 +133,7 @@ static int64_t length_of(const spmv_csr *a, int64_t row)
 struct look {
     struct stretch stretch[MOST_STRETCHES];
     int count;
-    int64_t saved;          /* columns left unread in its regular stretches */
+    int64_t saved, regular; /* columns left unread in its regular stretches, and the rows of these */
     int64_t formed;         /* entries of its formed ones, which keep no column by itself */
     int64_t spots, codes;   /* of these */
     int64_t groups, places; /* of its sorted stretches */
@@ -198,6 +198,7 @@ static void look_at_rows(const spmv_csr *a, int64_t first, int64_t last, bool na
         } else if (pays) {
             add_stretch(look, row - first, kind | run_of(a->col + k, n), n);
             look->saved += saved;
+            look->regular += end - row;
         } else {
             /* the last row may begin something better */
             end = max_i64(row + 1, kind == STRETCH_PLAIN ? end : end - 1);
@@ -444,6 +445,28 @@ struct found {
     int64_t saved, packed, sorted, formed;
 };
 
+/* What a tile reads of the matrix, and writes. */
+static int64_t bytes_of(const spmv_plan *plan, const struct tile *tile, const struct look *look)
+{
+    const spmv_csr *a = &plan->a;
+    const int64_t rows = tile[1].begin.row - tile->begin.row, entries = tile[1].begin.k - tile->begin.k;
+    const int64_t stored = a->val != NULL ? (int64_t)spmv_type_size(a->type) : 0;
+    const int64_t columns = entries - look->saved - look->formed, offsets = rows - look->regular - look->codes;
+    return entries * stored + columns * (tile->narrow ? 2 : 4) + offsets * (a->row_ptr_bits / 8) + look->codes +
+           rows * plan->vectors * (int64_t)spmv_type_size(plan->type);
+}
+
+/* From the bytes of each tile to those of the tiles before it. */
+static void sum_bytes(struct tiles *tiles)
+{
+    int64_t sum = 0;
+    for (int64_t t = 0; t <= tiles->count; t++) {
+        const int64_t its = tiles->tile[t].bytes;
+        tiles->tile[t].bytes = sum;
+        sum += its;
+    }
+}
+
 /* Looks at all tiles. large: the matrix fits in no cache. */
 static spmv_status look(spmv_plan *plan, struct tiles *tiles, bool large, struct found *sum)
 {
@@ -474,6 +497,7 @@ static spmv_status look(spmv_plan *plan, struct tiles *tiles, bool large, struct
         tile->place = look.places;
         tile->spot = look.spots;
         tile->code = look.codes;
+        tile->bytes = bytes_of(plan, tile, &look);
         saved += look.saved;
         formed += look.formed;
         packed += tile->col;
@@ -534,12 +558,18 @@ spmv_status tiles_omp_prepare(spmv_plan *plan)
         tiles->tile[t].begin = path_at(a, min_i64(t * TILE_WORK, work));
         tiles->tile[t].begun = begun_before(a, tiles->tile[t].begin);
     }
-    if (tiles->columns) /* which read plain CSR */
+    if (tiles->columns) { /* which read plain CSR */
+        const struct look nothing = {.count = 0};
+        for (int64_t t = 0; t < tiles->count; t++)
+            tiles->tile[t].bytes = bytes_of(plan, &tiles->tile[t], &nothing);
+        sum_bytes(tiles);
         goto done;
+    }
     TRY(look(plan, tiles, bytes > cache, &found));
     /* y would not be found in a cache anyway, and is written in one go by rows that need no waiting */
-    tiles->stream = bytes > 2 * cache && 2 * (found.saved + found.formed) >= a->nnz;
+    tiles->stream = bytes > 2 * cache && 2 * found.saved >= a->nnz;
     say(plan, found);
+    sum_bytes(tiles);
 done:
     return st;
 }
