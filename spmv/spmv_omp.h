@@ -32,8 +32,9 @@ _Static_assert(TILE_WORK <= UINT16_MAX, "rows of a tile are counted in 16 bits")
 struct stretch {
     uint16_t begin; /* its first row, counted from the first whole row of the tile; ends where the next begins */
     uint16_t kind;
-    uint16_t n;     /* REGULAR, FORMED: entries of a row; SORTED: its groups */
-    uint16_t forms; /* FORMED: how many */
+    uint16_t n;          /* REGULAR, FORMED: entries of a row; SORTED: its groups */
+    uint16_t forms;      /* FORMED: how many */
+    uint16_t spot, code; /* FORMED: where its spots and codes begin, counted from the tile's */
 };
 
 /* So many rows of a SORTED stretch have n entries. */

@@ -16,7 +16,7 @@
 /* A row against a form, n entries each. */
 static bool fits(struct form *form, const int32_t *col, int64_t row, int64_t k, int64_t n)
 {
-    const int32_t *here = col + k, *first = col + form->k, *second = col + form->settled_k;
+    const int32_t *here = col + k, *first = col + form->k;
     const int32_t by = (int32_t)(row - form->row);
     if (form->settled_k < 0) {
         for (int64_t j = 0; j < n; j++)
@@ -25,6 +25,7 @@ static bool fits(struct form *form, const int32_t *col, int64_t row, int64_t k, 
         form->settled_k = k;
         return true;
     }
+    const int32_t *second = col + form->settled_k;
     for (int64_t j = 0; j < n; j++)
         if (here[j] - first[j] != (second[j] == first[j] ? 0 : by))
             return false;

@@ -25,9 +25,8 @@ enum { LEAST_ROWS = 16 };
  * the rows between two of them are a plain one. */
 enum { MOST_STRETCHES = 2 * (TILE_WORK / LEAST_SAVED) + 1 };
 
-/* Forms pay where each has so many rows; and over stretches that say how a row follows from the one before it, which
- * read not even a byte a row, where they leave so many times as many columns unread, which is not asked where these
- * have so many rows. */
+/* Forms pay where each has so many rows. A REGULAR stretch, of which not even a byte a row is read, must be of fewer
+ * rows than LONG_STRETCH for them to take its place, and leave so many times fewer columns unread. */
 enum { ROWS_A_FORM = 16, FORMS_OVER_STRETCHES = 2, LONG_STRETCH = 64 };
 
 /* Sorting a stretch by length pays where it has so many rows, and so many times as many that come as a surprise as
@@ -147,8 +146,8 @@ static void add_stretch(struct look *look, int64_t begin, int kind, int64_t n)
 }
 
 /* Adds a formed stretch of whole rows begin ... end - 1 if rows from begin on are one that pays, more than a stretch
- * that leaves `saved` columns unread; returns its end, or begin. *tried: no row before it need be tried, which rows
- * were in vain. */
+ * that leaves `saved` columns unread; returns its end, or begin. *tried: rows before it were looked at in
+ * vain, and need not be once more. */
 static int64_t look_at_forms(const spmv_csr *a, int64_t first, int64_t begin, int64_t last, int64_t saved,
                              struct look *look, int64_t *tried)
 {
@@ -162,7 +161,10 @@ static int64_t look_at_forms(const spmv_csr *a, int64_t first, int64_t begin, in
     if (rows < ROWS_A_FORM * forms.count || its < LEAST_SAVED || its < FORMS_OVER_STRETCHES * saved)
         return begin;
     add_stretch(look, begin - first, STRETCH_FORMED, n);
-    look->stretch[look->count - 1].forms = (uint16_t)forms.count;
+    struct stretch *stretch = &look->stretch[look->count - 1];
+    stretch->forms = (uint16_t)forms.count;
+    stretch->spot = (uint16_t)look->spots;
+    stretch->code = (uint16_t)look->codes;
     look->formed += rows * n;
     look->spots += forms.count * spots_of(n);
     look->codes += rows;
@@ -409,8 +411,6 @@ static void form_tile(const spmv_csr *a, const struct tiles *tiles, int64_t t)
 {
     const struct tile *tile = &tiles->tile[t];
     const int64_t first = tile->begin.row + tile->begun, end = tile[1].stretch;
-    struct spots *spot = tiles->spot + tile->spot;
-    uint8_t *code = tiles->code + tile->code;
     for (int64_t i = tile->stretch; i < end; i++) {
         const struct stretch stretch = tiles->stretch[i];
         const int64_t row = first + stretch.begin;
@@ -418,10 +418,8 @@ static void form_tile(const spmv_csr *a, const struct tiles *tiles, int64_t t)
         struct forms forms;
         if (stretch.kind != STRETCH_FORMED)
             continue;
-        forms_reach(a, row, next, &forms, code);
-        forms_spots(a, &forms, row, stretch.n, tile->narrow ? tile->base : 0, spot);
-        spot += stretch.forms * spots_of(stretch.n);
-        code += next - row;
+        forms_reach(a, row, next, &forms, tiles->code + tile->code + stretch.code);
+        forms_spots(a, &forms, row, stretch.n, tile->narrow ? tile->base : 0, tiles->spot + tile->spot + stretch.spot);
     }
 }
 

@@ -388,8 +388,6 @@ static ALWAYS_INLINE void TYPED(tile)(const struct tiles *tiles, int64_t t, stru
     const int64_t end = tile[1].stretch;
     const struct group *group = tiles->group + tile->group;
     const struct place *place = tiles->place + tile->place;
-    const struct spots *spot = tiles->spot + tile->spot;
-    const uint8_t *code = tiles->code + tile->code;
     if (first < to.row && tile->stretch == end) {
         rows.plain(s, first, to.row);
         k = row_ptr[to.row];
@@ -397,19 +395,14 @@ static ALWAYS_INLINE void TYPED(tile)(const struct tiles *tiles, int64_t t, stru
     for (int64_t i = tile->stretch; i < end; i++) {
         const struct stretch stretch = tiles->stretch[i];
         const int64_t begin = first + stretch.begin, next = i + 1 < end ? first + tiles->stretch[i + 1].begin : to.row;
-        if (stretch.kind == STRETCH_FORMED) {
-            const int64_t its = (next - begin) * stretch.n;
-            rows.formed(s, spot, code, stretch.n, next - begin, k, s->y + begin);
-            spot += stretch.forms * spots_of(stretch.n);
-            code += next - begin;
-            k += its;
-            if (how.narrow)
-                s->left_out += its;
-            continue;
-        }
         if ((stretch.kind & STRETCH_REGULAR) == 0) {
             if (stretch.kind == STRETCH_PLAIN) {
                 rows.plain(s, begin, next);
+            } else if (stretch.kind == STRETCH_FORMED) {
+                rows.formed(s, tiles->spot + tile->spot + stretch.spot, tiles->code + tile->code + stretch.code,
+                            stretch.n, next - begin, k, s->y + begin);
+                if (how.narrow)
+                    s->left_out += (next - begin) * stretch.n;
             } else {
                 rows.sorted(s, group, stretch.n, place, next - begin, from.k, to.k, s->y + first);
                 group += stretch.n;

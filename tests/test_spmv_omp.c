@@ -459,6 +459,8 @@ static int64_t check_spots(const spmv_plan *plan, const spmv_csr *a)
             const int64_t end = i + 1 < tile[1].stretch ? first + tiles->stretch[i + 1].begin : tile[1].begin.row;
             if (stretch.kind != STRETCH_FORMED)
                 continue;
+            assert_ptr_equal(spot, tiles->spot + tile->spot + stretch.spot);
+            assert_ptr_equal(code, tiles->code + tile->code + stretch.code);
             for (int64_t row = begin; row < end; row++, code++) {
                 assert_in_range(*code, 0, stretch.forms - 1);
                 assert_int_equal(row_ptr[row + 1] - row_ptr[row], stretch.n);
