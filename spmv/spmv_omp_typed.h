@@ -316,9 +316,10 @@ static ALWAYS_INLINE void TYPED(formed_rows)(const struct TYPED(source) * s, boo
     _Static_assert(MOST_FORMED == 6, "a case for each length");
 }
 
-/* What is done with rows that are not REGULAR. Functions of their own: a compiler that sees all of a tile at once is
+/* What is done with rows. Functions of their own: a compiler that sees all of a tile at once is
  * short of registers in its innermost loops. */
 struct TYPED(rows) {
+    int64_t (*regular)(const struct TYPED(source) *, struct stretch, int64_t k, int64_t first, int64_t last);
     void (*plain)(const struct TYPED(source) *, int64_t first, int64_t last);
     void (*sorted)(const struct TYPED(source) *, const struct group *, int64_t groups, const struct place *,
                    int64_t rows, int64_t k, int64_t next, VALUE *y);
@@ -413,7 +414,7 @@ static ALWAYS_INLINE void TYPED(tile)(const struct tiles *tiles, int64_t t, stru
         }
         if (i + 1 < end)
             TYPED(prefetch_stretch)(s, how, tiles->stretch[i + 1], k + (next - begin) * stretch.n, next);
-        k = TYPED(stretch)(s, how, stretch, k, begin, next);
+        k = rows.regular(s, stretch, k, begin, next);
         if (how.narrow)
             s->left_out += (next - begin - 1) * stretch.n;
     }
@@ -466,6 +467,11 @@ static ALWAYS_INLINE void TYPED(any_tile)(const struct tiles *tiles, int64_t t, 
 }
 
 #define ROWS_FUNCTIONS(name, target, formed, ...)                                                                      \
+    static target int64_t TYPED(regular_##name)(const struct TYPED(source) * s, struct stretch stretch, int64_t k,     \
+                                                int64_t first, int64_t last)                                           \
+    {                                                                                                                  \
+        return TYPED(stretch)(s, (struct reading){__VA_ARGS__}, stretch, k, first, last);                              \
+    }                                                                                                                  \
     static target void TYPED(plain_##name)(const struct TYPED(source) * s, int64_t first, int64_t last)                \
     {                                                                                                                  \
         TYPED(plain_rows)(s, (struct reading){__VA_ARGS__}, first, last);                                              \
@@ -479,7 +485,8 @@ static ALWAYS_INLINE void TYPED(any_tile)(const struct tiles *tiles, int64_t t, 
     static target void TYPED(name)(const struct tiles *tiles, int64_t t, const struct TYPED(source) * s, VALUE * head, \
                                    VALUE * tail)                                                                       \
     {                                                                                                                  \
-        const struct TYPED(rows) rows = {TYPED(plain_##name), TYPED(sorted_##name), TYPED(formed)};                    \
+        const struct TYPED(rows)                                                                                       \
+            rows = {TYPED(regular_##name), TYPED(plain_##name), TYPED(sorted_##name), TYPED(formed)};                  \
         TYPED(tile)(tiles, t, *s, (struct reading){__VA_ARGS__}, rows, head, tail);                                    \
     }
 #define TILE_FUNCTION(name, target, pattern, stream)                                                                   \
