@@ -55,8 +55,8 @@ mutants() {
 
     # Rows in a few forms, and parts of the threads.
     "$1" "forms: a form is thought to begin with its stretch" spmv/spmv_omp_forms.c \
-        '(moves ? (int32_t)(form->row - begin) : 0)' \
-        '0' '^test_spmv_omp$'
+        'moves ? (int32_t)(form->row - begin) : 0' \
+        'moves ? (int32_t)(begin - begin) : 0' '^test_spmv_omp$'
     "$1" "forms: columns that stay move" spmv/spmv_omp_typed.h \
         'column += by & moves;' \
         'column += by;' '^test_spmv_(omp|types\.omp)$'
@@ -68,7 +68,7 @@ mutants() {
         'if (form->settled_k < k) {' '^test_spmv_omp$'
     "$1" "parts: of as many tiles, not bytes" spmv/spmv_omp.c \
         'tiles->tile[t].bytes < total / threads * p + total % threads * p / threads' \
-        't < tiles->count / threads * p' '^test_spmv_omp$'
+        'tiles->tile[t].bytes < total && t < tiles->count / threads * p' '^test_spmv_omp$'
 
     # Ends.
     "$1" "segscan: a head on the last element of a tile is lost" primitives/segscan/segscan_omp.c \
