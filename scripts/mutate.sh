@@ -53,6 +53,23 @@ mutants() {
         'open = continues ? open + tail[t] : tail[t];' \
         'open = tail[t];' '^test_spmv\.omp$'
 
+    # Rows in a few forms, and parts of the threads.
+    "$1" "forms: a form is thought to begin with its stretch" spmv/spmv_omp_forms.c \
+        'moves ? (int32_t)(form->row - begin) : 0' \
+        'moves ? (int32_t)(begin - begin) : 0' '^test_spmv_omp$'
+    "$1" "forms: columns that stay move" spmv/spmv_omp_typed.h \
+        'column += by & moves;' \
+        'column += by;' '^test_spmv_(omp|types\.omp)$'
+    "$1" "forms: columns of 16 bits behind them" spmv/spmv_omp_typed.h \
+        's->left_out += (next - begin) * stretch.n;' \
+        's->left_out += 0;' '^test_spmv_omp$'
+    "$1" "forms: a third row need not agree with the second" spmv/spmv_omp_forms.c \
+        'if (form->settled_k < 0) {' \
+        'if (form->settled_k < k) {' '^test_spmv_omp$'
+    "$1" "parts: of as many tiles, not bytes" spmv/spmv_omp.c \
+        'tiles->tile[t].bytes < total / threads * p + total % threads * p / threads' \
+        'tiles->tile[t].bytes < total && t < tiles->count / threads * p' '^test_spmv_omp$'
+
     # Ends.
     "$1" "segscan: a head on the last element of a tile is lost" primitives/segscan/segscan_omp.c \
         'if (head < tile->end)' \

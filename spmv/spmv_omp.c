@@ -37,6 +37,9 @@ enum { VALUES_AHEAD = 2048 };
 
 #define ALWAYS_INLINE inline __attribute__((always_inline))
 
+/* A vector of the processor; GCC and Clang have them on every machine. */
+typedef int32_t pack_i32 __attribute__((vector_size(4 * SPOTS)));
+
 struct scaling {
     const void *alpha, *beta;
     bool beta_zero;
@@ -61,6 +64,22 @@ static ALWAYS_INLINE int64_t column_at(const void *col, bool narrow, int64_t k)
     return narrow ? (int64_t)((const uint16_t *)col)[k] : (int64_t)((const int32_t *)col)[k];
 }
 
+/* Parts of equal bytes, up to a tile: not of as many tiles, as some read half of what others do. */
+static void cut_parts(struct tiles *tiles, int threads)
+{
+    const int64_t total = tiles->tile[tiles->count].bytes;
+    int64_t t = 0;
+    for (int p = 0; p < threads; p++) {
+        while (t < tiles->count && tiles->tile[t].bytes < total / threads * p + total % threads * p / threads)
+            t++;
+        tiles->part[p].begin = t;
+        if (p > 0)
+            tiles->part[p - 1].end = t;
+    }
+    tiles->part[threads - 1].end = tiles->count;
+    tiles->parts = threads;
+}
+
 /* All tiles, by all threads. Each thread has a part of them, always the same, which it goes through from begin to end,
  * so that it finds in its caches what the tile before has read of x, and the part itself where it fits. Who is done
  * helps the others, so that a thread that something else holds up does not hold up all. */
@@ -74,25 +93,28 @@ void tiles_share_out(struct tiles *tiles, tile_function *function, const void *s
         return;
     }
     const int64_t claim = max_i64(1, min_i64(MOST_CLAIMED, count / threads / CLAIMS));
+    if (tiles->parts != threads)
+        cut_parts(tiles, threads);
     for (int p = 0; p < threads; p++)
-        tiles->part[p].next = count * p / threads;
+        tiles->part[p].next = tiles->part[p].begin;
 #pragma omp parallel num_threads(threads)
     {
         const int me = omp_get_thread_num();
         for (int i = 0; i < threads; i++) {
             const int p = (me + i) % threads;
-            const int64_t end = count * (p + 1) / threads;
+            const int64_t end = tiles->part[p].end;
+            const int64_t its = i == 0 ? claim : 1; /* one at a time at the end, when all wait for the last */
             int64_t *next = &tiles->part[p].next;
             for (;;) {
                 int64_t t;
 #pragma omp atomic capture
                 {
                     t = *next;
-                    *next += claim;
+                    *next += its;
                 }
                 if (t >= end)
                     break;
-                for (const int64_t stop = min_i64(t + claim, end); t < stop; t++)
+                for (const int64_t stop = min_i64(t + its, end); t < stop; t++)
                     function(tiles, t, source);
             }
         }
@@ -158,6 +180,8 @@ void tiles_omp_release(spmv_plan *plan)
     spmv_free(plan->ctx, tiles->col);
     spmv_free(plan->ctx, tiles->group);
     spmv_free(plan->ctx, tiles->place);
+    spmv_free(plan->ctx, tiles->spot);
+    spmv_free(plan->ctx, tiles->code);
     spmv_free(plan->ctx, tiles->head);
     spmv_free(plan->ctx, tiles->tail);
     spmv_free(plan->ctx, tiles->dots);

@@ -16,15 +16,25 @@ struct position {
 
 /* Rows that lie in one tile from end to end are grouped in stretches. All rows of a REGULAR stretch have as many
  * entries as its first, in the columns of the first; SHIFTED by as many columns as they lie rows behind it. RUN: these
- * columns follow one another. Rows of the others are of any kind; those of a SORTED one are taken by length. */
-enum { STRETCH_PLAIN = 0, STRETCH_REGULAR = 1, STRETCH_SHIFTED = 2, STRETCH_RUN = 4, STRETCH_SORTED = 8 };
+ * columns follow one another. All rows of a FORMED one have as many entries, and one of a few forms. Rows of the others
+ * are of any kind; those of a SORTED one are taken by length. */
+enum {
+    STRETCH_PLAIN = 0,
+    STRETCH_REGULAR = 1,
+    STRETCH_SHIFTED = 2,
+    STRETCH_RUN = 4,
+    STRETCH_SORTED = 8,
+    STRETCH_FORMED = 16
+};
 
 _Static_assert(TILE_WORK <= UINT16_MAX, "rows of a tile are counted in 16 bits");
 
 struct stretch {
     uint16_t begin; /* its first row, counted from the first whole row of the tile; ends where the next begins */
     uint16_t kind;
-    uint16_t n; /* REGULAR: entries of a row; SORTED: its groups */
+    uint16_t n;          /* REGULAR, FORMED: entries of a row; SORTED: its groups */
+    uint16_t forms;      /* FORMED: how many */
+    uint16_t spot, code; /* FORMED: where its spots and codes begin, counted from the tile's */
 };
 
 /* So many rows of a SORTED stretch have n entries. */
@@ -37,20 +47,61 @@ struct place {
     uint16_t row, k;
 };
 
+/* A row is compared with at most so many forms, and has at most so many entries: where there are more, to write down
+ * their columns takes longer than to read them. */
+enum { MOST_FORMS = 8, MOST_FORMED = 6 };
+
+/* A form as its first row has it; settled_k: where the second begins, which settles what moves, -1: none yet. */
+struct form {
+    int64_t row, k, settled_k;
+};
+
+struct forms {
+    int count;
+    struct form form[MOST_FORMS];
+};
+
+/* The forms of rows begin ... end - 1 of a, and their end, which is returned: at most last, or a row with another
+ * number of entries than the first, or one that fits no form where there are MOST_FORMS. code: NULL, or the number of
+ * each row's form. */
+int64_t forms_reach(const spmv_csr *a, int64_t begin, int64_t last, struct forms *forms, uint8_t *code);
+
+/* Where SPOTS columns of a form lie in a row so many rows behind the first of its stretch, less what columns of the
+ * tile are counted from: column + (rows & moves). */
+enum { SPOTS = 4 };
+struct spots {
+    int32_t column[SPOTS], moves[SPOTS]; /* moves: -1 or 0 */
+};
+
+/* So many of them are a form of n columns. */
+static inline int64_t spots_of(int64_t n)
+{
+    return (n + SPOTS - 1) / SPOTS;
+}
+
+/* The spots of these forms, one form behind the other, for a stretch that begins with row `begin`. */
+void forms_spots(const spmv_csr *a, const struct forms *forms, int64_t begin, int64_t n, int32_t base,
+                 struct spots *spot);
+
 struct tile {
     struct position begin; /* ends where the next begins */
     int64_t stretch;       /* the first of its stretches, of which there are as many as up to the next tile's; none:
                               all rows are plain */
-    int64_t col;           /* where its columns of 16 bits begin, which are kept once a regular stretch */
+    int64_t col;           /* where its columns of 16 bits begin, which are kept once a regular stretch, in a
+                              FORMED one not at all */
     int64_t group, place;  /* where what its SORTED stretches have begins */
+    int64_t spot, code;    /* the same of its FORMED ones */
+    int64_t bytes;         /* what the tiles before it read of the matrix and write of y */
     int32_t base;          /* what columns are counted from */
     bool begun;            /* the first row has nonzeros before this tile */
     bool narrow, far;      /* columns of 16 bits; x is worth prefetching */
 };
 
-/* What one thread has of the tiles: the next to claim. A cache line, as all threads write to theirs. */
+/* What one thread has of the tiles: begin ... end - 1, and the next to claim. A cache line, as all threads write to
+ * theirs. */
 struct part {
     _Alignas(64) int64_t next;
+    int64_t begin, end;
 };
 
 struct tiles {
@@ -60,10 +111,13 @@ struct tiles {
     uint16_t *col;           /* of narrow tiles: the columns less base */
     struct group *group;     /* the groups of a stretch one behind the other, shortest rows first */
     struct place *place;     /* their rows in this order, each group's in the matrix's */
+    struct spots *spot;      /* the forms of a stretch one behind the other */
+    uint8_t *code;           /* the form of each row */
     void *head, *tail;       /* count partial sums a vector each, of the plan's type */
     void *dots;              /* count partial sums of an epilogue's dot product; NULL: several vectors */
     struct part *part;       /* one a thread */
     int threads;             /* to do them */
+    int parts;               /* for so many threads part has begins and ends; 0: none yet */
     bool avx2;               /* use vectors of 32 bytes */
     bool stream;             /* write y past the caches */
     bool columns;            /* the products are those of spmv_omp_columns.c */

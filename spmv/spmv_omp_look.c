@@ -25,6 +25,10 @@ enum { LEAST_ROWS = 16 };
  * the rows between two of them are a plain one. */
 enum { MOST_STRETCHES = 2 * (TILE_WORK / LEAST_SAVED) + 1 };
 
+/* Forms pay where each has so many rows. A REGULAR stretch, of which not even a byte a row is read, must be of fewer
+ * rows than LONG_STRETCH for them to take its place, and leave so many times fewer columns unread. */
+enum { ROWS_A_FORM = 16, FORMS_OVER_STRETCHES = 2, LONG_STRETCH = 64 };
+
 /* Sorting a stretch by length pays where it has so many rows, and so many times as many that come as a surprise as
  * there are lengths, and one surprise or more in so many entries: each costs a processor as much as some ten. */
 enum { LEAST_SORTED = 64, SURPRISES_A_GROUP = 3, ENTRIES_A_SURPRISE = 14 };
@@ -119,11 +123,18 @@ static int run_of(const int32_t *col, int64_t n)
     return STRETCH_RUN;
 }
 
+static int64_t length_of(const spmv_csr *a, int64_t row)
+{
+    return offset_at(a->row_ptr, a->row_ptr_bits, row + 1) - offset_at(a->row_ptr, a->row_ptr_bits, row);
+}
+
 /* What a look at one tile finds. */
 struct look {
     struct stretch stretch[MOST_STRETCHES];
     int count;
-    int64_t saved;          /* columns left unread */
+    int64_t saved, regular; /* columns left unread in its regular stretches, and the rows of these */
+    int64_t formed;         /* entries of its formed ones, which keep no column by itself */
+    int64_t spots, codes;   /* of these */
     int64_t groups, places; /* of its sorted stretches */
 };
 
@@ -134,16 +145,43 @@ static void add_stretch(struct look *look, int64_t begin, int kind, int64_t n)
     look->stretch[look->count++] = (struct stretch){.begin = (uint16_t)begin, .kind = (uint16_t)kind, .n = (uint16_t)n};
 }
 
+/* Adds a formed stretch of whole rows begin ... end - 1 if rows from begin on are one that pays, more than a stretch
+ * that leaves `saved` columns unread; returns its end, or begin. *tried: rows before it were looked at in
+ * vain, and need not be once more. */
+static int64_t look_at_forms(const spmv_csr *a, int64_t first, int64_t begin, int64_t last, int64_t saved,
+                             struct look *look, int64_t *tried)
+{
+    struct forms forms;
+    const int64_t n = length_of(a, begin);
+    if (begin < *tried || n == 0 || n > MOST_FORMED)
+        return begin;
+    const int64_t end = forms_reach(a, begin, last, &forms, NULL);
+    const int64_t rows = end - begin, its = (rows - forms.count) * n;
+    *tried = end;
+    if (rows < ROWS_A_FORM * forms.count || its < LEAST_SAVED || its < FORMS_OVER_STRETCHES * saved)
+        return begin;
+    add_stretch(look, begin - first, STRETCH_FORMED, n);
+    struct stretch *stretch = &look->stretch[look->count - 1];
+    stretch->forms = (uint16_t)forms.count;
+    stretch->spot = (uint16_t)look->spots;
+    stretch->code = (uint16_t)look->codes;
+    look->formed += rows * n;
+    look->spots += forms.count * spots_of(n);
+    look->codes += rows;
+    return end;
+}
+
 /* Adds the stretches of whole rows first ... last - 1. Greedy: a stretch goes on as long as the next row follows in the
  * way that its second row did. */
 static void look_at_rows(const spmv_csr *a, int64_t first, int64_t last, bool narrow, struct look *look)
 {
     const int bits = a->row_ptr_bits;
+    int64_t tried = first;
     for (int64_t row = first; row < last;) {
-        const int64_t k = offset_at(a->row_ptr, bits, row), n = offset_at(a->row_ptr, bits, row + 1) - k;
+        const int64_t k = offset_at(a->row_ptr, bits, row), n = length_of(a, row);
         int64_t end = row + 1;
         int kind = STRETCH_PLAIN;
-        while (end < last && offset_at(a->row_ptr, bits, end + 1) - offset_at(a->row_ptr, bits, end) == n) {
+        while (end < last && length_of(a, end) == n) {
             const int next = follows(a->col, k + (end - row) * n, n, narrow);
             if (next == STRETCH_PLAIN || (end > row + 1 && next != kind))
                 break;
@@ -151,9 +189,18 @@ static void look_at_rows(const spmv_csr *a, int64_t first, int64_t last, bool na
             end++;
         }
         const int64_t saved = (end - row - 1) * n;
-        if (saved >= LEAST_SAVED && (narrow || end - row >= LEAST_ROWS)) {
+        const bool pays = saved >= LEAST_SAVED && (narrow || end - row >= LEAST_ROWS);
+        /* forms cannot reach beyond rows of as many entries either */
+        const bool as_far = end == last || length_of(a, end) != n;
+        const int64_t formed = pays && (end - row >= LONG_STRETCH || as_far)
+                                   ? row
+                                   : look_at_forms(a, first, row, last, pays ? saved : 0, look, &tried);
+        if (formed > row) {
+            end = formed;
+        } else if (pays) {
             add_stretch(look, row - first, kind | run_of(a->col + k, n), n);
             look->saved += saved;
+            look->regular += end - row;
         } else {
             /* the last row may begin something better */
             end = max_i64(row + 1, kind == STRETCH_PLAIN ? end : end - 1);
@@ -161,7 +208,7 @@ static void look_at_rows(const spmv_csr *a, int64_t first, int64_t last, bool na
         }
         row = end;
     }
-    if (look->saved == 0)
+    if (look->saved + look->formed == 0)
         look->count = 0;
 }
 
@@ -261,7 +308,7 @@ static void look_at_columns(const spmv_csr *a, struct tile *tile, int64_t value_
 static spmv_status keep_stretches(spmv_plan *plan, struct tiles *tiles, const struct stretch *found)
 {
     spmv_status st = SPMV_OK;
-    int64_t stretches = 0, columns = 0, groups = 0, places = 0;
+    int64_t stretches = 0, columns = 0, groups = 0, places = 0, spots = 0, codes = 0;
     for (int64_t t = 0; t <= tiles->count; t++) {
         struct tile *tile = &tiles->tile[t];
         const struct tile its = *tile;
@@ -269,15 +316,21 @@ static spmv_status keep_stretches(spmv_plan *plan, struct tiles *tiles, const st
         tile->col = columns;
         tile->group = groups;
         tile->place = places;
+        tile->spot = spots;
+        tile->code = codes;
         stretches += its.stretch;
         columns += its.col;
         groups += its.group;
         places += its.place;
+        spots += its.spot;
+        codes += its.code;
     }
     TRY(plan_alloc(plan, stretches * (int64_t)sizeof *tiles->stretch, (void **)&tiles->stretch));
     TRY(plan_alloc(plan, columns * (int64_t)sizeof *tiles->col, (void **)&tiles->col));
     TRY(plan_alloc(plan, groups * (int64_t)sizeof *tiles->group, (void **)&tiles->group));
     TRY(plan_alloc(plan, places * (int64_t)sizeof *tiles->place, (void **)&tiles->place));
+    TRY(plan_alloc(plan, spots * (int64_t)sizeof *tiles->spot, (void **)&tiles->spot));
+    TRY(plan_alloc(plan, codes * (int64_t)sizeof *tiles->code, (void **)&tiles->code));
     for (int64_t t = 0; t < tiles->count; t++) {
         const int64_t count = tiles->tile[t + 1].stretch - tiles->tile[t].stretch;
         if (count > 0)
@@ -305,10 +358,10 @@ static void pack_tile(const spmv_csr *a, const struct tiles *tiles, int64_t t)
         const struct stretch stretch = tiles->stretch[i];
         const int64_t row = first + stretch.begin;
         const int64_t next = i + 1 < end ? first + tiles->stretch[i + 1].begin : tile[1].begin.row;
-        if ((stretch.kind & STRETCH_REGULAR) == 0)
+        if ((stretch.kind & (STRETCH_REGULAR | STRETCH_FORMED)) == 0)
             continue;
         const int64_t begin = offset_at(a->row_ptr, a->row_ptr_bits, row);
-        to = pack(a->col, tile->base, k, begin + stretch.n, to);
+        to = pack(a->col, tile->base, k, begin + (stretch.kind == STRETCH_FORMED ? 0 : stretch.n), to);
         k = begin + (next - row) * stretch.n;
     }
     pack(a->col, tile->base, k, tile[1].begin.k, to);
@@ -354,7 +407,23 @@ static void sort_tile(const spmv_csr *a, const struct tiles *tiles, int64_t t)
     }
 }
 
-/* Columns and places, written by the threads that will read them where tiles are dealt out in turn. */
+static void form_tile(const spmv_csr *a, const struct tiles *tiles, int64_t t)
+{
+    const struct tile *tile = &tiles->tile[t];
+    const int64_t first = tile->begin.row + tile->begun, end = tile[1].stretch;
+    for (int64_t i = tile->stretch; i < end; i++) {
+        const struct stretch stretch = tiles->stretch[i];
+        const int64_t row = first + stretch.begin;
+        const int64_t next = i + 1 < end ? first + tiles->stretch[i + 1].begin : tile[1].begin.row;
+        struct forms forms;
+        if (stretch.kind != STRETCH_FORMED)
+            continue;
+        forms_reach(a, row, next, &forms, tiles->code + tile->code + stretch.code);
+        forms_spots(a, &forms, row, stretch.n, tile->narrow ? tile->base : 0, tiles->spot + tile->spot + stretch.spot);
+    }
+}
+
+/* Columns, places and forms, written by the threads that will read them where tiles are dealt out in turn. */
 static void fill_tiles(const spmv_plan *plan, const struct tiles *tiles)
 {
 #pragma omp parallel for schedule(static) num_threads(plan->ctx->threads) if (tiles->count >= 100)
@@ -363,13 +432,38 @@ static void fill_tiles(const spmv_plan *plan, const struct tiles *tiles)
             pack_tile(&plan->a, tiles, t);
         if (tiles->tile[t].place < tiles->tile[t + 1].place)
             sort_tile(&plan->a, tiles, t);
+        if (tiles->tile[t].code < tiles->tile[t + 1].code)
+            form_tile(&plan->a, tiles, t);
     }
 }
 
-/* Of all tiles: columns that stretches leave unread, columns kept in 16 bits, rows taken by length. */
+/* Of all tiles: columns that stretches leave unread, columns kept in 16 bits, rows taken by length, columns of rows in
+ * forms. */
 struct found {
-    int64_t saved, packed, sorted;
+    int64_t saved, packed, sorted, formed;
 };
+
+/* What a tile reads of the matrix, and writes. */
+static int64_t bytes_of(const spmv_plan *plan, const struct tile *tile, const struct look *look)
+{
+    const spmv_csr *a = &plan->a;
+    const int64_t rows = tile[1].begin.row - tile->begin.row, entries = tile[1].begin.k - tile->begin.k;
+    const int64_t stored = a->val != NULL ? (int64_t)spmv_type_size(a->type) : 0;
+    const int64_t columns = entries - look->saved - look->formed, offsets = rows - look->regular - look->codes;
+    return entries * stored + columns * (tile->narrow ? 2 : 4) + offsets * (a->row_ptr_bits / 8) + look->codes +
+           rows * plan->vectors * (int64_t)spmv_type_size(plan->type);
+}
+
+/* From the bytes of each tile to those of the tiles before it. */
+static void sum_bytes(struct tiles *tiles)
+{
+    int64_t sum = 0;
+    for (int64_t t = 0; t <= tiles->count; t++) {
+        const int64_t its = tiles->tile[t].bytes;
+        tiles->tile[t].bytes = sum;
+        sum += its;
+    }
+}
 
 /* Looks at all tiles. large: the matrix fits in no cache. */
 static spmv_status look(spmv_plan *plan, struct tiles *tiles, bool large, struct found *sum)
@@ -379,10 +473,10 @@ static spmv_status look(spmv_plan *plan, struct tiles *tiles, bool large, struct
     const int64_t value_size = (int64_t)spmv_type_size(plan->type);
     const int compression = plan->compression;
     struct stretch *found = NULL;
-    int64_t saved = 0, packed = 0, sorted = 0;
+    int64_t saved = 0, packed = 0, sorted = 0, formed = 0;
     TRY(host_alloc(plan->ctx, tiles->count * MOST_STRETCHES * (int64_t)sizeof *found, "a plan", (void **)&found));
 #pragma omp parallel for schedule(static) num_threads(plan->ctx->threads) if (tiles->count >= 100)                     \
-    reduction(+ : saved, packed, sorted)
+    reduction(+ : saved, packed, sorted, formed)
     for (int64_t t = 0; t < tiles->count; t++) {
         struct look look = {.count = 0};
         struct tile *tile = &tiles->tile[t];
@@ -393,16 +487,21 @@ static spmv_status look(spmv_plan *plan, struct tiles *tiles, bool large, struct
         look_at_lengths(a, tile->begin.row + tile->begun, tile[1].begin.row, &look);
         memcpy(found + t * MOST_STRETCHES, look.stretch, (size_t)look.count * sizeof *found);
         /* packing writes what it saves in two products, so where caches hold the matrix it is for few columns alone */
-        tile->narrow = tile->narrow && compression != 0 && (compression > 0 || large || 2 * look.saved >= entries);
+        tile->narrow =
+            tile->narrow && compression != 0 && (compression > 0 || large || 2 * (look.saved + look.formed) >= entries);
         tile->stretch = look.count;
-        tile->col = tile->narrow ? entries - look.saved : 0;
+        tile->col = tile->narrow ? entries - look.saved - look.formed : 0;
         tile->group = look.groups;
         tile->place = look.places;
+        tile->spot = look.spots;
+        tile->code = look.codes;
+        tile->bytes = bytes_of(plan, tile, &look);
         saved += look.saved;
+        formed += look.formed;
         packed += tile->col;
         sorted += look.places;
     }
-    *sum = (struct found){.saved = saved, .packed = packed, .sorted = sorted};
+    *sum = (struct found){.saved = saved, .packed = packed, .sorted = sorted, .formed = formed};
     TRY(keep_stretches(plan, tiles, found));
     fill_tiles(plan, tiles);
 done:
@@ -419,6 +518,10 @@ static void say(spmv_plan *plan, struct found found)
         snprintf(plan->why + used, sizeof plan->why - used,
                  "; %.0f %% of the columns follow from the row before, %.0f %% are kept in 16 bits",
                  100 * (double)found.saved / nnz, 100 * (double)found.packed / nnz);
+    used = strlen(plan->why);
+    if (found.formed > 0)
+        snprintf(plan->why + used, sizeof plan->why - used, "; %.0f %% of the columns are of rows in a few forms",
+                 100 * (double)found.formed / nnz);
     used = strlen(plan->why);
     if (found.sorted > 0)
         snprintf(plan->why + used, sizeof plan->why - used, "; %.0f %% of the rows are taken by length",
@@ -453,12 +556,18 @@ spmv_status tiles_omp_prepare(spmv_plan *plan)
         tiles->tile[t].begin = path_at(a, min_i64(t * TILE_WORK, work));
         tiles->tile[t].begun = begun_before(a, tiles->tile[t].begin);
     }
-    if (tiles->columns) /* which read plain CSR */
+    if (tiles->columns) { /* which read plain CSR */
+        const struct look nothing = {.count = 0};
+        for (int64_t t = 0; t < tiles->count; t++)
+            tiles->tile[t].bytes = bytes_of(plan, &tiles->tile[t], &nothing);
+        sum_bytes(tiles);
         goto done;
+    }
     TRY(look(plan, tiles, bytes > cache, &found));
     /* y would not be found in a cache anyway, and is written in one go by rows that need no waiting */
     tiles->stream = bytes > 2 * cache && 2 * found.saved >= a->nnz;
     say(plan, found);
+    sum_bytes(tiles);
 done:
     return st;
 }

@@ -268,12 +268,63 @@ static ALWAYS_INLINE void TYPED(sorted_rows)(const struct TYPED(source) * s, str
     }
 }
 
-/* What is done with rows that are not REGULAR. Functions of their own: a compiler that sees all of a tile at once is
+/* A FORMED stretch of rows of n entries, a constant once it is inlined, from entry k on. y: of its first row. The
+ * columns of a row are written down first, SPOTS at a time, and then read as any other. */
+static ALWAYS_INLINE void TYPED(forms)(const struct TYPED(source) * source, bool pattern, bool stream,
+                                       const struct spots *spot, const uint8_t *code, int64_t n, int64_t rows,
+                                       int64_t k, VALUE *y)
+{
+    const struct TYPED(source) s = *source;
+    const struct reading how = {pattern, false, false, stream};
+    int32_t col[MOST_FORMED + SPOTS];
+    struct TYPED(entries) e = {.val = pattern ? NULL : (const STORED *)s.val + k, .col = col, .x = s.x};
+    for (int32_t row = 0; row < (int32_t)rows; row++) {
+        const struct spots *form = spot + code[row] * spots_of(n);
+        const pack_i32 by = {row, row, row, row};
+        for (int64_t p = 0; p < spots_of(n); p++) {
+            pack_i32 column, moves;
+            memcpy(&column, form[p].column, sizeof column);
+            memcpy(&moves, form[p].moves, sizeof moves);
+            column += by & moves;
+            memcpy(&col[p * SPOTS], &column, sizeof column);
+        }
+        if (!pattern)
+            for (int64_t j = 0; j < n; j += 64 / (int64_t)sizeof *e.val)
+                prefetch(e.val + j, VALUES_AHEAD);
+        TYPED(finish)(s.f, stream, TYPED(dot)(e, how, n), &y[row]);
+        e.val = pattern ? NULL : e.val + n;
+    }
+}
+
+static ALWAYS_INLINE void TYPED(formed_rows)(const struct TYPED(source) * s, bool pattern, bool stream,
+                                             const struct spots *spot, const uint8_t *code, int64_t n, int64_t rows,
+                                             int64_t k, VALUE *y)
+{
+    switch (n) {
+#define CASE(length)                                                                                                   \
+    case length:                                                                                                       \
+        TYPED(forms)(s, pattern, stream, spot, code, length, rows, k, y);                                              \
+        break;
+        CASE(1)
+        CASE(2)
+        CASE(3)
+        CASE(4)
+        CASE(5)
+        CASE(6)
+#undef CASE
+    }
+    _Static_assert(MOST_FORMED == 6, "a case for each length");
+}
+
+/* What is done with rows. Functions of their own: a compiler that sees all of a tile at once is
  * short of registers in its innermost loops. */
 struct TYPED(rows) {
+    int64_t (*regular)(const struct TYPED(source) *, struct stretch, int64_t k, int64_t first, int64_t last);
     void (*plain)(const struct TYPED(source) *, int64_t first, int64_t last);
     void (*sorted)(const struct TYPED(source) *, const struct group *, int64_t groups, const struct place *,
                    int64_t rows, int64_t k, int64_t next, VALUE *y);
+    void (*formed)(const struct TYPED(source) *, const struct spots *, const uint8_t *code, int64_t n, int64_t rows,
+                   int64_t k, VALUE *y);
 };
 
 /* The first entry of a REGULAR stretch is k; what comes back is its end. */
@@ -315,7 +366,7 @@ static ALWAYS_INLINE void TYPED(prefetch_stretch)(const struct TYPED(source) * s
 {
     if (stretch.kind == STRETCH_PLAIN)
         prefetch(s->a->row_ptr, first * (int64_t)sizeof(OFFSET));
-    if (!how.narrow)
+    if (!how.narrow && stretch.kind != STRETCH_FORMED)
         for (int64_t j = 0; j <= stretch.n; j += 16)
             prefetch(s->col, 4 * (k + j));
 }
@@ -348,6 +399,11 @@ static ALWAYS_INLINE void TYPED(tile)(const struct tiles *tiles, int64_t t, stru
         if ((stretch.kind & STRETCH_REGULAR) == 0) {
             if (stretch.kind == STRETCH_PLAIN) {
                 rows.plain(s, begin, next);
+            } else if (stretch.kind == STRETCH_FORMED) {
+                rows.formed(s, tiles->spot + tile->spot + stretch.spot, tiles->code + tile->code + stretch.code,
+                            stretch.n, next - begin, k, s->y + begin);
+                if (how.narrow)
+                    s->left_out += (next - begin) * stretch.n;
             } else {
                 rows.sorted(s, group, stretch.n, place, next - begin, from.k, to.k, s->y + first);
                 group += stretch.n;
@@ -358,7 +414,7 @@ static ALWAYS_INLINE void TYPED(tile)(const struct tiles *tiles, int64_t t, stru
         }
         if (i + 1 < end)
             TYPED(prefetch_stretch)(s, how, tiles->stretch[i + 1], k + (next - begin) * stretch.n, next);
-        k = TYPED(stretch)(s, how, stretch, k, begin, next);
+        k = rows.regular(s, stretch, k, begin, next);
         if (how.narrow)
             s->left_out += (next - begin - 1) * stretch.n;
     }
@@ -410,7 +466,12 @@ static ALWAYS_INLINE void TYPED(any_tile)(const struct tiles *tiles, int64_t t, 
 #endif
 }
 
-#define ROWS_FUNCTIONS(name, target, ...)                                                                              \
+#define ROWS_FUNCTIONS(name, target, formed, ...)                                                                      \
+    static target int64_t TYPED(regular_##name)(const struct TYPED(source) * s, struct stretch stretch, int64_t k,     \
+                                                int64_t first, int64_t last)                                           \
+    {                                                                                                                  \
+        return TYPED(stretch)(s, (struct reading){__VA_ARGS__}, stretch, k, first, last);                              \
+    }                                                                                                                  \
     static target void TYPED(plain_##name)(const struct TYPED(source) * s, int64_t first, int64_t last)                \
     {                                                                                                                  \
         TYPED(plain_rows)(s, (struct reading){__VA_ARGS__}, first, last);                                              \
@@ -424,13 +485,20 @@ static ALWAYS_INLINE void TYPED(any_tile)(const struct tiles *tiles, int64_t t, 
     static target void TYPED(name)(const struct tiles *tiles, int64_t t, const struct TYPED(source) * s, VALUE * head, \
                                    VALUE * tail)                                                                       \
     {                                                                                                                  \
-        const struct TYPED(rows) rows = {TYPED(plain_##name), TYPED(sorted_##name)};                                   \
+        const struct TYPED(rows)                                                                                       \
+            rows = {TYPED(regular_##name), TYPED(plain_##name), TYPED(sorted_##name), TYPED(formed)};                  \
         TYPED(tile)(tiles, t, *s, (struct reading){__VA_ARGS__}, rows, head, tail);                                    \
     }
 #define TILE_FUNCTION(name, target, pattern, stream)                                                                   \
-    ROWS_FUNCTIONS(name##_narrow, __attribute__((noinline)) target, pattern, true, false, stream)                      \
-    ROWS_FUNCTIONS(name##_far, __attribute__((noinline)) target, pattern, false, true, stream)                         \
-    ROWS_FUNCTIONS(name##_near, __attribute__((noinline)) target, pattern, false, false, stream)                       \
+    static __attribute__((noinline)) target void TYPED(name##_formed)(const struct TYPED(source) * s,                  \
+                                                                      const struct spots *spot, const uint8_t *code,   \
+                                                                      int64_t n, int64_t rows, int64_t k, VALUE *y)    \
+    {                                                                                                                  \
+        TYPED(formed_rows)(s, pattern, stream, spot, code, n, rows, k, y);                                             \
+    }                                                                                                                  \
+    ROWS_FUNCTIONS(name##_narrow, __attribute__((noinline)) target, name##_formed, pattern, true, false, stream)       \
+    ROWS_FUNCTIONS(name##_far, __attribute__((noinline)) target, name##_formed, pattern, false, true, stream)          \
+    ROWS_FUNCTIONS(name##_near, __attribute__((noinline)) target, name##_formed, pattern, false, false, stream)        \
     static target void TYPED(name)(const struct tiles *tiles, int64_t t, const void *source)                           \
     {                                                                                                                  \
         const struct TYPED(ways) ways = {TYPED(name##_narrow), TYPED(name##_far), TYPED(name##_near)};                 \

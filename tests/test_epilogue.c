@@ -45,8 +45,9 @@ static void *random_elements(spmv_type type, int64_t n, uint64_t seed)
 
 /* MIXED: rows of 0 to 59 entries; LONG: mostly empty, two rows longer than a tile, and one at the end; HUGE: one so
  * long that its pieces are folded in groups, and are leaves of several nodes; SPARSE: 0 to 5; NONE: none; ONES: one
- * each. */
-enum shape { MIXED, LONG, HUGE_ROW, SPARSE, NONE, ONES };
+ * each; ARROW: a long row and rows of 3 whose columns move on from row to row, in most of them but for the first, which
+ * stays. */
+enum shape { MIXED, LONG, HUGE_ROW, SPARSE, NONE, ONES, ARROW };
 
 struct matrix {
     int64_t rows, cols, nnz;
@@ -68,6 +69,7 @@ static struct matrix make_matrix(int64_t rows, int64_t cols, enum shape shape)
                                : shape == HUGE_ROW ? (i == 3 ? 40000 : draw % 6)
                                : shape == SPARSE   ? draw % 6
                                : shape == ONES     ? 1
+                               : shape == ARROW    ? (i == 0 ? 5000 : 3)
                                                    : 0;
         m.row_ptr[i + 1] = m.row_ptr[i] + length;
     }
@@ -75,6 +77,11 @@ static struct matrix make_matrix(int64_t rows, int64_t cols, enum shape shape)
     m.col = get(m.nnz, 4);
     for (int64_t k = 0; k < m.nnz; k++)
         m.col[k] = (int32_t)(support_random(&random) % (uint64_t)cols);
+    for (int64_t i = 1; shape == ARROW && i < rows; i++) {
+        int32_t *col = m.col + m.row_ptr[i];
+        for (int64_t j = 0; j < 3; j++)
+            col[j] = j == 0 && support_random(&random) % 4 != 0 ? 0 : (int32_t)((i + j) % cols);
+    }
     return m;
 }
 
@@ -350,9 +357,11 @@ static void every_method(void **state)
     static const struct {
         int64_t rows, cols;
         enum shape shape;
-    } sizes[] = {{20, 230, HUGE_ROW}, {151, 151, LONG}, {150, 230, MIXED},  {900, 900, SPARSE},
-                 {3000, 40, NONE},    {1, 1, ONES},     {4097, 30, SPARSE}, {1, 70, HUGE_ROW}};
-    for (size_t s = 0; s < (brief ? 2 : sizeof sizes / sizeof sizes[0]); s++) {
+    } sizes[] = {{20, 230, HUGE_ROW}, {151, 151, LONG},   {150, 230, MIXED}, {900, 900, SPARSE}, {3000, 40, NONE},
+                 {1, 1, ONES},        {4097, 30, SPARSE}, {1, 70, HUGE_ROW}, {4000, 4100, ARROW}};
+    const size_t all =
+        sizeof sizes / sizeof sizes[0] - (support_backend == SPMV_BACKEND_CUDA); /* the last is for omp */
+    for (size_t s = 0; s < (brief ? 2 : all); s++) {
         struct matrix m = make_matrix(sizes[s].rows, sizes[s].cols, sizes[s].shape);
         check_matrix(ctx, &m, s == 1 && !brief);
         free_matrix(&m);

@@ -87,11 +87,11 @@ struct way {
     bool unsorted; /* rows in the order in which they come */
 };
 
-static const struct way ways[] = {{0, 1, true, 0, true},   {0, 4, false, 0, false}, {-1, 1, false, -1, false},
-                                  {-1, 2, true, 1, false}, {1, 1, true, 0, false},  {1, 1, false, 1, false},
-                                  {1, 2, false, 0, false}, {1, 3, false, 1, false}, {1, 4, true, 1, false},
-                                  {1, 5, false, 0, false}, {1, 6, false, 1, false}, {1, 7, false, -1, false},
-                                  {1, 8, false, 0, false}, {0, 8, false, 1, false}};
+static const struct way ways[] = {
+    {0, 1, true, 0, true},   {0, 4, false, 0, false}, {-1, 1, false, -1, false},  {-1, 2, true, 1, false},
+    {1, 1, true, 0, false},  {1, 1, false, 1, false}, {1, 2, false, 0, false},    {1, 3, false, 1, false},
+    {1, 4, true, 1, false},  {1, 5, false, 0, false}, {1, 6, false, 1, false},    {1, 7, false, -1, false},
+    {1, 8, false, 0, false}, {0, 8, false, 1, false}, {-1, 12, false, -1, false}, {1, 16, true, 1, false}};
 enum { WAYS = sizeof ways / sizeof ways[0] };
 
 static spmv_plan *plan_of(spmv_context *ctx, const spmv_csr *a, int compression)
@@ -213,7 +213,8 @@ static void lengths_and_shapes(void **state)
 static void count_stretches(const spmv_plan *plan, int64_t *shifted, int64_t *same, int64_t *run)
 {
     const struct tiles *tiles = plan->state;
-    *shifted = *same = *run = 0;
+    *shifted = *same = *run = 0; /* all rows of these shapes follow from the one before, or none */
+    assert_int_equal(tiles->tile[tiles->count].code, 0);
     for (int64_t s = 0; s < tiles->tile[tiles->count].stretch; s++) {
         const int kind = tiles->stretch[s].kind;
         *shifted += (kind & STRETCH_SHIFTED) != 0;
@@ -441,6 +442,164 @@ static void rows_by_length(void **state)
     spmv_context_destroy(ctx);
 }
 
+/* Every formed stretch has, row by row, the columns of the matrix. Returns the number of such rows. */
+static int64_t check_spots(const spmv_plan *plan, const spmv_csr *a)
+{
+    const struct tiles *tiles = plan->state;
+    const int32_t *row_ptr = a->row_ptr;
+    int64_t formed = 0;
+    for (int64_t t = 0; t < tiles->count; t++) {
+        const struct tile *tile = &tiles->tile[t];
+        const int64_t first = tile->begin.row + tile->begun, base = tile->narrow ? tile->base : 0;
+        const struct spots *spot = tiles->spot + tile->spot;
+        const uint8_t *code = tiles->code + tile->code;
+        for (int64_t i = tile->stretch; i < tile[1].stretch; i++) {
+            const struct stretch stretch = tiles->stretch[i];
+            const int64_t begin = first + stretch.begin;
+            const int64_t end = i + 1 < tile[1].stretch ? first + tiles->stretch[i + 1].begin : tile[1].begin.row;
+            if (stretch.kind != STRETCH_FORMED)
+                continue;
+            assert_ptr_equal(spot, tiles->spot + tile->spot + stretch.spot);
+            assert_ptr_equal(code, tiles->code + tile->code + stretch.code);
+            for (int64_t row = begin; row < end; row++, code++) {
+                assert_in_range(*code, 0, stretch.forms - 1);
+                assert_int_equal(row_ptr[row + 1] - row_ptr[row], stretch.n);
+                for (int j = 0; j < stretch.n; j++) {
+                    const struct spots *its = &spot[*code * spots_of(stretch.n) + j / SPOTS];
+                    assert_int_equal(a->col[row_ptr[row] + j],
+                                     base + its->column[j % SPOTS] + ((row - begin) & its->moves[j % SPOTS]));
+                }
+            }
+            spot += stretch.forms * spots_of(stretch.n);
+            formed += end - begin;
+        }
+        assert_ptr_equal(spot, tiles->spot + tile[1].spot);
+        assert_ptr_equal(code, tiles->code + tile[1].code);
+    }
+    return formed;
+}
+
+/* Rows of n entries, each in one of so many forms, drawn: in form f entry j stays where bit j + f of stays is set, and
+ * moves on with the row elsewhere. What stays changes every `change` rows, 0: never. Every `odd`-th row has columns of
+ * its own, 0: none. The first row is long. wide: columns too far apart for 16 bits. */
+struct forms_case {
+    int64_t n;
+    int forms;
+    unsigned stays;
+    int64_t change, odd;
+    bool wide;
+    int least, most; /* share of rows that are in forms, in percent */
+};
+
+static struct matrix formed_matrix(struct forms_case c, int64_t rows)
+{
+    int64_t *length = get(rows, sizeof *length);
+    uint64_t seed = 11;
+    for (int64_t i = 0; i < rows; i++)
+        length[i] = i == 0 ? 2 * TILE_WORK + 5 : c.n;
+    struct matrix m = empty_matrix(rows, 300000, length);
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t j = 0, form = (int64_t)(support_random(&seed) >> 30) % c.forms; j < length[i]; j++) {
+            const bool own = i == 0 || (c.odd > 0 && i % c.odd == 3);
+            const unsigned stays = c.change > 0 ? c.stays << i / c.change % 3 : c.stays;
+            const int64_t at = (c.wide ? 100000 : 40) * (j % 2);
+            m.col[m.row_ptr[i] + j] = (int32_t)(own                        ? (int64_t)(support_random(&seed) % 50000)
+                                                : stays >> (j + form) & 1u ? 7 + at + j
+                                                                           : at + i + 3 * j + form);
+        }
+    free(length);
+    return m;
+}
+
+/* Columns that stay, at the front, in the middle and at the end; forms that take turns; forms that change in the middle
+ * of a tile; rows between them that have none; more forms than are kept; rows too long for them. */
+static void forms(void **state)
+{
+    (void)state;
+    static const struct forms_case cases[] = {{1, 2, 1, 0, 0, false, 90, 100},
+                                              {2, 1, 1, 0, 0, true, 90, 100},
+                                              {3, 1, 1, 0, 0, false, 90, 100},
+                                              {3, 1, 2, 0, 0, true, 90, 100},
+                                              {3, 1, 4, 0, 0, false, 90, 100},
+                                              {4, 2, 1, 0, 0, true, 90, 100},
+                                              {4, 2, 2, 0, 0, false, 90, 100},
+                                              {4, 3, 9, 0, 0, true, 90, 100},
+                                              {4, 1, 5, 100, 0, true, 90, 100},
+                                              {5, 2, 3, 333, 0, false, 90, 100},
+                                              {5, 1, 16, 0, 90, true, 60, 100},
+                                              {6, 4, 0x21, 0, 0, true, 90, 100},
+                                              {6, 3, 0x12, 170, 200, false, 60, 100},
+                                              {4, 40, 1, 0, 0, true, 0, 0},
+                                              {7, 1, 1, 0, 0, true, 0, 0},
+                                              {4, 1, 0, 0, 0, true, 0, 0},
+                                              {4, 2, 1, 12, 0, false, 0, 100}};
+    enum { ROWS = 5000 };
+    spmv_context *ctx = support_context_on(SPMV_BACKEND_OMP, 3);
+    for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
+        struct matrix m = formed_matrix(cases[c], ROWS);
+        for (int compression = -1; compression <= 1; compression++) {
+            spmv_plan *plan = plan_of(ctx, &m.a, compression);
+            spmv_plan_info info;
+            assert_ok(ctx, spmv_plan_describe(plan, &info, sizeof info));
+            const int64_t formed = check_spots(plan, &m.a);
+            if (compression == 0)
+                assert_int_equal(formed, 0);
+            else if (formed * 100 < cases[c].least * (int64_t)ROWS || formed * 100 > cases[c].most * (int64_t)ROWS)
+                fail_msg("case %d: %lld rows are in forms", (int)c, (long long)formed);
+            assert_int_equal(strstr(info.why, "in a few forms") != NULL, formed > 0);
+            spmv_plan_destroy(plan);
+        }
+        check_all(&m);
+        release(&m);
+    }
+    spmv_context_destroy(ctx);
+}
+
+/* Whatever the number of threads, each gets its share of what is read and written, up to a tile; and all tiles. */
+static void equal_parts(void **state)
+{
+    (void)state;
+    static const char *const specs[] = {"arrow:90000,70000,4", "poisson2d:300", "longrows:3,60000,40000",
+                                        "empty:30000,0.9,20"};
+    for (size_t s = 0; s < sizeof specs / sizeof specs[0]; s++)
+        for (int threads = 2; threads <= 16; threads++)
+            for (int vectors = 1; vectors <= 3; vectors += 2) {
+                spmv_context *ctx = support_context_on(SPMV_BACKEND_OMP, threads);
+                spmv_matrix *matrix = NULL;
+                spmv_plan *plan = NULL;
+                spmv_plan_options options;
+                spmv_csr a;
+                assert_ok(ctx, spmv_matrix_generate(ctx, specs[s], SPMV_F64, &matrix));
+                spmv_matrix_view(matrix, &a);
+                spmv_plan_options_init(&options, sizeof options);
+                options.method = "tiles";
+                options.vectors = vectors;
+                assert_ok(ctx, spmv_plan_create(ctx, &a, &options, &plan));
+                struct tiles *tiles = plan->state;
+                double *x = get(a.cols * vectors, sizeof *x), *y = get(a.rows * vectors, sizeof *y);
+                tiles->threads = threads;
+                assert_ok(ctx, spmv_apply(plan, NULL, x, NULL, y));
+                const struct tile *tile = tiles->tile;
+                const int64_t total = tile[tiles->count].bytes;
+                assert_true(total >= 8 * (a.nnz + a.rows * vectors) && total <= 16 * (a.nnz + a.rows * vectors));
+                int64_t most = 0, at = 0;
+                for (int64_t t = 0; t < tiles->count; t++)
+                    most = max_i64(most, tile[t + 1].bytes - tile[t].bytes);
+                for (int p = 0; p < threads; p++) {
+                    const struct part *part = &tiles->part[p];
+                    assert_int_equal(part->begin, at);
+                    assert_true(tile[part->end].bytes - tile[part->begin].bytes <= total / threads + most + 1);
+                    at = part->end;
+                }
+                assert_int_equal(at, tiles->count);
+                free(x);
+                free(y);
+                spmv_plan_destroy(plan);
+                spmv_matrix_destroy(matrix);
+                spmv_context_destroy(ctx);
+            }
+}
+
 /* Numbers that are not finite stay in the rows that touch them, in regular rows too. */
 static void not_finite_stays(void **state)
 {
@@ -472,11 +631,11 @@ static void not_finite_stays(void **state)
 static void generated(void **state)
 {
     (void)state;
-    static const char *const specs[] = {"poisson2d:70",   "poisson3d:18",           "stencil27:12",
-                                        "banded:900,40",  "fem:400,3,20",           "uniform:3000,90000,7",
-                                        "rmat:11,12",     "arrow:9000,7000,4",      "empty:30000,0.9,20",
-                                        "diagonal:20000", "longrows:3,60000,40000", "powerlaw:4000,6,2,900",
-                                        "dense:90,700",   "uniform:30000,100,2",    "uniform:20,90000,3000"};
+    static const char *const specs[] = {
+        "poisson2d:70",          "poisson3d:18",         "stencil27:12",        "banded:900,40",
+        "fem:400,3,20",          "uniform:3000,90000,7", "rmat:11,12",          "arrow:9000,7000,4",
+        "arrow:70000,50000,3",   "empty:30000,0.9,20",   "diagonal:20000",      "longrows:3,60000,40000",
+        "powerlaw:4000,6,2,900", "dense:90,700",         "uniform:30000,100,2", "uniform:20,90000,3000"};
     spmv_context *ctx = support_context_on(SPMV_BACKEND_OMP, 2);
     for (size_t s = 0; s < sizeof specs / sizeof specs[0]; s++) {
         spmv_matrix *matrix = NULL;
@@ -496,7 +655,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lengths_and_shapes), cmocka_unit_test(what_is_seen), cmocka_unit_test(border_of_16_bits),
         cmocka_unit_test(border_of_a_tile),   cmocka_unit_test(far_columns),  cmocka_unit_test(rows_by_length),
-        cmocka_unit_test(not_finite_stays),   cmocka_unit_test(generated),
+        cmocka_unit_test(not_finite_stays),   cmocka_unit_test(generated),    cmocka_unit_test(forms),
+        cmocka_unit_test(equal_parts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -43,8 +43,9 @@ struct matrix {
 };
 
 /* shape 0: rows of 0 to 59 entries; 1: of 0 to 5; 2: mostly empty, two of thousands; 3: none; 4: as 1, with one so long
- * that its pieces are folded in groups. */
-enum { SHAPES = 4, HUGE_ROW = 4 };
+ * that its pieces are folded in groups; 5: an arrow, one long row and rows of 4 whose columns move on from row to row,
+ * in most of them but for one, which stays: the first, the third, the last. */
+enum { SHAPES = 4, HUGE_ROW = 4, ARROW = 5 };
 
 static struct matrix make_matrix(int64_t rows, int64_t cols, int shape)
 {
@@ -59,12 +60,19 @@ static struct matrix make_matrix(int64_t rows, int64_t cols, int shape)
                                                                   : draw < 5      ? draw
                                                                                   : 0)
                                            : shape == HUGE_ROW ? (i == 3 ? 40000 : draw % 6)
+                                           : shape == ARROW    ? (i == 0 ? 5000 : 4)
                                                                : 0);
     }
     m.nnz = m.row_ptr[rows];
     m.col = get(m.nnz, 4);
     for (int64_t k = 0; k < m.nnz; k++)
         m.col[k] = (int32_t)(support_random(&random) % (uint64_t)cols);
+    for (int64_t i = 1; shape == ARROW && i < rows; i++) {
+        const int64_t third = 3 * i / rows, stays = third == 0 ? 0 : third + 1;
+        const bool all_move = support_random(&random) % 4 == 0;
+        for (int64_t j = 0; j < 4; j++)
+            m.col[m.row_ptr[i] + j] = j == stays && !all_move ? 2 : (int32_t)((i + 2 * j) % cols);
+    }
     return m;
 }
 
@@ -283,8 +291,11 @@ static void every_type(void **state)
 {
     (void)state;
     spmv_context *ctx = support_context();
-    for (int shape = brief ? HUGE_ROW : 0; shape <= HUGE_ROW; shape++) {
-        struct matrix m = make_matrix(shape == 1 ? 900 : shape == HUGE_ROW ? 20 : 150, 230, shape);
+    for (int shape = brief ? HUGE_ROW : 0; shape <= (brief ? HUGE_ROW : ARROW); shape++) {
+        struct matrix m = make_matrix(shape == 1 || shape == ARROW ? 900
+                                      : shape == HUGE_ROW          ? 20
+                                                                   : 150,
+                                      shape == ARROW ? 1000 : 230, shape);
         for (int t = 0; t < TYPES; t++)
             for (int number = 0; number < 12; number += brief ? 5 : 1) {
                 const struct variant v = {.types = &all_types[t],
@@ -327,15 +338,17 @@ static void several_vectors(void **state)
         int vectors, x_gap, y_gap;
     } counts[] = {{2, 0, 0}, {4, 0, 0}, {8, 0, 0},  {16, 0, 0}, {3, 0, 0}, {1, 1, 2},
                   {4, 4, 1}, {8, 3, 0}, {16, 0, 5}, {21, 0, 0}, {7, 2, 3}, {32, 0, 0}};
-    for (int shape = 0; shape < (brief ? 1 : SHAPES); shape++) {
-        struct matrix m = make_matrix(shape == 1 ? 700 : 90, 110, brief ? 2 : shape);
+    const bool host = support_backend != SPMV_BACKEND_CUDA;
+    for (int number = 0; number < (brief ? 1 : SHAPES + host); number++) {
+        const int shape = number < SHAPES ? number : ARROW;
+        struct matrix m = make_matrix(shape == 1 || shape == ARROW ? 700 : 90, 110, brief ? 2 : shape);
         for (size_t k = 0; k < (brief ? 5 : sizeof counts / sizeof counts[0]); k++)
             for (int t = 0; t < TYPES; t++) {
-                const int number = (int)k + t;
+                const int kind = (int)k + t;
                 const struct variant v = {.types = &all_types[t],
-                                          .pattern = number % 4 == 3,
-                                          .scaled = number % 2,
-                                          .operation = (spmv_operation)(number % 3),
+                                          .pattern = kind % 4 == 3,
+                                          .scaled = kind % 2,
+                                          .operation = (spmv_operation)(kind % 3),
                                           .vectors = counts[k].vectors,
                                           .x_gap = counts[k].x_gap,
                                           .y_gap = counts[k].y_gap};
