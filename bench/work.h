@@ -94,7 +94,7 @@ struct work {
     spmv_context *checker; /* on the host: another backend than ctx's */
     spmv_type type;
     int compression; /* of our plans */
-    int vectors;       /* of spmm; 0: 1 */
+    int vectors;     /* of spmm; 0: 1 */
     /* set by work_open */
     struct peer_problem problem; /* the arrays; for a matrix of 2^31 entries and more row_ptr is NULL */
     spmv_csr matrix;             /* the matrix in the context's memory */
