@@ -184,6 +184,15 @@ mutants() {
     "$1" "stretches: a column is looked for in the one before" spmv/spmv_4_tiles_plan.cuh \
         'begins[k + step] <= column ? step : 0;' \
         'begins[k + step] < column ? step : 0;' '^test_tiles\.host_cuda$'
+    "$1" "plan: a block behind the last tile takes part" spmv/spmv_4_tiles_plan.cuh \
+        'if (blockIdx.x >= s->tiles)' \
+        'if (blockIdx.x > s->tiles + 1)' '^test_tiles\.host_cuda$'
+    "$1" "plan: 16-bit columns stay for a few tiles" spmv/spmv_4_tiles.cu \
+        '2 * s->about.narrow < s->about.filled)' \
+        's->about.narrow > s->about.filled)' '^test_tiles\.host_cuda$'
+    "$1" "plan: no memory comes from the pool" primitives/runtime/backend_cuda.c \
+        'return alloc_from(ctx, state_of(ctx)->pool, bytes, memory);' \
+        'return alloc_from(ctx, NULL, bytes, memory);' '^test_cuda_context\.host_cuda$'
     "$1" "persistent: the sum ahead lacks a term" solvers/cg_4_persistent.cuh \
         'alpha * (alpha * gamma - (delta + delta))' \
         'alpha * (alpha * gamma - delta)' '^test_cg_rungs\.host_cuda$'
