@@ -184,6 +184,9 @@ mutants() {
     "$1" "stretches: a column is looked for in the one before" spmv/spmv_4_tiles_plan.cuh \
         'begins[k + step] <= column ? step : 0;' \
         'begins[k + step] < column ? step : 0;' '^test_tiles\.host_cuda$'
+    "$1" "plan: no room for the pieces of long rows" spmv/spmv_4_tiles_plan.cuh \
+        'segments + 1) + most_long_rows();' \
+        'segments + 1);' '^test_tiles\.host_cuda$'
     "$1" "plan: a block behind the last tile takes part" spmv/spmv_4_tiles_plan.cuh \
         'if (blockIdx.x >= s->tiles)' \
         'if (blockIdx.x > s->tiles + 1)' '^test_tiles\.host_cuda$'

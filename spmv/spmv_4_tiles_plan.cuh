@@ -64,17 +64,18 @@ template <typename Shape, typename Offset> struct packing {
         return work / SEGMENT + (work % SEGMENT != 0);
     }
 
-    /* Tiles, pieces of long rows among them: two in a row of a segment hold more work than a tile's room less a line.
-     */
-    int64_t most_tiles() const
-    {
-        return 2 * ((nnz + rows * WEIGHT) / (CAPACITY - LINE) + segments + 1);
-    }
-
-    /* Rows longer than a tile. */
+    /* Rows longer than a tile: each holds more than a tile's room less a line. */
     int64_t most_long_rows() const
     {
         return nnz / (CAPACITY - LINE);
+    }
+
+    /* Tiles. Of what begins in a segment, a long row as one, two in a row hold more work than a tile's room less a
+     * line. A long row of n nonzeros has (n + LINE - 2) / CAPACITY pieces more at most, which is n / (CAPACITY - LINE)
+     * or less, since n > CAPACITY - LINE. */
+    int64_t most_tiles() const
+    {
+        return 2 * ((nnz + rows * WEIGHT) / (CAPACITY - LINE) + segments + 1) + most_long_rows();
     }
 
     __device__ int64_t offset(int64_t row) const

@@ -395,6 +395,9 @@ static void rows_as_long_as_a_tile(void **state)
     for (int i = 0; i < 40; i++)
         lengths[i] = CAPACITY - i % 3;
     check_lengths("rows of exactly a tile", lengths, 40, 600);
+    for (int i = 0; i < 60; i++) /* three tiles for each two rows, of which one just does not fit: as many as can be */
+        lengths[i] = i % 2 ? CAPACITY : 1;
+    check_lengths("rows of a tile and of one nonzero", lengths, 60, 600);
     lengths[0] = (GROUP + 1) * CAPACITY;
     lengths[1] = 0;
     lengths[2] = GROUP * GROUP * (real_gpu ? CAPACITY : 64) + 1;
