@@ -276,7 +276,7 @@ static inline bool decimal_round(uint64_t w, int64_t q, int mantissa, int bias, 
 }
 
 /* The same by the upper half of the power alone, from which the product lacks less than 2 + 2^-62 units of its 64th
- * bit: false also where that reaches or passes half a unit of the mantissa, for one number in 400 of f64. */
+ * bit: false also where that reaches or passes half a unit of the mantissa, for one number in 340 of f64. */
 DECIMAL_INLINE bool decimal_quick(uint64_t w, int64_t q, int mantissa, int bias, uint64_t *bits)
 {
     if (w == 0) {

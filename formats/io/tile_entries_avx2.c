@@ -1,4 +1,5 @@
-/* Tiles of coordinate files by AVX2, where the processor has it: the whole of the file is compiled for it.
+/* Tiles of coordinate files by AVX2, where the processor has it: all of the file but its last function is compiled for
+ * it.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "tile_entries.h"
@@ -10,6 +11,7 @@
 #if defined(__clang__)
 #pragma clang attribute push(__attribute__((target("avx2,bmi,bmi2"))), apply_to = function)
 #else
+#pragma GCC push_options
 #pragma GCC target("avx2,bmi,bmi2")
 #endif
 
@@ -23,15 +25,18 @@ static void parse(const struct tile_kind *kind, const struct text_tile *tile, st
     parse_tile(kind, tile, target, found);
 }
 
+#if defined(__clang__)
+#pragma clang attribute pop
+#else
+#pragma GCC pop_options
+#endif
+
+/* Itself for every processor. */
 tile_entries_way *tile_entries_avx2(void)
 {
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") ? parse
                                                                                                              : NULL;
 }
-
-#if defined(__clang__)
-#pragma clang attribute pop
-#endif
 
 #else
 

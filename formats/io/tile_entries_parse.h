@@ -98,7 +98,7 @@ FOR_EACH_KIND const char *usual_real_entry(const struct mtx_header *header, cons
 {
     const char *const next = USUAL_REAL(line, header->rows, header->cols, type == SPMV_F32, row, col, value);
     /* what must be 0 on a diagonal is looked at elsewhere */
-    return symmetry == SPMV_SYMMETRY_SKEW && *row == *col ? NULL : next;
+    return next != NULL && symmetry == SPMV_SYMMETRY_SKEW && *row == *col ? NULL : next;
 }
 #endif
 
