@@ -128,7 +128,7 @@ static const struct row rows[OPTIONS] = {
     [OPTION_COMPRESS] = {"compress", 0, "auto|off|columns|values", GROUP_SHARED, "auto",
                          "may the plan hold the matrix in fewer bytes, where its method can: columns in fewer bits; "
                          "values: also few distinct values in a table (method tiles on cuda); auto: values for solve "
-                         "and bench --op cg on a GPU, else columns; same results"},
+                         "of one right-hand side and bench --op cg on a GPU, else columns; same results"},
     [OPTION_TYPE] = {"type", 0, "f64|f32|c128|c64|mixed", GROUP_SHARED, "f64",
                      "type of matrix, vectors and sums; mixed: an f32 matrix, the others f64; of complex files c128, "
                      "unless c64 is given; bench: of a suite both real ones"},

@@ -146,6 +146,15 @@ mutants() {
     "$1" "buckets: large pages stay until the matrix is there" formats/coo_buckets.c \
         'madvise(chunk->memory, LARGE_PAGE, MADV_DONTNEED);' \
         'continue;' '^test_mtx_read$'
+    "$1" "reader: the sign is lost by AVX2" formats/io/decimal_avx2.h \
+        'bits |= negative << 63;' \
+        'bits |= 0;' '^test_tile_entries$'
+    "$1" "reader: what lies near half a unit is rounded at once" formats/io/decimal.h \
+        'if (rest - (half - 5) <= 5 ||' \
+        'if (rest == half ||' '^test_tile_entries$'
+    "$1" "reader: the plain way takes any row" formats/io/tile_entries_parse.h \
+        'if (rest == NULL || *index < 1 || *index > limit)' \
+        'if (rest == NULL || *index < 1)' '^test_mangled\.plain$'
     "$1" "rows: entries of one column fall on each other" formats/rows.c \
         'place[i] = smaller[i] + same[smaller[i]]++;' \
         'place[i] = smaller[i] + same[smaller[i]];' '^test_buckets$'
@@ -193,6 +202,18 @@ mutants() {
     "$1" "plan: 16-bit columns stay for a few tiles" spmv/spmv_4_tiles.cu \
         '2 * s->about.narrow < s->about.filled)' \
         's->about.narrow > s->about.filled)' '^test_tiles\.host_cuda$'
+    "$1" "plan: 16-bit columns must have memory" spmv/spmv_4_tiles.cu \
+        'plan_alloc_if_room(plan, plan->a.nnz * 2, &s->narrow);' \
+        'plan_alloc(plan, plan->a.nnz * 2, &s->narrow);' '^test_value_table\.host_cuda$'
+    "$1" "plan: the pool does not look at what it keeps" spmv/plan.c \
+        'context_freed(ctx);' \
+        '(void)ctx;' '^test_value_table\.host_cuda$'
+    "$1" "context: a pool without its threshold is lost" primitives/runtime/backend_cuda.c \
+        'if (s->pool != NULL && cudaMemPoolDestroy(s->pool) != cudaSuccess)' \
+        'if (s->dead && cudaMemPoolDestroy(s->pool) != cudaSuccess)' '^test_cuda_context\.host_cuda$'
+    "$1" "context: kept blocks do not give way to scratch" primitives/runtime/context.c \
+        'alloc_by(ctx, ctx->backend->alloc, bytes, &larger);' \
+        'ctx->backend->alloc(ctx, bytes, &larger);' '^test_cuda_context\.host_cuda$'
     "$1" "plan: no memory comes from the pool" primitives/runtime/backend_cuda.c \
         'return alloc_from(ctx, state_of(ctx)->pool, bytes, memory);' \
         'return alloc_from(ctx, NULL, bytes, memory);' '^test_cuda_context\.host_cuda$'

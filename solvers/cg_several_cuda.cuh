@@ -16,8 +16,9 @@
  * what step_direction wrote and the other way round. The exception is ending, which step_residual sets for columns that
  * broke or are at their limit: they stand still whether a block sees it or finds the same out for itself.
  *
- * Bits: how the rows are cut follows from n and k alone, and so do the parts and their order.
- * Hestenes & Stiefel 1952; Saad 2003, algorithm 9.1; side by side, not O'Leary's block method (1980): k recurrences.
+ * Bits: how the rows are cut follows from n and k alone, and so do the parts and their order; where p'q rides along
+ * with the product, they follow from the plan. Hestenes & Stiefel 1952; Saad 2003, algorithm 9.1; side by side, not
+ * O'Leary's block method (1980): k recurrences.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef CG_SEVERAL_CUDA_CUH

@@ -29,6 +29,15 @@ spmv_status plan_alloc(spmv_plan *plan, int64_t bytes, void **memory)
     return st;
 }
 
+spmv_status plan_alloc_if_room(spmv_plan *plan, int64_t bytes, void **memory)
+{
+    const spmv_status st = plan_alloc(plan, bytes, memory);
+    if (st != SPMV_ERROR_MEMORY)
+        return st;
+    plan->ctx->error[0] = '\0';
+    return SPMV_OK;
+}
+
 void plan_free(spmv_plan *plan, int64_t bytes, void *memory)
 {
     spmv_free(plan->ctx, memory);
@@ -154,11 +163,13 @@ void spmv_plan_destroy(spmv_plan *plan)
 {
     if (plan == NULL)
         return;
+    spmv_context *const ctx = plan->ctx;
     if (plan->method != NULL && plan->method->release != NULL)
         plan->method->release(plan);
     plan_release_matrix(plan);
     spmv_free(plan->ctx, plan->epilogue);
     host_free(plan);
+    context_freed(ctx);
 }
 
 bool plan_can_load(const spmv_plan *plan, const void *array)

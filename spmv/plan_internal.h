@@ -90,6 +90,9 @@ spmv_status method_choose(spmv_plan *plan, const char *name);
 /* Memory that belongs to the plan: counted in plan->bytes. */
 spmv_status plan_alloc(spmv_plan *plan, int64_t bytes, void **memory);
 
+/* Such memory that the plan can do without: NULL where there is none. */
+spmv_status plan_alloc_if_room(spmv_plan *plan, int64_t bytes, void **memory);
+
 /* Such memory that turns out not to be needed, NULL: none. The rest goes with spmv_free. */
 void plan_free(spmv_plan *plan, int64_t bytes, void *memory);
 

@@ -8,6 +8,9 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "matrix_internal.h"
 #include "plan_internal.h"
+#ifdef SPMV_HAVE_CUDA
+#include "runtime_cuda.h"
+#endif
 
 bool plan_reads_on_host(const spmv_context *ctx, const spmv_csr *a)
 {
@@ -275,5 +278,9 @@ spmv_status spmv_plan_update_values(spmv_plan *plan, const void *values)
         plan->update_waits ? spmv_synchronize(ctx) : SPMV_OK; /* refused, if at all, before anything is done */
     if (st == SPMV_OK)
         st = replace_values(plan, values);
+#ifdef SPMV_HAVE_CUDA
+    if (ctx->backend->id == SPMV_BACKEND_CUDA)
+        cuda_next_in_order(ctx); /* a product reads values before it waits */
+#endif
     return st != SPMV_OK || plan->method->update == NULL ? st : plan->method->update(plan);
 }

@@ -134,14 +134,14 @@ template <typename Packing> spmv_status make_table(spmv_plan *plan, const Packin
     });
 }
 
-/* 16-bit columns, in case they pay. */
+/* 16-bit columns, in case they pay; none where there is no memory for them. */
 template <typename Packing> spmv_status narrow(spmv_plan *plan, const Packing &p, making *m, tiles_state *s)
 {
     spmv_context *const ctx = plan->ctx;
     if (plan->compression == 0 || plan->a.nnz == 0)
         return SPMV_OK;
-    const spmv_status st = plan_alloc(plan, plan->a.nnz * 2, &s->narrow);
-    return st != SPMV_OK ? st : on_device(ctx, [&] {
+    const spmv_status st = plan_alloc_if_room(plan, plan->a.nnz * 2, &s->narrow);
+    return st != SPMV_OK || s->narrow == nullptr ? st : on_device(ctx, [&] {
         return launch_early(ctx, "spmv tiles narrow", (int)p.most_tiles(), tiles::PLAN_THREADS,
                             tiles::narrow<Packing::CAPACITY / tiles::PLAN_THREADS>, (tiles::tile *)s->table,
                             plan->a.col, (int32_t *)s->stretches, (uint16_t *)s->narrow, m->about);
@@ -262,11 +262,15 @@ template <typename T, typename Stored> spmv_status code_values(spmv_plan *plan, 
     s->no_table = s->values == 0 ? "more than 256 values" : nullptr;
     if (st == SPMV_OK && s->codes == nullptr && (s->values > 0 || plan->updates)) {
         s->codes_at = part((int64_t)sizeof(tiles::value_table<T>));
-        st = plan_alloc(plan, s->codes_at + plan->a.nnz, &s->codes);
+        st = plan_alloc_if_room(plan, s->codes_at + plan->a.nnz, &s->codes);
+        if (s->codes == nullptr)
+            s->no_table = "no memory for it";
     }
-    if (st == SPMV_OK && s->values > 0)
+    if (st == SPMV_OK && s->values > 0 && s->codes != nullptr) {
         st = encode<T, Stored>(plan, s);
-    s->coded = st == SPMV_OK && s->values > 0;
+        s->coded = st == SPMV_OK;
+        cuda_next_in_order(plan->ctx); /* a product reads codes before it waits */
+    }
     return st;
 }
 

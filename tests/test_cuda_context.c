@@ -323,8 +323,49 @@ static void auto_falls_back(void **state)
         assert_non_null(strstr(spmv_last_error(NULL), why[fault]));
         assert_int_equal(cudaPeekAtLastError(), cudaSuccess);
         assert_int_equal(host_cuda.allocations, before.allocations);
+        assert_int_equal(host_cuda.others, before.others);
         host_cuda = before;
     }
+}
+
+/* A device that has pools but gives none, or none with a threshold of its own, is used all the same. */
+static void pools_that_fail(void **state)
+{
+    (void)state;
+    for (int fault = 0; fault < 2; fault++) {
+        const struct host_cuda before = host_cuda;
+        *(fault == 0 ? &host_cuda.pool_error : &host_cuda.pool_attribute_error) = cudaErrorInvalidValue;
+        spmv_context *ctx = context_with(-1, NULL);
+        void *memory = NULL;
+        assert_int_equal(cudaPeekAtLastError(), cudaSuccess);
+        assert_ok(ctx, context_alloc(ctx, sizeof numbers, &memory));
+        assert_non_null(memory);
+        assert_int_equal(host_cuda.from_pools - before.from_pools, fault);
+        spmv_free(ctx, memory);
+        negate(ctx);
+        spmv_context_destroy(ctx);
+        assert_int_equal(host_cuda.allocations, before.allocations);
+        assert_int_equal(host_cuda.others, before.others);
+        host_cuda = before;
+    }
+}
+
+/* What a context keeps of its last solve gives way to its scratch, too. */
+static void kept_blocks_give_way(void **state)
+{
+    (void)state;
+    spmv_context *ctx = context_with(-1, NULL);
+    const int64_t bytes = (int64_t)1 << 24;
+    void *kept = NULL, *scratch = NULL;
+    assert_ok(ctx, context_lend(ctx, bytes, &kept));
+    context_take_back(ctx, kept);
+    const int64_t allocations = host_cuda.allocations;
+    host_cuda.refused = 2; /* the second try is behind the pool's trimming */
+    assert_ok(ctx, context_scratch(ctx, bytes, &scratch));
+    assert_non_null(scratch);
+    assert_int_equal(host_cuda.refused, 0);
+    assert_int_equal(host_cuda.allocations, allocations - 1); /* the block; the scratch took the old one's place */
+    spmv_context_destroy(ctx);
 }
 
 #else
@@ -420,6 +461,10 @@ int main(int argc, char **argv)
         cmocka_unit_test(too_much_memory),
         cmocka_unit_test(memory_for_queued_work),
         cmocka_unit_test(captures),
+#ifdef HOST_CUDA
+        cmocka_unit_test(pools_that_fail),
+        cmocka_unit_test(kept_blocks_give_way),
+#endif
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -96,6 +96,7 @@ struct setting {
     spmv_operation operation;
     int compression, vectors;
     bool borrowed, updates;
+    size_t most_bytes; /* where the host plays a GPU: of a block, while the plan is made; 0: as ever */
 };
 
 /* A plan with its arrays. */
@@ -136,7 +137,14 @@ static spmv_status try_plan(const struct matrix *m, const void *values, struct s
     options.compression = s.compression;
     options.vectors = s.vectors > 0 ? s.vectors : 1;
     options.update_values = s.updates;
+#ifdef HOST_CUDA
+    const size_t room = host_cuda.most_bytes;
+    host_cuda.most_bytes = s.most_bytes > 0 ? s.most_bytes : room;
+#endif
     const spmv_status st = spmv_plan_create(ctx, &a, &options, &p->plan);
+#ifdef HOST_CUDA
+    host_cuda.most_bytes = room;
+#endif
     if (st == SPMV_OK) {
         p->rows = p->plan->a.rows;
         p->cols = p->plan->a.cols;
@@ -543,30 +551,59 @@ static void updates_that_cannot_be(void **state)
 #endif
 }
 
-/* A device with less and less memory: the plan is made or refused, and nothing is left of it. */
+/* A device with less and less memory: the plan is made or refused, and nothing is left of it. A plan that borrows its
+ * matrix goes without 16-bit columns, then without a table, before it is refused. */
 static void memory_runs_out(void **state)
 {
     (void)state;
 #ifdef HOST_CUDA
     struct matrix m = make_matrix(TOGETHER, false);
-    const struct setting s = {.method = "tiles", .stored = SPMV_F64, .sums = SPMV_F64, .compression = 2};
-    void *const values = make_values(s.stored, m.nnz, 7, IN_TURN);
-    const int64_t before = host_cuda.allocations;
-    const size_t room = host_cuda.most_bytes;
-    int refused = 0, made = 0;
-    for (size_t most = 1 << 10; most < (size_t)1 << 20; most += most / 16) {
-        struct planned p;
-        host_cuda.most_bytes = most;
-        const spmv_status st = try_plan(&m, values, s, &p);
-        host_cuda.most_bytes = room;
-        assert_true(st == SPMV_OK || st == SPMV_ERROR_MEMORY);
-        refused += st != SPMV_OK;
-        made += st == SPMV_OK;
-        free_plan(&p);
-        assert_int_equal(host_cuda.allocations, before);
+    struct setting s = {.method = "tiles", .stored = SPMV_F64, .sums = SPMV_F64, .compression = 2};
+    void *const values = make_values(s.stored, m.nnz, 7, IN_TURN), *const fresh =
+                                                                       make_values(s.stored, m.nnz, 9, IN_TURN);
+    for (int borrowed = 0; borrowed < 2; borrowed++) {
+        int refused = 0, made = 0, columns_alone_missing = 0, both_missing = 0;
+        s.borrowed = s.updates = borrowed;
+        s.most_bytes = 0;
+        struct planned whole = make_plan(&m, values, s), renewed = make_plan(&m, fresh, s);
+        void *const there = support_upload(ctx, fresh, m.nnz * 8);
+        for (s.most_bytes = 1 << 10; s.most_bytes < (size_t)1 << 20; s.most_bytes += s.most_bytes / 16) {
+            const int64_t before = host_cuda.allocations;
+            struct planned p;
+            const spmv_status st = try_plan(&m, values, s, &p);
+            assert_true(st == SPMV_OK || st == SPMV_ERROR_MEMORY);
+            refused += st != SPMV_OK;
+            if (st == SPMV_OK) {
+                const spmv_plan_info info = info_of(&p);
+                const bool wide = strstr(info.layout, "; 16-bit columns in 0 % of the tiles") != NULL;
+                const bool plain = strstr(info.layout, "; no table of values: no memory for it") != NULL;
+                made += !wide && !plain;
+                columns_alone_missing += wide && !plain;
+                both_missing += wide && plain;
+                if (wide || plain)
+                    assert_string_equal(spmv_last_error(ctx), ""); /* nothing failed */
+                assert_int_equal(info_of(&whole).bytes - info.bytes,
+                                 (wide ? m.nnz * 2 : 0) + (plain ? table_bytes(s.sums, m.nnz) : 0));
+                same_products(&p, &whole, 1, "a plan with little memory");
+                if (s.updates) {
+                    assert_ok(ctx, spmv_plan_update_values(p.plan, there));
+                    same_products(&p, &renewed, 1, "a plan with little memory and new values");
+                }
+                spmv_plan_destroy(p.plan);
+                assert_int_equal(host_cuda.freed, 0); /* the pool could look at what it keeps */
+                p.plan = NULL;
+            }
+            free_plan(&p);
+            assert_int_equal(host_cuda.allocations, before);
+        }
+        assert_true(refused > 10 && made > 5);
+        assert_true((columns_alone_missing > 0) == borrowed && (both_missing > 0) == borrowed);
+        spmv_free(ctx, there);
+        free_plan(&whole);
+        free_plan(&renewed);
     }
-    assert_true(refused > 10 && made > 5);
     free(values);
+    free(fresh);
     free_matrix(&m);
 #endif
 }

@@ -53,7 +53,8 @@ SPMV_API void spmv_plan_options_init(spmv_plan_options *options, size_t size);
 SPMV_API spmv_status spmv_plan_create(spmv_context *ctx, const spmv_csr *a, const spmv_plan_options *options,
                                       spmv_plan **plan);
 
-/* Waits for what is queued with it. NULL is nothing. On a GPU up to 1/128 of the device's memory stays with the context
+/* Waits for what is queued with it on the context's stream; where its products were captured in graphs that run on
+ * others, they must have ended. NULL is nothing. On a GPU up to 1/128 of the device's memory stays with the context
  * for its next plans, until the context is destroyed or memory is short in it. */
 SPMV_API void spmv_plan_destroy(spmv_plan *plan);
 

@@ -70,7 +70,7 @@ typedef struct spmv_cg_result {
  * same arithmetic in fewer passes, and sum in an order of their own; "persistent", for systems that fit on the chip,
  * runs the pipelined predict-and-recompute form (T. Chen, E. Carson, SIAM J. Sci. Comput. 42(5), 2020), the same in
  * exact arithmetic: see docs/solvers.md. On cuda they tell the callback of 16 (graph, fused) or 256 (persistent)
- * iterations together, in order, behind them: cancelled, x and result->iterations may be that many on.
+ * iterations together, in order, behind them: cancelled, x and result->iterations may be up to twice that many on.
  *
  * symmetry_check: for three pairs of fixed pseudo-random vectors u, v of elements 1 and -1, |u'A v - v'A u| must not
  * exceed 32 u sqrt(nnz) (u the unit roundoff) times the largest ||A w|| met, far more than rounding explains: six

@@ -59,6 +59,7 @@ struct backend_table {
     spmv_status (*alloc)(spmv_context *ctx, int64_t bytes, void **memory);
     spmv_status (*alloc_queued)(spmv_context *ctx, int64_t bytes, void **memory); /* context_alloc; NULL: as alloc */
     void (*free)(spmv_context *ctx, void *memory);
+    void (*freed)(spmv_context *ctx); /* context_freed; NULL: nothing to do */
     spmv_status (*upload)(spmv_context *ctx, const void *host_from, void *to, int64_t bytes);
     spmv_status (*download)(spmv_context *ctx, const void *from, void *host_to, int64_t bytes);
     spmv_status (*synchronize)(spmv_context *ctx);

@@ -194,6 +194,21 @@ static void free_cuda(spmv_context *ctx, void *memory)
     pop_device(s);
 }
 
+/* A pool compares what it holds with its threshold when somebody waits. The last block went back behind a wait. */
+static void freed_cuda(spmv_context *ctx)
+{
+    struct cuda_state *s = state_of(ctx);
+    if (s->pool == NULL)
+        return;
+    if (push_device(s) != cudaSuccess) {
+        cudaGetLastError();
+        return;
+    }
+    if (!is_capturing(ctx) && cudaStreamSynchronize(stream_of(ctx)) != cudaSuccess)
+        cudaGetLastError(); /* work that failed shows again at the next call */
+    pop_device(s);
+}
+
 /* Waits also in upload: pinned host memory would otherwise still be read after the return. */
 static spmv_status copy(spmv_context *ctx, const char *what, const void *from, void *to, int64_t bytes,
                         enum cudaMemcpyKind kind)
@@ -283,23 +298,23 @@ static spmv_status adopt_stream(spmv_context *ctx, cudaStream_t stream)
     return SPMV_OK;
 }
 
-/* The device is the current one. */
-/* The pool, where the device has such. */
-static spmv_status open_pool(spmv_context *ctx)
+/* The pool, where the device has such; without one plans take their memory from the device itself. */
+static void open_pool(struct cuda_state *s)
 {
-    struct cuda_state *s = state_of(ctx);
-    int there = 0;
-    USABLE(cudaDeviceGetAttribute(&there, cudaDevAttrMemoryPoolsSupported, s->device), "the device's attributes");
-    if (!there)
-        return SPMV_OK;
     const struct cudaMemPoolProps properties = {.allocType = cudaMemAllocationTypePinned,
                                                 .location = {.type = cudaMemLocationTypeDevice, .id = s->device}};
     uint64_t kept = s->memory_bytes / CUDA_POOL_KEEPS;
-    USABLE(cudaMemPoolCreate(&s->pool, &properties), "creating a memory pool");
-    USABLE(cudaMemPoolSetAttribute(s->pool, cudaMemPoolAttrReleaseThreshold, &kept), "a memory pool's threshold");
-    return SPMV_OK;
+    int there = 0;
+    cudaError_t error = cudaDeviceGetAttribute(&there, cudaDevAttrMemoryPoolsSupported, s->device);
+    if (error == cudaSuccess && there)
+        error = cudaMemPoolCreate(&s->pool, &properties);
+    if (s->pool != NULL && error == cudaSuccess)
+        error = cudaMemPoolSetAttribute(s->pool, cudaMemPoolAttrReleaseThreshold, &kept);
+    if (error != cudaSuccess)
+        cudaGetLastError();
 }
 
+/* The device is the current one. */
 static spmv_status open_device(spmv_context *ctx, const spmv_context_options *options)
 {
     struct cuda_state *s = state_of(ctx);
@@ -313,13 +328,11 @@ static spmv_status open_device(spmv_context *ctx, const spmv_context_options *op
     s->memory_bytes = properties.totalGlobalMem;
     s->multiprocessors = properties.multiProcessorCount;
     s->cache_bytes = properties.l2CacheSize;
-    st = open_pool(ctx);
-    if (st != SPMV_OK)
-        return st;
     cudaStream_t own = NULL;
     USABLE(cudaStreamCreateWithFlags(&own, cudaStreamNonBlocking), "creating a stream");
     ctx->stream = own;
     s->own_stream = true;
+    open_pool(s);
     USABLE(cuda_probe(own, &s->code_version), "starting a kernel");
     USABLE(cudaStreamSynchronize(own), "running a kernel");
     USABLE(cudaMalloc(&ctx->scratch, CUDA_SCRATCH), "allocating memory");
@@ -401,6 +414,7 @@ const struct backend_table backend_cuda = {
     .alloc = alloc_cuda,
     .alloc_queued = alloc_queued_cuda,
     .free = free_cuda,
+    .freed = freed_cuda,
     .upload = upload_cuda,
     .download = download_cuda,
     .synchronize = synchronize_cuda,

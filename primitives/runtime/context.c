@@ -241,13 +241,21 @@ spmv_status context_fail_memory(spmv_context *ctx, const char *what, int64_t byt
                         (long long)bytes, (double)bytes * 1e-9);
 }
 
+/* Where there is no memory, what the context keeps is released. */
+static spmv_status alloc_by(spmv_context *ctx, spmv_status (*alloc)(spmv_context *, int64_t, void **), int64_t bytes,
+                            void **memory)
+{
+    const spmv_status st = alloc(ctx, bytes, memory);
+    return st == SPMV_ERROR_MEMORY && context_release_blocks(ctx) ? alloc(ctx, bytes, memory) : st;
+}
+
 /* *have, a block of *have_bytes, grown to at least bytes; *memory the block, NULL for bytes 0. */
 static spmv_status grow(spmv_context *ctx, int64_t bytes, void **have, int64_t *have_bytes, void **memory)
 {
     *memory = NULL;
     if (bytes > *have_bytes) {
         void *larger = NULL;
-        const spmv_status st = ctx->backend->alloc(ctx, bytes, &larger);
+        const spmv_status st = alloc_by(ctx, ctx->backend->alloc, bytes, &larger);
         if (st != SPMV_OK)
             return st;
         spmv_free(ctx, *have);
@@ -302,14 +310,6 @@ spmv_status context_warn(spmv_context *ctx, const char *format, ...)
     return context_event(ctx, SPMV_EVENT_WARNING, text, 0, 0);
 }
 
-/* Where there is no memory, what the context keeps is released. */
-static spmv_status alloc_by(spmv_context *ctx, spmv_status (*alloc)(spmv_context *, int64_t, void **), int64_t bytes,
-                            void **memory)
-{
-    const spmv_status st = alloc(ctx, bytes, memory);
-    return st == SPMV_ERROR_MEMORY && context_release_blocks(ctx) ? alloc(ctx, bytes, memory) : st;
-}
-
 spmv_status spmv_alloc(spmv_context *ctx, int64_t bytes, void **memory)
 {
     *memory = NULL;
@@ -327,6 +327,12 @@ spmv_status context_alloc(spmv_context *ctx, int64_t bytes, void **memory)
     return bytes == 0
                ? SPMV_OK
                : alloc_by(ctx, backend->alloc_queued != NULL ? backend->alloc_queued : backend->alloc, bytes, memory);
+}
+
+void context_freed(spmv_context *ctx)
+{
+    if (ctx->backend->freed != NULL)
+        ctx->backend->freed(ctx);
 }
 
 void spmv_free(spmv_context *ctx, void *memory)

@@ -71,8 +71,10 @@ spmv_status launch_shaped(spmv_context *ctx, const char *name, launch_shape shap
         attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
         attribute.val.programmaticStreamSerializationAllowed = 1;
     }
+    cuda_state *const device = (cuda_state *)ctx->device;
     const bool early =
-        shape.early && ((cuda_state *)ctx->device)->code_version >= 90 && config.stream != cudaStreamLegacy;
+        shape.early && !device->in_order && device->code_version >= 90 && config.stream != cudaStreamLegacy;
+    device->in_order = false;
     config.attrs = &attribute;
     config.numAttrs = early || shape.together || shape.cluster > 0 ? 1 : 0;
 #endif

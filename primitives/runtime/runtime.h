@@ -69,6 +69,9 @@ spmv_status context_workspace(spmv_context *ctx, int64_t bytes, void **workspace
  * a pool of the context, which keeps some of what is freed: hundreds of microseconds less than from the device. */
 spmv_status context_alloc(spmv_context *ctx, int64_t bytes, void **memory);
 
+/* Behind the last spmv_free of several: a pool that has more than it is to keep gives the rest back to the device. */
+void context_freed(spmv_context *ctx);
+
 /* Memory as spmv_alloc gives it, and as spmv_free takes it back; but the context keeps the last such blocks, for a
  * caller that will ask for as many bytes again: on a GPU allocating may take longer than the work. What is kept is
  * released when a block of another size is asked for, when spmv_alloc finds no memory, and with the context. */

@@ -26,10 +26,11 @@ struct cuda_state {
     int callers_device; /* between cuda_enter and cuda_leave */
     bool own_stream;
     bool dead;
-    size_t memory_bytes;     /* of the device */
-    int multiprocessors;     /* likewise */
-    int64_t cache_bytes;     /* of its last-level cache */
-    int code_version;        /* 10 major + minor of the architecture that the code it runs was made for */
+    bool in_order;       /* the next kernel begins when all before it have ended, whether it may begin early or not */
+    size_t memory_bytes; /* of the device */
+    int multiprocessors; /* likewise */
+    int64_t cache_bytes; /* of its last-level cache */
+    int code_version;    /* 10 major + minor of the architecture that the code it runs was made for */
     const char *last_kernel; /* the last one queued */
     unsigned *ticket;        /* on the device: counts a launch's blocks that are done; 0 between launches */
     void *chain;             /* on the device: chain.cuh */
@@ -48,6 +49,13 @@ spmv_status cuda_leave(spmv_context *ctx, spmv_status status);
 /* SPMV_OK for cudaSuccess. Anything else ends the context: errors of queued work show at any later call and cannot be
  * repaired. Errors of a capture only fail the call. what: the call or the kernel. */
 spmv_status cuda_check(spmv_context *ctx, cudaError_t error, const char *what);
+
+/* The next kernel that the context queues begins when all before it have ended, even if it may begin early: for what
+ * kernels read before they wait for the one before. */
+static inline void cuda_next_in_order(spmv_context *ctx)
+{
+    ((struct cuda_state *)ctx->device)->in_order = true;
+}
 
 /* Queues a kernel that does nothing: does this device run this build's code, and which? (runtime_cuda.cu) */
 cudaError_t cuda_probe(cudaStream_t stream, int *code_version);

@@ -127,10 +127,13 @@ struct host_cuda {
     int capture_broken;       /* set when something was called that a capture does not survive */
     int64_t allocations;      /* blocks of device memory not freed */
     int64_t launches;
+    int refused;       /* so many blocks of device memory, from now on, are not to be had */
     size_t most_bytes; /* a block of device memory has at most so many; default 8 GiB */
     int64_t others;    /* streams, events, pools, and blocks of page-locked memory not given back */
     int without_pools; /* devices have no memory pools; default 0 */
+    cudaError_t pool_error, pool_attribute_error; /* what making a pool, and setting its threshold, report */
     int64_t from_pools, trims;
+    int64_t freed;  /* blocks since somebody waited for a stream last */
     int64_t locked; /* bytes of those */
     uint64_t order; /* decides in which order the threads of a block run between barriers */
 };

@@ -18,8 +18,17 @@ struct host_cuda_event {
     bool recorded;
 };
 
-struct host_cuda host_cuda = {2, 9, 0, cudaSuccess, cudaSuccess, cudaSuccess, 0, 0, 0, 0, (size_t)1 << 33, 0, 0, 0,
-                              0, 0, 1};
+static struct host_cuda at_first(void)
+{
+    struct host_cuda first = {};
+    first.devices = 2;
+    first.major = 9;
+    first.most_bytes = (size_t)1 << 33;
+    first.order = 1;
+    return first;
+}
+
+struct host_cuda host_cuda = at_first();
 
 static int current_device = 0;
 static cudaError_t last_error = cudaSuccess;
@@ -109,8 +118,10 @@ const char *cudaGetErrorName(cudaError_t error)
 cudaError_t cudaMalloc(void **memory, size_t bytes)
 {
     cudaError_t error = report_outside_capture(cudaSuccess);
-    if (error == cudaSuccess && bytes > host_cuda.most_bytes)
+    if (error == cudaSuccess && (bytes > host_cuda.most_bytes || host_cuda.refused > 0)) {
+        host_cuda.refused -= host_cuda.refused > 0;
         error = report(cudaErrorMemoryAllocation);
+    }
     if (error == cudaSuccess) {
         /* exact size: a checker of memory sees an access past the end */
         if (posix_memalign(memory, 256, bytes) != 0)
@@ -129,6 +140,8 @@ cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr, int)
 
 cudaError_t cudaMemPoolCreate(cudaMemPool_t *pool, const struct cudaMemPoolProps *)
 {
+    if (host_cuda.pool_error != cudaSuccess)
+        return report(host_cuda.pool_error);
     *pool = (cudaMemPool_t)(new char);
     host_cuda.others++;
     return report(cudaSuccess);
@@ -136,7 +149,7 @@ cudaError_t cudaMemPoolCreate(cudaMemPool_t *pool, const struct cudaMemPoolProps
 
 cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t, enum cudaMemPoolAttr, void *)
 {
-    return report(cudaSuccess);
+    return report(host_cuda.pool_attribute_error);
 }
 
 cudaError_t cudaMemPoolTrimTo(cudaMemPool_t, size_t)
@@ -164,6 +177,7 @@ cudaError_t cudaFree(void *memory)
     if (error == cudaSuccess && memory != NULL) {
         std::free(memory);
         host_cuda.allocations--;
+        host_cuda.freed++;
     }
     return error;
 }
@@ -217,6 +231,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream)
 
 cudaError_t cudaStreamSynchronize(cudaStream_t)
 {
+    host_cuda.freed = 0;
     return report_outside_capture(cudaSuccess);
 }
 
