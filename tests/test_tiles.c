@@ -492,28 +492,31 @@ static void columns_at_the_border_of_16_bits(void **state)
 }
 
 /* 32 stretches of 2048 columns are enough, one more is not, nor one column more in one of them; half of the tiles are
- * enough. The columns of a tile come in no order. */
+ * enough, three eighths are not. The columns of a tile come in no order. */
 static void columns_in_stretches(void **state)
 {
     (void)state;
     enum { APART = 7001, COLS = 1 << 20, ALL = 1000 };
-    const int64_t rows = stretched_rows(4), half = rows / 2;
+    const int64_t rows = stretched_rows(4);
     static const struct {
-        int first, second; /* stretches of the tiles of each half of the rows; ALL more: one of them a column wider */
+        int eighths;       /* of the rows, that are the first part */
+        int first, second; /* stretches of the tiles of each part; ALL more: one of them a column wider */
         const char *says;
-    } cases[] = {{32, 32, "16-bit columns in 100 % of the tiles (100 % by stretches);"},
-                 {33, 33, "16-bit columns in 0 % of the tiles;"},
-                 {ALL + 32, ALL + 32, "16-bit columns in 0 % of the tiles;"},
-                 {ALL + 31, 17, "16-bit columns in 100 % of the tiles (100 % by stretches);"},
-                 {32, 33, "16-bit columns in 50 % of the tiles (50 % by stretches);"},
-                 {11, 2, "16-bit columns in 100 % of the tiles (50 % by stretches);"}};
+    } cases[] = {{4, 32, 32, "16-bit columns in 100 % of the tiles (100 % by stretches);"},
+                 {4, 33, 33, "16-bit columns in 0 % of the tiles;"},
+                 {4, ALL + 32, ALL + 32, "16-bit columns in 0 % of the tiles;"},
+                 {4, ALL + 31, 17, "16-bit columns in 100 % of the tiles (100 % by stretches);"},
+                 {4, 32, 33, "16-bit columns in 50 % of the tiles (50 % by stretches);"},
+                 {3, 32, 33, "16-bit columns in 0 % of the tiles;"},
+                 {4, 11, 2, "16-bit columns in 100 % of the tiles (50 % by stretches);"}};
     int64_t *const lengths = get(rows, sizeof *lengths);
     for (int64_t i = 0; i < rows; i++)
         lengths[i] = 4;
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
         struct matrix m = make_matrix(lengths, rows, COLS, true, false);
         for (int64_t k = 0; k < 4 * rows; k++) {
-            const int asked = k < 4 * half ? cases[c].first : cases[c].second, stretches = asked % ALL;
+            const int asked = k < 4 * (rows * cases[c].eighths / 8) ? cases[c].first : cases[c].second,
+                      stretches = asked % ALL;
             const int64_t turn = k * 29 % 512; /* of a tile, each place of a stretch's four comes up */
             const int stretch = (int)(turn % stretches);
             static const int places[] = {0, 2047, 1024, 333};
