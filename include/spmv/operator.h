@@ -34,7 +34,8 @@ typedef struct spmv_plan_options {
                           elsewhere SPMV_ERROR_UNSUPPORTED for now), 2: as -1, and few distinct values (by their bits, at
                           most 256) through a table, with a byte a nonzero that the plan keeps beside them (method tiles
                           on cuda, real values, matrices of over a million nonzeros; elsewhere as -1, and the plan's
-                          layout says why). Bits do not depend on it. */
+                          layout says why). On cuda a plan that finds no memory for either goes without. Bits do not
+                          depend on it. */
     int64_t x_stride, y_stride; /* elements from one row of x (y) to the next, at least vectors; default 0: vectors */
 } spmv_plan_options;
 
