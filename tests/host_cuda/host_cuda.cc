@@ -329,19 +329,21 @@ enum { LANES = 32, MOST_THREADS = 1024, STACK = 256 * 1024, WIDEST = 64 };
 enum fiber_state { READY, AT_BARRIER, AT_EXCHANGE, DONE };
 
 struct fiber {
-    ucontext_t start;
-    std::jmp_buf here;
-    std::unique_ptr<char[]> stack;
     fiber_state state;
     bool started;
+    unsigned exchanges;
     const char *file; /* of the barrier waited at */
     int line;
-    unsigned exchanges;
+    std::jmp_buf here;
     alignas(16) char laid_out[2][WIDEST]; /* by turns: a lane may be one exchange ahead of another */
+    std::unique_ptr<char[]> stack;
+    ucontext_t start;
 };
 
 fiber fibers[MOST_THREADS];
 int running;
+int ready[MOST_THREADS], ready_count; /* the fibers that go on in the next round */
+int exchanging[MOST_THREADS / LANES]; /* lanes of each warp that wait in a shuffle */
 int barrier_yes, barrier_result;
 const std::function<void()> *body;
 
@@ -395,46 +397,58 @@ void resume(fiber &f)
 }
 #endif
 
+/* A fiber is made once and is one thread of each block after another: making a context asks the system, twice. */
 void run_fiber()
 {
-    (*body)();
-    fibers[running].state = DONE;
-    yield();
+    for (;;) {
+        (*body)();
+        fibers[running].state = DONE;
+        yield();
+    }
 }
 
-void prepare(fiber &f)
+void prepare(int thread)
 {
-    if (!f.stack)
-        f.stack.reset(new char[STACK]);
-    getcontext(&f.start);
-    f.start.uc_stack.ss_sp = f.stack.get();
-    f.start.uc_stack.ss_size = STACK;
-    f.start.uc_link = NULL;
-    makecontext(&f.start, run_fiber, 0);
+    fiber &f = fibers[thread];
+    if (!f.stack) {
+        /* Tops of stacks at different places of their pages: at one and the same they would share few lines of the
+         * cache. */
+        const size_t bytes = STACK + (size_t)(thread % 256) * 576;
+        f.stack.reset(new char[bytes]);
+        getcontext(&f.start);
+        f.start.uc_stack.ss_sp = f.stack.get();
+        f.start.uc_stack.ss_size = bytes;
+        f.start.uc_link = NULL;
+        makecontext(&f.start, run_fiber, 0);
+    }
     f.state = READY;
-    f.started = false;
     f.file = NULL;
     f.line = 0;
     f.exchanges = 0;
+    ready[thread] = thread;
+}
+
+void make_ready(int thread)
+{
+    fibers[thread].state = READY;
+    ready[ready_count++] = thread;
 }
 
 /* Warps whose lanes have all laid out their values go on. */
-bool release_warps(int threads)
+void release_warps(int threads)
 {
-    bool released = false;
-    for (int warp = 0; warp < threads; warp += LANES) {
-        bool whole = true;
-        for (int t = warp; t < warp + LANES && t < threads; t++)
-            whole = whole && fibers[t].state == AT_EXCHANGE;
-        for (int t = warp; whole && t < warp + LANES && t < threads; t++)
-            fibers[t].state = READY;
-        released = released || whole;
+    for (int warp = 0; warp * LANES < threads; warp++) {
+        const int first = warp * LANES, lanes = threads - first < LANES ? threads - first : LANES;
+        if (exchanging[warp] != lanes)
+            continue;
+        exchanging[warp] = 0;
+        for (int t = first; t < first + lanes; t++)
+            make_ready(t);
     }
-    return released;
 }
 
-/* Nothing else can go on: all threads wait at one barrier, or all are done (false). */
-bool release_barrier(int threads)
+/* Nothing else can go on: all threads wait at one barrier, or all are done (none gets ready). */
+void release_barrier(int threads)
 {
     int done = 0;
     for (int t = 0; t < threads; t++) {
@@ -443,41 +457,48 @@ bool release_barrier(int threads)
             give_up("waits in a shuffle that not all lanes reach", t);
     }
     if (done == threads)
-        return false;
+        return;
     for (int t = 0; t < threads; t++) {
         if (fibers[t].state == DONE)
             give_up("ended while others wait at a barrier", t);
         if (fibers[t].file != fibers[0].file || fibers[t].line != fibers[0].line)
             give_up("waits at another barrier than thread 0", t);
-        fibers[t].state = READY;
+        make_ready(t);
     }
     barrier_result = barrier_yes;
     barrier_yes = 0;
-    return true;
+}
+
+/* All that are ready, in a random order. */
+void run_round()
+{
+    int order[MOST_THREADS];
+    const int count = ready_count;
+    for (int k = 0; k < count; k++) {
+        const int other = (int)((next_random() >> 32) * (unsigned)(k + 1) >> 32);
+        order[k] = order[other];
+        order[other] = ready[k];
+    }
+    ready_count = 0;
+    for (int k = 0; k < count; k++) {
+        running = order[k];
+        threadIdx.x = (unsigned)running;
+        resume(fibers[running]);
+    }
 }
 
 void run_block(int threads)
 {
-    int order[MOST_THREADS];
-    for (int t = 0; t < threads; t++) {
-        order[t] = t;
-        prepare(fibers[t]);
-    }
+    for (int t = 0; t < threads; t++)
+        prepare(t);
+    ready_count = threads;
     barrier_yes = 0;
-    do {
-        for (int t = threads - 1; t > 0; t--) {
-            const int other = (int)(next_random() % (unsigned)(t + 1)), mine = order[t];
-            order[t] = order[other];
-            order[other] = mine;
-        }
-        for (int k = 0; k < threads; k++) {
-            running = order[k];
-            if (fibers[running].state != READY)
-                continue;
-            threadIdx.x = (unsigned)running;
-            resume(fibers[running]);
-        }
-    } while (release_warps(threads) || release_barrier(threads));
+    while (ready_count > 0) {
+        run_round();
+        release_warps(threads);
+        if (ready_count == 0)
+            release_barrier(threads);
+    }
 }
 
 } // namespace
@@ -500,6 +521,7 @@ static unsigned lay_out(const void *value, size_t bytes)
     const unsigned turn = f.exchanges++ % 2;
     std::memcpy(f.laid_out[turn], value, bytes);
     f.state = AT_EXCHANGE;
+    exchanging[running / LANES]++;
     yield();
     return turn;
 }
