@@ -77,6 +77,9 @@ void options_free(struct options *o);
 /* Reports o->error, or an option that is given but in none of the groups (command: its name for the message). */
 spmv_status options_check(const struct options *o, unsigned groups, const char *command);
 
+/* True when the option of that name (without dashes) was given. */
+bool option_given(const struct options *o, const char *name);
+
 /* c128 or c64. */
 bool is_complex(spmv_type type);
 
@@ -150,6 +153,16 @@ spmv_status finish_stdout(void);
  * answer. Complains when both would go to standard output. */
 spmv_status choose_answer(const struct options *o, const char *what, const char **path);
 
+/* Complains when two of the files that are written are one; another: one that no option names, or NULL. A device or a
+ * pipe may take several. */
+spmv_status check_outputs(const struct options *o, const char *another);
+
+/* Complains of the first of them that cannot be written, so that it is known before long work. */
+spmv_status check_writable(const struct options *o);
+
+/* Complains of a --format that the answer at path (NULL: none) cannot be written in. */
+spmv_status check_format(const struct options *o, const char *path);
+
 /* Complains when more than one of these paths (NULL: none) is standard input. */
 spmv_status check_standard_input(const char *const *paths, int count);
 
@@ -158,10 +171,11 @@ spmv_status write_answer(spmv_context *ctx, const struct options *o, const char 
                          const void *host_values, int64_t n, int64_t k);
 
 /* A text file that is there as a whole or not at all: written beside and renamed at its end, so that whoever reads path
- * finds the old text or the whole new one. What is no plain file (a pipe, a terminal, /dev/null, a link) is written
- * directly; path NULL: standard output. */
+ * finds the old text or the whole new one. Links are followed; a file that was there keeps its mode. What is no plain
+ * file (a pipe, a terminal, /dev/null) is written directly; path NULL: standard output. */
 struct text_file {
     const char *path; /* must live as long */
+    char *target;     /* owned: path with its links followed; NULL: written directly */
     char *beside;     /* owned; NULL: written directly */
     int fd;           /* -1: standard output, or closed */
     bool failed;

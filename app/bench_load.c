@@ -4,6 +4,7 @@
  * process. The file is in the page cache by then; reading its bytes alone is the roof.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -58,8 +59,12 @@ static spmv_status read_bytes(const char *path, struct load_case *c)
     char *buffer = NULL;
     struct stat s;
     spmv_status st = allocate("reading a file", READ_BYTES, 1, (void **)&buffer);
-    const int fd = st == SPMV_OK ? open(path, O_RDONLY | O_CLOEXEC) : -1;
-    if (st == SPMV_OK && (fd < 0 || fstat(fd, &s) != 0 || !S_ISREG(s.st_mode))) {
+    const bool standard_input = strcmp(path, "-") == 0;
+    const int fd = st == SPMV_OK && !standard_input ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+    if (st == SPMV_OK && !standard_input && (fd < 0 || fstat(fd, &s) != 0)) {
+        complain("%s: cannot open: %s", path, strerror(errno));
+        st = SPMV_ERROR_OPEN;
+    } else if (st == SPMV_OK && (standard_input || !S_ISREG(s.st_mode))) {
         complain("%s: cannot measure on it: only files that can be read again will do", path);
         st = SPMV_ERROR_OPEN;
     }
@@ -163,6 +168,12 @@ spmv_status run_bench_load(const struct options *o, const char *const *arguments
     if (count == 0 || o->csv || o->suite != NULL || o->size != 0)
         return report(SPMV_ERROR_ARGUMENT, "--op load measures on files, which must be named; its results come as a "
                                            "table or, with --json, as JSON");
+    static const char *const others[] = {"vectors", "summary", "peers"};
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        if (option_given(o, others[i])) {
+            complain("--%s is not for bench --op load", others[i]);
+            return SPMV_ERROR_ARGUMENT;
+        }
     spmv_status st = open_context(o, o->backend == SPMV_BACKEND_AUTO ? SPMV_BACKEND_OMP : o->backend, &ctx);
     if (st == SPMV_OK && o->json)
         st = text_file_open(o->json_path, &json);

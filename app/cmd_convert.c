@@ -51,6 +51,8 @@ spmv_status run_convert(const struct options *o, const char *const *arguments, i
     const char *const path = arguments[1];
     (void)count;
     spmv_status st = check_ending(path);
+    if (st == SPMV_OK)
+        st = check_outputs(o, path);
     if (st == SPMV_OK && o->json && o->json_path == NULL && strcmp(path, "-") == 0)
         st = report(SPMV_ERROR_ARGUMENT,
                     "both the matrix and the JSON cannot go to standard output: name a file with --json=FILE");

@@ -281,7 +281,9 @@ spmv_status run_doctor(const struct options *o, const char *const *arguments, in
     (void)count;
     d.json_backends = json_array();
     d.json_tests = json_array();
-    spmv_status st = examine(&d);
+    spmv_status st = check_writable(o);
+    if (st == SPMV_OK)
+        st = examine(&d);
     if (st == SPMV_OK)
         st = finish_stdout();
     if (st == SPMV_OK && o->json)

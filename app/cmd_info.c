@@ -151,7 +151,9 @@ spmv_status run_info(const struct options *o, const char *const *arguments, int 
     spmv_statistics s = {0};
     (void)count;
     const struct options reading = options_for_matrix(o);
-    spmv_status st = open_context(o, o->backend, &ctx);
+    spmv_status st = check_writable(o);
+    if (st == SPMV_OK)
+        st = open_context(o, o->backend, &ctx);
     if (st == SPMV_OK)
         st = input_load(ctx, &reading, arguments[0], &in);
     if (st == SPMV_OK) {

@@ -20,6 +20,14 @@ struct job {
     spmv_status verdict; /* of the checks */
 };
 
+static spmv_status choose_output(const struct options *o, const char **y_path)
+{
+    spmv_status st = choose_answer(o, "y", y_path);
+    if (st == SPMV_OK)
+        st = check_format(o, *y_path);
+    return st == SPMV_OK ? check_writable(o) : st;
+}
+
 /* What cannot be meant. y_path: where y goes; NULL: nowhere, the JSON is the answer. */
 static spmv_status check_wishes(const struct options *o, const char *const *arguments, int count, const char **y_path)
 {
@@ -31,7 +39,7 @@ static spmv_status check_wishes(const struct options *o, const char *const *argu
         return report(SPMV_ERROR_ARGUMENT, "--beta needs the vector that it scales: --y0 FILE");
     if (o->beta == 0 && o->y0 != NULL)
         return report(SPMV_ERROR_ARGUMENT, "--y0 needs its factor: --beta NUMBER, not 0");
-    return choose_answer(o, "y", y_path);
+    return choose_output(o, y_path);
 }
 
 /* x and y0, whose lengths are those of op(A). */
@@ -152,15 +160,16 @@ static spmv_status write_json(const struct job *job)
     return json_finish(job->o, root);
 }
 
+/* Each whatever became of the other; the first failure. */
 static spmv_status write_results(const struct job *job, const char *y_path)
 {
     const struct product *p = &job->p;
-    spmv_status st = SPMV_OK;
+    spmv_status y = SPMV_OK, json = SPMV_OK;
     if (y_path != NULL)
-        st = write_answer(job->ctx, job->o, y_path, p->type, p->y, p->info.rows, p->vectors);
-    if (st == SPMV_OK && job->o->json)
-        st = write_json(job);
-    return st;
+        y = write_answer(job->ctx, job->o, y_path, p->type, p->y, p->info.rows, p->vectors);
+    if (job->o->json)
+        json = write_json(job);
+    return y != SPMV_OK ? y : json;
 }
 
 spmv_status run_product(const struct options *o, const char *const *arguments, int count)

@@ -4,7 +4,8 @@
  * Load, look whether the matrix is square and symmetric, solve, check the residual, write, in this order. What the
  * solver reached is written also when it stopped before the tolerance; the exit code and the message say so. The
  * residual b - A x is checked like any product, row by row against another backend, and its norm against the one
- * reported. With --precond all, x is the one that took the fewest iterations.
+ * reported. With --precond all, x is the one that took the fewest iterations, or where none is solved that of the
+ * smallest residual.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <float.h>
@@ -33,7 +34,8 @@ struct job {
     double goal; /* the least tolerance of one that is not zeros */
     struct attempt *attempt;
     int attempts;
-    int best; /* whose x is the answer; -1: none has one */
+    int best;           /* whose x is the answer; -1: none has one */
+    const char *x_path; /* where that goes; NULL: nowhere */
 };
 
 static int64_t vector_bytes(const struct job *job)
@@ -58,15 +60,13 @@ static spmv_status library_failed(const struct job *job, spmv_status st)
     return report(st, spmv_last_error(job->ctx));
 }
 
-/* ||r|| of right-hand side v, squares and their sum rounded to the type once: out of its range where the solver's is.
- */
+/* ||r|| of right-hand side v; squares that leave the range of its type do not leave that of their sum. */
 static double norm_of(const struct job *job, const void *r, int v)
 {
     long double sum = 0;
     for (int64_t i = v; i < job->in.view.rows * job->columns; i += job->columns)
         sum += (long double)element(job, r, i) * element(job, r, i);
-    const long double most = job->o->type == SPMV_F32 ? (long double)FLT_MAX : (long double)DBL_MAX;
-    return sum > most ? INFINITY : sqrt((double)sum);
+    return (double)sqrtl(sum);
 }
 
 /* ---------------------------------------------------------------- before */
@@ -74,7 +74,7 @@ static double norm_of(const struct job *job, const void *r, int v)
 static spmv_status check_wishes(const struct options *o, const char *const *arguments, int count, const char **x_path)
 {
     const char *const inputs[] = {arguments[0], count > 1 ? arguments[1] : NULL, o->x0};
-    const spmv_status st = check_standard_input(inputs, 3);
+    spmv_status st = check_standard_input(inputs, 3);
     if (st != SPMV_OK)
         return st;
     if (o->history != NULL && (o->history[0] == '\0' || strcmp(o->history, "-") == 0))
@@ -89,12 +89,14 @@ static spmv_status check_wishes(const struct options *o, const char *const *argu
     }
     if (o->inner && (o->type != SPMV_F64 || o->mixed))
         return report(SPMV_ERROR_TYPE, "--inner is for --type f64: its inner iterations are in f32");
-    if (o->plot != NULL) {
-        const spmv_status ready = solve_plot_ready(o->plot);
-        if (ready != SPMV_OK)
-            return ready;
-    }
-    return choose_answer(o, "x", x_path);
+    if (o->plot != NULL)
+        st = solve_plot_ready(o->plot);
+    if (st != SPMV_OK)
+        return st;
+    st = choose_answer(o, "x", x_path);
+    if (st == SPMV_OK)
+        st = check_format(o, *x_path);
+    return st == SPMV_OK ? check_writable(o) : st;
 }
 
 /* A value that is not a number equals nothing, itself neither: such a matrix is left to the solver, which names it. */
@@ -179,6 +181,18 @@ static const char *split_method(const struct job *job, char *rung, size_t size)
     }
 }
 
+/* Behind the complaint that the product has no such method: it might have been a rung's. */
+static void tell_rungs(const struct job *job)
+{
+    char names[128] = "";
+    const char *known;
+    size_t used = 0;
+    for (int i = 0; (known = spmv_cg_method_name(spmv_context_backend(job->ctx), i)) != NULL && used < sizeof names;
+         i++)
+        used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", i > 0 ? ", " : "", known);
+    complain("nor has the solver; its rungs: %s", names);
+}
+
 /* The plan of --inner: the same matrix in f32. */
 static spmv_status make_inner(struct job *job)
 {
@@ -191,8 +205,14 @@ static spmv_status make_inner(struct job *job)
             allocate("the matrix in f32", job->narrow.nnz, sizeof(float), (void **)&job->narrow_values);
         if (st != SPMV_OK)
             return st;
-        for (int64_t k = 0; k < job->narrow.nnz; k++)
+        for (int64_t k = 0; k < job->narrow.nnz; k++) {
             job->narrow_values[k] = (float)values[k];
+            if (isfinite(values[k]) && !isfinite(job->narrow_values[k])) {
+                complain("--inner: entry %lld of %s, %g, is too large for f32", (long long)k, job->in.argument,
+                         values[k]);
+                return SPMV_ERROR_LIMIT;
+            }
+        }
         job->narrow.val = job->narrow_values;
     }
     spmv_plan_options options;
@@ -259,6 +279,8 @@ static spmv_status prepare(struct job *job, const char *b_path)
                               .vectors = job->columns,
                               .alpha = 1};
     st = product_plan(job->ctx, &job->p);
+    if (st == SPMV_ERROR_METHOD && rung[0] == '\0')
+        tell_rungs(job);
     for (int i = 0; rung[0] != '\0' && job->method == NULL; i++) {
         const char *known = spmv_cg_method_name(spmv_context_backend(job->ctx), i);
         job->method = strcmp(known, rung) == 0 ? known : NULL;
@@ -444,12 +466,16 @@ static bool has_x(const struct attempt *a)
     return any;
 }
 
-/* Of two solves that ended with an x: one that is solved, then the one of fewer iterations, then the first. */
+/* Of two solves that ended with an x: one that is solved, of those the one of fewer iterations, of others the one of
+ * the smaller residual; then the first. */
 static bool is_better(const struct attempt *a, const struct attempt *than)
 {
     if ((a->stop == SPMV_OK) != (than->stop == SPMV_OK))
         return a->stop == SPMV_OK;
-    return a->result.iterations < than->result.iterations;
+    if (a->stop == SPMV_OK)
+        return a->result.iterations < than->result.iterations;
+    const double residual = a->result.true_residual, other = than->result.true_residual;
+    return isfinite(residual) && !(isfinite(other) && other <= residual);
 }
 
 static spmv_status solve(struct job *job, int number)
@@ -506,14 +532,15 @@ static double residuals_apart(const struct job *job, const void *x, int v, doubl
 
 /* n products and n - 1 additions of numbers >= 0, in any order, change the sum by at most a factor of (1 + eps)^n, its
  * root by half of that exponent; the first term leaves room for the root's own rounding. Each square may also lose up
- * to the smallest normal number. */
+ * to the smallest normal number. The solver's sum may be infinite where squares leave the type's range. */
 static bool norms_agree(const struct job *job, const void *x, int v, double reported, double checked)
 {
     const bool narrow = job->o->type == SPMV_F32;
     const double n = (double)job->in.view.rows, eps = narrow ? 0x1p-24 : 0x1p-53;
     const double bound = (n + 3) * eps * checked + sqrt(n * (narrow ? (double)FLT_MIN : DBL_MIN));
+    const double most = sqrt(narrow ? (double)FLT_MAX : DBL_MAX);
     if (!isfinite(reported) || !isfinite(checked))
-        return !isfinite(reported) && !isfinite(checked);
+        return !isfinite(reported) && !(checked <= most);
     const double apart = fabs(reported - checked);
     return apart <= bound || (on_gpu(job) && apart <= bound + residuals_apart(job, x, v, eps));
 }
@@ -667,16 +694,27 @@ static json_t *json_attempt(const struct job *job, const struct attempt *a)
 }
 
 /* For a matrix that proved indefinite there is no x worth having. */
-static spmv_status write_results(const struct job *job, const char *x_path)
+static bool is_written(const struct job *job)
+{
+    return job->x_path != NULL && job->best >= 0 && has_x(&job->attempt[job->best]);
+}
+
+static spmv_status first_failure(spmv_status first, spmv_status then)
+{
+    return first != SPMV_OK ? first : then;
+}
+
+/* Each whatever became of the others; the first failure. */
+static spmv_status write_results(const struct job *job)
 {
     spmv_status st = SPMV_OK;
-    const struct attempt *best = job->best >= 0 ? &job->attempt[job->best] : NULL;
-    if (x_path != NULL && best != NULL && has_x(best))
-        st = write_answer(job->ctx, job->o, x_path, job->o->type, best->x, job->in.view.rows, job->columns);
-    if (st == SPMV_OK && job->o->history != NULL)
-        st = write_history(job);
-    if (st == SPMV_OK && job->o->plot != NULL)
-        st = solve_plot_write(job->o->plot, job->in.name, job->attempt, job->attempts);
+    if (is_written(job))
+        st = write_answer(job->ctx, job->o, job->x_path, job->o->type, job->attempt[job->best].x, job->in.view.rows,
+                          job->columns);
+    if (job->o->history != NULL)
+        st = first_failure(st, write_history(job));
+    if (job->o->plot != NULL)
+        st = first_failure(st, solve_plot_write(job->o->plot, job->in.name, job->attempt, job->attempts));
     return st;
 }
 
@@ -714,9 +752,12 @@ static void remark_job(const struct job *job, const struct attempt *a)
     remark_plan(job->in.argument, &job->p);
     remark_preconditioner(a);
     remark_profile(job, a);
-    remark(LEVEL_NORMAL, "%s after %lld iteration%s of %s each, by %s: %s", a->stop == SPMV_OK ? "solved" : "stopped",
-           (long long)r->iterations, r->iterations == 1 ? "" : "s", seconds_text(seconds_per_iteration(job, a)),
-           r->method, r->why);
+    if (job->in.view.rows == 0)
+        remark(LEVEL_NORMAL, "nothing to solve: the matrix has no rows");
+    else
+        remark(LEVEL_NORMAL, "%s after %lld iteration%s of %s each, by %s: %s",
+               a->stop == SPMV_OK ? "solved" : "stopped", (long long)r->iterations, r->iterations == 1 ? "" : "s",
+               seconds_text(seconds_per_iteration(job, a)), r->method, r->why);
     if (job->columns > 1)
         remark_columns(a);
     else
@@ -744,7 +785,7 @@ static void remark_table(const struct job *job)
             remark(LEVEL_NORMAL, "%-14s %10lld %12s %12s %12s %12.3g  %s%s", a->name, (long long)a->result.iterations,
                    seconds_text(a->setup_seconds), seconds_text(a->seconds),
                    seconds_text(a->setup_seconds + a->seconds), a->result.true_residual, status_word(a->stop),
-                   i == job->best ? ", the x written" : "");
+                   i == job->best && is_written(job) ? ", the x written" : "");
     }
 }
 
@@ -784,8 +825,9 @@ static spmv_status conclude(const struct job *job, spmv_status st)
     return job->best >= 0 ? job->attempt[job->best].stop : job->attempt[0].stop;
 }
 
-/* Every attempt, checked, told of, and its JSON, which is the check's last, written to the file. */
-static spmv_status run_attempts(struct job *job, struct text_file *json)
+/* Every attempt, checked, told of, and its JSON, which is the check's last, written to the file until that fails:
+ * *written, which ends nothing. */
+static spmv_status run_attempts(struct job *job, struct text_file *json, spmv_status *written)
 {
     spmv_status st = SPMV_OK;
     const bool several = job->attempts > 1;
@@ -800,8 +842,8 @@ static spmv_status run_attempts(struct job *job, struct text_file *json)
             remark_job(job, a);
         if (a->x != NULL && a->stop != SPMV_ERROR_UNSUPPORTED)
             tell_verdict(job, a);
-        if (job->o->json)
-            st = json_line(json, json_attempt(job, a));
+        if (job->o->json && *written == SPMV_OK)
+            *written = json_line(json, json_attempt(job, a));
     }
     if (several && messages_level() > LEVEL_QUIET)
         remark_table(job);
@@ -874,18 +916,19 @@ spmv_status run_solve(const struct options *o, const char *const *arguments, int
 {
     struct job job = {.o = o};
     struct text_file json = {.fd = -1};
-    const char *x_path = NULL;
-    spmv_status st = check_wishes(o, arguments, count, &x_path);
+    spmv_status st = check_wishes(o, arguments, count, &job.x_path);
     if (st == SPMV_OK)
         st = begin(&job, arguments, count);
     if (st == SPMV_OK && o->json)
         st = text_file_open(o->json_path, &json);
     if (st == SPMV_OK) {
-        st = run_attempts(&job, &json);
-        if (st == SPMV_OK)
-            st = write_results(&job, x_path);
-        const spmv_status closed = o->json ? text_file_close(&json, st == SPMV_OK) : SPMV_OK;
-        st = st == SPMV_OK ? closed : st;
+        spmv_status written = SPMV_OK;
+        const spmv_status ran = run_attempts(&job, &json, &written);
+        if (o->json)
+            written = first_failure(written, text_file_close(&json, ran == SPMV_OK && written == SPMV_OK));
+        st = first_failure(ran, written);
+        if (ran == SPMV_OK || job.best >= 0)
+            st = first_failure(st, write_results(&job));
         st = conclude(&job, st);
     }
     release(&job);

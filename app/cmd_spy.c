@@ -78,6 +78,8 @@ spmv_status run_spy(const struct options *o, const char *const *arguments, int c
     spmv_status st = choose_size(o, o->output != NULL || json_is_answer, &size);
     if (st == SPMV_OK)
         st = choose_kind(o->output, &kind);
+    if (st == SPMV_OK)
+        st = check_writable(o);
     if (st == SPMV_OK) /* nothing is computed on a GPU */
         st = open_context(o, o->backend == SPMV_BACKEND_AUTO ? SPMV_BACKEND_OMP : o->backend, &ctx);
     if (st == SPMV_OK)

@@ -2,6 +2,7 @@
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <ctype.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -91,11 +92,20 @@ static spmv_status cache_folder(const struct options *o, char **folder)
     return st;
 }
 
-/* A file that unpacks to more may be meant. */
-static int64_t unpacked_ratio(void)
+/* A file that unpacks to more may be meant. 0: the reader's own. */
+static spmv_status unpacked_ratio(int64_t *ratio)
 {
     const char *const given = getenv("SPMV_MAX_UNPACKED_RATIO");
-    return given != NULL ? strtoll(given, NULL, 10) : 0;
+    char *end = NULL;
+    *ratio = 0;
+    if (given == NULL || given[0] == '\0')
+        return SPMV_OK;
+    errno = 0;
+    *ratio = strtoll(given, &end, 10);
+    if (end != given && *end == '\0' && errno == 0 && *ratio > 0)
+        return SPMV_OK;
+    complain("SPMV_MAX_UNPACKED_RATIO is %s: a number from 1 on is needed", given);
+    return SPMV_ERROR_ARGUMENT;
 }
 
 spmv_status input_load(spmv_context *ctx, const struct options *o, const char *argument, struct input *in)
@@ -113,8 +123,9 @@ spmv_status input_load(spmv_context *ctx, const struct options *o, const char *a
         char *folder = NULL;
         spmv_read_options_init(&options, sizeof options);
         options.type = o->type_given ? o->type : SPMV_TYPE_DEFAULT;
-        options.max_unpacked_ratio = unpacked_ratio();
-        st = cache_folder(o, &folder);
+        st = unpacked_ratio(&options.max_unpacked_ratio);
+        if (st == SPMV_OK)
+            st = cache_folder(o, &folder);
         if (st != SPMV_OK)
             return st;
         options.cache_folder = folder;

@@ -98,9 +98,8 @@ static void print_all_help(void)
     printf("\nOptions of every command:\n");
     options_print(GROUP_SHARED);
     printf("\nExit codes: 0 done, 1 usage, 2 files, 3 malformed input, 4 things that do not fit, 5 memory, 6 device,\n"
-           "7 the solver stopped before the tolerance, 8 the matrix is not suited, 9 the check of the result failed. "
-           "More: "
-           "man spmv\n");
+           "7 the solver stopped before the tolerance, 8 the matrix is not suited, 9 the check of the result failed,\n"
+           "10 interrupted (bench). More: man spmv\n");
 }
 
 static void print_help(const struct command *command)

@@ -8,6 +8,7 @@
 #include <getopt.h>
 #include <limits.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -143,7 +144,7 @@ static const struct row rows[OPTIONS] = {
     [OPTION_JSON] = {"json", 0, "[=FILE]", GROUP_SHARED, NULL,
                      "one JSON object to FILE, else to standard output in place of the answer (default: no JSON)"},
     [OPTION_FORMAT] = {"format", 0, "FORMAT", GROUP_SHARED, NULL,
-                       "of the numbers written, such as %.6g (default: the fewest digits that read back to the same "
+                       "of the vector's numbers, such as %.6g (default: the fewest digits that read back to the same "
                        "bits)"},
     [OPTION_QUIET] = {"quiet", 'q', NULL, GROUP_SHARED, NULL, "only errors on standard error (default: a summary)"},
     [OPTION_VERBOSE] = {"verbose", 'v', NULL, GROUP_SHARED, NULL, "more about each step (default: a summary)"},
@@ -157,42 +158,52 @@ static bool argument_is_optional(const struct row *row)
 }
 
 /* The first mistake is the one that is reported. */
-static void mistake(struct options *o, const char *format, const char *option, const char *text)
+__attribute__((format(printf, 2, 3))) static void mistake(struct options *o, const char *format, ...)
 {
-    if (o->error[0] == '\0')
-        snprintf(o->error, sizeof o->error, format, option, text);
+    va_list values;
+    if (o->error[0] != '\0')
+        return;
+    va_start(values, format);
+    vsnprintf(o->error, sizeof o->error, format, values);
+    va_end(values);
 }
 
-static void set_count(struct options *o, enum option_id id, const char *text, int least, int *value)
+static void set_count_to(struct options *o, enum option_id id, const char *text, int64_t least, int64_t most,
+                         int64_t *value)
 {
     char *end = NULL;
     errno = 0;
-    const long number = strtol(text, &end, 10);
-    if (end == text || *end != '\0' || errno != 0 || number < least || number > INT_MAX)
-        mistake(o, least == 0 ? "--%s %s: a number from 0 on is needed" : "--%s %s: a number from 1 on is needed",
-                rows[id].name, text);
-    else
-        *value = (int)number;
-}
-
-static void set_count_64(struct options *o, enum option_id id, const char *text, int64_t least, int64_t *value)
-{
-    char *end = NULL;
-    errno = 0;
-    const long long number = strtoll(text, &end, 10);
-    if (end == text || *end != '\0' || errno != 0 || number < least)
-        mistake(o, least == 0 ? "--%s %s: a number from 0 on is needed" : "--%s %s: a number from 1 on is needed",
-                rows[id].name, text);
+    const long long number = strtoll(text, &end, 10); /* the nearest there is when it is out of range */
+    if (end == text || *end != '\0' || number < least)
+        mistake(o, "--%s %s: a number from %lld on is needed", rows[id].name, text, (long long)least);
+    else if (errno != 0 || number > most)
+        mistake(o, "--%s %s: too large, at most %lld is possible", rows[id].name, text, (long long)most);
     else
         *value = number;
 }
 
+static void set_count(struct options *o, enum option_id id, const char *text, int least, int *value)
+{
+    int64_t wide = *value;
+    set_count_to(o, id, text, least, INT_MAX, &wide);
+    *value = (int)wide;
+}
+
+static void set_count_64(struct options *o, enum option_id id, const char *text, int64_t least, int64_t *value)
+{
+    set_count_to(o, id, text, least, INT64_MAX, value);
+}
+
+/* "inf" is what it says; a finite number that becomes infinite is a mistake. */
 static void set_number(struct options *o, enum option_id id, const char *text, double *value)
 {
     char *end = NULL;
+    errno = 0;
     *value = strtod(text, &end);
     if (end == text || *end != '\0')
         mistake(o, "--%s %s: not a number", rows[id].name, text);
+    else if (errno == ERANGE && isinf(*value))
+        mistake(o, "--%s %s: too large for f64", rows[id].name, text);
 }
 
 static void set_tolerance(struct options *o, enum option_id id, const char *text, double *value)
@@ -531,6 +542,21 @@ static void list_takers(unsigned groups, char *text, size_t size)
         snprintf(text + used, size - used, " take%s it", count == 1 ? "s" : "");
 }
 
+/* Factors are rounded to the type of the product, which may make them infinite. */
+static spmv_status check_factors(const struct options *o)
+{
+    const struct {
+        enum option_id id;
+        double value;
+    } factors[] = {{OPTION_ALPHA, o->alpha}, {OPTION_BETA, o->beta}};
+    for (int i = 0; i < 2 && (o->type == SPMV_F32 || o->type == SPMV_C64); i++)
+        if (isfinite(factors[i].value) && !isfinite((float)factors[i].value)) {
+            complain("--%s %g: too large for %s", rows[factors[i].id].name, factors[i].value, spmv_type_name(o->type));
+            return SPMV_ERROR_ARGUMENT;
+        }
+    return SPMV_OK;
+}
+
 spmv_status options_check(const struct options *o, unsigned groups, const char *command)
 {
     if (o->error[0] != '\0')
@@ -544,7 +570,8 @@ spmv_status options_check(const struct options *o, unsigned groups, const char *
             return SPMV_ERROR_ARGUMENT;
         }
     }
-    if (o->mixed && (groups & (GROUP_BENCH | GROUP_GEN | GROUP_SPY | GROUP_EXPLAIN)) != 0) {
+    const bool stores = command != NULL && (strcmp(command, "convert") == 0 || strcmp(command, "doctor") == 0);
+    if (o->mixed && (stores || (groups & (GROUP_BENCH | GROUP_GEN | GROUP_SPY | GROUP_EXPLAIN)) != 0)) {
         complain("--type mixed is not for %s, but for products, info and solve", command);
         return SPMV_ERROR_ARGUMENT;
     }
@@ -557,7 +584,16 @@ spmv_status options_check(const struct options *o, unsigned groups, const char *
         complain("--type %s is not for %s, which computes in f64 and f32", spmv_type_name(o->type), command);
         return SPMV_ERROR_TYPE;
     }
-    return SPMV_OK;
+    const spmv_status st = check_factors(o);
+    return st == SPMV_OK ? check_outputs(o, NULL) : st;
+}
+
+bool option_given(const struct options *o, const char *name)
+{
+    for (int i = 0; i < OPTIONS; i++)
+        if (strcmp(rows[i].name, name) == 0)
+            return (o->given >> i & 1) != 0;
+    return false;
 }
 
 bool is_complex(spmv_type type)

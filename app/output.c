@@ -4,6 +4,8 @@
  * write_status tells the two kinds of failed writes apart.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
+/* realpath and strndup */
+#define _XOPEN_SOURCE 700
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
@@ -221,6 +223,128 @@ spmv_status choose_answer(const struct options *o, const char *what, const char 
     return SPMV_ERROR_ARGUMENT;
 }
 
+/* Complains about errno = reason. */
+static spmv_status fail_write(const char *path, int reason)
+{
+    complain("cannot write %s: %s", path, strerror(reason));
+    return reason == ENOENT || reason == EACCES ? SPMV_ERROR_OPEN : SPMV_ERROR_WRITE;
+}
+
+/* "a" of "a/b", "." of "b"; the caller's. NULL: no memory. */
+static char *folder_of(const char *path)
+{
+    const char *const slash = strrchr(path, '/');
+    return slash == NULL ? strdup(".") : strndup(path, slash == path ? 1 : (size_t)(slash - path));
+}
+
+/* Of paths where nothing is yet: one name in one folder. */
+static bool is_same_place(const char *a, const char *b)
+{
+    const char *const a_slash = strrchr(a, '/'), *const b_slash = strrchr(b, '/');
+    char *const a_folder = folder_of(a), *const b_folder = folder_of(b);
+    struct stat s, t;
+    const bool same = strcmp(a_slash != NULL ? a_slash + 1 : a, b_slash != NULL ? b_slash + 1 : b) == 0 &&
+                      a_folder != NULL && b_folder != NULL && stat(a_folder, &s) == 0 && stat(b_folder, &t) == 0 &&
+                      s.st_dev == t.st_dev && s.st_ino == t.st_ino;
+    free(a_folder);
+    free(b_folder);
+    return same;
+}
+
+static bool is_same_file(const char *a, const char *b)
+{
+    struct stat s, t;
+    const bool a_there = stat(a, &s) == 0, b_there = stat(b, &t) == 0;
+    if (a_there && !S_ISREG(s.st_mode))
+        return false;
+    if (a_there && b_there)
+        return s.st_dev == t.st_dev && s.st_ino == t.st_ino;
+    return strcmp(a, b) == 0 || (!a_there && !b_there && is_same_place(a, b));
+}
+
+/* What the options name for output. */
+enum { OUTPUTS = 5 };
+
+static void list_outputs(const struct options *o, const char **paths)
+{
+    const char *const named[OUTPUTS] = {o->output, o->history, o->plot, o->csv_path, o->json_path};
+    for (int i = 0; i < OUTPUTS; i++)
+        paths[i] = named[i] != NULL && strcmp(named[i], "-") != 0 ? named[i] : NULL;
+}
+
+spmv_status check_outputs(const struct options *o, const char *another)
+{
+    const char *paths[OUTPUTS + 1];
+    list_outputs(o, paths);
+    paths[OUTPUTS] = another != NULL && strcmp(another, "-") != 0 ? another : NULL;
+    for (int i = 0; i <= OUTPUTS; i++)
+        for (int k = 0; k < i; k++)
+            if (paths[i] != NULL && paths[k] != NULL && is_same_file(paths[i], paths[k])) {
+                complain("%s: two outputs cannot be one file", paths[i]);
+                return SPMV_ERROR_ARGUMENT;
+            }
+    return SPMV_OK;
+}
+
+/* As far as can be told without writing. */
+static spmv_status check_path(const char *path)
+{
+    struct stat s;
+    const bool there = stat(path, &s) == 0;
+    const int reason = errno;
+    if (there && S_ISDIR(s.st_mode))
+        return fail_write(path, EISDIR);
+    if (there && access(path, W_OK) != 0)
+        return fail_write(path, errno);
+    if (there && !S_ISREG(s.st_mode))
+        return SPMV_OK;
+    if (!there && lstat(path, &s) == 0) {
+        complain("cannot write %s: a link to a file that is not there", path);
+        return SPMV_ERROR_OPEN;
+    }
+    if (!there && (reason != ENOENT || path[0] == '\0'))
+        return fail_write(path, reason);
+    char *const target = there ? realpath(path, NULL) : strdup(path);
+    char *const folder = target != NULL ? folder_of(target) : NULL;
+    const spmv_status st = folder == NULL || access(folder, W_OK | X_OK) != 0 ? fail_write(path, errno) : SPMV_OK;
+    free(target);
+    free(folder);
+    return st;
+}
+
+spmv_status check_writable(const struct options *o)
+{
+    const char *paths[OUTPUTS];
+    spmv_status st = SPMV_OK;
+    list_outputs(o, paths);
+    for (int i = 0; i < OUTPUTS && st == SPMV_OK; i++)
+        if (paths[i] != NULL)
+            st = check_path(paths[i]);
+    return st;
+}
+
+/* The writer itself is asked, with no numbers to write. */
+spmv_status check_format(const struct options *o, const char *path)
+{
+    static const char binary[] = ".spmv";
+    spmv_context *ctx = NULL;
+    if (o->format == NULL)
+        return SPMV_OK;
+    const size_t length = path != NULL ? strlen(path) : 0, ending = sizeof binary - 1;
+    if (length > ending && strcmp(path + length - ending, binary) == 0) {
+        complain("%s: the binary form takes no format", path);
+        return SPMV_ERROR_ARGUMENT;
+    }
+    spmv_status st = open_context(o, SPMV_BACKEND_REF, &ctx);
+    if (st != SPMV_OK)
+        return st;
+    st = spmv_vectors_write(ctx, "/dev/null", SPMV_F64, NULL, 0, 1, o->format);
+    if (st == SPMV_ERROR_ARGUMENT)
+        report(st, spmv_last_error(ctx));
+    spmv_context_destroy(ctx);
+    return st == SPMV_ERROR_ARGUMENT ? st : SPMV_OK;
+}
+
 spmv_status check_standard_input(const char *const *paths, int count)
 {
     int uses = 0;
@@ -360,11 +484,34 @@ static bool write_all(int fd, const char *text, size_t size)
     return true;
 }
 
-/* Complains about errno = reason. */
-static spmv_status fail_write(const char *path, int reason)
+static void free_names(struct text_file *file)
 {
-    complain("cannot write %s: %s", path, strerror(reason));
-    return reason == ENOENT || reason == EACCES ? SPMV_ERROR_OPEN : SPMV_ERROR_WRITE;
+    free(file->target);
+    free(file->beside);
+    file->target = file->beside = NULL;
+}
+
+/* A new file beside the target; old: what is there now, NULL: nothing. */
+static spmv_status open_beside(struct text_file *file, const struct stat *old)
+{
+    file->target = old != NULL ? realpath(file->path, NULL) : strdup(file->path);
+    if (file->target == NULL)
+        return fail_write(file->path, errno);
+    const size_t size = strlen(file->target) + 32;
+    const spmv_status st = allocate("a file's name", (int64_t)size, 1, (void **)&file->beside);
+    if (st != SPMV_OK)
+        return st;
+    snprintf(file->beside, size, "%s.%ld.tmp", file->target, (long)getpid());
+    file->fd = open(file->beside, O_WRONLY | O_CREAT | O_EXCL, 0666);
+    if (file->fd == -1)
+        return fail_write(file->path, errno);
+    if (old == NULL || fchmod(file->fd, old->st_mode & 07777) == 0)
+        return SPMV_OK;
+    const int reason = errno;
+    close(file->fd);
+    file->fd = -1;
+    unlink(file->beside);
+    return fail_write(file->path, reason);
 }
 
 spmv_status text_file_open(const char *path, struct text_file *file)
@@ -373,21 +520,18 @@ spmv_status text_file_open(const char *path, struct text_file *file)
     *file = (struct text_file){.path = path, .fd = -1};
     if (path == NULL)
         return SPMV_OK;
-    const bool direct = lstat(path, &old) == 0 && !S_ISREG(old.st_mode);
-    const size_t size = strlen(path) + 32;
-    if (!direct) {
-        const spmv_status st = allocate("a file's name", (int64_t)size, 1, (void **)&file->beside);
-        if (st != SPMV_OK)
-            return st;
-        snprintf(file->beside, size, "%s.%ld.tmp", path, (long)getpid());
+    spmv_status st = check_path(path);
+    if (st != SPMV_OK)
+        return st;
+    const bool there = stat(path, &old) == 0;
+    if (there && !S_ISREG(old.st_mode)) {
+        file->fd = open(path, O_WRONLY | O_TRUNC);
+        return file->fd != -1 ? SPMV_OK : fail_write(path, errno);
     }
-    file->fd = direct ? open(path, O_WRONLY | O_TRUNC) : open(file->beside, O_WRONLY | O_CREAT | O_EXCL, 0666);
-    if (file->fd != -1)
-        return SPMV_OK;
-    const int reason = errno;
-    free(file->beside);
-    file->beside = NULL;
-    return fail_write(path, reason);
+    st = open_beside(file, there ? &old : NULL);
+    if (st != SPMV_OK)
+        free_names(file);
+    return st;
 }
 
 spmv_status text_file_add(struct text_file *file, const char *text, size_t size)
@@ -410,12 +554,12 @@ spmv_status text_file_close(struct text_file *file, bool keep)
     bool good = close(file->fd) == 0;
     keep = keep && !file->failed;
     if (keep && good && file->beside != NULL)
-        good = rename(file->beside, file->path) == 0;
+        good = rename(file->beside, file->target) == 0;
     if (keep && !good)
         st = fail_write(file->path, errno);
     if ((!keep || !good) && file->beside != NULL)
         unlink(file->beside);
-    free(file->beside);
+    free_names(file);
     *file = (struct text_file){.fd = -1};
     return st;
 }

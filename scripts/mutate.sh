@@ -117,6 +117,9 @@ mutants() {
     "$1" "verify: infinite against finite passes" spmv/verify.c \
         'return is_finite(y) == is_finite(r) ? 0 : (double)INFINITY;' \
         'return 0;' '^test_verify\.(ref|omp)$'
+    "$1" "verify: underflow before alpha" spmv/verify.c \
+        'terms * fmaxl(1, q->alpha) + 2' \
+        'terms + 2' '^test_verify\.(ref|omp)$'
     "$1" "verify: the bound is four times too wide" spmv/verify.c \
         '2 * (terms + (complex ? 6 : 3)) * q->roundoff * magnitude' \
         '8 * (terms + (complex ? 6 : 3)) * q->roundoff * magnitude' '^test_verify\.(ref|omp)$'
@@ -249,14 +252,19 @@ mutants() {
         '        result->restarts++;
 ' \
         '' '^test_cg(_rungs)?\.ref$'
-    "$1" "cg: rtol where the norm of b overflows" solvers/cg.c \
-        'isfinite(result->norm_b) ? cg->options->rtol * result->norm_b : 0' \
-        'cg->options->rtol * result->norm_b' '^test_cg(_rungs)?\.ref$'
-    "$1" "cg: a b whose squares vanish counts as zero" solvers/cg.c \
-        '    if (largest > 0)
-        st = cg_fail_vanishing(cg, largest);
+    "$1" "cg: squares that vanish fit" solvers/cg.c \
+        'least >= (narrow ? 0x1p-56 : 0x1p-500)' \
+        'least >= 0' '^test_cg_scale\.ref$'
+    "$1" "cg: atol is not scaled" solvers/cg.c \
+        'o->atol = asked->options->atol * scale;' \
+        'o->atol = asked->options->atol;' '^test_cg_scale\.ref$'
+    "$1" "cg: a direction moves as r does, not as M^-1 r" solvers/cg.c \
+        '        z = cg->q;
 ' \
-        '' '^test_cg(_rungs)?\.ref$'
+        '' '^test_cg_scale\.ref$'
+    "$1" "cg: the limit is a failure where x is good enough" solvers/cg.c \
+        'if (cg_has_arrived(stop, result))' \
+        'if (false)' '^test_cg_scale\.ref$'
     "$1" "cg: the recurrence runs below the roundoff" solvers/cg_internal.h \
         'return tolerance > last ? tolerance : last;' \
         'return tolerance;' '^test_cg(_rungs)?\.ref$'
@@ -296,9 +304,9 @@ mutants() {
     "$1" "cg: inner corrections in units of b" solvers/cg_inner.c \
         'widen(cg, in->x, 1 / in->scale, cg->q)' \
         'widen(cg, in->x, 1, cg->q)' '^test_cg_rungs\.ref$'
-    "$1" "cg: one pair tells symmetry" solvers/cg_symmetry.c \
-        'const double difference = fabs((double)(uav[i] - vau[i]));' \
-        'const double difference = i > 0 ? 0 : fabs((double)(uav[i] - vau[i]));' '^test_cg\.ref$'
+    "$1" "cg: signs tell symmetry" solvers/cg_symmetry.c \
+        'const double modulus = 1 + (double)(z >> 54) / 1024;' \
+        'const double modulus = 1;' '^test_cg\.ref$'
 
     # Several right-hand sides.
     "$1" "cg several: the first column's r for all" solvers/cg_several.c \

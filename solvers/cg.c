@@ -91,21 +91,43 @@ spmv_status cg_precondition(const struct cg *cg, const void *r, void *z)
     return spmv_preconditioner_apply(cg->precond, r, z);
 }
 
+/* p += by * M^-1 r, by = 1 or -1. q is overwritten. */
+static spmv_status move_p(const struct cg *cg, const void *by)
+{
+    spmv_status st = SPMV_OK;
+    const void *z = cg->r;
+    if (cg->precond != NULL) {
+        TRY(cg_precondition(cg, cg->r, cg->q));
+        z = cg->q;
+    }
+    TRY(spmv_upload(cg->ctx, by, cg_scalar(cg, SPARE), (int64_t)spmv_type_size(cg->type)));
+    TRY(spmv_map_axpby(cg->ctx, cg->type, cg_scalar(cg, SPARE), z, NULL, cg->p, cg->n));
+done:
+    return st;
+}
+
 spmv_status cg_start(struct cg *cg)
 {
     spmv_status st = SPMV_OK;
     TRY(spmv_map(cg->ctx, SPMV_MAP_COPY, cg->type, cg->x, cg->start_x, cg->n));
-    if (cg->continues) { /* r - p */
-        TRY(spmv_map(cg->ctx, SPMV_MAP_NEG, cg->type, cg->p, cg->p, cg->n));
-        TRY(spmv_map_binary(cg->ctx, SPMV_ADD, cg->type, cg->p, cg->r, cg->p, cg->n));
-    }
+    if (cg->continues) /* p - M^-1 r */
+        TRY(move_p(cg, minus_one(cg->type)));
     TRY(cg_residual(cg, cg->r));
-    if (cg->continues) { /* new r - (r - p) */
-        TRY(spmv_map(cg->ctx, SPMV_MAP_NEG, cg->type, cg->p, cg->p, cg->n));
-        TRY(spmv_map_binary(cg->ctx, SPMV_ADD, cg->type, cg->p, cg->r, cg->p, cg->n));
-    }
+    if (cg->continues) /* + M^-1 new r */
+        TRY(move_p(cg, plus_one(cg->type)));
 done:
     return st;
+}
+
+/* In the caller's units what is given in those of the recurrence, or a product of two such. */
+static double told(const struct cg *cg, double v)
+{
+    return cg->scale != 0 ? v / cg->scale : v;
+}
+
+static double told_square(const struct cg *cg, double v)
+{
+    return told(cg, told(cg, v));
 }
 
 double cg_enough(const struct cg *cg)
@@ -130,30 +152,30 @@ spmv_status cg_fail_cancelled(const struct cg *cg)
 spmv_status cg_look_for_breakdown(const struct cg *cg)
 {
     const long long k = (long long)cg->result->iterations;
+    const double rr = told_square(cg, cg->rr), rz = told_square(cg, cg->rz), pq = told_square(cg, cg->pq);
     if (!isfinite(cg->rr) || (isfinite(cg->rz) && !isfinite(cg->pq)))
-        return context_fail(cg->ctx, SPMV_ERROR_NOT_FINITE, "spmv_cg: r'r = %g, p'Ap = %g at iteration %lld", cg->rr,
-                            cg->pq, k);
+        return context_fail(cg->ctx, SPMV_ERROR_NOT_FINITE, "spmv_cg: r'r = %g, p'Ap = %g at iteration %lld", rr, pq,
+                            k);
     if (!isfinite(cg->rz))
         return context_fail(cg->ctx, SPMV_ERROR_NOT_FINITE,
-                            "spmv_cg: r'M^-1 r = %g (r'r = %g) at iteration %lld, of the preconditioner", cg->rz,
-                            cg->rr, k);
+                            "spmv_cg: r'M^-1 r = %g (r'r = %g) at iteration %lld, of the preconditioner", rz, rr, k);
     if (cg->rz <= 0)
         return context_fail(
             cg->ctx, SPMV_ERROR_NOT_POSITIVE,
-            "spmv_cg: r'M^-1 r = %g <= 0 (r'r = %g) at iteration %lld: the preconditioner is not positive definite",
-            cg->rz, cg->rr, k);
+            "spmv_cg: r'M^-1 r = %g <= 0 (r'r = %g) at iteration %lld: the preconditioner is not positive definite", rz,
+            rr, k);
     if (cg->pq <= 0)
         return context_fail(cg->ctx, SPMV_ERROR_NOT_POSITIVE,
                             "spmv_cg: p'Ap = %g <= 0 (r'r = %g) at iteration %lld: the matrix is not positive definite",
-                            cg->pq, cg->rr, k);
+                            pq, rr, k);
     return SPMV_OK;
 }
 
 spmv_status cg_fail_limit(const struct cg *cg)
 {
-    return context_fail(cg->ctx, SPMV_ERROR_ITERATIONS,
-                        "spmv_cg: the residual is %.3g after %lld iterations, %.3g was asked for",
-                        cg->result->recurrence_residual, (long long)cg->result->iterations, cg->result->tolerance);
+    return context_fail(
+        cg->ctx, SPMV_ERROR_ITERATIONS, "spmv_cg: the residual is %.3g after %lld iterations, %.3g was asked for",
+        told(cg, cg->result->recurrence_residual), (long long)cg->result->iterations, told(cg, cg->result->tolerance));
 }
 
 spmv_status cg_fail_stagnation(const struct cg *cg)
@@ -162,14 +184,15 @@ spmv_status cg_fail_stagnation(const struct cg *cg)
     return context_fail(
         cg->ctx, SPMV_ERROR_STAGNATION,
         "spmv_cg: the true residual stays at %.3g after %lld iterations and %lld restarts, %.3g was asked for",
-        result->true_residual, (long long)result->iterations, (long long)result->restarts, result->tolerance);
+        told(cg, result->true_residual), (long long)result->iterations, (long long)result->restarts,
+        told(cg, result->tolerance));
 }
 
 spmv_status cg_fail_vanishing(const struct cg *cg, double largest)
 {
     return context_fail(cg->ctx, SPMV_ERROR_STAGNATION,
-                        "spmv_cg: the largest element of b is %.3g, and its square is 0 in %s: scale b", largest,
-                        spmv_type_name(cg->info.type));
+                        "spmv_cg: the largest element of b is %.3g, and squares of residuals vanish in %s: scale b",
+                        largest, spmv_type_name(cg->info.type));
 }
 
 /* The true residual, after the recurrence stopped with this status. Steps that made matters worse (numbers that
@@ -194,18 +217,51 @@ done:
     return st;
 }
 
-/* b'b == 0: x = 0, unless b only is so small that its squares vanish. */
+bool cg_squares_fit(spmv_type type, double norm_b, double tolerance)
+{
+    const bool narrow = type == SPMV_F32;
+    const double least = fmax(tolerance, (narrow ? 0x1p-48 : 0x1p-106) * norm_b); /* two unit roundoffs below */
+    return norm_b <= (narrow ? 0x1p40 : 0x1p480) && least >= (narrow ? 0x1p-56 : 0x1p-500);
+}
+
+/* b is 0. */
 static spmv_status solve_zero(struct cg *cg)
 {
     spmv_status st = SPMV_OK;
+    TRY(spmv_map_index(cg->ctx, cg->type, &(const double){0}, NULL, cg->x, cg->n)); /* all bits 0, also as a float */
+    TRY(cg_tell(cg, 0));
+done:
+    return st;
+}
+
+/* Whether b has to be scaled for squares to fit: then cg->scale is by what. ran: the rung measures, so it has run
+ * already, to this stop; x is then put back to where it was. */
+static spmv_status find_scale(struct cg *cg, bool ran, spmv_status stop)
+{
+    spmv_status st = SPMV_OK;
+    spmv_cg_result *result = cg->result;
+    const bool narrow = cg->type == SPMV_F32;
+    /* p'Ap and r'M^-1 r are still smaller than r'r where A is small, or M^-1: a small b is scaled unless all went well
+     */
+    const bool small = (!ran || stop != SPMV_OK) && result->norm_b < (narrow ? 0x1p-10 : 0x1p-200);
     double largest = 0;
+    int exponent = 0;
+    if (cg->scale != 0 ||
+        (result->norm_b != 0 && !small && cg_squares_fit(cg->type, result->norm_b, result->tolerance)))
+        return SPMV_OK;
     TRY(spmv_map(cg->ctx, SPMV_MAP_ABS, cg->type, cg->b, cg->q, cg->n));
     TRY(spmv_reduce(cg->ctx, SPMV_MAX, cg->type, cg->q, cg_scalar(cg, SPARE), cg->n));
     TRY(cg_read_scalars(cg, SPARE, 1, &largest));
-    TRY(spmv_map_index(cg->ctx, cg->type, &(const double){0}, NULL, cg->x, cg->n)); /* all bits 0, also as a float */
-    TRY(cg_tell(cg, 0));
-    if (largest > 0)
-        st = cg_fail_vanishing(cg, largest);
+    if (!(largest > 0 && isfinite(largest)))
+        return SPMV_OK;
+    frexp(largest, &exponent);
+    const int most = narrow ? 126 : 1022; /* so that the scale and what undoes it are normal numbers */
+    exponent = exponent > most ? most : exponent < -most ? -most : exponent;
+    if (exponent == 0)
+        return SPMV_OK;
+    cg->scale = ldexp(1, -exponent);
+    if (ran && result->norm_b != 0 && !cg->options->zero_start)
+        TRY(spmv_map(cg->ctx, SPMV_MAP_COPY, cg->type, cg->start_x, cg->x, cg->n));
 done:
     return st;
 }
@@ -230,17 +286,29 @@ static spmv_status solve(struct cg *cg, int64_t max_iterations)
     spmv_status st = SPMV_OK;
     spmv_cg_result *result = cg->result;
     const bool measures = cg->method->measures;
-    if (!measures)
+    const double scale = cg->scale;
+    cg->start_residual = INFINITY;           /* until a rung knows it */
+    if (!measures || cg->type == SPMV_F32) { /* whose range is so small that this is worth a wait */
         TRY(measure(cg));
-    for (;;) {
+        TRY(find_scale(cg, false, SPMV_OK));
+    }
+    for (bool first = true; cg->scale == scale; first = false) {
         const spmv_status stop = measures || result->norm_b != 0 ? cg->method->run(cg, max_iterations) : SPMV_OK;
         st = stop;
         if (st != SPMV_OK && spmv_status_class(st) < 7)
             goto done;
+        if (measures && first && stop != SPMV_CANCELLED) {
+            TRY(find_scale(cg, true, stop));
+            st = stop;
+            if (cg->scale != scale)
+                break;
+        }
         if (result->norm_b == 0)
             return solve_zero(cg);
         TRY(settle(cg, stop));
         st = stop;
+        if (cg_has_arrived(stop, result))
+            st = SPMV_OK;
         if (st != SPMV_OK || result->true_residual <= result->tolerance)
             goto done;
         if (!(result->true_residual <= 0.5 * cg->start_residual)) {
@@ -364,6 +432,7 @@ static spmv_status choose(struct cg *cg)
     if (cg->method == NULL)
         return fail_no_method(cg, named ? name : "auto");
     cg->result->method = cg->method->name;
+    cg->ctx->error[0] = '\0'; /* what others were refused for is no failure */
     if (named || why == NULL)
         snprintf(text, size, "%s", named ? "asked for by name" : cg->method->why);
     return SPMV_OK;
@@ -395,24 +464,121 @@ void cg_close(struct cg *cg)
 {
     if (cg->method != NULL)
         cg->method->release(cg);
-    context_take_back(cg->ctx, cg->r);
-    context_take_back(cg->ctx, cg->p);
-    context_take_back(cg->ctx, cg->q);
-    context_take_back(cg->ctx, cg->start_x);
-    context_take_back(cg->ctx, cg->scalars);
+    cg->method = NULL;
+    void *const lent[] = {cg->r, cg->p, cg->q, cg->start_x, cg->scalars};
+    for (size_t i = 0; i < sizeof lent / sizeof *lent; i++)
+        context_take_back(cg->ctx, lent[i]);
+    cg->r = cg->p = cg->q = cg->start_x = cg->scalars = NULL;
+}
+
+/* The caller's options, and the scale that his function is not to see. */
+struct asked {
+    const spmv_cg_options *options;
+    double scale;
+};
+
+static int tell_unscaled(int64_t iteration, double residual, void *user)
+{
+    const struct asked *asked = user;
+    return asked->options->on_iteration(iteration, residual / asked->scale, asked->options->user);
+}
+
+/* y = factor * y; other than a product with a scalar elsewhere, also where y is not finite yet. */
+static spmv_status scale_by(const struct cg *cg, double factor, void *y)
+{
+    spmv_status st = SPMV_OK;
+    const float narrow = (float)factor;
+    TRY(spmv_upload(cg->ctx, cg->type == SPMV_F32 ? (const void *)&narrow : (const void *)&factor, cg_scalar(cg, SPARE),
+                    (int64_t)spmv_type_size(cg->type)));
+    TRY(spmv_map(cg->ctx, SPMV_MAP_COPY, cg->type, y, cg->q, cg->n));
+    TRY(spmv_map_index(cg->ctx, cg->type, &(const double){0}, NULL, y, cg->n)); /* all bits 0, also as a float */
+    TRY(spmv_map_axpby(cg->ctx, cg->type, cg_scalar(cg, SPARE), cg->q, NULL, y, cg->n));
+done:
+    return st;
+}
+
+/* The true residual of the x that goes back, in the caller's units: numbers that left the type's range on the way there
+ * are in it. */
+static spmv_status settle_scaled(struct cg *cg, const void *b, double scale, spmv_status stop)
+{
+    spmv_status st = SPMV_OK;
+    spmv_cg_result *result = cg->result;
+    TRY(scale_by(cg, 1 / scale, cg->x));
+    cg->b = b;
+    cg->scale = 0;
+    TRY(cg_residual(cg, cg->r));
+    TRY(scale_by(cg, scale, cg->r));
+    TRY(cg_norm(cg, cg->r, &result->true_residual));
+    result->norm_b /= scale;
+    result->tolerance /= scale;
+    result->recurrence_residual /= scale;
+    result->true_residual /= scale;
+    st = stop;
+    if (stop == SPMV_OK && !(result->true_residual <= result->tolerance))
+        st = cg_fail_stagnation(cg);
+done:
+    return st;
+}
+
+/* The solve of scale A x = scale b: powers of two change no bit but of what would leave the type's range. x = 0 is the
+ * better start where squares of the other one's residual do not fit. */
+static spmv_status solve_scaled(struct cg *cg, struct asked *asked, spmv_cg_options *o, int64_t max_iterations)
+{
+    spmv_status st = SPMV_OK;
+    const void *b = cg->b;
+    const double scale = cg->scale;
+    double start = 0;
+    void *scaled = NULL;
+    asked->scale = scale;
+    o->atol = asked->options->atol * scale;
+    cg->result->iterations = cg->result->restarts = 0;
+    cg->knows_residual = false;
+    TRY(context_lend(cg->ctx, cg->n * (int64_t)spmv_type_size(cg->type), &scaled));
+    cg->b = scaled;
+    TRY(cg_open(cg));
+    TRY(spmv_map(cg->ctx, SPMV_MAP_COPY, cg->type, b, scaled, cg->n));
+    TRY(scale_by(cg, scale, scaled));
+    if (!o->zero_start) {
+        TRY(scale_by(cg, scale, cg->x));
+        TRY(cg_residual(cg, cg->r));
+        TRY(cg_norm(cg, cg->r, &start));
+        o->zero_start = !isnan(start) && !cg_squares_fit(cg->type, start, INFINITY);
+    }
+    const spmv_status stop = solve(cg, max_iterations);
+    st = stop;
+    if (st == SPMV_OK || spmv_status_class(st) >= 7)
+        st = settle_scaled(cg, b, scale, stop);
+done:
+    cg_close(cg);
+    cg->b = b;
+    cg->scale = 0;
+    context_take_back(cg->ctx, scaled);
+    return st;
 }
 
 /* From options that are valid, for a plan of one vector. */
 static spmv_status solve_one(struct cg *cg)
 {
     spmv_status st = SPMV_OK;
-    const spmv_cg_options *o = cg->options;
+    struct asked asked = {cg->options, 1};
+    spmv_cg_options o = *cg->options;
+    const int64_t max_iterations = o.max_iterations > 0 ? o.max_iterations : max_i64(100, 10 * cg->info.rows);
     if (cg->info.rows == 0)
         return cg_tell(cg, 0);
+    if (o.on_iteration != NULL) {
+        o.on_iteration = tell_unscaled;
+        o.user = &asked;
+    }
+    cg->options = &o;
     TRY(cg_open(cg));
-    TRY(solve(cg, o->max_iterations > 0 ? o->max_iterations : max_i64(100, 10 * cg->n)));
+    st = solve(cg, max_iterations);
+    if (cg->scale != 0) { /* not done, only found that it must be */
+        cg_close(cg);
+        st = solve_scaled(cg, &asked, &o, max_iterations);
+    }
 done:
     cg_close(cg);
+    cg->options = asked.options;
     return st;
 }
 
@@ -427,6 +593,8 @@ static spmv_status solve_all(struct cg *cg, spmv_cg_result *results)
     for (int v = 0; v < cg->info.vectors && cg->precond != NULL; v++)
         snprintf(results[v].precond, sizeof results[v].precond, "%.*s", (int)sizeof results[v].precond - 1,
                  precond_name(cg->precond));
+    if (cg->precond != NULL && precond_is_identity(cg->precond))
+        cg->precond = NULL;
     if (cg->options->symmetry_check == SPMV_SYMMETRY_SAMPLED)
         TRY(cg_check_symmetry(cg));
     if (cg->info.vectors > 1)

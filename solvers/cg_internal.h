@@ -34,6 +34,7 @@ struct cg {
     bool continues;      /* start from r and p of the run before: r becomes b - A x, p moves as r does */
     bool keeps;          /* another run continues: r and p are left as they are when it stops */
     bool knows_residual; /* result->true_residual is that of x: a rung that measures has seen to it */
+    double scale;        /* b, and so x and all residuals, are this power of two times the caller's; 0: they are his */
     char *scalars;       /* SCALARS of them */
     const spmv_cg_options *options;
     spmv_cg_result *result;
@@ -96,7 +97,7 @@ spmv_status cg_residual(const struct cg *cg, void *to);
 /* z = M^-1 r */
 spmv_status cg_precondition(const struct cg *cg, const void *r, void *z);
 
-/* r = b - A x, start_x = x; with continues also p moved as r is. */
+/* r = b - A x, start_x = x; with continues also p moved as M^-1 r is. */
 spmv_status cg_start(struct cg *cg);
 
 /* The recurrence stops here: at the tolerance, or where its residual has shrunk by the unit roundoff since it began.
@@ -126,7 +127,17 @@ spmv_status cg_check_symmetry(const struct cg *cg);
  * of the first that failed. */
 spmv_status cg_solve_several(struct cg *cg, spmv_cg_result *results);
 
-/* SPMV_ERROR_STAGNATION with its sentence: of a true residual, and of squares that are 0. */
+/* The recurrence stopped short, at the limit or where it could not go on, but x is good enough. */
+static inline bool cg_has_arrived(spmv_status stop, const spmv_cg_result *result)
+{
+    return (stop == SPMV_ERROR_ITERATIONS || stop == SPMV_ERROR_STAGNATION || stop == SPMV_ERROR_NOT_FINITE) &&
+           result->true_residual <= result->tolerance;
+}
+
+/* Squares of numbers as large as ||b||, and as small as the residual may have to get, neither overflow nor vanish. */
+bool cg_squares_fit(spmv_type type, double norm_b, double tolerance);
+
+/* SPMV_ERROR_STAGNATION with its sentence: of a true residual, and of squares that vanish. */
 spmv_status cg_fail_stagnation(const struct cg *cg);
 spmv_status cg_fail_vanishing(const struct cg *cg, double largest);
 

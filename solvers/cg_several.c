@@ -34,6 +34,8 @@ struct several {
     int64_t stride;
     const struct cg_side_by_side *way; /* NULL: the textbook */
     struct cg_region region;
+    spmv_status failed; /* the preconditioner, in this run, with its sentence: of the columns that ran */
+    char sentence[400];
 };
 
 /* Scalar number i, 0 <= i < 2 k. */
@@ -323,10 +325,12 @@ static spmv_status run_textbook(struct several *s)
         region->iterations++;
         region->told = look_around(s, true);
     }
-    for (int v = 0; v < s->k; v++)
-        if (is_open(s, v))
-            TRY(give(s, column_of(s, s->x, v), v, cg->x));
 done:
+    for (int v = 0; v < s->k && (st == SPMV_OK || spmv_status_class(st) >= 7); v++)
+        if (is_open(s, v)) {
+            const spmv_status given = give(s, column_of(s, s->x, v), v, cg->x);
+            st = given != SPMV_OK ? given : st;
+        }
     return st;
 }
 
@@ -339,17 +343,20 @@ static spmv_status verdict_of(const struct several *s, int v)
     one.rr = c->rr;
     one.pq = c->pq;
     one.rz = c->rz;
-    return s->region.told != SPMV_OK ? cg_fail_cancelled(&one)
-           : c->stop == CG_BROKEN    ? cg_look_for_breakdown(&one)
-           : c->stop == CG_LIMIT     ? cg_fail_limit(&one)
-                                     : SPMV_OK;
+    if (c->stop == CG_RUNS && s->failed != SPMV_OK)
+        return context_fail(one.ctx, s->failed, "%s", s->sentence);
+    return c->stop == CG_RUNS     ? cg_fail_cancelled(&one)
+           : c->stop == CG_BROKEN ? cg_look_for_breakdown(&one)
+           : c->stop == CG_LIMIT  ? cg_fail_limit(&one)
+                                  : SPMV_OK;
 }
 
-static spmv_status fail_stagnation(const struct several *s, int v)
+/* The recurrence of column v is done, the true residual is not, and there is no restart. */
+static spmv_status fail_as_far(const struct several *s, int v)
 {
     struct cg one = *s->cg;
     one.result = &s->result[v];
-    return cg_fail_stagnation(&one);
+    return s->region.told != SPMV_OK ? cg_fail_cancelled(&one) : cg_fail_stagnation(&one);
 }
 
 /* The columns that ran: their true residuals, and whether they go on. first: the column of least number that failed,
@@ -376,11 +383,13 @@ static spmv_status settle(struct several *s, bool *take, int *first, char *text,
             result->true_residual = c->start_residual;
         }
         if (stop == SPMV_OK && !(result->true_residual <= result->tolerance)) {
-            if (result->true_residual <= 0.5 * c->start_residual) {
+            if (s->region.told == SPMV_OK && s->failed == SPMV_OK && result->true_residual <= 0.5 * c->start_residual) {
                 result->restarts++;
                 continue;
             }
-            stop = fail_stagnation(s, v);
+            stop = fail_as_far(s, v);
+        } else if (cg_has_arrived(stop, result)) {
+            stop = SPMV_OK;
         }
         result->status = stop;
         if (stop != SPMV_OK && (*first < 0 || v < *first)) {
@@ -393,7 +402,25 @@ done:
     return st;
 }
 
-/* Norms and tolerances; a column of zeros is solved by zeros. */
+/* The largest modulus in column v of numbers in host memory, and the norm, whose squares may be out of range. */
+static double norm_of(const struct several *s, const void *numbers, int v, double *largest)
+{
+    const float *f32 = numbers;
+    const double *f64 = numbers;
+    const bool narrow = s->cg->type == SPMV_F32;
+    double square = 0;
+    *largest = 0;
+    for (int64_t i = v; i < s->count; i += s->k)
+        *largest = fmax(*largest, narrow ? fabs((double)f32[i]) : fabs(f64[i]));
+    for (int64_t i = v; i<s->count && * largest> 0; i += s->k) {
+        const double part = (narrow ? (double)f32[i] : f64[i]) / *largest;
+        square += part * part;
+    }
+    return *largest * sqrt(square);
+}
+
+/* Norms and tolerances; a column of zeros is solved by zeros, and so is one whose squares vanish, as far as atol
+ * allows. */
 static spmv_status begin(struct several *s, bool *zero, int *first, char *text, size_t size)
 {
     spmv_status st = SPMV_OK;
@@ -403,21 +430,22 @@ static spmv_status begin(struct several *s, bool *zero, int *first, char *text, 
         spmv_cg_result *result = &s->result[v];
         result->norm_b = s->now[v];
         result->tolerance = fmax(isfinite(s->now[v]) ? cg->options->rtol * s->now[v] : 0, cg->options->atol);
-        zero[v] = s->now[v] == 0;
+        zero[v] =
+            s->now[v] == 0 || (isfinite(s->now[v]) && !cg_squares_fit(cg->type, fmin(s->now[v], 1), result->tolerance));
     }
     TRY(replace_columns(s, zero, NULL));
     for (int v = 0, fetched = 0; v < s->k; v++) {
+        spmv_cg_result *result = &s->result[v];
+        double largest = 0;
         if (!zero[v])
             continue;
         if (!fetched)
             TRY(spmv_download(cg->ctx, cg->b, s->host, s->count * (int64_t)spmv_type_size(cg->type)));
         fetched = 1;
-        double largest = 0;
-        for (int64_t i = v; i < s->count; i += s->k)
-            largest = fmax(largest, cg->type == SPMV_F32 ? (double)fabsf(((const float *)s->host)[i])
-                                                         : fabs(((const double *)s->host)[i]));
-        s->result[v].status = largest == 0 ? SPMV_OK : cg_fail_vanishing(cg, largest);
-        if (largest > 0 && *first < 0) {
+        result->norm_b = result->recurrence_residual = result->true_residual = norm_of(s, s->host, v, &largest);
+        result->tolerance = fmax(cg->options->rtol * result->norm_b, cg->options->atol);
+        result->status = result->true_residual <= result->tolerance ? SPMV_OK : cg_fail_vanishing(cg, largest);
+        if (result->status != SPMV_OK && *first < 0) {
             *first = v;
             snprintf(text, size, "%s", spmv_last_error(cg->ctx));
         }
@@ -433,6 +461,7 @@ static bool any_open(struct several *s, int64_t max_iterations)
         struct cg_column *c = &s->column[v];
         const bool runs = is_open(s, v);
         *c = (struct cg_column){.tolerance = s->result[v].tolerance,
+                                .start_residual = INFINITY, /* until a run knows it */
                                 .limit = max_iterations - s->result[v].iterations,
                                 .stop = runs ? CG_RUNS : CG_DONE};
         open = open || runs;
@@ -450,7 +479,12 @@ static spmv_status solve(struct several *s, int64_t max_iterations, bool *flags)
     while (any_open(s, max_iterations)) {
         TRY(spmv_map(cg->ctx, SPMV_MAP_COPY, cg->type, cg->x, cg->start_x, s->count));
         TRY(residuals(s, cg->r));
-        TRY(s->way != NULL ? s->way->run(&s->region) : run_textbook(s));
+        s->failed = s->way != NULL ? s->way->run(&s->region) : run_textbook(s);
+        if (s->failed != SPMV_OK && spmv_status_class(s->failed) < 7) {
+            st = s->failed;
+            goto done;
+        }
+        snprintf(s->sentence, sizeof s->sentence, "%s", spmv_last_error(cg->ctx));
         TRY(settle(s, flags, &first, text, sizeof text));
     }
     if (first >= 0) {

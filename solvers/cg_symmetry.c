@@ -1,8 +1,9 @@
 /* Whether A is symmetric, as far as products with it tell.
  *
- * For a symmetric A, u'A v = v'A u for any u and v. For fixed pseudo-random u and v of elements 1 and -1 the difference
- * of the two is a sum of a_ij - a_ji with random signs: about the Frobenius norm of A - A', so what is not symmetric
- * shows, whichever entries it is. (R. Freivalds, "Probabilistic machines can use less running time", IFIP 1977, checks
+ * For a symmetric A, u'A v = v'A u for any u and v. For fixed pseudo-random u and v of elements of modulus 1 to 2 the
+ * difference of the two is a sum of a_ij - a_ji with random factors u_i v_j - u_j v_i: about the Frobenius norm of
+ * A - A', so what is not symmetric shows, whichever entries it is. Were all of modulus 1, every other of these factors
+ * would be 0. (R. Freivalds, "Probabilistic machines can use less running time", IFIP 1977, checks
  * a product likewise.)
  *
  * The elements of the products A v carry rounding errors, which, as long as they do not conspire, add up to about
@@ -17,13 +18,16 @@
 
 enum { PAIRS = 3, MARGIN = 32 };
 
-/* Element i of vector number which: one bit of splitmix64 (G. L. Steele, D. Lea, C. H. Flood, OOPSLA 2014). */
-static double sign_at(int which, int64_t i)
+/* Element i of vector number which: 1 + k / 1024, 0 <= k < 1024, or minus that, from bits of splitmix64 (G. L. Steele,
+ * D. Lea, C. H. Flood, OOPSLA 2014). */
+static double element_at(int which, int64_t i)
 {
     uint64_t z = ((uint64_t)i + ((uint64_t)(which + 1) << 40)) * 0x9e3779b97f4a7c15u;
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
     z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return ((z ^ (z >> 31)) & 1) != 0 ? 1 : -1;
+    z ^= z >> 31;
+    const double modulus = 1 + (double)(z >> 54) / 1024;
+    return (z & 1) != 0 ? modulus : -modulus;
 }
 
 /* What a product is taken with. */
@@ -32,7 +36,7 @@ struct sample {
     int64_t count;
 };
 
-/* *dot = sum of sign_at(with) (A v), v = signs of number which; *square = ||A v||^2, both of all columns. */
+/* *dot = sum of element_at(with) (A v), v = the vector of number which; *square = ||A v||^2, both of all columns. */
 static spmv_status look(const struct cg *cg, const struct sample *s, int which, int with, long double *dot,
                         long double *square)
 {
@@ -43,9 +47,9 @@ static spmv_status look(const struct cg *cg, const struct sample *s, int which, 
     double *f64 = s->host;
     for (int64_t i = 0; i < s->count; i++) {
         if (narrow)
-            f32[i] = (float)sign_at(which, i);
+            f32[i] = (float)element_at(which, i);
         else
-            f64[i] = sign_at(which, i);
+            f64[i] = element_at(which, i);
     }
     TRY(spmv_upload(cg->ctx, s->host, s->in, bytes));
     TRY(spmv_apply(cg->plan, NULL, s->in, NULL, s->out));
@@ -53,7 +57,7 @@ static spmv_status look(const struct cg *cg, const struct sample *s, int which, 
     *dot = *square = 0;
     for (int64_t i = 0; i < s->count; i++) {
         const long double value = narrow ? (long double)f32[i] : (long double)f64[i];
-        *dot += sign_at(with, i) * value;
+        *dot += element_at(with, i) * value;
         *square += value * value;
     }
 done:
@@ -85,7 +89,7 @@ spmv_status cg_check_symmetry(const struct cg *cg)
         if (isfinite(bound) && difference > bound) { /* what is not finite is left to the recurrence, which names it */
             st = context_fail(cg->ctx, SPMV_ERROR_NOT_SYMMETRIC,
                               "spmv_cg: the matrix is not symmetric: |u'Av - v'Au| is %.3g for two vectors of elements "
-                              "1 and -1, and rounding explains %.3g",
+                              "from 1 to 2 and -2 to -1, and rounding explains %.3g",
                               difference, bound);
             goto done;
         }

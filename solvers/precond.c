@@ -356,3 +356,8 @@ const void *precond_inverse_diagonal(const spmv_preconditioner *m)
 {
     return m->inverse_diagonal;
 }
+
+bool precond_is_identity(const spmv_preconditioner *m)
+{
+    return m->identity;
+}

@@ -21,6 +21,7 @@ struct spmv_preconditioner {
     void (*destroy)(void *self);
     void *self;
     const void *inverse_diagonal; /* of a "jacobi" one */
+    bool identity;                /* a "none" one */
     int64_t bytes;
     double seconds;
     double lowest, highest, shift;
@@ -86,5 +87,8 @@ const char *precond_name(const spmv_preconditioner *m);
 /* The rows reciprocals of the diagonal, in the context's memory, of one that does nothing but multiply by them
  * ("jacobi"), so that a fused kernel can do that without a call; NULL for all others. */
 const void *precond_inverse_diagonal(const spmv_preconditioner *m);
+
+/* M is the identity ("none"): a solver is spared it. */
+bool precond_is_identity(const spmv_preconditioner *m);
 
 #endif

@@ -21,6 +21,7 @@ spmv_status precond_make_none(spmv_preconditioner *m, const struct precond_sourc
     (void)source;
     m->self = m;
     m->apply = apply_none;
+    m->identity = true;
     return SPMV_OK;
 }
 

@@ -1,8 +1,9 @@
 /* The look at the matrix that method "tiles" of the backend omp takes once: where the tiles begin, which rows have the
  * columns of the row before them, whether columns fit in 16 bits, whether they jump about in x. See spmv_omp.c.
  *
- * Every tile is looked at by one thread, and what is found is written where the matrix says, so plans do not depend on
- * the number of threads either.
+ * Every tile is looked at by one thread, and what is found is written where the matrix says. Of the number of threads
+ * only this depends: whether the matrix is beyond the caches that so many have, where 16 bits and stores past the
+ * caches pay. The bits of a product depend on neither.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>

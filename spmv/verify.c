@@ -73,8 +73,9 @@ static double row_ratio(const struct question *q, int64_t i)
         magnitude += q->beta * modulus(element(q->y0, q->type, i));
     const bool complex = type_is_complex(q->type);
     const long double terms = (long double)(end - begin);
+    const long double underflows = terms * fmaxl(1, q->alpha) + 2; /* of the products before alpha, and of the rest */
     const long double bound =
-        2 * (terms + (complex ? 6 : 3)) * q->roundoff * magnitude + (complex ? 4 : 1) * (terms + 2) * q->smallest;
+        2 * (terms + (complex ? 6 : 3)) * q->roundoff * magnitude + (complex ? 4 : 1) * underflows * q->smallest;
     return (double)(modulus((struct wide){y.re - r.re, y.im - r.im}) / bound);
 }
 

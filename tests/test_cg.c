@@ -354,27 +354,27 @@ static spmv_status solve_one(spmv_context *ctx, double a, double b, double start
     snprintf(sentence, sizeof sentence, "%s", spmv_last_error(ctx));
     *x = value(&s, s.x, 0);
     release(&s);
-    if (st == SPMV_ERROR_STAGNATION)
-        assert_non_null(strstr(sentence, "scale b"));
+    if (st != SPMV_OK)
+        assert_non_null(strstr(sentence, "at iteration"));
     return st;
 }
 
-/* Numbers whose squares or quotients leave the type's range end with a status, never with a false solution; x is then
- * the start, which the steps did not improve. */
+/* Numbers whose quotients leave the type's range end with a status, never with a false solution; x is then the start,
+ * which the steps did not improve. Squares may leave it. */
 static void ends_of_the_range(void **state)
 {
     (void)state;
     spmv_context *ctx = support_context();
     spmv_cg_result result;
     double x = 0;
-    assert_int_equal(solve_one(ctx, 4, 1e200, 3, &x, &result), SPMV_ERROR_NOT_FINITE);
-    assert_true(x == 3 && result.iterations == 0 && result.tolerance == 0);
+    assert_int_equal(solve_one(ctx, 4, 1e200, 3, &x, &result), SPMV_OK);
+    assert_true(x == 1e200 / 4 && result.iterations == 1 && fabs(result.tolerance - 1e192) < 1e178);
     assert_int_equal(solve_one(ctx, 4, NAN, 3, &x, &result), SPMV_ERROR_NOT_FINITE);
     assert_true(x == 3 && isnan(result.true_residual));
     assert_int_equal(solve_one(ctx, 1e-310, 1, 5, &x, &result), SPMV_ERROR_NOT_FINITE); /* 1 / 1e-310 overflows */
     assert_true(x == 5 && result.iterations == 1 && result.true_residual == 1);
-    assert_int_equal(solve_one(ctx, 4, 1e-200, 3, &x, &result), SPMV_ERROR_STAGNATION);
-    assert_true(x == 0 && result.iterations == 0);
+    assert_int_equal(solve_one(ctx, 4, 1e-200, 3, &x, &result), SPMV_OK); /* from 0: 3 is too far to be of use */
+    assert_true(x == 1e-200 / 4 && result.iterations == 1 && result.norm_b == 1e-200);
     spmv_context_destroy(ctx);
 }
 
@@ -433,8 +433,7 @@ static void nothing_gets_worse(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* An entry a_ij without its a_ji is seen by a pair of vectors of signs in half of all places, so by three in seven of
- * eight. */
+/* An entry a_ij without its a_ji is seen wherever it is. */
 static void one_entry_alone(void **state)
 {
     (void)state;
@@ -464,7 +463,7 @@ static void one_entry_alone(void **state)
             places++;
             release(&s);
         }
-    assert_true(10 * found >= 8 * places && found < places);
+    assert_int_equal(found, places);
     spmv_context_destroy(ctx);
 }
 

@@ -200,7 +200,7 @@ static bool with_rung(int i, spmv_cg_options *options)
 /* Which rungs run several right-hand sides with this preconditioner. */
 static bool must_run(const char *rung, const char *precond)
 {
-    const bool jacobi = strcmp(precond, "jacobi") == 0;
+    const bool jacobi = strcmp(precond, "jacobi") == 0 || strcmp(precond, "none") == 0;
     const bool fused = strcmp(rung, "fused") == 0, graph = strcmp(rung, "graph") == 0;
     return strcmp(rung, "textbook") == 0 || strcmp(rung, "auto") == 0 ||
            (jacobi && ((support_backend == SPMV_BACKEND_OMP && fused) ||

@@ -1,6 +1,7 @@
 /* Matrix Market files in: what is read, what is refused and with which sentence, whatever the number of threads.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
+#include <dirent.h>
 #include <fcntl.h>
 #include <malloc.h>
 #include <math.h>
@@ -960,7 +961,7 @@ static void a_line_that_never_ends(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* ---------------------------------------------------------------- files, pipes, events */
+/* ---------------------------------------------------------------- files */
 
 static void files_that_cannot_be_read(void **state)
 {
@@ -990,6 +991,220 @@ static void files_that_cannot_be_read(void **state)
                  "spmv_read_options_init");
     spmv_context_destroy(ctx);
 }
+
+/* ---------------------------------------------------------------- the binary form, the cache */
+
+/* A copy counts against max_bytes, what is mapped does not. */
+static void binary_forms_keep_to_the_limit(void **state)
+{
+    (void)state;
+    char path[128];
+    spmv_context *ctx = support_context_on(SPMV_BACKEND_OMP, 1);
+    spmv_matrix *matrix = NULL;
+    spmv_csr a;
+    assert_ok(ctx, spmv_matrix_generate(ctx, "banded:1000,4", SPMV_F64, &matrix));
+    spmv_matrix_view(matrix, &a);
+    assert_ok(ctx, spmv_matrix_write(ctx, &a, in_folder("a.spmv", path)));
+    static const spmv_type types[] = {SPMV_C128, SPMV_C64, SPMV_F32};
+    spmv_read_options options;
+    spmv_read_options_init(&options, sizeof options);
+    for (size_t t = 0; t < sizeof types / sizeof types[0]; t++) {
+        const int64_t bytes = 8 * (a.rows + 1) + (4 + (int64_t)spmv_type_size(types[t])) * a.nnz;
+        spmv_matrix *copy = NULL;
+        options.type = types[t];
+        options.max_bytes = bytes - 1;
+        assert_fails(ctx, spmv_matrix_read(ctx, path, &options, &copy, NULL, 0), SPMV_ERROR_MEMORY,
+                     "a.spmv: a copy as ");
+        assert_null(copy);
+        options.max_bytes = bytes;
+        assert_ok(ctx, spmv_matrix_read(ctx, path, &options, &copy, NULL, 0));
+        spmv_matrix_destroy(copy);
+    }
+    spmv_matrix *mapped = NULL;
+    options.type = SPMV_F64;
+    options.max_bytes = 1;
+    assert_ok(ctx, spmv_matrix_read(ctx, path, &options, &mapped, NULL, 0));
+    assert_true(same_matrix(mapped, matrix));
+    spmv_matrix_destroy(mapped);
+    spmv_matrix_destroy(matrix);
+    unlink(path);
+    spmv_context_destroy(ctx);
+}
+
+/* The only file in a folder: its path. */
+static const char *only_file(const char *place, char path[512])
+{
+    int n = 0;
+    DIR *const d = opendir(place);
+    assert_non_null(d);
+    for (const struct dirent *e = readdir(d); e != NULL; e = readdir(d))
+        if (e->d_name[0] != '.') {
+            snprintf(path, 512, "%s/%.300s", place, e->d_name);
+            n++;
+        }
+    closedir(d);
+    assert_int_equal(n, 1);
+    return path;
+}
+
+static void same_facts(const spmv_read_info *a, const spmv_read_info *b)
+{
+    assert_int_equal(a->bytes, b->bytes);
+    assert_int_equal(a->entries, b->entries);
+    assert_int_equal(a->duplicates, b->duplicates);
+    assert_int_equal(a->array, b->array);
+    assert_int_equal(a->field, b->field);
+    assert_int_equal(a->symmetry, b->symmetry);
+}
+
+/* Hears warnings alone: the progress of keeping a matrix begins anew after that of reading. */
+static int hear_warnings(const spmv_event *event, void *user)
+{
+    return event->kind == SPMV_EVENT_WARNING ? hear(event, user) : 0;
+}
+
+/* A cached matrix comes with the facts of its file and with the warnings of its reading. */
+static void a_cache_tells_the_same(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        int warnings;
+    } files[] = {
+        /* both halves, an integer above 2^53 */
+        {"%%MatrixMarket matrix coordinate integer symmetric\n2 2 3\n1 2 9007199254740993\n2 1 1\n1 1 3\n", 2},
+        {"%MatrixMarket matrix array real hermitian\n2 2\n1\ninf\n0\n", 3},
+        {"%%MatrixMarket matrix array integer skew-symmetric\n2 2\n5\n", 0},
+        {"%%MatrixMarket matrix coordinate pattern symmetric\n3 3 2\n2 1\n3 3\n", 0},
+        {"%%MatrixMarket matrix coordinate real general\n2 2 3\n1 1 1\n1 1 1\n2 2 1\n", 0},
+        {"%%MatrixMarket matrix coordinate complex hermitian\n2 2 1\n2 1 1 2\n", 0},
+        {"%%MatrixMarket matrix array real general\n2 2\n1 2\n3 4\n", 1},
+    };
+    char path[128], place[128], kept[512];
+    struct heard heard = {.thread = pthread_self()};
+    spmv_context *ctx = NULL;
+    spmv_context_options listening;
+    spmv_context_options_init(&listening, sizeof listening);
+    listening.backend = SPMV_BACKEND_OMP;
+    listening.threads = 2;
+    listening.on_event = hear_warnings;
+    listening.user = &heard;
+    assert_int_equal(spmv_context_create(&listening, &ctx), SPMV_OK);
+    spmv_read_options options;
+    spmv_read_options_init(&options, sizeof options);
+    in_folder("a.mtx", path);
+    in_folder("cache", place);
+    for (size_t k = 0; k < sizeof files / sizeof files[0]; k++) {
+        struct heard plain;
+        spmv_read_info want, info;
+        spmv_matrix *matrix = NULL, *cached = NULL;
+        put_file(path, files[k].text, strlen(files[k].text));
+        options.cache_folder = NULL;
+        heard = (struct heard){.thread = heard.thread};
+        assert_ok(ctx, spmv_matrix_read(ctx, path, &options, &matrix, &want, sizeof want));
+        assert_int_equal(heard.warnings, files[k].warnings);
+        plain = heard;
+        options.cache_folder = place;
+        for (int turn = 0; turn < 2; turn++) {
+            heard = (struct heard){.thread = heard.thread};
+            assert_ok(ctx, spmv_matrix_read(ctx, path, &options, &cached, &info, sizeof info));
+            assert_string_equal(info.form, turn == 0 ? "mtx" : "cache");
+            same_facts(&info, &want);
+            assert_int_equal(heard.warnings, plain.warnings);
+            assert_string_equal(heard.warning, plain.warning);
+            assert_true(same_matrix(cached, matrix));
+            spmv_matrix_destroy(cached);
+        }
+        spmv_matrix_destroy(matrix);
+        if (files[k].warnings > 0) { /* a warning that comes again may be refused again */
+            heard = (struct heard){.thread = heard.thread, .cancel_at = files[k].warnings};
+            assert_fails(ctx, spmv_matrix_read(ctx, path, &options, &cached, &info, sizeof info), SPMV_CANCELLED,
+                         "a.mtx");
+            assert_null(cached);
+        }
+    }
+    unlink(only_file(place, kept)); /* of the path's older contents nothing is left */
+    rmdir(place);
+    unlink(path);
+    spmv_context_destroy(ctx);
+}
+
+/* Any damage to the facts, or their lack: the file is read again and kept anew. */
+static void damaged_facts_are_read_again(void **state)
+{
+    (void)state;
+    enum { FACTS = 2112 };
+    static const char text[] = "%%MatrixMarket matrix coordinate integer symmetric\n2 2 2\n2 1 1\n1 2 7\n";
+    char path[128], place[128], kept[512];
+    spmv_context *ctx = support_context_on(SPMV_BACKEND_OMP, 1);
+    spmv_read_options options;
+    spmv_read_info want, info;
+    spmv_matrix *matrix = NULL;
+    size_t bytes = 0;
+    put_file(in_folder("a.mtx", path), text, sizeof text - 1);
+    spmv_read_options_init(&options, sizeof options);
+    options.cache_folder = in_folder("cache", place);
+    assert_ok(ctx, spmv_matrix_read(ctx, path, &options, &matrix, &want, sizeof want));
+    spmv_matrix_destroy(matrix);
+    char *const whole = get_file(only_file(place, kept), &bytes);
+    assert_int_equal(want.duplicates, 1);
+    for (size_t at = bytes - FACTS; at < bytes; at += at < bytes - FACTS + 64 || at >= bytes - 8 ? 1 : 31)
+        for (int turn = 0; turn < 2; turn++) {
+            if (turn == 0) {
+                whole[at] = (char)(whole[at] ^ 0x41);
+                put_file(kept, whole, bytes);
+                whole[at] = (char)(whole[at] ^ 0x41);
+            }
+            assert_ok(ctx, spmv_matrix_read(ctx, path, &options, &matrix, &info, sizeof info));
+            assert_string_equal(info.form, turn == 0 ? "mtx" : "cache");
+            same_facts(&info, &want);
+            spmv_matrix_destroy(matrix);
+        }
+    /* the binary form alone */
+    spmv_csr a;
+    assert_ok(ctx, spmv_matrix_read(ctx, path, NULL, &matrix, NULL, 0));
+    spmv_matrix_view(matrix, &a);
+    assert_ok(ctx, spmv_matrix_write(ctx, &a, kept));
+    spmv_matrix_destroy(matrix);
+    assert_ok(ctx, spmv_matrix_read(ctx, path, &options, &matrix, &info, sizeof info));
+    assert_string_equal(info.form, "mtx");
+    spmv_matrix_destroy(matrix);
+    /* a kept file is one of the binary form for whoever reads it */
+    assert_ok(ctx, spmv_matrix_read(ctx, kept, NULL, &matrix, &info, sizeof info));
+    assert_string_equal(info.form, "binary");
+    spmv_matrix_destroy(matrix);
+    free(whole);
+    unlink(kept);
+    rmdir(place);
+    unlink(path);
+    spmv_context_destroy(ctx);
+}
+
+static void an_empty_cache_folder_is_none(void **state)
+{
+    (void)state;
+    static const char text[] = "%%MatrixMarket matrix coordinate real general\n1 1 1\n1 1 2\n";
+    char path[128];
+    struct heard heard = {.events = 0};
+    spmv_context *ctx = context_that_tells(1, &heard);
+    spmv_read_options options;
+    spmv_read_info info;
+    spmv_read_options_init(&options, sizeof options);
+    options.cache_folder = "";
+    put_file(in_folder("a.mtx", path), text, sizeof text - 1);
+    for (int turn = 0; turn < 2; turn++) {
+        spmv_matrix *matrix = NULL;
+        heard = (struct heard){.thread = heard.thread};
+        assert_ok(ctx, spmv_matrix_read(ctx, path, &options, &matrix, &info, sizeof info));
+        assert_string_equal(info.form, "mtx");
+        assert_int_equal(heard.warnings, 0);
+        spmv_matrix_destroy(matrix);
+    }
+    unlink(path);
+    spmv_context_destroy(ctx);
+}
+
+/* ---------------------------------------------------------------- pipes, events */
 
 struct feed {
     int fd;
@@ -1239,6 +1454,10 @@ int main(void)
         cmocka_unit_test(numbers_as_the_c_library_reads_them),
         cmocka_unit_test(a_line_that_never_ends),
         cmocka_unit_test_setup_teardown(files_that_cannot_be_read, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(binary_forms_keep_to_the_limit, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(a_cache_tells_the_same, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(damaged_facts_are_read_again, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(an_empty_cache_folder_is_none, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(same_from_everywhere, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(lies_through_a_pipe, make_folder, remove_folder),
         cmocka_unit_test(entries_keep_to_the_limit),

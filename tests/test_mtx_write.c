@@ -208,6 +208,58 @@ static void an_existing_file_is_replaced_whole(void **state)
     spmv_context_destroy(ctx);
 }
 
+/* The longest names that there are have no room for an ending; longer ones are refused before anything is written. */
+static void names_of_any_length(void **state)
+{
+    (void)state;
+    enum { LONGEST = 255 };
+    static const char *const endings[] = {".mtx", ".mtx.gz", ".spmv"};
+    char path[sizeof folder + LONGEST + 2];
+    spmv_context *ctx = context();
+    const spmv_csr a = small(small_values);
+    for (size_t e = 0; e < sizeof endings / sizeof endings[0]; e++)
+        for (int length = LONGEST - 30; length <= LONGEST + 1; length++) {
+            const int stem = length - (int)strlen(endings[e]);
+            memset(path, 'a', sizeof path);
+            const int at = snprintf(path, sizeof path, "%s/", folder);
+            path[at] = 'a';
+            snprintf(path + at + stem, sizeof path - (size_t)(at + stem), "%s", endings[e]);
+            if (length > LONGEST) {
+                assert_fails(ctx, spmv_matrix_write(ctx, &a, path), SPMV_ERROR_OPEN, "File name too long");
+                assert_int_equal(files_in_folder(), 0);
+                continue;
+            }
+            const spmv_status st = spmv_matrix_write(ctx, &a, path);
+            if (st == SPMV_ERROR_UNSUPPORTED && e == 1) /* no libarchive */
+                continue;
+            assert_ok(ctx, st);
+            assert_ok(ctx, spmv_matrix_write(ctx, &a, path)); /* over the old one */
+            spmv_matrix *matrix = NULL;
+            assert_ok(ctx, spmv_matrix_read(ctx, path, NULL, &matrix, NULL, 0));
+            spmv_matrix_destroy(matrix);
+            assert_int_equal(files_in_folder(), 1);
+            unlink(path);
+        }
+    spmv_context_destroy(ctx);
+}
+
+/* A text takes columns in any order, the binary form only ascending ones. */
+static void columns_in_any_order(void **state)
+{
+    (void)state;
+    static const int32_t row_ptr[] = {0, 2, 3}, col[] = {2, 0, 1};
+    char path[128];
+    spmv_context *ctx = context();
+    const spmv_csr a = support_csr(2, 3, row_ptr, col, small_values);
+    assert_fails(ctx, spmv_matrix_write(ctx, &a, in_folder("a.spmv", path)), SPMV_ERROR_UNSUPPORTED,
+                 "the binary form holds matrices whose columns ascend in each row");
+    assert_int_equal(files_in_folder(), 0);
+    assert_ok(ctx, spmv_matrix_write(ctx, &a, in_folder("a.mtx", path)));
+    assert_file(path, "%%MatrixMarket matrix coordinate real general\n2 3 3\n1 3 1.5\n1 1 -0\n2 2 1e+22\n");
+    unlink(path);
+    spmv_context_destroy(ctx);
+}
+
 static void a_failure_leaves_the_old_file(void **state)
 {
     (void)state;
@@ -321,6 +373,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(back_to_the_same_bits, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(what_cannot_be_written, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(an_existing_file_is_replaced_whole, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(names_of_any_length, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(columns_in_any_order, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(a_failure_leaves_the_old_file, make_folder, remove_folder),
         cmocka_unit_test(a_full_disk_is_told),
         cmocka_unit_test_setup_teardown(standard_output, make_folder, remove_folder),

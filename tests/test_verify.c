@@ -70,6 +70,25 @@ static void the_bound_is_the_documented_one(void **state)
     spmv_context_destroy(ctx);
 }
 
+/* A product that underflows before a large alpha is not wrong; more than what that makes of it is. */
+static void underflow_is_scaled(void **state)
+{
+    (void)state;
+    static const int32_t ptr[] = {0, 1}, first[] = {0};
+    const float a[] = {1e-25f}, in[] = {1e-24f}, alpha = 1e10f, zero = 0, wrong = 1e-33f;
+    spmv_csr one = support_csr(1, 1, ptr, first, NULL);
+    spmv_context *ctx = support_context();
+    spmv_verify_result result;
+    one.val = a;
+    one.type = SPMV_F32;
+    assert_ok(
+        ctx, spmv_verify(ctx, &one, SPMV_OPERATION_N, &alpha, in, NULL, NULL, &zero, SPMV_F32, &result, sizeof result));
+    assert_fails(
+        ctx, spmv_verify(ctx, &one, SPMV_OPERATION_N, &alpha, in, NULL, NULL, &wrong, SPMV_F32, &result, sizeof result),
+        SPMV_ERROR_CHECK, "row 0");
+    spmv_context_destroy(ctx);
+}
+
 static void scaling_takes_part(void **state)
 {
     (void)state;
@@ -132,9 +151,13 @@ int main(int argc, char **argv)
 {
     support_begin(argc, argv);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(right_answers_pass), cmocka_unit_test(wrong_answers_fail),
-        cmocka_unit_test(scaling_takes_part), cmocka_unit_test(the_bound_is_the_documented_one),
-        cmocka_unit_test(single_precision),   cmocka_unit_test(not_finite_in_both),
+        cmocka_unit_test(right_answers_pass),
+        cmocka_unit_test(wrong_answers_fail),
+        cmocka_unit_test(scaling_takes_part),
+        cmocka_unit_test(underflow_is_scaled),
+        cmocka_unit_test(the_bound_is_the_documented_one),
+        cmocka_unit_test(single_precision),
+        cmocka_unit_test(not_finite_in_both),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -189,11 +189,32 @@ spmv_status binary_values(spmv_context *ctx, const char *name, spmv_type from_ty
     return SPMV_OK;
 }
 
+/* What a copy takes. */
+static spmv_status check_memory(spmv_context *ctx, const char *name, const spmv_csr *a, spmv_type type,
+                                int64_t max_bytes)
+{
+    int64_t arrays[3] = {0, 0, 0}, left = max_bytes;
+    bool fits = array_bytes(a->rows, a->nnz, a->val != NULL ? spmv_type_size(type) : 0, arrays);
+    for (int k = 0; fits && k < 3; k++) {
+        fits = arrays[k] <= left;
+        left -= arrays[k];
+    }
+    if (fits)
+        return SPMV_OK;
+    return context_fail(ctx, SPMV_ERROR_MEMORY,
+                        "%.480s: a copy as %s of a %lld x %lld matrix with %lld entries needs more than the %lld bytes "
+                        "of memory that are allowed",
+                        name, spmv_type_name(type), (long long)a->rows, (long long)a->cols, (long long)a->nnz,
+                        (long long)max_bytes);
+}
+
 static spmv_status copy_values(spmv_context *ctx, const char *name, const spmv_csr *a, spmv_type type,
-                               spmv_matrix **matrix)
+                               int64_t max_bytes, spmv_matrix **matrix)
 {
     spmv_matrix *m = NULL;
-    spmv_status st = matrix_allocate(ctx, a->rows, a->cols, a->nnz, type, a->val == NULL, &m);
+    spmv_status st = check_memory(ctx, name, a, type, max_bytes);
+    if (st == SPMV_OK)
+        st = matrix_allocate(ctx, a->rows, a->cols, a->nnz, type, a->val == NULL, &m);
     if (st != SPMV_OK)
         return st;
     memcpy(m->row_ptr, a->row_ptr, (size_t)(a->rows + 1) * sizeof *m->row_ptr);
@@ -222,13 +243,13 @@ spmv_status binary_form_read_memory(spmv_context *ctx, const char *name, const v
     TRY(check_head(ctx, name, &head, bytes));
     TRY(check_arrays(ctx, name, memory, &head, &a));
     TRY(choose_type(ctx, name, &a, type, &type));
-    TRY(copy_values(ctx, name, &a, type, matrix));
+    TRY(copy_values(ctx, name, &a, type, INT64_MAX, matrix));
 done:
     return st;
 }
 
 static spmv_status map_arrays(spmv_context *ctx, const char *name, void *map, int64_t bytes, spmv_type type,
-                              spmv_matrix **matrix)
+                              int64_t max_bytes, spmv_matrix **matrix)
 {
     spmv_status st = SPMV_OK;
     struct head head;
@@ -238,7 +259,7 @@ static spmv_status map_arrays(spmv_context *ctx, const char *name, void *map, in
     TRY(check_arrays(ctx, name, map, &head, &a));
     TRY(choose_type(ctx, name, &a, type, &type));
     if (a.val != NULL && a.type != type) {
-        TRY(copy_values(ctx, name, &a, type, matrix));
+        TRY(copy_values(ctx, name, &a, type, max_bytes, matrix));
         munmap(map, (size_t)bytes);
         return SPMV_OK;
     }
@@ -247,8 +268,8 @@ done:
     return st;
 }
 
-spmv_status binary_form_read(spmv_context *ctx, const char *name, int fd, spmv_type type, spmv_matrix **matrix,
-                             int64_t *bytes)
+spmv_status binary_form_read(spmv_context *ctx, const char *name, int fd, spmv_type type, int64_t max_bytes,
+                             spmv_matrix **matrix, int64_t *bytes)
 {
     struct stat s;
     *matrix = NULL;
@@ -262,7 +283,7 @@ spmv_status binary_form_read(spmv_context *ctx, const char *name, int fd, spmv_t
     if (map == MAP_FAILED)
         return context_fail(ctx, SPMV_ERROR_READ, "%s: cannot be mapped: %s", name, strerror(errno));
     madvise(map, (size_t)*bytes, MADV_WILLNEED);
-    const spmv_status st = map_arrays(ctx, name, map, *bytes, type, matrix);
+    const spmv_status st = map_arrays(ctx, name, map, *bytes, type, max_bytes, matrix);
     if (st != SPMV_OK)
         munmap(map, (size_t)*bytes);
     return st;
@@ -287,7 +308,8 @@ static spmv_status put_array(struct output_file *output, int64_t *at, const void
     return st;
 }
 
-static spmv_status write_arrays(struct output_file *output, const spmv_csr *a, const int64_t *row_ptr)
+static spmv_status write_arrays(struct output_file *output, const spmv_csr *a, const int64_t *row_ptr, const void *more,
+                                int64_t more_bytes)
 {
     spmv_status st = SPMV_OK;
     spmv_context *const ctx = output->ctx;
@@ -312,6 +334,8 @@ static spmv_status write_arrays(struct output_file *output, const spmv_csr *a, c
         head.val = (uint64_t)align(at);
         at = align(at) + bytes[2];
     }
+    if (more_bytes > 0)
+        at = align(at) + more_bytes;
     head.bytes = (uint64_t)at;
     TRY(checksum(ctx, row_ptr, bytes[0], &head.row_ptr_sum));
     TRY(checksum(ctx, a->col, bytes[1], &head.col_sum));
@@ -324,11 +348,19 @@ static spmv_status write_arrays(struct output_file *output, const spmv_csr *a, c
     TRY(put_array(output, &at, a->col, bytes[1]));
     if (size > 0)
         TRY(put_array(output, &at, a->val, bytes[2]));
+    if (more_bytes > 0)
+        TRY(put_array(output, &at, more, more_bytes));
 done:
     return st;
 }
 
 spmv_status binary_form_write(spmv_context *ctx, const spmv_csr *a, const char *path)
+{
+    return binary_form_write_with(ctx, a, path, NULL, 0);
+}
+
+spmv_status binary_form_write_with(spmv_context *ctx, const spmv_csr *a, const char *path, const void *more,
+                                   int64_t more_bytes)
 {
     spmv_status st = SPMV_OK;
     struct output_file output = {.fd = -1};
@@ -346,7 +378,7 @@ spmv_status binary_form_write(spmv_context *ctx, const spmv_csr *a, const char *
         row_ptr = wide;
     }
     TRY(output_open(ctx, path, a->nnz, &output));
-    TRY(write_arrays(&output, a, row_ptr));
+    TRY(write_arrays(&output, a, row_ptr, more, more_bytes));
 done:
     host_free(wide);
     return output_close(&output, st);

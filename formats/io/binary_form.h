@@ -12,19 +12,25 @@
 /* Whether the file opened as fd begins as one. */
 bool binary_form_begins(int fd);
 
-/* Maps it and uses its arrays where they are; with another type of values than the one wanted these are copied.
- * type SPMV_TYPE_DEFAULT: c128 for complex values, else f64. Everything is checked: sums, row offsets, columns. Errors:
- * SPMV_ERROR_FORMAT, SPMV_ERROR_UNSUPPORTED (a later version, a big-endian machine), SPMV_ERROR_READ, SPMV_ERROR_LIMIT,
- * SPMV_ERROR_MEMORY, SPMV_ERROR_TYPE (complex values as real ones). */
-spmv_status binary_form_read(spmv_context *ctx, const char *name, int fd, spmv_type type, spmv_matrix **matrix,
-                             int64_t *bytes);
+/* Maps it and uses its arrays where they are; with another type of values than the one wanted all is copied, into
+ * max_bytes of memory at most (what is mapped does not count). type SPMV_TYPE_DEFAULT: c128 for complex values, else
+ * f64. Everything is checked: sums, row offsets, columns. Errors: SPMV_ERROR_FORMAT, SPMV_ERROR_UNSUPPORTED (a later
+ * version, a big-endian machine), SPMV_ERROR_READ, SPMV_ERROR_LIMIT, SPMV_ERROR_MEMORY, SPMV_ERROR_TYPE (complex values
+ * as real ones). */
+spmv_status binary_form_read(spmv_context *ctx, const char *name, int fd, spmv_type type, int64_t max_bytes,
+                             spmv_matrix **matrix, int64_t *bytes);
 
 /* The same over bytes that are in memory and stay there (aligned to 64). */
 spmv_status binary_form_read_memory(spmv_context *ctx, const char *name, const void *memory, int64_t bytes,
                                     spmv_type type, spmv_matrix **matrix);
 
-/* As spmv_matrix_write; a has been checked: f32, f64, complex or a pattern, columns sorted or not. */
+/* As spmv_matrix_write; a has been checked: f32, f64, complex or a pattern. SPMV_ERROR_UNSUPPORTED where columns do not
+ * ascend in each row. */
 spmv_status binary_form_write(spmv_context *ctx, const spmv_csr *a, const char *path);
+
+/* The same with so many bytes more at the file's end, which no reader of the form looks at. */
+spmv_status binary_form_write_with(spmv_context *ctx, const spmv_csr *a, const char *path, const void *more,
+                                   int64_t more_bytes);
 
 /* ---------------------------------------------------------------- shared with the binary form of vectors */
 

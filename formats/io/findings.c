@@ -150,29 +150,28 @@ void remarks_add(struct remarks *sum, const struct remarks *remarks, int64_t lin
     }
 }
 
-static spmv_status warn(const struct text_source *source, const struct remarks *remarks, const char *what,
-                        const char *type)
+static spmv_status warn(struct text_source *source, const struct remarks *remarks, const char *what, const char *type)
 {
     if (remarks->count == 0)
         return SPMV_OK;
-    return context_warn(source->ctx, "%.300s:%lld:%lld: %s%s (%lld such numbers in the file)", source->name,
-                        (long long)remarks->line, (long long)remarks->column, what, type, (long long)remarks->count);
+    return text_warn(source, ":%lld:%lld: %s%s (%lld such numbers in the file)", (long long)remarks->line,
+                     (long long)remarks->column, what, type, (long long)remarks->count);
 }
 
-spmv_status remarks_warn(const struct text_source *source, const struct remarks *rounded,
-                         const struct remarks *not_finite, spmv_type type)
+spmv_status remarks_warn(struct text_source *source, const struct remarks *rounded, const struct remarks *not_finite,
+                         spmv_type type)
 {
     const spmv_status st =
         warn(source, rounded, "this integer was rounded: it is not one of ", spmv_type_name(type_part(type)));
     return st != SPMV_OK ? st : warn(source, not_finite, "this value is not finite", "");
 }
 
-spmv_status remarks_warn_several(const struct text_source *source, const struct remarks *several)
+spmv_status remarks_warn_several(struct text_source *source, const struct remarks *several)
 {
     if (several->count == 0)
         return SPMV_OK;
-    return context_warn(source->ctx,
-                        "%.300s:%lld:%lld: several numbers on a line of an array (%lld such lines); they were taken in "
-                        "the standard's order, column by column",
-                        source->name, (long long)several->line, (long long)several->column, (long long)several->count);
+    return text_warn(source,
+                     ":%lld:%lld: several numbers on a line of an array (%lld such lines); they were taken in "
+                     "the standard's order, column by column",
+                     (long long)several->line, (long long)several->column, (long long)several->count);
 }

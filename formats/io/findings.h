@@ -74,10 +74,10 @@ void findings_several(struct findings *findings, const struct place *place, cons
 void remarks_add(struct remarks *sum, const struct remarks *remarks, int64_t line);
 
 /* One warning a kind of remark; SPMV_CANCELLED when the callback says so. */
-spmv_status remarks_warn(const struct text_source *source, const struct remarks *rounded,
-                         const struct remarks *not_finite, spmv_type type);
+spmv_status remarks_warn(struct text_source *source, const struct remarks *rounded, const struct remarks *not_finite,
+                         spmv_type type);
 
 /* The same of lines of an array with several numbers. */
-spmv_status remarks_warn_several(const struct text_source *source, const struct remarks *several);
+spmv_status remarks_warn_several(struct text_source *source, const struct remarks *several);
 
 #endif

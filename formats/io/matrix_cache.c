@@ -1,5 +1,5 @@
 /* The cache. The key is the kept file's name: PATHSUM-SIZE-SECONDS.NANOSECONDS-CONTENTSUM-TYPE.spmv, so that looking is
- * opening.
+ * opening. The file is one of the binary form, with the facts of the reading at its end.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 /* realpath belongs to X/Open */
@@ -18,7 +18,18 @@
 #include "binary_form.h"
 #include "checksum.h"
 
-enum { NAME_BYTES = 160 };
+enum { NAME_BYTES = 160, VERSION = 1 };
+static const char magic[8] = {'S', 'P', 'M', 'V', 'r', 'e', 'a', 'd'};
+_Static_assert(sizeof(struct cache_facts) == 64 + TEXT_WARNINGS, "the facts have no gaps");
+
+static uint64_t mix_text(uint64_t sum, const char *text)
+{
+    for (size_t at = 0, length = strlen(text); at < length; at += CHECKSUM_TILE) {
+        const size_t left = length - at;
+        sum = checksum_mix(sum, checksum_tile(text + at, left < CHECKSUM_TILE ? (int64_t)left : CHECKSUM_TILE));
+    }
+    return sum;
+}
 
 void cache_key_free(struct cache_key *key)
 {
@@ -37,12 +48,8 @@ spmv_status cache_key_make(spmv_context *ctx, const char *folder, const char *pa
     char *const whole = realpath(path, NULL);
     if (whole == NULL) /* "archive:member" */
         return SPMV_OK;
-    key->path_sum = 0;
-    for (size_t at = 0, length = strlen(whole); at < length; at += CHECKSUM_TILE) {
-        const size_t left = length - at;
-        key->path_sum = checksum_mix(key->path_sum,
-                                     checksum_tile(whole + at, left < CHECKSUM_TILE ? (int64_t)left : CHECKSUM_TILE));
-    }
+    const char *const slash = strrchr(path, '/');
+    key->path_sum = mix_text(mix_text(0, whole), slash != NULL ? slash + 1 : path);
     free(whole);
     const spmv_status st = checksum_file(ctx, path, fd, (int64_t)s.st_size, &content);
     if (st != SPMV_OK)
@@ -58,7 +65,25 @@ spmv_status cache_key_make(spmv_context *ctx, const char *folder, const char *pa
     return SPMV_OK;
 }
 
-void cache_find(spmv_context *ctx, const struct cache_key *key, spmv_type type, spmv_matrix **matrix)
+static uint64_t facts_sum(const struct cache_facts *facts)
+{
+    return checksum_mix(0, checksum_tile(facts, (int64_t)offsetof(struct cache_facts, sum)));
+}
+
+/* The facts at the end of the file; false when there are none, or damaged ones. */
+static bool read_facts(int fd, struct cache_facts *facts)
+{
+    struct stat s;
+    if (fstat(fd, &s) != 0 || s.st_size < (off_t)sizeof *facts ||
+        pread(fd, facts, sizeof *facts, s.st_size - (off_t)sizeof *facts) != (ssize_t)sizeof *facts)
+        return false;
+    return memcmp(facts->magic, magic, sizeof magic) == 0 && facts->version == VERSION &&
+           facts->sum == facts_sum(facts) && facts->warnings_bytes >= 0 && facts->warnings_bytes <= TEXT_WARNINGS &&
+           (facts->warnings_bytes == 0 || facts->warnings[facts->warnings_bytes - 1] == '\0');
+}
+
+void cache_find(spmv_context *ctx, const struct cache_key *key, spmv_type type, int64_t max_bytes, spmv_matrix **matrix,
+                struct cache_facts *facts)
 {
     int64_t bytes = 0;
     *matrix = NULL;
@@ -66,8 +91,8 @@ void cache_find(spmv_context *ctx, const struct cache_key *key, spmv_type type, 
     if (fd < 0)
         return;
     /* one that is damaged is made again */
-    if (binary_form_begins(fd))
-        binary_form_read(ctx, key->place, fd, type, matrix, &bytes);
+    if (binary_form_begins(fd) && read_facts(fd, facts))
+        binary_form_read(ctx, key->place, fd, type, max_bytes, matrix, &bytes);
     close(fd);
 }
 
@@ -94,7 +119,7 @@ static bool make_folders(const char *folder)
         return false;
     strcpy(copy, folder);
     bool made = true;
-    for (char *p = copy + 1; made; p++) {
+    for (char *p = copy + (copy[0] == '/'); made; p++) {
         const char c = *p;
         if (c != '/' && c != '\0')
             continue;
@@ -108,7 +133,8 @@ static bool make_folders(const char *folder)
     return made;
 }
 
-spmv_status cache_keep(spmv_context *ctx, const char *folder, const struct cache_key *key, const spmv_matrix *matrix)
+spmv_status cache_keep(spmv_context *ctx, const char *folder, const struct cache_key *key, const spmv_matrix *matrix,
+                       struct cache_facts *facts)
 {
     spmv_csr a;
     if (key->place == NULL)
@@ -116,7 +142,10 @@ spmv_status cache_keep(spmv_context *ctx, const char *folder, const struct cache
     if (!make_folders(folder))
         return context_warn(ctx, "%.300s: the cache cannot be made: %s", folder, strerror(errno));
     spmv_matrix_view(matrix, &a);
-    const spmv_status st = binary_form_write(ctx, &a, key->place);
+    memcpy(facts->magic, magic, sizeof magic);
+    facts->version = VERSION;
+    facts->sum = facts_sum(facts);
+    const spmv_status st = binary_form_write_with(ctx, &a, key->place, facts, (int64_t)sizeof *facts);
     if (st == SPMV_CANCELLED)
         return st;
     if (st != SPMV_OK) {

@@ -6,7 +6,7 @@
 
 #include <spmv/io.h>
 
-#include "runtime.h"
+#include "text_source.h"
 
 /* What tells whether a kept matrix is that of a file. */
 struct cache_key {
@@ -14,17 +14,30 @@ struct cache_key {
     uint64_t path_sum;
 };
 
-/* The key of the file at path, opened as fd, read as values of the type: the file's whole path, its size, its time and
- * a checksum of all its bytes, which are read for it. cache_key_free in any case. */
+/* What a reading tells beside the matrix: it stands at the end of the kept file, little-endian, without gaps. */
+struct cache_facts {
+    char magic[8];
+    uint32_t version, field, symmetry, array; /* all but version as in spmv_read_info; so are the next three */
+    int64_t bytes, entries, duplicates;
+    int64_t warnings_bytes;
+    char warnings[TEXT_WARNINGS]; /* as in text_source */
+    uint64_t sum;                 /* of all before it */
+};
+
+/* The key of the file at path, opened as fd, read as values of the type: the file's whole path, its name as given
+ * (which decides what the matrix of an archive is), its size, its time and a checksum of all its bytes, which are read
+ * for it. cache_key_free in any case. */
 spmv_status cache_key_make(spmv_context *ctx, const char *folder, const char *path, int fd, spmv_type type,
                            struct cache_key *key);
 void cache_key_free(struct cache_key *key);
 
-/* The kept matrix; *matrix NULL when there is none that is whole. */
-void cache_find(spmv_context *ctx, const struct cache_key *key, spmv_type type, spmv_matrix **matrix);
+/* The kept matrix and its facts; *matrix NULL when there is none that is whole. */
+void cache_find(spmv_context *ctx, const struct cache_key *key, spmv_type type, int64_t max_bytes, spmv_matrix **matrix,
+                struct cache_facts *facts);
 
-/* Keeps it; what was kept of the same path before goes. Where that fails a warning says so; SPMV_CANCELLED from its
- * callback. */
-spmv_status cache_keep(spmv_context *ctx, const char *folder, const struct cache_key *key, const spmv_matrix *matrix);
+/* Keeps it; facts: all but magic, version and sum. What was kept of the same path before goes. Where that fails a
+ * warning says so; SPMV_CANCELLED from its callback. */
+spmv_status cache_keep(spmv_context *ctx, const char *folder, const struct cache_key *key, const spmv_matrix *matrix,
+                       struct cache_facts *facts);
 
 #endif

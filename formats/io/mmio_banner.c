@@ -61,11 +61,11 @@ static spmv_status warn_of_tag(struct text_source *source, const char *line, con
                short_tag = tag[1] != '%';
     if (!mark && !blanks && !short_tag)
         return SPMV_OK;
-    return context_warn(
-        source->ctx, "%.300s:1:1: the banner is read, but not every reader takes it:%s%s%s", source->name,
-        mark ? " a byte order mark stands before it" : "",
-        blanks ? (mark ? ", blanks stand before it" : " blanks stand before it") : "",
-        short_tag ? (mark || blanks ? ", its tag has one percent sign" : " its tag has one percent sign") : "");
+    return text_warn(source, ":1:1: the banner is read, but not every reader takes it:%s%s%s",
+                     mark ? " a byte order mark stands before it" : "",
+                     blanks ? (mark ? ", blanks stand before it" : " blanks stand before it") : "",
+                     short_tag ? (mark || blanks ? ", its tag has one percent sign" : " its tag has one percent sign")
+                               : "");
 }
 
 /* A banner of the words, for mmio; they have been measured. */
@@ -140,10 +140,10 @@ static spmv_status check_code(struct text_source *source, const char *line, cons
         return fail_word(source, SPMV_ERROR_FORMAT, line, SYMMETRY, &words[SYMMETRY],
                          "does not go with pattern: the signs would be missing");
     if (mm_is_hermitian(code) && !mm_is_complex(code))
-        return context_warn(source->ctx,
-                            "%.300s:1:%lld: the banner is read, but not every reader takes it: a hermitian matrix "
-                            "that is not complex is a symmetric one",
-                            source->name, (long long)(words[SYMMETRY].begin - line + 1));
+        return text_warn(source,
+                         ":1:%lld: the banner is read, but not every reader takes it: a hermitian matrix "
+                         "that is not complex is a symmetric one",
+                         (long long)(words[SYMMETRY].begin - line + 1));
     return SPMV_OK;
 }
 

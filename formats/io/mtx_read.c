@@ -91,14 +91,14 @@ static spmv_status check_memory(struct text_source *source, const struct mtx_hea
 }
 
 /* Below and above the diagonal, each stands for both: a file that holds both halves has every value doubled. */
-static spmv_status warn_of_halves(const struct text_source *source, const struct mtx_header *header, int64_t duplicates)
+static spmv_status warn_of_halves(struct text_source *source, const struct mtx_header *header, int64_t duplicates)
 {
     if (header->symmetry == SPMV_SYMMETRY_GENERAL || duplicates == 0)
         return SPMV_OK;
-    return context_warn(source->ctx,
-                        "%.300s: %lld entries of a symmetric file stand where others do already, themselves or "
-                        "mirrored; they were added",
-                        source->name, (long long)duplicates);
+    return text_warn(source,
+                     ": %lld entries of a symmetric file stand where others do already, themselves or mirrored; they "
+                     "were added",
+                     (long long)duplicates);
 }
 
 static spmv_status read_array(struct text_source *source, const struct mtx_header *header,
@@ -153,8 +153,8 @@ done:
     return st;
 }
 
-/* What the arrays tell of a matrix that was not parsed. */
-static void describe(const spmv_matrix *matrix, const char *form, int64_t bytes, spmv_read_info *info)
+/* What the arrays tell of a matrix in binary form. */
+static void describe(const spmv_matrix *matrix, int64_t bytes, spmv_read_info *info)
 {
     spmv_csr a;
     spmv_matrix_view(matrix, &a);
@@ -162,17 +162,50 @@ static void describe(const spmv_matrix *matrix, const char *form, int64_t bytes,
     info->entries = a.nnz;
     info->field = a.val == NULL ? SPMV_FIELD_PATTERN : type_is_complex(a.type) ? SPMV_FIELD_COMPLEX : SPMV_FIELD_REAL;
     info->symmetry = SPMV_SYMMETRY_GENERAL;
-    snprintf(info->form, sizeof info->form, "%s", form);
+    snprintf(info->form, sizeof info->form, "binary");
 }
 
 static spmv_status read_binary(struct text_source *source, const spmv_read_options *options, spmv_matrix **matrix,
                                spmv_read_info *info)
 {
     int64_t bytes = 0;
-    const spmv_status st = binary_form_read(source->ctx, source->name, source->fd, options->type, matrix, &bytes);
+    const spmv_status st =
+        binary_form_read(source->ctx, source->name, source->fd, options->type, options->max_bytes, matrix, &bytes);
     if (st == SPMV_OK)
-        describe(*matrix, "binary", bytes, info);
+        describe(*matrix, bytes, info);
     return st;
+}
+
+/* A kept matrix tells of its file what the reading told, warnings included. */
+static spmv_status tell_kept(struct text_source *source, const struct cache_facts *facts, spmv_read_info *info)
+{
+    info->bytes = facts->bytes;
+    info->entries = facts->entries;
+    info->duplicates = facts->duplicates;
+    info->array = (int)facts->array;
+    info->field = (spmv_field)facts->field;
+    info->symmetry = (spmv_symmetry)facts->symmetry;
+    snprintf(info->form, sizeof info->form, "cache");
+    spmv_status st = SPMV_OK;
+    for (int64_t at = 0; at < facts->warnings_bytes && st == SPMV_OK; at += (int64_t)strlen(facts->warnings + at) + 1)
+        st = text_warn(source, "%s", facts->warnings + at);
+    return st;
+}
+
+static spmv_status keep(struct text_source *source, const char *cache_folder, const struct cache_key *key,
+                        const spmv_matrix *matrix, const spmv_read_info *info)
+{
+    struct cache_facts facts = {.field = (uint32_t)info->field,
+                                .symmetry = (uint32_t)info->symmetry,
+                                .array = (uint32_t)info->array,
+                                .bytes = info->bytes,
+                                .entries = info->entries,
+                                .duplicates = info->duplicates,
+                                .warnings_bytes = source->warnings_bytes};
+    if (source->warnings_lost)
+        return SPMV_OK;
+    memcpy(facts.warnings, source->warnings, (size_t)source->warnings_bytes);
+    return cache_keep(source->ctx, cache_folder, key, matrix, &facts);
 }
 
 static spmv_status read_cached(struct text_source *source, const spmv_read_options *options, spmv_matrix **matrix,
@@ -180,13 +213,14 @@ static spmv_status read_cached(struct text_source *source, const spmv_read_optio
 {
     spmv_status st = SPMV_OK;
     struct cache_key key;
+    struct cache_facts facts;
     TRY(cache_key_make(source->ctx, options->cache_folder, source->name, source->fd, options->type, &key));
-    cache_find(source->ctx, &key, options->type, matrix);
+    cache_find(source->ctx, &key, options->type, options->max_bytes, matrix, &facts);
     if (*matrix != NULL) {
-        describe(*matrix, "cache", source->file_size, info);
+        TRY(tell_kept(source, &facts, info));
     } else {
         TRY(read_source(source, options, matrix, info));
-        TRY(cache_keep(source->ctx, options->cache_folder, &key, *matrix));
+        TRY(keep(source, options->cache_folder, &key, *matrix, info));
     }
 done:
     cache_key_free(&key);
@@ -207,7 +241,7 @@ static spmv_status read_any(struct text_source *source, const spmv_read_options 
         return context_fail(source->ctx, SPMV_ERROR_FORMAT, "%.480s: the binary form of a vector, not of a matrix",
                             source->name);
     /* what standard input holds may begin anywhere */
-    if (options->cache_folder != NULL && source->file_size >= 0 && source->owns_fd)
+    if (options->cache_folder != NULL && options->cache_folder[0] != '\0' && source->file_size >= 0 && source->owns_fd)
         return read_cached(source, options, matrix, info);
     return read_source(source, options, matrix, info);
 }

@@ -41,7 +41,7 @@ static spmv_status resolve(struct output_file *output, const char *path, bool ex
     return SPMV_OK;
 }
 
-/* Creates output->beside: a name that no file has. */
+/* Creates output->beside: a name that no file has, of the target's or, where that leaves no room, of a short one. */
 static spmv_status create_beside(struct output_file *output)
 {
     enum { TRIES = 1000, SUFFIX = 48 };
@@ -50,9 +50,16 @@ static spmv_status create_beside(struct output_file *output)
     if (output->beside == NULL)
         return context_fail_memory(output->ctx, "a file name", (int64_t)bytes);
     output->fd = -1;
+    const char *const slash = strrchr(output->target, '/'), *const name = slash != NULL ? slash + 1 : output->target;
+    const char *stem = name;
     for (int k = 0; k < TRIES && output->fd < 0; k++) {
-        snprintf(output->beside, bytes, "%s.%ld.%d.part", output->target, (long)getpid(), k);
+        snprintf(output->beside, bytes, "%.*s%s.%ld.%d.part", (int)(name - output->target), output->target, stem,
+                 (long)getpid(), k);
         output->fd = open(output->beside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (output->fd < 0 && errno == ENAMETOOLONG && stem == name) {
+            stem = "spmv";
+            continue;
+        }
         if (output->fd < 0 && errno != EEXIST && errno != EINTR)
             break;
     }
@@ -67,6 +74,8 @@ static spmv_status open_path(struct output_file *output, const char *path)
 {
     struct stat s, link;
     const bool exists = stat(path, &s) == 0;
+    if (!exists && errno == ENAMETOOLONG)
+        return fail_open(output);
     if (!exists && lstat(path, &link) == 0)
         return context_fail(output->ctx, SPMV_ERROR_OPEN,
                             "%s: cannot open for writing: a link to a file that is not there", path);

@@ -269,8 +269,8 @@ static void note_matrix(struct packed *p, const char *path)
     p->matrices++;
 }
 
-/* Goes on to the text or to the member; exact: the member's path (of an earlier look); *found. */
-static spmv_status find(struct packed *p, const char *member, const char *exact, bool *found)
+/* Goes on to the text or to the member; member NULL: to the matrix, or with any to the first there is; *found. */
+static spmv_status find(struct packed *p, const char *member, bool any, bool *found)
 {
     struct archive_entry *entry = NULL;
     *found = p->archive == NULL && member == NULL;
@@ -286,7 +286,7 @@ static spmv_status find(struct packed *p, const char *member, const char *exact,
         if (path == NULL || archive_library()->archive_entry_filetype(entry) != AE_IFREG)
             continue;
         note_matrix(p, path);
-        *found = exact != NULL    ? strcmp(path, exact) == 0
+        *found = any              ? p->matrices > 0
                  : member != NULL ? is_called(path, member, p->name)
                                   : is_the_matrix(path, p->name);
     }
@@ -313,12 +313,11 @@ static spmv_status fail_missing(struct packed *p, const char *member)
 /* No member has the name that the matrix of an archive has: the only one will do. It has gone by, so once more. */
 static spmv_status take_the_only_one(struct packed *p, bool *found)
 {
-    char only[NAME_BYTES];
     if (p->matrices != 1 || p->input->rewind == NULL || !p->input->rewind(p->input->user))
         return SPMV_OK;
-    memcpy(only, p->first, sizeof only);
+    p->matrices = 0;
     const spmv_status st = begin(p);
-    return st == SPMV_OK ? find(p, NULL, only, found) : st;
+    return st == SPMV_OK ? find(p, NULL, true, found) : st;
 }
 
 spmv_status packed_open(spmv_context *ctx, const char *name, const char *member, const struct packed_input *input,
@@ -338,7 +337,7 @@ spmv_status packed_open(spmv_context *ctx, const char *name, const char *member,
     TRY(host_alloc(ctx, INPUT_BYTES, "unpacking a file", &buffer));
     p->buffer = buffer;
     TRY(begin(p));
-    TRY(find(p, member, NULL, &found));
+    TRY(find(p, member, false, &found));
     if (!found && member == NULL)
         TRY(take_the_only_one(p, &found));
     if (!found) {

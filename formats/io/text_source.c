@@ -390,6 +390,23 @@ spmv_status text_fail(struct text_source *source, spmv_status status, int64_t li
                         sentence);
 }
 
+spmv_status text_warn(struct text_source *source, const char *format, ...)
+{
+    char sentence[512];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(sentence, sizeof sentence, format, arguments);
+    va_end(arguments);
+    const int bytes = (int)strlen(sentence) + 1;
+    if (bytes > TEXT_WARNINGS - source->warnings_bytes) {
+        source->warnings_lost = true;
+    } else {
+        memcpy(source->warnings + source->warnings_bytes, sentence, (size_t)bytes);
+        source->warnings_bytes += bytes;
+    }
+    return context_warn(source->ctx, "%.300s%s", source->name, sentence);
+}
+
 void text_end_position(const struct text_source *source, int64_t *line, int64_t *column)
 {
     *line = source->open_line_bytes > 0 ? source->line - 1 : source->line;

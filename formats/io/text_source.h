@@ -22,6 +22,9 @@ enum { TEXT_BLOCK = TEXT_BLOCK_BYTES };
 /* Readable bytes before and behind every block and tile, for parsers that look at several bytes at once. */
 enum { TEXT_PADDING = 64 };
 
+/* A text has at most one warning of each of six kinds, of some 200 bytes. */
+enum { TEXT_WARNINGS = 2048 };
+
 struct text_source {
     spmv_context *ctx;
     const char *name; /* in sentences; of the caller */
@@ -50,6 +53,10 @@ struct text_source {
     bool at_end;             /* nothing follows in the file */
     int64_t open_line_bytes; /* > 0: so many bytes follow the text's last line end; one was added */
     int64_t line;            /* number of the first unread line */
+
+    char warnings[TEXT_WARNINGS]; /* told so far: what stood behind the name, each closed by a zero byte */
+    int warnings_bytes;
+    bool warnings_lost; /* there were more than that holds */
 };
 
 /* Opens a file, or standard input for "-"; of an archive its matrix, or for "archive:member" that member. limits (may
@@ -104,6 +111,14 @@ __attribute__((format(printf, 5, 6)))
 #endif
 spmv_status
 text_fail(struct text_source *source, spmv_status status, int64_t line, int64_t column, const char *format, ...);
+
+/* A warning event "name" and what follows it (":line:column: sentence", ": sentence"), which the source remembers.
+ * SPMV_CANCELLED. */
+#if defined(__GNUC__)
+__attribute__((format(printf, 2, 3)))
+#endif
+spmv_status
+text_warn(struct text_source *source, const char *format, ...);
 
 /* Where the text ends; only after text_block gave NULL: the line after the last line end, or the place after the last
  * byte. */

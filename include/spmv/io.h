@@ -31,11 +31,12 @@ typedef struct spmv_read_options {
     spmv_type type;    /* of the values: SPMV_F64, SPMV_F32, SPMV_C128 or SPMV_C64; default SPMV_TYPE_DEFAULT: SPMV_C128
                           for complex values, else SPMV_F64. Decimal numbers are correctly rounded to it. Real values
                           are read as complex ones too, complex values as real ones never (SPMV_ERROR_TYPE). */
-    int64_t max_bytes; /* refuse (SPMV_ERROR_MEMORY) what needs more memory; default 0: the machine's physical memory */
+    int64_t max_bytes; /* refuse (SPMV_ERROR_MEMORY) what needs more memory; default 0: the machine's physical memory.
+                          What is mapped and used where it lies (the binary form, a cached matrix) does not count. */
     int64_t max_unpacked_bytes; /* refuse (SPMV_ERROR_LIMIT) a longer text of a packed file; default 0: any length */
     int64_t max_unpacked_ratio; /* and one longer than so many times its packed bytes; default 0: 300 */
-    const char
-        *cache_folder; /* keep what was read there, and look there first; default NULL: no cache. Made if need be */
+    const char *cache_folder; /* keep what was read there, and look there first; default NULL, or "": no cache. Made if
+                                 need be */
 } spmv_read_options;
 
 SPMV_API void spmv_read_options_init(spmv_read_options *options, size_t size);
@@ -50,7 +51,8 @@ typedef struct spmv_read_info {
     int array;          /* 1: array format, 0: coordinate */
     spmv_field field;
     spmv_symmetry symmetry;
-    char form[16]; /* of the file: "mtx", "gz", "xz", "zst", "bz2", "tar", "tar.gz" ..., "binary", "cache" */
+    char form[16]; /* of the file: "mtx", "gz", "xz", "zst", "bz2", "tar", "tar.gz" ..., "binary"; "cache": one that
+                      was kept; the other facts, and the warnings, are those of the file's reading */
 } spmv_read_info;
 
 /* Reads a Matrix Market file (path "-": standard input) into CSR in host memory. What begins as a file of gzip, xz,
@@ -68,8 +70,10 @@ SPMV_API spmv_status spmv_matrix_read(spmv_context *ctx, const char *path, const
 
 /* Writes a (host memory) as a Matrix Market coordinate file, general, real, complex or pattern; values in the fewest
  * digits that read back to the same bits; infinities and NaN cannot be written (SPMV_ERROR_UNSUPPORTED). path "-":
- * standard output. The file is written beside and renamed: an existing one survives a failure. Errors: SPMV_ERROR_SIZE
- * (no valid CSR), SPMV_ERROR_OPEN, SPMV_ERROR_WRITE (errno is then the system's: EPIPE, ENOSPC), SPMV_CANCELLED. */
+ * standard output; a name that ends in .gz: compressed; in .spmv: the binary form, bit by bit, infinities and NaN too,
+ * for which columns must ascend in each row (else SPMV_ERROR_UNSUPPORTED; a text takes them in any order). The file is
+ * written beside and renamed: an existing one survives a failure. Errors: SPMV_ERROR_SIZE (no valid CSR),
+ * SPMV_ERROR_OPEN, SPMV_ERROR_WRITE (errno is then the system's: EPIPE, ENOSPC), SPMV_CANCELLED. */
 SPMV_API spmv_status spmv_matrix_write(spmv_context *ctx, const spmv_csr *a, const char *path);
 
 /* Reads a vector, from a file as spmv_matrix_read takes it, packed or not, or in binary form: one number a line (blank

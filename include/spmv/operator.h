@@ -149,13 +149,13 @@ typedef struct spmv_verify_result {
 
 /* Checks host_y against r = alpha op(A) x + beta y0, recomputed on ctx, which must be a ref or omp context: ref sums in
  * long double, omp in the vectors' type. Row i, with n_i terms, passes when |y_i - r_i| <= 2 (n_i + 3) eps (|alpha|
- * sum_j |a_ij| |x_j| + |beta| |y0_i|) + (n_i + 2) * smallest subnormal, eps = 2^-53 (f64) or 2^-24 (f32), the unit
- * roundoff of the type of the sums (N. J. Higham, "Accuracy and Stability of Numerical Algorithms", 2nd ed.,
- * section 3.1); for complex types n_i + 6 instead of n_i + 3, moduli, and four times the last term (section 3.6). A
- * row that is not finite must be not finite in both. type is the vectors' (f64 also with an f32 matrix). Several
- * vectors are checked one by one. All arrays are in host memory; host_y0 may be NULL
- * when beta is 0 (host_beta NULL). Returns SPMV_OK when every row passes, SPMV_ERROR_CHECK (the sentence names the
- * worst row) when not; *result is filled in both cases. */
+ * sum_j |a_ij| |x_j| + |beta| |y0_i|) + (n_i max(1, |alpha|) + 2) * smallest subnormal, eps = 2^-53 (f64) or 2^-24
+ * (f32), the unit roundoff of the type of the sums (N. J. Higham, "Accuracy and Stability of Numerical Algorithms", 2nd
+ * ed., section 3.1); for complex types n_i + 6 instead of n_i + 3, moduli, and four times the last term (section 3.6).
+ * A row that is not finite must be not finite in both: a sum that overflows before a small alpha, in the vectors' type
+ * but not in ref's long double, fails. type is the vectors' (f64 also with an f32 matrix). Several vectors are checked
+ * one by one. All arrays are in host memory; host_y0 may be NULL when beta is 0 (host_beta NULL). Returns SPMV_OK when
+ * every row passes, SPMV_ERROR_CHECK (the sentence names the worst row) when not; *result is filled in both cases. */
 SPMV_API spmv_status spmv_verify(spmv_context *ctx, const spmv_csr *a, spmv_operation operation, const void *host_alpha,
                                  const void *host_x, const void *host_beta, const void *host_y0, const void *host_y,
                                  spmv_type type, spmv_verify_result *result, size_t size);

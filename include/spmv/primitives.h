@@ -5,8 +5,9 @@
  * fine (pointers may then be NULL). Work is queued on the context's stream (ref and omp: done on return); a size that
  * needs more scratch than any call before may wait while the context's scratch grows. Same bits every run, and on omp
  * for any number of threads: tiles are fixed by n and partial results combine in tile order. The earlier element is the
- * left operand; on cuda identities may stand between elements, so that a sum of negative zeros alone may be +0. A pair
- * of operator and type that does not exist is SPMV_ERROR_TYPE; a negative size or a NULL array SPMV_ERROR_ARGUMENT.
+ * left operand; on cuda identities may stand between elements, so that a sum of negative zeros alone may be +0, and on
+ * omp an exclusive segmented scan may leave one out, so that it may be -0. A pair of operator and type that does not
+ * exist is SPMV_ERROR_TYPE; a negative size or a NULL array SPMV_ERROR_ARGUMENT.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SPMV_PRIMITIVES_H

@@ -46,7 +46,7 @@ typedef struct spmv_cg_result {
     int64_t iterations; /* products with A inside the recurrence */
     int64_t restarts;   /* times the recurrence was done and the true residual was not: see below */
     double norm_b;
-    double tolerance;           /* max(rtol ||b||, atol); atol where b'b overflows */
+    double tolerance;           /* max(rtol ||b||, atol); of several, atol where b'b overflows */
     double recurrence_residual; /* ||r|| as the recurrence has it */
     double true_residual;       /* ||b - A x||, computed from the x returned */
     spmv_status status;         /* what spmv_cg returned; SPMV_ERROR_ARGUMENT before that */
@@ -60,10 +60,13 @@ typedef struct spmv_cg_result {
  * z = M^-1 r, beta = r'z / (old r'z), p = z + beta p until ||b - A x|| <= max(rtol ||b||, atol) in the Euclidean norm,
  * with and without a preconditioner M. Where the recurrence says so but the true residual does not, or the recurrence's
  * residual has shrunk by the unit roundoff since it started, the method restarts from the true one as long as that
- * halves it. b, x: rows elements of the plan's type in the context's memory, no overlap. b == 0 gives x = 0. Workspace
- * of four to six vectors, nine for the rung persistent, is allocated before the loop, in which nothing is allocated;
- * the context keeps it for the next solve of that size, and gives it up when memory is short. Same bits every run with
- * the same rung, and on omp for any number of threads.
+ * halves it. Where squares of numbers between ||b|| and the tolerance would overflow or lose their digits, it is a
+ * power of two times b and x that is worked on, which changes no digit, from 0 where ||b - A x|| is out of range even
+ * then; what is reported is in the caller's units. (Not so for several right-hand sides.) b, x: rows elements of the
+ * plan's type in the context's memory, no overlap. b == 0 gives x = 0. Workspace of four to six vectors, nine for the
+ * rung persistent, one more where b is scaled, is allocated before the loop, in which nothing is allocated; the context
+ * keeps it for the next solve of that size, and gives it up when memory is short. Same bits every run with the same
+ * rung, and on omp for any number of threads.
  *
  * The rungs: "textbook" is one library call a line, on every backend and with every preconditioner; alpha and beta
  * never leave the context's memory, one wait an iteration reads r'r and p'q for the tests. "fused" and "graph" do the
@@ -72,9 +75,9 @@ typedef struct spmv_cg_result {
  * exact arithmetic: see docs/solvers.md. On cuda they tell the callback of 16 (graph, fused) or 256 (persistent)
  * iterations together, in order, behind them: cancelled, x and result->iterations may be up to twice that many on.
  *
- * symmetry_check: for three pairs of fixed pseudo-random vectors u, v of elements 1 and -1, |u'A v - v'A u| must not
- * exceed 32 u sqrt(nnz) (u the unit roundoff) times the largest ||A w|| met, far more than rounding explains: six
- * products and two vectors of memory. What fails is not symmetric; A - A' of so small a Frobenius norm passes.
+ * symmetry_check: for three pairs of fixed pseudo-random vectors u, v of elements of modulus 1 to 2, |u'A v - v'A u|
+ * must not exceed 32 u sqrt(nnz) (u the unit roundoff) times the largest ||A w|| met, far more than rounding explains:
+ * six products and two vectors of memory. What fails is not symmetric; A - A' of so small a Frobenius norm passes.
  *
  * A plan for k vectors solves for k right-hand sides at once, with one product an iteration for all: b and x are
  * matrices of k columns as in spmv_apply, result points to k results that lie size bytes apart (NULL: none), and each
@@ -85,7 +88,8 @@ typedef struct spmv_cg_result {
  *
  * Returns SPMV_OK when the true residual keeps the tolerance; else one of the following, *result being filled all the
  * same, true_residual for the x returned: SPMV_ERROR_ITERATIONS (limit; x is the last iterate), SPMV_ERROR_STAGNATION
- * (restarts no longer halve the true residual; x has the smallest of them; also when b is so small that b'b is 0),
+ * (restarts no longer halve the true residual; x has the smallest of them; also for one of several right-hand sides so
+ * small that squares of its residuals vanish: x = 0 then),
  * SPMV_ERROR_NOT_FINITE (the sentence says at which iteration; x is the last iterate, or where the recurrence last
  * started if that one's residual is smaller), SPMV_ERROR_NOT_POSITIVE (p'Ap <= 0: A is not positive definite, or
  * r'M^-1 r <= 0: M is not; the sentence says which and at which iteration; x is the last iterate), SPMV_CANCELLED.

@@ -148,6 +148,18 @@ class Packed(LoadingTest):
         self.fails(2, self.put("one.mtx.gz", gzip.compress(TEXT.encode())) + ":_b", says="no archive")
         self.fails(3, self.put("empty.mtx.gz", gzip.compress(b"")), says="empty.mtx.gz:1:1: the file is empty")
 
+    def test_the_only_member_has_a_long_path(self):
+        for folders in 1, 3, 40:
+            member = "/".join(letter * 100 for letter in "abcd" * 10)[:101 * folders] + "some.mtx"
+            for kind in tarfile.PAX_FORMAT, tarfile.GNU_FORMAT:
+                packed = io.BytesIO()
+                with tarfile.open(fileobj=packed, mode="w", format=kind) as archive:
+                    info = tarfile.TarInfo(member)
+                    info.size = len(TEXT)
+                    archive.addfile(info, io.BytesIO(TEXT.encode()))
+                path = self.put("long.tar", packed.getvalue())
+                self.assertEqual(self.ok(path).stdout.decode(), ANSWER, (folders, kind))
+
     def test_hostile_members_stay_in_the_archive(self):
         outside = os.path.join(self.folder, "outside.mtx")
         hostile = tar([("../outside.mtx", "evil"), (outside, "evil"), ("a/a.mtx", {"type": tarfile.SYMTYPE, "linkname": "/etc/passwd"}),
@@ -166,6 +178,8 @@ class Packed(LoadingTest):
         bomb = self.put("bomb.mtx.gz", gzip.compress(TEXT.encode() + b"%\n" * 30_000_000))
         self.fails(3, bomb, says="times as many, which is the limit")
         self.assertEqual(self.ok(bomb, env={"SPMV_MAX_UNPACKED_RATIO": "2000"}).stdout.decode(), ANSWER)
+        for bad in ("abc", "-3", "0", "2x", "9" * 30):
+            self.fails(1, bomb, env={"SPMV_MAX_UNPACKED_RATIO": bad}, says=f"SPMV_MAX_UNPACKED_RATIO is {bad}: a number")
         line = self.put("line.mtx.gz", gzip.compress(TEXT.encode() + b"%" * 60_000_000))
         self.fails(3, line, env={"SPMV_MAX_UNPACKED_RATIO": "2000"}, says="line.mtx.gz:7:1: a line of more than 16777215 bytes")
         # regular matrices are none
@@ -269,7 +283,8 @@ class Measured(LoadingTest):
         self.fails(1, "bench", "--op", "load", says="files, which must be named")
         self.fails(1, "bench", "--op", "load", path, "--csv", says="JSON")
         self.fails(2, "bench", "--op", "load", "-", says="only files that can be read again")
-        self.fails(2, "bench", "--op", "load", path + ".none", says="a.mtx.none")
+        self.fails(2, "bench", "--op", "load", path + ".none", says="a.mtx.none: cannot open: No such file")
+        self.fails(2, "bench", "--op", "load", self.folder, says="only files that can be read again")
         self.fails(3, "bench", "--op", "load", self.put("bad.mtx", "1 1 1\n"), says="bad.mtx:1:1: bad banner")
 
 
@@ -415,6 +430,32 @@ class Cached(LoadingTest):
         # a packed one too
         b = self.put("b.mtx.gz", gzip.compress(text))
         self.assertEqual([self.source(b), self.source(b)], ["gz", "cache"])
+
+    def test_an_archive_under_two_names(self):
+        one = "%%MatrixMarket matrix coordinate real general\n1 1 1\n1 1 {}\n"
+        a = self.put("a.tar", tar([("a.mtx", one.format(1)), ("b.mtx", one.format(2))], "w"))
+        b = os.path.join(self.folder, "b.tar")
+        os.symlink(a, b)
+        # the name as given decides which matrix is meant, whatever file it leads to
+        for source in "tar", "cache":
+            for path, value in (a, b"1"), (b, b"2"):
+                self.assertEqual(self.source(path), source)
+                self.assertEqual(self.ok("convert", path, "-", env=self.env).stdout.split()[-1], value)
+
+    def test_info_says_the_same_of_a_kept_matrix(self):
+        text = "%%MatrixMarket matrix coordinate integer symmetric\n3 3 4\n1 2 9007199254740993\n2 1 1\n1 1 3\n3 3 1\n"
+        for path in self.put("a.mtx", text), self.put("b.mtx.gz", gzip.compress(text.encode())):
+            said = []
+            for source in os.path.basename(path).split(".")[-1], "cache":
+                done = self.ok("info", "--json", path, env=self.env)
+                told = json.loads(done.stdout)
+                self.assertEqual(told["load"]["source"], source)
+                self.assertEqual(told["load"]["bytes"], len(text))
+                self.assertEqual(told["info"]["duplicates"], 1)
+                said.append((told["info"], done.stderr.replace(path, "")))
+            self.assertEqual(said[0], said[1])
+            self.assertIn("rounded", said[1][1])
+            self.assertIn("they were added", said[1][1])
 
     def test_damaged_and_impossible_caches(self):
         a = self.put("a.mtx", TEXT)

@@ -209,7 +209,7 @@ class MainJob(Case):
         self.assertEqual([float(v) for v in self.ok("-", stdin=text).stdout.split()], [0.1, -1e300])
         self.assertEqual(self.ok("-", "--format", "%+.3e", stdin=text).stdout, "+1.000e-01\n-1.000e+300\n")
         for bad in ["%d", "%s", "%g %g", "plain", "%n"]:
-            self.fails(1, "-", "--format", bad, stdin=text)
+            self.fails(1, "poisson2d:3", "--format", bad)
 
 
 class SeveralVectors(Case):
@@ -670,6 +670,33 @@ class ExitCodes(Case):
             words = [option + bad] if bad.startswith("=") else [option, bad]
             self.fails(1, "poisson2d:3", *words, says=[option, bad.lstrip("=")])
 
+    def test_1_numbers_that_are_too_large(self):
+        for words in (["solve", "poisson2d:3", "--max-iterations", "99999999999"], ["poisson2d:3", "--threads", "9" * 30],
+                      ["bench", "--op", "scan", "--seed", "9" * 20], ["bench", "--op", "scan", "--size", "9" * 20]):  # fmt: skip
+            self.fails(1, *words, says=[f"{words[-2]} {words[-1]}: too large", "at most"])
+        self.fails(1, "bench", "--op", "scan", "--seed", "-" + "9" * 20, says="from 0 on")
+        for words in (["mul", "--alpha", "1e400"], ["mul", "--beta", "-1e400"], ["solve", "--rtol", "1e400"],
+                      ["solve", "--atol", "1e400"]):  # fmt: skip
+            self.fails(1, *words, "poisson2d:3", says=[f"{words[1]} {words[2]}: too large for f64"])
+        for type_name in ("f32", "c64"):
+            self.fails(1, "mul", "poisson2d:3", "--alpha", "1e300", "--type", type_name,
+                       says=["--alpha 1e+300", f"too large for {type_name}"])  # fmt: skip
+        y0 = self.vector("y0.txt", [0.0] * 9)
+        self.fails(1, "mul", "poisson2d:3", "--type", "f32", "--beta", "-1e39", "--y0", y0, says="too large for f32")
+        for type_name in ("f64", "mixed", "c128"):
+            self.ok("mul", "poisson2d:3", "--alpha", "1e300", "--type", type_name)
+        self.ok("mul", "poisson2d:3", "--alpha", "3e38", "--type", "f32")
+
+    def test_1_options_that_would_do_nothing(self):
+        b = os.path.join(self.folder, "b.mtx")
+        commands = (["convert", "poisson2d:3", b], ["gen", "poisson2d:3"], ["spy", "poisson2d:3"], ["doctor"])
+        for words in commands:
+            self.fails(1, *words, "--type", "mixed", says=f"mixed is not for {words[0]}")
+        self.assertEqual(os.listdir(self.folder), [])
+        self.ok("info", "poisson2d:3", "--type", "mixed", "--method", "tiles")
+        for words in (["--vectors", "2"], ["--summary"], ["--peers", "none"]):
+            self.fails(1, "bench", "--op", "load", self.data("symmetric4.mtx"), *words, says=[words[0], "--op load"])
+
     def test_1_spec_and_method(self):
         self.fails(1, "poison2d:10", says="poison2d:10")
         self.fails(1, "poisson2d:ten", says="poisson2d:ten")
@@ -717,6 +744,112 @@ class ExitCodes(Case):
             self.fails(6, "poisson2d:3", "--backend", "cuda", "--device", "9999")
         else:
             self.fails(6, "poisson2d:3", "--backend", "cuda", says="cuda")
+
+
+class Outputs(Case):
+    """What several outputs, or one that cannot be written, come to."""
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def test_bad_formats_are_refused_before_any_work(self):
+        x, j = self.path("x.txt"), self.path("r.json")
+        for command in (["poisson2d:3"], ["mul", "poisson2d:3"], ["solve", "poisson2d:3"]):
+            for bad in ("%d", "%s", "%g%g", "none", "%"):
+                self.fails(1, *command, "--json", "--format", bad, says=["format", "%.6g"])
+                self.fails(1, *command, f"--json={j}", "--format", bad)
+        for command in ("mul", "solve"):
+            done = self.fails(1, command, "poisson2d:3", "-o", x, "--format", "%d")
+            self.assertNotIn("9 x 9", done.stderr)
+            self.fails(1, command, "nowhere.mtx", "--format", "%d", says="%d")
+            self.fails(1, command, "nowhere.mtx", "-o", self.path("x.spmv"), "--format", "%g", says="takes no format")
+        self.assertEqual(os.listdir(self.folder), [])
+
+    @unittest.skipUnless(os.path.exists("/dev/full"), "no /dev/full")
+    def test_x_is_written_when_the_json_is_not(self):
+        x, history = self.path("x.txt"), self.path("h.csv")
+        for command in (["solve", "poisson2d:4", "--history", history], ["mul", "poisson2d:4"],
+                        ["solve", "poisson2d:4", "--precond", "all", "--history", history]):  # fmt: skip
+            expected = self.ok(*command, "-q").stdout
+            for words, stdout in ((["--json=/dev/full"], os.devnull), (["--json"], "/dev/full")):
+                for name in os.listdir(self.folder):
+                    os.unlink(self.path(name))
+                with open(stdout, "w", encoding="utf-8") as full:
+                    done = run(*command, "-o", x, *words, stdout=full)
+                self.assertEqual(done.returncode, 2)
+                self.assertEqual(done.stderr.count("No space left"), 1, done.stderr)
+                self.assertEqual(self.read("x.txt"), expected)
+                self.assertEqual(os.path.exists(history), command[0] == "solve")
+
+    def test_other_outputs_are_written_when_x_is_not(self):
+        x, history, j = self.path("x.txt"), self.path("h.csv"), self.path("r.json")
+        # the JSON and the history fit, x does not
+        done = run("solve", "poisson2d:70", "-o", x, "--history", history, f"--json={j}", **limit_files(32768))
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("x.txt", done.stderr)
+        self.assertEqual(sorted(os.listdir(self.folder)), ["h.csv", "r.json"])
+        cg = json.loads(self.read("r.json"))["result"]["cg"]
+        self.assertEqual(len(self.read("h.csv").splitlines()), cg["iterations"] + 2)
+        y = self.path("y.txt")
+        done = run("mul", "uniform:3000,3000,2", "-o", y, f"--json={j}", **limit_files(8192))
+        self.assertEqual(done.returncode, 2)
+        self.assertFalse(os.path.exists(y))
+        self.assertEqual(json.loads(self.read("r.json"))["result"]["op"], "spmv")
+
+    def test_paths_that_cannot_be_written_are_refused_before_any_work(self):
+        file, lost = self.write("file", "old\n"), self.path("lost.txt")
+        os.symlink("nowhere", lost)
+        bad = [(self.path("no/x"), "No such file"), (file + "/x", "Not a directory"), (self.folder, "Is a directory"),
+               (lost, "a link to a file that is not there"), ("", "No such file")]  # fmt: skip
+        before = sorted(os.listdir(self.folder))
+        for path, reason in bad:
+            for words in (["mul", "nowhere.mtx", "-o", path], ["solve", "nowhere.mtx", "-o", path],
+                          ["solve", "nowhere.mtx", "-o", path, "--json=" + self.path("k.json")]):  # fmt: skip
+                self.fails(2, *words, says=["cannot write " + path, reason])
+            if path:
+                for option in ("--history", "--json"):
+                    self.fails(2, "solve", "nowhere.mtx", option + "=" + path, says=["cannot write " + path, reason])
+        plot = run("solve", "nowhere.mtx", "--plot", self.path("no/p.svg"))
+        self.assertIn(plot.returncode, (2, 4))  # 4: no cairo
+        self.assertIn("no/p.svg" if plot.returncode == 2 else "cairo", plot.stderr)
+        for words in (["info", "nowhere.mtx"], ["spy", "nowhere.mtx"], ["doctor"]):
+            self.fails(2, *words, "--json=" + self.path("no/r.json"), says="no/r.json: No such file")
+        self.assertEqual(sorted(os.listdir(self.folder)), before)
+
+    def test_links_are_followed_and_what_was_there_is_kept(self):
+        target, link = self.write("t.json", "old\n"), self.path("l.json")
+        os.chmod(target, 0o640)
+        os.symlink("t.json", link)
+        self.fails(1, "solve", "poisson2d:3", "--precond", "sparkle", f"--json={link}", says="sparkle")
+        self.fails(2, "bench", "nowhere.mtx", f"--csv={link}", "--peers", "none", "--threads", "1", says="nowhere.mtx")
+        self.assertEqual(self.read("t.json"), "old\n")
+        self.ok("solve", "poisson2d:3", f"--json={link}")
+        self.assertEqual(json.loads(self.read("t.json"))["schema"], "spmv/1")
+        self.ok("solve", "poisson2d:3", "--history", link)
+        self.assertTrue(self.read("t.json").startswith("iteration,residual\n0,"))
+        self.assertTrue(os.path.islink(link))
+        self.assertEqual(os.stat(target).st_mode & 0o7777, 0o640)
+        self.assertEqual(sorted(os.listdir(self.folder)), ["l.json", "t.json"])
+
+    def test_two_outputs_are_two_files(self):
+        both = self.path("both.svg")
+        pairs = [["-o", both, f"--json={both}"], ["-o", both, "--history", both], ["--history", both, f"--json={both}"],
+                 ["-o", both, f"--json={self.folder}/./both.svg"]]  # fmt: skip
+        for words in pairs:
+            self.fails(1, "solve", "poisson2d:3", *words, says=["both.svg", "two outputs"])
+        self.fails(1, "solve", "poisson2d:3", "-o", both, "--plot", both, says=["both.svg", "two outputs"])
+        self.fails(1, "bench", "poisson2d:3", f"--csv={both}", f"--json={both}", says=["both.svg", "two outputs"])
+        self.fails(1, "mul", "poisson2d:3", "-o", both, f"--json={both}", says=["both.svg", "two outputs"])
+        self.fails(1, "gen", "poisson2d:3", "-o", both, f"--json={both}", says=["both.svg", "two outputs"])
+        mtx = self.path("b.mtx")
+        self.fails(1, "convert", "poisson2d:3", mtx, f"--json={mtx}", says=["b.mtx", "two outputs"])
+        self.assertEqual(os.listdir(self.folder), [])
+        one, other = self.write("one", "old\n"), self.path("other")
+        os.symlink("one", other)
+        self.fails(1, "solve", "poisson2d:3", "-o", one, f"--json={other}", says=["other", "two outputs"])
+        self.assertEqual(self.read("one"), "old\n")
+        self.ok("solve", "poisson2d:3", "-o", os.devnull, f"--json={os.devnull}", "--history", os.devnull)
+        self.ok("solve", "poisson2d:3", "-o", "-", f"--json={one}")
 
 
 class Json(Case):
@@ -883,7 +1016,10 @@ class Solve(Case):
         self.assertEqual(len(x), 4)
         self.assertLess(max(abs(v - 1) for v in x), 1e-8)
         empty = "%%MatrixMarket matrix coordinate real general\n0 0 0\n"
-        self.assertEqual(self.ok("solve", "-", stdin=empty).stdout, "")
+        none = self.ok("solve", "-", stdin=empty)
+        self.assertEqual(none.stdout, "")
+        self.assertIn("no rows", none.stderr)
+        self.assertNotIn("solved after", none.stderr)
         self.assertEqual(self.ok("solve", "-", stdin=symmetric([[4.0]]).text()).stdout, "1\n")
         zero = self.vector("zero.txt", [0.0] * 9)
         self.assertEqual(self.ok("solve", "poisson2d:3", zero).stdout, "0\n" * 9)
@@ -1000,8 +1136,17 @@ class Solve(Case):
         self.assertEqual(str(self.history("poisson2d:2", b, code=7)), "[nan]")
         a = symmetric([[1.0, float("nan")], [float("nan"), 1.0]])
         self.assertEqual(run("solve", "-", stdin=a.text()).returncode, 7)
-        big = self.vector("big.txt", [1e200] * 4)
-        self.assertEqual(run("solve", "poisson2d:2", big).returncode, 7)
+        large = self.vector("large.txt", [1.0, math.inf, 1.0, 1.0])
+        self.assertEqual(run("solve", "poisson2d:2", large).returncode, 7)
+
+    def test_squares_out_of_range_are_checked(self):
+        rng = random.Random(3)
+        for type_name, scales in (("f64", (1e200, 1e-190)), ("f32", (1e30, 1e-24))):
+            for scale in scales:
+                b = self.vector("b.txt", [rng.uniform(-1, 1) * scale for _ in range(100)])
+                done = self.ok("solve", "poisson2d:10", b, "--rtol", "1e-4", "--type", type_name)
+                self.assertIn("b - A x checked", done.stderr)
+                self.assertNotIn("CHECK FAILED", done.stderr)
 
     def test_8_not_suited(self):
         self.fails(8, "solve", self.data("pattern5x8.mtx"), says=["5 x 8", "square"])
@@ -1035,7 +1180,10 @@ class Solve(Case):
         self.fails(1, "solve", "poisson2d:3", "b", "c", says="too many")
         self.fails(1, "solve", says="argument is missing")
         for backend, methods in self.usable_backends():
-            self.fails(1, "solve", "poisson2d:3", "--backend", backend, "--method", "sparkle", says=methods)
+            self.fails(1, "solve", "poisson2d:3", "--backend", backend, "--method", "sparkle",
+                       says=[*methods, "rungs", "textbook"])  # fmt: skip
+        self.fails(1, "solve", "poisson2d:3", "--backend", "ref", "--method", "fused", says=["rungs: textbook\n"])
+        self.fails(1, "solve", "poisson2d:3", "--backend", "omp", "--method", "sparkle", says=["rungs: fused, textbook"])
 
     def test_9_planted_errors_are_found(self):
         plant = Checks.plant("5")
@@ -1135,11 +1283,35 @@ class Solve(Case):
         self.assertIn("2 iterations", done.stderr)
         self.assertEqual(len(numbers(self.read("x.txt"))), 144)
 
+    def test_all_preconditioners_unsolved_write_the_x_of_the_smallest_residual(self):
+        matrix, x = self.scaled(), os.path.join(self.folder, "x.txt")
+        done = run("solve", matrix, "--precond", "all", "--max-iterations", "2", "--json", "-o", x)
+        self.assertEqual(done.returncode, 7)
+        results = [json.loads(line)["result"]["cg"] for line in done.stdout.splitlines()]
+        self.assertNotIn("ok", [cg["status"] for cg in results])
+        best = min((cg for cg in results if cg["status"] == "iterations"), key=lambda cg: cg["true_residual"])
+        self.assertNotEqual(best["precond"], "none")  # the first of as many iterations
+        marked = [line for line in done.stderr.splitlines() if "the x written" in line]
+        self.assertEqual(len(marked), 1, done.stderr)
+        self.assertIn(f": {best['precond']} ", marked[0])
+        self.assertLess(abs(max(abs(v - 1) for v in numbers(self.read("x.txt"))) - best["largest_error"]), 1e-15)
+
+    def test_all_preconditioners_tell_of_no_x_that_is_not_written(self):
+        done = self.ok("solve", self.scaled(), "--precond", "all", "--json")
+        self.assertIn("jacobi", done.stderr)
+        self.assertNotIn("the x written", done.stderr)
+        bad = self.write("bad.mtx", symmetric([[1.0, 0.0], [0.0, -2.0]]).text())
+        done = run("solve", bad, "--precond", "all")
+        self.assertEqual((done.returncode, done.stdout), (8, ""))
+        self.assertNotIn("the x written", done.stderr)
+
     def test_inner_iterations_in_f32(self):
         cg = self.cg("poisson2d:60", "--inner", "--rtol", "1e-12")["cg"]
         self.assertEqual((cg["precision"], cg["status"]), ("f64, inner f32", "ok"))
         self.assertLess(cg["largest_error"], 1e-9)
         self.fails(4, "solve", "poisson2d:3", "--inner", "--type", "f32", says="--inner")
+        large = symmetric([[1e40, 0.0], [0.0, 1.0]]).text()
+        self.fails(3, "solve", "-", "--inner", stdin=large, says=["--inner", "1e+40", "too large for f32"])
         self.assertEqual(self.cg("poisson2d:20", "--inner", "--precond", "jacobi")["cg"]["precond"], "jacobi")
 
     def test_manufactured_solutions(self):
@@ -1603,8 +1775,11 @@ class Help(Case):
         self.assertEqual(documented, options)
         for command in COMMANDS:
             self.assertRegex(page, rf"(?m)^\.It Nm Cm {command}\b")
-        for code in range(10):
+        listed = self.ok("--help").stdout.split("Exit codes:")[1]
+        for code in range(11):
             self.assertRegex(page, rf"(?m)^\.It {code}$")
+            self.assertRegex(listed, rf"(?m)(^| ){code} [a-z]")
+        self.assertNotIn("best x", page)
 
     @unittest.skipUnless(shutil.which("mandoc"), "no mandoc")
     def test_man_page_is_clean(self):

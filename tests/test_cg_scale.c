@@ -1,0 +1,418 @@
+/* Conjugate gradients far from 1: a power of two in A or b changes no digit of the answer and no count, where squares
+ * would leave the type's range too; what the tolerance, the limit and a failure say then, of x as it is.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "support.h"
+
+/* Where the host plays the GPU, thread by thread, only what is small is run. */
+#ifdef HOST_CUDA
+#define SPEC "poisson2d:5"
+enum { N = 25, SLOW = 1 };
+#else
+#define SPEC "poisson2d:30"
+enum { N = 900, SLOW = 0 };
+#endif
+
+/* 2^a times a matrix, in a type. */
+struct system {
+    spmv_context *ctx;
+    spmv_type type;
+    spmv_matrix *matrix;
+    spmv_csr a;
+    void *val;
+    spmv_plan *plan;
+    void *b, *x;
+};
+
+static void put(spmv_type type, void *values, int64_t i, double value)
+{
+    if (type == SPMV_F32)
+        ((float *)values)[i] = (float)value;
+    else
+        ((double *)values)[i] = value;
+}
+
+static double get(spmv_type type, const void *values, int64_t i)
+{
+    return type == SPMV_F32 ? (double)((const float *)values)[i] : ((const double *)values)[i];
+}
+
+static struct system make(spmv_context *ctx, spmv_type type, int exponent)
+{
+    struct system s = {.ctx = ctx, .type = type};
+    const int64_t size = (int64_t)spmv_type_size(type);
+    assert_ok(ctx, spmv_matrix_generate(ctx, SPEC, type, &s.matrix));
+    spmv_matrix_view(s.matrix, &s.a);
+    assert_int_equal(s.a.rows, N);
+    s.val = malloc((size_t)(s.a.nnz * size));
+    for (int64_t k = 0; k < s.a.nnz; k++)
+        put(type, s.val, k, ldexp(get(type, s.a.val, k), exponent));
+    s.a.val = s.val;
+    assert_ok(ctx, spmv_plan_create(ctx, &s.a, NULL, &s.plan));
+    void *zeros = calloc(N, (size_t)size);
+    s.b = support_upload(ctx, zeros, N * size);
+    s.x = support_upload(ctx, zeros, N * size);
+    free(zeros);
+    return s;
+}
+
+static void release(struct system *s)
+{
+    spmv_free(s->ctx, s->b);
+    spmv_free(s->ctx, s->x);
+    spmv_plan_destroy(s->plan);
+    spmv_matrix_destroy(s->matrix);
+    free(s->val);
+}
+
+/* Whole numbers over 1024, times 2^exponent: exact in both types. */
+static void set(const struct system *s, void *vector, uint64_t seed, int exponent)
+{
+    double v[N];
+    for (int64_t i = 0; i < N; i++)
+        put(s->type, v, i, ldexp((double)(int)(support_uniform(&seed) * 1024) + 1, exponent - 10));
+    assert_ok(s->ctx, spmv_upload(s->ctx, v, vector, N * (int64_t)spmv_type_size(s->type)));
+}
+
+/* x = 2^-exponent times what the solve gave */
+static void read_scaled(const struct system *s, int exponent, double *x)
+{
+    double v[N];
+    assert_ok(s->ctx, spmv_download(s->ctx, s->x, v, N * (int64_t)spmv_type_size(s->type)));
+    for (int64_t i = 0; i < N; i++)
+        x[i] = ldexp(get(s->type, v, i), -exponent);
+}
+
+/* ||b - A x|| and ||b|| in long double. */
+static long double residual_of(const struct system *s, long double *norm_b)
+{
+    double b[N], x[N];
+    const int64_t bytes = N * (int64_t)spmv_type_size(s->type), *row_ptr = s->a.row_ptr;
+    long double square = 0, square_b = 0;
+    assert_int_equal(s->a.row_ptr_bits, 64);
+    assert_ok(s->ctx, spmv_download(s->ctx, s->b, b, bytes));
+    assert_ok(s->ctx, spmv_download(s->ctx, s->x, x, bytes));
+    for (int64_t i = 0; i < N; i++) {
+        long double r = get(s->type, b, i);
+        square_b += r * r;
+        for (int64_t k = row_ptr[i]; k < row_ptr[i + 1]; k++)
+            r -= (long double)get(s->type, s->val, k) * (long double)get(s->type, x, s->a.col[k]);
+        square += r * r;
+    }
+    *norm_b = sqrtl(square_b);
+    return sqrtl(square);
+}
+
+static bool with_rung(int i, spmv_cg_options *options)
+{
+    spmv_cg_options_init(options, sizeof *options);
+    options->method = spmv_cg_method_name(support_backend, i);
+    return options->method != NULL;
+}
+
+struct told {
+    int64_t calls;
+    double first, last;
+};
+
+static int tell(int64_t iteration, double residual, void *user)
+{
+    struct told *told = user;
+    if (iteration == 0)
+        told->first = residual;
+    told->last = residual;
+    told->calls++;
+    return 0;
+}
+
+/* ------------------------------------------------------------------- one side */
+
+/* A times 2^a, b times 2^b, the start likewise: x is 2^(b - a) times what it is without. */
+static void powers_of_two_change_nothing(void **state)
+{
+    (void)state;
+    static const struct {
+        spmv_type type;
+        int a, b;
+    } cases[] = {
+        {SPMV_F32, 0, -66},   {SPMV_F32, 0, -100},    {SPMV_F32, 0, 60},     {SPMV_F32, 0, 100},  {SPMV_F32, -40, -40},
+        {SPMV_F32, -53, -53}, {SPMV_F32, -20, 0},     {SPMV_F32, 40, 0},     {SPMV_F64, 0, -525}, {SPMV_F64, 0, -800},
+        {SPMV_F64, 0, 600},   {SPMV_F64, -200, -200}, {SPMV_F64, 300, -300},
+    };
+    spmv_context *ctx = support_context();
+    spmv_cg_options options;
+    for (int i = 0; with_rung(i, &options); i++)
+        for (size_t c = 0; c < sizeof cases / sizeof *cases; c++)
+            for (int started = SLOW ? (int)c % 2 : 0; started < (SLOW ? (int)c % 2 + 1 : 2); started++) {
+                double x[2][N];
+                spmv_cg_result result[2];
+                struct told told[2] = {{0}};
+                for (int moved = 0; moved < 2; moved++) {
+                    const int a = moved ? cases[c].a : 0, b = moved ? cases[c].b : 0;
+                    struct system s = make(ctx, cases[c].type, a);
+                    long double norm_b = 0;
+                    set(&s, s.b, 7, b);
+                    set(&s, s.x, 8, b - a);
+                    options.zero_start = !started;
+                    options.rtol = cases[c].type == SPMV_F32 ? 1e-5 : 1e-10;
+                    options.on_iteration = tell;
+                    options.user = &told[moved];
+                    assert_ok(ctx, spmv_cg(s.plan, s.b, s.x, &options, &result[moved], sizeof *result));
+                    read_scaled(&s, b - a, x[moved]);
+                    const long double residual = residual_of(&s, &norm_b);
+                    assert_true(fabsl(result[moved].norm_b - norm_b) <= 1e-5L * norm_b);
+                    assert_true(fabsl(result[moved].tolerance - options.rtol * norm_b) <=
+                                1e-5L * options.rtol * norm_b);
+                    assert_true(residual <= 1.01L * options.rtol * norm_b);
+                    /* of f32 numbers in f32, so it is as far off as they are rounded */
+                    assert_true(fabsl(result[moved].true_residual - residual) <= 0.2L * options.rtol * norm_b);
+                    assert_true(result[moved].true_residual <= result[moved].tolerance);
+                    told[moved].first = ldexp(told[moved].first, -b);
+                    told[moved].last = ldexp(told[moved].last, -b);
+                    release(&s);
+                }
+                if (result[0].iterations != result[1].iterations || result[0].restarts != result[1].restarts ||
+                    memcmp(x[0], x[1], sizeof *x) != 0)
+                    fail_msg("%s, case %zu: %lld and %lld iterations", options.method, c,
+                             (long long)result[0].iterations, (long long)result[1].iterations);
+                if (told[0].first != told[1].first || told[0].last != told[1].last)
+                    fail_msg("%s, case %zu: told of %.17g ... %.17g and %.17g ... %.17g", options.method, c,
+                             told[0].first, told[0].last, told[1].first, told[1].last);
+            }
+    spmv_context_destroy(ctx);
+}
+
+/* b of which no square is left, and atol: x = 0 will do, or not. */
+static void absolute_tolerance(void **state)
+{
+    (void)state;
+    spmv_context *ctx = support_context();
+    spmv_cg_options options;
+    spmv_cg_result result;
+    for (int i = 0; with_rung(i, &options); i++) {
+        struct system s = make(ctx, SPMV_F64, 0);
+        long double norm_b = 0;
+        set(&s, s.b, 7, -700);
+        options.zero_start = 1;
+        options.atol = ldexp(1, -600);
+        assert_ok(ctx, spmv_cg(s.plan, s.b, s.x, &options, &result, sizeof result));
+        const long double residual = residual_of(&s, &norm_b);
+        assert_true(result.iterations == 0 && residual == norm_b && result.tolerance == options.atol);
+        assert_true(fabsl(result.true_residual - norm_b) <= 1e-14L * norm_b);
+        options.atol = ldexp(1, -710);
+        assert_ok(ctx, spmv_cg(s.plan, s.b, s.x, &options, &result, sizeof result));
+        assert_true(result.iterations > 0 && result.tolerance == options.atol);
+        assert_true(residual_of(&s, &norm_b) <= 1.01L * options.atol);
+        release(&s);
+    }
+    spmv_context_destroy(ctx);
+}
+
+/* What the sentences name is in the caller's units, and so is what a solve that fails reports. */
+static void failures_in_the_callers_units(void **state)
+{
+    (void)state;
+    spmv_context *ctx = support_context();
+    spmv_cg_options options;
+    spmv_cg_result result, scaled;
+    char sentence[2][200];
+    for (int i = 0; with_rung(i, &options); i++) {
+        options.max_iterations = 3;
+        for (int moved = 0; moved < 2; moved++) {
+            struct system s = make(ctx, SPMV_F64, 0);
+            long double norm_b = 0;
+            set(&s, s.b, 7, moved ? -800 : 0);
+            const spmv_status st = spmv_cg(s.plan, s.b, s.x, &options, moved ? &scaled : &result, sizeof result);
+            assert_int_equal(st, SPMV_ERROR_ITERATIONS);
+            snprintf(sentence[moved], sizeof *sentence, "%s", spmv_last_error(ctx));
+            assert_true(fabsl((moved ? scaled : result).true_residual - residual_of(&s, &norm_b)) <= 1e-12L * norm_b);
+            release(&s);
+        }
+        assert_int_equal(scaled.iterations, 3); /* the residual of x may be summed up in another order */
+        assert_true(fabs(ldexp(scaled.true_residual, 800) - result.true_residual) <= 1e-12 * result.true_residual);
+        assert_true(ldexp(scaled.recurrence_residual, 800) == result.recurrence_residual);
+        char expected[200];
+        snprintf(expected, sizeof expected, "spmv_cg: the residual is %.3g after 3 iterations, %.3g was asked for",
+                 scaled.recurrence_residual, scaled.tolerance);
+        assert_string_equal(sentence[1], expected);
+        assert_string_not_equal(sentence[0], expected);
+    }
+    spmv_context_destroy(ctx);
+}
+
+/* Not a number is one however far from 1 the rest is. */
+static void not_a_number(void **state)
+{
+    (void)state;
+    spmv_context *ctx = support_context();
+    spmv_cg_options options;
+    spmv_cg_result result;
+    const double bad = NAN;
+    for (int i = 0; with_rung(i, &options); i++)
+        for (int in_b = 0; in_b < 2; in_b++) {
+            struct system s = make(ctx, SPMV_F64, 0);
+            set(&s, s.b, 7, -800);
+            assert_ok(ctx, spmv_upload(ctx, &bad, in_b ? s.b : s.x, sizeof bad));
+            assert_int_equal(spmv_cg(s.plan, s.b, s.x, &options, &result, sizeof result), SPMV_ERROR_NOT_FINITE);
+            release(&s);
+        }
+    spmv_context_destroy(ctx);
+}
+
+/* ------------------------------------------------------- inner iterations in f32 */
+
+/* The direction moves as the preconditioner's residual does: as many iterations whatever the scale of M. */
+static void inner_with_preconditioners(void **state)
+{
+    (void)state;
+    spmv_context *ctx = support_context();
+    spmv_cg_options options;
+    for (int i = 0; with_rung(i, &options); i++)
+        for (int p = 0; spmv_preconditioner_name(p) != NULL; p++) {
+            int64_t iterations = -1;
+            for (int exponent = -40; exponent <= 40; exponent += SLOW ? 40 : 20) {
+                struct system s = make(ctx, SPMV_F64, exponent), narrow = make(ctx, SPMV_F32, exponent);
+                spmv_cg_result result;
+                long double norm_b = 0;
+                options.precond = NULL;
+                spmv_status st =
+                    spmv_preconditioner_create(ctx, spmv_preconditioner_name(p), &narrow.a, NULL, &options.precond);
+                if (st == SPMV_OK) {
+                    set(&s, s.b, 7, exponent);
+                    options.zero_start = 1;
+                    options.rtol = 1e-11;
+                    options.inner = narrow.plan;
+                    st = spmv_cg(s.plan, s.b, s.x, &options, &result, sizeof result);
+                }
+                if (st != SPMV_ERROR_UNSUPPORTED) { /* by this rung, or no amg here */
+                    if (st != SPMV_OK)
+                        fail_msg("%s with %s at 2^%d: %s", options.method, spmv_preconditioner_name(p), exponent,
+                                 spmv_last_error(ctx));
+                    assert_true(residual_of(&s, &norm_b) <= 1.01e-11L * norm_b);
+                    assert_true(iterations < 0 || iterations == result.iterations);
+                    iterations = result.iterations;
+                }
+                spmv_preconditioner_destroy(options.precond);
+                release(&narrow);
+                release(&s);
+            }
+        }
+    spmv_context_destroy(ctx);
+}
+
+/* At whatever iteration the limit is: the status says whether x is good enough, and nothing else. */
+static void the_limit_and_the_tolerance(void **state)
+{
+    (void)state;
+    spmv_context *ctx = support_context();
+    struct system s = make(ctx, SPMV_F64, 0), narrow = make(ctx, SPMV_F32, 0);
+    spmv_cg_options options;
+    spmv_cg_result result;
+    int solved = 0, stopped = 0;
+    spmv_cg_options_init(&options, sizeof options);
+    options.zero_start = 1;
+    options.inner = narrow.plan;
+    set(&s, s.b, 7, 0);
+    assert_ok(ctx, spmv_cg(s.plan, s.b, s.x, &options, &result, sizeof result));
+    const int64_t needed = result.iterations;
+    for (options.max_iterations = needed / 2 + 1; options.max_iterations <= needed; options.max_iterations++) {
+        const spmv_status st = spmv_cg(s.plan, s.b, s.x, &options, &result, sizeof result);
+        const bool good = result.true_residual <= result.tolerance;
+        assert_int_equal(st, good ? SPMV_OK : SPMV_ERROR_ITERATIONS);
+        solved += good;
+        stopped += !good;
+    }
+    assert_true(solved > 0 && stopped > 0);
+    release(&narrow);
+    release(&s);
+    spmv_context_destroy(ctx);
+}
+
+/* ------------------------------------------------------------- preconditioners */
+
+/* M = I until so many calls are over, then a failure. */
+struct failing {
+    spmv_context *ctx;
+    int64_t rows;
+    int left;
+};
+
+static spmv_status fail_later(void *self, const void *r, void *z)
+{
+    struct failing *f = self;
+    if (f->left-- <= 0)
+        return SPMV_ERROR_NOT_FINITE;
+    return spmv_map(f->ctx, SPMV_MAP_COPY, SPMV_F64, r, z, f->rows);
+}
+
+static const spmv_preconditioner_class failing_class = {
+    .size = sizeof failing_class, .name = "failing", .apply = fail_later};
+
+/* One that gives up: what is reported is of the x that there is, for one right-hand side and for two. */
+static void preconditioner_gives_up(void **state)
+{
+    (void)state;
+    spmv_context *ctx = support_context();
+    for (int calls = 0; calls < 8; calls += 7) {
+        struct system s = make(ctx, SPMV_F64, 0);
+        struct failing self = {ctx, N, calls};
+        spmv_cg_options options;
+        spmv_cg_result result;
+        long double norm_b = 0;
+        spmv_cg_options_init(&options, sizeof options);
+        options.zero_start = 1;
+        assert_ok(ctx, spmv_preconditioner_wrap(ctx, SPMV_F64, N, &failing_class, &self, &options.precond));
+        set(&s, s.b, 7, 0);
+        assert_int_equal(spmv_cg(s.plan, s.b, s.x, &options, &result, sizeof result), SPMV_ERROR_NOT_FINITE);
+        assert_string_equal(spmv_last_error(ctx), "");
+        assert_true(fabsl(result.true_residual - residual_of(&s, &norm_b)) <= 1e-12L * norm_b);
+        assert_true(result.true_residual > 0);
+        spmv_preconditioner_destroy(options.precond);
+        release(&s);
+    }
+    spmv_context_destroy(ctx);
+}
+
+/* An object that does nothing is in no rung's way. */
+static void no_preconditioner(void **state)
+{
+    (void)state;
+    spmv_context *ctx = support_context();
+    spmv_cg_options options;
+    for (int i = 0; with_rung(i, &options); i++) {
+        struct system s = make(ctx, SPMV_F64, 0);
+        spmv_cg_result result[2];
+        double x[2][N];
+        for (int object = 0; object < 2; object++) {
+            options.zero_start = 1;
+            set(&s, s.b, 7, 0);
+            if (object)
+                assert_ok(ctx, spmv_preconditioner_create(ctx, "none", &s.a, NULL, &options.precond));
+            assert_ok(ctx, spmv_cg(s.plan, s.b, s.x, &options, &result[object], sizeof *result));
+            assert_string_equal(result[object].method, options.method);
+            assert_string_equal(result[object].precond, "none");
+            read_scaled(&s, 0, x[object]);
+        }
+        assert_memory_equal(x[0], x[1], sizeof *x);
+        assert_int_equal(result[0].iterations, result[1].iterations);
+        spmv_preconditioner_destroy(options.precond);
+        release(&s);
+    }
+    spmv_context_destroy(ctx);
+}
+
+int main(int argc, char **argv)
+{
+    support_begin(argc, argv);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(powers_of_two_change_nothing),  cmocka_unit_test(absolute_tolerance),
+        cmocka_unit_test(failures_in_the_callers_units), cmocka_unit_test(not_a_number),
+        cmocka_unit_test(inner_with_preconditioners),    cmocka_unit_test(the_limit_and_the_tolerance),
+        cmocka_unit_test(preconditioner_gives_up),       cmocka_unit_test(no_preconditioner),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
