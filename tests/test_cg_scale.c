@@ -212,6 +212,52 @@ static void absolute_tolerance(void **state)
     spmv_context_destroy(ctx);
 }
 
+/* Two right-hand sides, of which one is so small that squares of its residuals vanish: it is not called solved, unless
+ * x = 0 solves it. */
+static void one_of_several(void **state)
+{
+    (void)state;
+    spmv_context *ctx = support_context();
+    struct system s = make(ctx, SPMV_F32, 0);
+    spmv_cg_options options;
+    spmv_plan_options plan_options;
+    spmv_plan *plan = NULL;
+    spmv_cg_result result[2];
+    float b[2 * N], x[2 * N];
+    double square = 0;
+    spmv_plan_options_init(&plan_options, sizeof plan_options);
+    plan_options.vectors = 2;
+    assert_ok(ctx, spmv_plan_create(ctx, &s.a, &plan_options, &plan));
+    for (int i = 0; i < N; i++) {
+        b[2 * i] = 1 + (float)(i % 7);
+        b[2 * i + 1] = ldexpf(b[2 * i], -60);
+        square += (double)b[2 * i] * b[2 * i];
+    }
+    void *const there_b = support_upload(ctx, b, sizeof b), *const there_x = support_upload(ctx, b, sizeof b);
+    spmv_cg_options_init(&options, sizeof options);
+    options.zero_start = 1;
+    options.rtol = 1e-5;
+    for (int allowed = 0; allowed < 2; allowed++) {
+        options.atol = allowed ? ldexp(1, -40) : 0;
+        const spmv_status st = spmv_cg(plan, there_b, there_x, &options, result, sizeof *result);
+        assert_int_equal(st, allowed ? SPMV_OK : SPMV_ERROR_STAGNATION);
+        assert_true(allowed || strstr(spmv_last_error(ctx), "right-hand side 2 of 2") != NULL);
+        assert_true(allowed || strstr(spmv_last_error(ctx), "scale b") != NULL);
+        assert_true(result[0].status == SPMV_OK && result[0].true_residual <= result[0].tolerance);
+        assert_true(result[1].status == st && result[1].iterations == 0);
+        assert_true(fabs(result[1].norm_b - ldexp(sqrt(square), -60)) <= 1e-6 * result[1].norm_b);
+        assert_true(result[1].true_residual == result[1].norm_b);
+        assert_ok(ctx, spmv_download(ctx, there_x, x, sizeof x));
+        for (int i = 0; i < N; i++)
+            assert_true(x[2 * i] > 0 && x[2 * i + 1] == 0);
+    }
+    spmv_free(ctx, there_b);
+    spmv_free(ctx, there_x);
+    spmv_plan_destroy(plan);
+    release(&s);
+    spmv_context_destroy(ctx);
+}
+
 /* What the sentences name is in the caller's units, and so is what a solve that fails reports. */
 static void failures_in_the_callers_units(void **state)
 {
@@ -409,10 +455,15 @@ int main(int argc, char **argv)
 {
     support_begin(argc, argv);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(powers_of_two_change_nothing),  cmocka_unit_test(absolute_tolerance),
-        cmocka_unit_test(failures_in_the_callers_units), cmocka_unit_test(not_a_number),
-        cmocka_unit_test(inner_with_preconditioners),    cmocka_unit_test(the_limit_and_the_tolerance),
-        cmocka_unit_test(preconditioner_gives_up),       cmocka_unit_test(no_preconditioner),
+        cmocka_unit_test(powers_of_two_change_nothing),
+        cmocka_unit_test(absolute_tolerance),
+        cmocka_unit_test(one_of_several),
+        cmocka_unit_test(failures_in_the_callers_units),
+        cmocka_unit_test(not_a_number),
+        cmocka_unit_test(inner_with_preconditioners),
+        cmocka_unit_test(the_limit_and_the_tolerance),
+        cmocka_unit_test(preconditioner_gives_up),
+        cmocka_unit_test(no_preconditioner),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
