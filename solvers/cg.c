@@ -91,8 +91,16 @@ spmv_status cg_precondition(const struct cg *cg, const void *r, void *z)
     return spmv_preconditioner_apply(cg->precond, r, z);
 }
 
-/* p += by * M^-1 r, by = 1 or -1. q is overwritten. */
-static spmv_status move_p(const struct cg *cg, const void *by)
+/* The scalar SPARE = value. */
+static spmv_status set_spare(const struct cg *cg, double value)
+{
+    const float narrow = (float)value;
+    return spmv_upload(cg->ctx, cg->type == SPMV_F32 ? (const void *)&narrow : (const void *)&value,
+                       cg_scalar(cg, SPARE), (int64_t)spmv_type_size(cg->type));
+}
+
+/* p += by * M^-1 r. q is overwritten. */
+static spmv_status move_p(const struct cg *cg, double by)
 {
     spmv_status st = SPMV_OK;
     const void *z = cg->r;
@@ -100,7 +108,7 @@ static spmv_status move_p(const struct cg *cg, const void *by)
         TRY(cg_precondition(cg, cg->r, cg->q));
         z = cg->q;
     }
-    TRY(spmv_upload(cg->ctx, by, cg_scalar(cg, SPARE), (int64_t)spmv_type_size(cg->type)));
+    TRY(set_spare(cg, by));
     TRY(spmv_map_axpby(cg->ctx, cg->type, cg_scalar(cg, SPARE), z, NULL, cg->p, cg->n));
 done:
     return st;
@@ -111,10 +119,10 @@ spmv_status cg_start(struct cg *cg)
     spmv_status st = SPMV_OK;
     TRY(spmv_map(cg->ctx, SPMV_MAP_COPY, cg->type, cg->x, cg->start_x, cg->n));
     if (cg->continues) /* p - M^-1 r */
-        TRY(move_p(cg, minus_one(cg->type)));
+        TRY(move_p(cg, -1));
     TRY(cg_residual(cg, cg->r));
     if (cg->continues) /* + M^-1 new r */
-        TRY(move_p(cg, plus_one(cg->type)));
+        TRY(move_p(cg, 1));
 done:
     return st;
 }
@@ -217,11 +225,17 @@ done:
     return st;
 }
 
-bool cg_squares_fit(spmv_type type, double norm_b, double tolerance)
+/* The square of such a norm, and what it may grow to, overflows; not a number counts as that. */
+static bool squares_overflow(spmv_type type, double norm)
+{
+    return !(norm <= (type == SPMV_F32 ? 0x1p40 : 0x1p480));
+}
+
+bool cg_squares_vanish(spmv_type type, double norm_b, double tolerance)
 {
     const bool narrow = type == SPMV_F32;
     const double least = fmax(tolerance, (narrow ? 0x1p-48 : 0x1p-106) * norm_b); /* two unit roundoffs below */
-    return norm_b <= (narrow ? 0x1p40 : 0x1p480) && least >= (narrow ? 0x1p-56 : 0x1p-500);
+    return least < (narrow ? 0x1p-56 : 0x1p-500);
 }
 
 /* b is 0. */
@@ -246,8 +260,8 @@ static spmv_status find_scale(struct cg *cg, bool ran, spmv_status stop)
     const bool small = (!ran || stop != SPMV_OK) && result->norm_b < (narrow ? 0x1p-10 : 0x1p-200);
     double largest = 0;
     int exponent = 0;
-    if (cg->scale != 0 ||
-        (result->norm_b != 0 && !small && cg_squares_fit(cg->type, result->norm_b, result->tolerance)))
+    if (cg->scale != 0 || (result->norm_b != 0 && !small && !squares_overflow(cg->type, result->norm_b) &&
+                           !cg_squares_vanish(cg->type, result->norm_b, result->tolerance)))
         return SPMV_OK;
     TRY(spmv_map(cg->ctx, SPMV_MAP_ABS, cg->type, cg->b, cg->q, cg->n));
     TRY(spmv_reduce(cg->ctx, SPMV_MAX, cg->type, cg->q, cg_scalar(cg, SPARE), cg->n));
@@ -483,16 +497,22 @@ static int tell_unscaled(int64_t iteration, double residual, void *user)
     return asked->options->on_iteration(iteration, residual / asked->scale, asked->options->user);
 }
 
-/* y = factor * y; other than a product with a scalar elsewhere, also where y is not finite yet. */
-static spmv_status scale_by(const struct cg *cg, double factor, void *y)
+/* to = factor * from, which do not overlap. */
+static spmv_status scaled_copy(const struct cg *cg, double factor, const void *from, void *to)
 {
     spmv_status st = SPMV_OK;
-    const float narrow = (float)factor;
-    TRY(spmv_upload(cg->ctx, cg->type == SPMV_F32 ? (const void *)&narrow : (const void *)&factor, cg_scalar(cg, SPARE),
-                    (int64_t)spmv_type_size(cg->type)));
-    TRY(spmv_map(cg->ctx, SPMV_MAP_COPY, cg->type, y, cg->q, cg->n));
-    TRY(spmv_map_index(cg->ctx, cg->type, &(const double){0}, NULL, y, cg->n)); /* all bits 0, also as a float */
-    TRY(spmv_map_axpby(cg->ctx, cg->type, cg_scalar(cg, SPARE), cg->q, NULL, y, cg->n));
+    TRY(set_spare(cg, factor));
+    TRY(spmv_map_index(cg->ctx, cg->type, &(const double){0}, NULL, to, cg->n)); /* all bits 0, also as a float */
+    TRY(spmv_map_axpby(cg->ctx, cg->type, cg_scalar(cg, SPARE), from, NULL, to, cg->n));
+done:
+    return st;
+}
+
+static spmv_status scale_x(const struct cg *cg, double factor)
+{
+    spmv_status st = SPMV_OK;
+    TRY(spmv_map(cg->ctx, SPMV_MAP_COPY, cg->type, cg->x, cg->q, cg->n));
+    TRY(scaled_copy(cg, factor, cg->q, cg->x));
 done:
     return st;
 }
@@ -503,11 +523,11 @@ static spmv_status settle_scaled(struct cg *cg, const void *b, double scale, spm
 {
     spmv_status st = SPMV_OK;
     spmv_cg_result *result = cg->result;
-    TRY(scale_by(cg, 1 / scale, cg->x));
+    TRY(scale_x(cg, 1 / scale));
     cg->b = b;
     cg->scale = 0;
-    TRY(cg_residual(cg, cg->r));
-    TRY(scale_by(cg, scale, cg->r));
+    TRY(cg_residual(cg, cg->q));
+    TRY(scaled_copy(cg, scale, cg->q, cg->r));
     TRY(cg_norm(cg, cg->r, &result->true_residual));
     result->norm_b /= scale;
     result->tolerance /= scale;
@@ -536,13 +556,12 @@ static spmv_status solve_scaled(struct cg *cg, struct asked *asked, spmv_cg_opti
     TRY(context_lend(cg->ctx, cg->n * (int64_t)spmv_type_size(cg->type), &scaled));
     cg->b = scaled;
     TRY(cg_open(cg));
-    TRY(spmv_map(cg->ctx, SPMV_MAP_COPY, cg->type, b, scaled, cg->n));
-    TRY(scale_by(cg, scale, scaled));
+    TRY(scaled_copy(cg, scale, b, scaled));
     if (!o->zero_start) {
-        TRY(scale_by(cg, scale, cg->x));
+        TRY(scale_x(cg, scale));
         TRY(cg_residual(cg, cg->r));
         TRY(cg_norm(cg, cg->r, &start));
-        o->zero_start = !isnan(start) && !cg_squares_fit(cg->type, start, INFINITY);
+        o->zero_start = !isnan(start) && squares_overflow(cg->type, start);
     }
     const spmv_status stop = solve(cg, max_iterations);
     st = stop;

@@ -134,8 +134,8 @@ static inline bool cg_has_arrived(spmv_status stop, const spmv_cg_result *result
            result->true_residual <= result->tolerance;
 }
 
-/* Squares of numbers as large as ||b||, and as small as the residual may have to get, neither overflow nor vanish. */
-bool cg_squares_fit(spmv_type type, double norm_b, double tolerance);
+/* Squares of numbers as small as the residual may have to get lose their digits. */
+bool cg_squares_vanish(spmv_type type, double norm_b, double tolerance);
 
 /* SPMV_ERROR_STAGNATION with its sentence: of a true residual, and of squares that vanish. */
 spmv_status cg_fail_stagnation(const struct cg *cg);

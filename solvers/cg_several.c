@@ -412,7 +412,9 @@ static double norm_of(const struct several *s, const void *numbers, int v, doubl
     *largest = 0;
     for (int64_t i = v; i < s->count; i += s->k)
         *largest = fmax(*largest, narrow ? fabs((double)f32[i]) : fabs(f64[i]));
-    for (int64_t i = v; i<s->count && * largest> 0; i += s->k) {
+    if (*largest == 0)
+        return 0;
+    for (int64_t i = v; i < s->count; i += s->k) {
         const double part = (narrow ? (double)f32[i] : f64[i]) / *largest;
         square += part * part;
     }
@@ -430,8 +432,7 @@ static spmv_status begin(struct several *s, bool *zero, int *first, char *text, 
         spmv_cg_result *result = &s->result[v];
         result->norm_b = s->now[v];
         result->tolerance = fmax(isfinite(s->now[v]) ? cg->options->rtol * s->now[v] : 0, cg->options->atol);
-        zero[v] =
-            s->now[v] == 0 || (isfinite(s->now[v]) && !cg_squares_fit(cg->type, fmin(s->now[v], 1), result->tolerance));
+        zero[v] = s->now[v] == 0 || (isfinite(s->now[v]) && cg_squares_vanish(cg->type, s->now[v], result->tolerance));
     }
     TRY(replace_columns(s, zero, NULL));
     for (int v = 0, fetched = 0; v < s->k; v++) {
