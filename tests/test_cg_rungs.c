@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdbool.h>
 
+#include "support_cg.h"
 #include "support_dense.h"
 
 /* Where the host plays the GPU, thread by thread, only what is small is run. */
@@ -126,14 +127,6 @@ static void ask_for_ones(const struct system *s)
     memset(x, 0, (size_t)s->count * 8);
     assert_ok(s->ctx, spmv_upload(s->ctx, x, s->x, bytes));
     free(x);
-}
-
-/* The i-th rung of the backend in options; false: there are no more. */
-static bool with_rung(int i, spmv_cg_options *options)
-{
-    spmv_cg_options_init(options, sizeof *options);
-    options->method = spmv_cg_method_name(support_backend, i);
-    return options->method != NULL;
 }
 
 static bool is_rung(const char *name)

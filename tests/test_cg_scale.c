@@ -6,7 +6,8 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#include "support.h"
+#include "support_cg.h"
+#include "support_types.h"
 
 /* Where the host plays the GPU, thread by thread, only what is small is run. */
 #ifdef HOST_CUDA
@@ -28,19 +29,6 @@ struct system {
     void *b, *x;
 };
 
-static void put(spmv_type type, void *values, int64_t i, double value)
-{
-    if (type == SPMV_F32)
-        ((float *)values)[i] = (float)value;
-    else
-        ((double *)values)[i] = value;
-}
-
-static double get(spmv_type type, const void *values, int64_t i)
-{
-    return type == SPMV_F32 ? (double)((const float *)values)[i] : ((const double *)values)[i];
-}
-
 static struct system make(spmv_context *ctx, spmv_type type, int exponent)
 {
     struct system s = {.ctx = ctx, .type = type};
@@ -50,7 +38,7 @@ static struct system make(spmv_context *ctx, spmv_type type, int exponent)
     assert_int_equal(s.a.rows, N);
     s.val = malloc((size_t)(s.a.nnz * size));
     for (int64_t k = 0; k < s.a.nnz; k++)
-        put(type, s.val, k, ldexp(get(type, s.a.val, k), exponent));
+        put(type, s.val, k, ldexp((double)element(type, s.a.val, k).re, exponent), 0);
     s.a.val = s.val;
     assert_ok(ctx, spmv_plan_create(ctx, &s.a, NULL, &s.plan));
     void *zeros = calloc(N, (size_t)size);
@@ -74,7 +62,7 @@ static void set(const struct system *s, void *vector, uint64_t seed, int exponen
 {
     double v[N];
     for (int64_t i = 0; i < N; i++)
-        put(s->type, v, i, ldexp((double)(int)(support_uniform(&seed) * 1024) + 1, exponent - 10));
+        put(s->type, v, i, ldexp((double)(int)(support_uniform(&seed) * 1024) + 1, exponent - 10), 0);
     assert_ok(s->ctx, spmv_upload(s->ctx, v, vector, N * (int64_t)spmv_type_size(s->type)));
 }
 
@@ -84,7 +72,7 @@ static void read_scaled(const struct system *s, int exponent, double *x)
     double v[N];
     assert_ok(s->ctx, spmv_download(s->ctx, s->x, v, N * (int64_t)spmv_type_size(s->type)));
     for (int64_t i = 0; i < N; i++)
-        x[i] = ldexp(get(s->type, v, i), -exponent);
+        x[i] = ldexp((double)element(s->type, v, i).re, -exponent);
 }
 
 /* ||b - A x|| and ||b|| in long double. */
@@ -97,21 +85,14 @@ static long double residual_of(const struct system *s, long double *norm_b)
     assert_ok(s->ctx, spmv_download(s->ctx, s->b, b, bytes));
     assert_ok(s->ctx, spmv_download(s->ctx, s->x, x, bytes));
     for (int64_t i = 0; i < N; i++) {
-        long double r = get(s->type, b, i);
+        long double r = element(s->type, b, i).re;
         square_b += r * r;
         for (int64_t k = row_ptr[i]; k < row_ptr[i + 1]; k++)
-            r -= (long double)get(s->type, s->val, k) * (long double)get(s->type, x, s->a.col[k]);
+            r -= element(s->type, s->val, k).re * element(s->type, x, s->a.col[k]).re;
         square += r * r;
     }
     *norm_b = sqrtl(square_b);
     return sqrtl(square);
-}
-
-static bool with_rung(int i, spmv_cg_options *options)
-{
-    spmv_cg_options_init(options, sizeof *options);
-    options->method = spmv_cg_method_name(support_backend, i);
-    return options->method != NULL;
 }
 
 struct told {
