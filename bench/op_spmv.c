@@ -145,8 +145,6 @@ spmv_status work_make_plan(struct work *work, const char *method, spmv_plan **pl
     options.compression = work->compression;
     spmv_status st = spmv_plan_create(work->ctx, &work->matrix, &options, plan);
     if (st == SPMV_OK)
-        st = spmv_synchronize(work->ctx);
-    if (st == SPMV_OK)
         st = spmv_plan_describe(*plan, info, sizeof *info);
     if (st != SPMV_OK) {
         work_fail(work, work->ctx, st);

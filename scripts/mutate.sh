@@ -191,8 +191,17 @@ mutants() {
         'if (ctx->backend->id == SPMV_BACKEND_CUDA) {
         *name = "chebyshev";' '^test_precond\.host_cuda$'
     "$1" "stretches: one is a column too long" spmv/spmv_4_tiles_plan.cuh \
-        'part[i] - begin < STRETCH ?' \
-        'part[i] - begin <= STRETCH ?' '^test_tiles\.host_cuda$'
+        'bin += STRETCH >> shift;' \
+        'bin += (STRETCH >> shift) + 1;' '^test_tiles\.host_cuda$'
+    "$1" "stretches: the bins of a wide tile are too narrow" spmv/spmv_4_tiles_plan.cuh \
+        'while (span >> shift >= WORDS * WARP)' \
+        'while (span >> shift >= 2 * WORDS * WARP)' '^test_tiles\.host_cuda$'
+    "$1" "plan: a segment's tiles begin where the first one's do" spmv/spmv_4_tiles_plan.cuh \
+        'add_packed()(before, t.before);' \
+        't.before;' '^test_tiles\.host_cuda$'
+    "$1" "launch: nothing keeps blocks from an SM" primitives/runtime/launch.cuh \
+        'return more > 0 ? more : 0;' \
+        'return more > 0 ? 0 : 0;' '^test_cuda_host_parts$'
     "$1" "stretches: a column is looked for in the one before" spmv/spmv_4_tiles_plan.cuh \
         'begins[k + step] <= column ? step : 0;' \
         'begins[k + step] < column ? step : 0;' '^test_tiles\.host_cuda$'
@@ -200,8 +209,8 @@ mutants() {
         'segments + 1) + most_long_rows();' \
         'segments + 1);' '^test_tiles\.host_cuda$'
     "$1" "plan: a block behind the last tile takes part" spmv/spmv_4_tiles_plan.cuh \
-        'if (blockIdx.x >= s->tiles)' \
-        'if (blockIdx.x > s->tiles + 1)' '^test_tiles\.host_cuda$'
+        't < tiles; t += gridDim.x)' \
+        't <= tiles; t += gridDim.x)' '^test_tiles\.host_cuda$'
     "$1" "plan: 16-bit columns stay for a few tiles" spmv/spmv_4_tiles.cu \
         '2 * s->about.narrow < s->about.filled)' \
         's->about.narrow > s->about.filled)' '^test_tiles\.host_cuda$'

@@ -148,7 +148,8 @@ spmv_status spmv_plan_create(spmv_context *ctx, const spmv_csr *a, const spmv_pl
         TRY(plan->method->prepare(plan));
     say_no_table(plan);
     TRY(epilogue_prepare(plan));
-    TRY(spmv_synchronize(ctx));
+    if (!plan->settled)
+        TRY(spmv_synchronize(ctx));
     plan->seconds = now() - begin;
 done:
     if (st != SPMV_OK) {

@@ -74,6 +74,7 @@ struct spmv_plan {
     bool leaves_parts;
     void *parts;
     int64_t longest_row; /* -1: nobody looked */
+    bool settled;        /* nothing that the preparation queued is left to wait for */
     int64_t bytes;
     double seconds;
     char why[256];

@@ -37,54 +37,10 @@ struct tiles_state {
     const char *no_table; /* why there is none, where it was asked for */
 };
 
-/* While the plan is made. */
-struct making {
-    tiles::statistics *about;
-    void *memory; /* for all that follows, where the context's scratch has no room */
-    tiles::packed_rows packed;
-    void *scan_scratch;
-};
-
-int64_t part(int64_t bytes)
-{
-    return (bytes + 255) / 256 * 256;
-}
-
-spmv_status cleared(spmv_context *ctx, void *memory, int64_t bytes)
-{
-    return on_device(ctx, [&] {
-        return cuda_check(ctx, cudaMemsetAsync(memory, 0, (size_t)bytes, (cudaStream_t)ctx->stream),
-                          "clearing a plan's memory");
-    });
-}
-
-/* Memory for packing: the context's scratch or, where it has too little room, a block of its own. */
-template <typename Packing> spmv_status make_room(spmv_context *ctx, int64_t segments, making *m)
-{
-    const int64_t third = segments + 1, most = segments * Packing::SEGMENT_MOST;
-    const int64_t bytes[] = {part(segments * 8), part(segments * 4), part(most * 4), part(3 * third * 8),
-                             part(ctx->backend->scan_scratch(ctx, SPMV_I64, 3 * third))};
-    int64_t all = 0;
-    for (int64_t b : bytes)
-        all += b;
-    char *at = (char *)ctx->scratch;
-    if (all > ctx->scratch_bytes) {
-        const spmv_status st = context_alloc(ctx, all, &m->memory);
-        if (st != SPMV_OK)
-            return st;
-        at = (char *)m->memory;
-    }
-    m->packed.first_row = (int64_t *)at;
-    m->packed.begins = (int32_t *)(at += bytes[0]);
-    m->packed.at = (int32_t *)(at += bytes[1]);
-    m->packed.counts = (int64_t *)(at += bytes[2]);
-    m->scan_scratch = at + bytes[3];
-    return SPMV_OK;
-}
-
 /* Memory for as many tiles as there can be, in one block: their table, stretches, long rows, the sums of an epilogue's
- * dot product, and what must be 0 at first: its counts, and the statistics. */
-template <typename Packing> spmv_status make_block(spmv_plan *plan, const Packing &p, making *m, tiles_state *s)
+ * dot product, and what must be 0 at first: its counts, the statistics and what the packing passes on. */
+template <typename Packing>
+spmv_status make_block(spmv_plan *plan, const Packing &p, tiles::statistics **about, tiles_state *s)
 {
     spmv_context *const ctx = plan->ctx;
     const int64_t most = p.most_tiles();
@@ -94,12 +50,12 @@ template <typename Packing> spmv_status make_block(spmv_plan *plan, const Packin
                             (long long)most);
     const bool may_stretch = plan->compression != 0 && Packing::shape::MAY_STRETCH;
     const tiles::tree_size tree(most);
-    const int64_t bytes[] = {part((most + 1) * (int64_t)sizeof(tiles::tile)),
-                             may_stretch ? part(most * tiles::STRETCHES * (int64_t)sizeof(int32_t)) : 0,
-                             part(p.most_long_rows() * (int64_t)sizeof(tiles::long_row)),
-                             part(tree.sums * (int64_t)spmv_type_size(plan->type)),
-                             part(tree.counts * (int64_t)sizeof(unsigned)),
-                             (int64_t)sizeof *m->about};
+    const int64_t bytes[] = {tiles::part((most + 1) * (int64_t)sizeof(tiles::tile)),
+                             may_stretch ? tiles::part(most * tiles::STRETCHES * (int64_t)sizeof(int32_t)) : 0,
+                             tiles::part(p.most_long_rows() * (int64_t)sizeof(tiles::long_row)),
+                             tiles::part(tree.sums * (int64_t)spmv_type_size(plan->type)),
+                             tiles::part(tree.counts * (int64_t)sizeof(unsigned)),
+                             tiles::packing_bytes(p.segments)};
     int64_t all = 0;
     for (int64_t b : bytes)
         all += b;
@@ -111,48 +67,32 @@ template <typename Packing> spmv_status make_block(spmv_plan *plan, const Packin
     s->long_rows = at += bytes[1];
     s->tree = at += bytes[2];
     s->tree_counts = (unsigned *)(at += bytes[3]);
-    m->about = (tiles::statistics *)(at + bytes[4]);
-    return cleared(ctx, at, bytes[4] + bytes[5]);
-}
-
-/* The tiles. Kernels begin early: each waits for the one before it. */
-template <typename Packing> spmv_status make_table(spmv_plan *plan, const Packing &p, making *m, tiles_state *s)
-{
-    spmv_context *const ctx = plan->ctx;
-    const int packers = (int)(p.segments / tiles::PLAN_WARPS + 1), threads = tiles::PLAN_THREADS;
-    spmv_status st = on_device(ctx, [&] {
-        return launch_early(ctx, "spmv tiles pack", packers + grid_for(p.rows, threads * 4), threads,
-                            tiles::pack_and_measure<Packing>, p, packers, m->packed, m->about);
-    });
-    if (st == SPMV_OK)
-        st = ctx->backend->scan(ctx, SPMV_EXCLUSIVE, SPMV_ADD, SPMV_I64, m->packed.counts, m->packed.counts,
-                                3 * (p.segments + 1), m->scan_scratch);
-    return st != SPMV_OK ? st : on_device(ctx, [&] {
-        return launch_early(ctx, "spmv tiles fill", (int)((p.segments - 1) / tiles::PLAN_WARPS + 1), threads,
-                            tiles::fill<Packing>, p, m->packed, (tiles::tile *)s->table,
-                            (tiles::long_row *)s->long_rows, m->about);
-    });
+    *about = (tiles::statistics *)(at + bytes[4]);
+    return tiles::cleared(ctx, at, bytes[4] + bytes[5]);
 }
 
 /* 16-bit columns, in case they pay; none where there is no memory for them. */
-template <typename Packing> spmv_status narrow(spmv_plan *plan, const Packing &p, making *m, tiles_state *s)
+template <typename Packing>
+spmv_status narrow(spmv_plan *plan, const Packing &p, tiles::statistics *about, tiles_state *s)
 {
+    enum { RESIDENT = 16 }; /* blocks of an SM */
     spmv_context *const ctx = plan->ctx;
     if (plan->compression == 0 || plan->a.nnz == 0)
         return SPMV_OK;
     const spmv_status st = plan_alloc_if_room(plan, plan->a.nnz * 2, &s->narrow);
+    const int64_t at_once = (int64_t)RESIDENT * ((const cuda_state *)ctx->device)->multiprocessors;
     return st != SPMV_OK || s->narrow == nullptr ? st : on_device(ctx, [&] {
-        return launch_early(ctx, "spmv tiles narrow", (int)p.most_tiles(), tiles::PLAN_THREADS,
+        return launch_early(ctx, "spmv tiles narrow", (int)min_i64(p.most_tiles(), at_once), tiles::PLAN_THREADS,
                             tiles::narrow<Packing::CAPACITY / tiles::PLAN_THREADS>, (tiles::tile *)s->table,
-                            plan->a.col, (int32_t *)s->stretches, (uint16_t *)s->narrow, m->about);
+                            plan->a.col, (int32_t *)s->stretches, (uint16_t *)s->narrow, about);
     });
 }
 
 /* What the kernels counted; waits for them. 16-bit columns stay where at least half of the tiles can have them: fewer
  * do not pay for the array. */
-spmv_status learn(spmv_plan *plan, const making &m, tiles_state *s)
+spmv_status learn(spmv_plan *plan, const tiles::statistics *about, tiles_state *s)
 {
-    const spmv_status st = spmv_download(plan->ctx, m.about, &s->about, (int64_t)sizeof s->about);
+    const spmv_status st = spmv_download(plan->ctx, about, &s->about, (int64_t)sizeof s->about);
     if (st == SPMV_OK && (s->about.narrow == 0 || 2 * s->about.narrow < s->about.filled)) {
         plan_free(plan, plan->a.nnz * 2, s->narrow);
         s->narrow = nullptr;
@@ -160,51 +100,35 @@ spmv_status learn(spmv_plan *plan, const making &m, tiles_state *s)
     return st;
 }
 
-/* Where the pieces of long rows leave their sums. */
-spmv_status make_sums(spmv_plan *plan, tiles_state *s)
-{
-    const int64_t groups = (int64_t)s->about.groups, long_rows = (int64_t)s->about.long_rows;
-    const int64_t sums = part(groups * (tiles::GROUP + 1) * (int64_t)spmv_type_size(plan->type));
-    const int64_t counts = (groups + long_rows) * 4;
-    if (long_rows == 0)
-        return SPMV_OK;
-    const spmv_status st = plan_alloc(plan, sums + counts, &s->sums);
-    if (st != SPMV_OK)
-        return st;
-    s->counts = (char *)s->sums + sums;
-    return cleared(plan->ctx, s->counts, counts);
-}
-
 /* Tiles for a shape. */
-template <typename Shape, typename Offset> spmv_status make_tiles(spmv_plan *plan, making *m, tiles_state *s)
+template <typename Shape, typename Offset> spmv_status make_tiles(spmv_plan *plan, tiles_state *s)
 {
     using packing = tiles::packing<Shape, Offset>;
+    spmv_context *const ctx = plan->ctx;
     const spmv_csr &a = plan->a;
     const packing p = {(const Offset *)a.row_ptr, a.rows, a.nnz, packing::segments_for(a.rows, a.nnz)};
+    tiles::statistics *about = nullptr;
     s->capacity = packing::CAPACITY;
-    spmv_status st = make_room<packing>(plan->ctx, p.segments, m);
+    spmv_status st = make_block(plan, p, &about, s);
     if (st == SPMV_OK)
-        st = make_block(plan, p, m, s);
+        st = on_device(ctx, [&] {
+            return tiles::pack(ctx, "spmv tiles pack", p, (tiles::tile *)s->table, (tiles::long_row *)s->long_rows,
+                               about);
+        });
     if (st == SPMV_OK)
-        st = make_table(plan, p, m, s);
+        st = narrow(plan, p, about, s);
     if (st == SPMV_OK)
-        st = narrow(plan, p, m, s);
-    if (st == SPMV_OK)
-        st = learn(plan, *m, s);
-    if (st == SPMV_OK)
-        st = make_sums(plan, s);
-    spmv_free(plan->ctx, m->memory);
-    return st;
+        st = learn(plan, about, s);
+    return st != SPMV_OK ? st : tiles::make_sums(plan, s->about.packed, &s->sums, &s->counts);
 }
 
 /* Which shape a matrix gets follows from its size. */
 template <typename T, typename Offset> spmv_status make(spmv_plan *plan, tiles_state *s)
 {
     using shapes = tiles::shapes<T>;
-    making m = {};
     s->how = plan->a.nnz < CUDA_TILES_LARGE ? LITTLE : USUAL;
-    return s->how == LITTLE ? make_tiles<typename shapes::little, Offset>(plan, &m, s)
-                            : make_tiles<typename shapes::usual, Offset>(plan, &m, s);
+    return s->how == LITTLE ? make_tiles<typename shapes::little, Offset>(plan, s)
+                            : make_tiles<typename shapes::usual, Offset>(plan, s);
 }
 
 /* ------------------------------------------------------------ table of values */
@@ -261,7 +185,7 @@ template <typename T, typename Stored> spmv_status code_values(spmv_plan *plan, 
     spmv_status st = search_values<Stored>(plan, &s->values);
     s->no_table = s->values == 0 ? "more than 256 values" : nullptr;
     if (st == SPMV_OK && s->codes == nullptr && (s->values > 0 || plan->updates)) {
-        s->codes_at = part((int64_t)sizeof(tiles::value_table<T>));
+        s->codes_at = tiles::part((int64_t)sizeof(tiles::value_table<T>));
         st = plan_alloc_if_room(plan, s->codes_at + plan->a.nnz, &s->codes);
         if (s->codes == nullptr)
             s->no_table = "no memory for it";
@@ -324,9 +248,9 @@ void describe(spmv_plan *plan, const tiles_state *s)
     const tiles::statistics &about = s->about;
     const unsigned long long whole = about.by_shift[0] + about.by_shift[1] + about.by_shift[2] + about.by_shift[3] +
                                      about.by_shift[4] + about.by_shift[5];
-    int used =
-        snprintf(text, (size_t)size, "rows of %.3g entries on average, %llu at most, in %llu tiles of at most %d",
-                 (double)plan->a.nnz / (double)max_i64(plan->a.rows, 1), about.longest, about.tiles, s->capacity);
+    int used = snprintf(text, (size_t)size, "rows of %.3g entries on average, %llu at most, in %d tiles of at most %d",
+                        (double)plan->a.nnz / (double)max_i64(plan->a.rows, 1), about.longest, about.packed.tiles,
+                        s->capacity);
     const char *between = "; lanes a row:";
     for (int k = 0; k < tiles::SHIFTS && used < size; k++)
         if (about.by_shift[k] > 0) {
@@ -349,18 +273,18 @@ void describe(spmv_plan *plan, const tiles_state *s)
         used += snprintf(text + used, (size_t)(size - used), "; %.3g %% retained in the last-level cache",
                          100.0 * (double)s->retained);
     if (used < size)
-        snprintf(text + used, (size_t)(size - used), "; %llu rows longer than a tile, %llu empty", about.long_rows,
+        snprintf(text + used, (size_t)(size - used), "; %d rows longer than a tile, %llu empty", about.packed.long_rows,
                  about.empty_rows);
 }
 
 template <typename T, typename Stored> tiles::matrix<T, Stored> matrix_of(const spmv_plan *plan)
 {
     const tiles_state *const s = (const tiles_state *)plan->state;
-    const int64_t groups = (int64_t)s->about.groups;
+    const int64_t groups = (int64_t)s->about.packed.groups;
     T *const sums = (T *)s->sums;
     unsigned *const counts = (unsigned *)s->counts;
     return {(const tiles::tile *)s->table,
-            (int64_t)s->about.tiles,
+            (int64_t)s->about.packed.tiles,
             plan->a.nnz,
             (const uint32_t *)plan->a.row_ptr,
             plan->a.row_ptr_bits / 32,
@@ -429,6 +353,7 @@ extern "C" spmv_status tiles_cuda_prepare(spmv_plan *plan)
         s->retained = share_retained(plan, s);
         describe(plan, s);
     }
+    plan->settled = plan->a.rows > 0 && s->sums == nullptr && s->codes == nullptr; /* learn waited */
     return st;
 }
 
@@ -461,7 +386,7 @@ extern "C" spmv_status tiles_cuda_apply_with(const spmv_plan *plan, const void *
     return with_types(plan, [&](auto sums, auto stored) {
         using T = decltype(sums);
         const scaling<T> s = {*(const T *)alpha, *(const T *)beta, beta_zero};
-        const tiles::sum_tree<T> tree = {(int64_t)state->about.tiles, (T *)state->tree,
+        const tiles::sum_tree<T> tree = {(int64_t)state->about.packed.tiles, (T *)state->tree,
                                          plan->leaves_parts ? nullptr : (T *)e->dot, state->tree_counts};
         const tiles::store_with_epilogue<T> store = {s,         (T *)y, (const T *)e->w, (const T *)e->gamma,
                                                      (T *)e->z, tree,   plan->stop,      T()};
@@ -472,7 +397,7 @@ extern "C" spmv_status tiles_cuda_apply_with(const spmv_plan *plan, const void *
 extern "C" const void *tiles_cuda_parts(const spmv_plan *plan, int64_t *count)
 {
     const tiles_state *const state = (const tiles_state *)plan->state;
-    *count = (int64_t)state->about.tiles;
+    *count = (int64_t)state->about.packed.tiles;
     return state->tree;
 }
 

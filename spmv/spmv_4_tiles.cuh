@@ -637,9 +637,8 @@ __global__ void __launch_bounds__(Shape::BLOCK, resident<Shape, T, Store>()) ker
 template <typename Shape, values HELD, bool BY_STRETCHES, typename Load, typename Matrix, typename T, typename Store>
 spmv_status run_as(spmv_context *ctx, const Matrix &m, const T *x, Store store)
 {
-    const launch_shape shape = {(int)m.tiles, Shape::BLOCK, 0, true};
-    return launch_cached<kernel<Shape, HELD, BY_STRETCHES, Load, Matrix, T, Store>>(ctx, "spmv tiles", shape,
-                                                                                    Shape::SHARED, m, x, store);
+    return launch_cached<kernel<Shape, HELD, BY_STRETCHES, Load, Matrix, T, Store>>(
+        ctx, "spmv tiles", (int)m.tiles, Shape::BLOCK, Shape::SHARED, m, x, store);
 }
 
 template <typename Shape, values HELD, bool BY_STRETCHES, typename Matrix, typename T, typename Store>

@@ -1,14 +1,13 @@
 /* How rows are packed into the tiles of rung 4, on the device: from offsets to a table of tiles.
  *
  * Greedy packing, a tile takes rows as long as it has room, is a chain: where a tile begins follows from where the one
- * before ended. So the rows are cut into segments of about SEGMENT_TILES tiles' work, each of which a warp packs by
+ * before ended. So the rows are cut into segments of about SEGMENT_TILES tiles' work, each of which a block packs by
  * itself, all at once: the end of a tile is found by a search in which 32 lanes look at 32 rows at a time. What that
  * costs is the room left in the last tile of each segment, half a tile in SEGMENT_TILES on average.
  *
- *   measure   the lengths of the rows: the longest, the empty ones; in the same launch:
- *   pack      where the tiles of each segment begin, and how many tiles, long rows and groups of pieces there are
- *   (scan)    how many stand before each segment
- *   fill      the table, and the sums: how many tiles there are
+ *   pack      a block a segment: where its tiles begin, from offsets that it fetches into shared memory a few thousand
+ * at a time; how many tiles, long rows and groups of pieces there are, which it passes on by look-back; then the
+ * segment's part of the table. In the same launch: measure   the lengths of the rows: the longest, the empty ones
  *   narrow    in 16 bits the columns of the tiles in which they lie less than 2^16 apart or in a few stretches
  *
  * The host waits once, for the numbers in `statistics`, when all is queued: memory is there for as many tiles as there
@@ -23,20 +22,43 @@
 #ifndef SPMV_4_TILES_PLAN_CUH
 #define SPMV_4_TILES_PLAN_CUH
 
+#include "lookback.cuh"
 #include "spmv_4_tiles.cuh"
+#include "spmv_types.cuh"
 
 namespace tiles
 {
 
-enum { PLAN_THREADS = 128, PLAN_WARPS = PLAN_THREADS / WARP, SHIFTS = 6 };
+/* Threads of a block that packs or measures, and of one that narrows. */
+enum { PACK_THREADS = 256, PACK_WARPS = PACK_THREADS / WARP, PLAN_THREADS = 128, PLAN_WARPS = PLAN_THREADS / WARP };
 
-/* What the host learns. */
+enum { SHIFTS = 6 };
+
+/* What the packing counts, with groups of pieces. */
+struct packed_counts {
+    int32_t tiles, long_rows, groups;
+};
+
+struct add_packed {
+    using type = packed_counts;
+    __device__ packed_counts operator()(packed_counts a, packed_counts b) const
+    {
+        return {a.tiles + b.tiles, a.long_rows + b.long_rows, a.groups + b.groups};
+    }
+    static __device__ packed_counts identity()
+    {
+        return {0, 0, 0};
+    }
+};
+
+/* What the host learns; all 0 at first. */
 struct statistics {
     unsigned long long longest, empty_rows;
-    unsigned long long tiles, long_rows, groups;
     /* tiles with nonzeros; those of them with columns in one stretch or a few; in a few */
     unsigned long long filled, narrow, stretched;
     unsigned long long by_shift[SHIFTS];
+    packed_counts packed;
+    int ticket; /* the segments' */
 };
 
 template <typename Shape, typename Offset> struct packing {
@@ -54,6 +76,7 @@ template <typename Shape, typename Offset> struct packing {
         SEGMENT_MOST = 2 * Shape::SEGMENT_TILES + 8,
     };
     static_assert((SEGMENT_MOST - 4) * (CAPACITY - LINE) >= 2 * SEGMENT, "room for all that begin in a segment");
+    static_assert((int)SEGMENT_MOST <= (int)PACK_THREADS, "a thread each");
 
     const Offset *row_ptr;
     int64_t rows, nnz, segments;
@@ -83,6 +106,15 @@ template <typename Shape, typename Offset> struct packing {
         return (int64_t)row_ptr[row];
     }
 
+    /* How far behind base the row begins, at most FAR, which is behind all that begins in a segment. */
+    enum { FAR = 1 << 30 };
+    static_assert(FAR > 2 * SEGMENT + CAPACITY, "a segment's rows and a tile behind them");
+    __device__ int32_t distance(int64_t base, int64_t row) const
+    {
+        const int64_t behind = offset(row) - base;
+        return behind < FAR ? (int32_t)behind : (int32_t)FAR;
+    }
+
     /* From where a tile that begins at row counts its nonzeros. */
     __device__ int64_t line_of(int64_t row) const
     {
@@ -102,11 +134,11 @@ template <typename Shape, typename Offset> struct packing {
 
 /* The last r in [low, high] for which holds(r), given that it holds for low and for no row after one for which it does
  * not. A warp. */
-template <typename Holds> __device__ int64_t last_row(int64_t low, int64_t high, const Holds &holds)
+template <typename Row, typename Holds> __device__ Row last_row(Row low, Row high, const Holds &holds)
 {
     const int lane = (int)threadIdx.x % WARP;
     while (low < high) {
-        const int64_t step = (high - low + WARP - 1) / WARP, row = low + (lane + 1) * step;
+        const Row step = ((high - low - 1) >> 5) + 1, row = low + (lane + 1) * step;
         const unsigned yes = __ballot_sync(0xffffffffu, row <= high && holds(row));
         low += __popc(yes) * step;
         high = low + step - 1 < high ? low + step - 1 : high;
@@ -121,15 +153,20 @@ template <typename Packing> __device__ int64_t segment_begin(const Packing &p, i
         return segment == 0 ? 0 : p.rows;
     const int64_t wanted = segment * Packing::SEGMENT;
     /* the last row before it, and one on: row 0 is before it */
-    return last_row(0, p.rows - 1, [&](int64_t row) { return p.offset(row) + row * Packing::WEIGHT < wanted; }) + 1;
+    return last_row((int64_t)0, p.rows - 1,
+                    [&](int64_t row) { return p.offset(row) + row * Packing::WEIGHT < wanted; }) +
+           1;
 }
 
 /* The lengths of all rows; block number `block` of `blocks`. */
 template <typename Offset>
 __device__ void measure(const Offset *row_ptr, int64_t rows, int64_t block, int64_t blocks, statistics *s)
 {
+    __shared__ unsigned long long longest_of[PACK_WARPS], empty_of[PACK_WARPS];
+    const int lane = (int)threadIdx.x % WARP, warp = (int)threadIdx.x / WARP;
     unsigned long long longest = 0, empty = 0;
-    for (int64_t row = block * PLAN_THREADS + threadIdx.x; row < rows; row += blocks * PLAN_THREADS) {
+#pragma unroll 4
+    for (int64_t row = block * PACK_THREADS + threadIdx.x; row < rows; row += blocks * PACK_THREADS) {
         const unsigned long long length = (unsigned long long)(row_ptr[row + 1] - row_ptr[row]);
         longest = length > longest ? length : longest;
         empty += length == 0;
@@ -139,86 +176,108 @@ __device__ void measure(const Offset *row_ptr, int64_t rows, int64_t block, int6
         longest = other > longest ? other : longest;
         empty += __shfl_down_sync(0xffffffffu, empty, (unsigned)distance);
     }
-    if (threadIdx.x % WARP == 0) {
-        atomicMax(&s->longest, longest);
-        atomicAdd(&s->empty_rows, empty);
+    if (lane == 0) {
+        longest_of[warp] = longest;
+        empty_of[warp] = empty;
     }
+    __syncthreads();
+    if (threadIdx.x > 0)
+        return;
+    for (int w = 1; w < PACK_WARPS; w++) {
+        longest = longest_of[w] > longest ? longest_of[w] : longest;
+        empty += empty_of[w];
+    }
+    atomicMax(&s->longest, longest);
+    if (empty > 0)
+        atomicAdd(&s->empty_rows, empty);
 }
 
-/* What pack finds: of each segment its first row, how many tiles begin in it (a long row as one), where each does,
- * counted from the first row; and in counts, three times segments + 1 numbers, its tiles, long rows and groups. */
-struct packed_rows {
-    int64_t *first_row;
-    int32_t *begins, *at; /* at: SEGMENT_MOST a segment */
-    int64_t *counts;
+/* A segment, in a block's shared memory. */
+template <typename Packing> struct segment_rows {
+    enum {
+        WINDOW = 4096, /* rows whose offsets are there at once */
+        /* Rows that a tile may want to see; a larger one looks for the rest in memory. */
+        AHEAD = Packing::ROWS < WINDOW / 2 ? (int)Packing::ROWS : WINDOW / 2,
+    };
+    int64_t first, behind; /* the first row, and the next segment's */
+    int row;               /* where the next tile begins, counted from the first row */
+    int begins;            /* tiles that begin here, a long row as one */
+    packed_counts all;
+    int at[Packing::SEGMENT_MOST]; /* where each begins, counted likewise */
+    packed_counts before[Packing::SEGMENT_MOST];
+    int32_t near[WINDOW + 1]; /* offsets, counted from the line of the segment's first */
 };
 
-/* A warp. */
-template <typename Packing> __device__ void pack_segment(const Packing &p, int64_t segment, const packed_rows &out)
+/* Takes tiles from the window of `count` rows from `from` on while it shows enough of them. A warp. */
+template <typename Packing>
+__device__ void take_tiles(const Packing &p, int from, int count, int rows, int64_t base, segment_rows<Packing> *s)
 {
-    const bool writes = threadIdx.x % WARP == 0;
-    const int64_t first = segment_begin(p, segment), behind = segment_begin(p, segment + 1);
-    int64_t tiles = 0, long_rows = 0, groups = 0;
-    int begins = 0;
-    for (int64_t row = first; row < behind && begins < Packing::SEGMENT_MOST; begins++) {
-        const int64_t room = p.line_of(row) + Packing::CAPACITY, begin = p.offset(row);
-        const int64_t most = row + Packing::ROWS < behind ? row + Packing::ROWS : behind;
-        int64_t end = last_row(row, most, [&](int64_t r) { return p.offset(r) <= room; });
-        if (writes)
-            out.at[segment * Packing::SEGMENT_MOST + begins] = (int32_t)(row - first);
+    const bool writes = threadIdx.x % WARP == 0, to_the_end = from + count > rows;
+    const int64_t first = s->first;
+    const int32_t *const near = s->near - from;
+    const auto anywhere = [=](int row) { return row - from < count ? near[row] : p.distance(base, first + row); };
+    packed_counts all = s->all;
+    int row = from, begins = s->begins;
+    while (row < rows && begins < Packing::SEGMENT_MOST && (to_the_end || row + s->AHEAD < from + count)) {
+        const int begin = near[row], room = (begin & ~(Packing::LINE - 1)) + Packing::CAPACITY;
+        const int most = row + Packing::ROWS < rows ? row + Packing::ROWS : rows;
+        int end = 0;
+        if constexpr ((int)Packing::ROWS <= (int)s->AHEAD)
+            end = last_row(row, most, [=](int r) { return near[r] <= room; });
+        else
+            end = last_row(row, most, [=](int r) { return anywhere(r) <= room; });
+        if (writes) {
+            s->at[begins] = row;
+            s->before[begins] = all;
+        }
+        begins++;
         if (end == row) {
-            const int pieces = p.pieces(row);
-            tiles += pieces;
-            groups += (pieces - 1) / GROUP + 1;
-            long_rows++;
+            const int pieces = p.pieces(first + row);
+            all = add_packed()(all, {pieces, 1, (pieces - 1) / GROUP + 1});
             end = row + 1;
         } else {
-            tiles++;
-            if (end == most && p.offset(end) == begin) {
-                const int64_t limit = row + Packing::EMPTY_ROWS < behind ? row + Packing::EMPTY_ROWS : behind;
-                end = last_row(end, limit, [&](int64_t r) { return p.offset(r) == begin; });
+            all.tiles++;
+            if (end == most && anywhere(end) == begin) {
+                const int limit = row + Packing::EMPTY_ROWS < rows ? row + Packing::EMPTY_ROWS : rows;
+                end = last_row(end, limit, [=](int r) { return anywhere(r) == begin; });
             }
         }
         row = end;
     }
-    if (!writes)
-        return;
-    if (segment < p.segments) {
-        out.first_row[segment] = first;
-        out.begins[segment] = begins;
+    __syncwarp();
+    if (writes) {
+        s->row = begins < Packing::SEGMENT_MOST ? row : rows;
+        s->begins = begins;
+        s->all = all;
     }
-    out.counts[segment] = tiles;
-    out.counts[p.segments + 1 + segment] = long_rows;
-    out.counts[2 * (p.segments + 1) + segment] = groups;
 }
 
-/* A warp a segment, and one more. */
-template <typename Packing> __device__ void pack_rows(const Packing &p, const packed_rows &out)
+/* Where the tiles of a segment begin. A block. */
+template <typename Packing> __device__ void pack_segment(const Packing &p, int64_t segment, segment_rows<Packing> *s)
 {
-    const int64_t segment = (int64_t)blockIdx.x * PLAN_WARPS + threadIdx.x / WARP;
-    if (segment <= p.segments)
-        pack_segment(p, segment, out);
-}
-
-/* The first blocks, the packers, pack, the others measure. */
-template <typename Packing>
-__global__ void __launch_bounds__(PLAN_THREADS) pack_and_measure(Packing p, int packers, packed_rows out, statistics *s)
-{
-    let_next_begin();
-    await_kernel_before();
-    if ((int)blockIdx.x < packers)
-        pack_rows(p, out);
-    else
-        measure(p.row_ptr, p.rows, (int)blockIdx.x - packers, (int)gridDim.x - packers, s);
-}
-
-/* counts, scanned without the element itself as one array: each third ends with a 0, where its sum now is. */
-__device__ inline void total(const int64_t *counts, int64_t segments, statistics *s)
-{
-    const int64_t third = segments + 1;
-    s->tiles = (unsigned long long)counts[segments];
-    s->long_rows = (unsigned long long)(counts[third + segments] - counts[third]);
-    s->groups = (unsigned long long)(counts[2 * third + segments] - counts[2 * third]);
+    const int thread = (int)threadIdx.x, warp = thread / WARP;
+    if (warp < 2) {
+        const int64_t begin = segment_begin(p, segment + warp);
+        if (thread % WARP == 0)
+            *(warp == 0 ? &s->first : &s->behind) = begin;
+    }
+    if (thread == 0) {
+        s->row = s->begins = 0;
+        s->all = add_packed::identity();
+    }
+    __syncthreads();
+    const int rows = (int)(s->behind - s->first);
+    const int64_t first = s->first, base = p.line_of(first);
+    for (int from = 0; from < rows; from = s->row) {
+        const int count = rows - from < s->WINDOW ? rows - from + 1 : s->WINDOW + 1;
+#pragma unroll 16
+        for (int i = thread; i < count; i += PACK_THREADS)
+            s->near[i] = p.distance(base, first + from + i);
+        __syncthreads();
+        if (warp == 0)
+            take_tiles(p, from, count, rows, base, s);
+        __syncthreads();
+    }
 }
 
 /* Lanes that sum a row of a tile: as many as give each row of the tile its own at once. */
@@ -230,76 +289,109 @@ template <typename Shape> __device__ int shift_for(int64_t rows)
     return shift;
 }
 
-template <typename Packing>
-__global__ void __launch_bounds__(PLAN_THREADS)
-    fill(Packing p, packed_rows in, tile *table, long_row *long_rows, statistics *s)
+/* What a thread has to write of its tile, or long row, of a packed segment. */
+struct packed_tile {
+    bool is_whole, is_long;
+    int64_t row, begin, end, rows;
+    int pieces;
+    packed_counts before; /* in the segment */
+};
+
+template <typename Packing> __device__ packed_tile packed_tile_of(const Packing &p, const segment_rows<Packing> &s)
 {
-    const int64_t segment = (int64_t)blockIdx.x * PLAN_WARPS + threadIdx.x / WARP;
+    const int i = (int)threadIdx.x;
+    packed_tile t = {};
+    if (i >= s.begins)
+        return t;
+    const int64_t behind = i + 1 < s.begins ? s.first + s.at[i + 1] : s.behind;
+    t.row = s.first + s.at[i];
+    t.rows = behind - t.row;
+    t.begin = p.offset(t.row);
+    t.end = p.offset(behind);
+    t.is_long = p.is_long(t.row);
+    t.is_whole = !t.is_long;
+    t.pieces = t.is_long ? p.pieces(t.row) : 0;
+    t.before = s.before[i];
+    return t;
+}
+
+/* Writes it; before: what stands before the segment. A block. */
+template <typename Packing>
+__device__ void fill(const Packing &p, const packed_tile &t, packed_counts before, tile *table, long_row *long_rows,
+                     statistics *s)
+{
     const int lane = (int)threadIdx.x % WARP;
+    const packed_counts at = add_packed()(before, t.before);
+    const bool filled = t.is_whole && t.end > t.begin;
+    const int shift = t.is_whole ? shift_for<typename Packing::shape>(t.rows) : 0;
+    if (t.is_whole)
+        table[at.tiles] = {t.begin, t.row, -1, -1, shift, 0};
+    if (t.is_long)
+        long_rows[at.long_rows] = {t.row, at.tiles, t.pieces, at.groups};
+#pragma unroll
+    for (int k = 0; k < SHIFTS; k++) {
+        const int count = __popc(__ballot_sync(0xffffffffu, filled && shift == k));
+        if (lane == 0 && count > 0)
+            atomicAdd(&s->by_shift[k], (unsigned long long)count);
+    }
+    int all_filled = __popc(__ballot_sync(0xffffffffu, filled));
+    for (unsigned left = __ballot_sync(0xffffffffu, t.is_long); left != 0; left &= left - 1u) {
+        const int whose = __ffs((int)left) - 1; /* the warp writes a long row's pieces */
+        const int64_t row = __shfl_sync(0xffffffffu, t.row, whose), begin = __shfl_sync(0xffffffffu, t.begin, whose);
+        const int first = __shfl_sync(0xffffffffu, at.tiles, whose);
+        const int index = __shfl_sync(0xffffffffu, at.long_rows, whose);
+        const int pieces = __shfl_sync(0xffffffffu, t.pieces, whose);
+        const int64_t line = p.line_of(row);
+        for (int piece = lane; piece < pieces; piece += WARP)
+            table[(int64_t)first + piece] = {
+                piece > 0 ? line + (int64_t)piece * Packing::CAPACITY : begin, row, -1, index, 0, 0};
+        all_filled += pieces;
+    }
+    if (lane == 0 && all_filled > 0)
+        atomicAdd(&s->filled, (unsigned long long)all_filled);
+}
+
+/* The first blocks pack a segment each, the others measure. */
+template <typename Packing>
+__global__ void __launch_bounds__(PACK_THREADS)
+    pack_and_measure(Packing p, lookback_states<packed_counts> states, tile *table, long_row *long_rows, statistics *s)
+{
+    __shared__ segment_rows<Packing> rows;
+    __shared__ packed_counts before;
+    __shared__ int drawn;
+    const no_hook hook;
     let_next_begin();
     await_kernel_before();
-    if (segment >= p.segments)
+    if ((int)blockIdx.x >= states.tiles) {
+        measure(p.row_ptr, p.rows, (int)blockIdx.x - states.tiles, (int)gridDim.x - states.tiles, s);
         return;
-    const int64_t third = p.segments + 1;
-    const int64_t first = in.first_row[segment];
-    const int64_t behind = segment + 1 < p.segments ? in.first_row[segment + 1] : p.rows;
-    const int32_t *const at = in.at + segment * Packing::SEGMENT_MOST;
-    int64_t next_tile = in.counts[segment], next_long = in.counts[third + segment] - in.counts[third],
-            next_group = in.counts[2 * third + segment] - in.counts[2 * third];
-    const int begins = in.begins[segment];
-    for (int from = 0; from < begins; from += WARP) {
-        const int i = from + lane;
-        const bool mine = i < begins;
-        const int64_t row = mine ? first + at[i] : 0, end = mine ? (i + 1 < begins ? first + at[i + 1] : behind) : 0;
-        const bool is_long = mine && p.is_long(row);
-        const int pieces = is_long ? p.pieces(row) : 0, my_tiles = is_long ? pieces : mine;
-        const int my_groups = is_long ? (pieces - 1) / GROUP + 1 : 0;
-        const int through = warp_inclusive(add_counts(), my_tiles);
-        const int groups_through = warp_inclusive(add_counts(), my_groups);
-        const unsigned long_ones = __ballot_sync(0xffffffffu, is_long);
-        const int64_t my_tile = next_tile + through - my_tiles;
-        const int64_t my_group = next_group + groups_through - my_groups;
-        const int my_long = (int)next_long + __popc(long_ones & ((1u << lane) - 1u));
-        const int64_t nnz = mine ? p.offset(end) - p.offset(row) : 0;
-        const int shift = mine && !is_long ? shift_for<typename Packing::shape>(end - row) : 0;
-        const bool filled = mine && !is_long && nnz > 0;
-        if (mine && !is_long)
-            table[my_tile] = {p.offset(row), row, -1, -1, shift, 0};
-        if (is_long)
-            long_rows[my_long] = {row, my_tile, pieces, (int32_t)my_group};
-#pragma unroll
-        for (int k = 0; k < SHIFTS; k++) {
-            const int count = __popc(__ballot_sync(0xffffffffu, filled && shift == k));
-            if (lane == 0 && count > 0)
-                atomicAdd(&s->by_shift[k], (unsigned long long)count);
-        }
-        const int all_filled = __popc(__ballot_sync(0xffffffffu, filled));
-        if (lane == 0 && all_filled > 0)
-            atomicAdd(&s->filled, (unsigned long long)all_filled);
-        for (unsigned left = long_ones; left != 0; left &= left - 1u) { /* the warp writes a long row's pieces */
-            const int whose = __ffs((int)left) - 1;
-            const int64_t long_at = __shfl_sync(0xffffffffu, row, whose),
-                          tile_at = __shfl_sync(0xffffffffu, my_tile, whose);
-            const int count = __shfl_sync(0xffffffffu, pieces, whose), index = __shfl_sync(0xffffffffu, my_long, whose);
-            const int64_t line = p.line_of(long_at);
-            for (int piece = lane; piece < count; piece += WARP)
-                table[tile_at + piece] = {piece > 0 ? line + (int64_t)piece * Packing::CAPACITY : p.offset(long_at),
-                                          long_at,
-                                          -1,
-                                          index,
-                                          0,
-                                          0};
-            if (lane == 0)
-                atomicAdd(&s->filled, (unsigned long long)count);
-        }
-        next_tile += __shfl_sync(0xffffffffu, through, WARP - 1);
-        next_group += __shfl_sync(0xffffffffu, groups_through, WARP - 1);
-        next_long += __popc(long_ones);
     }
-    if (segment == p.segments - 1 && lane == 0) {
-        table[next_tile] = {p.nnz, p.rows, NO_BASE, -1, 0, 0};
-        total(in.counts, p.segments, s);
-    }
+    const int segment = block_draw_ticket(states.ticket, states.tiles, hook, &drawn);
+    pack_segment(p, segment, &rows);
+    const packed_tile mine = packed_tile_of(p, rows);
+    block_look_back(add_packed(), states, segment, rows.all, false, &before, 0, hook);
+    fill(p, mine, before, table, long_rows, s);
+    if (threadIdx.x == 0 && segment == states.tiles - 1)
+        table[(int64_t)before.tiles + rows.all.tiles] = {p.nnz, p.rows, NO_BASE, -1, 0, 0};
+}
+
+/* Bytes of a packing's statistics and of what its blocks pass on; to be cleared before. */
+inline int64_t packing_bytes(int64_t segments)
+{
+    return (int64_t)sizeof(statistics) + segments * pieces<packed_counts>::COUNT * (int64_t)sizeof(uint64_t);
+}
+
+/* Queues the packing: the table, for most_tiles tiles and the end, the long rows, for most_long_rows, and s, of
+ * packing_bytes, but for what it says of columns. Begins early. */
+template <typename Packing>
+spmv_status pack(spmv_context *ctx, const char *name, const Packing &p, tile *table, long_row *long_rows, statistics *s)
+{
+    enum { MEASURERS = 1024 };
+    const int blocks = grid_for(p.rows, PACK_THREADS * 8);
+    const lookback_states<packed_counts> states = {(uint64_t *)(s + 1), &s->ticket, nullptr, &s->packed,
+                                                   (int)p.segments};
+    return launch_early(ctx, name, (int)p.segments + (blocks < MEASURERS ? blocks : (int)MEASURERS), PACK_THREADS,
+                        pack_and_measure<Packing>, p, states, table, long_rows, s);
 }
 
 __device__ inline int32_t warp_least(int32_t number)
@@ -324,57 +416,85 @@ __device__ inline int32_t block_least(int32_t number, int turn)
     return number;
 }
 
-/* A thread's part of some columns; NONE: no column, or one that is in a stretch already. */
-template <int PARTS> struct columns_left {
-    enum { NONE = INT32_MAX };
-    int32_t part[PARTS];
+/* Which columns there are in a tile, by bins of 1 << shift neighbours from the least on: a bit a bin, and a bit a word
+ * of those. In a block's memory. */
+struct column_bins {
+    enum { WORDS = WARP * WARP, BIN_BITS = 6 };
+    uint32_t bits[WORDS], in_use[WARP];
 
-    __device__ int32_t least() const
+    /* The narrowest bins that suffice for columns up to `span` from the least on. One of STRETCH columns at most: else
+     * there are none. */
+    static __device__ int shift_for(int32_t span)
     {
-        int32_t low = NONE;
-#pragma unroll
-        for (int i = 0; i < PARTS; i++)
-            low = part[i] < low ? part[i] : low;
-        return low;
+        int shift = BIN_BITS;
+        while (span >> shift >= WORDS * WARP)
+            shift++;
+        return shift;
     }
 
-    /* Those from begin on, which is the least, are in a stretch. */
-    __device__ void cover(int32_t begin)
+    /* The first bin in use from `from` on; WORDS * WARP: none. A warp. */
+    __device__ int next(int from) const
     {
-#pragma unroll
-        for (int i = 0; i < PARTS; i++)
-            part[i] = part[i] - begin < STRETCH ? (int32_t)NONE : part[i];
+        const int lane = (int)threadIdx.x % WARP, word = from / WARP, group = word / WARP;
+        if (word >= WORDS)
+            return WORDS * WARP;
+        const uint32_t here = bits[word] & ~0u << from % WARP;
+        if (here != 0)
+            return word * WARP + __ffs((int)here) - 1;
+        const uint32_t behind = word % WARP == WARP - 1 ? 0 : ~0u << (word % WARP + 1);
+        const uint32_t mine = lane < group ? 0 : lane == group ? in_use[lane] & behind : in_use[lane];
+        const unsigned groups = __ballot_sync(0xffffffffu, mine != 0);
+        if (groups == 0)
+            return WORDS * WARP;
+        const int in = __ffs((int)groups) - 1;
+        const int found = in * WARP + __ffs(__shfl_sync(0xffffffffu, (int)mine, in)) - 1;
+        return found * WARP + __ffs((int)bits[found]) - 1;
     }
 };
 
-/* Do some of the columns, two a lane, fit into STRETCHES stretches? A warp. */
-__device__ inline bool some_fit(columns_left<2> left)
+/* Stretches for the columns of a tile, which lie from low to high, each from the least bin in use that is not in one
+ * yet; whether they suffice. A block; begins in its memory, NO_COLUMN behind the last stretch. */
+enum { NO_COLUMN = INT32_MAX };
+template <int PARTS>
+__device__ bool find_stretches(const int32_t (&column)[PARTS], int32_t low, int32_t high, int32_t *begins)
 {
-    for (int k = 0; k < STRETCHES; k++) {
-        const int32_t begin = warp_least(left.least());
-        if (begin == left.NONE)
-            return true;
-        left.cover(begin);
-    }
-    return warp_least(left.least()) == left.NONE;
-}
-
-/* Stretches for the columns, each from the least that is not in one yet; whether they suffice. As few as can be, and
- * fewer for some of the columns than for all: that is looked at first, since most matrices that need many fail there.
- * A block; begins in its memory. */
-template <int PARTS> __device__ bool find_stretches(columns_left<PARTS> left, int32_t *begins)
-{
-    const bool some = threadIdx.x >= WARP || some_fit({{left.part[0], left.part[PARTS / 2]}});
-    if (__syncthreads_count(some) < PLAN_THREADS)
+    __shared__ column_bins bins;
+    __shared__ bool suffice;
+    const int thread = (int)threadIdx.x, lane = thread % WARP, shift = bins.shift_for(high - low);
+    if (1 << shift > STRETCH)
         return false;
-    for (int k = 0; k < STRETCHES; k++) {
-        const int32_t begin = block_least(left.least(), k % 2);
-        if (threadIdx.x == 0)
-            begins[k] = begin;
-        if (begin != left.NONE)
-            left.cover(begin);
+    for (int i = thread; i < bins.WORDS; i += PLAN_THREADS)
+        bins.bits[i] = 0;
+    if (thread < WARP)
+        bins.in_use[thread] = 0;
+    __syncthreads();
+#pragma unroll
+    for (int i = 0; i < PARTS; i++) { /* neighbours in one bin mark it once */
+        const int bin = column[i] != NO_COLUMN ? (column[i] - low) >> shift : -1;
+        const int before = __shfl_up_sync(0xffffffffu, bin, 1);
+        if (bin >= 0 && (lane == 0 || bin != before)) {
+            atomicOr(&bins.bits[bin / WARP], 1u << bin % WARP);
+            atomicOr(&bins.in_use[bin / WARP / WARP], 1u << bin / WARP % WARP);
+        }
     }
-    return block_least(left.least(), 0) == left.NONE; /* a barrier: all see begins */
+    __syncthreads();
+    if (thread < WARP) {
+        int bin = 0, mine = NO_COLUMN;
+        for (int k = 0; k < STRETCHES; k++) {
+            bin = bins.next(bin);
+            if (bin == bins.WORDS * WARP)
+                break;
+            if (lane == k)
+                mine = low + (bin << shift);
+            bin += STRETCH >> shift;
+        }
+        begins[lane] = mine;
+        bin = bins.next(bin);
+        if (lane == 0)
+            suffice = bin == bins.WORDS * WARP;
+    }
+    __syncthreads();
+    return suffice;
 }
 
 /* The number in 16 bits of a column that lies in one of the stretches. */
@@ -386,48 +506,88 @@ __device__ inline uint16_t in_stretches(const int32_t *begins, int32_t column)
     return (uint16_t)(k << STRETCH_BITS | (column - begins[k]));
 }
 
-/* Columns in 16 bits, out[k] for nonzero k: of a tile that spans no more from its least column, of one that has few
- * stretches by their numbers, elsewhere 0. A block a tile of at most PARTS * PLAN_THREADS nonzeros; blocks behind the
- * last tile have nothing to do. stretches: STRETCHES a tile; NULL: one of 2^16 or none. */
+/* Columns of tile t in 16 bits, out[k] for nonzero k: of one that spans no more from its least column, of one that has
+ * few stretches by their numbers, elsewhere 0; which of them it is. A block; a tile has at most PARTS * PLAN_THREADS
+ * nonzeros. stretches: STRETCHES a tile; NULL: one of 2^16 or none. */
 template <int PARTS>
-__global__ void __launch_bounds__(PLAN_THREADS)
-    narrow(tile *table, const int32_t *col, int32_t *stretches, uint16_t *out, statistics *s)
+__device__ int32_t narrow_tile(const tile *table, int64_t t, const int32_t *col, int32_t *stretches, uint16_t *out)
 {
     __shared__ int32_t begins[STRETCHES];
-    await_kernel_before();
-    if (blockIdx.x >= s->tiles)
-        return;
-    tile *const mine = table + blockIdx.x;
-    const int64_t begin = mine->begin, end = mine[1].begin;
+    const int64_t begin = table[t].begin, end = table[t + 1].begin;
     if (begin == end)
-        return;
-    columns_left<PARTS> columns;
-    int32_t above = 0;
+        return NO_BASE;
+    int32_t column[PARTS], least = NO_COLUMN, above = 0;
 #pragma unroll
     for (int i = 0; i < PARTS; i++) {
         const int64_t k = begin + i * PLAN_THREADS + threadIdx.x;
-        columns.part[i] = k < end ? col[k] : (int32_t)columns.NONE;
-        above = k < end && columns.part[i] > above ? columns.part[i] : above;
+        column[i] = k < end ? col[k] : (int32_t)NO_COLUMN;
+        least = column[i] < least ? column[i] : least;
+        above = k < end && column[i] > above ? column[i] : above;
     }
-    const int32_t low = block_least(columns.least(), 0), high = -block_least(-above, 1);
+    const int32_t low = block_least(least, 0), high = -block_least(-above, 1);
     __syncthreads();
-    const bool one = high - low <= UINT16_MAX, some = !one && stretches != nullptr && find_stretches(columns, begins);
+    const bool one = high - low <= UINT16_MAX;
+    const bool some = !one && stretches != nullptr && find_stretches(column, low, high, begins);
 #pragma unroll
     for (int i = 0; i < PARTS; i++) {
         const int64_t k = begin + i * PLAN_THREADS + threadIdx.x;
         if (k < end)
-            out[k] = one    ? (uint16_t)(columns.part[i] - low)
-                     : some ? in_stretches(begins, columns.part[i])
-                            : (uint16_t)0;
+            out[k] = one ? (uint16_t)(column[i] - low) : some ? in_stretches(begins, column[i]) : (uint16_t)0;
     }
     if (some && threadIdx.x < STRETCHES)
-        stretches[(int64_t)blockIdx.x * STRETCHES + threadIdx.x] = begins[threadIdx.x];
-    if (threadIdx.x > 0 || !(one || some))
+        stretches[t * STRETCHES + threadIdx.x] = begins[threadIdx.x];
+    return one ? low : some ? (int32_t)STRETCHED : (int32_t)NO_BASE;
+}
+
+/* Blocks go from tile to tile. */
+template <int PARTS>
+__global__ void __launch_bounds__(PLAN_THREADS)
+    narrow(tile *table, const int32_t *col, int32_t *stretches, uint16_t *out, statistics *s)
+{
+    unsigned narrow = 0, stretched = 0;
+    await_kernel_before();
+    const int64_t tiles = s->packed.tiles;
+    for (int64_t t = blockIdx.x; t < tiles; t += gridDim.x) {
+        const int32_t base = narrow_tile<PARTS>(table, t, col, stretches, out);
+        if (threadIdx.x == 0 && base != NO_BASE)
+            table[t].base = base;
+        narrow += base != NO_BASE;
+        stretched += base == STRETCHED;
+        __syncthreads(); /* all have done with shared memory */
+    }
+    if (threadIdx.x > 0 || narrow == 0)
         return;
-    mine->base = one ? low : (int32_t)STRETCHED;
-    atomicAdd(&s->narrow, 1ull);
-    if (some)
-        atomicAdd(&s->stretched, 1ull);
+    atomicAdd(&s->narrow, (unsigned long long)narrow);
+    atomicAdd(&s->stretched, (unsigned long long)stretched);
+}
+
+/* A part of a block of memory, of so many bytes, and the next one begins where any type may. */
+inline int64_t part(int64_t bytes)
+{
+    return (bytes + 255) / 256 * 256;
+}
+
+inline spmv_status cleared(spmv_context *ctx, void *memory, int64_t bytes)
+{
+    return on_device(ctx, [&] {
+        return cuda_check(ctx, cudaMemsetAsync(memory, 0, (size_t)bytes, (cudaStream_t)ctx->stream),
+                          "clearing a plan's memory");
+    });
+}
+
+/* Where the pieces of long rows leave their sums, in the plan's type, and count themselves; NULL where there are none.
+ */
+inline spmv_status make_sums(spmv_plan *plan, packed_counts packed, void **sums, void **counts)
+{
+    const int64_t sums_bytes = part((int64_t)packed.groups * (GROUP + 1) * (int64_t)spmv_type_size(plan->type));
+    const int64_t counts_bytes = ((int64_t)packed.groups + packed.long_rows) * (int64_t)sizeof(unsigned);
+    if (packed.long_rows == 0)
+        return SPMV_OK;
+    const spmv_status st = plan_alloc(plan, sums_bytes + counts_bytes, sums);
+    if (st != SPMV_OK)
+        return st;
+    *counts = (char *)*sums + sums_bytes;
+    return cleared(plan->ctx, *counts, counts_bytes);
 }
 
 } // namespace tiles

@@ -39,28 +39,13 @@ struct blocked_state {
 
 /* While the plan is made, in the context's memory. */
 struct making {
-    tiles::statistics *about;
-    tiles::packed_rows packed;
-    void *memory, *scan_scratch;           /* of the packing */
+    void *memory;                          /* of the packing */
     void *keys[2], *indices[3], *its_tile; /* of the sorts: indices[0] is from, indices[1] order */
 };
-
-int64_t part_of(int64_t bytes)
-{
-    return (bytes + 255) / 256 * 256;
-}
 
 int64_t index_bytes(const spmv_plan *plan)
 {
     return plan->a.row_ptr_bits / 8; /* 8 from 2^31 nonzeros on */
-}
-
-spmv_status cleared(spmv_context *ctx, void *memory, int64_t bytes)
-{
-    return on_device(ctx, [&] {
-        return cuda_check(ctx, cudaMemsetAsync(memory, 0, (size_t)bytes, (cudaStream_t)ctx->stream),
-                          "clearing a plan's memory");
-    });
 }
 
 template <typename T> spmv_status keep(spmv_plan *plan, const std::vector<T> &table, void **memory)
@@ -87,55 +72,20 @@ spmv_status shared_limit(spmv_context *ctx, int *bytes)
 
 /* ------------------------------------------------------- tiles, as in rung 4 */
 
-template <typename Packing> spmv_status make_room(spmv_plan *plan, int64_t segments, making *m)
+/* Memory for as many tiles as there can be, and for the packing. */
+template <typename Packing> spmv_status make_table(spmv_plan *plan, const Packing &p, making *m, blocked_state *s)
 {
     spmv_context *const ctx = plan->ctx;
-    const int64_t third = segments + 1, most = segments * Packing::SEGMENT_MOST;
-    const int64_t bytes[] = {part_of((int64_t)sizeof(tiles::statistics)),
-                             part_of(segments * 8),
-                             part_of(segments * 4),
-                             part_of(most * 4),
-                             part_of(3 * third * 8),
-                             part_of(ctx->backend->scan_scratch(ctx, SPMV_I64, 3 * third))};
-    int64_t all = 0;
-    for (int64_t b : bytes)
-        all += b;
-    const spmv_status st = spmv_alloc(ctx, all, &m->memory);
-    if (st != SPMV_OK)
-        return st;
-    char *at = (char *)m->memory;
-    m->about = (tiles::statistics *)at;
-    m->packed.first_row = (int64_t *)(at += bytes[0]);
-    m->packed.begins = (int32_t *)(at += bytes[1]);
-    m->packed.at = (int32_t *)(at += bytes[2]);
-    m->packed.counts = (int64_t *)(at += bytes[3]);
-    m->scan_scratch = at + bytes[4];
-    return cleared(ctx, m->about, bytes[0]);
-}
-
-template <typename Packing> spmv_status fill_table(spmv_plan *plan, const Packing &p, making *m, blocked_state *s)
-{
-    spmv_context *const ctx = plan->ctx;
-    const int64_t count = (int64_t)s->about.tiles, long_rows = (int64_t)s->about.long_rows;
-    const int64_t groups = (int64_t)s->about.groups, size = (int64_t)spmv_type_size(plan->type);
-    if (count > INT32_MAX)
-        return context_fail(ctx, SPMV_ERROR_LIMIT, "spmv_plan_create: %lld tiles are more than a launch has blocks",
-                            (long long)count);
-    const int64_t bytes[] = {part_of((count + 1) * (int64_t)sizeof(tiles::tile)),
-                             part_of(long_rows * (int64_t)sizeof(tiles::long_row)),
-                             part_of(groups * (tiles::GROUP + 1) * size), (groups + long_rows) * 4};
-    spmv_status st = plan_alloc(plan, bytes[0] + bytes[1] + bytes[2] + bytes[3], &s->table);
-    if (st == SPMV_OK && long_rows > 0) {
-        s->long_rows = (char *)s->table + bytes[0];
-        s->sums = (char *)s->long_rows + bytes[1];
-        s->counts = (char *)s->sums + bytes[2];
-        st = cleared(ctx, s->counts, bytes[3]);
-    }
-    return st != SPMV_OK ? st : on_device(ctx, [&] {
-        return launch(ctx, "spmv blocked fill", (int)((p.segments - 1) / tiles::PLAN_WARPS + 1), tiles::PLAN_THREADS,
-                      tiles::fill<Packing>, p, m->packed, (tiles::tile *)s->table, (tiles::long_row *)s->long_rows,
-                      m->about);
-    });
+    const int64_t most = p.most_tiles(), table = tiles::part((most + 1) * (int64_t)sizeof(tiles::tile));
+    if (most > INT32_MAX)
+        return context_fail(ctx, SPMV_ERROR_LIMIT,
+                            "spmv_plan_create: there may be %lld tiles, more than a launch has blocks",
+                            (long long)most);
+    spmv_status st = plan_alloc(plan, table + p.most_long_rows() * (int64_t)sizeof(tiles::long_row), &s->table);
+    s->long_rows = (char *)s->table + table;
+    if (st == SPMV_OK)
+        st = spmv_alloc(ctx, tiles::packing_bytes(p.segments), &m->memory);
+    return st != SPMV_OK ? st : tiles::cleared(ctx, m->memory, tiles::packing_bytes(p.segments));
 }
 
 template <typename Shape, typename Offset> spmv_status make_tiles(spmv_plan *plan, making *m, blocked_state *s)
@@ -144,23 +94,15 @@ template <typename Shape, typename Offset> spmv_status make_tiles(spmv_plan *pla
     spmv_context *const ctx = plan->ctx;
     const spmv_csr &a = plan->a;
     const packing p = {(const Offset *)a.row_ptr, a.rows, a.nnz, packing::segments_for(a.rows, a.nnz)};
-    spmv_status st = make_room<packing>(plan, p.segments, m);
+    spmv_status st = make_table(plan, p, m, s);
     if (st == SPMV_OK)
         st = on_device(ctx, [&] {
-            return launch(ctx, "spmv blocked pack", (int)(p.segments / tiles::PLAN_WARPS + 1), tiles::PLAN_THREADS,
-                          blocked::pack_rows<packing>, p, m->packed);
+            return tiles::pack(ctx, "spmv blocked pack", p, (tiles::tile *)s->table, (tiles::long_row *)s->long_rows,
+                               (tiles::statistics *)m->memory);
         });
     if (st == SPMV_OK)
-        st = ctx->backend->scan(ctx, SPMV_EXCLUSIVE, SPMV_ADD, SPMV_I64, m->packed.counts, m->packed.counts,
-                                3 * (p.segments + 1), m->scan_scratch);
-    if (st == SPMV_OK)
-        st = on_device(ctx, [&] {
-            return launch(ctx, "spmv blocked total", 1, 1, blocked::total, (const int64_t *)m->packed.counts,
-                          p.segments, m->about);
-        });
-    if (st == SPMV_OK)
-        st = spmv_download(ctx, m->about, &s->about, (int64_t)sizeof s->about);
-    return st != SPMV_OK ? st : fill_table(plan, p, m, s);
+        st = spmv_download(ctx, m->memory, &s->about, (int64_t)sizeof s->about);
+    return st != SPMV_OK ? st : tiles::make_sums(plan, s->about.packed, &s->sums, &s->counts);
 }
 
 /* ----------------------------------------------------------- blocks of columns */
@@ -294,15 +236,15 @@ spmv_status cut_parts(spmv_plan *plan, blocked_state *s, int resident)
 /* Columns, values and products in the order of the blocks; whole packs of them can be loaded. */
 spmv_status make_sorted(spmv_plan *plan, blocked_state *s)
 {
-    const int64_t padded = part_of(plan->a.nnz), size = (int64_t)spmv_type_size(plan->type);
+    const int64_t padded = tiles::part(plan->a.nnz), size = (int64_t)spmv_type_size(plan->type);
     const int64_t stored = (int64_t)spmv_type_size(plan->a.type), tail = padded - plan->a.nnz;
     spmv_status st = plan_alloc(plan, padded * 2, &s->column);
     if (st == SPMV_OK)
-        st = cleared(plan->ctx, (char *)s->column + plan->a.nnz * 2, tail * 2);
+        st = tiles::cleared(plan->ctx, (char *)s->column + plan->a.nnz * 2, tail * 2);
     if (st == SPMV_OK && plan->a.val != nullptr)
         st = plan_alloc(plan, padded * stored, &s->val);
     if (st == SPMV_OK && plan->a.val != nullptr)
-        st = cleared(plan->ctx, (char *)s->val + plan->a.nnz * stored, tail * stored);
+        st = tiles::cleared(plan->ctx, (char *)s->val + plan->a.nnz * stored, tail * stored);
     return st != SPMV_OK ? st : plan_alloc(plan, padded * size, &s->products);
 }
 
@@ -357,23 +299,24 @@ template <typename Index> spmv_status find_runs(spmv_plan *plan, making *m, bloc
     void *scratch = nullptr;
     Index count = 0;
     spmv_status st = on_device(ctx, [&] {
-        return launch(ctx, "spmv blocked tile of", (int)s->about.tiles, blocked::PLAN_THREADS, blocked::tile_of, table,
-                      its_tile);
+        return launch(ctx, "spmv blocked tile of", (int)s->about.packed.tiles, blocked::PLAN_THREADS, blocked::tile_of,
+                      table, its_tile);
     });
     if (st == SPMV_OK)
-        st = sort_by(plan, m, (int64_t)s->about.tiles, m->indices[1], m->indices[2], [&](void *keys, void *indices) {
-            return on_device(ctx, [&] {
-                return launch(ctx, "spmv blocked tile keys", grid, blocked::PLAN_THREADS, blocked::tile_keys<Index>,
-                              (const int32_t *)its_tile, from, nnz, (int32_t *)keys, (Index *)indices);
+        st = sort_by(
+            plan, m, (int64_t)s->about.packed.tiles, m->indices[1], m->indices[2], [&](void *keys, void *indices) {
+                return on_device(ctx, [&] {
+                    return launch(ctx, "spmv blocked tile keys", grid, blocked::PLAN_THREADS, blocked::tile_keys<Index>,
+                                  (const int32_t *)its_tile, from, nnz, (int32_t *)keys, (Index *)indices);
+                });
             });
-        });
     if (st == SPMV_OK)
         st = plan_alloc(plan, nnz * 2, &s->place);
     if (st == SPMV_OK)
         st = plan_alloc(plan, (lines + 1) * (int64_t)sizeof(Index), &s->before);
     Index *const before = (Index *)s->before;
     if (st == SPMV_OK)
-        st = cleared(ctx, before + lines, (int64_t)sizeof(Index));
+        st = tiles::cleared(ctx, before + lines, (int64_t)sizeof(Index));
     if (st == SPMV_OK)
         st = on_device(ctx, [&] {
             return launch(ctx, "spmv blocked mark", grid, blocked::PLAN_THREADS, blocked::mark<Index>, table,
@@ -441,12 +384,12 @@ void describe(spmv_plan *plan, const blocked_state *s)
         snprintf(plan->layout, sizeof plan->layout, "%lld blocks of %d columns", (long long)s->blocks, s->columns);
     if (nnz > 0)
         used += snprintf(plan->layout + used, sizeof plan->layout - (size_t)used,
-                         ", in %lld parts and %lld segments (%.3g %% of the entries gathered from memory); %llu tiles, "
+                         ", in %lld parts and %lld segments (%.3g %% of the entries gathered from memory); %d tiles, "
                          "in runs of %.4g products on average; %.3g bytes an entry in both launches",
                          (long long)s->parts, (long long)s->segments, 100.0 * (double)s->few / (double)nnz,
-                         s->about.tiles, mean, stored + 2 * size + 4 + index / WARP + index / mean);
-    snprintf(plan->layout + used, sizeof plan->layout - (size_t)used, "; %llu rows longer than a tile",
-             s->about.long_rows);
+                         s->about.packed.tiles, mean, stored + 2 * size + 4 + index / WARP + index / mean);
+    snprintf(plan->layout + used, sizeof plan->layout - (size_t)used, "; %d rows longer than a tile",
+             s->about.packed.long_rows);
 }
 
 /* ----------------------------------------------------------------- the product */
@@ -478,10 +421,10 @@ spmv_status run_multiply(const spmv_plan *plan, const blocked_state *s, const T 
 template <typename Tile, typename T, typename Index>
 spmv_status run_add(const spmv_plan *plan, const blocked_state *s, tiles::store_scaled<T> store)
 {
-    const int64_t groups = (int64_t)s->about.groups;
+    const int64_t groups = (int64_t)s->about.packed.groups;
     tiles::matrix<T, T> m = {};
     m.table = (const tiles::tile *)s->table;
-    m.tiles = (int64_t)s->about.tiles;
+    m.tiles = (int64_t)s->about.packed.tiles;
     m.nnz = plan->a.nnz;
     m.row_ptr = (const uint32_t *)plan->a.row_ptr;
     m.words = plan->a.row_ptr_bits / 32;
@@ -566,8 +509,8 @@ extern "C" void blocked_cuda_release(spmv_plan *plan)
     blocked_state *const s = (blocked_state *)plan->state;
     if (s == nullptr)
         return;
-    void *const memory[] = {s->table, s->segment_table, s->first, s->block_begins, s->column, s->val,
-                            s->place, s->before,        s->shift, s->products,     s->from};
+    void *const memory[] = {s->table, s->sums,  s->segment_table, s->first, s->block_begins, s->column,
+                            s->val,   s->place, s->before,        s->shift, s->products,     s->from};
     for (void *m : memory)
         spmv_free(plan->ctx, m);
     host_free(s);

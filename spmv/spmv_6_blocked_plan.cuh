@@ -31,17 +31,6 @@ namespace blocked
 
 enum { PLAN_THREADS = 256 };
 
-template <typename Packing>
-__global__ void __launch_bounds__(tiles::PLAN_THREADS) pack_rows(Packing p, tiles::packed_rows out)
-{
-    tiles::pack_rows(p, out);
-}
-
-static __global__ void total(const int64_t *counts, int64_t segments, tiles::statistics *s)
-{
-    tiles::total(counts, segments, s);
-}
-
 template <typename Body> __device__ void for_each(int64_t n, const Body &body)
 {
     for (int64_t i = (int64_t)blockIdx.x * PLAN_THREADS + threadIdx.x; i < n; i += (int64_t)gridDim.x * PLAN_THREADS)

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <vector>
 
+#include "launch.cuh"
 #include "segments.cuh"
 
 static int failures;
@@ -80,10 +81,30 @@ template <typename T> static void bits()
     }
 }
 
+/* What fills up shared memory: as many blocks fit as are to, and no more, but for what no block may have. */
+static void fillers()
+{
+    expect(shared_part(228 << 10, 30) == 100 << 10, "shared part of", 228, 30);
+    expect(shared_part(164 << 10, 30) == 64 << 10, "shared part of", 164, 30);
+    expect(shared_part(100 << 10, 30) == 32 << 10, "shared part of", 100, 30);
+    expect(shared_part(228 << 10, 100) == 228 << 10, "shared part of", 228, 100);
+    expect(shared_part(228 << 10, 0) == 8 << 10, "shared part of", 228, 0);
+    for (int fixed : {0, 1000, 10880, 19072, 40000})
+        for (int most = 1; most < 40; most++) {
+            const int shared = 100 << 10, filler = shared_filler(shared, most, fixed);
+            const auto in_lines = [](int bytes) { return (bytes + 127) / 128 * 128; };
+            const int fit = shared / (in_lines(fixed + filler) + 1024), without = shared / (in_lines(fixed) + 1024);
+            expect(filler >= 0 && fixed + filler <= 48 << 10, "filler", most, fixed);
+            expect(filler == 0 ? without <= most : fit >= most, "as many as are to fit", most, fixed);
+            expect(most < 3 || most > 11 || fit <= most, "no more than are to fit", most, fixed);
+        }
+}
+
 int main()
 {
     searches();
     chunks();
+    fillers();
     bits<int32_t>();
     bits<double>();
     if (failures > 0)

@@ -4,6 +4,7 @@
  * memory; on the host that plays a GPU the matrix is small, and only the test itself is tried.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
+#include "runtime_cuda.h"
 #include "support.h"
 
 #ifdef HOST_CUDA
@@ -143,6 +144,20 @@ static void check(const struct band *b, const char *method, int compression, con
     spmv_plan_destroy(plan);
 }
 
+/* Of what a plan held, gigabytes here, the context's pool keeps its share of the device's memory and gives the rest
+ * back. */
+static void expect_given_back(void)
+{
+#ifndef HOST_CUDA
+    const struct cuda_state *const s = ctx->device;
+    uint64_t held = UINT64_MAX;
+    if (s->pool == NULL)
+        return;
+    assert_int_equal(cudaMemPoolGetAttribute(s->pool, cudaMemPoolAttrReservedMemCurrent, &held), cudaSuccess);
+    assert_true(held <= s->memory_bytes / CUDA_POOL_KEEPS);
+#endif
+}
+
 /* On few diagonals, in 16 bits, and plain; with values and without; by every method. */
 static void a_band(void **state)
 {
@@ -154,6 +169,7 @@ static void a_band(void **state)
         const char *method;
         for (int i = 0; (method = spmv_method_name(SPMV_BACKEND_CUDA, i)) != NULL; i++)
             check(&b, method, -1, NULL);
+        expect_given_back();
         free_band(&b);
     }
 }

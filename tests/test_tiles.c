@@ -492,28 +492,33 @@ static void columns_at_the_border_of_16_bits(void **state)
 }
 
 /* 32 stretches of 2048 columns are enough, one more is not, nor one column more in one of them; half of the tiles are
- * enough, three eighths are not. The columns of a tile come in no order. */
+ * enough, three eighths are not. Stretches begin at multiples of 64 columns behind the tile's least, of 128 where the
+ * tile spans more than two million. The columns of a tile come in no order. */
 static void columns_in_stretches(void **state)
 {
     (void)state;
-    enum { APART = 7001, COLS = 1 << 20, ALL = 1000 };
+    enum { NEAR = 110 * 64, FAR = 550 * 128, ALL = 1000 };
     const int64_t rows = stretched_rows(4);
     static const struct {
+        int apart;         /* how far each stretch is from the next */
         int eighths;       /* of the rows, that are the first part */
         int first, second; /* stretches of the tiles of each part; ALL more: one of them a column wider */
         const char *says;
-    } cases[] = {{4, 32, 32, "16-bit columns in 100 % of the tiles (100 % by stretches);"},
-                 {4, 33, 33, "16-bit columns in 0 % of the tiles;"},
-                 {4, ALL + 32, ALL + 32, "16-bit columns in 0 % of the tiles;"},
-                 {4, ALL + 31, 17, "16-bit columns in 100 % of the tiles (100 % by stretches);"},
-                 {4, 32, 33, "16-bit columns in 50 % of the tiles (50 % by stretches);"},
-                 {3, 32, 33, "16-bit columns in 0 % of the tiles;"},
-                 {4, 11, 2, "16-bit columns in 100 % of the tiles (50 % by stretches);"}};
+    } cases[] = {{NEAR, 4, 32, 32, "16-bit columns in 100 % of the tiles (100 % by stretches);"},
+                 {NEAR, 4, 33, 33, "16-bit columns in 0 % of the tiles;"},
+                 {NEAR, 4, ALL + 32, ALL + 32, "16-bit columns in 0 % of the tiles;"},
+                 {NEAR, 4, ALL + 31, 17, "16-bit columns in 100 % of the tiles (100 % by stretches);"},
+                 {NEAR, 4, 32, 33, "16-bit columns in 50 % of the tiles (50 % by stretches);"},
+                 {NEAR, 3, 32, 33, "16-bit columns in 0 % of the tiles;"},
+                 {NEAR, 4, 11, 2, "16-bit columns in 100 % of the tiles (50 % by stretches);"},
+                 {NEAR + 1, 4, 15, 32, "16-bit columns in 50 % of the tiles (50 % by stretches);"},
+                 {FAR, 4, 32, ALL + 32, "16-bit columns in 50 % of the tiles (50 % by stretches);"}};
     int64_t *const lengths = get(rows, sizeof *lengths);
     for (int64_t i = 0; i < rows; i++)
         lengths[i] = 4;
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
-        struct matrix m = make_matrix(lengths, rows, COLS, true, false);
+        const int apart = cases[c].apart;
+        struct matrix m = make_matrix(lengths, rows, 50 + 33 * (int64_t)apart + 2048, true, false);
         for (int64_t k = 0; k < 4 * rows; k++) {
             const int asked = k < 4 * (rows * cases[c].eighths / 8) ? cases[c].first : cases[c].second,
                       stretches = asked % ALL;
@@ -522,7 +527,7 @@ static void columns_in_stretches(void **state)
             static const int places[] = {0, 2047, 1024, 333};
             const int place =
                 places[turn / stretches % 4] + (asked >= ALL && stretch == 3 && turn / stretches % 4 == 1);
-            m.col[k] = COLS - 40 * APART + stretch * APART + place;
+            m.col[k] = 50 + stretch * apart + place;
         }
         check_columns(&m, cases[c].says);
         free_matrix(&m);

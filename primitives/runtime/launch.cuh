@@ -122,15 +122,70 @@ spmv_status launch_with_shared(spmv_context *ctx, const char *name, launch_shape
     return st != SPMV_OK ? st : launch_shaped(ctx, name, shape, Kernel, arguments...);
 }
 
-/* For a kernel that wants no more than so many percent of an SM's memory as shared memory, the rest as cache. */
+/* Of an SM's memory for caches and shared memory, in bytes, the shared part when so many percent are asked for: the
+ * next larger of the parts that there are on any architecture (CUDA C++ Programming Guide, "Shared memory"). */
+inline int shared_part(int bytes, int percent)
+{
+    const int64_t asked = (int64_t)bytes * percent / 100;
+    for (int kib : {8, 16, 32, 64, 100, 132, 164, 196})
+        if (asked <= kib * 1024 && kib * 1024 <= bytes)
+            return kib * 1024;
+    return bytes;
+}
+
+/* Shared memory that a block is to ask for besides the `fixed` bytes it has, so that an SM with `shared` bytes holds no
+ * more than `most` of them at once; as much as any kernel may ask for, at most. */
+inline int shared_filler(int shared, int most, int fixed)
+{
+    enum { RESERVED = 1024 /* of each block, by the system */, LINE = 128 /* in whole ones */, ANY = 48 * 1024 };
+    const int each = (shared / most - RESERVED) / LINE * LINE, more = (each < ANY ? each : (int)ANY) - fixed;
+    return more > 0 ? more : 0;
+}
+
+/* Of a kernel without dynamic shared memory, once a process: how many blocks an SM holds at once, and the bytes of a
+ * block's shared memory. known: both, 0 at first. */
+inline spmv_status kernel_facts(spmv_context *ctx, const char *name, const void *kernel, int threads, uint64_t *known,
+                                int *resident, int *fixed)
+{
+    uint64_t facts = __atomic_load_n(known, __ATOMIC_RELAXED);
+    if (facts == 0) {
+        cudaFuncAttributes attributes = {};
+        int blocks = 0;
+        spmv_status st = cuda_check(ctx, cudaFuncGetAttributes(&attributes, kernel), name);
+        if (st == SPMV_OK)
+            st = cuda_check(ctx, cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, threads, 0), name);
+        if (st != SPMV_OK)
+            return st;
+        facts = (uint64_t)(blocks > 0 ? blocks : 1) << 32 | attributes.sharedSizeBytes;
+        __atomic_store_n(known, facts, __ATOMIC_RELAXED);
+    }
+    *resident = (int)(facts >> 32);
+    *fixed = (int)(facts & UINT32_MAX);
+    return SPMV_OK;
+}
+
+/* For a kernel without dynamic shared memory that begins early, and that wants no more than so many percent of an SM's
+ * memory as shared memory, the rest as cache. Blocks that begin early go where the launch before them has left room.
+ * Where that is some for each SM, but not enough for all blocks, the rest comes to who is free first, and some SMs get
+ * half as many blocks again as others. So an SM is to hold no more of such a launch than is its share: what keeps
+ * others off is shared memory that nobody uses. */
 template <auto Kernel, typename... Arguments>
-spmv_status launch_cached(spmv_context *ctx, const char *name, launch_shape shape, int shared_percent,
+spmv_status launch_cached(spmv_context *ctx, const char *name, int blocks, int threads, int shared_percent,
                           Arguments... arguments)
 {
-    static uint64_t told;
-    const spmv_status st = once_a_device(ctx, name, &told, (const void *)Kernel,
-                                         cudaFuncAttributePreferredSharedMemoryCarveout, shared_percent);
-    return st != SPMV_OK ? st : launch_shaped(ctx, name, shape, Kernel, arguments...);
+    static uint64_t told, known;
+    const cuda_state *const device = (const cuda_state *)ctx->device;
+    int resident = 0, fixed = 0;
+    spmv_status st = once_a_device(ctx, name, &told, (const void *)Kernel,
+                                   cudaFuncAttributePreferredSharedMemoryCarveout, shared_percent);
+    if (st == SPMV_OK)
+        st = kernel_facts(ctx, name, (const void *)Kernel, threads, &known, &resident, &fixed);
+    if (st != SPMV_OK)
+        return st;
+    const int share = (blocks - 1) / device->multiprocessors + 1;
+    const bool crowded = share <= resident && 2 * share > resident;
+    const int filler = crowded ? shared_filler(shared_part(device->shared_bytes, shared_percent), share, fixed) : 0;
+    return launch_shaped(ctx, name, {blocks, threads, filler, true}, Kernel, arguments...);
 }
 
 /* The kernel after this one may begin: it waits for this one's end where it must. */

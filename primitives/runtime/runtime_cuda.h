@@ -21,6 +21,8 @@ struct cuda_unfreed {
     void *memory;
 };
 
+enum { MAILBOX_BYTES = 4096 };
+
 struct cuda_state {
     int device;
     int callers_device; /* between cuda_enter and cuda_leave */
@@ -29,12 +31,14 @@ struct cuda_state {
     bool in_order;       /* the next kernel begins when all before it have ended, whether it may begin early or not */
     size_t memory_bytes; /* of the device */
     int multiprocessors; /* likewise */
+    int shared_bytes;    /* of a multiprocessor's shared memory */
     int64_t cache_bytes; /* of its last-level cache */
     int code_version;    /* 10 major + minor of the architecture that the code it runs was made for */
     const char *last_kernel; /* the last one queued */
     unsigned *ticket;        /* on the device: counts a launch's blocks that are done; 0 between launches */
     void *chain;             /* on the device: chain.cuh */
     cudaMemPool_t pool;      /* for context_alloc; NULL: the device has none */
+    void *mailbox;           /* page-locked host memory, of MAILBOX_BYTES, for small downloads; NULL: there was none */
     void *staging;           /* page-locked host memory, for copies that overlap with work; only grows */
     int64_t staging_bytes;
     struct cuda_unfreed *unfreed; /* freed by the application while its stream was being captured */

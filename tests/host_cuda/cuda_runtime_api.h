@@ -71,11 +71,13 @@ struct cudaDeviceProp {
     int major, minor;
     size_t totalGlobalMem;
     int multiProcessorCount;
+    size_t sharedMemPerMultiprocessor;
     int l2CacheSize;
 };
 
 struct cudaFuncAttributes {
     int ptxVersion;
+    size_t sharedSizeBytes;
 };
 
 cudaError_t cudaGetDeviceCount(int *count);
@@ -102,6 +104,7 @@ enum cudaFuncAttribute {
 };
 cudaError_t cudaFuncSetAttribute(const void *kernel, enum cudaFuncAttribute attribute, int value);
 cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *attributes, const void *kernel);
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const void *kernel, int threads, size_t shared);
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags);
 cudaError_t cudaStreamDestroy(cudaStream_t stream);
 cudaError_t cudaStreamSynchronize(cudaStream_t stream);

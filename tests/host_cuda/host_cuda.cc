@@ -87,6 +87,7 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *properties, int devic
     properties->minor = host_cuda.minor;
     properties->totalGlobalMem = (size_t)1 << 34;
     properties->multiProcessorCount = 4;
+    properties->sharedMemPerMultiprocessor = 228 << 10;
     properties->l2CacheSize = 1 << 20;
     return report(cudaSuccess);
 }
@@ -206,7 +207,14 @@ cudaError_t cudaMemsetAsync(void *memory, int value, size_t bytes, cudaStream_t 
  * must not be chosen. */
 cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *attributes, const void *)
 {
+    *attributes = {};
     attributes->ptxVersion = 80;
+    return report(cudaSuccess);
+}
+
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const void *, int, size_t)
+{
+    *blocks = 4;
     return report(cudaSuccess);
 }
 
