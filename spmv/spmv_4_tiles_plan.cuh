@@ -5,9 +5,9 @@
  * itself, all at once: the end of a tile is found by a search in which 32 lanes look at 32 rows at a time. What that
  * costs is the room left in the last tile of each segment, half a tile in SEGMENT_TILES on average.
  *
- *   pack      a block a segment: where its tiles begin, from offsets that it fetches into shared memory a few thousand
- * at a time; how many tiles, long rows and groups of pieces there are, which it passes on by look-back; then the
- * segment's part of the table. In the same launch: measure   the lengths of the rows: the longest, the empty ones
+ *   pack      a block a segment: where its tiles begin, from offsets that it fetches into shared memory; how many
+ *             tiles, long rows and groups of pieces there are, which it passes on by look-back; its part of the table
+ *   measure   in the same launch: the lengths of the rows, the longest, the empty ones
  *   narrow    in 16 bits the columns of the tiles in which they lie less than 2^16 apart or in a few stretches
  *
  * The host waits once, for the numbers in `statistics`, when all is queued: memory is there for as many tiles as there
