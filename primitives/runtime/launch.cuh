@@ -137,8 +137,8 @@ inline int shared_part(int bytes, int percent)
  * more than `most` of them at once; as much as any kernel may ask for, at most. */
 inline int shared_filler(int shared, int most, int fixed)
 {
-    enum { RESERVED = 1024 /* of each block, by the system */, LINE = 128 /* in whole ones */, ANY = 48 * 1024 };
-    const int each = (shared / most - RESERVED) / LINE * LINE, more = (each < ANY ? each : (int)ANY) - fixed;
+    constexpr int reserved = 1024 /* of each block, by the system */, line = 128 /* in whole ones */, any = 48 * 1024;
+    const int each = (shared / most - reserved) / line * line, more = (each < any ? each : any) - fixed;
     return more > 0 ? more : 0;
 }
 
@@ -160,7 +160,7 @@ inline spmv_status kernel_facts(spmv_context *ctx, const char *name, const void 
         __atomic_store_n(known, facts, __ATOMIC_RELAXED);
     }
     *resident = (int)(facts >> 32);
-    *fixed = (int)(facts & UINT32_MAX);
+    *fixed = (int)(uint32_t)facts;
     return SPMV_OK;
 }
 
