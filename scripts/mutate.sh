@@ -198,7 +198,7 @@ mutants() {
         'while (span >> shift >= 2 * WORDS * WARP)' '^test_tiles\.host_cuda$'
     "$1" "plan: a segment's tiles begin where the first one's do" spmv/spmv_4_tiles_plan.cuh \
         'add_packed()(before, t.before);' \
-        't.before;' '^test_tiles\.host_cuda$'
+        'add_packed()(before, before);' '^test_tiles\.host_cuda$'
     "$1" "launch: nothing keeps blocks from an SM" primitives/runtime/launch.cuh \
         'return more > 0 ? more : 0;' \
         'return more > 0 ? 0 : 0;' '^test_cuda_host_parts$'
@@ -208,9 +208,6 @@ mutants() {
     "$1" "plan: no room for the pieces of long rows" spmv/spmv_4_tiles_plan.cuh \
         'segments + 1) + most_long_rows();' \
         'segments + 1);' '^test_tiles\.host_cuda$'
-    "$1" "plan: a block behind the last tile takes part" spmv/spmv_4_tiles_plan.cuh \
-        't < tiles; t += gridDim.x)' \
-        't <= tiles; t += gridDim.x)' '^test_tiles\.host_cuda$'
     "$1" "plan: 16-bit columns stay for a few tiles" spmv/spmv_4_tiles.cu \
         '2 * s->about.narrow < s->about.filled)' \
         's->about.narrow > s->about.filled)' '^test_tiles\.host_cuda$'
