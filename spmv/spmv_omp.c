@@ -130,44 +130,23 @@ void tiles_share_out(struct tiles *tiles, tile_function *function, const void *s
 #define VALUE double
 #define VALUE_BITS uint64_t
 #define STORED double
-#define OFFSET int32_t
-#define TYPED(name) name##_f64_32
-#include "spmv_omp_typed.h"
-#undef OFFSET
-#undef TYPED
-#define OFFSET int64_t
-#define TYPED(name) name##_f64_64
+#define TYPED(name) name##_f64
 #include "spmv_omp_typed.h"
 #undef STORED
-#undef OFFSET
 #undef TYPED
 #define STORED float
-#define OFFSET int32_t
-#define TYPED(name) name##_mixed_32
-#include "spmv_omp_typed.h"
-#undef OFFSET
-#undef TYPED
-#define OFFSET int64_t
-#define TYPED(name) name##_mixed_64
+#define TYPED(name) name##_mixed
 #include "spmv_omp_typed.h"
 #undef VALUE
 #undef VALUE_BITS
-#undef OFFSET
 #undef TYPED
 #define VALUE float
 #define VALUE_BITS uint32_t
-#define OFFSET int32_t
-#define TYPED(name) name##_f32_32
-#include "spmv_omp_typed.h"
-#undef OFFSET
-#undef TYPED
-#define OFFSET int64_t
-#define TYPED(name) name##_f32_64
+#define TYPED(name) name##_f32
 #include "spmv_omp_typed.h"
 #undef VALUE
 #undef VALUE_BITS
 #undef STORED
-#undef OFFSET
 #undef TYPED
 
 void tiles_omp_release(spmv_plan *plan)
@@ -195,15 +174,14 @@ spmv_status tiles_omp_apply_with(const spmv_plan *plan, const void *alpha, const
 {
     const struct scaling scaling = {.alpha = alpha, .beta = beta, .beta_zero = beta_zero};
     const struct tiles *tiles = plan->state;
-    const bool narrow = plan->a.row_ptr_bits == 32;
     if (tiles->columns)
         columns_omp_product(plan, alpha, x, beta, beta_zero, y, epilogue);
     else if (plan->type == SPMV_F32)
-        (narrow ? product_f32_32 : product_f32_64)(plan, scaling, x, y, epilogue);
+        product_f32(plan, scaling, x, y, epilogue);
     else if (plan->a.type == SPMV_F32)
-        (narrow ? product_mixed_32 : product_mixed_64)(plan, scaling, x, y, epilogue);
+        product_mixed(plan, scaling, x, y, epilogue);
     else
-        (narrow ? product_f64_32 : product_f64_64)(plan, scaling, x, y, epilogue);
+        product_f64(plan, scaling, x, y, epilogue);
     return SPMV_OK;
 }
 
@@ -211,16 +189,15 @@ void tiles_omp_pieces(const spmv_plan *plan, const void *x, void *y, const spmv_
                       struct pieces *pieces)
 {
     const struct tiles *tiles = plan->state;
-    const bool narrow = plan->a.row_ptr_bits == 32;
     pieces->tiles = tiles;
     if (tiles->columns)
         columns_omp_pieces(plan, x, y, pieces);
     else if (plan->type == SPMV_F32)
-        (narrow ? pieces_f32_32 : pieces_f32_64)(plan, x, y, epilogue, pieces);
+        pieces_f32(plan, x, y, epilogue, pieces);
     else if (plan->a.type == SPMV_F32)
-        (narrow ? pieces_mixed_32 : pieces_mixed_64)(plan, x, y, epilogue, pieces);
+        pieces_mixed(plan, x, y, epilogue, pieces);
     else
-        (narrow ? pieces_f64_32 : pieces_f64_64)(plan, x, y, epilogue, pieces);
+        pieces_f64(plan, x, y, epilogue, pieces);
 }
 
 spmv_status tiles_omp_apply(const spmv_plan *plan, const void *alpha, const void *x, const void *beta, bool beta_zero,

@@ -1,6 +1,5 @@
-/* The typed part of spmv_omp.c, included once a pair of types and width of the row offsets: VALUE (of vectors and
- * sums), VALUE_BITS (the unsigned integer of its size), STORED (of the matrix's values), OFFSET, and TYPED(name), the
- * name with all in it.
+/* The typed part of spmv_omp.c, included once a pair of types: VALUE (of vectors and sums), VALUE_BITS (the unsigned
+ * integer of its size), STORED (of the matrix's values), and TYPED(name), the name with both in it.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 
@@ -140,16 +139,17 @@ static ALWAYS_INLINE void TYPED(prefetch)(struct TYPED(entries) e, struct readin
     prefetch(e.col, VALUES_AHEAD / 2);
 }
 
-/* Rows of any kind. What is in source is copied: a compiler must fear that y lies where it is. */
-static ALWAYS_INLINE void TYPED(plain_rows)(const struct TYPED(source) * source, struct reading how, int64_t first,
-                                            int64_t last)
+/* Rows of any kind; row offsets of so many bits, a constant once inlined. What is in source is copied: a compiler must
+ * fear that y lies where it is. */
+static ALWAYS_INLINE void TYPED(plain_rows)(const struct TYPED(source) * source, struct reading how, int bits,
+                                            int64_t first, int64_t last)
 {
     const struct TYPED(source) s = *source;
-    const OFFSET *row_ptr = s.a->row_ptr;
+    const void *row_ptr = s.a->row_ptr;
     VALUE *const y = s.y;
-    int64_t begin = row_ptr[first];
+    int64_t begin = offset_at(row_ptr, bits, first);
     for (int64_t row = first; row < last; row++) {
-        const int64_t end = row_ptr[row + 1];
+        const int64_t end = offset_at(row_ptr, bits, row + 1);
         const struct TYPED(entries) e = TYPED(entries_at)(&s, how, begin);
         TYPED(prefetch)(e, how);
         TYPED(finish)(s.f, how.stream, TYPED(dot)(e, how, end - begin), &y[row]);
@@ -365,7 +365,7 @@ static ALWAYS_INLINE void TYPED(prefetch_stretch)(const struct TYPED(source) * s
                                                   struct stretch stretch, int64_t k, int64_t first)
 {
     if (stretch.kind == STRETCH_PLAIN)
-        prefetch(s->a->row_ptr, first * (int64_t)sizeof(OFFSET));
+        prefetch(s->a->row_ptr, first * (s->a->row_ptr_bits / 8));
     if (!how.narrow && stretch.kind != STRETCH_FORMED)
         for (int64_t j = 0; j <= stretch.n; j += 16)
             prefetch(s->col, 4 * (k + j));
@@ -379,19 +379,20 @@ static ALWAYS_INLINE void TYPED(tile)(const struct tiles *tiles, int64_t t, stru
     struct TYPED(source) *const s = &source;
     const struct tile *tile = &tiles->tile[t];
     const struct position from = tile->begin, to = tile[1].begin;
-    const OFFSET *row_ptr = s->a->row_ptr;
+    const void *row_ptr = s->a->row_ptr;
+    const int bits = s->a->row_ptr_bits;
     int64_t first = from.row, k = from.k;
     *head = 0;
     if (first < to.row && tile->begun) {
-        *head = TYPED(dot)(TYPED(entries_at)(s, how, k), how, row_ptr[first + 1] - k);
-        k = row_ptr[++first];
+        *head = TYPED(dot)(TYPED(entries_at)(s, how, k), how, offset_at(row_ptr, bits, first + 1) - k);
+        k = offset_at(row_ptr, bits, ++first);
     }
     const int64_t end = tile[1].stretch;
     const struct group *group = tiles->group + tile->group;
     const struct place *place = tiles->place + tile->place;
     if (first < to.row && tile->stretch == end) {
         rows.plain(s, first, to.row);
-        k = row_ptr[to.row];
+        k = offset_at(row_ptr, bits, to.row);
     }
     for (int64_t i = tile->stretch; i < end; i++) {
         const struct stretch stretch = tiles->stretch[i];
@@ -409,7 +410,7 @@ static ALWAYS_INLINE void TYPED(tile)(const struct tiles *tiles, int64_t t, stru
                 group += stretch.n;
                 place += next - begin;
             }
-            k = row_ptr[next];
+            k = offset_at(row_ptr, bits, next);
             continue;
         }
         if (i + 1 < end)
@@ -474,7 +475,10 @@ static ALWAYS_INLINE void TYPED(any_tile)(const struct tiles *tiles, int64_t t, 
     }                                                                                                                  \
     static target void TYPED(plain_##name)(const struct TYPED(source) * s, int64_t first, int64_t last)                \
     {                                                                                                                  \
-        TYPED(plain_rows)(s, (struct reading){__VA_ARGS__}, first, last);                                              \
+        if (s->a->row_ptr_bits == 32)                                                                                  \
+            TYPED(plain_rows)(s, (struct reading){__VA_ARGS__}, 32, first, last);                                      \
+        else                                                                                                           \
+            TYPED(plain_rows)(s, (struct reading){__VA_ARGS__}, 64, first, last);                                      \
     }                                                                                                                  \
     static target void TYPED(sorted_##name)(const struct TYPED(source) * s, const struct group *group, int64_t groups, \
                                             const struct place *place, int64_t rows, int64_t k, int64_t next,          \

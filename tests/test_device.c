@@ -5,6 +5,7 @@
 #include "device.h"
 
 #include <stdbool.h>
+#include <unistd.h>
 
 #include "support.h"
 #include "timing.h"
@@ -166,8 +167,24 @@ static void test_bandwidth(void **unused)
     } else {
         assert_true(b.triad_gbs > 0);
         assert_int_equal(b.threads, 2);
+        assert_int_equal(b.array_bytes, bandwidth_array_bytes());
     }
     device_close(&device);
+}
+
+/* Arrays are four times the last caches; the variable that the other tests run with stands in for these. */
+static void test_caches(void **unused)
+{
+    (void)unused;
+    const int64_t real = last_level_cache_bytes();
+    const int64_t most = (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE) / 16;
+    assert_true(real >= 0);
+    assert_int_equal(setenv("SPMV_TEST_CACHE_BYTES", "25165824", 1), 0);
+    assert_int_equal(last_level_cache_bytes(), 25165824);
+    assert_int_equal(bandwidth_array_bytes(), most < 100663296 ? most : 100663296);
+    assert_int_equal(setenv("SPMV_TEST_CACHE_BYTES", "none", 1), 0);
+    assert_int_equal(last_level_cache_bytes(), real);
+    assert_int_equal(unsetenv("SPMV_TEST_CACHE_BYTES"), 0);
 }
 
 static void test_no_such_gpu(void **unused)
@@ -189,6 +206,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_describes),   cmocka_unit_test(test_batch),     cmocka_unit_test(test_flushed),
         cmocka_unit_test(test_failing_run), cmocka_unit_test(test_bandwidth), cmocka_unit_test(test_no_such_gpu),
+        cmocka_unit_test(test_caches),
     };
     support_begin(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);
