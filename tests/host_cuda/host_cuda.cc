@@ -3,7 +3,6 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "cuda_runtime.h"
 
-#include <csetjmp>
 #include <cstdio>
 #include <cstdlib>
 #include <map>
@@ -336,22 +335,97 @@ enum { LANES = 32, MOST_THREADS = 1024, STACK = 256 * 1024, WIDEST = 64 };
 
 enum fiber_state { READY, AT_BARRIER, AT_EXCHANGE, DONE };
 
+/* Switches from one stack to another. The checkers of memory follow only what ucontext does; it asks the system each
+ * time, which is most of what a switch costs, so elsewhere a switch is what the calling convention asks for: the
+ * registers that a call preserves go to the stack, which is then another's (System V ABI, AMD64 supplement, figure 3.4;
+ * no kernel changes how numbers are rounded). */
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define __SANITIZE_ADDRESS__ 1 /* as gcc says it */
+#endif
+#endif
+#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__)
+typedef char *context; /* the top of a stack at rest */
+
+extern "C" void host_cuda_switch(context *from, context to);
+__asm__(".pushsection .text\n"
+        ".globl host_cuda_switch\n"
+        ".hidden host_cuda_switch\n"
+        ".type host_cuda_switch, @function\n"
+        "host_cuda_switch:\n"
+        "    pushq %rbp\n"
+        "    pushq %rbx\n"
+        "    pushq %r12\n"
+        "    pushq %r13\n"
+        "    pushq %r14\n"
+        "    pushq %r15\n"
+        "    movq %rsp, (%rdi)\n"
+        "    movq %rsi, %rsp\n"
+        "    popq %r15\n"
+        "    popq %r14\n"
+        "    popq %r13\n"
+        "    popq %r12\n"
+        "    popq %rbx\n"
+        "    popq %rbp\n"
+        "    ret\n"
+        ".size host_cuda_switch, . - host_cuda_switch\n"
+        ".popsection\n");
+
+void go(context &from, const context &to)
+{
+    host_cuda_switch(&from, to);
+}
+
+/* The first switch to it returns to function, which sees the stack as if it had been called. */
+void make(context &made, char *stack, size_t bytes, void (*function)())
+{
+    enum { PRESERVED = 6 };
+    char *const top = (char *)((uintptr_t)(stack + bytes) / 16 * 16) - 16;
+    made = top - PRESERVED * sizeof(uint64_t);
+    std::memset(made, 0, (size_t)(stack + bytes - made));
+    std::memcpy(top, &function, sizeof function);
+}
+#else
+typedef ucontext_t context;
+
+void go(context &from, const context &to)
+{
+    swapcontext(&from, &to);
+}
+
+void make(context &made, char *stack, size_t bytes, void (*function)())
+{
+    getcontext(&made);
+    made.uc_stack.ss_sp = stack;
+    made.uc_stack.ss_size = bytes;
+    made.uc_link = NULL;
+    makecontext(&made, function, 0);
+}
+#endif
+
 struct fiber {
-    fiber_state state;
-    bool started;
-    unsigned exchanges;
+    context here;
     const char *file; /* of the barrier waited at */
     int line;
-    std::jmp_buf here;
-    alignas(16) char laid_out[2][WIDEST]; /* by turns: a lane may be one exchange ahead of another */
+    fiber_state state;
+    unsigned exchanges;
     std::unique_ptr<char[]> stack;
-    ucontext_t start;
+};
+
+/* What the lanes of a warp lay out, bytes each, one behind the other; by turns: a lane may be one exchange ahead of
+ * another. */
+struct exchange {
+    size_t bytes[2];
+    int waiting; /* lanes that wait for the others */
+    alignas(64) char laid_out[2][LANES * WIDEST];
 };
 
 fiber fibers[MOST_THREADS];
+exchange exchanges[MOST_THREADS / LANES];
+context scheduler;
 int running;
-int ready[MOST_THREADS], ready_count; /* the fibers that go on in the next round */
-int exchanging[MOST_THREADS / LANES]; /* lanes of each warp that wait in a shuffle */
+int ready[MOST_THREADS], ready_count;            /* the fibers that go on in the next round */
+int order[MOST_THREADS], order_count, order_now; /* those of this round, and which of them is running */
 int barrier_yes, barrier_result;
 const std::function<void()> *body;
 
@@ -370,40 +444,16 @@ uint64_t next_random()
     return z ^ (z >> 31);
 }
 
-/* Where the checkers of memory follow switches of stacks only through ucontext, only that is used; elsewhere it starts
- * a fiber and the cheaper jumps do the rest. */
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define __SANITIZE_ADDRESS__ 1 /* as gcc says it */
-#endif
-#endif
-#if defined(__SANITIZE_ADDRESS__)
-ucontext_t scheduler;
+/* On to the next of the round; back here in a later one. */
 void yield()
 {
-    swapcontext(&fibers[running].start, &scheduler);
+    context &mine = fibers[running].here;
+    if (++order_now == order_count)
+        return go(mine, scheduler);
+    running = order[order_now];
+    threadIdx.x = (unsigned)running;
+    go(mine, fibers[running].here);
 }
-void resume(fiber &f)
-{
-    swapcontext(&scheduler, &f.start);
-}
-#else
-std::jmp_buf scheduler_here;
-void yield()
-{
-    if (_setjmp(fibers[running].here) == 0)
-        _longjmp(scheduler_here, 1);
-}
-void resume(fiber &f)
-{
-    if (_setjmp(scheduler_here) == 0) {
-        if (f.started)
-            _longjmp(f.here, 1);
-        f.started = true;
-        setcontext(&f.start);
-    }
-}
-#endif
 
 /* A fiber is made once and is one thread of each block after another: making a context asks the system, twice. */
 void run_fiber()
@@ -423,11 +473,7 @@ void prepare(int thread)
          * cache. */
         const size_t bytes = STACK + (size_t)(thread % 256) * 576;
         f.stack.reset(new char[bytes]);
-        getcontext(&f.start);
-        f.start.uc_stack.ss_sp = f.stack.get();
-        f.start.uc_stack.ss_size = bytes;
-        f.start.uc_link = NULL;
-        makecontext(&f.start, run_fiber, 0);
+        make(f.here, f.stack.get(), bytes, run_fiber);
     }
     f.state = READY;
     f.file = NULL;
@@ -447,9 +493,9 @@ void release_warps(int threads)
 {
     for (int warp = 0; warp * LANES < threads; warp++) {
         const int first = warp * LANES, lanes = threads - first < LANES ? threads - first : LANES;
-        if (exchanging[warp] != lanes)
+        if (exchanges[warp].waiting != lanes)
             continue;
-        exchanging[warp] = 0;
+        exchanges[warp].waiting = 0;
         for (int t = first; t < first + lanes; t++)
             make_ready(t);
     }
@@ -480,19 +526,17 @@ void release_barrier(int threads)
 /* All that are ready, in a random order. */
 void run_round()
 {
-    int order[MOST_THREADS];
-    const int count = ready_count;
-    for (int k = 0; k < count; k++) {
+    order_count = ready_count;
+    for (int k = 0; k < order_count; k++) {
         const int other = (int)((next_random() >> 32) * (unsigned)(k + 1) >> 32);
         order[k] = order[other];
         order[other] = ready[k];
     }
     ready_count = 0;
-    for (int k = 0; k < count; k++) {
-        running = order[k];
-        threadIdx.x = (unsigned)running;
-        resume(fibers[running]);
-    }
+    order_now = 0;
+    running = order[0];
+    threadIdx.x = (unsigned)running;
+    go(scheduler, fibers[running].here);
 }
 
 void run_block(int threads)
@@ -522,42 +566,42 @@ int host_cuda_barrier(const char *file, int line, bool yes)
     return barrier_result;
 }
 
-/* Lays bytes out for the warp and waits for all its lanes; in which of their two places they lie then. */
-static unsigned lay_out(const void *value, size_t bytes)
+/* Lays bytes out for the warp and waits for all its lanes; where those of lane 0 lie then, the others behind. */
+static const char *lay_out(const void *value, size_t bytes)
 {
     fiber &f = fibers[running];
+    exchange &warp = exchanges[running / LANES];
     const unsigned turn = f.exchanges++ % 2;
-    std::memcpy(f.laid_out[turn], value, bytes);
+    if (warp.waiting > 0 && warp.bytes[turn] != bytes)
+        give_up("exchanges a value of another size than its warp", running);
+    warp.bytes[turn] = bytes;
+    std::memcpy(warp.laid_out[turn] + (size_t)(running % LANES) * bytes, value, bytes);
     f.state = AT_EXCHANGE;
-    exchanging[running / LANES]++;
+    warp.waiting++;
     yield();
-    return turn;
+    return warp.laid_out[turn];
 }
 
 void host_cuda_exchange(void *value, size_t bytes, int from)
 {
-    const int warp = running / LANES * LANES;
-    const unsigned turn = lay_out(value, bytes);
-    std::memcpy(value, fibers[warp + from].laid_out[turn], bytes);
+    std::memcpy(value, lay_out(value, bytes) + (size_t)from * bytes, bytes);
 }
 
 unsigned host_cuda_match(unsigned value)
 {
-    const int warp = running / LANES * LANES;
-    const unsigned turn = lay_out(&value, sizeof value);
+    const char *values = lay_out(&value, sizeof value);
     unsigned same = 0;
-    for (int lane = 0; lane < LANES; lane++)
-        same |= (unsigned)(std::memcmp(fibers[warp + lane].laid_out[turn], &value, sizeof value) == 0) << lane;
+    for (int lane = 0; lane < LANES; lane++, values += sizeof value)
+        same |= (unsigned)(std::memcmp(values, &value, sizeof value) == 0) << lane;
     return same;
 }
 
 unsigned host_cuda_ballot(bool yes)
 {
-    const int warp = running / LANES * LANES;
-    const unsigned turn = lay_out(&yes, sizeof yes);
+    const char *values = lay_out(&yes, sizeof yes);
     unsigned bits = 0;
     for (int lane = 0; lane < LANES; lane++)
-        bits |= (unsigned)(fibers[warp + lane].laid_out[turn][0] != 0) << lane;
+        bits |= (unsigned)(values[lane] != 0) << lane;
     return bits;
 }
 
