@@ -66,6 +66,9 @@ mutants() {
     "$1" "forms: a third row need not agree with the second" spmv/spmv_omp_forms.c \
         'if (form->settled_k < 0) {' \
         'if (form->settled_k < k) {' '^test_spmv_omp$'
+    "$1" "by length: values of 4 bytes as seldom as those of 8" spmv/spmv_omp_look.c \
+        'spmv_type_size(a->type) == 8 ?' \
+        'spmv_type_size(a->type) >= 4 ?' '^test_spmv_omp$'
     "$1" "parts: of as many tiles, not bytes" spmv/spmv_omp.c \
         'tiles->tile[t].bytes < total / threads * p + total % threads * p / threads' \
         'tiles->tile[t].bytes < total && t < tiles->count / threads * p' '^test_spmv_omp$'

@@ -30,9 +30,14 @@ enum { MOST_STRETCHES = 2 * (TILE_WORK / LEAST_SAVED) + 1 };
  * rows than LONG_STRETCH for them to take its place, and leave so many times fewer columns unread. */
 enum { ROWS_A_FORM = 16, FORMS_OVER_STRETCHES = 2, LONG_STRETCH = 64 };
 
-/* Sorting a stretch by length pays where it has so many rows, and so many times as many that come as a surprise as
- * there are lengths, and one surprise or more in so many entries: each costs a processor as much as some ten. */
-enum { LEAST_SORTED = 64, SURPRISES_A_GROUP = 3, ENTRIES_A_SURPRISE = 14 };
+/* Sorting a stretch by length pays where it has so many rows, and at two lengths more than so many that come as a
+ * surprise, and one surprise or more in so many entries: each costs a processor as much as some ten of 12 bytes, and
+ * what reading out of order costs grows with the bytes. */
+enum { LEAST_SORTED = 64 };
+struct sorting {
+    int64_t surprises_at_two, entries_a_surprise;
+};
+static const struct sorting values_of_8 = {6, 14}, values_of_4 = {1, 64};
 
 /* Columns of 16 bits reach so far from the base. */
 enum { SPAN = 1 << 16 };
@@ -257,12 +262,14 @@ static int64_t groups_of(const spmv_csr *a, int64_t first, int64_t last)
     const int64_t surprises = count_surprises(a, first, last);
     const int64_t entries =
         offset_at(a->row_ptr, a->row_ptr_bits, last) - offset_at(a->row_ptr, a->row_ptr_bits, first);
-    if (surprises <= SURPRISES_A_GROUP || entries > ENTRIES_A_SURPRISE * surprises)
+    const struct sorting pays =
+        a->val != NULL && spmv_type_size(a->type) == 8 ? values_of_8 : values_of_4; /* none: fewer bytes yet */
+    if (2 * surprises <= pays.surprises_at_two || entries > pays.entries_a_surprise * surprises)
         return 0;
     const int64_t longest = count_lengths(a, first, last, rows_of);
     for (int64_t n = 0; n <= longest; n++)
         groups += rows_of[n] != 0;
-    return surprises > SURPRISES_A_GROUP * groups ? groups : 0;
+    return 2 * surprises > pays.surprises_at_two * groups ? groups : 0;
 }
 
 /* Makes stretches of a tile's whole rows first ... last - 1 sorted where that pays. */
