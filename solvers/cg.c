@@ -517,21 +517,29 @@ done:
     return st;
 }
 
-/* The true residual of the x that goes back, in the caller's units: numbers that left the type's range on the way there
- * are in it. */
+/* x and what is known of it, in the caller's units. */
+static spmv_status undo_scale(struct cg *cg, double scale)
+{
+    spmv_cg_result *result = cg->result;
+    result->norm_b /= scale;
+    result->tolerance /= scale;
+    result->recurrence_residual /= scale;
+    result->true_residual /= scale;
+    return scale_x(cg, 1 / scale);
+}
+
+/* The true residual of the x that goes back: numbers that left the type's range on the way to the caller's units are in
+ * it. */
 static spmv_status settle_scaled(struct cg *cg, const void *b, double scale, spmv_status stop)
 {
     spmv_status st = SPMV_OK;
     spmv_cg_result *result = cg->result;
-    TRY(scale_x(cg, 1 / scale));
+    TRY(undo_scale(cg, scale));
     cg->b = b;
     cg->scale = 0;
     TRY(cg_residual(cg, cg->q));
     TRY(scaled_copy(cg, scale, cg->q, cg->r));
     TRY(cg_norm(cg, cg->r, &result->true_residual));
-    result->norm_b /= scale;
-    result->tolerance /= scale;
-    result->recurrence_residual /= scale;
     result->true_residual /= scale;
     st = stop;
     if (stop == SPMV_OK && !(result->true_residual <= result->tolerance))
@@ -567,6 +575,8 @@ static spmv_status solve_scaled(struct cg *cg, struct asked *asked, spmv_cg_opti
     st = stop;
     if (st == SPMV_OK || spmv_status_class(st) >= 7)
         st = settle_scaled(cg, b, scale, stop);
+    else
+        undo_scale(cg, scale); /* of as much as still works: the caller is told of the first failure */
 done:
     cg_close(cg);
     cg->b = b;

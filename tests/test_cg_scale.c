@@ -375,13 +375,14 @@ struct failing {
     spmv_context *ctx;
     int64_t rows;
     int left;
+    spmv_status with;
 };
 
 static spmv_status fail_later(void *self, const void *r, void *z)
 {
     struct failing *f = self;
     if (f->left-- <= 0)
-        return SPMV_ERROR_NOT_FINITE;
+        return f->with;
     return spmv_map(f->ctx, SPMV_MAP_COPY, SPMV_F64, r, z, f->rows);
 }
 
@@ -395,7 +396,7 @@ static void preconditioner_gives_up(void **state)
     spmv_context *ctx = support_context();
     for (int calls = 0; calls < 8; calls += 7) {
         struct system s = make(ctx, SPMV_F64, 0);
-        struct failing self = {ctx, N, calls};
+        struct failing self = {ctx, N, calls, SPMV_ERROR_NOT_FINITE};
         spmv_cg_options options;
         spmv_cg_result result;
         long double norm_b = 0;
@@ -409,6 +410,33 @@ static void preconditioner_gives_up(void **state)
         assert_true(result.true_residual > 0);
         spmv_preconditioner_destroy(options.precond);
         release(&s);
+    }
+    spmv_context_destroy(ctx);
+}
+
+/* One that ends the solve, of a right-hand side that has to be scaled: x is in the caller's units as far as it got. */
+static void preconditioner_ends_a_scaled_solve(void **state)
+{
+    (void)state;
+    spmv_context *ctx = support_context();
+    for (int calls = 0; calls < 8; calls += 7) {
+        double x[2][N];
+        for (int moved = 0; moved < 2; moved++) {
+            struct system s = make(ctx, SPMV_F64, 0);
+            struct failing self = {ctx, N, calls, SPMV_ERROR_MEMORY};
+            spmv_cg_options options;
+            spmv_cg_result result;
+            spmv_cg_options_init(&options, sizeof options);
+            assert_ok(ctx, spmv_preconditioner_wrap(ctx, SPMV_F64, N, &failing_class, &self, &options.precond));
+            set(&s, s.b, 7, moved ? -800 : 0);
+            set(&s, s.x, 9, moved ? -800 : 0);
+            assert_int_equal(spmv_cg(s.plan, s.b, s.x, &options, &result, sizeof result), SPMV_ERROR_MEMORY);
+            assert_true(self.left < 0);
+            read_scaled(&s, moved ? -800 : 0, x[moved]);
+            spmv_preconditioner_destroy(options.precond);
+            release(&s);
+        }
+        assert_memory_equal(x[0], x[1], sizeof x[0]);
     }
     spmv_context_destroy(ctx);
 }
@@ -453,6 +481,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(inner_with_preconditioners),
         cmocka_unit_test(the_limit_and_the_tolerance),
         cmocka_unit_test(preconditioner_gives_up),
+        cmocka_unit_test(preconditioner_ends_a_scaled_solve),
         cmocka_unit_test(no_preconditioner),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
