@@ -181,6 +181,19 @@ struct text_file {
     bool failed;
 };
 
+/* An interruption removes the file at path, a name that lives until stops_keep, before it ends the program. */
+void stops_remove(const char *path);
+
+/* No longer: path has become what it should be, or is gone. */
+void stops_keep(const char *path);
+
+/* Before a call of the library that writes there ("-": nothing to remove), and with NULL behind it: an interruption
+ * between the two becomes a wish to cancel, and ends the program at the second. */
+void stops_library_writes(const char *path);
+
+/* Whether there is that wish. */
+bool stops_asked(void);
+
 /* Opens it early, so that what cannot be written is known before long work. Complains. */
 spmv_status text_file_open(const char *path, struct text_file *file);
 

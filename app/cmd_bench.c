@@ -416,6 +416,7 @@ spmv_status run_bench(const struct options *o, const char *const *arguments, int
     const struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = SA_RESETHAND};
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
+    sigaction(SIGHUP, &action, NULL);
     spmv_status st = prepare(&b, arguments, count);
     if (st == SPMV_OK) {
         st = run_all(&b);

@@ -27,7 +27,9 @@ static spmv_status write_matrix(spmv_context *ctx, const struct input *in, const
 {
     progress_allow(strcmp(path, "-") != 0 || !isatty(STDOUT_FILENO));
     const double began = monotonic_seconds();
+    stops_library_writes(path);
     const spmv_status st = spmv_matrix_write(ctx, &in->view, path);
+    stops_library_writes(NULL);
     progress_end();
     progress_allow(true);
     if (st == SPMV_OK)

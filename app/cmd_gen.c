@@ -30,7 +30,9 @@ static spmv_status write_matrix(spmv_context *ctx, const struct input *in, const
     /* the matrix and a progress line would mix on one screen */
     progress_allow(strcmp(path, "-") != 0 || !isatty(STDOUT_FILENO));
     const double began = monotonic_seconds();
+    stops_library_writes(path);
     const spmv_status st = spmv_matrix_write(ctx, &in->view, path);
+    stops_library_writes(NULL);
     progress_allow(true);
     if (st == SPMV_OK)
         remark(LEVEL_NORMAL, "%s: %lld x %lld, %lld nonzeros; generated in %s, written in %s", in->argument,

@@ -129,7 +129,9 @@ spmv_status input_load(spmv_context *ctx, const struct options *o, const char *a
         if (st != SPMV_OK)
             return st;
         options.cache_folder = folder;
+        stops_library_writes(folder); /* the cache */
         st = spmv_matrix_read(ctx, argument, &options, &in->matrix, &in->info, sizeof in->info);
+        stops_library_writes(NULL);
         free(folder);
     }
     in->seconds = monotonic_seconds() - began;

@@ -163,7 +163,7 @@ static int on_event(const spmv_event *event, void *user)
         remark(LEVEL_NORMAL, "warning: %s", event->text);
     else
         show_event(event);
-    return 0;
+    return stops_asked();
 }
 
 spmv_status open_context(const struct options *o, spmv_backend backend, spmv_context **ctx)
@@ -358,7 +358,9 @@ spmv_status write_answer(spmv_context *ctx, const struct options *o, const char 
 {
     /* the numbers and a progress line would mix on one screen */
     progress_allow(strcmp(path, "-") != 0 || !isatty(STDOUT_FILENO));
+    stops_library_writes(path);
     const spmv_status st = spmv_vectors_write(ctx, path, type, host_values, n, k, o->format);
+    stops_library_writes(NULL);
     progress_allow(true);
     return write_status(ctx, st, path);
 }
@@ -486,6 +488,8 @@ static bool write_all(int fd, const char *text, size_t size)
 
 static void free_names(struct text_file *file)
 {
+    if (file->beside != NULL)
+        stops_keep(file->beside);
     free(file->target);
     free(file->beside);
     file->target = file->beside = NULL;
@@ -505,6 +509,7 @@ static spmv_status open_beside(struct text_file *file, const struct stat *old)
     file->fd = open(file->beside, O_WRONLY | O_CREAT | O_EXCL, 0666);
     if (file->fd == -1)
         return fail_write(file->path, errno);
+    stops_remove(file->beside);
     if (old == NULL || fchmod(file->fd, old->st_mode & 07777) == 0)
         return SPMV_OK;
     const int reason = errno;

@@ -592,6 +592,54 @@ class Streams(Case):
         self.assertRegex(slow, r"^spmv: reading standard input: .*\r\x1b\[Kspmv: -: 40 x 40")
         self.assertEqual(self.on_terminal("-q", "-", stdin=matrix, delay=0.8), "")
 
+    def interrupted(self, folder, number, *arguments, **more):
+        """Sends the signal as soon as an unfinished file is in the folder; what is in the folder after the end by it."""
+        process = subprocess.Popen([PROGRAM, *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, **more)
+        with process:
+            until = time.monotonic() + 60
+            while not any(name.endswith((".part", ".tmp")) for name in os.listdir(folder)):
+                self.assertIsNone(process.poll(), f"{arguments}: ended without an unfinished file")
+                self.assertLess(time.monotonic(), until, arguments)
+            process.send_signal(number)
+            _, errors = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, -number, errors)
+        return os.listdir(folder)
+
+    def test_interruption_leaves_no_unfinished_file(self):
+        out = os.path.join(self.folder, "out")
+        cache = os.path.join(self.folder, "cache")
+        source = os.path.join(self.folder, "a.spmv")
+        os.mkdir(out)
+        os.mkdir(cache)
+        self.ok("gen", "poisson2d:1500", "-o", source)
+        text = os.path.join(out, "a.mtx")
+        for number in signal.SIGINT, signal.SIGTERM, signal.SIGHUP:
+            self.assertEqual(self.interrupted(out, number, "convert", source, text), [])
+        self.assertEqual(self.interrupted(out, signal.SIGINT, "gen", "poisson2d:1500", "-o", text), [])
+        # the program's own files, also while something else goes on
+        json_path = os.path.join(out, "s.json")
+        solve = "solve", "poisson2d:700", "--precond", "none", f"--json={json_path}"
+        self.assertEqual(self.interrupted(out, signal.SIGINT, *solve), [])
+        # a file that is there is left as it is
+        with open(text, "w", encoding="ascii") as file:
+            file.write("there")
+        self.assertEqual(self.interrupted(out, signal.SIGINT, "convert", source, text), ["a.mtx"])
+        with open(text, encoding="ascii") as file:
+            self.assertEqual(file.read(), "there")
+        # the cache
+        self.ok("gen", "poisson2d:1500", "-o", text)
+        env = dict(os.environ, SPMV_CACHE=cache)
+        self.assertEqual(self.interrupted(cache, signal.SIGINT, "info", text, env=env), [])
+        # a signal that is ignored stays so
+        ignore = lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        with subprocess.Popen(
+            [PROGRAM, "convert", source, text], stderr=subprocess.DEVNULL, preexec_fn=ignore
+        ) as process:
+            while not any(name.endswith(".part") for name in os.listdir(out)):
+                self.assertIsNone(process.poll())
+            process.send_signal(signal.SIGHUP)
+            self.assertEqual(process.wait(timeout=60), 0)
+
 
 class Checks(Case):
     plant = staticmethod(lambda where: {"env": {"SPMV_TEST_PLANT_ERROR": where}})
