@@ -1,8 +1,8 @@
 /* What an interruption (SIGINT, SIGTERM, SIGHUP) leaves: no half-written file. The program still ends by the signal.
  *
- * Its own files are known here by name, so the handler removes them. The library's are not: while it writes, the handler
- * only leaves a mark, the next event of the library is answered by a wish to cancel, and the library removes its file
- * itself. A second signal ends the program at once.
+ * Its own files are known here by name, so the handler removes them. The library's are not: while it writes, the
+ * handler only leaves a mark, the next event of the library is answered by a wish to cancel, and the library removes
+ * its file itself. A second signal ends the program at once.
  *
  * Signals that somebody else handles, or that are ignored (nohup), are left as they are.
  *
@@ -27,8 +27,9 @@ static void on_stop(int number)
     for (int i = 0; i < MOST_FILES; i++)
         if (unfinished[i] != NULL)
             unlink(unfinished[i]);
+    const bool again = stopped_by != 0;
     stopped_by = number;
-    if (!library_writes)
+    if (!library_writes || again)
         raise(number); /* waits until here is over, and then meets the default */
     errno = before;
 }
