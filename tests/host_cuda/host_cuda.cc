@@ -7,7 +7,16 @@
 #include <cstdlib>
 #include <map>
 #include <memory>
+#include <pthread.h>
 #include <ucontext.h>
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define __SANITIZE_ADDRESS__ 1 /* as gcc says it */
+#endif
+#endif
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/common_interface_defs.h>
+#endif
 
 struct host_cuda_stream {
     int device;
@@ -335,19 +344,19 @@ enum { LANES = 32, MOST_THREADS = 1024, STACK = 256 * 1024, WIDEST = 64 };
 
 enum fiber_state { READY, AT_BARRIER, AT_EXCHANGE, DONE };
 
-/* Switches from one stack to another. The checkers of memory follow only what ucontext does; it asks the system each
- * time, which is most of what a switch costs, so elsewhere a switch is what the calling convention asks for: the
- * registers that a call preserves go to the stack, which is then another's (System V ABI, AMD64 supplement, figure 3.4;
- * no kernel changes how numbers are rounded). */
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define __SANITIZE_ADDRESS__ 1 /* as gcc says it */
-#endif
-#endif
-#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__)
-typedef char *context; /* the top of a stack at rest */
+/* Switches from one stack to another. What ucontext has for it asks the system each time, which is most of what a
+ * switch costs, so elsewhere a switch is what the calling convention asks for: the registers that a call preserves go
+ * to the stack, which is then another's (System V ABI, AMD64 supplement, figure 3.4; no kernel changes how numbers are
+ * rounded). The checker of addresses is told of each. */
+#if defined(__x86_64__)
+struct context {
+    char *top; /* of a stack at rest */
+    const void *stack;
+    size_t bytes;
+    void *checkers;
+};
 
-extern "C" void host_cuda_switch(context *from, context to);
+extern "C" void host_cuda_switch(char **from, char *to);
 __asm__(".pushsection .text\n"
         ".globl host_cuda_switch\n"
         ".hidden host_cuda_switch\n"
@@ -371,9 +380,29 @@ __asm__(".pushsection .text\n"
         ".size host_cuda_switch, . - host_cuda_switch\n"
         ".popsection\n");
 
+#if defined(__SANITIZE_ADDRESS__)
+void leaves(context &from, const context &to)
+{
+    __sanitizer_start_switch_fiber(&from.checkers, to.stack, to.bytes);
+}
+void arrives(const context &here)
+{
+    __sanitizer_finish_switch_fiber(here.checkers, NULL, NULL);
+}
+#else
+void leaves(const context &, const context &)
+{
+}
+void arrives(const context &)
+{
+}
+#endif
+
 void go(context &from, const context &to)
 {
-    host_cuda_switch(&from, to);
+    leaves(from, to);
+    host_cuda_switch(&from.top, to.top);
+    arrives(from);
 }
 
 /* The first switch to it returns to function, which sees the stack as if it had been called. */
@@ -381,9 +410,20 @@ void make(context &made, char *stack, size_t bytes, void (*function)())
 {
     enum { PRESERVED = 6 };
     char *const top = (char *)((uintptr_t)(stack + bytes) / 16 * 16) - 16;
-    made = top - PRESERVED * sizeof(uint64_t);
-    std::memset(made, 0, (size_t)(stack + bytes - made));
+    made = {top - PRESERVED * sizeof(uint64_t), stack, bytes, NULL};
+    std::memset(made.top, 0, (size_t)(stack + bytes - made.top));
     std::memcpy(top, &function, sizeof function);
+}
+
+/* The stack that this is called on. */
+void describe(context &here)
+{
+    pthread_attr_t attributes;
+    void *stack = NULL;
+    pthread_getattr_np(pthread_self(), &attributes);
+    pthread_attr_getstack(&attributes, &stack, &here.bytes);
+    pthread_attr_destroy(&attributes);
+    here.stack = stack;
 }
 #else
 typedef ucontext_t context;
@@ -393,6 +433,10 @@ void go(context &from, const context &to)
     swapcontext(&from, &to);
 }
 
+void arrives(const context &)
+{
+}
+
 void make(context &made, char *stack, size_t bytes, void (*function)())
 {
     getcontext(&made);
@@ -400,6 +444,10 @@ void make(context &made, char *stack, size_t bytes, void (*function)())
     made.uc_stack.ss_size = bytes;
     made.uc_link = NULL;
     makecontext(&made, function, 0);
+}
+
+void describe(context &)
+{
 }
 #endif
 
@@ -458,6 +506,7 @@ void yield()
 /* A fiber is made once and is one thread of each block after another: making a context asks the system, twice. */
 void run_fiber()
 {
+    arrives(fibers[running].here);
     for (;;) {
         (*body)();
         fibers[running].state = DONE;
@@ -617,6 +666,8 @@ cudaError_t host_cuda_launch(const cudaLaunchConfig_t &config, const std::functi
     if (error != cudaSuccess || host_cuda.capturing)
         return error;
     host_cuda.launches++;
+    if (body == NULL)
+        describe(scheduler);
     body = &thread;
     gridDim = config.gridDim;
     blockDim = config.blockDim;
