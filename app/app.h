@@ -170,17 +170,6 @@ spmv_status check_standard_input(const char *const *paths, int count);
 spmv_status write_answer(spmv_context *ctx, const struct options *o, const char *path, spmv_type type,
                          const void *host_values, int64_t n, int64_t k);
 
-/* A text file that is there as a whole or not at all: written beside and renamed at its end, so that whoever reads path
- * finds the old text or the whole new one. Links are followed; a file that was there keeps its mode. What is no plain
- * file (a pipe, a terminal, /dev/null) is written directly; path NULL: standard output. */
-struct text_file {
-    const char *path; /* must live as long */
-    char *target;     /* owned: path with its links followed; NULL: written directly */
-    char *beside;     /* owned; NULL: written directly */
-    int fd;           /* -1: standard output, or closed */
-    bool failed;
-};
-
 /* An interruption removes the file at path, a name that lives until stops_keep, before it ends the program. */
 void stops_remove(const char *path);
 
@@ -193,6 +182,17 @@ void stops_library_writes(const char *path);
 
 /* Whether there is that wish. */
 bool stops_asked(void);
+
+/* A text file that is there as a whole or not at all: written beside and renamed at its end, so that whoever reads path
+ * finds the old text or the whole new one. Links are followed; a file that was there keeps its mode. What is no plain
+ * file (a pipe, a terminal, /dev/null) is written directly; path NULL: standard output. */
+struct text_file {
+    const char *path; /* must live as long */
+    char *target;     /* owned: path with its links followed; NULL: written directly */
+    char *beside;     /* owned; NULL: written directly */
+    int fd;           /* -1: standard output, or closed */
+    bool failed;
+};
 
 /* Opens it early, so that what cannot be written is known before long work. Complains. */
 spmv_status text_file_open(const char *path, struct text_file *file);

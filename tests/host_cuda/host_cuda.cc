@@ -345,7 +345,7 @@ enum { LANES = 32, MOST_THREADS = 1024, STACK = 256 * 1024, WIDEST = 64 };
 enum fiber_state { READY, AT_BARRIER, AT_EXCHANGE, DONE };
 
 /* Switches from one stack to another. What ucontext has for it asks the system each time, which is most of what a
- * switch costs, so elsewhere a switch is what the calling convention asks for: the registers that a call preserves go
+ * switch costs, so on x86-64 a switch is what the calling convention asks for: the registers that a call preserves go
  * to the stack, which is then another's (System V ABI, AMD64 supplement, figure 3.4; no kernel changes how numbers are
  * rounded). The checker of addresses is told of each. */
 #if defined(__x86_64__)
