@@ -1,23 +1,30 @@
 /* Conjugate gradients, rung 2 on CUDA: a step in three kernels.
  *
- * Idea: whatever can be done while an element is at hand is done then. The product has p'q as it goes (its epilogue);
- * the second kernel updates r and has the squares of the new r; the third updates x and p. No kernel finishes its sum:
- * each block leaves a part, and each block of the next kernel adds the parts up for itself, in the same order, while
- * its elements are on their way (of very large systems the parts are first made fewer); the end of a kernel is all the
- * waiting there is. So each block knows alpha and beta, and whether that was the last step; the host learns of it
- * later. Launches: 3; vector passes a step, beside the product: r: 2 + 1 (q), x: 2, p: 2 + 1 (r) = 8; with Jacobi's
- * preconditioner 2 more, with another its own and 3. Changed since rung 1: launches (from 9), passes (from 10), and no
- * wait. The host's side: cg_3_graph.cu.
+ * Idea: each kernel does all the work that its elements allow while they are in registers.
+ *   1. q = A p, with p'q in the product's epilogue
+ *   2. r = r - alpha q, and r'r
+ *   3. x = x + alpha p, p = z + beta p
+ * No kernel finishes its own sum. Each block stores a part, and every block of the next kernel adds
+ * up all parts, in the same order, while its elements are loaded. (Very large systems first fold
+ * the parts to fewer.) So each block knows alpha, beta and whether the solve has ended, and the end
+ * of a kernel is the only barrier. The host learns of the end later.
  *
- * What block 0 writes down for later kernels no block of its own kernel reads: step_residual reads what step_direction
- * wrote and the other way round.
+ * Launches: 3. Vector passes a step, beside the product: r: 2 + 1 (q), x: 2, p: 2 + 1 (r) = 8; 2
+ * more with Jacobi's preconditioner; with another preconditioner its own passes and 3.
+ * Changed since rung 1: 3 launches instead of 9, 8 passes instead of 10, no wait.
+ * Host side: cg_3_graph.cu.
  *
- * The end: steps are queued before it is known whether they are needed. `ending` says that no step is to follow: the
- * kernels of later ones return at once, so that x, the counts and the sums are those of exactly as many steps as rung 1
- * makes.
+ * Block 0 writes scalars for later kernels only: step_residual reads what step_direction wrote, and
+ * the reverse.
  *
- * Bits: how many elements a block has, and so the parts, follows from n alone.
- * Hestenes & Stiefel 1952; Saad 2003, algorithm 9.1.
+ * The end: the host queues steps before it knows whether they are needed. `ending` says that no
+ * step follows. The kernels of later steps return at once, so x, the counts and the sums are those
+ * of exactly as many steps as rung 1 makes. A kernel may load its operands before it looks at
+ * `ending`, to hide the latency. So a solve that has ended before its first step loads q and the
+ * parts of p'q, which no product wrote: `begin` sets them to 0.
+ *
+ * Bits: the number of elements a block has, and so the parts, follows from n alone.
+ * Source: Hestenes & Stiefel 1952; Saad 2003, algorithm 9.1.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef CG_2_FUSED_CUH
@@ -28,9 +35,10 @@
 namespace cg_fused
 {
 
-/* FEW_BLOCKS: of a kernel over vectors, two for each multiprocessor of an H100, since each of them adds up all the
- * parts of the sum before; MANY_BLOCKS: for vectors of more than FEW_FOR elements, where that does not show. TOP: a
- * block adds up no more parts than that; FOLDED: where there are more, a kernel of its own makes so many of them. */
+/* FEW_BLOCKS: blocks of a vector kernel, two for each multiprocessor of an H100. There are few
+ * because each block adds up all parts of the previous sum. MANY_BLOCKS: the same for vectors of
+ * more than FEW_FOR elements, where that cost does not show. TOP: the most parts that a block adds
+ * up. FOLDED: the number of parts to which a separate kernel folds more than TOP. */
 enum {
     BLOCK = 512,
     FEW_BLOCKS = 264,
@@ -41,10 +49,10 @@ enum {
     FOLDED = 256
 };
 
-/* How it stopped. */
+/* Why the solve stopped. */
 enum { GOES_ON, ENDED, BROKEN, LIMIT };
 
-/* Two sums at once: r'r and r'z. */
+/* A pair of sums: r'r and r'z. */
 template <typename T> struct two_of {
     using type = spmv_c128;
 };
@@ -53,20 +61,20 @@ template <> struct two_of<float> {
 };
 template <typename T> using two = typename two_of<T>::type;
 
-/* On the device; the host gets copies. */
+/* The scalars of the recurrence, in device memory. The host reads copies. */
 template <typename T> struct state {
-    /* of begin and step_direction */
+    /* written by begin_state and step_direction */
     T rr, rho;            /* rho: r'z, which is r'r without a preconditioner */
-    double start, enough; /* norms: of the first residual, of the last one wanted */
+    double start, enough; /* norms: of the first residual; of a residual that ends the solve */
     long long iterations, most;
     T history[RING]; /* r'r after iteration i, at i % RING */
-    /* of step_residual, but for ending */
+    /* written by step_residual (`ending` also by note) */
     T pq, alpha, rho_before;
     long long iterations_then;
     int stop, ending;
 };
 
-/* Parts of a sum. */
+/* The parts of a sum, one a block of the kernel that made them. */
 template <typename T> struct parts_of {
     const T *at;
     int count;
@@ -75,13 +83,13 @@ template <typename T> struct parts_of {
 /* z_i = z[i] if there is a z, else scale[i] r_i if there is a scale, else r_i. */
 template <typename T> struct system {
     state<T> *s;
-    T *x, *r, *p;
-    const T *q, *scale, *z;
+    T *x, *r, *p, *q;
+    const T *scale, *z;
     int64_t n;
     parts_of<T> pq, rz;       /* of p'q; of r'z where there is a z */
     parts_of<two<T>> squares; /* of r'r and, without a z, r'z */
-    two<T> *left;             /* parts of them, one a block */
-    T *rz_parts;
+    two<T> *left;             /* squares.at, writable */
+    T *rz_parts;              /* rz.at, writable */
 
     __device__ T z_of(int64_t i, T residual) const
     {
@@ -89,21 +97,21 @@ template <typename T> struct system {
     }
 };
 
-/* The sum of a block's values, for its first warp. */
+/* The sum of a block's values. Only the first warp gets it. */
 template <typename T> __device__ T sum_block(T value)
 {
     constexpr int BLOCK_WARPS = BLOCK / WARP;
     __shared__ T of_warps[BLOCK_WARPS];
     const int thread = (int)threadIdx.x;
     const T sum = tiles::warp_sum(value, WARP);
-    __syncthreads(); /* all have read what was there */
+    __syncthreads(); /* every thread has read the previous sum */
     if (thread % WARP == 0)
         of_warps[thread / WARP] = sum;
     __syncthreads();
     return tiles::warp_sum(thread % WARP < BLOCK_WARPS ? of_warps[thread % WARP] : T(), BLOCK_WARPS);
 }
 
-/* The sum of the parts, for all threads, in an order that their number fixes. */
+/* The sum of the parts. All threads get it. The order follows from the number of parts. */
 template <typename T> __device__ T sum_parts(const parts_of<T> &parts)
 {
     T sum = T();
@@ -113,7 +121,7 @@ template <typename T> __device__ T sum_parts(const parts_of<T> &parts)
     return shuffle_by(sum_block(sum), [](auto word) { return __shfl_sync(0xffffffffu, word, 0); });
 }
 
-/* Leaves the block's part of the squares. */
+/* Stores the block's part of the squares. */
 template <typename T> __device__ void leave(const system<T> &a, two<T> part)
 {
     const two<T> sum = sum_block(part);
@@ -121,7 +129,7 @@ template <typename T> __device__ void leave(const system<T> &a, two<T> part)
         a.left[blockIdx.x] = sum;
 }
 
-/* FOLDED parts from many: one a block, each of a run of them. */
+/* Folds count parts to FOLDED: each block adds up a contiguous range. */
 template <typename T> __global__ void __launch_bounds__(BLOCK) fold(const T *from, int64_t count, T *to)
 {
     let_next_begin();
@@ -135,8 +143,8 @@ template <typename T> __global__ void __launch_bounds__(BLOCK) fold(const T *fro
         to[blockIdx.x] = sum;
 }
 
-/* The elements of a thread: its block has about as many as any other, whole lines; of those at most EACH at a time, at
- * i, i + BLOCK, ... before behind. */
+/* The elements of a thread. Each block has about the same number, in whole warps of elements. A
+ * thread takes EACH at a time: i, i + BLOCK, ... below behind. */
 template <int EACH> struct own_elements {
     int64_t i, behind;
 
@@ -147,7 +155,7 @@ template <int EACH> struct own_elements {
         behind = end < n ? end : n;
     }
 
-    /* The next ones; are there any for the block? */
+    /* Moves on to the next elements. False when the block has none left. */
     __device__ bool next()
     {
         i += BLOCK * EACH;
@@ -171,8 +179,11 @@ template <int EACH> struct own_elements {
     }
 };
 
-/* Given r (and z): p = z, unless the recurrence continues with the p that there is. */
-template <typename T, int EACH> __global__ void __launch_bounds__(BLOCK) begin(system<T> a, bool continues)
+/* Given r (and z): p = z, unless the recurrence continues with the present p. Stores the parts of
+ * the squares. Sets q and the parts of p'q, as the product leaves them, to 0: see "The end"
+ * above. */
+template <typename T, int EACH>
+__global__ void __launch_bounds__(BLOCK) begin(system<T> a, bool continues, T *product_parts, int64_t count)
 {
     two<T> part = {};
     own_elements<EACH> own(a.n);
@@ -182,14 +193,18 @@ template <typename T, int EACH> __global__ void __launch_bounds__(BLOCK) begin(s
         own.each([&](int, int64_t i) {
             const T r = a.r[i], z = a.z_of(i, r);
             part += two<T>{r * r, r * z};
+            a.q[i] = T();
             if (!continues)
                 a.p[i] = z;
         });
     while (own.next());
+    for (int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x; i < count; i += (int64_t)gridDim.x * BLOCK)
+        product_parts[i] = T();
     leave(a, part);
 }
 
-/* After a step, or before the first: is the residual small enough? One thread. */
+/* Ends the solve when the residual is small enough. For one thread, after a step or before the
+ * first. */
 template <typename T> __device__ void note(state<T> *s)
 {
     s->history[s->iterations % RING] = s->rr;
@@ -198,7 +213,7 @@ template <typename T> __device__ void note(state<T> *s)
         s->ending = 1;
 }
 
-/* All of the state, after begin. One block. */
+/* Writes the whole state, after begin. One block. */
 template <typename T>
 __global__ void __launch_bounds__(BLOCK)
     begin_state(system<T> a, double tolerance, double roundoff, long long iterations, long long most)
@@ -238,7 +253,8 @@ template <typename T, int EACH> __global__ void __launch_bounds__(BLOCK, 2) step
     const T pq = sum_parts(a.pq);
     const bool broken = !isfinite(rr) || !isfinite(rho) || !isfinite(pq) || rho <= 0 || pq <= 0;
     const bool limit = iterations == most;
-    /* the same for all blocks, but those that come late to read `ending`, which then stands for broken or limit */
+    /* All blocks decide alike: a block that reads `ending` late sees the 1 that block 0 set for
+     * `broken` or `limit`. */
     if (ending != 0 || broken || limit) {
         if (first) {
             s->stop = ending != 0 ? (s->stop == GOES_ON ? (int)ENDED : s->stop) : broken ? (int)BROKEN : (int)LIMIT;
@@ -270,7 +286,7 @@ template <typename T, int EACH> __global__ void __launch_bounds__(BLOCK, 2) step
     }
 }
 
-/* Given z = M^-1 r: parts of r'z, one a block, each of a run of elements. */
+/* Given z = M^-1 r: the parts of r'z. Each block has a contiguous range of elements. */
 template <typename T> __global__ void __launch_bounds__(BLOCK) step_rho(system<T> a)
 {
     let_next_begin();
@@ -289,7 +305,7 @@ template <typename T> __global__ void __launch_bounds__(BLOCK) step_rho(system<T
         a.rz_parts[blockIdx.x] = part;
 }
 
-/* beta = rho / (rho before), x = x + alpha p, p = z + beta p */
+/* beta = rho / (previous rho), x = x + alpha p, p = z + beta p */
 template <typename T, int EACH> __global__ void __launch_bounds__(BLOCK, 2) step_direction(system<T> a)
 {
     state<T> *const s = a.s;

@@ -1,14 +1,18 @@
-/* Conjugate gradients on CUDA, rung 3, "graph", and the host's side of rung 2, "fused", which it shares.
+/* Conjugate gradients on CUDA: rung 3, "graph", and the host side that it shares with rung 2,
+ * "fused".
  *
- * Idea: a launch costs the host some 3 us, and a step of a small system takes the device no longer. Rung 2 launches the
- * kernels of cg_2_fused.cuh one by one; here those of 16 steps are captured once and replayed as one CUDA graph, which
- * is one launch. Changed since rung 2: nothing on the device. Wins: from some 245,000 rows on, where the
- * persistent rung no longer holds the system, up to some millions, where launches no longer show.
+ * Idea: a launch costs the host about 3 us, as long as a step of a small system takes on the
+ * device. Rung 2 launches the kernels of cg_2_fused.cuh one by one. Rung 3 captures the kernels of
+ * 16 steps once and replays them as one CUDA graph, which is one launch.
+ * Changed since rung 2: nothing on the device.
+ * Wins when: the system has more than about 245,000 rows (it does not fit the persistent rung) and
+ * fewer than some millions (launches then no longer show).
  *
- * Behind each block of steps the state goes to the host, which queues the next block before it looks at it: the device
- * never waits. When the residuals say that the end is near, blocks become short, so that few steps are queued in vain.
+ * After each block of steps the device copies its state to the host. The host queues the next block
+ * before it reads that copy, so the device never waits. When the residuals show that the end is
+ * near, blocks become short, so that few steps are queued in vain.
  *
- * CUDA C++ Programming Guide, "CUDA graphs", "Programmatic dependent launch".
+ * Source: CUDA C++ Programming Guide, "CUDA graphs", "Programmatic dependent launch".
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "cg_2_fused.cuh"
@@ -28,15 +32,15 @@ const int steps_of[LENGTHS] = {16, 2};
 #ifndef HOST_CUDA
 using graph = cudaGraphExec_t;
 #else
-using graph = void *; /* there are none */
+using graph = void *; /* the host that plays a GPU has no graphs */
 #endif
 
-/* The rung's own. */
+/* The state of the rung. */
 struct queue {
     bool graphs;
-    void *memory, *z; /* on the device: the state and parts of sums; M^-1 r where a kernel does not make it itself */
+    void *memory, *z; /* on the device: the state and parts of sums; M^-1 r, unless a kernel computes it itself */
     int64_t left_at, rz_at, pq_at;
-    graph replay[LENGTHS]; /* NULL: not made, or this one cannot be */
+    graph replay[LENGTHS]; /* NULL: not captured, or not possible */
     bool tried[LENGTHS];
     cudaEvent_t told[AHEAD];
     bool plain; /* a capture failed */
@@ -53,7 +57,7 @@ template <typename Body> spmv_status with_type(const struct cg *cg, const Body &
     return cg->type == SPMV_F32 ? body(float()) : body(double());
 }
 
-/* Has a thread one element of a vector, or more, some at once? */
+/* Whether a thread of a vector kernel has one element only. */
 bool is_small(const struct cg *cg)
 {
     return cg->n <= (int64_t)cg_fused::FEW_BLOCKS * cg_fused::BLOCK;
@@ -71,18 +75,18 @@ bool is_tiles(const spmv_plan *plan)
     return plan->method->apply_with == tiles_cuda_apply_with;
 }
 
-/* So many parts as there are, or as are made of them; folded: where those lie. */
+/* The parts themselves, or, where there are more than TOP, the FOLDED parts made from them. */
 template <typename T> cg_fused::parts_of<T> parts_of(const T *parts, int64_t count, const T *folded)
 {
     return count <= cg_fused::TOP ? cg_fused::parts_of<T>{parts, (int)count}
                                   : cg_fused::parts_of<T>{folded, cg_fused::FOLDED};
 }
 
-/* What a product leaves of p'q. */
-template <typename T> const T *pq_parts(const struct cg *cg, int64_t *count)
+/* The parts of p'q that a product stores. */
+template <typename T> T *pq_parts(const struct cg *cg, int64_t *count)
 {
     *count = 1;
-    return is_tiles(cg->plan) ? (const T *)tiles_cuda_parts(cg->plan, count) : (const T *)cg_scalar(cg, PQ);
+    return is_tiles(cg->plan) ? (T *)tiles_cuda_parts(cg->plan, count) : (T *)cg_scalar(cg, PQ);
 }
 
 template <typename T> cg_fused::system<T> system_of(const struct cg *cg)
@@ -98,7 +102,7 @@ template <typename T> cg_fused::system<T> system_of(const struct cg *cg)
             (T *)cg->x,
             (T *)cg->r,
             (T *)cg->p,
-            (const T *)cg->q,
+            (T *)cg->q,
             (const T *)scale,
             (const T *)own->z,
             cg->n,
@@ -109,7 +113,7 @@ template <typename T> cg_fused::system<T> system_of(const struct cg *cg)
             rz};
 }
 
-/* launch(blocks, kernel, arguments...), kernel being the one for so many elements a thread. */
+/* Launches the kernel on the system of this solve. */
 template <typename T, typename Kernel, typename... Arguments>
 spmv_status queue_kernel(const struct cg *cg, const char *name, int64_t blocks, Kernel kernel, Arguments... arguments)
 {
@@ -118,10 +122,10 @@ spmv_status queue_kernel(const struct cg *cg, const char *name, int64_t blocks, 
     });
 }
 
-/* The kernel for one element a thread, or for some at once. */
+/* The kernel for one element a thread, or for several at a time. */
 #define KERNEL_FOR(kernel, some) (is_small(cg) ? kernel<T, 1> : kernel<T, some>)
 
-/* Fewer parts of p'q, where there are too many. */
+/* Folds the parts of p'q where there are more than TOP. */
 template <typename T> spmv_status queue_fold(const struct cg *cg)
 {
     int64_t count = 0;
@@ -168,8 +172,8 @@ template <typename T> spmv_status queue_steps(const struct cg *cg, int length)
 }
 
 #ifndef HOST_CUDA
-/* Captures the steps; where that cannot be, because a preconditioner waits or the stream is the default one, they are
- * launched one by one from now on. */
+/* Captures the steps. Where that is not possible, because a preconditioner waits or the stream is
+ * the default one, the steps are launched one by one from now on. */
 template <typename T> spmv_status capture(const struct cg *cg, int length)
 {
     queue *const own = queue_of(cg);
@@ -230,13 +234,13 @@ void destroy(graph)
 }
 #endif
 
-/* Where copy `which` of the state arrives. */
+/* The host's copy number `which` of the state. */
 template <typename T> cg_fused::state<T> *copy_of(const struct cg *cg, int which)
 {
     return (cg_fused::state<T> *)((cuda_state *)cg->ctx->device)->staging + which;
 }
 
-/* A block of steps, and the state behind it. */
+/* Queues a block of steps and the copy of the state after it. */
 template <typename T> spmv_status queue_block(const struct cg *cg, int length, int which)
 {
     queue *const own = queue_of(cg);
@@ -254,14 +258,14 @@ template <typename T> spmv_status queue_block(const struct cg *cg, int length, i
     });
 }
 
-/* Waits for a copy of the state. */
+/* Waits until that copy of the state has arrived. */
 spmv_status await(const struct cg *cg, int which)
 {
     return on_device(
         cg->ctx, [&] { return cuda_check(cg->ctx, cudaEventSynchronize(queue_of(cg)->told[which]), "a step of cg"); });
 }
 
-/* Tells of the iterations up to those of s, and what s says into cg; iteration 0 was not told before. */
+/* Reports the iterations up to those of s to the callback, and stores the scalars of s in cg. */
 template <typename T> spmv_status digest(struct cg *cg, const cg_fused::state<T> &s, int64_t *told)
 {
     spmv_status st = SPMV_OK;
@@ -279,7 +283,7 @@ template <typename T> spmv_status digest(struct cg *cg, const cg_fused::state<T>
     return st;
 }
 
-/* Does the fall of r'r since a while say that less than what is queued at once is left? */
+/* Whether the recent fall of r'r predicts that fewer steps are left than are queued at a time. */
 template <typename T> bool near_end(const cg_fused::state<T> &s, double before, int64_t iterations_before)
 {
     const double steps = (double)(s.iterations - iterations_before), fall = log(before / (double)s.rr);
@@ -297,8 +301,11 @@ template <typename T> spmv_status run_typed(struct cg *cg, int64_t most)
     spmv_status st = cg_start(cg), said = SPMV_OK;
     if (st == SPMV_OK && own->z != nullptr)
         st = cg_precondition(cg, cg->r, own->z);
+    int64_t count = 0;
+    T *const product_parts = pq_parts<T>(cg, &count);
     if (st == SPMV_OK)
-        st = queue_kernel<T>(cg, "cg begin", blocks_of(cg), KERNEL_FOR(cg_fused::begin, 4), cg->continues);
+        st = queue_kernel<T>(cg, "cg begin", blocks_of(cg), KERNEL_FOR(cg_fused::begin, 4), cg->continues,
+                             product_parts, count);
     if (st == SPMV_OK)
         st = queue_kernel<T>(cg, "cg begin", 1, cg_fused::begin_state<T>, cg->result->tolerance, roundoff,
                              (long long)cg->result->iterations, (long long)most);
@@ -362,7 +369,7 @@ spmv_status prepare(struct cg *cg, bool graphs)
             made = cuda_check(cg->ctx, cudaEventCreateWithFlags(&own->told[k], cudaEventDisableTiming), "an event");
         return made != SPMV_OK
                    ? made
-                   : cuda_check(cg->ctx, /* the host gets all of it, written or not */
+                   : cuda_check(cg->ctx, /* the host copies all of it, also what no kernel wrote */
                                 cudaMemsetAsync(own->memory, 0, (size_t)state_bytes, (cudaStream_t)cg->ctx->stream),
                                 "the state");
     });

@@ -1,6 +1,9 @@
-/* Conjugate gradients for several right-hand sides on CUDA, "graph" and "fused": the host's side of
- * cg_several_cuda.cuh. Steps are queued in blocks (cg_blocks.cuh), replayed as one CUDA graph or kernel by kernel; the
- * host looks at the columns' states behind each, one block late. Nothing is allocated in the loop.
+/* Conjugate gradients for several right-hand sides on CUDA, "graph" and "fused": the host side of
+ * cg_several_cuda.cuh.
+ *
+ * Steps are queued in blocks (cg_blocks.cuh), replayed as one CUDA graph or launched kernel by
+ * kernel. The host reads the state of the columns after each block, one block late. The loop
+ * allocates nothing.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
@@ -19,12 +22,12 @@ namespace
 /* The workspace of a region. */
 struct workspace {
     cg_blocks::queue queue;
-    void *memory;   /* on the device: how many columns have ended, their states, parts of sums */
-    void *begun;    /* the host's: the first of these two, before a run */
+    void *memory;   /* on the device: the number of columns that have ended, their states, parts of sums */
+    void *begun;    /* on the host: the first two of these, as they are before a run */
     bool *ran;      /* columns that run in this run */
     double *before; /* r'r of each column when it was last looked at */
     int64_t columns_at, pq_at, rr_at, rz_at, products_at;
-    int64_t product_parts; /* that a product leaves of each column's p'q; 0: none */
+    int64_t product_parts; /* parts of p'q a column that a product stores; 0: none */
     int panels, width, row_blocks;
 };
 
@@ -33,7 +36,8 @@ workspace *workspace_of(const struct cg_region *region)
     return (workspace *)region->state;
 }
 
-/* Panels of about equal width, and so many blocks for the rows of each: by n and k alone. */
+/* Cuts the columns into panels of about equal width, and the rows of a panel into blocks: by n and
+ * k alone. */
 void cut(workspace *w, int64_t n, int k)
 {
     const bool few = n <= cg_several::FEW_FOR / k;
@@ -45,7 +49,7 @@ void cut(workspace *w, int64_t n, int k)
     w->row_blocks = (int)min_i64(ceil_divide(n, cg_several::BLOCK / w->width), blocks);
 }
 
-/* May each block of the next kernel add up what a product leaves? */
+/* Whether each block of the next kernel can add up the parts that a product stores. */
 bool takes_products(const struct cg_region *region)
 {
     const workspace *const w = workspace_of(region);
@@ -68,7 +72,7 @@ template <typename T> cg_several::system<T> system_of(const struct cg_region *re
             (T *)region->x,
             (T *)region->r,
             (T *)region->p,
-            (const T *)region->q,
+            (T *)region->q,
             (const T *)region->inverse_diagonal,
             region->plan->a.rows,
             region->columns,
@@ -77,7 +81,7 @@ template <typename T> cg_several::system<T> system_of(const struct cg_region *re
             (T *)(memory + w->pq_at),
             (T *)(memory + w->rr_at),
             (T *)(memory + w->rz_at),
-            (const T *)(memory + (takes ? w->products_at : w->pq_at)),
+            (T *)(memory + (takes ? w->products_at : w->pq_at)),
             takes ? (int)w->product_parts : w->row_blocks};
 }
 
@@ -125,7 +129,7 @@ template <typename T> spmv_status queue_step(const struct cg_region *region)
     return st != SPMV_OK ? st : queue_kernel<T>(region, "cg p", blocks, KERNEL_FOR(cg_several::step_direction));
 }
 
-/* The states before the first step: which columns run, and for how long. */
+/* Uploads the states before the first step: which columns run, and for how many steps. */
 template <typename T> spmv_status queue_begin(const struct cg_region *region)
 {
     const workspace *const w = workspace_of(region);
@@ -152,8 +156,8 @@ template <typename T> spmv_status queue_begin(const struct cg_region *region)
                : queue_kernel<T>(region, "cg begin", w->panels, KERNEL_FOR(cg_several::begin_state), roundoff);
 }
 
-/* Tells of the iterations of this run up to those of the columns: of each the largest residual of those that made it.
- * *told: the next. */
+/* Reports the iterations of this run, up to the last one made, to the callback: of each iteration
+ * the largest residual of the columns that made it. *told: the next iteration to report. */
 template <typename T>
 spmv_status tell(const struct cg_region *region, const cg_several::column<T> *columns, int64_t *told)
 {
@@ -184,8 +188,8 @@ template <typename T> bool all_ended(const struct cg_region *region, const cg_se
     return ended;
 }
 
-/* Does the fall of r'r since a while, `steps` of them, say of all columns that less than what is queued at once is
- * left? */
+/* Whether the fall of r'r over the last `steps` steps predicts for all columns that fewer steps are
+ * left than are queued at a time. */
 template <typename T> bool near_end(const struct cg_region *region, const cg_several::column<T> *columns, int64_t steps)
 {
     const workspace *const w = workspace_of(region);
@@ -201,7 +205,7 @@ template <typename T> bool near_end(const struct cg_region *region, const cg_sev
     return near;
 }
 
-/* What the states say into the region. */
+/* Copies the states into the region. */
 template <typename T> void digest(struct cg_region *region, const cg_several::column<T> *columns)
 {
     const workspace *const w = workspace_of(region);
@@ -229,7 +233,7 @@ template <typename T> spmv_status run_typed(struct cg_region *region)
     cg_blocks::queue *const q = &w->queue;
     const auto step = [=] { return queue_step<T>(region); };
     const auto copy_of = [=](int which) { return (const cg_several::column<T> *)cg_blocks::copy_of(*q, which); };
-    int64_t told = region->iterations > 0; /* iteration 0 of a run that goes on has been told of */
+    int64_t told = region->iterations > 0; /* iteration 0 of a continued run was reported before */
     int length = cg_blocks::LONG, last = 0, steps = 0;
     region->told = SPMV_OK;
     spmv_status st = queue_begin<T>(region);

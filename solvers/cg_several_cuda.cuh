@@ -1,24 +1,34 @@
-/* Conjugate gradients for several right-hand sides on CUDA: a step of all of them in four kernels and no wait.
+/* Conjugate gradients for several right-hand sides on CUDA: a step of all columns in four kernels,
+ * without a wait.
  *
- * Idea: cg_2_fused.cuh for vectors that lie row by row, as the product of several has them: k columns side by side, so
- * nothing changes its form. q = A p for all columns at once, with the plan's product, which has p'q as it goes, or p'q
- * in a kernel of its own; then r and the squares of the new r; then x and p. A thread has one column, so its alpha and
- * beta are registers. Columns come in panels of at most MOST: a block has some rows of one panel, leaves a part of each
- * column's sum, and each block of the next kernel adds up the parts of its panel, in one order. Launches: 4, and the
- * product's others where it has more. Passes over n k numbers a step, beside the product: p'q: 2, r: 2 + 1 (q), x: 2,
- * p: 2 + 1 (r) = 10; with Jacobi's preconditioner one of n numbers more in each of the last two.
+ * Idea: cg_2_fused.cuh for vectors stored row by row, k columns side by side, as the product of
+ * several vectors takes them. A step is
+ *   1. q = A p for all columns, by the plan's product; p'q in the same kernel where the product
+ *      can, else
+ *   2. p'q in a kernel of its own
+ *   3. r = r - alpha q, and r'r
+ *   4. x = x + alpha p, p = z + beta p
+ * A thread has one column, so its alpha and beta are registers. Columns are cut into panels of at
+ * most MOST. A block has some rows of one panel and stores a part of each column's sum. Each block
+ * of the next kernel adds up the parts of its panel, always in the same order.
  *
- * A column that is done, or broken, stands still: nothing of it is written any more, so its x and its count are those
- * of exactly as many steps as it made. `ending` says that of a column, `ended` counts them; when all have ended, steps
- * that were queued in vain do next to nothing.
+ * Launches: 4, and more where the product has more. Passes over n k numbers a step, beside the
+ * product: p'q: 2, r: 2 + 1 (q), x: 2, p: 2 + 1 (r) = 10; with Jacobi's preconditioner one more of
+ * n numbers in kernels 3 and 4.
  *
- * What the first block of a panel writes down for later kernels, no block of its own kernel reads: step_residual reads
- * what step_direction wrote and the other way round. The exception is ending, which step_residual sets for columns that
- * broke or are at their limit: they stand still whether a block sees it or finds the same out for itself.
+ * A column that has converged or broken down is frozen: no kernel writes it any more, so its x and
+ * its count are those of exactly the steps it made. `ending` marks such a column, `ended` counts
+ * them. When all columns have ended, the steps that are still queued return at once.
  *
- * Bits: how the rows are cut follows from n and k alone, and so do the parts and their order; where p'q rides along
- * with the product, they follow from the plan. Hestenes & Stiefel 1952; Saad 2003, algorithm 9.1; side by side, not
- * O'Leary's block method (1980): k recurrences.
+ * The first block of a panel writes scalars for later kernels only: step_residual reads what
+ * step_direction wrote, and the reverse. The exception is `ending`, which step_residual sets for
+ * columns that broke down or reached their limit: a block either reads it or reaches the same
+ * verdict from the same numbers.
+ *
+ * Bits: the cut of the rows, the parts and their order follow from n and k alone; where the product
+ * forms p'q, the parts follow from the plan.
+ * Source: Hestenes & Stiefel 1952; Saad 2003, algorithm 9.1. These are k recurrences side by side,
+ * not the block method of O'Leary (1980).
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef CG_SEVERAL_CUDA_CUH
@@ -34,10 +44,11 @@ extern "C" {
 namespace cg_several
 {
 
-/* MOST: columns of a panel. EACH: elements of a vector that a thread loads at once. FEW_BLOCKS: two for each
- * multiprocessor of an H100; MANY_BLOCKS: for more than FEW_FOR elements, where it does not show that each block adds
- * up all parts of its panel. A block adds up at most FEW_PARTS or MANY_PARTS of them. KEPT: partial sums of a column
- * that the threads of a block make their sums fewer to. */
+/* MOST: columns of a panel. EACH: elements of a vector that a thread loads at a time. FEW_BLOCKS:
+ * two for each multiprocessor of an H100. MANY_BLOCKS: for more than FEW_FOR elements, where the
+ * cost of adding up all parts of a panel in each block does not show. FEW_PARTS, MANY_PARTS: the
+ * most parts that a block adds up. KEPT: the partial sums a column to which the threads of a block
+ * first reduce. */
 enum {
     BLOCK = 512,
     MOST = 16,
@@ -52,17 +63,17 @@ enum {
     RING = 32
 };
 
-/* The recurrence of a column, on the device; the host gets copies. */
+/* The recurrence of a column, in device memory. The host reads copies. */
 template <typename T> struct column {
-    /* of the host */
+    /* written by the host */
     double tolerance;
     long long most; /* steps */
-    /* of begin_state and step_direction */
+    /* written by begin_state and step_direction */
     T rr, rho;            /* rho: r'z, which is r'r without a preconditioner */
-    double start, enough; /* norms: of the first residual, of the last one wanted */
+    double start, enough; /* norms: of the first residual; of a residual that ends the solve */
     long long iterations;
     T history[RING]; /* r'r after iteration i, at i % RING */
-    /* of step_residual, but for ending */
+    /* written by step_residual (`ending` also by note) */
     T pq, alpha, rho_before;
     long long iterations_then;
     int stop, ending; /* stop: an enum cg_stop */
@@ -70,18 +81,18 @@ template <typename T> struct column {
 
 template <typename T> struct system {
     column<T> *columns;
-    int *ended; /* how many columns have; behind it: have all? */
-    T *x, *r, *p;
-    const T *q, *scale; /* scale: the inverse diagonal of Jacobi's preconditioner */
+    int *ended; /* [0]: the number of columns that have ended; [1]: 1 when all have */
+    T *x, *r, *p, *q;
+    const T *scale; /* the inverse diagonal of Jacobi's preconditioner */
     int64_t n;
-    int k, width, row_blocks; /* width: columns of a panel, of the last one what is left; row_blocks of each */
-    T *pq, *rr, *rz;          /* parts: one a row block and column, row by row */
-    const T *products;        /* likewise of p'q, but so many: the product's own, or pq */
-    int product_parts;
+    int k, width, row_blocks; /* width: columns of a panel (the last may have fewer); row_blocks: blocks a panel */
+    T *pq, *rr, *rz;          /* parts: row_blocks x k, row by row */
+    T *products;              /* the parts of p'q that step_residual adds up: the product's own, or pq */
+    int product_parts;        /* parts a column in products */
 };
 
-/* What a thread has: a column, and of the rows of its block slot, slot + slots, ...; the few threads that make no whole
- * row have none. */
+/* The work of a thread: a column, and of the rows of its block: slot, slot + slots, ... The threads
+ * beyond the last whole row of lanes have no rows. */
 struct place {
     int column, slot, slots, lanes; /* lanes: columns of the panel */
     int64_t row, behind;
@@ -111,7 +122,7 @@ struct place {
         return slot < slots;
     }
 
-    /* Does it write down what is known of its column? One thread a column. */
+    /* Whether the thread writes the scalars of its column. One thread a column does. */
     template <typename T> __device__ bool keeps_column(const system<T> &a) const
     {
         return (int)blockIdx.x % a.row_blocks == 0 && slot == 0;
@@ -124,7 +135,7 @@ struct place {
             to[e] = row + e * slots < behind ? from[(row + e * slots) * a.k + column] : T();
     }
 
-    /* body(number of the element among those at hand, its row, its place) */
+    /* body(number of the element among the EACH, its row, its index) */
     template <typename T, typename Body> __device__ void each(const system<T> &a, const Body &body) const
     {
 #pragma unroll
@@ -133,7 +144,7 @@ struct place {
                 body(e, row + e * slots, (row + e * slots) * a.k + column);
     }
 
-    /* The next rows; are there any? */
+    /* Moves on to the next rows. False when there are none. */
     __device__ bool next()
     {
         row += (int64_t)EACH * slots;
@@ -141,7 +152,7 @@ struct place {
     }
 };
 
-/* What a thread adds up of the parts of its column. */
+/* The sum of the thread's share of the parts of its column. */
 template <typename T> __device__ T own_parts(const system<T> &a, const place &at, const T *parts, int count)
 {
     T sum = T();
@@ -153,12 +164,13 @@ template <typename T> __device__ T own_parts(const system<T> &a, const place &at
     return sum;
 }
 
-/* The sums of a column's values in the block, for all of its threads, in an order that the panel's width fixes. */
+/* The sum of each column's values in the block. All threads get that of their column. The order
+ * follows from the panel's width. */
 template <int N, typename T> __device__ void sum_columns(const place &at, T (&value)[N])
 {
     __shared__ T cells[N][BLOCK];
     const int thread = (int)threadIdx.x;
-    __syncthreads(); /* all have read what was there */
+    __syncthreads(); /* every thread has read the previous sums */
 #pragma unroll
     for (int i = 0; i < N; i++)
         cells[i][thread] = value[i];
@@ -183,7 +195,7 @@ template <int N, typename T> __device__ void sum_columns(const place &at, T (&va
     }
 }
 
-/* Leaves the block's part of each column's sums: of r'r and, with Jacobi's preconditioner, r'z. */
+/* Stores the block's part of each column's sums: of r'r and, with Jacobi's preconditioner, r'z. */
 template <typename T, int N> __device__ void leave_squares(const system<T> &a, const place &at, T (&part)[N])
 {
     sum_columns(at, part);
@@ -195,7 +207,8 @@ template <typename T, int N> __device__ void leave_squares(const system<T> &a, c
     }
 }
 
-/* r'r and, with Jacobi's preconditioner, r'z, of each column from the parts. */
+/* The thread's share of r'r and, with Jacobi's preconditioner, r'z of its column, from the
+ * parts. */
 template <typename T, int N> __device__ void own_squares(const system<T> &a, const place &at, T (&sum)[N])
 {
     sum[0] = own_parts(a, at, a.rr, a.row_blocks);
@@ -203,7 +216,7 @@ template <typename T, int N> __device__ void own_squares(const system<T> &a, con
         sum[1] = own_parts(a, at, a.rz, a.row_blocks);
 }
 
-/* Adds to the squares of r those of one of its elements; z = M^-1 r. */
+/* Adds the squares of one element of r to part. Returns z = M^-1 r. */
 template <typename T, int N> __device__ T add_square(const system<T> &a, int64_t row, T r, T (&part)[N])
 {
     part[0] += r * r;
@@ -215,7 +228,9 @@ template <typename T, int N> __device__ T add_square(const system<T> &a, int64_t
     return r;
 }
 
-/* Given r: p = z of the columns that run, 0 of the others. N: 2 with Jacobi's preconditioner, else 1. */
+/* Given r: p = z for the columns that run, 0 for the others, and the parts of the squares. N: 2
+ * with Jacobi's preconditioner, else 1. Sets q and the parts of p'q to 0: where all columns end
+ * before their first step, no product writes them, and step_residual loads them before it knows. */
 template <typename T, int N> __global__ void __launch_bounds__(BLOCK) begin(system<T> a)
 {
     place at(a);
@@ -228,12 +243,16 @@ template <typename T, int N> __global__ void __launch_bounds__(BLOCK) begin(syst
         at.each(a, [&](int e, int64_t row, int64_t i) {
             const T z = add_square(a, row, r[e], part);
             a.p[i] = runs ? z : T();
+            a.q[i] = T();
         });
     } while (at.next());
+    const int64_t parts = (int64_t)a.product_parts * a.k;
+    for (int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x; i < parts; i += (int64_t)gridDim.x * BLOCK)
+        a.products[i] = T();
     leave_squares(a, at, part);
 }
 
-/* No step of the column is to follow. One thread a column. */
+/* Ends the column: no step of it follows. For one thread a column. */
 template <typename T> __device__ void end(const system<T> &a, column<T> *c)
 {
     c->ending = 1;
@@ -241,7 +260,8 @@ template <typename T> __device__ void end(const system<T> &a, column<T> *c)
         a.ended[1] = 1;
 }
 
-/* After a step, or before the first: is the residual small enough? Likewise. */
+/* Ends the column when its residual is small enough. For one thread a column, after a step or
+ * before the first. */
 template <typename T> __device__ void note(const system<T> &a, column<T> *c)
 {
     c->history[c->iterations % RING] = c->rr;
@@ -250,7 +270,7 @@ template <typename T> __device__ void note(const system<T> &a, column<T> *c)
         end(a, c);
 }
 
-/* The state of the columns that run, after begin. One block a panel. */
+/* Writes the state of the columns that run, after begin. One block a panel. */
 template <typename T, int N> __global__ void __launch_bounds__(BLOCK) begin_state(system<T> a, double roundoff)
 {
     const place at(a, (int)blockIdx.x, 0);
@@ -269,7 +289,7 @@ template <typename T, int N> __global__ void __launch_bounds__(BLOCK) begin_stat
     note(a, c);
 }
 
-/* Parts of p'q. */
+/* The parts of p'q. */
 template <typename T> __global__ void __launch_bounds__(BLOCK, 2) multiply_directions(system<T> a)
 {
     place at(a);
@@ -280,7 +300,7 @@ template <typename T> __global__ void __launch_bounds__(BLOCK, 2) multiply_direc
         return;
     do {
         at.load(a, (const T *)a.p, p);
-        at.load(a, a.q, q);
+        at.load(a, (const T *)a.q, q);
         at.each(a, [&](int e, int64_t, int64_t) { part[0] += p[e] * q[e]; });
     } while (at.next());
     sum_columns(at, part);
@@ -288,7 +308,8 @@ template <typename T> __global__ void __launch_bounds__(BLOCK, 2) multiply_direc
         a.pq[(int64_t)((int)blockIdx.x % a.row_blocks) * a.k + at.column] = part[0];
 }
 
-/* Fewer parts of p'q from the product's many: each block adds up some of them as if they were rows. */
+/* Folds the product's parts of p'q to row_blocks: each block adds up some of them as if they were
+ * rows. */
 template <typename T> __global__ void __launch_bounds__(BLOCK) fold(system<T> a, const T *from, int64_t count)
 {
     system<T> many = a;
@@ -321,8 +342,8 @@ template <typename T, int N> __global__ void __launch_bounds__(BLOCK, 2) step_re
     const T rho = c->rho, rr = c->rr;
     const long long iterations = c->iterations, most = c->most;
     at.load(a, (const T *)a.r, r);
-    at.load(a, a.q, q);
-    T pq[1] = {own_parts(a, at, a.products, a.product_parts)};
+    at.load(a, (const T *)a.q, q);
+    T pq[1] = {own_parts(a, at, (const T *)a.products, a.product_parts)};
     if (first && ending && c->stop == CG_RUNS)
         c->stop = CG_DONE;
     if (__syncthreads_count(at.has_rows() && !ending) == 0)
@@ -350,12 +371,12 @@ template <typename T, int N> __global__ void __launch_bounds__(BLOCK, 2) step_re
         if (!at.next())
             break;
         at.load(a, (const T *)a.r, r);
-        at.load(a, a.q, q);
+        at.load(a, (const T *)a.q, q);
     }
     leave_squares(a, at, part);
 }
 
-/* beta = rho / (rho before), x = x + alpha p, p = z + beta p */
+/* beta = rho / (previous rho), x = x + alpha p, p = z + beta p */
 template <typename T, int N> __global__ void __launch_bounds__(BLOCK, 2) step_direction(system<T> a)
 {
     place at(a);

@@ -828,6 +828,37 @@ static void few_steps(void **state)
     spmv_context_destroy(ctx);
 }
 
+/* A first residual within the tolerance ends the solve before its first step, by every rung: x stays,
+ * and no iteration counts. Each rung gets a context of its own, so that its workspace is new memory:
+ * "brief" under a checker shows that no kernel reads what none has written. */
+static void ended_at_the_start(void **state)
+{
+    (void)state;
+    static const char *const preconds[] = {"none", "jacobi", "chebyshev"};
+    for (int m = 0; m < 3; m++) {
+        spmv_cg_options options;
+        for (int i = 0; with_rung(i, &options); i++) {
+            spmv_context *ctx = support_context();
+            struct system s = generated(ctx, "poisson2d:50", SPMV_F64, 1);
+            spmv_cg_result result;
+            ask_for_ones(&s);
+            assert_ok(ctx, spmv_preconditioner_create(ctx, preconds[m], &s.a, NULL, &options.precond));
+            options.atol = 1e6;
+            const spmv_status st = spmv_cg(s.plan, s.b, s.x, &options, &result, sizeof result);
+            if (st != SPMV_ERROR_UNSUPPORTED) {
+                assert_ok(ctx, st);
+                assert_int_equal(result.iterations, 0);
+                assert_true(fabs(result.true_residual - result.norm_b) <= 1e-12 * result.norm_b);
+                for (int64_t k = 0; k < s.a.rows; k += 7)
+                    assert_true(at(&s, s.x, k) == 0);
+            }
+            spmv_preconditioner_destroy(options.precond);
+            release(&s);
+            spmv_context_destroy(ctx);
+        }
+    }
+}
+
 int main(int argc, char **argv)
 {
     support_begin(argc, argv);
@@ -846,8 +877,9 @@ int main(int argc, char **argv)
         cmocka_unit_test(unlike_columns),
         cmocka_unit_test(columns_that_fail),
         cmocka_unit_test(few_steps),
+        cmocka_unit_test(ended_at_the_start),
     };
-    const struct CMUnitTest some[] = {cmocka_unit_test(few_steps)};
+    const struct CMUnitTest some[] = {cmocka_unit_test(ended_at_the_start), cmocka_unit_test(few_steps)};
     if (support_brief(argc, argv))
         return cmocka_run_group_tests(some, NULL, NULL);
     return cmocka_run_group_tests(tests, NULL, NULL);

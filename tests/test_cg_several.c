@@ -1120,17 +1120,48 @@ static void few_steps(void **state)
     spmv_context_destroy(ctx);
 }
 
+/* First residuals within the tolerance end all columns before their first step, by every rung: x stays,
+ * and no iteration counts. Each solve gets a context of its own, so that its workspace is new memory:
+ * "brief" under a checker shows that no kernel reads what none has written. */
+static void ended_at_the_start(void **state)
+{
+    (void)state;
+    const int widths[] = {2, 17};
+    for (int w = 0; w < 2; w++)
+        for (int kind = 0; kind < 2; kind++) {
+            spmv_cg_options options;
+            for (int i = 0; with_rung_of_several(&i, &options);) {
+                spmv_context *ctx = support_context();
+                struct system s = make(ctx, SPMV_F64, SIDE, widths[w]);
+                struct own own;
+                spmv_cg_result r[17];
+                spmv_preconditioner *jacobi = make_kind(&s, 1, &own);
+                put_right_hand_sides(&s);
+                options.precond = kind == 0 ? NULL : jacobi;
+                options.atol = 1e30;
+                assert_ok(ctx, spmv_cg(s.several, s.b, s.x, &options, r, sizeof *r));
+                for (int v = 0; v < s.k; v++)
+                    assert_true(r[v].iterations == 0 && fabs(r[v].true_residual - r[v].norm_b) <= 1e-12 * r[v].norm_b);
+                spmv_preconditioner_destroy(jacobi);
+                release(&s);
+                spmv_context_destroy(ctx);
+            }
+        }
+}
+
 int main(int argc, char **argv)
 {
     support_begin(argc, argv);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_kind),       cmocka_unit_test(unlike_columns), cmocka_unit_test(broken_late),
-        cmocka_unit_test(steps_taken_back), cmocka_unit_test(limits),         cmocka_unit_test(same_bits),
-        cmocka_unit_test(every_width),      cmocka_unit_test(mixed_types),    cmocka_unit_test(stands_still),
-        cmocka_unit_test(breaks_late),      cmocka_unit_test(told),           cmocka_unit_test(many_rows),
-        cmocka_unit_test(long_row),         cmocka_unit_test(choice),         cmocka_unit_test(few_steps),
+        cmocka_unit_test(every_kind),         cmocka_unit_test(unlike_columns), cmocka_unit_test(broken_late),
+        cmocka_unit_test(steps_taken_back),   cmocka_unit_test(limits),         cmocka_unit_test(same_bits),
+        cmocka_unit_test(every_width),        cmocka_unit_test(mixed_types),    cmocka_unit_test(stands_still),
+        cmocka_unit_test(breaks_late),        cmocka_unit_test(told),           cmocka_unit_test(many_rows),
+        cmocka_unit_test(long_row),           cmocka_unit_test(choice),         cmocka_unit_test(few_steps),
+        cmocka_unit_test(ended_at_the_start),
     };
-    const struct CMUnitTest some[] = {cmocka_unit_test(few_steps), cmocka_unit_test(long_row)};
+    const struct CMUnitTest some[] = {cmocka_unit_test(ended_at_the_start), cmocka_unit_test(few_steps),
+                                      cmocka_unit_test(long_row)};
     if (support_brief(argc, argv))
         return cmocka_run_group_tests(some, NULL, NULL);
     return cmocka_run_group_tests(tests, NULL, NULL);
