@@ -511,5 +511,10 @@ int main(int argc, char **argv)
         cmocka_unit_test(one_entry_alone),
         cmocka_unit_test(tiny_systems),
     };
+    /* "brief": small vectors, and systems of a few rows */
+    const struct CMUnitTest some[] = {cmocka_unit_test(vector_operations), cmocka_unit_test(every_failure),
+                                      cmocka_unit_test(tiny_systems)};
+    if (support_brief(argc, argv))
+        return cmocka_run_group_tests(some, NULL, NULL);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

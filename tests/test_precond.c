@@ -994,5 +994,10 @@ int main(int argc, char **argv)
                                        cmocka_unit_test(amg_refusals),
                                        cmocka_unit_test(refusals),
                                        cmocka_unit_test(own_class)};
+    /* "brief": small systems; test_cg_rungs launches the kernels of every preconditioner */
+    const struct CMUnitTest some[] = {cmocka_unit_test(ic0_failing_pivot), cmocka_unit_test(refusals),
+                                      cmocka_unit_test(own_class)};
+    if (support_brief(argc, argv))
+        return cmocka_run_group_tests(some, NULL, NULL);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
