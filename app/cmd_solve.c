@@ -344,6 +344,7 @@ static spmv_status solve_once(struct job *job, struct attempt *a, struct watch *
     const struct options *o = job->o;
     spmv_cg_options options;
     spmv_cg_options_init(&options, sizeof options);
+    options.symmetry_check = SPMV_SYMMETRY_TRUST; /* every entry was looked at */
     options.rtol = o->rtol;
     options.atol = o->atol;
     options.max_iterations = o->max_iterations;

@@ -2,6 +2,7 @@
  * the true residual, restarts from it, stagnation, which x is returned. The rungs: cg_1_textbook.c and on.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
+#include <float.h>
 #include <math.h>
 #include <spmv/primitives.h>
 #include <stdio.h>
@@ -27,13 +28,13 @@ void *cg_scalar(const struct cg *cg, enum cg_scalar s)
 
 void spmv_cg_options_init(spmv_cg_options *options, size_t size)
 {
-    const spmv_cg_options defaults = {.size = sizeof defaults, .rtol = 1e-8};
+    const spmv_cg_options defaults = {.size = sizeof defaults, .rtol = 1e-8, .symmetry_check = SPMV_SYMMETRY_SAMPLED};
     result_write(options, size, &defaults, sizeof defaults);
 }
 
 const char *spmv_cg_method_name(spmv_backend backend, int index)
 {
-    for (int m = 0; m < METHODS && index >= 0; m++)
+    for (int m = 0; m < METHODS && index >= 0 && (unsigned)backend <= SPMV_BACKEND_CUDA; m++)
         if ((methods[m]->backends & 1u << backend) != 0 && index-- == 0)
             return methods[m]->name;
     return NULL;
@@ -203,19 +204,31 @@ spmv_status cg_fail_vanishing(const struct cg *cg, double largest)
                         largest, spmv_type_name(cg->info.type));
 }
 
+spmv_status cg_fail_overflow(const struct cg *cg)
+{
+    return context_fail(cg->ctx, SPMV_ERROR_NOT_FINITE,
+                        "spmv_cg: the recurrence is done after %lld iterations, but b - A x is not finite: x or a "
+                        "product with it exceeds the range of %s: scale A or b",
+                        (long long)cg->result->iterations, spmv_type_name(cg->info.type));
+}
+
 /* The true residual, after the recurrence stopped with this status. Steps that made matters worse (numbers that
- * overflowed, a restart beyond what the type holds) are taken back. At the limit, or where A proves indefinite, a
+ * overflowed, a restart beyond what the type holds) are taken back. Where x overflowed although the recurrence
+ * stopped at its tolerance, *stop_at becomes SPMV_ERROR_NOT_FINITE. At the limit, or where A proves indefinite, a
  * larger residual is no reason: the method makes the energy norm of the error smaller at each step, not the residual.
  */
-static spmv_status settle(struct cg *cg, spmv_status stop)
+static spmv_status settle(struct cg *cg, spmv_status *stop_at)
 {
     spmv_status st = SPMV_OK;
+    const spmv_status stop = *stop_at;
     double *residual = &cg->result->true_residual;
     if (!cg->knows_residual) {
         TRY(cg_residual(cg, cg->q));
         TRY(cg_norm(cg, cg->q, residual));
     }
     cg->knows_residual = false;
+    if (!isfinite(*residual) && stop == SPMV_OK)
+        *stop_at = cg_fail_overflow(cg);
     const bool shrinks = stop == SPMV_OK || stop == SPMV_ERROR_NOT_FINITE;
     if (!isfinite(*residual) || (shrinks && cg->start_residual < *residual)) {
         TRY(spmv_map(cg->ctx, SPMV_MAP_COPY, cg->type, cg->start_x, cg->x, cg->n));
@@ -248,6 +261,17 @@ done:
     return st;
 }
 
+/* *largest = max |v_i|; |v| into scratch. */
+static spmv_status largest_element(const struct cg *cg, const void *v, void *scratch, double *largest)
+{
+    spmv_status st = SPMV_OK;
+    TRY(spmv_map(cg->ctx, SPMV_MAP_ABS, cg->type, v, scratch, cg->n));
+    TRY(spmv_reduce(cg->ctx, SPMV_MAX, cg->type, scratch, cg_scalar(cg, SPARE), cg->n));
+    TRY(cg_read_scalars(cg, SPARE, 1, largest));
+done:
+    return st;
+}
+
 /* Whether b has to be scaled for squares to fit: then cg->scale is by what. ran: the rung measures, so it has run
  * already, to this stop; x is then put back to where it was. */
 static spmv_status find_scale(struct cg *cg, bool ran, spmv_status stop)
@@ -263,9 +287,7 @@ static spmv_status find_scale(struct cg *cg, bool ran, spmv_status stop)
     if (cg->scale != 0 || (result->norm_b != 0 && !small && !squares_overflow(cg->type, result->norm_b) &&
                            !cg_squares_vanish(cg->type, result->norm_b, result->tolerance)))
         return SPMV_OK;
-    TRY(spmv_map(cg->ctx, SPMV_MAP_ABS, cg->type, cg->b, cg->q, cg->n));
-    TRY(spmv_reduce(cg->ctx, SPMV_MAX, cg->type, cg->q, cg_scalar(cg, SPARE), cg->n));
-    TRY(cg_read_scalars(cg, SPARE, 1, &largest));
+    TRY(largest_element(cg, cg->b, cg->q, &largest));
     if (!(largest > 0 && isfinite(largest)))
         return SPMV_OK;
     frexp(largest, &exponent);
@@ -307,7 +329,7 @@ static spmv_status solve(struct cg *cg, int64_t max_iterations)
         TRY(find_scale(cg, false, SPMV_OK));
     }
     for (bool first = true; cg->scale == scale; first = false) {
-        const spmv_status stop = measures || result->norm_b != 0 ? cg->method->run(cg, max_iterations) : SPMV_OK;
+        spmv_status stop = measures || result->norm_b != 0 ? cg->method->run(cg, max_iterations) : SPMV_OK;
         st = stop;
         if (st != SPMV_OK && spmv_status_class(st) < 7)
             goto done;
@@ -319,7 +341,7 @@ static spmv_status solve(struct cg *cg, int64_t max_iterations)
         }
         if (result->norm_b == 0)
             return solve_zero(cg);
-        TRY(settle(cg, stop));
+        TRY(settle(cg, &stop));
         st = stop;
         if (cg_has_arrived(stop, result))
             st = SPMV_OK;
@@ -508,6 +530,7 @@ done:
     return st;
 }
 
+/* x *= factor; q holds x as it was. */
 static spmv_status scale_x(const struct cg *cg, double factor)
 {
     spmv_status st = SPMV_OK;
@@ -528,21 +551,46 @@ static spmv_status undo_scale(struct cg *cg, double scale)
     return scale_x(cg, 1 / scale);
 }
 
-/* The true residual of the x that goes back: numbers that left the type's range on the way to the caller's units are in
- * it. */
+/* The solution, whose largest element is largest / scale, does not fit into the type: x = 0 goes back, with the
+ * residual of that. p'Ap <= 0 is then an underflow rather than a property of A. */
+static spmv_status give_up_solution(const struct cg *cg, double largest, double scale, spmv_status stop)
+{
+    spmv_status st = SPMV_OK;
+    TRY(spmv_map_index(cg->ctx, cg->type, &(const double){0}, NULL, cg->x, cg->n)); /* all bits 0, also as a float */
+    cg->result->true_residual = cg->result->norm_b;
+    if (stop != SPMV_ERROR_NOT_FINITE && stop != SPMV_CANCELLED)
+        st = context_fail(cg->ctx, SPMV_ERROR_NOT_FINITE,
+                          "spmv_cg: the solution exceeds the range of %s: its largest element is about 1e%+.0f; x is "
+                          "set to 0; scale A or b",
+                          spmv_type_name(cg->type), floor(log10(largest) - log10(scale) + 0.5));
+    else
+        st = stop;
+done:
+    return st;
+}
+
+/* From the scaled solution to the x that goes back, and its true residual: elements that became 0 or subnormal in the
+ * caller's units show in that residual. */
 static spmv_status settle_scaled(struct cg *cg, const void *b, double scale, spmv_status stop)
 {
     spmv_status st = SPMV_OK;
     spmv_cg_result *result = cg->result;
+    const double most = cg->type == SPMV_F32 ? FLT_MAX : DBL_MAX;
+    double largest = 0;
     TRY(undo_scale(cg, scale));
+    TRY(largest_element(cg, cg->q, cg->r, &largest)); /* undo_scale leaves the scaled x in q */
     cg->b = b;
     cg->scale = 0;
+    if (isfinite(largest) && largest / scale > most)
+        return give_up_solution(cg, largest, scale, stop);
     TRY(cg_residual(cg, cg->q));
     TRY(scaled_copy(cg, scale, cg->q, cg->r));
     TRY(cg_norm(cg, cg->r, &result->true_residual));
     result->true_residual /= scale;
     st = stop;
-    if (stop == SPMV_OK && !(result->true_residual <= result->tolerance))
+    if (stop == SPMV_OK && !isfinite(result->true_residual))
+        st = cg_fail_overflow(cg);
+    else if (stop == SPMV_OK && !(result->true_residual <= result->tolerance))
         st = cg_fail_stagnation(cg);
 done:
     return st;
@@ -635,10 +683,18 @@ done:
     return st;
 }
 
+/* A result before the solve. */
+static const spmv_cg_result unsolved = {
+    .size = sizeof unsolved, .status = SPMV_ERROR_ARGUMENT, .method = "", .precond = "none"};
+
 spmv_status spmv_cg(spmv_plan *plan, const void *b, void *x, const spmv_cg_options *options, spmv_cg_result *result,
                     size_t size)
 {
     spmv_status st = SPMV_OK;
+    if (plan == NULL) {
+        result_write(result, size, &unsolved, sizeof unsolved);
+        return SPMV_ERROR_ARGUMENT;
+    }
     spmv_context *ctx = spmv_plan_context(plan);
     spmv_cg_options o;
     struct cg cg = {.ctx = ctx, .plan = plan, .b = b, .x = x, .options = &o};
@@ -646,8 +702,7 @@ spmv_status spmv_cg(spmv_plan *plan, const void *b, void *x, const spmv_cg_optio
     TRY(spmv_plan_describe(plan, &cg.info, sizeof cg.info));
     TRY(host_alloc(ctx, cg.info.vectors * (int64_t)sizeof *results, "conjugate gradients", (void **)&results));
     for (int v = 0; v < cg.info.vectors; v++)
-        results[v] =
-            (spmv_cg_result){.size = sizeof *results, .status = SPMV_ERROR_ARGUMENT, .method = "", .precond = "none"};
+        results[v] = unsolved;
     cg.result = results;
     spmv_cg_options_init(&o, sizeof o);
     if (options != NULL && !options_read(&o, sizeof o, options)) {

@@ -34,7 +34,7 @@ struct cg {
     bool continues;      /* start from r and p of the run before: r becomes b - A x, p moves as r does */
     bool keeps;          /* another run continues: r and p are left as they are when it stops */
     bool knows_residual; /* result->true_residual is that of x: a rung that measures has seen to it */
-    double scale;        /* b, and so x and all residuals, are this power of two times the caller's; 0: they are his */
+    double scale; /* scale factor applied to b and x (a power of two); 0 means unscaled */
     char *scalars;       /* SCALARS of them */
     const spmv_cg_options *options;
     spmv_cg_result *result;
@@ -120,7 +120,8 @@ spmv_status cg_fail_cancelled(const struct cg *cg);
 /* What forbids another step, given rr, pq and rz: SPMV_ERROR_NOT_FINITE, SPMV_ERROR_NOT_POSITIVE. */
 spmv_status cg_look_for_breakdown(const struct cg *cg);
 
-/* The option SPMV_SYMMETRY_SAMPLED, given ctx, plan and info (cg_symmetry.c). */
+/* The option SPMV_SYMMETRY_SAMPLED, given ctx, plan and info: looks once for each set of values of the plan
+ * (cg_symmetry.c). */
 spmv_status cg_check_symmetry(const struct cg *cg);
 
 /* A plan for several vectors (cg_several.c): results, one a vector, are prepared, and their status is set. Returns that
@@ -140,6 +141,9 @@ bool cg_squares_vanish(spmv_type type, double norm_b, double tolerance);
 /* SPMV_ERROR_STAGNATION with its sentence: of a true residual, and of squares that vanish. */
 spmv_status cg_fail_stagnation(const struct cg *cg);
 spmv_status cg_fail_vanishing(const struct cg *cg, double largest);
+
+/* SPMV_ERROR_NOT_FINITE with its sentence: the recurrence is done, but b - A x is not finite. */
+spmv_status cg_fail_overflow(const struct cg *cg);
 
 /* SPMV_ERROR_ITERATIONS with its sentence. */
 spmv_status cg_fail_limit(const struct cg *cg);

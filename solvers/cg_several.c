@@ -359,6 +359,13 @@ static spmv_status fail_as_far(const struct several *s, int v)
     return s->region.told != SPMV_OK ? cg_fail_cancelled(&one) : cg_fail_stagnation(&one);
 }
 
+static spmv_status fail_overflow(const struct several *s, int v)
+{
+    struct cg one = *s->cg;
+    one.result = &s->result[v];
+    return cg_fail_overflow(&one);
+}
+
 /* The columns that ran: their true residuals, and whether they go on. first: the column of least number that failed,
  * whose sentence is kept in text. */
 static spmv_status settle(struct several *s, bool *take, int *first, char *text, size_t size)
@@ -377,6 +384,8 @@ static spmv_status settle(struct several *s, bool *take, int *first, char *text,
         result->recurrence_residual = sqrt(c->rr);
         result->true_residual = s->now[v];
         spmv_status stop = verdict_of(s, v);
+        if (!isfinite(s->now[v]) && stop == SPMV_OK)
+            stop = fail_overflow(s, v);
         if (!isfinite(s->now[v]) ||
             ((stop == SPMV_OK || stop == SPMV_ERROR_NOT_FINITE) && c->start_residual < s->now[v])) {
             take[v] = true;

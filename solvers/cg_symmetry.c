@@ -1,22 +1,25 @@
 /* Whether A is symmetric, as far as products with it tell.
  *
- * For a symmetric A, u'A v = v'A u for any u and v. For fixed pseudo-random u and v of elements of modulus 1 to 2 the
- * difference of the two is a sum of a_ij - a_ji with random factors u_i v_j - u_j v_i: about the Frobenius norm of
- * A - A', so what is not symmetric shows, whichever entries it is. Were all of modulus 1, every other of these factors
- * would be 0. (R. Freivalds, "Probabilistic machines can use less running time", IFIP 1977, checks
- * a product likewise.)
+ * For a symmetric A, u'A v = v'A u for any u and v. u and v are fixed pseudo-random vectors of elements of modulus 1 to
+ * 2. The difference of the two sides is then the sum of a_ij - a_ji times the random factors u_i v_j - u_j v_i: about
+ * the Frobenius norm of A - A'. So an entry without its mirror shows wherever it is. (With elements of modulus 1 alone,
+ * every other factor would be 0.) Three vectors give three pairs for three products. R. Freivalds, "Probabilistic
+ * machines can use less running time", IFIP 1977, checks a product likewise.
  *
- * The elements of the products A v carry rounding errors, which, as long as they do not conspire, add up to about
- * unit roundoff times sqrt(longest row) ||A||_F, and ||A v|| estimates ||A||_F (M. F. Hutchinson, "A stochastic
- * estimator of the trace", Comm. Statist. 18, 1989). MARGIN sqrt(nnz) is more than that by far. The sums u'(A v)
- * themselves are formed in long double.
+ * Rounding makes the two sides differ too. The errors of the elements of A v add up to about the unit roundoff times
+ * sqrt(longest row) ||A||_F, and ||A v|| estimates ||A||_F (M. F. Hutchinson, "A stochastic estimator of the trace",
+ * Comm. Statist. 18, 1989). The bound MARGIN sqrt(nnz) unit roundoffs is far above that. A product that underflows
+ * loses half of the smallest subnormal number, which the second term of the bound allows for. The sums u'(A v)
+ * themselves are formed in long double, part by part, so the verdict does not depend on the number of threads.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
 
 #include "cg_internal.h"
+#include "matrix_internal.h"
+#include "plan_internal.h"
 
-enum { PAIRS = 3, MARGIN = 32 };
+enum { VECTORS = 3, MARGIN = 32, PARTS = 64 };
 
 /* Element i of vector number which: 1 + k / 1024, 0 <= k < 1024, or minus that, from bits of splitmix64 (G. L. Steele,
  * D. Lea, C. H. Flood, OOPSLA 2014). */
@@ -30,73 +33,131 @@ static double element_at(int which, int64_t i)
     return (z & 1) != 0 ? modulus : -modulus;
 }
 
-/* What a product is taken with. */
 struct sample {
-    void *host, *in, *out; /* rows times vectors elements each; host in host memory */
-    int64_t count;
+    void *host, *in, *out; /* count elements of the plan's type each; host in host memory */
+    int64_t count;         /* rows times vectors */
+    bool narrow;           /* f32, else f64 */
+    int team;              /* threads for loops on the host */
 };
 
-/* *dot = sum of element_at(with) (A v), v = the vector of number which; *square = ||A v||^2, both of all columns. */
-static spmv_status look(const struct cg *cg, const struct sample *s, int which, int with, long double *dot,
-                        long double *square)
+/* What one product A v tells: u'A v for each vector u, and ||A v||^2. */
+struct sums {
+    long double dot[VECTORS], square;
+};
+
+static int64_t part_begin(const struct sample *s, int part)
 {
-    spmv_status st = SPMV_OK;
-    const bool narrow = cg->info.type == SPMV_F32;
-    const int64_t bytes = s->count * (int64_t)spmv_type_size(cg->info.type);
+    return min_i64(s->count, part * ceil_divide(s->count, PARTS));
+}
+
+static void fill(const struct sample *s, int which)
+{
     float *f32 = s->host;
     double *f64 = s->host;
-    for (int64_t i = 0; i < s->count; i++) {
-        if (narrow)
-            f32[i] = (float)element_at(which, i);
-        else
-            f64[i] = element_at(which, i);
+#pragma omp parallel for num_threads(s->team) schedule(static)
+    for (int part = 0; part < PARTS; part++)
+        for (int64_t i = part_begin(s, part); i < part_begin(s, part + 1); i++) {
+            if (s->narrow)
+                f32[i] = (float)element_at(which, i);
+            else
+                f64[i] = element_at(which, i);
+        }
+}
+
+static void add_up(const struct sample *s, struct sums *sums)
+{
+    const float *f32 = s->host;
+    const double *f64 = s->host;
+    struct sums of[PARTS];
+#pragma omp parallel for num_threads(s->team) schedule(static)
+    for (int part = 0; part < PARTS; part++) {
+        struct sums own = {{0}, 0};
+        for (int64_t i = part_begin(s, part); i < part_begin(s, part + 1); i++) {
+            const long double value = s->narrow ? (long double)f32[i] : (long double)f64[i];
+            for (int u = 0; u < VECTORS; u++)
+                own.dot[u] += element_at(u, i) * value;
+            own.square += value * value;
+        }
+        of[part] = own;
     }
+    *sums = (struct sums){{0}, 0};
+    for (int part = 0; part < PARTS; part++) {
+        for (int u = 0; u < VECTORS; u++)
+            sums->dot[u] += of[part].dot[u];
+        sums->square += of[part].square;
+    }
+}
+
+/* One product with the vector of number which. */
+static spmv_status look(const struct cg *cg, const struct sample *s, int which, struct sums *sums)
+{
+    spmv_status st = SPMV_OK;
+    const int64_t bytes = s->count * (int64_t)spmv_type_size(cg->info.type);
+    fill(s, which);
     TRY(spmv_upload(cg->ctx, s->host, s->in, bytes));
     TRY(spmv_apply(cg->plan, NULL, s->in, NULL, s->out));
     TRY(spmv_download(cg->ctx, s->out, s->host, bytes));
-    *dot = *square = 0;
-    for (int64_t i = 0; i < s->count; i++) {
-        const long double value = narrow ? (long double)f32[i] : (long double)f64[i];
-        *dot += element_at(with, i) * value;
-        *square += value * value;
-    }
+    add_up(s, sums);
 done:
+    return st;
+}
+
+/* Compares all pairs; the plan keeps the verdict. */
+static void judge(const struct cg *cg, bool narrow, const struct sums *of)
+{
+    const double roundoff = narrow ? 0x1p-24 : 0x1p-53, smallest = narrow ? 0x1p-149 : 0x1p-1074;
+    const double nnz = (double)cg->info.nnz * cg->info.vectors;
+    long double largest = 0;
+    for (int v = 0; v < VECTORS; v++)
+        largest = fmaxl(largest, of[v].square);
+    const double bound = MARGIN * roundoff * sqrt((double)cg->info.nnz) * (double)sqrtl(largest) + 4 * nnz * smallest;
+    cg->plan->symmetry = PLAN_SYMMETRIC;
+    for (int u = 0; u < VECTORS && isfinite(bound); u++) /* the recurrence names what is not finite */
+        for (int v = 0; v < u; v++) {
+            const double difference = fabs((double)(of[v].dot[u] - of[u].dot[v]));
+            if (difference > bound) {
+                cg->plan->symmetry = PLAN_NOT_SYMMETRIC;
+                cg->plan->asymmetry = difference;
+                cg->plan->asymmetry_bound = bound;
+            }
+        }
+}
+
+static spmv_status sample(const struct cg *cg)
+{
+    spmv_status st = SPMV_OK;
+    spmv_context *ctx = cg->ctx;
+    struct sums of[VECTORS];
+    struct sample s = {.count = cg->info.rows * cg->info.vectors, .narrow = cg->info.type == SPMV_F32};
+    const int64_t bytes = s.count * (int64_t)spmv_type_size(cg->info.type);
+    s.team = host_team(ctx, s.count);
+    TRY(host_alloc(ctx, bytes, "the check of symmetry", &s.host));
+    TRY(context_lend(ctx, bytes, &s.in));
+    TRY(context_lend(ctx, bytes, &s.out));
+    for (int v = 0; v < VECTORS; v++)
+        TRY(look(cg, &s, v, &of[v]));
+    judge(cg, s.narrow, of);
+done:
+    host_free(s.host);
+    context_take_back(ctx, s.in);
+    context_take_back(ctx, s.out);
     return st;
 }
 
 spmv_status cg_check_symmetry(const struct cg *cg)
 {
     spmv_status st = SPMV_OK;
-    const int64_t bytes = cg->info.rows * cg->info.vectors * (int64_t)spmv_type_size(cg->info.type);
-    const double roundoff = cg->info.type == SPMV_F32 ? 0x1p-24 : 0x1p-53;
-    struct sample s = {.count = cg->info.rows * cg->info.vectors};
-    long double uav[PAIRS], vau[PAIRS], largest = 0;
-    if (s.count == 0)
+    const spmv_plan *plan = cg->plan;
+    if (cg->info.rows == 0)
         return SPMV_OK;
-    TRY(host_alloc(cg->ctx, bytes, "the check of symmetry", &s.host));
-    TRY(spmv_alloc(cg->ctx, bytes, &s.in));
-    TRY(spmv_alloc(cg->ctx, bytes, &s.out));
-    for (int i = 0; i < PAIRS; i++) {
-        const int u = 2 * i, v = 2 * i + 1;
-        long double square[2];
-        TRY(look(cg, &s, v, u, &uav[i], &square[0]));
-        TRY(look(cg, &s, u, v, &vau[i], &square[1]));
-        largest = fmaxl(largest, fmaxl(square[0], square[1]));
-    }
-    const double bound = MARGIN * roundoff * sqrt((double)cg->info.nnz) * (double)sqrtl(largest);
-    for (int i = 0; i < PAIRS; i++) {
-        const double difference = fabs((double)(uav[i] - vau[i]));
-        if (isfinite(bound) && difference > bound) { /* what is not finite is left to the recurrence, which names it */
-            st = context_fail(cg->ctx, SPMV_ERROR_NOT_SYMMETRIC,
-                              "spmv_cg: the matrix is not symmetric: |u'Av - v'Au| is %.3g for two vectors of elements "
-                              "from 1 to 2 and -2 to -1, and rounding explains %.3g",
-                              difference, bound);
-            goto done;
-        }
-    }
+    if (plan->symmetry == PLAN_SYMMETRY_UNKNOWN || plan->values_unseen)
+        TRY(sample(cg));
+    if (plan->symmetry == PLAN_NOT_SYMMETRIC)
+        st =
+            context_fail(cg->ctx, SPMV_ERROR_NOT_SYMMETRIC,
+                         "spmv_cg: the matrix is not symmetric: |u'Av - v'Au| is %.3g for two vectors u, v of elements "
+                         "of modulus 1 to 2, and rounding explains %.3g",
+                         plan->asymmetry, plan->asymmetry_bound);
 done:
-    host_free(s.host);
-    spmv_free(cg->ctx, s.in);
-    spmv_free(cg->ctx, s.out);
     return st;
 }

@@ -216,6 +216,9 @@ spmv_status spmv_preconditioner_create(spmv_context *ctx, const char *name, cons
     spmv_preconditioner *m = NULL;
     struct precond_source source = {.a = a, .options = &o};
     int64_t bad = 0;
+    st = context_need(ctx, "spmv_preconditioner_create", "preconditioner", preconditioner);
+    if (st != SPMV_OK)
+        return st;
     *preconditioner = NULL;
     spmv_preconditioner_options_init(&o, sizeof o);
     if (options != NULL && !options_read(&o, sizeof o, options))
@@ -269,6 +272,9 @@ spmv_status spmv_preconditioner_wrap(spmv_context *ctx, spmv_type type, int64_t 
                                      spmv_preconditioner **preconditioner)
 {
     spmv_preconditioner_class c = {.size = sizeof c};
+    const spmv_status missing = context_need(ctx, "spmv_preconditioner_wrap", "preconditioner", preconditioner);
+    if (missing != SPMV_OK)
+        return missing;
     *preconditioner = NULL;
     if (methods == NULL || !options_read(&c, sizeof c, methods) || c.name == NULL || c.apply == NULL)
         return context_fail(ctx, SPMV_ERROR_ARGUMENT,
@@ -301,6 +307,8 @@ void spmv_preconditioner_destroy(spmv_preconditioner *m)
 
 spmv_status spmv_preconditioner_apply(const spmv_preconditioner *m, const void *r, void *z)
 {
+    if (m == NULL)
+        return SPMV_ERROR_ARGUMENT;
     if (m->rows == 0)
         return SPMV_OK;
     if (r == NULL || z == NULL || r == z)
@@ -313,6 +321,14 @@ spmv_status spmv_preconditioner_apply(const spmv_preconditioner *m, const void *
 
 spmv_status spmv_preconditioner_describe(const spmv_preconditioner *m, spmv_preconditioner_info *info, size_t size)
 {
+    if (m == NULL) {
+        const spmv_preconditioner_info none = {.size = sizeof none};
+        result_write(info, size, &none, sizeof none);
+        return SPMV_ERROR_ARGUMENT;
+    }
+    const spmv_status st = context_need(m->ctx, "spmv_preconditioner_describe", "info", info);
+    if (st != SPMV_OK)
+        return st;
     const spmv_preconditioner_info full = {.size = sizeof full,
                                            .name = m->name,
                                            .why = m->why,

@@ -120,6 +120,9 @@ spmv_status spmv_plan_create(spmv_context *ctx, const spmv_csr *a, const spmv_pl
     spmv_plan_options o;
     spmv_plan *plan = NULL;
     const double begin = now();
+    st = context_need(ctx, "spmv_plan_create", "plan", plan_out);
+    if (st != SPMV_OK)
+        return st;
     *plan_out = NULL;
     spmv_plan_options_init(&o, sizeof o);
     if (options != NULL && !options_read(&o, sizeof o, options))
@@ -214,6 +217,8 @@ static spmv_status check_vectors(const spmv_plan *plan, const char *call, const 
 
 spmv_status spmv_apply(spmv_plan *plan, const void *host_alpha, const void *x, const void *host_beta, void *y)
 {
+    if (plan == NULL)
+        return SPMV_ERROR_ARGUMENT;
     const void *alpha = host_alpha != NULL ? host_alpha : scalar_one(plan->type);
     const void *beta = host_beta != NULL ? host_beta : zeros;
     if (plan->a.rows == 0)
@@ -259,6 +264,8 @@ spmv_status spmv_apply_with(spmv_plan *plan, const void *host_alpha, const void 
                             const spmv_epilogue *epilogue)
 {
     spmv_status st = SPMV_OK;
+    if (plan == NULL)
+        return SPMV_ERROR_ARGUMENT;
     spmv_context *ctx = plan->ctx;
     const void *alpha = host_alpha != NULL ? host_alpha : scalar_one(plan->type);
     const void *beta = host_beta != NULL ? host_beta : zeros;
@@ -288,11 +295,19 @@ done:
 
 spmv_context *spmv_plan_context(const spmv_plan *plan)
 {
-    return plan->ctx;
+    return plan != NULL ? plan->ctx : NULL;
 }
 
 spmv_status spmv_plan_describe(const spmv_plan *plan, spmv_plan_info *info, size_t size)
 {
+    if (plan == NULL) {
+        const spmv_plan_info none = {.size = sizeof none};
+        result_write(info, size, &none, sizeof none);
+        return SPMV_ERROR_ARGUMENT;
+    }
+    const spmv_status st = context_need(plan->ctx, "spmv_plan_describe", "info", info);
+    if (st != SPMV_OK)
+        return st;
     const spmv_plan_info full = {.size = sizeof full,
                                  .method = plan->method->name,
                                  .why = plan->why,

@@ -46,6 +46,9 @@ struct spmv_method {
     void (*release)(spmv_plan *plan);
 };
 
+/* What the solvers' check of symmetry found (solvers/cg_symmetry.c). */
+enum plan_symmetry { PLAN_SYMMETRY_UNKNOWN = 0, PLAN_SYMMETRIC, PLAN_NOT_SYMMETRIC };
+
 struct spmv_plan {
     spmv_context *ctx;
     const struct spmv_method *method;
@@ -73,8 +76,11 @@ struct spmv_plan {
     const int *stop;
     bool leaves_parts;
     void *parts;
-    int64_t longest_row; /* -1: nobody looked */
-    bool settled;        /* nothing that the preparation queued is left to wait for */
+    int64_t longest_row;               /* -1: nobody looked */
+    enum plan_symmetry symmetry;       /* of op(A) with its present values; new values make it unknown */
+    double asymmetry, asymmetry_bound; /* where it is not symmetric: what the check found, and what it allows */
+    bool values_unseen; /* an update of values was captured: each launch may bring others, so no verdict is kept */
+    bool settled;       /* nothing that the preparation queued is left to wait for */
     int64_t bytes;
     double seconds;
     char why[256];

@@ -262,6 +262,8 @@ static spmv_status replace_values(spmv_plan *plan, const void *values)
 
 spmv_status spmv_plan_update_values(spmv_plan *plan, const void *values)
 {
+    if (plan == NULL)
+        return SPMV_ERROR_ARGUMENT;
     spmv_context *ctx = plan->ctx;
     if (!plan->updates)
         return context_fail(ctx, SPMV_ERROR_UNSUPPORTED,
@@ -276,11 +278,14 @@ spmv_status spmv_plan_update_values(spmv_plan *plan, const void *values)
                             spmv_type_size(plan->a.type));
     spmv_status st =
         plan->update_waits ? spmv_synchronize(ctx) : SPMV_OK; /* refused, if at all, before anything is done */
+    plan->symmetry = PLAN_SYMMETRY_UNKNOWN;
     if (st == SPMV_OK)
         st = replace_values(plan, values);
 #ifdef SPMV_HAVE_CUDA
-    if (ctx->backend->id == SPMV_BACKEND_CUDA)
+    if (ctx->backend->id == SPMV_BACKEND_CUDA) {
+        plan->values_unseen = plan->values_unseen || cuda_is_capturing(ctx);
         cuda_next_in_order(ctx); /* a product reads values before it waits */
+    }
 #endif
     return st != SPMV_OK || plan->method->update == NULL ? st : plan->method->update(plan);
 }

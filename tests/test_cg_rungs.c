@@ -10,6 +10,7 @@
 
 /* Where the host plays the GPU, thread by thread, only what is small is run. */
 #ifdef HOST_CUDA
+#include <cuda_runtime_api.h> /* the host that plays a GPU can be told that it captures */
 enum { SLOW = 1 };
 #else
 enum { SLOW = 0 };
@@ -278,6 +279,7 @@ static void check_ending(const struct ending *e, const spmv_cg_options *options,
     spmv_cg_options o = *options;
     o.rtol = e->rtol;
     o.max_iterations = e->max_iterations;
+    o.symmetry_check = SPMV_SYMMETRY_TRUST; /* of what the recurrence finds by itself */
     set(s, s->b, e->b);
     set(s, s->x, e->start);
     const spmv_status st = spmv_cg(s->plan, s->b, s->x, &o, &result, sizeof result);
@@ -344,12 +346,18 @@ static void symmetry(void **state)
     spmv_cg_options options;
     spmv_cg_result result;
     spmv_cg_options_init(&options, sizeof options);
-    options.symmetry_check = SPMV_SYMMETRY_SAMPLED;
+    assert_int_equal(options.symmetry_check, SPMV_SYMMETRY_SAMPLED); /* by default */
     const double bad[] = {2, 1, 0, 0, 2, 0, 0, 0, 2}, nearly[] = {2, 1, 0, 1 + 1e-9, 2, 0, 0, 0, 2};
     for (int i = 0; i < 2; i++) {
         struct system s = from_dense(ctx, 3, i == 0 ? bad : nearly, 1);
         assert_fails(ctx, spmv_cg(s.plan, s.b, s.x, &options, &result, sizeof result), SPMV_ERROR_NOT_SYMMETRIC,
                      "not symmetric");
+        assert_fails(ctx, spmv_cg(s.plan, s.b, s.x, NULL, &result, sizeof result), SPMV_ERROR_NOT_SYMMETRIC,
+                     "not symmetric"); /* without options, and by the verdict that the plan keeps */
+        assert_true(result.status == SPMV_ERROR_NOT_SYMMETRIC && result.iterations == 0);
+        options.symmetry_check = SPMV_SYMMETRY_TRUST;
+        assert_int_not_equal(spmv_cg(s.plan, s.b, s.x, &options, &result, sizeof result), SPMV_ERROR_NOT_SYMMETRIC);
+        options.symmetry_check = SPMV_SYMMETRY_SAMPLED;
         release(&s);
     }
     for (int type = 0; type < 2; type++)
@@ -362,6 +370,13 @@ static void symmetry(void **state)
             assert_ok(ctx, spmv_cg(s.plan, s.b, s.x, &options, results, sizeof *results));
             release(&s);
         }
+    /* subnormal numbers, whose products round by more than their own size */
+    double tiny[9];
+    for (int k = 0; k < 9; k++)
+        tiny[k] = (k % 4 == 0 ? 3 : 1) * 0x1.8p-1072;
+    struct system small = from_dense(ctx, 3, tiny, 1);
+    assert_int_not_equal(spmv_cg(small.plan, small.b, small.x, NULL, &result, sizeof result), SPMV_ERROR_NOT_SYMMETRIC);
+    release(&small);
     options.symmetry_check = 2;
     struct system s = from_dense(ctx, 3, bad, 1);
     assert_fails(ctx, spmv_cg(s.plan, s.b, s.x, &options, &result, sizeof result), SPMV_ERROR_ARGUMENT,
@@ -373,6 +388,53 @@ static void symmetry(void **state)
 /* ------------------------------------------------------- counts, accuracy, bits */
 
 /* As scipy.sparse.linalg.cg (SciPy 1.17.1) counts iterations to 1e-8 of b = A ones from 0; jacobi with M = diag(A). */
+/* The plan looks once at each set of values. Values that it borrows are changed behind its back to show that. */
+static void symmetry_is_remembered(void **state)
+{
+    (void)state;
+    spmv_context *ctx = support_context();
+    const double good[] = {2, 1, 1, 2}, bad[] = {2, 1, 0.5, 2}, b[] = {3, 3};
+    const int32_t row_ptr[] = {0, 2, 4}, col[] = {0, 1, 0, 1};
+    spmv_csr a = support_csr(2, 2, row_ptr, col, good);
+    spmv_plan_options options;
+    spmv_plan *plan = NULL;
+    double x[2];
+    spmv_plan_options_init(&options, sizeof options);
+    options.update_values = 1;
+    a.row_ptr = support_upload(ctx, row_ptr, sizeof row_ptr);
+    a.col = support_upload(ctx, col, sizeof col);
+    void *const val = support_upload(ctx, good, sizeof good);
+    a.val = val;
+    a.memory = SPMV_MEMORY_CONTEXT;
+    void *const there_b = support_upload(ctx, b, sizeof b), *const there_x = support_upload(ctx, b, sizeof b);
+    assert_ok(ctx, spmv_plan_create(ctx, &a, &options, &plan));
+    assert_ok(ctx, spmv_cg(plan, there_b, there_x, NULL, NULL, 0));
+    assert_ok(ctx, spmv_download(ctx, there_x, x, sizeof x));
+    assert_true(fabs(x[0] - 1) < 1e-8 && fabs(x[1] - 1) < 1e-8);
+    assert_ok(ctx, spmv_upload(ctx, bad, val, sizeof bad));
+    assert_int_not_equal(spmv_cg(plan, there_b, there_x, NULL, NULL, 0), SPMV_ERROR_NOT_SYMMETRIC);
+    assert_ok(ctx, spmv_plan_update_values(plan, val));
+    assert_fails(ctx, spmv_cg(plan, there_b, there_x, NULL, NULL, 0), SPMV_ERROR_NOT_SYMMETRIC, "not symmetric");
+    assert_ok(ctx, spmv_upload(ctx, good, val, sizeof good));
+    assert_fails(ctx, spmv_cg(plan, there_b, there_x, NULL, NULL, 0), SPMV_ERROR_NOT_SYMMETRIC, "not symmetric");
+    assert_ok(ctx, spmv_plan_update_values(plan, val));
+    assert_ok(ctx, spmv_cg(plan, there_b, there_x, NULL, NULL, 0));
+#ifdef HOST_CUDA
+    /* values that a graph replaces: each launch may bring others, so each solve looks */
+    host_cuda.capturing = true;
+    assert_ok(ctx, spmv_plan_update_values(plan, val));
+    host_cuda.capturing = false;
+    assert_ok(ctx, spmv_cg(plan, there_b, there_x, NULL, NULL, 0));
+    assert_ok(ctx, spmv_upload(ctx, bad, val, sizeof bad));
+    assert_fails(ctx, spmv_cg(plan, there_b, there_x, NULL, NULL, 0), SPMV_ERROR_NOT_SYMMETRIC, "not symmetric");
+#endif
+    spmv_plan_destroy(plan);
+    void *const memory[] = {(void *)a.row_ptr, (void *)a.col, val, there_b, there_x};
+    for (size_t i = 0; i < sizeof memory / sizeof *memory; i++)
+        spmv_free(ctx, memory[i]);
+    spmv_context_destroy(ctx);
+}
+
 static void counts_as_scipy(void **state)
 {
     (void)state;
@@ -680,6 +742,7 @@ static void inner_failures(void **state)
         options.inner = plan_of_type(ctx, &narrow, SPMV_F32);
         options.rtol = endings[e].rtol;
         options.max_iterations = endings[e].max_iterations;
+        options.symmetry_check = SPMV_SYMMETRY_TRUST; /* of what the recurrence finds by itself */
         set(&s, s.b, endings[e].b);
         set(&s, s.x, endings[e].start);
         const spmv_status st = spmv_cg(s.plan, s.b, s.x, &options, &result, sizeof result);
@@ -867,6 +930,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(every_ending),
         cmocka_unit_test(cancelled),
         cmocka_unit_test(symmetry),
+        cmocka_unit_test(symmetry_is_remembered),
         cmocka_unit_test(counts_as_scipy),
         cmocka_unit_test(error_bound),
         cmocka_unit_test(bits),

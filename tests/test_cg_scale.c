@@ -299,6 +299,73 @@ static void not_a_number(void **state)
     spmv_context_destroy(ctx);
 }
 
+/* A solution that the type cannot hold: the answer says so, with x = 0 or the start, never infinity. */
+static void solutions_out_of_range(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        spmv_type type;
+        double a, b;
+        const char *words;
+    } cases[] = {
+        {"1e600", SPMV_F64, 1e-300, 1e300, "1e+600"},
+        {"-1e600", SPMV_F64, 1e-300, -1e300, "1e+600"},
+        {"1e310 without a scale", SPMV_F64, 1e-300, 1e10, "range of f64"},
+        {"1e60", SPMV_F32, 1e-30, 1e30, "1e+60"},
+        {"1e40", SPMV_F32, 1e-30, 1e10, "range of f32"},
+    };
+    spmv_context *ctx = support_context();
+    spmv_cg_options options;
+    for (int i = 0; with_rung(i, &options); i++)
+        for (size_t c = 0; c < sizeof cases / sizeof *cases; c++)
+            for (int columns = 1; columns < 3; columns++) {
+                enum { ROWS = 3 };
+                const int32_t row_ptr[ROWS + 1] = {0, 1, 2, 3}, col[ROWS] = {0, 1, 2};
+                double val[ROWS], b[2 * ROWS], x[2 * ROWS];
+                spmv_plan_options plan_options;
+                spmv_cg_result result[2];
+                spmv_plan *plan = NULL;
+                const spmv_type type = cases[c].type;
+                const int64_t bytes = ROWS * columns * (int64_t)spmv_type_size(type);
+                for (int k = 0; k < ROWS; k++)
+                    put(type, val, k, cases[c].a, 0);
+                for (int k = 0; k < ROWS * columns; k++)
+                    put(type, b, k, cases[c].b, 0);
+                spmv_csr a = support_csr(ROWS, ROWS, row_ptr, col, val);
+                a.type = type;
+                spmv_plan_options_init(&plan_options, sizeof plan_options);
+                plan_options.vectors = columns;
+                assert_ok(ctx, spmv_plan_create(ctx, &a, &plan_options, &plan));
+                void *const there_b = support_upload(ctx, b, bytes), *const there_x = support_upload(ctx, b, bytes);
+                options.zero_start = 1;
+                const spmv_status st = spmv_cg(plan, there_b, there_x, &options, result, sizeof *result);
+                const char *sentence = spmv_last_error(ctx);
+                if (columns == 2 && st == SPMV_ERROR_UNSUPPORTED) { /* a rung for one right-hand side */
+                    spmv_plan_destroy(plan);
+                    spmv_free(ctx, there_b);
+                    spmv_free(ctx, there_x);
+                    continue;
+                }
+                if (st != SPMV_ERROR_NOT_FINITE ||
+                    (columns == 1 && strstr(sentence, cases[c].words) == NULL && strstr(sentence, "p'Ap") == NULL))
+                    fail_msg("%s by %s, %d columns: %s (%s)", cases[c].name, options.method, columns,
+                             spmv_status_name(st), sentence);
+                assert_true(result[0].status == st);
+                assert_ok(ctx, spmv_download(ctx, there_x, x, bytes));
+                for (int k = 0; k < ROWS * columns; k++)
+                    if ((double)element(type, x, k).re != 0)
+                        fail_msg("%s by %s: x[%d] is %g", cases[c].name, options.method, k,
+                                 (double)element(type, x, k).re);
+                if (columns == 1 && strstr(cases[c].words, "1e+") != NULL)
+                    assert_true(result[0].true_residual == result[0].norm_b && isfinite(result[0].norm_b));
+                spmv_plan_destroy(plan);
+                spmv_free(ctx, there_b);
+                spmv_free(ctx, there_x);
+            }
+    spmv_context_destroy(ctx);
+}
+
 /* ------------------------------------------------------- inner iterations in f32 */
 
 /* The direction moves as the preconditioner's residual does: as many iterations whatever the scale of M. */
@@ -477,6 +544,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(absolute_tolerance),
         cmocka_unit_test(one_of_several),
         cmocka_unit_test(failures_in_the_callers_units),
+        cmocka_unit_test(solutions_out_of_range),
         cmocka_unit_test(not_a_number),
         cmocka_unit_test(inner_with_preconditioners),
         cmocka_unit_test(the_limit_and_the_tolerance),
