@@ -187,6 +187,9 @@ spmv_status spmv_matrix_from_coo(spmv_context *ctx, int64_t rows, int64_t cols, 
                                  const int32_t *host_col, const void *host_val, spmv_type type, spmv_matrix **matrix,
                                  int64_t *duplicates)
 {
+    spmv_status st = context_need(ctx, "spmv_matrix_from_coo", "matrix", matrix);
+    if (st != SPMV_OK)
+        return st;
     *matrix = NULL;
     if (duplicates != NULL)
         *duplicates = 0;
@@ -196,7 +199,7 @@ spmv_status spmv_matrix_from_coo(spmv_context *ctx, int64_t rows, int64_t cols, 
     if (nnz > 0 && (host_row == NULL || host_col == NULL))
         return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_matrix_from_coo: %s is NULL though there are %lld entries",
                             host_row == NULL ? "host_row" : "host_col", (long long)nnz);
-    const spmv_status st = check_indices(ctx, rows, cols, nnz, host_row, host_col);
+    st = check_indices(ctx, rows, cols, nnz, host_row, host_col);
     if (st != SPMV_OK)
         return st;
     const struct coo_chunk chunk = {.n = nnz, .row = host_row, .col = host_col, .val = host_val};

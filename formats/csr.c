@@ -174,6 +174,11 @@ void spmv_matrix_destroy(spmv_matrix *matrix)
 
 void spmv_matrix_view(const spmv_matrix *matrix, spmv_csr *view)
 {
+    if (view == NULL)
+        return;
+    *view = (spmv_csr){.memory = SPMV_MEMORY_HOST};
+    if (matrix == NULL)
+        return;
     *view = (spmv_csr){.rows = matrix->rows,
                        .cols = matrix->cols,
                        .nnz = matrix->nnz,
@@ -200,6 +205,8 @@ spmv_status offsets_from_counts(spmv_context *ctx, int64_t *offsets, int64_t bin
 
 spmv_status csr_check_shape(spmv_context *ctx, const char *name, const spmv_csr *a)
 {
+    if (ctx == NULL)
+        return SPMV_ERROR_ARGUMENT;
     if (a == NULL)
         return context_fail(ctx, SPMV_ERROR_ARGUMENT, "%s: the matrix is NULL", name);
     if (a->rows < 0 || a->cols < 0 || a->nnz < 0)

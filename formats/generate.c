@@ -218,6 +218,9 @@ void generator_fill_values(spmv_context *ctx, const struct generator_request *re
 spmv_status spmv_matrix_generate(spmv_context *ctx, const char *spec, spmv_type type, spmv_matrix **matrix)
 {
     char arguments[512];
+    spmv_status st = context_need(ctx, "spmv_matrix_generate", "matrix", matrix);
+    if (st != SPMV_OK)
+        return st;
     *matrix = NULL;
     if (spec == NULL)
         return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_matrix_generate: the SPEC is NULL");
@@ -240,7 +243,7 @@ spmv_status spmv_matrix_generate(spmv_context *ctx, const char *spec, spmv_type 
     if (!take_options(arguments, &request))
         return generator_fail(ctx, &request, "then seed=NUMBER or values=own, random or constant");
     request.arguments = arguments;
-    spmv_status st = generator->make(ctx, &request, matrix);
+    st = generator->make(ctx, &request, matrix);
     if (st == SPMV_OK && part != type)
         st = matrix_widen(ctx, *matrix, type);
     if (st != SPMV_OK) {

@@ -281,6 +281,8 @@ spmv_status spmv_matrix_statistics(spmv_context *ctx, const spmv_csr *a, spmv_st
     struct tally tally;
     struct matrix_locality locality;
     int flags = 0;
+    if (ctx == NULL)
+        return SPMV_ERROR_ARGUMENT;
     if (statistics == NULL || size < sizeof s.size)
         return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_matrix_statistics: no struct to fill (%zu bytes)", size);
     result_write(statistics, size, &s, sizeof s);

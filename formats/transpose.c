@@ -75,8 +75,11 @@ spmv_status csr_transpose(spmv_context *ctx, const spmv_csr *a, spmv_matrix **b)
 
 spmv_status spmv_matrix_transpose(spmv_context *ctx, const spmv_csr *a, spmv_matrix **b)
 {
+    spmv_status st = context_need(ctx, "spmv_matrix_transpose", "b", b);
+    if (st != SPMV_OK)
+        return st;
     *b = NULL;
-    const spmv_status st = csr_check(ctx, "spmv_matrix_transpose", a, CSR_ANY_ORDER);
+    st = csr_check(ctx, "spmv_matrix_transpose", a, CSR_ANY_ORDER);
     return st != SPMV_OK ? st : csr_transpose(ctx, a, b);
 }
 

@@ -180,10 +180,14 @@ spmv_status spmv_verify(spmv_context *ctx, const spmv_csr *a, spmv_operation ope
     spmv_status st = SPMV_OK;
     spmv_verify_result full = {.size = sizeof full, .worst_row = -1};
     spmv_matrix *transposed = NULL;
-    spmv_csr op = *a;
+    spmv_csr op;
     result_write(result, size, &full, sizeof full);
+    TRY(csr_check_shape(ctx, "spmv_verify", a));
+    op = *a;
     if (ctx->backend->id == SPMV_BACKEND_CUDA)
         return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_verify: a ref or omp context is needed");
+    if (operation != SPMV_OPERATION_N && operation != SPMV_OPERATION_T && operation != SPMV_OPERATION_H)
+        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_verify: operation is %d", (int)operation);
     if (type != SPMV_F64 && type != SPMV_F32 && !type_is_complex(type))
         return context_fail(ctx, SPMV_ERROR_TYPE, "spmv_verify: no products in type %s", spmv_type_name(type));
     if (a->val != NULL && a->type != type && !(a->type == SPMV_F32 && type == SPMV_F64))

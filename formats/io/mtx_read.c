@@ -259,7 +259,7 @@ static spmv_status read_matrix(spmv_context *ctx, const char *path, const char *
     result_write(info_out, info_size, &info, sizeof info);
     if (matrix != NULL)
         *matrix = NULL;
-    if (matrix == NULL || path == NULL)
+    if (ctx == NULL || matrix == NULL || path == NULL)
         return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_matrix_read: no %s given", path ? "matrix" : "path");
     TRY(check_options(ctx, given, &options));
     const struct packed_limits limits = {options.max_unpacked_bytes, options.max_unpacked_ratio};

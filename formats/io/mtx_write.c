@@ -127,7 +127,7 @@ done:
 
 spmv_status spmv_matrix_write(spmv_context *ctx, const spmv_csr *a, const char *path)
 {
-    if (a == NULL || path == NULL)
+    if (ctx == NULL || a == NULL || path == NULL)
         return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_matrix_write: no %s given", a ? "path" : "matrix");
     if (a->val != NULL && type_part(a->type) != SPMV_F64 && type_part(a->type) != SPMV_F32)
         return context_fail(ctx, SPMV_ERROR_TYPE, "matrices are written from f64, f32, c128 or c64, not from %s",

@@ -249,7 +249,7 @@ static spmv_status read_vector(spmv_context *ctx, const char *path, const char *
         *values = NULL;
     if (n != NULL)
         *n = 0;
-    if (path == NULL || values == NULL || n == NULL)
+    if (ctx == NULL || path == NULL || values == NULL || n == NULL)
         return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_vector_read: path, host_values and n must be given");
     const spmv_status st = read_vectors(ctx, path, text, size, &v);
     *values = v.values;
@@ -278,7 +278,7 @@ static spmv_status read_several(spmv_context *ctx, const char *path, const char 
         *n = 0;
     if (k != NULL)
         *k = 0;
-    if (path == NULL || values == NULL || n == NULL || k == NULL)
+    if (ctx == NULL || path == NULL || values == NULL || n == NULL || k == NULL)
         return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_vectors_read: path, host_values, n and k must be given");
     const spmv_status st = read_vectors(ctx, path, text, size, &v);
     *values = v.values;

@@ -113,6 +113,8 @@ static spmv_status write_vectors(spmv_context *ctx, const char *call, const char
 {
     int64_t count = 0, bytes = 0;
     struct text text = {type, host_values, k, format, NUMBER_TEXT};
+    if (ctx == NULL)
+        return SPMV_ERROR_ARGUMENT;
     if (path == NULL || n < 0 || k < 0 || !multiply_fits(n, k, &count) || (count > 0 && host_values == NULL))
         return context_fail(ctx, SPMV_ERROR_ARGUMENT, "%s: path, or %lld host_values, not given", call,
                             (long long)(n < 0   ? n

@@ -20,6 +20,8 @@ const char *spmv_compact_method_name(spmv_backend backend, int index)
 static spmv_status check(spmv_context *ctx, const char *caller, spmv_type type, const void *in, const void *out,
                          const int64_t *count, int64_t n)
 {
+    if (ctx == NULL)
+        return SPMV_ERROR_ARGUMENT;
     if (!type_in_primitives(type))
         return context_fail(ctx, SPMV_ERROR_TYPE, "%s: %d is no type of primitives", caller, (int)type);
     if (n < 0)
@@ -52,6 +54,8 @@ static spmv_status run(spmv_context *ctx, enum method method, const struct filte
 spmv_status spmv_compact_by(spmv_context *ctx, const char *method, spmv_type type, const void *in, const uint8_t *flags,
                             void *out, int64_t *count, int64_t n)
 {
+    if (ctx == NULL)
+        return SPMV_ERROR_ARGUMENT;
     const char *const *const names = method_names[ctx->backend->id];
     int which = method == NULL || strcmp(method, "auto") == 0 ? OWN : METHODS;
     for (int m = 0; m < METHODS && which == METHODS; m++)

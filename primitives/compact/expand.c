@@ -10,6 +10,8 @@
 spmv_status spmv_expand_offsets(spmv_context *ctx, const void *counts, int count_bits, int64_t *offsets, int64_t n)
 {
     const int64_t zero = 0;
+    if (ctx == NULL)
+        return SPMV_ERROR_ARGUMENT;
     if (count_bits != 32 && count_bits != 64)
         return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_expand_offsets: count_bits is %d, 32 or 64 wanted",
                             count_bits);
@@ -29,6 +31,8 @@ spmv_status spmv_expand(spmv_context *ctx, spmv_expand_form form, spmv_type type
                         const int64_t *offsets, int64_t n, int index_bits, void *out, void *source, void *rank,
                         int64_t total)
 {
+    if (ctx == NULL)
+        return SPMV_ERROR_ARGUMENT;
     if (form != SPMV_EXPAND_SCATTER && form != SPMV_EXPAND_GATHER)
         return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_expand: %d is no form", (int)form);
     if (!type_in_primitives(type))

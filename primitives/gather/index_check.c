@@ -6,6 +6,8 @@
 spmv_status spmv_index_check(spmv_context *ctx, const void *index, int index_bits, int64_t lowest, int64_t limit,
                              int64_t n)
 {
+    if (ctx == NULL)
+        return SPMV_ERROR_ARGUMENT;
     if (index_bits != 32 && index_bits != 64)
         return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_index_check: index_bits is %d, 32 or 64 wanted",
                             index_bits);

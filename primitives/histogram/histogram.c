@@ -50,6 +50,8 @@ spmv_status spmv_histogram_rung(spmv_context *ctx, const char *rung, spmv_type c
     const struct histogram_rung *chosen = NULL;
     void *room = NULL;
     spmv_status st = SPMV_OK;
+    if (ctx == NULL)
+        return SPMV_ERROR_ARGUMENT;
     TRY(find_rung(ctx, rung, &chosen));
     TRY(check(ctx, count_type, &r));
     if (n > 0)

@@ -10,6 +10,8 @@
 static spmv_status check(spmv_context *ctx, const char *name, spmv_op op, spmv_type type, const void *in,
                          const void *out, int64_t n)
 {
+    if (ctx == NULL)
+        return SPMV_ERROR_ARGUMENT;
     if (!spmv_op_takes(op, type))
         return context_fail(ctx, SPMV_ERROR_TYPE, "%s: no operator %s for type %s", name, spmv_op_name(op),
                             spmv_type_name(type));
@@ -94,6 +96,8 @@ spmv_status spmv_reduce_rung(spmv_context *ctx, const char *name, spmv_op op, sp
 {
     if (name == NULL || strcmp(name, "auto") == 0)
         return spmv_reduce(ctx, op, type, in, out, n);
+    if (ctx == NULL)
+        return SPMV_ERROR_ARGUMENT;
     const struct reduce_rung *rung = NULL;
     spmv_status st = find_rung(ctx, name, ctx->backend->reduce_rungs(), &rung);
     if (st == SPMV_OK)

@@ -82,7 +82,7 @@ spmv_status cuda_leave(spmv_context *ctx, spmv_status status)
 
 /* ----------------------------------------------------------------- capture */
 
-static bool is_capturing(const spmv_context *ctx)
+bool cuda_is_capturing(const spmv_context *ctx)
 {
     enum cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
     const cudaError_t error = cudaStreamIsCapturing(stream_of(ctx), &capture);
@@ -97,7 +97,7 @@ static bool is_capturing(const spmv_context *ctx)
 static spmv_status enter_to_wait(spmv_context *ctx, const char *what)
 {
     const spmv_status st = cuda_enter(ctx);
-    if (st != SPMV_OK || !is_capturing(ctx))
+    if (st != SPMV_OK || !cuda_is_capturing(ctx))
         return st;
     return cuda_leave(ctx, context_fail(ctx, SPMV_ERROR_CAPTURE,
                                         "%s: not possible while the stream is being captured into a CUDA graph; do it "
@@ -181,7 +181,7 @@ static void free_cuda(spmv_context *ctx, void *memory)
         cudaGetLastError();
         return;
     }
-    if (is_capturing(ctx)) {
+    if (cuda_is_capturing(ctx)) {
         struct cuda_unfreed *const later = malloc(sizeof *later);
         if (later != NULL) { /* without it the memory stays with the process, rather than break the capture */
             *later = (struct cuda_unfreed){.next = s->unfreed, .memory = memory};
@@ -204,7 +204,7 @@ static void freed_cuda(spmv_context *ctx)
         cudaGetLastError();
         return;
     }
-    if (!is_capturing(ctx) && cudaStreamSynchronize(stream_of(ctx)) != cudaSuccess)
+    if (!cuda_is_capturing(ctx) && cudaStreamSynchronize(stream_of(ctx)) != cudaSuccess)
         cudaGetLastError(); /* work that failed shows again at the next call */
     pop_device(s);
 }

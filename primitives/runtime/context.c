@@ -35,6 +35,8 @@ const char *spmv_backend_name(spmv_backend backend)
 
 spmv_status spmv_backend_parse(const char *name, spmv_backend *backend)
 {
+    if (backend == NULL)
+        return SPMV_ERROR_ARGUMENT;
     *backend = SPMV_BACKEND_AUTO;
     for (int b = 0; name != NULL && b < BACKEND_NAMES; b++) {
         if (strcmp(name, backend_names[b]) == 0) {
@@ -105,8 +107,10 @@ spmv_status spmv_context_create(const spmv_context_options *options, spmv_contex
     spmv_context_options_init(&o, sizeof o);
     spmv_context *ctx = NULL;
     create_error[0] = '\0';
-    if (ctx_out == NULL)
+    if (ctx_out == NULL) {
+        snprintf(create_error, sizeof create_error, "spmv_context_create: ctx is NULL");
         return SPMV_ERROR_ARGUMENT;
+    }
     *ctx_out = NULL;
     ctx = calloc(1, sizeof *ctx);
     if (ctx == NULL) {
@@ -122,6 +126,11 @@ spmv_status spmv_context_create(const spmv_context_options *options, spmv_contex
     }
     if (o.threads < 0) {
         st = context_fail(ctx, SPMV_ERROR_ARGUMENT, "%d threads: the number cannot be negative", o.threads);
+        goto done;
+    }
+    if ((unsigned)o.backend >= BACKEND_NAMES) {
+        st = context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_context_create: backend is %d, which names none",
+                          (int)o.backend);
         goto done;
     }
     ctx->on_event = o.on_event;
@@ -201,22 +210,22 @@ void spmv_context_destroy(spmv_context *ctx)
 
 spmv_backend spmv_context_backend(const spmv_context *ctx)
 {
-    return ctx->backend->id;
+    return ctx != NULL ? ctx->backend->id : SPMV_BACKEND_AUTO;
 }
 
 const char *spmv_context_describe(const spmv_context *ctx)
 {
-    return ctx->description;
+    return ctx != NULL ? ctx->description : "";
 }
 
 int spmv_context_threads(const spmv_context *ctx)
 {
-    return ctx->threads;
+    return ctx != NULL ? ctx->threads : 0;
 }
 
 void *spmv_context_stream(const spmv_context *ctx)
 {
-    return ctx->stream;
+    return ctx != NULL ? ctx->stream : NULL;
 }
 
 const char *spmv_last_error(const spmv_context *ctx)
@@ -233,6 +242,13 @@ spmv_status context_fail(spmv_context *ctx, spmv_status status, const char *form
         va_end(arguments);
     }
     return status;
+}
+
+spmv_status context_need(spmv_context *ctx, const char *call, const char *name, const void *pointer)
+{
+    if (ctx == NULL)
+        return SPMV_ERROR_ARGUMENT;
+    return pointer != NULL ? SPMV_OK : context_fail(ctx, SPMV_ERROR_ARGUMENT, "%s: %s is NULL", call, name);
 }
 
 spmv_status context_fail_memory(spmv_context *ctx, const char *what, int64_t bytes)
@@ -279,6 +295,9 @@ spmv_status context_workspace(spmv_context *ctx, int64_t bytes, void **workspace
 
 spmv_status spmv_context_scratch(spmv_context *ctx, int64_t bytes, void **scratch)
 {
+    const spmv_status st = context_need(ctx, "spmv_context_scratch", "scratch", scratch);
+    if (st != SPMV_OK)
+        return st;
     *scratch = NULL;
     if (bytes < 0)
         return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_context_scratch: %lld bytes", (long long)bytes);
@@ -287,7 +306,8 @@ spmv_status spmv_context_scratch(spmv_context *ctx, int64_t bytes, void **scratc
 
 spmv_status spmv_context_report(spmv_context *ctx, spmv_status status, const char *text)
 {
-    return context_fail(ctx, status, "%s", text);
+    const spmv_status st = context_need(ctx, "spmv_context_report", "text", text);
+    return st != SPMV_OK ? st : context_fail(ctx, status, "%s", text);
 }
 
 spmv_status context_event(spmv_context *ctx, spmv_event_kind kind, const char *text, int64_t done, int64_t total)
@@ -312,6 +332,9 @@ spmv_status context_warn(spmv_context *ctx, const char *format, ...)
 
 spmv_status spmv_alloc(spmv_context *ctx, int64_t bytes, void **memory)
 {
+    const spmv_status st = context_need(ctx, "spmv_alloc", "memory", memory);
+    if (st != SPMV_OK)
+        return st;
     *memory = NULL;
     if (bytes < 0)
         return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_alloc: %lld bytes", (long long)bytes);
@@ -337,12 +360,14 @@ void context_freed(spmv_context *ctx)
 
 void spmv_free(spmv_context *ctx, void *memory)
 {
-    if (memory != NULL)
+    if (ctx != NULL && memory != NULL)
         ctx->backend->free(ctx, memory);
 }
 
 static spmv_status check_copy(spmv_context *ctx, const char *name, const void *from, const void *to, int64_t bytes)
 {
+    if (ctx == NULL)
+        return SPMV_ERROR_ARGUMENT;
     if (bytes < 0 || (bytes > 0 && (from == NULL || to == NULL)))
         return context_fail(ctx, SPMV_ERROR_ARGUMENT, "%s: %lld bytes from %s to %s", name, (long long)bytes,
                             from ? "an array" : "NULL", to ? "an array" : "NULL");
@@ -363,5 +388,5 @@ spmv_status spmv_download(spmv_context *ctx, const void *from, void *host_to, in
 
 spmv_status spmv_synchronize(spmv_context *ctx)
 {
-    return ctx->backend->synchronize(ctx);
+    return ctx != NULL ? ctx->backend->synchronize(ctx) : SPMV_ERROR_ARGUMENT;
 }

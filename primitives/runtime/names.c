@@ -37,7 +37,14 @@ const char *spmv_status_text(spmv_status status)
 
 int spmv_status_class(spmv_status status)
 {
-    return (int)status / 100;
+#define CASE(NAME, value, text)                                                                                        \
+    case SPMV_##NAME:                                                                                                  \
+        return (value) / 100;
+    switch (status) {
+        SPMV_STATUS_LIST(CASE)
+    }
+#undef CASE
+    return -1;
 }
 
 #define LIMIT_CHECK(NAME, name, value, T, D, CLASS, ARG)                                                               \
@@ -103,24 +110,32 @@ const char *spmv_predicate_name(spmv_predicate predicate)
 
 spmv_status spmv_type_parse(const char *name, spmv_type *type)
 {
+    if (type == NULL)
+        return SPMV_ERROR_ARGUMENT;
     *type = (spmv_type)value_of(type_names, SPMV_TYPE_LIMIT, name);
     return *type != SPMV_TYPE_DEFAULT ? SPMV_OK : SPMV_ERROR_TYPE;
 }
 
 spmv_status spmv_op_parse(const char *name, spmv_op *op)
 {
+    if (op == NULL)
+        return SPMV_ERROR_ARGUMENT;
     *op = (spmv_op)value_of(op_names, SPMV_OP_LIMIT, name);
     return (int)*op != 0 ? SPMV_OK : SPMV_ERROR_ARGUMENT;
 }
 
 spmv_status spmv_function_parse(const char *name, spmv_function *function)
 {
+    if (function == NULL)
+        return SPMV_ERROR_ARGUMENT;
     *function = (spmv_function)value_of(function_names, SPMV_FUNCTION_LIMIT, name);
     return (int)*function != 0 ? SPMV_OK : SPMV_ERROR_ARGUMENT;
 }
 
 spmv_status spmv_predicate_parse(const char *name, spmv_predicate *predicate)
 {
+    if (predicate == NULL)
+        return SPMV_ERROR_ARGUMENT;
     *predicate = (spmv_predicate)value_of(predicate_names, SPMV_PREDICATE_LIMIT, name);
     return (int)*predicate != 0 ? SPMV_OK : SPMV_ERROR_ARGUMENT;
 }
@@ -159,6 +174,8 @@ int spmv_predicate_takes(spmv_predicate predicate, spmv_type type)
 
 spmv_status spmv_op_identity(spmv_op op, spmv_type type, void *host_identity)
 {
+    if (host_identity == NULL)
+        return SPMV_ERROR_ARGUMENT;
     if (!spmv_op_takes(op, type))
         return SPMV_ERROR_TYPE;
 #define CASE(OP, op_, TYPE, type_, T, D, CLASS)                                                                        \

@@ -12,6 +12,8 @@ void spmv_pieces_options_init(spmv_pieces_options *options, size_t size)
 spmv_status pieces_check(spmv_context *ctx, const char *what, spmv_op op, spmv_type type, const void *host_in,
                          const void *host_out, int64_t n, const spmv_pieces_options *options, int64_t *piece_bytes)
 {
+    if (ctx == NULL)
+        return SPMV_ERROR_ARGUMENT;
     spmv_pieces_options o;
     spmv_pieces_options_init(&o, sizeof o);
     if (options != NULL && !options_read(&o, sizeof o, options))

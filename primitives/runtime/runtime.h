@@ -55,6 +55,10 @@ __attribute__((format(printf, 3, 4)))
 spmv_status
 context_fail(spmv_context *ctx, spmv_status status, const char *format, ...);
 
+/* Checks two arguments of a public function: the context and a pointer that must not be NULL. Returns SPMV_OK, or
+ * SPMV_ERROR_ARGUMENT with "call: name is NULL" (without a sentence where the context is what is missing). */
+spmv_status context_need(spmv_context *ctx, const char *call, const char *name, const void *pointer);
+
 /* SPMV_ERROR_MEMORY with "what: N bytes (X GB) needed". */
 spmv_status context_fail_memory(spmv_context *ctx, const char *what, int64_t bytes);
 

@@ -50,6 +50,9 @@ struct cuda_state {
 spmv_status cuda_enter(spmv_context *ctx);
 spmv_status cuda_leave(spmv_context *ctx, spmv_status status);
 
+/* Whether the context's stream is being captured into a CUDA graph. */
+bool cuda_is_capturing(const spmv_context *ctx);
+
 /* SPMV_OK for cudaSuccess. Anything else ends the context: errors of queued work show at any later call and cannot be
  * repaired. Errors of a capture only fail the call. what: the call or the kernel. */
 spmv_status cuda_check(spmv_context *ctx, cudaError_t error, const char *what);

@@ -11,6 +11,8 @@
 static spmv_status check(spmv_context *ctx, const char *what, spmv_scan_kind kind, spmv_op op, spmv_type type,
                          int64_t n)
 {
+    if (ctx == NULL)
+        return SPMV_ERROR_ARGUMENT;
     if (!spmv_op_takes(op, type))
         return context_fail(ctx, SPMV_ERROR_TYPE, "%s: no operator %s for type %s", what, spmv_op_name(op),
                             spmv_type_name(type));
@@ -21,11 +23,6 @@ static spmv_status check(spmv_context *ctx, const char *what, spmv_scan_kind kin
     return SPMV_OK;
 }
 
-static spmv_status check_array(spmv_context *ctx, const char *what, const char *name, const void *array)
-{
-    return array != NULL ? SPMV_OK : context_fail(ctx, SPMV_ERROR_ARGUMENT, "%s: %s is NULL", what, name);
-}
-
 spmv_status spmv_scan(spmv_context *ctx, spmv_scan_kind kind, spmv_op op, spmv_type type, const void *in, void *out,
                       int64_t n)
 {
@@ -33,7 +30,7 @@ spmv_status spmv_scan(spmv_context *ctx, spmv_scan_kind kind, spmv_op op, spmv_t
     if (st != SPMV_OK || n == 0)
         return st;
     if (in == NULL || out == NULL)
-        return check_array(ctx, "spmv_scan", in == NULL ? "in" : "out", NULL);
+        return context_need(ctx, "spmv_scan", in == NULL ? "in" : "out", NULL);
     void *scratch = NULL;
     st = context_scratch(ctx, ctx->backend->scan_scratch(ctx, type, n), &scratch);
     return st != SPMV_OK ? st : ctx->backend->scan(ctx, kind, op, type, in, out, n, scratch);
@@ -49,7 +46,7 @@ spmv_status spmv_map_scan(spmv_context *ctx, spmv_function function, spmv_scan_k
     if (st != SPMV_OK || n == 0)
         return st;
     if (in == NULL || out == NULL)
-        return check_array(ctx, "spmv_map_scan", in == NULL ? "in" : "out", NULL);
+        return context_need(ctx, "spmv_map_scan", in == NULL ? "in" : "out", NULL);
     void *scratch = NULL;
     st = context_scratch(ctx, ctx->backend->scan_scratch(ctx, type, n), &scratch);
     return st != SPMV_OK ? st : ctx->backend->map_scan(ctx, function, kind, op, type, in, out, n, scratch);
@@ -87,6 +84,8 @@ static bool is_block(int64_t block)
 spmv_status scan_rung_find(spmv_context *ctx, const char *what, const struct scan_rung *rungs, const char *name,
                            const struct scan_rung **found, int *block)
 {
+    if (ctx == NULL)
+        return SPMV_ERROR_ARGUMENT;
     const size_t length = strcspn(name, ":");
     const struct scan_rung *rung = rungs;
     while (rung->name != NULL && (strlen(rung->name) != length || memcmp(rung->name, name, length) != 0))
@@ -133,6 +132,8 @@ spmv_status spmv_scan_rung(spmv_context *ctx, const char *rung, spmv_scan_kind k
                            const void *in, void *out, int64_t n)
 {
     static const char what[] = "spmv_scan_rung";
+    if (ctx == NULL)
+        return SPMV_ERROR_ARGUMENT;
     if (scan_rung_is_auto(rung))
         return spmv_scan(ctx, kind, op, type, in, out, n);
     const struct scan_rung *found = NULL;
@@ -146,7 +147,7 @@ spmv_status spmv_scan_rung(spmv_context *ctx, const char *rung, spmv_scan_kind k
     if (st != SPMV_OK || n == 0)
         return st;
     if (in == NULL || out == NULL)
-        return check_array(ctx, what, in == NULL ? "in" : "out", NULL);
+        return context_need(ctx, what, in == NULL ? "in" : "out", NULL);
     request.block = scan_block_for(n, request.block);
     st = context_scratch(ctx, found->scratch(ctx, &request), &request.scratch);
     return st != SPMV_OK ? st : found->run(ctx, &request);
@@ -193,7 +194,7 @@ spmv_status spmv_block_scan(spmv_context *ctx, const char *rung, spmv_scan_kind 
     if (st != SPMV_OK || n == 0)
         return st;
     if (in == NULL || out == NULL)
-        return check_array(ctx, what, in == NULL ? "in" : "out", NULL);
+        return context_need(ctx, what, in == NULL ? "in" : "out", NULL);
     const struct scan_request request = {.form = SCAN_BLOCKS,
                                          .kind = kind,
                                          .op = op,
@@ -219,7 +220,7 @@ spmv_status spmv_block_sums(spmv_context *ctx, spmv_scan_kind kind, spmv_op op, 
     if (st != SPMV_OK || n == 0)
         return st;
     if (scanned == NULL || sums == NULL)
-        return check_array(ctx, what, scanned == NULL ? "scanned" : "sums", NULL);
+        return context_need(ctx, what, scanned == NULL ? "scanned" : "sums", NULL);
     if (kind == SPMV_EXCLUSIVE && (in == NULL || in == scanned))
         return context_fail(ctx, SPMV_ERROR_ARGUMENT,
                             "%s: an exclusive scan lacks each block's last element: in must be there, not overwritten",
@@ -250,11 +251,11 @@ spmv_status spmv_scan_trace(spmv_context *ctx, const char *rung, spmv_scan_kind 
     if (st == SPMV_OK)
         st = scan_rung_check_most(ctx, what, found, n);
     if (st == SPMV_OK && trace == NULL)
-        st = check_array(ctx, what, "trace", NULL);
+        st = context_need(ctx, what, "trace", NULL);
     if (st != SPMV_OK || n == 0)
         return st;
     if (host_in == NULL || host_out == NULL)
-        return check_array(ctx, what, host_in == NULL ? "host_in" : "host_out", NULL);
+        return context_need(ctx, what, host_in == NULL ? "host_in" : "host_out", NULL);
     request.block = scan_block_for(n, request.block);
     st = host_alloc(ctx, found->scratch(ctx, &request), "the sums between levels", &request.scratch);
     if (st == SPMV_OK)

@@ -7,6 +7,8 @@
 static spmv_status check(spmv_context *ctx, const char *caller, spmv_type type, const void *in, const void *index,
                          int index_bits, const void *out, int64_t out_n, int64_t n)
 {
+    if (ctx == NULL)
+        return SPMV_ERROR_ARGUMENT;
     if (!type_in_primitives(type))
         return context_fail(ctx, SPMV_ERROR_TYPE, "%s: %d is no type of primitives", caller, (int)type);
     if (index_bits != 32 && index_bits != 64)

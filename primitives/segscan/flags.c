@@ -5,6 +5,8 @@
 
 static spmv_status check(spmv_context *ctx, const char *name, const void *flags, const void *bits, int64_t n)
 {
+    if (ctx == NULL)
+        return SPMV_ERROR_ARGUMENT;
     if (n < 0)
         return context_fail(ctx, SPMV_ERROR_ARGUMENT, "%s: n = %lld is negative", name, (long long)n);
     if (n > 0 && (flags == NULL || bits == NULL))

@@ -8,6 +8,8 @@
 spmv_status spmv_segreduce(spmv_context *ctx, spmv_op op, spmv_type type, const spmv_segments *segments, const void *in,
                            void *out, int64_t n)
 {
+    if (ctx == NULL)
+        return SPMV_ERROR_ARGUMENT;
     if (!spmv_op_takes(op, type))
         return context_fail(ctx, SPMV_ERROR_TYPE, "spmv_segreduce: no operator %s for type %s", spmv_op_name(op),
                             spmv_type_name(type));

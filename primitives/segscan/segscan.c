@@ -9,6 +9,8 @@
 static spmv_status check(spmv_context *ctx, const char *what, spmv_scan_kind kind, spmv_op op, spmv_type type,
                          const void *in, const void *out, int64_t n)
 {
+    if (ctx == NULL)
+        return SPMV_ERROR_ARGUMENT;
     if (!spmv_op_takes(op, type))
         return context_fail(ctx, SPMV_ERROR_TYPE, "%s: no operator %s for type %s", what, spmv_op_name(op),
                             spmv_type_name(type));
@@ -69,6 +71,8 @@ spmv_status spmv_segscan_rung(spmv_context *ctx, const char *rung, spmv_scan_kin
     const struct scan_rung *found = NULL;
     struct scan_request request = {
         .form = SCAN_ALL, .kind = kind, .op = op, .type = type, .in = in, .flags = flags, .out = out, .n = n};
+    if (ctx == NULL)
+        return SPMV_ERROR_ARGUMENT;
     if (scan_rung_is_auto(rung)) {
         const spmv_segments segments = segments_of_request(&request);
         return spmv_segscan(ctx, kind, op, type, &segments, in, out, n);

@@ -101,6 +101,8 @@ spmv_status spmv_sort_rung(spmv_context *ctx, const char *rung, spmv_type key_ty
                              .n = n};
     const struct sort_rung *chosen = NULL;
     spmv_status st = SPMV_OK;
+    if (ctx == NULL)
+        return SPMV_ERROR_ARGUMENT;
     TRY(find_rung(ctx, rung, &chosen));
     TRY(check(ctx, key_type, &r));
     if (n > 1 && begin_bit < end_bit) {
