@@ -113,6 +113,8 @@ spmv_status spmv_type_parse(const char *name, spmv_type *type)
     if (type == NULL)
         return SPMV_ERROR_ARGUMENT;
     *type = (spmv_type)value_of(type_names, SPMV_TYPE_LIMIT, name);
+    if (name == NULL)
+        return SPMV_ERROR_ARGUMENT;
     return *type != SPMV_TYPE_DEFAULT ? SPMV_OK : SPMV_ERROR_TYPE;
 }
 
