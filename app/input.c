@@ -66,8 +66,8 @@ static void remark_load(const struct input *in)
                info->threads == 1 ? "" : "s");
 }
 
-/* Of the cache, when --cache or a value of SPMV_CACHE other than 0 asks for one: the value where it is a path, else the
- * folder spmv beside the user's other caches. */
+/* The folder of the cache, when --cache or SPMV_CACHE asks for one. SPMV_CACHE is 0 or empty (no cache), 1 (the folder
+ * spmv beside the user's other caches), or a path, which holds a slash; a relative one starts at the current folder. */
 static spmv_status cache_folder(const struct options *o, char **folder)
 {
     const char *const asked = getenv("SPMV_CACHE"), *const home = getenv("HOME"), *base = getenv("XDG_CACHE_HOME");
@@ -75,14 +75,19 @@ static spmv_status cache_folder(const struct options *o, char **folder)
     *folder = NULL;
     if (!o->cache && (asked == NULL || asked[0] == '\0' || strcmp(asked, "0") == 0))
         return SPMV_OK;
-    if (asked != NULL && asked[0] == '/') {
+    if (asked != NULL && asked[0] != '\0' && strcmp(asked, "0") != 0 && strcmp(asked, "1") != 0 &&
+        strchr(asked, '/') == NULL) {
+        complain("SPMV_CACHE is %s: give 0, 1 or a path with a slash (./%s)", asked, asked);
+        return SPMV_ERROR_ARGUMENT;
+    }
+    if (asked != NULL && strchr(asked, '/') != NULL) {
         base = asked;
         middle = "";
     } else if (base == NULL || base[0] != '/') {
         base = home;
         middle = "/.cache/spmv";
     }
-    if (base == NULL || base[0] != '/')
+    if (base == NULL || (base != asked && base[0] != '/'))
         return report(SPMV_ERROR_ARGUMENT,
                       "no place for a cache: none of SPMV_CACHE, XDG_CACHE_HOME and HOME is a path");
     const spmv_status st =

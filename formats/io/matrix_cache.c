@@ -1,5 +1,5 @@
-/* The cache. The key is the kept file's name: PATHSUM-SIZE-SECONDS.NANOSECONDS-CONTENTSUM-TYPE.spmv, so that looking is
- * opening. The file is one of the binary form, with the facts of the reading at its end.
+/* The cache. The name of a kept file holds the whole key: PATHSUM-SIZE-SECONDS.NANOSECONDS-CONTENTSUM-TYPE.spmv, so a
+ * look-up is one open. The file has the binary form, with the facts of the reading at its end.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 /* realpath belongs to X/Open */
@@ -33,8 +33,87 @@ static uint64_t mix_text(uint64_t sum, const char *text)
 
 void cache_key_free(struct cache_key *key)
 {
+    free(key->folder);
     free(key->place);
-    *key = (struct cache_key){NULL, 0};
+    *key = (struct cache_key){NULL, NULL, NULL};
+}
+
+/* Whether nobody but the effective user can have written what s describes. */
+static bool is_own(const struct stat *s)
+{
+    return s->st_uid == geteuid() && (s->st_mode & (S_IWGRP | S_IWOTH)) == 0;
+}
+
+/* The folder, opened; else -1, and *why says what is wrong with it, NULL: it is not there. */
+static int open_folder(const char *folder, const char **why)
+{
+    struct stat s;
+    *why = NULL;
+    const int fd = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0) {
+        if (lstat(folder, &s) == 0)
+            *why = S_ISLNK(s.st_mode)   ? "it is a link: name the folder itself"
+                   : S_ISDIR(s.st_mode) ? "it cannot be read"
+                                        : "it is not a folder";
+        return -1;
+    }
+    if (fstat(fd, &s) != 0)
+        *why = "it cannot be read";
+    else if (s.st_uid != geteuid())
+        *why = "it belongs to another user: name a folder of your own";
+    else if (!is_own(&s))
+        *why = "others may write to it: take that from them with chmod go-w";
+    if (*why == NULL)
+        return fd;
+    close(fd);
+    return -1;
+}
+
+static spmv_status warn_folder(spmv_context *ctx, const char *folder, const char *why)
+{
+    return context_warn(ctx, "%.300s: the cache is not used: %s", folder, why);
+}
+
+/* An entry of the folder, opened; -1 where there is none that is to be trusted. A FIFO in its place does not block. */
+static int open_entry(int folder, const char *name)
+{
+    struct stat s;
+    const int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0 || (fstat(fd, &s) == 0 && S_ISREG(s.st_mode) && is_own(&s)))
+        return fd;
+    close(fd);
+    return -1;
+}
+
+/* key->folder and key->place, for a key with that sum of its path. */
+static spmv_status name_entry(spmv_context *ctx, uint64_t path_sum, const struct stat *s, uint64_t content,
+                              spmv_type type, struct cache_key *key)
+{
+    const size_t bytes = strlen(key->folder) + NAME_BYTES;
+    key->place = malloc(bytes);
+    if (key->place == NULL)
+        return context_fail_memory(ctx, "a file name", (int64_t)bytes);
+    /* f64 and the default share a name: only a complex matrix differs, which a request for f64 never gets */
+    const int length = snprintf(key->place, bytes, "%s/", key->folder);
+    snprintf(key->place + length, bytes - (size_t)length, "%016" PRIx64 "-%lld-%lld.%09ld-%016" PRIx64 "-%s.spmv",
+             path_sum, (long long)s->st_size, (long long)s->st_mtim.tv_sec, (long)s->st_mtim.tv_nsec, content,
+             spmv_type_name(type != SPMV_TYPE_DEFAULT ? type : SPMV_F64));
+    key->name = key->place + length;
+    return SPMV_OK;
+}
+
+/* key->folder: without slashes at its end, behind which a link would be followed. */
+static spmv_status take_folder(spmv_context *ctx, const char *folder, struct cache_key *key)
+{
+    size_t length = strlen(folder);
+    while (length > 1 && folder[length - 1] == '/')
+        length--;
+    key->folder = malloc(length + 1);
+    if (key->folder == NULL)
+        return context_fail_memory(ctx, "a file name", (int64_t)length + 1);
+    memcpy(key->folder, folder, length);
+    key->folder[length] = '\0';
+    return SPMV_OK;
 }
 
 spmv_status cache_key_make(spmv_context *ctx, const char *folder, const char *path, int fd, spmv_type type,
@@ -42,27 +121,26 @@ spmv_status cache_key_make(spmv_context *ctx, const char *folder, const char *pa
 {
     struct stat s;
     uint64_t content = 0;
-    *key = (struct cache_key){NULL, 0};
+    const char *why = NULL;
+    *key = (struct cache_key){NULL, NULL, NULL};
     if (strcmp(path, "-") == 0 || fstat(fd, &s) != 0 || !S_ISREG(s.st_mode))
         return SPMV_OK;
+    spmv_status st = take_folder(ctx, folder, key);
+    if (st != SPMV_OK)
+        return st;
+    const int opened = open_folder(key->folder, &why);
+    if (opened >= 0)
+        close(opened);
+    if (why != NULL)
+        return warn_folder(ctx, key->folder, why);
     char *const whole = realpath(path, NULL);
     if (whole == NULL) /* "archive:member" */
         return SPMV_OK;
     const char *const slash = strrchr(path, '/');
-    key->path_sum = mix_text(mix_text(0, whole), slash != NULL ? slash + 1 : path);
+    const uint64_t path_sum = mix_text(mix_text(0, whole), slash != NULL ? slash + 1 : path);
     free(whole);
-    const spmv_status st = checksum_file(ctx, path, fd, (int64_t)s.st_size, &content);
-    if (st != SPMV_OK)
-        return st;
-    const size_t bytes = strlen(folder) + NAME_BYTES;
-    key->place = malloc(bytes);
-    if (key->place == NULL)
-        return context_fail_memory(ctx, "a file name", (int64_t)bytes);
-    /* f64 and the default share a name: what differs is a complex matrix, which nobody gets who asks for f64 */
-    snprintf(key->place, bytes, "%s/%016" PRIx64 "-%lld-%lld.%09ld-%016" PRIx64 "-%s.spmv", folder, key->path_sum,
-             (long long)s.st_size, (long long)s.st_mtim.tv_sec, (long)s.st_mtim.tv_nsec, content,
-             spmv_type_name(type != SPMV_TYPE_DEFAULT ? type : SPMV_F64));
-    return SPMV_OK;
+    st = checksum_file(ctx, path, fd, (int64_t)s.st_size, &content);
+    return st != SPMV_OK ? st : name_entry(ctx, path_sum, &s, content, type, key);
 }
 
 static uint64_t facts_sum(const struct cache_facts *facts)
@@ -70,7 +148,7 @@ static uint64_t facts_sum(const struct cache_facts *facts)
     return checksum_mix(0, checksum_tile(facts, (int64_t)offsetof(struct cache_facts, sum)));
 }
 
-/* The facts at the end of the file; false when there are none, or damaged ones. */
+/* Reads the facts at the end of the file; false when there are none, or damaged ones. */
 static bool read_facts(int fd, struct cache_facts *facts)
 {
     struct stat s;
@@ -87,31 +165,49 @@ void cache_find(spmv_context *ctx, const struct cache_key *key, spmv_type type, 
 {
     int64_t bytes = 0;
     *matrix = NULL;
-    const int fd = key->place != NULL ? open(key->place, O_RDONLY | O_CLOEXEC) : -1;
+    if (key->place == NULL)
+        return;
+    const char *why = NULL;
+    const int folder = open_folder(key->folder, &why), fd = folder >= 0 ? open_entry(folder, key->name) : -1;
+    if (folder >= 0)
+        close(folder);
     if (fd < 0)
         return;
-    /* one that is damaged is made again */
+    /* a damaged entry is no entry: the file is read, and kept anew */
     if (binary_form_begins(fd) && read_facts(fd, facts))
         binary_form_read(ctx, key->place, fd, type, max_bytes, matrix, &bytes);
     close(fd);
 }
 
-/* Removes what is kept of the same path and type under another name. */
-static void remove_older(const char *folder, const struct cache_key *key)
+/* Removes what is kept of the same path and type under another name. Takes the descriptor over. */
+static void remove_older(int folder, const struct cache_key *key)
 {
-    const char *const own = strrchr(key->place, '/') + 1, *const ending = strrchr(own, '-');
-    DIR *const d = opendir(folder);
-    for (const struct dirent *e = d != NULL ? readdir(d) : NULL; e != NULL; e = readdir(d)) {
+    const char *const own = key->name, *const ending = strrchr(own, '-');
+    DIR *const d = fdopendir(folder);
+    if (d == NULL) {
+        close(folder);
+        return;
+    }
+    for (const struct dirent *e = readdir(d); e != NULL; e = readdir(d)) {
         const char *const last = strrchr(e->d_name, '-');
         if (strncmp(e->d_name, own, 17) == 0 && strcmp(e->d_name, own) != 0 && last != NULL &&
             strcmp(last, ending) == 0)
-            unlinkat(dirfd(d), e->d_name, 0);
+            unlinkat(folder, e->d_name, 0);
     }
-    if (d != NULL)
-        closedir(d);
+    closedir(d);
 }
 
-/* The folder and those above it. */
+/* Removes what stands in the entry's place and is not to be trusted, a link for instance, which writing would follow. */
+static void remove_foreign(int folder, const char *name)
+{
+    const int fd = open_entry(folder, name);
+    if (fd >= 0)
+        close(fd);
+    else
+        unlinkat(folder, name, 0);
+}
+
+/* Makes the folder and those above it. */
 static bool make_folders(const char *folder)
 {
     char *const copy = malloc(strlen(folder) + 1);
@@ -133,26 +229,41 @@ static bool make_folders(const char *folder)
     return made;
 }
 
-spmv_status cache_keep(spmv_context *ctx, const char *folder, const struct cache_key *key, const spmv_matrix *matrix,
-                       struct cache_facts *facts)
+static spmv_status write_entry(spmv_context *ctx, int folder, const struct cache_key *key, const spmv_matrix *matrix,
+                               struct cache_facts *facts)
 {
     spmv_csr a;
-    if (key->place == NULL)
-        return SPMV_OK;
-    if (!make_folders(folder))
-        return context_warn(ctx, "%.300s: the cache cannot be made: %s", folder, strerror(errno));
     spmv_matrix_view(matrix, &a);
     memcpy(facts->magic, magic, sizeof magic);
     facts->version = VERSION;
     facts->sum = facts_sum(facts);
+    remove_foreign(folder, key->name);
     const spmv_status st = binary_form_write_with(ctx, &a, key->place, facts, (int64_t)sizeof *facts);
+    if (st == SPMV_OK) /* whatever the umask leaves to others */
+        (void)fchmodat(folder, key->name, S_IRUSR | S_IWUSR, 0);
+    return st;
+}
+
+spmv_status cache_keep(spmv_context *ctx, const struct cache_key *key, const spmv_matrix *matrix,
+                       struct cache_facts *facts)
+{
+    const char *why = NULL;
+    if (key->place == NULL)
+        return SPMV_OK;
+    if (!make_folders(key->folder))
+        return context_warn(ctx, "%.300s: the cache cannot be made: %s", key->folder, strerror(errno));
+    const int folder = open_folder(key->folder, &why);
+    if (folder < 0)
+        return warn_folder(ctx, key->folder, why != NULL ? why : "it is gone");
+    const spmv_status st = write_entry(ctx, folder, key, matrix, facts);
+    if (st == SPMV_OK) {
+        remove_older(folder, key);
+        return SPMV_OK;
+    }
+    close(folder);
     if (st == SPMV_CANCELLED)
         return st;
-    if (st != SPMV_OK) {
-        char why[sizeof ctx->error];
-        memcpy(why, ctx->error, sizeof why);
-        return context_warn(ctx, "the matrix was not kept in the cache: %.400s", why);
-    }
-    remove_older(folder, key);
-    return SPMV_OK;
+    char why_not[sizeof ctx->error];
+    memcpy(why_not, ctx->error, sizeof why_not);
+    return context_warn(ctx, "the matrix was not kept in the cache: %.400s", why_not);
 }

@@ -192,8 +192,8 @@ static spmv_status tell_kept(struct text_source *source, const struct cache_fact
     return st;
 }
 
-static spmv_status keep(struct text_source *source, const char *cache_folder, const struct cache_key *key,
-                        const spmv_matrix *matrix, const spmv_read_info *info)
+static spmv_status keep(struct text_source *source, const struct cache_key *key, const spmv_matrix *matrix,
+                        const spmv_read_info *info)
 {
     struct cache_facts facts = {.field = (uint32_t)info->field,
                                 .symmetry = (uint32_t)info->symmetry,
@@ -205,7 +205,7 @@ static spmv_status keep(struct text_source *source, const char *cache_folder, co
     if (source->warnings_lost)
         return SPMV_OK;
     memcpy(facts.warnings, source->warnings, (size_t)source->warnings_bytes);
-    return cache_keep(source->ctx, cache_folder, key, matrix, &facts);
+    return cache_keep(source->ctx, key, matrix, &facts);
 }
 
 static spmv_status read_cached(struct text_source *source, const spmv_read_options *options, spmv_matrix **matrix,
@@ -220,7 +220,7 @@ static spmv_status read_cached(struct text_source *source, const spmv_read_optio
         TRY(tell_kept(source, &facts, info));
     } else {
         TRY(read_source(source, options, matrix, info));
-        TRY(keep(source, options->cache_folder, &key, *matrix, info));
+        TRY(keep(source, &key, *matrix, info));
     }
 done:
     cache_key_free(&key);

@@ -1,0 +1,222 @@
+#!/usr/bin/env python3
+"""The cache where others had their hands in it: links, FIFOs, foreign entries and folders; SPMV_CACHE as users give it.
+
+test_trust.py PROGRAM SOURCE_DIR [unittest arguments]. Python's standard library only.
+
+SPDX-License-Identifier: BSD-3-Clause
+"""
+
+import json
+import os
+import stat
+import subprocess
+import sys
+import tempfile
+import unittest
+
+PROGRAM = ""
+TEXT = "%%MatrixMarket matrix coordinate real general\n3 3 4\n1 1 2.5\n2 1 -1\n2 3 4e-3\n3 3 1\n"
+OTHER = TEXT.replace("2.5", "7.5")
+ANSWER = "2.5\n-0.996\n1\n"
+NOBODY = 65534
+
+
+def run(*arguments, env=None, cwd=None, umask=-1):
+    return subprocess.run([PROGRAM, *arguments], stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                          env=dict(os.environ, **(env or {})), cwd=cwd, umask=umask, timeout=60, check=False)
+
+
+class TrustTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = os.path.realpath(folder.name)
+        self.cache = os.path.join(self.folder, "cache")
+        self.a = self.put("a.mtx", TEXT)
+
+    def put(self, name, text):
+        path = os.path.join(self.folder, name)
+        with open(path, "w", encoding="ascii") as file:
+            file.write(text)
+        return path
+
+    def load(self, cache=None, path=None, **more):
+        """The run, which must be right whatever the cache is, and where its matrix came from."""
+        done = run("mul", "--json", path or self.a, "-o", os.path.join(self.folder, "y.txt"),
+                   env={"SPMV_CACHE": cache or self.cache}, **more)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        with open(os.path.join(self.folder, "y.txt"), encoding="ascii") as file:
+            self.assertEqual(file.read(), ANSWER)
+        return json.loads(done.stdout)["load"]["source"], done
+
+    def fill(self):
+        """Makes the one entry; its path."""
+        self.assertEqual(self.load()[0], "mtx")
+        (name,) = os.listdir(self.cache)
+        self.assertEqual(self.load()[0], "cache")
+        return os.path.join(self.cache, name)
+
+    def kept(self):
+        """After a run that replaced the entry: it is a file of one's own, and is used."""
+        entry = os.path.join(self.cache, os.listdir(self.cache)[0])
+        s = os.lstat(entry)
+        self.assertTrue(stat.S_ISREG(s.st_mode))
+        self.assertEqual((s.st_uid, stat.S_IMODE(s.st_mode)), (os.geteuid(), 0o600))
+        self.assertEqual(self.load()[0], "cache")
+
+
+class Entries(TrustTest):
+    def test_modes(self):
+        for umask in 0o000, 0o002, 0o077:
+            self.cache = os.path.join(self.folder, f"deep{umask}", "cache")
+            entry = None
+            for source in "mtx", "cache":
+                self.assertEqual(self.load(umask=umask)[0], source)
+            entry = os.path.join(self.cache, os.listdir(self.cache)[0])
+            self.assertEqual(stat.S_IMODE(os.stat(entry).st_mode), 0o600)
+            for folder in self.cache, os.path.dirname(self.cache):
+                self.assertEqual(stat.S_IMODE(os.stat(folder).st_mode), 0o700)
+
+    def test_links(self):
+        entry = self.fill()
+        # to a good entry elsewhere: not followed
+        elsewhere = os.path.join(self.folder, "elsewhere.spmv")
+        os.rename(entry, elsewhere)
+        with open(elsewhere, "rb") as file:
+            before = file.read()
+        os.symlink(elsewhere, entry)
+        self.assertEqual(self.load()[0], "mtx")
+        self.kept()
+        # nor written through, be the file there or not
+        for target in self.put("precious.txt", "precious"), os.path.join(self.folder, "nothing"):
+            os.unlink(entry)
+            os.symlink(target, entry)
+            self.assertEqual(self.load()[0], "mtx")
+            self.kept()
+        with open(os.path.join(self.folder, "precious.txt"), encoding="ascii") as file:
+            self.assertEqual(file.read(), "precious")
+        self.assertFalse(os.path.exists(os.path.join(self.folder, "nothing")))
+        with open(elsewhere, "rb") as file:
+            self.assertEqual(file.read(), before)
+
+    def test_temporary_parts(self):
+        """Links in the places of temporary parts are not written through."""
+        entry = self.fill()
+        os.unlink(entry)
+        precious = self.put("precious.txt", "precious")
+        # the program's process number is not known before: exec keeps that of the shell
+        script = ('for k in 0 1 2 3 4 5; do ln -s "$PRECIOUS" "$ENTRY.$$.$k.part"; done; '
+                  'exec "$PROGRAM" mul "$A" -o /dev/null')
+        done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, timeout=60, check=False,
+                              env=dict(os.environ, PRECIOUS=precious, ENTRY=entry, PROGRAM=PROGRAM, A=self.a,
+                                       SPMV_CACHE=self.cache))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        with open(precious, encoding="ascii") as file:
+            self.assertEqual(file.read(), "precious")
+        self.assertTrue(stat.S_ISREG(os.lstat(entry).st_mode))
+
+    def test_fifo(self):
+        entry = self.fill()
+        os.unlink(entry)
+        os.mkfifo(entry)
+        self.assertEqual(self.load()[0], "mtx")
+        self.kept()
+
+    def test_folder_in_the_place_of_an_entry(self):
+        entry = self.fill()
+        os.unlink(entry)
+        os.mkdir(entry)
+        source, done = self.load()
+        self.assertEqual(source, "mtx")
+        self.assertIn("not kept in the cache", done.stderr)
+
+    def test_others_may_write(self):
+        entry = self.fill()
+        for mode in 0o620, 0o602:
+            os.chmod(entry, mode)
+            self.assertEqual(self.load()[0], "mtx")
+            self.kept()
+
+    @unittest.skipUnless(os.geteuid() == 0, "needs root, to give files to another user")
+    def test_of_another_user(self):
+        entry = self.fill()
+        os.chown(entry, NOBODY, NOBODY)
+        self.assertEqual(self.load()[0], "mtx")
+        self.kept()
+
+
+class Folders(TrustTest):
+    def refused(self, says, cache=None):
+        before = sorted(os.listdir(cache or self.cache))
+        for _ in range(2):
+            source, done = self.load(cache)
+            self.assertEqual(source, "mtx")
+            self.assertIn("the cache is not used", done.stderr)
+            self.assertIn(says, done.stderr)
+        self.assertEqual(sorted(os.listdir(cache or self.cache)), before)
+
+    def test_link(self):
+        real = os.path.join(self.folder, "real")
+        os.mkdir(real, 0o700)
+        os.symlink(real, self.cache)
+        self.refused("a link")
+        self.refused("a link", self.cache + "/")
+        # a link above it is the user's own affair
+        below = os.path.join(self.cache, "below")
+        self.assertEqual([self.load(below)[0], self.load(below)[0]], ["mtx", "cache"])
+
+    def test_others_may_write(self):
+        for mode in 0o770, 0o707, 0o777 | stat.S_ISVTX:
+            self.cache = os.path.join(self.folder, f"cache{mode}")
+            os.mkdir(self.cache)
+            os.chmod(self.cache, mode)
+            self.refused("others may write to it")
+            self.assertEqual(stat.S_IMODE(os.stat(self.cache).st_mode), mode)
+        os.chmod(self.cache, 0o755)  # others may look
+        self.assertEqual([self.load()[0], self.load()[0]], ["mtx", "cache"])
+
+    @unittest.skipUnless(os.geteuid() == 0, "needs root, to give files to another user")
+    def test_of_another_user(self):
+        self.fill()
+        os.chown(self.cache, NOBODY, NOBODY)
+        self.refused("another user")
+
+    def test_no_folder(self):
+        with open(self.cache, "w", encoding="ascii"):
+            pass
+        source, done = self.load()
+        self.assertEqual(source, "mtx")
+        self.assertIn("the cache is not used: it is not a folder", done.stderr)
+        os.unlink(self.cache)
+        os.mkfifo(self.cache)
+        self.assertEqual(self.load()[0], "mtx")
+
+
+class Variable(TrustTest):
+    def test_relative(self):
+        where = os.path.join(self.folder, "where")
+        os.mkdir(where)
+        for value, folder in {"./one": "one", "two/deep/": "two/deep", "../three": "../three"}.items():
+            sources = [self.load(value, cwd=where)[0] for _ in range(2)]
+            self.assertEqual(sources, ["mtx", "cache"], value)
+            self.assertEqual(len(os.listdir(os.path.join(where, folder))), 1)
+
+    def test_neither_a_flag_nor_a_path(self):
+        for value in "mycache", "yes", "2", "...":
+            done = run("mul", self.a, env={"SPMV_CACHE": value, "HOME": self.folder}, cwd=self.folder)
+            self.assertEqual(done.returncode, 1, done.stderr)
+            self.assertIn(f"SPMV_CACHE is {value}: give 0, 1 or a path with a slash (./{value})", done.stderr)
+            self.assertEqual(done.stdout, "")
+        self.assertEqual(sorted(os.listdir(self.folder)), ["a.mtx"])
+
+
+def main():
+    global PROGRAM
+    PROGRAM = os.path.abspath(sys.argv[1])
+    for name in "SPMV_CACHE", "XDG_CACHE_HOME":
+        os.environ.pop(name, None)
+    unittest.main(argv=[sys.argv[0], *sys.argv[3:]])
+
+
+if __name__ == "__main__":
+    main()
