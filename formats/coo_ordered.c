@@ -265,6 +265,8 @@ spmv_status coo_ordered_to_buckets(struct coo_ordered *o, struct coo_buckets *bu
     }
     free(tiles);
     if (st == SPMV_OK && !fits)
-        st = context_fail_memory(o->ctx, "entries of a file", (int64_t)buckets->entry_size);
+        st = context_fail_memory(
+            o->ctx, "entries of a file",
+            coo_buckets_bytes(buckets->rows, buckets->cols, buckets->type, buckets->pattern, o->entries, o->threads));
     return st;
 }

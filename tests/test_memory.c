@@ -106,6 +106,9 @@ void __wrap_free(void *memory)
     __real_free(memory);
 }
 
+/* Sentences about the entries of a file, so far. */
+static long entries_refused;
+
 /* Runs the activity with allocation 0, 1, 2 ... refused until it succeeds; each failure must be SPMV_ERROR_MEMORY and
  * must leave as much memory as before. Returns the number of failures. */
 static long fail_each_allocation(const char *name, spmv_status (*activity)(spmv_context *), spmv_context *ctx)
@@ -125,6 +128,11 @@ static long fail_each_allocation(const char *name, spmv_status (*activity)(spmv_
         if (ctx != NULL && strstr(spmv_last_error(ctx), "bytes") == NULL)
             fail_msg("%s: refusing allocation %ld: the sentence \"%s\" does not say how much was needed", name, n,
                      spmv_last_error(ctx));
+        /* what reading takes, not the size of one entry */
+        const char *const needed = ctx != NULL ? strstr(spmv_last_error(ctx), "entries of a file: ") : NULL;
+        if (needed != NULL && strtoll(needed + strlen("entries of a file: "), NULL, 10) < 1000)
+            fail_msg("%s: refusing allocation %ld: \"%s\"", name, n, spmv_last_error(ctx));
+        entries_refused += needed != NULL;
     }
 }
 
@@ -390,6 +398,7 @@ static void each_allocation(void **state)
         assert_true(fail_each_allocation("write_and_read_packed", write_and_read_packed, ctx) > 0);
     assert_true(fail_each_allocation("write_and_read_vector", write_and_read_vector, ctx) > 0);
 
+    assert_true(entries_refused > 0);
     unlink(matrix_path);
     spmv_matrix_destroy(poisson);
     spmv_context_destroy(ctx);

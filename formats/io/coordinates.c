@@ -112,7 +112,8 @@ static spmv_status collect(struct job *job, int n)
         if (found->entries + found->entry_is_bad > left)
             return fail_excess(job, t, left);
         if (found->status == SPMV_ERROR_MEMORY)
-            return context_fail_memory(source->ctx, "entries of a file", (int64_t)job->buckets.entry_size);
+            return context_fail_memory(source->ctx, "entries of a file",
+                                       coordinates_bytes(source, job->header, job->type));
         if (found->status != SPMV_OK)
             return text_fail(source, found->status, source->line + found->error_line, found->error_column, "%s",
                              found->sentence);

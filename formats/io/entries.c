@@ -258,7 +258,7 @@ static spmv_status collect(struct job *job, int n)
         if (st != SPMV_OK)
             return st;
         if (found->status == SPMV_ERROR_MEMORY)
-            return context_fail_memory(source->ctx, "numbers of a file", size);
+            return context_fail_memory(source->ctx, "numbers of a file", (entries->n + found->entries + 1) * size);
         if (found->status != SPMV_OK)
             return text_fail(source, found->status, source->line + found->error_line, found->error_column, "%s",
                              found->sentence);
