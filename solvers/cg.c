@@ -206,17 +206,17 @@ spmv_status cg_fail_vanishing(const struct cg *cg, double largest)
 
 spmv_status cg_fail_overflow(const struct cg *cg)
 {
-    return context_fail(cg->ctx, SPMV_ERROR_NOT_FINITE,
-                        "spmv_cg: the recurrence is done after %lld iterations, but b - A x is not finite: x or a "
-                        "product with it exceeds the range of %s: scale A or b",
-                        (long long)cg->result->iterations, spmv_type_name(cg->info.type));
+    return context_fail(
+        cg->ctx, SPMV_ERROR_NOT_FINITE,
+        "spmv_cg: b - A x is not finite after %lld iterations: x or a product with it exceeds the range "
+        "of %s: scale A or b",
+        (long long)cg->result->iterations, spmv_type_name(cg->info.type));
 }
 
-/* The true residual, after the recurrence stopped with this status. Steps that made matters worse (numbers that
- * overflowed, a restart beyond what the type holds) are taken back. Where x overflowed although the recurrence
- * stopped at its tolerance, *stop_at becomes SPMV_ERROR_NOT_FINITE. At the limit, or where A proves indefinite, a
- * larger residual is no reason: the method makes the energy norm of the error smaller at each step, not the residual.
- */
+/* Computes the true residual after the recurrence stopped with *stop_at. Takes back steps that made matters worse:
+ * numbers that overflowed, a restart beyond what the type holds. *stop_at becomes SPMV_ERROR_NOT_FINITE where an
+ * overflow explains the stop. A larger residual at the limit, or where A proves indefinite, stays: the method reduces
+ * the energy norm of the error at each step, not the residual. */
 static spmv_status settle(struct cg *cg, spmv_status *stop_at)
 {
     spmv_status st = SPMV_OK;
@@ -227,7 +227,7 @@ static spmv_status settle(struct cg *cg, spmv_status *stop_at)
         TRY(cg_norm(cg, cg->q, residual));
     }
     cg->knows_residual = false;
-    if (!isfinite(*residual) && stop == SPMV_OK)
+    if (!isfinite(*residual) && cg_may_overflow(stop))
         *stop_at = cg_fail_overflow(cg);
     const bool shrinks = stop == SPMV_OK || stop == SPMV_ERROR_NOT_FINITE;
     if (!isfinite(*residual) || (shrinks && cg->start_residual < *residual)) {

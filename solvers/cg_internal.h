@@ -34,7 +34,7 @@ struct cg {
     bool continues;      /* start from r and p of the run before: r becomes b - A x, p moves as r does */
     bool keeps;          /* another run continues: r and p are left as they are when it stops */
     bool knows_residual; /* result->true_residual is that of x: a rung that measures has seen to it */
-    double scale; /* scale factor applied to b and x (a power of two); 0 means unscaled */
+    double scale;        /* scale factor applied to b and x (a power of two); 0 means unscaled */
     char *scalars;       /* SCALARS of them */
     const spmv_cg_options *options;
     spmv_cg_result *result;
@@ -142,7 +142,14 @@ bool cg_squares_vanish(spmv_type type, double norm_b, double tolerance);
 spmv_status cg_fail_stagnation(const struct cg *cg);
 spmv_status cg_fail_vanishing(const struct cg *cg, double largest);
 
-/* SPMV_ERROR_NOT_FINITE with its sentence: the recurrence is done, but b - A x is not finite. */
+/* Where b - A x is not finite after such a stop, an overflow explains it: a p'Ap <= 0 of numbers near the ends of the
+ * range says nothing of A. */
+static inline bool cg_may_overflow(spmv_status stop)
+{
+    return stop == SPMV_OK || stop == SPMV_ERROR_NOT_POSITIVE;
+}
+
+/* SPMV_ERROR_NOT_FINITE with its sentence: b - A x is not finite. */
 spmv_status cg_fail_overflow(const struct cg *cg);
 
 /* SPMV_ERROR_ITERATIONS with its sentence. */

@@ -384,7 +384,7 @@ static spmv_status settle(struct several *s, bool *take, int *first, char *text,
         result->recurrence_residual = sqrt(c->rr);
         result->true_residual = s->now[v];
         spmv_status stop = verdict_of(s, v);
-        if (!isfinite(s->now[v]) && stop == SPMV_OK)
+        if (!isfinite(s->now[v]) && cg_may_overflow(stop))
             stop = fail_overflow(s, v);
         if (!isfinite(s->now[v]) ||
             ((stop == SPMV_OK || stop == SPMV_ERROR_NOT_FINITE) && c->start_residual < s->now[v])) {
