@@ -21,16 +21,21 @@
 
 enum { VECTORS = 3, MARGIN = 32, PARTS = 64 };
 
-/* Element i of vector number which: 1 + k / 1024, 0 <= k < 1024, or minus that, from bits of splitmix64 (G. L. Steele,
- * D. Lea, C. H. Flood, OOPSLA 2014). */
-static double element_at(int which, int64_t i)
+/* Random bits of element i of all vectors: splitmix64 (G. L. Steele, D. Lea, C. H. Flood, OOPSLA 2014). */
+static uint64_t bits_at(int64_t i)
 {
-    uint64_t z = ((uint64_t)i + ((uint64_t)(which + 1) << 40)) * 0x9e3779b97f4a7c15u;
+    uint64_t z = ((uint64_t)i + ((uint64_t)1 << 40)) * 0x9e3779b97f4a7c15u;
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
     z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    z ^= z >> 31;
-    const double modulus = 1 + (double)(z >> 54) / 1024;
-    return (z & 1) != 0 ? modulus : -modulus;
+    return z ^ (z >> 31);
+}
+
+/* The element of vector number which, from eleven of these bits: 1 + k / 1024, 0 <= k < 1024, or minus that. */
+static double element_of(uint64_t bits, int which)
+{
+    const uint64_t own = bits >> (11 * which);
+    const double modulus = 1 + (double)(int)(own >> 1 & 1023) / 1024;
+    return (own & 1) != 0 ? modulus : -modulus;
 }
 
 struct sample {
@@ -58,9 +63,9 @@ static void fill(const struct sample *s, int which)
     for (int part = 0; part < PARTS; part++)
         for (int64_t i = part_begin(s, part); i < part_begin(s, part + 1); i++) {
             if (s->narrow)
-                f32[i] = (float)element_at(which, i);
+                f32[i] = (float)element_of(bits_at(i), which);
             else
-                f64[i] = element_at(which, i);
+                f64[i] = element_of(bits_at(i), which);
         }
 }
 
@@ -74,8 +79,9 @@ static void add_up(const struct sample *s, struct sums *sums)
         struct sums own = {{0}, 0};
         for (int64_t i = part_begin(s, part); i < part_begin(s, part + 1); i++) {
             const long double value = s->narrow ? (long double)f32[i] : (long double)f64[i];
+            const uint64_t bits = bits_at(i);
             for (int u = 0; u < VECTORS; u++)
-                own.dot[u] += element_at(u, i) * value;
+                own.dot[u] += element_of(bits, u) * value;
             own.square += value * value;
         }
         of[part] = own;

@@ -1,8 +1,10 @@
-/* Files: Matrix Market matrices and vectors, in and out. docs/formats.md says in full what is read and refused.
+/* Files: Matrix Market matrices and vectors, in and out. docs/formats.md says in full what is read
+ * and refused.
  *
- * The format: R. F. Boisvert, R. Pozo, K. A. Remington, "The Matrix Market exchange formats: initial design", NISTIR
- * 5935, 1996. Every function names file, line, column and reason when it refuses: spmv_last_error(ctx) then reads
- * "A.mtx:17:5: column 9 exceeds the 8 columns declared on line 3".
+ * The format: R. F. Boisvert, R. Pozo, K. A. Remington, "The Matrix Market exchange formats:
+ * initial design", NISTIR 5935, 1996. Every function names file, line, column and reason when it
+ * refuses: spmv_last_error(ctx) then reads "A.mtx:17:5: column 9 exceeds the 8 columns declared on
+ * line 3".
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SPMV_IO_H
@@ -28,15 +30,23 @@ typedef enum spmv_symmetry {
 
 typedef struct spmv_read_options {
     size_t size;
-    spmv_type type;    /* of the values: SPMV_F64, SPMV_F32, SPMV_C128 or SPMV_C64; default SPMV_TYPE_DEFAULT: SPMV_C128
-                          for complex values, else SPMV_F64. Decimal numbers are correctly rounded to it. Real values
-                          are read as complex ones too, complex values as real ones never (SPMV_ERROR_TYPE). */
-    int64_t max_bytes; /* refuse (SPMV_ERROR_MEMORY) what needs more memory; default 0: the machine's physical memory.
-                          What is mapped and used where it lies (the binary form, a cached matrix) does not count. */
-    int64_t max_unpacked_bytes; /* refuse (SPMV_ERROR_LIMIT) a longer text of a packed file; default 0: any length */
-    int64_t max_unpacked_ratio; /* and one longer than so many times its packed bytes; default 0: 300 */
-    const char *cache_folder; /* keep what was read there, and look there first; default NULL, or "": no cache. Made if
-                                 need be */
+    spmv_type type;             /* of the values: SPMV_F64, SPMV_F32, SPMV_C128 or SPMV_C64; default
+                                   SPMV_TYPE_DEFAULT: SPMV_C128 for complex values, else SPMV_F64.
+                                   Decimal numbers are correctly rounded to it. Real values are read
+                                   as complex ones too, complex values as real ones never
+                                   (SPMV_ERROR_TYPE). */
+    int64_t max_bytes;          /* refuse (SPMV_ERROR_MEMORY) what needs more memory; default 0: the
+                                   machine's physical memory. What is mapped and used where it lies
+                                   (the binary form, a cached matrix) does not count. */
+    int64_t max_unpacked_bytes; /* refuse (SPMV_ERROR_LIMIT) a longer text of a packed file; default
+                                   0: any length */
+    int64_t max_unpacked_ratio; /* and one longer than so many times its packed bytes; default 0:
+                                   300 */
+    const char *cache_folder;   /* a folder that keeps matrices in binary form, made with mode 0700
+                                   where it is missing: a file that was read before is taken from
+                                   there. Used only where it is no link, belongs to the effective
+                                   user and nobody else may write to it (else a warning event).
+                                   default NULL or "": no cache */
 } spmv_read_options;
 
 SPMV_API void spmv_read_options_init(spmv_read_options *options, size_t size);
@@ -51,55 +61,84 @@ typedef struct spmv_read_info {
     int array;          /* 1: array format, 0: coordinate */
     spmv_field field;
     spmv_symmetry symmetry;
-    char form[16]; /* of the file: "mtx", "gz", "xz", "zst", "bz2", "tar", "tar.gz" ..., "binary"; "cache": one that
-                      was kept; the other facts, and the warnings, are those of the file's reading */
+    char form[16]; /* of the file: "mtx", "gz", "xz", "zst", "bz2", "tar", "tar.gz" ..., "binary";
+                      "cache": one that was kept; the other facts, and the warnings, are those of
+                      the file's reading */
 } spmv_read_info;
 
-/* Reads a Matrix Market file (path "-": standard input) into CSR in host memory. What begins as a file of gzip, xz,
- * zstd or bzip2 is unpacked on the way, in parallel to the parsing; of a tar archive the matrix is read (NAME.mtx in
- * NAME.tar.gz or in a folder NAME), or for a path "archive:member" that member: its path, its name with or without
- * .mtx, or "_b" for NAME_b.mtx. Coordinate and array; real, integer, complex, pattern; general, symmetric,
- * skew-symmetric, hermitian: the other triangle is filled in. Columns sorted; duplicates added in file order; explicit
- * zeros of the coordinate form kept, zeros of the array form dropped. Pattern matrices hold no values. Infinities, NaN,
- * integers that had to be rounded and entries added to their mirror give a warning event. options, info: may be NULL;
- * info_size: sizeof(spmv_read_info) as the caller sees it. Errors: SPMV_ERROR_OPEN, SPMV_ERROR_READ,
- * SPMV_ERROR_CHANGED, SPMV_ERROR_FORMAT, SPMV_ERROR_LIMIT, SPMV_ERROR_TYPE (a complex file as real),
- * SPMV_ERROR_UNSUPPORTED (packed files without libarchive), SPMV_ERROR_MEMORY, SPMV_CANCELLED. */
+/* Reads a Matrix Market file into CSR in host memory.
+ *
+ * A file that begins as one of gzip, xz, zstd or bzip2 is unpacked while it is parsed. Coordinate
+ * and array; real, integer, complex, pattern; general, symmetric, skew-symmetric, hermitian: the
+ * other triangle is filled in. Columns come out sorted; duplicates are added in file order;
+ * explicit zeros of the coordinate form are kept, zeros of the array form are dropped. Pattern
+ * matrices hold no values. Infinities, NaN, integers that had to be rounded and entries added to
+ * their mirror give a warning event.
+ *
+ * path: "-" means standard input. Of a tar archive the matrix is read: NAME.mtx in NAME.tar.gz or
+ * in a folder NAME. With a path "archive:member" it is that member: its path, its name with or
+ * without .mtx, or "_b" for NAME_b.mtx. options: NULL means defaults. *matrix: NULL after an error.
+ * info: may be NULL; info_size: sizeof(spmv_read_info) as the caller sees it.
+ *
+ * Errors: SPMV_ERROR_OPEN, SPMV_ERROR_READ, SPMV_ERROR_CHANGED, SPMV_ERROR_FORMAT,
+ * SPMV_ERROR_LIMIT, SPMV_ERROR_TYPE (a complex file as real), SPMV_ERROR_UNSUPPORTED (packed files
+ * without libarchive), SPMV_ERROR_ARGUMENT, SPMV_ERROR_MEMORY, SPMV_CANCELLED. The matrix does not
+ * depend on the number of threads. */
 SPMV_API spmv_status spmv_matrix_read(spmv_context *ctx, const char *path, const spmv_read_options *options,
                                       spmv_matrix **matrix, spmv_read_info *info, size_t info_size);
 
-/* Writes a (host memory) as a Matrix Market coordinate file, general, real, complex or pattern; values in the fewest
- * digits that read back to the same bits; infinities and NaN cannot be written (SPMV_ERROR_UNSUPPORTED). path "-":
- * standard output; a name that ends in .gz: compressed; in .spmv: the binary form, bit by bit, infinities and NaN too,
- * for which columns must ascend in each row (else SPMV_ERROR_UNSUPPORTED; a text takes them in any order). The file is
- * written beside and renamed: an existing one survives a failure. Errors: SPMV_ERROR_SIZE (no valid CSR),
- * SPMV_ERROR_OPEN, SPMV_ERROR_WRITE (errno is then the system's: EPIPE, ENOSPC), SPMV_CANCELLED. */
+/* Writes a matrix as a Matrix Market coordinate file, general, real, complex or pattern, with the
+ * fewest digits that read back to the same bits. The file is written beside its place and renamed,
+ * so an existing one survives a failure.
+ *
+ * a: in host memory. path: "-" means standard output. A name that ends in .gz is compressed. One
+ * that ends in .spmv has the binary form, bit by bit: columns must ascend in each row there (a text
+ * takes any order), infinities and NaN are possible there alone.
+ *
+ * Errors: SPMV_ERROR_SIZE (no valid CSR), SPMV_ERROR_UNSUPPORTED (infinities or NaN in a text,
+ * columns that do not ascend in the binary form), SPMV_ERROR_TYPE, SPMV_ERROR_OPEN,
+ * SPMV_ERROR_WRITE (errno is then the system's: EPIPE, ENOSPC), SPMV_ERROR_ARGUMENT,
+ * SPMV_ERROR_MEMORY, SPMV_CANCELLED. */
 SPMV_API spmv_status spmv_matrix_write(spmv_context *ctx, const spmv_csr *a, const char *path);
 
-/* Reads a vector, from a file as spmv_matrix_read takes it, packed or not, or in binary form: one number a line (blank
- * lines, % and # comments between), or Matrix Market array or coordinate n x 1 (or 1 x n). A complex type (SPMV_C64,
- * SPMV_C128) takes two numbers a line too, real and imaginary part, where the first line that has any has two, and
- * files of field complex; what is real has imaginary parts of 0. *host_values: n numbers of the type (SPMV_F64,
- * SPMV_F32 or a complex one), to be released with spmv_host_free. Cells that a coordinate file does not name are 0. */
+/* Reads a vector from a text, packed or not, or from a file in binary form.
+ *
+ * A text has one number a line, with blank lines and lines of % and # comments between, or is
+ * Matrix Market array or coordinate n x 1 (or 1 x n); cells that a coordinate file does not name
+ * are 0. For a complex type a text may have two numbers a line, real and imaginary part, if its
+ * first line with numbers has two; files of field complex are read too; real numbers get imaginary
+ * parts of 0.
+ *
+ * path: as in spmv_matrix_read. type: SPMV_F64, SPMV_F32, SPMV_C64 or SPMV_C128. *host_values: n
+ * numbers of the type, to be released with spmv_host_free; NULL after an error. Errors: as
+ * spmv_matrix_read. */
 SPMV_API spmv_status spmv_vector_read(spmv_context *ctx, const char *path, spmv_type type, void **host_values,
                                       int64_t *n);
 SPMV_API void spmv_host_free(void *host_memory);
 
-/* Reads k vectors of n numbers at once, row by row: number v of row i at k i + v, as a plan with the option vectors = k
- * takes them. A text of k numbers a line, as many on each (of a complex type 2 k, where the first line that has any has
- * more than one; with one a line they are real), or Matrix Market array or coordinate n x k; a row of k is n = 1. */
+/* Reads k vectors of n numbers at once, row by row: number v of row i is *host_values[k i + v], as
+ * a plan with the option vectors = k takes them.
+ *
+ * A text has k numbers a line, the same number on each line (2 k for a complex type if the first
+ * line with numbers has more than one; with one a line they are real), or is Matrix Market array or
+ * coordinate n x k. A row of k numbers is n = 1. Parameters and errors: as spmv_vector_read. */
 SPMV_API spmv_status spmv_vectors_read(spmv_context *ctx, const char *path, spmv_type type, void **host_values,
                                        int64_t *n, int64_t *k);
 
-/* Writes n numbers, one a line, of complex ones both parts with a blank between them; format NULL: the fewest digits
- * that read back to the same bits, else a printf format with one floating-point conversion (%.6g). path "-": standard
- * output; a name that ends in .gz: compressed; in .spmv: the binary form, which takes no format. Other paths are
- * written beside and renamed. Errors: SPMV_ERROR_OPEN, SPMV_ERROR_WRITE (errno is then the system's),
- * SPMV_ERROR_ARGUMENT (the format), SPMV_CANCELLED. */
+/* Writes n numbers, one a line; of complex numbers both parts with a blank between. Files are
+ * written beside their place and renamed.
+ *
+ * host_values: n elements of the type in host memory. path: "-" means standard output; a name that
+ * ends in .gz is compressed; one that ends in .spmv has the binary form, which takes no format.
+ * format: NULL means the fewest digits that read back to the same bits; else a printf format with
+ * one floating-point conversion ("%.6g"). Errors: SPMV_ERROR_ARGUMENT (also the format),
+ * SPMV_ERROR_TYPE, SPMV_ERROR_OPEN, SPMV_ERROR_WRITE (errno is then the system's),
+ * SPMV_ERROR_MEMORY, SPMV_CANCELLED. */
 SPMV_API spmv_status spmv_vector_write(spmv_context *ctx, const char *path, spmv_type type, const void *host_values,
                                        int64_t n, const char *format);
 
-/* The same for k vectors of n numbers, row by row as spmv_vectors_read has them: k numbers a line. */
+/* Writes k vectors of n numbers, row by row as spmv_vectors_read has them: k numbers a line.
+ * Parameters and errors: as spmv_vector_write. */
 SPMV_API spmv_status spmv_vectors_write(spmv_context *ctx, const char *path, spmv_type type, const void *host_values,
                                         int64_t n, int64_t k, const char *format);
 

@@ -1,9 +1,10 @@
-/* Operators, map functions and predicates: what scan, reduce and map compute with, and what compact, gather and scatter
- * choose by.
+/* Operators, map functions and predicates: what scan, reduce and map compute with, and what
+ * compact, gather and scatter choose by.
  *
- * Three lists. CPU loops, dispatch tables, names, command-line parsing, device functors and the test matrix are all
- * generated from them. An operator is associative (floating-point rounding aside); in every primitive the earlier
- * element is the left operand, so an operator need not commute.
+ * Three lists. CPU loops, dispatch tables, names, command-line parsing, device functors and the
+ * test matrix are all generated from them. An operator is associative (floating-point rounding
+ * aside); in every primitive the earlier element is the left operand, so an operator need not
+ * commute.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SPMV_OPERATORS_H
@@ -12,22 +13,26 @@
 #include <spmv/types.h>
 
 /* ---------------------------------------------------------------- operators
- * X(NAME, name, value, commutes, INTEGER, REAL, COMPLEX, TUPLE, ARG): the last four say which classes of types it
- * takes; of the tuples those for which SPMV_TUPLE_NAME_TYPE_ is defined, below. add   a + b          identity 0.
- * Integer sums wrap (two's complement). mul   a * b          identity 1. Integer products wrap. min   a < b ? a : b
- * identity: the type's largest value (+inf for reals). A NaN operand gives NaN. max   a > b ? a : b  identity: the
- * type's smallest value (-inf for reals). A NaN operand gives NaN. last  b != 0 ? b : a identity 0. The last operand
- * that is not zero: a scan with it fills gaps forward (the copy-scan of G. Blelloch, "Prefix sums and their
- * applications", CMU-CS-90-190, 1990). Does not commute. compose  first a, then b, of maps x -> a x + b: {a.a b.a, a.b
- * b.a + b.b}; identity {1, 0}. An inclusive scan with it solves the linear recurrence x_i = a_i x_{i-1} + b_i from
- * x_{-1} = 0 (member b of the result), a reduce evaluates a polynomial by Horner's rule (all a_i the argument, b_i the
- * coefficients from the highest down); a_i must be finite. P. M. Kogge, H. S. Stone, "A parallel algorithm for the
- * efficient solution of a general class of recurrence equations", IEEE Trans. Computers C-22, 1973. Does not commute.
- * maxsum  the maximum segment sum of a run followed by another; identity {0, -inf, -inf, -inf}. A number x enters as
- * {x, x, x, x}, or, where the empty run counts, with the three last no less than 0. J. Bentley, "Programming pearls:
- * algorithm design techniques", CACM 27(9), 1984. Does not commute.
- * The function and identity of
- * NAME for a class stand below as SPMV_FN_NAME_CLASS and SPMV_ID_NAME_CLASS. */
+ * X(NAME, name, value, commutes, INTEGER, REAL, COMPLEX, TUPLE, ARG): the four flags say which
+ * classes of types the operator takes; of the tuples, those for which SPMV_TUPLE_NAME_TYPE_ is
+ * defined below. The function and the identity of NAME for a class are SPMV_FN_NAME_CLASS and
+ * SPMV_ID_NAME_CLASS, below.
+ *
+ *   add      a + b           identity 0. Integer sums wrap (two's complement).
+ *   mul      a * b           identity 1. Integer products wrap.
+ *   min      a < b ? a : b   identity: the type's largest value (+inf for reals). A NaN operand gives NaN.
+ *   max      a > b ? a : b   identity: the type's smallest value (-inf for reals). A NaN operand gives NaN.
+ *   last     b != 0 ? b : a  identity 0. The last operand that is not zero. Does not commute. A scan with it fills gaps
+ *                            forward: the copy-scan of G. Blelloch, "Prefix sums and their applications",
+ *                            CMU-CS-90-190, 1990.
+ *   compose  first a, then b, of maps x -> a x + b: {a.a b.a, a.b b.a + b.b}; identity {1, 0}. Does not commute. a_i
+ *            must be finite. Member b of an inclusive scan solves the linear recurrence x_i = a_i x_{i-1} + b_i from
+ *            x_{-1} = 0. A reduce evaluates a polynomial by Horner's rule (each a_i the argument, b_i the coefficients
+ *            from the highest down). P. M. Kogge, H. S. Stone, "A parallel algorithm for the efficient solution of a
+ *            general class of recurrence equations", IEEE Trans. Computers C-22, 1973.
+ *   maxsum   the maximum segment sum of one run followed by another; identity {0, -inf, -inf, -inf}. Does not commute.
+ *            A number x enters as {x, x, x, x}; where the empty run counts, the last three are at least 0. J. Bentley,
+ *            "Programming pearls: algorithm design techniques", CACM 27(9), 1984. */
 #define SPMV_OP_LIST(X, ARG)                                                                                           \
     X(ADD, add, 1, 1, 1, 1, 1, 0, ARG)                                                                                 \
     X(MUL, mul, 2, 1, 1, 1, 1, 0, ARG)                                                                                 \
@@ -43,7 +48,8 @@ typedef enum spmv_op { SPMV_OP_LIST(SPMV_OP_ENUM_, ) } spmv_op;
 
 enum { SPMV_OP_LIMIT = 32 };
 
-/* Through uint64_t, integers of every width wrap without undefined behaviour; the conversion back keeps the low bits.
+/* Through uint64_t, integers of every width wrap without undefined behaviour; the conversion back
+ * keeps the low bits.
  */
 #define SPMV_FN_ADD_INTEGER(T, a, b) ((T)((uint64_t)(a) + (uint64_t)(b)))
 #define SPMV_FN_ADD_REAL(T, a, b) ((a) + (b))
@@ -88,8 +94,10 @@ enum { SPMV_OP_LIMIT = 32 };
 #define SPMV_ID_MAXSUM_TUPLE(T) SPMV_TUPLE_OF_(T, 0, -(double)INFINITY, -(double)INFINITY, -(double)INFINITY)
 
 /* ------------------------------------------------------------ map functions
- * X(NAME, name, value, INTEGER, REAL, COMPLEX, TUPLE, ARG), one argument each; integer results wrap.
- *   copy a;  neg -a;  abs |a|;  square a * a;  reciprocal 1 / a (reals);  sqrt square root of a (reals). */
+ * X(NAME, name, value, INTEGER, REAL, COMPLEX, TUPLE, ARG), one argument each; integer results
+ * wrap.
+ *   copy a;  neg -a;  abs |a|;  square a * a;  reciprocal 1 / a (reals);  sqrt square root of a (reals).
+ */
 #define SPMV_FUNCTION_LIST(X, ARG)                                                                                     \
     X(COPY, copy, 1, 1, 1, 1, 0, ARG)                                                                                  \
     X(NEG, neg, 2, 1, 1, 0, 0, ARG)                                                                                    \
@@ -151,9 +159,10 @@ enum { SPMV_PREDICATE_LIMIT = 32 };
 #define SPMV_TEST_NONZERO_REAL(a, s) ((void)(s), (a) != 0)
 
 /* ------------------------------------------- every pair that exists, derived
- * SPMV_PAIR_LIST(X) expands X(OP, op, TYPE, type, C type, device type, CLASS) for each operator and each type of a
- * class that it takes; SPMV_FUNCTION_PAIR_LIST(X) the same for map functions, SPMV_PREDICATE_PAIR_LIST(X) for
- * predicates. Source that includes the function macros above needs <math.h>. */
+ * SPMV_PAIR_LIST(X) expands X(OP, op, TYPE, type, C type, device type, CLASS) for each operator and
+ * each type of a class that it takes; SPMV_FUNCTION_PAIR_LIST(X) the same for map functions,
+ * SPMV_PREDICATE_PAIR_LIST(X) for predicates. Source that includes the function macros above needs
+ * <math.h>. */
 #define SPMV_PAIR_LIST(X) SPMV_OP_LIST(SPMV_PAIRS_OF_OP_, X)
 #define SPMV_PAIRS_OF_OP_(OP, op, value, commutes, INTEGER, REAL, COMPLEX, TUPLE, X)                                   \
     SPMV_TYPE_LIST(SPMV_PAIR_, (X, OP, op, INTEGER, REAL, COMPLEX, TUPLE))
@@ -173,7 +182,8 @@ enum { SPMV_PREDICATE_LIMIT = 32 };
     SPMV_WHEN_##c##_(X(OP, op, TYPE, type, ctype, dtype, CLASS))
 #define SPMV_PAIR_TUPLE_(CLASS, TYPE, type, ctype, dtype, X, OP, op, i, r, c, t)                                       \
     SPMV_WHEN_##t##_(SPMV_WHEN_TUPLE_(SPMV_TUPLE_##OP##_##TYPE##_)(X(OP, op, TYPE, type, ctype, dtype, CLASS)))
-/* SPMV_WHEN_1_ for SPMV_PAIR_EXISTS_, whose two arguments push the 0 from second place; else SPMV_WHEN_0_. */
+/* SPMV_WHEN_1_ for SPMV_PAIR_EXISTS_, whose two arguments push the 0 from second place; else
+ * SPMV_WHEN_0_. */
 #define SPMV_PAIR_EXISTS_ exists, 1
 #define SPMV_WHEN_TUPLE_(exists) SPMV_SECOND_(exists, 0, )
 #define SPMV_SECOND_(...) SPMV_PICK_SECOND_(__VA_ARGS__)
@@ -188,21 +198,24 @@ SPMV_API const char *spmv_op_name(spmv_op op);
 SPMV_API const char *spmv_function_name(spmv_function function);
 SPMV_API const char *spmv_predicate_name(spmv_predicate predicate);
 
-/* The operator (map function, predicate) of that name; SPMV_ERROR_ARGUMENT when there is none. */
+/* Finds the operator (map function, predicate) of a name. *op is 0 after an error. Errors:
+ * SPMV_ERROR_ARGUMENT (no such name, NULL). */
 SPMV_API spmv_status spmv_op_parse(const char *name, spmv_op *op);
 SPMV_API spmv_status spmv_function_parse(const char *name, spmv_function *function);
 SPMV_API spmv_status spmv_predicate_parse(const char *name, spmv_predicate *predicate);
 
-/* 1 when a op b == b op a for every type the operator takes (rounding aside), else 0. */
+/* 1 when a op b == b op a for every type that the operator takes (rounding aside), else 0; 0 for a
+ * value that names no operator. */
 SPMV_API int spmv_op_commutes(spmv_op op);
 
-/* 1 when the operator (map function, predicate) exists for the type, else 0. */
+/* 1 when the operator (map function, predicate) exists for the type, else 0; 0 for a value that
+ * names none. */
 SPMV_API int spmv_op_takes(spmv_op op, spmv_type type);
 SPMV_API int spmv_function_takes(spmv_function function, spmv_type type);
 SPMV_API int spmv_predicate_takes(spmv_predicate predicate, spmv_type type);
 
-/* Writes the operator's identity, one element of the type in host memory; SPMV_ERROR_TYPE for a pair that does not
- * exist. */
+/* Writes the operator's identity: one element of the type in host memory. Errors: SPMV_ERROR_TYPE
+ * (the operator does not exist for the type), SPMV_ERROR_ARGUMENT (NULL). */
 SPMV_API spmv_status spmv_op_identity(spmv_op op, spmv_type type, void *host_identity);
 
 SPMV_END_DECLS

@@ -1,7 +1,8 @@
 /* Element types, statuses, and the macros every public header needs.
  *
- * This file holds two lists. Everything that depends on which types or statuses exist (enums, names, loops, dispatch
- * tables, command-line parsing, tests) is generated from them, so a new type or status is one new line here.
+ * This file holds two lists. Everything that depends on which types or statuses exist (enums,
+ * names, loops, dispatch tables, command-line parsing, tests) is generated from them, so a new type
+ * or status is one new line here.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SPMV_TYPES_H
@@ -25,9 +26,10 @@
 #endif
 
 /* ---------------------------------------------------------------- statuses
- * X(NAME, value, text). The hundreds digit is the failure's class, which is also the exit code of the program:
- * 1 usage, 2 files, 3 malformed input, 4 things that do not fit together, 5 memory, 6 device, 7 solver stopped,
- * 8 matrix not suited, 9 check failed, 10 cancelled by the caller. Values never change. */
+ * X(NAME, value, text). The hundreds digit is the failure's class, which is also the exit code of
+ * the program: 1 usage, 2 files, 3 malformed input, 4 things that do not fit together, 5 memory, 6
+ * device, 7 solver stopped, 8 matrix not suited, 9 check failed, 10 cancelled by the caller. Values
+ * never change. */
 #define SPMV_STATUS_LIST(X)                                                                                            \
     X(OK, 0, "success")                                                                                                \
     X(ERROR_ARGUMENT, 100, "an argument is not valid")                                                                 \
@@ -76,16 +78,17 @@ typedef struct spmv_affine_f64 {
     double a, b;
 } spmv_affine_f64;
 
-/* What the maximum segment sum needs to know of a run of numbers: its sum, and the largest sum of a beginning, of an
- * end, and of any run of neighbours within. */
+/* A run of numbers as the maximum segment sum sees it: its sum, and the largest sum of a prefix, of
+ * a suffix and of any run of neighbours in it. */
 typedef struct spmv_segsum_f64 {
     double sum, prefix, suffix, best;
 } spmv_segsum_f64;
 
 /* ------------------------------------------------------------ element types
- * X(NAME, name, value, C type, device type, CLASS, ARG). CLASS is INTEGER, REAL, COMPLEX or TUPLE and decides which
- * operators apply (operators.h). ARG is handed through unchanged. A complex type is a plain struct {re, im} laid out as
- * C99 and CUDA lay it out. Values never change and stay below SPMV_TYPE_LIMIT. */
+ * X(NAME, name, value, C type, device type, CLASS, ARG). CLASS is INTEGER, REAL, COMPLEX or TUPLE
+ * and decides which operators apply (operators.h). ARG is handed through unchanged. A complex type
+ * is a plain struct {re, im} laid out as C99 and CUDA lay it out. Values never change and stay
+ * below SPMV_TYPE_LIMIT. */
 #define SPMV_TYPE_LIST(X, ARG)                                                                                         \
     X(I32, i32, 1, int32_t, int32_t, INTEGER, ARG)                                                                     \
     X(I64, i64, 2, int64_t, int64_t, INTEGER, ARG)                                                                     \
@@ -94,7 +97,8 @@ typedef struct spmv_segsum_f64 {
     X(AFFINE_F64, affine_f64, 6, spmv_affine_f64, spmv_affine_f64, TUPLE, ARG)                                         \
     X(SEGSUM_F64, segsum_f64, 7, spmv_segsum_f64, spmv_segsum_f64, TUPLE, ARG)
 
-/* Types of matrices and vectors in products alone, in lines of the same form: no primitive takes them. */
+/* Types of matrices and vectors in products alone, in lines of the same form: no primitive takes
+ * them. */
 #define SPMV_COMPLEX_LIST(X, ARG)                                                                                      \
     X(C64, c64, 8, spmv_c64, spmv_c64, COMPLEX, ARG)                                                                   \
     X(C128, c128, 5, spmv_c128, spmv_c128, COMPLEX, ARG)
@@ -122,16 +126,19 @@ typedef enum spmv_type {
 
 enum { SPMV_TYPE_LIMIT = 32 };
 
-/* Where an array lies. With the backends ref and omp the context's memory is ordinary host memory. */
+/* Where an array lies. With the backends ref and omp the context's memory is ordinary host memory.
+ */
 typedef enum spmv_memory { SPMV_MEMORY_CONTEXT = 0, SPMV_MEMORY_HOST = 1 } spmv_memory;
 
 SPMV_BEGIN_DECLS
 
-/* The status's name ("SPMV_ERROR_SIZE") and its one-line meaning; never NULL, for any value. No context needed. */
+/* The status's name ("SPMV_ERROR_SIZE") and its one-line meaning. Never NULL: "SPMV_?" and "unknown
+ * status" for a value that names no status. */
 SPMV_API const char *spmv_status_name(spmv_status status);
 SPMV_API const char *spmv_status_text(spmv_status status);
 
-/* The failure's class, 0 to 10, as listed above; the program exits with it. */
+/* The status's class, 0 to 10, as listed above: the program's exit code. -1 for a value that names
+ * no status. */
 SPMV_API int spmv_status_class(spmv_status status);
 
 /* Bytes of one element; 0 for a value that names no type. */
@@ -140,7 +147,8 @@ SPMV_API size_t spmv_type_size(spmv_type type);
 /* "f64" ...; "?" for a value that names no type. */
 SPMV_API const char *spmv_type_name(spmv_type type);
 
-/* The type of that name in *type; SPMV_ERROR_TYPE when there is none (*type is then SPMV_TYPE_DEFAULT). */
+/* Finds the type of a name. *type is SPMV_TYPE_DEFAULT after an error. Errors: SPMV_ERROR_TYPE (no
+ * such name), SPMV_ERROR_ARGUMENT (NULL). */
 SPMV_API spmv_status spmv_type_parse(const char *name, spmv_type *type);
 
 /* The library's version, "major.minor.patch". Static storage. */
