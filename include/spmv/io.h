@@ -45,8 +45,8 @@ typedef struct spmv_read_options {
     const char *cache_folder;   /* a folder that keeps matrices in binary form, made with mode 0700
                                    where it is missing: a file that was read before is taken from
                                    there. Used only where it is no link, belongs to the effective
-                                   user and nobody else may write to it (else a warning event).
-                                   default NULL or "": no cache */
+                                   user and is closed to the writing of others (else a warning
+                                   event). default NULL or "": no cache */
 } spmv_read_options;
 
 SPMV_API void spmv_read_options_init(spmv_read_options *options, size_t size);

@@ -20,19 +20,23 @@
  *
  *   add      a + b           identity 0. Integer sums wrap (two's complement).
  *   mul      a * b           identity 1. Integer products wrap.
- *   min      a < b ? a : b   identity: the type's largest value (+inf for reals). A NaN operand gives NaN.
- *   max      a > b ? a : b   identity: the type's smallest value (-inf for reals). A NaN operand gives NaN.
- *   last     b != 0 ? b : a  identity 0. The last operand that is not zero. Does not commute. A scan with it fills gaps
- *                            forward: the copy-scan of G. Blelloch, "Prefix sums and their applications",
- *                            CMU-CS-90-190, 1990.
- *   compose  first a, then b, of maps x -> a x + b: {a.a b.a, a.b b.a + b.b}; identity {1, 0}. Does not commute. a_i
- *            must be finite. Member b of an inclusive scan solves the linear recurrence x_i = a_i x_{i-1} + b_i from
- *            x_{-1} = 0. A reduce evaluates a polynomial by Horner's rule (each a_i the argument, b_i the coefficients
- *            from the highest down). P. M. Kogge, H. S. Stone, "A parallel algorithm for the efficient solution of a
+ *   min      a < b ? a : b   identity: the type's largest value (+inf for reals). A NaN operand
+ *                            gives NaN.
+ *   max      a > b ? a : b   identity: the type's smallest value (-inf for reals). A NaN operand
+ *                            gives NaN.
+ *   last     b != 0 ? b : a  identity 0. The last operand that is not zero. Does not commute. A
+ *                            scan with it fills gaps forward: the copy-scan of G. Blelloch, "Prefix
+ *                            sums and their applications", CMU-CS-90-190, 1990.
+ *   compose  first a, then b, of maps x -> a x + b: {a.a b.a, a.b b.a + b.b}; identity {1, 0}. Does
+ *            not commute. a_i must be finite. Member b of an inclusive scan solves the linear
+ *            recurrence x_i = a_i x_{i-1} + b_i from x_{-1} = 0. A reduce evaluates a polynomial by
+ *            Horner's rule (each a_i the argument, b_i the coefficients from the highest down).
+ *            P. M. Kogge, H. S. Stone, "A parallel algorithm for the efficient solution of a
  *            general class of recurrence equations", IEEE Trans. Computers C-22, 1973.
- *   maxsum   the maximum segment sum of one run followed by another; identity {0, -inf, -inf, -inf}. Does not commute.
- *            A number x enters as {x, x, x, x}; where the empty run counts, the last three are at least 0. J. Bentley,
- *            "Programming pearls: algorithm design techniques", CACM 27(9), 1984. */
+ *   maxsum   the maximum segment sum of one run followed by another; identity {0, -inf, -inf,
+ *            -inf}. Does not commute. A number x enters as {x, x, x, x}; where the empty run
+ *            counts, the last three are at least 0. J. Bentley, "Programming pearls: algorithm
+ *            design techniques", CACM 27(9), 1984. */
 #define SPMV_OP_LIST(X, ARG)                                                                                           \
     X(ADD, add, 1, 1, 1, 1, 1, 0, ARG)                                                                                 \
     X(MUL, mul, 2, 1, 1, 1, 1, 0, ARG)                                                                                 \

@@ -130,8 +130,8 @@ SPMV_API const char *spmv_compact_method_name(spmv_backend backend, int index);
 SPMV_API spmv_status spmv_expand_offsets(spmv_context *ctx, const void *counts, int count_bits, int64_t *offsets,
                                          int64_t n);
 
-/* Who makes outputs: each element its own (scatter), or each output looks for its element (gather).
- * Same result. */
+/* How outputs are made: each element writes its own (scatter), or each output finds its element
+ * (gather). Both give the same result. */
 typedef enum spmv_expand_form { SPMV_EXPAND_SCATTER = 1, SPMV_EXPAND_GATHER = 2 } spmv_expand_form;
 
 /* Output j < min(total, offsets[n]) is the k-th (from 0) of element i, with offsets[i] <= j <
