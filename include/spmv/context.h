@@ -41,11 +41,15 @@ typedef struct spmv_event {
  * returns SPMV_CANCELLED with its outputs empty. The callback must not use the context. */
 typedef int (*spmv_event_fn)(const spmv_event *event, void *user);
 
+/* The most threads of a context. */
+#define SPMV_MAX_THREADS 1024
+
 typedef struct spmv_context_options {
     size_t size;
     spmv_backend backend; /* default SPMV_BACKEND_AUTO */
     int device;           /* cuda: device ordinal; default -1: the caller's current device */
-    int threads;          /* omp: at most so many; default 0: what OpenMP would use. Results do not depend on it. */
+    int threads;          /* OpenMP threads, 1 to SPMV_MAX_THREADS; default 0: what OpenMP would use, at most what the
+                             CPU quota of the control group is worth. Results do not depend on it. */
     void *stream; /* cuda: an existing cudaStream_t to queue on (not owned), also cudaStreamLegacy, the default stream;
                      default NULL: a stream of its own, which does not wait for the default stream */
     spmv_event_fn on_event; /* default NULL: no events */
@@ -56,8 +60,9 @@ typedef struct spmv_context_options {
 SPMV_API void spmv_context_options_init(spmv_context_options *options, size_t size);
 
 /* Creates a context. options NULL: defaults. Errors: SPMV_ERROR_NO_DEVICE (no such backend in this build, or no usable
- * device), SPMV_ERROR_DEVICE, SPMV_ERROR_ARGUMENT, SPMV_ERROR_MEMORY; *ctx is then NULL and spmv_last_error(NULL) has
- * the sentence. */
+ * device), SPMV_ERROR_DEVICE, SPMV_ERROR_ARGUMENT (also too many threads, or stacks of OpenMP's threads that are too
+ * small), SPMV_ERROR_MEMORY (also when the system does not let so many threads start); *ctx is then NULL and
+ * spmv_last_error(NULL) has the sentence. */
 SPMV_API spmv_status spmv_context_create(const spmv_context_options *options, spmv_context **ctx);
 
 /* Waits for the work queued, then releases everything the context owns. Objects made from it must be destroyed first.
@@ -106,6 +111,11 @@ SPMV_API spmv_status spmv_download(spmv_context *ctx, const void *from, void *ho
  * keeps text (not NULL) as the sentence of the last failure, and returns status. */
 SPMV_API spmv_status spmv_context_scratch(spmv_context *ctx, int64_t bytes, void **scratch);
 SPMV_API spmv_status spmv_context_report(spmv_context *ctx, spmv_status status, const char *text);
+
+/* Bytes of host memory that this process can still get: the smallest of what RLIMIT_AS leaves, what the control groups
+ * leave, and the machine's free memory (MemAvailable and free swap; where the system does not tell, all of its memory).
+ * *used: bytes that the process has in use; *limit: which of them it is, in words, static. Both may be NULL. */
+SPMV_API int64_t spmv_memory_available(int64_t *used, const char **limit);
 
 /* Waits until all queued work is done. A device error of queued work shows here or at the next call. */
 SPMV_API spmv_status spmv_synchronize(spmv_context *ctx);

@@ -37,6 +37,8 @@ typedef struct spmv_read_options {
     int64_t max_unpacked_ratio; /* and one longer than so many times its packed bytes; default 0: 300 */
     const char *cache_folder; /* keep what was read there, and look there first; default NULL, or "": no cache. Made if
                                  need be */
+    spmv_job_bytes_fn job_bytes; /* what is compared with max_bytes; default NULL: the memory that reading takes */
+    void *user;                  /* handed to job_bytes */
 } spmv_read_options;
 
 SPMV_API void spmv_read_options_init(spmv_read_options *options, size_t size);
