@@ -115,6 +115,12 @@ spmv_status run_spy(const struct options *o, const char *const *arguments, int c
 spmv_status run_explain(const struct options *o, const char *const *arguments, int count);
 spmv_status run_doctor(const struct options *o, const char *const *arguments, int count);
 
+/* ---------------------------------------------------------------- spinning.c: OpenMP's waiting threads */
+
+/* Executes the program once more, with a bound on how long waiting threads spin, unless the user has set one. Returns
+ * where it is bounded already or cannot be. To be called before OpenMP is used and anything is opened. */
+void bound_spinning(const struct options *o, char **argv);
+
 /* ---------------------------------------------------------------- output.c: messages, progress, JSON */
 
 enum level { LEVEL_QUIET, LEVEL_NORMAL, LEVEL_VERBOSE };

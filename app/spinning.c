@@ -9,11 +9,15 @@
  * afterwards. A user who has set it, or OMP_WAIT_POLICY, is left alone.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
+#include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "app.h"
+
+/* Rounds of some 20 to 50 ns each, as the processor's pause takes. */
+#define SPIN_ROUNDS "3000"
 
 /* The name of this program's file; false where the system does not tell, or it has been replaced meanwhile. The name
  * and not /proc/self/exe is executed, because it becomes the name of the process. */
@@ -29,7 +33,7 @@ static bool own_file(char *path, size_t size)
 void bound_spinning(const struct options *o, char **argv)
 {
     char path[4096];
-    if (o->threads == 1 || sysconf(_SC_NPROCESSORS_ONLN) == 1 || getenv("GOMP_SPINCOUNT") != NULL ||
+    if (o->threads == 1 || omp_get_num_procs() == 1 || getenv("GOMP_SPINCOUNT") != NULL ||
         getenv("OMP_WAIT_POLICY") != NULL || !own_file(path, sizeof path))
         return;
     if (setenv("GOMP_SPINCOUNT", SPIN_ROUNDS, 1) != 0)
