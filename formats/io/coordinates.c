@@ -19,7 +19,7 @@
 
 /* One thread reads so much in a few ms, which waking a team for each round can cost on a machine that others use as
  * well. */
-enum { BYTES_WORTH_A_TEAM = 2 << 20 };
+enum { BYTES_WORTH_A_TEAM = 8 * TEAM_WORTH_ASLEEP };
 
 struct job {
     struct text_source *source;

@@ -34,7 +34,8 @@ typedef struct spmv_read_options {
     int64_t max_bytes; /* refuse (SPMV_ERROR_MEMORY) what needs more memory; default 0: the machine's physical memory.
                           What is mapped and used where it lies (the binary form, a cached matrix) does not count. */
     int64_t max_unpacked_bytes; /* refuse (SPMV_ERROR_LIMIT) a longer text of a packed file; default 0: any length */
-    int64_t max_unpacked_ratio; /* and one longer than so many times its packed bytes; default 0: 300 */
+    int64_t max_unpacked_ratio; /* and one longer than so many times its packed bytes, within stacked
+                                   compressions too; default 0: 300 */
     const char *cache_folder; /* keep what was read there, and look there first; default NULL, or "": no cache. Made if
                                  need be */
     spmv_job_bytes_fn job_bytes; /* what is compared with max_bytes; default NULL: the memory that reading takes */

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "backend.h"
-#include "machine.h"
+#include "system_limits.h"
 
 /* A cache line, and the widest vector load. */
 enum { ALIGNMENT = 64 };

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 
-#include "machine.h"
+#include "system_limits.h"
 
 /* The stack that our code needs in a thread: 48 KB were enough for all commands; the rest is for unoptimised builds. */
 enum { LEAST_STACK = 128 << 10 };

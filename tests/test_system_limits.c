@@ -6,7 +6,7 @@
 #include <limits.h>
 #include <sys/stat.h>
 
-#include "machine.h"
+#include "system_limits.h"
 #include "threads.h"
 
 static char root[64];

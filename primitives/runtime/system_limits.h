@@ -4,8 +4,8 @@
  * own. A file that is absent sets no limit.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef MACHINE_H
-#define MACHINE_H
+#ifndef SYSTEM_LIMITS_H
+#define SYSTEM_LIMITS_H
 
 #include <stdint.h>
 

@@ -1,4 +1,4 @@
-/* Limits of processors and memory (machine.h).
+/* Limits of processors and memory (system_limits.h).
  *
  * A process belongs to a control group, a folder of files with limits, and every group above it limits it as well. The
  * folder is the mount point of the hierarchy (/proc/self/mountinfo) followed by the path of the group
@@ -7,7 +7,7 @@
  * https://docs.kernel.org/admin-guide/cgroup-v2.html, .../cgroup-v1/memory.html; cgroups(7), proc(5).
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "machine.h"
+#include "system_limits.h"
 
 #include <limits.h>
 #include <stdbool.h>
