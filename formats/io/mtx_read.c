@@ -93,21 +93,22 @@ static int64_t bytes_of_text(const struct text_source *source, const struct mtx_
     return min_i64(text, IN_TILES) + (source->packed != NULL ? min_i64(text, LOOKED_BACK) : 0);
 }
 
-/* bytes: the most that reading takes; entries: of the matrix, at most; type: of its values. */
+/* bytes: the most that reading takes beside the text, which counts where the whole job is added up; entries: of the
+ * matrix, at most; type: of its values. */
 static spmv_status check_memory(struct text_source *source, const struct mtx_header *header, int64_t bytes,
                                 int64_t entries, spmv_type type, const spmv_read_options *options)
 {
     char why[JOB_WHY];
     const bool pattern = header->field == SPMV_FIELD_PATTERN;
     const struct job_limit limit = limit_of(options);
-    const spmv_matrix_size size = {.rows = header->rows,
-                                   .cols = header->cols,
-                                   .entries = entries,
-                                   .type = type,
-                                   .pattern = pattern,
-                                   .matrix_bytes =
-                                       matrix_arrays_bytes(header->rows, entries, value_size(type, pattern)),
-                                   .load_bytes = sum_saturated(bytes, bytes_of_text(source, header))};
+    const spmv_matrix_size size = {
+        .rows = header->rows,
+        .cols = header->cols,
+        .entries = entries,
+        .type = type,
+        .pattern = pattern,
+        .matrix_bytes = matrix_arrays_bytes(header->rows, entries, value_size(type, pattern)),
+        .load_bytes = sum_saturated(bytes, limit.bytes != NULL ? bytes_of_text(source, header) : 0)};
     return job_fits(&limit, size, why) ? SPMV_OK
                                        : text_fail(source, SPMV_ERROR_MEMORY, header->size_line, 1, "%s", why);
 }
@@ -152,7 +153,7 @@ static spmv_status read_source(struct text_source *source, const spmv_read_optio
     TRY(mtx_header_type(source, &header, options->type, &type));
     TRY(check_memory(source, &header,
                      header.array ? bytes_of_array(&header, 0, type) : bytes_of_coordinates(source, &header, type),
-                     header.array ? 0 : coordinates_most(&header), type, options));
+                     header.array ? header.entries : coordinates_most(&header), type, options));
     /* real numbers become complex ones when they are a matrix */
     const spmv_type read_as = header.field == SPMV_FIELD_COMPLEX ? type : type_part(type);
     if (header.array)
