@@ -61,6 +61,7 @@ struct options {
     const char *operator_name, *heads, *keep; /* NULL: not given */
     const char *csv_path;                     /* NULL: standard output */
     bool cache;                               /* --cache */
+    int64_t max_memory;                       /* bytes; -1: no limit; 0: not given */
     bool type_given;                          /* --type, not its default */
     const char **arguments;                   /* what is no option, in order; options_free */
     int count;
@@ -113,6 +114,12 @@ spmv_status run_convert(const struct options *o, const char *const *arguments, i
 spmv_status run_spy(const struct options *o, const char *const *arguments, int count);
 spmv_status run_explain(const struct options *o, const char *const *arguments, int count);
 spmv_status run_doctor(const struct options *o, const char *const *arguments, int count);
+
+/* ---------------------------------------------------------------- spinning.c: OpenMP's waiting threads */
+
+/* Executes the program once more, with a bound on how long waiting threads spin, unless the user has set one. Returns
+ * where it is bounded already or cannot be. To be called before OpenMP is used and anything is opened. */
+void bound_spinning(const struct options *o, char **argv);
 
 /* ---------------------------------------------------------------- output.c: messages, progress, JSON */
 
@@ -238,6 +245,32 @@ spmv_status json_line(struct text_file *file, json_t *root);
 /* One line to standard output or the file of --json. Consumes root. */
 spmv_status json_finish(const struct options *o, json_t *root);
 
+/* ---------------------------------------------------------------- job_memory.c: the memory of a whole job */
+
+/* What is done with a matrix: a product, a solve, facts and a plan, measurements, writing it to a file, a look at its
+ * arrays. */
+enum job_kind { JOB_PRODUCT, JOB_SOLVE, JOB_INFO, JOB_BENCH, JOB_FILE, JOB_LOOK };
+
+struct memory {
+    const struct options *o;
+    enum job_kind job;
+    bool host;               /* the context's memory is the host's */
+    int64_t allowed;         /* bytes that the job may take beside those in use */
+    const char *limit;       /* what says so */
+    int64_t used;            /* bytes in use beside the job */
+    int64_t needed;          /* the sum; 0: not known yet */
+    spmv_job_bytes_fn bytes; /* sums up, and sets needed; its user is this struct */
+};
+
+/* How much the job may take: what the system has, or the option --max-memory. */
+void memory_limit(spmv_context *ctx, const struct options *o, enum job_kind job, struct memory *m);
+
+/* The most memory that this process had in use so far, in bytes; 0: not known. */
+int64_t memory_peak(void);
+
+/* report; where the sum exceeds what is allowed, the limit and the option are named. */
+spmv_status memory_report(const struct memory *m, spmv_status status, const char *sentence);
+
 /* ---------------------------------------------------------------- input.c: matrices and vectors */
 
 struct input {
@@ -248,10 +281,16 @@ struct input {
     spmv_csr view; /* host memory */
     spmv_read_info info;
     double seconds;
+    struct memory memory;
 };
 
-/* Loads a file, "-" or a SPEC; a file whose values are complex as c128 unless --type is given. */
-spmv_status input_load(spmv_context *ctx, const struct options *o, const char *argument, struct input *in);
+/* Loads a file, "-" or a SPEC; a file whose values are complex as c128 unless --type is given. job: what will be done
+ * with it; its memory is checked before anything large is allocated. */
+spmv_status input_load(spmv_context *ctx, const struct options *o, enum job_kind job, const char *argument,
+                       struct input *in);
+
+/* Generates the matrix of a SPEC, whose name is set: what input_load does with one. */
+spmv_status input_generate(spmv_context *ctx, const struct options *o, enum job_kind job, struct input *in);
 
 /* The type of products with the matrix: the complex one that it was read in, else that of --type. */
 spmv_type input_type(const struct options *o, const struct input *in);

@@ -313,7 +313,7 @@ static spmv_status run_matrix(struct bench *b, const char *argument)
         complete_spec(b, argument, text, sizeof text);
     snprintf(b->what, sizeof b->what, "%s", argument);
     progress_show(b->began, "%d of %d: %s", b->done + 1, b->operand_count * b->type_count, b->what);
-    spmv_status st = input_load(b->checker, &o, spec ? text : argument, &in);
+    spmv_status st = input_load(b->checker, &o, JOB_BENCH, spec ? text : argument, &in);
     if (st == SPMV_OK) {
         st = spmv_matrix_statistics(b->checker, &in.view, &statistics, sizeof statistics);
         if (st != SPMV_OK)

@@ -61,7 +61,7 @@ spmv_status run_convert(const struct options *o, const char *const *arguments, i
     if (st == SPMV_OK)
         st = open_context(o, o->backend == SPMV_BACKEND_AUTO ? SPMV_BACKEND_OMP : o->backend, &ctx);
     if (st == SPMV_OK)
-        st = input_load(ctx, o, arguments[0], &in);
+        st = input_load(ctx, o, JOB_FILE, arguments[0], &in);
     if (st == SPMV_OK)
         st = write_matrix(ctx, &in, path);
     if (st == SPMV_OK && o->json)

@@ -15,14 +15,7 @@ static spmv_status generate(spmv_context *ctx, const struct options *o, const ch
     if (st != SPMV_OK)
         return st;
     strcpy(in->name, spec);
-    const double began = monotonic_seconds();
-    st = spmv_matrix_generate(ctx, spec, o->type, &in->matrix);
-    in->seconds = monotonic_seconds() - began;
-    progress_end();
-    if (st != SPMV_OK)
-        return report(st, spmv_last_error(ctx));
-    spmv_matrix_view(in->matrix, &in->view);
-    return SPMV_OK;
+    return input_generate(ctx, o, JOB_FILE, in);
 }
 
 static spmv_status write_matrix(spmv_context *ctx, const struct input *in, const char *path)

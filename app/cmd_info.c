@@ -155,7 +155,7 @@ spmv_status run_info(const struct options *o, const char *const *arguments, int 
     if (st == SPMV_OK)
         st = open_context(o, o->backend, &ctx);
     if (st == SPMV_OK)
-        st = input_load(ctx, &reading, arguments[0], &in);
+        st = input_load(ctx, &reading, JOB_INFO, arguments[0], &in);
     if (st == SPMV_OK) {
         st = spmv_matrix_statistics(ctx, &in.view, &s, sizeof s);
         if (st != SPMV_OK)

@@ -70,7 +70,7 @@ static spmv_status load_and_multiply(struct job *job, const char *const *argumen
     const struct options reading = options_for_matrix(o);
     spmv_status st = open_context(o, o->backend, &job->ctx);
     if (st == SPMV_OK)
-        st = input_load(job->ctx, &reading, arguments[0], &job->in);
+        st = input_load(job->ctx, &reading, JOB_PRODUCT, arguments[0], &job->in);
     if (st == SPMV_OK)
         st = load_vectors(job, count > 1 ? arguments[1] : NULL);
     if (st != SPMV_OK)

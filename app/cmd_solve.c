@@ -897,7 +897,7 @@ static spmv_status begin(struct job *job, const char *const *arguments, int coun
     const struct options reading = options_for_matrix(job->o);
     spmv_status st = open_context(job->o, job->o->backend, &job->ctx);
     if (st == SPMV_OK)
-        st = input_load(job->ctx, &reading, arguments[0], &job->in);
+        st = input_load(job->ctx, &reading, JOB_SOLVE, arguments[0], &job->in);
     if (st == SPMV_OK)
         st = input_needs_real(&job->in, "spmv solve");
     const double began = monotonic_seconds();

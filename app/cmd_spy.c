@@ -83,7 +83,7 @@ spmv_status run_spy(const struct options *o, const char *const *arguments, int c
     if (st == SPMV_OK) /* nothing is computed on a GPU */
         st = open_context(o, o->backend == SPMV_BACKEND_AUTO ? SPMV_BACKEND_OMP : o->backend, &ctx);
     if (st == SPMV_OK)
-        st = input_load(ctx, o, arguments[0], &in);
+        st = input_load(ctx, o, JOB_LOOK, arguments[0], &in);
     if (st == SPMV_OK)
         threads = spmv_context_threads(ctx);
     if (st == SPMV_OK && kind == SPY_NONE && !json_is_answer)

@@ -18,7 +18,7 @@ struct pipeline {
 
 static spmv_status load_operands(struct explain_job *job, const char *const *words, int count, struct pipeline *p)
 {
-    spmv_status st = input_load(job->ctx, job->o, words[0], &job->in);
+    spmv_status st = input_load(job->ctx, job->o, JOB_LOOK, words[0], &job->in);
     if (st == SPMV_OK)
         st = input_needs_real(&job->in, "spmv explain");
     const spmv_csr *const a = &job->in.view;

@@ -113,39 +113,78 @@ static spmv_status unpacked_ratio(int64_t *ratio)
     return SPMV_ERROR_ARGUMENT;
 }
 
-spmv_status input_load(spmv_context *ctx, const struct options *o, const char *argument, struct input *in)
+spmv_status input_generate(spmv_context *ctx, const struct options *o, enum job_kind job, struct input *in)
+{
+    spmv_generate_options options;
+    memory_limit(ctx, o, job, &in->memory);
+    spmv_generate_options_init(&options, sizeof options);
+    options.type = o->type;
+    options.max_bytes = in->memory.allowed;
+    options.job_bytes = in->memory.bytes;
+    options.user = &in->memory;
+    const double began = monotonic_seconds();
+    const spmv_status st = spmv_matrix_generate_within(ctx, in->argument, &options, &in->matrix);
+    in->seconds = monotonic_seconds() - began;
+    progress_end();
+    if (st != SPMV_OK)
+        return memory_report(&in->memory, st, spmv_last_error(ctx));
+    spmv_matrix_view(in->matrix, &in->view);
+    return st;
+}
+
+static spmv_status read_file(spmv_context *ctx, const struct options *o, enum job_kind job, struct input *in)
+{
+    spmv_read_options options;
+    char *folder = NULL;
+    memory_limit(ctx, o, job, &in->memory);
+    spmv_read_options_init(&options, sizeof options);
+    options.type = o->type_given ? o->type : SPMV_TYPE_DEFAULT;
+    options.max_bytes = in->memory.allowed;
+    options.job_bytes = in->memory.bytes;
+    options.user = &in->memory;
+    spmv_status st = unpacked_ratio(&options.max_unpacked_ratio);
+    if (st == SPMV_OK)
+        st = cache_folder(o, &folder);
+    if (st != SPMV_OK)
+        return st;
+    const double began = monotonic_seconds();
+    options.cache_folder = folder;
+    stops_library_writes(folder); /* the cache */
+    st = spmv_matrix_read(ctx, in->argument, &options, &in->matrix, &in->info, sizeof in->info);
+    stops_library_writes(NULL);
+    free(folder);
+    in->seconds = monotonic_seconds() - began;
+    progress_end();
+    if (st != SPMV_OK)
+        return memory_report(&in->memory, st, spmv_last_error(ctx));
+    if (in->info.form[0] != '\0')
+        in->source = in->info.form;
+    spmv_matrix_view(in->matrix, &in->view);
+    return st;
+}
+
+/* What the job was expected to take, for whoever wants to compare. */
+static void remark_memory(const struct input *in)
+{
+    const struct memory *const m = &in->memory;
+    if (m->needed > 0)
+        remark(LEVEL_VERBOSE, "memory: the whole job takes about %s; %s are allowed (%s)",
+               bytes_text((double)m->needed + (double)m->used), bytes_text((double)m->allowed + (double)m->used),
+               m->limit);
+}
+
+spmv_status input_load(spmv_context *ctx, const struct options *o, enum job_kind job, const char *argument,
+                       struct input *in)
 {
     const bool spec = !file_exists(argument) && (spmv_spec_known(argument) || looks_like_spec(argument));
     *in = (struct input){.argument = argument, .source = spec ? "spec" : "mtx"};
     spmv_status st = make_name(argument, spec, &in->name);
     if (st != SPMV_OK)
         return st;
-    const double began = monotonic_seconds();
-    if (spec) {
-        st = spmv_matrix_generate(ctx, argument, o->type, &in->matrix);
-    } else {
-        spmv_read_options options;
-        char *folder = NULL;
-        spmv_read_options_init(&options, sizeof options);
-        options.type = o->type_given ? o->type : SPMV_TYPE_DEFAULT;
-        st = unpacked_ratio(&options.max_unpacked_ratio);
-        if (st == SPMV_OK)
-            st = cache_folder(o, &folder);
-        if (st != SPMV_OK)
-            return st;
-        options.cache_folder = folder;
-        stops_library_writes(folder); /* the cache */
-        st = spmv_matrix_read(ctx, argument, &options, &in->matrix, &in->info, sizeof in->info);
-        stops_library_writes(NULL);
-        free(folder);
-    }
-    in->seconds = monotonic_seconds() - began;
-    progress_end();
+    st = spec ? input_generate(ctx, o, job, in) : read_file(ctx, o, job, in);
     if (st != SPMV_OK)
-        return report(st, spmv_last_error(ctx));
-    if (in->info.form[0] != '\0')
-        in->source = in->info.form;
-    spmv_matrix_view(in->matrix, &in->view);
+        return st;
+    remark_memory(in);
     remark_load(in);
     return SPMV_OK;
 }
@@ -254,6 +293,8 @@ json_t *json_load(const struct input *in)
         json_put(load, "bytes", json_integer((json_int_t)in->info.bytes));
     json_put(load, "seconds", json_number(in->seconds));
     json_put(load, "source", json_string(in->source));
+    json_put(load, "memory_estimate", json_integer((json_int_t)(in->memory.used + in->memory.needed)));
+    json_put(load, "memory_peak", json_integer((json_int_t)memory_peak()));
     if (read)
         json_put(load, "threads", json_integer(in->info.threads));
     return load;

@@ -206,6 +206,8 @@ int main(int argc, char **argv)
     keep_standard_streams();
     messages_open(LEVEL_NORMAL);
     spmv_status st = options_parse(argc, argv, &o);
+    if (st == SPMV_OK && !o.help && !o.version)
+        bound_spinning(&o, argv);
     if (st == SPMV_OK) {
         messages_open(o.quiet ? LEVEL_QUIET : o.verbose ? LEVEL_VERBOSE : LEVEL_NORMAL);
         st = dispatch(&o);

@@ -4,6 +4,7 @@
  * ends them.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
+#include <ctype.h>
 #include <errno.h>
 #include <getopt.h>
 #include <limits.h>
@@ -50,6 +51,7 @@ enum option_id {
     OPTION_DEVICE,
     OPTION_VERIFY,
     OPTION_CACHE,
+    OPTION_MAX_MEMORY,
     OPTION_JSON,
     OPTION_FORMAT,
     OPTION_QUIET,
@@ -141,6 +143,10 @@ static const struct row rows[OPTIONS] = {
         {"cache", 0, NULL, GROUP_SHARED, NULL,
          "keep matrices from files in the binary form, in spmv beside the user's other caches, and take them "
          "from there (default: where the variable SPMV_CACHE is set)"},
+    [OPTION_MAX_MEMORY] =
+        {"max-memory", 0, "SIZE|off", GROUP_SHARED, NULL,
+         "refuse a matrix with which the whole job would take more memory; a number of bytes, or with "
+         "K, M, G or T (default: what the system has free and allows)"},
     [OPTION_JSON] = {"json", 0, "[=FILE]", GROUP_SHARED, NULL,
                      "one JSON object to FILE, else to standard output in place of the answer (default: no JSON)"},
     [OPTION_FORMAT] = {"format", 0, "FORMAT", GROUP_SHARED, NULL,
@@ -192,6 +198,36 @@ static void set_count(struct options *o, enum option_id id, const char *text, in
 static void set_count_64(struct options *o, enum option_id id, const char *text, int64_t least, int64_t *value)
 {
     set_count_to(o, id, text, least, INT64_MAX, value);
+}
+
+static void set_threads(struct options *o, const char *text)
+{
+    int64_t threads = o->threads;
+    set_count_to(o, OPTION_THREADS, text, 0, SPMV_MAX_THREADS, &threads);
+    o->threads = (int)threads;
+}
+
+/* 4000000, 512M, 1.5G (powers of 1024), off. */
+static void set_memory(struct options *o, const char *text)
+{
+    const char *const units = "kKmMgGtT";
+    char *end = NULL;
+    errno = 0;
+    double bytes = strtod(text, &end);
+    const bool number = end != text && isdigit((unsigned char)text[0]);
+    if (strcmp(text, "off") == 0) {
+        o->max_memory = -1;
+        return;
+    }
+    if (number && *end != '\0' && strchr(units, *end) != NULL) {
+        bytes *= (double)((int64_t)1 << 10 * (1 + (strchr(units, *end) - units) / 2));
+        end++;
+    }
+    if (!number || *end != '\0' || !(bytes >= 1 && bytes < 0x1p62))
+        mistake(o, "--%s %s: a size such as 4000000, 512M or 1.5G is needed, or off", rows[OPTION_MAX_MEMORY].name,
+                text);
+    else
+        o->max_memory = (int64_t)bytes;
 }
 
 /* "inf" is what it says; a finite number that becomes infinite is a mistake. */
@@ -353,13 +389,16 @@ static void set_option(struct options *o, enum option_id id, const char *text)
             mistake(o, "--%s %s: f64, f32, c128, c64 or mixed is needed", rows[id].name, text);
         break;
     case OPTION_THREADS:
-        set_count(o, id, text, 0, &o->threads);
+        set_threads(o, text);
         break;
     case OPTION_DEVICE:
         set_count(o, id, text, 0, &o->device);
         break;
     case OPTION_VERIFY:
         set_verify(o, text != NULL ? text : rows[id].standard);
+        break;
+    case OPTION_MAX_MEMORY:
+        set_memory(o, text);
         break;
     case OPTION_CACHE:
         o->cache = true;

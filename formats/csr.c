@@ -30,6 +30,35 @@ spmv_status matrix_memory_check(spmv_context *ctx, const char *what, int64_t byt
     return bytes <= host_memory_bytes() ? SPMV_OK : context_fail_memory(ctx, what, bytes);
 }
 
+int64_t matrix_arrays_bytes(int64_t rows, int64_t nnz, size_t value_size)
+{
+    int64_t row_ptr = 0, col = 0, val = 0;
+    return matrix_bytes(rows, nnz, value_size, &row_ptr, &col, &val) ? row_ptr + col + val : INT64_MAX;
+}
+
+bool job_fits(const struct job_limit *limit, spmv_matrix_size size, char why[JOB_WHY])
+{
+    size.size = sizeof size;
+    const int64_t bytes = limit->bytes != NULL ? limit->bytes(&size, limit->user) : size.load_bytes;
+    if (bytes <= limit->max_bytes)
+        return true;
+    if (limit->bytes == NULL)
+        snprintf(why, JOB_WHY,
+                 "a %lld x %lld matrix with %lld stored entries needs %s%lld bytes (%.3g GB) of memory to read; %lld "
+                 "are allowed",
+                 (long long)size.rows, (long long)size.cols, (long long)size.entries,
+                 bytes == INT64_MAX ? "more than " : "", (long long)bytes, (double)bytes * 1e-9,
+                 (long long)limit->max_bytes);
+    else
+        snprintf(
+            why, JOB_WHY,
+            "with a %lld x %lld matrix of %lld stored entries the whole job needs %s%.0f MB of memory, %.0f MB of it "
+            "to load the matrix; %.0f MB are allowed",
+            (long long)size.rows, (long long)size.cols, (long long)size.entries, bytes == INT64_MAX ? "more than " : "",
+            (double)bytes * 1e-6, (double)size.load_bytes * 1e-6, (double)limit->max_bytes * 1e-6);
+    return false;
+}
+
 void pages_give_back(void *from, int64_t bytes)
 {
     enum { PAGE = 4096 };

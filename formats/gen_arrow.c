@@ -69,7 +69,7 @@ spmv_status generate_arrow(spmv_context *ctx, const struct generator_request *re
         goto done;
     }
     const double entries = (double)a.head_length + (double)(a.rows - 1) * (double)a.others;
-    TRY(generator_fits(ctx, request, a.rows, entries));
+    TRY(generator_fits(ctx, request, a.rows, a.rows, entries, 0));
     TRY(host_alloc(ctx, a.head_length * (int64_t)sizeof *a.head, "the first row of an arrow", &head));
     a.head = head;
     a.head[0] = 0;

@@ -156,7 +156,7 @@ spmv_status generate_fem(spmv_context *ctx, const struct generator_request *requ
         goto done;
     }
     const double entries = (double)unknowns * a[1].real * a[2].real;
-    TRY(generator_fits(ctx, request, unknowns, entries));
+    TRY(generator_fits(ctx, request, unknowns, unknowns, entries, 0));
     struct mesh m = {.seed = request->seed, .nodes = a[0].n, .block = a[1].n, .side = 1};
     while (m.side * m.side * m.side < m.nodes)
         m.side++;

@@ -90,8 +90,9 @@ static spmv_status poisson(spmv_context *ctx, const struct generator_request *re
         goto done;
     }
     /* along each axis, one face of the grid lacks the neighbour below and one the neighbour above */
-    TRY(matrix_allocate(ctx, grid.points, grid.points, (1 + 2 * axes) * grid.points - 2 * axes * (grid.points / n),
-                        request->type, false, &m));
+    const int64_t entries = (1 + 2 * axes) * grid.points - 2 * axes * (grid.points / n);
+    TRY(generator_fits(ctx, request, grid.points, grid.points, (double)entries, 0));
+    TRY(matrix_allocate(ctx, grid.points, grid.points, entries, request->type, false, &m));
 #pragma omp parallel for num_threads(host_team(ctx, grid.points)) schedule(static)
     for (int64_t row = 0; row < grid.points; row++)
         m->row_ptr[row] = row_length(&grid, row);

@@ -42,7 +42,7 @@ spmv_status generate_uniform(spmv_context *ctx, const struct generator_request *
         st = generator_fail(ctx, request, "with a MEAN up to COLS");
         goto done;
     }
-    TRY(generator_fits(ctx, request, a[0].n, a[0].real * a[2].real));
+    TRY(generator_fits(ctx, request, a[0].n, a[1].n, a[0].real * a[2].real, 0));
     rule.cols = a[1].n;
     TRY(binomial_make(ctx, rule.cols, a[2].real, &rule.law));
     const struct generator_rows rows = {.rows = a[0].n,
@@ -75,7 +75,7 @@ spmv_status generate_empty(spmv_context *ctx, const struct generator_request *re
         goto done;
     }
     const double entries = a[0].real * (1 - share) * mean;
-    TRY(generator_fits(ctx, request, a[0].n, entries));
+    TRY(generator_fits(ctx, request, a[0].n, a[0].n, entries, 0));
     rule.cols = a[0].n;
     rule.empty = (int64_t)(share * a[0].real + 0.5);
     /* a row that is not empty has one entry, and more of them by chance */

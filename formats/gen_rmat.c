@@ -117,7 +117,7 @@ spmv_status generate_rmat(spmv_context *ctx, const struct generator_request *req
         goto done;
     }
     const int64_t vertices = (int64_t)1 << n[0];
-    TRY(generator_fits(ctx, request, vertices, (double)vertices * (double)n[1]));
+    TRY(generator_fits(ctx, request, vertices, vertices, (double)vertices * (double)n[1], 0));
     const struct rmat r = {
         .seed = request->seed, .scale = (int)n[0], .order = permutation_make(request->seed, STREAM_ORDER, vertices)};
     TRY(matrix_allocate(ctx, vertices, vertices, vertices * n[1], request->type, true, &m));

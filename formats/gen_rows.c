@@ -23,7 +23,7 @@ spmv_status generator_build(spmv_context *ctx, const struct generator_request *r
     spmv_status st = SPMV_OK;
     spmv_matrix *shell = NULL, *m = NULL;
     TRY(generator_columns(ctx, request, g->cols));
-    TRY(generator_fits(ctx, request, g->rows, g->entries));
+    TRY(generator_fits(ctx, request, g->rows, g->cols, g->entries, 0));
     /* the entries are known only when all rows are counted: the offsets move from a matrix without entries */
     TRY(matrix_allocate(ctx, g->rows, g->cols, 0, request->type, false, &shell));
 #pragma omp parallel for num_threads(host_team(ctx, g->rows)) schedule(static)

@@ -231,6 +231,7 @@ spmv_status generate_twin(spmv_context *ctx, const struct generator_request *req
         TRY(read_figures(ctx, request, &figures));
         TRY(complete(ctx, request, &figures, &twin));
     }
+    TRY(generator_fits(ctx, request, twin.rows, twin.cols, (double)twin.nnz, 0));
     TRY(matrix_allocate(ctx, twin.rows, twin.cols, twin.nnz, request->type, false, &m));
     TRY(twin_lengths(ctx, &twin, request->seed, m->row_ptr));
     TRY(offsets_from_counts(ctx, m->row_ptr, m->rows));

@@ -144,14 +144,27 @@ spmv_status generator_columns(spmv_context *ctx, const struct generator_request 
                               request->self->name, request->arguments, (long long)cols, INT32_MAX);
 }
 
-spmv_status generator_fits(spmv_context *ctx, const struct generator_request *request, int64_t rows, double entries)
+spmv_status generator_fits(spmv_context *ctx, const struct generator_request *request, int64_t rows, int64_t cols,
+                           double entries, double beside)
 {
-    char what[160];
-    snprintf(what, sizeof what, "matrix SPEC \"%s:%.100s\"", request->self->name, request->arguments);
+    char why[JOB_WHY];
     const double bytes = entries * (double)(sizeof(int32_t) + spmv_type_size(request->type)) + 8 * (double)rows;
-    if (!(bytes < 0x1p62))
-        return context_fail(ctx, SPMV_ERROR_LIMIT, "%s: its bytes overflow 64 bits", what);
-    return matrix_memory_check(ctx, what, (int64_t)bytes);
+    if (!(bytes + beside < 0x1p62))
+        return context_fail(ctx, SPMV_ERROR_LIMIT, "matrix SPEC \"%s:%.100s\": its bytes overflow 64 bits",
+                            request->self->name, request->arguments);
+    /* values become complex ones beside the real ones */
+    const double wide = entries * (double)spmv_type_size(request->wide);
+    const bool widens = request->wide != request->type;
+    const spmv_matrix_size size = {.rows = rows,
+                                   .cols = cols,
+                                   .entries = (int64_t)entries,
+                                   .type = request->wide,
+                                   .matrix_bytes =
+                                       matrix_arrays_bytes(rows, (int64_t)entries, spmv_type_size(request->wide)),
+                                   .load_bytes = (int64_t)(bytes + (widens && wide > beside ? wide : beside))};
+    return job_fits(&request->limit, size, why) ? SPMV_OK
+                                                : context_fail(ctx, SPMV_ERROR_MEMORY, "matrix SPEC \"%s:%.100s\": %s",
+                                                               request->self->name, request->arguments, why);
 }
 
 /* Reads one option, text up to length: false when it is none. *bad: it is one, but its value is not. */
@@ -215,13 +228,49 @@ void generator_fill_values(spmv_context *ctx, const struct generator_request *re
     }
 }
 
+void spmv_generate_options_init(spmv_generate_options *options, size_t size)
+{
+    const spmv_generate_options defaults = {.size = sizeof defaults, .type = SPMV_TYPE_DEFAULT};
+    result_write(options, size, &defaults, sizeof defaults);
+}
+
 spmv_status spmv_matrix_generate(spmv_context *ctx, const char *spec, spmv_type type, spmv_matrix **matrix)
 {
+    spmv_generate_options options;
+    spmv_generate_options_init(&options, sizeof options);
+    options.type = type;
+    return spmv_matrix_generate_within(ctx, spec, &options, matrix);
+}
+
+static spmv_status check_options(spmv_context *ctx, const spmv_generate_options *given, spmv_generate_options *options)
+{
+    spmv_generate_options_init(options, sizeof *options);
+    if (given != NULL && !options_read(options, sizeof *options, given))
+        return context_fail(ctx, SPMV_ERROR_ARGUMENT,
+                            "generate options of %zu bytes do not fit this library's %zu: fill them with "
+                            "spmv_generate_options_init",
+                            given->size, sizeof *options);
+    if (options->max_bytes < 0)
+        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "generate options: max_bytes is %lld",
+                            (long long)options->max_bytes);
+    if (options->max_bytes == 0)
+        options->max_bytes = host_memory_bytes();
+    return SPMV_OK;
+}
+
+spmv_status spmv_matrix_generate_within(spmv_context *ctx, const char *spec, const spmv_generate_options *given,
+                                        spmv_matrix **matrix)
+{
     char arguments[512];
+    spmv_generate_options options;
     spmv_status st = context_need(ctx, "spmv_matrix_generate", "matrix", matrix);
     if (st != SPMV_OK)
         return st;
     *matrix = NULL;
+    st = check_options(ctx, given, &options);
+    if (st != SPMV_OK)
+        return st;
+    spmv_type type = options.type;
     if (spec == NULL)
         return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_matrix_generate: the SPEC is NULL");
     if (type == SPMV_TYPE_DEFAULT)
@@ -235,8 +284,12 @@ spmv_status spmv_matrix_generate(spmv_context *ctx, const char *spec, spmv_type 
     const struct generator *generator = find_generator(spec, length);
     if (generator == NULL)
         return fail_unknown(ctx, spec, length);
-    struct generator_request request = {
-        .self = generator, .arguments = spec[length] == ':' ? spec + length + 1 : "", .type = part, .seed = 1};
+    struct generator_request request = {.self = generator,
+                                        .arguments = spec[length] == ':' ? spec + length + 1 : "",
+                                        .type = part,
+                                        .wide = type,
+                                        .seed = 1,
+                                        .limit = {options.max_bytes, options.job_bytes, options.user}};
     if (strlen(request.arguments) >= sizeof arguments)
         return generator_fail(ctx, &request, "in less than 512 characters");
     snprintf(arguments, sizeof arguments, "%s", request.arguments);

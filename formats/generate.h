@@ -37,8 +37,10 @@ struct generator_request {
     const struct generator *self;
     const char *arguments; /* without the two options */
     spmv_type type;        /* SPMV_F64 or SPMV_F32 */
+    spmv_type wide;        /* of the matrix: the same, or the complex type of such parts */
     uint64_t seed;         /* 1 when the SPEC has none */
     enum generator_values values;
+    struct job_limit limit;
 };
 
 struct generator {
@@ -71,9 +73,11 @@ spmv_status generator_arguments(spmv_context *ctx, const struct generator_reques
 /* SPMV_ERROR_LIMIT unless so many columns are possible. */
 spmv_status generator_columns(spmv_context *ctx, const struct generator_request *request, int64_t cols);
 
-/* A matrix of about so many entries: SPMV_ERROR_LIMIT when they are beyond 64 bits, SPMV_ERROR_MEMORY when the machine
- * could not hold it. To be asked before anything is computed. */
-spmv_status generator_fits(spmv_context *ctx, const struct generator_request *request, int64_t rows, double entries);
+/* A matrix of about so many entries: SPMV_ERROR_LIMIT when they are beyond 64 bits, SPMV_ERROR_MEMORY when generating it
+ * or the caller's job takes more memory than allowed. Every generator asks before it computes anything. beside: bytes
+ * that generating takes beside the matrix. */
+spmv_status generator_fits(spmv_context *ctx, const struct generator_request *request, int64_t rows, int64_t cols,
+                           double entries, double beside);
 
 /* SPMV_ERROR_SPEC: the sentence quotes the SPEC and its form, and ends with why, "" for the form alone. */
 spmv_status generator_fail(spmv_context *ctx, const struct generator_request *request, const char *why);

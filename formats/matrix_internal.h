@@ -7,6 +7,7 @@
 #include <spmv/matrix.h>
 
 #include "runtime.h"
+#include "threads.h"
 
 struct spmv_matrix {
     int64_t rows, cols, nnz;
@@ -43,6 +44,21 @@ void pages_give_back(void *from, int64_t bytes);
  * promises more than it has. what names the thing in the sentence. */
 spmv_status matrix_memory_check(spmv_context *ctx, const char *what, int64_t bytes);
 
+/* What a job may take, and what says how much it takes. */
+struct job_limit {
+    int64_t max_bytes;
+    spmv_job_bytes_fn bytes; /* NULL: loading alone counts */
+    void *user;
+};
+
+/* False when the job takes more than it may. why: "a 5 x 3 matrix with 4 entries needs ... are allowed". The members of
+ * size but size.size are set. */
+enum { JOB_WHY = 320 };
+bool job_fits(const struct job_limit *limit, spmv_matrix_size size, char why[JOB_WHY]);
+
+/* Bytes of a matrix's arrays, INT64_MAX for more. */
+int64_t matrix_arrays_bytes(int64_t rows, int64_t nnz, size_t value_size);
+
 /* Checks what can be seen of a view without reading its arrays: sizes, missing arrays, bits, type. SPMV_ERROR_ARGUMENT,
  * SPMV_ERROR_LIMIT or SPMV_ERROR_TYPE; name is the function that was called. */
 spmv_status csr_check_shape(spmv_context *ctx, const char *name, const spmv_csr *a);
@@ -71,16 +87,6 @@ void csr_conjugate(spmv_context *ctx, spmv_matrix *b);
 /* Turns bins counts, followed by one more cell, into their exclusive sums in place: offsets[0] = 0, offsets[bins] =
  * all. Host memory, with our own scan, whatever the context's backend. */
 spmv_status offsets_from_counts(spmv_context *ctx, int64_t *offsets, int64_t bins);
-
-/* Threads to ask for when so many elements are to be touched: all or one, because a runtime that is asked for teams of
- * changing sizes makes and ends threads each time, which costs more than such a loop. No result may depend on it. */
-static inline int host_team(const spmv_context *ctx, int64_t elements)
-{
-    enum {
-        WORTH_A_TEAM = 1 << 18
-    }; /* some 200 us for one core; on a shared machine a team may take as long to start */
-    return elements >= WORTH_A_TEAM ? ctx->threads : 1;
-}
 
 /* Row i of a view is row_first(a, i) <= k < row_first(a, i + 1). */
 static inline int64_t row_first(const spmv_csr *a, int64_t row)

@@ -21,6 +21,7 @@
 
 #include "precond_ic0.h"
 #include "precond_loops.h"
+#include "threads.h"
 
 /* A level with fewer entries is not worth sharing on the host, where others wait for it (some 0.5 us), nor a launch of
  * its own on a device (some 3 us). Entries of a tile: some microseconds. Where most entries lie in small levels, or
@@ -30,7 +31,13 @@
 #ifndef CUDA_WIDE_LEVEL /* tests have smaller ones */
 #define CUDA_WIDE_LEVEL 4096
 #endif
-enum { WIDE_HOST = 4096, WIDE_CUDA = CUDA_WIDE_LEVEL, TILE_ENTRIES = 2048, WORTH_A_TEAM = 1 << 17, THREADS_WORTH = 4 };
+enum {
+    WIDE_HOST = 4096,
+    WIDE_CUDA = CUDA_WIDE_LEVEL,
+    TILE_ENTRIES = 2048,
+    WORTH_A_TEAM = 2 * TEAM_WORTH_AWAKE,
+    THREADS_WORTH = 4
+};
 
 /* One triangle in the context's memory. */
 struct solve {

@@ -11,10 +11,14 @@
 #include <string.h>
 
 #include "spmv_omp.h"
+#include "threads.h"
 
 /* A thread is worth starting for so many tiles of one vector: it takes as long as some 8 of them to start, more where
  * it must wait for a core. */
 enum { TILES_A_THREAD = 16 };
+
+/* Finding where a tile begins takes as long as some elements of a loop. */
+enum { A_SEARCH = 256 };
 
 /* A stretch is worth a record where it leaves so many columns unread. */
 enum { LEAST_SAVED = 24 };
@@ -434,7 +438,7 @@ static void form_tile(const spmv_csr *a, const struct tiles *tiles, int64_t t)
 /* Columns, places and forms, written by the threads that will read them where tiles are dealt out in turn. */
 static void fill_tiles(const spmv_plan *plan, const struct tiles *tiles)
 {
-#pragma omp parallel for schedule(static) num_threads(plan->ctx->threads) if (tiles->count >= 100)
+#pragma omp parallel for schedule(static) num_threads(host_team(plan->ctx, tiles->count *TILE_WORK))
     for (int64_t t = 0; t < tiles->count; t++) {
         if (tiles->tile[t].narrow)
             pack_tile(&plan->a, tiles, t);
@@ -483,7 +487,7 @@ static spmv_status look(spmv_plan *plan, struct tiles *tiles, bool large, struct
     struct stretch *found = NULL;
     int64_t saved = 0, packed = 0, sorted = 0, formed = 0;
     TRY(host_alloc(plan->ctx, tiles->count * MOST_STRETCHES * (int64_t)sizeof *found, "a plan", (void **)&found));
-#pragma omp parallel for schedule(static) num_threads(plan->ctx->threads) if (tiles->count >= 100)                     \
+#pragma omp parallel for schedule(static) num_threads(host_team(plan->ctx, tiles->count * TILE_WORK))                     \
     reduction(+ : saved, packed, sorted, formed)
     for (int64_t t = 0; t < tiles->count; t++) {
         struct look look = {.count = 0};
@@ -559,7 +563,7 @@ spmv_status tiles_omp_prepare(spmv_plan *plan)
         TRY(plan_alloc(plan, tiles->count * size, &tiles->dots));
     TRY(plan_alloc(plan, plan->ctx->threads * (int64_t)sizeof *tiles->part, (void **)&tiles->part));
     memset(tiles->tile, 0, (size_t)(tiles->count + 1) * sizeof *tiles->tile);
-#pragma omp parallel for num_threads(plan->ctx->threads) if (tiles->count >= 1000)
+#pragma omp parallel for num_threads(host_team(plan->ctx, tiles->count *A_SEARCH))
     for (int64_t t = 0; t <= tiles->count; t++) {
         tiles->tile[t].begin = path_at(a, min_i64(t * TILE_WORK, work));
         tiles->tile[t].begun = begun_before(a, tiles->tile[t].begin);

@@ -15,9 +15,7 @@
 #define ARCHIVE_FUNCTIONS(X)                                                                                           \
     X(archive_read_new)                                                                                                \
     X(archive_read_free)                                                                                               \
-    X(archive_read_support_filter_xz)                                                                                  \
-    X(archive_read_support_filter_zstd)                                                                                \
-    X(archive_read_support_filter_bzip2)                                                                               \
+    X(archive_read_append_filter)                                                                                      \
     X(archive_read_support_format_tar)                                                                                 \
     X(archive_read_support_format_raw)                                                                                 \
     X(archive_read_support_format_empty)                                                                               \
@@ -25,8 +23,6 @@
     X(archive_read_next_header)                                                                                        \
     X(archive_read_data)                                                                                               \
     X(archive_error_string)                                                                                            \
-    X(archive_format)                                                                                                  \
-    X(archive_filter_code)                                                                                             \
     X(archive_entry_pathname)                                                                                          \
     X(archive_entry_pathname_utf8)                                                                                     \
     X(archive_entry_filetype)                                                                                          \

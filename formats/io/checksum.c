@@ -54,7 +54,7 @@ static uint64_t sum_of_sums(const uint64_t *sums, int64_t tiles)
 
 static int team_for(const spmv_context *ctx, int64_t tiles)
 {
-    return tiles >= 4 ? ctx->threads : 1;
+    return team_threads(ctx, tiles * (CHECKSUM_TILE / 8), TEAM_WORTH_ASLEEP);
 }
 
 spmv_status checksum(spmv_context *ctx, const void *bytes, int64_t n, uint64_t *sum)

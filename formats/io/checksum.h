@@ -9,7 +9,7 @@
 #ifndef CHECKSUM_H
 #define CHECKSUM_H
 
-#include "runtime.h"
+#include "threads.h"
 
 enum { CHECKSUM_TILE = 1 << 20 };
 

@@ -19,7 +19,7 @@
 
 /* One thread reads so much in a few ms, which waking a team for each round can cost on a machine that others use as
  * well. */
-enum { BYTES_WORTH_A_TEAM = 2 << 20 };
+enum { BYTES_WORTH_A_TEAM = 8 * TEAM_WORTH_ASLEEP };
 
 struct job {
     struct text_source *source;
@@ -176,16 +176,15 @@ static int threads_for(const struct text_source *source)
     return left < 0 || left >= BYTES_WORTH_A_TEAM ? source->ctx->threads : 1;
 }
 
-/* Entries with their mirrors. */
-static int64_t most_stored(const struct mtx_header *header)
+int64_t coordinates_most(const struct mtx_header *header)
 {
     return min_i64(header->entries, INT64_MAX / 2) * (header->symmetry == SPMV_SYMMETRY_GENERAL ? 1 : 2);
 }
 
 int64_t coordinates_bytes(const struct text_source *source, const struct mtx_header *header, spmv_type type)
 {
-    return coo_buckets_bytes(header->rows, header->cols, type, header->field == SPMV_FIELD_PATTERN, most_stored(header),
-                             threads_for(source));
+    return coo_buckets_bytes(header->rows, header->cols, type, header->field == SPMV_FIELD_PATTERN,
+                             coordinates_most(header), threads_for(source));
 }
 
 static spmv_status prepare(struct job *job)
@@ -202,7 +201,7 @@ static spmv_status prepare(struct job *job)
     job->found = found;
     /* of a pipe the number is a claim; more buckets than needed do no harm */
     TRY(coo_buckets_begin(job->source->ctx, header->rows, header->cols, job->type, header->field == SPMV_FIELD_PATTERN,
-                          most_stored(header), job->threads, &job->buckets));
+                          coordinates_most(header), job->threads, &job->buckets));
     /* the matrix is made before there are entries: its size must be that of the text, and no mere claim */
     job->in_order = header->symmetry == SPMV_SYMMETRY_GENERAL && text_is_random(job->source) &&
                     header->rows / 16 <= header->entries;

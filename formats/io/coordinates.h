@@ -16,6 +16,9 @@
 spmv_status coordinates_read(struct text_source *source, const struct mtx_header *header, spmv_type type,
                              int64_t max_bytes, spmv_matrix **matrix, int64_t *duplicates);
 
+/* The most entries of the matrix: those of the file with their mirrors. */
+int64_t coordinates_most(const struct mtx_header *header);
+
 /* The most memory that reading them takes, the matrix included, but for what sorting long rows, or many entries in few
  * rows, takes; INT64_MAX for more. */
 int64_t coordinates_bytes(const struct text_source *source, const struct mtx_header *header, spmv_type type);

@@ -12,7 +12,7 @@
 
 /* One thread reads so much in some 5 ms, which waking a team for each round can cost on a machine that others use as
  * well. */
-enum { BYTES_WORTH_A_TEAM = 2 << 20 };
+enum { BYTES_WORTH_A_TEAM = 8 * TEAM_WORTH_ASLEEP };
 
 /* The numbers of one tile. */
 struct piece {

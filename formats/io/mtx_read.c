@@ -77,17 +77,40 @@ static int64_t bytes_of_array(const struct mtx_header *header, int64_t entries, 
     return sum_saturated(sum_saturated(of_numbers, of_entries), of_rows);
 }
 
-static spmv_status check_memory(struct text_source *source, const struct mtx_header *header, int64_t bytes,
-                                const spmv_read_options *options)
+static struct job_limit limit_of(const spmv_read_options *options)
 {
-    if (bytes <= options->max_bytes)
-        return SPMV_OK;
-    return text_fail(source, SPMV_ERROR_MEMORY, header->size_line, 1,
-                     "a %lld x %lld matrix with %lld stored entries needs %s%lld bytes (%.3g GB) of memory to read; "
-                     "%lld are allowed",
-                     (long long)header->rows, (long long)header->cols, (long long)header->entries,
-                     bytes == INT64_MAX ? "more than " : "", (long long)bytes, (double)bytes * 1e-9,
-                     (long long)options->max_bytes);
+    return (struct job_limit){options->max_bytes, options->job_bytes, options->user};
+}
+
+/* What the text takes beside the entries while it is read: tiles that are parsed; of a packed file also the unpacked
+ * bytes that the decompressor looks back to. The length of a packed text follows from its
+ * lines, of which most have some 20 bytes, 10 without values. All measured (docs/formats.md). */
+static int64_t bytes_of_text(const struct text_source *source, const struct mtx_header *header)
+{
+    enum { IN_TILES = 6 << 20, LOOKED_BACK = 8 << 20, A_LINE = 20, A_PLACE = 10 };
+    const int64_t a_line = header->field == SPMV_FIELD_PATTERN ? A_PLACE : A_LINE;
+    const int64_t text = source->total >= 0 ? source->total : min_i64(header->entries, INT64_MAX / a_line) * a_line;
+    return min_i64(text, IN_TILES) + (source->packed != NULL ? min_i64(text, LOOKED_BACK) : 0);
+}
+
+/* bytes: the most that reading takes beside the text, which counts where the whole job is added up; entries: of the
+ * matrix, at most; type: of its values. */
+static spmv_status check_memory(struct text_source *source, const struct mtx_header *header, int64_t bytes,
+                                int64_t entries, spmv_type type, const spmv_read_options *options)
+{
+    char why[JOB_WHY];
+    const bool pattern = header->field == SPMV_FIELD_PATTERN;
+    const struct job_limit limit = limit_of(options);
+    const spmv_matrix_size size = {
+        .rows = header->rows,
+        .cols = header->cols,
+        .entries = entries,
+        .type = type,
+        .pattern = pattern,
+        .matrix_bytes = matrix_arrays_bytes(header->rows, entries, value_size(type, pattern)),
+        .load_bytes = sum_saturated(bytes, limit.bytes != NULL ? bytes_of_text(source, header) : 0)};
+    return job_fits(&limit, size, why) ? SPMV_OK
+                                       : text_fail(source, SPMV_ERROR_MEMORY, header->size_line, 1, "%s", why);
 }
 
 /* Below and above the diagonal, each stands for both: a file that holds both halves has every value doubled. */
@@ -111,7 +134,8 @@ static spmv_status read_array(struct text_source *source, const struct mtx_heade
     TRY(entries_read(source, header, &how, &entries));
     TRY(host_alloc(source->ctx, (header->rows + 1) * (int64_t)sizeof(int64_t), "row offsets", &row_ptr));
     TRY(array_count(source->ctx, header, entries.values, type, row_ptr));
-    TRY(check_memory(source, header, bytes_of_array(header, ((int64_t *)row_ptr)[header->rows], type), options));
+    const int64_t nonzeros = ((int64_t *)row_ptr)[header->rows];
+    TRY(check_memory(source, header, bytes_of_array(header, nonzeros, type), nonzeros, type, options));
     TRY(array_to_matrix(source->ctx, header, entries.values, type, row_ptr, matrix));
 done:
     host_free(row_ptr);
@@ -129,7 +153,7 @@ static spmv_status read_source(struct text_source *source, const spmv_read_optio
     TRY(mtx_header_type(source, &header, options->type, &type));
     TRY(check_memory(source, &header,
                      header.array ? bytes_of_array(&header, 0, type) : bytes_of_coordinates(source, &header, type),
-                     options));
+                     header.array ? header.entries : coordinates_most(&header), type, options));
     /* real numbers become complex ones when they are a matrix */
     const spmv_type read_as = header.field == SPMV_FIELD_COMPLEX ? type : type_part(type);
     if (header.array)
@@ -165,6 +189,22 @@ static void describe(const spmv_matrix *matrix, int64_t bytes, spmv_read_info *i
     snprintf(info->form, sizeof info->form, "binary");
 }
 
+/* The job with a matrix that is there already, in its file or a copy: what works with it takes memory. */
+static spmv_status check_mapped(struct text_source *source, const spmv_read_options *options, spmv_matrix **matrix)
+{
+    char why[JOB_WHY];
+    spmv_csr a;
+    spmv_matrix_view(*matrix, &a);
+    const struct job_limit limit = limit_of(options);
+    const spmv_matrix_size size = {
+        .rows = a.rows, .cols = a.cols, .entries = a.nnz, .type = a.type, .pattern = a.val == NULL};
+    if (job_fits(&limit, size, why))
+        return SPMV_OK;
+    spmv_matrix_destroy(*matrix);
+    *matrix = NULL;
+    return context_fail(source->ctx, SPMV_ERROR_MEMORY, "%.480s: %s", source->name, why);
+}
+
 static spmv_status read_binary(struct text_source *source, const spmv_read_options *options, spmv_matrix **matrix,
                                spmv_read_info *info)
 {
@@ -173,7 +213,7 @@ static spmv_status read_binary(struct text_source *source, const spmv_read_optio
         binary_form_read(source->ctx, source->name, source->fd, options->type, options->max_bytes, matrix, &bytes);
     if (st == SPMV_OK)
         describe(*matrix, bytes, info);
-    return st;
+    return st == SPMV_OK ? check_mapped(source, options, matrix) : st;
 }
 
 /* A kept matrix tells of its file what the reading told, warnings included. */
@@ -217,6 +257,7 @@ static spmv_status read_cached(struct text_source *source, const spmv_read_optio
     TRY(cache_key_make(source->ctx, options->cache_folder, source->name, source->fd, options->type, &key));
     cache_find(source->ctx, &key, options->type, options->max_bytes, matrix, &facts);
     if (*matrix != NULL) {
+        TRY(check_mapped(source, options, matrix));
         TRY(tell_kept(source, &facts, info));
     } else {
         TRY(read_source(source, options, matrix, info));

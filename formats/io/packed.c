@@ -18,7 +18,7 @@ const char *packed_form(const char *head, int64_t bytes)
         int64_t at, length;
     } known[] = {
         {"gz", "\x1f\x8b", 0, 2}, {"xz", "\xfd\x37zXZ\0", 0, 6}, {"zst", "\x28\xb5\x2f\xfd", 0, 4},
-        {"bz2", "BZh", 0, 3},     {"tar", "ustar", 257, 5},
+        {"bz2", "BZh", 0, 3},     {"tar", "ustar", 257, 5},      {"zst", "\x50\x2a\x4d\x18", 0, 4}, /* of pzstd */
     };
     for (size_t k = 0; k < sizeof known / sizeof known[0]; k++)
         if (bytes >= known[k].at + known[k].length &&

@@ -1,9 +1,10 @@
-/* Compression undone in stages, each of which reads from the one below, the lowest from the input. So that damage is
- * found, gzip is left to zlib, which compares length and checksum of every piece (libarchive does not), and whoever
- * stops before the end of an archive reads on to the end of the stages.
+/* Compression undone in stages. A stage undoes one compression and reads from the stage below, the lowest one from the
+ * input. zlib undoes gzip, because it compares length and checksum of every piece and libarchive does not. The caller
+ * of an archive reads to the end of the stages, so that damage behind the member is found too.
  *
- * A decompression bomb is met by its ratio: text may be some thousand times as long as what it is unpacked from, which
- * no matrix of different entries comes near, but for the first megabytes.
+ * A decompression bomb is found by its ratio: no stage may make more than so many times the bytes of the input. The
+ * limit holds for every stage, so an inner stage that unpacks gigabytes counts even where the final text is short. The
+ * first megabytes of each stage are free.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "unpack.h"
@@ -14,7 +15,7 @@
 
 #include "archive_library.h"
 
-/* The first so many bytes of text may come from anything. */
+/* UNPACKED_FREELY: so many bytes of each stage are outside of the ratio's limit. */
 enum { STAGES = 8, INPUT_BYTES = 256 << 10, UNPACKED_FREELY = 16 << 20 };
 
 struct stage {
@@ -25,7 +26,7 @@ struct stage {
     /* gzip */
     bool gzip, zlib_open, in_piece, any_piece;
     z_stream zlib;
-    /* else */
+    /* the other compressions */
     struct archive *archive;
     int64_t given; /* so many bytes made */
     bool ended;
@@ -97,7 +98,7 @@ static int64_t fail_zlib(struct stage *s, int result)
     return fail_damaged(s, why);
 }
 
-/* Behind a piece may come another, and zeros that fill a block. */
+/* Another piece may follow a piece, and zeros that fill a block. */
 static void skip_zeros(struct stage *s)
 {
     while (s->any_piece && s->zlib.avail_in > 0 && *s->zlib.next_in == 0) {
@@ -149,7 +150,7 @@ static bool gzip_open(struct stage *s)
     return s->zlib_open;
 }
 
-/* ---------------------------------------------------------------- what libarchive undoes */
+/* ---------------------------------------------------------------- xz, zstd and bzip2, by libarchive */
 
 static la_ssize_t on_read(struct archive *archive, void *user, const void **bytes)
 {
@@ -160,17 +161,20 @@ static la_ssize_t on_read(struct archive *archive, void *user, const void **byte
     return n < 0 ? ARCHIVE_FATAL : (la_ssize_t)n;
 }
 
-/* A filter that libarchive would leave to a program is none. */
-static bool support(const struct archive_library *lib, struct archive *a)
+/* Sets the one filter of the stage. A filter that is only enabled (archive_read_support_filter_...) would be applied as
+ * often as its magic number is found, and what the inner ones make would not be counted. A result other than ARCHIVE_OK
+ * means that libarchive would start a program: that is refused. */
+static bool set_filter(const struct archive_library *lib, struct archive *a, const char *form)
 {
-    return lib->archive_read_support_filter_bzip2(a) == ARCHIVE_OK &&
-           lib->archive_read_support_filter_xz(a) == ARCHIVE_OK &&
-           lib->archive_read_support_filter_zstd(a) == ARCHIVE_OK &&
+    const int code = strcmp(form, "xz") == 0    ? ARCHIVE_FILTER_XZ
+                     : strcmp(form, "zst") == 0 ? ARCHIVE_FILTER_ZSTD
+                                                : ARCHIVE_FILTER_BZIP2;
+    return lib->archive_read_append_filter(a, code) == ARCHIVE_OK &&
            lib->archive_read_support_format_raw(a) == ARCHIVE_OK &&
            lib->archive_read_support_format_empty(a) == ARCHIVE_OK;
 }
 
-static bool filter_open(struct stage *s)
+static bool filter_open(struct stage *s, const char *form)
 {
     struct unpack *const u = s->all;
     struct archive_entry *entry = NULL;
@@ -179,9 +183,9 @@ static bool filter_open(struct stage *s)
         u->failed = context_fail_memory(u->ctx, "unpacking a file", INPUT_BYTES);
         return false;
     }
-    if (!support(u->lib, s->archive)) {
+    if (!set_filter(u->lib, s->archive, form)) {
         u->failed = context_fail(u->ctx, SPMV_ERROR_UNSUPPORTED,
-                                 "%.480s: this machine's libarchive lacks a compression", u->name);
+                                 "%.480s: this machine's libarchive cannot undo the compression %s", u->name, form);
         return false;
     }
     const int result = u->lib->archive_read_open(s->archive, s, NULL, on_read, NULL) != ARCHIVE_OK
@@ -190,8 +194,6 @@ static bool filter_open(struct stage *s)
     s->ended = result == ARCHIVE_EOF;
     if (result < ARCHIVE_WARN)
         fail_damaged(s, u->lib->archive_error_string(s->archive));
-    else if (u->lib->archive_filter_code(s->archive, 0) == ARCHIVE_FILTER_NONE)
-        fail_damaged(s, "it is not what its first bytes say");
     return u->failed == SPMV_OK;
 }
 
@@ -215,9 +217,11 @@ static int64_t stage_make(struct stage *s, char *to, int64_t bytes)
     s->given += max_i64(n, 0);
     if (n < 0 || s->given <= UNPACKED_FREELY || s->given / ratio <= u->taken)
         return n;
-    u->failed = context_fail(u->ctx, SPMV_ERROR_LIMIT,
-                             "%.480s: %lld bytes unpack to %lld and more: over %lld times as many, which is the limit",
-                             u->name, (long long)u->taken, (long long)s->given, (long long)ratio);
+    u->failed =
+        context_fail(u->ctx, SPMV_ERROR_LIMIT,
+                     "%.480s: %lld bytes unpack to %lld and more%s: over %lld times as many, which is the limit",
+                     u->name, (long long)u->taken, (long long)s->given,
+                     s < &u->stage[u->count - 1] ? " in an inner compression" : "", (long long)ratio);
     return -1;
 }
 
@@ -241,7 +245,7 @@ static bool read_head(struct stage *s)
     return n >= 0;
 }
 
-/* A stage on top of those that there are, which make what has that form. */
+/* Adds the stage that undoes the compression of that form, on top of the others. */
 static bool add_stage(struct unpack *u, const char *form)
 {
     struct stage *const s = &u->stage[u->count];
@@ -255,7 +259,7 @@ static bool add_stage(struct unpack *u, const char *form)
         u->form = form;
     u->failed = host_alloc(u->ctx, INPUT_BYTES, "unpacking a file", &buffer);
     s->buffer = buffer;
-    return u->failed == SPMV_OK && (s->gzip ? gzip_open(s) : filter_open(s)) && read_head(s);
+    return u->failed == SPMV_OK && (s->gzip ? gzip_open(s) : filter_open(s, form)) && read_head(s);
 }
 
 const char *unpack_head(const struct unpack *u, int64_t *bytes)
@@ -265,7 +269,7 @@ const char *unpack_head(const struct unpack *u, int64_t *bytes)
     return top != NULL ? top->head : u->head;
 }
 
-/* The form of what the stages make so far, where that is compressed. */
+/* The form of what the top stage makes; NULL when that is not compressed. */
 static const char *compressed_form(const struct unpack *u)
 {
     int64_t n = 0;

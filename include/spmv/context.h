@@ -55,11 +55,15 @@ typedef struct spmv_event {
  * with empty outputs. */
 typedef int (*spmv_event_fn)(const spmv_event *event, void *user);
 
+/* The most threads of a context. */
+#define SPMV_MAX_THREADS 1024
+
 typedef struct spmv_context_options {
     size_t size;
     spmv_backend backend;   /* default SPMV_BACKEND_AUTO */
     int device;             /* cuda: device ordinal; default -1: the caller's current device */
-    int threads;            /* omp: upper bound; default 0: as many as OpenMP would use. Results do
+    int threads;            /* OpenMP threads, 1 to SPMV_MAX_THREADS; default 0: as many as OpenMP
+                               would use, at most the CPU quota of the control group. Results do
                                not depend on it. */
     void *stream;           /* cuda: an existing cudaStream_t to queue on, which stays the caller's,
                                or cudaStreamLegacy, the default stream; default NULL: the context
@@ -74,7 +78,8 @@ SPMV_API void spmv_context_options_init(spmv_context_options *options, size_t si
 /* Creates a context. options: NULL means defaults. *ctx: the context, NULL after an error;
  * spmv_last_error(NULL) then has the sentence. Errors: SPMV_ERROR_NO_DEVICE (this build lacks the
  * backend, or there is no usable device), SPMV_ERROR_DEVICE, SPMV_ERROR_ARGUMENT (also an unknown
- * backend), SPMV_ERROR_MEMORY. */
+ * backend, more than SPMV_MAX_THREADS threads, or OpenMP stacks that are too small),
+ * SPMV_ERROR_MEMORY (also when the system does not let that many threads start). */
 SPMV_API spmv_status spmv_context_create(const spmv_context_options *options, spmv_context **ctx);
 
 /* Waits for the queued work, then releases everything that the context owns. The caller destroys
@@ -133,6 +138,12 @@ SPMV_API spmv_status spmv_download(spmv_context *ctx, const void *from, void *ho
  * spmv_context_report: keeps text as the sentence of the last failure and returns status. */
 SPMV_API spmv_status spmv_context_scratch(spmv_context *ctx, int64_t bytes, void **scratch);
 SPMV_API spmv_status spmv_context_report(spmv_context *ctx, spmv_status status, const char *text);
+
+/* The bytes of host memory that this process can still get: the smallest of what RLIMIT_AS leaves,
+ * what the control groups leave, and the machine's free memory (MemAvailable and free swap; all of
+ * its memory where the system does not say). *used: bytes that the process has in use. *limit:
+ * which limit is the smallest, in words; a static text. Both may be NULL. */
+SPMV_API int64_t spmv_memory_available(int64_t *used, const char **limit);
 
 /* Waits until all queued work is done. Errors: SPMV_ERROR_DEVICE (a device error of queued work
  * shows here or at the next call), SPMV_ERROR_CAPTURE. */

@@ -30,23 +30,26 @@ typedef enum spmv_symmetry {
 
 typedef struct spmv_read_options {
     size_t size;
-    spmv_type type;             /* of the values: SPMV_F64, SPMV_F32, SPMV_C128 or SPMV_C64; default
+    spmv_type type;              /* of the values: SPMV_F64, SPMV_F32, SPMV_C128 or SPMV_C64; default
                                    SPMV_TYPE_DEFAULT: SPMV_C128 for complex values, else SPMV_F64.
                                    Decimal numbers are correctly rounded to it. Real values are read
                                    as complex ones too, complex values as real ones never
                                    (SPMV_ERROR_TYPE). */
-    int64_t max_bytes;          /* refuse (SPMV_ERROR_MEMORY) what needs more memory; default 0: the
+    int64_t max_bytes;           /* refuse (SPMV_ERROR_MEMORY) what needs more memory; default 0: the
                                    machine's physical memory. What is mapped and used where it lies
                                    (the binary form, a cached matrix) does not count. */
-    int64_t max_unpacked_bytes; /* refuse (SPMV_ERROR_LIMIT) a longer text of a packed file; default
+    int64_t max_unpacked_bytes;  /* refuse (SPMV_ERROR_LIMIT) a longer text of a packed file; default
                                    0: any length */
-    int64_t max_unpacked_ratio; /* and one longer than so many times its packed bytes; default 0:
-                                   300 */
-    const char *cache_folder;   /* a folder that keeps matrices in binary form, made with mode 0700
+    int64_t max_unpacked_ratio;  /* and one longer than so many times its packed bytes, stacked
+                                   compressions included; default 0: 300 */
+    const char *cache_folder;    /* a folder that keeps matrices in binary form, made with mode 0700
                                    where it is missing: a file that was read before is taken from
                                    there. Used only where it is no link, belongs to the effective
                                    user and is closed to the writing of others (else a warning
                                    event). default NULL or "": no cache */
+    spmv_job_bytes_fn job_bytes; /* the bytes to compare with max_bytes; default NULL: the memory
+                                    that reading takes */
+    void *user;                  /* passed to job_bytes */
 } spmv_read_options;
 
 SPMV_API void spmv_read_options_init(spmv_read_options *options, size_t size);

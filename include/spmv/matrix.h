@@ -129,6 +129,40 @@ SPMV_API spmv_status spmv_matrix_statistics(spmv_context *ctx, const spmv_csr *a
  * SPMV_ERROR_LIMIT (a size over 2^31 - 1 columns, numbers or entries over 64 bits). */
 SPMV_API spmv_status spmv_matrix_generate(spmv_context *ctx, const char *spec, spmv_type type, spmv_matrix **matrix);
 
+/* What is known of a matrix before memory for it is allocated. */
+typedef struct spmv_matrix_size {
+    size_t size; /* of this struct, as the library knows it */
+    int64_t rows, cols;
+    int64_t entries;      /* upper bound: mirrored entries included, before entries of one place are
+                        added up */
+    spmv_type type;       /* of the values */
+    int pattern;          /* 1: it has no values */
+    int64_t matrix_bytes; /* of its arrays; 0: they are mapped from a file and take no memory */
+    int64_t load_bytes;   /* the most memory that reading or generating takes, arrays included */
+} spmv_matrix_size;
+
+/* A callback that returns the most memory, in bytes, that the caller's whole job takes with such a
+ * matrix, load_bytes and matrix_bytes included; INT64_MAX for more. The library calls it before it
+ * allocates memory, from the thread that made the call. */
+typedef int64_t (*spmv_job_bytes_fn)(const spmv_matrix_size *matrix, void *user);
+
+typedef struct spmv_generate_options {
+    size_t size;
+    spmv_type type;              /* as for spmv_matrix_generate; default SPMV_TYPE_DEFAULT */
+    int64_t max_bytes;           /* refuse (SPMV_ERROR_MEMORY) what needs more memory; default 0: the machine's
+                          physical memory */
+    spmv_job_bytes_fn job_bytes; /* the bytes to compare with max_bytes; default NULL: load_bytes */
+    void *user;                  /* passed to job_bytes */
+} spmv_generate_options;
+
+/* Fills options with the defaults. size: sizeof(spmv_generate_options) as the caller sees it. */
+SPMV_API void spmv_generate_options_init(spmv_generate_options *options, size_t size);
+
+/* Generates a matrix as spmv_matrix_generate does, within a limit of memory. options: NULL means
+ * defaults. Errors: those of spmv_matrix_generate, and SPMV_ERROR_ARGUMENT (options). */
+SPMV_API spmv_status spmv_matrix_generate_within(spmv_context *ctx, const char *spec,
+                                                 const spmv_generate_options *options, spmv_matrix **matrix);
+
 /* 1 when the text has the form of a SPEC of a known generator ("poisson2d:..."), else 0; 0 for
  * NULL. */
 SPMV_API int spmv_spec_known(const char *spec);

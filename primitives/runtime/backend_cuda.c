@@ -11,8 +11,8 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "pieces.h"
 #include "runtime_cuda.h"
+#include "threads.h"
 
-#include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -373,8 +373,10 @@ static spmv_status open_device(spmv_context *ctx, const spmv_context_options *op
 static spmv_status open_cuda(spmv_context *ctx, const spmv_context_options *options)
 {
     /* what the context does on the host: reading, conversions */
-    ctx->threads = options->threads > 0 ? options->threads : omp_get_max_threads();
-    spmv_status st = host_alloc(ctx, (int64_t)sizeof(struct cuda_state), "a CUDA context", &ctx->device);
+    spmv_status st = context_set_threads(ctx, options->threads);
+    if (st != SPMV_OK)
+        return st;
+    st = host_alloc(ctx, (int64_t)sizeof(struct cuda_state), "a CUDA context", &ctx->device);
     if (st != SPMV_OK)
         return st;
     struct cuda_state *s = state_of(ctx);

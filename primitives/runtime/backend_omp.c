@@ -1,14 +1,16 @@
 /* The backend omp: OpenMP threads of this machine.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include <omp.h>
 #include <stdio.h>
 
 #include "backend.h"
+#include "threads.h"
 
 static spmv_status open_omp(spmv_context *ctx, const spmv_context_options *options)
 {
-    ctx->threads = options->threads > 0 ? options->threads : omp_get_max_threads();
+    const spmv_status st = context_set_threads(ctx, options->threads);
+    if (st != SPMV_OK)
+        return st;
     snprintf(ctx->description, sizeof ctx->description, "omp, %d thread%s", ctx->threads, ctx->threads == 1 ? "" : "s");
     return SPMV_OK;
 }

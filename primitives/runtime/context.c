@@ -124,8 +124,9 @@ spmv_status spmv_context_create(const spmv_context_options *options, spmv_contex
                           options->size, sizeof o);
         goto done;
     }
-    if (o.threads < 0) {
-        st = context_fail(ctx, SPMV_ERROR_ARGUMENT, "%d threads: the number cannot be negative", o.threads);
+    if (o.threads < 0 || o.threads > SPMV_MAX_THREADS) {
+        st = context_fail(ctx, SPMV_ERROR_ARGUMENT, "%d threads: a number from 1 to %d is needed, or 0 for the default",
+                          o.threads, SPMV_MAX_THREADS);
         goto done;
     }
     if ((unsigned)o.backend >= BACKEND_NAMES) {

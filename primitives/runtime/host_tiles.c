@@ -25,7 +25,7 @@ enum { AHEAD = 2048 };
 
 static int team_for(const spmv_context *ctx, int64_t tiles)
 {
-    return tiles < HOST_PARALLEL_TILES ? 1 : (int)min_i64(ctx->threads, tiles);
+    return team_threads(ctx, tiles, HOST_PARALLEL_TILES);
 }
 
 /* Runs of tiles, and how many tiles of one are taken at a time: some hundred microseconds. */

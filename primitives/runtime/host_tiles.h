@@ -8,14 +8,14 @@
 #ifndef HOST_TILES_H
 #define HOST_TILES_H
 
-#include "runtime.h"
+#include "threads.h"
 
 /* Elements (merge-path items in the segmented primitives) of a tile: 64 KB of f64. Long enough that the cost of a tile
  * beyond its loop vanishes, short enough that a tile stays in its core's level-2 cache between two passes over it. */
 enum { HOST_TILE = 8192 };
 
-/* Fewer tiles than this run serially: waking a team costs as much as a few tiles. */
-enum { HOST_PARALLEL_TILES = 8 };
+/* Fewer tiles than this run serially. */
+enum { HOST_PARALLEL_TILES = TEAM_WORTH_AWAKE / HOST_TILE };
 
 /* Computes one tile. */
 typedef void tile_fn(void *state, int64_t tile);

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "backend.h"
+#include "system_limits.h"
 
 /* A cache line, and the widest vector load. */
 enum { ALIGNMENT = 64 };
@@ -17,6 +18,13 @@ int64_t host_memory_bytes(void)
         bytes = INT64_MAX;
 #endif
     return bytes;
+}
+
+int64_t spmv_memory_available(int64_t *used, const char **limit)
+{
+    if (used != NULL)
+        *used = machine_memory_used("");
+    return machine_memory_available("", limit);
 }
 
 spmv_status host_alloc(spmv_context *ctx, int64_t bytes, const char *what, void **memory)

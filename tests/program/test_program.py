@@ -950,7 +950,7 @@ class Json(Case):
         self.assertNotIn("bitwise", result["result"])
         self.assertEqual(result["load"]["source"], "spec")
         self.assertEqual(result["matrix"]["name"], "poisson2d:3")
-        self.assertEqual(set(result["load"]), {"source", "seconds"})
+        self.assertEqual(set(result["load"]), {"source", "seconds", "memory_estimate", "memory_peak"})
 
     def test_command_line_reads_back(self):
         path = self.write("it's a.mtx", Matrix.random(2, 2, 2, seed=6).text())

@@ -1,0 +1,193 @@
+/* The memory of a whole job: how much a command takes with a matrix, and how much there is.
+ *
+ * The sum is asked for once the sizes of a matrix are known and before memory for it is allocated: a system that runs
+ * out of memory ends the process without a word, or another one. The sum is an estimate, within a quarter of what was
+ * measured (docs/formats.md, "Memory of a job"). It counts arrays in proportion to rows, columns and entries; smaller
+ * things, such as buffers of text, are a constant.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "app.h"
+
+/* Code that is loaded late, stacks of threads, buffers. */
+enum { SMALL_THINGS = 1 << 20 };
+
+/* Sums of bytes; they end at INT64_MAX. */
+static int64_t plus(int64_t a, int64_t b)
+{
+    return a <= INT64_MAX - b ? a + b : INT64_MAX;
+}
+
+static int64_t times(int64_t n, int64_t bytes)
+{
+    return bytes == 0 || n <= INT64_MAX / bytes ? n * bytes : INT64_MAX;
+}
+
+static int64_t larger(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* What one job works with. */
+struct work {
+    const struct options *o;
+    const spmv_matrix_size *matrix;
+    int64_t rows, cols, entries; /* of op(A) */
+    int64_t value, stored;       /* bytes of a number of a vector, of an entry */
+    int64_t vectors;
+    bool host; /* plans and vectors of the context lie in host memory */
+};
+
+static int64_t of_y(const struct work *w)
+{
+    return times(times(w->rows, w->vectors), w->value);
+}
+
+static int64_t of_x(const struct work *w)
+{
+    return times(times(w->cols, w->vectors), w->value);
+}
+
+/* Row offsets in 32 bits where they fit, packed columns, and 3 bytes in 100 for the tables of tiles. */
+static int64_t of_plan(const struct work *w)
+{
+    const int64_t offsets = times(w->rows, w->entries < INT32_MAX ? 4 : 8);
+    const int64_t tables = plus(w->rows, w->entries) / 32;
+    const int64_t transposed = w->o->transpose ? plus(times(w->rows, 8), times(w->entries, 4 + w->stored)) : 0;
+    return w->host ? plus(plus(offsets, tables), transposed) : 0;
+}
+
+/* The transpose of a square matrix, with which it is compared, and a mark for each column. */
+static int64_t of_statistics(const struct work *w)
+{
+    const spmv_matrix_size *const a = w->matrix;
+    const int64_t arrays = plus(times(a->rows, 8), times(a->entries, 4 + w->stored));
+    return plus(a->cols, a->rows == a->cols ? plus(arrays, times(a->rows, 16)) : 0);
+}
+
+/* Allocated with y = op(A) x at the same time: y, its start, and copies of x and y in the context's memory; then y, its
+ * reference, and the checker's plan. */
+static int64_t of_product(const struct work *w)
+{
+    const int64_t copies = w->host ? plus(of_x(w), of_y(w)) : 0;
+    const int64_t run = plus(times(of_y(w), w->o->verify == VERIFY_BITWISE ? 3 : 2), copies);
+    const int64_t check = plus(times(of_y(w), 2), times(w->rows, 4));
+    return larger(run, w->o->verify == VERIFY_OFF ? 0 : check);
+}
+
+static int64_t of_multiplying(const struct work *w)
+{
+    const int64_t product = of_product(w);
+    /* the JSON's statistics; the system gets back a part only of what the product has released */
+    const int64_t told = w->o->json ? plus(product / 2, of_statistics(w)) : 0;
+    return plus(plus(of_x(w), w->o->y0 != NULL ? of_y(w) : 0), plus(of_plan(w), larger(product, told)));
+}
+
+/* Of the preconditioners whose size grows with the entries: the factors of ic0 and their transposes, while they are
+ * made; the levels of amg. The others keep a few numbers a row. */
+static int64_t of_preconditioner(const struct work *w)
+{
+    const char *const name = w->o->precond;
+    const int64_t entries = plus(w->entries, w->rows);
+    if (strcmp(name, "none") == 0 || !w->host)
+        return 0;
+    if (strcmp(name, "ic0") == 0 || strcmp(name, "auto") == 0)
+        return plus(times(entries, 24), times(w->rows, 64));
+    if (strcmp(name, "amg") == 0 || strcmp(name, "all") == 0)
+        return plus(times(entries, 64), times(w->rows, 128));
+    return times(w->rows, 8 * w->value);
+}
+
+/* b, the solution and x, of which the context has copies; r, p, q and z of conjugate gradients; then the check. */
+static int64_t of_solving(const struct work *w)
+{
+    const int64_t kept = times(of_y(w), w->host ? 8 : 3);
+    const int64_t narrow = w->o->inner ? times(w->entries, 4) : 0;
+    return plus(plus(plus(kept, narrow), plus(of_plan(w), of_product(w))), of_preconditioner(w));
+}
+
+/* Texts are written in pieces, a round of them at a time. */
+static int64_t of_text(int64_t numbers)
+{
+    const int64_t a_number = 8, a_round = 40 << 20;
+    return numbers < a_round / a_number ? numbers * a_number : a_round;
+}
+
+/* Beside the matrix, the most at a time. */
+static int64_t of_work(const struct work *w, enum job_kind job)
+{
+    switch (job) {
+    case JOB_PRODUCT:
+        return of_multiplying(w);
+    case JOB_SOLVE:
+        return larger(of_statistics(w), of_solving(w));
+    case JOB_INFO:
+        return larger(of_statistics(w), of_plan(w));
+    case JOB_BENCH:
+        return larger(of_statistics(w), plus(times(of_multiplying(w), 2), times(w->entries, w->value)));
+    case JOB_FILE:
+        return larger(of_text(times(w->entries, 2)), w->o->json ? of_statistics(w) : 0);
+    case JOB_LOOK:
+        break;
+    }
+    return 0;
+}
+
+static int64_t job_bytes(const spmv_matrix_size *matrix, void *user)
+{
+    struct memory *const m = user;
+    const struct options *const o = m->o;
+    const spmv_type type = is_complex(matrix->type) ? matrix->type : o->mixed ? SPMV_F64 : o->type;
+    const struct work w = {.o = o,
+                           .matrix = matrix,
+                           .rows = o->transpose ? matrix->cols : matrix->rows,
+                           .cols = o->transpose ? matrix->rows : matrix->cols,
+                           .entries = matrix->entries,
+                           .value = (int64_t)spmv_type_size(type),
+                           .stored = matrix->pattern ? 0 : (int64_t)spmv_type_size(matrix->type),
+                           .vectors = o->vectors > 0 ? o->vectors : 1,
+                           .host = m->host};
+    m->needed = plus(larger(matrix->load_bytes, plus(matrix->matrix_bytes, of_work(&w, m->job))), SMALL_THINGS);
+    spmv_memory_available(&m->used, NULL); /* the libraries that unpack are there now */
+    return m->needed;
+}
+
+void memory_limit(spmv_context *ctx, const struct options *o, enum job_kind job, struct memory *m)
+{
+    const spmv_backend backend = spmv_context_backend(ctx);
+    *m = (struct memory){.o = o, .job = job, .bytes = job_bytes};
+    m->host = backend == SPMV_BACKEND_OMP || backend == SPMV_BACKEND_REF;
+    m->allowed = spmv_memory_available(&m->used, &m->limit);
+    if (o->max_memory < 0) {
+        m->allowed = INT64_MAX;
+    } else if (o->max_memory > 0) {
+        m->allowed = larger(o->max_memory - m->used, 1);
+        m->limit = "what --max-memory leaves";
+    }
+    m->allowed = larger(m->allowed, 1); /* 0 would be the library's default */
+}
+
+int64_t memory_peak(void)
+{
+    char line[256];
+    long long kilobytes = 0;
+    FILE *const file = fopen("/proc/self/status", "r");
+    while (file != NULL && fgets(line, sizeof line, file) != NULL)
+        if (sscanf(line, "VmHWM: %lld", &kilobytes) == 1)
+            break;
+    if (file != NULL)
+        fclose(file);
+    return 1024 * (int64_t)kilobytes;
+}
+
+spmv_status memory_report(const struct memory *m, spmv_status status, const char *sentence)
+{
+    char text[1400];
+    if (status != SPMV_ERROR_MEMORY || m->needed <= m->allowed)
+        return report(status, sentence);
+    snprintf(text, sizeof text, "%s (%s); --max-memory SIZE or off sets another limit", sentence, m->limit);
+    return report(status, text);
+}
