@@ -354,11 +354,6 @@ done:
     return st;
 }
 
-spmv_status binary_form_write(spmv_context *ctx, const spmv_csr *a, const char *path)
-{
-    return binary_form_write_with(ctx, a, path, NULL, 0);
-}
-
 spmv_status binary_form_write_with(spmv_context *ctx, const spmv_csr *a, const char *path, const void *more,
                                    int64_t more_bytes)
 {

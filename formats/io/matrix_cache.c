@@ -17,6 +17,7 @@
 
 #include "binary_form.h"
 #include "checksum.h"
+#include "unfinished.h"
 
 enum { NAME_BYTES = 160, VERSION = 1 };
 static const char magic[8] = {'S', 'P', 'M', 'V', 'r', 'e', 'a', 'd'};
@@ -111,6 +112,16 @@ static void remove_older(const char *folder, const struct cache_key *key)
         closedir(d);
 }
 
+/* Removes what interrupted writers left in the folder. */
+static void remove_left_overs(const char *folder)
+{
+    DIR *const d = opendir(folder);
+    for (const struct dirent *e = d != NULL ? readdir(d) : NULL; e != NULL; e = readdir(d))
+        unfinished_remove_left_over(dirfd(d), e->d_name);
+    if (d != NULL)
+        closedir(d);
+}
+
 /* The folder and those above it. */
 static bool make_folders(const char *folder)
 {
@@ -141,6 +152,7 @@ spmv_status cache_keep(spmv_context *ctx, const char *folder, const struct cache
         return SPMV_OK;
     if (!make_folders(folder))
         return context_warn(ctx, "%.300s: the cache cannot be made: %s", folder, strerror(errno));
+    remove_left_overs(folder);
     spmv_matrix_view(matrix, &a);
     memcpy(facts->magic, magic, sizeof magic);
     facts->version = VERSION;
