@@ -108,7 +108,8 @@ static spmv_status unpacked_ratio(int64_t *ratio)
     return SPMV_ERROR_ARGUMENT;
 }
 
-spmv_status input_load(spmv_context *ctx, const struct options *o, const char *argument, struct input *in)
+static spmv_status load(spmv_context *ctx, const struct options *o, const char *argument, bool comments,
+                        struct input *in)
 {
     const bool spec = !file_exists(argument) && (spmv_spec_known(argument) || looks_like_spec(argument));
     *in = (struct input){.argument = argument, .source = spec ? "spec" : "mtx"};
@@ -129,9 +130,8 @@ spmv_status input_load(spmv_context *ctx, const struct options *o, const char *a
         if (st != SPMV_OK)
             return st;
         options.cache_folder = folder;
-        stops_library_writes(folder); /* the cache */
+        options.comments = comments;
         st = spmv_matrix_read(ctx, argument, &options, &in->matrix, &in->info, sizeof in->info);
-        stops_library_writes(NULL);
         free(folder);
     }
     in->seconds = monotonic_seconds() - began;
@@ -143,6 +143,16 @@ spmv_status input_load(spmv_context *ctx, const struct options *o, const char *a
     spmv_matrix_view(in->matrix, &in->view);
     remark_load(in);
     return SPMV_OK;
+}
+
+spmv_status input_load(spmv_context *ctx, const struct options *o, const char *argument, struct input *in)
+{
+    return load(ctx, o, argument, false, in);
+}
+
+spmv_status input_load_with_comments(spmv_context *ctx, const struct options *o, const char *argument, struct input *in)
+{
+    return load(ctx, o, argument, true, in);
 }
 
 spmv_type input_type(const struct options *o, const struct input *in)
