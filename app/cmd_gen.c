@@ -7,7 +7,7 @@
 
 #include "app.h"
 
-/* Only a SPEC will do, whatever files there are. */
+/* The argument is always a SPEC, even if a file has that name. */
 static spmv_status generate(spmv_context *ctx, const struct options *o, const char *spec, struct input *in)
 {
     *in = (struct input){.argument = spec, .source = "spec"};
@@ -27,7 +27,7 @@ static spmv_status generate(spmv_context *ctx, const struct options *o, const ch
 
 static spmv_status write_matrix(spmv_context *ctx, const struct input *in, const char *path)
 {
-    /* the matrix and a progress line would mix on one screen */
+    /* the matrix and a progress line on the same terminal would mix */
     progress_allow(strcmp(path, "-") != 0 || !isatty(STDOUT_FILENO));
     const double began = monotonic_seconds();
     const spmv_status st = spmv_matrix_write(ctx, &in->view, path);

@@ -1,7 +1,7 @@
-/* What the program says: messages and progress on standard error, JSON, and the end of standard output.
+/* Output of the program: messages and progress on standard error, JSON, text files, and the checks of output names.
  *
- * A reader of our pipe that goes away is no failure: the signal only leaves a mark, the write then fails, and
- * write_status tells the two kinds of failed writes apart.
+ * A pipe whose reader has gone is not a failure. The handler of SIGPIPE sets a flag, the write fails, and write_status
+ * returns success if the flag is set.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 /* realpath and strndup */
@@ -42,7 +42,7 @@ enum level messages_level(void)
     return level;
 }
 
-/* The progress line on the screen, if there is one. */
+/* State of the progress line. */
 static struct {
     bool forbidden, shown;
     double began, heard, drawn; /* seconds: the activity, its last event, the last drawing */
@@ -101,7 +101,7 @@ spmv_status report(spmv_status status, const char *sentence)
     return status;
 }
 
-/* Half a second must have passed before the first line, a tenth between two. */
+/* True half a second after the activity began, and a tenth of a second after the last drawing. */
 static bool progress_due(double began)
 {
     const double now = monotonic_seconds();
@@ -127,7 +127,7 @@ void progress_show(double began, const char *format, ...)
     fflush(stderr);
 }
 
-/* Of what counts bytes: how many, how fast, how long still. */
+/* Progress in bytes: how many, bytes per second, time left. */
 static void show_bytes(const spmv_event *event)
 {
     const double spent = progress.heard - progress.began, done = (double)event->done, total = (double)event->total;
@@ -139,7 +139,7 @@ static void show_bytes(const spmv_event *event)
         progress_show(progress.began, "%s: %s, %s/s", progress.activity, bytes_text(done), bytes_text(rate));
 }
 
-/* An activity is heard of when its first part is done, so it began when the one before ended. */
+/* The first event of an activity comes after its first part, so the activity began when the previous one ended. */
 static void show_event(const spmv_event *event)
 {
     if (strncmp(progress.activity, event->text, sizeof progress.activity - 1) != 0) {
@@ -223,21 +223,21 @@ spmv_status choose_answer(const struct options *o, const char *what, const char 
     return SPMV_ERROR_ARGUMENT;
 }
 
-/* Complains about errno = reason. */
+/* Complains that path cannot be written; reason: an errno. */
 static spmv_status fail_write(const char *path, int reason)
 {
     complain("cannot write %s: %s", path, strerror(reason));
     return reason == ENOENT || reason == EACCES ? SPMV_ERROR_OPEN : SPMV_ERROR_WRITE;
 }
 
-/* "a" of "a/b", "." of "b"; the caller's. NULL: no memory. */
+/* "a" for "a/b", "." for "b", for the caller to free. NULL: no memory. */
 static char *folder_of(const char *path)
 {
     const char *const slash = strrchr(path, '/');
     return slash == NULL ? strdup(".") : strndup(path, slash == path ? 1 : (size_t)(slash - path));
 }
 
-/* Of paths where nothing is yet: one name in one folder. */
+/* True when two paths to files that do not exist name the same place. */
 static bool is_same_place(const char *a, const char *b)
 {
     const char *const a_slash = strrchr(a, '/'), *const b_slash = strrchr(b, '/');
@@ -262,7 +262,7 @@ static bool is_same_file(const char *a, const char *b)
     return strcmp(a, b) == 0 || (!a_there && !b_there && is_same_place(a, b));
 }
 
-/* The plain file that path names for reading: of "archive:member" the archive, of "-" standard input. */
+/* Finds the regular file that is read for path: for "archive:member" the archive, for "-" standard input. */
 static bool find_input(const char *path, struct stat *s)
 {
     const char *const colon = strrchr(path, ':');
@@ -275,7 +275,7 @@ static bool find_input(const char *path, struct stat *s)
     return found && S_ISREG(s->st_mode);
 }
 
-/* output NULL: standard output. */
+/* Complains when output (NULL: standard output) is the file that is read for input. */
 static spmv_status check_input(const char *input, const char *output)
 {
     struct stat in, out;
@@ -287,7 +287,7 @@ static spmv_status check_input(const char *input, const char *output)
     return SPMV_ERROR_ARGUMENT;
 }
 
-/* What the options name for output. */
+/* The output files that options name. */
 enum { OUTPUTS = 5 };
 
 static void list_outputs(const struct options *o, const char **paths)
@@ -330,7 +330,7 @@ spmv_status check_inputs(const struct options *o, const char *const *inputs, int
     return st;
 }
 
-/* As far as can be told without writing. */
+/* Complains when path cannot be written, so far as this can be known without writing. */
 static spmv_status check_path(const char *path)
 {
     struct stat s;
@@ -391,7 +391,7 @@ spmv_status check_standard_input(const char *const *paths, int count)
 spmv_status write_answer(spmv_context *ctx, const struct options *o, const char *path, spmv_type type,
                          const void *host_values, int64_t n, int64_t k)
 {
-    /* the numbers and a progress line would mix on one screen */
+    /* numbers and a progress line on the same terminal would mix */
     progress_allow(strcmp(path, "-") != 0 || !isatty(STDOUT_FILENO));
     const spmv_status st = spmv_vectors_write(ctx, path, type, host_values, n, k, o->format);
     progress_allow(true);
@@ -431,8 +431,8 @@ const char *bytes_text(double bytes)
     return quantity_text(bytes, units, 4);
 }
 
-/* Fifteen digits name every number that was written with so many, and %g drops the zeros at their end; seventeen name
- * them all. */
+/* 15 digits suffice for every number that was written with 15 digits, and %g drops trailing zeros. 17 digits suffice for
+ * every number. */
 int number_text(double value, char *text)
 {
     int length = 0;
@@ -448,7 +448,7 @@ int number_text(double value, char *text)
 
 /* ---------------------------------------------------------------- JSON */
 
-/* Some value could not be made: memory ran out. */
+/* Memory ran out for a value. */
 static bool json_incomplete;
 
 void json_put(json_t *object, const char *key, json_t *value)
@@ -467,7 +467,7 @@ json_t *json_timing(const struct timing *t)
     return json_pack("{s:f, s:f, s:f, s:i}", "median", t->median, "min", t->min, "max", t->max, "repeats", t->repeats);
 }
 
-/* A text that came from outside. Names and arguments need not be UTF-8, which JSON is: foreign bytes become '?'. */
+/* JSON is UTF-8; names and arguments need not be. If the text is not, its bytes above 127 become '?'. */
 json_t *json_text(const char *text)
 {
     json_t *value = json_string(text);
@@ -505,7 +505,7 @@ json_t *json_matrix(const char *name, const spmv_statistics *s)
                      (json_int_t)s->row_min, "mean", s->row_mean, "max", (json_int_t)s->row_max, "std", s->row_std);
 }
 
-/* Complains of what the library could not do. */
+/* Complains with the sentence of the library. */
 static spmv_status fail_text_file(struct text_file *file, spmv_status status)
 {
     return report(status, spmv_last_error(file->ctx));
@@ -576,7 +576,7 @@ spmv_status json_line(struct text_file *file, json_t *root)
     if (text == NULL)
         return report(SPMV_ERROR_MEMORY, "the JSON text: a few thousand bytes of memory needed, not available");
     const size_t length = strlen(text);
-    text[length] = '\n'; /* in place of the end mark: the length is known */
+    text[length] = '\n'; /* in place of the zero byte; the length is known */
     const spmv_status st = text_file_add(file, text, length + 1);
     free(text);
     return st;
