@@ -157,14 +157,16 @@ spmv_status choose_answer(const struct options *o, const char *what, const char 
  * pipe may take several. */
 spmv_status check_outputs(const struct options *o, const char *another);
 
-/* Complains when one of the files that are written, standard output among them, is one of the inputs: a path (or NULL),
- * "-", --y0, --x0. Files are the same by device and inode, whatever their names. */
+/* Complains when one of the files that are written, standard output among them, is one of the
+ * inputs: a path (or NULL), "-", --y0, --x0. Files are the same by device and inode, whatever
+ * their names. */
 spmv_status check_inputs(const struct options *o, const char *const *inputs, int count, const char *another);
 
 /* Complains of the first of them that cannot be written, so that it is known before long work. */
 spmv_status check_writable(const struct options *o);
 
-/* Complains of a path (NULL: none) whose ending, or of a --format, that the answer cannot be written in. */
+/* Complains of a path (NULL: none) whose ending, or of a --format, that the answer cannot be
+ * written in. */
 spmv_status check_format(const struct options *o, const char *path);
 
 /* Complains when more than one of these paths (NULL: none) is standard input. */
@@ -174,19 +176,21 @@ spmv_status check_standard_input(const char *const *paths, int count);
 spmv_status write_answer(spmv_context *ctx, const struct options *o, const char *path, spmv_type type,
                          const void *host_values, int64_t n, int64_t k);
 
-/* From now on a signal that ends the program removes its unfinished files first, and a file-size limit is an error of
- * the write that meets it. Called once, by main. */
+/* From now on a signal that ends the program removes its unfinished files first, and a file-size
+ * limit is an error of the write that meets it. Called once, by main. */
 void stops_open(void);
 
-/* From now on the first SIGINT, SIGTERM or SIGHUP is only a wish to stop; the second ends the program. */
+/* From now on the first SIGINT, SIGTERM or SIGHUP is only a wish to stop; the second ends the
+ * program. */
 void stops_defer(void);
 
 /* Whether there is that wish. */
 bool stops_asked(void);
 
-/* A text file that is there as a whole or not at all: written beside and renamed at its end, so that whoever reads path
- * finds the old text or the whole new one. What is no plain file (a pipe, a terminal, /dev/null) is written directly;
- * path NULL: standard output. All members 0: closed. */
+/* A text file that is there as a whole or not at all: written beside and renamed at its end, so
+ * that whoever reads path finds the old text or the whole new one. What is no plain file (a
+ * pipe, a terminal, /dev/null) is written directly; path NULL: standard output. All members 0:
+ * closed. */
 struct text_file {
     const char *path; /* must live as long */
     spmv_context *ctx;
@@ -200,8 +204,8 @@ spmv_status text_file_open(const char *path, struct text_file *file);
 /* Adds text; complains the first time that it fails. */
 spmv_status text_file_add(struct text_file *file, const char *text, size_t size);
 
-/* keep: the text is complete. It takes its place if any was added and no addition failed; else what was there stays.
- * Does nothing when it is not open. */
+/* keep: the text is complete. It takes its place if any was added and no addition failed; else
+ * what was there stays. Does nothing when it is not open. */
 spmv_status text_file_close(struct text_file *file, bool keep);
 
 /* The text becomes the file's content. */

@@ -1,4 +1,5 @@
-/* spmv convert: a matrix from one kind of file into another, by the names' endings. Symmetry and comments stay.
+/* spmv convert: a matrix from one kind of file into another, by the names' endings. Symmetry and
+ * comments stay.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
@@ -46,8 +47,8 @@ static spmv_status check_output(const struct options *o, const char *source, con
     return st;
 }
 
-/* With the symmetry of the file, where the values read have it bit by bit, as they do but for real skew-symmetric values
- * that are read as complex ones; else general. */
+/* With the symmetry of the file, where the values read have it bit by bit, as they do but for
+ * real skew-symmetric values that are read as complex ones; else general. */
 static spmv_status write_as_it_was(spmv_context *ctx, const struct input *in, const char *path)
 {
     spmv_write_options options;

@@ -1,7 +1,8 @@
-/* Output of the program: messages and progress on standard error, JSON, text files, and the checks of output names.
+/* Output of the program: messages and progress on standard error, JSON, text files, and the checks
+ * of output names.
  *
- * A pipe whose reader has gone is not a failure. The handler of SIGPIPE sets a flag, the write fails, and write_status
- * returns success if the flag is set.
+ * A pipe whose reader has gone is not a failure. The handler of SIGPIPE sets a flag, the write
+ * fails, and write_status returns success if the flag is set.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 /* realpath and strndup */
@@ -139,7 +140,8 @@ static void show_bytes(const spmv_event *event)
         progress_show(progress.began, "%s: %s, %s/s", progress.activity, bytes_text(done), bytes_text(rate));
 }
 
-/* The first event of an activity comes after its first part, so the activity began when the previous one ended. */
+/* The first event of an activity comes after its first part, so the activity began when the
+ * previous one ended. */
 static void show_event(const spmv_event *event)
 {
     if (strncmp(progress.activity, event->text, sizeof progress.activity - 1) != 0) {
@@ -262,7 +264,8 @@ static bool is_same_file(const char *a, const char *b)
     return strcmp(a, b) == 0 || (!a_there && !b_there && is_same_place(a, b));
 }
 
-/* Finds the regular file that is read for path: for "archive:member" the archive, for "-" standard input. */
+/* Finds the regular file that is read for path: for "archive:member" the archive, for "-"
+ * standard input. */
 static bool find_input(const char *path, struct stat *s)
 {
     const char *const colon = strrchr(path, ':');
@@ -431,8 +434,8 @@ const char *bytes_text(double bytes)
     return quantity_text(bytes, units, 4);
 }
 
-/* 15 digits suffice for every number that was written with 15 digits, and %g drops trailing zeros. 17 digits suffice for
- * every number. */
+/* 15 digits suffice for every number that was written with 15 digits, and %g drops trailing
+ * zeros. 17 digits suffice for every number. */
 int number_text(double value, char *text)
 {
     int length = 0;
@@ -467,7 +470,8 @@ json_t *json_timing(const struct timing *t)
     return json_pack("{s:f, s:f, s:f, s:i}", "median", t->median, "min", t->min, "max", t->max, "repeats", t->repeats);
 }
 
-/* JSON is UTF-8; names and arguments need not be. If the text is not, its bytes above 127 become '?'. */
+/* JSON is UTF-8; names and arguments need not be. If the text is not, its bytes above 127 become
+ * '?'. */
 json_t *json_text(const char *text)
 {
     json_t *value = json_string(text);

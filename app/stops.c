@@ -1,9 +1,11 @@
-/* What a signal that ends the program leaves: no unfinished file. The program still ends by the signal.
+/* What a signal that ends the program leaves: no unfinished file. The program still ends by the
+ * signal.
  *
- * The library knows its unfinished files and removes them in the handler (spmv_remove_unfinished). The handler does so on
- * the thread that runs main: that thread creates the files, so it cannot create another one between the removal and the
- * end of the program. On other threads the handler hands the signal on. While a handler runs, all these signals wait, so
- * several signals at once do not get in each other's way.
+ * The library knows its unfinished files and removes them in the handler (spmv_remove_unfinished).
+ * The handler does so on the thread that runs main: that thread creates the files, so it cannot
+ * create another one between the removal and the end of the program. On other threads the handler
+ * hands the signal on. While a handler runs, all these signals wait, so several signals at once do
+ * not get in each other's way.
  *
  * Signals that somebody else handles, or that are ignored (nohup), are left as they are.
  *

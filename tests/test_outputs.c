@@ -1,5 +1,5 @@
-/* Files out: whole or not at all, whoever owns them, whatever interrupts; forms by the names' endings; symmetry and
- * comments kept.
+/* Files out: whole or not at all, whoever owns them, whatever interrupts; forms by the names'
+ * endings; symmetry and comments kept.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 /* seteuid, setegid, flock */
@@ -453,7 +453,8 @@ static void what_is_not_symmetric_is_refused(void **state)
     write.symmetry = (spmv_symmetry)9;
     assert_fails(ctx, spmv_matrix_write_as(ctx, &a, path, &write), SPMV_ERROR_ARGUMENT, "no symmetry 9");
     assert_int_equal(files_in_folder(""), 0);
-    /* real values: hermitian is symmetric; lines without a percent sign are comments all the same */
+    /* real values: hermitian is symmetric; lines without a percent sign are comments all the
+     * same */
     write.symmetry = SPMV_SYMMETRY_HERMITIAN;
     write.comments = "a\n\n%b";
     a = support_csr(2, 2, row_ptr, col, whole);
@@ -547,8 +548,8 @@ static int cancel_when_alarmed(const spmv_event *event, void *user)
     return alarmed;
 }
 
-/* A signal interrupts the wait for a FIFO's writer; the callback's wish is heard there, and the call ends. The signal
- * comes again and again, so that it does not matter when the wait begins. */
+/* A signal interrupts the wait for a FIFO's writer; the callback's wish is heard there, and the
+ * call ends. The signal comes again and again, so that it does not matter when the wait begins. */
 static void a_read_that_waits_can_be_cancelled(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
-/* The binary form: the file is mapped, checked and used where it lies. Changes of the file show in the map: a program
- * that rewrites the file in place changes the matrix, and one that shortens it ends this program. The writers here put
- * a new file in its place instead.
+/* The binary form: the file is mapped, checked and used where it lies. Changes of the file show in
+ * the map: a program that rewrites the file in place changes the matrix, and one that shortens it
+ * ends this program. The writers here put a new file in its place instead.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 /* madvise is no part of POSIX */

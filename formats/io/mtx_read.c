@@ -205,8 +205,8 @@ static spmv_status read_binary(struct text_source *source, const spmv_read_optio
     return st;
 }
 
-/* The comments of a file whose matrix comes from the cache: only its head is read. The warnings of the head are told with
- * the others, so they are not told here. */
+/* The comments of a file whose matrix comes from the cache: only its head is read. The warnings
+ * of the head are told with the others, so they are not told here. */
 static spmv_status read_comments(struct text_source *source, spmv_matrix *matrix)
 {
     struct mtx_header header;

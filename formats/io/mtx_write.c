@@ -1,6 +1,6 @@
-/* Matrices into files: Matrix Market coordinate files, also compressed, and the binary form. The name's ending decides.
- * Of a symmetric, skew-symmetric or hermitian matrix a text has the lower triangle, where the values of the upper one
- * follow bit by bit from it.
+/* Matrices into files: Matrix Market coordinate files, also compressed, and the binary form. The
+ * name's ending decides. Of a symmetric, skew-symmetric or hermitian matrix a text has the lower
+ * triangle, where the values of the upper one follow bit by bit from it.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>

@@ -1,8 +1,9 @@
 /* Output: a new file beside the target (unfinished.h), fsync, rename.
  *
- * A new file has the mode that the umask leaves of 0666. A file that replaces another takes over its owner, group and
- * permissions. Set-id bits are never taken over: the bytes are new ones, which nobody has trusted yet. Where the group
- * cannot be kept, the new group gets no more than all others had.
+ * A new file has the mode that the umask leaves of 0666. A file that replaces another takes over
+ * its owner, group and permissions. Set-id bits are never taken over: the bytes are new ones, which
+ * nobody has trusted yet. Where the group cannot be kept, the new group gets no more than all
+ * others had.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 /* realpath and fchmod belong to X/Open; O_PATH opens a folder that may be written but not read */
@@ -142,8 +143,8 @@ spmv_status output_put(struct output_file *output, const void *bytes, int64_t n,
     return st == SPMV_OK ? tell(output) : st;
 }
 
-/* Everything is in the file: brings it to disk and gives it its name. Only then it is closed, and with that no longer
- * locked. */
+/* Everything is in the file: brings it to disk and gives it its name. Only then it is closed,
+ * and with that no longer locked. */
 static spmv_status settle(struct output_file *output)
 {
     const bool beside = output->beside.id != 0, owned = output->owns_fd;

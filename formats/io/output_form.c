@@ -1,4 +1,5 @@
-/* Endings of names. An ending that promises another kind of file is refused: a reader that goes by the name would fail.
+/* Endings of names. An ending that promises another kind of file is refused: a reader that goes by
+ * the name would fail.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 /* strncasecmp belongs to X/Open */

@@ -13,8 +13,9 @@ struct output_form {
     enum packing packing;
 };
 
-/* *form by the ending of path; "-" is no compression and OUTPUT_OTHER. Errors: SPMV_ERROR_ARGUMENT (an ending of what
- * is not written: .zip, .tar.gz, .spmv.gz), SPMV_ERROR_UNSUPPORTED (libarchive lacks the compression). */
+/* *form by the ending of path; "-" is no compression and OUTPUT_OTHER. Errors:
+ * SPMV_ERROR_ARGUMENT (an ending of what is not written: .zip, .tar.gz, .spmv.gz),
+ * SPMV_ERROR_UNSUPPORTED (libarchive lacks the compression). */
 spmv_status output_form_of(spmv_context *ctx, const char *path, struct output_form *form);
 
 /* Whether a path ends so, in upper or lower case, and has a name before it. */

@@ -411,8 +411,8 @@ const char *packed_form_of(const struct packed *packed)
 
 /* ---------------------------------------------------------------- writing */
 
-/* A filter that libarchive would leave to a program is none. gzip's head has a place for the time, which is left empty:
- * the same matrix gives the same file. */
+/* A filter that libarchive would leave to a program is none. gzip's head has a place for the
+ * time, which is left empty: the same matrix gives the same file. */
 static bool add_filter(struct archive *a, enum packing packing)
 {
     const struct archive_library *const lib = archive_library();

@@ -49,8 +49,8 @@ const char *packed_form_of(const struct packed *packed);
 /* Compressions that can be written. */
 enum packing { PACKING_NONE, PACKING_GZIP, PACKING_XZ, PACKING_ZSTD, PACKING_BZIP2 };
 
-/* The text compressed, as a piece that other pieces may follow; *to is to be released with host_free. The same text
- * gives the same bytes. Any thread. False: no libarchive, or no memory. */
+/* The text compressed, as a piece that other pieces may follow; *to is to be released with
+ * host_free. The same text gives the same bytes. Any thread. False: no libarchive, or no memory. */
 bool packed_pack(enum packing packing, const char *text, int64_t bytes, char **to, int64_t *to_bytes);
 
 /* Whether this machine's libarchive can compress so; the sentence otherwise. */

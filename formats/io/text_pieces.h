@@ -1,6 +1,6 @@
-/* Long texts made by all threads, piece by piece, and written in order. Pieces are compressed one by one; the readers
- * of each compression join them. Where a piece ends depends on the items alone, so the bytes do not depend on the number
- * of threads.
+/* Long texts made by all threads, piece by piece, and written in order. Pieces are compressed one
+ * by one; the readers of each compression join them. Where a piece ends depends on the items alone,
+ * so the bytes do not depend on the number of threads.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TEXT_PIECES_H

@@ -15,8 +15,8 @@
 
 enum { SHOWN_BYTES = 40 };
 
-/* A signal has interrupted a call that may wait for long (a FIFO, standard input): the event callback decides whether
- * to go on. Cancelled: errno is EINTR. */
+/* A signal has interrupted a call that may wait for long (a FIFO, standard input): the event
+ * callback decides whether to go on. Cancelled: errno is EINTR. */
 static bool goes_on(struct text_source *source)
 {
     const bool go_on = text_tell(source) == SPMV_OK;

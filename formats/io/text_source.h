@@ -54,8 +54,8 @@ struct text_source {
     int64_t open_line_bytes; /* > 0: so many bytes follow the text's last line end; one was added */
     int64_t line;            /* number of the first unread line */
 
-    int64_t max_comments;   /* keep the comments of a head, up to so many bytes; 0: they are skipped */
-    char *comments;         /* those kept: lines, each with its line end; NULL: none. Not closed by a zero byte */
+    int64_t max_comments;   /* bytes of comments of the head to keep; 0: none are kept */
+    char *comments;         /* lines with their ends, without a zero byte; NULL: none */
     int64_t comments_bytes; /* of comments_room, which are allocated */
     int64_t comments_room;
 

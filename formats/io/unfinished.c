@@ -1,6 +1,7 @@
-/* Unfinished files. Names come from a clock, the process number and a counter; O_EXCL decides whether a name is free,
- * and does not follow links. A slot of the list holds numbers only, in atomics without locks, so that a signal handler
- * may read it at any time. A handler that reads a slot while it changes at worst unlinks a name that does not exist.
+/* Unfinished files. Names come from a clock, the process number and a counter; O_EXCL decides
+ * whether a name is free, and does not follow links. A slot of the list holds numbers only, in
+ * atomics without locks, so that a signal handler may read it at any time. A handler that reads a
+ * slot while it changes at worst unlinks a name that does not exist.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 /* flock is not part of POSIX */
@@ -22,8 +23,8 @@
 
 enum { SLOTS = 64 };
 
-/* id 0: free; 1: being filled; else the file's. process: after a fork, the child's handler leaves the parent's files
- * alone. */
+/* id 0: free; 1: being filled; else the file's. process: after a fork, the child's handler
+ * leaves the parent's files alone. */
 static struct {
     _Atomic uint64_t id;
     atomic_int folder, process;
@@ -84,8 +85,8 @@ void spmv_remove_unfinished(void)
     errno = before;
 }
 
-/* False when another process holds the lock or has removed the file: it took it for a left-over one. File systems
- * without locks are taken as they are. */
+/* False when another process holds the lock or has removed the file: it took it for a left-over
+ * one. File systems without locks are taken as they are. */
 static bool lock(int fd)
 {
     struct stat s;
@@ -101,7 +102,8 @@ int unfinished_create(int folder, mode_t mode, struct unfinished *file)
     *file = (struct unfinished){.has_folder = true, .folder = folder};
     for (int k = 0; k < TRIES; k++) {
         file->id = next_id();
-        file->slot = list_add(folder, file->id); /* before the file exists, so that no signal comes in between */
+        /* before the file exists, so that no signal comes in between */
+        file->slot = list_add(folder, file->id);
         make_name(file->id, name);
         const int fd = openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
         if (fd >= 0 && lock(fd))

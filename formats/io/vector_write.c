@@ -1,5 +1,5 @@
-/* Vectors as text: plain numbers, a row a line, or a Matrix Market array, column by column, a number a line; of complex
- * numbers both parts. Or in binary form. The name's ending decides.
+/* Vectors as text: plain numbers, a row a line, or a Matrix Market array, column by column, a
+ * number a line; of complex numbers both parts. Or in binary form. The name's ending decides.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
@@ -40,8 +40,8 @@ static const char *skip_conversion(const char *p, int64_t *sum)
     return p != NULL && *p != '\0' && strchr("aAeEfFgG", *p) != NULL ? p + 1 : NULL;
 }
 
-/* Exactly one conversion, of a double; else text, and %% for a percent sign. *bytes: that it makes, at most. *bare: there
- * is no other text. */
+/* Exactly one conversion, of a double; else text, and %% for a percent sign. *bytes: that it
+ * makes, at most. *bare: there is no other text. */
 static bool format_is_valid(const char *format, int64_t *bytes, bool *bare)
 {
     int conversions = 0;

@@ -37,7 +37,7 @@ typedef struct spmv_read_options {
     int64_t max_unpacked_ratio; /* and one longer than so many times its packed bytes; default 0: 300 */
     const char *cache_folder; /* keep what was read there, and look there first; default NULL, or "": no cache. Made if
                                  need be */
-    int comments; /* 1: keep the comments before the size line, for spmv_matrix_comments; default 0: skip them */
+    int comments;             /* 1: keep those before the size line, for spmv_matrix_comments; default 0 */
 } spmv_read_options;
 
 SPMV_API void spmv_read_options_init(spmv_read_options *options, size_t size);
@@ -69,45 +69,49 @@ typedef struct spmv_read_info {
 SPMV_API spmv_status spmv_matrix_read(spmv_context *ctx, const char *path, const spmv_read_options *options,
                                       spmv_matrix **matrix, spmv_read_info *info, size_t info_size);
 
-/* The comments of the file that the matrix was read from, with the option comments: lines, each with its percent sign
- * and a line end; "" when there are none. Valid until the matrix is destroyed. */
+/* The comments of the file that the matrix was read from, with the option comments: lines, each
+ * with its percent sign and a line end; "" when there are none. Valid until the matrix is
+ * destroyed. */
 SPMV_API const char *spmv_matrix_comments(const spmv_matrix *matrix);
 
-/* Writes a (host memory) as a Matrix Market coordinate file, general, real, complex or pattern; values in the fewest
- * digits that read back to the same bits; infinities and NaN cannot be written (SPMV_ERROR_UNSUPPORTED). path "-":
- * standard output.
+/* Writes a (host memory) as a Matrix Market coordinate file, general, real, complex or pattern;
+ * values in the fewest digits that read back to the same bits; infinities and NaN cannot be written
+ * (SPMV_ERROR_UNSUPPORTED). path "-": standard output.
  *
- * The ending of the name decides the form, in upper or lower case: .gz, .xz, .zst and .bz2 compress the text; .spmv is
- * the binary form, bit by bit, infinities and NaN too, for which columns must ascend in each row (else
- * SPMV_ERROR_UNSUPPORTED; a text takes them in any order). Endings of what is not written (.zip, .tar.gz, .spmv.gz) are
- * SPMV_ERROR_ARGUMENT. The same matrix gives the same bytes.
+ * The ending of the name decides the form, in upper or lower case: .gz, .xz, .zst and .bz2 compress
+ * the text; .spmv is the binary form, bit by bit, infinities and NaN too, for which columns must
+ * ascend in each row (else SPMV_ERROR_UNSUPPORTED; a text takes them in any order). Endings of what
+ * is not written (.zip, .tar.gz, .spmv.gz) are SPMV_ERROR_ARGUMENT. The same matrix gives the same
+ * bytes.
  *
- * The file is written beside its place, under a name "spmv-....part", and renamed: an existing one survives a failure.
- * The new file takes over owner, group and permissions of the one it replaces, but never a set-id bit; where the group
- * cannot be kept, the new group gets no more than all others had. Errors: SPMV_ERROR_SIZE (no valid CSR),
- * SPMV_ERROR_OPEN, SPMV_ERROR_WRITE (errno is then the system's: EPIPE, ENOSPC; EFBIG where the program ignores
- * SIGXFSZ), SPMV_ERROR_UNSUPPORTED (libarchive lacks the compression), SPMV_CANCELLED. */
+ * The file is written beside its place, under a name "spmv-....part", and renamed: an existing
+ * one survives a failure. The new file takes over owner, group and permissions of the one it
+ * replaces, but never a set-id bit; where the group cannot be kept, the new group gets no more
+ * than all others had. Errors: SPMV_ERROR_SIZE (no valid CSR), SPMV_ERROR_OPEN, SPMV_ERROR_WRITE
+ * (errno is then the system's: EPIPE, ENOSPC; EFBIG where the program ignores SIGXFSZ),
+ * SPMV_ERROR_UNSUPPORTED (libarchive lacks the compression), SPMV_CANCELLED. */
 SPMV_API spmv_status spmv_matrix_write(spmv_context *ctx, const spmv_csr *a, const char *path);
 
+/* symmetry: others than general: a text gets the lower triangle and a banner that says so. The upper
+ * triangle must be what a reader makes of the lower one, bit by bit, else SPMV_ERROR_NOT_SYMMETRIC.
+ * Real values that are hermitian are symmetric. comments: lines for the place behind the banner; a
+ * line without a percent sign gets one. */
 typedef struct spmv_write_options {
     size_t size;
-    spmv_symmetry
-        symmetry; /* default SPMV_SYMMETRY_GENERAL. Others: a text gets the lower triangle and a banner that says
-                               so. The upper triangle must be what a reader makes of the lower one, bit by bit, else
-                               SPMV_ERROR_NOT_SYMMETRIC. Hermitian real values are symmetric ones. */
-    const char *comments; /* lines for the place behind the banner; a line without a percent sign gets one. Default
-                               NULL: none */
+    spmv_symmetry symmetry; /* default SPMV_SYMMETRY_GENERAL */
+    const char *comments;   /* default NULL: none */
 } spmv_write_options;
 
 SPMV_API void spmv_write_options_init(spmv_write_options *options, size_t size);
 
-/* spmv_matrix_write with options (NULL: the defaults). The binary form holds both triangles, and notes symmetry and
- * comments at its end, for spmv_matrix_read to hand over. */
+/* spmv_matrix_write with options (NULL: the defaults). The binary form holds both triangles, and
+ * notes symmetry and comments at its end, for spmv_matrix_read to hand over. */
 SPMV_API spmv_status spmv_matrix_write_as(spmv_context *ctx, const spmv_csr *a, const char *path,
                                           const spmv_write_options *options);
 
-/* Whether matrices and vectors can be written to a file of that name, so far as the name tells, and vectors in that
- * format (NULL: none): SPMV_ERROR_ARGUMENT or SPMV_ERROR_UNSUPPORTED as from spmv_vector_write. No file is looked at. */
+/* Whether matrices and vectors can be written to a file of that name, so far as the name tells,
+ * and vectors in that format (NULL: none): SPMV_ERROR_ARGUMENT or SPMV_ERROR_UNSUPPORTED as from
+ * spmv_vector_write. No file is looked at. */
 SPMV_API spmv_status spmv_output_check(spmv_context *ctx, const char *path, const char *format);
 
 /* Reads a vector, from a file as spmv_matrix_read takes it, packed or not, or in binary form: one number a line (blank
@@ -125,38 +129,44 @@ SPMV_API void spmv_host_free(void *host_memory);
 SPMV_API spmv_status spmv_vectors_read(spmv_context *ctx, const char *path, spmv_type type, void **host_values,
                                        int64_t *n, int64_t *k);
 
-/* Writes n numbers. Names that end in .mtx (or .mtx.gz and the like): a Matrix Market array, n x 1. Other names: plain
- * numbers, one a line, of complex ones both parts with a blank between them. Both are read back; endings that compress,
- * .spmv (the binary form) and those that are refused are as for spmv_matrix_write. path "-": standard output. format
- * NULL: the fewest digits that read back to the same bits, else a printf format with one floating-point conversion
- * (%.6g), of a Matrix Market file without other text; the binary form takes none. Infinities and NaN are written; in a
- * Matrix Market file they give a warning event. Errors: SPMV_ERROR_OPEN, SPMV_ERROR_WRITE (errno is then the system's),
- * SPMV_ERROR_ARGUMENT (the format, the name), SPMV_ERROR_UNSUPPORTED, SPMV_CANCELLED. */
+/* Writes n numbers. Names that end in .mtx (or .mtx.gz and the like): a Matrix Market array, n x
+ * 1. Other names: plain numbers, one a line, of complex ones both parts with a blank between
+ * them. Both are read back; endings that compress, .spmv (the binary form) and those that are
+ * refused are as for spmv_matrix_write. path "-": standard output. format NULL: the fewest
+ * digits that read back to the same bits, else a printf format with one floating-point
+ * conversion (%.6g), of a Matrix Market file without other text; the binary form takes none.
+ * Infinities and NaN are written; in a Matrix Market file they give a warning event. Errors:
+ * SPMV_ERROR_OPEN, SPMV_ERROR_WRITE (errno is then the system's), SPMV_ERROR_ARGUMENT (the
+ * format, the name), SPMV_ERROR_UNSUPPORTED, SPMV_CANCELLED. */
 SPMV_API spmv_status spmv_vector_write(spmv_context *ctx, const char *path, spmv_type type, const void *host_values,
                                        int64_t n, const char *format);
 
-/* The same for k vectors of n numbers, row by row as spmv_vectors_read has them: k numbers a line, or a Matrix Market
- * array n x k, which holds them column by column. */
+/* The same for k vectors of n numbers, row by row as spmv_vectors_read has them: k numbers a
+ * line, or a Matrix Market array n x k, which holds them column by column. */
 SPMV_API spmv_status spmv_vectors_write(spmv_context *ctx, const char *path, spmv_type type, const void *host_values,
                                         int64_t n, int64_t k, const char *format);
 
-/* A file of any bytes that is there as a whole or not at all, written as spmv_matrix_write writes its files. What is no
- * regular file (a FIFO, a device) is written directly. The name's ending decides nothing. */
+/* A file of any bytes that is there as a whole or not at all, written as spmv_matrix_write
+ * writes its files. What is no regular file (a FIFO, a device) is written directly. The name's
+ * ending decides nothing. */
 typedef struct spmv_file spmv_file;
 
-/* Errors: SPMV_ERROR_OPEN, SPMV_ERROR_MEMORY; *file is then NULL. The context must outlive the file. */
+/* Errors: SPMV_ERROR_OPEN, SPMV_ERROR_MEMORY; *file is then NULL. The context must outlive the
+ * file. */
 SPMV_API spmv_status spmv_file_create(spmv_context *ctx, const char *path, spmv_file **file);
 
 /* Appends n bytes. After the first failure, its status every time. */
 SPMV_API spmv_status spmv_file_write(spmv_file *file, const void *bytes, int64_t n);
 
-/* Ends the file, which is then released. keep not 0 and no write failed: it takes its place. Else what was there stays.
- * Returns how that went: with keep, the status of a write that failed. file NULL: nothing happens. */
+/* Ends the file, which is then released. keep not 0 and no write failed: it takes its place.
+ * Else what was there stays. Returns how that went: with keep, the status of a write that
+ * failed. file NULL: nothing happens. */
 SPMV_API spmv_status spmv_file_close(spmv_file *file, int keep);
 
-/* Removes the unfinished files that this process is writing, of all contexts, from beside their places. For the handler
- * of a signal that ends the program: it may be called from one (it is async-signal-safe). A write that goes on
- * nevertheless fails at its end. At most 64 files at a time are known. */
+/* Removes the unfinished files that this process is writing, of all contexts, from beside their
+ * places. For the handler of a signal that ends the program: it may be called from one (it is
+ * async-signal-safe). A write that goes on nevertheless fails at its end. At most 64 files at a
+ * time are known. */
 SPMV_API void spmv_remove_unfinished(void);
 
 SPMV_END_DECLS
