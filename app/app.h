@@ -164,10 +164,16 @@ spmv_status choose_answer(const struct options *o, const char *what, const char 
  * pipe may take several. */
 spmv_status check_outputs(const struct options *o, const char *another);
 
+/* Complains when one of the files that are written, standard output among them, is one of the
+ * inputs: a path (or NULL), "-", --y0, --x0. Files are the same by device and inode, whatever
+ * their names. */
+spmv_status check_inputs(const struct options *o, const char *const *inputs, int count, const char *another);
+
 /* Complains of the first of them that cannot be written, so that it is known before long work. */
 spmv_status check_writable(const struct options *o);
 
-/* Complains of a --format that the answer at path (NULL: none) cannot be written in. */
+/* Complains of a path (NULL: none) whose ending, or of a --format, that the answer cannot be
+ * written in. */
 spmv_status check_format(const struct options *o, const char *path);
 
 /* Complains when more than one of these paths (NULL: none) is standard input. */
@@ -177,28 +183,26 @@ spmv_status check_standard_input(const char *const *paths, int count);
 spmv_status write_answer(spmv_context *ctx, const struct options *o, const char *path, spmv_type type,
                          const void *host_values, int64_t n, int64_t k);
 
-/* An interruption removes the file at path, a name that lives until stops_keep, before it ends the program. */
-void stops_remove(const char *path);
+/* From now on a signal that ends the program removes its unfinished files first, and a file-size
+ * limit is an error of the write that meets it. Called once, by main. */
+void stops_open(void);
 
-/* No longer: path has become what it should be, or is gone. */
-void stops_keep(const char *path);
-
-/* Before a call of the library that writes there ("-": nothing to remove), and with NULL behind it: an interruption
- * between the two becomes a wish to cancel, and ends the program at the second. */
-void stops_library_writes(const char *path);
+/* From now on the first SIGINT, SIGTERM or SIGHUP is only a wish to stop; the second ends the
+ * program. */
+void stops_defer(void);
 
 /* Whether there is that wish. */
 bool stops_asked(void);
 
-/* A text file that is there as a whole or not at all: written beside and renamed at its end, so that whoever reads path
- * finds the old text or the whole new one. Links are followed; a file that was there keeps its mode. What is no plain
- * file (a pipe, a terminal, /dev/null) is written directly; path NULL: standard output. */
+/* A text file that is there as a whole or not at all: written beside and renamed at its end, so
+ * that whoever reads path finds the old text or the whole new one. What is no plain file (a
+ * pipe, a terminal, /dev/null) is written directly; path NULL: standard output. All members 0:
+ * closed. */
 struct text_file {
     const char *path; /* must live as long */
-    char *target;     /* owned: path with its links followed; NULL: written directly */
-    char *beside;     /* owned; NULL: written directly */
-    int fd;           /* -1: standard output, or closed */
-    bool failed;
+    spmv_context *ctx;
+    spmv_file *file; /* NULL: standard output, or closed */
+    bool failed, written;
 };
 
 /* Opens it early, so that what cannot be written is known before long work. Complains. */
@@ -207,7 +211,8 @@ spmv_status text_file_open(const char *path, struct text_file *file);
 /* Adds text; complains the first time that it fails. */
 spmv_status text_file_add(struct text_file *file, const char *text, size_t size);
 
-/* keep: the text is complete, and takes its place; else what was there stays. Does nothing when it is not open. */
+/* keep: the text is complete. It takes its place if any was added and no addition failed; else
+ * what was there stays. Does nothing when it is not open. */
 spmv_status text_file_close(struct text_file *file, bool keep);
 
 /* The text becomes the file's content. */
@@ -291,6 +296,10 @@ spmv_status input_load(spmv_context *ctx, const struct options *o, enum job_kind
 
 /* Generates the matrix of a SPEC, whose name is set: what input_load does with one. */
 spmv_status input_generate(spmv_context *ctx, const struct options *o, enum job_kind job, struct input *in);
+
+/* As input_load; in->matrix keeps the comments of the file. */
+spmv_status input_load_with_comments(spmv_context *ctx, const struct options *o, enum job_kind job,
+                                     const char *argument, struct input *in);
 
 /* The type of products with the matrix: the complex one that it was read in, else that of --type. */
 spmv_type input_type(const struct options *o, const struct input *in);

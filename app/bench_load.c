@@ -162,7 +162,7 @@ static void print_case(const struct load_case *c, bool head)
 spmv_status run_bench_load(const struct options *o, const char *const *arguments, int count)
 {
     spmv_context *ctx = NULL;
-    struct text_file json = {.fd = -1};
+    struct text_file json = {0};
     struct load_case c;
     const bool json_is_answer = o->json && o->json_path == NULL;
     if (count == 0 || o->csv || o->suite != NULL || o->size != 0)

@@ -4,21 +4,12 @@
  * (bench/trial.h), whose figures go out as soon as they are there. The method is told in docs/benchmarking.md.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "bench_output.h"
 #include "suites.h"
-
-static volatile sig_atomic_t interrupted;
-
-static void on_interrupt(int signal_number)
-{
-    (void)signal_number;
-    interrupted = 1;
-}
 
 /* Columns of x where nobody says how many. */
 enum { USUAL_VECTORS = 4 };
@@ -144,7 +135,6 @@ static spmv_status open_outputs(struct bench *b)
 {
     const struct options *const o = b->o;
     spmv_status st = text_file_open(NULL, &b->table);
-    b->csv.fd = b->json.fd = -1;
     if (o->csv)
         st = text_file_open(o->csv_path, &b->csv);
     b->to_csv = o->csv && st == SPMV_OK;
@@ -198,7 +188,7 @@ static int on_tick(void *user, int contender)
         snprintf(left, sizeof left, "; about %.0f s left", spent / b->done * (total - b->done));
     progress_show(b->began, "%d of %d: %s, %s%s", b->done + 1, total, b->what,
                   contender >= 0 ? b->trial->outcomes[contender].entry->name : "getting ready", left);
-    return interrupted;
+    return stops_asked();
 }
 
 /* ---------------------------------------------------------------- one case */
@@ -327,7 +317,7 @@ static spmv_status run_matrix(struct bench *b, const char *argument)
     struct bench_case c = {.name = b->vectors > 0 ? with_vectors : name, .in = &in, .statistics = &statistics};
     /* a complex file is measured as what it is where no type is asked for */
     const spmv_type own = input_type(&o, &in);
-    for (int t = 0; st == SPMV_OK && t < b->type_count && !interrupted; t++)
+    for (int t = 0; st == SPMV_OK && t < b->type_count && !stops_asked(); t++)
         st = run_case(b, &operand, &c, is_complex(own) && !b->o->type_given ? own : b->types[t]);
     input_free(&in);
     return st;
@@ -359,7 +349,7 @@ static spmv_status run_all(struct bench *b)
 {
     if (!b->run.operation->on_matrix)
         return run_elements(b);
-    for (int i = 0; i < b->operand_count && !interrupted; i++) {
+    for (int i = 0; i < b->operand_count && !stops_asked(); i++) {
         const spmv_status st = run_matrix(b, b->operands[i]);
         if (st != SPMV_OK && (ends_the_run(st) || b->operand_count == 1))
             return st;
@@ -413,22 +403,19 @@ spmv_status run_bench(const struct options *o, const char *const *arguments, int
     struct bench b = {.o = o, .began = monotonic_seconds()};
     b.run.o = o;
     b.run.device = &b.device;
-    const struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = SA_RESETHAND};
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
-    sigaction(SIGHUP, &action, NULL);
+    stops_defer();
     spmv_status st = prepare(&b, arguments, count);
     if (st == SPMV_OK) {
         st = run_all(&b);
         progress_end();
-        if (interrupted)
+        if (stops_asked())
             complain("interrupted: what was measured by then is there");
         const spmv_status closed = close_outputs(&b, b.done > 0 && st != SPMV_ERROR_METHOD);
         st = st != SPMV_OK ? st : closed;
         const spmv_status told = summarize(&b);
         st = st != SPMV_OK ? st : told;
         st = st != SPMV_OK ? st : b.verdict;
-        st = st == SPMV_OK && interrupted ? SPMV_CANCELLED : st;
+        st = st == SPMV_OK && stops_asked() ? SPMV_CANCELLED : st;
     } else {
         close_outputs(&b, false);
     }

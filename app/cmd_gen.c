@@ -1,4 +1,4 @@
-/* spmv gen: a generated matrix into a Matrix Market file.
+/* spmv gen: a generated matrix into a file, whose name says the form.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
@@ -7,7 +7,7 @@
 
 #include "app.h"
 
-/* Only a SPEC will do, whatever files there are: a copy of a file is not what was asked for. */
+/* The argument is always a SPEC, even if a file has that name. */
 static spmv_status generate(spmv_context *ctx, const struct options *o, const char *spec, struct input *in)
 {
     *in = (struct input){.argument = spec, .source = "spec"};
@@ -20,12 +20,10 @@ static spmv_status generate(spmv_context *ctx, const struct options *o, const ch
 
 static spmv_status write_matrix(spmv_context *ctx, const struct input *in, const char *path)
 {
-    /* the matrix and a progress line would mix on one screen */
+    /* the matrix and a progress line on the same terminal would mix */
     progress_allow(strcmp(path, "-") != 0 || !isatty(STDOUT_FILENO));
     const double began = monotonic_seconds();
-    stops_library_writes(path);
     const spmv_status st = spmv_matrix_write(ctx, &in->view, path);
-    stops_library_writes(NULL);
     progress_allow(true);
     if (st == SPMV_OK)
         remark(LEVEL_NORMAL, "%s: %lld x %lld, %lld nonzeros; generated in %s, written in %s", in->argument,
@@ -48,6 +46,10 @@ spmv_status run_gen(const struct options *o, const char *const *arguments, int c
     const char *path = NULL;
     (void)count;
     spmv_status st = choose_answer(o, "the matrix", &path);
+    if (st == SPMV_OK)
+        st = check_format(o, path);
+    if (st == SPMV_OK)
+        st = check_writable(o);
     if (st == SPMV_OK)
         st = open_context(o, o->backend, &ctx);
     if (st == SPMV_OK)

@@ -916,7 +916,7 @@ static spmv_status begin(struct job *job, const char *const *arguments, int coun
 spmv_status run_solve(const struct options *o, const char *const *arguments, int count)
 {
     struct job job = {.o = o};
-    struct text_file json = {.fd = -1};
+    struct text_file json = {0};
     spmv_status st = check_wishes(o, arguments, count, &job.x_path);
     if (st == SPMV_OK)
         st = begin(&job, arguments, count);

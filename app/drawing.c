@@ -1,4 +1,4 @@
-/* Opening cairo, and writing what it drew. See drawing.h.
+/* Opens cairo and writes drawings to files. See drawing.h.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "drawing.h"
@@ -57,7 +57,7 @@ spmv_status drawing_ready(const char *otherwise)
     return SPMV_ERROR_UNSUPPORTED;
 }
 
-/* What cairo writes, collected: the file is written at once. */
+/* Collects the bytes that cairo writes. The file is written afterwards, in one piece. */
 struct text {
     char *data;
     size_t size, room;
@@ -88,7 +88,7 @@ static cairo_surface_t *open_surface(enum drawing_kind kind, int width, int heig
     return surface;
 }
 
-/* The surface becomes text; returns the first error that there was on the way. */
+/* Writes the surface into the text; returns the first error. */
 static cairo_status_t finish_surface(enum drawing_kind kind, cairo_t *cr, cairo_surface_t *surface, struct text *to)
 {
     cairo_status_t status = cairo.status(cr);

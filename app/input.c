@@ -132,7 +132,8 @@ spmv_status input_generate(spmv_context *ctx, const struct options *o, enum job_
     return st;
 }
 
-static spmv_status read_file(spmv_context *ctx, const struct options *o, enum job_kind job, struct input *in)
+static spmv_status read_file(spmv_context *ctx, const struct options *o, enum job_kind job, bool comments,
+                             struct input *in)
 {
     spmv_read_options options;
     char *folder = NULL;
@@ -149,9 +150,8 @@ static spmv_status read_file(spmv_context *ctx, const struct options *o, enum jo
         return st;
     const double began = monotonic_seconds();
     options.cache_folder = folder;
-    stops_library_writes(folder); /* the cache */
+    options.comments = comments;
     st = spmv_matrix_read(ctx, in->argument, &options, &in->matrix, &in->info, sizeof in->info);
-    stops_library_writes(NULL);
     free(folder);
     in->seconds = monotonic_seconds() - began;
     progress_end();
@@ -163,7 +163,7 @@ static spmv_status read_file(spmv_context *ctx, const struct options *o, enum jo
     return st;
 }
 
-/* What the job was expected to take, for whoever wants to compare. */
+/* With -v: the memory that the job is expected to take. */
 static void remark_memory(const struct input *in)
 {
     const struct memory *const m = &in->memory;
@@ -173,20 +173,32 @@ static void remark_memory(const struct input *in)
                m->limit);
 }
 
-spmv_status input_load(spmv_context *ctx, const struct options *o, enum job_kind job, const char *argument,
-                       struct input *in)
+static spmv_status load(spmv_context *ctx, const struct options *o, enum job_kind job, const char *argument,
+                        bool comments, struct input *in)
 {
     const bool spec = !file_exists(argument) && (spmv_spec_known(argument) || looks_like_spec(argument));
     *in = (struct input){.argument = argument, .source = spec ? "spec" : "mtx"};
     spmv_status st = make_name(argument, spec, &in->name);
     if (st != SPMV_OK)
         return st;
-    st = spec ? input_generate(ctx, o, job, in) : read_file(ctx, o, job, in);
+    st = spec ? input_generate(ctx, o, job, in) : read_file(ctx, o, job, comments, in);
     if (st != SPMV_OK)
         return st;
     remark_memory(in);
     remark_load(in);
     return SPMV_OK;
+}
+
+spmv_status input_load(spmv_context *ctx, const struct options *o, enum job_kind job, const char *argument,
+                       struct input *in)
+{
+    return load(ctx, o, job, argument, false, in);
+}
+
+spmv_status input_load_with_comments(spmv_context *ctx, const struct options *o, enum job_kind job,
+                                     const char *argument, struct input *in)
+{
+    return load(ctx, o, job, argument, true, in);
 }
 
 spmv_type input_type(const struct options *o, const struct input *in)

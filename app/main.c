@@ -187,7 +187,10 @@ static spmv_status dispatch(const struct options *o)
     const int count = o->count - skip;
     if (count < command->least || count > command->most)
         return refuse_count(command, arguments, count);
-    return command->run(o, arguments, count);
+    /* the argument of gen is no file, the second one of convert is an output */
+    const int inputs = command->run == run_gen ? 0 : command->run == run_convert ? 1 : count;
+    st = check_inputs(o, arguments, inputs, NULL);
+    return st == SPMV_OK ? command->run(o, arguments, count) : st;
 }
 
 /* A standard stream that the caller closed would hand its number to the next file opened, and the answer would end up
@@ -204,6 +207,7 @@ int main(int argc, char **argv)
 {
     struct options o = {0};
     keep_standard_streams();
+    stops_open();
     messages_open(LEVEL_NORMAL);
     spmv_status st = options_parse(argc, argv, &o);
     if (st == SPMV_OK && !o.help && !o.version)

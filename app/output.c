@@ -1,7 +1,8 @@
-/* What the program says: messages and progress on standard error, JSON, and the end of standard output.
+/* Output of the program: messages and progress on standard error, JSON, text files, and the checks
+ * of output names.
  *
- * A reader of our pipe that goes away is no failure: the signal only leaves a mark, the write then fails, and
- * write_status tells the two kinds of failed writes apart.
+ * A pipe whose reader has gone is not a failure. The handler of SIGPIPE sets a flag, the write
+ * fails, and write_status returns success if the flag is set.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 /* realpath and strndup */
@@ -42,7 +43,7 @@ enum level messages_level(void)
     return level;
 }
 
-/* The progress line on the screen, if there is one. */
+/* State of the progress line. */
 static struct {
     bool forbidden, shown;
     double began, heard, drawn; /* seconds: the activity, its last event, the last drawing */
@@ -101,7 +102,7 @@ spmv_status report(spmv_status status, const char *sentence)
     return status;
 }
 
-/* Half a second must have passed before the first line, a tenth between two. */
+/* True half a second after the activity began, and a tenth of a second after the last drawing. */
 static bool progress_due(double began)
 {
     const double now = monotonic_seconds();
@@ -127,7 +128,7 @@ void progress_show(double began, const char *format, ...)
     fflush(stderr);
 }
 
-/* Of what counts bytes: how many, how fast, how long still. */
+/* Progress in bytes: how many, bytes per second, time left. */
 static void show_bytes(const spmv_event *event)
 {
     const double spent = progress.heard - progress.began, done = (double)event->done, total = (double)event->total;
@@ -139,7 +140,8 @@ static void show_bytes(const spmv_event *event)
         progress_show(progress.began, "%s: %s, %s/s", progress.activity, bytes_text(done), bytes_text(rate));
 }
 
-/* An activity is heard of when its first part is done, so it began when the one before ended. */
+/* The first event of an activity comes after its first part, so the activity began when the
+ * previous one ended. */
 static void show_event(const spmv_event *event)
 {
     if (strncmp(progress.activity, event->text, sizeof progress.activity - 1) != 0) {
@@ -223,21 +225,21 @@ spmv_status choose_answer(const struct options *o, const char *what, const char 
     return SPMV_ERROR_ARGUMENT;
 }
 
-/* Complains about errno = reason. */
+/* Complains that path cannot be written; reason: an errno. */
 static spmv_status fail_write(const char *path, int reason)
 {
     complain("cannot write %s: %s", path, strerror(reason));
     return reason == ENOENT || reason == EACCES ? SPMV_ERROR_OPEN : SPMV_ERROR_WRITE;
 }
 
-/* "a" of "a/b", "." of "b"; the caller's. NULL: no memory. */
+/* "a" for "a/b", "." for "b", for the caller to free. NULL: no memory. */
 static char *folder_of(const char *path)
 {
     const char *const slash = strrchr(path, '/');
     return slash == NULL ? strdup(".") : strndup(path, slash == path ? 1 : (size_t)(slash - path));
 }
 
-/* Of paths where nothing is yet: one name in one folder. */
+/* True when two paths to files that do not exist name the same place. */
 static bool is_same_place(const char *a, const char *b)
 {
     const char *const a_slash = strrchr(a, '/'), *const b_slash = strrchr(b, '/');
@@ -262,7 +264,33 @@ static bool is_same_file(const char *a, const char *b)
     return strcmp(a, b) == 0 || (!a_there && !b_there && is_same_place(a, b));
 }
 
-/* What the options name for output. */
+/* Finds the regular file that is read for path: for "archive:member" the archive, for "-"
+ * standard input. */
+static bool find_input(const char *path, struct stat *s)
+{
+    const char *const colon = strrchr(path, ':');
+    bool found = strcmp(path, "-") == 0 ? fstat(STDIN_FILENO, s) == 0 : stat(path, s) == 0;
+    if (!found && colon != NULL) {
+        char *const archive = strndup(path, (size_t)(colon - path));
+        found = archive != NULL && stat(archive, s) == 0;
+        free(archive);
+    }
+    return found && S_ISREG(s->st_mode);
+}
+
+/* Complains when output (NULL: standard output) is the file that is read for input. */
+static spmv_status check_input(const char *input, const char *output)
+{
+    struct stat in, out;
+    const bool there = output != NULL ? stat(output, &out) == 0 : fstat(STDOUT_FILENO, &out) == 0;
+    if (!there || !find_input(input, &in) || in.st_dev != out.st_dev || in.st_ino != out.st_ino)
+        return SPMV_OK;
+    complain("%s is an input (%s) and would be replaced: name another file for the output",
+             output != NULL ? output : "standard output", input);
+    return SPMV_ERROR_ARGUMENT;
+}
+
+/* The output files that options name. */
 enum { OUTPUTS = 5 };
 
 static void list_outputs(const struct options *o, const char **paths)
@@ -286,7 +314,26 @@ spmv_status check_outputs(const struct options *o, const char *another)
     return SPMV_OK;
 }
 
-/* As far as can be told without writing. */
+spmv_status check_inputs(const struct options *o, const char *const *inputs, int count, const char *another)
+{
+    const char *paths[OUTPUTS + 1], *const named[] = {o->y0, o->x0};
+    spmv_status st = SPMV_OK;
+    list_outputs(o, paths);
+    paths[OUTPUTS] = another != NULL && strcmp(another, "-") != 0 ? another : NULL;
+    for (int i = 0; i < count + 2 && st == SPMV_OK; i++) {
+        const char *const input = i < count ? inputs[i] : named[i - count];
+        if (input == NULL)
+            continue;
+        for (int k = 0; k <= OUTPUTS && st == SPMV_OK; k++)
+            if (paths[k] != NULL)
+                st = check_input(input, paths[k]);
+        if (st == SPMV_OK)
+            st = check_input(input, NULL);
+    }
+    return st;
+}
+
+/* Complains when path cannot be written, so far as this can be known without writing. */
 static spmv_status check_path(const char *path)
 {
     struct stat s;
@@ -323,26 +370,17 @@ spmv_status check_writable(const struct options *o)
     return st;
 }
 
-/* The writer itself is asked, with no numbers to write. */
 spmv_status check_format(const struct options *o, const char *path)
 {
-    static const char binary[] = ".spmv";
     spmv_context *ctx = NULL;
-    if (o->format == NULL)
-        return SPMV_OK;
-    const size_t length = path != NULL ? strlen(path) : 0, ending = sizeof binary - 1;
-    if (length > ending && strcmp(path + length - ending, binary) == 0) {
-        complain("%s: the binary form takes no format", path);
-        return SPMV_ERROR_ARGUMENT;
-    }
     spmv_status st = open_context(o, SPMV_BACKEND_REF, &ctx);
     if (st != SPMV_OK)
         return st;
-    st = spmv_vectors_write(ctx, "/dev/null", SPMV_F64, NULL, 0, 1, o->format);
-    if (st == SPMV_ERROR_ARGUMENT)
+    st = spmv_output_check(ctx, path != NULL ? path : "-", o->format);
+    if (st != SPMV_OK)
         report(st, spmv_last_error(ctx));
     spmv_context_destroy(ctx);
-    return st == SPMV_ERROR_ARGUMENT ? st : SPMV_OK;
+    return st;
 }
 
 spmv_status check_standard_input(const char *const *paths, int count)
@@ -356,11 +394,9 @@ spmv_status check_standard_input(const char *const *paths, int count)
 spmv_status write_answer(spmv_context *ctx, const struct options *o, const char *path, spmv_type type,
                          const void *host_values, int64_t n, int64_t k)
 {
-    /* the numbers and a progress line would mix on one screen */
+    /* numbers and a progress line on the same terminal would mix */
     progress_allow(strcmp(path, "-") != 0 || !isatty(STDOUT_FILENO));
-    stops_library_writes(path);
     const spmv_status st = spmv_vectors_write(ctx, path, type, host_values, n, k, o->format);
-    stops_library_writes(NULL);
     progress_allow(true);
     return write_status(ctx, st, path);
 }
@@ -398,8 +434,8 @@ const char *bytes_text(double bytes)
     return quantity_text(bytes, units, 4);
 }
 
-/* Fifteen digits name every number that was written with so many, and %g drops the zeros at their end; seventeen name
- * them all. */
+/* 15 digits suffice for every number that was written with 15 digits, and %g drops trailing
+ * zeros. 17 digits suffice for every number. */
 int number_text(double value, char *text)
 {
     int length = 0;
@@ -415,7 +451,7 @@ int number_text(double value, char *text)
 
 /* ---------------------------------------------------------------- JSON */
 
-/* Some value could not be made: memory ran out. */
+/* Memory ran out for a value. */
 static bool json_incomplete;
 
 void json_put(json_t *object, const char *key, json_t *value)
@@ -434,7 +470,8 @@ json_t *json_timing(const struct timing *t)
     return json_pack("{s:f, s:f, s:f, s:i}", "median", t->median, "min", t->min, "max", t->max, "repeats", t->repeats);
 }
 
-/* A text that came from outside. Names and arguments need not be UTF-8, which JSON is: foreign bytes become '?'. */
+/* JSON is UTF-8; names and arguments need not be. If the text is not, its bytes above 127 become
+ * '?'. */
 json_t *json_text(const char *text)
 {
     json_t *value = json_string(text);
@@ -472,70 +509,31 @@ json_t *json_matrix(const char *name, const spmv_statistics *s)
                      (json_int_t)s->row_min, "mean", s->row_mean, "max", (json_int_t)s->row_max, "std", s->row_std);
 }
 
-static bool write_all(int fd, const char *text, size_t size)
+/* Complains with the sentence of the library. */
+static spmv_status fail_text_file(struct text_file *file, spmv_status status)
 {
-    while (size > 0) {
-        const ssize_t written = write(fd, text, size);
-        if (written < 0 && errno != EINTR)
-            return false;
-        if (written > 0) {
-            text += written;
-            size -= (size_t)written;
-        }
-    }
-    return true;
-}
-
-static void free_names(struct text_file *file)
-{
-    if (file->beside != NULL)
-        stops_keep(file->beside);
-    free(file->target);
-    free(file->beside);
-    file->target = file->beside = NULL;
-}
-
-/* A new file beside the target; old: what is there now, NULL: nothing. */
-static spmv_status open_beside(struct text_file *file, const struct stat *old)
-{
-    file->target = old != NULL ? realpath(file->path, NULL) : strdup(file->path);
-    if (file->target == NULL)
-        return fail_write(file->path, errno);
-    const size_t size = strlen(file->target) + 32;
-    const spmv_status st = allocate("a file's name", (int64_t)size, 1, (void **)&file->beside);
-    if (st != SPMV_OK)
-        return st;
-    snprintf(file->beside, size, "%s.%ld.tmp", file->target, (long)getpid());
-    file->fd = open(file->beside, O_WRONLY | O_CREAT | O_EXCL, 0666);
-    if (file->fd == -1)
-        return fail_write(file->path, errno);
-    stops_remove(file->beside);
-    if (old == NULL || fchmod(file->fd, old->st_mode & 07777) == 0)
-        return SPMV_OK;
-    const int reason = errno;
-    close(file->fd);
-    file->fd = -1;
-    unlink(file->beside);
-    return fail_write(file->path, reason);
+    return report(status, spmv_last_error(file->ctx));
 }
 
 spmv_status text_file_open(const char *path, struct text_file *file)
 {
-    struct stat old;
-    *file = (struct text_file){.path = path, .fd = -1};
+    *file = (struct text_file){.path = path};
     if (path == NULL)
         return SPMV_OK;
     spmv_status st = check_path(path);
     if (st != SPMV_OK)
         return st;
-    const bool there = stat(path, &old) == 0;
-    if (there && !S_ISREG(old.st_mode)) {
-        file->fd = open(path, O_WRONLY | O_TRUNC);
-        return file->fd != -1 ? SPMV_OK : fail_write(path, errno);
-    }
-    st = open_beside(file, there ? &old : NULL);
-    if (st != SPMV_OK)
-        free_names(file);
+    spmv_context_options options;
+    spmv_context_options_init(&options, sizeof options);
+    options.backend = SPMV_BACKEND_REF;
+    st = spmv_context_create(&options, &file->ctx);
+    if (st == SPMV_OK)
+        st = spmv_file_create(file->ctx, path, &file->file);
+    if (st == SPMV_OK)
+        return st;
+    fail_text_file(file, st);
+    spmv_context_destroy(file->ctx);
+    *file = (struct text_file){0};
     return st;
 }
 
@@ -545,27 +543,23 @@ spmv_status text_file_add(struct text_file *file, const char *text, size_t size)
         fwrite(text, 1, size, stdout);
         return finish_stdout();
     }
-    if (file->failed || write_all(file->fd, text, size))
+    if (file->failed)
         return SPMV_OK;
-    file->failed = true;
-    return fail_write(file->path, errno);
+    const spmv_status st = spmv_file_write(file->file, text, (int64_t)size);
+    file->written = true;
+    file->failed = st != SPMV_OK;
+    return st == SPMV_OK ? st : fail_text_file(file, st);
 }
 
 spmv_status text_file_close(struct text_file *file, bool keep)
 {
-    spmv_status st = SPMV_OK;
-    if (file->fd == -1)
-        return st;
-    bool good = close(file->fd) == 0;
-    keep = keep && !file->failed;
-    if (keep && good && file->beside != NULL)
-        good = rename(file->beside, file->target) == 0;
-    if (keep && !good)
-        st = fail_write(file->path, errno);
-    if ((!keep || !good) && file->beside != NULL)
-        unlink(file->beside);
-    free_names(file);
-    *file = (struct text_file){.fd = -1};
+    if (file->file == NULL)
+        return SPMV_OK;
+    const spmv_status st = spmv_file_close(file->file, keep && file->written && !file->failed);
+    if (st != SPMV_OK)
+        fail_text_file(file, st);
+    spmv_context_destroy(file->ctx);
+    *file = (struct text_file){0};
     return st;
 }
 
@@ -586,7 +580,7 @@ spmv_status json_line(struct text_file *file, json_t *root)
     if (text == NULL)
         return report(SPMV_ERROR_MEMORY, "the JSON text: a few thousand bytes of memory needed, not available");
     const size_t length = strlen(text);
-    text[length] = '\n'; /* in place of the end mark: the length is known */
+    text[length] = '\n'; /* in place of the zero byte; the length is known */
     const spmv_status st = text_file_add(file, text, length + 1);
     free(text);
     return st;

@@ -1,78 +1,93 @@
-/* What an interruption (SIGINT, SIGTERM, SIGHUP) leaves: no half-written file. The program still ends by the signal.
+/* What a signal that ends the program leaves: no unfinished file. The program still ends by the
+ * signal.
  *
- * Its own files are known here by name, so the handler removes them. The library's are not: while it writes, the
- * handler only leaves a mark, the next event of the library is answered by a wish to cancel, and the library removes
- * its file itself. A second signal ends the program at once.
+ * The library knows its unfinished files and removes them in the handler (spmv_remove_unfinished).
+ * The handler does so on the thread that runs main: that thread creates the files, so it cannot
+ * create another one between the removal and the end of the program. On other threads the handler
+ * hands the signal on. While a handler runs, all these signals wait, so several signals at once do
+ * not get in each other's way.
  *
  * Signals that somebody else handles, or that are ignored (nohup), are left as they are.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-/* sigaction */
+/* sigaction, SIGVTALRM */
 #define _XOPEN_SOURCE 700
 #include <errno.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
-#include <string.h>
-#include <unistd.h>
+#include <time.h>
 
 #include "app.h"
 
-enum { MOST_FILES = 8 };
-static const char *volatile unfinished[MOST_FILES];
-static volatile sig_atomic_t library_writes, stopped_by;
+/* Those that end a program from outside, then those that a fault of its own raises. */
+static const int numbers[] = {SIGINT,    SIGTERM, SIGHUP,  SIGQUIT, SIGALRM, SIGUSR1, SIGUSR2, SIGXCPU,
+                              SIGVTALRM, SIGPROF, SIGSEGV, SIGBUS,  SIGFPE,  SIGILL,  SIGABRT};
+enum { SIGNALS = sizeof numbers / sizeof numbers[0], POLITE = 3, FROM_OUTSIDE = 10 };
+
+static pthread_t main_thread;
+static volatile sig_atomic_t deferred, asked;
+static struct timespec asked_at; /* written before asked, by the handler alone */
+
+static int place_of(int number)
+{
+    int i = 0;
+    while (i < SIGNALS - 1 && numbers[i] != number)
+        i++;
+    return i;
+}
+
+/* timeout sends its signal twice at once, to the process and to its group: both are one wish. */
+static bool is_the_same_wish(void)
+{
+    struct timespec now = asked_at;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)(now.tv_sec - asked_at.tv_sec) + 1e-9 * (double)(now.tv_nsec - asked_at.tv_nsec) < 0.25;
+}
 
 static void on_stop(int number)
 {
-    const int before = errno;
-    for (int i = 0; i < MOST_FILES; i++)
-        if (unfinished[i] != NULL)
-            unlink(unfinished[i]);
-    const bool again = stopped_by != 0;
-    stopped_by = number;
-    if (!library_writes || again)
-        raise(number); /* waits until here is over, and then meets the default */
+    const int before = errno, place = place_of(number);
+    if (place < FROM_OUTSIDE && !pthread_equal(pthread_self(), main_thread)) {
+        pthread_kill(main_thread, number);
+    } else if (place < POLITE && deferred && !asked) {
+        clock_gettime(CLOCK_MONOTONIC, &asked_at);
+        asked = 1;
+    } else if (place >= POLITE || !asked || !is_the_same_wish()) {
+        spmv_remove_unfinished();
+        signal(number, SIG_DFL);
+        raise(number); /* waits until the handler returns, and then ends the program */
+    }
     errno = before;
 }
 
-static void catch_stops(void)
+void stops_open(void)
 {
-    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
-    const struct sigaction ours = {.sa_handler = on_stop, .sa_flags = SA_RESETHAND | SA_RESTART};
-    for (size_t i = 0; stopped_by == 0 && i < sizeof numbers / sizeof numbers[0]; i++) {
-        struct sigaction there;
+    struct sigaction ours = {.sa_handler = on_stop, .sa_flags = SA_RESTART}, there;
+    main_thread = pthread_self();
+    sigemptyset(&ours.sa_mask);
+    for (int i = 0; i < SIGNALS; i++)
+        sigaddset(&ours.sa_mask, numbers[i]);
+    for (int i = 0; i < SIGNALS; i++)
         if (sigaction(numbers[i], NULL, &there) == 0 && (there.sa_flags & SA_SIGINFO) == 0 &&
             there.sa_handler == SIG_DFL)
             sigaction(numbers[i], &ours, NULL);
-    }
+    sigaction(SIGXFSZ, &(struct sigaction){.sa_handler = SIG_IGN}, NULL);
 }
 
-void stops_remove(const char *path)
+void stops_defer(void)
 {
-    for (int i = 0; i < MOST_FILES; i++)
-        if (unfinished[i] == NULL) {
-            unfinished[i] = path;
-            break;
+    struct sigaction there;
+    deferred = 1;
+    /* a read that waits must notice the wish: it is not restarted */
+    for (int i = 0; i < POLITE; i++)
+        if (sigaction(numbers[i], NULL, &there) == 0 && there.sa_handler == on_stop) {
+            there.sa_flags &= ~SA_RESTART;
+            sigaction(numbers[i], &there, NULL);
         }
-    catch_stops();
-}
-
-void stops_keep(const char *path)
-{
-    for (int i = 0; i < MOST_FILES; i++)
-        if (unfinished[i] == path)
-            unfinished[i] = NULL;
-}
-
-void stops_library_writes(const char *path)
-{
-    library_writes = path != NULL && strcmp(path, "-") != 0;
-    if (library_writes)
-        catch_stops();
-    else if (stopped_by != 0)
-        raise(stopped_by);
 }
 
 bool stops_asked(void)
 {
-    return library_writes && stopped_by != 0;
+    return asked != 0;
 }

@@ -118,7 +118,7 @@ spmv_status matrix_allocate(spmv_context *ctx, int64_t rows, int64_t cols, int64
     use_large_pages(row_ptr, row_ptr_bytes);
     use_large_pages(col, col_bytes);
     use_large_pages(val, val_bytes);
-    *m = (spmv_matrix){rows, cols, nnz, row_ptr, col, val, type, pattern, NULL, 0};
+    *m = (spmv_matrix){rows, cols, nnz, row_ptr, col, val, type, pattern, NULL, 0, NULL};
     *matrix = m;
     return SPMV_OK;
 }
@@ -198,6 +198,7 @@ void spmv_matrix_destroy(spmv_matrix *matrix)
         host_free(matrix->col);
         host_free(matrix->val);
     }
+    host_free(matrix->comments);
     free(matrix);
 }
 

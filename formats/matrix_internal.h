@@ -18,6 +18,7 @@ struct spmv_matrix {
     bool pattern;
     void *map; /* NULL: the arrays are allocated; else they lie in this map of a file, read-only */
     int64_t map_bytes;
+    char *comments; /* of the file that it was read from; NULL: none */
 };
 
 /* A matrix of the arrays of a (64-bit row offsets, checked), which lie in a map of a file; the map becomes the matrix's

@@ -164,6 +164,21 @@ mutants() {
     "$1" "rows: entries of one column fall on each other" formats/rows.c \
         'place[i] = smaller[i] + same[smaller[i]]++;' \
         'place[i] = smaller[i] + same[smaller[i]];' '^test_buckets$'
+    "$1" "output: the set-id bits are taken over" formats/io/output_file.c \
+        'old->st_mode & 0777' \
+        'old->st_mode & 07777' '^test_outputs$'
+    "$1" "output: the group keeps what it had" formats/io/output_file.c \
+        'mode &= 0707 | (mode & 07) << 3;' \
+        'mode &= 0777;' '^test_outputs$'
+    "$1" "output: a skew-symmetric mirror keeps its sign" formats/io/mtx_write.c \
+        'symmetry == SPMV_SYMMETRY_SKEW || (symmetry == SPMV_SYMMETRY_HERMITIAN && i == 1' \
+        '(symmetry == SPMV_SYMMETRY_HERMITIAN && i == 1' '^test_outputs$'
+    "$1" "output: gzip holds the time" formats/io/packed.c \
+        'lib->archive_write_set_filter_option(a, "gzip", "timestamp", NULL) == ARCHIVE_OK' \
+        'a != NULL' '^test_outputs$'
+    "$1" "unfinished: the file in use is taken for a left-over one" formats/io/unfinished.c \
+        's.st_uid == geteuid() && flock(fd, LOCK_EX | LOCK_NB) == 0' \
+        's.st_uid == geteuid()' '^test_outputs$'
     "$1" "vectors: the sum of the binary form is not compared" formats/io/binary_vector.c \
         'if (sum != head.values_sum) {' \
         'if (false) {' '^test_vector$'

@@ -82,6 +82,35 @@ CALL(synchronize, C)
 
 CALL(matrix_read, C, arg(1, file), arg(3, NULL), arg(2, &made), arg(4, NULL), 0)
 CALL(matrix_write, C, arg(1, &csr), arg(2, file))
+CALL(matrix_write_as, C, arg(1, &csr), arg(2, file), arg(3, NULL))
+CALL(output_check, C, arg(1, file), arg(2, NULL))
+
+/* The file is closed here, and what stands in its place stays. */
+static spmv_status call_file_create(void)
+{
+    spmv_file *f = NULL;
+    const spmv_status st = spmv_file_create(arg(0, ctx), arg(1, file), arg(2, &f));
+    assert_int_equal(st == SPMV_OK, f != NULL);
+    assert_int_equal(spmv_file_close(f, 0), SPMV_OK);
+    return st;
+}
+
+static spmv_status call_file_write(void)
+{
+    spmv_file *f = NULL;
+    assert_ok(ctx, spmv_file_create(ctx, file, &f));
+    const spmv_status st = spmv_file_write(arg(0, f), arg(1, host), 8);
+    assert_int_equal(spmv_file_close(f, 0), SPMV_OK);
+    return st;
+}
+
+static spmv_status call_file_close(void)
+{
+    spmv_file *f = NULL;
+    assert_ok(ctx, spmv_file_create(ctx, file, &f));
+    const spmv_status st = spmv_file_close(arg(0, f), 0);
+    return turn == 0 ? spmv_file_close(f, 0) : st;
+}
 CALL(vector_read, C, arg(1, vector_file), SPMV_F64, arg(2, &made), arg(3, &n64))
 CALL(vectors_read, C, arg(1, vector_file), SPMV_F64, arg(2, &made), arg(3, &n64), arg(4, &k64))
 CALL(vector_write, C, arg(1, vector_file), SPMV_F64, arg(2, host), N, arg(3, NULL))
@@ -94,6 +123,7 @@ CALL(matrix_transpose, C, arg(1, &csr), arg(2, &made))
 CALL(matrix_check, C, arg(1, &csr))
 CALL(matrix_statistics, C, arg(1, &csr), arg(2, host), sizeof(size_t))
 CALL(matrix_generate, C, arg(1, "diagonal:4"), SPMV_F64, arg(2, &made))
+CALL(matrix_generate_within, C, arg(1, "diagonal:4"), arg(3, NULL), arg(2, &made))
 
 CALL(plan_create, C, arg(1, &csr), arg(3, NULL), arg(2, &made))
 CALL(plan_update_values, arg(0, plan), arg(1, x))
@@ -188,6 +218,11 @@ static const struct function functions[] = {
     ROW(synchronize, 1, 0),
     ROW(matrix_read, 3, 2),
     ROW(matrix_write, 3, 0),
+    ROW(matrix_write_as, 3, 1),
+    ROW(output_check, 2, 1),
+    ROW(file_create, 3, 0),
+    ROW(file_write, 2, 0),
+    ROW(file_close, 0, 1),
     ROW(vector_read, 4, 0),
     ROW(vectors_read, 5, 0),
     ROW(vector_write, 3, 1),
@@ -197,6 +232,7 @@ static const struct function functions[] = {
     ROW(matrix_check, 2, 0),
     ROW(matrix_statistics, 3, 0),
     ROW(matrix_generate, 3, 0),
+    ROW(matrix_generate_within, 3, 1),
     ROW(plan_create, 3, 1),
     ROW(plan_update_values, 2, 0),
     ROW(apply, 3, 2),
@@ -337,6 +373,8 @@ static void check_options(void)
 {
     spmv_context_options_init(NULL, sizeof(spmv_context_options));
     spmv_read_options_init(NULL, sizeof(spmv_read_options));
+    spmv_write_options_init(NULL, sizeof(spmv_write_options));
+    spmv_generate_options_init(NULL, sizeof(spmv_generate_options));
     spmv_plan_options_init(NULL, sizeof(spmv_plan_options));
     spmv_epilogue_init(NULL, sizeof(spmv_epilogue));
     spmv_preconditioner_options_init(NULL, sizeof(spmv_preconditioner_options));
@@ -355,6 +393,7 @@ static void check_contexts(void)
     assert_int_equal(spmv_context_threads(NULL), 0);
     assert_null(spmv_context_stream(NULL));
     assert_non_null(spmv_last_error(NULL));
+    assert_true(spmv_memory_available(NULL, NULL) > 0);
 }
 
 static void check_objects(void)
@@ -364,6 +403,8 @@ static void check_objects(void)
     spmv_matrix_destroy(NULL);
     spmv_plan_destroy(NULL);
     spmv_preconditioner_destroy(NULL);
+    assert_string_equal(spmv_matrix_comments(NULL), "");
+    spmv_remove_unfinished();
     spmv_matrix_view(NULL, NULL);
     spmv_matrix_view(NULL, &view);
     assert_true(view.rows == 0 && view.cols == 0 && view.nnz == 0 && view.row_ptr == NULL && view.col == NULL &&
@@ -446,6 +487,8 @@ static const struct {
 } others[] = {
     {"spmv_context_options_init", 1, check_options},
     {"spmv_read_options_init", 1, check_options},
+    {"spmv_write_options_init", 1, check_options},
+    {"spmv_generate_options_init", 1, check_options},
     {"spmv_plan_options_init", 1, check_options},
     {"spmv_epilogue_init", 1, check_options},
     {"spmv_preconditioner_options_init", 1, check_options},
@@ -458,9 +501,12 @@ static const struct {
     {"spmv_context_stream", 1, check_contexts},
     {"spmv_last_error", 1, check_contexts},
     {"spmv_free", 2, check_contexts},
+    {"spmv_memory_available", 2, check_contexts},
     {"spmv_host_free", 1, check_objects},
     {"spmv_matrix_view", 2, check_objects},
     {"spmv_matrix_destroy", 1, check_objects},
+    {"spmv_matrix_comments", 1, check_objects},
+    {"spmv_remove_unfinished", 0, check_objects},
     {"spmv_spec_known", 1, check_objects},
     {"spmv_spec_form", 1, check_objects},
     {"spmv_plan_destroy", 1, check_objects},

@@ -32,6 +32,10 @@
     X(archive_write_new)                                                                                               \
     X(archive_write_free)                                                                                              \
     X(archive_write_add_filter_gzip)                                                                                   \
+    X(archive_write_add_filter_xz)                                                                                     \
+    X(archive_write_add_filter_zstd)                                                                                   \
+    X(archive_write_add_filter_bzip2)                                                                                  \
+    X(archive_write_set_filter_option)                                                                                 \
     X(archive_write_set_format_raw)                                                                                    \
     X(archive_write_set_bytes_per_block)                                                                               \
     X(archive_write_open_memory)                                                                                       \

@@ -1,6 +1,6 @@
-/* The binary form: mapped, checked, used. A map shows what the file becomes, so whoever rewrites a file in place while
- * it is in use changes the matrix, and whoever shortens it ends the program; the writers here never do, they put a new
- * file in its place.
+/* The binary form: the file is mapped, checked and used where it lies. Changes of the file show in
+ * the map: a program that rewrites the file in place changes the matrix, and one that shortens it
+ * ends this program. The writers here put a new file in its place instead.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 /* madvise is no part of POSIX */
@@ -116,7 +116,7 @@ static spmv_status check_sum(spmv_context *ctx, const char *name, const char *wh
     return context_fail(ctx, SPMV_ERROR_FORMAT, "%s: damaged: the checksum of its %s does not match", name, what);
 }
 
-/* The arrays at base, behind a head that has been checked. */
+/* Checks the arrays at base; the head has been checked. */
 static spmv_status check_arrays(spmv_context *ctx, const char *name, const char *base, const struct head *head,
                                 spmv_csr *a)
 {
@@ -136,7 +136,7 @@ static spmv_status check_arrays(spmv_context *ctx, const char *name, const char 
     TRY(check_sum(ctx, name, "columns", a->col, bytes[1], head->col_sum));
     if (a->val != NULL)
         TRY(check_sum(ctx, name, "values", a->val, bytes[2], head->val_sum));
-    /* right sums of wrong arrays */
+    /* sums can match although the arrays are wrong */
     if (csr_check(ctx, name, a, CSR_SORTED) != SPMV_OK) {
         char sentence[sizeof ctx->error];
         memcpy(sentence, ctx->error, sizeof sentence);
@@ -147,7 +147,7 @@ done:
     return st;
 }
 
-/* The type for the one that is asked for. */
+/* The type of the matrix that is read. */
 static spmv_status choose_type(spmv_context *ctx, const char *name, const spmv_csr *a, spmv_type asked, spmv_type *type)
 {
     const bool complex = a->val != NULL && type_is_complex(a->type);
@@ -189,7 +189,7 @@ spmv_status binary_values(spmv_context *ctx, const char *name, spmv_type from_ty
     return SPMV_OK;
 }
 
-/* What a copy takes. */
+/* SPMV_ERROR_MEMORY when a copy takes more than max_bytes. */
 static spmv_status check_memory(spmv_context *ctx, const char *name, const spmv_csr *a, spmv_type type,
                                 int64_t max_bytes)
 {
@@ -296,7 +296,7 @@ static int64_t align(int64_t at)
     return ceil_divide(at, ALIGNMENT) * ALIGNMENT;
 }
 
-/* Zeros up to the next multiple of the alignment, then the array. */
+/* Writes zeros up to the next multiple of the alignment, then the array. */
 static spmv_status put_array(struct output_file *output, int64_t *at, const void *array, int64_t bytes)
 {
     static const char zeros[ALIGNMENT];
@@ -352,11 +352,6 @@ static spmv_status write_arrays(struct output_file *output, const spmv_csr *a, c
         TRY(put_array(output, &at, more, more_bytes));
 done:
     return st;
-}
-
-spmv_status binary_form_write(spmv_context *ctx, const spmv_csr *a, const char *path)
-{
-    return binary_form_write_with(ctx, a, path, NULL, 0);
 }
 
 spmv_status binary_form_write_with(spmv_context *ctx, const spmv_csr *a, const char *path, const void *more,

@@ -24,11 +24,9 @@ spmv_status binary_form_read(spmv_context *ctx, const char *name, int fd, spmv_t
 spmv_status binary_form_read_memory(spmv_context *ctx, const char *name, const void *memory, int64_t bytes,
                                     spmv_type type, spmv_matrix **matrix);
 
-/* As spmv_matrix_write; a has been checked: f32, f64, complex or a pattern. SPMV_ERROR_UNSUPPORTED where columns do not
- * ascend in each row. */
-spmv_status binary_form_write(spmv_context *ctx, const spmv_csr *a, const char *path);
-
-/* The same with so many bytes more at the file's end, which no reader of the form looks at. */
+/* As spmv_matrix_write; a has been checked: f32, f64, complex or a pattern. more: so many bytes
+ * for the file's end, which no reader of the form looks at. SPMV_ERROR_UNSUPPORTED where columns
+ * do not ascend in each row. */
 spmv_status binary_form_write_with(spmv_context *ctx, const spmv_csr *a, const char *path, const void *more,
                                    int64_t more_bytes);
 

@@ -17,6 +17,7 @@
 
 #include "binary_form.h"
 #include "checksum.h"
+#include "unfinished.h"
 
 enum { NAME_BYTES = 160, VERSION = 1 };
 static const char magic[8] = {'S', 'P', 'M', 'V', 'r', 'e', 'a', 'd'};
@@ -207,6 +208,22 @@ static void remove_foreign(int folder, const char *name)
         unlinkat(folder, name, 0);
 }
 
+/* Removes what interrupted writers left in the folder. */
+static void remove_left_overs(int folder)
+{
+    const int copy = dup(folder);
+    DIR *const d = copy >= 0 ? fdopendir(copy) : NULL;
+    if (d == NULL) {
+        if (copy >= 0)
+            close(copy);
+        return;
+    }
+    rewinddir(d); /* the two descriptors share their place */
+    for (const struct dirent *e = readdir(d); e != NULL; e = readdir(d))
+        unfinished_remove_left_over(folder, e->d_name);
+    closedir(d);
+}
+
 /* Makes the folder and those above it. */
 static bool make_folders(const char *folder)
 {
@@ -237,6 +254,7 @@ static spmv_status write_entry(spmv_context *ctx, int folder, const struct cache
     memcpy(facts->magic, magic, sizeof magic);
     facts->version = VERSION;
     facts->sum = facts_sum(facts);
+    remove_left_overs(folder);
     remove_foreign(folder, key->name);
     const spmv_status st = binary_form_write_with(ctx, &a, key->place, facts, (int64_t)sizeof *facts);
     if (st == SPMV_OK) /* whatever the umask leaves to others */

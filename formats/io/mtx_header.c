@@ -43,13 +43,44 @@ spmv_status explain_count(const char *p, const char *what, char sentence[COUNT_S
     return integer && !negative ? SPMV_ERROR_LIMIT : SPMV_ERROR_FORMAT;
 }
 
+/* Keeps the comment in [p, end), where end is its line end. */
+static spmv_status keep_comment(struct text_source *source, const char *p, const char *end)
+{
+    if (end > p && end[-1] == '\r')
+        end--;
+    const int64_t bytes = end - p + 1, whole = source->comments_bytes + bytes;
+    if (whole > source->max_comments)
+        return context_fail(source->ctx, SPMV_ERROR_MEMORY,
+                            "%.480s: its comments need more than the %lld bytes of memory that are allowed",
+                            source->name, (long long)source->max_comments);
+    if (whole > source->comments_room) {
+        void *more = NULL;
+        const int64_t room = 2 * whole;
+        const spmv_status st = host_alloc(source->ctx, room, "comments", &more);
+        if (st != SPMV_OK)
+            return st;
+        if (source->comments_bytes > 0)
+            memcpy(more, source->comments, (size_t)source->comments_bytes);
+        host_free(source->comments);
+        source->comments = more;
+        source->comments_room = room;
+    }
+    char *to = source->comments + source->comments_bytes;
+    for (; p < end; p++)
+        *to++ = *p != '\0' ? *p : ' '; /* comments are handed over as a string */
+    *to = '\n';
+    source->comments_bytes = whole;
+    return SPMV_OK;
+}
+
 /* The next line that is neither blank nor a comment; *begin its first token. Consumed. */
 static spmv_status content_line(struct text_source *source, const char **begin, const char **line,
                                 const char **line_end)
 {
+    spmv_status st = SPMV_OK;
     for (;;) {
         const char *end = NULL;
-        const spmv_status st = text_block(source, line, &end);
+        st = text_block(source, line, &end);
         if (st != SPMV_OK || *line == NULL)
             return st;
         *line_end = memchr(*line, '\n', (size_t)(end - *line));
@@ -57,7 +88,11 @@ static spmv_status content_line(struct text_source *source, const char **begin, 
         *begin = text_skip_blanks(*line);
         if (*begin != *line_end && **begin != '%')
             return SPMV_OK;
+        if (*begin != *line_end && source->max_comments > 0)
+            TRY(keep_comment(source, *begin, *line_end));
     }
+done:
+    return st;
 }
 
 static void read_code(MM_typecode code, struct mtx_header *header)

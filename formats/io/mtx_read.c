@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "binary_form.h"
+#include "binary_notes.h"
 #include "binary_vector.h"
 #include "coordinates.h"
 #include "entries.h"
@@ -143,6 +144,27 @@ done:
     return st;
 }
 
+const char *spmv_matrix_comments(const spmv_matrix *matrix)
+{
+    return matrix != NULL && matrix->comments != NULL ? matrix->comments : "";
+}
+
+/* The comments that the source has kept become the matrix's. */
+static spmv_status hand_over_comments(struct text_source *source, spmv_matrix *matrix)
+{
+    void *text = NULL;
+    const size_t bytes = (size_t)source->comments_bytes;
+    if (bytes == 0)
+        return SPMV_OK;
+    const spmv_status st = host_alloc(source->ctx, (int64_t)bytes + 1, "comments", &text);
+    if (st != SPMV_OK)
+        return st;
+    matrix->comments = text;
+    memcpy(matrix->comments, source->comments, bytes);
+    matrix->comments[bytes] = '\0';
+    return SPMV_OK;
+}
+
 static spmv_status read_source(struct text_source *source, const spmv_read_options *options, spmv_matrix **matrix,
                                spmv_read_info *info)
 {
@@ -162,6 +184,7 @@ static spmv_status read_source(struct text_source *source, const spmv_read_optio
         TRY(coordinates_read(source, &header, read_as, options->max_bytes, matrix, &info->duplicates));
     if (read_as != type)
         TRY(matrix_widen(source->ctx, *matrix, type));
+    TRY(hand_over_comments(source, *matrix));
     TRY(warn_of_halves(source, &header, info->duplicates));
     info->bytes = source->taken;
     info->entries = header.entries;
@@ -185,7 +208,6 @@ static void describe(const spmv_matrix *matrix, int64_t bytes, spmv_read_info *i
     info->bytes = bytes;
     info->entries = a.nnz;
     info->field = a.val == NULL ? SPMV_FIELD_PATTERN : type_is_complex(a.type) ? SPMV_FIELD_COMPLEX : SPMV_FIELD_REAL;
-    info->symmetry = SPMV_SYMMETRY_GENERAL;
     snprintf(info->form, sizeof info->form, "binary");
 }
 
@@ -209,11 +231,32 @@ static spmv_status read_binary(struct text_source *source, const spmv_read_optio
                                spmv_read_info *info)
 {
     int64_t bytes = 0;
-    const spmv_status st =
+    spmv_status st =
         binary_form_read(source->ctx, source->name, source->fd, options->type, options->max_bytes, matrix, &bytes);
+    if (st != SPMV_OK)
+        return st;
+    describe(*matrix, bytes, info);
+    st = binary_notes_read(source->ctx, source->fd, bytes, &info->symmetry,
+                           options->comments ? &(*matrix)->comments : NULL);
     if (st == SPMV_OK)
-        describe(*matrix, bytes, info);
-    return st == SPMV_OK ? check_mapped(source, options, matrix) : st;
+        return check_mapped(source, options, matrix);
+    spmv_matrix_destroy(*matrix);
+    *matrix = NULL;
+    return st;
+}
+
+/* The comments of a file whose matrix comes from the cache: only its head is read. The warnings
+ * of the head are told with the others, so they are not told here. */
+static spmv_status read_comments(struct text_source *source, spmv_matrix *matrix)
+{
+    struct mtx_header header;
+    const spmv_event_fn on_event = source->ctx->on_event;
+    if (source->max_comments == 0)
+        return SPMV_OK;
+    source->ctx->on_event = NULL;
+    const spmv_status st = mtx_header_read(source, &header);
+    source->ctx->on_event = on_event;
+    return st == SPMV_OK ? hand_over_comments(source, matrix) : st;
 }
 
 /* A kept matrix tells of its file what the reading told, warnings included. */
@@ -258,6 +301,7 @@ static spmv_status read_cached(struct text_source *source, const spmv_read_optio
     cache_find(source->ctx, &key, options->type, options->max_bytes, matrix, &facts);
     if (*matrix != NULL) {
         TRY(check_mapped(source, options, matrix));
+        TRY(read_comments(source, *matrix));
         TRY(tell_kept(source, &facts, info));
     } else {
         TRY(read_source(source, options, matrix, info));
@@ -306,6 +350,7 @@ static spmv_status read_matrix(spmv_context *ctx, const char *path, const char *
     const struct packed_limits limits = {options.max_unpacked_bytes, options.max_unpacked_ratio};
     TRY(text != NULL ? text_open_memory(ctx, path, NULL, text, size, &limits, &source)
                      : text_open(ctx, path, &limits, &source));
+    source.max_comments = options.comments ? options.max_bytes : 0;
     TRY(read_any(&source, &options, matrix, &info));
     info.seconds = seconds_now() - start;
     result_write(info_out, info_size, &info, sizeof info);

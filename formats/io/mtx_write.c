@@ -1,5 +1,6 @@
-/* Matrices into files: Matrix Market coordinate files, general, also compressed, and the binary form; the name's ending
- * tells which.
+/* Matrices into files: Matrix Market coordinate files, also compressed, and the binary form. The
+ * name's ending decides. Of a symmetric, skew-symmetric or hermitian matrix a text has the lower
+ * triangle, where the values of the upper one follow bit by bit from it.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
@@ -7,10 +8,11 @@
 #include <stdio.h>
 
 #include "binary_form.h"
+#include "binary_notes.h"
 #include "matrix_internal.h"
 #include "mmio_banner.h"
 #include "numbers.h"
-#include "output_file.h"
+#include "output_form.h"
 #include "text_pieces.h"
 
 /* "ROW COL VALUE\n": 19 and 10 digits, and the two parts of a complex value. */
@@ -53,24 +55,171 @@ static spmv_status check_finite(spmv_context *ctx, const spmv_csr *a, const char
                         part_at(a, number), (long long)k, (int)a->col[k]);
 }
 
-static spmv_status make_head(spmv_context *ctx, const spmv_csr *a, char text[OUTPUT_ITEM], int64_t *bytes)
+/* What is written, and how. */
+struct text {
+    const spmv_csr *a;
+    spmv_symmetry symmetry;
+    const char *comments;
+};
+
+static bool is_lower(const struct text *text, int64_t row, int64_t k)
+{
+    return text->symmetry == SPMV_SYMMETRY_GENERAL || text->a->col[k] <= row;
+}
+
+/* Entries that are written. */
+static int64_t count_entries(spmv_context *ctx, const struct text *text)
+{
+    const spmv_csr *const a = text->a;
+    int64_t n = 0;
+    if (text->symmetry == SPMV_SYMMETRY_GENERAL)
+        return a->nnz;
+#pragma omp parallel for num_threads(host_team(ctx, a->nnz)) schedule(static) reduction(+ : n)
+    for (int64_t row = 0; row < a->rows; row++)
+        for (int64_t k = row_first(a, row); k < row_first(a, row + 1); k++)
+            n += is_lower(text, row, k);
+    return n;
+}
+
+/* ---------------------------------------------------------------- symmetry */
+
+/* Place of the column in the row, whose columns ascend; -1: none. */
+static int64_t find_entry(const spmv_csr *a, int64_t row, int64_t col)
+{
+    int64_t low = row_first(a, row), high = row_first(a, row + 1);
+    while (low < high) {
+        const int64_t middle = low + (high - low) / 2;
+        if (a->col[middle] < col)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < row_first(a, row + 1) && a->col[low] == col ? low : -1;
+}
+
+/* Whether the reader makes entry other of entry k, bit by bit, as its mirror. */
+static bool is_mirror(const spmv_csr *a, spmv_symmetry symmetry, int64_t k, int64_t other)
+{
+    const size_t size = spmv_type_size(type_part(a->type));
+    for (int i = 0; a->val != NULL && i < parts(a); i++) {
+        const char *const at = (const char *)a->val;
+        uint64_t want = 0, have = 0;
+        memcpy(&want, at + (size_t)(k * parts(a) + i) * size, size);
+        memcpy(&have, at + (size_t)(other * parts(a) + i) * size, size);
+        const bool turned =
+            symmetry == SPMV_SYMMETRY_SKEW || (symmetry == SPMV_SYMMETRY_HERMITIAN && i == 1 && parts(a) == 2);
+        if (turned)
+            want ^= (uint64_t)1 << (8 * size - 1); /* the sign */
+        if (want != have)
+            return false;
+    }
+    return true;
+}
+
+/* Whether a file of that symmetry may hold entry k, of the diagonal. */
+static bool fits_diagonal(const spmv_csr *a, spmv_symmetry symmetry, int64_t k)
+{
+    for (int i = symmetry == SPMV_SYMMETRY_SKEW ? 0 : 1; symmetry != SPMV_SYMMETRY_SYMMETRIC && i < parts(a); i++)
+        if (part_at(a, k * parts(a) + i) != 0)
+            return false;
+    return true;
+}
+
+/* The first row with an entry that does not fit the symmetry; rows: none. */
+static int64_t first_not_mirrored(spmv_context *ctx, const spmv_csr *a, spmv_symmetry symmetry)
+{
+    int64_t bad = a->rows;
+#pragma omp parallel for num_threads(host_team(ctx, a->nnz)) schedule(dynamic, 1024) reduction(min : bad)
+    for (int64_t row = 0; row < a->rows; row++)
+        for (int64_t k = row_first(a, row); k < row_first(a, row + 1); k++) {
+            const int64_t other = a->col[k] == row ? k : find_entry(a, a->col[k], row);
+            if (other == k ? !fits_diagonal(a, symmetry, k) : other < 0 || !is_mirror(a, symmetry, k, other))
+                bad = min_i64(bad, row);
+        }
+    return bad;
+}
+
+static spmv_status check_symmetry(spmv_context *ctx, const struct text *text, const char *path)
+{
+    static const char *const names[] = {[SPMV_SYMMETRY_SYMMETRIC] = "symmetric",
+                                        [SPMV_SYMMETRY_SKEW] = "skew-symmetric",
+                                        [SPMV_SYMMETRY_HERMITIAN] = "hermitian"};
+    const spmv_csr *const a = text->a;
+    if (text->symmetry == SPMV_SYMMETRY_GENERAL)
+        return SPMV_OK;
+    if (a->rows != a->cols)
+        return context_fail(ctx, SPMV_ERROR_NOT_SYMMETRIC, "%.400s: a %lld x %lld matrix is not %s", path,
+                            (long long)a->rows, (long long)a->cols, names[text->symmetry]);
+    if (csr_check(ctx, path, a, CSR_SORTED) != SPMV_OK)
+        return context_fail(ctx, SPMV_ERROR_UNSUPPORTED,
+                            "%.400s: a %s matrix is written from columns that ascend in each row", path,
+                            names[text->symmetry]);
+    const bool no_signs = a->val == NULL && text->symmetry == SPMV_SYMMETRY_SKEW;
+    const int64_t row = no_signs ? 0 : first_not_mirrored(ctx, a, text->symmetry);
+    if (row == a->rows && !no_signs)
+        return SPMV_OK;
+    return context_fail(ctx, SPMV_ERROR_NOT_SYMMETRIC, "%.400s: the matrix is not %s, bit by bit, in row %lld", path,
+                        names[text->symmetry], (long long)row);
+}
+
+/* ---------------------------------------------------------------- text */
+
+static spmv_status make_banner(spmv_context *ctx, const struct text *text, char banner[BANNER_TEXT])
 {
     MM_typecode code;
-    char banner[BANNER_TEXT];
     mm_initialize_typecode(&code);
     mm_set_matrix(&code);
     mm_set_coordinate(&code);
-    if (a->val == NULL)
+    if (text->a->val == NULL)
         mm_set_pattern(&code);
-    else if (type_is_complex(a->type))
+    else if (type_is_complex(text->a->type))
         mm_set_complex(&code);
     else
         mm_set_real(&code);
-    const spmv_status st = banner_write(ctx, code, banner);
-    if (st == SPMV_OK)
-        *bytes = snprintf(text, OUTPUT_ITEM, "%s\n%lld %lld %lld\n", banner, (long long)a->rows, (long long)a->cols,
-                          (long long)a->nnz);
-    return st;
+    if (text->symmetry == SPMV_SYMMETRY_SYMMETRIC)
+        mm_set_symmetric(&code);
+    else if (text->symmetry == SPMV_SYMMETRY_SKEW)
+        mm_set_skew(&code);
+    else if (text->symmetry == SPMV_SYMMETRY_HERMITIAN)
+        mm_set_hermitian(&code);
+    return banner_write(ctx, code, banner);
+}
+
+/* The comments, a percent sign before each line that has none; behind the last byte. */
+static char *write_comments(const char *comments, char *p)
+{
+    while (*comments != '\0') {
+        const size_t length = strcspn(comments, "\n");
+        if (*comments != '%')
+            *p++ = '%';
+        memcpy(p, comments, length);
+        p += length;
+        *p++ = '\n';
+        comments += length + (comments[length] == '\n');
+    }
+    return p;
+}
+
+/* Banner, comments, size line; for the caller to release with host_free. */
+static spmv_status make_head(spmv_context *ctx, const struct text *text, char **head, int64_t *bytes)
+{
+    enum { SIZE_LINE = 3 * 21 + 1 };
+    const spmv_csr *const a = text->a;
+    char banner[BANNER_TEXT];
+    void *memory = NULL;
+    spmv_status st = make_banner(ctx, text, banner);
+    if (st == SPMV_OK) /* at worst each byte of the comments is an empty line */
+        st = host_alloc(ctx, BANNER_TEXT + SIZE_LINE + 2 * (int64_t)strlen(text->comments) + 2, "writing a file",
+                        &memory);
+    if (st != SPMV_OK)
+        return st;
+    char *p = memory;
+    p += sprintf(p, "%s\n", banner);
+    p = write_comments(text->comments, p);
+    p += sprintf(p, "%lld %lld %lld\n", (long long)a->rows, (long long)a->cols, (long long)count_entries(ctx, text));
+    *head = memory;
+    *bytes = p - (char *)memory;
+    return SPMV_OK;
 }
 
 static char *write_count(char *p, int64_t value)
@@ -88,7 +237,8 @@ static char *write_count(char *p, int64_t value)
 /* Entries first <= k < end, a line each. */
 static char *write_entries(const void *user, int64_t first, int64_t end, char *p)
 {
-    const spmv_csr *const a = user;
+    const struct text *const text = user;
+    const spmv_csr *const a = text->a;
     const spmv_type part = type_part(a->type);
     const int64_t part_bytes = (int64_t)spmv_type_size(part);
     const int count = a->val == NULL ? 0 : parts(a);
@@ -96,6 +246,8 @@ static char *write_entries(const void *user, int64_t first, int64_t end, char *p
     for (int64_t k = first; k < end; k++) {
         while (row_first(a, row + 1) <= k)
             row++;
+        if (!is_lower(text, row, k))
+            continue;
         p = write_count(p, row + 1);
         *p++ = ' ';
         p = write_count(p, (int64_t)a->col[k] + 1);
@@ -108,32 +260,84 @@ static char *write_entries(const void *user, int64_t first, int64_t end, char *p
     return p;
 }
 
-static spmv_status write_text(spmv_context *ctx, const spmv_csr *a, const char *path)
+static spmv_status write_text(spmv_context *ctx, const struct text *text, enum packing packing, const char *path)
 {
     spmv_status st = SPMV_OK;
     struct output_file output = {.fd = -1};
-    struct text_pieces entries = {.make = write_entries, .user = a, .items = a->nnz, .item_bytes = LINE};
-    char head[OUTPUT_ITEM];
+    struct text_pieces entries = {
+        .make = write_entries, .user = text, .items = text->a->nnz, .item_bytes = LINE, .packing = packing};
+    char *head = NULL;
     int64_t bytes = 0;
-    TRY(check_finite(ctx, a, path));
-    TRY(text_pieces_gzip(ctx, path, &entries.gzip));
-    TRY(make_head(ctx, a, head, &bytes));
-    TRY(output_open(ctx, path, a->nnz, &output));
-    TRY(text_pieces_head(&output, head, bytes, entries.gzip));
+    TRY(check_finite(ctx, text->a, path));
+    TRY(check_symmetry(ctx, text, path));
+    TRY(make_head(ctx, text, &head, &bytes));
+    TRY(output_open(ctx, path, text->a->nnz, &output));
+    TRY(text_pieces_head(&output, head, bytes, packing));
     TRY(text_pieces_write(&output, &entries));
 done:
+    host_free(head);
     return output_close(&output, st);
 }
 
-spmv_status spmv_matrix_write(spmv_context *ctx, const spmv_csr *a, const char *path)
+static spmv_status write_binary(spmv_context *ctx, const struct text *text, const char *path)
 {
+    void *notes = NULL;
+    int64_t bytes = 0;
+    spmv_status st = check_symmetry(ctx, text, path);
+    if (st == SPMV_OK)
+        st = binary_notes_make(ctx, text->symmetry, text->comments, &notes, &bytes);
+    if (st == SPMV_OK)
+        st = binary_form_write_with(ctx, text->a, path, notes, bytes);
+    host_free(notes);
+    return st;
+}
+
+void spmv_write_options_init(spmv_write_options *options, size_t size)
+{
+    const spmv_write_options defaults = {.size = sizeof defaults, .symmetry = SPMV_SYMMETRY_GENERAL};
+    result_write(options, size, &defaults, sizeof defaults);
+}
+
+static spmv_status check_options(spmv_context *ctx, const spmv_write_options *given, struct text *text)
+{
+    spmv_write_options options;
+    spmv_write_options_init(&options, sizeof options);
+    if (given != NULL && !options_read(&options, sizeof options, given))
+        return context_fail(ctx, SPMV_ERROR_ARGUMENT,
+                            "write options of %zu bytes do not fit this library's %zu: fill them with "
+                            "spmv_write_options_init",
+                            given->size, sizeof options);
+    if (options.symmetry < SPMV_SYMMETRY_GENERAL || options.symmetry > SPMV_SYMMETRY_HERMITIAN)
+        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "write options: there is no symmetry %d", (int)options.symmetry);
+    text->symmetry = options.symmetry;
+    text->comments = options.comments != NULL ? options.comments : "";
+    return SPMV_OK;
+}
+
+spmv_status spmv_matrix_write_as(spmv_context *ctx, const spmv_csr *a, const char *path,
+                                 const spmv_write_options *options)
+{
+    struct output_form form;
+    struct text text = {.a = a};
     if (ctx == NULL || a == NULL || path == NULL)
         return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_matrix_write: no %s given", a ? "path" : "matrix");
     if (a->val != NULL && type_part(a->type) != SPMV_F64 && type_part(a->type) != SPMV_F32)
         return context_fail(ctx, SPMV_ERROR_TYPE, "matrices are written from f64, f32, c128 or c64, not from %s",
                             spmv_type_name(a->type));
-    const spmv_status st = spmv_matrix_check(ctx, a);
+    spmv_status st = check_options(ctx, options, &text);
+    /* the conjugate of a real number is the number */
+    if (text.symmetry == SPMV_SYMMETRY_HERMITIAN && (a->val == NULL || !type_is_complex(a->type)))
+        text.symmetry = SPMV_SYMMETRY_SYMMETRIC;
+    if (st == SPMV_OK)
+        st = spmv_matrix_check(ctx, a);
+    if (st == SPMV_OK)
+        st = output_form_of(ctx, path, &form);
     if (st != SPMV_OK)
         return st;
-    return path_ends_with(path, ".spmv") ? binary_form_write(ctx, a, path) : write_text(ctx, a, path);
+    return form.content == OUTPUT_BINARY ? write_binary(ctx, &text, path) : write_text(ctx, &text, form.packing, path);
+}
+
+spmv_status spmv_matrix_write(spmv_context *ctx, const spmv_csr *a, const char *path)
+{
+    return spmv_matrix_write_as(ctx, a, path, NULL);
 }

@@ -1,9 +1,13 @@
-/* Output: a new file with a name of its own beside the target (O_EXCL, so a link planted there is not followed), fsync,
- * rename. The mode is that of the file replaced, else what the umask leaves of 0666.
+/* Output: a new file beside the target (unfinished.h), fsync, rename.
+ *
+ * A new file has the mode that the umask leaves of 0666. A file that replaces another takes over
+ * its owner, group and permissions. Set-id bits are never taken over: the bytes are new ones, which
+ * nobody has trusted yet. Where the group cannot be kept, the new group gets no more than all
+ * others had.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-/* realpath and fchmod belong to X/Open */
-#define _XOPEN_SOURCE 700
+/* realpath and fchmod belong to X/Open; O_PATH opens a folder that may be written but not read */
+#define _GNU_SOURCE
 #include "output_file.h"
 
 #include <errno.h>
@@ -27,52 +31,58 @@ static spmv_status fail_write(const struct output_file *output)
     return st;
 }
 
-/* path with its links followed, into output->target; path itself when nothing is there yet. */
-static spmv_status resolve(struct output_file *output, const char *path, bool exists)
+/* path with its links followed, for the caller to free; path itself when nothing is there yet. */
+static spmv_status resolve(struct output_file *output, const char *path, bool exists, char **whole)
 {
     const size_t bytes = exists ? PATH_MAX : strlen(path) + 1;
-    output->target = malloc(bytes);
-    if (output->target == NULL)
+    *whole = malloc(bytes);
+    if (*whole == NULL)
         return context_fail_memory(output->ctx, "a file name", (int64_t)bytes);
     if (!exists)
-        memcpy(output->target, path, bytes);
-    else if (realpath(path, output->target) == NULL)
+        memcpy(*whole, path, bytes);
+    else if (realpath(path, *whole) == NULL)
         return fail_open(output);
     return SPMV_OK;
 }
 
-/* Creates output->beside: a name that no file has, of the target's or, where that leaves no room, of a short one. */
-static spmv_status create_beside(struct output_file *output)
+/* Opens the folder of the target and creates the new file in it. whole is cut at its last slash. */
+static spmv_status create_beside(struct output_file *output, char *whole, bool exists)
 {
-    enum { TRIES = 1000, SUFFIX = 48 };
-    const size_t bytes = strlen(output->target) + SUFFIX;
-    output->beside = malloc(bytes);
-    if (output->beside == NULL)
-        return context_fail_memory(output->ctx, "a file name", (int64_t)bytes);
-    output->fd = -1;
-    const char *const slash = strrchr(output->target, '/'), *const name = slash != NULL ? slash + 1 : output->target;
-    const char *stem = name;
-    for (int k = 0; k < TRIES && output->fd < 0; k++) {
-        snprintf(output->beside, bytes, "%.*s%s.%ld.%d.part", (int)(name - output->target), output->target, stem,
-                 (long)getpid(), k);
-        output->fd = open(output->beside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-        if (output->fd < 0 && errno == ENAMETOOLONG && stem == name) {
-            stem = "spmv";
-            continue;
-        }
-        if (output->fd < 0 && errno != EEXIST && errno != EINTR)
-            break;
-    }
-    if (output->fd >= 0)
-        return SPMV_OK;
-    free(output->beside);
-    output->beside = NULL;
-    return fail_open(output);
+    char *const slash = strrchr(whole, '/');
+    const char *const name = slash != NULL ? slash + 1 : whole;
+    output->target = malloc(strlen(name) + 1);
+    if (output->target == NULL)
+        return context_fail_memory(output->ctx, "a file name", (int64_t)strlen(name) + 1);
+    strcpy(output->target, name);
+    if (slash != NULL)
+        *slash = '\0';
+    const char *const folder = slash == NULL ? "." : slash == whole ? "/" : whole;
+    const int fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return fail_open(output);
+    output->fd = unfinished_create(fd, exists ? 0600 : 0666, &output->beside);
+    return output->fd >= 0 ? SPMV_OK : fail_open(output);
+}
+
+static spmv_status take_over(struct output_file *output, const struct stat *old)
+{
+    struct stat own;
+    mode_t mode = old->st_mode & 0777;
+    /* only root may give a file away; others may give it to a group of theirs */
+    bool kept = fchown(output->fd, old->st_uid, old->st_gid) == 0;
+    if (!kept)
+        kept = fchown(output->fd, (uid_t)-1, old->st_gid) == 0;
+    if (!kept && fstat(output->fd, &own) != 0)
+        return fail_open(output);
+    if (!kept && own.st_gid != old->st_gid)
+        mode &= 0707 | (mode & 07) << 3;
+    return fchmod(output->fd, mode) == 0 ? SPMV_OK : fail_open(output);
 }
 
 static spmv_status open_path(struct output_file *output, const char *path)
 {
     struct stat s, link;
+    char *whole = NULL;
     const bool exists = stat(path, &s) == 0;
     if (!exists && errno == ENAMETOOLONG)
         return fail_open(output);
@@ -86,22 +96,18 @@ static spmv_status open_path(struct output_file *output, const char *path)
     }
     if (exists && access(path, W_OK) != 0)
         return fail_open(output);
-    spmv_status st = resolve(output, path, exists);
+    spmv_status st = resolve(output, path, exists, &whole);
     if (st == SPMV_OK)
-        st = create_beside(output);
-    if (st == SPMV_OK && exists && fchmod(output->fd, s.st_mode & 07777) != 0)
-        return fail_open(output);
+        st = create_beside(output, whole, exists);
+    if (st == SPMV_OK && exists)
+        st = take_over(output, &s);
+    free(whole);
     return st;
 }
 
 spmv_status output_open(spmv_context *ctx, const char *path, int64_t items, struct output_file *output)
 {
     *output = (struct output_file){.ctx = ctx, .name = path, .fd = -1, .items_total = items};
-    void *memory = NULL;
-    spmv_status st = host_alloc(ctx, OUTPUT_BUFFER, "writing a file", &memory);
-    if (st != SPMV_OK)
-        return st;
-    output->buffer = memory;
     if (strcmp(path, "-") != 0)
         return open_path(output, path);
     output->name = "standard output";
@@ -121,13 +127,6 @@ static spmv_status write_all(struct output_file *output, const char *bytes, int6
     return SPMV_OK;
 }
 
-static spmv_status flush(struct output_file *output)
-{
-    const spmv_status st = write_all(output, output->buffer, output->used);
-    output->used = 0;
-    return st;
-}
-
 static spmv_status tell(struct output_file *output)
 {
     char text[256];
@@ -137,65 +136,36 @@ static spmv_status tell(struct output_file *output)
     return context_event(output->ctx, SPMV_EVENT_PROGRESS, text, output->items, output->items_total);
 }
 
-spmv_status output_room(struct output_file *output, char **room)
-{
-    if (OUTPUT_BUFFER - output->used < OUTPUT_ITEM) {
-        spmv_status st = flush(output);
-        if (st == SPMV_OK)
-            st = tell(output);
-        if (st != SPMV_OK)
-            return st;
-    }
-    *room = output->buffer + output->used;
-    return SPMV_OK;
-}
-
 spmv_status output_put(struct output_file *output, const void *bytes, int64_t n, int64_t items)
 {
-    spmv_status st = flush(output);
-    if (st == SPMV_OK)
-        st = write_all(output, bytes, n);
+    const spmv_status st = write_all(output, bytes, n);
     output->items += items;
     return st == SPMV_OK ? tell(output) : st;
 }
 
-void output_took(struct output_file *output, const char *end)
-{
-    output->used = end - output->buffer;
-    output->items++;
-}
-
-/* Everything is in the file: makes it last, and gives it its name. */
+/* Everything is in the file: brings it to disk and gives it its name. Only then it is closed,
+ * and with that no longer locked. */
 static spmv_status settle(struct output_file *output)
 {
-    /* devices and pipes cannot be synchronised, and need not */
-    if (output->beside != NULL && fsync(output->fd) != 0)
+    const bool beside = output->beside.id != 0, owned = output->owns_fd;
+    /* devices and pipes cannot be synchronised, and need not be */
+    if (beside && fsync(output->fd) != 0)
         return fail_write(output);
-    const bool owned = output->owns_fd;
+    if (beside && unfinished_rename(&output->beside, output->target) != 0)
+        return fail_write(output);
     output->owns_fd = false;
-    if (owned && close(output->fd) != 0)
-        return fail_write(output);
-    if (output->beside != NULL && rename(output->beside, output->target) != 0)
-        return fail_write(output);
-    free(output->beside);
-    output->beside = NULL;
-    return SPMV_OK;
+    return !owned || close(output->fd) == 0 ? SPMV_OK : fail_write(output);
 }
 
 spmv_status output_close(struct output_file *output, spmv_status status)
 {
     if (status == SPMV_OK)
-        status = flush(output);
-    if (status == SPMV_OK)
         status = settle(output);
     const int why = errno;
+    unfinished_end(&output->beside);
     if (output->owns_fd && output->fd >= 0)
         close(output->fd);
-    if (output->beside != NULL)
-        unlink(output->beside);
-    free(output->beside);
     free(output->target);
-    host_free(output->buffer);
     *output = (struct output_file){.fd = -1};
     errno = why;
     return status;

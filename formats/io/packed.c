@@ -72,13 +72,20 @@ const char *packed_form_of(const struct packed *packed)
     return "";
 }
 
-bool packed_gzip(const char *text, int64_t bytes, char **to, int64_t *to_bytes)
+bool packed_pack(enum packing packing, const char *text, int64_t bytes, char **to, int64_t *to_bytes)
 {
+    (void)packing;
     (void)text;
     (void)bytes;
     *to = NULL;
     *to_bytes = 0;
     return false;
+}
+
+spmv_status packed_can_pack(spmv_context *ctx, const char *name, enum packing packing)
+{
+    (void)packing;
+    return packed_available(ctx, name);
 }
 
 #else
@@ -404,35 +411,57 @@ const char *packed_form_of(const struct packed *packed)
 
 /* ---------------------------------------------------------------- writing */
 
-static bool gzip_into(const char *text, int64_t bytes, char *to, int64_t room, size_t *used)
+/* A filter that libarchive would leave to a program is none. gzip's head has a place for the
+ * time, which is left empty: the same matrix gives the same file. */
+static bool add_filter(struct archive *a, enum packing packing)
 {
-    struct archive *const a = archive_library()->archive_write_new();
-    struct archive_entry *const entry = archive_library()->archive_entry_new();
-    bool fine = a != NULL && entry != NULL && archive_library()->archive_write_add_filter_gzip(a) == ARCHIVE_OK &&
-                archive_library()->archive_write_set_format_raw(a) == ARCHIVE_OK &&
-                archive_library()->archive_write_set_bytes_per_block(a, 0) == ARCHIVE_OK &&
-                archive_library()->archive_write_open_memory(a, to, (size_t)room, used) == ARCHIVE_OK;
+    const struct archive_library *const lib = archive_library();
+    switch (packing) {
+    case PACKING_GZIP:
+        return lib->archive_write_add_filter_gzip(a) == ARCHIVE_OK &&
+               lib->archive_write_set_filter_option(a, "gzip", "timestamp", NULL) == ARCHIVE_OK;
+    case PACKING_XZ:
+        return lib->archive_write_add_filter_xz(a) == ARCHIVE_OK;
+    case PACKING_ZSTD:
+        return lib->archive_write_add_filter_zstd(a) == ARCHIVE_OK;
+    case PACKING_BZIP2:
+        return lib->archive_write_add_filter_bzip2(a) == ARCHIVE_OK;
+    case PACKING_NONE:
+        break;
+    }
+    return false;
+}
+
+static bool pack_into(enum packing packing, const char *text, int64_t bytes, char *to, int64_t room, size_t *used)
+{
+    const struct archive_library *const lib = archive_library();
+    struct archive *const a = lib->archive_write_new();
+    struct archive_entry *const entry = lib->archive_entry_new();
+    bool fine = a != NULL && entry != NULL && add_filter(a, packing) &&
+                lib->archive_write_set_format_raw(a) == ARCHIVE_OK &&
+                lib->archive_write_set_bytes_per_block(a, 0) == ARCHIVE_OK &&
+                lib->archive_write_open_memory(a, to, (size_t)room, used) == ARCHIVE_OK;
     if (fine) {
-        archive_library()->archive_entry_set_filetype(entry, AE_IFREG);
-        fine = archive_library()->archive_write_header(a, entry) == ARCHIVE_OK &&
-               archive_library()->archive_write_data(a, text, (size_t)bytes) == (la_ssize_t)bytes &&
-               archive_library()->archive_write_close(a) == ARCHIVE_OK;
+        lib->archive_entry_set_filetype(entry, AE_IFREG);
+        fine = lib->archive_write_header(a, entry) == ARCHIVE_OK &&
+               lib->archive_write_data(a, text, (size_t)bytes) == (la_ssize_t)bytes &&
+               lib->archive_write_close(a) == ARCHIVE_OK;
     }
     if (entry != NULL)
-        archive_library()->archive_entry_free(entry);
+        lib->archive_entry_free(entry);
     if (a != NULL)
-        archive_library()->archive_write_free(a);
+        lib->archive_write_free(a);
     return fine;
 }
 
-bool packed_gzip(const char *text, int64_t bytes, char **to, int64_t *to_bytes)
+bool packed_pack(enum packing packing, const char *text, int64_t bytes, char **to, int64_t *to_bytes)
 {
-    /* what deflate cannot shorten it stores, in pieces of 64 KiB with five bytes each; and the frame */
-    const int64_t room = bytes + bytes / 1000 + 1024;
+    /* What cannot be shortened is stored: bzip2 needs the most for that, 1 % and 600 bytes. */
+    const int64_t room = bytes + bytes / 50 + 4096;
     void *memory = NULL;
     size_t used = 0;
     if (!archive_library()->open || host_alloc(NULL, room, "", &memory) != SPMV_OK ||
-        !gzip_into(text, bytes, memory, room, &used)) {
+        !pack_into(packing, text, bytes, memory, room, &used)) {
         host_free(memory);
         *to = NULL;
         *to_bytes = 0;
@@ -441,6 +470,18 @@ bool packed_gzip(const char *text, int64_t bytes, char **to, int64_t *to_bytes)
     *to = memory;
     *to_bytes = (int64_t)used;
     return true;
+}
+
+spmv_status packed_can_pack(spmv_context *ctx, const char *name, enum packing packing)
+{
+    const spmv_status st = packed_available(ctx, name);
+    struct archive *const a = st == SPMV_OK ? archive_library()->archive_write_new() : NULL;
+    const bool can = a != NULL && add_filter(a, packing);
+    if (a != NULL)
+        archive_library()->archive_write_free(a);
+    return st != SPMV_OK || can ? st
+                                : context_fail(ctx, SPMV_ERROR_UNSUPPORTED,
+                                               "%.480s: this machine's libarchive lacks the compression", name);
 }
 
 #endif

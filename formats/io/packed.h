@@ -46,9 +46,15 @@ int64_t packed_taken(const struct packed *packed);
 /* "gz", "tar.gz" ... of an open text. */
 const char *packed_form_of(const struct packed *packed);
 
-/* The text compressed by gzip, as a piece that other pieces may follow; *to is to be released with host_free. Any
- * thread. False: no libarchive, or no memory. */
-bool packed_gzip(const char *text, int64_t bytes, char **to, int64_t *to_bytes);
+/* Compressions that can be written. */
+enum packing { PACKING_NONE, PACKING_GZIP, PACKING_XZ, PACKING_ZSTD, PACKING_BZIP2 };
+
+/* The text compressed, as a piece that other pieces may follow; *to is to be released with
+ * host_free. The same text gives the same bytes. Any thread. False: no libarchive, or no memory. */
+bool packed_pack(enum packing packing, const char *text, int64_t bytes, char **to, int64_t *to_bytes);
+
+/* Whether this machine's libarchive can compress so; the sentence otherwise. */
+spmv_status packed_can_pack(spmv_context *ctx, const char *name, enum packing packing);
 
 /* Whether this build and this machine can unpack and pack; the sentence otherwise. */
 spmv_status packed_available(spmv_context *ctx, const char *name);

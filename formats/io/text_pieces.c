@@ -4,7 +4,6 @@
 #include "text_pieces.h"
 
 #include "matrix_internal.h"
-#include "packed.h"
 
 /* Bytes of a piece at most; pieces of a round: so many that a team has work for a while, and little memory is
  * touched. */
@@ -25,7 +24,9 @@ static bool make_piece(const struct text_pieces *text, int64_t first, int64_t en
 {
     piece->bytes = text->make(text->user, first, end, piece->text) - piece->text;
     piece->packed = NULL;
-    return !text->gzip || packed_gzip(piece->text, piece->bytes, &piece->packed, &piece->bytes);
+    if (text->packing == PACKING_NONE || piece->bytes == 0)
+        return true;
+    return packed_pack(text->packing, piece->text, piece->bytes, &piece->packed, &piece->bytes);
 }
 
 /* Items from first on, up to a round. */
@@ -43,7 +44,7 @@ static spmv_status write_round(struct output_file *output, const struct text_pie
         st = context_fail_memory(output->ctx, "compressing a file", PIECE_BYTES);
     for (int t = 0; t < n; t++) {
         if (st == SPMV_OK)
-            st = output_put(output, text->gzip ? pieces[t].packed : pieces[t].text, pieces[t].bytes,
+            st = output_put(output, pieces[t].packed != NULL ? pieces[t].packed : pieces[t].text, pieces[t].bytes,
                             min_i64(each, text->items - first - t * each));
         host_free(pieces[t].packed);
     }
@@ -68,25 +69,13 @@ done:
     return st;
 }
 
-spmv_status text_pieces_head(struct output_file *output, const char *text, int64_t n, bool gzip)
+spmv_status text_pieces_head(struct output_file *output, const char *text, int64_t n, enum packing packing)
 {
     char *packed = NULL;
     int64_t bytes = n;
-    if (gzip && !packed_gzip(text, n, &packed, &bytes))
+    if (packing != PACKING_NONE && !packed_pack(packing, text, n, &packed, &bytes))
         return context_fail_memory(output->ctx, "compressing a file", n);
-    const spmv_status st = output_put(output, gzip ? packed : text, bytes, 0);
+    const spmv_status st = output_put(output, packed != NULL ? packed : text, bytes, 0);
     host_free(packed);
     return st;
-}
-
-bool path_ends_with(const char *path, const char *ending)
-{
-    const size_t length = strlen(path), n = strlen(ending);
-    return length > n && strcmp(path + length - n, ending) == 0;
-}
-
-spmv_status text_pieces_gzip(spmv_context *ctx, const char *path, bool *gzip)
-{
-    *gzip = path_ends_with(path, ".gz");
-    return *gzip ? packed_available(ctx, path) : SPMV_OK;
 }

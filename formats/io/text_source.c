@@ -15,12 +15,21 @@
 
 enum { SHOWN_BYTES = 40 };
 
-static int open_for_reading(const char *path)
+/* A signal has interrupted a call that may wait for long (a FIFO, standard input): the event
+ * callback decides whether to go on. Cancelled: errno is EINTR. */
+static bool goes_on(struct text_source *source)
+{
+    const bool go_on = text_tell(source) == SPMV_OK;
+    errno = EINTR;
+    return go_on;
+}
+
+static int open_for_reading(struct text_source *source, const char *path)
 {
     int fd;
     do
         fd = open(path, O_RDONLY | O_CLOEXEC);
-    while (fd < 0 && errno == EINTR);
+    while (fd < 0 && errno == EINTR && goes_on(source));
     return fd;
 }
 
@@ -29,13 +38,15 @@ static spmv_status open_archive(struct text_source *source, const char *path, co
 {
     const int why = errno;
     const char *const colon = strrchr(path, ':');
+    if (why == EINTR)
+        return SPMV_CANCELLED;
     if (why == ENOENT && colon != NULL && colon > path && colon[1] != '\0') {
         source->path = malloc((size_t)(colon - path) + 1);
         if (source->path == NULL)
             return context_fail_memory(source->ctx, "a file name", colon - path + 1);
         memcpy(source->path, path, (size_t)(colon - path));
         source->path[colon - path] = '\0';
-        source->fd = open_for_reading(source->path);
+        source->fd = open_for_reading(source, source->path);
         *member = colon + 1;
     }
     return source->fd >= 0 ? SPMV_OK
@@ -50,7 +61,7 @@ static spmv_status open_file(struct text_source *source, const char *path, const
         source->fd = STDIN_FILENO;
         return SPMV_OK;
     }
-    source->fd = open_for_reading(path);
+    source->fd = open_for_reading(source, path);
     const spmv_status st = source->fd >= 0 ? SPMV_OK : open_archive(source, path, member);
     source->owns_fd = st == SPMV_OK;
     return st;
@@ -99,7 +110,7 @@ static int64_t read_raw(struct text_source *source, char *to, int64_t bytes)
     ssize_t n = 0;
     do
         n = read(source->fd, to, (size_t)bytes);
-    while (n < 0 && errno == EINTR);
+    while (n < 0 && errno == EINTR && goes_on(source));
     return n;
 }
 
@@ -113,7 +124,9 @@ static int64_t read_packed(void *user, char *to, int64_t bytes, spmv_status *fai
         while (n < 0 && errno == EINTR);
     else
         n = read_raw(source, to, bytes);
-    if (n < 0)
+    if (n < 0 && errno == EINTR)
+        *failed = SPMV_CANCELLED;
+    else if (n < 0)
         *failed = context_fail(source->ctx, SPMV_ERROR_READ, "%s: cannot read after %lld bytes: %s", source->name,
                                (long long)source->packed_at, strerror(errno));
     source->packed_at += max_i64(n, 0);
@@ -142,6 +155,8 @@ static spmv_status look_at_head(struct text_source *source, const char *member, 
             got = read_raw(source, head + n, PACKED_HEAD - n);
         n += max_i64(got, 0);
     }
+    if (got < 0 && errno == EINTR)
+        return SPMV_CANCELLED;
     /* a reading error shows again when the text is read */
     if (source->fd >= 0 && source->file_size < 0)
         source->head_bytes = n;
@@ -208,6 +223,8 @@ void text_close(struct text_source *source)
     source->packed = NULL;
     free(source->path);
     source->path = NULL;
+    host_free(source->comments);
+    source->comments = NULL;
     if (source->owns_fd)
         close(source->fd);
     source->owns_fd = false;
@@ -231,6 +248,8 @@ int64_t text_read_at(const struct text_source *source, int64_t at, char *to, int
 
 static spmv_status fail_read(struct text_source *source, int error)
 {
+    if (error == EINTR)
+        return SPMV_CANCELLED;
     return context_fail(source->ctx, SPMV_ERROR_READ, "%s: cannot read after %lld bytes: %s", source->name,
                         (long long)source->taken, strerror(error));
 }

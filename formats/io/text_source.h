@@ -54,6 +54,11 @@ struct text_source {
     int64_t open_line_bytes; /* > 0: so many bytes follow the text's last line end; one was added */
     int64_t line;            /* number of the first unread line */
 
+    int64_t max_comments;   /* bytes of comments of the head to keep; 0: none are kept */
+    char *comments;         /* lines with their ends, without a zero byte; NULL: none */
+    int64_t comments_bytes; /* of comments_room, which are allocated */
+    int64_t comments_room;
+
     char warnings[TEXT_WARNINGS]; /* told so far: what stood behind the name, each closed by a zero byte */
     int warnings_bytes;
     bool warnings_lost; /* there were more than that holds */

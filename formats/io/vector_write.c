@@ -1,11 +1,16 @@
-/* Vectors as text, a row a line, of complex numbers both parts; compressed, or in binary form, as the name ends.
+/* Vectors as text: plain numbers, a row a line, or a Matrix Market array, column by column, a
+ * number a line; of complex numbers both parts. Or in binary form. The name's ending decides.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
+#include <math.h>
 #include <spmv/io.h>
 #include <stdio.h>
 
 #include "binary_vector.h"
+#include "matrix_internal.h"
+#include "mmio_banner.h"
 #include "numbers.h"
+#include "output_form.h"
 #include "text_pieces.h"
 
 /* A double has 309 digits before the point; what else a conversion may add to those and its precision: sign, point (of
@@ -35,20 +40,23 @@ static const char *skip_conversion(const char *p, int64_t *sum)
     return p != NULL && *p != '\0' && strchr("aAeEfFgG", *p) != NULL ? p + 1 : NULL;
 }
 
-/* Exactly one conversion, of a double; else text, and %% for a percent sign. *bytes: that it makes, at most. */
-static bool format_is_valid(const char *format, int64_t *bytes)
+/* Exactly one conversion, of a double; else text, and %% for a percent sign. *bytes: that it
+ * makes, at most. *bare: there is no other text. */
+static bool format_is_valid(const char *format, int64_t *bytes, bool *bare)
 {
     int conversions = 0;
+    *bare = true;
     *bytes = (int64_t)strlen(format) + DIGITS_AND_SIGNS;
     if (strlen(format) > FORMAT_BYTES)
         return false;
     while (*format != '\0') {
-        if (*format++ != '%')
-            continue;
-        if (*format == '%') {
-            format++;
+        const bool percent = *format == '%' && format[1] == '%';
+        if (*format != '%' || percent) {
+            format += percent ? 2 : 1;
+            *bare = false;
             continue;
         }
+        format++;
         format = skip_conversion(format, bytes);
         if (format == NULL)
             return false;
@@ -61,58 +69,161 @@ static bool format_is_valid(const char *format, int64_t *bytes)
 struct text {
     spmv_type type;
     const void *values;
-    int64_t cols;
+    int64_t rows, cols;
     const char *format;
     int64_t part_bytes; /* of a real number's text, with a closing zero byte, at most */
+    struct output_form form;
 };
 
+/* Real numbers in a value. */
+static int parts(const struct text *text)
+{
+    return type_is_complex(text->type) ? 2 : 1;
+}
+
 /* Real number i of the values. */
+static double part_at(const struct text *text, int64_t i)
+{
+    return type_part(text->type) == SPMV_F32 ? (double)((const float *)text->values)[i]
+                                             : ((const double *)text->values)[i];
+}
+
 static char *write_part(char *p, const struct text *text, int64_t i)
 {
     const spmv_type part = type_part(text->type);
     if (text->format == NULL)
         return number_write(p, part, (const char *)text->values + i * (int64_t)spmv_type_size(part));
-    const double value =
-        part == SPMV_F32 ? (double)((const float *)text->values)[i] : ((const double *)text->values)[i];
-    return p + snprintf(p, (size_t)text->part_bytes, text->format, value);
+    return p + snprintf(p, (size_t)text->part_bytes, text->format, part_at(text, i));
+}
+
+static char *write_parts(char *p, const struct text *text, int64_t i)
+{
+    for (int k = 0; k < parts(text); k++) {
+        p = write_part(p, text, parts(text) * i + k);
+        *p++ = ' ';
+    }
+    return p;
 }
 
 /* Numbers first <= i < end, each with the blank or line end behind it. */
-static char *write_numbers(const void *user, int64_t first, int64_t end, char *p)
+static char *write_rows(const void *user, int64_t first, int64_t end, char *p)
 {
     const struct text *const text = user;
-    const int parts = type_is_complex(text->type) ? 2 : 1;
     for (int64_t i = first; i < end; i++) {
-        for (int k = 0; k < parts; k++) {
-            p = write_part(p, text, parts * i + k);
-            *p++ = ' ';
-        }
+        p = write_parts(p, text, i);
         if ((i + 1) % text->cols == 0)
             p[-1] = '\n';
     }
     return p;
 }
 
-static spmv_status write_text(spmv_context *ctx, const char *path, const struct text *text, int64_t n)
+/* The same, counted column by column, and a line for each. */
+static char *write_columns(const void *user, int64_t first, int64_t end, char *p)
+{
+    const struct text *const text = user;
+    for (int64_t i = first; i < end; i++) {
+        p = write_parts(p, text, i % text->rows * text->cols + i / text->rows);
+        p[-1] = '\n';
+    }
+    return p;
+}
+
+/* The head of a Matrix Market array. */
+static spmv_status make_head(spmv_context *ctx, const struct text *text, char head[BANNER_TEXT + 64], int64_t *bytes)
+{
+    MM_typecode code;
+    char banner[BANNER_TEXT];
+    mm_initialize_typecode(&code);
+    mm_set_matrix(&code);
+    mm_set_array(&code);
+    if (type_is_complex(text->type))
+        mm_set_complex(&code);
+    else
+        mm_set_real(&code);
+    mm_set_general(&code);
+    const spmv_status st = banner_write(ctx, code, banner);
+    if (st == SPMV_OK)
+        *bytes =
+            snprintf(head, BANNER_TEXT + 64, "%s\n%lld %lld\n", banner, (long long)text->rows, (long long)text->cols);
+    return st;
+}
+
+/* The answer is worth more than the format's rules: such numbers are written. */
+static spmv_status warn_not_finite(spmv_context *ctx, const char *path, const struct text *text)
+{
+    const int64_t n = text->rows * text->cols * parts(text);
+    int64_t bad = n;
+#pragma omp parallel for num_threads(host_team(ctx, n)) schedule(static) reduction(min : bad)
+    for (int64_t i = 0; i < n; i++)
+        if (!isfinite(part_at(text, i)))
+            bad = min_i64(bad, i);
+    if (bad == n)
+        return SPMV_OK;
+    return context_warn(ctx,
+                        "%.300s: number %lld is %g, for which Matrix Market has no word: other programs may not read "
+                        "the file",
+                        path, (long long)(bad / parts(text)), part_at(text, bad));
+}
+
+static spmv_status write_text(spmv_context *ctx, const char *path, const struct text *text)
 {
     spmv_status st = SPMV_OK;
     struct output_file output = {.fd = -1};
-    struct text_pieces pieces = {
-        .make = write_numbers, .user = text, .items = n * text->cols, .item_bytes = 2 * (text->part_bytes + 1)};
-    TRY(text_pieces_gzip(ctx, path, &pieces.gzip));
+    const bool mtx = text->form.content == OUTPUT_MTX;
+    struct text_pieces pieces = {.make = mtx ? write_columns : write_rows,
+                                 .user = text,
+                                 .items = text->rows * text->cols,
+                                 .item_bytes = 2 * (text->part_bytes + 1),
+                                 .packing = text->form.packing};
+    char head[BANNER_TEXT + 64];
+    int64_t bytes = 0;
+    if (mtx) {
+        TRY(warn_not_finite(ctx, path, text));
+        TRY(make_head(ctx, text, head, &bytes));
+    }
     TRY(output_open(ctx, path, pieces.items, &output));
-    if (pieces.items == 0) /* an empty text is a piece as well */
-        TRY(text_pieces_head(&output, "", 0, pieces.gzip));
+    if (mtx || pieces.items == 0) /* an empty text is a piece as well */
+        TRY(text_pieces_head(&output, head, bytes, pieces.packing));
     TRY(text_pieces_write(&output, &pieces));
 done:
     return output_close(&output, st);
+}
+
+/* The format, against the form of the file. */
+static spmv_status check_format(spmv_context *ctx, const char *path, struct text *text)
+{
+    bool bare = true;
+    if (text->format == NULL)
+        return SPMV_OK;
+    if (!format_is_valid(text->format, &text->part_bytes, &bare))
+        return context_fail(ctx, SPMV_ERROR_ARGUMENT,
+                            "format \"%.100s\": it must hold one floating-point conversion (%%.6g), with width and "
+                            "precision up to %d",
+                            text->format, FORMAT_NUMBER);
+    if (text->form.content == OUTPUT_BINARY)
+        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "%s: the binary form takes no format", path);
+    if (text->form.content == OUTPUT_MTX && !bare)
+        return context_fail(ctx, SPMV_ERROR_ARGUMENT,
+                            "%.300s: format \"%.100s\": a Matrix Market file holds numbers and no other text", path,
+                            text->format);
+    return SPMV_OK;
+}
+
+spmv_status spmv_output_check(spmv_context *ctx, const char *path, const char *format)
+{
+    struct text text = {.type = SPMV_F64, .format = format};
+    if (ctx == NULL || path == NULL)
+        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_output_check: path is NULL");
+    const spmv_status st = output_form_of(ctx, path, &text.form);
+    return st == SPMV_OK ? check_format(ctx, path, &text) : st;
 }
 
 static spmv_status write_vectors(spmv_context *ctx, const char *call, const char *path, spmv_type type,
                                  const void *host_values, int64_t n, int64_t k, const char *format)
 {
     int64_t count = 0, bytes = 0;
-    struct text text = {type, host_values, k, format, NUMBER_TEXT};
+    struct text text = {
+        .type = type, .values = host_values, .rows = n, .cols = k, .format = format, .part_bytes = NUMBER_TEXT};
     if (ctx == NULL)
         return SPMV_ERROR_ARGUMENT;
     if (path == NULL || n < 0 || k < 0 || !multiply_fits(n, k, &count) || (count > 0 && host_values == NULL))
@@ -123,19 +234,16 @@ static spmv_status write_vectors(spmv_context *ctx, const char *call, const char
     if (type_part(type) != SPMV_F64 && type_part(type) != SPMV_F32)
         return context_fail(ctx, SPMV_ERROR_TYPE, "vectors are written from f64, f32, c128 or c64, not from %s",
                             spmv_type_name(type));
-    if (format != NULL && !format_is_valid(format, &text.part_bytes))
-        return context_fail(ctx, SPMV_ERROR_ARGUMENT,
-                            "format \"%.100s\": it must hold one floating-point conversion (%%.6g), with width and "
-                            "precision up to %d",
-                            format, FORMAT_NUMBER);
+    spmv_status st = output_form_of(ctx, path, &text.form);
+    if (st == SPMV_OK)
+        st = check_format(ctx, path, &text);
+    if (st != SPMV_OK)
+        return st;
     if (!multiply_fits(count, (int64_t)spmv_type_size(type), &bytes))
         return context_fail(ctx, SPMV_ERROR_ARGUMENT, "%s: %lld x %lld numbers do not fit in memory", call,
                             (long long)n, (long long)k);
-    if (!path_ends_with(path, ".spmv"))
-        return write_text(ctx, path, &text, n);
-    if (format != NULL)
-        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "%s: the binary form takes no format", path);
-    return binary_vector_write(ctx, path, type, host_values, n, k);
+    return text.form.content == OUTPUT_BINARY ? binary_vector_write(ctx, path, type, host_values, n, k)
+                                              : write_text(ctx, path, &text);
 }
 
 spmv_status spmv_vector_write(spmv_context *ctx, const char *path, spmv_type type, const void *host_values, int64_t n,

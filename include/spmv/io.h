@@ -50,6 +50,8 @@ typedef struct spmv_read_options {
     spmv_job_bytes_fn job_bytes; /* the bytes to compare with max_bytes; default NULL: the memory
                                     that reading takes */
     void *user;                  /* passed to job_bytes */
+    int comments;                /* 1: keep the comments before the size line, for
+                                    spmv_matrix_comments; default 0 */
 } spmv_read_options;
 
 SPMV_API void spmv_read_options_init(spmv_read_options *options, size_t size);
@@ -90,19 +92,53 @@ typedef struct spmv_read_info {
 SPMV_API spmv_status spmv_matrix_read(spmv_context *ctx, const char *path, const spmv_read_options *options,
                                       spmv_matrix **matrix, spmv_read_info *info, size_t info_size);
 
+/* The comments of the file that the matrix was read from, with the option comments: lines, each with
+ * its percent sign and a line end. "" when there are none, and for NULL. Valid until the matrix is
+ * destroyed. */
+SPMV_API const char *spmv_matrix_comments(const spmv_matrix *matrix);
+
 /* Writes a matrix as a Matrix Market coordinate file, general, real, complex or pattern, with the
- * fewest digits that read back to the same bits. The file is written beside its place and renamed,
- * so an existing one survives a failure.
+ * fewest digits that read back to the same bits. The same matrix gives the same bytes.
  *
- * a: in host memory. path: "-" means standard output. A name that ends in .gz is compressed. One
- * that ends in .spmv has the binary form, bit by bit: columns must ascend in each row there (a text
- * takes any order), infinities and NaN are possible there alone.
+ * a: in host memory. path: "-" means standard output. The ending of the name, in upper or lower
+ * case, decides the form: .gz, .xz, .zst and .bz2 compress the text; .spmv is the binary form, bit
+ * by bit: columns must ascend in each row there (a text takes any order), infinities and NaN are
+ * possible there alone. Other endings of packed files (.zip, .tar.gz, .spmv.gz) are refused.
+ *
+ * The file is written beside its place, under a name "spmv-....part", and renamed: an existing file
+ * survives a failure. The new file takes over owner, group and permissions of the one it replaces,
+ * but never a set-id bit; where the group cannot be kept, the new group gets no more than all others
+ * had.
  *
  * Errors: SPMV_ERROR_SIZE (no valid CSR), SPMV_ERROR_UNSUPPORTED (infinities or NaN in a text,
- * columns that do not ascend in the binary form), SPMV_ERROR_TYPE, SPMV_ERROR_OPEN,
- * SPMV_ERROR_WRITE (errno is then the system's: EPIPE, ENOSPC), SPMV_ERROR_ARGUMENT,
+ * columns that do not ascend in the binary form, a compression that libarchive lacks),
+ * SPMV_ERROR_TYPE, SPMV_ERROR_OPEN, SPMV_ERROR_WRITE (errno is then the system's: EPIPE, ENOSPC;
+ * EFBIG where the program ignores SIGXFSZ), SPMV_ERROR_ARGUMENT (also the name's ending),
  * SPMV_ERROR_MEMORY, SPMV_CANCELLED. */
 SPMV_API spmv_status spmv_matrix_write(spmv_context *ctx, const spmv_csr *a, const char *path);
+
+typedef struct spmv_write_options {
+    size_t size;
+    spmv_symmetry symmetry; /* default SPMV_SYMMETRY_GENERAL. Others: a text gets the lower triangle
+                               and a banner that says so. The upper triangle must be what a reader
+                               makes of the lower one, bit by bit (else SPMV_ERROR_NOT_SYMMETRIC).
+                               Real values that are hermitian are symmetric. */
+    const char *comments;   /* lines to put after the banner; a line without a percent sign gets
+                               one; default NULL: none */
+} spmv_write_options;
+
+/* Fills options with the defaults. size: sizeof(spmv_write_options) as the caller sees it. */
+SPMV_API void spmv_write_options_init(spmv_write_options *options, size_t size);
+
+/* Writes a matrix as spmv_matrix_write does, with options; NULL means defaults. The binary form holds
+ * both triangles, and notes symmetry and comments at its end, where spmv_matrix_read finds them. */
+SPMV_API spmv_status spmv_matrix_write_as(spmv_context *ctx, const spmv_csr *a, const char *path,
+                                          const spmv_write_options *options);
+
+/* Tells from the name alone whether matrices and vectors can be written to the path, and vectors in
+ * the format (NULL: none). No file is looked at. Errors: SPMV_ERROR_ARGUMENT and
+ * SPMV_ERROR_UNSUPPORTED, as from spmv_vector_write. */
+SPMV_API spmv_status spmv_output_check(spmv_context *ctx, const char *path, const char *format);
 
 /* Reads a vector from a text, packed or not, or from a file in binary form.
  *
@@ -128,22 +164,49 @@ SPMV_API void spmv_host_free(void *host_memory);
 SPMV_API spmv_status spmv_vectors_read(spmv_context *ctx, const char *path, spmv_type type, void **host_values,
                                        int64_t *n, int64_t *k);
 
-/* Writes n numbers, one a line; of complex numbers both parts with a blank between. Files are
- * written beside their place and renamed.
+/* Writes n numbers in the fewest digits that read back to the same bits.
  *
- * host_values: n elements of the type in host memory. path: "-" means standard output; a name that
- * ends in .gz is compressed; one that ends in .spmv has the binary form, which takes no format.
- * format: NULL means the fewest digits that read back to the same bits; else a printf format with
- * one floating-point conversion ("%.6g"). Errors: SPMV_ERROR_ARGUMENT (also the format),
- * SPMV_ERROR_TYPE, SPMV_ERROR_OPEN, SPMV_ERROR_WRITE (errno is then the system's),
- * SPMV_ERROR_MEMORY, SPMV_CANCELLED. */
+ * host_values: n elements of the type in host memory. path: "-" means standard output. A name that
+ * ends in .mtx (or .mtx.gz and the like) gets a Matrix Market array, n x 1. Other names get plain
+ * numbers, one a line; of complex numbers both parts with a blank between. spmv_vector_read takes
+ * both. Endings that compress, .spmv (the binary form) and refused endings: as for
+ * spmv_matrix_write. format: NULL means the fewest digits; else a printf format with one
+ * floating-point conversion ("%.6g"), of a Matrix Market file without other text; the binary form
+ * takes none. Infinities and NaN are written; in a Matrix Market file they give a warning event.
+ * Errors: SPMV_ERROR_ARGUMENT (also the format, the name), SPMV_ERROR_TYPE, SPMV_ERROR_OPEN,
+ * SPMV_ERROR_WRITE (errno is then the system's), SPMV_ERROR_UNSUPPORTED, SPMV_ERROR_MEMORY,
+ * SPMV_CANCELLED. */
 SPMV_API spmv_status spmv_vector_write(spmv_context *ctx, const char *path, spmv_type type, const void *host_values,
                                        int64_t n, const char *format);
 
-/* Writes k vectors of n numbers, row by row as spmv_vectors_read has them: k numbers a line.
- * Parameters and errors: as spmv_vector_write. */
+/* Writes k vectors of n numbers, row by row as spmv_vectors_read has them: k numbers a line, or a
+ * Matrix Market array n x k, which holds them column by column. Parameters and errors: as
+ * spmv_vector_write. */
 SPMV_API spmv_status spmv_vectors_write(spmv_context *ctx, const char *path, spmv_type type, const void *host_values,
                                         int64_t n, int64_t k, const char *format);
+
+/* A file of any bytes that appears as a whole or not at all, written as spmv_matrix_write writes its
+ * files. What is no regular file (a FIFO, a device) is written directly. The name's ending decides
+ * nothing. */
+typedef struct spmv_file spmv_file;
+
+/* Creates a file. *file: NULL after an error. The context must outlive the file. Errors:
+ * SPMV_ERROR_OPEN, SPMV_ERROR_MEMORY, SPMV_ERROR_ARGUMENT. */
+SPMV_API spmv_status spmv_file_create(spmv_context *ctx, const char *path, spmv_file **file);
+
+/* Appends n bytes. After the first failure it returns that status every time. Errors:
+ * SPMV_ERROR_WRITE, SPMV_ERROR_ARGUMENT. */
+SPMV_API spmv_status spmv_file_write(spmv_file *file, const void *bytes, int64_t n);
+
+/* Ends the file and releases it. Where keep is not 0 and no write failed, the file takes its place;
+ * else the old file stays. Returns, with keep, the status of a write that failed. Does nothing for
+ * NULL. */
+SPMV_API spmv_status spmv_file_close(spmv_file *file, int keep);
+
+/* Removes the unfinished files that this process is writing, of all contexts. It is
+ * async-signal-safe: the handler of a signal that ends the program may call it. A write that goes on
+ * nevertheless fails at its end. At most 64 files at a time are known. */
+SPMV_API void spmv_remove_unfinished(void);
 
 SPMV_END_DECLS
 
