@@ -330,7 +330,9 @@ spmv_status check_format(const struct options *o, const char *path)
     spmv_context *ctx = NULL;
     if (o->format == NULL)
         return SPMV_OK;
-    const size_t length = path != NULL ? strlen(path) : 0, ending = sizeof binary - 1;
+    if (path == NULL)
+        return report(SPMV_ERROR_ARGUMENT, "--format has no effect: no vector is written; name a file for it with -o");
+    const size_t length = strlen(path), ending = sizeof binary - 1;
     if (length > ending && strcmp(path + length - ending, binary) == 0) {
         complain("%s: the binary form takes no format", path);
         return SPMV_ERROR_ARGUMENT;

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "app.h"
+#include "faults.h"
 
 /* Repeats end when this many seconds are over, or at so many samples; comparing bits takes at least so many repeats. */
 static const double repeat_budget = 0.05;
@@ -103,11 +104,10 @@ spmv_status product_plan(spmv_context *ctx, struct product *p)
     return SPMV_OK;
 }
 
-/* For the tests of the check alone: SPMV_TEST_PLANT_ERROR=ROW makes that row of y wrong, bit:ROW flips its last bit; of
- * several vectors in the last. */
+/* For tests of the check: a fault makes y wrong (bench/faults.h); of several vectors the last. */
 static void plant_error(const struct product *p)
 {
-    const char *text = getenv("SPMV_TEST_PLANT_ERROR");
+    const char *text = fault_text(FAULT_ERROR);
     if (text == NULL)
         return;
     const bool bit = strncmp(text, "bit:", 4) == 0;
