@@ -106,6 +106,9 @@ int plan_compression(const struct options *o, spmv_backend backend, bool solves)
 /* The options that have an effect in the command, one a line, every default shown. */
 void options_print(enum option_group group);
 
+/* The text's words on standard output, from column indent on, in lines of at most width columns. */
+void print_wrapped(const char *text, int indent, int width);
+
 /* Whether the command takes the option of that name (without dashes). */
 bool options_take(enum option_group group, const char *name);
 
@@ -193,8 +196,14 @@ enum level messages_level(void);
 /* "spmv: ..." on standard error, always. */
 void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* The same, if the level is at least so high. */
+/* The same, if the level is at least so high, in lines of at most 100 columns. */
 void remark(enum level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* A line of a table: without "spmv: ", and never broken. */
+void remark_row(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* A sentence of the library without the name of the function at its start, which is for users of the library. */
+const char *plain_sentence(const char *sentence);
 
 /* Complains with a sentence ("" or NULL: the status's text) and returns the status. */
 spmv_status report(spmv_status status, const char *sentence);

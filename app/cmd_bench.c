@@ -189,15 +189,16 @@ static void judge(struct bench *b, const struct bench_case *c)
     for (int i = 0; i < c->trial->count; i++) {
         const struct outcome *const o = &c->trial->outcomes[i];
         if (o->wrong)
-            complain("CHECK FAILED: %s %s by %s: error %.3g times the bound at %lld", c->name,
-                     spmv_type_name(c->trial->work.type), o->entry->name, o->worst_ratio, (long long)o->worst_at);
+            complain("CHECK FAILED: %s %s by %s: error %.3g times the bound at element %lld", c->name,
+                     spmv_type_name(c->trial->work.type), o->entry->name, o->worst_ratio, (long long)o->worst_at + 1);
         if (!o->entry->ours)
             continue;
         if (o->bit_different > 0 && !o->bits_may_differ)
             complain("CHECK FAILED: %s %s by %s: %d of %d repeats gave other bits", c->name,
                      spmv_type_name(c->trial->work.type), o->entry->name, o->bit_different, o->bit_repeats);
         if (o->failed[0] != '\0')
-            complain("%s %s by %s: %s", c->name, spmv_type_name(c->trial->work.type), o->entry->name, o->failed);
+            complain("%s %s by %s: %s", c->name, spmv_type_name(c->trial->work.type), o->entry->name,
+                     plain_sentence(o->failed));
         if (o->wrong || (o->bit_different > 0 && !o->bits_may_differ))
             keep_verdict(b, SPMV_ERROR_CHECK);
         else if (o->failed[0] != '\0')
@@ -247,7 +248,7 @@ static spmv_status run_case(struct bench *b, const struct operand *operand, stru
     spmv_status st = trial_run(trial);
     progress_end();
     if (st != SPMV_OK) {
-        complain("%s %s: %s", c->name, spmv_type_name(type), trial->work.error);
+        complain("%s %s: %s", c->name, spmv_type_name(type), plain_sentence(trial->work.error));
     } else if (!trial->ended) {
         judge(b, c);
         st = put_out(b, c);

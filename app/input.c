@@ -60,10 +60,10 @@ static void remark_load(const struct input *in)
                                              [SPMV_SYMMETRY_HERMITIAN] = "hermitian"};
     const spmv_read_info *info = &in->info;
     if (info->field != 0)
-        remark(LEVEL_VERBOSE, "%s: %s %s %s, %lld entries, %lld of them added into another; %s read by %d thread%s",
+        remark(LEVEL_VERBOSE, "%s: %s %s %s, %lld entr%s, %lld of them added into another; %s read by %d thread%s",
                in->argument, info->array ? "array" : "coordinate", fields[info->field], symmetries[info->symmetry],
-               (long long)info->entries, (long long)info->duplicates, bytes_text((double)info->bytes), info->threads,
-               info->threads == 1 ? "" : "s");
+               (long long)info->entries, info->entries == 1 ? "y" : "ies", (long long)info->duplicates,
+               bytes_text((double)info->bytes), info->threads, info->threads == 1 ? "" : "s");
 }
 
 /* Of the cache, when --cache or a value of SPMV_CACHE other than 0 asks for one: the value where it is a path, else the

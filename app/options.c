@@ -823,16 +823,15 @@ struct options options_for_matrix(const struct options *o)
 /* Where the text of an option begins (a longer option gets a line of its own), and where it ends. */
 enum { HELP_COLUMN = 34, HELP_WIDTH = 100 };
 
-/* Words from column HELP_COLUMN on, broken before HELP_WIDTH. */
-static void print_wrapped(const char *text)
+void print_wrapped(const char *text, int indent, int width)
 {
-    int column = HELP_COLUMN;
+    int column = indent;
     while (*text != '\0') {
         const int length = (int)strcspn(text, " ");
-        const int blank = column > HELP_COLUMN;
-        if (blank && column + blank + length > HELP_WIDTH) {
-            printf("\n%*s", HELP_COLUMN, "");
-            column = HELP_COLUMN;
+        const int blank = column > indent;
+        if (blank && column + blank + length > width) {
+            printf("\n%*s", indent, "");
+            column = indent;
         } else if (blank) {
             putchar(' ');
             column++;
@@ -860,7 +859,7 @@ static void print_option(enum option_id id, enum option_group group)
         printf("%*s", HELP_COLUMN - width, "");
     snprintf(text, sizeof text, "%s%s%s%s", help_of(id, group), row->standard != NULL ? " (default: " : "",
              row->standard != NULL ? row->standard : "", row->standard != NULL ? ")" : "");
-    print_wrapped(text);
+    print_wrapped(text, HELP_COLUMN, HELP_WIDTH);
 }
 
 void options_print(enum option_group group)

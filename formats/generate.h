@@ -19,7 +19,7 @@
     X(arrow, "arrow:ROWS[,LEN[,OTHERS]]", "a row and a column of LEN, others OTHERS around the diagonal")              \
     X(uniform, "uniform:ROWS,COLS,MEAN", "random columns, MEAN a row")                                                 \
     X(longrows, "longrows:ROWS,COLS,LEN", "random columns, LEN in every row")                                          \
-    X(empty, "empty:ROWS,SHARE[,MEAN]", "a SHARE of the rows empty, random columns in the others, MEAN a row")         \
+    X(empty, "empty:ROWS,SHARE[,MEAN]", "a SHARE of the rows empty, random columns in others, MEAN a row")             \
     X(powerlaw, "powerlaw:ROWS,MEAN,ALPHA,MAX", "row lengths by a power law, the longest MAX; some columns are hubs")  \
     X(rmat, "rmat:SCALE,EDGES", "R-MAT graph of Graph500: 2^SCALE vertices, EDGES drawn for each")                     \
     X(fem, "fem:NODES,BLOCK,NEIGHBOURS", "dense blocks for neighbours on a three-dimensional mesh")                    \

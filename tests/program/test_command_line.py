@@ -220,6 +220,136 @@ class SpaceForEquals(test_program.Case):
         self.ok("poisson2d:3", "--verify", "./off", cwd=self.folder)
 
 
+class Text(test_program.Case):
+    """The default text on standard error."""
+
+    def commands(self):
+        a, y = self.data("symmetric4.mtx"), os.path.join(self.folder, "y.txt")
+        return [
+            [a], ["mul", "poisson2d:60", "--transpose", "-o", y], ["poisson2d:20", "--verify=bitwise", "-o", y],
+            ["poisson2d:20", "--type", "mixed", "-o", y], ["solve", "poisson2d:30", "-o", y],
+            ["solve", "poisson2d:30", "--precond", "all", "-o", y], ["solve", "poisson2d:30", "--precond", "auto", "-o", y],
+            ["solve", "poisson2d:20", "--precond", "ic0", "--vectors", "3", "-o", y], ["gen", "poisson2d:9", "-o", y + ".mtx"],
+            ["convert", a, y + ".spmv"], ["info", "poisson2d:30"], ["solve", "poisson2d:9", "--inner", "-o", y],
+        ]  # fmt: skip
+
+    def test_width_and_prefix(self):
+        for words in self.commands():
+            text = self.ok(*words, env=FEW).stderr
+            for line in text.splitlines():
+                self.assertLessEqual(len(line), WIDTH, line)
+                self.assertRegex(line, r"^(spmv: \S|  +[a-z0-9]|spmv:   \S)", (words, line))
+                if line.startswith("spmv: "):  # a table has no prefix
+                    self.assertNotRegex(line, r"^spmv: (load|plan|solve|check|none|jacobi) {2,}")
+        self.assertNotIn("\nspmv:   ", text)  # facts are short enough not to be broken
+
+    def test_long_texts_are_broken_at_blanks(self):
+        text = self.ok("-v", "poisson2d:100", "-o", os.devnull).stderr
+        self.assertIn("\nspmv:   ", text)
+        self.assertRegex(text.replace("\nspmv:   ", " "), r"reason for the method: .*rows \+ nonzeros")
+        for line in self.ok("info", "poisson2d:100").stdout.splitlines():
+            self.assertLessEqual(len(line), WIDTH, line)
+
+    def test_reason_only_with_verbose(self):
+        for words in (["poisson2d:60", "-o", os.devnull], ["solve", "poisson2d:30", "--precond", "auto", "-o", os.devnull]):
+            self.assertNotIn("reason", self.ok(*words).stderr)
+            self.assertNotIn("keep all threads busy", self.ok(*words).stderr)
+            self.assertIn("reason for the method", self.ok("-v", *words).stderr)
+        self.assertIn("reason for the preconditioner", self.ok("-v", *words).stderr)
+
+    def test_one_fact_a_line(self):
+        lines = self.ok("poisson2d:20", "--backend", "omp", "-o", os.devnull).stderr.splitlines()
+        starts = ["poisson2d:20: 400 x 400", "on omp", "method tiles", "load ", "y checked against ref: passed"]
+        self.assertEqual(len(lines), len(starts), lines)
+        for line, start in zip(lines, starts):
+            self.assertTrue(line.startswith("spmv: " + start), line)
+
+    def test_no_function_names(self):
+        bad = self.write("bad.mtx", "%%MatrixMarket matrix coordinate real symmetric\n2 2 2\n1 1 1\n2 2 -1\n")
+        x = self.vector("x.txt", [1.0, float("nan")])
+        for words in (["solve", bad, "--precond", "jacobi"], ["solve", bad], ["solve", "poisson2d:9", "--max-iterations", "1"],
+                      ["solve", "poisson2d:9", "--method", "textbook", "--max-iterations", "1", "--precond", "all"],
+                      ["solve", self.data("symmetric4.mtx"), "--rtol", "0", "--atol", "0"],
+                      ["solve", self.data("symmetric4.mtx"), x], ["bench", "uniform:9,9,2", "--op", "cg", "--peers", "none"],
+                      ["bench", "uniform:9,8,2", "--op", "cg", "--peers", "none"], ["explain", "--op", "segscan", "--operator", "max", "1"],
+                      ["explain", "--op", "scan", "--method", "zig", "1"]):  # fmt: skip
+            done = run(*words)
+            self.assertNotRegex(done.stderr, r"\b(spmv|context|plan|cg|host|matrix)_[a-z_]+", words)
+
+    def test_plurals(self):
+        one = self.write("one.mtx", "%%MatrixMarket matrix coordinate real general\n1 1 1\n1 1 2\n")
+        text = self.ok(one, "-o", os.devnull).stderr + run("solve", "poisson2d:9", "--max-iterations", "1", "-q").stderr
+        text += self.ok("solve", one, "-v", "-o", os.devnull, "--threads", "1").stderr
+        text += self.ok("convert", one, os.path.join(self.folder, "two.mtx")).stderr + self.ok("gen", "diagonal:1", "-o", os.devnull).stderr
+        text += self.fails(3, self.write("bad.mtx", "%%MatrixMarket matrix coordinate real general\n1 1 1\n2 1 2\n")).stderr
+        self.assertNotRegex(text, r"\b1 (nonzeros|iterations|restarts|threads|entries|rows|repeats|vectors)\b")
+        self.assertIn("after 1 iteration;", text)
+        self.assertIn("1 nonzero,", text)
+
+    def test_rows_count_from_1(self):
+        two = self.write("two.mtx", "%%MatrixMarket matrix coordinate real general\n3 3 3\n2 1 1\n2 2 1\n3 3 1\n")
+        self.assertRegex(self.ok("info", two).stdout, r"(?m)^longest row +2$")
+        text = self.ok(self.write("d.mtx", "%%MatrixMarket matrix coordinate real general\n1 1 1\n1 1 2\n")).stderr
+        self.assertIn("worst row 1,", text)
+        bad = self.write("bad.mtx", "%%MatrixMarket matrix coordinate real symmetric\n2 2 2\n1 1 1\n2 2 -1\n")
+        self.fails(8, "solve", bad, "--precond", "jacobi", says="row 2 is -1")
+
+
+class Release(test_program.Case):
+    def test_no_faults(self):
+        """Nothing of what tests plant is in the program that users get, in the manual, or has an effect."""
+        with open(test_program.PROGRAM, "rb") as file:
+            program = file.read()
+        with open(os.path.join(test_program.SOURCE, "app", "spmv.1"), encoding="utf-8") as file:
+            page = file.read()
+        for name in ("SPMV_TEST_", "PLANT_ERROR", "CACHE_BYTES"):
+            self.assertNotIn(name.encode(), program)
+            self.assertNotIn(name, page)
+        self.ok("poisson2d:4", env={"SPMV_TEST_PLANT_ERROR": "5"})
+
+    def test_json_is_documented(self):
+        """Every key that these commands write stands in the manual's section."""
+        with open(os.path.join(test_program.SOURCE, "app", "spmv.1"), encoding="utf-8") as file:
+            section = file.read().split(".Sh JSON\n")[1].split("\n.Sh ")[0]
+        known = set()
+        for line in re.findall(r"(?m)^\.(?:It )?(?:Cm|Qq) (.*)$", section):
+            known.update(re.findall(r"[a-z_0-9]+", line))
+
+        def keys(value):
+            for item in value.values() if isinstance(value, dict) else value if isinstance(value, list) else []:
+                yield from keys(item)
+            if isinstance(value, dict):
+                yield from value
+
+        complex_file = self.write("c.mtx", "%%MatrixMarket matrix coordinate complex hermitian\n1 1 1\n1 1 2 0\n")
+        x = self.write("x.txt", "1 2\n" * 4)
+        found = set()
+        for words in (["mul", self.data("symmetric4.mtx"), x], ["poisson2d:3", "--type", "mixed", "--verify=bitwise"], ["info", complex_file],
+                      ["solve", "poisson2d:9", "--vectors", "2"], ["solve", "poisson2d:9", "--precond", "jacobi", "--verify=bitwise"],
+                      ["info", self.data("symmetric4.mtx")], ["doctor"], ["spy", "poisson2d:9"]):  # fmt: skip
+            found |= set(keys(json.loads(self.ok(*words, "--json", env=FEW).stdout)))
+        self.assertIn("worst_vector", found)
+        self.assertIn("vectors", found)
+        self.assertEqual(found - known, set())
+        for word in ('"cache"', '"binary"', '"spec"', '"mtx"'):
+            self.assertIn(word.replace('"', ""), known)
+
+    def test_readme(self):
+        path = os.path.join(test_program.SOURCE, "README.md")
+        if not os.path.exists(path):
+            self.skipTest("no README beside these tests")
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+        self.assertLessEqual(text.count("\n"), 90)
+        table = re.findall(r"(?m)^spmv ([a-z]+) ", text)
+        self.assertEqual(len(table), len(set(table)), table)
+        self.assertEqual(set(table), set(COMMANDS) - {"mul", "help"})
+        shown = re.search(r"\$ spmv (\S+ \S+)\n((?:.+\n)+)```", text)
+        real = self.ok(*shown.group(1).split(), cwd=test_program.SOURCE, env=FEW)
+        plain = lambda lines: [re.sub(r"[-+.0-9e]+( [mu]?s| GB/s)|\d threads?|\(auto.*\)", "#", line) for line in lines.splitlines()]
+        self.assertEqual(plain(shown.group(2)), plain(real.stdout + real.stderr))
+
+
 if __name__ == "__main__":
     test_program.PROGRAM, test_program.SOURCE = map(os.path.abspath, sys.argv[1:3])
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)

@@ -245,7 +245,7 @@ class SeveralVectors(Case):
                 products = [self.a.times(x, transpose) for x in self.columns[n]]
                 done = self.ok(*words)
                 self.assertEqual(self.table(done.stdout), [list(row) for row in zip(*products)])
-                self.assertRegex(done.stderr, r"checked against \w+: passed; worst row \d+ of vector [012]")
+                self.assertRegex(done.stderr, r"checked against \w+: passed; worst row \d+ of vector [123]")
                 with_y0 = self.ok(*words, "--alpha", "2", "--beta", "-0.5", "--y0", files[m][form])
                 self.assertEqual(self.table(with_y0.stdout), [[2 * p - 0.5 * y for p, y in zip(*rows)] for rows in
                                                               zip(zip(*products), zip(*self.columns[m]))])
@@ -290,7 +290,7 @@ class SeveralVectors(Case):
         x = self.write("x.txt", self.rows(self.columns[5]))
         done = run(self.path, x, env={"SPMV_TEST_PLANT_ERROR": "5"})
         self.assertEqual(done.returncode, 9)
-        self.assertRegex(done.stderr, r"CHECK FAILED.*: 1 of 24 rows of y .*worst row 5 of vector 2 \(line 6\)")
+        self.assertRegex(done.stderr, r"(?s)CHECK FAILED.*: 1 of 24 rows of y .*worst row 6 of vector 3: ")
         report = json.loads(run(self.path, x, "--json", env={"SPMV_TEST_PLANT_ERROR": "5"}).stdout)["verify"]
         self.assertEqual((report["worst_row"], report["worst_vector"]), (5, 2))
         bit = run(self.path, x, "--verify=bitwise", env={"SPMV_TEST_PLANT_ERROR": "bit:5"})
@@ -481,7 +481,7 @@ class Complex(Case):
         for (backend, _), kind in itertools.product(self.usable_backends(), ["c128", "c64"]):
             done = run(path, "--backend", backend, "--type", kind, env={"SPMV_TEST_PLANT_ERROR": "5"})
             self.assertEqual(done.returncode, 9)
-            self.assertRegex(done.stderr, r"CHECK FAILED.*worst row 5 .*[-+]\d\S*i where .*[-+]\d\S*i is right")
+            self.assertRegex(done.stderr, r"(?s)CHECK FAILED.*worst row 6: .*[-+]\d\S*i where .*[-+]\d\S*i is right")
 
     def test_mangled_files_are_named_with_their_place(self):
         head = "%%MatrixMarket matrix coordinate complex hermitian\n2 2 2\n"
@@ -652,7 +652,7 @@ class Checks(Case):
             self.assertEqual(done.returncode, 9)
             self.assertEqual(numbers(done.stdout), expected)
             self.assertIn("CHECK FAILED", done.stderr)
-            self.assertIn("worst row 5 ", done.stderr)
+            self.assertIn("worst row 6: ", done.stderr)
             self.assertIn("1 of 16 rows", done.stderr)
 
     def test_planted_error_is_named_even_when_quiet_and_not_looked_for_when_off(self):
@@ -1041,7 +1041,7 @@ class Solve(Case):
         for words in ["400 x 400", "method", "solved after", "each", "(true)", "(recurrence)", "tolerance",
                       "error against ones", "b - A x checked against"]:  # fmt: skip
             self.assertIn(words, done.stderr)
-        self.assertTrue(all(line.startswith("spmv: ") for line in done.stderr.splitlines()))
+        self.assertTrue(all(line.startswith(("spmv: ", "  ")) for line in done.stderr.splitlines()))
         self.assertEqual(self.ok("solve", "-q", "poisson2d:20").stderr, "")
         self.assertEqual(self.ok("solve", "poisson2d:20", "--rtol", "1e-12", "--threads", "1").stdout, done.stdout)
 
@@ -1237,13 +1237,13 @@ class Solve(Case):
 
     def test_9_planted_errors_are_found(self):
         plant = Checks.plant("5")
-        self.fails(9, "solve", "poisson2d:4", says=["CHECK FAILED", "b = A ones", "row 5 "], **plant)
+        self.fails(9, "solve", "poisson2d:4", says=["CHECK FAILED", "b = A ones", "row 6: "], **plant)
         b = self.vector("b.txt", poisson2d(4))
         for (backend, _), type_name in itertools.product(self.usable_backends(), ["f64", "f32"]):
             words = ["solve", "poisson2d:4", b, "--rtol", "1e-4", "--backend", backend, "--type", type_name]
             done = run(*words, **plant)
             self.assertEqual(done.returncode, 9)
-            self.assertIn("of b - A x are past the bound; worst row 5 ", done.stderr)
+            self.assertIn("of b - A x are past the bound\nspmv: worst row 6: ", done.stderr)
             self.assertIn("the true residual is said to be", done.stderr)
             self.assertEqual(len(numbers(done.stdout)), 16)
             self.assertIn("not checked", self.ok(*words, "--verify=off", **plant).stderr)
@@ -1258,7 +1258,7 @@ class Solve(Case):
 
     def test_profile_adds_up(self):
         lines = self.ok("solve", "poisson2d:60", "-o", os.devnull).stderr
-        parts = re.findall(r"(?m)^spmv: (load|plan|solve|check) +[.0-9e+]+ .?s +([.0-9]+) %$", lines)
+        parts = re.findall(r"(?m)^  (load|plan|solve|check) +[.0-9e+]+ .?s +([.0-9]+) %$", lines)
         self.assertEqual([name for name, _ in parts], ["load", "plan", "solve", "check"])
         self.assertLess(abs(sum(float(share) for _, share in parts) - 100), 0.21)
 
@@ -1293,7 +1293,7 @@ class Solve(Case):
         self.assertLess(2 * jacobi["iterations"], none["iterations"])
         self.assertTrue(jacobi["precond_layout"])
         auto = self.ok("solve", matrix, "--precond", "auto")
-        self.assertRegex(auto.stderr, r"spmv: preconditioner [a-z0-9-]+: .+; set up in")
+        self.assertRegex(auto.stderr, r"spmv: preconditioner [a-z0-9-]+, set up in")
         self.fails(1, "solve", matrix, "--precond", "sparkle", says=["sparkle", "jacobi"])
         bad = self.write("bad.mtx", symmetric([[1.0, 2.0], [2.0, -1.0]]).text())
         self.fails(8, "solve", bad, "--precond", "jacobi", says="diagonal")
@@ -1317,10 +1317,10 @@ class Solve(Case):
                 self.assertEqual((cg["status"], cg["precond"]), ("unsupported", "amg"))
                 self.assertIn("hypre", cg["message"])
         for name in names:
-            self.assertRegex(done.stderr, rf"(?m)^spmv: {name} +(\d+|-) ")
+            self.assertRegex(done.stderr, rf"(?m)^  {name} +(\d+|-) ")
         fewest = min(r["result"]["cg"]["iterations"] for r in solved)
         best = next(r["result"]["cg"] for r in solved if r["result"]["cg"]["iterations"] == fewest)
-        self.assertIn("the x written", next(line for line in done.stderr.splitlines() if f": {best['precond']} " in line))
+        self.assertIn("the x written", next(line for line in done.stderr.splitlines() if f" {best['precond']} " in line))
         self.assertLess(abs(max(abs(v - 1) for v in numbers(self.read("x.txt"))) - best["largest_error"]), 1e-15)
         header, *lines = self.read("h.csv").splitlines()
         self.assertEqual(header, "precond,iteration,residual")
@@ -1343,7 +1343,7 @@ class Solve(Case):
         self.assertNotEqual(best["precond"], "none")  # the first of as many iterations
         marked = [line for line in done.stderr.splitlines() if "the x written" in line]
         self.assertEqual(len(marked), 1, done.stderr)
-        self.assertIn(f": {best['precond']} ", marked[0])
+        self.assertIn(f" {best['precond']} ", marked[0])
         self.assertLess(abs(max(abs(v - 1) for v in numbers(self.read("x.txt"))) - best["largest_error"]), 1e-15)
 
     def test_all_preconditioners_tell_of_no_x_that_is_not_written(self):
@@ -1504,15 +1504,15 @@ class SolveSeveral(Case):
 
     def test_summary_has_the_worst_first(self):
         done = self.ok("solve", self.spec, self.path)
-        table = re.findall(r"(?m)^spmv: +(\d+) +(\d+) +(\S+) +(\S+) +(\S+) +(\S+)  (\w+)$", done.stderr)
+        table = re.findall(r"(?m)^ +(\d+) +(\d+) +(\S+) +(\S+) +(\S+) +(\S+)  (\w+)$", done.stderr)
         self.assertEqual(sorted(int(row[0]) for row in table), [1, 2, 3, 4])
         shares = [float(row[4]) / float(row[3]) if float(row[3]) > 0 else 0 for row in table]
         self.assertEqual(shares, sorted(shares, reverse=True))
         many = self.ok("solve", "poisson2d:3", "--vectors", "25", "-o", os.devnull)
         self.assertIn("and 15 more", many.stderr)
-        self.assertEqual(len(re.findall(r"(?m)^spmv: +\d+ .*  ok$", many.stderr)), 10)
+        self.assertEqual(len(re.findall(r"(?m)^ +\d+ .*  ok$", many.stderr)), 10)
         listed = self.ok("solve", "poisson2d:3", "--vectors", "25", "-o", os.devnull, "-v").stderr
-        self.assertEqual(len(re.findall(r"(?m)^spmv: +\d+ .*  ok$", listed)), 25)
+        self.assertEqual(len(re.findall(r"(?m)^ +\d+ .*  ok$", listed)), 25)
 
     def test_failures_are_told_one_by_one(self):
         bad = [list(b) for b in self.b]
@@ -1527,7 +1527,7 @@ class SolveSeveral(Case):
         self.assertEqual(done.returncode, 7)
         self.assertIn("right-hand side 2 of 4", done.stderr)
         self.assertIn("3 of 4 right-hand sides solved", done.stderr)
-        self.assertRegex(done.stderr, r"(?m)^spmv: +number .*\nspmv: +2 +0 .* not_finite$")  # the worst comes first
+        self.assertRegex(done.stderr, r"(?m)^ +number .*\n +2 +0 .* not_finite$")  # the worst comes first
         columns = self.columns(done.stdout)
         self.assertEqual(set(columns[1]), {0.0})
         self.x[1] = columns[1]
@@ -1568,7 +1568,7 @@ class SolveSeveral(Case):
         # an error in the last: said of that one
         done = run("solve", self.spec, self.path, env={"SPMV_TEST_PLANT_ERROR": "5"})
         self.assertEqual(done.returncode, 9)
-        self.assertIn("worst row 5 of vector 3", done.stderr)
+        self.assertIn("worst row 6 of vector 4", done.stderr)
         self.assertIn("the true residual of right-hand side 4 of 4 is said to be", done.stderr)
 
     def test_all_preconditioners(self):
@@ -1647,7 +1647,7 @@ class Info(Case):
         self.assertEqual(result["result"]["method"], "staged")
 
     def test_plan(self):
-        self.assertRegex(self.ok("info", "poisson2d:10").stdout, r"(?m)^memory of the plan +\d+ bytes, made in .* s$")
+        self.assertRegex(self.ok("info", "poisson2d:10").stdout, r"(?m)^memory of the plan +\d+ bytes, made in \S+ [mu]?s$")
         for how in ["auto", "off", "columns", "values"]:
             result = json.loads(self.ok("info", "poisson2d:3", "--compress", how, "--json").stdout)["result"]
             self.assertIsInstance(result["layout"], str)
