@@ -78,8 +78,8 @@ struct options {
     char error[256];                         /* the first mistake; "" when there is none */
 };
 
-/* Defaults, then the command line. Mistakes in options go into o->error: who the command is decides first what is
- * reported. */
+/* Sets defaults, then reads the command line. The first mistake goes into o->error, since a wrong command is reported
+ * before it. */
 spmv_status options_parse(int argc, char **argv, struct options *o);
 void options_free(struct options *o);
 
@@ -97,7 +97,7 @@ bool option_given(const struct options *o, const char *name);
 /* c128 or c64. */
 bool is_complex(spmv_type type);
 
-/* The options by which a matrix is loaded: its type. */
+/* The options to load a matrix with: with --type mixed its type is f32. */
 struct options options_for_matrix(const struct options *o);
 
 /* The plan's option compression for a run on the backend; solves: the matrix is read in each of many iterations. */
@@ -214,7 +214,7 @@ spmv_status open_context(const struct options *o, spmv_backend backend, spmv_con
 /* The same on a CUDA stream of the caller; stream NULL: one of its own. */
 spmv_status open_context_on(const struct options *o, spmv_backend backend, void *stream, spmv_context **ctx);
 
-/* Takes the progress line off the screen: an activity is over. progress_allow also forbids it, or allows it again. */
+/* Removes the progress line from the screen: an activity is over. progress_allow also forbids or allows it. */
 void progress_end(void);
 void progress_allow(bool allowed);
 
@@ -228,15 +228,15 @@ spmv_status allocate(const char *what, int64_t count, size_t size, void **memory
 /* Standard output is complete; a reader that went away is no failure. Every writer to it ends with this. */
 spmv_status finish_stdout(void);
 
-/* Where the answer goes, a vector called what: -o, else standard output ("-"), else NULL, because the JSON is the
- * answer. Complains when both would go to standard output. */
+/* Where the answer (what: its name) goes: -o, else standard output ("-"), or NULL where the JSON goes there. Complains
+ * when both would go to standard output. */
 spmv_status choose_answer(const struct options *o, const char *what, const char **path);
 
 /* Complains when two of the files that are written are one; another: one that no option names, or NULL. A device or a
  * pipe may take several. */
 spmv_status check_outputs(const struct options *o, const char *another);
 
-/* Complains of the first of them that cannot be written, so that it is known before long work. */
+/* Complains of the first output that cannot be written, before long work. */
 spmv_status check_writable(const struct options *o);
 
 /* Complains of a --format that the answer at path (NULL: none) cannot be written in. */

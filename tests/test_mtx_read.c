@@ -1422,8 +1422,9 @@ static void progress_and_cancelling(void **state)
     heard = (struct heard){.events = 0};
     ctx = context_that_tells(1, &heard);
     assert_ok(ctx, matrix_read_memory(ctx, "b", both, sizeof both - 1, NULL, &matrix, NULL, 0));
-    assert_string_equal(heard.warning, "b: 1 entry of a symmetric file repeats the place of another, itself or mirrored; "
-                                       "the values were added");
+    assert_string_equal(heard.warning,
+                        "b: 1 entry of a symmetric file repeats the place of another, itself or mirrored; "
+                        "the values were added");
     spmv_matrix_destroy(matrix);
     spmv_context_destroy(ctx);
     struct heard stopped = {.cancel_at = heard.events};

@@ -247,8 +247,9 @@ class Text(test_program.Case):
         text = self.ok("-v", "poisson2d:100", "-o", os.devnull).stderr
         self.assertIn("\nspmv:   ", text)
         self.assertRegex(text.replace("\nspmv:   ", " "), r"reason for the method: .*rows \+ nonzeros")
-        for line in self.ok("info", "poisson2d:100").stdout.splitlines():
-            self.assertLessEqual(len(line), WIDTH, line)
+        for command in (["info", "poisson2d:100"], ["doctor"]):
+            for line in self.ok(*command, env=FEW).stdout.splitlines():
+                self.assertLessEqual(len(line), WIDTH, line)
 
     def test_reason_only_with_verbose(self):
         for words in (["poisson2d:60", "-o", os.devnull], ["solve", "poisson2d:30", "--precond", "auto", "-o", os.devnull]):
