@@ -198,9 +198,10 @@ static void show_event(const spmv_event *event)
 static int on_event(const spmv_event *event, void *user)
 {
     (void)user;
-    if (event->kind == SPMV_EVENT_WARNING)
-        remark(LEVEL_NORMAL, "warning: %s", plain_sentence(event->text));
-    else
+    const bool warning = event->kind == SPMV_EVENT_WARNING;
+    if (warning && level >= LEVEL_NORMAL)
+        complain("warning: %s", plain_sentence(event->text)); /* FILE:LINE:COLUMN stays on one line with its text */
+    else if (!warning)
         show_event(event);
     return stops_asked();
 }
