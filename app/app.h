@@ -18,15 +18,23 @@
 
 enum verify_mode { VERIFY_OFF, VERIFY_BOUND, VERIFY_BITWISE };
 
-/* Who takes an option: every command, or those of a group. */
+/* The commands that an option has an effect in: one bit a command, and names for frequent sets. A command refuses the
+ * options of others. */
 enum option_group {
-    GROUP_SHARED = 1,
-    GROUP_PRODUCT = 2,
-    GROUP_SOLVE = 4,
-    GROUP_BENCH = 8,
-    GROUP_GEN = 16,
-    GROUP_SPY = 32,
-    GROUP_EXPLAIN = 64
+    GROUP_PRODUCT = 1, /* mul, and the form without a command */
+    GROUP_SOLVE = 2,
+    GROUP_BENCH = 4,
+    GROUP_INFO = 8,
+    GROUP_EXPLAIN = 16,
+    GROUP_GEN = 32,
+    GROUP_CONVERT = 64,
+    GROUP_SPY = 128,
+    GROUP_DOCTOR = 256,
+    GROUP_HELP = 512,
+    GROUP_SHARED = 1023,                                                 /* every command */
+    GROUP_PLAN = GROUP_PRODUCT | GROUP_SOLVE | GROUP_BENCH | GROUP_INFO, /* those that make a plan */
+    GROUP_READ = GROUP_PLAN | GROUP_EXPLAIN | GROUP_CONVERT | GROUP_SPY, /* those that read matrices from files */
+    GROUP_RESULT = GROUP_SHARED & ~GROUP_HELP                            /* those that have a result */
 };
 
 /* --compress auto: plan_compression decides. */
@@ -65,18 +73,24 @@ struct options {
     bool type_given;                          /* --type, not its default */
     const char **arguments;                   /* what is no option, in order; options_free */
     int count;
-    char *command_line; /* as the shell would take it; options_free */
-    uint64_t given;     /* bit i: option i of the table was given */
-    char error[256];    /* the first mistake; "" when there is none */
+    char *command_line;                      /* as the shell would take it; options_free */
+    uint64_t given;                          /* bit i: option i of the table was given */
+    const char *spaced_option, *spaced_word; /* the argument behind a --json or --csv without a value; NULL: none */
+    char error[256];                         /* the first mistake; "" when there is none */
 };
 
-/* Defaults, then the command line. Mistakes in options go into o->error: who the command is decides first what is
- * reported. */
+/* Sets defaults, then reads the command line. The first mistake goes into o->error, since a wrong command is reported
+ * before it. */
 spmv_status options_parse(int argc, char **argv, struct options *o);
 void options_free(struct options *o);
 
-/* Reports o->error, or an option that is given but in none of the groups (command: its name for the message). */
-spmv_status options_check(const struct options *o, unsigned groups, const char *command);
+/* Reports o->error, an option that has no effect in the command (group: its bit; command: its name), or a name of a
+ * method or preconditioner that does not exist. */
+spmv_status options_check(const struct options *o, enum option_group group, const char *command);
+
+/* Explains a file name that stands behind a --json or --csv with a space in place of "=": the argument is one too many,
+ * or a file that is not there. Returns false, and says nothing, when word is no such argument. */
+bool options_explain_space(const struct options *o, const char *word);
 
 /* True when the option of that name (without dashes) was given. */
 bool option_given(const struct options *o, const char *name);
@@ -84,25 +98,84 @@ bool option_given(const struct options *o, const char *name);
 /* c128 or c64. */
 bool is_complex(spmv_type type);
 
-/* The options by which a matrix is loaded: its type. */
+/* The options to load a matrix with: with --type mixed its type is f32. */
 struct options options_for_matrix(const struct options *o);
 
 /* The plan's option compression for a run on the backend; solves: the matrix is read in each of many iterations. */
 int plan_compression(const struct options *o, spmv_backend backend, bool solves);
 
-/* The options of these groups, one a line, every default shown. */
-void options_print(unsigned groups);
+/* The options that have an effect in the command, one a line, every default shown. */
+void options_print(enum option_group group);
+
+/* The text's words on standard output, from column indent on, in lines of at most width columns. */
+void print_wrapped(const char *text, int indent, int width);
+
+/* Whether the command takes the option of that name (without dashes). */
+bool options_take(enum option_group group, const char *name);
+
+/* ---------------------------------------------------------------- name_lists.c */
+
+/* Names that an option or an argument may take, in the order in which they were added. They live as long as the
+ * program. */
+enum { NAMES_MOST = 96 };
+struct names {
+    const char *name[NAMES_MOST];
+    int count;
+};
+
+/* Adds a name that is not yet there. */
+void names_add(struct names *names, const char *name);
+
+bool names_have(const struct names *names, const char *word, size_t length);
+
+/* "a, b, c"; cut where the text ends. */
+void names_join(const struct names *names, char *text, size_t size);
+
+/* The name that was probably meant: a few mistyped letters away, or one is the
+ * beginning of the other. NULL: none is near. */
+const char *names_nearest(const struct names *names, const char *word, size_t length);
+
+/* Complains: "unknown WHAT WORD; did you mean NAME? There are: a, b, c". Returns SPMV_ERROR_ARGUMENT. */
+spmv_status names_refuse(const struct names *names, const char *what, const char *word, size_t length);
+
+/* Refuses a text that is none of the names, NULL excepted; several: names separated by commas. */
+spmv_status names_check(const struct names *names, const char *what, const char *text, bool several);
+
+/* The lists: of one backend or of all that are built (SPMV_BACKEND_AUTO), methods of products and rungs of the solver;
+ * preconditioners with auto and all; operations, suites and peers of bench, peers with their modules, all and none. */
+void names_of_methods(struct names *names, spmv_backend backend);
+void names_of_rungs(struct names *names, spmv_backend backend);
+void names_of_preconditioners(struct names *names);
+void names_of_operations(struct names *names);
+void names_of_suites(struct names *names);
+void names_of_peers(struct names *names);
+
+/* The subjects of explain --op (cmd_explain.c): 0, 1, ... until NULL. */
+const char *explain_subject_name(int index);
 
 /* ---------------------------------------------------------------- main.c: commands */
 
 struct command {
-    const char *name;      /* NULL: the main job */
-    const char *arguments; /* "A [x]" */
-    const char *what;      /* one sentence */
-    unsigned groups;       /* of options */
-    int least, most;       /* number of arguments after the name */
+    const char *name;
+    const char *arguments;   /* "A [x]" */
+    const char *what;        /* one sentence */
+    enum option_group group; /* its options */
+    int least, most;         /* number of arguments after the name */
     spmv_status (*run)(const struct options *o, const char *const *arguments, int count);
 };
+
+/* Command 0, 1, ... until NULL; the first is also run where no command is named. */
+const struct command *command_at(int index);
+
+/* ---------------------------------------------------------------- help.c */
+
+/* Help of the program, and of one command. */
+void help_print_all(void);
+void help_print(const struct command *command);
+
+/* "spmv mul A [x]"; named false: "spmv A [x]", the form without a command. */
+enum { USAGE_SIZE = 64 };
+void help_usage(const struct command *command, bool named, char *text, size_t size);
 
 spmv_status run_product(const struct options *o, const char *const *arguments, int count);
 spmv_status run_solve(const struct options *o, const char *const *arguments, int count);
@@ -130,8 +203,14 @@ enum level messages_level(void);
 /* "spmv: ..." on standard error, always. */
 void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* The same, if the level is at least so high. */
+/* The same, if the level is at least so high, in lines of at most 100 columns. */
 void remark(enum level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* A line of a table: without "spmv: ", and never broken. */
+void remark_row(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* A sentence of the library without the name of the function at its start, which is for users of the library. */
+const char *plain_sentence(const char *sentence);
 
 /* Complains with a sentence ("" or NULL: the status's text) and returns the status. */
 spmv_status report(spmv_status status, const char *sentence);
@@ -142,7 +221,7 @@ spmv_status open_context(const struct options *o, spmv_backend backend, spmv_con
 /* The same on a CUDA stream of the caller; stream NULL: one of its own. */
 spmv_status open_context_on(const struct options *o, spmv_backend backend, void *stream, spmv_context **ctx);
 
-/* Takes the progress line off the screen: an activity is over. progress_allow also forbids it, or allows it again. */
+/* Removes the progress line from the screen: an activity is over. progress_allow also forbids or allows it. */
 void progress_end(void);
 void progress_allow(bool allowed);
 
@@ -156,8 +235,8 @@ spmv_status allocate(const char *what, int64_t count, size_t size, void **memory
 /* Standard output is complete; a reader that went away is no failure. Every writer to it ends with this. */
 spmv_status finish_stdout(void);
 
-/* Where the answer goes, a vector called what: -o, else standard output ("-"), else NULL, because the JSON is the
- * answer. Complains when both would go to standard output. */
+/* Where the answer (what: its name) goes: -o, else standard output ("-"), or NULL where the JSON goes there. Complains
+ * when both would go to standard output. */
 spmv_status choose_answer(const struct options *o, const char *what, const char **path);
 
 /* Complains when two of the files that are written are one; another: one that no option names, or NULL. A device or a
@@ -169,7 +248,7 @@ spmv_status check_outputs(const struct options *o, const char *another);
  * their names. */
 spmv_status check_inputs(const struct options *o, const char *const *inputs, int count, const char *another);
 
-/* Complains of the first of them that cannot be written, so that it is known before long work. */
+/* Complains of the first output that cannot be written, before long work. */
 spmv_status check_writable(const struct options *o);
 
 /* Complains of a path (NULL: none) whose ending, or of a --format, that the answer cannot be

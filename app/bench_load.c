@@ -168,7 +168,7 @@ spmv_status run_bench_load(const struct options *o, const char *const *arguments
     if (count == 0 || o->csv || o->suite != NULL || o->size != 0)
         return report(SPMV_ERROR_ARGUMENT, "--op load measures on files, which must be named; its results come as a "
                                            "table or, with --json, as JSON");
-    static const char *const others[] = {"vectors", "summary", "peers"};
+    static const char *const others[] = {"vectors", "summary", "peers", "method", "compress", "device", "seed"};
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
         if (option_given(o, others[i])) {
             complain("--%s is not for bench --op load", others[i]);

@@ -1,4 +1,4 @@
-/* spmv doctor: what this build and this machine can do, how fast memory is, and whether products come out right.
+/* spmv doctor: features of this build and this machine, memory bandwidth, and a self-test of products.
  *
  * The self-test multiplies a small matrix with every method of every backend that works here, in both types, and checks
  * each result against another backend.
@@ -16,7 +16,7 @@ static const spmv_backend backends[BACKENDS] = {
     [REF] = SPMV_BACKEND_REF, [OMP] = SPMV_BACKEND_OMP, [CUDA] = SPMV_BACKEND_CUDA};
 
 static const char test_matrix[] = "poisson2d:64";
-enum { BANDWIDTH_REPEATS = 7, LABEL = 12 };
+enum { BANDWIDTH_REPEATS = 7, LABEL = 12, WIDTH = 100 };
 
 struct doctor {
     const struct options *o;
@@ -65,22 +65,26 @@ static json_t *solver_names(spmv_backend backend)
     return names;
 }
 
-static void print_preconditioners(void)
+/* "head   label: a, b, c", where the label begins in column indent. */
+static void print_list(const char *head, int indent, const char *label, const struct names *names)
 {
-    printf("%-*s", LABEL, "solvers");
-    for (int i = 0; spmv_preconditioner_name(i) != NULL; i++)
-        printf("%s%s", i == 0 ? "preconditioners " : ", ", spmv_preconditioner_name(i));
-    putchar('\n');
+    char list[1024], text[1100];
+    names_join(names, list, sizeof list);
+    snprintf(text, sizeof text, "%s: %s", label, list);
+    printf("%-*s", indent, head);
+    print_wrapped(text, indent, WIDTH);
 }
 
 static void print_backend(const struct doctor *d, int b)
 {
-    printf("%-*s%s: %s", LABEL, b == 0 ? "backends" : "", spmv_backend_name(backends[b]), describe(d, b));
-    for (int m = 0; d->contexts[b] != NULL && spmv_method_name(backends[b], m) != NULL; m++)
-        printf("%s%s", m == 0 ? "; methods " : ", ", spmv_method_name(backends[b], m));
-    for (int m = 0; d->contexts[b] != NULL && spmv_cg_method_name(backends[b], m) != NULL; m++)
-        printf("%s%s", m == 0 ? "; to solve " : ", ", spmv_cg_method_name(backends[b], m));
-    putchar('\n');
+    struct names methods = {.count = 0}, rungs = {.count = 0};
+    printf("%-*s%s: %s\n", LABEL, b == 0 ? "backends" : "", spmv_backend_name(backends[b]), describe(d, b));
+    if (d->contexts[b] == NULL)
+        return;
+    names_of_methods(&methods, backends[b]);
+    print_list("", LABEL + 2, "methods", &methods);
+    names_of_rungs(&rungs, backends[b]);
+    print_list("", LABEL + 2, "rungs of the solver", &rungs);
 }
 
 static void tell_backends(struct doctor *d)
@@ -94,8 +98,10 @@ static void tell_backends(struct doctor *d)
                                         "description", describe(d, b), "methods", method_names(backends[b]), "solvers",
                                         solver_names(backends[b])));
     }
+    struct names names = {.count = 0};
+    names_of_preconditioners(&names);
     if (d->text)
-        print_preconditioners();
+        print_list("solver", LABEL, "preconditioners", &names);
 }
 
 static spmv_status measure_memory(struct doctor *d)
@@ -259,7 +265,8 @@ static spmv_status examine(struct doctor *d)
 {
     if (d->text) {
         printf("%-*s%s%s%s\n", LABEL, "spmv", spmv_version(), SPMV_COMMIT[0] != '\0' ? ", commit " : "", SPMV_COMMIT);
-        printf("%-*s%s\n", LABEL, "compiled", SPMV_FLAGS);
+        printf("%-*s", LABEL, "compiled");
+        print_wrapped(SPMV_FLAGS, LABEL, WIDTH);
         printf("%-*s%s\n", LABEL, "cpu", cpu_name());
     }
     open_backends(d);

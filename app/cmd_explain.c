@@ -26,6 +26,11 @@ static const struct subject {
 };
 enum { SUBJECTS = sizeof subjects / sizeof subjects[0] };
 
+const char *explain_subject_name(int index)
+{
+    return index >= 0 && index < SUBJECTS ? subjects[index].name : NULL;
+}
+
 spmv_status explain_status(const struct explain_job *job, spmv_status st)
 {
     return st == SPMV_OK ? st : report(st, spmv_last_error(job->ctx));
@@ -78,11 +83,6 @@ static spmv_status check_wishes(const struct options *o, const struct subject *s
     }
     if (o->size > EXPLAIN_MOST) {
         complain("--size %lld: explain shows at most %d values", (long long)o->size, EXPLAIN_MOST);
-        return SPMV_ERROR_ARGUMENT;
-    }
-    if (o->backend != SPMV_BACKEND_AUTO && o->backend != SPMV_BACKEND_REF) {
-        complain("--backend %s: explain takes a rung's steps one by one on the host: auto or ref",
-                 spmv_backend_name(o->backend));
         return SPMV_ERROR_ARGUMENT;
     }
     return SPMV_OK;

@@ -26,9 +26,9 @@ static spmv_status write_matrix(spmv_context *ctx, const struct input *in, const
     const spmv_status st = spmv_matrix_write(ctx, &in->view, path);
     progress_allow(true);
     if (st == SPMV_OK)
-        remark(LEVEL_NORMAL, "%s: %lld x %lld, %lld nonzeros; generated in %s, written in %s", in->argument,
-               (long long)in->view.rows, (long long)in->view.cols, (long long)in->view.nnz, seconds_text(in->seconds),
-               seconds_text(monotonic_seconds() - began));
+        remark(LEVEL_NORMAL, "%s: %lld x %lld, %lld nonzero%s; generated in %s, written in %s", in->argument,
+               (long long)in->view.rows, (long long)in->view.cols, (long long)in->view.nnz,
+               in->view.nnz == 1 ? "" : "s", seconds_text(in->seconds), seconds_text(monotonic_seconds() - began));
     return write_status(ctx, st, path);
 }
 

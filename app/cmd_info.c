@@ -1,4 +1,4 @@
-/* spmv info: what a matrix is like, and the method that would be chosen for it.
+/* spmv info: properties of a matrix, and the method that would be chosen for it.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdarg.h>
@@ -40,7 +40,7 @@ static const char *symmetry_text(const spmv_statistics *s)
     return s->pattern_symmetric ? "symmetric pattern, values differ" : "not symmetric";
 }
 
-enum { BAR = 40, LABEL = 24 };
+enum { BAR = 40, LABEL = 24, WIDTH = 100 };
 
 /* Full bars stand for the most frequent length; a bin that holds any row shows at least one mark. */
 static void print_histogram(const spmv_statistics *s)
@@ -67,12 +67,13 @@ static void print_line(const char *label, const char *format, ...) __attribute__
 
 static void print_line(const char *label, const char *format, ...)
 {
+    char text[1024];
     va_list values;
-    printf("%-*s", LABEL, label);
     va_start(values, format);
-    vprintf(format, values);
+    vsnprintf(text, sizeof text, format, values);
     va_end(values);
-    putchar('\n');
+    printf("%-*s", LABEL, label);
+    print_wrapped(text, LABEL, WIDTH);
 }
 
 static void print_info(const struct input *in, const spmv_statistics *s, const spmv_context *ctx,
@@ -87,7 +88,7 @@ static void print_info(const struct input *in, const spmv_statistics *s, const s
     print_line("row lengths", "%lld to %lld, mean %.4g, standard deviation %.4g", (long long)s->row_min,
                (long long)s->row_max, s->row_mean, s->row_std);
     if (s->max_row >= 0)
-        print_line("longest row", "%lld (counted from 0)", (long long)s->max_row);
+        print_line("longest row", "%lld", (long long)s->max_row + 1);
     print_line("empty rows", "%lld", (long long)s->empty_rows);
     print_line("empty columns", "%lld", (long long)s->empty_cols);
     print_line("bandwidth", "%lld", (long long)s->bandwidth);
@@ -101,10 +102,12 @@ static void print_info(const struct input *in, const spmv_statistics *s, const s
     print_line("explicit zeros", "%lld", (long long)s->explicit_zeros);
     print_line("not finite", "%lld", (long long)s->not_finite);
     print_line("symmetry", "%s", symmetry_text(s));
-    print_line("method", "%s on %s: %s", p->info.method, spmv_context_describe(ctx), p->info.why);
+    print_line("method", "%s", p->info.method);
+    print_line("on", "%s", spmv_context_describe(ctx));
+    print_line("reason", "%s", p->info.why);
     if (p->info.layout[0] != '\0')
         print_line("plan", "%s", p->info.layout);
-    print_line("memory of the plan", "%lld bytes, made in %.3g s", (long long)p->info.bytes, p->info.seconds);
+    print_line("memory of the plan", "%lld bytes, made in %s", (long long)p->info.bytes, seconds_text(p->info.seconds));
     printf("\n  %21s %12s\n", "row length", "rows");
     print_histogram(s);
 }

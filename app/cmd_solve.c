@@ -208,7 +208,7 @@ static spmv_status make_inner(struct job *job)
         for (int64_t k = 0; k < job->narrow.nnz; k++) {
             job->narrow_values[k] = (float)values[k];
             if (isfinite(values[k]) && !isfinite(job->narrow_values[k])) {
-                complain("--inner: entry %lld of %s, %g, is too large for f32", (long long)k, job->in.argument,
+                complain("--inner: entry %lld of %s, %g, is too large for f32", (long long)k + 1, job->in.argument,
                          values[k]);
                 return SPMV_ERROR_LIMIT;
             }
@@ -680,7 +680,8 @@ static json_t *json_attempt(const struct job *job, const struct attempt *a)
     if (a->x == NULL || a->stop == SPMV_ERROR_UNSUPPORTED) {
         json_put(root, "result",
                  json_pack("{s:s, s:{s:s, s:s, s:s, s:o}}", "op", "cg", "cg", "precond", a->name, "precision",
-                           precision_name(job), "status", status_word(a->stop), "message", json_text(a->failure)));
+                           precision_name(job), "status", status_word(a->stop), "message",
+                           json_text(plain_sentence(a->failure))));
         return root;
     }
     json_put(root, "result", json_result(job, a));
@@ -733,8 +734,8 @@ static void remark_profile(const struct job *job, const struct attempt *a)
     for (int i = 0; i < 4; i++)
         all += parts[i].seconds;
     for (int i = 0; i < 4; i++)
-        remark(LEVEL_NORMAL, "%-5s %10s %5.1f %%", parts[i].name, seconds_text(parts[i].seconds),
-               all > 0 ? 100 * parts[i].seconds / all : 0);
+        remark_row("  %-5s %10s %5.1f %%", parts[i].name, seconds_text(parts[i].seconds),
+                   all > 0 ? 100 * parts[i].seconds / all : 0);
 }
 
 static void remark_preconditioner(const struct attempt *a)
@@ -742,7 +743,8 @@ static void remark_preconditioner(const struct attempt *a)
     spmv_preconditioner_info info;
     if (a->m == NULL || spmv_preconditioner_describe(a->m, &info, sizeof info) != SPMV_OK)
         return;
-    remark(LEVEL_NORMAL, "preconditioner %s: %s; set up in %s", info.name, info.why, seconds_text(a->setup_seconds));
+    remark(LEVEL_NORMAL, "preconditioner %s, set up in %s", info.name, seconds_text(a->setup_seconds));
+    remark(LEVEL_VERBOSE, "reason for the preconditioner: %s", info.why);
     if (info.layout[0] != '\0')
         remark(LEVEL_NORMAL, "preconditioner: %s", info.layout);
 }
@@ -756,9 +758,11 @@ static void remark_job(const struct job *job, const struct attempt *a)
     if (job->in.view.rows == 0)
         remark(LEVEL_NORMAL, "nothing to solve: the matrix has no rows");
     else
-        remark(LEVEL_NORMAL, "%s after %lld iteration%s of %s each, by %s: %s",
-               a->stop == SPMV_OK ? "solved" : "stopped", (long long)r->iterations, r->iterations == 1 ? "" : "s",
-               seconds_text(seconds_per_iteration(job, a)), r->method, r->why);
+        remark(LEVEL_NORMAL, "%s after %lld iteration%s of %s each, by %s", a->stop == SPMV_OK ? "solved" : "stopped",
+               (long long)r->iterations, r->iterations == 1 ? "" : "s", seconds_text(seconds_per_iteration(job, a)),
+               r->method);
+    if (job->in.view.rows > 0)
+        remark(LEVEL_VERBOSE, "reason for %s: %s", r->method, r->why);
     if (job->columns > 1)
         remark_columns(a);
     else
@@ -776,18 +780,21 @@ static void remark_job(const struct job *job, const struct attempt *a)
 static void remark_table(const struct job *job)
 {
     remark_plan(job->in.argument, &job->p);
-    remark(LEVEL_NORMAL, "%-14s %10s %12s %12s %12s %12s  %s", "precond", "iterations", "set-up", "solve", "together",
-           "||b - A x||", "status");
+    remark_row("  %-14s %10s %10s %10s %10s %11s  %s", "precond", "iterations", "set-up", "solve", "together",
+               "||b - A x||", "status");
     for (int i = 0; i < job->attempts; i++) {
         const struct attempt *a = &job->attempt[i];
         if (a->x == NULL || a->stop == SPMV_ERROR_UNSUPPORTED)
-            remark(LEVEL_NORMAL, "%-14s %10s %12s %12s %12s %12s  %s", a->name, "-", "-", "-", "-", "-", a->failure);
+            remark_row("  %-14s %10s %10s %10s %10s %11s  %s", a->name, "-", "-", "-", "-", "-", status_word(a->stop));
         else
-            remark(LEVEL_NORMAL, "%-14s %10lld %12s %12s %12s %12.3g  %s%s", a->name, (long long)a->result.iterations,
-                   seconds_text(a->setup_seconds), seconds_text(a->seconds),
-                   seconds_text(a->setup_seconds + a->seconds), a->result.true_residual, status_word(a->stop),
-                   i == job->best && is_written(job) ? ", the x written" : "");
+            remark_row("  %-14s %10lld %10s %10s %10s %11.3g  %s%s", a->name, (long long)a->result.iterations,
+                       seconds_text(a->setup_seconds), seconds_text(a->seconds),
+                       seconds_text(a->setup_seconds + a->seconds), a->result.true_residual, status_word(a->stop),
+                       i == job->best && is_written(job) ? ", the x written" : "");
     }
+    for (int i = 0; i < job->attempts; i++)
+        if (job->attempt[i].x == NULL || job->attempt[i].stop == SPMV_ERROR_UNSUPPORTED)
+            remark(LEVEL_NORMAL, "%s: %s", job->attempt[i].name, plain_sentence(job->attempt[i].failure));
 }
 
 static void tell_verdict(const struct job *job, const struct attempt *a)

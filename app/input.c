@@ -60,10 +60,10 @@ static void remark_load(const struct input *in)
                                              [SPMV_SYMMETRY_HERMITIAN] = "hermitian"};
     const spmv_read_info *info = &in->info;
     if (info->field != 0)
-        remark(LEVEL_VERBOSE, "%s: %s %s %s, %lld entries, %lld of them added into another; %s read by %d thread%s",
+        remark(LEVEL_VERBOSE, "%s: %s %s %s, %lld entr%s, %lld of them added into another; %s read by %d thread%s",
                in->argument, info->array ? "array" : "coordinate", fields[info->field], symmetries[info->symmetry],
-               (long long)info->entries, (long long)info->duplicates, bytes_text((double)info->bytes), info->threads,
-               info->threads == 1 ? "" : "s");
+               (long long)info->entries, info->entries == 1 ? "y" : "ies", (long long)info->duplicates,
+               bytes_text((double)info->bytes), info->threads, info->threads == 1 ? "" : "s");
 }
 
 /* The folder of the cache, when --cache or SPMV_CACHE asks for one. SPMV_CACHE is 0 or empty (no cache), 1 (the folder

@@ -14,28 +14,30 @@
 
 static spmv_status run_help(const struct options *o, const char *const *arguments, int count);
 
-static const struct command main_job = {
-    NULL, "A [x]",    "y = A x, one value a line on standard output; x: ones when absent", GROUP_SHARED, 1,
-    2,    run_product};
-
+/* The first is also the form without a command. */
 static const struct command commands[] = {
-    {"mul", "A [x]", "y = alpha A x + beta y0, with everything spelled out", GROUP_SHARED | GROUP_PRODUCT, 1, 2,
+    {"mul", "A [x]", "y = alpha A x + beta y0, one value a line; x: ones when absent", GROUP_PRODUCT, 1, 2,
      run_product},
-    {"solve", "A [b]", "x with A x = b, by conjugate gradients; b: A times ones when absent",
-     GROUP_SHARED | GROUP_SOLVE, 1, 2, run_solve},
-    {"bench", "[A...]", "how fast products and primitives are here, beside other libraries", GROUP_SHARED | GROUP_BENCH,
-     0, INT_MAX, run_bench},
-    {"info", "A", "what the matrix is like, and the method that would be chosen", GROUP_SHARED, 1, 1, run_info},
-    {"explain", "A [x]", "the product step by step; with --op a primitive, on VALUES in place of A",
-     GROUP_SHARED | GROUP_EXPLAIN, 0, INT_MAX, run_explain},
-    {"gen", "SPEC", "a generated matrix, as a Matrix Market file", GROUP_SHARED | GROUP_GEN, 1, 1, run_gen},
-    {"convert", "A B", "a matrix into another kind of file: .mtx, .mtx.gz or .spmv, by its name", GROUP_SHARED, 2, 2,
+    {"solve", "A [b]", "x with A x = b, by conjugate gradients; b: A times ones when absent", GROUP_SOLVE, 1, 2,
+     run_solve},
+    {"bench", "[A...]", "how fast products and primitives are here, beside other libraries", GROUP_BENCH, 0, INT_MAX,
+     run_bench},
+    {"info", "A", "properties of the matrix, and the method that would be chosen", GROUP_INFO, 1, 1, run_info},
+    {"explain", "A [x]", "the product step by step; with --op a primitive, on VALUES in place of A", GROUP_EXPLAIN, 0,
+     INT_MAX, run_explain},
+    {"gen", "SPEC", "write a generated matrix as a Matrix Market file", GROUP_GEN, 1, 1, run_gen},
+    {"convert", "A B", "write a matrix into another kind of file, which B's ending names", GROUP_CONVERT, 2, 2,
      run_convert},
-    {"spy", "A", "a picture of the pattern, in the terminal or in a file", GROUP_SHARED | GROUP_SPY, 1, 1, run_spy},
-    {"doctor", "", "what was built in, devices, memory bandwidth, a self-test", GROUP_SHARED, 0, 0, run_doctor},
-    {"help", "[COMMAND]", "this help, or that of one command", GROUP_SHARED, 0, 1, run_help},
+    {"spy", "A", "a picture of the pattern, in the terminal or in a file", GROUP_SPY, 1, 1, run_spy},
+    {"doctor", "", "features of this build, devices, memory bandwidth, a self-test", GROUP_DOCTOR, 0, 0, run_doctor},
+    {"help", "[COMMAND]", "this help, or that of one command", GROUP_HELP, 0, 1, run_help},
 };
 enum { COMMANDS = sizeof commands / sizeof commands[0] };
+
+const struct command *command_at(int index)
+{
+    return index >= 0 && index < COMMANDS ? &commands[index] : NULL;
+}
 
 static const struct command *find_command(const char *name)
 {
@@ -45,75 +47,11 @@ static const struct command *find_command(const char *name)
     return NULL;
 }
 
-/* "mul, solve, ..." */
-static void list_commands(char *text, size_t size)
+static void list_commands(struct names *names)
 {
-    size_t used = 0;
-    text[0] = '\0';
-    for (int c = 0; c < COMMANDS && used < size; c++)
-        used += (size_t)snprintf(text + used, size - used, "%s%s", c > 0 ? ", " : "", commands[c].name);
-}
-
-/* "spmv mul A [x]" */
-static void usage(const struct command *command, char *text, size_t size)
-{
-    snprintf(text, size, "spmv%s%s %s", command->name != NULL ? " " : "", command->name != NULL ? command->name : "",
-             command->arguments);
-}
-
-enum { USAGE_SIZE = 64 };
-
-static void print_specs(void)
-{
-    const char *form, *about;
-    printf("\nSPECs, behind which ,seed=N and ,values=own|random|constant may stand:\n");
-    for (int i = 0; (form = spmv_spec_form(i, &about)) != NULL; i++)
-        printf("  %-32s%s\n", form, about);
-}
-
-static void print_all_help(void)
-{
-    printf("spmv: sparse matrix times vector\n\nUsage:\n");
-    for (int c = -1; c < COMMANDS; c++) {
-        const struct command *command = c < 0 ? &main_job : &commands[c];
-        char text[USAGE_SIZE];
-        usage(command, text, sizeof text);
-        printf("  %-24s%s\n", text, command->what);
-    }
-    printf("\nA is a Matrix Market file, - (standard input), or a SPEC. Vectors: one number a line, or Matrix Market.\n"
-           "A file whose name is a command: ./mul.\n");
-    print_specs();
-    printf("\nOptions of mul:\n");
-    options_print(GROUP_PRODUCT);
-    printf("\nOptions of solve:\n");
-    options_print(GROUP_SOLVE);
-    printf("\nOptions of bench:\n");
-    options_print(GROUP_BENCH);
-    printf("\nOptions of explain:\n");
-    options_print(GROUP_EXPLAIN);
-    printf("\nOptions of gen:\n");
-    options_print(GROUP_GEN);
-    printf("\nOptions of spy:\n");
-    options_print(GROUP_SPY);
-    printf("\nOptions of every command:\n");
-    options_print(GROUP_SHARED);
-    printf("\nExit codes: 0 done, 1 usage, 2 files, 3 malformed input, 4 things that do not fit, 5 memory, 6 device,\n"
-           "7 the solver stopped before the tolerance, 8 the matrix is not suited, 9 the check of the result failed,\n"
-           "10 interrupted (bench). More: man spmv\n");
-}
-
-static void print_help(const struct command *command)
-{
-    if (command == NULL) {
-        print_all_help();
-        return;
-    }
-    char text[USAGE_SIZE];
-    usage(command, text, sizeof text);
-    printf("Usage: %s\n%s\n\nOptions:\n", text, command->what);
-    options_print(command->groups);
-    if (command->run == run_gen)
-        print_specs();
+    names->count = 0;
+    for (int c = 0; c < COMMANDS; c++)
+        names_add(names, commands[c].name);
 }
 
 static spmv_status run_help(const struct options *o, const char *const *arguments, int count)
@@ -121,12 +59,14 @@ static spmv_status run_help(const struct options *o, const char *const *argument
     (void)o;
     const struct command *command = count > 0 ? find_command(arguments[0]) : NULL;
     if (count > 0 && command == NULL) {
-        char names[128];
-        list_commands(names, sizeof names);
-        complain("there is no command %s; commands: %s", arguments[0], names);
-        return SPMV_ERROR_ARGUMENT;
+        struct names names;
+        list_commands(&names);
+        return names_refuse(&names, "command", arguments[0], strlen(arguments[0]));
     }
-    print_help(command);
+    if (command != NULL)
+        help_print(command);
+    else
+        help_print_all();
     return finish_stdout();
 }
 
@@ -145,52 +85,74 @@ static bool is_word(const char *text)
     return true;
 }
 
-/* A word that is neither: was it meant as a command or as a file? The message serves both. */
+/* A word that names neither a command nor a file. The message serves both. */
 static spmv_status refuse_word(const char *word)
 {
-    char names[128];
-    list_commands(names, sizeof names);
-    complain("there is no file %s, and no command of that name; commands: %s", word, names);
+    struct names names;
+    char list[128];
+    list_commands(&names);
+    const char *const nearest = names_nearest(&names, word, strlen(word));
+    names_join(&names, list, sizeof list);
+    if (nearest != NULL)
+        complain("there is no file %s, and no command of that name; did you mean %s? Commands: %s", word, nearest,
+                 list);
+    else
+        complain("there is no file %s, and no command of that name; commands: %s", word, list);
     return SPMV_ERROR_OPEN;
 }
 
-static spmv_status refuse_count(const struct command *command, const char *const *arguments, int count)
+static spmv_status refuse_count(const struct command *command, bool named, const struct options *o,
+                                const char *const *arguments, int count)
 {
     char text[USAGE_SIZE];
-    usage(command, text, sizeof text);
+    help_usage(command, named, text, sizeof text);
     if (count < command->least)
-        complain("an argument is missing: %s; spmv --help says more", text);
-    else
+        complain("an argument is missing: %s; %s says more", text, named ? "--help" : "spmv --help");
+    else if (!options_explain_space(o, arguments[command->most]))
         complain("%s is one argument too many: %s", arguments[command->most], text);
     return SPMV_ERROR_ARGUMENT;
+}
+
+/* A file that is not there, behind --json or --csv, was meant for writing. A member of an archive has a colon. */
+static bool explain_missing(const struct options *o, const char *const *arguments, int count)
+{
+    for (int i = 0; i < count; i++)
+        if (!file_exists(arguments[i]) && strchr(arguments[i], ':') == NULL && options_explain_space(o, arguments[i]))
+            return true;
+    return false;
 }
 
 static spmv_status dispatch(const struct options *o)
 {
     const char *const first = o->count > 0 ? o->arguments[0] : NULL;
-    const struct command *command = first != NULL ? find_command(first) : &main_job;
-    const int skip = first != NULL && command != NULL;
-    if (command == NULL && !o->help && !o->version && is_word(first) && !file_exists(first))
+    const struct command *command = first != NULL ? find_command(first) : NULL;
+    const bool named = command != NULL;
+    if (o->version && o->error[0] == '\0')
+        return print_version();
+    if (first != NULL && !named && is_word(first) && !file_exists(first) && first != o->spaced_word)
         return refuse_word(first);
-    if (command == NULL)
-        command = &main_job;
-    spmv_status st = options_check(o, command->groups, command->name);
+    if (!named)
+        command = &commands[0];
+    const spmv_status st = options_check(o, command->group, command->name);
     if (st != SPMV_OK)
         return st;
-    if (o->version)
-        return print_version();
     if (o->help) {
-        print_help(command != &main_job ? command : NULL);
+        if (first == NULL)
+            help_print_all();
+        else
+            help_print(command);
         return finish_stdout();
     }
-    const char *const *arguments = o->arguments + skip;
-    const int count = o->count - skip;
+    const char *const *arguments = o->arguments + named;
+    const int count = o->count - named;
     if (count < command->least || count > command->most)
-        return refuse_count(command, arguments, count);
+        return refuse_count(command, named, o, arguments, count);
+    if (command->run != run_explain && explain_missing(o, arguments, count))
+        return SPMV_ERROR_OPEN;
     /* the argument of gen is no file, the second one of convert is an output */
     const int inputs = command->run == run_gen ? 0 : command->run == run_convert ? 1 : count;
-    st = check_inputs(o, arguments, inputs, NULL);
-    return st == SPMV_OK ? command->run(o, arguments, count) : st;
+    const spmv_status inputs_differ = check_inputs(o, arguments, inputs, NULL);
+    return inputs_differ == SPMV_OK ? command->run(o, arguments, count) : inputs_differ;
 }
 
 /* A standard stream that the caller closed would hand its number to the next file opened, and the answer would end up

@@ -1,7 +1,11 @@
-/* The command line: one table of options, from which parsing, defaults and --help are made.
+/* The command line: one table of options, from which parsing, defaults and the help of each command are made.
  *
- * getopt_long reads it in the order given, so options may stand before, between and after the other arguments; "--"
- * ends them.
+ * getopt_long reads the arguments in the order given, so options may stand before, between and after the others; "--"
+ * ends the options. An option without an effect in the command is refused.
+ *
+ * --json and --csv take a file behind "=" or none. With a space in place of "=" the next word could be an input. It is
+ * the file to write only where its name ends in .json or .csv and no such file is there; a file that is there is never
+ * overwritten. --verify takes a following off, bound or bitwise as its value.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <ctype.h>
@@ -72,7 +76,7 @@ struct row {
 
 static const struct row rows[OPTIONS] = {
     [OPTION_OUTPUT] = {"output", 'o', "FILE", GROUP_PRODUCT | GROUP_SOLVE | GROUP_GEN | GROUP_SPY, NULL,
-                       "write the answer there, the picture as .png or .svg (default: standard output)"},
+                       "write the answer there (default: standard output)"},
     [OPTION_ALPHA] = {"alpha", 0, "NUMBER", GROUP_PRODUCT, "1", "factor of A x"},
     [OPTION_BETA] = {"beta", 0, "NUMBER", GROUP_PRODUCT, "0", "factor of y0, which --y0 names"},
     [OPTION_Y0] = {"y0", 0, "FILE", GROUP_PRODUCT, NULL, "the vector that beta scales (default: none)"},
@@ -86,34 +90,27 @@ static const struct row rows[OPTIONS] = {
                         "write the residual of each iteration there, as CSV (default: nowhere)"},
     [OPTION_PLOT] = {"plot", 0, "FILE", GROUP_SOLVE, NULL,
                      "draw the residual over the iterations, as .png or .svg (default: no picture)"},
-    [OPTION_PRECOND] = {"precond", 0, "NAME", GROUP_SOLVE, "none",
-                        "the preconditioner: none, jacobi, ...; doctor lists them; auto: decided from the matrix; all: "
-                        "each in turn, and a table"},
+    [OPTION_PRECOND] =
+        {"precond", 0, "NAME", GROUP_SOLVE, "none",
+         "the preconditioner, one of those below; auto: chosen from the matrix; all: each in turn, and a "
+         "table"},
     [OPTION_SOLUTION] = {"solution", 0, "ones|random", GROUP_SOLVE, "ones",
                          "without b: the x that b is made from, against which the error is reported"},
     [OPTION_INNER] = {"inner", 0, NULL, GROUP_SOLVE, NULL,
                       "iterate in f32, and correct in f64 until f64's tolerance is reached (default: all in f64)"},
     [OPTION_SUITE] = {"suite", 0, "NAME", GROUP_BENCH, NULL,
-                      "measure on the matrices of a suite: small, std, cg or large (default: the matrices named)"},
-    [OPTION_OP] = {"op", 0, "NAME", GROUP_BENCH | GROUP_EXPLAIN, "spmv",
-                   "what to measure: spmv, cg, spmm, spmv-dot, map, reduce, scan, segscan, segreduce, gather, "
-                   "gather-sequential, scatter, "
-                   "compact, sort, histogram, scan-host, load; what to explain: spmv, scan, segscan, reduce, compact"},
-    [OPTION_SIZE] =
-        {"size", 0, "N", GROUP_BENCH | GROUP_SPY | GROUP_EXPLAIN, NULL,
-         "bench: elements, for what does not work on matrices (default: 2^24 on a CPU, 2^26 on a GPU); spy: the "
-         "picture's longer side without axes and legend, in pixels, at most (default: 800); explain: the most "
-         "values it shows side by side (default: 32)"},
+                      "measure on the matrices of a suite, one of those below (default: the matrices named)"},
+    [OPTION_OP] = {"op", 0, "NAME", GROUP_BENCH | GROUP_EXPLAIN, "spmv", "the operation, one of those below"},
+    [OPTION_SIZE] = {"size", 0, "N", GROUP_BENCH | GROUP_SPY | GROUP_EXPLAIN, NULL, ""},
     [OPTION_PEERS] = {"peers", 0, "LIST", GROUP_BENCH, "all",
-                      "libraries to measure beside ours: names of peers or modules, separated by commas, all, none"},
+                      "libraries to measure beside ours: peers or modules from the list below, separated by commas"},
     [OPTION_CSV] = {"csv", 0, "[=FILE]", GROUP_BENCH, NULL,
                     "one line a figure to FILE, else to standard output in place of the table (default: no CSV)"},
     [OPTION_SUMMARY] = {"summary", 0, NULL, GROUP_BENCH, NULL,
                         "end with the geometric mean and the worst case against each peer (default: no summary)"},
     [OPTION_SEED] = {"seed", 0, "S", GROUP_BENCH, "1", "of the random vectors, elements and generated matrices"},
     [OPTION_VECTORS] = {"vectors", 0, "K", GROUP_BENCH | GROUP_SOLVE, NULL,
-                        "bench: columns of x that are multiplied at once (default: 4), without --op it says --op spmm; "
-                        "solve, without b: right-hand sides that are made (default: 1)"},
+                        "without b: right-hand sides that are made (default: 1)"},
     [OPTION_EXCLUSIVE] = {"exclusive", 0, NULL, GROUP_EXPLAIN, NULL,
                           "scan, segscan: without the element itself (default: with it, inclusive)"},
     [OPTION_OPERATOR] = {"operator", 0, "NAME", GROUP_EXPLAIN, NULL,
@@ -124,39 +121,68 @@ static const struct row rows[OPTIONS] = {
     [OPTION_KEEP] = {"keep", 0, "PREDICATE[:S]", GROUP_EXPLAIN, NULL,
                      "compact: less, less_equal, greater, greater_equal, equal or not_equal than S (default: 0), or "
                      "nonzero (default: nonzero)"},
-    [OPTION_BACKEND] = {"backend", 0, "auto|cuda|omp|ref", GROUP_SHARED, "auto",
+    [OPTION_BACKEND] = {"backend", 0, "auto|cuda|omp|ref", GROUP_PLAN, "auto",
                         "where to compute; auto: a usable GPU, else OpenMP"},
-    [OPTION_METHOD] = {"method", 0, "NAME", GROUP_SHARED, "auto",
-                       "how to multiply, and to solve (RUNG or RUNG:NAME); doctor lists the names"},
-    [OPTION_COMPRESS] = {"compress", 0, "auto|off|columns|values", GROUP_SHARED, "auto",
-                         "may the plan hold the matrix in fewer bytes, where its method can: columns in fewer bits; "
-                         "values: also few distinct values in a table (method tiles on cuda); auto: values for solve "
-                         "of one right-hand side and bench --op cg on a GPU, else columns; same results"},
-    [OPTION_TYPE] = {"type", 0, "f64|f32|c128|c64|mixed", GROUP_SHARED, "f64",
-                     "type of matrix, vectors and sums; mixed: an f32 matrix, the others f64; of complex files c128, "
-                     "unless c64 is given; bench: of a suite both real ones"},
-    [OPTION_THREADS] = {"threads", 0, "N", GROUP_SHARED, NULL, "OpenMP threads, at most (default: what OpenMP offers)"},
-    [OPTION_DEVICE] = {"device", 0, "N", GROUP_SHARED, NULL, "GPU, counted from 0 (default: CUDA's current one)"},
-    [OPTION_VERIFY] = {"verify", 0, "[=off|bound|bitwise]", GROUP_SHARED, "bound",
+    [OPTION_METHOD] = {"method", 0, "NAME", GROUP_PLAN | GROUP_EXPLAIN, "auto",
+                       "how to multiply, one of the methods below"},
+    [OPTION_COMPRESS] = {"compress", 0, "auto|off|columns|values", GROUP_PLAN, "auto",
+                         "whether the plan may hold the matrix in fewer bytes: columns in fewer bits; values: also few "
+                         "distinct values in a table; auto: values for conjugate gradients on a GPU, else columns; the "
+                         "result is the same"},
+    [OPTION_TYPE] = {"type", 0, "f64|f32|c128|c64|mixed", GROUP_PLAN | GROUP_EXPLAIN | GROUP_GEN | GROUP_CONVERT, "f64",
+                     "type of the matrix, the vectors and the sums; mixed: an f32 matrix, the others f64; a file with "
+                     "complex values is c128 unless c64 is given"},
+    [OPTION_THREADS] = {"threads", 0, "N", GROUP_RESULT & ~GROUP_EXPLAIN, NULL,
+                        "OpenMP threads, at most (default: what OpenMP offers)"},
+    [OPTION_DEVICE] = {"device", 0, "N", GROUP_PLAN | GROUP_DOCTOR, NULL,
+                       "GPU, counted from 0 (default: CUDA's current one)"},
+    [OPTION_VERIFY] = {"verify", 0, "[=off|bound|bitwise]", GROUP_PRODUCT | GROUP_SOLVE, "bound",
                        "check the result: bound against another backend; bitwise also repeats it and compares bits"},
-    [OPTION_CACHE] =
-        {"cache", 0, NULL, GROUP_SHARED, NULL,
-         "keep matrices from files in the binary form, in spmv beside the user's other caches, and take them "
-         "from there (default: where the variable SPMV_CACHE is set)"},
+    [OPTION_CACHE] = {"cache", 0, NULL, GROUP_READ, NULL,
+                      "keep matrices from files in binary form in the user's cache folder, and read them from there "
+                      "(default: where the variable SPMV_CACHE is set)"},
     [OPTION_MAX_MEMORY] =
-        {"max-memory", 0, "SIZE|off", GROUP_SHARED, NULL,
+        {"max-memory", 0, "SIZE|off", GROUP_READ | GROUP_GEN, NULL,
          "refuse a matrix with which the whole job would take more memory; a number of bytes, or with "
          "K, M, G or T (default: what the system has free and allows)"},
-    [OPTION_JSON] = {"json", 0, "[=FILE]", GROUP_SHARED, NULL,
+    [OPTION_JSON] = {"json", 0, "[=FILE]", GROUP_RESULT, NULL,
                      "one JSON object to FILE, else to standard output in place of the answer (default: no JSON)"},
-    [OPTION_FORMAT] = {"format", 0, "FORMAT", GROUP_SHARED, NULL,
-                       "of the vector's numbers, such as %.6g (default: the fewest digits that read back to the same "
-                       "bits)"},
+    [OPTION_FORMAT] = {"format", 0, "FORMAT", GROUP_PRODUCT | GROUP_SOLVE, NULL,
+                       "of the vector's numbers, such as %.6g (default: the fewest digits that keep all bits)"},
     [OPTION_QUIET] = {"quiet", 'q', NULL, GROUP_SHARED, NULL, "only errors on standard error (default: a summary)"},
     [OPTION_VERBOSE] = {"verbose", 'v', NULL, GROUP_SHARED, NULL, "more about each step (default: a summary)"},
     [OPTION_VERSION] = {"version", 0, NULL, GROUP_SHARED, NULL, "print the version and exit"},
     [OPTION_HELP] = {"help", 'h', NULL, GROUP_SHARED, NULL, "print this help and exit"},
 };
+
+/* Help of options that mean something else in these commands. */
+static const struct {
+    enum option_id id;
+    unsigned group;
+    const char *help;
+} meanings[] = {
+    {OPTION_OUTPUT, GROUP_SPY, "draw the picture there, as .png or .svg (default: standard output, in characters)"},
+    {OPTION_OP, GROUP_EXPLAIN, "what to explain, one of the subjects below"},
+    {OPTION_SIZE, GROUP_BENCH, "elements, for operations that do not work on matrices (default: 2^24, on a GPU 2^26)"},
+    {OPTION_SIZE, GROUP_SPY, "the longer side of the picture of -o, in pixels, without axes (default: 800)"},
+    {OPTION_SIZE, GROUP_EXPLAIN, "the most values shown side by side (default: 32)"},
+    {OPTION_VECTORS, GROUP_BENCH, "columns of x multiplied at once; implies --op spmm (default: 4)"},
+    {OPTION_METHOD, GROUP_SOLVE, "how to solve and to multiply: RUNG, METHOD or RUNG:METHOD, from the lists below"},
+    {OPTION_METHOD, GROUP_BENCH, "methods to measure, from the lists below, separated by commas; all: each of them"},
+    {OPTION_METHOD, GROUP_EXPLAIN, "the rung whose steps are shown; an unknown name lists those of --op"},
+    {OPTION_TYPE, GROUP_BENCH, "type of the matrix, the vectors and the sums; a suite is measured in f64 and f32 each"},
+    {OPTION_TYPE, GROUP_SOLVE, "f64, f32, or mixed: an f32 matrix, vectors and sums in f64"},
+    {OPTION_TYPE, GROUP_EXPLAIN, "type of the values: f64 or f32"},
+    {OPTION_TYPE, GROUP_GEN | GROUP_CONVERT, "type of the values: f64, f32, c128 or c64"},
+};
+
+static const char *help_of(enum option_id id, enum option_group group)
+{
+    for (size_t i = 0; i < sizeof meanings / sizeof meanings[0]; i++)
+        if (meanings[i].id == id && (meanings[i].group & group) != 0)
+            return meanings[i].help;
+    return rows[id].help;
+}
 
 static bool argument_is_optional(const struct row *row)
 {
@@ -249,16 +275,15 @@ static void set_tolerance(struct options *o, enum option_id id, const char *text
         mistake(o, "--%s %s: a number from 0 on is needed", rows[id].name, text);
 }
 
-static void set_verify(struct options *o, const char *text)
+static bool parse_verify(const char *text, enum verify_mode *verify)
 {
     static const char *const names[] = {[VERIFY_OFF] = "off", [VERIFY_BOUND] = "bound", [VERIFY_BITWISE] = "bitwise"};
-    for (int mode = VERIFY_OFF; mode <= VERIFY_BITWISE; mode++) {
+    for (int mode = VERIFY_OFF; mode <= VERIFY_BITWISE; mode++)
         if (strcmp(text, names[mode]) == 0) {
-            o->verify = (enum verify_mode)mode;
-            return;
+            *verify = (enum verify_mode)mode;
+            return true;
         }
-    }
-    mistake(o, "--%s=%s: off, bound or bitwise is needed", rows[OPTION_VERIFY].name, text);
+    return false;
 }
 
 static bool parse_compression(const char *text, int *compression)
@@ -395,7 +420,8 @@ static void set_option(struct options *o, enum option_id id, const char *text)
         set_count(o, id, text, 0, &o->device);
         break;
     case OPTION_VERIFY:
-        set_verify(o, text != NULL ? text : rows[id].standard);
+        if (!parse_verify(text != NULL ? text : rows[id].standard, &o->verify))
+            mistake(o, "--%s=%s: off, bound or bitwise is needed", rows[id].name, text);
         break;
     case OPTION_MAX_MEMORY:
         set_memory(o, text);
@@ -457,15 +483,54 @@ static enum option_id option_of(int code)
     return OPTIONS;
 }
 
+/* The option as it was typed, without dashes and value. */
+static const char *typed_name(const char *word, size_t *length)
+{
+    while (*word == '-')
+        word++;
+    *length = strcspn(word, "=");
+    return word;
+}
+
+/* getopt takes the beginning of a name; this is one of several names. */
+static bool is_ambiguous(const char *name, size_t length, char *text, size_t size)
+{
+    size_t used = 0;
+    int count = 0;
+    for (int i = 0; i < OPTIONS && length > 0; i++)
+        if (strncmp(rows[i].name, name, length) == 0 && used < size)
+            used += (size_t)snprintf(text + used, size - used, "%s--%s", count++ > 0 ? ", " : "", rows[i].name);
+    return count > 1;
+}
+
+static void unknown_option(struct options *o, const char *word)
+{
+    char matches[128];
+    size_t length;
+    struct names names = {.count = 0};
+    const char *const name = typed_name(word, &length);
+    if (strncmp(word, "--", 2) == 0 && is_ambiguous(name, length, matches, sizeof matches)) {
+        mistake(o, "option %s is the beginning of several: %s", word, matches);
+        return;
+    }
+    for (int i = 0; i < OPTIONS; i++)
+        names_add(&names, rows[i].name);
+    const char *const nearest = length > 1 ? names_nearest(&names, name, length) : NULL;
+    if (nearest != NULL)
+        mistake(o, "unknown option %.60s; did you mean --%s?", word, nearest);
+    else
+        mistake(o, "unknown option %.60s; spmv COMMAND --help lists those of a command", word);
+}
+
 static void bad_option(struct options *o, int code, const char *word)
 {
     const enum option_id id = option_of(optopt);
     if (code == ':')
         mistake(o, "option --%s needs an argument: %s", rows[id].name, rows[id].argument);
     else if (id != OPTIONS)
-        mistake(o, "option --%s takes no argument%s", rows[id].name, "");
+        mistake(o, "option --%s takes no argument", rows[id].name);
     else
-        mistake(o, "unknown option %s%s; spmv --help lists them", word, "");
+        unknown_option(o, word);
 }
 
 /* -3 and -.5 behind "explain" are values: no option begins with a digit. */
@@ -473,6 +538,56 @@ static bool is_value(const struct options *o, const char *word)
 {
     return o->count > 0 && strcmp(o->arguments[0], "explain") == 0 && word != NULL && word[0] == '-' &&
            word[1] != '\0' && strchr("0123456789.", word[1]) != NULL;
+}
+
+static bool ends_in(const char *word, const char *ending)
+{
+    const size_t length = strlen(word), n = strlen(ending);
+    return length > n && strcmp(word + length - n, ending) == 0;
+}
+
+/* --json FILE and --csv FILE: NULL where the next word is not the value. */
+static const char *spaced_file(struct options *o, enum option_id id, const char *next)
+{
+    if (!ends_in(next, id == OPTION_JSON ? ".json" : ".csv")) {
+        o->spaced_option = rows[id].name;
+        o->spaced_word = next;
+        return NULL;
+    }
+    if (file_exists(next))
+        mistake(o, "--%s %s: the file exists; to replace it, write --%s=%s; to read it, name it before --%s",
+                rows[id].name, next, rows[id].name, next, rows[id].name);
+    return next;
+}
+
+/* --verify MODE. */
+static const char *spaced_mode(struct options *o, enum option_id id, const char *next)
+{
+    enum verify_mode mode;
+    if (!parse_verify(next, &mode))
+        return NULL;
+    if (file_exists(next))
+        mistake(o, "--%s %s: a file of that name exists; write --%s=%s, or ./%s for the file", rows[id].name, next,
+                rows[id].name, next, next);
+    return next;
+}
+
+/* The next word, where it is the value of an option that takes its value behind "=". */
+static const char *spaced_value(struct options *o, enum option_id id, const char *next)
+{
+    if (next == NULL || next[0] == '-')
+        return NULL;
+    if (id == OPTION_JSON || id == OPTION_CSV)
+        return spaced_file(o, id, next);
+    return id == OPTION_VERIFY ? spaced_mode(o, id, next) : NULL;
+}
+
+bool options_explain_space(const struct options *o, const char *word)
+{
+    if (word != o->spaced_word)
+        return false;
+    complain("--%s %s: a file to write stands behind \"=\": --%s=%s", o->spaced_option, word, o->spaced_option, word);
+    return true;
 }
 
 static void read_options(int argc, char **argv, struct options *o)
@@ -497,7 +612,10 @@ static void read_options(int argc, char **argv, struct options *o)
             o->given |= (uint64_t)1 << id;
             o->type_given = o->type_given || id == OPTION_TYPE;
             o->solution_given = o->solution_given || id == OPTION_SOLUTION;
-            set_option(o, id, optarg);
+            const char *value = optarg;
+            if (value == NULL && (value = spaced_value(o, id, optind < argc ? argv[optind] : NULL)) != NULL)
+                optind++;
+            set_option(o, id, value);
         }
     }
     while (optind < argc)
@@ -563,20 +681,24 @@ void options_free(struct options *o)
     free(o->command_line);
 }
 
-/* "spmv mul takes it", "spmv bench and spmv spy take it". */
+/* "spmv mul takes it", "spmv bench, spmv explain and spmv spy take it". */
 static void list_takers(unsigned groups, char *text, size_t size)
 {
-    static const struct {
-        unsigned group;
-        const char *command;
-    } takers[] = {{GROUP_PRODUCT, "mul"}, {GROUP_SOLVE, "solve"}, {GROUP_BENCH, "bench"},
-                  {GROUP_GEN, "gen"},     {GROUP_SPY, "spy"},     {GROUP_EXPLAIN, "explain"}};
+    const struct command *command;
     size_t used = 0;
-    int count = 0;
-    for (size_t t = 0; t < sizeof takers / sizeof takers[0] && used < size; t++)
-        if ((groups & takers[t].group) != 0)
-            used +=
-                (size_t)snprintf(text + used, size - used, "%sspmv %s", count++ > 0 ? " and " : "", takers[t].command);
+    int count = 0, left = 0;
+    for (int c = 0; (command = command_at(c)) != NULL; c++)
+        left += (groups & command->group) != 0;
+    for (int c = 0; (command = command_at(c)) != NULL && used < size; c++)
+        if ((groups & command->group) != 0) {
+            left--;
+            used += (size_t)snprintf(text + used, size - used, "%sspmv %s",
+                                     count == 0  ? ""
+                                     : left == 0 ? " and "
+                                                 : ", ",
+                                     command->name);
+            count++;
+        }
     if (used < size)
         snprintf(text + used, size - used, " take%s it", count == 1 ? "s" : "");
 }
@@ -596,22 +718,38 @@ static spmv_status check_factors(const struct options *o)
     return SPMV_OK;
 }
 
-spmv_status options_check(const struct options *o, unsigned groups, const char *command)
+static spmv_status check_given(const struct options *o, enum option_group group, const char *command)
 {
-    if (o->error[0] != '\0')
-        return report(SPMV_ERROR_ARGUMENT, o->error);
-    for (int i = 0; i < OPTIONS; i++) {
-        if ((o->given >> i & 1) != 0 && (rows[i].group & groups) == 0) {
-            char takers[96];
+    for (int i = 0; i < OPTIONS; i++)
+        if ((o->given >> i & 1) != 0 && (rows[i].group & group) == 0) {
+            char takers[160];
             list_takers(rows[i].group, takers, sizeof takers);
-            complain("option --%s is not for %s; %s", rows[i].name, command != NULL ? command : "the plain product",
-                     takers);
+            complain("option --%s is not for %s; %s", rows[i].name, command, takers);
             return SPMV_ERROR_ARGUMENT;
         }
+    return SPMV_OK;
+}
+
+/* Options of which one leaves the other without an effect. */
+static spmv_status check_pairs(const struct options *o, enum option_group group)
+{
+    if (o->quiet && o->verbose)
+        return report(SPMV_ERROR_ARGUMENT, "--quiet and --verbose exclude each other");
+    if (o->device >= 0 && (o->backend == SPMV_BACKEND_OMP || o->backend == SPMV_BACKEND_REF)) {
+        complain("--device has no effect: it names a GPU, and --backend %s uses none", spmv_backend_name(o->backend));
+        return SPMV_ERROR_ARGUMENT;
     }
-    const bool stores = command != NULL && (strcmp(command, "convert") == 0 || strcmp(command, "doctor") == 0);
-    if (o->mixed && (stores || (groups & (GROUP_BENCH | GROUP_GEN | GROUP_SPY | GROUP_EXPLAIN)) != 0)) {
-        complain("--type mixed is not for %s, but for products, info and solve", command);
+    if (group == GROUP_EXPLAIN && o->cache && strcmp(o->op, "spmv") != 0) {
+        complain("--cache has no effect: explain --op %s reads no file", o->op);
+        return SPMV_ERROR_ARGUMENT;
+    }
+    return SPMV_OK;
+}
+
+static spmv_status check_type(const struct options *o, enum option_group group, const char *command)
+{
+    if (o->mixed && (group & (GROUP_PRODUCT | GROUP_SOLVE | GROUP_INFO)) == 0) {
+        complain("--type mixed is not for %s; spmv mul, spmv solve and spmv info take it", command);
         return SPMV_ERROR_ARGUMENT;
     }
     const bool complex = is_complex(o->type);
@@ -619,12 +757,85 @@ spmv_status options_check(const struct options *o, unsigned groups, const char *
         complain("--type %s: products exist for f64, f32, c128 and c64", spmv_type_name(o->type));
         return SPMV_ERROR_TYPE;
     }
-    if (complex && (groups & (GROUP_SOLVE | GROUP_EXPLAIN)) != 0) {
+    if (complex && (group & (GROUP_SOLVE | GROUP_EXPLAIN)) != 0) {
         complain("--type %s is not for %s, which computes in f64 and f32", spmv_type_name(o->type), command);
         return SPMV_ERROR_TYPE;
     }
-    const spmv_status st = check_factors(o);
+    return SPMV_OK;
+}
+
+/* METHOD; of solve RUNG, METHOD or RUNG:METHOD. Those of another backend, of bench and of explain are checked later,
+ * where it is known which there are. */
+static spmv_status check_method(const struct options *o, enum option_group group)
+{
+    struct names methods = {.count = 0}, either = {.count = 0};
+    const char *name = o->method;
+    const spmv_backend backend = spmv_backend_built(o->backend) ? o->backend : SPMV_BACKEND_AUTO;
+    if ((group & (GROUP_PRODUCT | GROUP_SOLVE | GROUP_INFO)) == 0)
+        return SPMV_OK;
+    names_add(&methods, "auto");
+    names_of_methods(&methods, backend);
+    if (group != GROUP_SOLVE)
+        return names_check(&methods, "method", name, false);
+    const char *const colon = strchr(name, ':');
+    names_of_rungs(&either, backend);
+    if (colon != NULL && !names_have(&either, name, (size_t)(colon - name)))
+        return names_refuse(&either, "rung", name, (size_t)(colon - name));
+    if (colon != NULL)
+        return names_check(&methods, "method", colon + 1, false);
+    for (int i = 0; i < methods.count; i++)
+        names_add(&either, methods.name[i]);
+    return names_check(&either, "rung or method", name, false);
+}
+
+static spmv_status check_names(const struct options *o, enum option_group group)
+{
+    struct names names = {.count = 0};
+    spmv_status st = check_method(o, group);
+    if (st == SPMV_OK && options_take(group, "precond")) {
+        names_of_preconditioners(&names);
+        st = names_check(&names, "preconditioner", o->precond, false);
+    }
+    names.count = 0;
+    for (int i = 0; group == GROUP_EXPLAIN && explain_subject_name(i) != NULL; i++)
+        names_add(&names, explain_subject_name(i));
+    if (st == SPMV_OK && group == GROUP_EXPLAIN)
+        st = names_check(&names, "subject", o->op, false);
+    if (st != SPMV_OK || group != GROUP_BENCH)
+        return st;
+    names.count = 0;
+    names_of_operations(&names);
+    st = names_check(&names, "operation", o->op, false);
+    names.count = 0;
+    names_of_suites(&names);
+    if (st == SPMV_OK)
+        st = names_check(&names, "suite", o->suite, false);
+    names_of_peers(&names);
+    return st == SPMV_OK ? names_check(&names, "peer", o->peers, true) : st;
+}
+
+spmv_status options_check(const struct options *o, enum option_group group, const char *command)
+{
+    if (o->error[0] != '\0')
+        return report(SPMV_ERROR_ARGUMENT, o->error);
+    spmv_status st = check_given(o, group, command);
+    if (st == SPMV_OK)
+        st = check_type(o, group, command);
+    if (st == SPMV_OK)
+        st = check_pairs(o, group);
+    if (st == SPMV_OK && !o->help && !o->version)
+        st = check_names(o, group);
+    if (st == SPMV_OK)
+        st = check_factors(o);
     return st == SPMV_OK ? check_outputs(o, NULL) : st;
+}
+
+bool options_take(enum option_group group, const char *name)
+{
+    for (int i = 0; i < OPTIONS; i++)
+        if (strcmp(rows[i].name, name) == 0)
+            return (rows[i].group & group) != 0;
+    return false;
 }
 
 bool option_given(const struct options *o, const char *name)
@@ -651,16 +862,15 @@ struct options options_for_matrix(const struct options *o)
 /* Where the text of an option begins (a longer option gets a line of its own), and where it ends. */
 enum { HELP_COLUMN = 34, HELP_WIDTH = 100 };
 
-/* Words from column HELP_COLUMN on, broken before HELP_WIDTH. */
-static void print_wrapped(const char *text)
+void print_wrapped(const char *text, int indent, int width)
 {
-    int column = HELP_COLUMN;
+    int column = indent;
     while (*text != '\0') {
         const int length = (int)strcspn(text, " ");
-        const int blank = column > HELP_COLUMN;
-        if (blank && column + blank + length > HELP_WIDTH) {
-            printf("\n%*s", HELP_COLUMN, "");
-            column = HELP_COLUMN;
+        const int blank = column > indent;
+        if (blank && column + blank + length > width) {
+            printf("\n%*s", indent, "");
+            column = indent;
         } else if (blank) {
             putchar(' ');
             column++;
@@ -673,8 +883,9 @@ static void print_wrapped(const char *text)
     putchar('\n');
 }
 
-static void print_option(const struct row *row)
+static void print_option(enum option_id id, enum option_group group)
 {
+    const struct row *const row = &rows[id];
     char letter[8] = "    ", text[512];
     if (row->letter != 0)
         snprintf(letter, sizeof letter, "-%c, ", row->letter);
@@ -685,14 +896,14 @@ static void print_option(const struct row *row)
         printf("\n%*s", HELP_COLUMN, "");
     else
         printf("%*s", HELP_COLUMN - width, "");
-    snprintf(text, sizeof text, "%s%s%s%s", row->help, row->standard != NULL ? " (default: " : "",
+    snprintf(text, sizeof text, "%s%s%s%s", help_of(id, group), row->standard != NULL ? " (default: " : "",
              row->standard != NULL ? row->standard : "", row->standard != NULL ? ")" : "");
-    print_wrapped(text);
+    print_wrapped(text, HELP_COLUMN, HELP_WIDTH);
 }
 
-void options_print(unsigned groups)
+void options_print(enum option_group group)
 {
     for (int i = 0; i < OPTIONS; i++)
-        if ((rows[i].group & groups) != 0)
-            print_option(&rows[i]);
+        if ((rows[i].group & group) != 0)
+            print_option((enum option_id)i, group);
 }

@@ -70,35 +70,74 @@ void progress_allow(bool allowed)
     progress.forbidden = !allowed;
 }
 
-static void say(const char *format, va_list values)
-{
-    clear_progress();
-    fputs("spmv: ", stderr);
-    vfprintf(stderr, format, values);
-    fputc('\n', stderr);
-}
-
 void complain(const char *format, ...)
 {
     va_list values;
+    clear_progress();
+    fputs("spmv: ", stderr);
     va_start(values, format);
-    say(format, values);
+    vfprintf(stderr, format, values);
     va_end(values);
+    fputc('\n', stderr);
+}
+
+enum { LINE_WIDTH = 100, REMARK_MOST = 4096 };
+
+/* Breaks the text at blanks; lines behind the first are indented. Columns are counted as characters of UTF-8. */
+static void say_wrapped(const char *text)
+{
+    int column = fprintf(stderr, "spmv: ");
+    for (bool first = true; *text != '\0'; first = false) {
+        const int length = (int)strcspn(text, " ");
+        int columns = 0;
+        for (int i = 0; i < length; i++)
+            columns += ((unsigned char)text[i] & 0xc0) != 0x80;
+        if (!first && column + 1 + columns > LINE_WIDTH)
+            column = fprintf(stderr, "\nspmv:   ") - 1;
+        else if (!first)
+            column += fprintf(stderr, " ");
+        fprintf(stderr, "%.*s", length, text);
+        column += columns;
+        text += length + (text[length] == ' ');
+    }
+    fputc('\n', stderr);
 }
 
 void remark(enum level least, const char *format, ...)
 {
+    char text[REMARK_MOST];
     va_list values;
     if (level < least)
         return;
     va_start(values, format);
-    say(format, values);
+    vsnprintf(text, sizeof text, format, values);
     va_end(values);
+    clear_progress();
+    say_wrapped(text);
+}
+
+void remark_row(const char *format, ...)
+{
+    va_list values;
+    if (level < LEVEL_NORMAL)
+        return;
+    clear_progress();
+    va_start(values, format);
+    vfprintf(stderr, format, values);
+    va_end(values);
+    fputc('\n', stderr);
+}
+
+const char *plain_sentence(const char *sentence)
+{
+    const size_t length = strspn(sentence, "abcdefghijklmnopqrstuvwxyz0123456789_");
+    const bool named = strncmp(sentence, "spmv_", 5) == 0 && strncmp(sentence + length, ": ", 2) == 0;
+    return named ? sentence + length + 2 : sentence;
 }
 
 spmv_status report(spmv_status status, const char *sentence)
 {
-    complain("%s", sentence != NULL && sentence[0] != '\0' ? sentence : spmv_status_text(status));
+    complain("%s", sentence != NULL && sentence[0] != '\0' ? plain_sentence(sentence) : spmv_status_text(status));
     return status;
 }
 
@@ -161,9 +200,10 @@ static void show_event(const spmv_event *event)
 static int on_event(const spmv_event *event, void *user)
 {
     (void)user;
-    if (event->kind == SPMV_EVENT_WARNING)
-        remark(LEVEL_NORMAL, "warning: %s", event->text);
-    else
+    const bool warning = event->kind == SPMV_EVENT_WARNING;
+    if (warning && level >= LEVEL_NORMAL)
+        complain("warning: %s", plain_sentence(event->text)); /* FILE:LINE:COLUMN stays on one line with its text */
+    else if (!warning)
         show_event(event);
     return stops_asked();
 }
@@ -373,6 +413,8 @@ spmv_status check_writable(const struct options *o)
 spmv_status check_format(const struct options *o, const char *path)
 {
     spmv_context *ctx = NULL;
+    if (o->format != NULL && path == NULL)
+        return report(SPMV_ERROR_ARGUMENT, "--format has no effect: no vector is written; name a file for it with -o");
     spmv_status st = open_context(o, SPMV_BACKEND_REF, &ctx);
     if (st != SPMV_OK)
         return st;

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "app.h"
+#include "faults.h"
 
 /* Repeats end when this many seconds are over, or at so many samples; comparing bits takes at least so many repeats. */
 static const double repeat_budget = 0.05;
@@ -103,11 +104,10 @@ spmv_status product_plan(spmv_context *ctx, struct product *p)
     return SPMV_OK;
 }
 
-/* For the tests of the check alone: SPMV_TEST_PLANT_ERROR=ROW makes that row of y wrong, bit:ROW flips its last bit; of
- * several vectors in the last. */
+/* For tests of the check: a fault makes y wrong (bench/faults.h); of several vectors the last. */
 static void plant_error(const struct product *p)
 {
-    const char *text = getenv("SPMV_TEST_PLANT_ERROR");
+    const char *text = fault_text(FAULT_ERROR);
     if (text == NULL)
         return;
     const bool bit = strncmp(text, "bit:", 4) == 0;
@@ -140,7 +140,7 @@ struct work {
 static spmv_status prepare(struct product *p, struct work *w)
 {
     if (p->info.rows > INT64_MAX / 16 / p->vectors) {
-        complain("%d vectors y of %lld numbers fit in no memory", p->vectors, (long long)p->info.rows);
+        complain("%d vectors y of %lld numbers do not fit in any memory", p->vectors, (long long)p->info.rows);
         return SPMV_ERROR_MEMORY;
     }
     const int64_t rows = p->info.rows * p->vectors, x_bytes = vector_bytes(p, p->info.cols);
@@ -149,7 +149,7 @@ static spmv_status prepare(struct product *p, struct work *w)
     if (st == SPMV_OK && p->y0 == NULL) {
         st = allocate("y before the product", rows, spmv_type_size(p->type), &w->poison);
         if (st == SPMV_OK)
-            memset(w->poison, 0xff, (size_t)y_bytes); /* not numbers: a row that is not written is seen */
+            memset(w->poison, 0xff, (size_t)y_bytes); /* NaN, so that an unwritten row is detected */
     }
     if (st == SPMV_OK && p->bitwise)
         st = allocate("y of a repeat", rows, spmv_type_size(p->type), &w->again);
@@ -321,17 +321,20 @@ void product_free(struct product *p)
 void remark_plan(const char *matrix, const struct product *p)
 {
     const bool mixed = p->info.value_type != p->info.type;
-    remark(LEVEL_NORMAL, "%s: %lld x %lld, %lld nonzeros, %s%s%s", matrix, (long long)p->a->rows, (long long)p->a->cols,
-           (long long)p->a->nnz, spmv_type_name(p->info.value_type), mixed ? " with vectors and sums in " : "",
+    remark(LEVEL_NORMAL, "%s: %lld x %lld, %lld nonzero%s, %s%s%s", matrix, (long long)p->a->rows,
+           (long long)p->a->cols, (long long)p->a->nnz, p->a->nnz == 1 ? "" : "s", spmv_type_name(p->info.value_type),
+           mixed ? " with vectors and sums in " : "",
            mixed               ? spmv_type_name(p->info.type)
            : p->a->val == NULL ? ", a pattern"
                                : "");
-    remark(LEVEL_NORMAL, "on %s; method %s: %s", spmv_context_describe(p->ctx), p->info.method, p->info.why);
+    remark(LEVEL_NORMAL, "on %s", spmv_context_describe(p->ctx));
+    remark(LEVEL_NORMAL, "method %s", p->info.method);
+    remark(LEVEL_VERBOSE, "reason for the method: %s", p->info.why);
     if (p->info.layout[0] != '\0')
         remark(LEVEL_VERBOSE, "the plan: %s", p->info.layout);
 }
 
-/* Rows are counted from 0 here and in the JSON; the line of the vector is what a user can look up. */
+/* Rows and vectors count from 1 here, as lines of the vector file do. In the JSON they count from 0. */
 void tell_check(const struct product *p, const char *what)
 {
     const spmv_verify_result *c = &p->check;
@@ -341,18 +344,18 @@ void tell_check(const struct product *p, const char *what)
         snprintf(im[1], sizeof im[1], "%+.17gi", c->worst_reference_im);
     }
     if (p->vectors > 1)
-        snprintf(of, sizeof of, " of vector %d", p->worst_vector);
-    if (c->failed_rows > 0)
-        complain("CHECK FAILED against %s: %lld of %lld rows of %s are past the bound; worst row %lld%s (line %lld): "
-                 "%.17g%s where %.17g%s is right, %.3g times the bound",
-                 p->reference, (long long)c->failed_rows, (long long)p->info.rows * p->vectors, what,
-                 (long long)c->worst_row, of, (long long)c->worst_row + 1, c->worst_value, im[0], c->worst_reference,
-                 im[1], c->worst_ratio);
-    else if (c->worst_row >= 0)
+        snprintf(of, sizeof of, " of vector %d", p->worst_vector + 1);
+    if (c->failed_rows > 0) {
+        complain("CHECK FAILED against %s: %lld of %lld rows of %s are past the bound", p->reference,
+                 (long long)c->failed_rows, (long long)p->info.rows * p->vectors, what);
+        complain("worst row %lld%s: %.17g%s where %.17g%s is right, %.3g times the bound", (long long)c->worst_row + 1,
+                 of, c->worst_value, im[0], c->worst_reference, im[1], c->worst_ratio);
+    } else if (c->worst_row >= 0) {
         remark(LEVEL_NORMAL, "%s checked against %s: passed; worst row %lld%s, %.3g of the bound", what, p->reference,
-               (long long)c->worst_row, of, c->worst_ratio);
-    else
+               (long long)c->worst_row + 1, of, c->worst_ratio);
+    } else {
         remark(LEVEL_NORMAL, "%s checked against %s: passed; no rows", what, p->reference);
+    }
 }
 
 double product_flops(const struct product *p)

@@ -89,16 +89,15 @@ void remark_columns(const struct attempt *a)
     const int lines = messages_level() >= LEVEL_VERBOSE || a->columns <= LINES ? a->columns : LINES;
     remark(LEVEL_NORMAL, "%d of %d right-hand sides solved%s", solved, a->columns,
            a->columns > 1 ? "; the worst first:" : "");
-    remark(LEVEL_NORMAL, "%8s %10s %12s %12s %12s %12s%s  %s", "number", "iterations", "||b||", "tolerance",
-           "||b - A x||", "recurrence", a->error != NULL ? "   error" : "", "status");
+    remark_row("  %8s %10s %12s %12s %12s %12s%s  %s", "number", "iterations", "||b||", "tolerance", "||b - A x||",
+               "recurrence", a->error != NULL ? "   error" : "", "status");
     for (int i = 0; i < lines; i++) {
         const spmv_cg_result *r = placed[i].result;
         char error[32] = "";
         if (a->error != NULL)
             snprintf(error, sizeof error, " %7.1e", a->error[placed[i].number]);
-        remark(LEVEL_NORMAL, "%8d %10lld %12.6g %12.3g %12.3g %12.3g%s  %s", placed[i].number + 1,
-               (long long)r->iterations, r->norm_b, r->tolerance, r->true_residual, r->recurrence_residual, error,
-               status_word(r->status));
+        remark_row("  %8d %10lld %12.6g %12.3g %12.3g %12.3g%s  %s", placed[i].number + 1, (long long)r->iterations,
+                   r->norm_b, r->tolerance, r->true_residual, r->recurrence_residual, error, status_word(r->status));
     }
     if (lines < a->columns)
         remark(LEVEL_NORMAL, "and %d more, none of them worse: -v lists all", a->columns - lines);

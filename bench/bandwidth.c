@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "faults.h"
 #include "timing.h"
 
 enum { MAX_REPEATS = 32 };
@@ -54,7 +55,7 @@ static int64_t count_list(const char *list)
 
 int64_t last_level_cache_bytes(void)
 {
-    const char *told = getenv("SPMV_TEST_CACHE_BYTES");
+    const char *told = fault_text(FAULT_CACHE_BYTES);
     if (told != NULL && strtoll(told, NULL, 10) > 0)
         return strtoll(told, NULL, 10);
     char line[256];

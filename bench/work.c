@@ -160,6 +160,6 @@ spmv_status work_check_cells(struct work *work, const void *host_result, int64_t
     if (i == cells)
         return SPMV_OK;
     snprintf(work->error, sizeof work->error, "%s: element %lld of the result is wrong", work->operation->name,
-             (long long)i);
+             (long long)i + 1);
     return SPMV_ERROR_CHECK;
 }

@@ -12,18 +12,18 @@
 #define GENERATOR_LIST(X)                                                                                              \
     X(poisson2d, "poisson2d:N", "the 5-point Laplacian on an N x N grid")                                              \
     X(poisson3d, "poisson3d:N", "the 7-point Laplacian on an N x N x N grid")                                          \
-    X(stencil27, "stencil27:N", "26 and -1 for the 26 neighbours on an N x N x N grid, as HPCG has it")                \
+    X(stencil27, "stencil27:N", "26 and -1 for up to 26 neighbours on an N x N x N grid, as in HPCG")                  \
     X(diagonal, "diagonal:ROWS", "the diagonal alone")                                                                 \
     X(banded, "banded:ROWS,HALF", "all entries up to HALF beside the diagonal")                                        \
     X(dense, "dense:ROWS,COLS", "every entry")                                                                         \
-    X(arrow, "arrow:ROWS[,LEN[,OTHERS]]", "a row and a column of LEN, the other rows OTHERS around the diagonal")      \
+    X(arrow, "arrow:ROWS[,LEN[,OTHERS]]", "a row and a column of LEN, others OTHERS around the diagonal")              \
     X(uniform, "uniform:ROWS,COLS,MEAN", "random columns, MEAN a row")                                                 \
     X(longrows, "longrows:ROWS,COLS,LEN", "random columns, LEN in every row")                                          \
-    X(empty, "empty:ROWS,SHARE[,MEAN]", "a SHARE of the rows empty, random columns in the others, MEAN a row")         \
+    X(empty, "empty:ROWS,SHARE[,MEAN]", "a SHARE of the rows empty, random columns in others, MEAN a row")             \
     X(powerlaw, "powerlaw:ROWS,MEAN,ALPHA,MAX", "row lengths by a power law, the longest MAX; some columns are hubs")  \
     X(rmat, "rmat:SCALE,EDGES", "R-MAT graph of Graph500: 2^SCALE vertices, EDGES drawn for each")                     \
     X(fem, "fem:NODES,BLOCK,NEIGHBOURS", "dense blocks for neighbours on a three-dimensional mesh")                    \
-    X(twin, "twin:NAME", "the statistics of a known matrix; or of your own: twin:rows=R,nnz=N,... (see the manual)")
+    X(twin, "twin:NAME", "statistics of a known matrix, or twin:rows=R,nnz=N,... (man spmv)")
 
 /* What the values of a generated matrix are. */
 enum generator_values {

@@ -182,9 +182,10 @@ spmv_status cg_look_for_breakdown(const struct cg *cg)
 
 spmv_status cg_fail_limit(const struct cg *cg)
 {
-    return context_fail(
-        cg->ctx, SPMV_ERROR_ITERATIONS, "spmv_cg: the residual is %.3g after %lld iterations, %.3g was asked for",
-        told(cg, cg->result->recurrence_residual), (long long)cg->result->iterations, told(cg, cg->result->tolerance));
+    return context_fail(cg->ctx, SPMV_ERROR_ITERATIONS,
+                        "spmv_cg: the residual is %.3g after %lld iteration%s; the tolerance is %.3g",
+                        told(cg, cg->result->recurrence_residual), (long long)cg->result->iterations,
+                        cg->result->iterations == 1 ? "" : "s", told(cg, cg->result->tolerance));
 }
 
 spmv_status cg_fail_stagnation(const struct cg *cg)
@@ -192,9 +193,9 @@ spmv_status cg_fail_stagnation(const struct cg *cg)
     const spmv_cg_result *result = cg->result;
     return context_fail(
         cg->ctx, SPMV_ERROR_STAGNATION,
-        "spmv_cg: the true residual stays at %.3g after %lld iterations and %lld restarts, %.3g was asked for",
-        told(cg, result->true_residual), (long long)result->iterations, (long long)result->restarts,
-        told(cg, result->tolerance));
+        "spmv_cg: the true residual stays at %.3g after %lld iteration%s and %lld restart%s; the tolerance is %.3g",
+        told(cg, result->true_residual), (long long)result->iterations, result->iterations == 1 ? "" : "s",
+        (long long)result->restarts, result->restarts == 1 ? "" : "s", told(cg, result->tolerance));
 }
 
 spmv_status cg_fail_vanishing(const struct cg *cg, double largest)

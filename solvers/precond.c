@@ -106,7 +106,7 @@ static spmv_status bad_diagonal(spmv_context *ctx, const char *name, const struc
     const double value = source->diagonal[row];
     return context_fail(ctx, isfinite(value) ? SPMV_ERROR_NOT_POSITIVE : SPMV_ERROR_NOT_FINITE,
                         "preconditioner %s: the diagonal entry of row %lld is %g: the matrix is not positive definite",
-                        name, (long long)row, value);
+                        name, (long long)row + 1, value);
 }
 
 /* -------------------------------------------------------------------- making */

@@ -152,7 +152,7 @@ spmv_status precond_make_block_jacobi(spmv_preconditioner *m, const struct preco
         if (!isfinite(m->type == SPMV_F32 ? (float)inversion.inverse[i] : inversion.inverse[i])) {
             st = context_fail(m->ctx, SPMV_ERROR_NOT_FINITE,
                               "preconditioner %s: the inverse of the block at row %lld overflows", m->name,
-                              (long long)(i / (blocks.block * blocks.block) * blocks.block));
+                              (long long)(i / (blocks.block * blocks.block) * blocks.block) + 1);
             goto done;
         }
     for (int64_t b = count - 1; b >= 0; b--)
@@ -166,12 +166,12 @@ spmv_status precond_make_block_jacobi(spmv_preconditioner *m, const struct preco
     m->self = j;
     m->apply = apply;
     m->destroy = destroy;
-    const int n =
-        snprintf(m->layout, sizeof m->layout, "%lld dense blocks of %d rows, inverted", (long long)count, blocks.block);
+    const int n = snprintf(m->layout, sizeof m->layout, "%lld dense block%s of %d rows, inverted", (long long)count,
+                           count == 1 ? "" : "s", blocks.block);
     if (m->fallen > 0)
         snprintf(m->layout + n, sizeof m->layout - (size_t)n,
-                 "; %lld of them are not positive definite (the first at row %lld) and became their diagonal",
-                 (long long)m->fallen, (long long)first * blocks.block);
+                 "; not positive definite, so their diagonal instead: %lld (the first at row %lld)",
+                 (long long)m->fallen, (long long)first * blocks.block + 1);
 done:
     host_free(inversion.inverse);
     host_free(inversion.fell);

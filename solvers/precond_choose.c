@@ -92,7 +92,7 @@ spmv_status precond_choose(spmv_context *ctx, spmv_type type, const struct preco
         else
             snprintf(why, PRECOND_SENTENCE,
                      "the diagonal entry of row %lld is %g: the matrix is not positive definite, and others need that",
-                     (long long)bad, source->diagonal[bad]);
+                     (long long)bad + 1, source->diagonal[bad]);
         return SPMV_OK;
     }
     if (ctx->backend->id == SPMV_BACKEND_CUDA) {

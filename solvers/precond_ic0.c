@@ -325,18 +325,19 @@ static spmv_status factor_shifted(spmv_preconditioner *m, const struct precond_s
         if (shift > 1e15)
             return context_fail(m->ctx, SPMV_ERROR_NOT_FINITE,
                                 "preconditioner %s: the pivot of row %lld is %g with any shift", m->name,
-                                (long long)failed, pivot);
+                                (long long)failed + 1, pivot);
         if (m->fallen++ == 0) {
             first = failed;
             first_pivot = pivot;
         }
     }
-    const int n = snprintf(m->layout, sizeof m->layout, "a factor of %lld entries", (long long)a->ptr[a->rows]);
+    const int n = snprintf(m->layout, sizeof m->layout, "a factor of %lld entr%s", (long long)a->ptr[a->rows],
+                           a->ptr[a->rows] == 1 ? "y" : "ies");
     if (m->fallen > 0)
         snprintf(m->layout + n, sizeof m->layout - (size_t)n,
-                 " of A + %.3g D: %s the pivot of row %lld is %.3g, and %lld factorisations failed", m->shift,
-                 source->options->shift > 0 ? "with the shift asked for" : "without a shift", (long long)first,
-                 first_pivot, (long long)m->fallen);
+                 " of A + %.3g D: %s the pivot of row %lld is %.3g, and %lld factorisation%s failed", m->shift,
+                 source->options->shift > 0 ? "with the shift asked for" : "without a shift", (long long)first + 1,
+                 first_pivot, (long long)m->fallen, m->fallen == 1 ? "" : "s");
     else if (m->shift > 0)
         snprintf(m->layout + n, sizeof m->layout - (size_t)n, " of A + %.3g D, as asked for", m->shift);
     return SPMV_OK;
@@ -351,7 +352,7 @@ static spmv_status check_range(const spmv_preconditioner *m, const struct lower 
             if (!(fabs(l->val[k]) <= largest && (!diagonal || 1 / l->val[k] <= largest)))
                 return context_fail(m->ctx, SPMV_ERROR_NOT_FINITE,
                                     "preconditioner %s: %g in row %lld of the factor is out of the range of %s",
-                                    m->name, l->val[k], (long long)i, spmv_type_name(m->type));
+                                    m->name, l->val[k], (long long)i + 1, spmv_type_name(m->type));
         }
     return SPMV_OK;
 }

@@ -47,7 +47,7 @@ spmv_status precond_upload_reciprocals(spmv_preconditioner *m, const struct prec
         if (!isfinite(m->type == SPMV_F32 ? (float)inverse[i] : inverse[i])) {
             st = context_fail(m->ctx, SPMV_ERROR_NOT_FINITE,
                               "preconditioner %s: the diagonal entry of row %lld is %g, and its reciprocal overflows",
-                              m->name, (long long)i, source->diagonal[i]);
+                              m->name, (long long)i + 1, source->diagonal[i]);
             goto done;
         }
     }

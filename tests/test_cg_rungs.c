@@ -250,7 +250,7 @@ static const struct ending endings[] = {
      1e-8,
      1,
      SPMV_ERROR_ITERATIONS,
-     "after 1 iterations",
+     "after 1 iteration;",
      1,
      false,
      {0}},

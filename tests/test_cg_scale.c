@@ -272,7 +272,7 @@ static void failures_in_the_callers_units(void **state)
         assert_true(fabs(ldexp(scaled.true_residual, 800) - result.true_residual) <= 1e-12 * result.true_residual);
         assert_true(ldexp(scaled.recurrence_residual, 800) == result.recurrence_residual);
         char expected[200];
-        snprintf(expected, sizeof expected, "spmv_cg: the residual is %.3g after 3 iterations, %.3g was asked for",
+        snprintf(expected, sizeof expected, "spmv_cg: the residual is %.3g after 3 iterations; the tolerance is %.3g",
                  scaled.recurrence_residual, scaled.tolerance);
         assert_string_equal(sentence[1], expected);
         assert_string_not_equal(sentence[0], expected);

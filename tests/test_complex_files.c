@@ -342,7 +342,7 @@ static void written_text(void **state)
     free(text);
     a.val = bad;
     assert_fails(ctx, spmv_matrix_write(ctx, &a, path), SPMV_ERROR_UNSUPPORTED,
-                 "the matrix holds inf (entry 2, column 1): a Matrix Market file cannot");
+                 "the matrix holds inf (entry 3, column 2): a Matrix Market file cannot");
     spmv_context_destroy(ctx);
     unlink(path);
 }
@@ -372,7 +372,7 @@ static void binary_form(void **state)
     free(file);
     options.type = SPMV_C64;
     assert_fails(ctx, spmv_matrix_read(ctx, path, &options, &back, NULL, 0), SPMV_ERROR_LIMIT,
-                 "entry 1, 1e+300, is too large for f32");
+                 "entry 2, 1e+300, is too large for f32");
     /* real values as complex ones */
     static const double real[] = {1.5, 0.1};
     a.val = real;

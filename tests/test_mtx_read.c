@@ -411,9 +411,9 @@ static const struct mangled {
     {TEXT(GENERAL "3 3 0\n1 1 1\n"), SPMV_ERROR_FORMAT, "3:1: more entries than the 0 declared on line 2"},
     {TEXT(ARRAY "1 2\n1\n2\n3\n"), SPMV_ERROR_FORMAT, "5:1: more entries than the 2 declared on line 2"},
     {TEXT(GENERAL "3 3 1\n1 1 1\nEND of file\n"), SPMV_ERROR_FORMAT,
-     "4:1: trailing text \"END\" after the 1 entries declared on line 2"},
+     "4:1: trailing text \"END\" after the 1 entry declared on line 2"},
     {TEXT(GENERAL "3 3 1\n1 1 1\n\0\0\0"), SPMV_ERROR_FORMAT,
-     "4:1: trailing text \"\\x00\\x00\\x00\" after the 1 entries declared on line 2"},
+     "4:1: trailing text \"\\x00\\x00\\x00\" after the 1 entry declared on line 2"},
     /* the first error counts */
     {TEXT(GENERAL "3 3 2\n1 1 x\n0 0 0\n"), SPMV_ERROR_FORMAT, "3:5: \"x\" is not a number"},
     /* a file of old Macintosh line ends is one line */
@@ -1422,8 +1422,9 @@ static void progress_and_cancelling(void **state)
     heard = (struct heard){.events = 0};
     ctx = context_that_tells(1, &heard);
     assert_ok(ctx, matrix_read_memory(ctx, "b", both, sizeof both - 1, NULL, &matrix, NULL, 0));
-    assert_string_equal(heard.warning, "b: 1 entries of a symmetric file stand where others do already, themselves or "
-                                       "mirrored; they were added");
+    assert_string_equal(heard.warning,
+                        "b: 1 entry of a symmetric file repeats the place of another, itself or mirrored; "
+                        "the values were added");
     spmv_matrix_destroy(matrix);
     spmv_context_destroy(ctx);
     struct heard stopped = {.cancel_at = heard.events};

@@ -135,7 +135,7 @@ static void what_cannot_be_written(void **state)
     spmv_csr a = small(infinite);
     in_folder("a.mtx", path);
     assert_fails(ctx, spmv_matrix_write(ctx, &a, path), SPMV_ERROR_UNSUPPORTED,
-                 "the matrix holds inf (entry 1, column 2): a Matrix Market file cannot");
+                 "the matrix holds inf (entry 2, column 3): a Matrix Market file cannot");
     a = small(nan);
     assert_fails(ctx, spmv_matrix_write(ctx, &a, path), SPMV_ERROR_UNSUPPORTED, "nan");
     a = small(small_values);

@@ -180,7 +180,7 @@ spmv_status binary_values(spmv_context *ctx, const char *name, spmv_type from_ty
             /* as in a text: no infinity where the file has a number */
             if (part == SPMV_F32 && isfinite(value) && !isfinite((float)value))
                 return context_fail(ctx, SPMV_ERROR_LIMIT, "%s: entry %lld, %g, is too large for f32", name,
-                                    (long long)k, value);
+                                    (long long)k + 1, value);
             if (part == SPMV_F32)
                 ((float *)to)[k * parts + i] = (float)value;
             else

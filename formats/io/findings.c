@@ -38,8 +38,8 @@ const char *findings_fail_index(struct findings *findings, const struct place *p
     }
     if (index == 0)
         return findings_fail(findings, place, p, SPMV_ERROR_FORMAT, "%s 0: rows and columns count from 1", what);
-    return findings_fail(findings, place, p, SPMV_ERROR_FORMAT, "%s %lld exceeds the %lld %ss declared on line %lld",
-                         what, (long long)index, (long long)limit, what, (long long)size_line);
+    return findings_fail(findings, place, p, SPMV_ERROR_FORMAT, "%s %lld exceeds the %lld %s%s declared on line %lld",
+                         what, (long long)index, (long long)limit, what, limit == 1 ? "" : "s", (long long)size_line);
 }
 
 const char *findings_fail_value(struct findings *findings, const struct place *place, const char *p,
@@ -83,9 +83,10 @@ const char *findings_fail_excess(struct findings *findings, const struct place *
     if ((*p >= '0' && *p <= '9') || *p == '-' || *p == '+' || *p == '.')
         return findings_fail(findings, place, p, SPMV_ERROR_FORMAT, "more entries than the %lld declared on line %lld",
                              (long long)header->entries, (long long)header->size_line);
-    return findings_fail(
-        findings, place, p, SPMV_ERROR_FORMAT, "trailing text \"%s\" after the %lld entries declared on line %lld",
-        text_show(p, text_token_end(p), shown), (long long)header->entries, (long long)header->size_line);
+    return findings_fail(findings, place, p, SPMV_ERROR_FORMAT,
+                         "trailing text \"%s\" after the %lld %s declared on line %lld",
+                         text_show(p, text_token_end(p), shown), (long long)header->entries,
+                         header->entries == 1 ? "entry" : "entries", (long long)header->size_line);
 }
 
 static void remark(struct remarks *remarks, const struct place *place, const char *p)

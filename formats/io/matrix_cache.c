@@ -180,8 +180,9 @@ void cache_find(spmv_context *ctx, const struct cache_key *key, spmv_type type, 
     close(fd);
 }
 
-/* Removes what is kept of the same path and type under another name. Takes the descriptor over. */
-static void remove_older(int folder, const struct cache_key *key)
+/* Removes what is kept of the same path and type under another name, and what interrupted writers left. Closes the
+ * folder. */
+static void tidy_folder(int folder, const struct cache_key *key)
 {
     const char *const own = key->name, *const ending = strrchr(own, '-');
     DIR *const d = fdopendir(folder);
@@ -190,6 +191,7 @@ static void remove_older(int folder, const struct cache_key *key)
         return;
     }
     for (const struct dirent *e = readdir(d); e != NULL; e = readdir(d)) {
+        unfinished_remove_left_over(folder, e->d_name);
         const char *const last = strrchr(e->d_name, '-');
         if (strncmp(e->d_name, own, 17) == 0 && strcmp(e->d_name, own) != 0 && last != NULL &&
             strcmp(last, ending) == 0)
@@ -206,22 +208,6 @@ static void remove_foreign(int folder, const char *name)
         close(fd);
     else
         unlinkat(folder, name, 0);
-}
-
-/* Removes what interrupted writers left in the folder. */
-static void remove_left_overs(int folder)
-{
-    const int copy = dup(folder);
-    DIR *const d = copy >= 0 ? fdopendir(copy) : NULL;
-    if (d == NULL) {
-        if (copy >= 0)
-            close(copy);
-        return;
-    }
-    rewinddir(d); /* the two descriptors share their place */
-    for (const struct dirent *e = readdir(d); e != NULL; e = readdir(d))
-        unfinished_remove_left_over(folder, e->d_name);
-    closedir(d);
 }
 
 /* Makes the folder and those above it. */
@@ -254,7 +240,6 @@ static spmv_status write_entry(spmv_context *ctx, int folder, const struct cache
     memcpy(facts->magic, magic, sizeof magic);
     facts->version = VERSION;
     facts->sum = facts_sum(facts);
-    remove_left_overs(folder);
     remove_foreign(folder, key->name);
     const spmv_status st = binary_form_write_with(ctx, &a, key->place, facts, (int64_t)sizeof *facts);
     if (st == SPMV_OK) /* whatever the umask leaves to others */
@@ -275,7 +260,7 @@ spmv_status cache_keep(spmv_context *ctx, const struct cache_key *key, const spm
         return warn_folder(ctx, key->folder, why != NULL ? why : "it is gone");
     const spmv_status st = write_entry(ctx, folder, key, matrix, facts);
     if (st == SPMV_OK) {
-        remove_older(folder, key);
+        tidy_folder(folder, key);
         return SPMV_OK;
     }
     close(folder);

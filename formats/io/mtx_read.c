@@ -120,9 +120,9 @@ static spmv_status warn_of_halves(struct text_source *source, const struct mtx_h
     if (header->symmetry == SPMV_SYMMETRY_GENERAL || duplicates == 0)
         return SPMV_OK;
     return text_warn(source,
-                     ": %lld entries of a symmetric file stand where others do already, themselves or mirrored; they "
-                     "were added",
-                     (long long)duplicates);
+                     ": %lld entr%s of a symmetric file repeat%s the place of another, itself or mirrored; the "
+                     "values were added",
+                     (long long)duplicates, duplicates == 1 ? "y" : "ies", duplicates == 1 ? "s" : "");
 }
 
 static spmv_status read_array(struct text_source *source, const struct mtx_header *header,

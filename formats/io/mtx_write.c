@@ -52,7 +52,7 @@ static spmv_status check_finite(spmv_context *ctx, const spmv_csr *a, const char
         return SPMV_OK;
     return context_fail(ctx, SPMV_ERROR_UNSUPPORTED,
                         "%s: the matrix holds %g (entry %lld, column %d): a Matrix Market file cannot", path,
-                        part_at(a, number), (long long)k, (int)a->col[k]);
+                        part_at(a, number), (long long)k + 1, (int)a->col[k] + 1);
 }
 
 /* What is written, and how. */

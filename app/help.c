@@ -1,0 +1,136 @@
+/* Help of the program and of each command.
+ *
+ * A command's help has its options alone, from the table in options.c, and the names that they take, from the tables of
+ * the library and of bench.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdio.h>
+#include <string.h>
+
+#include "app.h"
+#include "suites.h"
+
+enum { WIDTH = 100, INDENT = 2 };
+
+void help_usage(const struct command *command, bool named, char *text, size_t size)
+{
+    snprintf(text, size, "spmv%s%s%s%s", named ? " " : "", named ? command->name : "",
+             command->arguments[0] != '\0' ? " " : "", command->arguments);
+}
+
+static void print_specs(void)
+{
+    const char *form, *about;
+    printf("\nSPECs, behind which ,seed=N and ,values=own|random|constant may stand:\n");
+    for (int i = 0; (form = spmv_spec_form(i, &about)) != NULL; i++)
+        printf("  %-32s%s\n", form, about);
+}
+
+/* "label: a, b, c", with line breaks between names. */
+static void print_names(const char *label, const struct names *names)
+{
+    int column = printf("%*s%s:", INDENT, "", label);
+    for (int i = 0; i < names->count; i++) {
+        const int length = (int)strlen(names->name[i]) + 1; /* with the comma */
+        if (column + 1 + length > WIDTH)
+            column = printf("\n%*s", 2 * INDENT, "") - 1;
+        else
+            column += printf(" ");
+        column += printf("%s%s", names->name[i], i + 1 < names->count ? "," : "");
+    }
+    putchar('\n');
+}
+
+static void print_methods(bool solves)
+{
+    static const spmv_backend backends[] = {SPMV_BACKEND_CUDA, SPMV_BACKEND_OMP, SPMV_BACKEND_REF};
+    char label[32];
+    printf("\nMethods (--method), by backend:\n");
+    for (int b = 0; b < 3; b++) {
+        struct names methods = {.count = 0}, rungs = {.count = 0};
+        if (!spmv_backend_built(backends[b]))
+            continue;
+        names_add(&methods, "auto");
+        names_of_methods(&methods, backends[b]);
+        print_names(spmv_backend_name(backends[b]), &methods);
+        names_of_rungs(&rungs, backends[b]);
+        snprintf(label, sizeof label, "%s, rungs of the solver", spmv_backend_name(backends[b]));
+        if (solves)
+            print_names(label, &rungs);
+    }
+}
+
+static void print_subjects(void)
+{
+    struct names subjects = {.count = 0};
+    for (int i = 0; explain_subject_name(i) != NULL; i++)
+        names_add(&subjects, explain_subject_name(i));
+    printf("\nSubjects (--op):\n");
+    print_names("on values; spmv on a matrix", &subjects);
+}
+
+static void print_bench_lists(void)
+{
+    struct names operations = {.count = 0}, peers = {.count = 0};
+    const char *about;
+    names_of_operations(&operations);
+    names_of_peers(&peers);
+    printf("\nBench measures:\n");
+    print_names("operations (--op)", &operations);
+    print_names("modules of peers and peers (--peers)", &peers);
+    printf("\nSuites (--suite):\n");
+    for (int i = 0; suite_name(i, &about) != NULL; i++)
+        printf("  %-8s%s\n", suite_name(i, &about), about);
+}
+
+static void print_preconditioners(void)
+{
+    struct names names = {.count = 0};
+    names_of_preconditioners(&names);
+    putchar('\n');
+    printf("Preconditioners (--precond):\n");
+    print_names("names", &names);
+}
+
+void help_print_all(void)
+{
+    const struct command *command;
+    char text[USAGE_SIZE];
+    printf("spmv: sparse matrix times vector\n\nUsage:\n");
+    help_usage(command_at(0), false, text, sizeof text);
+    printf("  %-24s%s\n", text, "y = A x, as spmv mul");
+    for (int c = 0; (command = command_at(c)) != NULL; c++) {
+        help_usage(command, true, text, sizeof text);
+        printf("  %-24s%s\n", text, command->what);
+    }
+    printf("\nspmv COMMAND --help lists the options of a command.\n"
+           "\nA is a Matrix Market file (also compressed or in a tar archive), a .spmv file, - (standard input),\n"
+           "or a SPEC. A file whose name is a command: ./mul. Vectors: one number a line, or Matrix Market.\n");
+    print_specs();
+    printf("\nExit codes: 0 done, 1 usage, 2 files, 3 malformed input, 4 incompatible sizes, types or features,\n"
+           "5 memory, 6 device, 7 the solver stopped before the tolerance, 8 the matrix is not suited,\n"
+           "9 the check of the result failed, 10 interrupted (bench). More: man spmv\n");
+}
+
+void help_print(const struct command *command)
+{
+    char text[USAGE_SIZE];
+    help_usage(command, true, text, sizeof text);
+    printf("Usage: %s\n", text);
+    if (command == command_at(0)) {
+        help_usage(command, false, text, sizeof text);
+        printf("       %s\n", text);
+    }
+    printf("%s\n\nOptions:\n", command->what);
+    options_print(command->group);
+    if ((command->group & GROUP_PLAN) != 0)
+        print_methods((command->group & (GROUP_SOLVE | GROUP_BENCH)) != 0);
+    if (options_take(command->group, "precond"))
+        print_preconditioners();
+    if (command->group == GROUP_BENCH)
+        print_bench_lists();
+    if (command->group == GROUP_EXPLAIN)
+        print_subjects();
+    if (command->group == GROUP_GEN)
+        print_specs();
+}
