@@ -84,9 +84,10 @@ static const struct row rows[OPTIONS] = {
                         "write the residual of each iteration there, as CSV (default: nowhere)"},
     [OPTION_PLOT] = {"plot", 0, "FILE", GROUP_SOLVE, NULL,
                      "draw the residual over the iterations, as .png or .svg (default: no picture)"},
-    [OPTION_PRECOND] = {"precond", 0, "NAME", GROUP_SOLVE, "none",
+    [OPTION_PRECOND] = {"precond", 0, "NAME", GROUP_SOLVE | GROUP_BENCH, "none",
                         "the preconditioner: none, jacobi, ...; doctor lists them; auto: decided from the matrix; all: "
-                        "each in turn, and a table"},
+                        "each in turn, and a table; bench --op cg: names separated by commas, to time whole solutions "
+                        "(default: iterations are timed)"},
     [OPTION_SOLUTION] = {"solution", 0, "ones|random", GROUP_SOLVE, "ones",
                          "without b: the x that b is made from, against which the error is reported"},
     [OPTION_INNER] = {"inner", 0, NULL, GROUP_SOLVE, NULL,

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "machine.h"
 #include "timing.h"
 
 enum { MAX_REPEATS = 32 };
@@ -38,20 +39,6 @@ static void cache_property(int index, const char *name, char *line, int size)
     fclose(file);
 }
 
-/* How many processors a list such as "0-3,8-11" names. */
-static int64_t count_list(const char *list)
-{
-    int64_t count = 0;
-    while (*list >= '0' && *list <= '9') {
-        char *end = NULL;
-        const long first = strtol(list, &end, 10);
-        const long last = *end == '-' ? strtol(end + 1, &end, 10) : first;
-        count += last - first + 1;
-        list = *end == ',' ? end + 1 : end;
-    }
-    return count;
-}
-
 int64_t last_level_cache_bytes(void)
 {
     const char *told = getenv("SPMV_TEST_CACHE_BYTES");
@@ -69,7 +56,7 @@ int64_t last_level_cache_bytes(void)
         if (bytes > size) {
             size = bytes;
             cache_property(index, "shared_cpu_list", line, sizeof line);
-            sharing = count_list(line);
+            sharing = processor_list_count(line);
         }
     }
     const int64_t processors = sysconf(_SC_NPROCESSORS_ONLN);

@@ -14,6 +14,7 @@
 struct device {
     char name[128];      /* the processor's or the GPU's */
     char software[128];  /* on a GPU: "driver 580.159, CUDA 13.0"; "" on a CPU */
+    char identity[40];   /* on a GPU: its UUID in hexadecimal digits; "" on a CPU */
     void *stream;        /* on a GPU: cudaStream_t, owned; NULL on a CPU */
     int64_t cache_bytes; /* of the last level: what flush overwrites; 0: not known */
     int64_t memory_bytes;

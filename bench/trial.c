@@ -16,7 +16,7 @@ enum { BIT_REPEATS = 5, OPENINGS = 5 };
 static const double QUICK_SECONDS = 0.05; /* to make something ready: below, OPENINGS times */
 static const double LONG_SECONDS = 0.5;   /* of a solve: from there on it is repeated once */
 
-/* What stands behind an outcome while the trial runs. */
+/* What an outcome needs while the trial runs. */
 struct stand {
     const struct peer *peer; /* NULL: ours */
     struct own own;
@@ -78,6 +78,7 @@ static void open_once(struct course *course, int number)
     const double began = monotonic_seconds();
     stand->peer = outcome->entry->peer;
     if (stand->peer == NULL) {
+        work->precond = outcome->entry->precond;
         const spmv_status st = work->operation->open(work, outcome->entry->name, &stand->own);
         if (st != SPMV_OK) {
             fail(outcome, st, work->error);
@@ -185,6 +186,8 @@ static spmv_status check(struct course *course, int number, void *host_result)
     }
     if (!outcome->checked)
         outcome->solved = trial->work.solved;
+    if (course->stands[number].peer == NULL && course->stands[number].own.precond != NULL)
+        snprintf(outcome->precond, sizeof outcome->precond, "%s", course->stands[number].own.precond);
     outcome->true_residual = trial->work.true_residual;
     outcome->checked = true;
     outcome->wrong = outcome->wrong || st == SPMV_ERROR_CHECK;
@@ -277,6 +280,8 @@ static spmv_status time_all(struct course *course)
         outcome->warm = contenders[c].warm;
         outcome->flushed = contenders[c].flushed;
         outcome->measured = contenders[c].warm.repeats > 0;
+        if (course->stands[numbers[c]].peer == NULL)
+            outcome->setup_seconds = course->stands[numbers[c]].own.setup_seconds;
         if (contenders[c].failed)
             fail(outcome, SPMV_ERROR_DEVICE, contenders[c].why);
     }
@@ -380,14 +385,15 @@ void trial_close(struct trial *trial)
 
 double outcome_gbs(const struct trial *trial, const struct outcome *outcome)
 {
-    return outcome->measured && outcome->warm.median > 0
+    return outcome->measured && outcome->warm.median > 0 && !trial->work.solutions
                ? 1e-9 * trial->work.model_bytes * outcome_steps(trial, outcome) / outcome->warm.median
                : 0;
 }
 
 double outcome_steps(const struct trial *trial, const struct outcome *outcome)
 {
-    return trial->work.operation->solver && outcome->solved.iterations > 0 ? (double)outcome->solved.iterations : 1;
+    const bool iterations = trial->work.operation->solver && !trial->work.solutions;
+    return iterations && outcome->solved.iterations > 0 ? (double)outcome->solved.iterations : 1;
 }
 
 bool outcome_converged(const struct trial *trial, const struct outcome *outcome)

@@ -41,6 +41,8 @@ struct own {
     bool bits_may_differ; /* from run to run: a method that says so of itself */
     double plan_seconds;
     int64_t plan_bytes;
+    const char *precond;  /* the preconditioner that ran; NULL: none was asked for */
+    double setup_seconds; /* the last run's share for making it */
     struct work *work;
     void *plan;
 };
@@ -93,8 +95,10 @@ struct work {
     spmv_context *ctx;     /* on the device's stream */
     spmv_context *checker; /* on the host: another backend than ctx's */
     spmv_type type;
-    int compression; /* of our plans */
-    int vectors;     /* of spmm; 0: 1 */
+    int compression;     /* of our plans */
+    int vectors;         /* of spmm; 0: 1 */
+    bool solutions;      /* of a solver: times of whole solutions are compared, not of iterations */
+    const char *precond; /* of the method that is opened next; NULL or "": none */
     /* set by work_open */
     struct peer_problem problem; /* the arrays; for a matrix of 2^31 entries and more row_ptr is NULL */
     spmv_csr matrix;             /* the matrix in the context's memory */
