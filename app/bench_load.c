@@ -1,7 +1,9 @@
-/* spmv bench --op load: how long a file takes to become CSR in memory, and how much memory that needs.
+/* spmv bench --op load: how long a file takes to become CSR in memory, and how much memory that
+ * needs.
  *
- * The first reading stands for what a command does: its pages come fresh from the system. The others follow in the same
- * process. The file is in the page cache by then; reading its bytes alone is the roof.
+ * The first reading stands for what a command does: the system provides fresh pages. The others
+ * follow in the same process, with the file in the page cache. The time to read the bytes alone is
+ * the lower bound.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
@@ -44,7 +46,7 @@ static int64_t memory_status(const char *name)
     return kilobytes * 1024;
 }
 
-/* Forgets the peak so far; false where the system has no such thing. */
+/* Resets the peak; false where the system cannot. */
 static bool reset_peak(void)
 {
     FILE *const f = fopen("/proc/self/clear_refs", "w");

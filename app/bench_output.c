@@ -135,8 +135,8 @@ static const char *bits_text(const struct outcome *o)
     return o->bit_repeats == 0 ? "-" : o->bit_different == 0 ? "same" : "differ";
 }
 
-/* One of ours that the peers' iterations are compared with: the first that was checked and has no preconditioner; NULL:
- * none. */
+/* One of ours that the peers' iterations are compared with: the first that was checked and has no
+ * preconditioner; NULL: none. */
 static const struct outcome *own_of(const struct trial *t)
 {
     for (int i = 0; i < t->count; i++) {
@@ -685,7 +685,8 @@ static double quotient(const struct timing *peer, const struct timing *ours)
 
 static const char best_name[] = "the best peer";
 
-/* Of those that are measured and right: the least flushed median, which may be another peer's than the warm one. */
+/* Of those that are measured and right: the least flushed median, which may be another peer's than
+ * the warm one. */
 static struct timing best_flushed(const struct trial *t)
 {
     struct timing best = {0};

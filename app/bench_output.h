@@ -19,7 +19,8 @@ struct bench_trust {
 void bench_trust_begin(struct bench_trust *trust, const struct machine_load *load, int threads);
 void bench_trust_row(struct bench_trust *trust, const struct timing *seconds);
 
-/* The sentence that says why figures cannot be trusted, without a full stop; "": nothing is known against them. */
+/* The sentence that says why figures cannot be trusted, without a full stop; "": nothing is known
+ * against them. */
 void bench_trust_text(const struct bench_trust *trust, char *text, size_t size);
 json_t *bench_trust_json(const struct bench_trust *trust);
 
@@ -57,7 +58,8 @@ struct bench_case {
 spmv_status bench_table(struct text_file *file, const struct bench_run *run, const struct bench_case *c, bool head);
 spmv_status bench_csv(struct text_file *file, const struct bench_run *run, const struct bench_case *c, bool head);
 
-/* A line for each of ours that was made ready; one for the peers alone when there is none of ours. */
+/* A line for each of ours that was made ready; one for the peers alone when there is none of
+ * ours. */
 spmv_status bench_json(struct text_file *file, const struct bench_run *run, const struct bench_case *c);
 
 /* Adds the rows of a trial. */

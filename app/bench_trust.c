@@ -1,4 +1,5 @@
-/* Whether the figures of spmv bench can be trusted: the load of the machine at the start, and the spread of each row.
+/* Whether the figures of spmv bench can be trusted: the load of the machine at the start, and the
+ * spread of each row.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>

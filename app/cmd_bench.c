@@ -1,7 +1,8 @@
 /* spmv bench: how long our methods and other libraries take for the same work.
  *
- * A run is a list of operands (matrices, or a number of elements), each in one or two types. Every such case is a trial
- * (bench/trial.h), whose figures go out as soon as they are there. The method is told in docs/benchmarking.md.
+ * A run is a list of operands (matrices, or a number of elements), each in one or two types. Every
+ * such case is a trial (bench/trial.h), whose figures go out as soon as they are there. The method
+ * is told in docs/benchmarking.md.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <signal.h>
@@ -125,7 +126,7 @@ static spmv_status choose_operands(struct bench *b, const char *const *arguments
     return check_standard_input(arguments, count);
 }
 
-/* Both types of a suite, unless one is asked for; a solver's is f64. */
+/* A suite runs in f64 and f32 unless --type is given; a solver runs in f64. */
 static void choose_types(struct bench *b)
 {
     b->types[0] = b->o->type;
@@ -175,7 +176,8 @@ static spmv_status open_places(struct bench *b)
         return st;
     b->run.backend = spmv_context_backend(first);
     const int threads = spmv_context_threads(first);
-    const struct machine_load load = machine_load_measure(); /* no team of threads is there yet that could spin */
+    /* before the first team of threads, which may spin after its work */
+    const struct machine_load load = machine_load_measure();
     const bool gpu = b->run.backend == SPMV_BACKEND_CUDA;
     bench_trust_begin(&b->run.trust, &load, gpu ? 1 : threads);
     const int failed = gpu ? device_open_cuda(o->device, &b->device, why) : device_open_cpu(threads, &b->device, why);
@@ -188,7 +190,8 @@ static spmv_status open_places(struct bench *b)
     return st;
 }
 
-/* The bandwidth: of an earlier run on this machine, else measured, and kept where nothing disturbed it. */
+/* The bandwidth: of an earlier run on this machine, else measured, and kept where nothing disturbed
+ * it. */
 static spmv_status measure_roof(struct bench *b)
 {
     char why[WHY_SIZE] = "", folder[PATH_SIZE], key[BANDWIDTH_KEY_SIZE];
@@ -228,7 +231,8 @@ static void keep_verdict(struct bench *b, spmv_status status)
         b->verdict = status;
 }
 
-/* Ours must be right, and have the same bits every time. What peers do is their affair, and is told. */
+/* Reports wrong results. A wrong result of ours, or one whose bits change, fails the run; one of a
+ * peer does not. */
 static void judge(struct bench *b, const struct bench_case *c)
 {
     for (int i = 0; i < c->trial->count; i++) {
@@ -269,7 +273,7 @@ static spmv_status put_out(struct bench *b, const struct bench_case *c)
     return st;
 }
 
-/* For the tests of the check alone. */
+/* Only tests of the check set this variable. */
 static bool error_is_planted(void)
 {
     return getenv("SPMV_TEST_PLANT_ERROR") != NULL;
@@ -313,8 +317,8 @@ static spmv_status run_case(struct bench *b, const struct operand *operand, stru
     return st;
 }
 
-/* The SPEC with what it leaves open: values are random, so that nothing profits from repeating ones; for a solver its
- * own, which make it positive definite. */
+/* The SPEC with what it leaves open: values are random, so that nothing profits from repeating
+ * ones; for a solver its own, which make it positive definite. */
 static void complete_spec(const struct bench *b, const char *argument, char *text, size_t size)
 {
     const bool random = !b->run.operation->solver && strstr(argument, "values=") == NULL;
@@ -371,8 +375,8 @@ static spmv_status run_elements(struct bench *b)
     return run_case(b, &operand, &c, b->types[0]);
 }
 
-/* What goes wrong with one matrix of several is told, and the others are measured. A dead device, a full disk and a
- * method that does not exist end the run. */
+/* What goes wrong with one matrix of several is told, and the others are measured. A dead device, a
+ * full disk and a method that does not exist end the run. */
 static bool ends_the_run(spmv_status status)
 {
     return spmv_status_class(status) == 6 || status == SPMV_ERROR_WRITE || status == SPMV_ERROR_METHOD;

@@ -1,8 +1,9 @@
 /* Copy, read and triad bandwidth on OpenMP.
  *
- * Three arrays of doubles, first touched by the threads that use them, several times larger than the caches. Bytes are
- * counted as J. D. McCalpin's STREAM counts them (each array named in the loop once, no write-allocate): copy c = a
- * 16 n, triad a = b + s c 24 n; read sums one array, 8 n. One warm-up, then the median.
+ * Three arrays of doubles, first touched by the threads that use them, several times larger than
+ * the caches. Bytes are counted as J. D. McCalpin's STREAM counts them (each array named in the
+ * loop once, no write-allocate): copy c = a 16 n, triad a = b + s c 24 n; read sums one array, 8 n.
+ * One warm-up, then the median.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "bandwidth.h"

@@ -1,10 +1,11 @@
 /* The cache of measured bandwidths: a small text file for each device and number of threads.
  *
- * Two lines of text: the key, and "TIME COPY READ TRIAD BYTES THREADS", integers, bandwidths in bytes a second. The name
- * of a file is a checksum of the key without the boot, so a new boot replaces it.
+ * Two lines of text: the key, and "TIME COPY READ TRIAD BYTES THREADS", integers, bandwidths in
+ * bytes a second. The name of a file is a checksum of the key without the boot, so a new boot
+ * replaces it.
  *
- * Folder and file must belong to the effective user and be writable by nobody else; links are not followed. A file is
- * written beside and renamed.
+ * Folder and file must belong to the effective user and be writable by nobody else; links are not
+ * followed. A file is written beside and renamed.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "bandwidth_cache.h"
@@ -23,7 +24,8 @@ static const long long MOST_BYTES_A_SECOND = 1000000000000000;
 
 /* ---------------------------------------------------------------- keys */
 
-/* The number of this start of the machine; "" when the system does not say: then nothing is kept. */
+/* The number of this start of the machine; "" when the system does not say: then nothing is
+ * kept. */
 static void boot_id(char *id, size_t size)
 {
     FILE *const file = fopen("/proc/sys/kernel/random/boot_id", "r");

@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The text after the colon on the first line of the file that begins with the name, into text; false: there is none. */
+/* The text after the colon on the first line of the file that begins with the name, into text;
+ * false: there is none. */
 static bool property(const char *path, const char *name, char *text, size_t size)
 {
     char line[1024];

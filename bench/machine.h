@@ -10,8 +10,8 @@
 /* The processor's name; "unknown" when the system does not say. Static storage. */
 const char *cpu_name(void);
 
-/* The numbers of the processors that this process may use, such as "0-3,8"; "" when the system does not say. Static
- * storage. */
+/* The numbers of the processors that this process may use, such as "0-3,8"; "" when the system does
+ * not say. Static storage. */
 const char *processors_allowed(void);
 
 /* How many processors such a list names, and whether it names that one. */

@@ -1,12 +1,14 @@
 /* Conjugate gradients as something to measure: A x = b, b = A times ones, from x = 0.
  *
- * A run is a whole solve, with everything allocated before that an interface lets one allocate before; its time over
- * its iterations is what is told. With a preconditioner a run makes it, solves and releases it, and the time of the
- * whole run is told, because iterations with different preconditioners do not compare. Peers have none. All stop by the same rule, ||r|| <= rtol ||b|| with r by the recurrence, or at the
- * same limit, and the true residual of each x is computed here, by the same code for all, in f64.
+ * A run is a whole solve, with everything allocated before that an interface lets one allocate
+ * before; its time over its iterations is what is told. With a preconditioner a run makes it,
+ * solves and releases it, and the time of the whole run is told, because iterations with different
+ * preconditioners do not compare. Peers have none. All stop by the same rule, ||r|| <= rtol ||b||
+ * with r by the recurrence, or at the same limit, and the true residual of each x is computed here,
+ * by the same code for all, in f64.
  *
- * Bytes of an iteration: the product's matrix once, and ten passes over vectors, which is what three fused kernels
- * need (product with p'Ap: p, q; r with r'r: r, q, r; x and p: x, p, x, r, p).
+ * Bytes of an iteration: the product's matrix once, and ten passes over vectors, which is what
+ * three fused kernels need (product with p'Ap: p, q; r with r'r: r, q, r; x and p: x, p, x, r, p).
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
@@ -18,7 +20,7 @@
 
 enum { MOST_ITERATIONS = 3000, VECTOR_PASSES = 10 };
 
-/* In f32 the products' rounding keeps the residual from getting much smaller. */
+/* In f32 the rounding of the products limits how small the residual becomes. */
 static double tolerance(spmv_type type)
 {
     return type == SPMV_F32 ? 1e-4 : 1e-8;
@@ -56,7 +58,7 @@ static spmv_status make_b(struct work *work)
     return work_array(work, work->host_b, bytes, &work->problem.b);
 }
 
-/* Peers do not look, and what they do to another matrix is nobody's guess. */
+/* Refuses other matrices: peers do not check, and their behaviour on such a matrix is undefined. */
 static spmv_status refuse_others(struct work *work)
 {
     const spmv_csr *const a = work->operand->matrix;
@@ -139,7 +141,8 @@ static spmv_status solve_once(struct own *own)
     return st;
 }
 
-/* A solve that may take one iteration tells whether there is such a rung, and which one is taken. */
+/* A solve that may take one iteration tells whether there is such a rung, and which one is
+ * taken. */
 static spmv_status try_method(struct own *own)
 {
     struct solve *const solve = own->plan;
@@ -179,7 +182,7 @@ static spmv_status open_solve(struct work *work, const char *method, struct own 
     return SPMV_OK;
 }
 
-/* The limit is no failure: what one does until then is comparable. */
+/* A solve that reaches the limit of iterations is no failure: its time is still comparable. */
 static int run(void *state)
 {
     struct own *const own = state;
@@ -194,7 +197,8 @@ static int run(void *state)
 
 /* ---------------------------------------------------------------- what is right */
 
-/* Squares of b - A x and of b, added up in parts of so many rows: the same order for any number of threads. */
+/* Squares of b - A x and of b, added up in parts of so many rows: the same order for any number of
+ * threads. */
 enum { PART = 4096 };
 
 static spmv_status true_residual(struct work *work, const void *x)
@@ -224,8 +228,8 @@ static spmv_status true_residual(struct work *work, const void *x)
     return SPMV_OK;
 }
 
-/* What the recurrence says and what is there may part by rounding, not by much at such tolerances: a factor of 2 is let
- * pass. Nor may a solve end early. */
+/* Rounding separates the residual of the recurrence from the true one, little at such tolerances:
+ * the check allows a factor of 2. A solve that ends before the tolerance and the limit is wrong. */
 static spmv_status check(struct work *work, const void *host_result, double *ratio, int64_t *at)
 {
     const struct peer_solved *const solved = &work->solved;

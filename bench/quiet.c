@@ -1,7 +1,7 @@
 /* Load and spread.
  *
- * The processors are those of the process's affinity mask. Their ticks come from /proc/stat, whose lines are: cpuN user
- * nice system idle iowait irq softirq steal ... (proc(5)).
+ * The processors are those of the process's affinity mask. Their ticks come from /proc/stat, whose
+ * lines are: cpuN user nice system idle iowait irq softirq steal ... (proc(5)).
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "quiet.h"
@@ -80,7 +80,8 @@ struct machine_load machine_load_measure(void)
     struct machine_load load = {.load_average = load_average(),
                                 .processors = omp_get_num_procs(),
                                 .machine_processors = (int)sysconf(_SC_NPROCESSORS_ONLN)};
-    /* OpenMP may have bound this thread to one processor: the mask then no longer says what the process may use */
+    /* OpenMP may have bound this thread to one processor: the mask then no longer says what the
+     * process may use */
     const char *const allowed = processors_allowed();
     const char *const list = processor_list_count(allowed) >= load.processors ? allowed : "";
     const double own = own_seconds();

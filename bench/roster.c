@@ -117,8 +117,8 @@ static bool has_one_for(const struct known *row, const char *operation)
     return list_has(row->operations, ' ', operation);
 }
 
-/* Adds the module's peers that the list has. A module of another backend is not opened, nor one of which none is
- * wanted. */
+/* Adds the module's peers that the list has. A module of another backend is not opened, nor one of
+ * which none is wanted. */
 static void add_module(const struct known *row, const struct operation *operation, spmv_backend backend,
                        const char *wanted, const char *folder, struct roster *roster)
 {
@@ -153,7 +153,8 @@ static void add_module(const struct known *row, const struct operation *operatio
     }
 }
 
-/* The list with "all" replaced by every name. False: an unknown name, at *word, of *length characters. */
+/* The list with "all" replaced by every name. False: an unknown name, at *word, of *length
+ * characters. */
 static bool expand_preconditioners(const char *names, char *list, size_t size, const char **word, size_t *length)
 {
     size_t used = 0;

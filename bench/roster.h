@@ -24,17 +24,18 @@ struct roster {
     int count;
 };
 
-/* methods: names separated by commas, "all" (auto and every method), NULL: auto. peers: names of peers or of modules,
- * separated by commas; "all": those of the operation and the backend; "none"; NULL: all. Modules are opened and stay
- * open. folder: where modules are; NULL: the usual places (peer_load.h). A peer that is named but does another
- * operation or belongs to another backend is an entry that is missing. SPMV_ERROR_ARGUMENT: an unknown peer, with the
- * sentence in why; our methods' names are for the operation to refuse. */
+/* methods: names separated by commas, "all" (auto and every method), NULL: auto. peers: names of
+ * peers or of modules, separated by commas; "all": those of the operation and the backend; "none";
+ * NULL: all. Modules are opened and stay open. folder: where modules are; NULL: the usual places
+ * (peer_load.h). A peer that is named but does another operation or belongs to another backend is
+ * an entry that is missing. SPMV_ERROR_ARGUMENT: an unknown peer, with the sentence in why; our
+ * methods' names are for the operation to refuse. */
 spmv_status roster_make(const struct operation *operation, spmv_backend backend, const char *methods, const char *peers,
                         const char *folder, struct roster *roster, char *why);
 
-/* Gives each method of ours a preconditioner: one entry for each pair of a method and a name of the list (separated by
- * commas; "all": every preconditioner of the library). SPMV_ERROR_ARGUMENT: an unknown name, or too many pairs, with the
- * sentence in why. */
+/* Gives each method of ours a preconditioner: one entry for each pair of a method and a name of the
+ * list (separated by commas; "all": every preconditioner of the library). SPMV_ERROR_ARGUMENT: an
+ * unknown name, or too many pairs, with the sentence in why. */
 spmv_status roster_precondition(const char *names, struct roster *roster, char *why);
 
 #endif

@@ -1,8 +1,9 @@
 /* The order of a trial.
  *
- * All are made ready first, and stay so, since they take turns. Each then computes into an overwritten result, which is
- * checked, and BIT_REPEATS times more, whose bits are compared. Then comes the timing; and after it once more a result,
- * which must have the first one's bits or be right by itself.
+ * All are made ready first, and stay so, since they take turns. Each then computes into an
+ * overwritten result, which is checked, and BIT_REPEATS times more, whose bits are compared. Then
+ * comes the timing; and after it once more a result, which must have the first one's bits or be
+ * right by itself.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "trial.h"
@@ -106,7 +107,8 @@ static void open_once(struct course *course, int number)
     outcome->plan_seconds = monotonic_seconds() - began;
 }
 
-/* Makes it ready; what is quick, several times, and the median counts: the first may load its kernels. */
+/* Makes it ready; what is quick, several times, and the median counts: the first may load its
+ * kernels. */
 static void open_stand(struct course *course, int number)
 {
     struct outcome *const outcome = &course->trial->outcomes[number];
@@ -125,7 +127,7 @@ static void open_stand(struct course *course, int number)
     outcome->plan_seconds = timing_summary(seconds, OPENINGS).median;
 }
 
-/* For the tests of the check alone. */
+/* Only tests of the check ask for this. */
 static void plant(const struct trial *trial, const struct outcome *outcome, void *host_result)
 {
     if (trial->plant_error && outcome == &trial->outcomes[0] && trial->work.result_bytes > 0)

@@ -1,8 +1,8 @@
-/* A module of peers that say how long they took, to see what the benchmark makes of it: it bears the name of the module
- * loops, and its products are right.
+/* A module of peers that say how long they took, to see what the benchmark makes of it: it bears
+ * the name of the module loops, and its products are right.
  *
- * loops-static always takes 1 ms and loops-merge 2 ms; of three batches of loops-guided one takes 1 ms a run and two
- * 3 ms.
+ * loops-static always takes 1 ms and loops-merge 2 ms; of three batches of loops-guided one takes 1
+ * ms a run and two 3 ms.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>

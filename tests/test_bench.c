@@ -1,4 +1,5 @@
-/* Measuring: the rounds against a clock that is made up, who takes part, and that trials notice what is wrong.
+/* Measuring: the rounds against a clock that is made up, who takes part, and that trials notice
+ * what is wrong.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <fcntl.h>
@@ -194,7 +195,8 @@ static int timed_elsewhere(void *state, int repeats, double *seconds)
     return 0;
 }
 
-/* A peer with a clock of its own is asked for the time, and the caches are emptied before each of its flushed runs. */
+/* A peer with a clock of its own is asked for the time, and the caches are emptied before each of
+ * its flushed runs. */
 static void own_clock(void **state)
 {
     (void)state;
@@ -364,7 +366,8 @@ static spmv_matrix *make_matrix(spmv_context *ctx, const char *spec, spmv_csr *v
     return m;
 }
 
-/* Every operation's own methods, in both types: right, repeatable, timed; a planted error is seen. */
+/* Every operation's own methods, in both types: right, repeatable, timed; a planted error is
+ * seen. */
 static void every_operation(void **state)
 {
     (void)state;
@@ -542,8 +545,8 @@ static void bad_solvers(void **state)
     close_places(&p);
 }
 
-/* b = A 1 is 0 but for its ends, and an iteration reaches one row further: 8000 rows take 4000. Then peers that are at
- * the limit, too, count. */
+/* b = A 1 is 0 but for its ends, and an iteration reaches one row further: 8000 rows take 4000.
+ * Then peers that are at the limit, too, count. */
 static void at_the_limit(void **state)
 {
     (void)state;
@@ -854,7 +857,8 @@ static void choosing_preconditioners(void **state)
     assert_non_null(strstr(why, "more than 48"));
 }
 
-/* Each run makes its preconditioner, solves and is right; a solution is what is compared, not an iteration. */
+/* Each run makes its preconditioner, solves and is right; a solution is what is compared, not an
+ * iteration. */
 static void solutions(void **state)
 {
     (void)state;
