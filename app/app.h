@@ -280,7 +280,8 @@ bool stops_asked(void);
 struct text_file {
     const char *path; /* must live as long */
     spmv_context *ctx;
-    spmv_file *file; /* NULL: standard output, or closed */
+    spmv_file *file; /* NULL: a standard stream, or closed */
+    bool errors;     /* without a path: standard error, not standard output */
     bool failed, written;
 };
 

@@ -1,7 +1,9 @@
-/* spmv bench --op load: how long a file takes to become CSR in memory, and how much memory that needs.
+/* spmv bench --op load: how long a file takes to become CSR in memory, and how much memory that
+ * needs.
  *
- * The first reading stands for what a command does: its pages come fresh from the system. The others follow in the same
- * process. The file is in the page cache by then; reading its bytes alone is the roof.
+ * The first reading stands for what a command does: the system provides fresh pages. The others
+ * follow in the same process, with the file in the page cache. The time to read the bytes alone is
+ * the lower bound.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
@@ -12,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "app.h"
+#include "bench_output.h"
 
 enum { REPEATS_MOST = 25, REPEATS_LEAST = 5, READ_BYTES = 256 << 10 };
 
@@ -44,7 +46,7 @@ static int64_t memory_status(const char *name)
     return kilobytes * 1024;
 }
 
-/* Forgets the peak so far; false where the system has no such thing. */
+/* Resets the peak; false where the system cannot. */
 static bool reset_peak(void)
 {
     FILE *const f = fopen("/proc/self/clear_refs", "w");
@@ -105,7 +107,7 @@ static spmv_status read_once(spmv_context *ctx, const struct options *o, const c
     return SPMV_OK;
 }
 
-static spmv_status measure(spmv_context *ctx, const struct options *o, const char *path, struct load_case *c)
+static spmv_status measure_file(spmv_context *ctx, const struct options *o, const char *path, struct load_case *c)
 {
     double samples[REPEATS_MOST];
     int n = 0;
@@ -126,10 +128,15 @@ static spmv_status measure(spmv_context *ctx, const struct options *o, const cha
     return st;
 }
 
-static json_t *json_load_case(const struct options *o, const struct load_case *c)
+/* trust: of the run; the line has that of this file. */
+static json_t *json_load_case(const struct options *o, const struct load_case *c, const struct bench_trust *trust)
 {
+    struct bench_trust own = *trust;
+    own.rows = own.unsteady = 0;
+    bench_trust_row(&own, &c->seconds);
     json_t *root = json_begin(o), *result = json_object();
     json_put(root, "machine", json_machine(c->info.threads));
+    json_put(root, "trust", bench_trust_json(&own));
     json_put(root, "matrix",
              json_pack("{s:o, s:I, s:I, s:I}", "name", json_text(c->name), "rows", (json_int_t)c->rows, "cols",
                        (json_int_t)c->cols, "nnz", (json_int_t)c->nnz));
@@ -143,32 +150,81 @@ static json_t *json_load_case(const struct options *o, const struct load_case *c
         json_put(result, "peak_bytes", json_integer((json_int_t)c->peak_bytes));
     json_put(result, "bytes_alone_seconds", json_number(c->bytes_seconds));
     json_put(result, "first_call_seconds", json_number(c->first_seconds));
-    json_put(result, "seconds", json_timing(&c->seconds));
+    json_put(result, "seconds", bench_timing_json(&c->seconds));
     json_put(result, "gbs", json_number(1e-9 * (double)c->info.bytes / c->seconds.median));
     json_put(root, "result", result);
     return root;
 }
 
-static void print_case(const struct load_case *c, bool head)
+/* A name that is longer than its column gets a line of its own. */
+static void print_case(const struct load_case *c)
 {
-    if (head)
-        printf("%-28s %7s %9s %9s %9s %9s %9s %9s\n", "file", "threads", "MB", "first s", "median s", "MB/s",
-               "bytes alone", "peak/CSR");
-    printf("%-28s %7d %9.1f %9.4f %9.4f %9.0f %11.0f %8.2f\n", c->name, c->info.threads, 1e-6 * (double)c->info.bytes,
-           c->first_seconds, c->seconds.median, 1e-6 * (double)c->info.bytes / c->seconds.median,
-           1e-6 * (double)c->bytes / c->bytes_seconds, (double)c->peak_bytes / (double)c->matrix_bytes);
+    enum { NAME_WIDTH = 28 };
+    const bool longer = strlen(c->name) > NAME_WIDTH;
+    if (longer)
+        printf("%s\n", c->name);
+    char peak[32] = "-";
+    if (c->peak_bytes > 0)
+        snprintf(peak, sizeof peak, "%.2f", (double)c->peak_bytes / (double)c->matrix_bytes);
+    printf("%-*s %7d %9.1f %9.3g %9.3g%s %6.0f%% %9.0f %11.0f %8s\n", NAME_WIDTH, longer ? "" : c->name,
+           c->info.threads, 1e-6 * (double)c->info.bytes, c->first_seconds, c->seconds.median,
+           timing_steady(&c->seconds) ? " " : "*", 100 * timing_spread(&c->seconds),
+           1e-6 * (double)c->info.bytes / c->seconds.median, 1e-6 * (double)c->bytes / c->bytes_seconds, peak);
+}
+
+static void print_head(const struct bench_trust *trust)
+{
+    char text[256];
+    bench_load_text(&trust->load, text, sizeof text);
+    printf("# %s\n# spread: median over minimum, less 1, * above 20%%\n", text);
+    printf("%-28s %7s %9s %9s %9s  %7s %9s %11s %8s\n", "file", "threads", "MB", "first s", "median s", "spread",
+           "MB/s", "bytes alone", "peak/CSR");
+}
+
+/* One file: measured, and its row or its JSON written. */
+static spmv_status run_file(spmv_context *ctx, const struct options *o, const char *path, struct bench_trust *trust,
+                            struct text_file *json)
+{
+    struct load_case c;
+    spmv_status st = measure_file(ctx, o, path, &c);
+    if (st != SPMV_OK)
+        return st;
+    const bool json_is_answer = o->json && o->json_path == NULL;
+    if (!json_is_answer && trust->rows == 0)
+        print_head(trust);
+    bench_trust_row(trust, &c.seconds);
+    if (!json_is_answer)
+        print_case(&c);
+    return o->json ? json_line(json, json_load_case(o, &c, trust)) : SPMV_OK;
+}
+
+/* Why figures cannot be trusted: below the table, else on standard error. */
+static spmv_status tell_trust(const struct bench_trust *trust, bool table)
+{
+    char text[WHY_SIZE];
+    struct text_file out;
+    bench_trust_text(trust, text, sizeof text);
+    if (trust->rows == 0 || text[0] == '\0')
+        return SPMV_OK;
+    if (!table) {
+        remark(LEVEL_NORMAL, "%s", text);
+        return SPMV_OK;
+    }
+    const spmv_status st = text_file_open(NULL, &out);
+    return st == SPMV_OK ? bench_wrap(&out, "# ", text) : st;
 }
 
 spmv_status run_bench_load(const struct options *o, const char *const *arguments, int count)
 {
     spmv_context *ctx = NULL;
     struct text_file json = {0};
-    struct load_case c;
+    struct bench_trust trust = {0};
     const bool json_is_answer = o->json && o->json_path == NULL;
     if (count == 0 || o->csv || o->suite != NULL || o->size != 0)
         return report(SPMV_ERROR_ARGUMENT, "--op load measures on files, which must be named; its results come as a "
                                            "table or, with --json, as JSON");
-    static const char *const others[] = {"vectors", "summary", "peers", "method", "compress", "device", "seed"};
+    static const char *const others[] = {"vectors", "summary",  "peers",  "precond",
+                                         "method",  "compress", "device", "seed"};
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
         if (option_given(o, others[i])) {
             complain("--%s is not for bench --op load", others[i]);
@@ -178,17 +234,18 @@ spmv_status run_bench_load(const struct options *o, const char *const *arguments
     if (st == SPMV_OK && o->json)
         st = text_file_open(o->json_path, &json);
     progress_allow(false);
-    for (int i = 0; st == SPMV_OK && i < count; i++) {
-        st = measure(ctx, o, arguments[i], &c);
-        if (st == SPMV_OK && !json_is_answer)
-            print_case(&c, i == 0);
-        if (st == SPMV_OK && o->json)
-            st = json_line(&json, json_load_case(o, &c));
+    if (st == SPMV_OK) {
+        const struct machine_load load = machine_load_measure();
+        bench_trust_begin(&trust, &load, spmv_context_threads(ctx));
     }
+    for (int i = 0; st == SPMV_OK && i < count; i++)
+        st = run_file(ctx, o, arguments[i], &trust, &json);
     if (o->json) {
         const spmv_status closed = text_file_close(&json, st == SPMV_OK);
         st = st != SPMV_OK ? st : closed;
     }
+    if (st == SPMV_OK)
+        st = tell_trust(&trust, !json_is_answer);
     if (st == SPMV_OK && !json_is_answer)
         st = finish_stdout();
     spmv_context_destroy(ctx);

@@ -44,13 +44,43 @@ static spmv_status end_line(struct text_file *file, struct line *line)
 
 /* ---------------------------------------------------------------- the table */
 
-/* "auto (scalar)", or the peer's name. */
+/* The widest line of the table. A name that is longer still stays whole. */
+enum { TABLE_WIDTH = 120, SYSTEM_WIDTH = 27 };
+
+spmv_status bench_wrap(struct text_file *file, const char *begin, const char *words)
+{
+    struct line line = {.length = 0};
+    spmv_status st = SPMV_OK;
+    add(&line, "%s", begin);
+    size_t empty = line.length;
+    for (words += strspn(words, " "); st == SPMV_OK && *words != '\0'; words += strspn(words, " ")) {
+        const int length = (int)strcspn(words, " ");
+        if (line.length > empty && line.length + 1 + (size_t)length > TABLE_WIDTH) {
+            st = end_line(file, &line);
+            add(&line, "%s", begin);
+        }
+        add(&line, "%s%.*s", line.length > empty ? " " : "", length, words);
+        words += length;
+    }
+    return st == SPMV_OK ? end_line(file, &line) : st;
+}
+
+/* "auto", or with a preconditioner "auto, ic0": what ours is called. */
+static void asked_name(const struct outcome *o, char *text, size_t size)
+{
+    const char *const precond = o->entry->precond;
+    snprintf(text, size, "%s%s%s", o->entry->name, precond[0] != '\0' ? ", " : "", precond);
+}
+
+/* "auto (scalar)", "auto (fused), auto (ic0)", or the peer's name. */
 static void system_name(const struct outcome *o, char *text, size_t size)
 {
-    if (o->entry->ours && strcmp(o->entry->name, o->method) != 0)
-        snprintf(text, size, "%s (%s)", o->entry->name, o->method);
-    else
-        snprintf(text, size, "%s", o->entry->name);
+    const struct entry *const e = o->entry;
+    const bool method = e->ours && strcmp(e->name, o->method) != 0;
+    const bool precond = e->precond[0] != '\0' && o->precond[0] != '\0' && strcmp(e->precond, o->precond) != 0;
+    snprintf(text, size, "%s%s%s%s%s%s%s%s%s", e->name, method ? " (" : "", method ? o->method : "", method ? ")" : "",
+             e->precond[0] != '\0' ? ", " : "", e->precond, precond ? " (" : "", precond ? o->precond : "",
+             precond ? ")" : "");
 }
 
 static bool is_probe(const struct outcome *o)
@@ -67,15 +97,28 @@ static double speed_up(const struct trial *trial, const struct outcome *o)
                : 0;
 }
 
-static void add_number(struct line *line, int width, int decimals, double value, bool there)
+/* Whether that ratio can be trusted: both times are steady. */
+static bool speed_up_counts(const struct trial *trial, const struct outcome *o)
 {
-    if (there)
-        add(line, " %*.*f", width, decimals, value);
-    else
-        add(line, " %*s", width, "-");
+    const struct outcome *best = trial_best_peer(trial);
+    return best != NULL && timing_steady(&best->warm) && timing_steady(&o->warm);
 }
 
-/* What is to be said of an outcome: why it has no figure, else what must be known about the figure. */
+/* With so many decimals, or fewer where the number is too large for the width. */
+static void add_number(struct line *line, int width, int decimals, double value, bool there)
+{
+    char text[64];
+    while (snprintf(text, sizeof text, "%.*f", decimals, value) > width && decimals > 0)
+        decimals--;
+    if (!there)
+        add(line, " %*s", width, "-");
+    else if ((int)strlen(text) <= width)
+        add(line, " %*s", width, text);
+    else
+        add(line, " %*.3g", width, value);
+}
+
+/* Why an outcome has no figure, else what a reader must know about the figure. */
 static const char *remark_of(const struct outcome *o, bool *bad)
 {
     *bad = true;
@@ -92,12 +135,15 @@ static const char *bits_text(const struct outcome *o)
     return o->bit_repeats == 0 ? "-" : o->bit_different == 0 ? "same" : "differ";
 }
 
-/* One of ours that the peers' iterations are compared with: the first that was checked; NULL: none. */
+/* One of ours that the peers' iterations are compared with: the first that was checked and has no
+ * preconditioner; NULL: none. */
 static const struct outcome *own_of(const struct trial *t)
 {
-    for (int i = 0; i < t->count; i++)
-        if (t->outcomes[i].entry->ours && t->outcomes[i].checked)
-            return &t->outcomes[i];
+    for (int i = 0; i < t->count; i++) {
+        const struct outcome *const o = &t->outcomes[i];
+        if (o->entry->ours && o->checked && (o->precond[0] == '\0' || strcmp(o->precond, "none") == 0))
+            return o;
+    }
     return NULL;
 }
 
@@ -107,7 +153,7 @@ static bool same_iterations(const struct trial *t, const struct outcome *o)
     return own != NULL && own->solved.iterations == o->solved.iterations;
 }
 
-/* A solver's: whether it got there, and how its iterations compare. */
+/* A solver's: whether it converged, and how its iterations compare. */
 static void solver_text(const struct trial *t, const struct outcome *o, char *text, size_t size)
 {
     const struct outcome *const own = own_of(t);
@@ -123,85 +169,161 @@ static void solver_text(const struct trial *t, const struct outcome *o, char *te
         snprintf(text + strlen(text), size - strlen(text), ": does not count");
 }
 
+/* What the columns mean. */
+static const char *legend(const struct bench_run *run)
+{
+    if (run->solutions)
+        return "us: median of whole solutions: of ours with the making of the preconditioner (set-up) and without the "
+               "plan, of peers without a preconditioner; spread: median over minimum, less 1, * above 20%; "
+               "x best: the best peer's time over this one, in brackets where a spread is above 20%; residual: "
+               "||b - A x|| / ||b||, computed here";
+    if (run->operation->solver)
+        return "us: median of whole solves over their iterations (min alike); spread: median over minimum, less 1, * "
+               "above 20%; share: of the read bandwidth; x best: the best peer's time an iteration over this one, in "
+               "brackets where a spread is above 20%; residual: ||b - A x|| / ||b||, computed here";
+    return "us: median of one run, runs back to back; min: of the batches; spread: median over minimum, less 1, * "
+           "above 20%; flushed: caches overwritten before each run; share: of the read bandwidth; x best: the best "
+           "peer's time over this one, in brackets where a spread is above 20%; error: over its bound";
+}
+
+static void bandwidth_text(const struct bench_run *run, char *text, size_t size)
+{
+    const struct bandwidth *const b = &run->bandwidth;
+    char age[64] = "now", triad[48] = "";
+    if (run->bandwidth_age >= 0)
+        snprintf(age, sizeof age, "%lld min ago", (long long)run->bandwidth_age / 60);
+    if (b->triad_gbs > 0)
+        snprintf(triad, sizeof triad, ", triad %.1f GB/s", b->triad_gbs);
+    snprintf(text, size, "bandwidth measured %s: copy %.1f GB/s, read %.1f GB/s%s", age, b->copy_gbs, b->read_gbs,
+             triad);
+}
+
 static spmv_status table_head(struct text_file *file, const struct bench_run *run)
 {
     struct line line = {.length = 0};
-    const struct bandwidth *b = &run->bandwidth;
-    add(&line, "# %s: %s; on %s%s%s", run->operation->name, run->operation->formula, run->device->name,
-        run->device->software[0] != '\0' ? ", " : "", run->device->software);
+    char text[512];
+    const bool solver = run->operation->solver;
+    size_t used = (size_t)snprintf(text, sizeof text, "%s%s (--op %s) on %s%s%s", run->operation->formula,
+                                   run->solutions ? ", whole solutions" : "", run->operation->name, run->device->name,
+                                   run->device->software[0] != '\0' ? ", " : "", run->device->software);
     if (run->device->threads > 0)
-        add(&line, ", %d threads", run->device->threads);
-    spmv_status st = end_line(file, &line);
-    add(&line, "# measured here and now: copy %.1f GB/s, read %.1f GB/s", b->copy_gbs, b->read_gbs);
-    if (b->triad_gbs > 0)
-        add(&line, ", triad %.1f GB/s", b->triad_gbs);
+        snprintf(text + used, sizeof text - used, ", %d thread%s", run->device->threads,
+                 run->device->threads == 1 ? "" : "s");
+    spmv_status st = bench_wrap(file, "# ", text);
+    bandwidth_text(run, text, sizeof text);
     if (st == SPMV_OK)
-        st = end_line(file, &line);
-    if (run->operation->solver) {
-        add(&line, "# us: median of whole solves over their iterations (min, max: alike); of read: share of the read "
-                   "bandwidth; x best: the best peer's time an iteration over this one; residual: ||b - A x|| / ||b||, "
-                   "computed here");
-        if (st == SPMV_OK)
-            st = end_line(file, &line);
-        add(&line, "%-26s %-4s %-28s %10s %10s %10s %10s %8s %8s %7s %10s %6s %9s  %s", "on", "type", "system", "us",
-            "min", "max", "iterations", "GB/s", "of read", "x best", "plan, us", "bits", "residual", "remark");
-        return st == SPMV_OK ? end_line(file, &line) : st;
-    }
-    add(&line,
-        "# us: median of one run, runs back to back; min, max: of the batches; flushed: caches overwritten before "
-        "each run; of read: share of the read bandwidth; x best: the best peer's time over this one");
+        st = bench_wrap(file, "# ", text);
+    bench_load_text(&run->trust.load, text, sizeof text);
     if (st == SPMV_OK)
-        st = end_line(file, &line);
-    add(&line, "%-26s %-4s %-28s %10s %10s %10s %10s %8s %8s %7s %10s %6s %9s  %s", "on", "type", "system", "us", "min",
-        "max", "flushed", "GB/s", "of read", "x best", "plan, us", "bits", "error", "remark");
+        st = bench_wrap(file, "# ", text);
+    if (st == SPMV_OK)
+        st = bench_wrap(file, "# ", legend(run));
+    add(&line, "%-*s %10s  %9s %6s %10s", SYSTEM_WIDTH, "system", "us", "min", "spread",
+        solver ? "iterations" : "flushed");
+    if (run->solutions)
+        add(&line, " %14s", "set-up, us");
+    else
+        add(&line, " %7s %6s", "GB/s", "share");
+    add(&line, " %9s %9s %6s %9s", "x best", "plan, us", "bits", solver ? "residual" : "error");
     return st == SPMV_OK ? end_line(file, &line) : st;
 }
 
-static void table_row(struct line *line, const struct bench_case *c, const struct outcome *o)
+/* 1.309, or (1.309) where one of the two times is not steady. */
+static void add_speed_up(struct line *line, const struct trial *t, const struct outcome *o)
 {
-    char name[2 * NAME_SIZE + 4];
-    bool bad;
-    const struct trial *const t = c->trial;
-    const char *const remark_text = remark_of(o, &bad);
+    char text[64] = "-";
+    const bool counts = speed_up_counts(t, o);
+    if (o->measured && !is_probe(o) && trial_best_peer(t) != NULL)
+        snprintf(text, sizeof text, "%s%.3f%s", counts ? "" : "(", speed_up(t, o), counts ? "" : ")");
+    if (strlen(text) > 9)
+        snprintf(text, sizeof text, "%s%.0f%s", counts ? "" : "(", speed_up(t, o), counts ? "" : ")");
+    add(line, " %9s", text);
+}
+
+static void add_spread(struct line *line, const struct timing *warm, bool there)
+{
+    const double percent = 100 * timing_spread(warm);
+    if (there)
+        add(line, " %5.*f%%", 0, fmin(percent, 9999));
+    else
+        add(line, " %6s", "-");
+}
+
+static spmv_status table_row(struct text_file *file, const struct bench_run *run, const struct trial *t,
+                             const struct outcome *o)
+{
+    struct line line = {.length = 0};
+    char name[4 * NAME_SIZE];
     const double gbs = outcome_gbs(t, o), us = 1e6 / outcome_steps(t, o);
-    const bool solver = t->work.operation->solver;
+    const bool figure = o->measured && !is_probe(o), solver = t->work.operation->solver;
     system_name(o, name, sizeof name);
-    add(line, "%-26s %-4s %-28s", c->name, spmv_type_name(t->work.type), name);
-    add_number(line, 10, 2, us * o->warm.median, o->measured);
-    add_number(line, 10, 2, us * o->warm.min, o->measured);
-    add_number(line, 10, 2, us * o->warm.max, o->measured);
-    if (solver)
-        add_number(line, 10, 0, (double)o->solved.iterations, o->checked);
-    else
-        add_number(line, 10, 2, 1e6 * o->flushed.median, o->flushed.repeats > 0);
-    add_number(line, 8, 1, gbs, o->measured && !is_probe(o));
-    add_number(line, 8, 3, gbs / t->read_gbs, o->measured && !is_probe(o) && t->read_gbs > 0);
-    add_number(line, 7, 3, speed_up(t, o), o->measured && !is_probe(o) && trial_best_peer(t) != NULL);
-    add_number(line, 10, 1, 1e6 * o->plan_seconds, o->measured);
-    add(line, " %6s", bits_text(o));
-    if (o->checked)
-        add(line, " %9.3g", solver ? o->true_residual : o->worst_ratio);
-    else
-        add(line, " %9s", "-");
-    add(line, "  %s%s%s", o->wrong ? "WRONG " : "", is_probe(o) ? "a probe, computes no result " : "",
-        bad && o->entry->missing[0] != '\0' ? "missing: "
-        : bad                               ? "failed: "
-                                            : "");
-    if (solver && !bad && o->checked) {
-        char text[128];
-        solver_text(t, o, text, sizeof text);
-        add(line, "%s%s", text, remark_text[0] != '\0' ? "; " : "");
+    if (strlen(name) > SYSTEM_WIDTH) {
+        add(&line, "%s", name);
+        const spmv_status st = end_line(file, &line);
+        if (st != SPMV_OK)
+            return st;
+        name[0] = '\0';
     }
-    add(line, "%s", remark_text);
+    add(&line, "%-*s", SYSTEM_WIDTH, name);
+    add_number(&line, 10, 2, us * o->warm.median, o->measured);
+    add(&line, "%s", o->measured && !timing_steady(&o->warm) ? "*" : " ");
+    add_number(&line, 9, 2, us * o->warm.min, o->measured);
+    add_spread(&line, &o->warm, o->measured);
+    if (solver)
+        add_number(&line, 10, 0, (double)o->solved.iterations, o->checked);
+    else
+        add_number(&line, 10, 2, 1e6 * o->flushed.median, o->flushed.repeats > 0);
+    if (run->solutions) {
+        add_number(&line, 14, 1, 1e6 * o->setup_seconds, o->measured && o->entry->ours);
+    } else {
+        add_number(&line, 7, 1, gbs, figure);
+        add_number(&line, 6, 3, gbs / t->read_gbs, figure && t->read_gbs > 0);
+    }
+    add_speed_up(&line, t, o);
+    add_number(&line, 9, 1, 1e6 * o->plan_seconds, o->measured);
+    add(&line, " %6s", bits_text(o));
+    if (o->checked)
+        add(&line, " %9.3g", solver ? o->true_residual : o->worst_ratio);
+    else
+        add(&line, " %9s", "-");
+    return end_line(file, &line);
+}
+
+/* What is to be said below the row. */
+static spmv_status table_remark(struct text_file *file, const struct trial *t, const struct outcome *o)
+{
+    bool bad;
+    char solver[128] = "", text[WHY_SIZE + 256];
+    const char *const remark_text = remark_of(o, &bad);
+    if (t->work.operation->solver && !bad && o->checked)
+        solver_text(t, o, solver, sizeof solver);
+    snprintf(text, sizeof text, "%s%s%s%s%s%s", o->wrong ? "WRONG " : "",
+             is_probe(o) ? "a probe, computes no result " : "",
+             bad && o->entry->missing[0] != '\0' ? "missing: "
+             : bad                               ? "failed: "
+                                                 : "",
+             solver, solver[0] != '\0' && remark_text[0] != '\0' ? "; " : "", remark_text);
+    return text[0] != '\0' ? bench_wrap(file, "    ", text) : SPMV_OK;
+}
+
+void trial_trust(const struct trial *t, struct bench_trust *trust)
+{
+    for (int i = 0; i < t->count; i++)
+        if (t->outcomes[i].measured)
+            bench_trust_row(trust, &t->outcomes[i].warm);
 }
 
 spmv_status bench_table(struct text_file *file, const struct bench_run *run, const struct bench_case *c, bool head)
 {
+    struct line line = {.length = 0};
     spmv_status st = head ? table_head(file, run) : SPMV_OK;
-    for (int i = 0; st == SPMV_OK && i < c->trial->count; i++) {
-        struct line line = {.length = 0};
-        table_row(&line, c, &c->trial->outcomes[i]);
+    add(&line, "%s %s", c->name, spmv_type_name(c->trial->work.type));
+    if (st == SPMV_OK)
         st = end_line(file, &line);
+    for (int i = 0; st == SPMV_OK && i < c->trial->count; i++) {
+        st = table_row(file, run, c->trial, &c->trial->outcomes[i]);
+        if (st == SPMV_OK)
+            st = table_remark(file, c->trial, &c->trial->outcomes[i]);
     }
     return st;
 }
@@ -253,6 +375,12 @@ static void add_timing(struct line *line, const struct timing *t, bool there)
     add_integer(line, t->repeats, there);
 }
 
+/* Of a solution with a preconditioner: its making included. */
+static double seconds_per_iteration(const struct outcome *o)
+{
+    return o->solved.iterations > 0 ? o->warm.median / (double)o->solved.iterations : o->warm.median;
+}
+
 static void csv_row(struct line *line, const struct bench_run *run, const struct bench_case *c, const struct outcome *o)
 {
     const struct trial *const t = c->trial;
@@ -287,22 +415,29 @@ static void csv_row(struct line *line, const struct bench_run *run, const struct
     add_integer(line, o->bit_different, o->bit_repeats > 0);
     add_real(line, o->worst_ratio, o->checked);
     add_integer(line, o->solved.iterations, solver);
-    add_real(line, o->warm.median / outcome_steps(t, o), solver && o->measured);
+    add_real(line, seconds_per_iteration(o), solver && o->measured);
     add_real(line, o->solved.residual, solver);
     add_real(line, o->true_residual, solver);
     add_text(line, remark_of(o, &bad));
+    add_real(line, timing_spread(&o->warm), o->measured);
+    add_text(line, !o->measured ? "" : timing_steady(&o->warm) ? "yes" : "no");
+    add_text(line, !o->measured || is_probe(o) || trial_best_peer(t) == NULL ? ""
+                   : speed_up_counts(t, o)                                   ? "yes"
+                                                                             : "no");
+    add_text(line, run->trust.doubt[0] != '\0' ? "no" : "yes");
+    add_text(line, o->entry->precond);
+    add_real(line, o->setup_seconds, o->measured && run->solutions && o->entry->ours);
     line->length--; /* the last comma */
 }
 
 spmv_status bench_csv(struct text_file *file, const struct bench_run *run, const struct bench_case *c, bool head)
 {
     static const char names[] =
-        "op,name,rows,cols,nnz,n,segments,kept,type,backend,system,kind,method_or_library,state,plan_seconds,plan_"
-        "bytes,"
-        "upload_seconds,first_call_seconds,median,min,max,repeats,flushed_median,flushed_min,flushed_max,"
+        "op,name,rows,cols,nnz,n,segments,kept,type,backend,system,kind,method_or_library,state,plan_seconds,"
+        "plan_bytes,upload_seconds,first_call_seconds,median,min,max,repeats,flushed_median,flushed_min,flushed_max,"
         "flushed_repeats,model_bytes,gbs,read_gbs,speedup_over_best_peer,bit_repeats,bit_different,"
         "worst_error_over_bound,iterations,seconds_per_iteration,recurrence_relative,"
-        "true_relative,remark\n";
+        "true_relative,remark,spread,steady,speedup_counts,quiet_at_start,precond,precond_seconds\n";
     spmv_status st = head ? text_file_add(file, names, sizeof names - 1) : SPMV_OK;
     for (int i = 0; st == SPMV_OK && i < c->trial->count; i++) {
         struct line line = {.length = 0};
@@ -333,7 +468,7 @@ static json_t *json_verdict(const struct outcome *o, const char *reference)
 static json_t *json_cg(const struct trial *t, const struct outcome *o)
 {
     json_t *cg = json_object();
-    json_put(cg, "precond", json_string("none"));
+    json_put(cg, "precond", json_string(o->precond[0] != '\0' ? o->precond : "none"));
     json_put(cg, "precision", json_string(spmv_type_name(t->work.type)));
     json_put(cg, "status", json_string(outcome_converged(t, o) ? "ok" : "iterations"));
     json_put(cg, "iterations", json_integer((json_int_t)o->solved.iterations));
@@ -342,7 +477,12 @@ static json_t *json_cg(const struct trial *t, const struct outcome *o)
     json_put(cg, "true_residual", json_number(o->true_residual * t->work.norm_b));
     json_put(cg, "relative_residual", json_number(o->true_residual));
     json_put(cg, "setup_seconds", json_number(o->plan_seconds));
-    json_put(cg, "seconds_per_iteration", json_number(o->warm.median / outcome_steps(t, o)));
+    json_put(cg, "seconds_per_iteration", json_number(seconds_per_iteration(o)));
+    if (t->work.solutions) {
+        json_put(cg, "solution_seconds", json_number(o->warm.median));
+        json_put(cg, "precond_asked", json_string(o->entry->ours ? o->entry->precond : "none"));
+        json_put(cg, "precond_seconds", json_number(o->setup_seconds));
+    }
     if (!o->entry->ours && own_of(t) != NULL)
         json_put(cg, "iterations_as_ours", json_boolean(same_iterations(t, o)));
     if (!o->entry->ours)
@@ -359,9 +499,9 @@ static void put_figures(json_t *object, const struct outcome *o)
 {
     json_put(object, "plan_seconds", json_number(o->plan_seconds));
     json_put(object, "first_call_seconds", json_number(o->first_call_seconds));
-    json_put(object, "seconds", json_timing(&o->warm));
+    json_put(object, "seconds", bench_timing_json(&o->warm));
     if (o->flushed.repeats > 0)
-        json_put(object, "flushed", json_timing(&o->flushed));
+        json_put(object, "flushed", bench_timing_json(&o->flushed));
 }
 
 static json_t *json_peer(const struct trial *t, const struct outcome *o)
@@ -443,8 +583,9 @@ static json_t *json_outcome(const struct bench_run *run, const struct trial *t, 
         json_put(result, "layout", json_string(o->layout));
     json_put(result, "plan_bytes", json_integer((json_int_t)o->plan_bytes));
     put_figures(result, o);
-    json_put(result, "gbs", json_number(gbs));
-    if (t->read_gbs > 0)
+    if (gbs > 0)
+        json_put(result, "gbs", json_number(gbs));
+    if (t->read_gbs > 0 && gbs > 0)
         json_put(result, "share_of_read_bandwidth", json_number(gbs / t->read_gbs));
     json_put(result, "bitwise", json_bits(o));
     if (o->note[0] != '\0')
@@ -457,6 +598,15 @@ static json_t *json_outcome(const struct bench_run *run, const struct trial *t, 
                            json_number((is_complex(t->work.type) ? 8e-9 : 2e-9) * (double)t->work.problem.nnz *
                                        t->work.problem.vectors / o->warm.median)));
     return result;
+}
+
+/* How far the figures of one case can be trusted. */
+static json_t *json_trust(const struct bench_run *run, const struct trial *t)
+{
+    struct bench_trust trust = run->trust;
+    trust.rows = trust.unsteady = 0;
+    trial_trust(t, &trust);
+    return bench_trust_json(&trust);
 }
 
 static json_t *json_case(const struct bench_run *run, const struct bench_case *c, const struct outcome *o)
@@ -475,6 +625,9 @@ static json_t *json_case(const struct bench_run *run, const struct bench_case *c
                  json_pack("{s:{s:s, s:i, s:o, s:o, s:o}}", "cpu", "name", run->device->name, "threads",
                            run->device->threads, "copy_gbs", json_number(b->copy_gbs), "read_gbs",
                            json_number(b->read_gbs), "triad_gbs", json_number(b->triad_gbs)));
+    json_put(root, "bandwidth_age_seconds",
+             json_integer((json_int_t)(run->bandwidth_age > 0 ? run->bandwidth_age : 0)));
+    json_put(root, "trust", json_trust(run, t));
     if (c->in != NULL) {
         json_put(root, "matrix", json_matrix(c->name, c->statistics));
         json_put(root, "load", json_load(c->in));
@@ -502,9 +655,10 @@ spmv_status bench_json(struct text_file *file, const struct bench_run *run, cons
 /* ---------------------------------------------------------------- the summary */
 
 struct ratio {
-    char ours[NAME_SIZE], peer[NAME_SIZE], on[64];
+    char ours[2 * NAME_SIZE + 2], peer[NAME_SIZE];
+    char *on; /* owned */
     spmv_type type;
-    double warm, flushed; /* the peer's time over ours; 0: not known */
+    double warm, flushed; /* the peer's time over ours; 0: not known, or not to be trusted */
 };
 
 static spmv_status add_ratio(struct bench_summary *summary, const struct ratio *ratio)
@@ -512,8 +666,10 @@ static spmv_status add_ratio(struct bench_summary *summary, const struct ratio *
     if (summary->count == summary->capacity) {
         const int64_t capacity = 2 * summary->capacity + 64;
         struct ratio *const more = realloc(summary->ratios, (size_t)capacity * sizeof *more);
-        if (more == NULL)
+        if (more == NULL) {
+            free(ratio->on);
             return report(SPMV_ERROR_MEMORY, "the summary: no memory for its ratios");
+        }
         summary->ratios = more;
         summary->capacity = capacity;
     }
@@ -523,12 +679,14 @@ static spmv_status add_ratio(struct bench_summary *summary, const struct ratio *
 
 static double quotient(const struct timing *peer, const struct timing *ours)
 {
-    return peer->repeats > 0 && ours->repeats > 0 && ours->median > 0 ? peer->median / ours->median : 0;
+    const bool there = peer->repeats > 0 && ours->repeats > 0 && ours->median > 0;
+    return there && timing_steady(peer) && timing_steady(ours) ? peer->median / ours->median : 0;
 }
 
 static const char best_name[] = "the best peer";
 
-/* Of those that are measured and right: the least flushed median, which may be another peer's than the warm one. */
+/* Of those that are measured and right: the least flushed median, which may be another peer's than
+ * the warm one. */
 static struct timing best_flushed(const struct trial *t)
 {
     struct timing best = {0};
@@ -559,9 +717,12 @@ spmv_status bench_summary_add(struct bench_summary *summary, const struct bench_
             if (peer->entry->ours || !peer->measured || is_probe(peer) || peer->wrong || peer->unfinished)
                 continue;
             ratio.warm *= outcome_steps(t, ours) / outcome_steps(t, peer);
-            memcpy(ratio.ours, ours->entry->name, NAME_SIZE);
+            asked_name(ours, ratio.ours, sizeof ratio.ours);
             snprintf(ratio.peer, sizeof ratio.peer, "%s", j < 0 ? best_name : peer->entry->name);
-            snprintf(ratio.on, sizeof ratio.on, "%s", c->name);
+            st = allocate("the name of a case", (int64_t)strlen(c->name) + 1, 1, (void **)&ratio.on);
+            if (st != SPMV_OK)
+                return st;
+            memcpy(ratio.on, c->name, strlen(c->name) + 1);
             st = add_ratio(summary, &ratio);
         }
     }
@@ -570,7 +731,7 @@ spmv_status bench_summary_add(struct bench_summary *summary, const struct bench_
 
 /* The ratios of one peer to one of ours in one type. */
 struct digest {
-    int64_t count, flushed_count;
+    int64_t count, flushed_count, left_out;
     double log_sum, flushed_log_sum, worst, best;
     const char *worst_on, *best_on;
 };
@@ -587,12 +748,16 @@ static struct digest digest_of(const struct bench_summary *summary, const struct
         const struct ratio *const r = &summary->ratios[i];
         if (!same_line(r, line))
             continue;
-        d.count++;
-        d.log_sum += log(r->warm);
         if (r->flushed > 0) {
             d.flushed_count++;
             d.flushed_log_sum += log(r->flushed);
         }
+        if (r->warm <= 0) {
+            d.left_out++;
+            continue;
+        }
+        d.count++;
+        d.log_sum += log(r->warm);
         if (r->warm < d.worst) {
             d.worst = r->warm;
             d.worst_on = r->on;
@@ -605,33 +770,64 @@ static struct digest digest_of(const struct bench_summary *summary, const struct
     return d;
 }
 
-spmv_status bench_summary_print(const struct bench_summary *summary, FILE *stream)
+static void summary_row(struct line *line, const struct ratio *of, const struct digest *d)
 {
-    if (summary->count == 0) {
-        fprintf(stream, "# summary: nothing of ours was measured beside a peer\n");
-        return SPMV_OK;
-    }
-    fprintf(stream, "# summary: a peer's time over ours (above 1: ours is faster), geometric mean and extremes\n");
-    fprintf(stream, "%-4s %-12s %-24s %5s %8s %8s %8s  %-26s %8s  %s\n", "type", "ours", "peer", "cases", "mean",
-            "flushed", "worst", "on", "best", "on");
-    for (int64_t i = 0; i < summary->count; i++) {
-        const struct ratio *const line = &summary->ratios[i];
+    const double count = (double)d->count, flushed = (double)d->flushed_count;
+    add(line, "%-4s %-20s %-26s %5lld %8lld", spmv_type_name(of->type), of->ours, of->peer, (long long)d->count,
+        (long long)d->left_out);
+    add_number(line, 8, 3, exp(d->log_sum / count), d->count > 0);
+    add_number(line, 8, 3, exp(d->flushed_log_sum / flushed), d->flushed_count > 0);
+    add_number(line, 8, 3, d->worst, d->count > 0);
+    add_number(line, 8, 3, d->best, d->count > 0);
+}
+
+/* The cases of the extremes, below their row. */
+static spmv_status summary_cases(const struct digest *d, struct text_file *file)
+{
+    char *text = NULL;
+    const size_t size = strlen(d->worst_on) + strlen(d->best_on) + 32;
+    spmv_status st = allocate("the summary", (int64_t)size, 1, (void **)&text);
+    if (st != SPMV_OK)
+        return st;
+    snprintf(text, size, "worst on %s, best on %s", d->worst_on, d->best_on);
+    st = bench_wrap(file, "     ", text);
+    free(text);
+    return st;
+}
+
+spmv_status bench_summary_print(const struct bench_summary *summary, struct text_file *file)
+{
+    struct line line = {.length = 0};
+    spmv_status st = SPMV_OK;
+    if (summary->count == 0)
+        return bench_wrap(file, "# ", "summary: nothing of ours was measured beside a peer");
+    st = bench_wrap(file, "# ",
+                    "summary: a peer's time over ours (above 1: ours is faster), geometric mean and extremes; left "
+                    "out: a spread above 20%, of ours or the peer's");
+    add(&line, "%-4s %-20s %-26s %5s %8s %8s %8s %8s %8s", "type", "ours", "peer", "cases", "left out", "mean",
+        "flushed", "worst", "best");
+    if (st == SPMV_OK)
+        st = end_line(file, &line);
+    for (int64_t i = 0; st == SPMV_OK && i < summary->count; i++) {
+        const struct ratio *const of = &summary->ratios[i];
         bool first = true;
         for (int64_t j = 0; j < i && first; j++)
-            first = !same_line(&summary->ratios[j], line);
+            first = !same_line(&summary->ratios[j], of);
         if (!first)
             continue;
-        const struct digest d = digest_of(summary, line);
-        fprintf(stream, "%-4s %-12s %-24s %5lld %8.3f %8.3f %8.3f  %-26s %8.3f  %s\n", spmv_type_name(line->type),
-                line->ours, line->peer, (long long)d.count, exp(d.log_sum / (double)d.count),
-                d.flushed_count > 0 ? exp(d.flushed_log_sum / (double)d.flushed_count) : 0, d.worst, d.worst_on, d.best,
-                d.best_on);
+        const struct digest d = digest_of(summary, of);
+        summary_row(&line, of, &d);
+        st = end_line(file, &line);
+        if (st == SPMV_OK && d.count > 0)
+            st = summary_cases(&d, file);
     }
-    return SPMV_OK;
+    return st;
 }
 
 void bench_summary_free(struct bench_summary *summary)
 {
+    for (int64_t i = 0; i < summary->count; i++)
+        free(summary->ratios[i].on);
     free(summary->ratios);
     *summary = (struct bench_summary){0};
 }

@@ -5,7 +5,33 @@
 #define BENCH_OUTPUT_H
 
 #include "app.h"
+#include "quiet.h"
 #include "trial.h"
+
+/* What is known against the figures of a run. */
+struct bench_trust {
+    struct machine_load load; /* at the start */
+    char doubt[128];          /* why that load forbids trust; "" */
+    int rows, unsteady;       /* measured; of these not steady (quiet.h) */
+};
+
+/* threads: of the work. */
+void bench_trust_begin(struct bench_trust *trust, const struct machine_load *load, int threads);
+void bench_trust_row(struct bench_trust *trust, const struct timing *seconds);
+
+/* The sentence that says why figures cannot be trusted, without a full stop; "": nothing is known
+ * against them. */
+void bench_trust_text(const struct bench_trust *trust, char *text, size_t size);
+json_t *bench_trust_json(const struct bench_trust *trust);
+
+/* "at the start: load average 0.31, other processes used 2% of 4 processors" */
+void bench_load_text(const struct machine_load *load, char *text, size_t size);
+
+/* json_timing with the spread, and whether it is steady. */
+json_t *bench_timing_json(const struct timing *seconds);
+
+/* Writes words in lines of at most 120 characters, each of which begins with the text of begin. */
+spmv_status bench_wrap(struct text_file *file, const char *begin, const char *words);
 
 /* The run that all trials belong to. */
 struct bench_run {
@@ -14,6 +40,9 @@ struct bench_run {
     spmv_backend backend;
     const struct device *device;
     struct bandwidth bandwidth;
+    int64_t bandwidth_age; /* seconds since an earlier run measured it; -1: this run did */
+    struct bench_trust trust;
+    bool solutions; /* --precond: whole solutions are timed */
     struct roster roster;
 };
 
@@ -29,8 +58,12 @@ struct bench_case {
 spmv_status bench_table(struct text_file *file, const struct bench_run *run, const struct bench_case *c, bool head);
 spmv_status bench_csv(struct text_file *file, const struct bench_run *run, const struct bench_case *c, bool head);
 
-/* A line for each of ours that was made ready; one for the peers alone when there is none of ours. */
+/* A line for each of ours that was made ready; one for the peers alone when there is none of
+ * ours. */
 spmv_status bench_json(struct text_file *file, const struct bench_run *run, const struct bench_case *c);
+
+/* Adds the rows of a trial. */
+void trial_trust(const struct trial *t, struct bench_trust *trust);
 
 /* Ratios of times, peer over ours, collected from trial to trial. */
 struct bench_summary {
@@ -38,7 +71,7 @@ struct bench_summary {
     int64_t count, capacity;
 };
 spmv_status bench_summary_add(struct bench_summary *summary, const struct bench_case *c);
-spmv_status bench_summary_print(const struct bench_summary *summary, FILE *stream);
+spmv_status bench_summary_print(const struct bench_summary *summary, struct text_file *file);
 void bench_summary_free(struct bench_summary *summary);
 
 #endif

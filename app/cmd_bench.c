@@ -1,19 +1,22 @@
 /* spmv bench: how long our methods and other libraries take for the same work.
  *
- * A run is a list of operands (matrices, or a number of elements), each in one or two types. Every such case is a trial
- * (bench/trial.h), whose figures go out as soon as they are there. The method is told in docs/benchmarking.md.
+ * A run is a list of operands (matrices, or a number of elements), each in one or two types. Every
+ * such case is a trial (bench/trial.h), whose figures go out as soon as they are there. The method
+ * is told in docs/benchmarking.md.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
+#include "bandwidth_cache.h"
 #include "bench_output.h"
 #include "faults.h"
 #include "suites.h"
 
-/* Columns of x where nobody says how many. */
-enum { USUAL_VECTORS = 4 };
+/* Columns of x when --vectors is not given. */
+enum { USUAL_VECTORS = 4, PATH_SIZE = 4096 };
 
 struct bench {
     const struct options *o;
@@ -56,6 +59,11 @@ static spmv_status choose_operands(struct bench *b, const char *const *arguments
         complain("--vectors is for --op spmm, not for --op %s", o->op);
         return SPMV_ERROR_ARGUMENT;
     }
+    b->run.solutions = option_given(o, "precond");
+    if (b->run.solutions && !b->run.operation->solver) {
+        complain("--precond is for --op cg, not for --op %s", o->op);
+        return SPMV_ERROR_ARGUMENT;
+    }
     if (!b->run.operation->on_matrix && is_complex(o->type)) {
         complain("--type %s is for --op spmv and load: the primitives have real numbers", spmv_type_name(o->type));
         return SPMV_ERROR_TYPE;
@@ -82,7 +90,7 @@ static spmv_status choose_operands(struct bench *b, const char *const *arguments
     return check_standard_input(arguments, count);
 }
 
-/* Both types of a suite, unless one is asked for; a solver's is f64. */
+/* A suite runs in f64 and f32 unless --type is given; a solver runs in f64. */
 static void choose_types(struct bench *b)
 {
     b->types[0] = b->o->type;
@@ -131,7 +139,10 @@ static spmv_status open_places(struct bench *b)
         return st;
     b->run.backend = spmv_context_backend(first);
     const int threads = spmv_context_threads(first);
+    /* before the first team of threads, which may spin after its work */
+    const struct machine_load load = machine_load_measure();
     const bool gpu = b->run.backend == SPMV_BACKEND_CUDA;
+    bench_trust_begin(&b->run.trust, &load, gpu ? 1 : threads);
     const int failed = gpu ? device_open_cuda(o->device, &b->device, why) : device_open_cpu(threads, &b->device, why);
     spmv_context_destroy(first);
     if (failed != 0)
@@ -142,12 +153,22 @@ static spmv_status open_places(struct bench *b)
     return st;
 }
 
+/* The bandwidth: of an earlier run on this machine, else measured, and kept where nothing disturbed
+ * it. */
 static spmv_status measure_roof(struct bench *b)
 {
-    char why[WHY_SIZE] = "";
-    if (b->device.functions->bandwidth(&b->device, &b->run.bandwidth, why) == 0)
+    char why[WHY_SIZE] = "", folder[PATH_SIZE], key[BANDWIDTH_KEY_SIZE];
+    const int64_t now = (int64_t)time(NULL);
+    const bool cached = user_cache_folder(folder, sizeof folder);
+    bandwidth_key(&b->device, key);
+    if (cached && bandwidth_recall(folder, key, now, &b->run.bandwidth, &b->run.bandwidth_age))
         return SPMV_OK;
-    return report(SPMV_ERROR_MEMORY, why);
+    b->run.bandwidth_age = -1;
+    if (b->device.functions->bandwidth(&b->device, &b->run.bandwidth, why) != 0)
+        return report(SPMV_ERROR_MEMORY, why);
+    if (cached && b->run.trust.doubt[0] == '\0')
+        bandwidth_keep(folder, key, now, &b->run.bandwidth);
+    return SPMV_OK;
 }
 
 /* ---------------------------------------------------------------- progress */
@@ -173,7 +194,8 @@ static void keep_verdict(struct bench *b, spmv_status status)
         b->verdict = status;
 }
 
-/* Ours must be right, and have the same bits every time. What peers do is their affair, and is told. */
+/* Reports wrong results. A wrong result of ours, or one whose bits change, fails the run; one of a
+ * peer does not. */
 static void judge(struct bench *b, const struct bench_case *c)
 {
     for (int i = 0; i < c->trial->count; i++) {
@@ -186,6 +208,8 @@ static void judge(struct bench *b, const struct bench_case *c)
         if (o->bit_different > 0 && !o->bits_may_differ)
             complain("CHECK FAILED: %s %s by %s: %d of %d repeats gave other bits", c->name,
                      spmv_type_name(c->trial->work.type), o->entry->name, o->bit_different, o->bit_repeats);
+        if (o->entry->optional && b->run.solutions && o->failed_status == SPMV_ERROR_UNSUPPORTED)
+            continue;
         if (o->failed[0] != '\0')
             complain("%s %s by %s: %s", c->name, spmv_type_name(c->trial->work.type), o->entry->name,
                      plain_sentence(o->failed));
@@ -207,6 +231,7 @@ static spmv_status put_out(struct bench *b, const struct bench_case *c)
     if (st == SPMV_OK && b->to_json)
         st = bench_json(&b->json, &b->run, c);
     b->table_headed = b->csv_headed = true;
+    trial_trust(c->trial, &b->run.trust);
     if (st == SPMV_OK)
         st = bench_summary_add(&b->summary, c);
     return st;
@@ -224,7 +249,8 @@ static spmv_status run_case(struct bench *b, const struct operand *operand, stru
                                 .checker = b->checker,
                                 .type = type,
                                 .compression = plan_compression(b->o, b->run.backend, b->run.operation->solver),
-                                .vectors = b->vectors};
+                                .vectors = b->vectors,
+                                .solutions = b->run.solutions};
     trial->roster = &b->run.roster;
     measure_defaults(b->run.backend == SPMV_BACKEND_CUDA, &trial->options);
     trial->read_gbs = b->run.bandwidth.read_gbs;
@@ -249,8 +275,8 @@ static spmv_status run_case(struct bench *b, const struct operand *operand, stru
     return st;
 }
 
-/* The SPEC with what it leaves open: values are random, so that nothing profits from repeating ones; for a solver its
- * own, which make it positive definite. */
+/* The SPEC with what it leaves open: values are random, so that nothing profits from repeating
+ * ones; for a solver its own, which make it positive definite. */
 static void complete_spec(const struct bench *b, const char *argument, char *text, size_t size)
 {
     const bool random = !b->run.operation->solver && strstr(argument, "values=") == NULL;
@@ -307,8 +333,8 @@ static spmv_status run_elements(struct bench *b)
     return run_case(b, &operand, &c, b->types[0]);
 }
 
-/* What goes wrong with one matrix of several is told, and the others are measured. A dead device, a full disk and a
- * method that does not exist end the run. */
+/* What goes wrong with one matrix of several is told, and the others are measured. A dead device, a
+ * full disk and a method that does not exist end the run. */
 static bool ends_the_run(spmv_status status)
 {
     return spmv_status_class(status) == 6 || status == SPMV_ERROR_WRITE || status == SPMV_ERROR_METHOD;
@@ -335,12 +361,19 @@ static spmv_status close_outputs(struct bench *b, bool keep)
     return csv != SPMV_OK ? csv : json;
 }
 
-static spmv_status summarize(const struct bench *b)
+/* The summary, and whether the figures can be trusted: below the table, else on standard error. */
+static spmv_status summarize(struct bench *b)
 {
-    if (!b->o->summary)
-        return SPMV_OK;
-    bench_summary_print(&b->summary, b->to_table ? stdout : stderr);
-    return finish_stdout();
+    char text[WHY_SIZE];
+    struct text_file errors = {.errors = true};
+    struct text_file *const file = b->to_table ? &b->table : &errors;
+    spmv_status st = SPMV_OK;
+    if (b->o->summary)
+        st = bench_summary_print(&b->summary, file);
+    bench_trust_text(&b->run.trust, text, sizeof text);
+    if (st == SPMV_OK && b->done > 0 && text[0] != '\0' && (b->to_table || messages_level() > LEVEL_QUIET))
+        st = bench_wrap(file, "# ", text);
+    return st == SPMV_OK ? finish_stdout() : st;
 }
 
 /* --method: names of the operation's methods on the backend, separated by commas. */
@@ -390,6 +423,10 @@ static spmv_status prepare(struct bench *b, const char *const *arguments, int co
         complain("--op %s: there is no method of ours and no peer on %s", b->o->op, spmv_backend_name(b->run.backend));
         return SPMV_ERROR_UNSUPPORTED;
     }
+    if (b->run.solutions)
+        st = roster_precondition(b->o->precond, &b->run.roster, why);
+    if (st != SPMV_OK)
+        return report(st, why);
     st = open_outputs(b);
     return st == SPMV_OK ? measure_roof(b) : st;
 }

@@ -90,10 +90,10 @@ static const struct row rows[OPTIONS] = {
                         "write the residual of each iteration there, as CSV (default: nowhere)"},
     [OPTION_PLOT] = {"plot", 0, "FILE", GROUP_SOLVE, NULL,
                      "draw the residual over the iterations, as .png or .svg (default: no picture)"},
-    [OPTION_PRECOND] =
-        {"precond", 0, "NAME", GROUP_SOLVE, "none",
-         "the preconditioner, one of those below; auto: chosen from the matrix; all: each in turn, and a "
-         "table"},
+    [OPTION_PRECOND] = {"precond", 0, "NAME", GROUP_SOLVE | GROUP_BENCH, "none",
+                        "the preconditioner, one of those below; auto: chosen from the matrix; all: each in turn, and "
+                        "a table; bench --op cg: names separated by commas, to time whole solutions (default: "
+                        "iterations are timed)"},
     [OPTION_SOLUTION] = {"solution", 0, "ones|random", GROUP_SOLVE, "ones",
                          "without b: the x that b is made from, against which the error is reported"},
     [OPTION_INNER] = {"inner", 0, NULL, GROUP_SOLVE, NULL,
@@ -794,7 +794,7 @@ static spmv_status check_names(const struct options *o, enum option_group group)
     spmv_status st = check_method(o, group);
     if (st == SPMV_OK && options_take(group, "precond")) {
         names_of_preconditioners(&names);
-        st = names_check(&names, "preconditioner", o->precond, false);
+        st = names_check(&names, "preconditioner", o->precond, group == GROUP_BENCH);
     }
     names.count = 0;
     for (int i = 0; group == GROUP_EXPLAIN && explain_subject_name(i) != NULL; i++)

@@ -582,8 +582,8 @@ spmv_status text_file_open(const char *path, struct text_file *file)
 spmv_status text_file_add(struct text_file *file, const char *text, size_t size)
 {
     if (file->path == NULL) {
-        fwrite(text, 1, size, stdout);
-        return finish_stdout();
+        fwrite(text, 1, size, file->errors ? stderr : stdout);
+        return file->errors ? SPMV_OK : finish_stdout();
     }
     if (file->failed)
         return SPMV_OK;

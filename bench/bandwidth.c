@@ -1,8 +1,9 @@
 /* Copy, read and triad bandwidth on OpenMP.
  *
- * Three arrays of doubles, first touched by the threads that use them, several times larger than the caches. Bytes are
- * counted as J. D. McCalpin's STREAM counts them (each array named in the loop once, no write-allocate): copy c = a
- * 16 n, triad a = b + s c 24 n; read sums one array, 8 n. One warm-up, then the median.
+ * Three arrays of doubles, first touched by the threads that use them, several times larger than
+ * the caches. Bytes are counted as J. D. McCalpin's STREAM counts them (each array named in the
+ * loop once, no write-allocate): copy c = a 16 n, triad a = b + s c 24 n; read sums one array, 8 n.
+ * One warm-up, then the median.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "bandwidth.h"
@@ -14,6 +15,7 @@
 #include <unistd.h>
 
 #include "faults.h"
+#include "machine.h"
 #include "timing.h"
 
 enum { MAX_REPEATS = 32 };
@@ -39,20 +41,6 @@ static void cache_property(int index, const char *name, char *line, int size)
     fclose(file);
 }
 
-/* How many processors a list such as "0-3,8-11" names. */
-static int64_t count_list(const char *list)
-{
-    int64_t count = 0;
-    while (*list >= '0' && *list <= '9') {
-        char *end = NULL;
-        const long first = strtol(list, &end, 10);
-        const long last = *end == '-' ? strtol(end + 1, &end, 10) : first;
-        count += last - first + 1;
-        list = *end == ',' ? end + 1 : end;
-    }
-    return count;
-}
-
 int64_t last_level_cache_bytes(void)
 {
     const char *told = fault_text(FAULT_CACHE_BYTES);
@@ -70,7 +58,7 @@ int64_t last_level_cache_bytes(void)
         if (bytes > size) {
             size = bytes;
             cache_property(index, "shared_cpu_list", line, sizeof line);
-            sharing = count_list(line);
+            sharing = processor_list_count(line);
         }
     }
     const int64_t processors = sysconf(_SC_NPROCESSORS_ONLN);

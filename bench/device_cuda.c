@@ -369,6 +369,8 @@ static int describe(struct device *device, int number, char *why)
     snprintf(device->name, sizeof device->name, "%.120s", properties.name);
     snprintf(device->software, sizeof device->software, "%s%s%sCUDA %d.%d", driver[0] != '\0' ? "driver " : "", driver,
              driver[0] != '\0' ? ", " : "", version / 1000, version % 1000 / 10);
+    for (size_t i = 0; i < sizeof properties.uuid.bytes; i++)
+        snprintf(device->identity + 2 * i, 3, "%02x", (unsigned)(unsigned char)properties.uuid.bytes[i]);
     device->cache_bytes = cache;
     device->memory_bytes = (int64_t)properties.totalGlobalMem;
     own->blocks = BLOCKS_A_PROCESSOR * properties.multiProcessorCount;

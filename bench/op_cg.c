@@ -1,22 +1,26 @@
-/* Conjugate gradients as something to measure: A x = b, b = A times ones, from x = 0, without a preconditioner.
+/* Conjugate gradients as something to measure: A x = b, b = A times ones, from x = 0.
  *
- * A run is a whole solve, with everything allocated before that an interface lets one allocate before; its time over
- * its iterations is what is told. All stop by the same rule, ||r|| <= rtol ||b|| with r by the recurrence, or at the
- * same limit, and the true residual of each x is computed here, by the same code for all, in f64.
+ * A run is a whole solve, with everything allocated before that an interface lets one allocate
+ * before; its time over its iterations is what is told. With a preconditioner a run makes it,
+ * solves and releases it, and the time of the whole run is told, because iterations with different
+ * preconditioners do not compare. Peers have none. All stop by the same rule, ||r|| <= rtol ||b||
+ * with r by the recurrence, or at the same limit, and the true residual of each x is computed here,
+ * by the same code for all, in f64.
  *
- * Bytes of an iteration: the product's matrix once, and ten passes over vectors, which is what three fused kernels
- * need (product with p'Ap: p, q; r with r'r: r, q, r; x and p: x, p, x, r, p).
+ * Bytes of an iteration: the product's matrix once, and ten passes over vectors, which is what
+ * three fused kernels need (product with p'Ap: p, q; r with r'r: r, q, r; x and p: x, p, x, r, p).
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "timing.h"
 #include "work.h"
 
 enum { MOST_ITERATIONS = 3000, VECTOR_PASSES = 10 };
 
-/* In f32 the products' rounding keeps the residual from getting much smaller. */
+/* In f32 the rounding of the products limits how small the residual becomes. */
 static double tolerance(spmv_type type)
 {
     return type == SPMV_F32 ? 1e-4 : 1e-8;
@@ -54,7 +58,7 @@ static spmv_status make_b(struct work *work)
     return work_array(work, work->host_b, bytes, &work->problem.b);
 }
 
-/* Peers do not look, and what they do to another matrix is nobody's guess. */
+/* Refuses other matrices: peers do not check, and their behaviour on such a matrix is undefined. */
 static spmv_status refuse_others(struct work *work)
 {
     const spmv_csr *const a = work->operand->matrix;
@@ -104,6 +108,7 @@ struct solve {
     spmv_cg_options options;
     spmv_cg_result result; /* of the last run */
     char method[64];       /* asked for */
+    char precond[64];      /* asked for; "": none */
 };
 
 static void close_solve(struct own *own)
@@ -114,13 +119,36 @@ static void close_solve(struct own *own)
     free(solve);
 }
 
-/* A solve that may take one iteration tells whether there is such a rung, and which one is taken. */
-static spmv_status try_method(struct work *work, struct solve *solve)
+/* Makes the preconditioner where one is asked for, solves, and releases it. */
+static spmv_status solve_once(struct own *own)
 {
+    struct solve *const solve = own->plan;
+    struct work *const work = own->work;
+    spmv_preconditioner_options options;
+    spmv_status st = SPMV_OK;
+    const double began = monotonic_seconds();
+    spmv_preconditioner_options_init(&options, sizeof options);
+    options.type = work->type;
+    options.plan = solve->plan;
+    if (solve->precond[0] != '\0')
+        st = spmv_preconditioner_create(work->ctx, solve->precond, &work->matrix, &options, &solve->options.precond);
+    own->setup_seconds = solve->precond[0] != '\0' ? monotonic_seconds() - began : 0;
+    if (st == SPMV_OK)
+        st = spmv_cg(solve->plan, work->problem.b, work->problem.y, &solve->options, &solve->result,
+                     sizeof solve->result);
+    spmv_preconditioner_destroy(solve->options.precond);
+    solve->options.precond = NULL;
+    return st;
+}
+
+/* A solve that may take one iteration tells whether there is such a rung, and which one is
+ * taken. */
+static spmv_status try_method(struct own *own)
+{
+    struct solve *const solve = own->plan;
     solve->options.max_iterations = 1;
-    const spmv_status st =
-        spmv_cg(solve->plan, work->problem.b, work->problem.y, &solve->options, &solve->result, sizeof solve->result);
-    solve->options.max_iterations = work->problem.max_iterations;
+    const spmv_status st = solve_once(own);
+    solve->options.max_iterations = own->work->problem.max_iterations;
     return st == SPMV_ERROR_ITERATIONS ? SPMV_OK : st;
 }
 
@@ -130,6 +158,7 @@ static spmv_status open_solve(struct work *work, const char *method, struct own 
     if (solve == NULL)
         return work_out_of_memory(work, "a solve", (int64_t)sizeof *solve);
     snprintf(solve->method, sizeof solve->method, "%s", method);
+    snprintf(solve->precond, sizeof solve->precond, "%s", work->precond != NULL ? work->precond : "");
     spmv_cg_options_init(&solve->options, sizeof solve->options);
     solve->options.method = solve->method;
     solve->options.rtol = work->problem.rtol;
@@ -138,7 +167,7 @@ static spmv_status open_solve(struct work *work, const char *method, struct own 
     spmv_status st = work_make_plan(work, "auto", &solve->plan, &solve->info);
     *own = (struct own){.work = work, .plan = solve};
     if (st == SPMV_OK) {
-        st = try_method(work, solve);
+        st = try_method(own);
         if (st != SPMV_OK)
             work_fail(work, work->ctx, st);
     }
@@ -150,17 +179,17 @@ static spmv_status open_solve(struct work *work, const char *method, struct own 
     own->why = solve->result.why;
     own->layout = solve->info.layout;
     own->plan_bytes = solve->info.bytes;
+    own->precond = solve->precond[0] != '\0' ? solve->result.precond : NULL;
     return SPMV_OK;
 }
 
-/* The limit is no failure: what one does until then is comparable. */
+/* A solve that reaches the limit of iterations is no failure: its time is still comparable. */
 static int run(void *state)
 {
     struct own *const own = state;
     struct solve *const solve = own->plan;
     struct work *const work = own->work;
-    const spmv_status st =
-        spmv_cg(solve->plan, work->problem.b, work->problem.y, &solve->options, &solve->result, sizeof solve->result);
+    const spmv_status st = solve_once(own);
     work->solved = (struct peer_solved){
         .iterations = solve->result.iterations,
         .residual = solve->result.norm_b > 0 ? solve->result.recurrence_residual / solve->result.norm_b : 0};
@@ -169,7 +198,8 @@ static int run(void *state)
 
 /* ---------------------------------------------------------------- what is right */
 
-/* Squares of b - A x and of b, added up in parts of so many rows: the same order for any number of threads. */
+/* Squares of b - A x and of b, added up in parts of so many rows: the same order for any number of
+ * threads. */
 enum { PART = 4096 };
 
 static spmv_status true_residual(struct work *work, const void *x)
@@ -199,8 +229,8 @@ static spmv_status true_residual(struct work *work, const void *x)
     return SPMV_OK;
 }
 
-/* What the recurrence says and what is there may part by rounding, not by much at such tolerances: a factor of 2 is let
- * pass. Nor may a solve end early. */
+/* Rounding separates the residual of the recurrence from the true one, little at such tolerances:
+ * the check allows a factor of 2. A solve that ends before the tolerance and the limit is wrong. */
 static spmv_status check(struct work *work, const void *host_result, double *ratio, int64_t *at)
 {
     const struct peer_solved *const solved = &work->solved;
@@ -221,7 +251,7 @@ static spmv_status check(struct work *work, const void *host_result, double *rat
 }
 
 const struct operation operation_cg = {.name = "cg",
-                                       .formula = "A x = A 1 by conjugate gradients from x = 0, no preconditioner",
+                                       .formula = "A x = A 1 by conjugate gradients from x = 0",
                                        .on_matrix = true,
                                        .solver = true,
                                        .peer_op = PEER_CG,

@@ -75,6 +75,8 @@ static void add_methods(const struct operation *operation, spmv_backend backend,
         add(roster, "auto", 4, true);
         for (int i = 0; operation->method(backend, i) != NULL; i++)
             add(roster, operation->method(backend, i), strlen(operation->method(backend, i)), true);
+        for (int e = 0; e < roster->count; e++)
+            roster->entries[e].optional = true;
     }
 }
 
@@ -115,8 +117,8 @@ static bool has_one_for(const struct known *row, const char *operation)
     return list_has(row->operations, ' ', operation);
 }
 
-/* Adds the module's peers that the list has. A module of another backend is not opened, nor one of which none is
- * wanted. */
+/* Adds the module's peers that the list has. A module of another backend is not opened, nor one of
+ * which none is wanted. */
 static void add_module(const struct known *row, const struct operation *operation, spmv_backend backend,
                        const char *wanted, const char *folder, struct roster *roster)
 {
@@ -149,6 +151,68 @@ static void add_module(const struct known *row, const struct operation *operatio
         else if (entry->peer == NULL)
             snprintf(entry->missing, sizeof entry->missing, "%s", why);
     }
+}
+
+/* The list with "all" replaced by every name. False: an unknown name, at *word, of *length
+ * characters. */
+static bool expand_preconditioners(const char *names, char *list, size_t size, const char **word, size_t *length)
+{
+    size_t used = 0;
+    list[0] = '\0';
+    while ((*word = next_word(&names, ',', length)) != NULL) {
+        const bool all = is_word(*word, *length, "all");
+        bool there = all || is_word(*word, *length, "auto");
+        for (int i = 0; spmv_preconditioner_name(i) != NULL; i++) {
+            const char *const name = spmv_preconditioner_name(i);
+            there = there || is_word(*word, *length, name);
+            if (all && used < size)
+                used += (size_t)snprintf(list + used, size - used, "%s%s", used > 0 ? "," : "", name);
+        }
+        if (!there)
+            return false;
+        if (!all && used < size)
+            used += (size_t)snprintf(list + used, size - used, "%s%.*s", used > 0 ? "," : "", (int)*length, *word);
+    }
+    return used < size;
+}
+
+static spmv_status refuse_preconditioner(const char *word, size_t length, char *why)
+{
+    size_t used = (size_t)snprintf(why, WHY_SIZE, "unknown preconditioner \"%.*s\"; known: all, auto",
+                                   (int)(length < 60 ? length : 60), word);
+    for (int i = 0; spmv_preconditioner_name(i) != NULL && used < WHY_SIZE; i++)
+        used += (size_t)snprintf(why + used, WHY_SIZE - used, ", %s", spmv_preconditioner_name(i));
+    return SPMV_ERROR_ARGUMENT;
+}
+
+spmv_status roster_precondition(const char *names, struct roster *roster, char *why)
+{
+    char list[WHY_SIZE];
+    const char *word = NULL;
+    size_t length = 0;
+    const bool optional = list_has(names, ',', "all");
+    const struct roster before = *roster;
+    if (!expand_preconditioners(names, list, sizeof list, &word, &length)) {
+        if (word != NULL)
+            return refuse_preconditioner(word, length, why);
+        snprintf(why, WHY_SIZE, "the list of preconditioners is too long");
+        return SPMV_ERROR_ARGUMENT;
+    }
+    roster->count = 0;
+    for (int e = 0; e < before.count; e++) {
+        const char *rest = before.entries[e].ours ? list : "";
+        while ((word = next_word(&rest, ',', &length)) != NULL) {
+            if (roster->count == ROSTER_MOST) {
+                snprintf(why, WHY_SIZE, "more than %d pairs of a method and a preconditioner, or peers", ROSTER_MOST);
+                return SPMV_ERROR_ARGUMENT;
+            }
+            struct entry *const entry = &roster->entries[roster->count++];
+            *entry = before.entries[e];
+            memcpy(entry->precond, word, length);
+            entry->optional = entry->optional || optional;
+        }
+    }
+    return SPMV_OK;
 }
 
 spmv_status roster_make(const struct operation *operation, spmv_backend backend, const char *methods, const char *peers,

@@ -1,8 +1,9 @@
 /* The order of a trial.
  *
- * All are made ready first, and stay so, since they take turns. Each then computes into an overwritten result, which is
- * checked, and BIT_REPEATS times more, whose bits are compared. Then comes the timing; and after it once more a result,
- * which must have the first one's bits or be right by itself.
+ * All are made ready first, and stay so, since they take turns. Each then computes into an
+ * overwritten result, which is checked, and BIT_REPEATS times more, whose bits are compared. Then
+ * comes the timing; and after it once more a result, which must have the first one's bits or be
+ * right by itself.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "trial.h"
@@ -16,7 +17,7 @@ enum { BIT_REPEATS = 5, OPENINGS = 5 };
 static const double QUICK_SECONDS = 0.05; /* to make something ready: below, OPENINGS times */
 static const double LONG_SECONDS = 0.5;   /* of a solve: from there on it is repeated once */
 
-/* What stands behind an outcome while the trial runs. */
+/* What an outcome needs while the trial runs. */
 struct stand {
     const struct peer *peer; /* NULL: ours */
     struct own own;
@@ -78,6 +79,7 @@ static void open_once(struct course *course, int number)
     const double began = monotonic_seconds();
     stand->peer = outcome->entry->peer;
     if (stand->peer == NULL) {
+        work->precond = outcome->entry->precond;
         const spmv_status st = work->operation->open(work, outcome->entry->name, &stand->own);
         if (st != SPMV_OK) {
             fail(outcome, st, work->error);
@@ -105,7 +107,8 @@ static void open_once(struct course *course, int number)
     outcome->plan_seconds = monotonic_seconds() - began;
 }
 
-/* Makes it ready; what is quick, several times, and the median counts: the first may load its kernels. */
+/* Makes it ready; what is quick, several times, and the median counts: the first may load its
+ * kernels. */
 static void open_stand(struct course *course, int number)
 {
     struct outcome *const outcome = &course->trial->outcomes[number];
@@ -124,7 +127,7 @@ static void open_stand(struct course *course, int number)
     outcome->plan_seconds = timing_summary(seconds, OPENINGS).median;
 }
 
-/* For the tests of the check alone. */
+/* Only tests of the check ask for this. */
 static void plant(const struct trial *trial, const struct outcome *outcome, void *host_result)
 {
     if (trial->plant_error && outcome == &trial->outcomes[0] && trial->work.result_bytes > 0)
@@ -185,6 +188,8 @@ static spmv_status check(struct course *course, int number, void *host_result)
     }
     if (!outcome->checked)
         outcome->solved = trial->work.solved;
+    if (course->stands[number].peer == NULL && course->stands[number].own.precond != NULL)
+        snprintf(outcome->precond, sizeof outcome->precond, "%s", course->stands[number].own.precond);
     outcome->true_residual = trial->work.true_residual;
     outcome->checked = true;
     outcome->wrong = outcome->wrong || st == SPMV_ERROR_CHECK;
@@ -277,6 +282,8 @@ static spmv_status time_all(struct course *course)
         outcome->warm = contenders[c].warm;
         outcome->flushed = contenders[c].flushed;
         outcome->measured = contenders[c].warm.repeats > 0;
+        if (course->stands[numbers[c]].peer == NULL)
+            outcome->setup_seconds = course->stands[numbers[c]].own.setup_seconds;
         if (contenders[c].failed)
             fail(outcome, SPMV_ERROR_DEVICE, contenders[c].why);
     }
@@ -380,14 +387,15 @@ void trial_close(struct trial *trial)
 
 double outcome_gbs(const struct trial *trial, const struct outcome *outcome)
 {
-    return outcome->measured && outcome->warm.median > 0
+    return outcome->measured && outcome->warm.median > 0 && !trial->work.solutions
                ? 1e-9 * trial->work.model_bytes * outcome_steps(trial, outcome) / outcome->warm.median
                : 0;
 }
 
 double outcome_steps(const struct trial *trial, const struct outcome *outcome)
 {
-    return trial->work.operation->solver && outcome->solved.iterations > 0 ? (double)outcome->solved.iterations : 1;
+    const bool iterations = trial->work.operation->solver && !trial->work.solutions;
+    return iterations && outcome->solved.iterations > 0 ? (double)outcome->solved.iterations : 1;
 }
 
 bool outcome_converged(const struct trial *trial, const struct outcome *outcome)

@@ -1,5 +1,5 @@
-/* A trial: one operation on one operand in one type, by our methods and by peers. Checked first, then timed, then
- * checked again.
+/* A trial: one operation on one operand in one type, by our methods and by peers. Checked first,
+ * then timed, then checked again.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef BENCH_TRIAL_H
@@ -8,7 +8,7 @@
 #include "measure.h"
 #include "roster.h"
 
-/* How one of them did. */
+/* The result of one contender. */
 struct outcome {
     const struct entry *entry;
     char method[NAME_SIZE]; /* ours: what ran; the peer's name */
@@ -29,6 +29,8 @@ struct outcome {
     int bit_different;         /* of them, with other bits */
     char note[WHY_SIZE];       /* what a reader of the figure must know; "" */
     struct peer_solved solved; /* of a solver: the first solve, which all later ones repeat */
+    char precond[32];          /* of a solution of ours: the preconditioner that ran */
+    double setup_seconds;      /* of a solution of ours: the share of its last timed run for making it */
     double true_residual;      /* ||b - A x|| / ||b|| of its x, computed here */
     bool unfinished; /* a solver's peer at the limit of iterations, where one of ours was not: it does not count */
 };
@@ -48,21 +50,24 @@ struct trial {
     bool ended; /* by tick: what is missing was not measured */
 };
 
-/* Runs it. A failure of one of them is kept in its outcome; the status is that of a failure that ends all (memory, the
- * device), with the sentence in work.error. trial_close in any case. */
+/* Runs it. A failure of one of them is kept in its outcome; the status is that of a failure that
+ * ends all (memory, the device), with the sentence in work.error. trial_close in any case. */
 spmv_status trial_run(struct trial *trial);
 void trial_close(struct trial *trial);
 
-/* How many steps a run has: the iterations of a solver, else 1. Times over it are what is compared. */
+/* How many steps a run has: the iterations of a solver, else 1, as where whole solutions are
+ * compared. Times over it are what is compared. */
 double outcome_steps(const struct trial *trial, const struct outcome *outcome);
 
 /* A solver reached the tolerance. */
 bool outcome_converged(const struct trial *trial, const struct outcome *outcome);
 
-/* model_bytes a second over the median of a step, in 1e9; 0 when it was not measured. */
+/* model_bytes a second over the median of a step, in 1e9; 0 when it was not measured, and for whole
+ * solutions. */
 double outcome_gbs(const struct trial *trial, const struct outcome *outcome);
 
-/* The fastest peer (no probe, not wrong, not unfinished) by its warm median of a step; NULL: there is none. */
+/* The fastest peer (no probe, not wrong, not unfinished) by its warm median of a step; NULL: there
+ * is none. */
 const struct outcome *trial_best_peer(const struct trial *trial);
 
 #endif

@@ -1,7 +1,8 @@
 /* What is measured: operations, each on an operand, in a type, on a backend.
  *
- * An operation is a row in OPERATION_LIST and a struct operation in a file op_*.c, which says how its inputs are made,
- * how our own methods are run, how a result is checked, and the bytes that count.
+ * An operation is a row in OPERATION_LIST and a struct operation in a file op_*.c, which says how
+ * its inputs are made, how our own methods are run, how a result is checked, and the bytes that
+ * count.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef BENCH_WORK_H
@@ -41,6 +42,8 @@ struct own {
     bool bits_may_differ; /* from run to run: a method that says so of itself */
     double plan_seconds;
     int64_t plan_bytes;
+    const char *precond;  /* the preconditioner that ran; NULL: none was asked for */
+    double setup_seconds; /* the last run's share for making it */
     struct work *work;
     void *plan;
 };
@@ -59,21 +62,22 @@ struct operation {
     /* Makes the arrays in the context's memory, with contents. */
     spmv_status (*setup)(struct work *work);
 
-    /* Before the check (exact: contents for which every correct order of operations gives the same result) and before
-     * the timing (full mantissas); NULL: setup's contents serve both. */
+    /* Before the check (exact: contents for which every correct order of operations gives the same
+     * result) and before the timing (full mantissas); NULL: setup's contents serve both. */
     spmv_status (*fill)(struct work *work, bool exact);
 
-    /* Makes a method ready; "auto": the default. SPMV_ERROR_METHOD: there is none of that name. NULL: the operation has
-     * no method of ours. */
+    /* Makes a method ready; "auto": the default. SPMV_ERROR_METHOD: there is none of that name.
+     * NULL: the operation has no method of ours. */
     spmv_status (*open)(struct work *work, const char *method, struct own *own);
 
-    /* Runs or queues it once: 0, or -1 when it failed; the sentence is the context's. state: struct own. */
+    /* Runs or queues it once: 0, or -1 when it failed; the sentence is the context's. state: struct
+     * own. */
     int (*run)(void *state);
 
     void (*close)(struct own *own); /* NULL: nothing to release */
 
-    /* SPMV_OK, or SPMV_ERROR_CHECK: host_result, work->result_bytes of them, is wrong. *ratio: the worst error in units
-     * of its bound; *at: the row or element. */
+    /* SPMV_OK, or SPMV_ERROR_CHECK: host_result, work->result_bytes of them, is wrong. *ratio: the
+     * worst error in units of its bound; *at: the row or element. */
     spmv_status (*check)(struct work *work, const void *host_result, double *ratio, int64_t *at);
 };
 
@@ -93,8 +97,10 @@ struct work {
     spmv_context *ctx;     /* on the device's stream */
     spmv_context *checker; /* on the host: another backend than ctx's */
     spmv_type type;
-    int compression; /* of our plans */
-    int vectors;     /* of spmm; 0: 1 */
+    int compression;     /* of our plans */
+    int vectors;         /* of spmm; 0: 1 */
+    bool solutions;      /* of a solver: times of whole solutions are compared, not of iterations */
+    const char *precond; /* of the method that is opened next; NULL or "": none */
     /* set by work_open */
     struct peer_problem problem; /* the arrays; for a matrix of 2^31 entries and more row_ptr is NULL */
     spmv_csr matrix;             /* the matrix in the context's memory */
@@ -133,12 +139,13 @@ spmv_status work_download(struct work *work, void *host_result);
 
 /* For the files op_*.c. */
 
-/* The operand's matrix: work->host_matrix with values of the type, work->matrix and the problem's arrays. The plan of a
- * product with it by a method of its own ("auto": the default), ready. */
+/* The operand's matrix: work->host_matrix with values of the type, work->matrix and the problem's
+ * arrays. The plan of a product with it by a method of its own ("auto": the default), ready. */
 spmv_status work_send_matrix(struct work *work);
 spmv_status work_make_plan(struct work *work, const char *method, spmv_plan **plan, spmv_plan_info *info);
 
-/* bytes of the context's memory, into the problem's field; from NULL: contents undefined. Counts the upload's time. */
+/* bytes of the context's memory, into the problem's field; from NULL: contents undefined. Counts
+ * the upload's time. */
 spmv_status work_array(struct work *work, const void *host_from, int64_t bytes, const void **array);
 
 /* The sentence of the failed call on ctx, kept in work->error. */
@@ -149,11 +156,13 @@ spmv_status work_out_of_memory(struct work *work, const char *what, int64_t byte
 int type_parts(spmv_type type);
 spmv_type type_of_parts(spmv_type type);
 
-/* n values of the type in host memory (free): random_value of the seed's stream, or with exact -1, 0 and 1 in turn at
- * random, whose sums of up to 2^24 elements every order gets right. NULL: no memory. */
+/* n values of the type in host memory (free): random_value of the seed's stream, or with exact -1,
+ * 0 and 1 in turn at random, whose sums of up to 2^24 elements every order gets right. NULL: no
+ * memory. */
 void *work_values(const struct work *work, int64_t n, uint64_t stream, bool exact);
 
-/* The check of an operation whose cells of so many bytes are all those of work->expected, to the last bit. */
+/* The check of an operation whose cells of so many bytes are all those of work->expected, to the
+ * last bit. */
 spmv_status work_check_cells(struct work *work, const void *host_result, int64_t cell_bytes, double *ratio,
                              int64_t *at);
 

@@ -65,6 +65,15 @@ def times_sign(ratio):
     return f"{ratio:.2f}\u00d7"
 
 
+def ratio_cell(theirs, mine):
+    """Of two timings or None; in brackets where one of them is not steady."""
+    if not theirs or not mine:
+        return number(None)
+    ratio, counts = theirs.median / mine.median, numbers.steady(theirs) and numbers.steady(mine)
+    css = ("good" if ratio > 1 else "bad") if counts else ""
+    return number(ratio, times_sign if counts else lambda value: f"({times_sign(value)})", css)
+
+
 class Cell:
     """A cell of a table: what it shows, and the value that it is sorted by and that programs read."""
 
@@ -182,6 +191,14 @@ def bars_shown(rows, ratio_of):
     ], f"The {half} lowest and the {half} highest ratios of {len(rows)}; all are in the table. "
 
 
+def outside_list(words):
+    """What a chart does not reach, beside it."""
+    if not words:
+        return ""
+    items = "".join(f"<li>{esc(one)}</li>" for one in words)
+    return f'<div class="outside"><p>Outside of the chart:</p><ul>{items}</ul></div>\n'
+
+
 class GroupPage:
     """The section of one group."""
 
@@ -194,10 +211,10 @@ class GroupPage:
         """The name of a chart, for identifiers: no text of the results is in it."""
         return f"{self.name}-t{self.group.types.index(kind)}-{what}"
 
-    def figure(self, heading, svg, caption, results):
+    def figure(self, heading, svg, caption, results, outside=()):
         return (
-            f"<figure><h4>{esc(heading)}</h4>\n{svg}\n<figcaption>{esc(caption)} From {self.runs.words(results)}."
-            "</figcaption></figure>\n"
+            f"<figure><h4>{esc(heading)}</h4>\n{svg}\n{outside_list(outside)}"
+            f"<figcaption>{esc(caption)} From {self.runs.words(results)}.</figcaption></figure>\n"
         )
 
     def sentence(self, heading, words):
@@ -244,7 +261,19 @@ class GroupPage:
                     f"{esc(numbers.our_name(result.asked))} is {esc(digits(result.verify))} times the bound, which "
                     "is wrong; its time counts nowhere.</p>\n"
                 )
-        return out
+        return out + self.doubts()
+
+    def doubts(self):
+        """Why the runs themselves say that figures cannot be trusted."""
+        found = {}
+        for result in self.group.results:
+            if result.doubt:
+                found.setdefault(result.doubt, []).append(result)
+        words = "".join(
+            f"<li>{esc(doubt)} ({len(results)} of {len(self.group.results)} results, {self.runs.words(results)})</li>"
+            for doubt, results in sorted(found.items(), key=lambda item: -len(item[1]))
+        )
+        return f'<div class="warning">The runs say of themselves:<ul>{words}</ul></div>\n' if words else ""
 
     def tiles(self):
         tiles, group = [], self.group
@@ -285,11 +314,12 @@ class GroupPage:
                                 text(kind),
                                 text(state),
                                 number(c.count, lambda v: f"{v:.0f}"),
+                                number(c.left_out, lambda v: f"{v:.0f}"),
                                 number(c.mean, times_sign),
                                 number(c.worst, times_sign),
-                                text(c.worst_case),
+                                text(c.worst_case, "wrap"),
                                 number(c.greatest, times_sign),
-                                text(c.greatest_case),
+                                text(c.greatest_case, "wrap"),
                                 Cell(f"{c.wins} of {c.count}", repr(float(c.wins / c.count)), "number"),
                             ]
                         )
@@ -298,13 +328,14 @@ class GroupPage:
         return table(
             f"summary-{self.name}",
             "Speed-up: the peer's median time over ours; above 1, ours is faster. Each row over the "
-            "matrices that both did.",
+            "matrices that both did; left out: a median more than 20 % above its minimum.",
             [
                 ("against", ""),
                 ("ours", ""),
                 ("type", ""),
                 ("caches", ""),
                 ("matrices", "number"),
+                ("left out", "number"),
                 ("geometric mean", "number"),
                 ("worst", "number"),
                 ("on", ""),
@@ -367,7 +398,7 @@ class GroupPage:
             more = {s: case.timing(s, state) for s in self.others if not (best and s == best[0])}
             rows.append((case.label, case.timing(self.group.main, state), best, {s: t for s, t in more.items() if t}))
         heading = f"Time, {kind}, {state}"
-        svg = self.charts.times(
+        svg, outside = self.charts.times(
             self.chart(kind, "time-" + state), f"Time of {self.group.op} in {kind}, {state}", rows, self.styles
         )
         return self.figure(
@@ -376,6 +407,7 @@ class GroupPage:
             f"{limit}Medians, {state_words(state)}; whiskers from the least to the greatest. The axis is "
             "logarithmic: compare where bars end.",
             [c.first for c in drawn],
+            outside,
         )
 
     def speedups(self, kind, cases, state):
@@ -397,9 +429,10 @@ class GroupPage:
                     {p: t.median / mine.median for p, t in more.items() if t},
                     f"{case.label}: {name} takes {ratio:.3g} times as long",
                     1 if ratio >= 1 else -1,
+                    numbers.steady(mine) and numbers.steady(theirs),
                 )
             )
-        svg = self.charts.ratios(
+        svg, outside = self.charts.ratios(
             self.chart(kind, "ratio-" + state),
             f"Speed-up of {self.group.op} in {kind}, {state}",
             rows,
@@ -413,8 +446,10 @@ class GroupPage:
             heading,
             svg,
             f"{limit}Bars: the fastest peer of each matrix; marks: each peer; {state_words(state)}. "
-            "Whiskers: from the peer's least time over our greatest to the peer's greatest over our least.",
+            "Whiskers: from the peer's least time over our greatest to the peer's greatest over our least. In "
+            "brackets: a median more than 20 % above its minimum.",
             [c.first for c in drawn],
+            outside,
         )
 
     def profile(self, kind, cases, state):
@@ -458,8 +493,6 @@ class GroupPage:
                     notes.append("wrong result")
                 elif not r.warm:
                     notes.append("no time was written")
-                ratio = best[1].median / warm.median if warm and best else None
-                ratio_cold = cold[1].median / flushed.median if flushed and cold else None
                 rows.append(
                     [
                         name_cell(r.label),
@@ -468,16 +501,14 @@ class GroupPage:
                         number(r.rows, lambda v: f"{v:,.0f}"),
                         number(r.nnz, lambda v: f"{v:,.0f}"),
                         number(r.warm and r.warm.median, microseconds),
-                        Cell(spread(r.warm), css="number"),
+                        Cell(spread(r.warm), css="range"),
                         number(r.flushed and r.flushed.median, microseconds),
                         number(r.gbs),
                         number(r.share, lambda v: f"{v:.2f}"),
                         text(best[0] if best else ""),
                         number(best[1].median if best else None, microseconds),
-                        number(ratio, times_sign, "" if ratio is None else "good" if ratio > 1 else "bad"),
-                        number(
-                            ratio_cold, times_sign, "" if ratio_cold is None else "good" if ratio_cold > 1 else "bad"
-                        ),
+                        ratio_cell(best and best[1], warm),
+                        ratio_cell(cold and cold[1], flushed),
                         number(r.plan, microseconds),
                         number(r.first, microseconds),
                         text(same),
@@ -531,7 +562,7 @@ class GroupPage:
                         text(case.type),
                         text(name),
                         number(p.warm and p.warm.median, microseconds),
-                        Cell(spread(p.warm), css="number"),
+                        Cell(spread(p.warm), css="range"),
                         number(p.flushed and p.flushed.median, microseconds),
                         number(p.plan, microseconds),
                         number(p.first, microseconds),
@@ -651,11 +682,11 @@ def comparison(old, new, names, noise, runs, charts):
             ratio, low, high = numbers.speedup(c.new, c.old)
             label = c.label if c.asked == "auto" else f"{c.asked} {c.label}"
             side = {numbers.FASTER: 1, numbers.SLOWER: -1}.get(c.verdict, 0)
-            rows.append((label, ratio, low, high, {}, f"{label}: {c.verdict}, {ratio:.3g}", side))
+            rows.append((label, ratio, low, high, {}, f"{label}: {c.verdict}, {ratio:.3g}", side, True))
         words = " ".join(filter(None, kind))
         styles = charts.Styles("spmv", [])
         name = "-".join(("compare", str(len(figures))))
-        svg = charts.ratios(
+        svg, outside = charts.ratios(
             name,
             f"Old over new time, {words}",
             rows,
@@ -668,7 +699,7 @@ def comparison(old, new, names, noise, runs, charts):
         drawn = {(c.op, c.label, c.type, c.backend, c.asked) for c in shown}
         used = [r for r in old + new if (r.op, r.label, r.type, r.backend, r.asked) in drawn]
         figures.append(
-            f"<figure><h4>{esc(words)}</h4>\n{svg}\n<figcaption>{esc(limit)}Whiskers: what the spreads of both "
+            f"<figure><h4>{esc(words)}</h4>\n{svg}\n{outside_list(outside)}<figcaption>{esc(limit)}Whiskers: what the spreads of both "
             f"allow. From {runs.words(used)}.</figcaption></figure>\n"
         )
     if figures:
@@ -684,9 +715,9 @@ def comparison(old, new, names, noise, runs, charts):
             text(c.asked),
             text(c.state),
             number(c.old.median, microseconds),
-            Cell(spread(c.old), css="number"),
+            Cell(spread(c.old), css="range"),
             number(c.new.median, microseconds),
-            Cell(spread(c.new), css="number"),
+            Cell(spread(c.new), css="range"),
             number(c.ratio, lambda v: f"{v:.3f}\u00d7"),
             text(c.verdict, css.get(c.verdict, "")),
         ]

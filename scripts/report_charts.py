@@ -8,6 +8,7 @@ colour and by its marker, dashes or hatching, never by colour alone. The same in
 SPDX-License-Identifier: BSD-3-Clause
 """
 
+import functools
 import html
 import io
 import math
@@ -17,7 +18,8 @@ import warnings
 import matplotlib
 
 matplotlib.use("svg")
-from matplotlib import pyplot, ticker  # noqa: E402 (after the choice of what draws)
+from matplotlib import pyplot, textpath, ticker  # noqa: E402 (after the choice of what draws)
+from matplotlib.font_manager import FontProperties  # noqa: E402
 from matplotlib.lines import Line2D  # noqa: E402
 from matplotlib.patches import Patch  # noqa: E402
 
@@ -25,7 +27,8 @@ WIDTH = 360  # points
 FONT = 10.5
 LINE = 14.5  # points from one line of a legend to the next
 ROW = 27  # points a matrix in a chart of bars
-LABEL = 17  # characters of a name beside a bar; the whole name is in the bar's title and in the table
+GUTTER = 104  # points of a name beside a bar; where one is longer, all names stand above their bars
+FAR = 8  # a value is outside of a chart when it is so many times the median, or further where values vary more
 
 # Colours that stand for the page's: replaced by var(--NAME) in what is drawn.
 COLOURS = {
@@ -89,21 +92,72 @@ class Styles:
         return DASHES[0] if name == self.main else DASHES[1 + self.index[name] % (len(DASHES) - 1)]
 
 
-def shorten(text, most=LABEL):
-    return text if len(text) <= most else text[: most - 1] + "\u2026"
+@functools.lru_cache(maxsize=None)
+def sign_width(sign):
+    """Points that a character takes in matplotlib's font, which is wider than those of pages."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # glyphs that the font lacks
+        # between two others: a space alone has no width
+        width = textpath.text_to_path.get_text_width_height_descent
+        font = FontProperties(size=FONT)
+        return width(f"n{sign}n", font, False)[0] - width("nn", font, False)[0]
 
 
-def plain(value, _=None):
-    """A number of an axis, without powers of ten where it is read more easily so."""
+def text_width(text):
+    """Points that a line of text takes."""
+    return sum(map(sign_width, text))
+
+
+def wrap(text, room):
+    """The lines of a text that are no wider than room points: broken behind a sign where there is one."""
+    lines = []
+    while text_width(text) > room:
+        fits, width = 1, sign_width(text[0])
+        while width + sign_width(text[fits]) <= room:
+            width += sign_width(text[fits])
+            fits += 1
+        signs = [i + 1 for i in range(fits // 2, fits) if text[i] in " ,:;_-./"]
+        end = signs[-1] if signs else fits
+        lines.append(text[:end])
+        text = text[end:]
+    return lines + [text]
+
+
+def factor(value):
+    """A ratio in three digits or a few more."""
+    digits = f"{value:.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2f}"
+    return (digits if value >= 0.1 else f"{value:.2g}") + "\u00d7"
+
+
+def window(values):
+    """(least, greatest) of the values that a logarithmic axis shows: those not far from the median, by the median of
+    the distances from it."""
+    if len(values) < 3:
+        return min(values), max(values)
+    middle = sorted(values)[len(values) // 2]
+    distances = sorted(abs(math.log(v / middle)) for v in values)
+    room = max(7 * distances[len(values) // 2], math.log(FAR))
+    inside = [v for v in values if abs(math.log(v / middle)) <= room]
+    return min(inside), max(inside)
+
+
+def plain(value):
+    """A number without powers of ten where it is read more easily so."""
     return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
+
+
+def axis_text(value, _=None):
+    """A number of an axis, whose room is small: millions as M."""
+    return plain(value / 1e6) + " M" if value >= 1e6 else plain(value)
 
 
 class Chart:
     """One figure with one pair of axes of a given height in points; legend: [(handle, text)] above it."""
 
     def __init__(self, height, left, right, legend):
-        columns = 2 if len(legend) > 1 and max(len(text) for _, text in legend) <= 24 else 1
-        top = LINE * math.ceil(len(legend) / columns) + 16
+        columns = 2 if len(legend) > 1 and max(text_width(text) for _, text in legend) <= WIDTH / 2 - 45 else 1
+        legend = [(handle, "\n".join(wrap(text, WIDTH - 50))) for handle, text in legend]
+        top = LINE * max(math.ceil(len(legend) / columns), sum(t.count("\n") + 1 for _, t in legend) / columns) + 16
         bottom = 40
         total = top + height + bottom
         self.figure = pyplot.figure(figsize=(WIDTH / 72, total / 72))
@@ -187,7 +241,7 @@ def log_axis(axis, set_limits, low, high):
     set_limits(low, high)
     axis.set_major_locator(ticker.FixedLocator(marks(low, high)))
     axis.set_minor_locator(ticker.NullLocator())
-    axis.set_major_formatter(plain)
+    axis.set_major_formatter(axis_text)
 
 
 def roofline(name, title, read, copy, ours, best, main):
@@ -207,7 +261,7 @@ def roofline(name, title, read, copy, ours, best, main):
         legend.append((line, f"read {read:,.0f} GB/s"))
     if copy:
         legend.append((dashed, f"copy {copy:,.0f} GB/s"))
-    chart = Chart(250, 52, 12, legend)
+    chart = Chart(250, 68, 22, legend)
     axes = chart.axes
     axes.set_xscale("log")
     axes.set_yscale("log")
@@ -251,9 +305,67 @@ def roofline(name, title, read, copy, ours, best, main):
     )
 
 
-def gutters(rows, room):
-    """Left margin that the labels of rows need."""
-    return min(max((len(shorten(r)) for r in rows), default=0), LABEL) * FONT * 0.58 + 10, room
+class Rows:
+    """Where the rows of a chart of bars lie: a row's bars take one unit of the axis, which is so many points; a name
+    stands beside them where all names are short, else above them in as many lines as it needs."""
+
+    def __init__(self, labels, unit):
+        self.labels = labels
+        widest = max(map(text_width, labels), default=0)
+        self.beside = widest <= GUTTER
+        self.left = max(widest + 10, 24) if self.beside else 24
+        self.lines = [[label] if self.beside else wrap(label, WIDTH - 12) for label in labels]
+        self.step = LINE / unit
+        self.centres, end = [], -0.5
+        for lines in self.lines:
+            end += 0 if self.beside else self.step * (len(lines) + 0.4)
+            self.centres.append(end + 0.5)
+            end += 1
+        self.end = end
+        self.height = unit * (end + 0.5)
+
+    def axis(self, chart, right):
+        axes = chart.axes
+        axes.set_ylim(self.end, -0.5)
+        axes.set_yticks(self.centres)
+        axes.set_yticklabels(self.labels if self.beside else [""] * len(self.labels))
+        axes.tick_params(axis="y", length=0)
+        axes.grid(True, axis="x")
+        for centre, lines in zip(self.centres, [] if self.beside else self.lines):
+            for i, line in enumerate(lines):
+                place = centre - 0.5 - self.step * (len(lines) - i - 0.5)
+                start = (4 - self.left) / (WIDTH - self.left - right)
+                ground = dict(facecolor=BG, edgecolor="none", pad=0.8)
+                axes.text(start, place, line, transform=axes.get_yaxis_transform(), va="center", bbox=ground, zorder=7)
+
+
+class Outside:
+    """Values that a chart does not reach: drawn as arrows at its edge, told as words beside it."""
+
+    def __init__(self, low, high):
+        self.low, self.high, self.words = low, high, []
+
+    def has(self, value, words):
+        """Whether the value is one of them; notes the words then."""
+        outside = not self.low <= value <= self.high
+        if outside:
+            self.words.append(words)
+        return outside
+
+    def clip(self, value):
+        return min(max(value, self.low), self.high)
+
+    def arrow(self, chart, value, place):
+        chart.axes.plot(
+            [self.clip(value)],
+            [place],
+            linestyle="",
+            marker="<" if value < self.low else ">",
+            markersize=7,
+            color=INK,
+            clip_on=False,
+            zorder=6,
+        )
 
 
 def bar(chart, place, start, end, low, high, colour, hatch, height, tip):
@@ -273,17 +385,9 @@ def bar(chart, place, start, end, low, high, colour, hatch, height, tip):
         chart.axes.plot([low, high], [place, place], color=INK, linewidth=1.1, marker="|", markersize=5, zorder=4)
 
 
-def rows_axis(chart, labels):
-    chart.axes.set_ylim(len(labels) - 0.5, -0.5)
-    chart.axes.set_yticks(range(len(labels)))
-    chart.axes.set_yticklabels([shorten(label) for label in labels])
-    chart.axes.tick_params(axis="y", length=0)
-    chart.axes.grid(True, axis="x")
-
-
 def times(name, title, rows, styles):
     """rows: [(label, ours Timing or None, (name, Timing) of the best peer or None, {name: Timing} of all others)], bars
-    for the first two, marks for the rest; microseconds."""
+    for the first two, marks for the rest; microseconds. Returns the drawing, and what lies outside of it."""
     others = sorted({n for _, _, _, more in rows for n in more}, key=lambda n: list(styles.index).index(n))
     legend = [
         (Patch(facecolor=OURS, edgecolor=OURS), styles.main),
@@ -293,34 +397,44 @@ def times(name, title, rows, styles):
         (Line2D([], [], linestyle="", marker=styles.marker(n), color=styles.colour(n), markersize=5.5), n)
         for n in others
     ]
-    left, right = gutters([r[0] for r in rows], 14)
-    chart = Chart(ROW * len(rows), left, right, legend)
+    layout, right = Rows([r[0] for r in rows], ROW), 26
+    chart = Chart(layout.height, layout.left, right, legend)
     axes = chart.axes
     axes.set_xscale("log")
     timings = [t for _, mine, best, more in rows for t in [mine, best and best[1], *more.values()] if t]
-    low = min(t.min or t.median for t in timings) * 1e6 / 1.6
-    high = max(t.max or t.median for t in timings) * 1e6 * 1.2
+    least, greatest = window([t.median for t in timings])
+    inside = [t for t in timings if least <= t.median <= greatest]
+    low = max(min(t.min or t.median for t in inside), least / 2) * 1e6 / 1.6
+    high = min(max(t.max or t.median for t in inside), greatest * 2) * 1e6 * 1.2
+    outside = Outside(low, high)
     log_axis(axes.xaxis, axes.set_xlim, low, high)
-    for i, (label, mine, best, more) in enumerate(rows):
+    for i, (label, mine, best, more) in zip(layout.centres, rows):
         pairs = [(mine, styles.main, OURS, False, -0.2)]
         if best:
             pairs.append((best[1], best[0], BEST, True, 0.2))
         for timing, system, colour, hatch, shift in pairs:
             if timing:
-                spread = [v * 1e6 if v else None for v in (timing.min, timing.max)]
+                words = f"{label}: {system} {plain(timing.median * 1e6)} \u00b5s"
+                far = outside.has(timing.median * 1e6, words)
+                if far:
+                    outside.arrow(chart, timing.median * 1e6, i + shift)
+                spread = [outside.clip(v * 1e6) if v and not far else None for v in (timing.min, timing.max)]
                 bar(
                     chart,
                     i + shift,
                     low,
-                    timing.median * 1e6,
+                    outside.clip(timing.median * 1e6),
                     *spread,
                     colour,
                     hatch,
                     0.36,
-                    f"{label}: {system} {timing.median * 1e6:.4g} \u00b5s",
+                    words,
                 )
         for system in others:
             if system in more:
+                words = f"{label}: {system} {plain(more[system].median * 1e6)} \u00b5s"
+                if outside.has(more[system].median * 1e6, words):
+                    continue
                 (point,) = axes.plot(
                     [more[system].median * 1e6],
                     [i + 0.2],
@@ -332,20 +446,22 @@ def times(name, title, rows, styles):
                     markeredgecolor=BG,
                     markeredgewidth=0.6,
                 )
-                chart.tip(point, f"{label}: {system} {more[system].median * 1e6:.4g} \u00b5s")
-    rows_axis(chart, [r[0] for r in rows])
+                chart.tip(point, words)
+    layout.axis(chart, right)
     axes.set_xlabel("\u00b5s, logarithmic; shorter is better")
-    return chart.svg(
+    svg = chart.svg(
         name,
         title,
         f"For each of {len(rows)} rows a bar for {styles.main} and one for the fastest peer, with "
         "whiskers from the least to the greatest time, and a mark for every other system.",
     )
+    return svg, outside.words
 
 
 def ratios(name, title, rows, styles, what, better, worse, same="", others_of=()):
-    """rows: [(label, ratio, low or None, high or None, {name: ratio}, tip, side)], bars from 1; side: 1 better, -1
-    worse, 0 the same."""
+    """rows: [(label, ratio, low or None, high or None, {name: ratio}, tip, side, steady)], bars from 1; side: 1 better,
+    -1 worse, 0 the same; a ratio that is not steady stands in brackets. Returns the drawing, and what lies outside of
+    it."""
     shown = [n for n in others_of if any(n in r[4] for r in rows)]
     legend = [
         (Patch(facecolor=OURS, edgecolor=OURS), better),
@@ -357,18 +473,28 @@ def ratios(name, title, rows, styles, what, better, worse, same="", others_of=()
         (Line2D([], [], linestyle="", marker=styles.marker(n), color=styles.colour(n), markersize=5.5), n)
         for n in shown
     ]
-    left, right = gutters([r[0] for r in rows], 46)
-    chart = Chart(ROW * 0.85 * len(rows), left, right, legend)
+    written = [factor(r[1]) if r[7] else f"({factor(r[1])})" for r in rows]
+    right = max(map(text_width, written)) + 16
+    layout = Rows([r[0] for r in rows], ROW * 0.85)
+    chart = Chart(layout.height, layout.left, right, legend)
     axes = chart.axes
     axes.set_xscale("log")
-    values = [v for r in rows for v in [r[1], r[2], r[3], *r[4].values()] if v]
-    low, high = min(values + [0.9]) / 1.08, max(values + [1.1]) * 1.08
+    least, greatest = window([v for r in rows for v in [r[1], *r[4].values()]])
+    spreads = [v for r in rows if least <= r[1] <= greatest for v in r[2:4] if v]
+    low = min(least, 0.9, max(min(spreads, default=least), least / 2)) / 1.08
+    high = max(greatest, 1.1, min(max(spreads, default=greatest), greatest * 2)) * 1.08
+    outside = Outside(low, high)
     log_axis(axes.xaxis, axes.set_xlim, low, high)
     centre, below, thick = (-0.13, 0.31, 0.46) if shown else (0, 0, 0.56)
-    for i, (label, ratio, least, most, more, tip, side) in enumerate(rows):
-        bar(chart, i + centre, 1, ratio, least, most, (MUTED, OURS, BEST)[side], side < 0, thick, tip)
+    for i, row, words in zip(layout.centres, rows, written):
+        label, ratio, least, most, more, tip, side, _ = row
+        far = outside.has(ratio, f"{label}: {words}")
+        if far:
+            outside.arrow(chart, ratio, i + centre)
+        spread = [outside.clip(v) if v and not far else None for v in (least, most)]
+        bar(chart, i + centre, 1, outside.clip(ratio), *spread, (MUTED, OURS, BEST)[side], side < 0, thick, tip)
         for system in shown:
-            if system in more:
+            if system in more and not outside.has(more[system], f"{label}: {system} {factor(more[system])}"):
                 (point,) = axes.plot(
                     [more[system]],
                     [i + below],
@@ -381,16 +507,17 @@ def ratios(name, title, rows, styles, what, better, worse, same="", others_of=()
                     markeredgewidth=0.6,
                 )
                 chart.tip(point, f"{label}: {system} {more[system]:.3g}")
-        axes.text(1.02, i, f"{ratio:.2f}\u00d7", transform=axes.get_yaxis_transform(), va="center", ha="left")
+        axes.text(1.03, i, words, transform=axes.get_yaxis_transform(), va="center", ha="left")
     axes.axvline(1, color=INK, linewidth=1.2, zorder=3)
-    rows_axis(chart, [r[0] for r in rows])
+    layout.axis(chart, right)
     axes.set_xlabel(what)
-    return chart.svg(
+    svg = chart.svg(
         name,
         title,
         f"For each of {len(rows)} rows a bar from 1 to its ratio: to the right {better}, to the left "
         f"{worse}; whiskers are what the spreads allow. The values stand at the right.",
     )
+    return svg, outside.words
 
 
 MOST_TAU = 10
@@ -415,7 +542,7 @@ def profile(name, title, steps, styles):
         )
         handles.append((Line2D([], [], **style), system))
         lines.append((system, taus + [MOST_TAU * 10], shares + [shares[-1]], style))
-    chart = Chart(220, 58, 14, handles)
+    chart = Chart(220, 58, 22, handles)
     axes = chart.axes
     axes.set_xscale("log")
     log_axis(axes.xaxis, axes.set_xlim, 1, end)

@@ -30,7 +30,7 @@ Peer = collections.namedtuple(
 Result = collections.namedtuple(
     "Result",
     "source tool machine place software bandwidth op backend type matrix label rows cols nnz size asked method plan "
-    "first warm flushed bytes gbs share flops bitwise verify note peers",
+    "first warm flushed bytes gbs share flops bitwise verify note doubt peers",
 )
 
 
@@ -198,7 +198,7 @@ def read_result(line, where):
     warm, model = result.timing("seconds"), result.number("model_bytes", positive=True)
     nnz, n = matrix.number("nnz"), primitive.number("n")
     gbs, read = result.number("gbs"), place.number("read_gbs", positive=True)
-    if gbs is None and warm and model:
+    if gbs is None and warm and model and op != "cg":
         gbs = 1e-9 * model / warm.median
     share = result.number("share_of_read_bandwidth")
     if share is None and gbs is not None and read:
@@ -236,6 +236,7 @@ def read_result(line, where):
         bitwise=(result.part("bitwise").truth("equal"), result.part("bitwise").number("repeats")),
         verify=verify,
         note=result.text("note"),
+        doubt=root.part("trust").text("sentence"),
         peers=[read_peer(p) for p in root.parts("peers")],
     )
 
@@ -261,6 +262,14 @@ def read_file(path):
 def in_cache(result):
     """Whether its figure says nothing about the memory: it beats it, or its note says so."""
     return (result.share is not None and result.share > 1) or "cache" in result.note.lower()
+
+
+MOST_SPREAD = 0.2  # median over minimum, less 1, as `spmv bench` marks it
+
+
+def steady(timing):
+    """Whether a time can be compared with others; one without a minimum is taken as it is."""
+    return timing.min is None or timing.median <= (1 + MOST_SPREAD) * timing.min
 
 
 def our_name(asked):
@@ -392,15 +401,18 @@ def speedup(ours, theirs):
     return ratio, theirs.min / ours.max, theirs.max / ours.min
 
 
-Comparison = collections.namedtuple("Comparison", "opponent count mean worst worst_case greatest greatest_case wins")
+Comparison = collections.namedtuple(
+    "Comparison", "opponent count mean worst worst_case greatest greatest_case wins left_out"
+)
 BEST, BEST_REPEATABLE = "best peer a matrix", "best repeatable peer a matrix"
 
 
 def comparisons(cases, ours, peers, state):
-    """Our system against the best peer of each case, the best repeatable one, and each peer by itself."""
+    """Our system against the best peer of each case, the best repeatable one, and each peer by itself. Ratios of times
+    that are not steady are left out."""
     found = []
     for opponent in [BEST, BEST_REPEATABLE] + list(peers):
-        ratios = []
+        ratios, left_out = [], 0
         for case in cases:
             mine = case.timing(ours, state)
             if opponent in (BEST, BEST_REPEATABLE):
@@ -408,8 +420,10 @@ def comparisons(cases, ours, peers, state):
                 theirs = best[1] if best else None
             else:
                 theirs = case.timing(opponent, state)
-            if mine and theirs:
+            if mine and theirs and steady(mine) and steady(theirs):
                 ratios.append((theirs.median / mine.median, case.label))
+            elif mine and theirs:
+                left_out += 1
         if ratios:
             worst, most = min(ratios), max(ratios)
             found.append(
@@ -422,6 +436,7 @@ def comparisons(cases, ours, peers, state):
                     most[0],
                     most[1],
                     sum(r > 1 for r, _ in ratios),
+                    left_out,
                 )
             )
     return found

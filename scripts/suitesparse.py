@@ -27,6 +27,7 @@ import gzip
 import hashlib
 import http.client
 import json
+import math
 import os
 import re
 import shutil
@@ -55,6 +56,8 @@ PASSING = (408, 425, 429, 500, 502, 503, 504)
 WORD = re.compile(r"[A-Za-z0-9_+-][A-Za-z0-9_.+-]*")
 # An archive holds a matrix and perhaps a few vectors: more members, or longer headers, are not one of these.
 MOST_MEMBERS = 1000
+# Of malformed lines of an index, one by one.
+MOST_COMPLAINTS = 20
 
 
 class Failure(Exception):
@@ -77,8 +80,23 @@ class Broken(Exception):
         self.wait, self.reached = wait, reached
 
 
+def printable(text):
+    """The text with a question mark for each character that a terminal would act on, and not show."""
+    return "".join(c if c.isprintable() else "?" for c in text)
+
+
 def say(sentence):
-    print(f"suitesparse.py: {sentence}", file=sys.stderr, flush=True)
+    print(f"suitesparse.py: {printable(sentence)}", file=sys.stderr, flush=True)
+
+
+def brief(text):
+    """The text in quotes for a sentence, its beginning where it is long."""
+    return f"'{text}'" if len(text) <= 60 else f"'{text[:40]}...' ({len(text)} characters)"
+
+
+def natural(text):
+    """The number of up to 18 ASCII digits that the text is, else None. (int takes other digits and refuses long ones.)"""
+    return int(text) if re.fullmatch(r"[0-9]{1,18}", text) else None
 
 
 def reason(error):
@@ -189,7 +207,7 @@ class Transfer:
     def recall(self):
         """Takes up what an earlier process left, if it is known what it belongs to; otherwise empties the file."""
         known = {}
-        with contextlib.suppress(OSError, ValueError):
+        with contextlib.suppress(OSError, ValueError, RecursionError):
             with open(self.note, encoding="utf-8") as file:
                 known = json.load(file)
         usable = isinstance(known, dict) and known.get("url") == self.url and isinstance(known.get("validator"), str)
@@ -223,9 +241,8 @@ class Transfer:
                 self.restart()
                 raise Broken("the server's file is shorter than what is here, so from the start") from error
             if error.code in PASSING:
-                asked = error.headers.get("Retry-After", "")
-                wait = float(asked) if asked.isdigit() else 0.0
-                raise Broken(f"the server answered {error.code} {error.reason}", wait) from error
+                wait = natural(error.headers.get("Retry-After", ""))
+                raise Broken(f"the server answered {error.code} {error.reason}", float(wait or 0)) from error
             if error.code in (404, 410):
                 raise Failure(f"{self.url}: there is no such file ({error.code} {error.reason})", USAGE) from error
             raise Failure(f"{self.url}: the server answered {error.code} {error.reason}") from error
@@ -239,8 +256,10 @@ class Transfer:
         tag, date = answer.headers.get("ETag"), answer.headers.get("Last-Modified")
         strong = tag is not None and not tag.startswith("W/")
         validator = tag if strong else date
+        if validator is not None and not (validator.isascii() and validator.isprintable()):
+            validator = None  # it could not be sent back
         if answer.status == 206:
-            span = re.fullmatch(r"bytes (\d+)-\d+/(\d+|\*)", answer.headers.get("Content-Range", "").strip())
+            span = re.fullmatch(r"bytes ([0-9]{1,18})-[0-9]{1,18}/([0-9]{1,18}|\*)", answer.headers.get("Content-Range", "").strip())
             total = None if span is None or span[2] == "*" else int(span[2])
             continues = span is not None and int(span[1]) == have and validator in (None, self.validator)
             if not continues or (total is not None and self.length not in (None, total)):
@@ -251,8 +270,7 @@ class Transfer:
             return
         if answer.status != 200:
             raise Failure(f"{self.url}: the server answered {answer.status} {answer.reason}")
-        length = answer.headers.get("Content-Length", "")
-        self.restart(int(length) if length.isdigit() else None, validator)
+        self.restart(natural(answer.headers.get("Content-Length", "")), validator)
 
     def attempt(self):
         have = self.size()
@@ -323,12 +341,12 @@ class Entry:
             raise ValueError(f"{len(fields)} fields instead of 12 or more")
         self.group, self.name = fields[0], fields[1]
         if not WORD.fullmatch(self.group) or not WORD.fullmatch(self.name):
-            raise ValueError(f"'{self.group}/{self.name}' is no group and name")
+            raise ValueError(f"{brief(f'{self.group}/{self.name}')} is no group and name")
         self.rows, self.cols = count(fields[2], "rows"), count(fields[3], "columns")
         self.nnz = count(fields[4], "nonzeros")
         self.real, self.binary, self.nd, self.spd = (flag(field) for field in fields[5:9])
-        self.pattern_symmetry, self.symmetry = float(fields[9]), float(fields[10])
-        self.kind = fields[11]
+        self.pattern_symmetry, self.symmetry = (degree(field) for field in fields[9:11])
+        self.kind = printable(fields[11])
         self.entries = count(fields[12], "entries") if len(fields) > 12 else None
 
     def full(self):
@@ -343,14 +361,23 @@ class Entry:
 
 
 def count(field, what):
-    if not field.isdigit():
-        raise ValueError(f"'{field}' is no number of {what}")
-    return int(field)
+    number = natural(field)
+    if number is None:
+        raise ValueError(f"{brief(field)} is no number of {what}")
+    return number
+
+
+def degree(field):
+    """Of a symmetry: a number, written with ASCII digits, and not nan or inf, which JSON has not."""
+    with contextlib.suppress(ValueError):
+        if field.isascii() and math.isfinite(float(field)):
+            return float(field)
+    raise ValueError(f"{brief(field)} is no degree of symmetry")
 
 
 def flag(field):
     if field not in ("0", "1"):
-        raise ValueError(f"'{field}' is neither 0 nor 1")
+        raise ValueError(f"{brief(field)} is neither 0 nor 1")
     return field == "1"
 
 
@@ -358,21 +385,24 @@ def parse_index(path):
     """The entries of an index: its first line is their number, the second a date. A malformed line is reported and left
     out; a file in which nothing fits is not an index."""
     with naming(path), open(path, encoding="utf-8", errors="replace", newline="") as file:
-        promised = file.readline().strip()
+        promised = natural(file.readline().strip())
         file.readline()
-        entries = []
+        entries, malformed = [], 0
         for number, line in enumerate(file, 3):
             if not line.strip():
                 continue
             try:
-                entries.append(Entry([field.strip() for field in next(csv.reader([line]))]))
+                entries.append(Entry([field.strip() for field in next(csv.reader([line]), [])]))
             except (ValueError, csv.Error) as error:
-                if promised.isdigit():
+                malformed += 1
+                if promised is not None and malformed <= MOST_COMPLAINTS:
                     say(f"{path}:{number}: left out: {error}")
-    if not promised.isdigit() or not entries:
+    if promised is None or not entries:
         raise Failure(f"{path}:1: not an index of the collection, which begins with its number of matrices; "
                       "list --refresh fetches it anew")
-    if int(promised) != len(entries):
+    if malformed > MOST_COMPLAINTS:
+        say(f"{path}: {malformed - MOST_COMPLAINTS} more malformed lines left out")
+    if promised != len(entries):
         say(f"{path}: {len(entries)} matrices read, its first line says {promised}")
     return entries
 
@@ -472,7 +502,7 @@ class Cache:
     def sums(self):
         known = {}
         with naming(self.sums_path), contextlib.suppress(FileNotFoundError):
-            with open(self.sums_path, encoding="utf-8") as file:
+            with open(self.sums_path, encoding="utf-8", errors="replace") as file:
                 for number, line in enumerate(file, 1):
                     match = re.fullmatch(r"([0-9a-f]{64})  (\S+)\n?", line)
                     if match is None:
@@ -682,7 +712,8 @@ def extract(archive, name, folder, limit):
                     raise Failure(f"{archive}: the archive ends inside {wanted}")
                 stream.finish()
                 return target
-    except (tarfile.TarError, gzip.BadGzipFile, EOFError, zlib.error) as error:
+    except (tarfile.TarError, gzip.BadGzipFile, EOFError, zlib.error, ValueError, OverflowError, IndexError) as error:
+        # the last three: tarfile lets out what it makes of some numbers in headers
         raise Failure(f"{archive}: not a readable archive: {error}") from error
     raise Failure(f"{archive}: there is no {wanted} in it")
 
@@ -718,7 +749,7 @@ def measure(program, subject, options, folder, results):
     for number, line in enumerate(lines, 1):
         try:
             fine = isinstance(json.loads(line), dict)
-        except ValueError:
+        except (ValueError, RecursionError):
             fine = False
         if fine:
             with naming(results.name):
@@ -866,6 +897,7 @@ def parse(words):
 
 
 def main():
+    sys.stdout.reconfigure(errors="replace")  # names of kinds are UTF-8, whatever the terminal can show
     options = parse(sys.argv[1:])
     try:
         status = options.run(Cache(options), options)

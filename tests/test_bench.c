@@ -1,9 +1,16 @@
-/* Measuring: the rounds against a clock that is made up, who takes part, and that trials notice what is wrong.
+/* Measuring: the rounds against a clock that is made up, who takes part, and that trials notice
+ * what is wrong.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
+#include <fcntl.h>
 #include <math.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include "bandwidth_cache.h"
+#include "machine.h"
 #include "measure.h"
+#include "quiet.h"
 #include "roster.h"
 #include "suites.h"
 #include "support.h"
@@ -188,7 +195,8 @@ static int timed_elsewhere(void *state, int repeats, double *seconds)
     return 0;
 }
 
-/* A peer with a clock of its own is asked for the time, and the caches are emptied before each of its flushed runs. */
+/* A peer with a clock of its own is asked for the time, and the caches are emptied before each of
+ * its flushed runs. */
 static void own_clock(void **state)
 {
     (void)state;
@@ -358,7 +366,8 @@ static spmv_matrix *make_matrix(spmv_context *ctx, const char *spec, spmv_csr *v
     return m;
 }
 
-/* Every operation's own methods, in both types: right, repeatable, timed; a planted error is seen. */
+/* Every operation's own methods, in both types: right, repeatable, timed; a planted error is
+ * seen. */
 static void every_operation(void **state)
 {
     (void)state;
@@ -536,8 +545,8 @@ static void bad_solvers(void **state)
     close_places(&p);
 }
 
-/* b = A 1 is 0 but for its ends, and an iteration reaches one row further: 8000 rows take 4000. Then peers that are at
- * the limit, too, count. */
+/* b = A 1 is 0 but for its ends, and an iteration reaches one row further: 8000 rows take 4000.
+ * Then peers that are at the limit, too, count. */
 static void at_the_limit(void **state)
 {
     (void)state;
@@ -652,16 +661,272 @@ static void suites(void **state)
     assert_null(suite_find("none"));
 }
 
+/* ---------------------------------------------------------------- trust */
+
+static void processor_lists(void **state)
+{
+    (void)state;
+    assert_int_equal(processor_list_count("0-3,8,10-11"), 7);
+    assert_int_equal(processor_list_count("5"), 1);
+    assert_int_equal(processor_list_count(""), 0);
+    static const int in[] = {0, 3, 8, 10, 11}, out[] = {4, 7, 9, 12, 100};
+    for (int i = 0; i < 5; i++) {
+        assert_true(processor_list_has("0-3,8,10-11", in[i]));
+        assert_false(processor_list_has("0-3,8,10-11", out[i]));
+    }
+    assert_true(processor_list_count(processors_allowed()) >= 1);
+}
+
+/* Lines of /proc/stat: user nice system idle iowait irq softirq steal guest. */
+static void shares_of_others(void **state)
+{
+    (void)state;
+    struct processor_ticks t = {0};
+    assert_false(processor_ticks_add("cpu  1 2 3 4 5 6 7 8 9 10\n", "", &t));
+    assert_false(processor_ticks_add("intr 5 5 5\n", "", &t));
+    assert_false(processor_ticks_add("cpu4 1 1 1 1 1 1 1 1\n", "0-3,5", &t));
+    assert_true(t.busy == 0 && t.total == 0);
+    assert_true(processor_ticks_add("cpu5 1 2 3 40 50 6 7 8 1000 1000\n", "0-3,5", &t));
+    assert_true(t.busy == 27 && t.total == 117); /* guests are counted as user already */
+    assert_true(processor_ticks_add("cpu17 10 20 30 40\n", "", &t));
+    assert_true(t.busy == 87 && t.total == 217);
+    const struct processor_ticks before = {.busy = 100, .total = 1000}, after = {.busy = 150, .total = 1200};
+    assert_true(near(others_share(&before, &after, 0), 0.25));
+    assert_true(near(others_share(&before, &after, 30), 0.1));
+    assert_true(others_share(&before, &after, 80) == 0); /* our clock is finer than theirs */
+    assert_true(others_share(&after, &after, 0) == -1);
+    const struct machine_load now = machine_load_measure();
+    assert_true(now.processors >= 1 && now.machine_processors >= 1 && now.others_share <= 1);
+}
+
+static void doubts_about_load(void **state)
+{
+    (void)state;
+    static const struct {
+        struct machine_load load;
+        int threads;
+        const char *doubt;
+    } cases[] = {
+        {{.load_average = 3.9, .others_share = 0.09, .processors = 4, .machine_processors = 4}, 4, ""},
+        {{.load_average = -1, .others_share = -1, .processors = 4, .machine_processors = 4}, 4, ""},
+        {{.load_average = 1, .others_share = 0.634, .processors = 4, .machine_processors = 4},
+         4,
+         "other processes used 63% of the processors at the start"},
+        {{.load_average = 1, .others_share = 0, .processors = 2, .machine_processors = 8},
+         4,
+         "4 threads share 2 processors"},
+        {{.load_average = 12.5, .others_share = 0, .processors = 2, .machine_processors = 8},
+         2,
+         "the load average at the start was 12.5 on 8 processors"},
+    };
+    for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
+        char text[128] = "?";
+        machine_load_doubt(&cases[c].load, cases[c].threads, text, sizeof text);
+        assert_string_equal(text, cases[c].doubt);
+    }
+}
+
+static void spread_of_rows(void **state)
+{
+    (void)state;
+    assert_true(near(timing_spread(&(struct timing){.median = 1.5, .min = 1, .max = 9, .repeats = 5}), 0.5));
+    assert_true(timing_spread(&(struct timing){0}) == 0);
+    assert_true(isinf(timing_spread(&(struct timing){.median = 1, .repeats = 5})));
+    assert_true(timing_steady(&(struct timing){.median = 1.2, .min = 1.01, .max = 9, .repeats = 5}));
+    assert_false(timing_steady(&(struct timing){.median = 1.25, .min = 1, .max = 1.3, .repeats = 5}));
+}
+
+/* ---------------------------------------------------------------- the kept bandwidth */
+
+static const struct bandwidth kept = {
+    .copy_gbs = 12.5, .read_gbs = 20.25, .triad_gbs = 11, .array_bytes = 4096, .threads = 3};
+
+/* The only file in the folder. */
+static void file_in(const char *folder, const char *key, char *path, size_t size)
+{
+    char command[4400];
+    assert_true(bandwidth_keep(folder, key, 5000, &kept));
+    snprintf(command, sizeof command, "ls -d '%s'/bandwidth-*", folder);
+    FILE *const list = popen(command, "r");
+    assert_non_null(list);
+    assert_non_null(fgets(path, (int)size, list));
+    path[strcspn(path, "\n")] = '\0';
+    assert_null(fgets(command, sizeof command, list));
+    pclose(list);
+}
+
+static void bandwidth_is_kept(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/spmv-bandwidth-XXXXXX", cache[64], path[4200], beside[4300];
+    struct bandwidth got;
+    struct stat s;
+    int64_t age = -7;
+    assert_non_null(mkdtemp(folder));
+    snprintf(cache, sizeof cache, "%s/a/spmv", folder);
+    assert_false(bandwidth_recall(cache, "boot;key", 5000, &got, &age));
+    file_in(cache, "boot;key", path, sizeof path);
+    assert_int_equal(stat(path, &s), 0);
+    assert_int_equal(s.st_mode & 07777, 0600);
+    assert_int_equal(stat(cache, &s), 0);
+    assert_int_equal(s.st_mode & 07777, 0700);
+    for (int64_t seconds = 0; seconds <= BANDWIDTH_KEPT_SECONDS; seconds += BANDWIDTH_KEPT_SECONDS) {
+        assert_true(bandwidth_recall(cache, "boot;key", 5000 + seconds, &got, &age));
+        assert_true(age == seconds && near(got.copy_gbs, 12.5) && near(got.read_gbs, 20.25));
+        assert_true(near(got.triad_gbs, 11) && got.array_bytes == 4096 && got.threads == 3);
+    }
+    assert_false(bandwidth_recall(cache, "boot;key", 5001 + BANDWIDTH_KEPT_SECONDS, &got, &age));
+    assert_false(bandwidth_recall(cache, "boot;key", 4999, &got, &age));
+    assert_false(bandwidth_recall(cache, "boot;another", 5000, &got, &age));
+    assert_false(bandwidth_recall(cache, "next;key", 5000, &got, &age)); /* the same file, another boot */
+    assert_false(bandwidth_recall(cache, "", 5000, &got, &age));
+    assert_false(bandwidth_keep(cache, "", 5000, &kept));
+    /* a link in the place of the file, a FIFO, a file that others may write */
+    snprintf(beside, sizeof beside, "%s/elsewhere", folder);
+    assert_int_equal(rename(path, beside), 0);
+    assert_int_equal(symlink(beside, path), 0);
+    assert_false(bandwidth_recall(cache, "boot;key", 5000, &got, &age));
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    assert_false(bandwidth_recall(cache, "boot;key", 5000, &got, &age));
+    assert_true(bandwidth_keep(cache, "boot;key", 5000, &kept)); /* replaces it */
+    assert_true(bandwidth_recall(cache, "boot;key", 5000, &got, &age));
+    assert_int_equal(chmod(path, 0620), 0);
+    assert_false(bandwidth_recall(cache, "boot;key", 5000, &got, &age));
+    assert_int_equal(chmod(path, 0600), 0);
+    assert_int_equal(chmod(cache, 0703), 0);
+    assert_false(bandwidth_recall(cache, "boot;key", 5000, &got, &age));
+    assert_false(bandwidth_keep(cache, "boot;key", 5000, &kept));
+    assert_int_equal(unlink(path) + unlink(beside) + rmdir(cache), 0);
+    snprintf(cache, sizeof cache, "%s/a", folder);
+    assert_int_equal(rmdir(cache) + rmdir(folder), 0);
+}
+
+/* A boot is a part of the key, and what the figures depend on. */
+static void bandwidth_keys(void **state)
+{
+    (void)state;
+    char a[BANDWIDTH_KEY_SIZE], b[BANDWIDTH_KEY_SIZE];
+    struct device device = {.name = "a processor", .threads = 2};
+    bandwidth_key(&device, a);
+    bandwidth_key(&device, b);
+    assert_string_equal(a, b);
+    assert_true(strcspn(a, ";") == 36); /* the form of a UUID */
+    device.threads = 3;
+    bandwidth_key(&device, b);
+    assert_string_not_equal(a, b);
+    device.threads = 2;
+    snprintf(device.name, sizeof device.name, "another");
+    bandwidth_key(&device, b);
+    assert_string_not_equal(a, b);
+}
+
+/* ---------------------------------------------------------------- solutions */
+
+static void choosing_preconditioners(void **state)
+{
+    (void)state;
+    static struct roster r;
+    char why[WHY_SIZE];
+    const struct operation *const cg = operation_find("cg");
+    assert_int_equal(roster_make(cg, SPMV_BACKEND_REF, "auto,textbook", "hypre", "/nowhere", &r, why), SPMV_OK);
+    assert_int_equal(roster_precondition("ic0,auto", &r, why), SPMV_OK);
+    static const char *const names[] = {"auto", "auto", "textbook", "textbook", "hypre-cg"};
+    static const char *const preconds[] = {"ic0", "auto", "ic0", "auto", ""};
+    assert_int_equal(r.count, 5);
+    for (int e = 0; e < 5; e++) {
+        assert_string_equal(r.entries[e].name, names[e]);
+        assert_string_equal(r.entries[e].precond, preconds[e]);
+        assert_false(r.entries[e].optional);
+    }
+    int known = 0;
+    while (spmv_preconditioner_name(known) != NULL)
+        known++;
+    assert_int_equal(roster_make(cg, SPMV_BACKEND_REF, "auto", "none", NULL, &r, why), SPMV_OK);
+    assert_int_equal(roster_precondition("all", &r, why), SPMV_OK);
+    assert_int_equal(r.count, known);
+    assert_true(r.entries[0].optional);
+    assert_int_equal(roster_make(cg, SPMV_BACKEND_REF, "auto", "none", NULL, &r, why), SPMV_OK);
+    assert_int_equal(roster_precondition("ic0,icc", &r, why), SPMV_ERROR_ARGUMENT);
+    assert_non_null(strstr(why, "\"icc\""));
+    assert_int_equal(roster_precondition("", &r, why), SPMV_ERROR_ARGUMENT);
+    char many[1000] = "ic0";
+    while (strlen(many) < 4 * ROSTER_MOST)
+        strcat(many, ",ic0");
+    assert_int_equal(roster_precondition(many, &r, why), SPMV_ERROR_ARGUMENT);
+    assert_non_null(strstr(why, "more than 48"));
+}
+
+/* Each run makes its preconditioner, solves and is right; a solution is what is compared, not an
+ * iteration. */
+static void solutions(void **state)
+{
+    (void)state;
+    static struct trial t;
+    static struct roster r;
+    struct places p;
+    spmv_csr a;
+    char why[WHY_SIZE];
+    open_places(&p);
+    spmv_matrix *const m = make_matrix(p.checker, "poisson2d:40", &a);
+    const struct operand operand = {.matrix = &a, .seed = 1};
+    for (int k = 0; k < 2; k++) {
+        assert_int_equal(roster_make(operation_find("cg"), support_backend, "auto", "none", NULL, &r, why), SPMV_OK);
+        assert_int_equal(roster_precondition("none,jacobi,block-jacobi,chebyshev,ic0,auto", &r, why), SPMV_OK);
+        start_trial(&t, &p, operation_find("cg"), &operand, k == 0 ? SPMV_F64 : SPMV_F32, &r);
+        t.work.solutions = true;
+        if (trial_run(&t) != SPMV_OK)
+            fail_msg("%s", t.work.error);
+        assert_int_equal(t.count, 6);
+        for (int o = 0; o < t.count; o++) {
+            const struct outcome *const outcome = &t.outcomes[o];
+            if (outcome->failed[0] != '\0')
+                fail_msg("%s: %s", outcome->entry->precond, outcome->failed);
+            assert_true(outcome->checked && outcome->measured && !outcome->wrong && outcome_converged(&t, outcome));
+            assert_int_equal(outcome->bit_different, 0);
+            assert_true(outcome_steps(&t, outcome) == 1 && outcome_gbs(&t, outcome) == 0);
+            if (o < 5)
+                assert_string_equal(outcome->precond, outcome->entry->precond);
+            else
+                assert_string_not_equal(outcome->precond, "auto");
+        }
+        assert_true(t.outcomes[4].setup_seconds > 0);
+        assert_true(t.outcomes[4].solved.iterations < t.outcomes[0].solved.iterations);
+        trial_close(&t);
+    }
+    spmv_matrix_destroy(m);
+    close_places(&p);
+}
+
 int main(int argc, char **argv)
 {
     support_begin(argc, argv);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(quiet_figures),  cmocka_unit_test(noisy_figures),     cmocka_unit_test(taking_turns),
-        cmocka_unit_test(ended_early),    cmocka_unit_test(failing_contender), cmocka_unit_test(own_clock),
-        cmocka_unit_test(spread_by_hand), cmocka_unit_test(choosing),          cmocka_unit_test(every_operation),
-        cmocka_unit_test(model_bytes),    cmocka_unit_test(bad_peers),         cmocka_unit_test(unknown_method),
-        cmocka_unit_test(suites),         cmocka_unit_test(bad_solvers),       cmocka_unit_test(at_the_limit),
-        cmocka_unit_test(unfit_systems),  cmocka_unit_test(long_runs),
+        cmocka_unit_test(quiet_figures),
+        cmocka_unit_test(noisy_figures),
+        cmocka_unit_test(taking_turns),
+        cmocka_unit_test(ended_early),
+        cmocka_unit_test(failing_contender),
+        cmocka_unit_test(own_clock),
+        cmocka_unit_test(spread_by_hand),
+        cmocka_unit_test(choosing),
+        cmocka_unit_test(every_operation),
+        cmocka_unit_test(model_bytes),
+        cmocka_unit_test(bad_peers),
+        cmocka_unit_test(unknown_method),
+        cmocka_unit_test(suites),
+        cmocka_unit_test(bad_solvers),
+        cmocka_unit_test(at_the_limit),
+        cmocka_unit_test(unfit_systems),
+        cmocka_unit_test(long_runs),
+        cmocka_unit_test(processor_lists),
+        cmocka_unit_test(shares_of_others),
+        cmocka_unit_test(doubts_about_load),
+        cmocka_unit_test(spread_of_rows),
+        cmocka_unit_test(bandwidth_is_kept),
+        cmocka_unit_test(bandwidth_keys),
+        cmocka_unit_test(choosing_preconditioners),
+        cmocka_unit_test(solutions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

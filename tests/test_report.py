@@ -382,6 +382,29 @@ def outside_references(parsed):
     return found
 
 
+LONG_NAME = "a-matrix-with-a-very-long-name-as-people-give-to-files-of-their-simulations_run_2024_step_000123"
+
+
+def odd_results():
+    """Twelve matrices, of which one has a peer that takes 1309 times as long; long names; one time that is not steady."""
+    names = [LONG_NAME, "powerlaw:5600000,10.3,2,1290501"] + [f"matrix-{i}" for i in range(10)]
+    results = []
+    for kind in ("f64", "f32"):
+        for i, name in enumerate(names):
+            seconds = 1e-5 * (1 + i % 4)
+            peers = [peer("a-peer", seconds * (1309 if i == 5 else 1.25)), peer("a-peer-with-a-name-of-many-words", seconds * 1.5)]
+            times = {"median": seconds, "min": seconds / 2, "max": seconds * 1.1, "repeats": 5} if i == 3 else seconds
+            results.append(line(name, kind, seconds=times, peers=peers, flushed=around(seconds * 1.5)))
+            if i == 5:
+                results[-1]["peers"][1]["seconds"] = around(seconds * 2000)
+            results[-1]["matrix"].update(rows=16000000, cols=16000000, nnz=1234567890)
+            results[-1]["result"].update(plan_seconds=0.123, first_call_seconds=0.0123, gbs=2345.6, method="persistent",
+                                         bitwise={"equal": True, "repeats": 10})  # fmt: skip
+            results[-1]["verify"] = {"worst_error_over_bound": 0.0512}
+            results[-1]["trust"] = {"sentence": "figures cannot be trusted: other processes used 63% of the processors"}
+    return results
+
+
 class Page(Scratch):
     def make(self, *arguments):
         done = report(*arguments, "-o", self.page)
@@ -642,6 +665,53 @@ class Page(Scratch):
         ):
             self.assertEqual(f"<title>{name}: p takes " in text, drawn, name)
 
+    def drawn(self, text, chart):
+        """The drawing whose identifiers begin so."""
+        start = text.index(f'<svg viewBox', text.index(f'aria-labelledby="{chart}-title') - 200)
+        return text[start : text.index("</svg>", start)]
+
+    def test_outliers_are_listed_beside_the_chart(self):
+        text, _ = self.make(self.file("odd.json", odd_results()))
+        lists = re.findall(r'<div class="outside"><p>Outside of the chart:</p><ul>(.*?)</ul></div>', text)
+        self.assertEqual(len(lists), 4)  # times and ratios, of two types; flushed times have no outliers
+        self.assertEqual(lists[0].count("<li>"), 2)
+        self.assertIn("<li>matrix-3: a-peer 26,180 \u00b5s</li>", lists[0])
+        self.assertIn("<li>matrix-3: 1309\u00d7</li>", lists[1])
+        self.assertIn("<li>matrix-3: a-peer-with-a-name-of-many-words 2000\u00d7</li>", lists[1])
+        # the axis ends near the others: its largest mark is no thousand
+        for chart in ("g0-t0-ratio-warm", "g0-t0-time-warm"):
+            marks = re.findall(r">([0-9.,]+)</text>", self.drawn(text, chart))
+            self.assertTrue(marks)
+            self.assertLess(max(float(mark.replace(",", "")) for mark in marks), 100)
+        self.assertIn(">1309\u00d7</text>", self.drawn(text, "g0-t0-ratio-warm"))
+
+    def test_values_that_vary_are_no_outliers(self):
+        many = [line(f"m{i}", seconds=1e-6 * 2**i, peers=[peer("p", 1.5e-6 * 2**i)]) for i in range(16)]
+        text, _ = self.make(self.file("many.json", many))
+        self.assertNotIn("Outside of the chart", text)
+
+    def test_names_are_whole(self):
+        text, _ = self.make(self.file("odd.json", odd_results()))
+        for chart in ("g0-t0-ratio-warm", "g0-t1-time-flushed"):
+            drawing = self.drawn(text, chart)
+            self.assertNotIn("\u2026", drawing)
+            words = "".join(re.findall(r"<text[^>]*>([^<]*)</text>", drawing))
+            self.assertIn(LONG_NAME, words)  # its lines, one after the other
+            self.assertIn("powerlaw:5600000,10.3,2,1290501", words)
+        self.assertIn(">a-peer-with-a-name-of-many-words</text>", self.drawn(text, "g0-t0-ratio-warm"))
+
+    def test_unsteady_times_count_nowhere(self):
+        text, parsed = self.make(self.file("odd.json", odd_results()))
+        rows = {row["matrix"]["text"]: row for row in parsed.rows("results-g0") if row["type"]["text"] == "f64"}
+        self.assertEqual(rows["matrix-1"]["speed-up"]["text"], "(1.25\u00d7)")
+        self.assertEqual(rows["matrix-0"]["speed-up"]["text"], "1.25\u00d7")
+        summary = {(row["against"]["text"], row["caches"]["text"]): row for row in parsed.rows("summary-g0") if row["type"]["text"] == "f64"}
+        found = summary["a-peer", "warm"]
+        self.assertEqual((found["matrices"]["text"], found["left out"]["text"]), ("11", "1"))
+        self.assertAlmostEqual(float(found["geometric mean"]["value"]), (1.25**10 * 1309) ** (1 / 11), places=6)
+        self.assertIn(">(1.25\u00d7)</text>", self.drawn(text, "g0-t0-ratio-warm"))
+        self.assertIn("figures cannot be trusted: other processes used 63% of the processors (24 of 24 results", text)
+
     def test_same_bytes(self):
         first, _ = self.make("--compare", OLD, GPU)
         second, _ = self.make("--compare", OLD, GPU)
@@ -801,14 +871,43 @@ class Browser(Scratch):
         self.assertGreater(dark.get((0x56, 0xB4, 0xE9), 0), 1e-3)
         self.assertTrue(looks_blank(self.screenshot(self.file("blank.html", "<!DOCTYPE html><title>nothing</title>"))))
 
-    def width_on_phone(self, text):
-        frame = f'<iframe style="width:390px;height:3000px;border:0" srcdoc="{html.escape(text)}"></iframe>'
+    def evaluate(self, text, width, expression):
+        """The value, by JSON, of an expression about the page shown in such a width, which it knows as page."""
+        frame = f'<iframe style="width:{width}px;height:3000px;border:0" srcdoc="{html.escape(text)}"></iframe>'
         script = (
-            'onload = () => { document.getElementById("width").textContent = document.querySelector("iframe")'
-            ".contentDocument.documentElement.scrollWidth; }"
+            'onload = () => { const page = document.querySelector("iframe").contentDocument;'
+            f'document.getElementById("value").textContent = JSON.stringify({expression}); }}'
         )
-        path = self.file("phone.html", f"<!DOCTYPE html>{frame}<p id=width></p><script>{script}</script>")
-        return int(re.search(r'<p id="width">(\d+)</p>', self.browse(path, "--dump-dom")[0]).group(1))
+        path = self.file("frame.html", f"<!DOCTYPE html>{frame}<p id=value></p><script>{script}</script>")
+        return json.loads(html.unescape(re.search(r'<p id="value">(.*?)</p>', self.browse(path, "--dump-dom")[0]).group(1)))
+
+    def width_on_phone(self, text):
+        return self.evaluate(text, 390, "page.documentElement.scrollWidth")
+
+    def test_nothing_is_cut_off_at_1200_pixels(self):
+        """Tables without a bar to scroll them, charts whose text lies within them, pages as wide as the window."""
+        self.make(self.file("odd.json", odd_results()), GPU, CPU, SCAN)
+        with open(self.page, encoding="utf-8") as page:
+            text = page.read().replace("<details>", "<details open>")
+        tables = (
+            "[...page.querySelectorAll('.scroll')].filter(e => e.scrollWidth > e.clientWidth)"
+            ".map(e => `${e.ariaLabel}: ${e.scrollWidth - e.clientWidth} pixels`)"
+        )
+        self.assertEqual(self.evaluate(text, 1200, tables), [])
+        self.assertEqual(self.evaluate(text, 1200, "page.documentElement.scrollWidth"), 1200)
+        outside = (
+            "[...page.querySelectorAll('svg')].flatMap(svg => { const box = svg.getBoundingClientRect();"
+            "return [...svg.querySelectorAll('text')].filter(t => { const b = t.getBoundingClientRect();"
+            "return b.left < box.left - 1 || b.right > box.right + 1 || b.top < box.top - 1 ||"
+            "b.bottom > box.bottom + 1; }).map(t => t.textContent); })"
+        )
+        self.assertEqual(self.evaluate(text, 1200, outside), [])
+        self.assertGreater(self.evaluate(text, 1200, "page.querySelectorAll('svg text').length"), 100)
+        # what would be cut off is found
+        wide = '<div class=scroll style="overflow:auto"><p style="width:2000px">x</p></div>'
+        self.assertEqual(len(self.evaluate(wide, 1200, tables)), 1)
+        narrow = '<svg width="50" height="20"><text y="10">a text that leaves its picture</text></svg>'
+        self.assertEqual(len(self.evaluate(narrow, 1200, outside)), 1)
 
     def test_fits_a_phone(self):
         self.make(GPU, CPU, SCAN)

@@ -117,7 +117,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         file = self.server.files.get(self.path)
         status = move.get("status", 404 if file is None else 200)
         if status not in (200, 206):
-            self.send_response(status)
+            self.send_response(status, move.get("reason"))
             for name, value in move.get("headers", {}).items():
                 self.send_header(name, value)
             self.end_headers()
@@ -134,9 +134,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.send_response(206 if start else 200)
         if start:
             told = start + move.get("shift", 0)
-            self.send_header("Content-Range", f"bytes {told}-{len(file.data) - 1}/{len(file.data)}")
+            span = f"bytes {told}-{len(file.data) - 1}/{len(file.data)}"
+            self.send_header("Content-Range", move.get("range", span))
         if not move.get("no_length"):
-            self.send_header("Content-Length", str(len(body)))
+            self.send_header("Content-Length", move.get("length", str(len(body))))
         for name, value in (("ETag", file.tag), ("Last-Modified", file.date)):
             if value is not None:
                 self.send_header(name, value)
@@ -331,6 +332,72 @@ class TestList(Case):
             self.assertRegex(said, rf"ssstats\.csv[.a-z]*:{number}: left out: {re.escape(why)}\n")
         self.server.files["/files/ssstats.csv"] = Served(INDEX.replace("4\n", "5\n", 1).encode())
         self.assertIn("4 matrices read, its first line says 5", self.expect(0, "list", "--refresh"))
+
+    def test_odd_numbers_are_left_out(self):
+        """Digits that Python takes for such, and numbers that it refuses, end in a sentence."""
+        long_number = "9" * 5000
+        odd = [
+            ("HB,a,\u00b2,1,1,1,0,0,1,1,1,k", "'\u00b2' is no number of rows"),
+            ("HB,b,1,\u0663,1,1,0,0,1,1,1,k", "'\u0663' is no number of columns"),
+            (f"HB,c,1,1,{long_number},1,0,0,1,1,1,k", "(5000 characters) is no number of nonzeros"),
+            ("HB,d,1,1,-1,1,0,0,1,1,1,k", "'-1' is no number of nonzeros"),
+            (f"HB,e,1,1,1,1,0,0,1,1,1,k,{long_number}", "(5000 characters) is no number of entries"),
+            ("HB,f,1,1,1,\u00b9,0,0,1,1,1,k", "'\u00b9' is neither 0 nor 1"),
+            ("HB,g,1,1,1,1,0,0,1,nan,1,k", "'nan' is no degree of symmetry"),
+            ("HB,h,1,1,1,1,0,0,1,\u0661,1,k", "'\u0661' is no degree of symmetry"),
+            (f"HB,i,1,1,1,1,0,0,1,1,{long_number},k", "(5000 characters) is no degree of symmetry"),
+            ("HB,\u00b2,1,1,1,1,0,0,1,1,1,k", "'HB/\u00b2' is no group and name"),
+            ('"HB,j', "1 fields instead of 12"),
+            ("x" * 200000, "field larger than field limit"),
+        ]
+        lines = INDEX.splitlines()
+        lines[2:2] = [line for line, _ in odd]
+        self.server.files["/files/ssstats.csv"] = Served("\n".join(lines).encode())
+        said = self.expect(0, "list", "--json").splitlines()
+        for number, (_, why) in enumerate(odd, 3):
+            (sentence,) = [line for line in said if f":{number}: left out: " in line]
+            self.assertIn(why, sentence)
+            self.assertLess(len(sentence), 500)
+        self.assertEqual(len(self.out.splitlines()), 4)
+
+    def test_odd_first_lines_and_many_bad_ones(self):
+        for first in "\u00b2", "9" * 5000, "\u0663", "-4", "":
+            self.server.files["/files/ssstats.csv"] = Served(INDEX.replace("4\n", first + "\n", 1).encode())
+            self.assertIn("not an index of the collection", self.expect(2, "list", "--refresh"))
+        self.server.files["/files/ssstats.csv"] = Served((INDEX + "short,line\n" * 3000).encode())
+        said = self.expect(0, "list", "--refresh", "--json").splitlines()
+        self.assertEqual(len([line for line in said if "2 fields instead of 12" in line]), 20)
+        self.assertTrue(any("2980 more malformed lines" in line for line in said))
+
+    def test_control_characters_stay_out_of_the_terminal(self):
+        """Of the index, of a server's answers and of the command line: shown as question marks."""
+        hostile = "\x1b[31mred\x07\x9b2J\u202eback\u2028"
+        lines = INDEX.splitlines()
+        lines[2:2] = [f"HB,evil,1,1,1,1,0,0,1,1,1,{hostile}", f"HB,{hostile},1,1,1,1,0,0,1,1,1,k",
+                      f"HB,evil2,{hostile},1,1,1,0,0,1,1,1,k"]  # fmt: skip
+        self.server.files["/files/ssstats.csv"] = Served("\n".join(lines).encode())
+        said = self.expect(0, "list")
+        shown = self.out + said
+        self.assertIn("?[31mred??2J?back", self.out)
+        self.assertEqual(said.count("?[31mred"), 2)
+        said = self.expect(0, "list", "--json")
+        shown += self.out + said + self.expect(1, "fetch", "HB/\x1b[2J")
+        self.server.moves["/MM/HB/tiny.tar.gz"] = [{"status": 403, "reason": "no\x1b[2J"}]
+        said = self.expect(2, "fetch", "HB/tiny")
+        self.assertIn("the server answered 403 no?[2J", said)
+        shown += said
+        self.assertEqual([c for c in shown if c != "\n" and not c.isprintable()], [])
+
+    def test_bad_utf_8_and_other_encodings(self):
+        index = INDEX.encode().replace(b"structural", b"struct\xff\xc3ural").replace(b"2D/3D", "3D \u00e9".encode())
+        self.server.files["/files/ssstats.csv"] = Served(index)
+        self.expect(0, "list")
+        self.assertIn("struct\ufffd\ufffdural problem", self.out)
+        environment = dict(self.environment(), PYTHONIOENCODING="ascii:strict")
+        done = subprocess.run(self.command("list"), env=environment, capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("3D ? problem", done.stdout)
+        self.assertNotIn("Traceback", done.stderr)
 
     def test_what_is_no_index_replaces_none(self):
         for text in ("<html>log in first</html>\n", "", "3\ndate\n"):
@@ -567,6 +634,31 @@ class TestFetch(Case):
             self.assertEqual(self.server.asked(path), [(None, None), second])
             self.assert_fetched("HB/tiny", noise("tiny"))
 
+    def test_odd_numbers_in_headers(self):
+        """Of bytes, of a range, of seconds to wait: what is no number says nothing."""
+        data = noise("a")
+        for number, odd in enumerate(("\u00b2", "9" * 5000, "-1", "")):
+            with self.subTest(odd[:10]):
+                matrix = f"G/a{number}"
+                path = self.serve(matrix, data)
+                self.server.moves[path] = [{"status": 503, "headers": {"Retry-After": odd}}, {"length": odd}]
+                self.expect(0, "fetch", matrix)
+                self.assert_fetched(matrix, data)
+                matrix = f"G/b{number}"
+                path = self.serve(matrix, data)
+                self.server.moves[path] = [{"after": 1000}, {"range": f"bytes {odd}-5/{odd}"}]
+                said = self.expect(0, "fetch", matrix)
+                self.assertIn("so from the start", said)
+                self.assert_fetched(matrix, data)
+
+    def test_a_validator_that_cannot_be_sent_back(self):
+        data = noise("a")
+        path = self.serve("G/a", data, tag='"\u00b2\x01"', date=None)
+        self.server.moves[path] = [{"after": 1000}]
+        self.expect(0, "fetch", "G/a")
+        self.assert_fetched("G/a", data)
+        self.assertEqual(self.server.asked(path), [(None, None)] * 2)
+
     def test_status(self):
         path = self.serve("HB/tiny")
         self.server.moves[path] = [{"status": 500}, {"status": 429}, {"status": 503, "headers": {"Retry-After": "1"}}]
@@ -796,6 +888,11 @@ class TestBench(Case):
                 setattr(info, field, value)
             return info
 
+        def pax(key, value):
+            record = f" {key}={value}\n".encode()
+            length = len(record) + len(str(len(record) + 4))
+            return made("././@PaxHeader", tarfile.XHDTYPE), str(length).encode() + record
+
         outside = os.path.join(self.folder, "outside.mtx")
         link = "is not a plain file in it"
         none = "there is no evil/evil.mtx in it"
@@ -820,6 +917,8 @@ class TestBench(Case):
                 "a header of 2097152 bytes",
                 [(made("././@PaxHeader", tarfile.XHDTYPE), b"x" * 2**21), ("evil/evil.mtx", MTX)],
             ),
+            ("not a readable archive", [pax("GNU.sparse.size", "\u00b2"), ("evil/evil.mtx", MTX)]),
+            ("not a readable archive", [pax("GNU.sparse.map", "0,1," + "9" * 5000), ("evil/evil.mtx", MTX)]),
         ]
         self.put("HB/tiny")
         for number, (why, members) in enumerate(cases):

@@ -276,7 +276,7 @@ class Measured(LoadingTest):
                 if "peak_bytes" in result:
                     self.assertLess(result["peak_bytes"], result["file_bytes"] + 1.6 * result["matrix_bytes"])
         table = self.ok("bench", "--op", "load", path).stdout.decode().splitlines()
-        self.assertEqual((len(table), table[1].split()[0]), (2, path))
+        self.assertIn(path, [line.split()[0] for line in table])
 
     def test_refused(self):
         path = self.put("a.mtx", TEXT)
