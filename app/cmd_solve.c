@@ -99,7 +99,21 @@ static spmv_status check_wishes(const struct options *o, const char *const *argu
     return st == SPMV_OK ? check_writable(o) : st;
 }
 
-/* A value that is not a number equals nothing, itself neither: such a matrix is left to the solver, which names it. */
+/* Behind a complaint: what to try next. a: NULL before the solve. */
+static void tell_next(const struct job *job, const struct attempt *a, spmv_status stop)
+{
+    const struct advice advice = solve_advice(job->o, &job->in.view, a, stop);
+    if (advice.text[0] != '\0')
+        complain("%s", advice.text);
+}
+
+static spmv_status refuse(const struct job *job, spmv_status st)
+{
+    tell_next(job, NULL, st);
+    return st;
+}
+
+/* A NaN differs from itself, so a matrix with one does not count as symmetric; the solver names the NaN. */
 static spmv_status check_matrix(struct job *job)
 {
     const char *name = job->in.argument;
@@ -110,7 +124,7 @@ static spmv_status check_matrix(struct job *job)
     if (!s->square) {
         complain("%s is %lld x %lld: conjugate gradients need a square matrix", name, (long long)s->rows,
                  (long long)s->cols);
-        return SPMV_ERROR_NOT_SQUARE;
+        return refuse(job, SPMV_ERROR_NOT_SQUARE);
     }
     if (s->symmetric || (s->pattern_symmetric && s->not_finite > 0))
         return SPMV_OK;
@@ -118,7 +132,7 @@ static spmv_status check_matrix(struct job *job)
              s->skew_symmetric      ? "it is skew-symmetric"
              : s->pattern_symmetric ? "its pattern is, its values differ"
                                     : "some a_ij has no a_ji");
-    return SPMV_ERROR_NOT_SYMMETRIC;
+    return refuse(job, SPMV_ERROR_NOT_SYMMETRIC);
 }
 
 /* The solution that b is made from: ones, or numbers in [-1, 1) that look random. */
@@ -310,15 +324,14 @@ static bool record(struct watch *w, double residual)
     return true;
 }
 
-/* ", about 3.2 s left": when the residual goes on falling as fast as it has so far. Static storage; "" where that is
- * not to be foreseen. */
-static const char *time_left(const struct watch *w, double residual)
+/* ", roughly 3.2 s left"; "" where that cannot be told. Static storage. */
+static const char *time_left(const struct watch *w, int64_t iteration)
 {
     static char text[48];
-    const double fallen = log(w->started) - log(residual), to_fall = log(residual) - log(w->goal);
+    const double left = pace_left(&w->pace, w->goal);
     text[0] = '\0';
-    if (fallen > 0 && to_fall > 0 && isfinite(to_fall))
-        snprintf(text, sizeof text, ", about %s left", seconds_text((w->last - w->first) * to_fall / fallen));
+    if (left > 0)
+        snprintf(text, sizeof text, ", roughly %s left", seconds_text((w->last - w->first) / (double)iteration * left));
     return text;
 }
 
@@ -326,13 +339,13 @@ static int on_iteration(int64_t iteration, double residual, void *user)
 {
     struct watch *w = user;
     w->last = monotonic_seconds();
-    if (iteration == 0) {
+    pace_add(&w->pace, iteration, residual);
+    if (iteration == 0)
         w->first = w->last;
-        w->started = residual;
-    } else if (w->last - w->began > 0.5) {
-        progress_show(w->began, "solving: iteration %lld, residual %.3g, %.3g iterations a second%s",
-                      (long long)iteration, residual, (double)iteration / (w->last - w->first), time_left(w, residual));
-    }
+    else if (w->last - w->began > 0.5)
+        progress_show(w->began, "solving: iteration %lld, residual %.3g, tolerance %.3g, %.3g iterations a second%s",
+                      (long long)iteration, residual, w->goal, (double)iteration / (w->last - w->first),
+                      time_left(w, iteration));
     return w->recording && !record(w, residual);
 }
 
@@ -373,10 +386,8 @@ static spmv_status solve_once(struct job *job, struct attempt *a, struct watch *
     const bool unfit = st == SPMV_ERROR_UNSUPPORTED && job->attempts > 1;
     if (st != SPMV_OK && (verdict || unfit))
         snprintf(a->failure, sizeof a->failure, "%s", spmv_last_error(job->ctx));
-    if (st != SPMV_OK && !(verdict && (w->repeat || job->attempts > 1)) && !unfit)
-        library_failed(job, st);
     if (st != SPMV_OK && !verdict)
-        return unfit ? SPMV_OK : st;
+        return unfit ? SPMV_OK : library_failed(job, st);
     st = spmv_download(job->ctx, job->context_x, x, vector_bytes(job));
     return st == SPMV_OK ? st : library_failed(job, st);
 }
@@ -384,7 +395,7 @@ static spmv_status solve_once(struct job *job, struct attempt *a, struct watch *
 /* Once more, for the bits of x. */
 static spmv_status solve_again(struct job *job, struct attempt *a)
 {
-    struct watch watch = {.repeat = true};
+    struct watch watch = {.recording = false};
     spmv_cg_result *results = NULL;
     spmv_status stop = SPMV_OK;
     double seconds = 0;
@@ -454,8 +465,11 @@ static spmv_status make_preconditioner(struct job *job, struct attempt *a)
         return st;
     snprintf(a->failure, sizeof a->failure, "%s", spmv_last_error(job->ctx));
     a->stop = st;
-    return job->attempts > 1 && spmv_status_class(st) != 5 && spmv_status_class(st) != 6 ? SPMV_OK
-                                                                                         : library_failed(job, st);
+    if (job->attempts > 1 && spmv_status_class(st) != 5 && spmv_status_class(st) != 6)
+        return SPMV_OK;
+    library_failed(job, st);
+    tell_next(job, a, st);
+    return st;
 }
 
 /* Where A proved indefinite, by one right-hand side, it is that for all. */
@@ -813,17 +827,25 @@ static void tell_verdict(const struct job *job, const struct attempt *a)
         remark(LEVEL_NORMAL, "a repeat of the solve gave the same bits");
 }
 
+/* Why the solve stopped, as the last words, and what to try next. */
+static void tell_failure(const struct job *job, const struct attempt *a)
+{
+    if (a->failure[0] == '\0')
+        return;
+    complain("%s", a->failure);
+    tell_next(job, a, a->stop);
+}
+
 /* The status of all: a failed check, else that of the x that is written. */
 static spmv_status conclude(const struct job *job, spmv_status st)
 {
+    const struct attempt *a = &job->attempt[job->best >= 0 ? job->best : 0];
+    if (job->best >= 0)
+        tell_failure(job, a);
     for (int i = 0; i < job->attempts; i++)
         if (job->attempt[i].verdict != SPMV_OK)
             return job->attempt[i].verdict;
-    if (st != SPMV_OK)
-        return st;
-    if (job->best >= 0 && job->attempts > 1 && job->attempt[job->best].stop != SPMV_OK)
-        return report(job->attempt[job->best].stop, job->attempt[job->best].failure);
-    return job->best >= 0 ? job->attempt[job->best].stop : job->attempt[0].stop;
+    return st != SPMV_OK ? st : a->stop;
 }
 
 /* Every attempt, checked, told of, and its JSON, which is the check's last, written to the file until that fails:

@@ -76,7 +76,8 @@ static const struct row rows[OPTIONS] = {
     [OPTION_Y0] = {"y0", 0, "FILE", GROUP_PRODUCT, NULL, "the vector that beta scales (default: none)"},
     [OPTION_TRANSPOSE] = {"transpose", 0, NULL, GROUP_PRODUCT, NULL, "multiply by the transpose of A (default: by A)"},
     [OPTION_X0] = {"x0", 0, "FILE", GROUP_SOLVE, NULL, "the vector to start from (default: zeros)"},
-    [OPTION_RTOL] = {"rtol", 0, "NUMBER", GROUP_SOLVE, "1e-8", "done at ||b - A x|| <= rtol ||b||"},
+    [OPTION_RTOL] = {"rtol", 0, "NUMBER", GROUP_SOLVE, NULL,
+                     "done at ||b - A x|| <= rtol ||b|| (default: 1e-8; with --type f32 1e-4)"},
     [OPTION_ATOL] = {"atol", 0, "NUMBER", GROUP_SOLVE, "0", "done at ||b - A x|| <= atol, too"},
     [OPTION_MAX_ITERATIONS] = {"max-iterations", 0, "N", GROUP_SOLVE, NULL,
                                "give up after so many (default: 10 times the rows, at least 100)"},
@@ -515,6 +516,8 @@ spmv_status options_parse(int argc, char **argv, struct options *o)
         st = join_command_line(argc, argv, o);
     if (st == SPMV_OK)
         read_options(argc, argv, o);
+    if (!option_given(o, "rtol"))
+        o->rtol = o->type == SPMV_F32 ? 1e-4 : 1e-8;
     return st;
 }
 

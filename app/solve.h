@@ -6,14 +6,15 @@
 #define SOLVE_H
 
 #include "app.h"
+#include "solve_pace.h"
 
 /* What the solver tells while it runs. */
 struct watch {
     double began, first, last; /* seconds: the call, the start of the recurrence, its latest iteration */
-    bool recording, repeat;    /* a repeat: its verdict was reported the first time */
-    double goal;               /* the tolerance, of several right-hand sides the least */
-    double started;            /* the residual at iteration 0 */
-    double *residuals;         /* of iterations 0, 1, ... */
+    bool recording;
+    double goal; /* the tolerance, of several right-hand sides the least */
+    struct pace pace;
+    double *residuals; /* of iterations 0, 1, ... */
     int64_t count, room;
     bool out_of_memory;
 };
@@ -22,7 +23,7 @@ struct watch {
 struct attempt {
     const char *name;       /* of the preconditioner, as asked for */
     spmv_preconditioner *m; /* NULL: none, or it could not be made */
-    char failure[400];      /* why it could not be made; "" when it was */
+    char failure[400];      /* why it could not be made, or why the solver stopped before the tolerance; else "" */
     double setup_seconds;   /* making m */
     double seconds;         /* of the solve */
     struct watch watch;
@@ -47,6 +48,13 @@ void remark_columns(const struct attempt *a);
 
 /* The same, in their order; NULL when memory is out. */
 json_t *json_columns(const struct attempt *a);
+
+/* What to try after a solve that stopped with the status, of class 7 or 8; "" when nothing is known to help. matrix: in
+ * host memory. a: the solve; NULL when the matrix was refused before one. */
+struct advice {
+    char text[400];
+};
+struct advice solve_advice(const struct options *o, const spmv_csr *matrix, const struct attempt *a, spmv_status stop);
 
 /* "stagnation" for SPMV_ERROR_STAGNATION. Static storage. */
 const char *status_word(spmv_status st);
