@@ -97,7 +97,8 @@ static const struct row rows[OPTIONS] = {
     [OPTION_OP] = {"op", 0, "NAME", GROUP_BENCH | GROUP_EXPLAIN, "spmv",
                    "what to measure: spmv, cg, spmm, spmv-dot, map, reduce, scan, segscan, segreduce, gather, "
                    "gather-sequential, scatter, "
-                   "compact, sort, histogram, scan-host, load; what to explain: spmv, scan, segscan, reduce, compact"},
+                   "compact, sort, histogram, scan-host, load; what to explain: spmv, scan, segscan, reduce, compact, "
+                   "expand, gather, sort, histogram"},
     [OPTION_SIZE] =
         {"size", 0, "N", GROUP_BENCH | GROUP_SPY | GROUP_EXPLAIN, NULL,
          "bench: elements, for what does not work on matrices (default: 2^24 on a CPU, 2^26 on a GPU); spy: the "
@@ -120,9 +121,10 @@ static const struct row rows[OPTIONS] = {
     [OPTION_HEADS] = {"heads", 0, "LIST", GROUP_EXPLAIN, NULL,
                       "segscan: where segments start, such as 0,3,5; or put '|' between the values (default: one "
                       "segment)"},
-    [OPTION_KEEP] = {"keep", 0, "PREDICATE[:S]", GROUP_EXPLAIN, NULL,
-                     "compact: less, less_equal, greater, greater_equal, equal or not_equal than S (default: 0), or "
-                     "nonzero (default: nonzero)"},
+    [OPTION_KEEP] =
+        {"keep", 0, "PREDICATE[:S]", GROUP_EXPLAIN, NULL,
+         "compact, gather: less, less_equal, greater, greater_equal, equal or not_equal than S (default: 0), or "
+         "nonzero (default: nonzero; gather: all)"},
     [OPTION_BACKEND] = {"backend", 0, "auto|cuda|omp|ref", GROUP_SHARED, "auto",
                         "where to compute; auto: a usable GPU, else OpenMP"},
     [OPTION_METHOD] = {"method", 0, "NAME", GROUP_SHARED, "auto",
