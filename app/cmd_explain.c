@@ -1,7 +1,9 @@
-/* spmv explain: a primitive, or the product as the lectures build it from primitives, step by step.
+/* spmv explain: a primitive, or the product as the lectures build it from primitives, step by
+ * step.
  *
- * Every array shown is one that a rung of the ladder itself holds, from the library's traces; the rungs are those that
- * a GPU runs, their steps taken on the host. Around them stand the arrays that the primitives hand to one another.
+ * Every array shown is one that a rung of the ladder itself holds, from the library's traces; the
+ * rungs are those that a GPU runs, their steps taken on the host. Around them stand the arrays
+ * that the primitives hand to one another.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
@@ -12,7 +14,8 @@
 /* As much as one takes in at a glance. */
 enum { USUAL_MOST = 32 };
 
-/* What --op may name. rung: the default of --method; where the primitive's page traces a scan, the scan's. */
+/* What --op may name. rung: the default of --method; where the primitive's page traces a scan, the
+ * scan's. */
 static const struct subject {
     const char *name, *rung;
     bool exclusive, heads, keep, an_operator, type; /* which options it takes */

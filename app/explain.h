@@ -1,5 +1,6 @@
-/* spmv explain in its parts: the page it shows, of texts, arrays and steps, collected first and then printed in columns
- * or as JSON (explain_page.c); the subjects it explains (explain_primitives.c, explain_moves.c, explain_product.c).
+/* spmv explain in its parts: the page it shows, of texts, arrays and steps, collected first and
+ * then printed in columns or as JSON (explain_page.c); the subjects it explains
+ * (explain_primitives.c, explain_moves.c, explain_product.c).
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef EXPLAIN_H
@@ -40,8 +41,8 @@ void explain_text(struct explain_page *page, const char *format, ...) __attribut
 void explain_array(struct explain_page *page, const char *key, const char *title, spmv_type type, const void *values,
                    int64_t n, const uint8_t *heads);
 
-/* A step of a rung: an spmv_trace_fn; page: struct explain_page. Another trace on the same page begins with
- * explain_next_trace. */
+/* A step of a rung: an spmv_trace_fn; page: struct explain_page. Another trace on the same page
+ * begins with explain_next_trace. */
 void explain_step(const spmv_trace *trace, void *page);
 void explain_next_trace(struct explain_page *page);
 
@@ -82,19 +83,20 @@ spmv_status explain_histogram(struct explain_job *job, const char *const *words,
 spmv_status explain_expand(struct explain_job *job, const char *const *words, int count);
 spmv_status explain_gather(struct explain_job *job, const char *const *words, int count);
 
-/* Reads the words into job->values, n of the type; segments: "|" stands before the start of a segment (job->heads), and
- * *bars says whether there was one. Complains. */
+/* Reads the words into job->values, n of the type; segments: "|" stands before the start of a
+ * segment (job->heads), and *bars says whether there was one. Complains. */
 spmv_status explain_values(struct explain_job *job, const char *const *words, int count, bool segments, bool *bars);
 
 /* "greater:2": a predicate's name and its number, 0 when there is none. Complains. */
 spmv_status explain_predicate(const char *text, spmv_predicate *predicate, double *scalar);
 
-/* flags[i]: does the library's predicate keep value i of the job's type? It is asked by compacting that one value. */
+/* flags[i]: does the library's predicate keep value i of the job's type? It is asked by compacting
+ * that one value. */
 spmv_status explain_kept(const struct explain_job *job, spmv_predicate predicate, double scalar, const void *values,
                          int64_t n, int64_t *flags);
 
-/* A line with work, depth and source of a rung of the primitive; in the JSON, too. An unknown rung is left to the call
- * that runs it. */
+/* A line with work, depth and source of a rung of the primitive; in the JSON, too. An unknown rung
+ * is left to the call that runs it. */
 void explain_rung(struct explain_job *job, const char *primitive, const char *rung);
 
 /* Complains about a call on the job's context that failed. */

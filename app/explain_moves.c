@@ -1,6 +1,8 @@
-/* spmv explain of the primitives that move elements or count them: expand, gather with a filter, sort, histogram.
+/* spmv explain of the primitives that move elements or count them: expand, gather with a filter,
+ * sort, histogram.
  *
- * The arrays come from the library's calls on the host: scans from its traces; a split's places are checked by its sort.
+ * The arrays come from the library's calls on the host: scans from its traces; a split's places
+ * are checked by its sort.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <inttypes.h>
@@ -42,11 +44,13 @@ static json_t *json_whole(const int64_t *values, int64_t n)
 
 /* ---------------------------------------------------------------- sort */
 
-/* One pass: elements whose bit is 0 go to the front, those whose bit is 1 behind them, both in their order. */
+/* One pass: elements whose bit is 0 go to the front, those whose bit is 1 behind them, both in
+ * their order. */
 static spmv_status show_split(struct explain_job *job, int bit, int64_t *keys)
 {
     int64_t zeros[EXPLAIN_MOST], before[EXPLAIN_MOST], to[EXPLAIN_MOST], moved[EXPLAIN_MOST];
-    const int64_t n = job->n, sign = bit == 31; /* a negative number has the bit, and goes to the front */
+    /* a negative number has bit 31 and goes to the front */
+    const int64_t n = job->n, sign = bit == 31;
     for (int64_t i = 0; i < n; i++)
         zeros[i] = ((uint32_t)keys[i] >> bit & 1) == (uint32_t)sign;
     explain_text(&job->page, bit == 31 ? "bit 31, the sign, which is turned over" : "bit %d", bit);
@@ -328,7 +332,8 @@ static spmv_status read_indices(struct explain_job *job, const char *const *word
     return st;
 }
 
-/* The elements named, as bytes of the job's type, 0 where there is none; then what the filter leaves of them. */
+/* The elements named, as bytes of the job's type, 0 where there is none; then what the filter
+ * leaves of them. */
 static spmv_status gather(struct explain_job *job, const int64_t *index, int64_t n, void *named, void *out)
 {
     const spmv_type type = job->o->type;

@@ -1,7 +1,7 @@
 /* The page of spmv explain: collecting, columns, JSON. See explain.h.
  *
- * Columns are as wide as the widest cell of the page, so that a cell stays below itself from step to step. What does
- * not fit into a line goes on in the next one, from the first column.
+ * Columns are as wide as the widest cell of the page, so that a cell stays below itself from step
+ * to step. What does not fit into a line goes on in the next one, from the first column.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdarg.h>

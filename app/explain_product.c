@@ -1,7 +1,7 @@
 /* spmv explain of the product: the lectures' pipeline, gather, map, segmented scan, gather.
  *
- * S. Sengupta, M. Harris, Y. Zhang, J. D. Owens, "Scan primitives for GPU computing", 2007, section 4.2; the method
- * "staged" of the library is the same without the steps.
+ * S. Sengupta, M. Harris, Y. Zhang, J. D. Owens, "Scan primitives for GPU computing", 2007,
+ * section 4.2; the method "staged" of the library is the same without the steps.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
@@ -62,8 +62,8 @@ static spmv_status load_operands(struct explain_job *job, const char *const *wor
     return st;
 }
 
-/* A head flag where a row begins; last: a row's last element, -1 for an empty row. Returns how many rows are not empty.
- */
+/* A head flag where a row begins; last: a row's last element, -1 for an empty row. Returns how
+ * many rows are not empty. / */
 static int64_t mark_rows(const struct explain_job *job, struct pipeline *p, int64_t *flags)
 {
     const spmv_csr *const a = &job->in.view;

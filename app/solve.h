@@ -1,5 +1,5 @@
-/* spmv solve in its parts: what one preconditioner came to, right-hand side by right-hand side, and the picture of how
- * residuals fell.
+/* The parts of spmv solve: the result of one preconditioner, the time left, the advice after a
+ * failure, the picture of the residuals.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SOLVE_H
@@ -8,9 +8,9 @@
 #include "app.h"
 #include "solve_pace.h"
 
-/* What the solver tells while it runs. */
+/* What the solver reports while it runs. */
 struct watch {
-    double began, first, last; /* seconds: the call, the start of the recurrence, its latest iteration */
+    double began, first, last; /* seconds: at the call, at iteration 0, at the latest iteration */
     bool recording;
     double goal; /* the tolerance, of several right-hand sides the least */
     struct pace pace;
@@ -19,7 +19,7 @@ struct watch {
     bool out_of_memory;
 };
 
-/* One solve, of all right-hand sides. */
+/* One solve of all right-hand sides, with one preconditioner. */
 struct attempt {
     const char *name;       /* of the preconditioner, as asked for */
     spmv_preconditioner *m; /* NULL: none, or it could not be made */
@@ -49,8 +49,9 @@ void remark_columns(const struct attempt *a);
 /* The same, in their order; NULL when memory is out. */
 json_t *json_columns(const struct attempt *a);
 
-/* What to try after a solve that stopped with the status, of class 7 or 8; "" when nothing is known to help. matrix: in
- * host memory. a: the solve; NULL when the matrix was refused before one. */
+/* What to try after a solve that stopped with the status, of class 7 or 8; "" when nothing is
+ * known to help. matrix: in host memory. a: the solve; NULL when the matrix was refused before
+ * one. */
 struct advice {
     char text[400];
 };
@@ -59,8 +60,8 @@ struct advice solve_advice(const struct options *o, const spmv_csr *matrix, cons
 /* "stagnation" for SPMV_ERROR_STAGNATION. Static storage. */
 const char *status_word(spmv_status st);
 
-/* --plot: the residuals of all attempts that ran, over the iterations, in one picture. solve_plot_ready also complains
- * of a name that ends in neither .png nor .svg. */
+/* --plot: the residuals of all attempts that ran, over the iterations, in one picture.
+ * solve_plot_ready also complains of a name that ends in neither .png nor .svg. */
 spmv_status solve_plot_ready(const char *path);
 spmv_status solve_plot_write(const char *path, const char *matrix, const struct attempt *attempts, int count);
 

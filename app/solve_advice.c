@@ -1,4 +1,5 @@
-/* spmv solve: what to try next when the solver stopped before the tolerance (exit 7) or cannot take the matrix (exit 8).
+/* spmv solve: what to try next when the solver stopped before the tolerance (exit 7) or cannot
+ * take the matrix (exit 8).
  *
  * Names only what this program has and what the call did not use already.
  *

@@ -1,21 +1,23 @@
 /* spmv solve: how many iterations are left, from how the residual fell so far.
  *
- * Residuals of conjugate gradients jump, so what is kept is the lowest so far, as a logarithm, at up to PACE_SAMPLES
- * iterations; when there is no more room every second sample goes. A line through the second half of the iterations and
- * one through the last quarter each say how many iterations are left. The answer counts when the two agree, when the
- * totals that the same lines gave at half and at three quarters of the iterations were the same, and when it looks no
- * further ahead than some times the iterations done. A residual that stands still and then falls passes none of these.
+ * Residuals of conjugate gradients jump. So the lowest residual so far is kept, as a logarithm, at up
+ * to PACE_SAMPLES iterations; a full table drops every second sample. A line through the last half of
+ * the iterations and one through the last quarter each give the iterations that are left. The
+ * estimate counts as stable when
+ *   - the two agree,
+ *   - the totals estimated at half and at three quarters of the iterations agree with today's,
+ *   - it is no more than a few times the iterations done.
+ * A residual that stands still and then falls fails these tests.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
 
 #include "solve_pace.h"
 
-/* The bounds were chosen on 22 recorded solves: what is told there lies within 5.6 times of what came, in nine of ten
- * solves with something to tell within a factor of 3. */
+/* Chosen on 22 recorded solves (docs/solvers.md). */
 static const double agree = 1.5, total_agree = 1.25, far_ahead = 4;
 
-/* Fewer iterations say nothing. */
+/* Below this number of iterations there is no estimate. */
 enum { LEAST_ITERATIONS = 64 };
 
 void pace_add(struct pace *p, int64_t iteration, double residual)
@@ -38,7 +40,8 @@ void pace_add(struct pace *p, int64_t iteration, double residual)
     p->samples[p->count++] = p->lowest;
 }
 
-/* Samples left from sample last on, by the line from sample first to it; infinite where nothing fell. */
+/* Samples left from sample last on, by the line from sample first to it; infinite where nothing
+ * fell. */
 static double left_by(const struct pace *p, int first, int last, double goal)
 {
     const double fallen = p->samples[first] - p->samples[last];

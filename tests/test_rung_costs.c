@@ -1,4 +1,5 @@
-/* Work, depth and source of the rungs (spmv_rung_describe): every rung of a backend has them, and the file is there.
+/* Work, depth and source of the rungs (spmv_rung_describe): every rung of a backend has them, and
+ * the file is there.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "support.h"

@@ -1,5 +1,5 @@
-/* What the rungs of the ladders cost and where their sources are: one table, which spmv_rung_describe hands out.
- * docs/ladder.md repeats the rows of scan; tests compare.
+/* What the rungs of the ladders cost and where their sources are: one table, which
+ * spmv_rung_describe hands out. docs/ladder.md repeats the rows of scan; tests compare.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <spmv/primitives.h>
@@ -7,8 +7,8 @@
 
 #include "runtime.h"
 
-/* n: elements; B: elements of a block; p: threads. Rungs of several backends may share a name and then a row: the
- * first backend's source. */
+/* n: elements; B: elements of a block; p: threads. Rungs of several backends may share a name and
+ * then a row: the first backend's source. */
 static const struct row {
     const char *primitive, *rung, *source, *work, *depth;
 } rows[] = {
