@@ -2,9 +2,8 @@
  *
  * Residuals of conjugate gradients jump. So the lowest residual so far is kept, as a logarithm, at up
  * to PACE_SAMPLES iterations; a full table drops every second sample. A line through the last half of
- * the iterations and one through the last quarter each give the iterations that are left. The
- * estimate counts as stable when
- *   - the two agree,
+ * the iterations and one through the last quarter each give the iterations that are left, and the
+ * estimate is their geometric mean. It counts as stable when
  *   - the totals estimated at half and at three quarters of the iterations agree with today's,
  *   - it is no more than a few times the iterations done.
  * A residual that stands still and then falls fails these tests.
@@ -15,7 +14,7 @@
 #include "solve_pace.h"
 
 /* Chosen on 22 recorded solves (docs/solvers.md). */
-static const double agree = 1.5, total_agree = 1.25, far_ahead = 4;
+static const double total_agree = 1.25, far_ahead = 4;
 
 /* Below this number of iterations there is no estimate. */
 enum { LEAST_ITERATIONS = 64 };
@@ -62,10 +61,8 @@ double pace_left(const struct pace *p, double goal)
     if (p->samples[last] <= end)
         return 0;
     const double half = left_by(p, last / 2, last, end), quarter = left_by(p, last / 4 * 3, last, end);
-    if (!alike(half, quarter, agree))
-        return -1;
     const double left = sqrt(half * quarter);
-    if (left > far_ahead * last)
+    if (!(left <= far_ahead * last))
         return -1;
     const int earlier[] = {last / 2, last / 4 * 3};
     for (int i = 0; i < 2; i++)
