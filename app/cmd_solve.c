@@ -208,7 +208,7 @@ static void tell_rungs(const struct job *job)
     for (int i = 0; (known = spmv_cg_method_name(spmv_context_backend(job->ctx), i)) != NULL && used < sizeof names;
          i++)
         used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", i > 0 ? ", " : "", known);
-    complain("the solver has no rung of that name; there are: %s", names);
+    complain("the solver has no such rung either; its rungs: %s", names);
 }
 
 /* The plan of --inner: the same matrix in f32. */

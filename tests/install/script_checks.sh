@@ -67,6 +67,8 @@ check_rows() {
         for name in $names; do
             [ "$(dpkg-query -W -f '${db:Status-Status}' "$name" 2>/dev/null)" = installed ] || there=no
         done
+        # a python3 in front of the system's does not see the system's packages
+        case $check in *python3\ -c*) [ "$(command -v python3)" = /usr/bin/python3 ] || there=no ;; esac
         [ "$there" = yes ] || continue
         count=$((count + 1))
         (eval "$check") >/dev/null 2>&1 </dev/null || fail "installed:$names, but the test of '${what## }' fails: $check"
