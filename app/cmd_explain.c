@@ -1,7 +1,9 @@
-/* spmv explain: a primitive, or the product as the lectures build it from primitives, step by step.
+/* spmv explain: a primitive, or the product as the lectures build it from primitives, step by
+ * step.
  *
- * Every array shown is one that a rung of the ladder itself holds, from the library's traces; the rungs are those that
- * a GPU runs, their steps taken on the host. Around them stand the arrays that the primitives hand to one another.
+ * Every array shown is one that a rung of the ladder itself holds, from the library's traces; the
+ * rungs are those that a GPU runs, their steps taken on the host. Around them stand the arrays
+ * that the primitives hand to one another.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
@@ -12,17 +14,22 @@
 /* As much as one takes in at a glance. */
 enum { USUAL_MOST = 32 };
 
-/* What --op may name. rung: the library's choice for its traces, said by name. */
+/* What --op may name. rung: the default of --method; where the primitive's page traces a scan, the
+ * scan's. */
 static const struct subject {
     const char *name, *rung;
-    bool exclusive, heads, keep, an_operator; /* which options it takes */
+    bool exclusive, heads, keep, an_operator, type; /* which options it takes */
     spmv_status (*run)(struct explain_job *job, const char *const *words, int count);
 } subjects[] = {
-    {"spmv", "blelloch", false, false, false, false, explain_product},
-    {"scan", "blelloch", true, false, false, true, explain_scan},
-    {"segscan", "blelloch", true, true, false, true, explain_segscan},
-    {"reduce", "divergent", false, false, false, true, explain_reduce},
-    {"compact", "blelloch", false, false, true, false, explain_compact},
+    {"spmv", "blelloch", false, false, false, false, true, explain_product},
+    {"scan", "blelloch", true, false, false, true, true, explain_scan},
+    {"segscan", "blelloch", true, true, false, true, true, explain_segscan},
+    {"reduce", "divergent", false, false, false, true, true, explain_reduce},
+    {"compact", "blelloch", false, false, true, false, true, explain_compact},
+    {"expand", "blelloch", false, false, false, false, false, explain_expand},
+    {"gather", "direct", false, false, true, false, true, explain_gather},
+    {"sort", "blelloch", false, false, false, false, false, explain_sort},
+    {"histogram", "atomic", false, false, false, false, false, explain_histogram},
 };
 enum { SUBJECTS = sizeof subjects / sizeof subjects[0] };
 
@@ -46,15 +53,40 @@ spmv_status explain_check_size(const struct options *o, const char *what, int64_
     return SPMV_ERROR_LIMIT;
 }
 
+void explain_rung(struct explain_job *job, const char *primitive, const char *rung)
+{
+    spmv_rung_info info;
+    if (spmv_rung_describe(job->ctx, primitive, rung, &info, sizeof info) != SPMV_OK)
+        return;
+    const bool blocks = strchr(info.work, 'B') != NULL || strchr(info.depth, 'B') != NULL;
+    explain_text(&job->page, "%.*s: work %s, depth %s%s; %s", (int)strcspn(rung, ":"), rung, info.work, info.depth,
+                 blocks ? " (B: values of a block)" : "", info.source);
+    json_t *all = json_object_get(job->more, "costs");
+    if (all == NULL) {
+        json_put(job->more, "costs", json_array());
+        all = json_object_get(job->more, "costs");
+    }
+    json_array_append_new(all, json_pack("{s:s, s:o, s:s, s:s, s:s}", "primitive", primitive, "rung", json_text(rung),
+                                         "work", info.work, "depth", info.depth, "source", info.source));
+}
+
 void explain_end(struct explain_job *job, int64_t loop)
 {
-    if (job->page.widest > job->n)
+    const struct explain_page *page = &job->page;
+    char compare[64] = "";
+    if (page->widest > job->n)
         explain_text(&job->page, "cells from %lld on lie behind the last value: they begin as the identity",
                      (long long)job->n);
-    explain_text(&job->page, "%lld operation%s, %d step%s, %d launch%s; a loop does %lld operation%s",
-                 (long long)job->page.operations, job->page.operations == 1 ? "" : "s", job->page.steps,
-                 job->page.steps == 1 ? "" : "s", job->page.launches, job->page.launches == 1 ? "" : "es",
-                 (long long)loop, loop == 1 ? "" : "s");
+    if (page->idle > 0)
+        explain_text(
+            &job->page,
+            "%d step%s not shown: the threads fold only identities behind the last value; the operations count",
+            page->idle, page->idle == 1 ? " is" : "s are");
+    if (loop >= 0)
+        snprintf(compare, sizeof compare, "; a loop does %lld operation%s", (long long)loop, loop == 1 ? "" : "s");
+    explain_text(&job->page, "%lld operation%s, %d step%s, %d launch%s%s", (long long)page->operations,
+                 page->operations == 1 ? "" : "s", page->steps, page->steps == 1 ? "" : "s", page->launches,
+                 page->launches == 1 ? "" : "es", compare);
 }
 
 static spmv_status find_subject(const struct options *o, const struct subject **found)
@@ -65,7 +97,9 @@ static spmv_status find_subject(const struct options *o, const struct subject **
             return SPMV_OK;
         }
     }
-    complain("--op %s: explain knows spmv (the product), scan, segscan, reduce and compact", o->op);
+    complain("--op %s: explain knows spmv (the product), scan, segscan, reduce, compact, expand, gather, sort and "
+             "histogram",
+             o->op);
     return SPMV_ERROR_ARGUMENT;
 }
 
@@ -79,6 +113,10 @@ static spmv_status check_wishes(const struct options *o, const struct subject *s
                                                                             : NULL;
     if (wrong != NULL) {
         complain("--%s is not for explain --op %s", wrong, subject->name);
+        return SPMV_ERROR_ARGUMENT;
+    }
+    if (o->type_given && !subject->type) {
+        complain("--type is not for explain --op %s, which takes whole numbers", subject->name);
         return SPMV_ERROR_ARGUMENT;
     }
     if (o->size > EXPLAIN_MOST) {

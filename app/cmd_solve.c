@@ -1,11 +1,11 @@
-/* spmv solve: x with A x = b, by conjugate gradients, with one preconditioner or with each in turn; for several b at
- * once, which then lie row by row, as x does.
+/* spmv solve: solves A x = b by conjugate gradients, with one preconditioner or with each in turn.
+ * Several right-hand sides lie row by row, and so do their solutions.
  *
- * Load, look whether the matrix is square and symmetric, solve, check the residual, write, in this order. What the
- * solver reached is written also when it stopped before the tolerance; the exit code and the message say so. The
- * residual b - A x is checked like any product, row by row against another backend, and its norm against the one
- * reported. With --precond all, x is the one that took the fewest iterations, or where none is solved that of the
- * smallest residual.
+ * The steps: load, test that the matrix is square and symmetric, solve, check the residual, write.
+ * The x is also written when the solver stopped before the tolerance; the exit code and the last
+ * message say so. The residual b - A x is checked like any product, row by row against another
+ * backend, and its norm against the one that the solver reports. With --precond all, the answer is
+ * the x of the fewest iterations, or without a solved one that of the smallest residual.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <float.h>
@@ -27,15 +27,15 @@ struct job {
     spmv_plan *inner;
     const char *method; /* the rung; NULL: auto */
     void *b_read, *b_made, *x0, *solution;
-    const void *b;               /* host memory: one of those */
+    const void *b;               /* host memory: b_read or b_made */
     void *context_b, *context_x; /* in the context's memory */
     double look_seconds, upload_seconds, made_seconds, inner_seconds;
     int columns; /* right-hand sides */
-    double goal; /* the least tolerance of one that is not zeros */
+    double goal; /* the least tolerance of the right-hand sides other than 0 */
     struct attempt *attempt;
     int attempts;
-    int best;           /* whose x is the answer; -1: none has one */
-    const char *x_path; /* where that goes; NULL: nowhere */
+    int best;           /* the attempt whose x is the answer; -1: none */
+    const char *x_path; /* where the answer is written; NULL: nowhere */
 };
 
 static int64_t vector_bytes(const struct job *job)
@@ -43,13 +43,14 @@ static int64_t vector_bytes(const struct job *job)
     return job->in.view.rows * job->columns * (int64_t)spmv_type_size(job->o->type);
 }
 
-/* Element i of all, row by row. */
+/* Element i of a block of vectors that lie row by row. */
 static double element(const struct job *job, const void *vector, int64_t i)
 {
     return job->o->type == SPMV_F32 ? (double)((const float *)vector)[i] : ((const double *)vector)[i];
 }
 
-/* There rungs may sum residuals in an order of their own, and tell of many iterations together, behind them. */
+/* On a GPU rungs may sum residuals in another order, and report several iterations at once, after
+ * they ran. */
 static bool on_gpu(const struct job *job)
 {
     return spmv_context_backend(job->ctx) == SPMV_BACKEND_CUDA;
@@ -60,7 +61,8 @@ static spmv_status library_failed(const struct job *job, spmv_status st)
     return report(st, spmv_last_error(job->ctx));
 }
 
-/* ||r|| of right-hand side v; squares that leave the range of its type do not leave that of their sum. */
+/* ||r|| of right-hand side v. The sum is in long double, so that squares do not overflow or
+ * vanish. */
 static double norm_of(const struct job *job, const void *r, int v)
 {
     long double sum = 0;
@@ -99,7 +101,22 @@ static spmv_status check_wishes(const struct options *o, const char *const *argu
     return st == SPMV_OK ? check_writable(o) : st;
 }
 
-/* A value that is not a number equals nothing, itself neither: such a matrix is left to the solver, which names it. */
+/* Follows a complaint: what to try next. a: NULL before the solve. */
+static void tell_next(const struct job *job, const struct attempt *a, spmv_status stop)
+{
+    const struct advice advice = solve_advice(job->o, &job->in.view, a, stop);
+    if (advice.text[0] != '\0')
+        complain("%s", advice.text);
+}
+
+static spmv_status refuse(const struct job *job, spmv_status st)
+{
+    tell_next(job, NULL, st);
+    return st;
+}
+
+/* A NaN differs from itself, so a matrix with one does not count as symmetric; the solver names
+ * the NaN. */
 static spmv_status check_matrix(struct job *job)
 {
     const char *name = job->in.argument;
@@ -110,7 +127,7 @@ static spmv_status check_matrix(struct job *job)
     if (!s->square) {
         complain("%s is %lld x %lld: conjugate gradients need a square matrix", name, (long long)s->rows,
                  (long long)s->cols);
-        return SPMV_ERROR_NOT_SQUARE;
+        return refuse(job, SPMV_ERROR_NOT_SQUARE);
     }
     if (s->symmetric || (s->pattern_symmetric && s->not_finite > 0))
         return SPMV_OK;
@@ -118,7 +135,7 @@ static spmv_status check_matrix(struct job *job)
              s->skew_symmetric      ? "it is skew-symmetric"
              : s->pattern_symmetric ? "its pattern is, its values differ"
                                     : "some a_ij has no a_ji");
-    return SPMV_ERROR_NOT_SYMMETRIC;
+    return refuse(job, SPMV_ERROR_NOT_SYMMETRIC);
 }
 
 /* The solution that b is made from: ones, or numbers in [-1, 1) that look random. */
@@ -144,7 +161,7 @@ static spmv_status make_solution(struct job *job)
     return st;
 }
 
-/* b = A solution, checked: a wrong b would be solved for rightly. */
+/* b = A solution, checked: a wrong b would give a wrong system with a right solution. */
 static spmv_status make_b(struct job *job)
 {
     struct product *p = &job->p;
@@ -181,7 +198,8 @@ static const char *split_method(const struct job *job, char *rung, size_t size)
     }
 }
 
-/* Behind the complaint that the product has no such method: it might have been a rung's. */
+/* Follows the complaint that the product has no such method: the name may have been meant for the
+ * solver. */
 static void tell_rungs(const struct job *job)
 {
     char names[128] = "";
@@ -190,7 +208,7 @@ static void tell_rungs(const struct job *job)
     for (int i = 0; (known = spmv_cg_method_name(spmv_context_backend(job->ctx), i)) != NULL && used < sizeof names;
          i++)
         used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", i > 0 ? ", " : "", known);
-    complain("nor has the solver; its rungs: %s", names);
+    complain("the solver has no such rung either; its rungs: %s", names);
 }
 
 /* The plan of --inner: the same matrix in f32. */
@@ -224,7 +242,7 @@ static spmv_status make_inner(struct job *job)
     return st == SPMV_OK ? st : library_failed(job, st);
 }
 
-/* Which preconditioners are tried: the one named, or all. */
+/* Lists the preconditioners to try: the one named, or all. */
 static spmv_status list_attempts(struct job *job)
 {
     const char *name = job->o->precond;
@@ -239,7 +257,7 @@ static spmv_status list_attempts(struct job *job)
     return st;
 }
 
-/* b and x0, which say how many right-hand sides there are. */
+/* Reads b and x0; they decide the number of right-hand sides. */
 static spmv_status load_vectors(struct job *job, const char *b_path)
 {
     const struct options *o = job->o;
@@ -310,15 +328,14 @@ static bool record(struct watch *w, double residual)
     return true;
 }
 
-/* ", about 3.2 s left": when the residual goes on falling as fast as it has so far. Static storage; "" where that is
- * not to be foreseen. */
-static const char *time_left(const struct watch *w, double residual)
+/* ", roughly 3.2 s left"; "" where that cannot be told. Static storage. */
+static const char *time_left(const struct watch *w, int64_t iteration)
 {
     static char text[48];
-    const double fallen = log(w->started) - log(residual), to_fall = log(residual) - log(w->goal);
+    const double left = pace_left(&w->pace, w->goal);
     text[0] = '\0';
-    if (fallen > 0 && to_fall > 0 && isfinite(to_fall))
-        snprintf(text, sizeof text, ", about %s left", seconds_text((w->last - w->first) * to_fall / fallen));
+    if (left > 0)
+        snprintf(text, sizeof text, ", roughly %s left", seconds_text((w->last - w->first) / (double)iteration * left));
     return text;
 }
 
@@ -326,17 +343,17 @@ static int on_iteration(int64_t iteration, double residual, void *user)
 {
     struct watch *w = user;
     w->last = monotonic_seconds();
-    if (iteration == 0) {
+    pace_add(&w->pace, iteration, residual);
+    if (iteration == 0)
         w->first = w->last;
-        w->started = residual;
-    } else if (w->last - w->began > 0.5) {
-        progress_show(w->began, "solving: iteration %lld, residual %.3g, %.3g iterations a second%s",
-                      (long long)iteration, residual, (double)iteration / (w->last - w->first), time_left(w, residual));
-    }
+    else if (w->last - w->began > 0.5)
+        progress_show(w->began, "solving: iteration %lld, residual %.3g, tolerance %.3g, %.3g iterations a second%s",
+                      (long long)iteration, residual, w->goal, (double)iteration / (w->last - w->first),
+                      time_left(w, iteration));
     return w->recording && !record(w, residual);
 }
 
-/* Solves once, from the start to x on the host. What the solver says of the system goes into *stop. results: one a
+/* Solves once and copies x to the host. *stop: the solver's verdict on the system. results: one a
  * right-hand side. */
 static spmv_status solve_once(struct job *job, struct attempt *a, struct watch *w, spmv_cg_result *results, void *x,
                               spmv_status *stop, double *seconds)
@@ -373,18 +390,16 @@ static spmv_status solve_once(struct job *job, struct attempt *a, struct watch *
     const bool unfit = st == SPMV_ERROR_UNSUPPORTED && job->attempts > 1;
     if (st != SPMV_OK && (verdict || unfit))
         snprintf(a->failure, sizeof a->failure, "%s", spmv_last_error(job->ctx));
-    if (st != SPMV_OK && !(verdict && (w->repeat || job->attempts > 1)) && !unfit)
-        library_failed(job, st);
     if (st != SPMV_OK && !verdict)
-        return unfit ? SPMV_OK : st;
+        return unfit ? SPMV_OK : library_failed(job, st);
     st = spmv_download(job->ctx, job->context_x, x, vector_bytes(job));
     return st == SPMV_OK ? st : library_failed(job, st);
 }
 
-/* Once more, for the bits of x. */
+/* Solves again and compares the bits of x. */
 static spmv_status solve_again(struct job *job, struct attempt *a)
 {
-    struct watch watch = {.repeat = true};
+    struct watch watch = {.recording = false};
     spmv_cg_result *results = NULL;
     spmv_status stop = SPMV_OK;
     double seconds = 0;
@@ -401,7 +416,7 @@ static spmv_status solve_again(struct job *job, struct attempt *a)
     return st;
 }
 
-/* What the solver needs in the context's memory. */
+/* Brings b to the context's memory and makes room for x there. */
 static spmv_status send_vectors(struct job *job)
 {
     const double began = monotonic_seconds();
@@ -427,7 +442,7 @@ static spmv_status find_errors(const struct job *job, struct attempt *a)
     return st;
 }
 
-/* Of all of them. */
+/* The largest error of all right-hand sides. */
 static double largest_error(const struct attempt *a)
 {
     double largest = 0;
@@ -437,14 +452,14 @@ static double largest_error(const struct attempt *a)
     return largest;
 }
 
-/* The preconditioner; one that cannot be made is no failure where there are others. */
+/* Makes the preconditioner. With --precond all, one that cannot be made is skipped. */
 static spmv_status make_preconditioner(struct job *job, struct attempt *a)
 {
     const spmv_csr *matrix = job->inner != NULL ? &job->narrow : &job->in.view;
     spmv_preconditioner_options options;
     spmv_preconditioner_options_init(&options, sizeof options);
     options.type = job->inner != NULL ? SPMV_F32 : job->o->type;
-    options.plan = job->inner != NULL ? job->inner : job->columns == 1 ? job->p.plan : NULL; /* one vector's */
+    options.plan = job->inner != NULL ? job->inner : job->columns == 1 ? job->p.plan : NULL; /* a plan of one vector */
     if (strcmp(a->name, "none") == 0)
         return SPMV_OK;
     const double began = monotonic_seconds();
@@ -454,11 +469,15 @@ static spmv_status make_preconditioner(struct job *job, struct attempt *a)
         return st;
     snprintf(a->failure, sizeof a->failure, "%s", spmv_last_error(job->ctx));
     a->stop = st;
-    return job->attempts > 1 && spmv_status_class(st) != 5 && spmv_status_class(st) != 6 ? SPMV_OK
-                                                                                         : library_failed(job, st);
+    if (job->attempts > 1 && spmv_status_class(st) != 5 && spmv_status_class(st) != 6)
+        return SPMV_OK;
+    library_failed(job, st);
+    tell_next(job, a, st);
+    return st;
 }
 
-/* Where A proved indefinite, by one right-hand side, it is that for all. */
+/* Whether the attempt has an x. A matrix that one right-hand side shows to be indefinite has none
+ * for all. */
 static bool has_x(const struct attempt *a)
 {
     bool any = a->x != NULL && (a->stop == SPMV_OK || spmv_status_class(a->stop) == 7);
@@ -467,8 +486,8 @@ static bool has_x(const struct attempt *a)
     return any;
 }
 
-/* Of two solves that ended with an x: one that is solved, of those the one of fewer iterations, of others the one of
- * the smaller residual; then the first. */
+/* Compares two attempts that have an x: solved before unsolved, then fewer iterations, for
+ * unsolved ones the smaller residual. Ties keep the first. */
 static bool is_better(const struct attempt *a, const struct attempt *than)
 {
     if ((a->stop == SPMV_OK) != (than->stop == SPMV_OK))
@@ -514,8 +533,8 @@ static double modulus_of_entry(const spmv_csr *a, int64_t k)
     return fabs(a->type == SPMV_F32 ? (double)((const float *)a->val)[k] : ((const double *)a->val)[k]);
 }
 
-/* How far two residuals of x may be apart, in norm, that were summed in different orders. Each row as spmv_verify
- * allows. */
+/* The largest norm of the difference of two residuals of x that were summed in different orders:
+ * the bound of spmv_verify in each row. */
 static double residuals_apart(const struct job *job, const void *x, int v, double eps)
 {
     const spmv_csr *const a = &job->in.view;
@@ -531,9 +550,10 @@ static double residuals_apart(const struct job *job, const void *x, int v, doubl
     return sqrt(square);
 }
 
-/* n products and n - 1 additions of numbers >= 0, in any order, change the sum by at most a factor of (1 + eps)^n, its
- * root by half of that exponent; the first term leaves room for the root's own rounding. Each square may also lose up
- * to the smallest normal number. The solver's sum may be infinite where squares leave the type's range. */
+/* n products and n - 1 additions of numbers >= 0, in any order, change the sum by at most a factor
+ * of (1 + eps)^n, its root by half of that exponent; the first term leaves room for the root's own
+ * rounding. Each square may also lose up to the smallest normal number. The solver's sum may be
+ * infinite where squares leave the type's range. */
 static bool norms_agree(const struct job *job, const void *x, int v, double reported, double checked)
 {
     const bool narrow = job->o->type == SPMV_F32;
@@ -546,7 +566,8 @@ static bool norms_agree(const struct job *job, const void *x, int v, double repo
     return apart <= bound || (on_gpu(job) && apart <= bound + residuals_apart(job, x, v, eps));
 }
 
-/* The first right-hand side whose residual is not the one reported; as many as there are when there is none. */
+/* The first right-hand side whose residual differs from the reported one; job->columns when none
+ * does. */
 static int first_that_differs(const struct job *job, const struct attempt *a)
 {
     int v = 0;
@@ -555,7 +576,8 @@ static int first_that_differs(const struct job *job, const struct attempt *a)
     return v;
 }
 
-/* The residual once more, as a product, checked by row; then its norm. A failed check is kept for the end. */
+/* Computes the residual as a product, checks its rows, then its norm. a->verdict keeps a failure
+ * for the end. */
 static spmv_status check(struct job *job, struct attempt *a)
 {
     struct product *p = &job->p;
@@ -583,7 +605,7 @@ static spmv_status check(struct job *job, struct attempt *a)
 
 /* ---------------------------------------------------------------- after */
 
-/* One line an iteration; with several preconditioners their names come first. */
+/* Writes one line an iteration; with several preconditioners the first column is their name. */
 static spmv_status write_history(const struct job *job)
 {
     const bool several = job->attempts > 1;
@@ -609,7 +631,7 @@ static spmv_status write_history(const struct job *job)
     return st;
 }
 
-/* Where iterations are told of behind them, only the whole solve is known. */
+/* On a GPU iterations are reported after they ran, so only the time of the whole solve is known. */
 static double iterating_seconds(const struct job *job, const struct attempt *a)
 {
     return on_gpu(job) ? a->seconds : a->watch.last - a->watch.first;
@@ -673,7 +695,8 @@ static json_t *json_norms(const struct attempt *a)
     return all;
 }
 
-/* The object of one solve. One that could not be made has a status and the sentence. */
+/* The JSON object of one solve. Where the preconditioner could not be made: a status and the
+ * reason. */
 static json_t *json_attempt(const struct job *job, const struct attempt *a)
 {
     json_t *root = json_about(job->o, job->ctx, &job->in, &job->statistics);
@@ -695,7 +718,7 @@ static json_t *json_attempt(const struct job *job, const struct attempt *a)
     return root;
 }
 
-/* For a matrix that proved indefinite there is no x worth having. */
+/* Nothing is written for a matrix that proved indefinite. */
 static bool is_written(const struct job *job)
 {
     return job->x_path != NULL && job->best >= 0 && has_x(&job->attempt[job->best]);
@@ -706,7 +729,7 @@ static spmv_status first_failure(spmv_status first, spmv_status then)
     return first != SPMV_OK ? first : then;
 }
 
-/* Each whatever became of the others; the first failure. */
+/* Writes all outputs even if one fails; returns the first failure. */
 static spmv_status write_results(const struct job *job)
 {
     spmv_status st = SPMV_OK;
@@ -720,7 +743,7 @@ static spmv_status write_results(const struct job *job)
     return st;
 }
 
-/* Where the time went: four lines. */
+/* The share of each stage in the time: four lines. */
 static void remark_profile(const struct job *job, const struct attempt *a)
 {
     const struct {
@@ -776,7 +799,7 @@ static void remark_job(const struct job *job, const struct attempt *a)
            seconds_text(starting_seconds(job, a)), (long long)r->restarts, r->restarts == 1 ? "" : "s");
 }
 
-/* --precond all: a line each. */
+/* --precond all: a line for each preconditioner. */
 static void remark_table(const struct job *job)
 {
     remark_plan(job->in.argument, &job->p);
@@ -812,29 +835,37 @@ static void tell_verdict(const struct job *job, const struct attempt *a)
     if (job->columns > 1)
         snprintf(of, sizeof of, " of right-hand side %d of %d", v + 1, job->columns);
     if (v < job->columns)
-        complain("CHECK FAILED: the true residual%s is said to be %.17g, and is %.17g", of, a->each[v].true_residual,
-                 a->checked[v]);
+        complain("CHECK FAILED: the solver reports a true residual%s of %.17g; computed anew it is %.17g", of,
+                 a->each[v].true_residual, a->checked[v]);
     if (a->other_bits)
         complain("CHECK FAILED: a repeat of the solve gave other bits");
     else if (a->again != NULL && job->attempts == 1)
         remark(LEVEL_NORMAL, "a repeat of the solve gave the same bits");
 }
 
-/* The status of all: a failed check, else that of the x that is written. */
+/* Says why the solve stopped and what to try next: the last lines of a failed solve. */
+static void tell_failure(const struct job *job, const struct attempt *a)
+{
+    if (a->failure[0] == '\0')
+        return;
+    complain("%s", plain_sentence(a->failure));
+    tell_next(job, a, a->stop);
+}
+
+/* The status of the command: a failed check before that of the attempt whose x is the answer. */
 static spmv_status conclude(const struct job *job, spmv_status st)
 {
+    const struct attempt *a = &job->attempt[job->best >= 0 ? job->best : 0];
+    if (job->best >= 0)
+        tell_failure(job, a);
     for (int i = 0; i < job->attempts; i++)
         if (job->attempt[i].verdict != SPMV_OK)
             return job->attempt[i].verdict;
-    if (st != SPMV_OK)
-        return st;
-    if (job->best >= 0 && job->attempts > 1 && job->attempt[job->best].stop != SPMV_OK)
-        return report(job->attempt[job->best].stop, job->attempt[job->best].failure);
-    return job->best >= 0 ? job->attempt[job->best].stop : job->attempt[0].stop;
+    return st != SPMV_OK ? st : a->stop;
 }
 
-/* Every attempt, checked, told of, and its JSON, which is the check's last, written to the file until that fails:
- * *written, which ends nothing. */
+/* Runs, checks and reports every attempt. *written: whether the JSON was written; a failure there
+ * does not stop the attempts. */
 static spmv_status run_attempts(struct job *job, struct text_file *json, spmv_status *written)
 {
     spmv_status st = SPMV_OK;
@@ -886,7 +917,8 @@ static void release(struct job *job)
     spmv_context_destroy(job->ctx);
 }
 
-/* The tolerance, for which the time left is told; where b'b overflows, rtol would allow anything. */
+/* Sets the tolerance that the progress line shows. Where ||b|| overflows, rtol gives none, and
+ * atol counts alone. */
 static void set_goal(struct job *job)
 {
     const struct options *o = job->o;
@@ -898,7 +930,7 @@ static void set_goal(struct job *job)
     }
 }
 
-/* The matrix, the vectors, the plan. */
+/* Loads the matrix and the vectors, and makes the plan. */
 static spmv_status begin(struct job *job, const char *const *arguments, int count)
 {
     const struct options reading = options_for_matrix(job->o);

@@ -1,6 +1,7 @@
 /* The page of spmv explain: collecting, columns, JSON. See explain.h.
  *
- * Columns are as wide as the widest cell of the page, so that a cell stays below itself from step to step.
+ * Columns are as wide as the widest cell of the page, so that a cell stays below itself from step
+ * to step. What does not fit into a line goes on in the next one, from the first column.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdarg.h>
@@ -118,14 +119,21 @@ void explain_step(const spmv_trace *trace, void *user)
     line->label = keep(page, trace->label, strlen(trace->label) + 1);
     line->block = trace->block;
     line->step = trace->step;
-    line->operations = trace->operations;
+    line->operations = page->base + trace->operations;
+    line->idle = trace->idle != 0;
     keep_cells(page, line, trace->type, trace->host_cells, trace->n, trace->host_heads);
     page->steps++;
     page->widest = trace->n > page->widest ? trace->n : page->widest;
     page->launches += trace->step == 0 && trace->block == 0;
-    page->operations = trace->operations;
+    page->operations = line->operations;
+    page->idle += line->idle;
     if (page->status == SPMV_OK && trace->step > 0)
         mark_changes(page, line, line - 1);
+}
+
+void explain_next_trace(struct explain_page *page)
+{
+    page->base = page->operations;
 }
 
 void explain_free(struct explain_page *page)
@@ -157,9 +165,12 @@ static int cell_text(const struct explain_line *line, int64_t i, char *text)
     return value == value ? snprintf(text, NUMBER_TEXT, "%.9g", value) : number_text(value, text);
 }
 
+enum { PAGE_WIDTH = 100 };
+
 struct columns {
     int label, cell; /* characters */
     int64_t count;
+    int64_t in_line; /* cells */
     bool bold;
 };
 
@@ -185,18 +196,57 @@ static void measure(const struct explain_page *page, struct columns *c)
     const int index = snprintf(text, sizeof text, "%lld", (long long)(c->count > 0 ? c->count - 1 : 0));
     c->cell = index > c->cell ? index : c->cell;
     c->label++;
+    const int cells = (PAGE_WIDTH - c->label) / (c->cell + 2);
+    c->in_line = cells > 8 ? cells / 8 * 8 : cells > 1 ? cells : 1;
 }
 
-/* One blank before each cell and, behind it, the place of the mark. */
-static void print_cells(const struct columns *c, const struct explain_line *line)
+static int64_t end_of_line(const struct columns *c, int64_t from, int64_t n)
 {
-    for (int64_t i = 0; i < line->n; i++) {
+    return n - from > c->in_line ? from + c->in_line : n;
+}
+
+/* Cells from one on. One blank before each cell and, behind it, the place of the mark. */
+static void print_cells(const struct columns *c, const struct explain_line *line, int64_t from)
+{
+    const int64_t end = end_of_line(c, from, line->n);
+    for (int64_t i = from; i < end; i++) {
         char number[NUMBER_TEXT], text[NUMBER_TEXT + 1];
         cell_text(line, i, number);
         const bool head = line->heads != NULL && line->heads[i] != 0, mark = line->changed != NULL && line->changed[i];
         snprintf(text, sizeof text, "%s%s", head ? "|" : "", number);
         printf("%*s", 1 + c->cell - (int)strlen(text), "");
-        printf(mark && c->bold ? "\033[1m%s*\033[0m" : mark ? "%s*" : i + 1 < line->n ? "%s " : "%s", text);
+        printf(mark && c->bold ? "\033[1m%s*\033[0m" : mark ? "%s*" : i + 1 < end ? "%s " : "%s", text);
+    }
+    putchar('\n');
+}
+
+static void print_array(const struct columns *c, const struct explain_line *line)
+{
+    const bool step = line->launch != NULL;
+    const int width = step ? c->label - 2 : c->label;
+    printf("%s%-*s", step ? "  " : "", line->n > 0 ? width : 0, line->label);
+    print_cells(c, line, 0);
+    for (int64_t from = c->in_line; from < line->n; from += c->in_line) {
+        char text[48];
+        snprintf(text, sizeof text, "from %lld", (long long)from);
+        printf("%*s", c->label, text);
+        print_cells(c, line, from);
+    }
+}
+
+/* Words, in lines of the page's width; all but the first are indented. */
+static void print_text(const char *text)
+{
+    int column = 0;
+    while (*text != '\0') {
+        const int length = (int)strcspn(text, " ");
+        if (column > 2 && column + 1 + length > PAGE_WIDTH)
+            column = printf("\n  ") - 1;
+        else if (column > 0)
+            column += printf(" ");
+        column += printf("%.*s", length, text);
+        text += length;
+        text += *text == ' ';
     }
     putchar('\n');
 }
@@ -208,7 +258,9 @@ static void print_launch(const struct explain_page *page, int64_t k)
     bool several = line->block > 0;
     for (int64_t next = k + 1; next < page->count && !several; next++) {
         const struct explain_line *const other = &page->lines[next];
-        if (other->launch == NULL || (other->step == 0 && other->block == 0))
+        if (other->launch == NULL)
+            continue;
+        if (other->step == 0 && other->block == 0)
             break;
         several = other->block > 0;
     }
@@ -220,9 +272,10 @@ static void print_launch(const struct explain_page *page, int64_t k)
 
 static void print_index(const struct columns *c)
 {
+    const int64_t end = end_of_line(c, 0, c->count);
     printf("%*s", c->label, "");
-    for (int64_t i = 0; i < c->count; i++)
-        printf(i + 1 < c->count ? " %*lld " : " %*lld", c->cell, (long long)i);
+    for (int64_t i = 0; i < end; i++)
+        printf(i + 1 < end ? " %*lld " : " %*lld", c->cell, (long long)i);
     putchar('\n');
 }
 
@@ -233,19 +286,17 @@ void explain_print(const struct explain_page *page)
     measure(page, &c);
     for (int64_t k = 0; k < page->count; k++) {
         const struct explain_line *const line = &page->lines[k];
-        const bool step = line->launch != NULL;
         if (line->cells == NULL) {
-            printf("%s\n", line->label);
+            print_text(line->label);
             continue;
         }
         if (!indexed)
             print_index(&c);
         indexed = true;
-        if (step && line->step == 0)
+        if (line->launch != NULL && line->step == 0)
             print_launch(page, k);
-        const int width = step ? c.label - 2 : c.label;
-        printf("%s%-*s", step ? "  " : "", line->n > 0 ? width : 0, line->label);
-        print_cells(&c, line);
+        if (!line->idle)
+            print_array(&c, line);
     }
 }
 
@@ -275,6 +326,8 @@ static json_t *json_step(const struct explain_line *line)
     json_t *step = json_pack("{s:s, s:I, s:i, s:s, s:I}", "launch", line->launch, "block", (json_int_t)line->block,
                              "step", line->step, "did", line->label, "operations", (json_int_t)line->operations);
     json_put(step, "cells", json_cells(line));
+    if (line->idle)
+        json_put(step, "idle", json_true());
     if (line->heads != NULL)
         json_put(step, "heads", json_places(line->heads, line->n));
     if (line->changed != NULL)

@@ -21,8 +21,7 @@ static spmv_status read_number(const char *text, double *value)
     return SPMV_ERROR_ARGUMENT;
 }
 
-/* The values, between which "|" stands before the start of a segment. */
-static spmv_status read_values(struct explain_job *job, const char *const *words, int count, bool segments, bool *bars)
+spmv_status explain_values(struct explain_job *job, const char *const *words, int count, bool segments, bool *bars)
 {
     const size_t size = spmv_type_size(job->o->type);
     bool head = true;
@@ -83,19 +82,20 @@ static const char *kind_name(const struct explain_job *job)
     return job->kind == SPMV_EXCLUSIVE ? "exclusive" : "inclusive";
 }
 
-/* what: "reduce of"; how: "with the operator add," */
-static void show_title(struct explain_job *job, const char *what, const char *how)
+/* what: "reduce of"; how: "with the operator add,"; primitive: whose rung it is */
+static void show_title(struct explain_job *job, const char *what, const char *how, const char *primitive)
 {
     explain_text(&job->page, "%s %lld value%s (%s) %s by the rung %s", what, (long long)job->n, job->n == 1 ? "" : "s",
                  spmv_type_name(job->o->type), how, job->rung);
+    explain_rung(job, primitive, job->rung);
     explain_text(&job->page, "*: the step changed the cell");
 }
 
-static void show_operator_title(struct explain_job *job, const char *what)
+static void show_operator_title(struct explain_job *job, const char *what, const char *primitive)
 {
     char how[64];
     snprintf(how, sizeof how, "with the operator %s,", spmv_op_name(job->op));
-    show_title(job, what, how);
+    show_title(job, what, how, primitive);
 }
 
 static void about_kind(struct explain_job *job)
@@ -106,11 +106,11 @@ static void about_kind(struct explain_job *job)
 spmv_status explain_scan(struct explain_job *job, const char *const *words, int count)
 {
     bool bars = false;
-    spmv_status st = read_values(job, words, count, false, &bars);
+    spmv_status st = explain_values(job, words, count, false, &bars);
     if (st != SPMV_OK)
         return st;
     about_kind(job);
-    show_operator_title(job, job->kind == SPMV_EXCLUSIVE ? "exclusive scan of" : "inclusive scan of");
+    show_operator_title(job, job->kind == SPMV_EXCLUSIVE ? "exclusive scan of" : "inclusive scan of", "scan");
     explain_array(&job->page, "in", "in", job->o->type, job->values, job->n, NULL);
     st = explain_status(job, spmv_scan_trace(job->ctx, job->rung, job->kind, job->op, job->o->type, job->values,
                                              job->out, job->n, explain_step, &job->page));
@@ -122,7 +122,7 @@ spmv_status explain_scan(struct explain_job *job, const char *const *words, int 
 spmv_status explain_segscan(struct explain_job *job, const char *const *words, int count)
 {
     bool bars = false;
-    spmv_status st = read_values(job, words, count, true, &bars);
+    spmv_status st = explain_values(job, words, count, true, &bars);
     if (st == SPMV_OK && bars && job->o->heads != NULL)
         st = report(SPMV_ERROR_ARGUMENT, "segments are told by --heads or by \"|\" between the values, not by both");
     if (st == SPMV_OK && job->o->heads != NULL)
@@ -133,8 +133,8 @@ spmv_status explain_segscan(struct explain_job *job, const char *const *words, i
     for (int64_t i = 0; i < job->n; i++)
         segments += flags[i] = job->heads[i];
     about_kind(job);
-    show_operator_title(job,
-                        job->kind == SPMV_EXCLUSIVE ? "exclusive segmented scan of" : "inclusive segmented scan of");
+    show_operator_title(
+        job, job->kind == SPMV_EXCLUSIVE ? "exclusive segmented scan of" : "inclusive segmented scan of", "segscan");
     explain_text(&job->page, "|: a segment starts in what the cell stands for");
     explain_array(&job->page, "in", "in", job->o->type, job->values, job->n, job->heads);
     explain_array(&job->page, "flags", "head flags", SPMV_I64, flags, job->n, NULL);
@@ -148,10 +148,10 @@ spmv_status explain_segscan(struct explain_job *job, const char *const *words, i
 spmv_status explain_reduce(struct explain_job *job, const char *const *words, int count)
 {
     bool bars = false;
-    spmv_status st = read_values(job, words, count, false, &bars);
+    spmv_status st = explain_values(job, words, count, false, &bars);
     if (st != SPMV_OK)
         return st;
-    show_operator_title(job, "reduce of");
+    show_operator_title(job, "reduce of", "reduce");
     explain_array(&job->page, "in", "in", job->o->type, job->values, job->n, NULL);
     st = explain_status(job, spmv_reduce_trace(job->ctx, job->rung, job->op, job->o->type, job->values, job->out,
                                                job->n, explain_step, &job->page));
@@ -160,8 +160,7 @@ spmv_status explain_reduce(struct explain_job *job, const char *const *words, in
     return st;
 }
 
-/* "greater:2": a predicate's name and its number, 0 when there is none. */
-static spmv_status read_predicate(const char *text, spmv_predicate *predicate, double *scalar)
+spmv_status explain_predicate(const char *text, spmv_predicate *predicate, double *scalar)
 {
     char name[32];
     const size_t length = strcspn(text, ":");
@@ -175,18 +174,17 @@ static spmv_status read_predicate(const char *text, spmv_predicate *predicate, d
     return SPMV_ERROR_ARGUMENT;
 }
 
-/* flags[i]: does the library's predicate keep value i? It is asked by compacting that one value. */
-static spmv_status find_kept(struct explain_job *job, spmv_predicate predicate, double scalar, int64_t *flags)
+spmv_status explain_kept(const struct explain_job *job, spmv_predicate predicate, double scalar, const void *values,
+                         int64_t n, int64_t *flags)
 {
     const size_t size = spmv_type_size(job->o->type);
     const float scalar32 = (float)scalar;
     const void *const s = job->o->type == SPMV_F32 ? (const void *)&scalar32 : (const void *)&scalar;
+    double kept = 0;
     spmv_status st = SPMV_OK;
-    for (int64_t i = 0; st == SPMV_OK && i < job->n; i++) {
+    for (int64_t i = 0; st == SPMV_OK && i < n; i++)
         st = explain_status(job, spmv_compact_if(job->ctx, predicate, 1, job->o->type, s,
-                                                 (const char *)job->values + (size_t)i * size, job->out, &flags[i], 1));
-        job->heads[i] = flags[i] != 0;
-    }
+                                                 (const char *)values + (size_t)i * size, &kept, &flags[i], 1));
     return st;
 }
 
@@ -199,14 +197,16 @@ spmv_status explain_compact(struct explain_job *job, const char *const *words, i
     double scalar = 0;
     bool bars = false;
     char title[64];
-    spmv_status st = read_predicate(test, &predicate, &scalar);
+    spmv_status st = explain_predicate(test, &predicate, &scalar);
     if (st == SPMV_OK)
-        st = read_values(job, words, count, false, &bars);
+        st = explain_values(job, words, count, false, &bars);
     if (st == SPMV_OK)
-        st = find_kept(job, predicate, scalar, flags);
+        st = explain_kept(job, predicate, scalar, job->values, job->n, flags);
     if (st != SPMV_OK)
         return st;
-    show_title(job, "compact of", "by flags, exclusive scan and scatter; the scan");
+    for (int64_t i = 0; i < job->n; i++)
+        job->heads[i] = flags[i] != 0;
+    show_title(job, "compact of", "by flags, exclusive scan and scatter; the scan", "scan");
     explain_array(&job->page, "in", "in", job->o->type, job->values, job->n, NULL);
     snprintf(title, sizeof title, "flags: %.40s", test);
     explain_array(&job->page, "flags", title, SPMV_I64, flags, job->n, NULL);

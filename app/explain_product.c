@@ -1,7 +1,7 @@
 /* spmv explain of the product: the lectures' pipeline, gather, map, segmented scan, gather.
  *
- * S. Sengupta, M. Harris, Y. Zhang, J. D. Owens, "Scan primitives for GPU computing", 2007, section 4.2; the method
- * "staged" of the library is the same without the steps.
+ * S. Sengupta, M. Harris, Y. Zhang, J. D. Owens, "Scan primitives for GPU computing", 2007,
+ * section 4.2; the method "staged" of the library is the same without the steps.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
@@ -62,8 +62,8 @@ static spmv_status load_operands(struct explain_job *job, const char *const *wor
     return st;
 }
 
-/* A head flag where a row begins; last: a row's last element, -1 for an empty row. Returns how many rows are not empty.
- */
+/* A head flag where a row begins; last: a row's last element, -1 for an empty row. Returns how
+ * many rows are not empty. / */
 static int64_t mark_rows(const struct explain_job *job, struct pipeline *p, int64_t *flags)
 {
     const spmv_csr *const a = &job->in.view;
@@ -88,6 +88,7 @@ static void show_operands(struct explain_job *job, const struct pipeline *p)
     explain_text(&job->page, "y = A x, %s: %lld x %lld, %lld nonzero%s, %s; segmented scan by the rung %s",
                  job->in.argument, (long long)a->rows, (long long)a->cols, (long long)a->nnz, a->nnz == 1 ? "" : "s",
                  spmv_type_name(type), job->rung);
+    explain_rung(job, "segscan", job->rung);
     explain_text(&job->page, "*: the step changed the cell; |: a segment starts in what the cell stands for");
     if (a->val != NULL)
         explain_array(&job->page, "V", "V, values", type, a->val, a->nnz, NULL);
@@ -121,7 +122,8 @@ static spmv_status show_pipeline(struct explain_job *job, struct pipeline *p)
         return st;
     explain_array(&job->page, "S", "S, scanned", type, p->scanned, a->nnz, job->heads);
     explain_array(&job->page, "last", "L, last of each row", SPMV_I64, p->last, a->rows, NULL);
-    /* the filtered gather leaves the zero of an empty row */
+    if (filled < a->rows)
+        explain_text(&job->page, "L = -1: the row is empty, so the filtered gather takes nothing and y keeps its 0");
     st = explain_status(job, spmv_gather(job->ctx, type, p->scanned, a->nnz, p->last, 64, p->y, a->rows));
     explain_array(&job->page, "y", "y = S[L], gather", type, p->y, a->rows, NULL);
     explain_end(job, a->nnz - filled);
@@ -133,7 +135,8 @@ spmv_status explain_product(struct explain_job *job, const char *const *words, i
     struct pipeline p = {0};
     spmv_status st = SPMV_OK;
     if (count < 1)
-        st = report(SPMV_ERROR_ARGUMENT, "explain needs a matrix, or --op scan, segscan, reduce or compact and values");
+        st = report(SPMV_ERROR_ARGUMENT,
+                    "explain needs a matrix, or --op with a primitive's name (scan, sort ...) and values");
     else if (count > 2) {
         complain("%s is one argument too many: spmv explain A [x]", words[2]);
         st = SPMV_ERROR_ARGUMENT;

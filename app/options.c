@@ -82,7 +82,8 @@ static const struct row rows[OPTIONS] = {
     [OPTION_Y0] = {"y0", 0, "FILE", GROUP_PRODUCT, NULL, "the vector that beta scales (default: none)"},
     [OPTION_TRANSPOSE] = {"transpose", 0, NULL, GROUP_PRODUCT, NULL, "multiply by the transpose of A (default: by A)"},
     [OPTION_X0] = {"x0", 0, "FILE", GROUP_SOLVE, NULL, "the vector to start from (default: zeros)"},
-    [OPTION_RTOL] = {"rtol", 0, "NUMBER", GROUP_SOLVE, "1e-8", "done at ||b - A x|| <= rtol ||b||"},
+    [OPTION_RTOL] = {"rtol", 0, "NUMBER", GROUP_SOLVE, NULL,
+                     "done at ||b - A x|| <= rtol ||b|| (default: 1e-8; with --type f32 1e-4)"},
     [OPTION_ATOL] = {"atol", 0, "NUMBER", GROUP_SOLVE, "0", "done at ||b - A x|| <= atol, too"},
     [OPTION_MAX_ITERATIONS] = {"max-iterations", 0, "N", GROUP_SOLVE, NULL,
                                "give up after so many (default: 10 times the rows, at least 100)"},
@@ -119,8 +120,8 @@ static const struct row rows[OPTIONS] = {
                       "segscan: where segments start, such as 0,3,5; or put '|' between the values (default: one "
                       "segment)"},
     [OPTION_KEEP] = {"keep", 0, "PREDICATE[:S]", GROUP_EXPLAIN, NULL,
-                     "compact: less, less_equal, greater, greater_equal, equal or not_equal than S (default: 0), or "
-                     "nonzero (default: nonzero)"},
+                     "compact, gather: less, less_equal, greater, greater_equal, equal or not_equal than S (default: "
+                     "0), or nonzero (default: nonzero; gather: all)"},
     [OPTION_BACKEND] = {"backend", 0, "auto|cuda|omp|ref", GROUP_PLAN, "auto",
                         "where to compute; auto: a usable GPU, else OpenMP"},
     [OPTION_METHOD] = {"method", 0, "NAME", GROUP_PLAN | GROUP_EXPLAIN, "auto",
@@ -672,6 +673,8 @@ spmv_status options_parse(int argc, char **argv, struct options *o)
         st = join_command_line(argc, argv, o);
     if (st == SPMV_OK)
         read_options(argc, argv, o);
+    if (!option_given(o, "rtol"))
+        o->rtol = o->type == SPMV_F32 ? 1e-4 : 1e-8;
     return st;
 }
 

@@ -1,28 +1,29 @@
-/* spmv solve in its parts: what one preconditioner came to, right-hand side by right-hand side, and the picture of how
- * residuals fell.
+/* The parts of spmv solve: the result of one preconditioner, the time left, the advice after a
+ * failure, the picture of the residuals.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SOLVE_H
 #define SOLVE_H
 
 #include "app.h"
+#include "solve_pace.h"
 
-/* What the solver tells while it runs. */
+/* What the solver reports while it runs. */
 struct watch {
-    double began, first, last; /* seconds: the call, the start of the recurrence, its latest iteration */
-    bool recording, repeat;    /* a repeat: its verdict was reported the first time */
-    double goal;               /* the tolerance, of several right-hand sides the least */
-    double started;            /* the residual at iteration 0 */
-    double *residuals;         /* of iterations 0, 1, ... */
+    double began, first, last; /* seconds: at the call, at iteration 0, at the latest iteration */
+    bool recording;
+    double goal; /* the tolerance, of several right-hand sides the least */
+    struct pace pace;
+    double *residuals; /* of iterations 0, 1, ... */
     int64_t count, room;
     bool out_of_memory;
 };
 
-/* One solve, of all right-hand sides. */
+/* One solve of all right-hand sides, with one preconditioner. */
 struct attempt {
     const char *name;       /* of the preconditioner, as asked for */
     spmv_preconditioner *m; /* NULL: none, or it could not be made */
-    char failure[400];      /* why it could not be made; "" when it was */
+    char failure[400];      /* why it could not be made, or why the solver stopped before the tolerance; else "" */
     double setup_seconds;   /* making m */
     double seconds;         /* of the solve */
     struct watch watch;
@@ -48,11 +49,19 @@ void remark_columns(const struct attempt *a);
 /* The same, in their order; NULL when memory is out. */
 json_t *json_columns(const struct attempt *a);
 
+/* What to try after a solve that stopped with the status, of class 7 or 8; "" when nothing is
+ * known to help. matrix: in host memory. a: the solve; NULL when the matrix was refused before
+ * one. */
+struct advice {
+    char text[400];
+};
+struct advice solve_advice(const struct options *o, const spmv_csr *matrix, const struct attempt *a, spmv_status stop);
+
 /* "stagnation" for SPMV_ERROR_STAGNATION. Static storage. */
 const char *status_word(spmv_status st);
 
-/* --plot: the residuals of all attempts that ran, over the iterations, in one picture. solve_plot_ready also complains
- * of a name that ends in neither .png nor .svg. */
+/* --plot: the residuals of all attempts that ran, over the iterations, in one picture.
+ * solve_plot_ready also complains of a name that ends in neither .png nor .svg. */
 spmv_status solve_plot_ready(const char *path);
 spmv_status solve_plot_write(const char *path, const char *matrix, const struct attempt *attempts, int count);
 

@@ -1,4 +1,4 @@
-/* spmv solve with several right-hand sides: what they came to, each and all.
+/* spmv solve with several right-hand sides: the result of each, and their summary.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <ctype.h>
@@ -8,7 +8,7 @@
 
 #include "solve.h"
 
-/* Lines of the table, but with -v. */
+/* Lines of the table without -v. */
 enum { LINES = 10 };
 
 const char *status_word(spmv_status st)
@@ -26,7 +26,8 @@ const char *status_word(spmv_status st)
     return word;
 }
 
-/* How far from its tolerance it ended; 0 with a residual of 0, infinite where there is no residual. */
+/* The residual over the tolerance; 0 for a residual of 0, infinite where the residual is not
+ * finite. */
 static double distance(const spmv_cg_result *r)
 {
     if (r->true_residual == 0)
@@ -34,7 +35,8 @@ static double distance(const spmv_cg_result *r)
     return isfinite(r->true_residual) ? r->true_residual / r->tolerance : INFINITY;
 }
 
-/* One that failed is worse than one that is solved, then the one farther from its tolerance. */
+/* A failed solve is worse than a solved one; of two alike, the one farther from its tolerance is
+ * worse. */
 static bool is_worse(const spmv_cg_result *r, const spmv_cg_result *than)
 {
     if ((r->status == SPMV_OK) != (than->status == SPMV_OK))
@@ -58,8 +60,8 @@ void columns_summary(struct attempt *a)
     a->result.restarts = restarts;
 }
 
-/* Numbers of right-hand sides, the worst first, those that are alike in their order. qsort's comparison knows only its
- * two elements, so they bring their results along. */
+/* A right-hand side to be sorted: the worst first, equals by number. It holds its result, because
+ * the comparison of qsort sees two elements only. */
 struct placed {
     const spmv_cg_result *result;
     int number;
@@ -100,7 +102,7 @@ void remark_columns(const struct attempt *a)
                    r->norm_b, r->tolerance, r->true_residual, r->recurrence_residual, error, status_word(r->status));
     }
     if (lines < a->columns)
-        remark(LEVEL_NORMAL, "and %d more, none of them worse: -v lists all", a->columns - lines);
+        remark(LEVEL_NORMAL, "%d more are not worse than these; -v lists all", a->columns - lines);
     free(placed);
 }
 

@@ -1,5 +1,5 @@
-/* spmv solve --plot: how the residual fell, iteration by iteration, on a scale of powers of ten; one line a
- * preconditioner, each in its colour and named in a legend with its iterations.
+/* spmv solve --plot: how the residual fell, iteration by iteration, on a scale of powers of ten;
+ * one line a preconditioner, each in its colour and named in a legend with its iterations.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
@@ -32,10 +32,11 @@ spmv_status solve_plot_write(const char *path, const char *matrix, const struct 
 enum { WIDTH = 900, HEIGHT = 560, LEFT = 80, RIGHT = 24, TOP = 72, BOTTOM = 64, LINE = 20, TEXT = 13, TITLE = 17 };
 enum { PLOT_WIDTH = WIDTH - LEFT - RIGHT, PLOT_HEIGHT = HEIGHT - TOP - BOTTOM };
 
-/* Points of a line, at most: more cannot be told apart, and an .svg would hold them all. */
+/* Most points of a line: more cannot be seen, and would make an .svg large. */
 enum { POINTS = 4 * PLOT_WIDTH };
 
-/* Colours that differ in lightness too (P. Tol, "Colour schemes", SRON/EPS/TN/09-002, 2021: bright). */
+/* Colours that differ in lightness too (P. Tol, "Colour schemes", SRON/EPS/TN/09-002, 2021:
+ * bright). */
 static const double colours[][3] = {{0.27, 0.47, 0.67}, {0.93, 0.40, 0.47}, {0.13, 0.53, 0.20}, {0.80, 0.73, 0.27},
                                     {0.40, 0.80, 0.93}, {0.67, 0.20, 0.47}, {0.45, 0.45, 0.45}};
 enum { COLOURS = sizeof colours / sizeof *colours };
@@ -54,7 +55,7 @@ static bool drawable(double residual)
     return isfinite(residual) && residual > 0;
 }
 
-/* Everything that is drawn lies within. */
+/* Sets the range of both axes so that all points lie within. */
 static void measure(struct chart *c)
 {
     c->least = INFINITY;
@@ -150,7 +151,7 @@ static void draw_axes(cairo_t *cr, const struct chart *c)
 static void draw_attempt(cairo_t *cr, const struct chart *c, const struct watch *w, const double *colour)
 {
     const int64_t step = 1 + w->count / POINTS, last = w->count - 1;
-    bool down = false; /* the pen is on the paper */
+    bool down = false; /* the point before was drawn */
     cairo.set_source_rgb(cr, colour[0], colour[1], colour[2]);
     cairo.set_line_width(cr, 1.75);
     for (int64_t i = 0; i < last + step; i += step) {
@@ -163,7 +164,7 @@ static void draw_attempt(cairo_t *cr, const struct chart *c, const struct watch 
     cairo.stroke(cr);
 }
 
-/* From the upper right corner down, where lines that fall leave room. */
+/* In the upper right corner: residuals fall, so there is room. */
 static void draw_legend(cairo_t *cr, const struct chart *c)
 {
     char text[160];
@@ -205,7 +206,7 @@ static void draw(cairo_t *cr, const void *what)
 spmv_status solve_plot_write(const char *path, const char *matrix, const struct attempt *attempts, int count)
 {
     struct chart chart = {.attempts = attempts, .count = count};
-    json_t *utf8 = json_text(matrix); /* cairo takes nothing else */
+    json_t *utf8 = json_text(matrix); /* cairo needs UTF-8 */
     chart.matrix = utf8 != NULL ? json_string_value(utf8) : "";
     measure(&chart);
     const spmv_status st = drawing_write(path, drawing_kind_of(path), WIDTH, HEIGHT, draw, &chart);

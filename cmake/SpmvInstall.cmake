@@ -1,4 +1,5 @@
-# What cmake --install puts where: headers, libraries, the program and its man page, files for pkg-config and find_package.
+# What cmake --install puts where: headers, libraries, the program and its man page, files for pkg-config and
+# find_package, the documentation, and the scripts that work on results and on the SuiteSparse collection.
 #
 # SPDX-License-Identifier: BSD-3-Clause
 include(CMakePackageConfigHelpers)
@@ -15,8 +16,30 @@ install(EXPORT spmvStaticTargets NAMESPACE spmv:: DESTINATION "${_package}")
 if(TARGET spmv_program)
   install(TARGETS spmv_program)
 endif()
-install(FILES app/spmv.1 DESTINATION "${CMAKE_INSTALL_MANDIR}/man1" OPTIONAL)
-install(FILES LICENSE NOTICE README.md CHANGELOG.md DESTINATION "${CMAKE_INSTALL_DOCDIR}" OPTIONAL)
+install(FILES app/spmv.1 DESTINATION "${CMAKE_INSTALL_MANDIR}/man1")
+# README.md names the documents as docs/NAME.md.
+install(FILES LICENSE NOTICE README.md CHANGELOG.md DESTINATION "${CMAKE_INSTALL_DOCDIR}")
+install(DIRECTORY docs DESTINATION "${CMAKE_INSTALL_DOCDIR}")
+
+# The scripts find their data (lists, twins.csv, the skeleton of a page) at the same places as in the source tree.
+set(_scripts "${CMAKE_INSTALL_DATADIR}/spmv")
+install(PROGRAMS scripts/report.py scripts/suitesparse.py DESTINATION "${_scripts}/scripts")
+install(FILES scripts/report_charts.py scripts/report_numbers.py scripts/report_page.html DESTINATION "${_scripts}/scripts")
+install(DIRECTORY scripts/suitesparse DESTINATION "${_scripts}/scripts")
+install(FILES data/twins.csv DESTINATION "${_scripts}/data")
+
+# Builds what is installed: the libraries, the program, and the modules of preconditioners and peers.
+add_custom_target(spmv_installed)
+add_dependencies(spmv_installed spmv_shared spmv_static)
+foreach(folder app bench/peers solvers/modules)
+  get_directory_property(targets DIRECTORY "${folder}" BUILDSYSTEM_TARGETS)
+  foreach(target IN LISTS targets)
+    get_target_property(type ${target} TYPE)
+    if(type MATCHES "^(EXECUTABLE|MODULE_LIBRARY)$")
+      add_dependencies(spmv_installed ${target})
+    endif()
+  endforeach()
+endforeach()
 
 configure_package_config_file(cmake/spmvConfig.cmake.in spmvConfig.cmake INSTALL_DESTINATION "${_package}"
   NO_SET_AND_CHECK_MACRO)

@@ -1,6 +1,6 @@
 #!/bin/bash
-# The main job from nothing: installs what is missing, builds the program, multiplies a matrix of data/ with a vector and
-# shows the result and its check, then does the same for a million rows.
+# The main job from nothing: installs what is missing, builds the program and the library, multiplies a matrix of data/ by
+# a vector, shows the result and its check, and does the same for a million rows. Ends by saying where the program is.
 #
 # SPDX-License-Identifier: BSD-3-Clause
 set -euo pipefail
@@ -11,7 +11,7 @@ set -euo pipefail
 
 packages_install build
 packages_gpu_hint
-build_tree "$root/build/demo" spmv_program -DCMAKE_BUILD_TYPE=Release -DSPMV_CUDA="${SPMV_CUDA:-AUTO}" -DBUILD_TESTING=OFF
+build_tree "$root/build/demo" spmv_installed -DCMAKE_BUILD_TYPE=Release -DSPMV_CUDA="${SPMV_CUDA:-AUTO}" -DBUILD_TESTING=OFF
 program=$root/build/demo/app/spmv
 cd "$root"
 
@@ -27,3 +27,8 @@ show "$matrix" "$x"
 show mul poisson2d:1000 -o "$y"
 "$program" mul poisson2d:1000 -o "$y" </dev/null
 echo "$(wc -l <"$y") values in $y; the first three: $(head -n 3 "$y" | tr '\n' ' ')"
+
+echo
+echo "The program is $program"
+echo "To install it with the library, the man page and the documents:"
+echo "    cmake --install $root/build/demo --prefix FOLDER    (default: /usr/local)"

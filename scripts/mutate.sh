@@ -375,6 +375,18 @@ mutants() {
             all' \
         'for (int warp = 2; warp < BLOCK_WARPS; warp++)
             all' '^test_cg_several\.host_cuda$'
+    "$1" "solve: a time left far ahead" app/solve_pace.c \
+        'if (!(left <= far_ahead * last))' \
+        'if (!(left <= 1e9))' '^test_pace$'
+    "$1" "solve: what was used is recommended" app/solve_advice.c \
+        'if (strcmp(o->precond, "none") == 0)' \
+        'if (strcmp(o->precond, "all") != 0)' '^test_solve$'
+    "$1" "explain: a step that works on elements counts as idle" primitives/reduce/reduce_levels.cuh \
+        'apart >= reduce_room(left)' \
+        '2 * apart >= reduce_room(left)' '^test_explain$'
+    "$1" "packages: padding belongs to the name of a group" scripts/packages.sh \
+        "packages_table | sed 's/ *|.*//' | sort -u" \
+        "packages_table | sed 's/ |.*//' | sort -u" '^scripts\.groups$'
     "$1" "solve several: the first residual alone is compared" app/cmd_solve.c \
         'while (v < job->columns && norms_agree(' \
         'while (v < 1 && norms_agree(' '^test_program$'

@@ -1,7 +1,7 @@
-# What building and running needs, how to see that it is there, and which package of the system brings it. Sourced by the
-# other scripts: packages_install GROUP... installs what is missing; packages_gpu_hint speaks up about a GPU without a
-# CUDA toolkit, which no script here installs. Run by itself it installs groups: `packages.sh peers` brings the libraries
-# that benchmarks compare with, which nothing else needs, `packages.sh amg` what the preconditioner of that name needs.
+# What building and running needs, how to test that it is there, and which package of the system brings it. The other
+# scripts source this file: packages_install GROUP... installs what is missing; packages_gpu_hint prints a note where there
+# is a GPU without a CUDA toolkit, which no script here installs. Run by itself it installs groups: `packages.sh peers`
+# brings the libraries that benchmarks compare with, `packages.sh amg` what the preconditioner amg needs.
 #
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
@@ -65,6 +65,10 @@ packages_hypre() {
 
 packages_petsc() {
     { pkg-config --exists 'PETSc >= 3.17' || pkg-config --exists 'petsc >= 3.17'; } && command -v mpicc && command -v mpiexec
+}
+
+packages_groups() {
+    packages_table | sed 's/ *|.*//' | sort -u
 }
 
 # Which column of the table: 3 for Debian, 4 for Ubuntu and what is made from it; 0 for a system without apt.
@@ -151,9 +155,9 @@ packages_gpu_hint() {
 }
 
 if [ "${BASH_SOURCE[0]}" = "$0" ]; then
-    [ $# -gt 0 ] || { echo "usage: packages.sh GROUP...; there are: $(packages_table | cut -d' ' -f1 | sort -u | paste -sd' ')" >&2 && exit 2; }
+    [ $# -gt 0 ] || { echo "usage: packages.sh GROUP...; there are: $(packages_groups | paste -sd' ')" >&2 && exit 2; }
     for group in "$@"; do
-        packages_table | grep -q "^$group |" || { echo "packages.sh: no group $group" >&2 && exit 2; }
+        packages_groups | grep -qxF -e "$group" || { echo "packages.sh: no group $group; there are: $(packages_groups | paste -sd' ')" >&2 && exit 2; }
     done
     packages_install "$@"
 fi

@@ -23,6 +23,7 @@ import difflib
 import errno
 import fcntl
 import fnmatch
+import glob
 import gzip
 import hashlib
 import http.client
@@ -45,7 +46,6 @@ COLLECTION = "https://sparse.tamu.edu"
 TREE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 LISTS = os.path.join(TREE, "scripts", "suitesparse")
 TWINS = os.path.join(TREE, "data", "twins.csv")
-BUILT = os.path.join(TREE, "build", "app", "spmv")
 
 USAGE, TROUBLE, INTERRUPTED = 1, 2, 130
 BLOCK = 1 << 20
@@ -718,15 +718,27 @@ def extract(archive, name, folder, limit):
     raise Failure(f"{archive}: there is no {wanted} in it")
 
 
+def is_program(path):
+    return os.path.isfile(path) and os.access(path, os.X_OK)
+
+
+def built_programs():
+    """spmv in the tree's builds, whatever their preset, the newest first; for an installed script: spmv beside it."""
+    folders = glob.glob(os.path.join(glob.escape(TREE), "build", "*", "app")) + [os.path.join(TREE, "build", "app")]
+    built = [path for path in (os.path.join(folder, "spmv") for folder in folders) if is_program(path)]
+    installed = os.path.join(os.path.dirname(os.path.dirname(TREE)), "bin", "spmv")
+    beside = [installed] if os.path.basename(os.path.dirname(TREE)) == "share" and is_program(installed) else []
+    return sorted(built, key=os.path.getmtime, reverse=True) + beside
+
+
 def find_program(named):
-    """spmv as told, or of the PATH, or as built in the tree."""
-    tried = [named] if named else [shutil.which("spmv"), BUILT]
-    for path in tried:
-        if path and os.path.isfile(path) and os.access(path, os.X_OK):
-            return os.path.abspath(path)
-    if named:
+    """spmv as told, or of the PATH, or of a build of the tree."""
+    if named and not is_program(named):
         raise Failure(f"{named}: not a program")
-    raise Failure(f"no program spmv: neither on the PATH nor {BUILT}; build it, or name it with --spmv")
+    found = [named] if named else [path for path in [shutil.which("spmv")] if path] or built_programs()
+    if not found:
+        raise Failure(f"no program spmv: neither on the PATH nor in {TREE}/build/*/app; build it, or name it with --spmv")
+    return os.path.abspath(found[0])
 
 
 def measure(program, subject, options, folder, results):
@@ -877,7 +889,7 @@ def parse(words):
     one.add_argument("-o", "--output", default="suitesparse.jsonl", metavar="FILE",
                      help="the results, one JSON object a line (default: %(default)s)")
     one.add_argument("--append", action="store_true", help="add to FILE; otherwise it must not exist")
-    one.add_argument("--spmv", metavar="PROGRAM", help="default: spmv on the PATH, else build/app/spmv")
+    one.add_argument("--spmv", metavar="PROGRAM", help="default: spmv on the PATH, else the newest build/*/app/spmv")
     one.add_argument("--twins", action="store_true",
                      help="measure twin:NAME, where there is one, for a matrix that is not in the cache")
     one.add_argument("--limit", type=positive(float, 0.001), metavar="S", help="stop a run after so many seconds")

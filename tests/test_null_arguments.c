@@ -202,6 +202,7 @@ CALL(sort_by_key, C, SPMV_I32, 0, 32, arg(1, keys), arg(2, x), 8, arg(3, z), arg
 CALL(sort_rung, C, arg(5, NULL), SPMV_I32, 0, 32, arg(1, keys), arg(2, x), 8, arg(3, z), arg(4, y), N)
 CALL(histogram, C, SPMV_I32, arg(1, index32), arg(2, z), N, arg(3, NULL), N)
 CALL(histogram_rung, C, arg(3, NULL), SPMV_I32, arg(1, index32), arg(2, z), N, arg(4, NULL), N)
+CALL(rung_describe, C, arg(1, "scan"), arg(2, "blelloch"), arg(3, host), sizeof(size_t))
 
 #define ROW(NAME, needed, optional)                                                                                    \
     {                                                                                                                  \
@@ -291,6 +292,7 @@ static const struct function functions[] = {
     ROW(sort_rung, 5, 1),
     ROW(histogram, 3, 1),
     ROW(histogram_rung, 3, 2),
+    ROW(rung_describe, 4, 0),
 };
 enum { FUNCTIONS = sizeof functions / sizeof *functions };
 

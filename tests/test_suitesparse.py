@@ -799,7 +799,7 @@ class TestBench(Case):
         os.makedirs(os.path.dirname(self.script))
         shutil.copy(SCRIPT, self.script)
         self.write("tree/data/twins.csv", "# statistics\n# of three\nname,rows,cols,nnz\nweb,5,7,9\nother,1,1,1\n")
-        self.fake = self.write("tree/build/app/spmv", FAKE)
+        self.fake = self.write("tree/build/some-preset/app/spmv", FAKE)
         os.chmod(self.fake, 0o755)
 
     def put(self, matrix, data=None):

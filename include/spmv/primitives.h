@@ -253,6 +253,7 @@ typedef struct spmv_trace {
     int64_t operations;        /* applications of the operator since the call began */
     const uint8_t *host_heads; /* segmented scan: 1 where a segment starts in what the cell stands
                                   for; else NULL */
+    int idle; /* 1: the threads fold only the identity behind the last element in this step */
 } spmv_trace;
 
 typedef void (*spmv_trace_fn)(const spmv_trace *trace, void *user);
@@ -372,6 +373,20 @@ SPMV_API spmv_status spmv_histogram(spmv_context *ctx, spmv_type count_type, con
 SPMV_API spmv_status spmv_histogram_rung(spmv_context *ctx, const char *rung, spmv_type count_type,
                                          const int32_t *index, void *counts, int64_t bins, void *left_out, int64_t n);
 SPMV_API const char *spmv_histogram_rung_name(spmv_backend backend, int index);
+
+/* What a rung of a ladder costs and where its source is. n: elements, B: elements of a block, p: threads. */
+typedef struct spmv_rung_info {
+    size_t size;
+    const char *source; /* its file, from the top of the source tree */
+    const char *work;   /* operations in all, such as "n log2 B - n + n/B" */
+    const char *depth;  /* operations that wait for one another */
+} spmv_rung_info;
+
+/* primitive: "scan", "segscan", "reduce", "expand", "gather", "sort" or "histogram"; rung: a name of any backend, also
+ * "NAME:BLOCK". A pair without a description: SPMV_ERROR_METHOD. size: sizeof(spmv_rung_info) as the caller sees it.
+ * The texts are static. */
+SPMV_API spmv_status spmv_rung_describe(spmv_context *ctx, const char *primitive, const char *rung,
+                                        spmv_rung_info *info, size_t size);
 
 SPMV_END_DECLS
 

@@ -55,6 +55,10 @@ template <typename Op> struct reduce_divergent {
         *length = reduce_room(count - block * REDUCE_THREADS);
         return cell.x;
     }
+    bool idle(int s, int64_t block) const
+    {
+        return reduce_idle(s, s > 0 ? 1 << (s - 1) : 0, count - block * REDUCE_THREADS);
+    }
 
     static const char *name()
     {

@@ -55,6 +55,10 @@ template <typename Op> struct reduce_sequential {
         *length = reduce_room(count - block * REDUCE_THREADS);
         return cell.x;
     }
+    bool idle(int s, int64_t block) const
+    {
+        return reduce_idle(s, REDUCE_THREADS >> s, count - block * REDUCE_THREADS);
+    }
 
     static const char *name()
     {

@@ -71,6 +71,10 @@ template <typename Op> struct reduce_chunked {
         *length = reduce_room(count - block * REDUCE_THREADS);
         return cell.x;
     }
+    bool idle(int s, int64_t block) const
+    {
+        return reduce_idle(s, REDUCE_THREADS >> s, count - block * REDUCE_THREADS);
+    }
 
     static int64_t scratch_elements(int64_t n)
     {

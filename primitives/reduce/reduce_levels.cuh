@@ -31,6 +31,12 @@ inline int reduce_room(int64_t left)
     return left < REDUCE_THREADS ? (int)left : (int)REDUCE_THREADS;
 }
 
+/* Whether step s of a block, which folds cells so far apart, folds the identity into each cell that has an element. */
+inline bool reduce_idle(int s, int apart, int64_t left)
+{
+    return s >= 1 && s <= REDUCE_HALVINGS && apart >= reduce_room(left);
+}
+
 /* Elements of scratch for reduce_levels: the results of a level while the next one reads them. */
 inline int64_t reduce_levels_scratch(int64_t n, int64_t each)
 {

@@ -15,6 +15,7 @@
  *         for a trace, on the host:
  *         void label(int s, char *text, size_t size) const;          what step s did
  *         const T *cells(int s, int64_t block, const shared &, int *count) const;   the array as step s left it
+ *         bool idle(int s, int64_t block) const;    optional: step s works on no element of the input
  *     };
  *
  * A launch is then the same line for both:  st = place.run("name", program, blocks, threads);

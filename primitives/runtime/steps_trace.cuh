@@ -43,6 +43,18 @@ template <typename T> struct trace_cells<segmented<T>> {
     }
 };
 
+/* Whether a step works on no element (spmv_trace.idle): what the program says, if it has the function idle. */
+template <typename Program>
+auto step_is_idle(const Program &program, int step, int64_t block, int) -> decltype(program.idle(step, block))
+{
+    return program.idle(step, block);
+}
+
+template <typename Program> bool step_is_idle(const Program &, int, int64_t, long)
+{
+    return false;
+}
+
 /* Hands each step to the caller's function (NULL: to nobody). */
 struct tell_caller {
     spmv_trace_fn tell;
@@ -69,6 +81,7 @@ struct tell_caller {
         shown.count = count;
         shown.show(&told);
         told.type = type;
+        told.idle = step_is_idle(program, step, block, 0);
         told.operations = steps_count::applied();
         tell(&told, user);
     }

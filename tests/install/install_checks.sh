@@ -1,7 +1,7 @@
 #!/bin/bash
 # Checks of what cmake --install puts down. usage: install_checks.sh CHECK; the environment says where things are (see
 # tests/install/CMakeLists.txt): BUILD, SOURCE, WORK (a folder of our own), LIBDIR, INCLUDEDIR (relative), CC, CXX, NM,
-# READELF, CMAKE, C_FLAGS (a sanitizer that the libraries were built with), CUDA_INCLUDE, CUDA_LIBDIR and NVCC (empty without
+# READELF, CMAKE, DATADIR, DOCDIR (relative), C_FLAGS (a sanitizer that the libraries were built with), CUDA_INCLUDE, CUDA_LIBDIR and NVCC (empty without
 # CUDA).
 #
 #   prefix    installs into WORK/first, then moves it to WORK/prefix: everything below runs on a moved tree
@@ -10,6 +10,7 @@
 #   examples  examples/ built outside the tree four ways (pkg-config, find_package; shared, static), run, output checked
 #   device    spmv/device.cuh compiles alone with nvcc, also after macros of every name that it uses; examples/device built outside
 #             the tree, run where a GPU is
+#   documents README's documents and the scripts are there; the scripts find their data, and the program beside them
 #   program   the installed program runs and needs no libspmv.so; the man page is there if the source has one
 #
 # SPDX-License-Identifier: BSD-3-Clause
@@ -201,7 +202,29 @@ check_program() {
     [ "$(pkg-config --modversion spmv)" = "$VERSION" ] || fail "spmv.pc is not of version $VERSION"
 }
 
+check_documents() {
+    local document script scripts=$prefix/$DATADIR/spmv/scripts count=0
+    for document in $(grep -oE 'docs/[a-z0-9-]+\.md' "$prefix/$DOCDIR/README.md" | sort -u); do
+        [ -s "$prefix/$DOCDIR/$document" ] || fail "README.md names $document, which was not installed"
+        count=$((count + 1))
+    done
+    [ "$count" -ge 5 ] || fail "README.md names only $count documents"
+    diff -r "$SOURCE/docs" "$prefix/$DOCDIR/docs" || fail "not all documents were installed"
+    for script in report.py suitesparse.py; do
+        "$scripts/$script" --help >"$WORK/help" || fail "$script --help fails"
+        grep -q "usage: $script" "$WORK/help" || fail "$script --help: $(cat "$WORK/help")"
+    done
+    [ ! -x "$prefix/bin/spmv" ] || python3 -B -c "import os, sys
+sys.path.insert(0, '$scripts')
+os.environ['PATH'] = ''
+import report_numbers, suitesparse
+assert os.path.exists(suitesparse.TWINS) and os.listdir(suitesparse.LISTS), suitesparse.TREE
+assert os.path.samefile(suitesparse.find_program(None), '$prefix/bin/spmv')" ||
+        fail "suitesparse.py does not find its data or the program"
+    echo "$count documents"
+}
+
 case ${1-} in
-prefix | headers | symbols | examples | device | program) "check_$1" ;;
+prefix | headers | symbols | examples | documents | device | program) "check_$1" ;;
 *) fail "no such check: ${1-}" ;;
 esac

@@ -11,6 +11,7 @@ import json
 import os
 import pty
 import random
+import re
 import struct
 import subprocess
 import sys
@@ -30,8 +31,8 @@ RUNGS = [
     "chained",
 ]
 
-# Behind the title and the legend, the same for all: the arrays of eight cells, three columns wide.
-TOP = """
+# Behind the title and the costs, the same for all: the arrays of eight cells, three columns wide.
+TOP = """\
 *: the step changed the cell
 {pad}   0   1   2   3   4   5   6   7
 in{rest}   3   1   7   0   4   1   6   3
@@ -106,6 +107,8 @@ SCANS["blelloch-divergent"] = SCANS["blelloch"].replace("(blelloch)", "(blelloch
 
 EXCLUSIVE = """\
 exclusive scan of 3 values (f64) with the operator add, by the rung blelloch
+blelloch: work 2 n a level, depth 2 log2 B a level (B: values of a block);
+  primitives/scan/scan_2_blelloch.cuh
 *: the step changed the cell
                             0     1     2     3
 in                        0.5    -1    -2
@@ -124,6 +127,8 @@ cells from 3 on lie behind the last value: they begin as the identity
 
 SEGMENTED = """\
 inclusive segmented scan of 8 values (f64) with the operator add, by the rung blelloch
+blelloch: work 2 n a level, depth 2 log2 B a level (B: values of a block);
+  primitives/scan/scan_2_blelloch.cuh
 *: the step changed the cell
 |: a segment starts in what the cell stands for
                             0    1    2    3    4    5    6    7
@@ -145,6 +150,7 @@ out                        |3    4   11   |0   |4    5   11   14
 
 REDUCE = """\
 reduce of 3 values (f64) with the operator add, by the rung tree
+tree: work n - 1, depth log2 n; primitives/reduce/reduce_1_tree.cuh
 *: the step changed the cell
                        0  1  2
 in                     1  2  3
@@ -157,7 +163,10 @@ out                    6
 """
 
 COMPACT = """\
-compact of 4 values (f64) by flags, exclusive scan and scatter; the scan by the rung hillis-steele-double
+compact of 4 values (f64) by flags, exclusive scan and scatter; the scan by the rung
+  hillis-steele-double
+hillis-steele-double: work n log2 B - n + n/B, depth log2 B barriers a level (B: values of a block);
+  primitives/scan/scan_1_hillis_steele_double.cuh
 *: the step changed the cell
                                         0  1  2  3
 in                                      3  1  7  0
@@ -175,7 +184,10 @@ out                                     3  7
 """
 
 PRODUCT = """\
-y = A x, {path}: 3 x 3, 4 nonzeros, f64; segmented scan by the rung hillis-steele-double
+y = A x, {path}: 3 x 3, 4 nonzeros, f64; segmented scan by the rung
+  hillis-steele-double
+hillis-steele-double: work n log2 B - n + n/B, depth log2 B barriers a level (B: values of a block);
+  primitives/scan/scan_1_hillis_steele_double.cuh
 *: the step changed the cell; |: a segment starts in what the cell stands for
                                           0    1    2    3
 V, values                                 3    1    2    4
@@ -195,8 +207,116 @@ take_values
   take the values                         3    6    2   10
 S, scanned                               |3    6   |2   10
 L, last of each row                       1   -1    3
+L = -1: the row is empty, so the filtered gather takes nothing and y keeps its 0
 y = S[L], gather                          6    0   10
 5 operations, 5 steps, 2 launches; a loop does 2 operations
+"""
+
+
+EXPAND = """\
+expand of 3 whole numbers: element i makes in[i] outputs; the scan by the rung sequential
+scatter: work n + total, depth most outputs of an element; primitives/compact/expand_1_scatter.cuh
+gather: work n + total log2 n, depth log2 n; primitives/compact/expand_2_gather.cuh
+sequential: work n - 1, depth n - 1; primitives/scan/scan_0_sequential.cuh
+*: the step changed the cell
+                                       0  1  2  3  4
+in: numbers of outputs                 2  0  3
+exclusive scan of the numbers
+scan_sequential
+  from left to right; the last result  2
+offsets                                0  2  2  5
+5 outputs: the last offset. scatter: element i writes outputs offsets[i] to offsets[i + 1] - 1
+gather: output j looks for the last element i with offsets[i] <= j
+source: the element                    0  0  2  2  2
+rank: j - offsets[source]              0  1  0  1  2
+out = in[source]                       2  2  3  3  3
+2 operations, 1 step, 1 launch; a loop does 2 operations
+"""
+
+GATHER = """\
+gather of 4 of 3 values (f64), filtered, by the rung direct
+direct: work n, depth 1; primitives/gather/gather_1_direct.cuh
+                              0   1   2   3
+in                           10  20  30
+index                         2  -1   0   2
+inside: 0 <= index < values   1   0   1   1
+an index outside, such as -1, takes nothing: out keeps what it had, here 0
+kept: greater:15              1   0   0   1
+the filter sees in[index]; what it does not keep leaves out as it was, here 0
+out = in[index]              30   0   0  30
+"""
+
+SORT = """\
+sort of 3 whole numbers by split, bit by bit; the scans by the rung definition
+split: work 4 n each bit, depth that of a scan, each bit; primitives/sort/sort_1_split.cuh
+definition: work n (n - 1) / 2, depth n - 1; primitives/scan/scan_0_definition.cuh
+*: the step changed the cell
+                                           0  1  2
+in                                         7  5  7
+bit 1
+zeros: the bit is 0                        0  1  0
+scan_definition
+  each thread folds all up to its element  0  0  1
+  store                                    0  0  1
+before: zeros on the left                  0  0  1
+to[i] = before[i] where zeros[i] is 1, else 1 + i - before[i]; 1 of 3 are zeros
+to: the new places                         1  0  2
+keys, split                                5  7  7
+out                                        5  7  7
+1 of 32 bits split: the others are the same in all keys and move nothing
+3 operations, 2 steps, 1 launch
+"""
+
+HISTOGRAM = """\
+histogram of 5 whole numbers, 3 bins, by the rung atomic
+atomic: work n, depth that of the fullest bin; primitives/histogram/histogram_1_atomic.cuh
+*: the step changed the cell
+                          0   1   2   3   4
+in: numbers of bins       2   0   2  -1   2
+turn at its bin           1   1   2   0   3
+histogram_atomic
+  the bins begin with 0   0   0   0
+  those of turn 1 add 1   1*  0   1*
+  those of turn 2 add 1   1   0   2*
+  those of turn 3 add 1   1   0   3*
+out: counts               1   0   3
+1 value is below 0, where there is no bin: left out
+4 operations, 4 steps, 1 launch; a loop does 4 operations
+"""
+
+PRIVATE = """\
+histogram of 3 whole numbers, 2 bins, by the rung private:2
+private: work n + blocks bins, depth that of a block's fullest bin + blocks;
+  primitives/histogram/histogram_2_private.cuh
+*: the step changed the cell
+                               0  1  2
+in: numbers of bins            1  1  0
+histogram_private, block 0
+  own counts of values 0 to 1  0  2
+added to the result, one addition a bin
+result after block 0           0  2
+histogram_private, block 1
+  own counts of values 2 to 2  1  0
+added to the result, one addition a bin
+result after block 1           1  2
+out: counts                    1  2
+7 operations, 2 steps, 1 launch; a loop does 3 operations
+"""
+
+REDUCE_PARTS = """\
+reduce of 3 values (f64) with the operator add, by the rung divergent
+divergent: work n - 1, depth log2 n; primitives/reduce/reduce_2_divergent.cuh
+*: the step changed the cell
+                                       0  1  2
+in                                     1  2  3
+reduce_divergent
+  an element a thread                  1  2  3
+  every 2 cells: and the one 1 on      3* 2  3
+  every 4 cells: and the one 2 on      6* 2  3
+  the block's result                   6  2  3
+out                                    6
+6 steps are not shown: the threads fold only identities behind the last value; the operations count
+255 operations, 10 steps, 1 launch; a loop does 2 operations
 """
 
 
@@ -262,7 +382,11 @@ class Pages(Explain):
                 width = next(line for line in SCANS[rung].split("\n") if line.startswith("out")).index("3") - 3
                 top = TOP.format(pad=" " * width, rest=" " * (width - 2))
                 title = f"inclusive scan of 8 values (f64) with the operator add, by the rung {rung}"
-                self.assertEqual(self.explain("--op", "scan", "--method", rung, *LECTURE), title + top + SCANS[rung])
+                first, costs, rest = re.fullmatch(
+                    r"(?s)(.*?)\n(.*?\n)(\*.*)", self.explain("--op", "scan", "--method", rung, *LECTURE)
+                ).groups()
+                self.assertEqual((first, rest), (title, top + SCANS[rung]))
+                self.assertRegex(costs, rf"(?s)^{rung}: work .*, depth .*;\s+primitives/scan/scan_\w+\.cuh\n$")
         self.assertEqual(
             self.explain("--op", "scan", *LECTURE), self.explain("--op", "scan", "--method", "blelloch", *LECTURE)
         )
@@ -285,9 +409,69 @@ class Pages(Explain):
         self.assertEqual(page, COMPACT)
 
     def test_product(self):
-        path = self.data("lecture3x3.mtx")
-        page = self.explain(path, self.data("lecture3x3_x.txt"), "--method", "hillis-steele-double")
-        self.assertEqual(page, PRODUCT.format(path=path))
+        path = "data/lecture3x3.mtx"
+        words = ["explain", path, self.data("lecture3x3_x.txt"), "--method", "hillis-steele-double"]
+        done = run(*words, cwd=test_program.SOURCE)
+        self.assertEqual((done.returncode, done.stdout), (0, PRODUCT.format(path=path)))
+
+    def test_a_product_without_empty_rows_has_no_word_about_them(self):
+        self.assertNotIn("-1:", self.explain(self.data("symmetric4.mtx")))
+
+    def test_expand(self):
+        self.assertEqual(self.explain("--op", "expand", "--method", "sequential", "2", "0", "3"), EXPAND)
+
+    def test_gather(self):
+        words = ["10", "20", "30", "|", "2", "-1", "0", "2"]
+        self.assertEqual(self.explain("--op", "gather", "--keep", "greater:15", *words), GATHER)
+
+    def test_sort(self):
+        self.assertEqual(self.explain("--op", "sort", "--method", "definition", "7", "5", "7"), SORT)
+
+    def test_histogram(self):
+        self.assertEqual(self.explain("--op", "histogram", "2", "0", "2", "-1", "2"), HISTOGRAM)
+        self.assertEqual(self.explain("--op", "histogram", "--method", "private:2", "1", "1", "0"), PRIVATE)
+
+    def test_steps_that_work_on_nothing_are_not_shown(self):
+        self.assertEqual(self.explain("--op", "reduce", "1", "2", "3"), REDUCE_PARTS.replace("   6\n", "   6\n"))
+        for rung in ("divergent", "sequential", "chunked", "atomic"):
+            for n in (1, 2, 5, 8, 9, 300):
+                words = ["--op", "reduce", "--method", rung, "--size", "300", *["1"] * n]
+                steps = self.json_of(*words)["steps"]
+                idle = [step for step in steps if "idle" in step]
+                for block in {step["block"] for step in steps}:
+                    here = min(256, n - 256 * block)
+                    # a tree over so many cells, of the 8 levels that a block has
+                    levels = sum("idle" not in s and "cells" in s["did"] for s in steps if s["block"] == block)
+                    if len({step["launch"] for step in steps}) == 1 and n <= 256:
+                        self.assertEqual(levels, (here - 1).bit_length())
+                for step in idle:
+                    self.assertEqual(step["changed"], [])
+                page = self.explain(*words)
+                self.assertEqual("not shown" in page, idle != [])
+
+    def test_no_line_exceeds_100_columns(self):
+        whole = [str(i * 37 % 32) for i in range(32)]
+        broken = [str(1 / (i + 3)) for i in range(32)]
+        pages = [["--op", op, "--method", rung, *broken] for op in ("scan", "segscan") for rung in RUNGS]
+        pages += [["--op", "reduce", "--method", rung, *broken] for rung in ("tree", "divergent", "atomic")]
+        pages += [["--op", "compact", "--keep", "greater:0.1", "--method", rung, *broken] for rung in RUNGS]
+        pages += [["--op", op, *whole] for op in ("sort", "histogram")] + [["--op", "expand", *["1"] * 32]]
+        pages += [["--op", "gather", *broken, "|", *whole, "--keep", "less:0.2"]]
+        pages += [[self.data("symmetric4.mtx"), "--method", rung] for rung in RUNGS]
+        for words in pages:
+            page = self.explain(*words)
+            self.assertLessEqual(max(map(len, page.split("\n"))), 100, words)
+            self.assertEqual([line for line in page.split("\n") if line != line.rstrip()], [], words)
+
+    def test_wrapped_arrays_hold_every_cell(self):
+        values = [str(1000 + i) for i in range(32)]
+        page = self.explain("--op", "scan", *values).split("\n")
+        at = next(i for i, line in enumerate(page) if line.startswith("in "))
+        rows = [page[at]] + [line for line in itertools.takewhile(lambda t: "from" in t, page[at + 1 :])]
+        self.assertGreater(len(rows), 1)
+        self.assertEqual([v for row in rows for v in re.sub(r"^(in|\s+from \d+)\s", "", row).split()], values)
+        starts = [int(re.search(r"from (\d+)", row).group(1)) for row in rows[1:]]
+        self.assertEqual(starts, list(range(starts[0], 32, starts[0])))
 
     def test_single_precision_is_written_in_its_own_digits(self):
         page = self.explain("--op", "scan", "--type", "f32", "0.1", "0.2")
@@ -430,6 +614,117 @@ class Steps(Explain):
         self.assertEqual(self.ok("mul", self.data("symmetric4.mtx"), "-q").stdout, "3\n2\n2\n3\n")
 
 
+class Costs(Explain):
+    """Work, depth and source of a rung, from the library's table."""
+
+    def costs_of(self, *words):
+        costs = self.json_of(*words)["costs"]
+        for cost in costs:
+            self.assertTrue(os.path.isfile(os.path.join(test_program.SOURCE, cost["source"])), cost)
+            self.assertTrue(cost["work"] and cost["depth"])
+        return costs
+
+    def test_every_page_names_rungs_whose_sources_exist(self):
+        for rung in RUNGS:
+            for op in ("scan", "segscan"):
+                (cost,) = self.costs_of("--op", op, "--method", rung, "1", "2")
+                self.assertEqual((cost["primitive"], cost["rung"]), (op, rung))
+                self.assertIn(rung.split("-")[0], cost["source"])
+        for rung in ("tree", "divergent", "sequential", "chunked", "atomic"):
+            (cost,) = self.costs_of("--op", "reduce", "--method", rung, "1", "2")
+            self.assertIn(rung, cost["source"])
+        names = lambda *words: [(c["primitive"], c["rung"]) for c in self.costs_of("--op", *words)]
+        self.assertEqual(names("compact", "1"), [("scan", "blelloch")])
+        self.assertEqual(names("sort", "1"), [("sort", "split"), ("scan", "blelloch")])
+        self.assertEqual(names("expand", "1"), [("expand", "scatter"), ("expand", "gather"), ("scan", "blelloch")])
+        self.assertEqual(names("gather", "1", "|", "0"), [("gather", "direct")])
+        self.assertEqual(names("histogram", "1"), [("histogram", "atomic")])
+        self.assertEqual(names("histogram", "1", "--method", "private:8"), [("histogram", "private:8")])
+        self.assertEqual([c["rung"] for c in self.costs_of(self.data("symmetric4.mtx"))], ["blelloch"])
+
+    def test_the_document_says_the_same(self):
+        with open(os.path.join(test_program.SOURCE, "docs", "ladder.md"), encoding="utf-8") as file:
+            lines = [line.strip("|\n ").split(" | ") for line in file if line.startswith("| `")]
+        table = {line[0].strip("` "): line for line in lines if "scan_" in line[1]}
+        for rung in RUNGS:
+            (cost,) = self.costs_of("--op", "scan", "--method", rung, "1")
+            name, source, work, depth = table[rung][:4]
+            self.assertEqual((cost["work"], cost["depth"]), (work, depth))
+            self.assertEqual(cost["source"], "primitives/scan/" + source.strip("`"))
+
+
+class Moves(Explain):
+    """The arrays of expand, gather, sort and histogram against what Python computes."""
+
+    def test_sort(self):
+        rng = random.Random(4)
+        ends = [-(2**31), 2**31 - 1, 0, -1, 1]
+        for values in [[5], [3, 3, 3], ends] + [[rng.randrange(-4, 60) for _ in range(n)] for n in (2, 9, 32)]:
+            got = self.json_of("--op", "sort", *map(str, values))
+            self.assertEqual(got["out"], sorted(values))
+            keys = values
+            for one in got["passes"]:
+                bit = lambda key: (key >> one["bit"] & 1) ^ (one["bit"] == 31)
+                self.assertEqual(one["zeros"], [1 - bit(key) for key in keys])
+                self.assertEqual(one["before"], [0] + list(itertools.accumulate(one["zeros"]))[:-1])
+                split = [key for key in keys if not bit(key)] + [key for key in keys if bit(key)]
+                self.assertEqual([split[to] for to in one["to"]], keys)
+                keys = split
+                self.assertEqual(one["keys"], keys)
+            differ = 0
+            for value in values:
+                differ |= (value ^ values[0]) & (2**32 - 1)
+            self.assertEqual([one["bit"] for one in got["passes"]], [b for b in range(32) if differ >> b & 1])
+            self.check_changed(got["steps"])
+            if got["steps"]:
+                self.assertEqual(got["operations"], got["steps"][-1]["operations"])
+
+    def test_histogram(self):
+        rng = random.Random(5)
+        for rung in ("atomic", "private", "private:1", "private:3", "private:64"):
+            for n in (1, 5, 32):
+                values = [rng.randrange(-2, 7) for _ in range(n)]
+                got = self.json_of("--op", "histogram", "--method", rung, *map(str, values))
+                self.assertEqual(got["out"], [values.count(b) for b in range(max(max(values), 0) + 1)])
+                inside = sum(value >= 0 for value in values)
+                if rung == "atomic":
+                    self.assertEqual(got["operations"], inside)
+                    self.assertEqual(got["turn"], [0 if v < 0 else values[: i + 1].count(v) for i, v in enumerate(values)])
+                    self.assertEqual(len(got["steps"]), 1 + max(got["out"]))
+                    self.check_changed(got["steps"])
+                else:
+                    block = int((rung + ":4").split(":")[1])
+                    parts = [values[i : i + block] for i in range(0, n, block)]
+                    own = [[part.count(b) for b in range(len(got["out"]))] for part in parts]
+                    self.assertEqual([step["cells"] for step in got["steps"]], own)
+                    self.assertEqual(got["operations"], inside + len(parts) * len(got["out"]))
+
+    def test_expand(self):
+        rng = random.Random(6)
+        for values in [[0], [0, 0, 0], [4], [0, 2, 0, 0, 1]] + [[rng.randrange(4) for _ in range(n)] for n in (7, 15)]:
+            for rung in ("blelloch", "chained:2"):
+                got = self.json_of("--op", "expand", "--method", rung, "--size", "64", *map(str, values))
+                self.assertEqual(got["offsets"], [0] + list(itertools.accumulate(values)))
+                pairs = [(i, k) for i, value in enumerate(values) for k in range(value)]
+                self.assertEqual(list(zip(got["source"], got["rank"])), pairs)
+                self.assertEqual(got["out"], [values[i] for i, _ in pairs])
+
+    def test_gather(self):
+        rng = random.Random(7)
+        tests = {None: lambda a: True, "less:2": lambda a: a < 2, "nonzero": lambda a: a != 0, "equal:-1": lambda a: a == -1}
+        for name, test in tests.items():
+            for kind in ("f64", "f32"):
+                values = [rng.randrange(-2, 5) for _ in range(11)]
+                index = [rng.randrange(-3, 14) for _ in range(23)]
+                words = ["--keep", name] if name else []
+                got = self.json_of("--op", "gather", "--type", kind, *words, *map(str, values), "|", *map(str, index))
+                inside = [0 <= i < len(values) for i in index]
+                kept = [ok and test(values[i]) for ok, i in zip(inside, index)]
+                self.assertEqual(got["inside"], [int(ok) for ok in inside])
+                self.assertEqual(got.get("kept"), [int(ok) for ok in kept] if name else None)
+                self.assertEqual(got["out"], [values[i] if ok else 0 for ok, i in zip(kept, index)])
+
+
 class Json(Explain):
     def test_file_beside_the_page(self):
         path = os.path.join(self.folder, "e.json")
@@ -482,9 +777,39 @@ class Mistakes(Explain):
         self.fails(1, "explain", "--op", "compact", "--method", "zig", "1", says=['"zig"', "blelloch"])
         self.fails(1, "explain", self.data("symmetric4.mtx"), "--method", "zig", says=['"zig"', "blelloch"])
         self.fails(1, "explain", "--op", "segscan", "--method", "serial", "1", says="no steps to show")
-        self.fails(1, "explain", "--op", "sort", "1", says=["unknown subject sort", "scan, segscan, reduce, compact"])
+        self.fails(1, "explain", "--op", "sorted", "1", says=["sorted", "gather, sort, histogram"])
+        for op in ("sort", "expand"):
+            self.fails(1, "explain", "--op", op, "--method", "zig", "1", says=['"zig"', "blelloch"])
+        self.fails(1, "explain", "--op", "histogram", "--method", "privates", "1", says="atomic and private")
+        for block in ("0", "x", "", "1025"):
+            self.fails(1, "explain", "--op", "histogram", "--method", "private:" + block, "1", says="from 1 to 1024")
+        self.fails(1, "explain", "--op", "gather", "--method", "blelloch", "1", "|", "0", says="rung direct")
         self.fails(1, "explain", "--op", "scan", "--operator", "plus", "1", says="plus")
         self.fails(4, "explain", "--op", "segscan", "--operator", "max", "1", says="add and last")
+
+    def test_whole_numbers(self):
+        for op in ("sort", "histogram", "expand"):
+            self.fails(1, "explain", "--op", op, says=f"explain --op {op} needs values")
+            self.fails(1, "explain", "--op", op, "1", "x", says="x: not a number")
+            for word in ("0.5", "2147483648", "nan"):
+                self.fails(1, "explain", "--op", op, "1", word, says=f"{word}: a whole number")
+            self.fails(3, "explain", "--op", op, *["1"] * 33, says=["33 values", "at most 32"])
+            self.fails(3, "explain", "--op", op, *["1"] * 1025, says="1025 values")
+            self.fails(1, "explain", "--op", op, "--type", "f32", "1", says="--type is not for")
+            self.fails(1, "explain", "--op", op, "--keep", "nonzero", "1", says="--keep is not for")
+        self.fails(3, "explain", "--op", "histogram", "32", says="33 bins")
+        self.fails(3, "explain", "--op", "expand", "30", "3", says="33 outputs")
+        self.fails(1, "explain", "--op", "expand", "3", "-1", says="-1: value i is the number of outputs")
+
+    def test_gather(self):
+        for words in ([], ["1", "2"], ["|", "1"], ["1", "|"]):
+            self.fails(1, "explain", "--op", "gather", *words, says="needs values, '|' and indices")
+        for word in ("x", "1.5", "", "99999999999"):
+            self.fails(1, "explain", "--op", "gather", "1", "|", word, says="an index")
+        self.fails(1, "explain", "--op", "gather", "x", "|", "1", says="x: not a number")
+        self.fails(1, "explain", "--op", "gather", "1", "|", "0", "--keep", "odd", says="odd")
+        self.fails(3, "explain", "--op", "gather", "1", "|", *["0"] * 33, says="33 indices")
+        self.fails(3, "explain", "--op", "gather", *["1"] * 33, "|", "0", says="33 values")
 
     def test_segments_and_predicates(self):
         for heads in ("x", "1,", ",1", "1,,2", "1;2", ""):

@@ -1245,7 +1245,7 @@ class Solve(Case):
             done = run(*words, **plant)
             self.assertEqual(done.returncode, 9)
             self.assertIn("of b - A x are past the bound\nspmv: worst row 6: ", done.stderr)
-            self.assertIn("the true residual is said to be", done.stderr)
+            self.assertIn("the solver reports a true residual of", done.stderr)
             self.assertEqual(len(numbers(done.stdout)), 16)
             self.assertIn("not checked", self.ok(*words, "--verify=off", **plant).stderr)
 
@@ -1253,9 +1253,9 @@ class Solve(Case):
         quick = Streams.on_terminal(self, "solve", "poisson2d:10")
         self.assertNotIn("\x1b", quick)
         slow = Streams.on_terminal(self, "solve", "poisson2d:500", "--backend", "ref", "--verify=off")
-        self.assertRegex(slow, r"spmv: solving: iteration \d+, residual [-.e0-9]+, [.e+0-9]+ iterations a second")
-        self.assertRegex(slow, r"iterations a second, about [.0-9]+ m?s left")
-        self.assertRegex(slow, r"iterations a second(, about [^\r]* left)?\r\x1b\[Kspmv: poisson2d:500: 250000 x 250000")
+        line = r"spmv: solving: iteration \d+, residual [-.e0-9]+, tolerance [-.e0-9]+, [.e+0-9]+ iterations a second"
+        self.assertRegex(slow, line)
+        self.assertRegex(slow, line + r"(, roughly [^\r]* left)?\r\x1b\[Kspmv: poisson2d:500: 250000 x 250000")
 
     def test_profile_adds_up(self):
         lines = self.ok("solve", "poisson2d:60", "-o", os.devnull).stderr
@@ -1510,7 +1510,7 @@ class SolveSeveral(Case):
         shares = [float(row[4]) / float(row[3]) if float(row[3]) > 0 else 0 for row in table]
         self.assertEqual(shares, sorted(shares, reverse=True))
         many = self.ok("solve", "poisson2d:3", "--vectors", "25", "-o", os.devnull)
-        self.assertIn("and 15 more", many.stderr)
+        self.assertIn("15 more are not worse than these", many.stderr)
         self.assertEqual(len(re.findall(r"(?m)^ +\d+ .*  ok$", many.stderr)), 10)
         listed = self.ok("solve", "poisson2d:3", "--vectors", "25", "-o", os.devnull, "-v").stderr
         self.assertEqual(len(re.findall(r"(?m)^ +\d+ .*  ok$", listed)), 25)
@@ -1570,7 +1570,7 @@ class SolveSeveral(Case):
         done = run("solve", self.spec, self.path, env={"SPMV_TEST_PLANT_ERROR": "5"})
         self.assertEqual(done.returncode, 9)
         self.assertIn("worst row 6 of vector 4", done.stderr)
-        self.assertIn("the true residual of right-hand side 4 of 4 is said to be", done.stderr)
+        self.assertIn("the solver reports a true residual of right-hand side 4 of 4 of", done.stderr)
 
     def test_all_preconditioners(self):
         done = self.ok("solve", self.spec, self.path, "--precond", "all", "--json", "-o", os.path.join(self.folder, "x.txt"))

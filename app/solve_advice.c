@@ -1,0 +1,163 @@
+/* spmv solve: what to try next when the solver stopped before the tolerance (exit 7) or cannot
+ * take the matrix (exit 8).
+ *
+ * Names only what this program has and what the call did not use already.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "solve.h"
+
+/* Adds a sentence's part to the text. */
+__attribute__((format(printf, 2, 3))) static void add(struct advice *to, const char *format, ...)
+{
+    va_list values;
+    const size_t used = strlen(to->text);
+    va_start(values, format);
+    vsnprintf(to->text + used, sizeof to->text - used, format, values);
+    va_end(values);
+}
+
+/* A tolerance that the residual reached satisfies: rounded up to one digit. */
+static double reachable(double relative)
+{
+    const double power = pow(10, floor(log10(relative)));
+    return ceil(1.000001 * relative / power) * power;
+}
+
+static bool is_f32(const struct options *o)
+{
+    return o->type == SPMV_F32;
+}
+
+/* A preconditioner that was not tried. Returns whether there is one. */
+static bool add_preconditioner(struct advice *to, const struct options *o)
+{
+    if (strcmp(o->precond, "none") == 0)
+        add(to, "--precond auto, which takes fewer iterations");
+    else if (strcmp(o->precond, "all") != 0)
+        add(to, "--precond all, which tries each preconditioner");
+    else
+        return false;
+    return true;
+}
+
+static void at_the_limit(struct advice *to, const struct options *o)
+{
+    add(to, "try ");
+    if (add_preconditioner(to, o))
+        add(to, ", or ");
+    if (o->max_iterations > 0)
+        add(to, "a --max-iterations above %d", o->max_iterations);
+    else
+        add(to, "more iterations than 10 times the rows (--max-iterations N)");
+    if (is_f32(o))
+        add(to, ", or --type f64");
+}
+
+static void at_the_precision(struct advice *to, const struct options *o, const struct attempt *a)
+{
+    const double relative = a->result.true_residual / a->result.norm_b;
+    const bool known = relative > 0 && relative < 0.1; /* what lies above is hardly an answer */
+    add(to, "rounding errors of %s keep the residual there: try ", o->inner || is_f32(o) ? "f32" : "f64");
+    if (o->inner)
+        add(to, "it without --inner");
+    else if (is_f32(o))
+        add(to, "--type f64");
+    else if (!add_preconditioner(to, o) && !known)
+        add(to, "a larger --rtol");
+    if (known)
+        add(to, "%s--rtol %.0e, which it reached", strchr(to->text, '-') != NULL ? ", or accept " : "",
+            reachable(relative));
+}
+
+static void not_finite(struct advice *to, const struct options *o, const struct attempt *a)
+{
+    if (is_f32(o))
+        add(to, "numbers left the range of f32: try --type f64");
+    else if (a->m != NULL)
+        add(to, "try --precond none, and look for numbers that are very large or not finite in A and b (spmv info)");
+    else
+        add(to, "look for numbers that are very large or not finite in A and b (spmv info), and scale them");
+}
+
+static double entry(const spmv_csr *a, int64_t k)
+{
+    return a->val == NULL ? 1 : a->type == SPMV_F32 ? (double)((const float *)a->val)[k] : ((const double *)a->val)[k];
+}
+
+/* Every diagonal entry is there and negative. */
+static bool has_negative_diagonal(const spmv_csr *a)
+{
+    int64_t negative = 0;
+    for (int64_t i = 0; i < a->rows; i++)
+        for (int64_t k = row_begin(a, i); k < row_begin(a, i + 1); k++)
+            negative += a->col[k] == i && entry(a, k) < 0;
+    return a->rows > 0 && negative == a->rows;
+}
+
+static void not_positive(struct advice *to, const spmv_csr *matrix, const struct attempt *a)
+{
+    if (matrix->val == NULL)
+        add(to, "the matrix is a pattern without values, so each entry counts as 1: solve one with values");
+    else if (has_negative_diagonal(matrix))
+        add(to, "all diagonal entries are negative, so -A may be positive definite: try -A and -b");
+    else if (a->m != NULL)
+        add(to, "--precond none shows whether the matrix or the preconditioner is not positive definite; no solver of "
+                "spmv takes an indefinite matrix");
+    else
+        add(to, "no solver of spmv takes an indefinite matrix (MINRES is a method for symmetric ones)");
+}
+
+/* All entries lie on one side of the diagonal or on it. */
+static bool is_triangle(const spmv_csr *a)
+{
+    int64_t lower = 0, upper = 0;
+    for (int64_t i = 0; i < a->rows; i++)
+        for (int64_t k = row_begin(a, i); k < row_begin(a, i + 1); k++) {
+            lower += a->col[k] < i;
+            upper += a->col[k] > i;
+        }
+    return lower == 0 || upper == 0;
+}
+
+static void not_symmetric(struct advice *to, const spmv_csr *matrix)
+{
+    if (is_triangle(matrix))
+        add(to, "only one triangle of the matrix has entries: if the file stores half of a symmetric matrix, its first "
+                "line must say symmetric in place of general");
+    else
+        add(to, "no solver of spmv takes a matrix that is not symmetric (GMRES and BiCGStab are methods for those)");
+}
+
+struct advice solve_advice(const struct options *o, const spmv_csr *matrix, const struct attempt *a, spmv_status stop)
+{
+    struct advice to = {""};
+    switch (stop) {
+    case SPMV_ERROR_ITERATIONS:
+        at_the_limit(&to, o);
+        break;
+    case SPMV_ERROR_STAGNATION:
+        at_the_precision(&to, o, a);
+        break;
+    case SPMV_ERROR_NOT_FINITE:
+        not_finite(&to, o, a);
+        break;
+    case SPMV_ERROR_NOT_SQUARE:
+        add(&to,
+            "no solver of spmv takes a matrix that is not square (LSQR and QR factorisations are methods for those)");
+        break;
+    case SPMV_ERROR_NOT_SYMMETRIC:
+        not_symmetric(&to, matrix);
+        break;
+    case SPMV_ERROR_NOT_POSITIVE:
+        not_positive(&to, matrix, a);
+        break;
+    default:
+        break;
+    }
+    return to;
+}

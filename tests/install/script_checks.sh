@@ -1,0 +1,115 @@
+#!/bin/bash
+# The scripts that install packages, build the program and point at it, without a network: script_checks.sh CHECK, from the
+# variables SOURCE, BUILD, WORK.
+#
+#   groups    packages.sh takes every group of its table, and asks apt-get for the packages of what is missing
+#   rows      where all packages of a row are installed, its test passes
+#   demo      demo.sh ends with the place of the program that it built, and with how to install it
+#   target    the target that demo.sh builds makes every file that cmake --install takes from the build
+#
+# SPDX-License-Identifier: BSD-3-Clause
+set -euo pipefail
+
+fail() {
+    echo "scripts: $*" >&2
+    exit 1
+}
+
+# stub NAME TEXT: a command of that name in front of the others
+stub() {
+    mkdir -p "$WORK/bin"
+    printf '#!/bin/bash\n%s\n' "$2" >"$WORK/bin/$1"
+    chmod +x "$WORK/bin/$1"
+    PATH=$WORK/bin:$PATH
+}
+
+rm -rf "$WORK"
+mkdir -p "$WORK"
+# shellcheck source=/dev/null
+. "$SOURCE/scripts/packages.sh"
+
+check_groups() {
+    command -v apt-get >/dev/null || exit 77
+    stub apt-get 'echo "$*" >>"'"$WORK"'/asked"'
+    stub sudo 'while [ "${1#-}" != "$1" ]; do shift; done; exec "$@"'
+    local group count=0
+    for group in $(packages_groups); do
+        bash "$SOURCE/scripts/packages.sh" "$group" >"$WORK/said" 2>&1 || true
+        ! grep -q "no group" "$WORK/said" || fail "packages.sh $group: $(cat "$WORK/said")"
+        if [ -n "$(packages_missing "$group")" ]; then
+            grep -q "Installing with apt-get: " "$WORK/said" || fail "packages.sh $group installs nothing: $(cat "$WORK/said")"
+        else
+            [ ! -s "$WORK/said" ] || fail "packages.sh $group: nothing is missing, but it says: $(cat "$WORK/said")"
+        fi
+        count=$((count + 1))
+    done
+    [ "$count" -ge 6 ] || fail "only $count groups"
+    if bash "$SOURCE/scripts/packages.sh" am >"$WORK/said" 2>&1; then fail "packages.sh am: there is no such group"; fi
+    grep -q "no group am; there are: amg build" "$WORK/said" || fail "packages.sh am: $(cat "$WORK/said")"
+    # padding in the table is no part of a name; what is missing is asked for
+    packages_table() { echo 'odd     | nothing | no-such-one | no-such-one | false'; }
+    [ "$(packages_groups)" = odd ] || fail "the groups are: $(packages_groups)"
+    : >"$WORK/asked"
+    if packages_install odd >"$WORK/said" 2>&1; then fail "packages_install: its test still fails"; fi
+    grep -q 'install .*no-such-one' "$WORK/asked" || fail "apt-get was asked: $(cat "$WORK/asked")"
+    grep -q 'Installed, but still not usable: nothing' "$WORK/said" || fail "packages_install: $(cat "$WORK/said")"
+    echo "$count groups"
+}
+
+check_rows() {
+    local column group what debian ubuntu check names name there count=0
+    column=$(packages_column)
+    [ "$column" -ne 0 ] && command -v dpkg-query >/dev/null || exit 77
+    while IFS='|' read -r group what debian ubuntu check; do
+        names=$debian
+        [ "$column" -eq 3 ] || names=$ubuntu
+        there=yes
+        for name in $names; do
+            [ "$(dpkg-query -W -f '${db:Status-Status}' "$name" 2>/dev/null)" = installed ] || there=no
+        done
+        # a python3 in front of the system's does not see the system's packages
+        case $check in *python3\ -c*) [ "$(command -v python3)" = /usr/bin/python3 ] || there=no ;; esac
+        [ "$there" = yes ] || continue
+        count=$((count + 1))
+        (eval "$check") >/dev/null 2>&1 </dev/null || fail "installed:$names, but the test of '${what## }' fails: $check"
+    done < <(packages_table)
+    [ "$count" -ge 5 ] || fail "only $count rows have their packages here"
+    echo "$count rows with all their packages"
+}
+
+check_demo() {
+    local tree=$WORK/tree program
+    mkdir -p "$tree"
+    cp -r "$SOURCE/scripts" "$tree/scripts"
+    cp -r "$SOURCE/data" "$tree/data"
+    # configuring makes the folder, building the program
+    stub cmake "if [ \"\$1\" = --version ]; then echo 'cmake version 3.25.1'; fi
+case \$1 in --build) mkdir -p \"\$2/app\"; cp '$BUILD/app/spmv' \"\$2/app/spmv\"; echo \"\$*\" >'$WORK/built' ;; -S) mkdir -p \"\$4\" ;; esac"
+    bash "$tree/scripts/demo.sh" >"$WORK/said" 2>"$WORK/errors" || fail "demo.sh: $(cat "$WORK/said" "$WORK/errors")"
+    program=$(sed -n 's/^The program is //p' "$WORK/said")
+    [ -x "$program" ] && [ "$program" = "$tree/build/demo/app/spmv" ] || fail "demo.sh says that the program is '$program'"
+    tail -n 3 "$WORK/said" | grep -qF "cmake --install $tree/build/demo --prefix" || fail "demo.sh ends: $(tail -n 3 "$WORK/said")"
+    grep -q -e "--target spmv_installed" "$WORK/built" || fail "demo.sh builds: $(cat "$WORK/built")"
+}
+
+check_target() {
+    command -v ninja >/dev/null && [ -e "$BUILD/build.ninja" ] || exit 77
+    local file missing="" count=0
+    ninja -C "$BUILD" -t query spmv_installed | tr -d ' ' >"$WORK/made"
+    # what the install scripts take from the build and a compiler or linker made
+    for file in $(find "$BUILD" -name cmake_install.cmake -exec grep -ohE "\"$BUILD/[^\"*]*\"" {} + | tr -d '"' |
+        grep -E '(/app/spmv|\.a|\.so(\.[0-9]+)*)$' | sort -u); do
+        [ ! -L "$file" ] || continue
+        count=$((count + 1))
+        # ninja names a library by its link without a version
+        grep -qxF -e "$(sed 's/\.so\.[0-9.]*$/.so/' <<<"${file#"$BUILD/"}")" "$WORK/made" || missing="$missing $file"
+    done
+    [ "$count" -ge 3 ] || fail "only $count files of the build are installed"
+    [ -z "$missing" ] || fail "spmv_installed does not build$missing"
+    echo "$count files"
+}
+
+case ${1-} in
+groups | rows | demo | target) "check_$1" ;;
+*) fail "no such check: ${1-}" ;;
+esac

@@ -1,0 +1,140 @@
+#!/usr/bin/env python3
+"""spmv solve: what it says when it stops before the tolerance or cannot take the matrix; the defaults.
+
+test_solve.py PROGRAM SOURCE_DIR [unittest arguments]. Python's standard library only.
+
+SPDX-License-Identifier: BSD-3-Clause
+"""
+
+import json
+import re
+import sys
+import unittest
+
+import test_program
+from test_program import Matrix, run
+
+CHECKED = "b - A x checked against"
+
+
+class Solve(test_program.Case):
+    def last(self, code, *arguments, **more):
+        """The last line on standard error of a solve that ends with the code: the advice."""
+        done = run("solve", *arguments, "--backend", "omp", **more)
+        self.assertEqual(done.returncode, code, done.stderr)
+        lines = done.stderr.rstrip("\n").split("\n")
+        self.assertNotIn("passed", lines[-1])
+        return lines[-1]
+
+
+class Advice(Solve):
+    def test_a_failed_solve_ends_with_the_failure_and_what_to_try(self):
+        done = run("solve", "poisson2d:30", "--max-iterations", "5")
+        self.assertEqual(done.returncode, 7)
+        lines = done.stderr.rstrip("\n").split("\n")
+        self.assertIn("after 5 iterations", lines[-2])
+        self.assertIn("try --precond auto", lines[-1])
+        self.assertTrue(any(CHECKED in line and "passed" in line for line in lines[:-2]), done.stderr)
+        # a solve that is solved still ends with its check
+        done = self.ok("solve", "poisson2d:10")
+        self.assertIn("passed", done.stderr.rstrip("\n").split("\n")[-1])
+
+    def test_quiet_too(self):
+        done = run("solve", "poisson2d:30", "--max-iterations", "5", "-q")
+        self.assertEqual(done.returncode, 7)
+        self.assertEqual(len(done.stderr.rstrip("\n").split("\n")), 2)
+        self.assertIn("try --precond auto", done.stderr)
+
+    def test_nothing_that_was_used_is_recommended(self):
+        limit = ["poisson2d:30", "--max-iterations", "2"]
+        self.assertIn("--precond auto", self.last(7, *limit))
+        for name in ("jacobi", "auto"):
+            said = self.last(7, *limit, "--precond", name)
+            self.assertNotIn("--precond auto", said)
+            self.assertIn("--precond all", said)
+        said = self.last(7, "poisson2d:30", "--max-iterations", "1", "--precond", "all")
+        self.assertNotIn("--precond", said)
+        self.assertIn("--max-iterations above 1", said)
+        self.assertNotIn("--type f64", self.last(7, *limit))
+        self.assertIn("--type f64", self.last(7, *limit, "--type", "f32"))
+
+    def test_the_default_limit(self):
+        # 100 iterations are the least limit; eigenvalues 1 to 10^12, each by itself
+        entries = [(i, i, 10.0 ** (12 * i / 399)) for i in range(400)]
+        path = self.write("wide.mtx", Matrix(400, 400, entries).text())
+        said = self.last(7, path, "--max-iterations", "50")
+        self.assertIn("--max-iterations above 50", said)
+
+    def test_the_tolerance_that_it_names_is_reached(self):
+        for kind in ("f64", "f32"):
+            arguments = ["poisson2d:30", "--type", kind]
+            said = self.last(7, *arguments, "--rtol", "1e-19")
+            self.assertIn(f"rounding errors of {kind}", said)
+            self.assertEqual("--type f64" in said, kind == "f32")
+            self.ok("solve", *arguments, "--backend", "omp", "--rtol", re.search(r"--rtol (\S+),", said).group(1))
+
+    def test_inner(self):
+        # of condition 1e10, which f32 cannot tell from singular
+        entries = [(0, 0, 1.0), (0, 1, 1.0), (1, 0, 1.0), (1, 1, 1.0 + 1e-10)]
+        path = self.write("close.mtx", Matrix(2, 2, entries).text())
+        b = self.vector("b.txt", [1.0, 2.0])
+        done = run("solve", path, b, "--inner", "--backend", "omp")
+        if done.returncode == 7:
+            self.assertIn("without --inner", done.stderr)
+        self.assertNotIn("try --inner", done.stderr)
+
+    def test_matrices_that_no_solver_takes(self):
+        self.assertIn("not square", self.last(8, self.data("pattern5x8.mtx")))
+        self.assertIn("no solver of spmv takes a matrix that is not symmetric", self.last(8, self.data("skew3.mtx")))
+        triangle = Matrix(3, 3, [(0, 0, 2.0), (1, 0, 1.0), (1, 1, 2.0), (2, 1, 1.0), (2, 2, 2.0)])
+        path = self.write("lower.mtx", triangle.text())
+        self.assertIn("must say symmetric in place of general", self.last(8, path))
+        # and that is the remedy
+        with open(path, encoding="utf-8") as file:
+            text = file.read().replace("general", "symmetric")
+        self.ok("solve", self.write("symmetric.mtx", text))
+
+    def test_matrices_that_are_not_positive(self):
+        negative = Matrix(2, 2, [(0, 0, -2.0), (1, 1, -2.0), (0, 1, 1.0), (1, 0, 1.0)])
+        for precond in ("none", "jacobi", "all"):
+            said = self.last(8, self.write("negative.mtx", negative.text()), "--precond", precond)
+            self.assertIn("try -A and -b", said)
+        indefinite = Matrix(2, 2, [(0, 0, 1.0), (1, 1, 1.0), (0, 1, 2.0), (1, 0, 2.0)])
+        path = self.write("indefinite.mtx", indefinite.text())
+        b = self.vector("b.txt", [1.0, -1.0])
+        self.assertIn("no solver of spmv takes an indefinite matrix", self.last(8, path, b))
+        pattern = "%%MatrixMarket matrix coordinate pattern symmetric\n2 2 2\n2 1\n1 1\n"
+        b = self.vector("b.txt", [0.0, 1.0])
+        self.assertIn("pattern without values", self.last(8, self.write("pattern.mtx", pattern), b))
+
+    def test_not_finite(self):
+        big = self.write("big.mtx", Matrix(2, 2, [(i, j, 3e38) for i in range(2) for j in range(2)]).text())
+        self.assertIn("--type f64", self.last(7, big, self.vector("b.txt", [1.0, 1.0]), "--type", "f32"))
+        nan = "%%MatrixMarket matrix coordinate real general\n1 1 1\n1 1 nan\n"
+        self.assertIn("not finite", self.last(7, self.write("nan.mtx", nan)))
+
+
+class Defaults(Solve):
+    def rtol_of(self, *arguments):
+        done = self.ok("solve", "poisson2d:20", "--json", "-q", *arguments)
+        return json.loads(done.stdout)["result"]["cg"]["rtol"]
+
+    def test_tolerance_of_each_type(self):
+        self.assertEqual(self.rtol_of(), 1e-8)
+        self.assertEqual(self.rtol_of("--type", "f64"), 1e-8)
+        self.assertEqual(self.rtol_of("--type", "mixed"), 1e-8)
+        self.assertEqual(self.rtol_of("--type", "f32"), 1e-4)
+        self.assertEqual(self.rtol_of("--rtol", "1e-3", "--type", "f32"), 1e-3)
+        self.assertEqual(self.rtol_of("--type", "f32", "--rtol", "1e-3"), 1e-3)
+
+    def test_tolerance_is_documented(self):
+        text = " ".join(self.ok("solve", "--help").stdout.split() + self.ok("help", "solve").stdout.split())
+        self.assertIn("(default: 1e-8; with --type f32 1e-4)", text)
+        with open(test_program.SOURCE + "/app/spmv.1", encoding="utf-8") as file:
+            page = file.read()
+        self.assertRegex(page, r"Default: 1e-8; with\n\.Fl -type Cm f32\n1e-4")
+
+
+if __name__ == "__main__":
+    test_program.PROGRAM, test_program.SOURCE = sys.argv[1:3]
+    unittest.main(argv=sys.argv[:1] + sys.argv[3:])

@@ -1,0 +1,76 @@
+/* Work, depth and source of the rungs (spmv_rung_describe): every rung of a backend has them, and
+ * the file is there.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "support.h"
+
+static void check_rung(spmv_context *ctx, const char *primitive, const char *rung)
+{
+    char path[512], words[64];
+    spmv_rung_info info, again;
+    assert_int_equal(spmv_rung_describe(ctx, primitive, rung, &info, sizeof info), SPMV_OK);
+    assert_true(info.work[0] != '\0' && info.depth[0] != '\0');
+    snprintf(path, sizeof path, "%s/%s", SOURCE_DIR, info.source);
+    FILE *const file = fopen(path, "r");
+    if (file == NULL)
+        fail_msg("%s, rung %s: there is no %s", primitive, rung, path);
+    fclose(file);
+    snprintf(words, sizeof words, "%s:64", rung);
+    assert_int_equal(spmv_rung_describe(ctx, primitive, words, &again, sizeof again), SPMV_OK);
+    assert_ptr_equal(again.source, info.source);
+}
+
+static void every_rung_is_described(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *primitive;
+        const char *(*name)(spmv_backend backend, int index);
+    } ladders[] = {{"scan", spmv_scan_rung_name},
+                   {"segscan", spmv_segscan_rung_name},
+                   {"reduce", spmv_reduce_rung_name},
+                   {"sort", spmv_sort_rung_name},
+                   {"histogram", spmv_histogram_rung_name}};
+    spmv_context *ctx = support_context();
+    int rungs = 0;
+    for (size_t k = 0; k < sizeof ladders / sizeof *ladders; k++)
+        for (int i = 0; ladders[k].name(support_backend, i) != NULL; i++, rungs++)
+            check_rung(ctx, ladders[k].primitive, ladders[k].name(support_backend, i));
+    assert_true(rungs >= 5);
+    check_rung(ctx, "expand", "scatter");
+    check_rung(ctx, "expand", "gather");
+    check_rung(ctx, "gather", "direct");
+    spmv_context_destroy(ctx);
+}
+
+static void wrong_arguments(void **state)
+{
+    (void)state;
+    spmv_context *ctx = support_context();
+    spmv_rung_info info;
+    assert_int_equal(spmv_rung_describe(NULL, "scan", "blelloch", &info, sizeof info), SPMV_ERROR_ARGUMENT);
+    assert_int_equal(spmv_rung_describe(ctx, NULL, "blelloch", &info, sizeof info), SPMV_ERROR_ARGUMENT);
+    assert_int_equal(spmv_rung_describe(ctx, "scan", NULL, &info, sizeof info), SPMV_ERROR_ARGUMENT);
+    assert_int_equal(spmv_rung_describe(ctx, "scan", "blelloch", NULL, sizeof info), SPMV_ERROR_ARGUMENT);
+    assert_non_null(strstr(spmv_last_error(ctx), "info is NULL"));
+    assert_int_equal(spmv_rung_describe(ctx, "scan", "blellochs", &info, sizeof info), SPMV_ERROR_METHOD);
+    assert_int_equal(spmv_rung_describe(ctx, "scan", "", &info, sizeof info), SPMV_ERROR_METHOD);
+    assert_int_equal(spmv_rung_describe(ctx, "scans", "blelloch", &info, sizeof info), SPMV_ERROR_METHOD);
+    assert_non_null(strstr(spmv_last_error(ctx), "scans has no rung \"blelloch\""));
+    /* a caller that knows the first fields only */
+    memset(&info, 0, sizeof info);
+    assert_int_equal(spmv_rung_describe(ctx, "scan", "blelloch", &info, offsetof(spmv_rung_info, work)), SPMV_OK);
+    assert_non_null(info.source);
+    assert_null(info.work);
+    spmv_context_destroy(ctx);
+}
+
+int main(int argc, char **argv)
+{
+    support_begin(argc, argv);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_rung_is_described),
+        cmocka_unit_test(wrong_arguments),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
