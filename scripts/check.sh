@@ -16,7 +16,7 @@
 #   mutate    planted bugs, each of which a named test must catch (mutate.sh)
 #   bits      no result differs from those of an earlier commit (bits.py; GATE_EXPECTED=FILE lists those that may)
 #   abi       the library's binary interface is compatible with that commit's (abi.py)
-#   registers no CUDA kernel takes more registers or spills more than there (registers.py); passes without nvcc
+#   registers no CUDA kernel takes more registers or spills more than there (registers.py); passes without cuobjdump
 #   speed     nothing is slower than there (speed.py; GPU too where there is one); for a quiet machine
 #
 # GATE_BASE=COMMIT is what the last four compare with; default: where this branch left main, on main the commit before.
@@ -148,8 +148,8 @@ stage_abi() {
 
 stage_registers() {
     python3 scripts/registers.py --self-test || return 1
-    if ! command -v nvcc >/dev/null && [ ! -x /usr/local/cuda/bin/nvcc ]; then
-        echo "no nvcc here: no kernel to look at"
+    if ! command -v cuobjdump >/dev/null && [ ! -x /usr/local/cuda/bin/cuobjdump ]; then
+        echo "no cuobjdump of the CUDA Toolkit here: no kernel to look at"
         return 0
     fi
     python3 scripts/registers.py

@@ -7,8 +7,9 @@
     registers.py --self-test      lists with planted changes
 
 A state is a commit or a folder with the project's source (built below build/gates for GATE_ARCHITECTURES, default 90-real),
-a file that cuobjdump reads (libspmv.so, an object), or a listing that --list wrote. Default: OLD the commit that gates.py says,
-NEW this tree. Needs cuobjdump of the CUDA Toolkit; c++filt of binutils makes the names readable.
+a file that cuobjdump reads (libspmv.so, an object), the text of a build with CMAKE_CUDA_FLAGS=-Xptxas=-v, or a listing that
+--list wrote. Default: OLD the commit that gates.py says, NEW this tree. All but texts need cuobjdump of the CUDA Toolkit; c++filt
+of binutils makes the names readable.
 
 SPDX-License-Identifier: BSD-3-Clause
 """
@@ -44,6 +45,26 @@ def parse_dump(text):
         elif name is not None and "REG:" in line:
             numbers = dict(re.findall(r"(\w+):(\d+)", line))
             kernels.append((architecture, name, {use: int(numbers.get(use, 0)) for use in USES}))
+            name = None
+    return kernels
+
+
+def parse_ptxas(text):
+    """The same of what ptxas -v says; LOCAL: the bytes of spills, stored and loaded."""
+    kernels, architecture, name, spilled = [], "", None, (0, 0)
+    for line in text.splitlines():
+        entry = re.search(r"Compiling entry function '(\w+)' for '(sm_\w+)'", line)
+        frame = re.search(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads", line)
+        used = re.search(r"Used (\d+) registers", line)
+        if entry:
+            name, architecture = entry.groups()
+            spilled = (0, 0)
+        elif frame:
+            spilled = (int(frame.group(1)), int(frame.group(2)) + int(frame.group(3)))
+        elif used and name is not None:
+            shared = re.search(r"(\d+) bytes smem", line)
+            kernels.append((architecture, name, {"REG": int(used.group(1)), "STACK": spilled[0],
+                                                 "SHARED": int(shared.group(1)) if shared else 0, "LOCAL": spilled[1]}))
             name = None
     return kernels
 
@@ -100,8 +121,10 @@ def listing(name):
         with open(name, "rb") as file:
             head = file.read(4)
         if head != b"\x7fELF":
-            with open(name, encoding="utf-8") as lines:
-                return rows_of(lines)
+            with open(name, encoding="utf-8") as file:
+                text = file.read()
+            kernels = parse_ptxas(text)
+            return table(kernels, demangle([name for _, name, _ in kernels])) if kernels else rows_of(text.splitlines())
         path = name
     else:
         architectures = os.environ.get("GATE_ARCHITECTURES", "90-real")

@@ -35,7 +35,13 @@ static const int64_t sizes[] = {1, 33, 1025, 2503};
 enum { MATRIX_ROWS = 211, LONG_ROW = 2003, MANY_COLS = 3001, GRID = 9, ITERATIONS = 6 };
 #else
 static const int64_t sizes[] = {1, 33, 8193, 70001}; /* a tile on the CPU has 8192 elements; eight are shared */
-enum { MATRIX_ROWS = 2003, LONG_ROW = 20011, MANY_COLS = 100003, GRID = 32, ITERATIONS = 40 }; /* columns beyond 16 bits */
+enum {
+    MATRIX_ROWS = 2003,
+    LONG_ROW = 20011,
+    MANY_COLS = 100003,
+    GRID = 32,
+    ITERATIONS = 40
+}; /* columns beyond 16 bits */
 #endif
 enum { SIZES = sizeof sizes / sizeof sizes[0] };
 

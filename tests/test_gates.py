@@ -82,6 +82,14 @@ class TestRegisters(unittest.TestCase):
         found, worse = registers.compare(self.rows(32, 0), self.rows(40, 8))
         self.assertEqual((found, worse), (["more      sm_90 void scan<float>()  REG:32->40 STACK:0->8"], 1))
 
+    def test_ptxas(self):
+        text = ("ptxas info    : Compiling entry function '_Z5applyIdEvPT_' for 'sm_90'\n"
+                "ptxas info    : Function properties for _Z5applyIdEvPT_\n"
+                "    8 bytes stack frame, 4 bytes spill stores, 12 bytes spill loads\n"
+                "ptxas info    : Used 10 registers, used 1 barriers, 8 bytes cumulative stack size, 64 bytes smem\n")
+        self.assertEqual(registers.parse_ptxas(text),
+                         [("sm_90", "_Z5applyIdEvPT_", {"REG": 10, "STACK": 8, "SHARED": 64, "LOCAL": 16})])
+
     def test_appear_vanish(self):
         one = self.rows(32, 0)
         two = {key: one[key] for key in list(one)[:1]}
