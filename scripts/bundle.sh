@@ -83,7 +83,8 @@ while IFS=$'\t' read -r from to; do
 done <"$pack/files"
 cp "$root/scripts/bundle_run.sh" "$bundle/run_tests.sh"
 chmod +x "$bundle/run_tests.sh"
-mkdir -p "$bundle/source/app"
+mkdir -p "$bundle/source/app" "$bundle/source/scripts"
+cp "$root"/scripts/{gates,bits,speed,registers,abi}.py "$bundle/source/scripts/"
 cp -r "$root/data" "$bundle/source/"
 cp "$root/app/spmv.1" "$bundle/source/app/"
 cp "$root/LICENSE" "$root/NOTICE" "$bundle/"
@@ -131,6 +132,9 @@ Runs from any folder on a Linux with ${glibc/_/ } or later. CUDA: ${cuda:-not in
   ./run_tests.sh gpu          the tests on a GPU; also gpu-sanitize, gpu-repeat, gpu-large, gpu-matrices
   SPMV_MATRICES=FOLDER ./run_tests.sh gpu-matrices
                               with a folder of NAME.mtx.xz and catalog.csv
+  source/scripts/bits.py OLD NEW --backends cuda
+  source/scripts/speed.py OLD NEW --backend cuda
+                              two unpacked bundles compared: their results bit by bit, their speed
   bin/spmv bench A...         times beside other libraries: the modules in lib/spmv/peers. cuSPARSE comes with the machine's CUDA
                               Toolkit (elsewhere than in /usr/local/cuda: name its folder in LD_LIBRARY_PATH)
 

@@ -14,7 +14,12 @@
 #   symbols   both libraries show spmv_* and nothing else
 #   fuzz      every fuzz target for FUZZ_SECONDS (60) seconds
 #   mutate    planted bugs, each of which a named test must catch (mutate.sh)
+#   bits      no result differs from those of an earlier commit (bits.py; GATE_EXPECTED=FILE lists those that may)
+#   abi       the library's binary interface is compatible with that commit's (abi.py)
+#   registers no CUDA kernel takes more registers or spills more than there (registers.py); passes without cuobjdump
+#   speed     nothing is slower than there (speed.py; GPU too where there is one); for a quiet machine
 #
+# GATE_BASE=COMMIT is what the last four compare with; default: where this branch left main, on main the commit before.
 # JOBS=N sets how many compilers and tests run at once. Each stage ends in one line of the summary; the exit status is 0
 # when none failed.
 #
@@ -28,7 +33,7 @@ set -uo pipefail
 cd "$root" || exit 1
 export OMP_WAIT_POLICY=${OMP_WAIT_POLICY:-passive}
 
-all_stages=(format layers build tests asan ubsan install symbols fuzz mutate)
+all_stages=(format layers build tests asan ubsan install symbols fuzz mutate bits abi registers speed)
 check_build=$root/build/check
 
 run_ctest() {
@@ -132,6 +137,31 @@ stage_mutate() {
     bash scripts/mutate.sh
 }
 
+# Each gate first shows that it finds a planted change.
+stage_bits() {
+    python3 scripts/bits.py --self-test --backends ref && python3 scripts/bits.py ${GATE_EXPECTED:+--expected "$GATE_EXPECTED"}
+}
+
+stage_abi() {
+    python3 scripts/abi.py --self-test && python3 scripts/abi.py
+}
+
+stage_registers() {
+    python3 scripts/registers.py --self-test || return 1
+    if ! command -v cuobjdump >/dev/null && [ ! -x /usr/local/cuda/bin/cuobjdump ]; then
+        echo "no cuobjdump of the CUDA Toolkit here: no kernel to look at"
+        return 0
+    fi
+    python3 scripts/registers.py
+}
+
+stage_speed() {
+    python3 scripts/speed.py --self-test && python3 scripts/speed.py || return 1
+    if command -v nvidia-smi >/dev/null && nvidia-smi -L >/dev/null 2>&1; then
+        python3 scripts/speed.py --backend cuda
+    fi
+}
+
 # Which stages: those named, or all but those with ^.
 stages=()
 excluded=" "
@@ -156,7 +186,7 @@ for stage in "${stages[@]}"; do
     echo "== $stage"
     start=$SECONDS
     if "stage_$stage"; then result=ok; else result=FAILED failed=1; fi
-    summary+=$(printf '%-8s %-6s %5d s' "$stage" "$result" $((SECONDS - start)))$'\n'
+    summary+=$(printf '%-9s %-6s %5d s' "$stage" "$result" $((SECONDS - start)))$'\n'
 done
 printf '\n%s' "$summary"
 exit $failed
