@@ -1,4 +1,5 @@
-# Configuring and building, the same way for every script. Sourced: sets root and jobs; build_tree FOLDER OPTION...
+# Configuring and building, the same way for every script. Sourced: sets root and jobs; build_tree FOLDER TARGET OPTION...;
+# build_architecture
 #
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
@@ -14,4 +15,10 @@ build_tree() {
         rm -rf "$folder"
     fi
     cmake -S "$root" -B "$folder" -G Ninja "$@" </dev/null && cmake --build "$folder" --target "$target" -j "$jobs" </dev/null
+}
+
+# The one architecture that tests compile CUDA code for: this machine's, and 9.0 where there is no GPU. The library itself
+# is built for more (cmake/SpmvCuda.cmake); check.sh release compiles them all.
+build_architecture() {
+    if command -v nvidia-smi >/dev/null && nvidia-smi -L 2>/dev/null | grep -q '^GPU '; then echo native; else echo 90-real; fi
 }

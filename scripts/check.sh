@@ -10,6 +10,7 @@
 #   tests     all tests, but those of install
 #   asan      all tests with the address, leak and undefined-behaviour sanitizers
 #   ubsan     all tests, optimised, with clang's undefined-behaviour sanitizer
+#   release   CUDA code for every architecture of a release; its size (only where nvcc is)
 #   install   installs into a fresh prefix, builds the examples outside the tree four ways
 #   symbols   both libraries show spmv_* and nothing else
 #   fuzz      every fuzz target for FUZZ_SECONDS (60) seconds
@@ -33,7 +34,7 @@ set -uo pipefail
 cd "$root" || exit 1
 export OMP_WAIT_POLICY=${OMP_WAIT_POLICY:-passive}
 
-all_stages=(format layers build tests asan ubsan install symbols fuzz mutate bits abi registers speed)
+all_stages=(format layers build tests asan ubsan release install symbols fuzz mutate bits abi registers speed)
 check_build=$root/build/check
 
 run_ctest() {
@@ -43,7 +44,8 @@ run_ctest() {
 }
 
 build_check() {
-    build_tree "$check_build" all -DCMAKE_BUILD_TYPE=Release -DSPMV_WERROR=ON -DSPMV_CUDA="${SPMV_CUDA:-AUTO}" -DBUILD_TESTING=ON
+    build_tree "$check_build" all -DCMAKE_BUILD_TYPE=Release -DSPMV_WERROR=ON -DSPMV_CUDA="${SPMV_CUDA:-AUTO}" -DBUILD_TESTING=ON \
+        -DCMAKE_CUDA_ARCHITECTURES="$(build_architecture)"
 }
 
 # build_with NAME BUILD_TYPE COMPILER FLAGS TARGET OPTION...: a CPU build in build/NAME
@@ -101,6 +103,17 @@ stage_ubsan() {
     local flags="-fsanitize=undefined,float-cast-overflow -fno-sanitize-recover=all"
     build_with check-ubsan Release clang "$flags" all &&
         UBSAN_OPTIONS=print_stacktrace=1 run_ctest "$root/build/check-ubsan" -LE install
+}
+
+stage_release() {
+    local tree=$root/build/release
+    build_tree "$tree" cuda_code -DCMAKE_BUILD_TYPE=Release -DSPMV_WERROR=ON -DSPMV_CUDA="${SPMV_CUDA:-AUTO}" -DBUILD_TESTING=ON \
+        -U CMAKE_CUDA_ARCHITECTURES || return 1
+    if ctest --test-dir "$tree" -N -R '^cuda_build$' | grep -q '^Total Tests: 0'; then
+        echo "no nvcc: nothing to compile"
+        return 0
+    fi
+    run_ctest "$tree" -R '^cuda_build$'
 }
 
 stage_install() {

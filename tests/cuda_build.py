@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """What the CUDA part costs: limits the size of the shared library and of the library's CUDA objects; reports the time they took.
 
-    cuda_build.py LIBRARY BUILD_FOLDER yes|no OBJECT...
+    cuda_build.py LIBRARY BUILD_FOLDER MIB|none OBJECT...
 
 Seconds are no limit: the same build takes twice as long on one machine as on another, or beside other work, and the
 time of other compilers does not follow. What NVCC writes does: an object of half a MiB or more takes 30 to 75 seconds a
 MiB (compressed, of two architectures and PTX, on a quiet core), whatever the kernels in it. So five minutes on two cores
-are MOST_OBJECTS, which hold ("yes") for a Release build of the architectures that we build by default. The times of
+are 12 MiB of objects for the architectures of a release. MIB is the limit for the architectures of this build;
+"none" for a build whose sizes nobody measured (another compiler, another build type). The times of
 Ninja's log are reported where there is one.
 
 SPDX-License-Identifier: BSD-3-Clause
@@ -17,7 +18,6 @@ import sys
 
 MIB = 1024 * 1024
 MOST_LIBRARY = 30 * MIB
-MOST_OBJECTS = 12 * MIB
 CORES = 2
 
 
@@ -41,8 +41,8 @@ def within(name, size, most):
 
 
 def main():
-    library, build, limited, *objects = sys.argv[1:]
-    assert objects and limited in ("yes", "no")
+    library, build, most, *objects = sys.argv[1:]
+    assert objects
     sizes = {os.path.realpath(name): os.path.getsize(name) for name in objects}
     seconds = compile_seconds(build)
     for name in sorted(sizes, key=sizes.get, reverse=True):
@@ -51,7 +51,7 @@ def main():
     if all(name in seconds for name in sizes):
         total = sum(seconds[name] for name in sizes)
         print(f"CUDA sources: {total:.1f} s of compiling, {total / CORES:.1f} s on {CORES} cores")
-    good = within("CUDA objects", sum(sizes.values()), MOST_OBJECTS if limited == "yes" else None)
+    good = within("CUDA objects", sum(sizes.values()), None if most == "none" else float(most) * MIB)
     return 0 if within(os.path.basename(library), os.path.getsize(library), MOST_LIBRARY) and good else 1
 
 

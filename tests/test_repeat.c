@@ -181,9 +181,10 @@ static struct data make_data(spmv_type type, int64_t n, int64_t few)
         values[i] = support_uniform(&random);
         narrow[i] = (float)values[i];
     }
-    for (int64_t i = 0; i < n; i++)
+    for (int64_t i = 0; i < n; i++) {
         index[i] = (int32_t)(support_random(&random) % (BINS + BINS / 8)) - 5;
-    memset(flags, 0, (size_t)n);
+        flags[i] = 0;
+    }
     for (int64_t at = 0; at < n && d.segments < n; at += (int64_t)(support_random(&random) % 61)) {
         flags[at] = 1;
         starts[d.segments++] = (int32_t)at;

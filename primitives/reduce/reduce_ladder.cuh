@@ -19,11 +19,8 @@ struct reduce_some_left {
     int64_t count;
 };
 
-/* What happens to an operator: nothing. The other is counted (steps.cuh). */
-template <typename Op> using uncounted = Op;
-
 /* Runs a rung of a pair that exists until at most few results are left. */
-template <template <typename> class Rung, template <typename> class As, typename Place>
+template <template <typename> class Rung, typename Place>
 spmv_status reduce_on(Place &place, spmv_context *ctx, spmv_op by, spmv_type of, const void *in, void *out, int64_t n,
                       void *scratch, int64_t few, reduce_some_left *some)
 {
@@ -32,7 +29,9 @@ spmv_status reduce_on(Place &place, spmv_context *ctx, spmv_op by, spmv_type of,
 #define CASE(OP, op, TYPE, type, T, D, CLASS)                                                                          \
     case SPMV_##OP *SPMV_TYPE_LIMIT + SPMV_##TYPE: {                                                                   \
         reduce_left<D> left = {};                                                                                      \
-        st = Rung<As<op_##op##_##type>>::run(place, (const D *)in, (D *)out, n, (D *)scratch, few, &left);             \
+        Place::template choose<op_##op##_##type>();                                                                    \
+        st = Rung<typename Place::template applied<op_##op##_##type>>::run(place, (const D *)in, (D *)out, n,          \
+                                                                           (D *)scratch, few, &left);                  \
         *some = {left.sums, left.count};                                                                               \
         return st;                                                                                                     \
     }

@@ -12,7 +12,7 @@ static spmv_status run(spmv_context *ctx, enum reduce_finish finish, spmv_op by,
     steps_on_gpu gpu = {ctx};
     reduce_some_left left = {};
     const spmv_status st =
-        on_device(ctx, [&] { return reduce_on<Rung, uncounted>(gpu, ctx, by, of, in, out, n, scratch, few, &left); });
+        on_device(ctx, [&] { return reduce_on<Rung>(gpu, ctx, by, of, in, out, n, scratch, few, &left); });
     return st != SPMV_OK || finish == REDUCE_FINISH_DEVICE
                ? st
                : reduce_finish_on_host(ctx, by, of, left.sums, left.count, out);

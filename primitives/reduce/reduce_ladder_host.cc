@@ -1,5 +1,5 @@
 /* The teaching rungs of reduce on the backend ref: the steps that a GPU would run, the threads of each in a shuffled
- * order (steps.cuh); and the same with a trace.
+ * order (steps.cuh); and the same with a trace. Both run the same code; without a trace it tells nobody.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "reduce_ladder.cuh"
@@ -8,13 +8,15 @@
 /* Any; results do not depend on it. */
 static const uint64_t order = 0x72656475;
 
+using host_with_trace = steps_on_host<tell_caller>;
+
 template <template <typename> class Rung>
 static spmv_status run(spmv_context *ctx, enum reduce_finish, spmv_op op, spmv_type type, const void *in, void *out,
                        int64_t n, void *scratch)
 {
-    steps_on_host<> host = {order, {}};
+    host_with_trace host = {order, {NULL, NULL, type}};
     reduce_some_left left = {};
-    return reduce_on<Rung, uncounted>(host, ctx, op, type, in, out, n, scratch, 1, &left);
+    return reduce_on<Rung>(host, ctx, op, type, in, out, n, scratch, 1, &left);
 }
 
 static spmv_status run_serial(spmv_context *ctx, enum reduce_finish, spmv_op op, spmv_type type, const void *in,
@@ -23,7 +25,6 @@ static spmv_status run_serial(spmv_context *ctx, enum reduce_finish, spmv_op op,
     return reduce_ref(ctx, op, type, in, out, n, scratch);
 }
 
-using host_with_trace = steps_on_host<tell_caller>;
 using traced = spmv_status(host_with_trace &, spmv_context *, spmv_op, spmv_type, const void *, void *, int64_t, void *,
                            int64_t, reduce_some_left *);
 
@@ -43,7 +44,7 @@ static const struct reduce_rung rungs[] = {{"serial", REDUCE_FINISH_DEVICE, fals
                                                {NULL, REDUCE_FINISH_DEVICE, false, NULL, NULL}};
 
 static traced *const with_trace[] = {NULL, /* it has no steps */
-#define ROW(name, reorders) reduce_on<reduce_##name, counted, host_with_trace>,
+#define ROW(name, reorders) reduce_on<reduce_##name, host_with_trace>,
                                      RUNGS(ROW)
 #undef ROW
 };

@@ -4,7 +4,7 @@
  * two steps lies a barrier, and nowhere else. A kernel lets the threads run the steps. The host runs a step for one
  * thread after the other, in an order that is shuffled anew for each step: so a step in which one thread needs what
  * another writes gives wrong results there too, and an addition is an addition that can be counted. After each step a
- * trace is handed the shared memory; without one it costs nothing.
+ * trace is handed the shared memory.
  *
  *     struct program {
  *         struct shared { ... };     one a block; its contents are undefined until a step writes them
@@ -65,6 +65,10 @@ template <typename Program> __global__ void __launch_bounds__(STEPS_THREADS) run
 
 struct steps_on_gpu {
     static constexpr bool PARALLEL = true;
+    template <typename Op> using applied = Op; /* what a rung is compiled with for an operator */
+    template <typename Op> static void choose()
+    {
+    }
     spmv_context *ctx;
 
     template <typename Program> spmv_status run(const char *name, const Program &program, int64_t blocks, int threads)
@@ -75,19 +79,67 @@ struct steps_on_gpu {
 
 #endif
 /* -------------------------------------------------------------- on the host */
+#ifndef __CUDACC__
 
-struct steps_no_trace {
-    template <typename Program>
-    void operator()(const char *, const Program &, int64_t, int, const typename Program::shared &) const
+/* How often an operator was applied, in this thread. */
+struct steps_count {
+    static int64_t &applied()
     {
+        static thread_local int64_t count = 0;
+        return count;
+    }
+};
+
+/* An operator of type T that is chosen at run time, in this thread, and counted. So a rung is compiled once a type
+ * instead of once an operator and type: on the host it need not be fast. */
+template <typename T> struct chosen_operator {
+    using type = T;
+
+    struct choice {
+        T (*apply)(T earlier, T later);
+        T identity;
+    };
+
+    static choice &current()
+    {
+        static thread_local choice of_thread = {};
+        return of_thread;
+    }
+
+    template <typename Op> static T apply(T earlier, T later)
+    {
+        return Op()(earlier, later);
+    }
+
+    template <typename Op> static void choose()
+    {
+        current() = {apply<Op>, Op::identity()};
+    }
+
+    T operator()(T earlier, T later) const
+    {
+        steps_count::applied()++;
+        return current().apply(earlier, later);
+    }
+
+    static T identity()
+    {
+        return current().identity;
     }
 };
 
 /* trace(name of the launch, program, block, step, shared) after each step. order: where the shuffling begins. */
-template <typename Trace = steps_no_trace> struct steps_on_host {
+template <typename Trace> struct steps_on_host {
     static constexpr bool PARALLEL = false;
+    template <typename Op> using applied = chosen_operator<typename Op::type>;
     uint64_t order;
     Trace trace;
+
+    /* Before a rung runs with applied<Op>. */
+    template <typename Op> static void choose()
+    {
+        applied<Op>::template choose<Op>();
+    }
 
     /* splitmix64: G. L. Steele, D. Lea, C. H. Flood, OOPSLA 2014 */
     uint64_t next_random()
@@ -130,23 +182,6 @@ template <typename Trace = steps_no_trace> struct steps_on_host {
     }
 };
 
-#ifndef __CUDACC__
-/* An operator that counts how often it is applied, in this thread, on the host. */
-struct steps_count {
-    static int64_t &applied()
-    {
-        static thread_local int64_t count = 0;
-        return count;
-    }
-};
-
-template <typename Op> struct counted : Op {
-    typename Op::type operator()(typename Op::type earlier, typename Op::type later) const
-    {
-        steps_count::applied()++;
-        return Op::operator()(earlier, later);
-    }
-};
 #endif
 
 #endif

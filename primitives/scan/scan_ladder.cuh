@@ -91,20 +91,18 @@ template <typename Op, typename Place> spmv_status scan_ladder_run(int number, P
     }
 }
 
-template <typename Op> using as_it_is = Op;
-
-/* With Wrap<operator>: as_it_is, or one that counts. Numbers only: two arrays of a block's tuples do not fit a block's
- * shared memory. */
-template <template <typename> class Wrap, typename Place>
+/* Numbers only: two arrays of a block's tuples do not fit a block's shared memory. */
+template <typename Place>
 spmv_status scan_ladder_dispatch(spmv_context *ctx, int number, Place &place, const scan_request *r)
 {
     switch ((int)r->op * SPMV_TYPE_LIMIT + (int)r->type) {
 #define CASE(OP, op, TYPE, type, T, D, CLASS)                                                                          \
     case SPMV_##OP *SPMV_TYPE_LIMIT + SPMV_##TYPE:                                                                     \
-        if constexpr (sizeof(D) <= 8)                                                                                  \
-            return scan_ladder_run<Wrap<op_##op##_##type>>(number, place, r);                                          \
-        else                                                                                                           \
-            break;
+        if constexpr (sizeof(D) <= 8) {                                                                                \
+            Place::template choose<op_##op##_##type>();                                                                \
+            return scan_ladder_run<typename Place::template applied<op_##op##_##type>>(number, place, r);              \
+        }                                                                                                              \
+        break;
         SPMV_PAIR_LIST(CASE)
 #undef CASE
     default:

@@ -1,5 +1,5 @@
 /* The teaching rungs of scan on the backend ref: blocks one after the other, the threads of each step in a shuffled
- * order; and the same with a trace.
+ * order; and the same with a trace. Both run the same code; without a trace it tells nobody.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "scan_ladder.cuh"
@@ -15,8 +15,8 @@ template <int number> static int64_t scratch_of(const spmv_context *, const scan
 
 template <int number> static spmv_status run(spmv_context *ctx, const scan_request *r)
 {
-    steps_on_host<> host{order, {}};
-    return scan_ladder_dispatch<as_it_is>(ctx, number, host, r);
+    steps_on_host<tell_caller> host{order, {NULL, NULL, r->type}};
+    return scan_ladder_dispatch(ctx, number, host, r);
 }
 
 static const struct scan_rung rungs[] = {
@@ -38,5 +38,5 @@ extern "C" spmv_status scan_trace_host(spmv_context *ctx, const struct scan_rung
     steps_on_host<tell_caller> host{order, {tell, user, request->type}};
     const int number = rung == rungs ? (int)LADDER_SEQUENTIAL : (int)(rung - rungs) - 1;
     steps_count::applied() = 0;
-    return scan_ladder_dispatch<counted>(ctx, number, host, request);
+    return scan_ladder_dispatch(ctx, number, host, request);
 }

@@ -163,6 +163,15 @@ spmv_status segscan_ladder_run(int number, Place &place, const scan_request *r)
     }
 }
 
+template <typename Op, typename Place> spmv_status segscan_ladder_with(int number, Place &place, const scan_request *r)
+{
+    using Combine = combine_segments<Op>;
+    Place::template choose<Op>();
+    Place::template choose<Combine>();
+    return segscan_ladder_run<typename Place::template applied<Op>, typename Place::template applied<Combine>>(
+        number, place, r);
+}
+
 inline spmv_status segscan_ladder_refuse(spmv_context *ctx, const scan_request *r)
 {
     return context_fail(
@@ -172,17 +181,15 @@ inline spmv_status segscan_ladder_refuse(spmv_context *ctx, const scan_request *
         spmv_op_name(r->op), spmv_type_name(r->type));
 }
 
-/* With Wrap<operator on pairs>: as_it_is, or one that counts. */
-template <template <typename> class Wrap, typename Place>
+template <typename Place>
 spmv_status segscan_ladder_dispatch(spmv_context *ctx, int number, Place &place, const scan_request *r)
 {
     switch ((int)r->op * SPMV_TYPE_LIMIT + (int)r->type) {
 #define CASE(OP, op, TYPE, type, T, D, CLASS)                                                                          \
     case SPMV_##OP *SPMV_TYPE_LIMIT + SPMV_##TYPE:                                                                     \
         if constexpr (segscan_teaches<D>(SPMV_##OP))                                                                   \
-            return segscan_ladder_run<op_##op##_##type, Wrap<combine_segments<op_##op##_##type>>>(number, place, r);   \
-        else                                                                                                           \
-            break;
+            return segscan_ladder_with<op_##op##_##type>(number, place, r);                                            \
+        break;
         SPMV_PAIR_LIST(CASE)
 #undef CASE
     default:

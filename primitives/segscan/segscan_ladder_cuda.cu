@@ -13,7 +13,7 @@ template <int number> static spmv_status run(spmv_context *ctx, const scan_reque
 {
     return on_device(ctx, [=] {
         steps_on_gpu gpu{ctx};
-        return segscan_ladder_dispatch<as_it_is>(ctx, number, gpu, r);
+        return segscan_ladder_dispatch(ctx, number, gpu, r);
     });
 }
 

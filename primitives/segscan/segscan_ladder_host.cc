@@ -1,6 +1,5 @@
 /* The teaching rungs of segmented scan on the backend ref: blocks one after the other, the threads of each step in a
- * shuffled order; and the same with a trace. Both run the same code, which counts and, where nobody is to be told,
- * tells nobody: built twice, as for scan, it would be a megabyte more.
+ * shuffled order; and the same with a trace. Both run the same code; without a trace it tells nobody.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "segscan_ladder.cuh"
@@ -17,7 +16,7 @@ template <int number> static int64_t scratch_of(const spmv_context *, const scan
 template <int number> static spmv_status run(spmv_context *ctx, const scan_request *r)
 {
     steps_on_host<tell_caller> host{order, {NULL, NULL, r->type}};
-    return segscan_ladder_dispatch<counted>(ctx, number, host, r);
+    return segscan_ladder_dispatch(ctx, number, host, r);
 }
 
 static int64_t serial_scratch(const spmv_context *ctx, const scan_request *r)
@@ -54,5 +53,5 @@ extern "C" spmv_status segscan_trace_host(spmv_context *ctx, const struct scan_r
         return context_fail(ctx, SPMV_ERROR_METHOD, "segmented scan, rung %s, has no steps to show", rung->name);
     steps_on_host<tell_caller> host{order, {tell, user, request->type}};
     steps_count::applied() = 0;
-    return segscan_ladder_dispatch<counted>(ctx, index == 1 ? (int)LADDER_SEQUENTIAL : index - 2, host, request);
+    return segscan_ladder_dispatch(ctx, index == 1 ? (int)LADDER_SEQUENTIAL : index - 2, host, request);
 }
