@@ -526,7 +526,7 @@ static void bits(void **state)
     for (int i = 0; with_rung(i, &options); i++)
         for (int form = 0; form < 5; form++) {
             uint64_t first = 0;
-            const int repeats = SLOW ? 3 : form == 4 ? 8 : 50;
+            const int repeats = SLOW ? 3 : form == 4 ? 8 : 20;
             for (int run = 0; run < repeats; run++) {
                 static const int threads[] = {1, 2, 3, 4, 9};
                 spmv_context *ctx = support_context_on(support_backend, threads[run % 5]);

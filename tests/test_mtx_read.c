@@ -816,11 +816,25 @@ static bool reset_peak(void)
     return fclose(f) == 0 && written;
 }
 
+/* n > 0, in decimal: many of them, so faster than fprintf. */
+static void write_number(FILE *f, int n)
+{
+    char digits[16];
+    int at = sizeof digits;
+    for (; n > 0; n /= 10)
+        digits[--at] = (char)('0' + n % 10);
+    for (; at < (int)sizeof digits; at++)
+        putc_unlocked(digits[at], f);
+}
+
 /* What a file that is in no order is said to need is what it takes: never less, and not much more. */
 static void memory_as_said(void **state)
 {
     (void)state;
 #if defined(ADDRESSES_CHECKED) /* the checker's own memory is resident too */
+    skip();
+#endif
+#if defined(PLAIN_ENTRIES) /* the memory is the same by either way to read entries */
     skip();
 #endif
     enum { N = 2400000, MANY = 6400000 }; /* so many are in large pages, which go back later */
@@ -854,14 +868,14 @@ static void memory_as_said(void **state)
         assert_non_null(f);
         fprintf(f, "%%%%MatrixMarket matrix coordinate %s\n%d %d %d\n", cases[c].banner, cases[c].rows, cases[c].rows,
                 cases[c].entries);
+        const char *const value = cases[c].pattern ? "\n" : " 1.5\n";
         for (int k = 0; k < cases[c].entries; k++) {
             const int i = (int)(next_random(&seed) % (uint64_t)cases[c].rows) + 1;
             const int j = (int)(next_random(&seed) % (uint64_t)cases[c].rows) + 1;
-            fprintf(f, "%d %d%s\n",
-                    cases[c].crowded && k % 4 > 0 ? i % 9 + 1
-                    : cases[c].mirrored           ? (i > j ? i : j)
-                                                  : i,
-                    cases[c].mirrored ? (i < j ? i : j) : j, cases[c].pattern ? "" : " 1.5");
+            write_number(f, cases[c].crowded && k % 4 > 0 ? i % 9 + 1 : cases[c].mirrored ? (i > j ? i : j) : i);
+            putc_unlocked(' ', f);
+            write_number(f, cases[c].mirrored ? (i < j ? i : j) : j);
+            fputs(value, f);
         }
         assert_int_equal(fclose(f), 0);
         for (size_t t = 0; t < sizeof threads / sizeof threads[0]; t++) {

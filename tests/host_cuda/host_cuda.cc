@@ -615,6 +615,24 @@ int host_cuda_barrier(const char *file, int line, bool yes)
     return barrier_result;
 }
 
+/* memcpy, of most sizes by one instruction. */
+static void copy_value(void *to, const void *from, size_t bytes)
+{
+    switch (bytes) {
+    case 1:
+        std::memcpy(to, from, 1);
+        break;
+    case 4:
+        std::memcpy(to, from, 4);
+        break;
+    case 8:
+        std::memcpy(to, from, 8);
+        break;
+    default:
+        std::memcpy(to, from, bytes);
+    }
+}
+
 /* Lays bytes out for the warp and waits for all its lanes; where those of lane 0 lie then, the others behind. */
 static const char *lay_out(const void *value, size_t bytes)
 {
@@ -624,7 +642,7 @@ static const char *lay_out(const void *value, size_t bytes)
     if (warp.waiting > 0 && warp.bytes[turn] != bytes)
         give_up("exchanges a value of another size than its warp", running);
     warp.bytes[turn] = bytes;
-    std::memcpy(warp.laid_out[turn] + (size_t)(running % LANES) * bytes, value, bytes);
+    copy_value(warp.laid_out[turn] + (size_t)(running % LANES) * bytes, value, bytes);
     f.state = AT_EXCHANGE;
     warp.waiting++;
     yield();
@@ -633,7 +651,7 @@ static const char *lay_out(const void *value, size_t bytes)
 
 void host_cuda_exchange(void *value, size_t bytes, int from)
 {
-    std::memcpy(value, lay_out(value, bytes) + (size_t)from * bytes, bytes);
+    copy_value(value, lay_out(value, bytes) + (size_t)from * bytes, bytes);
 }
 
 unsigned host_cuda_match(unsigned value)

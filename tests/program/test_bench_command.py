@@ -369,10 +369,14 @@ class Bench(unittest.TestCase):
         self.assertIn("loops-static", done.stderr)
 
     def test_empty_matrices(self):
-        for rows, cols in ((0, 0), (3, 0), (0, 4), (5, 5)):
-            path = self.path("e.mtx", f"%%MatrixMarket matrix coordinate real general\n{rows} {cols} 0\n")
-            done = self.ok(path, "--peers", "loops", "--json")
-            self.assertTrue(json.loads(done.stdout)["verify"]["passed"])
+        sizes = ((0, 0), (3, 0), (0, 4), (5, 5))
+        paths = [
+            self.path(f"e{rows}x{cols}.mtx", f"%%MatrixMarket matrix coordinate real general\n{rows} {cols} 0\n")
+            for rows, cols in sizes
+        ]
+        results = [json.loads(line) for line in self.ok(*paths, "--peers", "loops", "--json").stdout.splitlines()]
+        self.assertEqual([(r["matrix"]["rows"], r["matrix"]["cols"]) for r in results], list(sizes))
+        self.assertTrue(all(r["verify"]["passed"] for r in results))
 
 
 if __name__ == "__main__":
