@@ -1,7 +1,7 @@
 /* What every test program shares: cmocka, the backend named in argv[1], a context on it, random numbers.
  *
- * A test program ends with:  int main(int argc, char **argv) { support_begin(argc, argv); ... return
- * cmocka_run_group_tests(...); }
+ * A test program ends with:  SUPPORT_MAIN(cmocka_unit_test(...), ...)  A program with more arguments than the backend
+ * has a main of its own, which begins with support_begin(argc, argv).
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SUPPORT_H
@@ -53,6 +53,25 @@ static inline void support_begin(int argc, char **argv)
     if (argc > 2 && strcmp(argv[2], "none") == 0)
         exit(0);
 }
+
+/* main: runs these tests of cmocka, one after the other. */
+#define SUPPORT_MAIN(...)                                                                                              \
+    int main(int argc, char **argv)                                                                                    \
+    {                                                                                                                  \
+        support_begin(argc, argv);                                                                                     \
+        const struct CMUnitTest tests[] = {__VA_ARGS__};                                                               \
+        return cmocka_run_group_tests(tests, NULL, NULL);                                                              \
+    }
+
+/* The same; asked to be brief, it runs brief_test alone. */
+#define SUPPORT_MAIN_OR_BRIEF(brief_test, ...)                                                                         \
+    int main(int argc, char **argv)                                                                                    \
+    {                                                                                                                  \
+        support_begin(argc, argv);                                                                                     \
+        const struct CMUnitTest kernels[] = {brief_test}, tests[] = {__VA_ARGS__};                                     \
+        return support_brief(argc, argv) ? cmocka_run_group_tests(kernels, NULL, NULL)                                 \
+                                         : cmocka_run_group_tests(tests, NULL, NULL);                                  \
+    }
 
 /* A context on a backend with so many threads (0: the default). */
 static inline spmv_context *support_context_on(spmv_backend backend, int threads)

@@ -898,35 +898,12 @@ static void solutions(void **state)
     close_places(&p);
 }
 
-int main(int argc, char **argv)
-{
-    support_begin(argc, argv);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(quiet_figures),
-        cmocka_unit_test(noisy_figures),
-        cmocka_unit_test(taking_turns),
-        cmocka_unit_test(ended_early),
-        cmocka_unit_test(failing_contender),
-        cmocka_unit_test(own_clock),
-        cmocka_unit_test(spread_by_hand),
-        cmocka_unit_test(choosing),
-        cmocka_unit_test(every_operation),
-        cmocka_unit_test(model_bytes),
-        cmocka_unit_test(bad_peers),
-        cmocka_unit_test(unknown_method),
-        cmocka_unit_test(suites),
-        cmocka_unit_test(bad_solvers),
-        cmocka_unit_test(at_the_limit),
-        cmocka_unit_test(unfit_systems),
-        cmocka_unit_test(long_runs),
-        cmocka_unit_test(processor_lists),
-        cmocka_unit_test(shares_of_others),
-        cmocka_unit_test(doubts_about_load),
-        cmocka_unit_test(spread_of_rows),
-        cmocka_unit_test(bandwidth_is_kept),
-        cmocka_unit_test(bandwidth_keys),
-        cmocka_unit_test(choosing_preconditioners),
-        cmocka_unit_test(solutions),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+SUPPORT_MAIN(cmocka_unit_test(quiet_figures), cmocka_unit_test(noisy_figures), cmocka_unit_test(taking_turns),
+             cmocka_unit_test(ended_early), cmocka_unit_test(failing_contender), cmocka_unit_test(own_clock),
+             cmocka_unit_test(spread_by_hand), cmocka_unit_test(choosing), cmocka_unit_test(every_operation),
+             cmocka_unit_test(model_bytes), cmocka_unit_test(bad_peers), cmocka_unit_test(unknown_method),
+             cmocka_unit_test(suites), cmocka_unit_test(bad_solvers), cmocka_unit_test(at_the_limit),
+             cmocka_unit_test(unfit_systems), cmocka_unit_test(long_runs), cmocka_unit_test(processor_lists),
+             cmocka_unit_test(shares_of_others), cmocka_unit_test(doubts_about_load), cmocka_unit_test(spread_of_rows),
+             cmocka_unit_test(bandwidth_is_kept), cmocka_unit_test(bandwidth_keys),
+             cmocka_unit_test(choosing_preconditioners), cmocka_unit_test(solutions))

@@ -167,9 +167,4 @@ static void short_rows_in_order(void **state)
     assert_int_equal(col[0], LONGEST);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(as_from_coo), cmocka_unit_test(crowds_are_counted),
-                                       cmocka_unit_test(short_rows_in_order)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+SUPPORT_MAIN(cmocka_unit_test(as_from_coo), cmocka_unit_test(crowds_are_counted), cmocka_unit_test(short_rows_in_order))

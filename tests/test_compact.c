@@ -530,24 +530,9 @@ static void each_kernel(void **state)
     spmv_context_destroy(ctx);
 }
 
-int main(int argc, char **argv)
-{
-    support_begin(argc, argv);
-    if (support_brief(argc, argv)) {
-        const struct CMUnitTest kernels[] = {cmocka_unit_test(each_kernel)};
-        return cmocka_run_group_tests(kernels, NULL, NULL);
-    }
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(compact_by_hand),
-        cmocka_unit_test(predicates_by_hand),
-        cmocka_unit_test(expand_by_hand),
-        cmocka_unit_test(flags_at_the_seams),
-        cmocka_unit_test(flags_at_the_tiles_of_a_gpu),
-        cmocka_unit_test(flags_to_bits_and_back),
-        cmocka_unit_test(every_predicate_and_type),
-        cmocka_unit_test(expand_at_the_seams),
-        cmocka_unit_test(any_number_of_threads),
-        cmocka_unit_test(statuses),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+SUPPORT_MAIN_OR_BRIEF(cmocka_unit_test(each_kernel), cmocka_unit_test(compact_by_hand),
+                      cmocka_unit_test(predicates_by_hand), cmocka_unit_test(expand_by_hand),
+                      cmocka_unit_test(flags_at_the_seams), cmocka_unit_test(flags_at_the_tiles_of_a_gpu),
+                      cmocka_unit_test(flags_to_bits_and_back), cmocka_unit_test(every_predicate_and_type),
+                      cmocka_unit_test(expand_at_the_seams), cmocka_unit_test(any_number_of_threads),
+                      cmocka_unit_test(statuses))

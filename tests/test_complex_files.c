@@ -632,24 +632,13 @@ static void generated(void **state)
     spmv_context_destroy(ctx);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_file_decides_by_default),
-        cmocka_unit_test(parts_are_rounded_once),
-        cmocka_unit_test(real_files_as_complex),
-        cmocka_unit_test(complex_files_are_never_real),
-        cmocka_unit_test(large_files_are_their_entries),
-        cmocka_unit_test(hermitian_products),
-        cmocka_unit_test_setup_teardown(matrices_round_trip, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(written_text, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(binary_form, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(cache, make_folder, remove_folder),
-        cmocka_unit_test(vectors_are_read),
-        cmocka_unit_test(vectors_are_refused),
-        cmocka_unit_test_setup_teardown(vectors_round_trip, make_folder, remove_folder),
-        cmocka_unit_test(statistics),
-        cmocka_unit_test(generated),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+SUPPORT_MAIN(cmocka_unit_test(the_file_decides_by_default), cmocka_unit_test(parts_are_rounded_once),
+             cmocka_unit_test(real_files_as_complex), cmocka_unit_test(complex_files_are_never_real),
+             cmocka_unit_test(large_files_are_their_entries), cmocka_unit_test(hermitian_products),
+             cmocka_unit_test_setup_teardown(matrices_round_trip, make_folder, remove_folder),
+             cmocka_unit_test_setup_teardown(written_text, make_folder, remove_folder),
+             cmocka_unit_test_setup_teardown(binary_form, make_folder, remove_folder),
+             cmocka_unit_test_setup_teardown(cache, make_folder, remove_folder), cmocka_unit_test(vectors_are_read),
+             cmocka_unit_test(vectors_are_refused),
+             cmocka_unit_test_setup_teardown(vectors_round_trip, make_folder, remove_folder),
+             cmocka_unit_test(statistics), cmocka_unit_test(generated))

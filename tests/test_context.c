@@ -168,14 +168,6 @@ static void statuses(void **state)
     assert_int_equal(spmv_status_class(SPMV_ERROR_CHECK), 9);
 }
 
-int main(int argc, char **argv)
-{
-    support_begin(argc, argv);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(create_and_describe), cmocka_unit_test(auto_says_why),
-        cmocka_unit_test(threads_are_kept),    cmocka_unit_test(options_of_other_sizes),
-        cmocka_unit_test(memory_goes_round),   cmocka_unit_test(names_round_trip),
-        cmocka_unit_test(identities),          cmocka_unit_test(statuses),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+SUPPORT_MAIN(cmocka_unit_test(create_and_describe), cmocka_unit_test(auto_says_why), cmocka_unit_test(threads_are_kept),
+             cmocka_unit_test(options_of_other_sizes), cmocka_unit_test(memory_goes_round),
+             cmocka_unit_test(names_round_trip), cmocka_unit_test(identities), cmocka_unit_test(statuses))

@@ -150,13 +150,5 @@ static void gather_and_scatter(void **state)
     spmv_context_destroy(ctx);
 }
 
-int main(int argc, char **argv)
-{
-    support_begin(argc, argv);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(map_and_reduce),     cmocka_unit_test(scans),
-        cmocka_unit_test(segments_across),    cmocka_unit_test(many_segments),
-        cmocka_unit_test(gather_and_scatter),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+SUPPORT_MAIN(cmocka_unit_test(map_and_reduce), cmocka_unit_test(scans), cmocka_unit_test(segments_across),
+             cmocka_unit_test(many_segments), cmocka_unit_test(gather_and_scatter))

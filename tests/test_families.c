@@ -557,14 +557,7 @@ static void forms_are_listed(void **state)
     spmv_context_destroy(ctx);
 }
 
-int main(int argc, char **argv)
-{
-    support_begin(argc, argv);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(against_cells),  cmocka_unit_test(arrows),        cmocka_unit_test(uniform_rows),
-        cmocka_unit_test(long_rows),      cmocka_unit_test(empty_rows),    cmocka_unit_test(powerlaw_rows),
-        cmocka_unit_test(rmat_graphs),    cmocka_unit_test(fem_blocks),    cmocka_unit_test(same_bits_for_any_team),
-        cmocka_unit_test(options_of_all), cmocka_unit_test(refused_specs), cmocka_unit_test(forms_are_listed),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+SUPPORT_MAIN(cmocka_unit_test(against_cells), cmocka_unit_test(arrows), cmocka_unit_test(uniform_rows),
+             cmocka_unit_test(long_rows), cmocka_unit_test(empty_rows), cmocka_unit_test(powerlaw_rows),
+             cmocka_unit_test(rmat_graphs), cmocka_unit_test(fem_blocks), cmocka_unit_test(same_bits_for_any_team),
+             cmocka_unit_test(options_of_all), cmocka_unit_test(refused_specs), cmocka_unit_test(forms_are_listed))

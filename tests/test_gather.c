@@ -370,14 +370,6 @@ static void statuses(void **state)
     spmv_context_destroy(ctx);
 }
 
-int main(int argc, char **argv)
-{
-    support_begin(argc, argv);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(gather_by_hand),       cmocka_unit_test(scatter_by_hand),
-        cmocka_unit_test(nothing_to_index),     cmocka_unit_test(every_type_at_the_seams),
-        cmocka_unit_test(filters_by_hand),      cmocka_unit_test(checked_indices),
-        cmocka_unit_test(filters_at_the_seams), cmocka_unit_test(statuses),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+SUPPORT_MAIN(cmocka_unit_test(gather_by_hand), cmocka_unit_test(scatter_by_hand), cmocka_unit_test(nothing_to_index),
+             cmocka_unit_test(every_type_at_the_seams), cmocka_unit_test(filters_by_hand),
+             cmocka_unit_test(checked_indices), cmocka_unit_test(filters_at_the_seams), cmocka_unit_test(statuses))

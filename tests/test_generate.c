@@ -199,13 +199,6 @@ static void several_arguments(void **state)
     spmv_context_destroy(ctx);
 }
 
-int main(int argc, char **argv)
-{
-    support_begin(argc, argv);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(poisson_against_stencil), cmocka_unit_test(poisson_by_hand), cmocka_unit_test(row_sums),
-        cmocka_unit_test(same_bits_for_any_team),  cmocka_unit_test(refused_specs),   cmocka_unit_test(known_specs),
-        cmocka_unit_test(several_arguments),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+SUPPORT_MAIN(cmocka_unit_test(poisson_against_stencil), cmocka_unit_test(poisson_by_hand), cmocka_unit_test(row_sums),
+             cmocka_unit_test(same_bits_for_any_team), cmocka_unit_test(refused_specs), cmocka_unit_test(known_specs),
+             cmocka_unit_test(several_arguments))

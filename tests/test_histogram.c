@@ -175,18 +175,6 @@ static void each_kernel(void **state)
     spmv_context_destroy(ctx);
 }
 
-int main(int argc, char **argv)
-{
-    support_begin(argc, argv);
-    if (support_brief(argc, argv)) {
-        const struct CMUnitTest kernels[] = {cmocka_unit_test(each_kernel)};
-        return cmocka_run_group_tests(kernels, NULL, NULL);
-    }
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(by_hand),
-        cmocka_unit_test(every_rung_at_the_seams),
-        cmocka_unit_test(same_for_any_team),
-        cmocka_unit_test(statuses),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+SUPPORT_MAIN_OR_BRIEF(cmocka_unit_test(each_kernel), cmocka_unit_test(by_hand),
+                      cmocka_unit_test(every_rung_at_the_seams), cmocka_unit_test(same_for_any_team),
+                      cmocka_unit_test(statuses))

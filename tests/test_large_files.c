@@ -205,13 +205,6 @@ static void the_binary_form_of_more_than_2_31_entries(void **state)
     spmv_context_destroy(ctx);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(places_beyond_32_bits),
-        cmocka_unit_test(large_counts_are_counted),
-        cmocka_unit_test_setup_teardown(a_pipe_of_more_than_2_31_entries, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(the_binary_form_of_more_than_2_31_entries, make_folder, remove_folder),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+SUPPORT_MAIN(cmocka_unit_test(places_beyond_32_bits), cmocka_unit_test(large_counts_are_counted),
+             cmocka_unit_test_setup_teardown(a_pipe_of_more_than_2_31_entries, make_folder, remove_folder),
+             cmocka_unit_test_setup_teardown(the_binary_form_of_more_than_2_31_entries, make_folder, remove_folder))

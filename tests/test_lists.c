@@ -73,10 +73,4 @@ static void they_compute_their_formulas(void **state)
     assert_true(list_add_f64(1, list_identity_add_f64()) == 1);
 }
 
-int main(int argc, char **argv)
-{
-    support_begin(argc, argv);
-    const struct CMUnitTest tests[] = {cmocka_unit_test(only_the_pairs_that_exist),
-                                       cmocka_unit_test(they_compute_their_formulas)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+SUPPORT_MAIN(cmocka_unit_test(only_the_pairs_that_exist), cmocka_unit_test(they_compute_their_formulas))

@@ -90,13 +90,5 @@ static void against_definitions(void **state)
     free(val);
 }
 
-int main(int argc, char **argv)
-{
-    support_begin(argc, argv);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(locality_by_hand),
-        cmocka_unit_test(locality_at_the_last_column),
-        cmocka_unit_test(against_definitions),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+SUPPORT_MAIN(cmocka_unit_test(locality_by_hand), cmocka_unit_test(locality_at_the_last_column),
+             cmocka_unit_test(against_definitions))

@@ -324,19 +324,7 @@ static void statuses(void **state)
     spmv_context_destroy(ctx);
 }
 
-int main(int argc, char **argv)
-{
-    support_begin(argc, argv);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(functions_by_hand),
-        cmocka_unit_test(operators_by_hand),
-        cmocka_unit_test(nan_wins),
-        cmocka_unit_test(index_by_hand),
-        cmocka_unit_test(every_function_at_the_seams),
-        cmocka_unit_test(every_operator_at_the_seams),
-        cmocka_unit_test(all_in_one_place),
-        cmocka_unit_test(every_index_at_the_seams),
-        cmocka_unit_test(statuses),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+SUPPORT_MAIN(cmocka_unit_test(functions_by_hand), cmocka_unit_test(operators_by_hand), cmocka_unit_test(nan_wins),
+             cmocka_unit_test(index_by_hand), cmocka_unit_test(every_function_at_the_seams),
+             cmocka_unit_test(every_operator_at_the_seams), cmocka_unit_test(all_in_one_place),
+             cmocka_unit_test(every_index_at_the_seams), cmocka_unit_test(statuses))

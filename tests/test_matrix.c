@@ -628,28 +628,11 @@ static void planted_argument_errors(void **state)
     spmv_context_destroy(ctx);
 }
 
-int main(int argc, char **argv)
-{
-    support_begin(argc, argv);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(small_by_hand),
-        cmocka_unit_test(duplicates_in_the_order_given),
-        cmocka_unit_test(random_against_dense),
-        cmocka_unit_test(nothing_at_all),
-        cmocka_unit_test(one_full_row),
-        cmocka_unit_test(rows_of_every_length),
-        cmocka_unit_test(same_bits_for_any_team),
-        cmocka_unit_test(bad_entries),
-        cmocka_unit_test(bad_arguments),
-        cmocka_unit_test(allocation_limits),
-        cmocka_unit_test(chunks_and_mirrors),
-        cmocka_unit_test(mirrors_by_hand),
-        cmocka_unit_test(transpose_by_hand),
-        cmocka_unit_test(transpose_random),
-        cmocka_unit_test(transpose_keeps_what_repeats),
-        cmocka_unit_test(transpose_refuses),
-        cmocka_unit_test(planted_structure_errors),
-        cmocka_unit_test(planted_argument_errors),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+SUPPORT_MAIN(cmocka_unit_test(small_by_hand), cmocka_unit_test(duplicates_in_the_order_given),
+             cmocka_unit_test(random_against_dense), cmocka_unit_test(nothing_at_all), cmocka_unit_test(one_full_row),
+             cmocka_unit_test(rows_of_every_length), cmocka_unit_test(same_bits_for_any_team),
+             cmocka_unit_test(bad_entries), cmocka_unit_test(bad_arguments), cmocka_unit_test(allocation_limits),
+             cmocka_unit_test(chunks_and_mirrors), cmocka_unit_test(mirrors_by_hand),
+             cmocka_unit_test(transpose_by_hand), cmocka_unit_test(transpose_random),
+             cmocka_unit_test(transpose_keeps_what_repeats), cmocka_unit_test(transpose_refuses),
+             cmocka_unit_test(planted_structure_errors), cmocka_unit_test(planted_argument_errors))

@@ -531,11 +531,5 @@ static void solves_allocate_before_the_loop(void **state)
     spmv_context_destroy(ctx);
 }
 
-int main(int argc, char **argv)
-{
-    support_begin(argc, argv);
-    const struct CMUnitTest tests[] = {cmocka_unit_test(each_allocation), cmocka_unit_test(products_allocate_nothing),
-                                       cmocka_unit_test(solves_allocate_before_the_loop),
-                                       cmocka_unit_test(preconditioners_allocate_nothing)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+SUPPORT_MAIN(cmocka_unit_test(each_allocation), cmocka_unit_test(products_allocate_nothing),
+             cmocka_unit_test(solves_allocate_before_the_loop), cmocka_unit_test(preconditioners_allocate_nothing))

@@ -1449,35 +1449,22 @@ static void progress_and_cancelling(void **state)
     spmv_context_destroy(ctx);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reads),
-        cmocka_unit_test(not_a_number_is_read),
-        cmocka_unit_test(rounded_integers_are_told),
-        cmocka_unit_test(numbers_are_rounded_correctly),
-        cmocka_unit_test(information_is_filled),
-        cmocka_unit_test(refuses),
-        cmocka_unit_test(refuses_too_large_for_f32),
-        cmocka_unit_test(every_prefix_is_refused_or_equal),
-        cmocka_unit_test(same_for_any_team),
-        cmocka_unit_test(same_sentence_for_any_team),
-        cmocka_unit_test(large_arrays),
-        cmocka_unit_test(shapes_of_buckets),
-        cmocka_unit_test(order_and_where_it_ends),
-        cmocka_unit_test_setup_teardown(memory_as_said, make_folder, remove_folder),
-        cmocka_unit_test(numbers_as_the_c_library_reads_them),
-        cmocka_unit_test(a_line_that_never_ends),
-        cmocka_unit_test_setup_teardown(files_that_cannot_be_read, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(binary_forms_keep_to_the_limit, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(a_cache_tells_the_same, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(damaged_facts_are_read_again, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(an_empty_cache_folder_is_none, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(same_from_everywhere, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(lies_through_a_pipe, make_folder, remove_folder),
-        cmocka_unit_test(entries_keep_to_the_limit),
-        cmocka_unit_test_setup_teardown(files_that_change, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(progress_and_cancelling, make_folder, remove_folder),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+SUPPORT_MAIN(cmocka_unit_test(reads), cmocka_unit_test(not_a_number_is_read),
+             cmocka_unit_test(rounded_integers_are_told), cmocka_unit_test(numbers_are_rounded_correctly),
+             cmocka_unit_test(information_is_filled), cmocka_unit_test(refuses),
+             cmocka_unit_test(refuses_too_large_for_f32), cmocka_unit_test(every_prefix_is_refused_or_equal),
+             cmocka_unit_test(same_for_any_team), cmocka_unit_test(same_sentence_for_any_team),
+             cmocka_unit_test(large_arrays), cmocka_unit_test(shapes_of_buckets),
+             cmocka_unit_test(order_and_where_it_ends),
+             cmocka_unit_test_setup_teardown(memory_as_said, make_folder, remove_folder),
+             cmocka_unit_test(numbers_as_the_c_library_reads_them), cmocka_unit_test(a_line_that_never_ends),
+             cmocka_unit_test_setup_teardown(files_that_cannot_be_read, make_folder, remove_folder),
+             cmocka_unit_test_setup_teardown(binary_forms_keep_to_the_limit, make_folder, remove_folder),
+             cmocka_unit_test_setup_teardown(a_cache_tells_the_same, make_folder, remove_folder),
+             cmocka_unit_test_setup_teardown(damaged_facts_are_read_again, make_folder, remove_folder),
+             cmocka_unit_test_setup_teardown(an_empty_cache_folder_is_none, make_folder, remove_folder),
+             cmocka_unit_test_setup_teardown(same_from_everywhere, make_folder, remove_folder),
+             cmocka_unit_test_setup_teardown(lies_through_a_pipe, make_folder, remove_folder),
+             cmocka_unit_test(entries_keep_to_the_limit),
+             cmocka_unit_test_setup_teardown(files_that_change, make_folder, remove_folder),
+             cmocka_unit_test_setup_teardown(progress_and_cancelling, make_folder, remove_folder))

@@ -351,19 +351,13 @@ static void many_threads(void **state)
     unlink(paths[1]);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(text_is_as_expected, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(back_to_the_same_bits, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(what_cannot_be_written, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(an_existing_file_is_replaced_whole, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(names_of_any_length, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(columns_in_any_order, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(a_failure_leaves_the_old_file, make_folder, remove_folder),
-        cmocka_unit_test(a_full_disk_is_told),
-        cmocka_unit_test_setup_teardown(standard_output, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(many_threads, make_folder, remove_folder),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+SUPPORT_MAIN(cmocka_unit_test_setup_teardown(text_is_as_expected, make_folder, remove_folder),
+             cmocka_unit_test_setup_teardown(back_to_the_same_bits, make_folder, remove_folder),
+             cmocka_unit_test_setup_teardown(what_cannot_be_written, make_folder, remove_folder),
+             cmocka_unit_test_setup_teardown(an_existing_file_is_replaced_whole, make_folder, remove_folder),
+             cmocka_unit_test_setup_teardown(names_of_any_length, make_folder, remove_folder),
+             cmocka_unit_test_setup_teardown(columns_in_any_order, make_folder, remove_folder),
+             cmocka_unit_test_setup_teardown(a_failure_leaves_the_old_file, make_folder, remove_folder),
+             cmocka_unit_test(a_full_disk_is_told),
+             cmocka_unit_test_setup_teardown(standard_output, make_folder, remove_folder),
+             cmocka_unit_test_setup_teardown(many_threads, make_folder, remove_folder))

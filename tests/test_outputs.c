@@ -583,21 +583,10 @@ static void a_read_that_waits_can_be_cancelled(void **state)
 
 #define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, make_folder, remove_folder)
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {IN_FOLDER(whole_or_not_at_all),
-                                       IN_FOLDER(a_failed_write_keeps_the_old_file),
-                                       IN_FOLDER(unfinished_files_are_removed),
-                                       IN_FOLDER(set_id_bits_are_not_taken_over),
-                                       IN_FOLDER(a_group_that_cannot_be_kept_reduces_the_mode),
-                                       IN_FOLDER(left_over_parts_of_the_cache_go),
-                                       cmocka_unit_test(endings_say_what_is_written),
-                                       IN_FOLDER(compressed_files_are_the_same_every_time),
-                                       IN_FOLDER(vectors_as_matrix_market),
-                                       IN_FOLDER(symmetry_and_comments_stay),
-                                       IN_FOLDER(what_is_not_symmetric_is_refused),
-                                       IN_FOLDER(damaged_notes_are_none),
-                                       IN_FOLDER(the_cache_keeps_symmetry_and_comments),
-                                       IN_FOLDER(a_read_that_waits_can_be_cancelled)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+SUPPORT_MAIN(IN_FOLDER(whole_or_not_at_all), IN_FOLDER(a_failed_write_keeps_the_old_file),
+             IN_FOLDER(unfinished_files_are_removed), IN_FOLDER(set_id_bits_are_not_taken_over),
+             IN_FOLDER(a_group_that_cannot_be_kept_reduces_the_mode), IN_FOLDER(left_over_parts_of_the_cache_go),
+             cmocka_unit_test(endings_say_what_is_written), IN_FOLDER(compressed_files_are_the_same_every_time),
+             IN_FOLDER(vectors_as_matrix_market), IN_FOLDER(symmetry_and_comments_stay),
+             IN_FOLDER(what_is_not_symmetric_is_refused), IN_FOLDER(damaged_notes_are_none),
+             IN_FOLDER(the_cache_keeps_symmetry_and_comments), IN_FOLDER(a_read_that_waits_can_be_cancelled))

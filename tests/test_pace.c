@@ -113,13 +113,5 @@ static void iteration_0_begins_anew(void **state)
     assert_true(fabs(after(700, steady, 3e-6) - 300) <= 4);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(steady_residuals_are_foreseen),
-        cmocka_unit_test(what_is_not_stable_is_not_told),
-        cmocka_unit_test(odd_numbers),
-        cmocka_unit_test(iteration_0_begins_anew),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+SUPPORT_MAIN(cmocka_unit_test(steady_residuals_are_foreseen), cmocka_unit_test(what_is_not_stable_is_not_told),
+             cmocka_unit_test(odd_numbers), cmocka_unit_test(iteration_0_begins_anew))

@@ -58,8 +58,4 @@ static void every_bit_counts(void **state)
     spmv_context_destroy(ctx);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(every_bit_counts)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+SUPPORT_MAIN(cmocka_unit_test(every_bit_counts))

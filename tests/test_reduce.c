@@ -212,20 +212,8 @@ static void statuses(void **state)
     spmv_context_destroy(ctx);
 }
 
-int main(int argc, char **argv)
-{
-    support_begin(argc, argv);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lectures),
-        cmocka_unit_test(nothing_gives_the_identity),
-        cmocka_unit_test(order_of_operands),
-        cmocka_unit_test(integers_wrap),
-        cmocka_unit_test(nan_wins),
-        cmocka_unit_test(every_pair_at_the_seams),
-        cmocka_unit_test(same_bits_for_any_team),
-        cmocka_unit_test(rounding_stays_in_its_bound),
-        cmocka_unit_test(scratch_of_large_arrays),
-        cmocka_unit_test(statuses),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+SUPPORT_MAIN(cmocka_unit_test(lectures), cmocka_unit_test(nothing_gives_the_identity),
+             cmocka_unit_test(order_of_operands), cmocka_unit_test(integers_wrap), cmocka_unit_test(nan_wins),
+             cmocka_unit_test(every_pair_at_the_seams), cmocka_unit_test(same_bits_for_any_team),
+             cmocka_unit_test(rounding_stays_in_its_bound), cmocka_unit_test(scratch_of_large_arrays),
+             cmocka_unit_test(statuses))

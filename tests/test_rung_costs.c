@@ -65,12 +65,4 @@ static void wrong_arguments(void **state)
     spmv_context_destroy(ctx);
 }
 
-int main(int argc, char **argv)
-{
-    support_begin(argc, argv);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_rung_is_described),
-        cmocka_unit_test(wrong_arguments),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+SUPPORT_MAIN(cmocka_unit_test(every_rung_is_described), cmocka_unit_test(wrong_arguments))

@@ -204,13 +204,6 @@ static void binomial_laws(void **state)
     spmv_context_destroy(ctx);
 }
 
-int main(int argc, char **argv)
-{
-    support_begin(argc, argv);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sorting_against_qsort), cmocka_unit_test(orders_are_permutations),
-        cmocka_unit_test(samples_are_distinct),  cmocka_unit_test(samples_are_uniform),
-        cmocka_unit_test(hubs_as_promised),      cmocka_unit_test(binomial_laws),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+SUPPORT_MAIN(cmocka_unit_test(sorting_against_qsort), cmocka_unit_test(orders_are_permutations),
+             cmocka_unit_test(samples_are_distinct), cmocka_unit_test(samples_are_uniform),
+             cmocka_unit_test(hubs_as_promised), cmocka_unit_test(binomial_laws))

@@ -407,30 +407,11 @@ static void each_kernel(void **state)
     spmv_context_destroy(ctx);
 }
 
-int main(int argc, char **argv)
-{
-    support_begin(argc, argv);
-    if (support_brief(argc, argv)) {
-        const struct CMUnitTest kernels[] = {cmocka_unit_test(each_kernel)};
-        return cmocka_run_group_tests(kernels, NULL, NULL);
-    }
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lectures),
-        cmocka_unit_test(identity_begins_an_exclusive_scan),
-        cmocka_unit_test(negative_zero_stays),
-        cmocka_unit_test(order_of_operands),
-        cmocka_unit_test(integers_wrap),
-        cmocka_unit_test(nan_stays),
-        cmocka_unit_test(every_pair_at_the_seams),
-        cmocka_unit_test(same_bits_for_any_team),
-        cmocka_unit_test(rounding_stays_in_its_bound),
-        cmocka_unit_test(map_scan_is_map_then_scan),
-        cmocka_unit_test(map_scan_by_hand),
-        cmocka_unit_test(map_scan_of_many),
-        cmocka_unit_test(large_results_have_the_same_bits),
-        cmocka_unit_test(settings_of_the_caller_stay),
-        cmocka_unit_test(inside_a_team_of_the_caller),
-        cmocka_unit_test(statuses),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+SUPPORT_MAIN_OR_BRIEF(cmocka_unit_test(each_kernel), cmocka_unit_test(lectures),
+                      cmocka_unit_test(identity_begins_an_exclusive_scan), cmocka_unit_test(negative_zero_stays),
+                      cmocka_unit_test(order_of_operands), cmocka_unit_test(integers_wrap), cmocka_unit_test(nan_stays),
+                      cmocka_unit_test(every_pair_at_the_seams), cmocka_unit_test(same_bits_for_any_team),
+                      cmocka_unit_test(rounding_stays_in_its_bound), cmocka_unit_test(map_scan_is_map_then_scan),
+                      cmocka_unit_test(map_scan_by_hand), cmocka_unit_test(map_scan_of_many),
+                      cmocka_unit_test(large_results_have_the_same_bits), cmocka_unit_test(settings_of_the_caller_stay),
+                      cmocka_unit_test(inside_a_team_of_the_caller), cmocka_unit_test(statuses))

@@ -467,19 +467,9 @@ static void each_kernel(void **state)
     spmv_context_destroy(ctx);
 }
 
-int main(int argc, char **argv)
-{
-    support_begin(argc, argv);
-    if (support_brief(argc, argv)) {
-        const struct CMUnitTest kernels[] = {cmocka_unit_test(each_kernel)};
-        return cmocka_run_group_tests(kernels, NULL, NULL);
-    }
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(names_are_listed),    cmocka_unit_test(every_rung_at_the_seams),
-        cmocka_unit_test(several_levels),      cmocka_unit_test(rounding_stays_in_its_bound),
-        cmocka_unit_test(the_same_bits_again), cmocka_unit_test(forms_of_one_rung_agree),
-        cmocka_unit_test(blocks_one_by_one),   cmocka_unit_test(operations_are_counted),
-        cmocka_unit_test(arrays_are_shown),    cmocka_unit_test(statuses),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+SUPPORT_MAIN_OR_BRIEF(cmocka_unit_test(each_kernel), cmocka_unit_test(names_are_listed),
+                      cmocka_unit_test(every_rung_at_the_seams), cmocka_unit_test(several_levels),
+                      cmocka_unit_test(rounding_stays_in_its_bound), cmocka_unit_test(the_same_bits_again),
+                      cmocka_unit_test(forms_of_one_rung_agree), cmocka_unit_test(blocks_one_by_one),
+                      cmocka_unit_test(operations_are_counted), cmocka_unit_test(arrays_are_shown),
+                      cmocka_unit_test(statuses))

@@ -314,24 +314,8 @@ static void each_kernel(void **state)
     spmv_context_destroy(ctx);
 }
 
-int main(int argc, char **argv)
-{
-    support_begin(argc, argv);
-    if (support_brief(argc, argv)) {
-        const struct CMUnitTest kernels[] = {cmocka_unit_test(each_kernel)};
-        return cmocka_run_group_tests(kernels, NULL, NULL);
-    }
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lectures),
-        cmocka_unit_test(segments_begin_anew),
-        cmocka_unit_test(segments_do_not_leak),
-        cmocka_unit_test(every_pair_at_the_seams),
-        cmocka_unit_test(every_cut),
-        cmocka_unit_test(heads_around_the_seams),
-        cmocka_unit_test(same_bits_for_any_team),
-        cmocka_unit_test(wrong_positions_are_named),
-        cmocka_unit_test(a_wrong_position_is_found_anywhere),
-        cmocka_unit_test(statuses),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+SUPPORT_MAIN_OR_BRIEF(cmocka_unit_test(each_kernel), cmocka_unit_test(lectures), cmocka_unit_test(segments_begin_anew),
+                      cmocka_unit_test(segments_do_not_leak), cmocka_unit_test(every_pair_at_the_seams),
+                      cmocka_unit_test(every_cut), cmocka_unit_test(heads_around_the_seams),
+                      cmocka_unit_test(same_bits_for_any_team), cmocka_unit_test(wrong_positions_are_named),
+                      cmocka_unit_test(a_wrong_position_is_found_anywhere), cmocka_unit_test(statuses))

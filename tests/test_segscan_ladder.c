@@ -440,20 +440,8 @@ static void statuses(void **state)
     spmv_context_destroy(ctx);
 }
 
-int main(int argc, char **argv)
-{
-    support_begin(argc, argv);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(names_are_listed),
-        cmocka_unit_test(every_rung_at_the_seams),
-        cmocka_unit_test(several_levels),
-        cmocka_unit_test(tuned_at_their_tiles),
-        cmocka_unit_test(rounding_stays_in_its_bound),
-        cmocka_unit_test(the_same_bits_again),
-        cmocka_unit_test(segments_do_not_touch),
-        cmocka_unit_test(operations_are_counted),
-        cmocka_unit_test(arrays_are_shown),
-        cmocka_unit_test(statuses),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+SUPPORT_MAIN(cmocka_unit_test(names_are_listed), cmocka_unit_test(every_rung_at_the_seams),
+             cmocka_unit_test(several_levels), cmocka_unit_test(tuned_at_their_tiles),
+             cmocka_unit_test(rounding_stays_in_its_bound), cmocka_unit_test(the_same_bits_again),
+             cmocka_unit_test(segments_do_not_touch), cmocka_unit_test(operations_are_counted),
+             cmocka_unit_test(arrays_are_shown), cmocka_unit_test(statuses))

@@ -454,24 +454,8 @@ static void each_kernel(void **state)
     spmv_context_destroy(ctx);
 }
 
-int main(int argc, char **argv)
-{
-    support_begin(argc, argv);
-    if (support_brief(argc, argv)) {
-        const struct CMUnitTest kernels[] = {cmocka_unit_test(each_kernel)};
-        return cmocka_run_group_tests(kernels, NULL, NULL);
-    }
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(by_hand),
-        cmocka_unit_test(reals_by_hand),
-        cmocka_unit_test(the_automatic_choice),
-        cmocka_unit_test(every_rung_at_the_seams),
-        cmocka_unit_test(equal_keys_keep_their_order),
-        cmocka_unit_test(ranges_of_bits),
-        cmocka_unit_test(same_for_any_team),
-        cmocka_unit_test(long_tiles),
-        cmocka_unit_test(statuses),
-        cmocka_unit_test(capture),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+SUPPORT_MAIN_OR_BRIEF(cmocka_unit_test(each_kernel), cmocka_unit_test(by_hand), cmocka_unit_test(reals_by_hand),
+                      cmocka_unit_test(the_automatic_choice), cmocka_unit_test(every_rung_at_the_seams),
+                      cmocka_unit_test(equal_keys_keep_their_order), cmocka_unit_test(ranges_of_bits),
+                      cmocka_unit_test(same_for_any_team), cmocka_unit_test(long_tiles), cmocka_unit_test(statuses),
+                      cmocka_unit_test(capture))

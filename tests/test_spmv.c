@@ -610,15 +610,7 @@ static void refusals(void **state)
     spmv_context_destroy(ctx);
 }
 
-int main(int argc, char **argv)
-{
-    support_begin(argc, argv);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lecture_example),    cmocka_unit_test(all_shapes),
-        cmocka_unit_test(tile_borders),       cmocka_unit_test(empty_sizes),
-        cmocka_unit_test(not_finite_values),  cmocka_unit_test(bits_do_not_depend_on_threads),
-        cmocka_unit_test(copies_and_borrows), cmocka_unit_test(refusals),
-        cmocka_unit_test(wide_offsets),       cmocka_unit_test(short_rows_keep_apart),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+SUPPORT_MAIN(cmocka_unit_test(lecture_example), cmocka_unit_test(all_shapes), cmocka_unit_test(tile_borders),
+             cmocka_unit_test(empty_sizes), cmocka_unit_test(not_finite_values),
+             cmocka_unit_test(bits_do_not_depend_on_threads), cmocka_unit_test(copies_and_borrows),
+             cmocka_unit_test(refusals), cmocka_unit_test(wide_offsets), cmocka_unit_test(short_rows_keep_apart))

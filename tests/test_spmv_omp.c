@@ -662,13 +662,7 @@ static void generated(void **state)
     spmv_context_destroy(ctx);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lengths_and_shapes), cmocka_unit_test(what_is_seen), cmocka_unit_test(border_of_16_bits),
-        cmocka_unit_test(border_of_a_tile),   cmocka_unit_test(far_columns),  cmocka_unit_test(rows_by_length),
-        cmocka_unit_test(not_finite_stays),   cmocka_unit_test(generated),    cmocka_unit_test(forms),
-        cmocka_unit_test(equal_parts),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+SUPPORT_MAIN(cmocka_unit_test(lengths_and_shapes), cmocka_unit_test(what_is_seen), cmocka_unit_test(border_of_16_bits),
+             cmocka_unit_test(border_of_a_tile), cmocka_unit_test(far_columns), cmocka_unit_test(rows_by_length),
+             cmocka_unit_test(not_finite_stays), cmocka_unit_test(generated), cmocka_unit_test(forms),
+             cmocka_unit_test(equal_parts))

@@ -331,17 +331,6 @@ static void sizes_and_refusals(void **state)
     spmv_context_destroy(ctx);
 }
 
-int main(int argc, char **argv)
-{
-    support_begin(argc, argv);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(small_by_hand),
-        cmocka_unit_test(symmetry_by_hand),
-        cmocka_unit_test(one_cell_breaks_symmetry),
-        cmocka_unit_test(random_against_naive),
-        cmocka_unit_test(histogram_seams),
-        cmocka_unit_test(nothing_at_all),
-        cmocka_unit_test(sizes_and_refusals),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+SUPPORT_MAIN(cmocka_unit_test(small_by_hand), cmocka_unit_test(symmetry_by_hand),
+             cmocka_unit_test(one_cell_breaks_symmetry), cmocka_unit_test(random_against_naive),
+             cmocka_unit_test(histogram_seams), cmocka_unit_test(nothing_at_all), cmocka_unit_test(sizes_and_refusals))

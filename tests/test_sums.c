@@ -201,8 +201,4 @@ SUM_LIST(DEFINE)
     cmocka_unit_test(scans_##type), cmocka_unit_test(zeros_##type), cmocka_unit_test(folds_##type),                    \
         cmocka_unit_test(side_by_side_##type),
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {SUM_LIST(ROWS)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+SUPPORT_MAIN(SUM_LIST(ROWS))

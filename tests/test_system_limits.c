@@ -221,17 +221,10 @@ static void teams_have_one_size(void **state)
     spmv_context_destroy(ctx);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(quota_of_version_2, new_root, remove_root),
-        cmocka_unit_test_setup_teardown(quota_in_a_container, new_root, remove_root),
-        cmocka_unit_test_setup_teardown(limits_of_version_1, new_root, remove_root),
-        cmocka_unit_test_setup_teardown(memory_of_version_2, new_root, remove_root),
-        cmocka_unit_test_setup_teardown(a_job_is_held_to_its_limit, new_root, remove_root),
-        cmocka_unit_test(of_this_machine),
-        cmocka_unit_test(too_many_threads),
-        cmocka_unit_test(teams_have_one_size),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+SUPPORT_MAIN(cmocka_unit_test_setup_teardown(quota_of_version_2, new_root, remove_root),
+             cmocka_unit_test_setup_teardown(quota_in_a_container, new_root, remove_root),
+             cmocka_unit_test_setup_teardown(limits_of_version_1, new_root, remove_root),
+             cmocka_unit_test_setup_teardown(memory_of_version_2, new_root, remove_root),
+             cmocka_unit_test_setup_teardown(a_job_is_held_to_its_limit, new_root, remove_root),
+             cmocka_unit_test(of_this_machine), cmocka_unit_test(too_many_threads),
+             cmocka_unit_test(teams_have_one_size))

@@ -343,9 +343,5 @@ static void damaged_lines(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(numbers_as_strtod), cmocka_unit_test(numbers_at_the_seams),
-                                       cmocka_unit_test(other_lines), cmocka_unit_test(damaged_lines)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+SUPPORT_MAIN(cmocka_unit_test(numbers_as_strtod), cmocka_unit_test(numbers_at_the_seams), cmocka_unit_test(other_lines),
+             cmocka_unit_test(damaged_lines))

@@ -337,21 +337,8 @@ static void statuses(void **state)
     spmv_context_destroy(ctx);
 }
 
-int main(int argc, char **argv)
-{
-    support_begin(argc, argv);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(recurrence_by_hand),
-        cmocka_unit_test(second_order_by_two_scans),
-        cmocka_unit_test(recurrence_at_the_seams),
-        cmocka_unit_test(polynomials),
-        cmocka_unit_test(maximum_by_hand),
-        cmocka_unit_test(maximum_against_brute_force),
-        cmocka_unit_test(maximum_at_the_seams),
-        cmocka_unit_test(nan_stays),
-        cmocka_unit_test(gather_scatter_fill),
-        cmocka_unit_test(segments),
-        cmocka_unit_test(statuses),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+SUPPORT_MAIN(cmocka_unit_test(recurrence_by_hand), cmocka_unit_test(second_order_by_two_scans),
+             cmocka_unit_test(recurrence_at_the_seams), cmocka_unit_test(polynomials),
+             cmocka_unit_test(maximum_by_hand), cmocka_unit_test(maximum_against_brute_force),
+             cmocka_unit_test(maximum_at_the_seams), cmocka_unit_test(nan_stays), cmocka_unit_test(gather_scatter_fill),
+             cmocka_unit_test(segments), cmocka_unit_test(statuses))

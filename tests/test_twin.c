@@ -182,12 +182,5 @@ static void refused_specs(void **state)
     spmv_context_destroy(ctx);
 }
 
-int main(int argc, char **argv)
-{
-    support_begin(argc, argv);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(figures_are_met),        cmocka_unit_test(defaults),         cmocka_unit_test(refused_specs),
-        cmocka_unit_test(same_bits_for_any_team), cmocka_unit_test(seeds_and_values),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+SUPPORT_MAIN(cmocka_unit_test(figures_are_met), cmocka_unit_test(defaults), cmocka_unit_test(refused_specs),
+             cmocka_unit_test(same_bits_for_any_team), cmocka_unit_test(seeds_and_values))

@@ -468,20 +468,12 @@ static void binary_form_of_a_vector(void **state)
     spmv_context_destroy(ctx);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(several_are_read_row_by_row),
-        cmocka_unit_test(several_complex_are_read),
-        cmocka_unit_test(several_are_refused),
-        cmocka_unit_test_setup_teardown(forms_round_trip, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(rows_are_lines, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(binary_form_of_a_vector, make_folder, remove_folder),
-        cmocka_unit_test(vectors_are_read),
-        cmocka_unit_test(vectors_are_refused),
-        cmocka_unit_test_setup_teardown(large_vectors_round_trip, make_folder, remove_folder),
-        cmocka_unit_test(not_finite_numbers_warn),
-        cmocka_unit_test_setup_teardown(formats, make_folder, remove_folder),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+SUPPORT_MAIN(cmocka_unit_test(several_are_read_row_by_row), cmocka_unit_test(several_complex_are_read),
+             cmocka_unit_test(several_are_refused),
+             cmocka_unit_test_setup_teardown(forms_round_trip, make_folder, remove_folder),
+             cmocka_unit_test_setup_teardown(rows_are_lines, make_folder, remove_folder),
+             cmocka_unit_test_setup_teardown(binary_form_of_a_vector, make_folder, remove_folder),
+             cmocka_unit_test(vectors_are_read), cmocka_unit_test(vectors_are_refused),
+             cmocka_unit_test_setup_teardown(large_vectors_round_trip, make_folder, remove_folder),
+             cmocka_unit_test(not_finite_numbers_warn),
+             cmocka_unit_test_setup_teardown(formats, make_folder, remove_folder))

@@ -147,17 +147,7 @@ static void not_finite_in_both(void **state)
     spmv_context_destroy(ctx);
 }
 
-int main(int argc, char **argv)
-{
-    support_begin(argc, argv);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(right_answers_pass),
-        cmocka_unit_test(wrong_answers_fail),
-        cmocka_unit_test(scaling_takes_part),
-        cmocka_unit_test(underflow_is_scaled),
-        cmocka_unit_test(the_bound_is_the_documented_one),
-        cmocka_unit_test(single_precision),
-        cmocka_unit_test(not_finite_in_both),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+SUPPORT_MAIN(cmocka_unit_test(right_answers_pass), cmocka_unit_test(wrong_answers_fail),
+             cmocka_unit_test(scaling_takes_part), cmocka_unit_test(underflow_is_scaled),
+             cmocka_unit_test(the_bound_is_the_documented_one), cmocka_unit_test(single_precision),
+             cmocka_unit_test(not_finite_in_both))
