@@ -273,7 +273,7 @@ static void check_filtered(spmv_context *ctx, const struct pair *p, const struct
         mask[i] = support_random(&seed) % 3 == 0 ? (uint8_t)(1 + i % 255) : 0;
     void *x = pair_values(p, n, true, 109), *y = pair_values(p, n, true, 113);
     void *want_gathered = host_array(bytes), *want_scattered = host_array(bytes);
-    _Alignas(8) char scalar[8] = {0};
+    _Alignas(16) char scalar[sizeof(spmv_segsum_f64)] = {0}; /* the widest element */
     memcpy(scalar, element(x, size, n / 2), n > 0 ? size : 0);
     memcpy(want_gathered, y, (size_t)bytes);
     memcpy(want_scattered, y, (size_t)bytes);
