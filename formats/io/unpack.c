@@ -188,9 +188,11 @@ static bool filter_open(struct stage *s, const char *form)
                                  "%.480s: this machine's libarchive cannot undo the compression %s", u->name, form);
         return false;
     }
-    const int result = u->lib->archive_read_open(s->archive, s, NULL, on_read, NULL) != ARCHIVE_OK
-                           ? ARCHIVE_FATAL
-                           : u->lib->archive_read_next_header(s->archive, &entry);
+    /* A stream that breaks off before its first byte of text leaves a reason here, and would then be taken for an empty
+     * one. */
+    const bool opened = u->lib->archive_read_open(s->archive, s, NULL, on_read, NULL) == ARCHIVE_OK &&
+                        u->lib->archive_error_string(s->archive) == NULL;
+    const int result = opened ? u->lib->archive_read_next_header(s->archive, &entry) : ARCHIVE_FATAL;
     s->ended = result == ARCHIVE_EOF;
     if (result < ARCHIVE_WARN)
         fail_damaged(s, u->lib->archive_error_string(s->archive));
