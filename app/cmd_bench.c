@@ -371,7 +371,7 @@ static spmv_status summarize(struct bench *b)
     if (b->o->summary)
         st = bench_summary_print(&b->summary, file);
     bench_trust_text(&b->run.trust, text, sizeof text);
-    if (st == SPMV_OK && b->done > 0 && text[0] != '\0' && (b->to_table || messages_level() > LEVEL_QUIET))
+    if (st == SPMV_OK && b->run.trust.rows > 0 && text[0] != '\0' && (b->to_table || messages_level() > LEVEL_QUIET))
         st = bench_wrap(file, "# ", text);
     return st == SPMV_OK ? finish_stdout() : st;
 }

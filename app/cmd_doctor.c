@@ -78,7 +78,10 @@ static void print_list(const char *head, int indent, const char *label, const st
 static void print_backend(const struct doctor *d, int b)
 {
     struct names methods = {.count = 0}, rungs = {.count = 0};
-    printf("%-*s%s: %s\n", LABEL, b == 0 ? "backends" : "", spmv_backend_name(backends[b]), describe(d, b));
+    char text[1100];
+    snprintf(text, sizeof text, "%s: %s", spmv_backend_name(backends[b]), describe(d, b));
+    printf("%-*s", LABEL, b == 0 ? "backends" : "");
+    print_wrapped(text, LABEL, WIDTH);
     if (d->contexts[b] == NULL)
         return;
     names_of_methods(&methods, backends[b]);

@@ -318,8 +318,22 @@ void product_free(struct product *p)
     free(p->y);
 }
 
+/* "omp, 2 threads (auto: no usable CUDA device)": what a context runs on, with the head of the reason. */
+static void describe_briefly(const spmv_context *ctx, char *text, size_t size)
+{
+    static const char begin[] = "(auto: ";
+    snprintf(text, size, "%s", spmv_context_describe(ctx));
+    char *const reason = strstr(text, begin);
+    char *const rest = reason != NULL ? strstr(reason + sizeof begin - 1, ": ") : NULL;
+    if (rest != NULL) {
+        rest[0] = ')';
+        rest[1] = '\0';
+    }
+}
+
 void remark_plan(const char *matrix, const struct product *p)
 {
+    char place[512];
     const bool mixed = p->info.value_type != p->info.type;
     remark(LEVEL_NORMAL, "%s: %lld x %lld, %lld nonzero%s, %s%s%s", matrix, (long long)p->a->rows,
            (long long)p->a->cols, (long long)p->a->nnz, p->a->nnz == 1 ? "" : "s", spmv_type_name(p->info.value_type),
@@ -327,7 +341,8 @@ void remark_plan(const char *matrix, const struct product *p)
            mixed               ? spmv_type_name(p->info.type)
            : p->a->val == NULL ? ", a pattern"
                                : "");
-    remark(LEVEL_NORMAL, "on %s", spmv_context_describe(p->ctx));
+    describe_briefly(p->ctx, place, sizeof place);
+    remark(LEVEL_NORMAL, "on %s", messages_level() > LEVEL_NORMAL ? spmv_context_describe(p->ctx) : place);
     remark(LEVEL_NORMAL, "method %s", p->info.method);
     remark(LEVEL_VERBOSE, "reason for the method: %s", p->info.why);
     if (p->info.layout[0] != '\0')
