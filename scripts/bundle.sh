@@ -85,7 +85,7 @@ cp "$root/scripts/bundle_run.sh" "$bundle/run_tests.sh"
 chmod +x "$bundle/run_tests.sh"
 mkdir -p "$bundle/source/app" "$bundle/source/scripts"
 cp "$root"/scripts/{gates,bits,speed,registers,abi}.py "$bundle/source/scripts/"
-cp -r "$root/data" "$bundle/source/"
+cp -r "$root/data" "$root/include" "$root/primitives" "$bundle/source/" # what tests look up in the tree
 cp "$root/app/spmv.1" "$bundle/source/app/"
 cp "$root/LICENSE" "$root/NOTICE" "$bundle/"
 find "$build/bench" "$build/examples" -maxdepth 1 -type f -perm -u+x -exec cp {} "$bundle/bin/" \;

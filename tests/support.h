@@ -24,6 +24,15 @@ enum { SKIPPED = 77 };
 
 static spmv_backend support_backend = SPMV_BACKEND_AUTO;
 
+#ifdef SOURCE_DIR
+/* The tree's folder, or, where tests were packed (scripts/bundle.sh), the copy of parts of it. */
+static inline const char *support_source_dir(void)
+{
+    const char *const moved = getenv("SPMV_SOURCE_DIR");
+    return moved != NULL ? moved : SOURCE_DIR;
+}
+#endif
+
 /* argv[2] is "brief": run each kernel once, on several tiles, for checkers that slow a GPU down a hundredfold. */
 static inline bool support_brief(int argc, char **argv)
 {

@@ -603,13 +603,14 @@ static int check_header(const char *path)
 static void tables_are_complete(void **state)
 {
     (void)state;
-    DIR *const headers = opendir(SOURCE_DIR "/include/spmv");
+    char path[1024];
     int found = 0;
+    snprintf(path, sizeof path, "%s/include/spmv", support_source_dir());
+    DIR *const headers = opendir(path);
     assert_non_null(headers);
     for (const struct dirent *e = readdir(headers); e != NULL; e = readdir(headers)) {
-        char path[512];
         const size_t length = strlen(e->d_name);
-        snprintf(path, sizeof path, "%s/include/spmv/%s", SOURCE_DIR, e->d_name);
+        snprintf(path, sizeof path, "%s/include/spmv/%s", support_source_dir(), e->d_name);
         if (length > 2 && strcmp(e->d_name + length - 2, ".h") == 0)
             found += check_header(path);
     }

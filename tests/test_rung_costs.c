@@ -6,11 +6,11 @@
 
 static void check_rung(spmv_context *ctx, const char *primitive, const char *rung)
 {
-    char path[512], words[64];
+    char path[1024], words[64];
     spmv_rung_info info, again;
     assert_int_equal(spmv_rung_describe(ctx, primitive, rung, &info, sizeof info), SPMV_OK);
     assert_true(info.work[0] != '\0' && info.depth[0] != '\0');
-    snprintf(path, sizeof path, "%s/%s", SOURCE_DIR, info.source);
+    snprintf(path, sizeof path, "%s/%s", support_source_dir(), info.source);
     FILE *const file = fopen(path, "r");
     if (file == NULL)
         fail_msg("%s, rung %s: there is no %s", primitive, rung, path);

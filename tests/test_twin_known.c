@@ -62,9 +62,8 @@ static void known_twins(void **state)
     char line[256];
     int count = 0;
     spmv_context *ctx = support_context_on(SPMV_BACKEND_OMP, 0);
-    const char *const moved = getenv("SPMV_SOURCE_DIR");
     char path[1024];
-    snprintf(path, sizeof path, "%s/data/twins.csv", moved != NULL ? moved : SOURCE_DIR);
+    snprintf(path, sizeof path, "%s/data/twins.csv", support_source_dir());
     FILE *list = fopen(path, "r");
     assert_non_null(list);
     printf("%-22s %9s %8s %11s %8s %7s %9s %8s %8s\n", "", "rows", "nonzeros", "mean", "std", "max", "bw_frac",
