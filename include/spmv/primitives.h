@@ -253,7 +253,7 @@ typedef struct spmv_trace {
     int64_t operations;        /* applications of the operator since the call began */
     const uint8_t *host_heads; /* segmented scan: 1 where a segment starts in what the cell stands
                                   for; else NULL */
-    int idle; /* 1: the threads fold only the identity behind the last element in this step */
+    int idle;                  /* 1: the threads fold only the identity behind the last element in this step */
 } spmv_trace;
 
 typedef void (*spmv_trace_fn)(const spmv_trace *trace, void *user);
