@@ -204,10 +204,10 @@ check_program() {
 
 check_documents() {
     local document script scripts=$prefix/$DATADIR/spmv/scripts count=0
-    for document in $(grep -oE 'docs/[a-z0-9-]+\.md' "$prefix/$DOCDIR/README.md" | sort -u); do
+    while IFS= read -r document; do
         [ -s "$prefix/$DOCDIR/$document" ] || fail "README.md names $document, which was not installed"
         count=$((count + 1))
-    done
+    done < <(grep -oE 'docs/[a-z0-9-]+\.md' "$prefix/$DOCDIR/README.md" | sort -u)
     [ "$count" -ge 5 ] || fail "README.md names only $count documents"
     diff -r "$SOURCE/docs" "$prefix/$DOCDIR/docs" || fail "not all documents were installed"
     for script in report.py suitesparse.py; do

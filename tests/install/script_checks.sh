@@ -31,6 +31,7 @@ mkdir -p "$WORK"
 check_groups() {
     command -v apt-get >/dev/null || exit 77
     stub apt-get 'echo "$*" >>"'"$WORK"'/asked"'
+    # shellcheck disable=SC2016 # for the stub
     stub sudo 'while [ "${1#-}" != "$1" ]; do shift; done; exec "$@"'
     local group count=0
     for group in $(packages_groups); do
@@ -47,6 +48,7 @@ check_groups() {
     if bash "$SOURCE/scripts/packages.sh" am >"$WORK/said" 2>&1; then fail "packages.sh am: there is no such group"; fi
     grep -q "no group am; there are: amg build" "$WORK/said" || fail "packages.sh am: $(cat "$WORK/said")"
     # padding in the table is no part of a name; what is missing is asked for
+    # shellcheck disable=SC2317 # packages_groups and packages_install call it
     packages_table() { echo 'odd     | nothing | no-such-one | no-such-one | false'; }
     [ "$(packages_groups)" = odd ] || fail "the groups are: $(packages_groups)"
     : >"$WORK/asked"
@@ -87,7 +89,7 @@ check_demo() {
 case \$1 in --build) mkdir -p \"\$2/app\"; cp '$BUILD/app/spmv' \"\$2/app/spmv\"; echo \"\$*\" >'$WORK/built' ;; -S) mkdir -p \"\$4\" ;; esac"
     bash "$tree/scripts/demo.sh" >"$WORK/said" 2>"$WORK/errors" || fail "demo.sh: $(cat "$WORK/said" "$WORK/errors")"
     program=$(sed -n 's/^The program is //p' "$WORK/said")
-    [ -x "$program" ] && [ "$program" = "$tree/build/demo/app/spmv" ] || fail "demo.sh says that the program is '$program'"
+    if [ ! -x "$program" ] || [ "$program" != "$tree/build/demo/app/spmv" ]; then fail "demo.sh says that the program is '$program'"; fi
     tail -n 3 "$WORK/said" | grep -qF "cmake --install $tree/build/demo --prefix" || fail "demo.sh ends: $(tail -n 3 "$WORK/said")"
     grep -q -e "--target spmv_installed" "$WORK/built" || fail "demo.sh builds: $(cat "$WORK/built")"
 }
@@ -102,6 +104,7 @@ check_target() {
         [ ! -L "$file" ] || continue
         count=$((count + 1))
         # ninja names a library by its link without a version
+        # shellcheck disable=SC2001 # a regular expression
         grep -qxF -e "$(sed 's/\.so\.[0-9.]*$/.so/' <<<"${file#"$BUILD/"}")" "$WORK/made" || missing="$missing $file"
     done
     [ "$count" -ge 3 ] || fail "only $count files of the build are installed"
