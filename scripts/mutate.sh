@@ -329,7 +329,7 @@ mutants() {
         'widen(cg, in->x, 1 / in->scale, cg->q)' \
         'widen(cg, in->x, 1, cg->q)' '^test_cg_rungs\.ref$'
     "$1" "cg: signs tell symmetry" solvers/cg_symmetry.c \
-        'const double modulus = 1 + (double)(z >> 54) / 1024;' \
+        'const double modulus = 1 + (double)(int)(own >> 1 & 1023) / 1024;' \
         'const double modulus = 1;' '^test_cg\.ref$'
 
     # Several right-hand sides.
