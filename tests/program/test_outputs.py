@@ -16,6 +16,7 @@ import signal
 import stat
 import subprocess
 import sys
+import tempfile
 import time
 import unittest
 
@@ -360,4 +361,6 @@ class Forms(Case):
 if __name__ == "__main__":
     test_program.PROGRAM, test_program.SOURCE = map(os.path.abspath, sys.argv[1:3])
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
-    unittest.main(argv=[sys.argv[0], *sys.argv[3:]], verbosity=1)
+    with tempfile.TemporaryDirectory(prefix="spmv-outputs-") as suppressions:
+        test_program.suppress_fontconfig(suppressions)
+        unittest.main(argv=[sys.argv[0], *sys.argv[3:]], verbosity=1)

@@ -39,15 +39,6 @@ ASCII = {"LC_ALL": "C"}
 WHITE = (255, 255, 255)
 
 
-def suppress_fontconfig(folder):
-    """Cairo's fontconfig keeps a kilobyte to the end, which the leak sanitizer would report as ours."""
-    path = os.path.join(folder, "suppressions")
-    with open(path, "w", encoding="utf-8") as file:
-        file.write("leak:libfontconfig\n")
-    given = os.environ.get("LSAN_OPTIONS")
-    os.environ["LSAN_OPTIONS"] = (given + ":" if given else "") + f"suppressions={path}:print_suppressions=0"
-
-
 def with_columns(environment, columns):
     return dict(environment, COLUMNS=str(columns))
 
@@ -563,5 +554,5 @@ if __name__ == "__main__":
     test_program.PROGRAM, test_program.SOURCE = map(os.path.abspath, sys.argv[1:3])
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     with tempfile.TemporaryDirectory(prefix="spmv-spy-") as suppressions:
-        suppress_fontconfig(suppressions)
+        test_program.suppress_fontconfig(suppressions)
         unittest.main(argv=[sys.argv[0], *sys.argv[4:]], verbosity=1)
