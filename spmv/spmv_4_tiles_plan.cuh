@@ -222,7 +222,7 @@ __device__ void take_tiles(const Packing &p, int from, int count, int rows, int6
         const int begin = near[row], room = (begin & ~(Packing::LINE - 1)) + Packing::CAPACITY;
         const int most = row + Packing::ROWS < rows ? row + Packing::ROWS : rows;
         int end = 0;
-        if constexpr ((int)Packing::ROWS <= (int)s->AHEAD)
+        if constexpr ((int)Packing::ROWS <= (int)segment_rows<Packing>::AHEAD)
             end = last_row(row, most, [=](int r) { return near[r] <= room; });
         else
             end = last_row(row, most, [=](int r) { return anywhere(r) <= room; });
