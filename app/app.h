@@ -273,9 +273,9 @@ void stops_defer(void);
 /* Whether there is that wish. */
 bool stops_asked(void);
 
-/* A text file that is there as a whole or not at all: written beside and renamed at its end, so
- * that whoever reads path finds the old text or the whole new one. What is no plain file (a
- * pipe, a terminal, /dev/null) is written directly; path NULL: standard output. All members 0:
+/* A text file that appears as a whole or not at all. It is written beside its place and renamed at
+ * its end, so a reader of path finds the old text or the whole new one. What is no regular file (a
+ * pipe, a terminal, /dev/null) is written directly. path NULL: standard output. All members 0:
  * closed. */
 struct text_file {
     const char *path; /* must live as long */

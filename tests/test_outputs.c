@@ -1,5 +1,5 @@
-/* Files out: whole or not at all, whoever owns them, whatever interrupts; forms by the names'
- * endings; symmetry and comments kept.
+/* Output files: they appear as a whole or not at all, for any owner and after any interruption. The
+ * name's ending decides the form; symmetry and comments are kept.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 /* seteuid, setegid, flock */
