@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "app.h"
+#include "bandwidth_cache.h"
 
 bool file_exists(const char *path)
 {
@@ -70,30 +71,24 @@ static void remark_load(const struct input *in)
  * spmv beside the user's other caches), or a path, which holds a slash; a relative one starts at the current folder. */
 static spmv_status cache_folder(const struct options *o, char **folder)
 {
-    const char *const asked = getenv("SPMV_CACHE"), *const home = getenv("HOME"), *base = getenv("XDG_CACHE_HOME");
-    const char *middle = "/spmv";
+    const char *const asked = getenv("SPMV_CACHE");
+    const bool path = asked != NULL && strchr(asked, '/') != NULL;
+    const bool off = asked == NULL || asked[0] == '\0' || strcmp(asked, "0") == 0;
+    char usual[4096];
     *folder = NULL;
-    if (!o->cache && (asked == NULL || asked[0] == '\0' || strcmp(asked, "0") == 0))
+    if (!o->cache && off)
         return SPMV_OK;
-    if (asked != NULL && asked[0] != '\0' && strcmp(asked, "0") != 0 && strcmp(asked, "1") != 0 &&
-        strchr(asked, '/') == NULL) {
+    if (!off && !path && strcmp(asked, "1") != 0) {
         complain("SPMV_CACHE is %s: give 0, 1 or a path with a slash (./%s)", asked, asked);
         return SPMV_ERROR_ARGUMENT;
     }
-    if (asked != NULL && strchr(asked, '/') != NULL) {
-        base = asked;
-        middle = "";
-    } else if (base == NULL || base[0] != '/') {
-        base = home;
-        middle = "/.cache/spmv";
-    }
-    if (base == NULL || (base != asked && base[0] != '/'))
+    if (!path && !user_cache_folder(usual, sizeof usual))
         return report(SPMV_ERROR_ARGUMENT,
                       "no place for a cache: none of SPMV_CACHE, XDG_CACHE_HOME and HOME is a path");
-    const spmv_status st =
-        allocate("the cache's name", (int64_t)(strlen(base) + strlen(middle)) + 1, 1, (void **)folder);
+    const char *const name = path ? asked : usual;
+    const spmv_status st = allocate("the cache's name", (int64_t)strlen(name) + 1, 1, (void **)folder);
     if (st == SPMV_OK)
-        sprintf(*folder, "%s%s", base, middle);
+        strcpy(*folder, name);
     return st;
 }
 
