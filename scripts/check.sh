@@ -13,7 +13,7 @@
 #   release   CUDA code for every architecture of a release; its size (only where nvcc is)
 #   install   installs into a fresh prefix, builds the examples outside the tree four ways
 #   symbols   both libraries show spmv_* and nothing else
-#   fuzz      every fuzz target for FUZZ_SECONDS (60) seconds
+#   fuzz      every fuzz target: its corpus once, then FUZZ_SECONDS (60) seconds of fuzzing
 #   mutate    planted bugs, each of which a named test must catch (mutate.sh)
 #   bits      no result differs from those of an earlier commit (bits.py; GATE_EXPECTED=FILE lists those that may)
 #   abi       the library's binary interface is compatible with that commit's (abi.py)
@@ -128,22 +128,18 @@ stage_fuzz() {
     # a build type without a level of optimisation of its own, which would take -O1's place
     local flags="-g -O1 -fno-omit-frame-pointer -fsanitize=address,undefined,fuzzer-no-link -fno-sanitize-recover=all"
     build_with check-fuzz Debug clang "$flags" fuzz_targets -DSPMV_FUZZ=ON || return 1
-    local target name corpus seeds ran=0
-    while IFS= read -r target; do
-        name=$(basename "$target")
-        # What earlier runs found is kept, outside the tree's tracked files; the tests' files are seeds.
-        corpus=$root/build/check-fuzz/corpus-$name
-        mkdir -p "$corpus"
-        seeds=()
-        for folder in data tests/data/mangled "tests/fuzz/${name/fuzz_/corpus_}"; do
-            [ ! -d "$folder" ] || seeds+=("$root/$folder")
-        done
-        (cd "$corpus/.." && "$target" -max_total_time="${FUZZ_SECONDS:-60}" -timeout=10 -rss_limit_mb=4096 -print_final_stats=1 \
-            "$corpus" "${seeds[@]}" </dev/null >"$name.log" 2>&1) || { tail -n 40 "$corpus/../$name.log" && return 1; }
-        tail -n 8 "$corpus/../$name.log"
-        ran=$((ran + 1))
-    done < <(find "$root/build/check-fuzz/tests" -type f -name 'fuzz_*' -perm -u+x)
-    [ "$ran" -gt 0 ] || { echo "no fuzz target was built" && return 1; }
+    local tree=$root/build/check-fuzz target name found
+    # Each corpus once, with the other seeds.
+    run_ctest "$tree" -R '^fuzz_.*[.]corpus$' || return 1
+    for target in "$tree"/tests/fuzz_*; do
+        name=${target##*/fuzz_}
+        found=$tree/found_$name # stays for the next run and for corpus.sh
+        mkdir -p "$found"
+        (cd "$tree" && "$target" -max_total_time="${FUZZ_SECONDS:-60}" -timeout=10 -rss_limit_mb=4096 -print_final_stats=1 \
+            "$found" "corpus_$name" "$root/data" "$root/tests/data/mangled" </dev/null >"fuzz_$name.log" 2>&1) ||
+            { tail -n 40 "$tree/fuzz_$name.log" && return 1; }
+        tail -n 8 "$tree/fuzz_$name.log"
+    done
 }
 
 stage_mutate() {

@@ -1,5 +1,5 @@
 /* Damage of packed files: every bit of a small one in turn, and every length. Either the file is refused or the matrix
- * is the one that was packed. The files are those that fuzzing begins with, behind their first byte.
+ * is the one that was packed. The files are in tests/data/packed.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "io/packed.h"
@@ -28,8 +28,11 @@ static bool refused_or_same(spmv_context *ctx, const char *file, size_t bytes, c
 static void every_bit_counts(void **state)
 {
     (void)state;
-    static const char *const names[] = {"gz", "two_gz", "gz_gz", "tar_gz", "tar_two_gz", "tar_gz_more",
-                                        "xz", "tar_xz", "bz2",   "zst",    "tar_zst"};
+    static const char *const names[] = {
+        "matrix.mtx.gz",     "two_pieces.mtx.gz", "twice.mtx.gz.gz", "matrix.tar.gz",
+        "two_pieces.tar.gz", "more_after.tar.gz", "matrix.mtx.xz",   "matrix.tar.xz",
+        "matrix.mtx.bz2",    "matrix.mtx.zst",    "matrix.tar.zst",
+    };
     spmv_context *ctx = support_context_on(SPMV_BACKEND_OMP, 2);
     if (packed_available(ctx, "") != SPMV_OK) {
         spmv_context_destroy(ctx);
@@ -39,9 +42,8 @@ static void every_bit_counts(void **state)
         char path[512];
         size_t bytes = 0, refused = 0, cut = 0;
         spmv_matrix *want = NULL;
-        snprintf(path, sizeof path, "%s/tests/fuzz/corpus_packed/%s", SOURCE_DIR, names[k]);
-        char *const all = get_file(path, &bytes), *const file = all + 1;
-        bytes--;
+        snprintf(path, sizeof path, "%s/tests/data/packed/%s", SOURCE_DIR, names[k]);
+        char *const file = get_file(path, &bytes);
         assert_ok(ctx, read_bytes(ctx, file, bytes, &want));
         for (size_t b = 0; b < 8 * bytes; b++) {
             file[b / 8] = (char)(file[b / 8] ^ 1 << b % 8);
@@ -53,7 +55,7 @@ static void every_bit_counts(void **state)
         if (refused < 4 * bytes || cut < bytes / 2)
             fail_msg("%s: %zu of %zu bits and %zu of %zu lengths refused", names[k], refused, 8 * bytes, cut, bytes);
         spmv_matrix_destroy(want);
-        free(all);
+        free(file);
     }
     spmv_context_destroy(ctx);
 }
