@@ -93,7 +93,7 @@ typedef struct spmv_context_options {
 
     /* cuda: an existing cudaStream_t on the same device, or cudaStreamLegacy for the default
      * stream. The stream stays the caller's and must outlive the context. Default NULL: the context
-     * creates a stream, which does not synchronize with the default stream. */
+     * creates a stream, which does not wait for the default stream. */
     void *stream;
 
     spmv_event_fn on_event; /* callback for events; default NULL: none */
