@@ -77,8 +77,8 @@ SPMV_API void spmv_preconditioner_options_init(spmv_preconditioner_options *opti
  *                 eigenvalues. Uses only products with A. The interval is estimated by a few
  *                 Lanczos steps from a fixed start vector and then widened. (1)
  *   ic0           L L', an incomplete Cholesky factorisation with the pattern of the lower triangle
- *                 of A. (2) If a pivot fails, A + shift D is factored instead. shift starts at 0.001
- *                 and is doubled until all pivots are positive (info.shift). (3)
+ *                 of A. (2) If a pivot fails, A + shift D is factored instead. shift starts at
+ *                 0.001 and is doubled until all pivots are positive (info.shift). (3)
  *   amg           a V-cycle of BoomerAMG of the library hypre, which is loaded on first use. Type
  *                 f64, backends ref and omp.
  *   auto          one of these, chosen from the matrix and the backend; info.why has the reason
