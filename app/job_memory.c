@@ -2,7 +2,7 @@
  *
  * The sum is asked for once the sizes of a matrix are known and before memory for it is allocated: a system that runs
  * out of memory ends the process without a word, or another one. The sum is an estimate, within a quarter of what was
- * measured (docs/formats.md, "Memory of a job"). It counts arrays in proportion to rows, columns and entries; smaller
+ * measured (docs/notebook/memory-estimates.md). It counts arrays in proportion to rows, columns and entries; smaller
  * things, such as buffers of text, are a constant.
  *
  * SPDX-License-Identifier: BSD-3-Clause */

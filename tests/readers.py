@@ -51,7 +51,7 @@ def complex_text(form, symmetry, seed):
 
 
 def read_binary_form(path):
-    """rows, cols, row offsets, columns, values (None for a pattern): as docs/formats.md describes the binary form."""
+    """rows, cols, row offsets, columns, values (None for a pattern): as docs/binary-form.md describes it."""
     data = open(path, "rb").read()
     kind, _ = struct.unpack_from("<II", data, 16)
     rows, cols, nnz, at_rows, at_cols, at_vals = struct.unpack_from("<6Q", data, 24)

@@ -364,7 +364,7 @@ static void binary_form(void **state)
     spmv_read_options_init(&options, sizeof options);
     assert_ok(ctx, spmv_matrix_write(ctx, &a, in_folder("a.spmv", path)));
     char *const file = get_file(path, &bytes);
-    assert_int_equal(file[16], 5); /* docs/formats.md */
+    assert_int_equal(file[16], 5); /* docs/binary-form.md */
     uint64_t at = 0;
     memcpy(&at, file + 64, sizeof at);
     assert_int_equal(at + sizeof val, bytes);

@@ -398,7 +398,7 @@ static void rows_are_lines(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* The bytes that docs/formats.md tells of. */
+/* The bytes that docs/binary-form.md describes. */
 static void binary_form_of_a_vector(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* The binary form of a matrix: its CSR arrays as they lie in memory, behind a head of 128 bytes. docs/formats.md has it
- * byte by byte.
+/* The binary form of a matrix: its CSR arrays as they lie in memory, behind a head of 128 bytes.
+ * docs/binary-form.md describes it byte by byte.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef BINARY_FORM_H

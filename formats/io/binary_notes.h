@@ -1,6 +1,6 @@
 /* What a file of the binary form says about the matrix beside its arrays: symmetry and comments, at
- * the file's end. Readers that do not know of notes do not look there. docs/formats.md has them
- * byte by byte.
+ * the file's end. Readers that do not know of notes do not look there.
+ * docs/binary-form.md describes them byte by byte.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef BINARY_NOTES_H

@@ -1,5 +1,5 @@
-/* The binary form of vectors: their numbers, row by row, behind a head of 64 bytes. docs/formats.md has it byte by
- * byte.
+/* The binary form of vectors: their numbers, row by row, behind a head of 64 bytes.
+ * docs/binary-form.md describes it byte by byte.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef BINARY_VECTOR_H

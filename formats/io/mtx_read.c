@@ -85,7 +85,7 @@ static struct job_limit limit_of(const spmv_read_options *options)
 
 /* What the text takes beside the entries while it is read: tiles that are parsed; of a packed file also the unpacked
  * bytes that the decompressor looks back to. The length of a packed text follows from its
- * lines, of which most have some 20 bytes, 10 without values. All measured (docs/formats.md). */
+ * lines, of which most have some 20 bytes, 10 without values. All measured (docs/notebook/memory-estimates.md). */
 static int64_t bytes_of_text(const struct text_source *source, const struct mtx_header *header)
 {
     enum { IN_TILES = 6 << 20, LOOKED_BACK = 8 << 20, A_LINE = 20, A_PLACE = 10 };

@@ -21,7 +21,7 @@ static void require(int holds, const char *what, const char *sentence)
     }
 }
 
-/* Places in the head, as docs/formats.md has them. */
+/* Places in the head, as docs/binary-form.md has them. */
 enum { TYPE = 16, ROWS = 24, NNZ = 40, ARRAYS = 48, SUMS = 80, HEAD_SUM = 120, HEAD = 128 };
 
 static uint64_t word_at(const char *file, int at)

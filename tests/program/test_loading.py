@@ -374,7 +374,7 @@ class Converted(LoadingTest):
             return total
 
         def form(row_ptr, col, val, rows=3, cols=3, nnz=4):
-            """A file of the binary form as docs/formats.md describes it."""
+            """A file of the binary form as docs/binary-form.md describes it."""
             words = lambda values, size: b"".join(int(v).to_bytes(size, "little", signed=v < 0) for v in values)
             import struct
             arrays = [words(row_ptr, 8), words(col, 4), struct.pack(f"<{len(val)}d", *val)]
