@@ -57,7 +57,7 @@ struct options {
     bool transpose;
     const char *x0, *history, *plot; /* NULL: not given */
     const char *precond, *solution;
-    bool solution_given, inner;
+    bool inner;
     double rtol, atol;
     int max_iterations;             /* 0: not given */
     const char *suite, *op, *peers; /* suite NULL: not given */
@@ -70,7 +70,6 @@ struct options {
     const char *csv_path;                     /* NULL: standard output */
     bool cache;                               /* --cache */
     int64_t max_memory;                       /* bytes; -1: no limit; 0: not given */
-    bool type_given;                          /* --type, not its default */
     const char **arguments;                   /* what is no option, in order; options_free */
     int count;
     char *command_line;                      /* as the shell would take it; options_free */

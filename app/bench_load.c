@@ -90,7 +90,7 @@ static spmv_status read_once(spmv_context *ctx, const struct options *o, const c
     spmv_read_options options;
     spmv_csr a;
     spmv_read_options_init(&options, sizeof options);
-    options.type = o->type_given ? o->type : SPMV_TYPE_DEFAULT;
+    options.type = option_given(o, "type") ? o->type : SPMV_TYPE_DEFAULT;
     const double began = monotonic_seconds();
     const spmv_status st = spmv_matrix_read(ctx, path, &options, &matrix, &c->info, sizeof c->info);
     *seconds = monotonic_seconds() - began;

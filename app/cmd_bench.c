@@ -95,7 +95,7 @@ static void choose_types(struct bench *b)
 {
     b->types[0] = b->o->type;
     b->type_count = 1;
-    if (b->o->suite == NULL || b->o->type_given || b->run.operation->solver)
+    if (b->o->suite == NULL || option_given(b->o, "type") || b->run.operation->solver)
         return;
     b->types[0] = SPMV_F64;
     b->types[1] = SPMV_F32;
@@ -313,7 +313,7 @@ static spmv_status run_matrix(struct bench *b, const char *argument)
     /* a complex file is measured as what it is where no type is asked for */
     const spmv_type own = input_type(&o, &in);
     for (int t = 0; st == SPMV_OK && t < b->type_count && !stops_asked(); t++)
-        st = run_case(b, &operand, &c, is_complex(own) && !b->o->type_given ? own : b->types[t]);
+        st = run_case(b, &operand, &c, is_complex(own) && !option_given(b->o, "type") ? own : b->types[t]);
     input_free(&in);
     return st;
 }

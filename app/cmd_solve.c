@@ -81,7 +81,7 @@ static spmv_status check_wishes(const struct options *o, const char *const *argu
         return st;
     if (o->history != NULL && (o->history[0] == '\0' || strcmp(o->history, "-") == 0))
         return report(SPMV_ERROR_ARGUMENT, "--history needs the name of a file");
-    if (o->solution_given && count > 1)
+    if (option_given(o, "solution") && count > 1)
         return report(SPMV_ERROR_ARGUMENT, "--solution says how b is made, and there is a b");
     if (o->vectors > 0 && count > 1)
         return report(SPMV_ERROR_ARGUMENT, "--vectors says how many b are made, and there is a b");
