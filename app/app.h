@@ -180,7 +180,6 @@ spmv_status run_product(const struct options *o, const char *const *arguments, i
 spmv_status run_solve(const struct options *o, const char *const *arguments, int count);
 spmv_status run_info(const struct options *o, const char *const *arguments, int count);
 spmv_status run_bench(const struct options *o, const char *const *arguments, int count);
-spmv_status run_bench_load(const struct options *o, const char *const *arguments, int count); /* bench --op load */
 spmv_status run_gen(const struct options *o, const char *const *arguments, int count);
 spmv_status run_convert(const struct options *o, const char *const *arguments, int count);
 spmv_status run_spy(const struct options *o, const char *const *arguments, int count);
