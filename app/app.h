@@ -409,6 +409,14 @@ spmv_status vector_ones(spmv_type type, int64_t n, void **host_values);
 /* True when a file of that name exists (or the name is "-"). */
 bool file_exists(const char *path);
 
+/* ---------------------------------------------------------------- matrix_output.c: a matrix into a file */
+
+/* Writes the matrix with the symmetry and the comments of its file, and says so. made: "read", "generated". */
+spmv_status write_matrix(spmv_context *ctx, const struct input *in, const char *path, const char *made);
+
+/* --json of gen and convert. */
+spmv_status write_matrix_json(spmv_context *ctx, const struct options *o, const struct input *in);
+
 /* ---------------------------------------------------------------- product.c: y = alpha op(A) x + beta y0, timed,
  * checked */
 

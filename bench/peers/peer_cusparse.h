@@ -1,5 +1,5 @@
-/* What the peers on cuSPARSE share: the sentence for an error, scalars, and products of several vectors
- * (peer_cusparse_spmm.c).
+/* What the peers on cuSPARSE share: the sentence for an error, scalars, handles, the matrix as CSR, and products of
+ * several vectors (peer_cusparse_spmm.c).
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef PEER_CUSPARSE_H
@@ -26,6 +26,31 @@ static inline const void *sparse_scalar(cudaDataType type, int value)
     static const float f32[] = {0, 1};
     static const double f64[] = {0, 1};
     return type == CUDA_R_32F ? (const void *)&f32[value] : (const void *)&f64[value];
+}
+
+static inline cudaDataType sparse_type(const struct peer_problem *problem)
+{
+    return problem->type == SPMV_F32 ? CUDA_R_32F : CUDA_R_64F;
+}
+
+/* A handle on the stream, whose device becomes the current one; scalars are in host memory. */
+static inline bool sparse_handle(cudaStream_t stream, cusparseHandle_t *handle, char *why, size_t why_size)
+{
+    return !bad_cuda(use_device_of(stream), "cudaSetDevice", why, why_size) &&
+           !bad_sparse(cusparseCreate(handle), "cusparseCreate", why, why_size) &&
+           !bad_sparse(cusparseSetStream(*handle, stream), "cusparseSetStream", why, why_size) &&
+           !bad_sparse(cusparseSetPointerMode(*handle, CUSPARSE_POINTER_MODE_HOST), "cusparseSetPointerMode", why,
+                       why_size);
+}
+
+/* The problem's matrix, CSR where it lies. */
+static inline bool sparse_csr(const struct peer_problem *q, cusparseConstSpMatDescr_t *matrix, char *why,
+                              size_t why_size)
+{
+    return !bad_sparse(cusparseCreateConstCsr(matrix, q->rows, q->cols, q->nnz, q->row_ptr, q->col, q->val,
+                                              CUSPARSE_INDEX_32I, CUSPARSE_INDEX_32I, CUSPARSE_INDEX_BASE_ZERO,
+                                              sparse_type(q)),
+                       "cusparseCreateConstCsr", why, why_size);
 }
 
 /* Y = A X by cusparseSpMM. by_columns: X and Y are brought into columns, and Y back when it is fetched. */
