@@ -272,7 +272,7 @@ static spmv_status table_row(struct text_file *file, const struct bench_run *run
     else
         add_number(&line, 10, 2, 1e6 * r->flushed.median, r->flushed.repeats > 0);
     if (run->solutions) {
-        add_number(&line, 14, 1, 1e6 * r->setup_seconds, r->measured && r->candidate->ours);
+        add_number(&line, 14, 1, 1e6 * r->figures.setup_seconds, r->measured && r->candidate->ours);
     } else {
         add_number(&line, 7, 1, gbs, figure);
         add_number(&line, 6, 3, gbs / t->read_gbs, figure && t->read_gbs > 0);
@@ -281,7 +281,7 @@ static spmv_status table_row(struct text_file *file, const struct bench_run *run
     add_number(&line, 9, 1, 1e6 * r->plan_seconds, r->measured);
     line_add(&line, " %6s", bits_text(r));
     if (r->checked)
-        line_add(&line, " %9.3g", solver ? r->true_residual : r->worst_ratio);
+        line_add(&line, " %9.3g", solver ? r->check.true_residual : r->worst_ratio);
     else
         line_add(&line, " %9s", "-");
     return line_end(&line, file);
@@ -402,7 +402,7 @@ static void csv_row(struct line *line, const struct bench_run *run, const struct
     add_text(line, r->candidate->ours ? r->method : r->candidate->module != NULL ? r->candidate->module->library : "");
     add_text(line, state_of(r));
     add_real(line, r->plan_seconds, r->measured);
-    add_integer(line, r->plan_bytes, r->measured && r->candidate->ours);
+    add_integer(line, r->figures.plan_bytes, r->measured && r->candidate->ours);
     add_real(line, t->work.upload_seconds, r->measured);
     add_real(line, r->first_call_seconds, r->measured);
     add_timing(line, &r->warm, r->measured);
@@ -417,7 +417,7 @@ static void csv_row(struct line *line, const struct bench_run *run, const struct
     add_integer(line, r->solved.iterations, solver);
     add_real(line, seconds_per_iteration(r), solver && r->measured);
     add_real(line, r->solved.residual, solver);
-    add_real(line, r->true_residual, solver);
+    add_real(line, r->check.true_residual, solver);
     add_text(line, remark_of(r, &bad));
     add_real(line, timing_spread(&r->warm), r->measured);
     add_text(line, !r->measured ? "" : timing_steady(&r->warm) ? "yes" : "no");
@@ -426,7 +426,7 @@ static void csv_row(struct line *line, const struct bench_run *run, const struct
                                                                              : "no");
     add_text(line, run->trust.doubt[0] != '\0' ? "no" : "yes");
     add_text(line, r->candidate->precond);
-    add_real(line, r->setup_seconds, r->measured && run->solutions && r->candidate->ours);
+    add_real(line, r->figures.setup_seconds, r->measured && run->solutions && r->candidate->ours);
     line->length--; /* the last comma */
 }
 
@@ -473,15 +473,15 @@ static json_t *json_cg(const struct trial *t, const struct result *r)
     json_put(cg, "status", json_string(result_converged(t, r) ? "ok" : "iterations"));
     json_put(cg, "iterations", json_integer((json_int_t)r->solved.iterations));
     json_put(cg, "rtol", json_number(t->work.problem.rtol));
-    json_put(cg, "recurrence_residual", json_number(r->solved.residual * r->norm_b));
-    json_put(cg, "true_residual", json_number(r->true_residual * r->norm_b));
-    json_put(cg, "relative_residual", json_number(r->true_residual));
+    json_put(cg, "recurrence_residual", json_number(r->solved.residual * r->check.norm_b));
+    json_put(cg, "true_residual", json_number(r->check.true_residual * r->check.norm_b));
+    json_put(cg, "relative_residual", json_number(r->check.true_residual));
     json_put(cg, "setup_seconds", json_number(r->plan_seconds));
     json_put(cg, "seconds_per_iteration", json_number(seconds_per_iteration(r)));
     if (t->work.solutions) {
         json_put(cg, "solution_seconds", json_number(r->warm.median));
         json_put(cg, "precond_asked", json_string(r->candidate->ours ? r->candidate->precond : "none"));
-        json_put(cg, "precond_seconds", json_number(r->setup_seconds));
+        json_put(cg, "precond_seconds", json_number(r->figures.setup_seconds));
     }
     if (!r->candidate->ours && ours_of(t) != NULL)
         json_put(cg, "iterations_as_ours", json_boolean(same_iterations(t, r)));
@@ -581,7 +581,7 @@ static json_t *json_result(const struct bench_run *run, const struct trial *t, c
     json_put(result, "why", json_string(r->why));
     if (r->layout[0] != '\0')
         json_put(result, "layout", json_string(r->layout));
-    json_put(result, "plan_bytes", json_integer((json_int_t)r->plan_bytes));
+    json_put(result, "plan_bytes", json_integer((json_int_t)r->figures.plan_bytes));
     put_figures(result, r);
     if (gbs > 0)
         json_put(result, "gbs", json_number(gbs));

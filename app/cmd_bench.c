@@ -214,7 +214,7 @@ static void judge(struct bench *b, const struct bench_case *c)
                      (long long)r->worst_at + 1);
         if (!r->candidate->ours)
             continue;
-        if (r->bit_different > 0 && !r->bits_may_differ)
+        if (r->bit_different > 0 && !r->figures.bits_may_differ)
             complain("CHECK FAILED: %s %s by %s: %d of %d repeats gave other bits", c->name,
                      spmv_type_name(c->trial->work.type), r->candidate->name, r->bit_different, r->bit_repeats);
         if (r->candidate->optional && b->run.solutions && r->failed_status == SPMV_ERROR_UNSUPPORTED)
@@ -222,7 +222,7 @@ static void judge(struct bench *b, const struct bench_case *c)
         if (r->failed[0] != '\0')
             complain("%s %s by %s: %s", c->name, spmv_type_name(c->trial->work.type), r->candidate->name,
                      plain_sentence(r->failed));
-        if (r->wrong || (r->bit_different > 0 && !r->bits_may_differ))
+        if (r->wrong || (r->bit_different > 0 && !r->figures.bits_may_differ))
             keep_verdict(b, SPMV_ERROR_CHECK);
         else if (r->failed[0] != '\0')
             keep_verdict(b, r->failed_status);

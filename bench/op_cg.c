@@ -144,7 +144,7 @@ static spmv_status solve_once(struct method *method)
     if (solve->precond[0] != '\0')
         st = spmv_preconditioner_create(work->ctx, solve->precond, &state->matrix.sent, &options,
                                         &solve->options.precond);
-    method->setup_seconds = solve->precond[0] != '\0' ? monotonic_seconds() - began : 0;
+    method->figures.setup_seconds = solve->precond[0] != '\0' ? monotonic_seconds() - began : 0;
     if (st == SPMV_OK)
         st = spmv_cg(solve->plan, work->problem.b, work->problem.y, &solve->options, &solve->result,
                      sizeof solve->result);
@@ -191,7 +191,7 @@ static spmv_status open_solve(struct work *work, const char *name, struct method
     method->name = solve->result.method;
     method->why = solve->result.why;
     method->layout = solve->info.layout;
-    method->plan_bytes = solve->info.bytes;
+    method->figures.plan_bytes = solve->info.bytes;
     method->precond = solve->precond[0] != '\0' ? solve->result.precond : NULL;
     return SPMV_OK;
 }

@@ -286,7 +286,7 @@ static spmv_status open_reduce(struct work *work, const char *name, struct metho
     if (work_open_rung(work, name, st, method) != SPMV_OK)
         return st;
     method->why = method->state == NULL ? "the fastest rung for every size" : "asked for by name";
-    method->bits_may_differ = strcmp(name, "atomic") == 0;
+    method->figures.bits_may_differ = strcmp(name, "atomic") == 0;
     return SPMV_OK;
 }
 

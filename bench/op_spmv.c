@@ -87,7 +87,7 @@ static spmv_status open_plan(struct work *work, const char *name, struct method 
     *method = (struct method){.name = info.method,
                               .why = info.why,
                               .layout = info.layout,
-                              .plan_bytes = info.bytes,
+                              .figures = {.plan_bytes = info.bytes},
                               .work = work,
                               .state = plan};
     return SPMV_OK;

@@ -87,8 +87,7 @@ static void open_once(struct run *run, int number)
         snprintf(result->why, sizeof result->why, "%s", slot->method.why);
         if (slot->method.layout != NULL)
             snprintf(result->layout, sizeof result->layout, "%s", slot->method.layout);
-        result->plan_bytes = slot->method.plan_bytes;
-        result->bits_may_differ = slot->method.bits_may_differ;
+        result->figures = slot->method.figures;
     } else if (work->operation->on_matrix && work->problem.row_ptr == NULL) {
         fail(result, SPMV_ERROR_LIMIT, "more than 2147483647 nonzeros: its interface here has 32-bit row offsets");
         return;
@@ -189,8 +188,7 @@ static spmv_status check(struct run *run, int number, void *host_result)
         result->solved = *work->problem.solved;
     if (slot->peer == NULL && slot->method.precond != NULL)
         snprintf(result->precond, sizeof result->precond, "%s", slot->method.precond);
-    result->norm_b = found.norm_b;
-    result->true_residual = found.true_residual;
+    result->check = found;
     result->checked = true;
     result->wrong = result->wrong || st == SPMV_ERROR_CHECK;
     return SPMV_OK;
@@ -279,7 +277,7 @@ static spmv_status time_all(struct run *run)
         result->flushed = contenders[c].flushed;
         result->measured = contenders[c].warm.repeats > 0;
         if (run->slots[numbers[c]].peer == NULL)
-            result->setup_seconds = run->slots[numbers[c]].method.setup_seconds;
+            result->figures = run->slots[numbers[c]].method.figures;
         if (contenders[c].failed)
             fail(result, SPMV_ERROR_DEVICE, contenders[c].why);
     }

@@ -16,23 +16,20 @@ struct result {
     char layout[512];       /* ours: how it holds the matrix */
     char failed[WHY_SIZE];  /* the sentence; "": it did not fail */
     spmv_status failed_status;
-    double plan_seconds; /* from arrays in the context's memory to ready */
-    int64_t plan_bytes;  /* ours */
+    double plan_seconds;           /* from arrays in the context's memory to ready */
+    struct method_figures figures; /* ours */
     double first_call_seconds;
     struct timing warm, flushed;
     bool measured;       /* warm is there */
     bool checked, wrong; /* probes are not checked; wrong: past the bound */
+    struct check check;  /* the last one */
     double worst_ratio;  /* error over its bound */
     int64_t worst_at;
     int bit_repeats;           /* runs compared with the first */
-    bool bits_may_differ;      /* ours, and it says so of itself */
     int bit_different;         /* of them, with other bits */
     char note[WHY_SIZE];       /* what a reader of the figure must know; "" */
     struct peer_solved solved; /* of a solver: the first solve, which all later ones repeat */
     char precond[32];          /* of a solution of ours: the preconditioner that ran */
-    double setup_seconds;      /* of a solution of ours: the share of its last timed run for making it */
-    double norm_b;             /* of a solver: ||b|| */
-    double true_residual;      /* of a solver: ||b - A x|| / ||b|| of its x, computed here */
     bool unfinished; /* a solver's peer at the limit of iterations, where one of ours was not: it does not count */
 };
 

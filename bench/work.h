@@ -36,15 +36,20 @@
 struct work;
 struct measure_options;
 
+/* The figures that a method tells of itself. */
+struct method_figures {
+    bool bits_may_differ; /* from run to run */
+    int64_t plan_bytes;
+    double setup_seconds; /* the last run's share for making the preconditioner */
+};
+
 /* One of our own methods, ready to run. */
 struct method {
-    const char *name;     /* what runs; lives as long as the method */
-    const char *why;      /* one sentence */
-    const char *layout;   /* how it holds the matrix, one sentence; NULL: nothing to say */
-    bool bits_may_differ; /* from run to run: a method that says so of itself */
-    int64_t plan_bytes;
-    const char *precond;  /* the preconditioner that ran; NULL: none was asked for */
-    double setup_seconds; /* the last run's share for making it */
+    const char *name;    /* what runs; lives as long as the method */
+    const char *why;     /* one sentence */
+    const char *layout;  /* how it holds the matrix, one sentence; NULL: nothing to say */
+    const char *precond; /* the preconditioner that ran; NULL: none was asked for */
+    struct method_figures figures;
     struct work *work;
     void *state; /* the operation's, for this method */
 };

@@ -363,6 +363,14 @@ static void start_trial(struct trial *t, const struct places *p, const struct op
                                     .budget_seconds = 1}};
 }
 
+/* The trial ends with that status and a sentence that has the words. */
+static void assert_ends(struct trial *t, spmv_status status, const char *words)
+{
+    assert_int_equal(trial_run(t), status);
+    assert_non_null(strstr(t->work.error, words));
+    trial_close(t);
+}
+
 static spmv_matrix *make_matrix(spmv_context *ctx, const char *spec, spmv_csr *view)
 {
     spmv_matrix *m = NULL;
@@ -408,8 +416,8 @@ static void every_operation(void **state)
                 assert_true(result->checked && result->measured);
                 assert_int_equal(result->flushed.repeats, op->solver ? 0 : 1);
                 assert_int_equal(result->wrong, t.plant_error && o == 0);
-                assert_true(result->bit_different == 0 || result->bits_may_differ);
-                assert_int_equal(result->bits_may_differ, /* a histogram counts, and is exact in any order */
+                assert_true(result->bit_different == 0 || result->figures.bits_may_differ);
+                assert_int_equal(result->figures.bits_may_differ, /* a histogram counts, and is exact in any order */
                                  strcmp(op->name, "reduce") == 0 && strcmp(result->candidate->name, "atomic") == 0);
                 assert_true(result->bit_repeats >= 10);
                 assert_true(result_gbs(&t, result) > 0);
@@ -456,14 +464,10 @@ static void reading_files(void **state)
 
     assert_int_equal(truncate(path, 5), 0);
     start_trial(&t, &p, load, &operand, SPMV_F64, &r);
-    assert_int_equal(trial_run(&t), SPMV_ERROR_FORMAT);
-    assert_non_null(strstr(t.work.error, path));
-    trial_close(&t);
+    assert_ends(&t, SPMV_ERROR_FORMAT, path);
     assert_int_equal(unlink(path), 0);
     start_trial(&t, &p, load, &operand, SPMV_F64, &r);
-    assert_int_equal(trial_run(&t), SPMV_ERROR_OPEN);
-    assert_non_null(strstr(t.work.error, "cannot open"));
-    trial_close(&t);
+    assert_ends(&t, SPMV_ERROR_OPEN, "cannot open");
     close_places(&p);
 }
 
@@ -576,15 +580,15 @@ static void bad_solvers(void **state)
         const struct result *const ours = &t.results[0], *const wrong = &t.results[1], *const lazy = &t.results[2],
                                    *const late = &t.results[3];
         assert_string_equal(ours->method, "textbook");
-        assert_true(!ours->wrong && result_converged(&t, ours) && ours->true_residual <= 1e-8);
+        assert_true(!ours->wrong && result_converged(&t, ours) && ours->check.true_residual <= 1e-8);
         assert_true(ours->solved.iterations > 20 && ours->solved.iterations < 120);
         assert_true(ours->solved.residual <= 1e-8 && ours->solved.residual > 1e-10);
         assert_string_equal(wrong->candidate->name, "eigen-cg");
         assert_true(wrong->wrong && wrong->measured && !result_converged(&t, wrong));
         assert_true(odd ? isinf(wrong->worst_ratio) : wrong->worst_ratio > 1e6);
-        assert_true(odd ? wrong->true_residual <= 1e-3 : wrong->true_residual > 1e-2);
+        assert_true(odd ? wrong->check.true_residual <= 1e-3 : wrong->check.true_residual > 1e-2);
         assert_true(!lazy->wrong && lazy->unfinished && lazy->solved.iterations == 3000);
-        assert_true(lazy->true_residual <= 1.1e-3 && lazy->true_residual > 1e-5);
+        assert_true(lazy->check.true_residual <= 1.1e-3 && lazy->check.true_residual > 1e-5);
         assert_true(!late->wrong && !late->unfinished && result_converged(&t, late));
         assert_int_equal(late->solved.iterations, ours->solved.iterations + 3);
         assert_ptr_equal(trial_best_peer(&t), late);
@@ -637,7 +641,7 @@ static void at_the_limit(void **state)
     assert_string_equal(ours->failed, "");
     assert_true(ours->measured && !ours->wrong && !result_converged(&t, ours));
     assert_int_equal(ours->solved.iterations, 3000);
-    assert_true(ours->true_residual > 1e-8);
+    assert_true(ours->check.true_residual > 1e-8);
     assert_true(late->measured && !late->wrong && !late->unfinished && late->solved.iterations == 3000);
     assert_non_null(trial_best_peer(&t));
     trial_close(&t);
@@ -668,9 +672,7 @@ static void unfit_systems(void **state)
         spmv_matrix *const m = make_matrix(p.checker, cases[c].spec, &a);
         const struct operand operand = {.matrix = &a};
         start_trial(&t, &p, operation_find("cg"), &operand, cases[c].type, &r);
-        assert_int_equal(trial_run(&t), cases[c].status);
-        assert_non_null(strstr(t.work.error, cases[c].sentence));
-        trial_close(&t);
+        assert_ends(&t, cases[c].status, cases[c].sentence);
         spmv_matrix_destroy(m);
     }
     close_places(&p);
@@ -688,9 +690,7 @@ static void unknown_method(void **state)
     assert_int_equal(
         candidate_list_make(operation_find("scan"), support_backend, "auto,nothing", "none", NULL, &r, why), SPMV_OK);
     start_trial(&t, &p, operation_find("scan"), &operand, SPMV_F64, &r);
-    assert_int_equal(trial_run(&t), SPMV_ERROR_METHOD);
-    assert_non_null(strstr(t.work.error, "nothing"));
-    trial_close(&t);
+    assert_ends(&t, SPMV_ERROR_METHOD, "nothing");
     close_places(&p);
 }
 
@@ -943,7 +943,7 @@ static void solutions(void **state)
             else
                 assert_string_not_equal(result->precond, "auto");
         }
-        assert_true(t.results[4].setup_seconds > 0);
+        assert_true(t.results[4].figures.setup_seconds > 0);
         assert_true(t.results[4].solved.iterations < t.results[0].solved.iterations);
         trial_close(&t);
     }
