@@ -30,8 +30,8 @@ enum option_group {
     GROUP_CONVERT = 64,
     GROUP_SPY = 128,
     GROUP_DOCTOR = 256,
-    GROUP_HELP = 512,
-    GROUP_SHARED = 1023,                                                 /* every command */
+    GROUP_HELP = 512,                                                    /* the last */
+    GROUP_SHARED = 2 * GROUP_HELP - 1,                                   /* every command */
     GROUP_PLAN = GROUP_PRODUCT | GROUP_SOLVE | GROUP_BENCH | GROUP_INFO, /* those that make a plan */
     GROUP_READ = GROUP_PLAN | GROUP_EXPLAIN | GROUP_CONVERT | GROUP_SPY, /* those that read matrices from files */
     GROUP_RESULT = GROUP_SHARED & ~GROUP_HELP                            /* those that have a result */
@@ -409,9 +409,10 @@ spmv_status vector_ones(spmv_type type, int64_t n, void **host_values);
 /* True when a file of that name exists (or the name is "-"). */
 bool file_exists(const char *path);
 
-/* ---------------------------------------------------------------- matrix_output.c: a matrix into a file */
+/* ----------------------------------------------------- matrix_output.c: a matrix into a file */
 
-/* Writes the matrix with the symmetry and the comments of its file, and says so. made: "read", "generated". */
+/* Writes the matrix with the symmetry and the comments of its file, and says so. made: "read",
+ * "generated". */
 spmv_status write_matrix(spmv_context *ctx, const struct input *in, const char *path, const char *made);
 
 /* --json of gen and convert. */

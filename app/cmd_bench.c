@@ -274,7 +274,7 @@ static spmv_status run_case(struct bench *b, const struct operand *operand, stru
     spmv_status st = trial_run(trial);
     progress_end();
     if (st == SPMV_OK && !trial->ended && operand->path != NULL)
-        st = load_figures(&trial->work)->status; /* a reading that fails has a status, which others lack */
+        st = load_figures(&trial->work)->status; /* of a reading that failed */
     if (st != SPMV_OK && operand->path != NULL) {
         report(st, trial->work.error);
     } else if (st != SPMV_OK) {

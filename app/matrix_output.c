@@ -1,5 +1,5 @@
-/* A matrix written to a file, for the commands gen and convert: its text or binary form, the line that says so, and the
- * JSON about it.
+/* A matrix written to a file, for the commands gen and convert: its text or binary form, the line
+ * that says so, and the JSON about it.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <string.h>

@@ -1,11 +1,13 @@
-/* The command line: one table of options, from which parsing, defaults and the help of each command are made.
+/* The command line: one table of options, from which parsing, defaults and the help of each command
+ * are made.
  *
- * getopt_long reads the arguments in the order given, so options may stand before, between and after the others; "--"
- * ends the options. An option without an effect in the command is refused.
+ * getopt_long reads the arguments in the order given, so options may stand before, between and
+ * after the others; "--" ends the options. An option without an effect in the command is refused.
  *
- * --json and --csv take a file behind "=" or none. With a space in place of "=" the next word could be an input. It is
- * the file to write only where its name ends in .json or .csv and no such file is there; a file that is there is never
- * overwritten. --verify takes a following off, bound or bitwise as its value.
+ * --json and --csv take a file behind "=" or none. With a space in place of "=" the next word could
+ * be an input. It is the file to write only where its name ends in .json or .csv and no such file
+ * is there; a file that is there is never overwritten. --verify takes a following off, bound or
+ * bitwise as its value.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <ctype.h>
@@ -61,7 +63,7 @@ struct row {
     int64_t least, most;          /* of KIND_COUNT and KIND_COUNT_64 */
     const struct choice *choices; /* of KIND_CHOICE */
     unsigned group;               /* the commands in which it has an effect */
-    const char *standard;         /* the default, read as if it had been given; NULL: the help text says it */
+    const char *standard;         /* the default, read as if given; NULL: the help says it */
     const char *help;
     struct {
         unsigned group;
@@ -513,8 +515,8 @@ static void read_options(int argc, char **argv, struct options *o)
         o->arguments[o->count++] = argv[optind++];
 }
 
-/* Copies one word in single quotes where the shell would read it otherwise; returns the end. At most 4 characters for
- * each of the word, and 3 more. */
+/* Copies one word in single quotes where the shell would read it otherwise; returns the end. At
+ * most 4 characters for each of the word, and 3 more. */
 static char *quote_word(char *to, const char *word)
 {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789%+,-./:=@^_";
@@ -657,8 +659,8 @@ static spmv_status check_type(const struct options *o, enum option_group group, 
     return SPMV_OK;
 }
 
-/* METHOD; of solve RUNG, METHOD or RUNG:METHOD. Those of another backend, of bench and of explain are checked later,
- * where it is known which there are. */
+/* METHOD; of solve RUNG, METHOD or RUNG:METHOD. Those of another backend, of bench and of
+ * explain are checked later, where it is known which there are. */
 static spmv_status check_method(const struct options *o, enum option_group group)
 {
     struct names methods = {.count = 0}, either = {.count = 0};
@@ -752,7 +754,8 @@ struct options options_for_matrix(const struct options *o)
     return reading;
 }
 
-/* Where the text of an option begins (a longer option gets a line of its own), and where it ends. */
+/* Where the text of an option begins (a longer option gets a line of its own), and where it
+ * ends. */
 enum { HELP_COLUMN = 34, HELP_WIDTH = 100 };
 
 void print_wrapped(const char *text, int indent, int width)

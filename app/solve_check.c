@@ -1,5 +1,5 @@
-/* spmv solve: the check of the residual b - A x, row by row against another backend, and of its norm against the one
- * that the solver reports.
+/* spmv solve: the check of the residual b - A x, row by row against another backend, and of its
+ * norm against the one that the solver reports.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <float.h>

@@ -1,5 +1,5 @@
-/* The job of spmv solve, and its steps: prepare (solve_prepare.c), solve (solve_attempt.c), check (solve_check.c),
- * report (solve_report.c). cmd_solve.c calls them.
+/* The job of spmv solve, and its steps: prepare (solve_prepare.c), solve (solve_attempt.c), check
+ * (solve_check.c), report (solve_report.c). cmd_solve.c calls them.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SOLVE_JOB_H
@@ -37,10 +37,12 @@ int64_t job_vector_bytes(const struct job *job);
 /* Element i of a block of vectors that lie row by row. */
 double job_element(const struct job *job, const void *vector, int64_t i);
 
-/* On a GPU rungs may sum residuals in another order, and report several iterations at once, after they ran. */
+/* On a GPU rungs may sum residuals in another order, and report several iterations at once,
+ * after they ran. */
 bool job_on_gpu(const struct job *job);
 
-/* ||r|| of right-hand side v. The sum is in long double, so that squares do not overflow or vanish. */
+/* ||r|| of right-hand side v. The sum is in long double, so that squares do not overflow or
+ * vanish. */
 double job_norm(const struct job *job, const void *r, int v);
 
 /* Complains with the library's sentence; returns st. */
@@ -64,7 +66,8 @@ spmv_status job_begin(struct job *job, const char *const *arguments, int count);
 /* Makes the preconditioner of that attempt, solves, and keeps the best attempt in job->best. */
 spmv_status job_solve(struct job *job, int number);
 
-/* Whether the attempt has an x. A matrix that one right-hand side shows to be indefinite has none for all. */
+/* Whether the attempt has an x. A matrix that one right-hand side shows to be indefinite has
+ * none for all. */
 bool attempt_has_x(const struct attempt *a);
 
 /* The largest error of all right-hand sides. */
@@ -72,10 +75,12 @@ double attempt_largest_error(const struct attempt *a);
 
 /* ---------------------------------------------------------------- solve_check.c */
 
-/* Computes the residual as a product, checks its rows, then its norm. a->verdict keeps a failure for the end. */
+/* Computes the residual as a product, checks its rows, then its norm. a->verdict keeps a failure
+ * for the end. */
 spmv_status job_check(struct job *job, struct attempt *a);
 
-/* The first right-hand side whose residual differs from the reported one; job->columns when none does. */
+/* The first right-hand side whose residual differs from the reported one; job->columns when none
+ * does. */
 int job_first_difference(const struct job *job, const struct attempt *a);
 
 /* ---------------------------------------------------------------- solve_report.c */
@@ -86,7 +91,8 @@ bool job_writes_x(const struct job *job);
 /* --history: one line an iteration; with several preconditioners the first column is their name. */
 spmv_status job_write_history(const struct job *job);
 
-/* The JSON object of one solve. Where the preconditioner could not be made: a status and the reason. */
+/* The JSON object of one solve. Where the preconditioner could not be made: a status and the
+ * reason. */
 json_t *job_json(const struct job *job, const struct attempt *a);
 
 /* The summary of one solve; with --precond all, a line for each preconditioner. */

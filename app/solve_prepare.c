@@ -1,7 +1,7 @@
 /* spmv solve, before the solver: the options, the matrix, the vectors and the plan.
  *
- * The matrix must be square and symmetric. Without b, b = A times a known solution is made, and checked like any
- * product.
+ * The matrix must be square and symmetric. Without b, b = A times a known solution is made, and
+ * checked like any product.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>

@@ -33,9 +33,9 @@ struct candidate_list {
 spmv_status candidate_list_make(const struct operation *operation, spmv_backend backend, const char *methods,
                                 const char *peers, const char *folder, struct candidate_list *list, char *why);
 
-/* Gives each method of ours a preconditioner: one candidate for each pair of a method and a name of the
- * list (separated by commas; "all": every preconditioner of the library). SPMV_ERROR_ARGUMENT: an
- * unknown name, or too many pairs, with the sentence in why. */
+/* Gives each method of ours a preconditioner: one candidate for each pair of a method and a name
+ * of the list (separated by commas; "all": every preconditioner of the library).
+ * SPMV_ERROR_ARGUMENT: an unknown name, or too many pairs, with the sentence in why. */
 spmv_status candidate_list_precondition(const char *names, struct candidate_list *list, char *why);
 
 #endif

@@ -15,7 +15,7 @@ struct load_figures {
     spmv_type type;
     double bytes_seconds; /* reading the bytes alone */
     double first_seconds; /* the first reading */
-    int64_t peak_bytes;   /* more resident memory during the first reading than before it; 0: not known */
+    int64_t peak_bytes;   /* resident memory that the first reading added; 0: not known */
 };
 
 /* Of a trial of the operation load, until its trial_close. NULL: it was not set up. */

@@ -1,11 +1,13 @@
 /* The primitives as something to measure: n elements, sums where there is an operator.
  *
- * Results are checked on elements -1, 0 and 1, whose sums are exact in any order, so that every bit must be right; then
- * the elements become random numbers with full mantissas, on which the runs are timed. What is right is computed by the
- * checker's backend; that is the state of each of these operations.
+ * Results are checked on elements -1, 0 and 1, whose sums are exact in any order, so that every bit
+ * must be right; then the elements become random numbers with full mantissas, on which the runs are
+ * timed. What is right is computed by the checker's backend; that is the state of each of these
+ * operations.
  *
- * Bytes that count, v the size of an element: map, scan 2 n v; reduce n v; segmented scan 2 n v + n (flags); segmented
- * reduce n v + 4 (segments + 1) + segments v; gather, scatter n (2 v + 4); compact n v + n (flags) + kept v.
+ * Bytes that count, v the size of an element: map, scan 2 n v; reduce n v; segmented scan 2 n v + n
+ * (flags); segmented reduce n v + 4 (segments + 1) + segments v; gather, scatter n (2 v + 4);
+ * compact n v + n (flags) + kept v.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
@@ -127,8 +129,8 @@ static spmv_status setup_segreduce(struct work *work)
     return setup_segments(work, true);
 }
 
-/* Where i goes in a permutation of 0 .. n - 1: rounds of steps that can be undone, within the next power of two, until
- * the image lies below n. */
+/* Where i goes in a permutation of 0 .. n - 1: rounds of steps that can be undone, within the
+ * next power of two, until the image lies below n. */
 static uint64_t permuted(uint64_t i, uint64_t n, int bits, uint64_t key)
 {
     const uint64_t mask = bits < 64 ? ((uint64_t)1 << bits) - 1 : ~(uint64_t)0;
@@ -245,7 +247,8 @@ static spmv_status compute_scatter(spmv_context *ctx, const struct peer_problem 
     return spmv_scatter(ctx, p->type, p->in, p->index, 32, p->out, p->n, p->n);
 }
 
-/* The rungs but the definition. It does n^2 / 2 operations, so it is measured only when it is named. */
+/* The rungs but the definition. It does n^2 / 2 operations, so it is measured only when it is
+ * named. */
 static const char *rung_but_definition(const char *(*rung)(spmv_backend, int), spmv_backend backend, int index)
 {
     const char *name;

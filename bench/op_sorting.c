@@ -1,10 +1,11 @@
-/* Sort and histogram as something to measure: n keys with random mantissas; n indices, each of BINS bins as likely.
+/* Sort and histogram as something to measure: n keys with random mantissas; n indices, each of BINS
+ * bins as likely.
  *
- * Both have one right result, which every method must have to the last bit: the contents that are timed are checked.
- * The right result is the operation's state.
+ * Both have one right result, which every method must have to the last bit: the contents that are
+ * timed are checked. The right result is the operation's state.
  *
- * Bytes that count, v the size of a key: sort 2 n v, each key read and written once, the least that any sort moves (a
- * radix sort moves as much in each of its passes); histogram 4 n + 4 bins.
+ * Bytes that count, v the size of a key: sort 2 n v, each key read and written once, the least that
+ * any sort moves (a radix sort moves as much in each of its passes); histogram 4 n + 4 bins.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>

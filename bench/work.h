@@ -68,7 +68,7 @@ struct operation {
     const char *formula;
     const char *operator_name, *kind; /* "add", "inclusive"; NULL: does not apply */
     bool on_matrix, on_file;          /* its operand is a matrix, or a file; neither: n elements */
-    bool solver;                      /* a run is a whole solve: problem.solved tells it, times count an iteration */
+    bool solver;                      /* a run is a whole solve, told in problem.solved */
     int peer_op;                      /* enum peer_op; -1: no peer does it */
 
     /* The name of a backend's method: 0, 1, ... until NULL; apart from "auto". */

@@ -1,11 +1,13 @@
-/* The matrix of an operation on a matrix: its values in the type, a copy in the context's memory, and plans.
+/* The matrix of an operation on a matrix: its values in the type, a copy in the context's memory,
+ * and plans.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "work_matrix.h"
 
 #include <stdlib.h>
 
-/* The operand's values in the type, the real ones of a complex type with imaginary parts of 0; ones for a pattern. */
+/* The operand's values in the type, the real ones of a complex type with imaginary parts of 0;
+ * ones for a pattern. */
 static spmv_status make_values(struct work *work, spmv_csr *to)
 {
     const spmv_csr *const a = work->operand->matrix;

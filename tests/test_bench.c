@@ -417,7 +417,8 @@ static void every_operation(void **state)
                 assert_int_equal(result->flushed.repeats, op->solver ? 0 : 1);
                 assert_int_equal(result->wrong, t.plant_error && o == 0);
                 assert_true(result->bit_different == 0 || result->figures.bits_may_differ);
-                assert_int_equal(result->figures.bits_may_differ, /* a histogram counts, and is exact in any order */
+                /* a histogram counts, and is exact in any order */
+                assert_int_equal(result->figures.bits_may_differ,
                                  strcmp(op->name, "reduce") == 0 && strcmp(result->candidate->name, "atomic") == 0);
                 assert_true(result->bit_repeats >= 10);
                 assert_true(result_gbs(&t, result) > 0);
@@ -431,8 +432,8 @@ static void every_operation(void **state)
     close_places(&p);
 }
 
-/* Reading a file is timed, one reading a sample, and what was read is told; a file that is not there
- * or malformed ends the trial with the status of the reader. */
+/* Reading a file is timed, one reading a sample, and what was read is told; a file that is not
+ * there or malformed ends the trial with the status of the reader. */
 static void reading_files(void **state)
 {
     (void)state;

@@ -1,7 +1,7 @@
 /* Peers of a library that works in MPI ranks: the module's side (mpi_ranks.c).
  *
- * A module defines ranks_kind with its peers, each a RANKS_PEER; all else is here. The other side is a worker program
- * beside the module (mpi_worker.h).
+ * A module defines ranks_kind with its peers, each a RANKS_PEER; all else is here. The other side
+ * is a worker program beside the module (mpi_worker.h).
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef MPI_RANKS_H

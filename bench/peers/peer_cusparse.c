@@ -1,8 +1,10 @@
-/* cuSPARSE: y = A x by cusparseSpMV on CSR, on coordinates and on sliced ELLPACK, by each of its algorithms; and the
- * table of peers, in which several vectors at once are too (peer_cusparse_spmm.c).
+/* cuSPARSE: y = A x by cusparseSpMV on CSR, on coordinates and on sliced ELLPACK, by each of its
+ * algorithms; and the table of peers, in which several vectors at once are too
+ * (peer_cusparse_spmm.c).
  *
- * CSR is used where it lies; coordinates and sliced ELLPACK are made when a peer is opened. The height of the slices is
- * the one of a few that multiplies fastest here: high slices read in step, low ones pad less.
+ * CSR is used where it lies; coordinates and sliced ELLPACK are made when a peer is opened. The
+ * height of the slices is the one of a few that multiplies fastest here: high slices read in step,
+ * low ones pad less.
  *
  * Source: the cuSPARSE documentation, "Generic APIs" and "Storage formats".
  *
@@ -76,7 +78,8 @@ static int64_t slices_of(const struct product *p, int height)
     return (p->problem.rows + height - 1) / height;
 }
 
-/* offsets[s]: where slice s begins; gives the elements stored in all, -1 when 32 bits do not hold them. */
+/* offsets[s]: where slice s begins; gives the elements stored in all, -1 when 32 bits do not
+ * hold them. */
 static int64_t slice_offsets(const struct product *p, const int32_t *row_ptr, int height, int32_t *offsets)
 {
     int64_t stored = 0;

@@ -1,5 +1,5 @@
-/* What the peers on cuSPARSE share: the sentence for an error, scalars, handles, the matrix as CSR, and products of
- * several vectors (peer_cusparse_spmm.c).
+/* What the peers on cuSPARSE share: the sentence for an error, scalars, handles, the matrix as CSR,
+ * and products of several vectors (peer_cusparse_spmm.c).
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef PEER_CUSPARSE_H
@@ -53,7 +53,8 @@ static inline bool sparse_csr(const struct peer_problem *q, cusparseConstSpMatDe
                        "cusparseCreateConstCsr", why, why_size);
 }
 
-/* Y = A X by cusparseSpMM. by_columns: X and Y are brought into columns, and Y back when it is fetched. */
+/* Y = A X by cusparseSpMM. by_columns: X and Y are brought into columns, and Y back when it is
+ * fetched. */
 int spmm_open(const struct peer_problem *problem, cusparseSpMMAlg_t algorithm, bool by_columns, void **state, char *why,
               size_t why_size);
 int spmm_run(void *state);
