@@ -86,14 +86,9 @@ const struct peer_module *spmv_peer_module(void)
 {
     static char library[80];
     static const struct peer_module module = {PEER_ABI, library, peers, sizeof peers / sizeof peers[0]};
-    int version[2][3] = {{0}};
-    cusparseGetProperty(MAJOR_VERSION, &version[0][0]);
-    cusparseGetProperty(MINOR_VERSION, &version[0][1]);
-    cusparseGetProperty(PATCH_LEVEL, &version[0][2]);
-    cublasGetProperty(MAJOR_VERSION, &version[1][0]);
-    cublasGetProperty(MINOR_VERSION, &version[1][1]);
-    cublasGetProperty(PATCH_LEVEL, &version[1][2]);
-    snprintf(library, sizeof library, "cuSPARSE %d.%d.%d and cuBLAS %d.%d.%d", version[0][0], version[0][1],
-             version[0][2], version[1][0], version[1][1], version[1][2]);
+    char sparse[32], blas[32];
+    sparse_version(sparse, sizeof sparse);
+    blas_version(blas, sizeof blas);
+    snprintf(library, sizeof library, "%s and %s", sparse, blas);
     return &module;
 }

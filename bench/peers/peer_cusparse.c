@@ -266,13 +266,6 @@ const struct peer_module *spmv_peer_module(void)
 {
     static char library[48];
     static const struct peer_module module = {PEER_ABI, library, peers, sizeof peers / sizeof peers[0]};
-    int major = 0, minor = 0, patch = 0;
-    /* of the library that was loaded; cusparseGetVersion says the same, but only where there is a GPU */
-    if (cusparseGetProperty(MAJOR_VERSION, &major) == CUSPARSE_STATUS_SUCCESS &&
-        cusparseGetProperty(MINOR_VERSION, &minor) == CUSPARSE_STATUS_SUCCESS &&
-        cusparseGetProperty(PATCH_LEVEL, &patch) == CUSPARSE_STATUS_SUCCESS)
-        snprintf(library, sizeof library, "cuSPARSE %d.%d.%d", major, minor, patch);
-    else
-        snprintf(library, sizeof library, "cuSPARSE");
+    sparse_version(library, sizeof library);
     return &module;
 }

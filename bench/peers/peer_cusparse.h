@@ -20,6 +20,19 @@ static inline bool bad_sparse(cusparseStatus_t status, const char *call, char *w
     return true;
 }
 
+/* "cuSPARSE 12.6.3", of the library that was loaded; without the numbers where it does not tell.
+ * cusparseGetVersion tells the same, but only where there is a GPU. */
+static inline void sparse_version(char *text, size_t size)
+{
+    int major = 0, minor = 0, patch = 0;
+    if (cusparseGetProperty(MAJOR_VERSION, &major) == CUSPARSE_STATUS_SUCCESS &&
+        cusparseGetProperty(MINOR_VERSION, &minor) == CUSPARSE_STATUS_SUCCESS &&
+        cusparseGetProperty(PATCH_LEVEL, &patch) == CUSPARSE_STATUS_SUCCESS)
+        snprintf(text, size, "cuSPARSE %d.%d.%d", major, minor, patch);
+    else
+        snprintf(text, size, "cuSPARSE");
+}
+
 /* 1 and 0 in the type. */
 static inline const void *sparse_scalar(cudaDataType type, int value)
 {

@@ -431,12 +431,9 @@ const struct peer_module *spmv_peer_module(void)
 {
     static char library[96];
     static const peer_module module = {PEER_ABI, library, peers, sizeof peers / sizeof peers[0]};
-    int s[3] = {0}, b[3] = {0};
-    const libraryPropertyType parts[] = {MAJOR_VERSION, MINOR_VERSION, PATCH_LEVEL};
-    for (int i = 0; i < 3; i++) {
-        cusparseGetProperty(parts[i], &s[i]);
-        cublasGetProperty(parts[i], &b[i]);
-    }
-    snprintf(library, sizeof library, "cuSPARSE %d.%d.%d, cuBLAS %d.%d.%d", s[0], s[1], s[2], b[0], b[1], b[2]);
+    char sparse[32], blas[32];
+    sparse_version(sparse, sizeof sparse);
+    blas_version(blas, sizeof blas);
+    snprintf(library, sizeof library, "%s, %s", sparse, blas);
     return &module;
 }
