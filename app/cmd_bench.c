@@ -12,7 +12,6 @@
 
 #include "bandwidth_cache.h"
 #include "bench_output.h"
-#include "faults.h"
 #include "op_load.h"
 #include "suites.h"
 
@@ -264,7 +263,6 @@ static spmv_status run_case(struct bench *b, const struct operand *operand, stru
     measure_defaults(b->run.backend == SPMV_BACKEND_CUDA, &trial->options);
     trial->read_gbs = b->run.bandwidth.read_gbs;
     trial->copy_gbs = b->run.bandwidth.copy_gbs;
-    trial->plant_error = fault_text(FAULT_ERROR) != NULL;
     trial->tick = on_tick;
     trial->user = b;
     b->trial = trial;

@@ -39,7 +39,6 @@ struct trial {
     const struct candidate_list *list;
     struct measure_options options;
     double read_gbs, copy_gbs; /* measured on this device; 0: not known */
-    bool plant_error;          /* for tests: the first of ours gets a wrong result */
     measure_tick tick;         /* contender: index of a result; -1: getting ready */
     void *user;
     /* set by trial_run */
