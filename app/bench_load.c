@@ -79,8 +79,10 @@ spmv_status bench_load_table(struct text_file *file, const struct bench_run *run
     char peak[32] = "-";
     if (f->peak_bytes > 0)
         snprintf(peak, sizeof peak, "%.2f", (double)f->peak_bytes / (double)f->matrix_bytes);
-    if (longer)
-        line_add(&line, "%s\n", c->name);
+    if (longer) {
+        line_add(&line, "%s", c->name);
+        st = st == SPMV_OK ? line_end(&line, file) : st;
+    }
     line_add(&line, "%-*s %7d %9.1f %9.3g %9.3g%s %6.0f%% %9.0f %11.0f %8s", NAME_WIDTH, longer ? "" : c->name,
              f->info.threads, 1e-6 * (double)f->info.bytes, f->first_seconds, seconds->median,
              timing_steady(seconds) ? " " : "*", 100 * timing_spread(seconds),
