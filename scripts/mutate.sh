@@ -387,13 +387,13 @@ mutants() {
     "$1" "packages: padding belongs to the name of a group" scripts/packages.sh \
         "packages_table | sed 's/ *|.*//' | sort -u" \
         "packages_table | sed 's/ |.*//' | sort -u" '^scripts\.groups$'
-    "$1" "solve several: the first residual alone is compared" app/cmd_solve.c \
+    "$1" "solve several: the first residual alone is compared" app/solve_check.c \
         'while (v < job->columns && norms_agree(' \
         'while (v < 1 && norms_agree(' '^test_program$'
-    "$1" "solve several: x of an indefinite matrix is written" app/cmd_solve.c \
+    "$1" "solve several: x of an indefinite matrix is written" app/solve_attempt.c \
         'any = a->each[v].status != SPMV_ERROR_NOT_POSITIVE;' \
         'any = true;' '^test_program$'
-    "$1" "solve several: errors of all columns in each" app/cmd_solve.c \
+    "$1" "solve several: errors of all columns in each" app/solve_attempt.c \
         '        a->error[v] = 0;
         for (int64_t i = v;' \
         '        a->error[v] = 0;
