@@ -21,6 +21,7 @@ tests | cmocka                | libcmocka-dev   | libcmocka-dev   | pkg-config -
 tests | cairo (optional: pictures) | libcairo2-dev | libcairo2-dev | pkg-config --exists 'cairo >= 1.16' cairo-png cairo-svg
 tests | binutils              | binutils        | binutils        | command -v readelf
 tests | Python 3            | python3         | python3         | command -v python3
+tests | codespell (optional: spelling) | codespell | codespell | command -v codespell
 check | clang                 | clang           | clang           | command -v clang
 check | clang-format          | clang-format    | clang-format    | command -v clang-format
 check | Git                   | git             | git             | command -v git
