@@ -16,6 +16,7 @@
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "cg_2_fused.cuh"
+#include "cg_blocks.cuh"
 
 extern "C" {
 #include "cg_internal.h"
@@ -26,29 +27,16 @@ extern "C" {
 namespace
 {
 
-enum { LONG, SHORT, LENGTHS, AHEAD = 2 };
-const int steps_of[LENGTHS] = {16, 2};
-
-#ifndef HOST_CUDA
-using graph = cudaGraphExec_t;
-#else
-using graph = void *; /* the host that plays a GPU has no graphs */
-#endif
-
-/* The state of the rung. */
-struct queue {
-    bool graphs;
+/* The workspace. */
+struct workspace {
+    cg_blocks::queue queue;
     void *memory, *z; /* on the device: the state and parts of sums; M^-1 r, unless a kernel computes it itself */
     int64_t left_at, rz_at, pq_at;
-    graph replay[LENGTHS]; /* NULL: not captured, or not possible */
-    bool tried[LENGTHS];
-    cudaEvent_t told[AHEAD];
-    bool plain; /* a capture failed */
 };
 
-queue *queue_of(const struct cg *cg)
+workspace *workspace_of(const struct cg *cg)
 {
-    return (queue *)cg->state;
+    return (workspace *)cg->state;
 }
 
 /* body(T()) */
@@ -91,7 +79,7 @@ template <typename T> T *pq_parts(const struct cg *cg, int64_t *count)
 
 template <typename T> cg_fused::system<T> system_of(const struct cg *cg)
 {
-    const queue *const own = queue_of(cg);
+    const workspace *const own = workspace_of(cg);
     char *const memory = (char *)own->memory;
     const void *const scale = cg->precond != nullptr ? precond_inverse_diagonal(cg->precond) : nullptr;
     auto *const left = (cg_fused::two<T> *)(memory + own->left_at);
@@ -141,7 +129,7 @@ template <typename T> spmv_status queue_fold(const struct cg *cg)
 /* One step. */
 template <typename T> spmv_status queue_step(const struct cg *cg)
 {
-    const queue *const own = queue_of(cg);
+    const workspace *const own = workspace_of(cg);
     spmv_epilogue dot;
     spmv_epilogue_init(&dot, sizeof dot);
     dot.w = cg->p;
@@ -161,108 +149,6 @@ template <typename T> spmv_status queue_step(const struct cg *cg)
             st = queue_kernel<T>(cg, "cg r'z", cg_fused::FOLDED, cg_fused::step_rho<T>);
     }
     return st != SPMV_OK ? st : queue_kernel<T>(cg, "cg p", blocks_of(cg), KERNEL_FOR(cg_fused::step_direction, 4));
-}
-
-template <typename T> spmv_status queue_steps(const struct cg *cg, int length)
-{
-    spmv_status st = SPMV_OK;
-    for (int k = 0; k < steps_of[length] && st == SPMV_OK; k++)
-        st = queue_step<T>(cg);
-    return st;
-}
-
-#ifndef HOST_CUDA
-/* Captures the steps. Where that is not possible, because a preconditioner waits or the stream is
- * the default one, the steps are launched one by one from now on. */
-template <typename T> spmv_status capture(const struct cg *cg, int length)
-{
-    queue *const own = queue_of(cg);
-    const cudaStream_t stream = (cudaStream_t)cg->ctx->stream;
-    cudaGraph_t steps = nullptr;
-    bool begun = false;
-    own->tried[length] = true;
-    spmv_status st = on_device(cg->ctx, [&] {
-        begun = stream != nullptr && stream != cudaStreamLegacy &&
-                cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal) == cudaSuccess;
-        if (!begun)
-            cudaGetLastError();
-        return SPMV_OK;
-    });
-    if (st != SPMV_OK || !begun)
-        return st;
-    const spmv_status queued = queue_steps<T>(cg, length);
-    return on_device(cg->ctx, [&] {
-        bool made = cudaStreamEndCapture(stream, &steps) == cudaSuccess && queued == SPMV_OK && steps != nullptr;
-        made = made && cudaGraphInstantiate(&own->replay[length], steps, 0) == cudaSuccess;
-        if (steps != nullptr)
-            cudaGraphDestroy(steps);
-        if (!made) {
-            cudaGetLastError();
-            own->replay[length] = nullptr;
-            own->plain = true;
-        }
-        return SPMV_OK;
-    });
-}
-
-spmv_status replay(const struct cg *cg, int length)
-{
-    return on_device(cg->ctx, [&] {
-        return cuda_check(cg->ctx, cudaGraphLaunch(queue_of(cg)->replay[length], (cudaStream_t)cg->ctx->stream),
-                          "cg graph");
-    });
-}
-
-void destroy(graph g)
-{
-    if (g != nullptr && cudaGraphExecDestroy(g) != cudaSuccess)
-        cudaGetLastError();
-}
-#else
-template <typename T> spmv_status capture(const struct cg *, int)
-{
-    return SPMV_OK;
-}
-
-spmv_status replay(const struct cg *, int)
-{
-    return SPMV_OK;
-}
-
-void destroy(graph)
-{
-}
-#endif
-
-/* The host's copy number `which` of the state. */
-template <typename T> cg_fused::state<T> *copy_of(const struct cg *cg, int which)
-{
-    return (cg_fused::state<T> *)((cuda_state *)cg->ctx->device)->staging + which;
-}
-
-/* Queues a block of steps and the copy of the state after it. */
-template <typename T> spmv_status queue_block(const struct cg *cg, int length, int which)
-{
-    queue *const own = queue_of(cg);
-    const cudaStream_t stream = (cudaStream_t)cg->ctx->stream;
-    spmv_status st = SPMV_OK;
-    if (own->graphs && !own->tried[length] && !own->plain)
-        st = capture<T>(cg, length);
-    if (st == SPMV_OK)
-        st = own->replay[length] != nullptr ? replay(cg, length) : queue_steps<T>(cg, length);
-    return st != SPMV_OK ? st : on_device(cg->ctx, [&] {
-        const cudaError_t error = cudaMemcpyAsync(copy_of<T>(cg, which), own->memory, sizeof(cg_fused::state<T>),
-                                                  cudaMemcpyDeviceToHost, stream);
-        return cuda_check(cg->ctx, error != cudaSuccess ? error : cudaEventRecord(own->told[which], stream),
-                          "cg state");
-    });
-}
-
-/* Waits until that copy of the state has arrived. */
-spmv_status await(const struct cg *cg, int which)
-{
-    return on_device(
-        cg->ctx, [&] { return cuda_check(cg->ctx, cudaEventSynchronize(queue_of(cg)->told[which]), "a step of cg"); });
 }
 
 /* Reports the iterations up to those of s to the callback, and stores the scalars of s in cg. */
@@ -288,16 +174,19 @@ template <typename T> bool near_end(const cg_fused::state<T> &s, double before, 
 {
     const double steps = (double)(s.iterations - iterations_before), fall = log(before / (double)s.rr);
     const double left = log((double)s.rr / (s.enough * s.enough));
-    return steps > 0 && fall > 0 && left / fall * steps < (AHEAD + 1) * steps_of[LONG];
+    return steps > 0 && fall > 0 && left / fall * steps < (cg_blocks::AHEAD + 1) * cg_blocks::steps_of[cg_blocks::LONG];
 }
 
 template <typename T> spmv_status run_typed(struct cg *cg, int64_t most)
 {
-    queue *const own = queue_of(cg);
+    workspace *const own = workspace_of(cg);
+    cg_blocks::queue *const q = &own->queue;
+    const auto step = [=] { return queue_step<T>(cg); };
+    const auto copy_of = [=](int which) { return (const cg_fused::state<T> *)cg_blocks::copy_of(*q, which); };
     const double roundoff = sizeof(T) == sizeof(float) ? 0x1p-24 : 0x1p-53;
     int64_t told = cg->result->iterations + (cg->result->iterations > 0), iterations_before = 0;
     double before = 0;
-    int length = LONG, last = 0;
+    int length = cg_blocks::LONG, last = 0;
     spmv_status st = cg_start(cg), said = SPMV_OK;
     if (st == SPMV_OK && own->z != nullptr)
         st = cg_precondition(cg, cg->r, own->z);
@@ -310,27 +199,27 @@ template <typename T> spmv_status run_typed(struct cg *cg, int64_t most)
         st = queue_kernel<T>(cg, "cg begin", 1, cg_fused::begin_state<T>, cg->result->tolerance, roundoff,
                              (long long)cg->result->iterations, (long long)most);
     for (int k = 0; st == SPMV_OK; k++) {
-        last = k % AHEAD;
-        st = queue_block<T>(cg, length, last);
-        if (st != SPMV_OK || k < AHEAD - 1)
+        last = k % cg_blocks::AHEAD;
+        st = cg_blocks::queue_block(q, step, length, last);
+        if (st != SPMV_OK || k < cg_blocks::AHEAD - 1)
             continue;
-        const int which = (k + 1) % AHEAD;
-        st = await(cg, which);
+        const int which = (k + 1) % cg_blocks::AHEAD;
+        st = cg_blocks::await(*q, which);
         if (st != SPMV_OK)
             break;
-        const cg_fused::state<T> &s = *copy_of<T>(cg, which);
+        const cg_fused::state<T> &s = *copy_of(which);
         said = digest(cg, s, &told);
         if (said != SPMV_OK || s.ending != 0)
             break;
-        length = near_end(s, before, iterations_before) ? SHORT : LONG;
+        length = near_end(s, before, iterations_before) ? cg_blocks::SHORT : cg_blocks::LONG;
         before = (double)s.rr;
         iterations_before = s.iterations;
     }
     if (st == SPMV_OK)
-        st = await(cg, last);
+        st = cg_blocks::await(*q, last);
     if (st != SPMV_OK)
         return st;
-    const cg_fused::state<T> &s = *copy_of<T>(cg, last);
+    const cg_fused::state<T> &s = *copy_of(last);
     if (said != SPMV_OK) { /* cancelled: x is that of the last step queued */
         cg->result->iterations = s.iterations;
         cg->result->recurrence_residual = sqrt((double)s.rr);
@@ -350,28 +239,30 @@ spmv_status run(struct cg *cg, int64_t most)
 spmv_status prepare(struct cg *cg, bool graphs)
 {
     const int64_t size = (int64_t)spmv_type_size(cg->type);
-    spmv_status st = host_alloc(cg->ctx, (int64_t)sizeof(queue), "a solve", &cg->state);
+    spmv_status st = host_alloc(cg->ctx, (int64_t)sizeof(workspace), "a solve", &cg->state);
     if (st != SPMV_OK)
         return st;
-    queue *const own = queue_of(cg);
+    workspace *const own = workspace_of(cg);
     *own = {};
-    own->graphs = graphs;
-    const int64_t state_bytes = (int64_t)sizeof(cg_fused::state<double>);
+    const int64_t state_bytes =
+        cg->type == SPMV_F32 ? (int64_t)sizeof(cg_fused::state<float>) : (int64_t)sizeof(cg_fused::state<double>);
     own->left_at = (state_bytes + 255) / 256 * 256;
     own->rz_at = own->left_at + 2 * size * blocks_of(cg);
     own->pq_at = own->rz_at + size * cg_fused::FOLDED;
     st = context_lend(cg->ctx, own->pq_at + size * cg_fused::FOLDED, &own->memory);
     if (st == SPMV_OK && cg->precond != nullptr && precond_inverse_diagonal(cg->precond) == nullptr)
         st = context_lend(cg->ctx, cg->n * size, &own->z);
+    if (st != SPMV_OK)
+        return st;
+    own->queue.ctx = cg->ctx;
+    own->queue.state = own->memory;
+    own->queue.state_bytes = state_bytes;
+    own->queue.graphs = graphs;
+    st = cg_blocks::open(&own->queue);
     return st != SPMV_OK ? st : on_device(cg->ctx, [&] {
-        spmv_status made = cuda_grow_staging(cg->ctx, AHEAD * state_bytes);
-        for (int k = 0; k < AHEAD && made == SPMV_OK; k++)
-            made = cuda_check(cg->ctx, cudaEventCreateWithFlags(&own->told[k], cudaEventDisableTiming), "an event");
-        return made != SPMV_OK
-                   ? made
-                   : cuda_check(cg->ctx, /* the host copies all of it, also what no kernel wrote */
-                                cudaMemsetAsync(own->memory, 0, (size_t)state_bytes, (cudaStream_t)cg->ctx->stream),
-                                "the state");
+        return cuda_check(cg->ctx, /* the host copies all of it, also what no kernel wrote */
+                          cudaMemsetAsync(own->memory, 0, (size_t)state_bytes, (cudaStream_t)cg->ctx->stream),
+                          "the state");
     });
 }
 
@@ -387,14 +278,10 @@ spmv_status prepare_graph(struct cg *cg)
 
 void release(struct cg *cg)
 {
-    queue *const own = queue_of(cg);
+    workspace *const own = workspace_of(cg);
     if (own == nullptr)
         return;
-    for (int l = 0; l < LENGTHS; l++)
-        destroy(own->replay[l]);
-    for (int k = 0; k < AHEAD; k++)
-        if (own->told[k] != nullptr && cudaEventDestroy(own->told[k]) != cudaSuccess)
-            cudaGetLastError();
+    cg_blocks::close(&own->queue);
     context_take_back(cg->ctx, own->memory);
     context_take_back(cg->ctx, own->z);
     host_free(own);
