@@ -12,7 +12,7 @@
  * Launches: 3. Vector passes a step, beside the product: r: 2 + 1 (q), x: 2, p: 2 + 1 (r) = 8; 2
  * more with Jacobi's preconditioner; with another preconditioner its own passes and 3.
  * Changed since rung 1: 3 launches instead of 9, 8 passes instead of 10, no wait.
- * Host side: cg_3_graph.cu.
+ * Host side: cg_3_graph.cu. Several right-hand sides: cg_2_fused_columns.cuh.
  *
  * Block 0 writes scalars for later kernels only: step_residual reads what step_direction wrote, and
  * the reverse.
