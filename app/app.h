@@ -30,8 +30,8 @@ enum option_group {
     GROUP_CONVERT = 64,
     GROUP_SPY = 128,
     GROUP_DOCTOR = 256,
-    GROUP_HELP = 512,
-    GROUP_SHARED = 1023,                                                 /* every command */
+    GROUP_HELP = 512,                                                    /* the last */
+    GROUP_SHARED = 2 * GROUP_HELP - 1,                                   /* every command */
     GROUP_PLAN = GROUP_PRODUCT | GROUP_SOLVE | GROUP_BENCH | GROUP_INFO, /* those that make a plan */
     GROUP_READ = GROUP_PLAN | GROUP_EXPLAIN | GROUP_CONVERT | GROUP_SPY, /* those that read matrices from files */
     GROUP_RESULT = GROUP_SHARED & ~GROUP_HELP                            /* those that have a result */
@@ -57,7 +57,7 @@ struct options {
     bool transpose;
     const char *x0, *history, *plot; /* NULL: not given */
     const char *precond, *solution;
-    bool solution_given, inner;
+    bool inner;
     double rtol, atol;
     int max_iterations;             /* 0: not given */
     const char *suite, *op, *peers; /* suite NULL: not given */
@@ -70,7 +70,6 @@ struct options {
     const char *csv_path;                     /* NULL: standard output */
     bool cache;                               /* --cache */
     int64_t max_memory;                       /* bytes; -1: no limit; 0: not given */
-    bool type_given;                          /* --type, not its default */
     const char **arguments;                   /* what is no option, in order; options_free */
     int count;
     char *command_line;                      /* as the shell would take it; options_free */
@@ -181,7 +180,6 @@ spmv_status run_product(const struct options *o, const char *const *arguments, i
 spmv_status run_solve(const struct options *o, const char *const *arguments, int count);
 spmv_status run_info(const struct options *o, const char *const *arguments, int count);
 spmv_status run_bench(const struct options *o, const char *const *arguments, int count);
-spmv_status run_bench_load(const struct options *o, const char *const *arguments, int count); /* bench --op load */
 spmv_status run_gen(const struct options *o, const char *const *arguments, int count);
 spmv_status run_convert(const struct options *o, const char *const *arguments, int count);
 spmv_status run_spy(const struct options *o, const char *const *arguments, int count);
@@ -410,6 +408,15 @@ spmv_status vector_ones(spmv_type type, int64_t n, void **host_values);
 
 /* True when a file of that name exists (or the name is "-"). */
 bool file_exists(const char *path);
+
+/* ----------------------------------------------------- matrix_output.c: a matrix into a file */
+
+/* Writes the matrix with the symmetry and the comments of its file, and says so. made: "read",
+ * "generated". */
+spmv_status write_matrix(spmv_context *ctx, const struct input *in, const char *path, const char *made);
+
+/* --json of gen and convert. */
+spmv_status write_matrix_json(spmv_context *ctx, const struct options *o, const struct input *in);
 
 /* ---------------------------------------------------------------- product.c: y = alpha op(A) x + beta y0, timed,
  * checked */

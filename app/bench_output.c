@@ -11,15 +11,7 @@
 
 /* ---------------------------------------------------------------- lines of text */
 
-enum { LINE_SIZE = 4096 };
-struct line {
-    char text[LINE_SIZE];
-    size_t length;
-};
-
-/* Adds to the line; what does not fit is cut off. */
-static void add(struct line *line, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static void add(struct line *line, const char *format, ...)
+void line_add(struct line *line, const char *format, ...)
 {
     va_list values;
     va_start(values, format);
@@ -30,7 +22,7 @@ static void add(struct line *line, const char *format, ...)
         line->length = LINE_SIZE - 1;
 }
 
-static spmv_status end_line(struct text_file *file, struct line *line)
+spmv_status line_end(struct line *line, struct text_file *file)
 {
     while (line->length > 0 && line->text[line->length - 1] == ' ')
         line->length--;
@@ -51,57 +43,63 @@ spmv_status bench_wrap(struct text_file *file, const char *begin, const char *wo
 {
     struct line line = {.length = 0};
     spmv_status st = SPMV_OK;
-    add(&line, "%s", begin);
+    line_add(&line, "%s", begin);
     size_t empty = line.length;
     for (words += strspn(words, " "); st == SPMV_OK && *words != '\0'; words += strspn(words, " ")) {
         const int length = (int)strcspn(words, " ");
         if (line.length > empty && line.length + 1 + (size_t)length > TABLE_WIDTH) {
-            st = end_line(file, &line);
-            add(&line, "%s", begin);
+            st = line_end(&line, file);
+            line_add(&line, "%s", begin);
         }
-        add(&line, "%s%.*s", line.length > empty ? " " : "", length, words);
+        line_add(&line, "%s%.*s", line.length > empty ? " " : "", length, words);
         words += length;
     }
-    return st == SPMV_OK ? end_line(file, &line) : st;
+    return st == SPMV_OK ? line_end(&line, file) : st;
 }
 
 /* "auto", or with a preconditioner "auto, ic0": what ours is called. */
-static void asked_name(const struct outcome *o, char *text, size_t size)
+static void asked_name(const struct result *r, char *text, size_t size)
 {
-    const char *const precond = o->entry->precond;
-    snprintf(text, size, "%s%s%s", o->entry->name, precond[0] != '\0' ? ", " : "", precond);
+    const char *const precond = r->candidate->precond;
+    snprintf(text, size, "%s%s%s", r->candidate->name, precond[0] != '\0' ? ", " : "", precond);
 }
 
 /* "auto (scalar)", "auto (fused), auto (ic0)", or the peer's name. */
-static void system_name(const struct outcome *o, char *text, size_t size)
+static void system_name(const struct result *r, char *text, size_t size)
 {
-    const struct entry *const e = o->entry;
-    const bool method = e->ours && strcmp(e->name, o->method) != 0;
-    const bool precond = e->precond[0] != '\0' && o->precond[0] != '\0' && strcmp(e->precond, o->precond) != 0;
-    snprintf(text, size, "%s%s%s%s%s%s%s%s%s", e->name, method ? " (" : "", method ? o->method : "", method ? ")" : "",
-             e->precond[0] != '\0' ? ", " : "", e->precond, precond ? " (" : "", precond ? o->precond : "",
+    const struct candidate *const c = r->candidate;
+    const bool method = c->ours && strcmp(c->name, r->method) != 0;
+    const bool precond = c->precond[0] != '\0' && r->precond[0] != '\0' && strcmp(c->precond, r->precond) != 0;
+    snprintf(text, size, "%s%s%s%s%s%s%s%s%s", c->name, method ? " (" : "", method ? r->method : "", method ? ")" : "",
+             c->precond[0] != '\0' ? ", " : "", c->precond, precond ? " (" : "", precond ? r->precond : "",
              precond ? ")" : "");
 }
 
-static bool is_probe(const struct outcome *o)
+static bool is_probe(const struct result *r)
 {
-    return o->entry->peer != NULL && o->entry->peer->probe != 0;
+    return r->candidate->peer != NULL && r->candidate->peer->probe != 0;
+}
+
+/* Elements that compact kept: those of its result. */
+static int64_t kept_of(const struct trial *t)
+{
+    return t->work.result_bytes / (int64_t)spmv_type_size(t->work.type);
 }
 
 /* How many times as fast as the best peer. */
-static double speed_up(const struct trial *trial, const struct outcome *o)
+static double speed_up(const struct trial *trial, const struct result *r)
 {
-    const struct outcome *best = trial_best_peer(trial);
-    return best != NULL && o->measured && o->warm.median > 0
-               ? best->warm.median / outcome_steps(trial, best) / (o->warm.median / outcome_steps(trial, o))
+    const struct result *best = trial_best_peer(trial);
+    return best != NULL && r->measured && r->warm.median > 0
+               ? best->warm.median / result_steps(trial, best) / (r->warm.median / result_steps(trial, r))
                : 0;
 }
 
 /* Whether that ratio can be trusted: both times are steady. */
-static bool speed_up_counts(const struct trial *trial, const struct outcome *o)
+static bool speed_up_counts(const struct trial *trial, const struct result *r)
 {
-    const struct outcome *best = trial_best_peer(trial);
-    return best != NULL && timing_steady(&best->warm) && timing_steady(&o->warm);
+    const struct result *best = trial_best_peer(trial);
+    return best != NULL && timing_steady(&best->warm) && timing_steady(&r->warm);
 }
 
 /* With so many decimals, or fewer where the number is too large for the width. */
@@ -111,61 +109,61 @@ static void add_number(struct line *line, int width, int decimals, double value,
     while (snprintf(text, sizeof text, "%.*f", decimals, value) > width && decimals > 0)
         decimals--;
     if (!there)
-        add(line, " %*s", width, "-");
+        line_add(line, " %*s", width, "-");
     else if ((int)strlen(text) <= width)
-        add(line, " %*s", width, text);
+        line_add(line, " %*s", width, text);
     else
-        add(line, " %*.3g", width, value);
+        line_add(line, " %*.3g", width, value);
 }
 
-/* Why an outcome has no figure, else what a reader must know about the figure. */
-static const char *remark_of(const struct outcome *o, bool *bad)
+/* Why a result has no figure, else what a reader must know about the figure. */
+static const char *remark_of(const struct result *r, bool *bad)
 {
     *bad = true;
-    if (o->entry->missing[0] != '\0')
-        return o->entry->missing;
-    if (o->failed[0] != '\0')
-        return o->failed;
+    if (r->candidate->missing[0] != '\0')
+        return r->candidate->missing;
+    if (r->failed[0] != '\0')
+        return r->failed;
     *bad = false;
-    return o->note;
+    return r->note;
 }
 
-static const char *bits_text(const struct outcome *o)
+static const char *bits_text(const struct result *r)
 {
-    return o->bit_repeats == 0 ? "-" : o->bit_different == 0 ? "same" : "differ";
+    return r->bit_repeats == 0 ? "-" : r->bit_different == 0 ? "same" : "differ";
 }
 
 /* One of ours that the peers' iterations are compared with: the first that was checked and has no
  * preconditioner; NULL: none. */
-static const struct outcome *own_of(const struct trial *t)
+static const struct result *ours_of(const struct trial *t)
 {
     for (int i = 0; i < t->count; i++) {
-        const struct outcome *const o = &t->outcomes[i];
-        if (o->entry->ours && o->checked && (o->precond[0] == '\0' || strcmp(o->precond, "none") == 0))
-            return o;
+        const struct result *const r = &t->results[i];
+        if (r->candidate->ours && r->checked && (r->precond[0] == '\0' || strcmp(r->precond, "none") == 0))
+            return r;
     }
     return NULL;
 }
 
-static bool same_iterations(const struct trial *t, const struct outcome *o)
+static bool same_iterations(const struct trial *t, const struct result *r)
 {
-    const struct outcome *const own = own_of(t);
-    return own != NULL && own->solved.iterations == o->solved.iterations;
+    const struct result *const ours = ours_of(t);
+    return ours != NULL && ours->solved.iterations == r->solved.iterations;
 }
 
 /* A solver's: whether it converged, and how its iterations compare. */
-static void solver_text(const struct trial *t, const struct outcome *o, char *text, size_t size)
+static void solver_text(const struct trial *t, const struct result *r, char *text, size_t size)
 {
-    const struct outcome *const own = own_of(t);
-    const char *const end = outcome_converged(t, o) ? "converged" : "at the limit";
-    const long long more = own != NULL ? (long long)(o->solved.iterations - own->solved.iterations) : 0;
-    if (o->entry->ours || own == NULL)
+    const struct result *const ours = ours_of(t);
+    const char *const end = result_converged(t, r) ? "converged" : "at the limit";
+    const long long more = ours != NULL ? (long long)(r->solved.iterations - ours->solved.iterations) : 0;
+    if (r->candidate->ours || ours == NULL)
         snprintf(text, size, "%s", end);
     else if (more == 0)
         snprintf(text, size, "%s, as many iterations as ours", end);
     else
         snprintf(text, size, "%s, %+lld iterations beside ours", end, more);
-    if (o->unfinished)
+    if (r->unfinished)
         snprintf(text + strlen(text), size - strlen(text), ": does not count");
 }
 
@@ -218,90 +216,90 @@ static spmv_status table_head(struct text_file *file, const struct bench_run *ru
         st = bench_wrap(file, "# ", text);
     if (st == SPMV_OK)
         st = bench_wrap(file, "# ", legend(run));
-    add(&line, "%-*s %10s  %9s %6s %10s", SYSTEM_WIDTH, "system", "us", "min", "spread",
-        solver ? "iterations" : "flushed");
+    line_add(&line, "%-*s %10s  %9s %6s %10s", SYSTEM_WIDTH, "system", "us", "min", "spread",
+             solver ? "iterations" : "flushed");
     if (run->solutions)
-        add(&line, " %14s", "set-up, us");
+        line_add(&line, " %14s", "set-up, us");
     else
-        add(&line, " %7s %6s", "GB/s", "share");
-    add(&line, " %9s %9s %6s %9s", "x best", "plan, us", "bits", solver ? "residual" : "error");
-    return st == SPMV_OK ? end_line(file, &line) : st;
+        line_add(&line, " %7s %6s", "GB/s", "share");
+    line_add(&line, " %9s %9s %6s %9s", "x best", "plan, us", "bits", solver ? "residual" : "error");
+    return st == SPMV_OK ? line_end(&line, file) : st;
 }
 
 /* 1.309, or (1.309) where one of the two times is not steady. */
-static void add_speed_up(struct line *line, const struct trial *t, const struct outcome *o)
+static void add_speed_up(struct line *line, const struct trial *t, const struct result *r)
 {
     char text[64] = "-";
-    const bool counts = speed_up_counts(t, o);
-    if (o->measured && !is_probe(o) && trial_best_peer(t) != NULL)
-        snprintf(text, sizeof text, "%s%.3f%s", counts ? "" : "(", speed_up(t, o), counts ? "" : ")");
+    const bool counts = speed_up_counts(t, r);
+    if (r->measured && !is_probe(r) && trial_best_peer(t) != NULL)
+        snprintf(text, sizeof text, "%s%.3f%s", counts ? "" : "(", speed_up(t, r), counts ? "" : ")");
     if (strlen(text) > 9)
-        snprintf(text, sizeof text, "%s%.0f%s", counts ? "" : "(", speed_up(t, o), counts ? "" : ")");
-    add(line, " %9s", text);
+        snprintf(text, sizeof text, "%s%.0f%s", counts ? "" : "(", speed_up(t, r), counts ? "" : ")");
+    line_add(line, " %9s", text);
 }
 
 static void add_spread(struct line *line, const struct timing *warm, bool there)
 {
     const double percent = 100 * timing_spread(warm);
     if (there)
-        add(line, " %5.*f%%", 0, fmin(percent, 9999));
+        line_add(line, " %5.*f%%", 0, fmin(percent, 9999));
     else
-        add(line, " %6s", "-");
+        line_add(line, " %6s", "-");
 }
 
 static spmv_status table_row(struct text_file *file, const struct bench_run *run, const struct trial *t,
-                             const struct outcome *o)
+                             const struct result *r)
 {
     struct line line = {.length = 0};
     char name[4 * NAME_SIZE];
-    const double gbs = outcome_gbs(t, o), us = 1e6 / outcome_steps(t, o);
-    const bool figure = o->measured && !is_probe(o), solver = t->work.operation->solver;
-    system_name(o, name, sizeof name);
+    const double gbs = result_gbs(t, r), us = 1e6 / result_steps(t, r);
+    const bool figure = r->measured && !is_probe(r), solver = t->work.operation->solver;
+    system_name(r, name, sizeof name);
     if (strlen(name) > SYSTEM_WIDTH) {
-        add(&line, "%s", name);
-        const spmv_status st = end_line(file, &line);
+        line_add(&line, "%s", name);
+        const spmv_status st = line_end(&line, file);
         if (st != SPMV_OK)
             return st;
         name[0] = '\0';
     }
-    add(&line, "%-*s", SYSTEM_WIDTH, name);
-    add_number(&line, 10, 2, us * o->warm.median, o->measured);
-    add(&line, "%s", o->measured && !timing_steady(&o->warm) ? "*" : " ");
-    add_number(&line, 9, 2, us * o->warm.min, o->measured);
-    add_spread(&line, &o->warm, o->measured);
+    line_add(&line, "%-*s", SYSTEM_WIDTH, name);
+    add_number(&line, 10, 2, us * r->warm.median, r->measured);
+    line_add(&line, "%s", r->measured && !timing_steady(&r->warm) ? "*" : " ");
+    add_number(&line, 9, 2, us * r->warm.min, r->measured);
+    add_spread(&line, &r->warm, r->measured);
     if (solver)
-        add_number(&line, 10, 0, (double)o->solved.iterations, o->checked);
+        add_number(&line, 10, 0, (double)r->solved.iterations, r->checked);
     else
-        add_number(&line, 10, 2, 1e6 * o->flushed.median, o->flushed.repeats > 0);
+        add_number(&line, 10, 2, 1e6 * r->flushed.median, r->flushed.repeats > 0);
     if (run->solutions) {
-        add_number(&line, 14, 1, 1e6 * o->setup_seconds, o->measured && o->entry->ours);
+        add_number(&line, 14, 1, 1e6 * r->figures.setup_seconds, r->measured && r->candidate->ours);
     } else {
         add_number(&line, 7, 1, gbs, figure);
         add_number(&line, 6, 3, gbs / t->read_gbs, figure && t->read_gbs > 0);
     }
-    add_speed_up(&line, t, o);
-    add_number(&line, 9, 1, 1e6 * o->plan_seconds, o->measured);
-    add(&line, " %6s", bits_text(o));
-    if (o->checked)
-        add(&line, " %9.3g", solver ? o->true_residual : o->worst_ratio);
+    add_speed_up(&line, t, r);
+    add_number(&line, 9, 1, 1e6 * r->plan_seconds, r->measured);
+    line_add(&line, " %6s", bits_text(r));
+    if (r->checked)
+        line_add(&line, " %9.3g", solver ? r->check.true_residual : r->worst_ratio);
     else
-        add(&line, " %9s", "-");
-    return end_line(file, &line);
+        line_add(&line, " %9s", "-");
+    return line_end(&line, file);
 }
 
 /* What is to be said below the row. */
-static spmv_status table_remark(struct text_file *file, const struct trial *t, const struct outcome *o)
+static spmv_status table_remark(struct text_file *file, const struct trial *t, const struct result *r)
 {
     bool bad;
     char solver[128] = "", text[WHY_SIZE + 256];
-    const char *const remark_text = remark_of(o, &bad);
-    if (t->work.operation->solver && !bad && o->checked)
-        solver_text(t, o, solver, sizeof solver);
-    snprintf(text, sizeof text, "%s%s%s%s%s%s", o->wrong ? "WRONG " : "",
-             is_probe(o) ? "a probe, computes no result " : "",
-             bad && o->entry->missing[0] != '\0' ? "missing: "
-             : bad                               ? "failed: "
-                                                 : "",
+    const char *const remark_text = remark_of(r, &bad);
+    if (t->work.operation->solver && !bad && r->checked)
+        solver_text(t, r, solver, sizeof solver);
+    snprintf(text, sizeof text, "%s%s%s%s%s%s", r->wrong ? "WRONG " : "",
+             is_probe(r) ? "a probe, computes no result " : "",
+             bad && r->candidate->missing[0] != '\0' ? "missing: "
+             : bad                                   ? "failed: "
+                                                     : "",
              solver, solver[0] != '\0' && remark_text[0] != '\0' ? "; " : "", remark_text);
     return text[0] != '\0' ? bench_wrap(file, "    ", text) : SPMV_OK;
 }
@@ -309,21 +307,23 @@ static spmv_status table_remark(struct text_file *file, const struct trial *t, c
 void trial_trust(const struct trial *t, struct bench_trust *trust)
 {
     for (int i = 0; i < t->count; i++)
-        if (t->outcomes[i].measured)
-            bench_trust_row(trust, &t->outcomes[i].warm);
+        if (t->results[i].measured)
+            bench_trust_row(trust, &t->results[i].warm);
 }
 
 spmv_status bench_table(struct text_file *file, const struct bench_run *run, const struct bench_case *c, bool head)
 {
+    if (run->operation->on_file)
+        return bench_load_table(file, run, c, head);
     struct line line = {.length = 0};
     spmv_status st = head ? table_head(file, run) : SPMV_OK;
-    add(&line, "%s %s", c->name, spmv_type_name(c->trial->work.type));
+    line_add(&line, "%s %s", c->name, spmv_type_name(c->trial->work.type));
     if (st == SPMV_OK)
-        st = end_line(file, &line);
+        st = line_end(&line, file);
     for (int i = 0; st == SPMV_OK && i < c->trial->count; i++) {
-        st = table_row(file, run, c->trial, &c->trial->outcomes[i]);
+        st = table_row(file, run, c->trial, &c->trial->results[i]);
         if (st == SPMV_OK)
-            st = table_remark(file, c->trial, &c->trial->outcomes[i]);
+            st = table_remark(file, c->trial, &c->trial->results[i]);
     }
     return st;
 }
@@ -334,13 +334,13 @@ spmv_status bench_table(struct text_file *file, const struct bench_run *run, con
 static void add_text(struct line *line, const char *text)
 {
     if (strpbrk(text, ",\"\n\r") == NULL) {
-        add(line, "%s,", text);
+        line_add(line, "%s,", text);
         return;
     }
-    add(line, "\"");
+    line_add(line, "\"");
     for (; *text != '\0'; text++)
-        add(line, *text == '"' ? "\"\"" : "%c", *text);
-    add(line, "\",");
+        line_add(line, *text == '"' ? "\"\"" : "%c", *text);
+    line_add(line, "\",");
 }
 
 static void add_real(struct line *line, double value, bool there)
@@ -348,23 +348,23 @@ static void add_real(struct line *line, double value, bool there)
     char text[NUMBER_TEXT] = "";
     if (there)
         number_text(value, text);
-    add(line, "%s,", text);
+    line_add(line, "%s,", text);
 }
 
 static void add_integer(struct line *line, int64_t value, bool there)
 {
     if (there)
-        add(line, "%lld", (long long)value);
-    add(line, ",");
+        line_add(line, "%lld", (long long)value);
+    line_add(line, ",");
 }
 
-static const char *state_of(const struct outcome *o)
+static const char *state_of(const struct result *r)
 {
-    return o->entry->missing[0] != '\0' ? "missing"
-           : o->failed[0] != '\0'       ? "failed"
-           : o->wrong                   ? "wrong"
-           : o->unfinished              ? "limit"
-                                        : "ok";
+    return r->candidate->missing[0] != '\0' ? "missing"
+           : r->failed[0] != '\0'           ? "failed"
+           : r->wrong                       ? "wrong"
+           : r->unfinished                  ? "limit"
+                                            : "ok";
 }
 
 static void add_timing(struct line *line, const struct timing *t, bool there)
@@ -376,16 +376,16 @@ static void add_timing(struct line *line, const struct timing *t, bool there)
 }
 
 /* Of a solution with a preconditioner: its making included. */
-static double seconds_per_iteration(const struct outcome *o)
+static double seconds_per_iteration(const struct result *r)
 {
-    return o->solved.iterations > 0 ? o->warm.median / (double)o->solved.iterations : o->warm.median;
+    return r->solved.iterations > 0 ? r->warm.median / (double)r->solved.iterations : r->warm.median;
 }
 
-static void csv_row(struct line *line, const struct bench_run *run, const struct bench_case *c, const struct outcome *o)
+static void csv_row(struct line *line, const struct bench_run *run, const struct bench_case *c, const struct result *r)
 {
     const struct trial *const t = c->trial;
     const struct peer_problem *const p = &t->work.problem;
-    const bool matrix = run->operation->on_matrix, solver = run->operation->solver && o->checked;
+    const bool matrix = run->operation->on_matrix, solver = run->operation->solver && r->checked;
     bool bad;
     add_text(line, run->operation->name);
     add_text(line, c->name);
@@ -394,39 +394,39 @@ static void csv_row(struct line *line, const struct bench_run *run, const struct
     add_integer(line, p->nnz, matrix);
     add_integer(line, p->n, !matrix);
     add_integer(line, p->segments, p->segments > 0);
-    add_integer(line, t->work.kept, p->kept != NULL);
+    add_integer(line, kept_of(t), p->kept != NULL);
     add_text(line, spmv_type_name(t->work.type));
     add_text(line, spmv_backend_name(run->backend));
-    add_text(line, o->entry->name);
-    add_text(line, o->entry->ours ? "own" : is_probe(o) ? "probe" : "peer");
-    add_text(line, o->entry->ours ? o->method : o->entry->module != NULL ? o->entry->module->library : "");
-    add_text(line, state_of(o));
-    add_real(line, o->plan_seconds, o->measured);
-    add_integer(line, o->plan_bytes, o->measured && o->entry->ours);
-    add_real(line, t->work.upload_seconds, o->measured);
-    add_real(line, o->first_call_seconds, o->measured);
-    add_timing(line, &o->warm, o->measured);
-    add_timing(line, &o->flushed, o->flushed.repeats > 0);
+    add_text(line, r->candidate->name);
+    add_text(line, r->candidate->ours ? "own" : is_probe(r) ? "probe" : "peer");
+    add_text(line, r->candidate->ours ? r->method : r->candidate->module != NULL ? r->candidate->module->library : "");
+    add_text(line, state_of(r));
+    add_real(line, r->plan_seconds, r->measured);
+    add_integer(line, r->figures.plan_bytes, r->measured && r->candidate->ours);
+    add_real(line, t->work.upload_seconds, r->measured);
+    add_real(line, r->first_call_seconds, r->measured);
+    add_timing(line, &r->warm, r->measured);
+    add_timing(line, &r->flushed, r->flushed.repeats > 0);
     add_integer(line, (int64_t)t->work.model_bytes, true);
-    add_real(line, outcome_gbs(t, o), o->measured && !is_probe(o));
+    add_real(line, result_gbs(t, r), r->measured && !is_probe(r));
     add_real(line, t->read_gbs, t->read_gbs > 0);
-    add_real(line, speed_up(t, o), o->measured && !is_probe(o) && trial_best_peer(t) != NULL);
-    add_integer(line, o->bit_repeats, o->bit_repeats > 0);
-    add_integer(line, o->bit_different, o->bit_repeats > 0);
-    add_real(line, o->worst_ratio, o->checked);
-    add_integer(line, o->solved.iterations, solver);
-    add_real(line, seconds_per_iteration(o), solver && o->measured);
-    add_real(line, o->solved.residual, solver);
-    add_real(line, o->true_residual, solver);
-    add_text(line, remark_of(o, &bad));
-    add_real(line, timing_spread(&o->warm), o->measured);
-    add_text(line, !o->measured ? "" : timing_steady(&o->warm) ? "yes" : "no");
-    add_text(line, !o->measured || is_probe(o) || trial_best_peer(t) == NULL ? ""
-                   : speed_up_counts(t, o)                                   ? "yes"
+    add_real(line, speed_up(t, r), r->measured && !is_probe(r) && trial_best_peer(t) != NULL);
+    add_integer(line, r->bit_repeats, r->bit_repeats > 0);
+    add_integer(line, r->bit_different, r->bit_repeats > 0);
+    add_real(line, r->worst_ratio, r->checked);
+    add_integer(line, r->solved.iterations, solver);
+    add_real(line, seconds_per_iteration(r), solver && r->measured);
+    add_real(line, r->solved.residual, solver);
+    add_real(line, r->check.true_residual, solver);
+    add_text(line, remark_of(r, &bad));
+    add_real(line, timing_spread(&r->warm), r->measured);
+    add_text(line, !r->measured ? "" : timing_steady(&r->warm) ? "yes" : "no");
+    add_text(line, !r->measured || is_probe(r) || trial_best_peer(t) == NULL ? ""
+                   : speed_up_counts(t, r)                                   ? "yes"
                                                                              : "no");
     add_text(line, run->trust.doubt[0] != '\0' ? "no" : "yes");
-    add_text(line, o->entry->precond);
-    add_real(line, o->setup_seconds, o->measured && run->solutions && o->entry->ours);
+    add_text(line, r->candidate->precond);
+    add_real(line, r->figures.setup_seconds, r->measured && run->solutions && r->candidate->ours);
     line->length--; /* the last comma */
 }
 
@@ -441,52 +441,52 @@ spmv_status bench_csv(struct text_file *file, const struct bench_run *run, const
     spmv_status st = head ? text_file_add(file, names, sizeof names - 1) : SPMV_OK;
     for (int i = 0; st == SPMV_OK && i < c->trial->count; i++) {
         struct line line = {.length = 0};
-        csv_row(&line, run, c, &c->trial->outcomes[i]);
-        st = end_line(file, &line);
+        csv_row(&line, run, c, &c->trial->results[i]);
+        st = line_end(&line, file);
     }
     return st;
 }
 
 /* ---------------------------------------------------------------- JSON */
 
-static json_t *json_bits(const struct outcome *o)
+static json_t *json_bits(const struct result *r)
 {
-    return json_pack("{s:i, s:b}", "repeats", o->bit_repeats, "equal", o->bit_different == 0);
+    return json_pack("{s:i, s:b}", "repeats", r->bit_repeats, "equal", r->bit_different == 0);
 }
 
-static json_t *json_verdict(const struct outcome *o, const char *reference)
+static json_t *json_verdict(const struct result *r, const char *reference)
 {
     json_t *verify = json_object();
     json_put(verify, "reference", json_string(reference));
-    json_put(verify, "worst_error_over_bound", json_number(o->worst_ratio));
-    json_put(verify, "worst_row", json_integer((json_int_t)o->worst_at));
-    json_put(verify, "passed", json_boolean(!o->wrong));
+    json_put(verify, "worst_error_over_bound", json_number(r->worst_ratio));
+    json_put(verify, "worst_row", json_integer((json_int_t)r->worst_at));
+    json_put(verify, "passed", json_boolean(!r->wrong));
     return verify;
 }
 
 /* The residuals are norms, as spmv solve has them. */
-static json_t *json_cg(const struct trial *t, const struct outcome *o)
+static json_t *json_cg(const struct trial *t, const struct result *r)
 {
     json_t *cg = json_object();
-    json_put(cg, "precond", json_string(o->precond[0] != '\0' ? o->precond : "none"));
+    json_put(cg, "precond", json_string(r->precond[0] != '\0' ? r->precond : "none"));
     json_put(cg, "precision", json_string(spmv_type_name(t->work.type)));
-    json_put(cg, "status", json_string(outcome_converged(t, o) ? "ok" : "iterations"));
-    json_put(cg, "iterations", json_integer((json_int_t)o->solved.iterations));
+    json_put(cg, "status", json_string(result_converged(t, r) ? "ok" : "iterations"));
+    json_put(cg, "iterations", json_integer((json_int_t)r->solved.iterations));
     json_put(cg, "rtol", json_number(t->work.problem.rtol));
-    json_put(cg, "recurrence_residual", json_number(o->solved.residual * t->work.norm_b));
-    json_put(cg, "true_residual", json_number(o->true_residual * t->work.norm_b));
-    json_put(cg, "relative_residual", json_number(o->true_residual));
-    json_put(cg, "setup_seconds", json_number(o->plan_seconds));
-    json_put(cg, "seconds_per_iteration", json_number(seconds_per_iteration(o)));
+    json_put(cg, "recurrence_residual", json_number(r->solved.residual * r->check.norm_b));
+    json_put(cg, "true_residual", json_number(r->check.true_residual * r->check.norm_b));
+    json_put(cg, "relative_residual", json_number(r->check.true_residual));
+    json_put(cg, "setup_seconds", json_number(r->plan_seconds));
+    json_put(cg, "seconds_per_iteration", json_number(seconds_per_iteration(r)));
     if (t->work.solutions) {
-        json_put(cg, "solution_seconds", json_number(o->warm.median));
-        json_put(cg, "precond_asked", json_string(o->entry->ours ? o->entry->precond : "none"));
-        json_put(cg, "precond_seconds", json_number(o->setup_seconds));
+        json_put(cg, "solution_seconds", json_number(r->warm.median));
+        json_put(cg, "precond_asked", json_string(r->candidate->ours ? r->candidate->precond : "none"));
+        json_put(cg, "precond_seconds", json_number(r->figures.setup_seconds));
     }
-    if (!o->entry->ours && own_of(t) != NULL)
-        json_put(cg, "iterations_as_ours", json_boolean(same_iterations(t, o)));
-    if (!o->entry->ours)
-        json_put(cg, "counts", json_boolean(!o->wrong && !o->unfinished));
+    if (!r->candidate->ours && ours_of(t) != NULL)
+        json_put(cg, "iterations_as_ours", json_boolean(same_iterations(t, r)));
+    if (!r->candidate->ours)
+        json_put(cg, "counts", json_boolean(!r->wrong && !r->unfinished));
     return cg;
 }
 
@@ -495,38 +495,38 @@ static const char *reference_of(const struct trial *t)
     return spmv_backend_name(spmv_context_backend(t->work.checker));
 }
 
-static void put_figures(json_t *object, const struct outcome *o)
+static void put_figures(json_t *object, const struct result *r)
 {
-    json_put(object, "plan_seconds", json_number(o->plan_seconds));
-    json_put(object, "first_call_seconds", json_number(o->first_call_seconds));
-    json_put(object, "seconds", bench_timing_json(&o->warm));
-    if (o->flushed.repeats > 0)
-        json_put(object, "flushed", bench_timing_json(&o->flushed));
+    json_put(object, "plan_seconds", json_number(r->plan_seconds));
+    json_put(object, "first_call_seconds", json_number(r->first_call_seconds));
+    json_put(object, "seconds", bench_timing_json(&r->warm));
+    if (r->flushed.repeats > 0)
+        json_put(object, "flushed", bench_timing_json(&r->flushed));
 }
 
-static json_t *json_peer(const struct trial *t, const struct outcome *o)
+static json_t *json_peer(const struct trial *t, const struct result *r)
 {
     json_t *peer = json_object();
-    json_put(peer, "name", json_string(o->entry->name));
-    if (o->entry->missing[0] != '\0') {
-        json_put(peer, "missing", json_text(o->entry->missing));
+    json_put(peer, "name", json_string(r->candidate->name));
+    if (r->candidate->missing[0] != '\0') {
+        json_put(peer, "missing", json_text(r->candidate->missing));
         return peer;
     }
-    json_put(peer, "library", json_string(o->entry->module->library));
-    json_put(peer, "settings", json_string(o->entry->peer->settings));
-    if (is_probe(o))
+    json_put(peer, "library", json_string(r->candidate->module->library));
+    json_put(peer, "settings", json_string(r->candidate->peer->settings));
+    if (is_probe(r))
         json_put(peer, "probe", json_true());
-    if (o->failed[0] != '\0' || !o->measured) {
-        json_put(peer, "failed", json_text(o->failed[0] != '\0' ? o->failed : "not measured"));
+    if (r->failed[0] != '\0' || !r->measured) {
+        json_put(peer, "failed", json_text(r->failed[0] != '\0' ? r->failed : "not measured"));
         return peer;
     }
-    put_figures(peer, o);
-    if (o->bit_repeats > 0)
-        json_put(peer, "repeatable", json_boolean(o->bit_different == 0));
-    if (o->checked)
-        json_put(peer, "verify", json_verdict(o, reference_of(t)));
-    if (t->work.operation->solver && o->checked)
-        json_put(peer, "cg", json_cg(t, o));
+    put_figures(peer, r);
+    if (r->bit_repeats > 0)
+        json_put(peer, "repeatable", json_boolean(r->bit_different == 0));
+    if (r->checked)
+        json_put(peer, "verify", json_verdict(r, reference_of(t)));
+    if (t->work.operation->solver && r->checked)
+        json_put(peer, "cg", json_cg(t, r));
     return peer;
 }
 
@@ -534,18 +534,18 @@ static json_t *json_peers(const struct trial *t)
 {
     json_t *peers = json_array();
     for (int i = 0; i < t->count; i++)
-        if (!t->outcomes[i].entry->ours)
-            json_array_append_new(peers, json_peer(t, &t->outcomes[i]));
+        if (!t->results[i].candidate->ours)
+            json_array_append_new(peers, json_peer(t, &t->results[i]));
     return peers;
 }
 
-static json_t *json_primitive(const struct bench_run *run, const struct trial *t, const struct outcome *o)
+static json_t *json_primitive(const struct bench_run *run, const struct trial *t, const struct result *r)
 {
     const struct peer_problem *const p = &t->work.problem;
     json_t *primitive = json_object();
     json_put(primitive, "name", json_string(run->operation->name));
-    if (o != NULL)
-        json_put(primitive, "rung", json_string(o->method));
+    if (r != NULL)
+        json_put(primitive, "rung", json_string(r->method));
     if (run->operation->operator_name != NULL)
         json_put(primitive, "operator", json_string(run->operation->operator_name));
     if (run->operation->kind != NULL)
@@ -554,54 +554,53 @@ static json_t *json_primitive(const struct bench_run *run, const struct trial *t
     if (p->segments > 0)
         json_put(primitive, "segments", json_integer((json_int_t)p->segments));
     if (p->kept != NULL)
-        json_put(primitive, "kept", json_integer((json_int_t)t->work.kept));
+        json_put(primitive, "kept", json_integer((json_int_t)kept_of(t)));
     return primitive;
 }
 
-/* o NULL: none of ours, the peers alone. */
-static json_t *json_outcome(const struct bench_run *run, const struct trial *t, const struct outcome *o)
+/* r NULL: none of ours, the peers alone. */
+static json_t *json_result(const struct bench_run *run, const struct trial *t, const struct result *r)
 {
     json_t *result = json_object();
-    const double gbs = o != NULL ? outcome_gbs(t, o) : 0;
+    const double gbs = r != NULL ? result_gbs(t, r) : 0;
     json_put(result, "op", json_string(run->operation->name));
     json_put(result, "backend", json_string(spmv_backend_name(run->backend)));
     json_put(result, "type", json_string(spmv_type_name(t->work.type)));
     json_put(result, "upload_seconds", json_number(t->work.upload_seconds));
     json_put(result, "model_bytes", json_integer((json_int_t)t->work.model_bytes));
     if (!run->operation->on_matrix)
-        json_put(result, "primitive", json_primitive(run, t, o));
-    if (o == NULL)
+        json_put(result, "primitive", json_primitive(run, t, r));
+    if (r == NULL)
         return result;
-    json_put(result, "asked", json_string(o->entry->name));
-    if (o->failed[0] != '\0' || !o->measured) {
-        json_put(result, "failed", json_text(o->failed[0] != '\0' ? o->failed : "not measured"));
+    json_put(result, "asked", json_string(r->candidate->name));
+    if (r->failed[0] != '\0' || !r->measured) {
+        json_put(result, "failed", json_text(r->failed[0] != '\0' ? r->failed : "not measured"));
         return result;
     }
-    json_put(result, "method", json_string(o->method));
-    json_put(result, "why", json_string(o->why));
-    if (o->layout[0] != '\0')
-        json_put(result, "layout", json_string(o->layout));
-    json_put(result, "plan_bytes", json_integer((json_int_t)o->plan_bytes));
-    put_figures(result, o);
+    json_put(result, "method", json_string(r->method));
+    json_put(result, "why", json_string(r->why));
+    if (r->layout[0] != '\0')
+        json_put(result, "layout", json_string(r->layout));
+    json_put(result, "plan_bytes", json_integer((json_int_t)r->figures.plan_bytes));
+    put_figures(result, r);
     if (gbs > 0)
         json_put(result, "gbs", json_number(gbs));
     if (t->read_gbs > 0 && gbs > 0)
         json_put(result, "share_of_read_bandwidth", json_number(gbs / t->read_gbs));
-    json_put(result, "bitwise", json_bits(o));
-    if (o->note[0] != '\0')
-        json_put(result, "note", json_string(o->note));
-    if (run->operation->solver && o->checked)
-        json_put(result, "cg", json_cg(t, o));
+    json_put(result, "bitwise", json_bits(r));
+    if (r->note[0] != '\0')
+        json_put(result, "note", json_string(r->note));
+    if (run->operation->solver && r->checked)
+        json_put(result, "cg", json_cg(t, r));
     if (run->operation->on_matrix && !run->operation->solver)
         json_put(result, "spmv",
                  json_pack("{s:o}", "gflops",
                            json_number((is_complex(t->work.type) ? 8e-9 : 2e-9) * (double)t->work.problem.nnz *
-                                       t->work.problem.vectors / o->warm.median)));
+                                       t->work.problem.vectors / r->warm.median)));
     return result;
 }
 
-/* How far the figures of one case can be trusted. */
-static json_t *json_trust(const struct bench_run *run, const struct trial *t)
+json_t *bench_trial_trust(const struct bench_run *run, const struct trial *t)
 {
     struct bench_trust trust = run->trust;
     trust.rows = trust.unsteady = 0;
@@ -609,7 +608,7 @@ static json_t *json_trust(const struct bench_run *run, const struct trial *t)
     return bench_trust_json(&trust);
 }
 
-static json_t *json_case(const struct bench_run *run, const struct bench_case *c, const struct outcome *o)
+static json_t *json_case(const struct bench_run *run, const struct bench_case *c, const struct result *r)
 {
     const struct trial *const t = c->trial;
     json_t *root = json_begin(run->o);
@@ -627,27 +626,29 @@ static json_t *json_case(const struct bench_run *run, const struct bench_case *c
                            json_number(b->read_gbs), "triad_gbs", json_number(b->triad_gbs)));
     json_put(root, "bandwidth_age_seconds",
              json_integer((json_int_t)(run->bandwidth_age > 0 ? run->bandwidth_age : 0)));
-    json_put(root, "trust", json_trust(run, t));
+    json_put(root, "trust", bench_trial_trust(run, t));
     if (c->in != NULL) {
         json_put(root, "matrix", json_matrix(c->name, c->statistics));
         json_put(root, "load", json_load(c->in));
     }
-    json_put(root, "result", json_outcome(run, t, o));
-    if (o != NULL && o->checked)
-        json_put(root, "verify", json_verdict(o, reference_of(t)));
+    json_put(root, "result", json_result(run, t, r));
+    if (r != NULL && r->checked)
+        json_put(root, "verify", json_verdict(r, reference_of(t)));
     json_put(root, "peers", json_peers(t));
     return root;
 }
 
 spmv_status bench_json(struct text_file *file, const struct bench_run *run, const struct bench_case *c)
 {
+    if (run->operation->on_file)
+        return json_line(file, bench_load_json(run, c));
     spmv_status st = SPMV_OK;
     bool ours = false;
     for (int i = 0; st == SPMV_OK && i < c->trial->count; i++) {
-        if (!c->trial->outcomes[i].entry->ours)
+        if (!c->trial->results[i].candidate->ours)
             continue;
         ours = true;
-        st = json_line(file, json_case(run, c, &c->trial->outcomes[i]));
+        st = json_line(file, json_case(run, c, &c->trial->results[i]));
     }
     return ours ? st : json_line(file, json_case(run, c, NULL));
 }
@@ -691,10 +692,10 @@ static struct timing best_flushed(const struct trial *t)
 {
     struct timing best = {0};
     for (int i = 0; i < t->count; i++) {
-        const struct outcome *const o = &t->outcomes[i];
-        if (o->entry->peer != NULL && !is_probe(o) && !o->wrong && o->flushed.repeats > 0 &&
-            (best.repeats == 0 || o->flushed.median < best.median))
-            best = o->flushed;
+        const struct result *const r = &t->results[i];
+        if (r->candidate->peer != NULL && !is_probe(r) && !r->wrong && r->flushed.repeats > 0 &&
+            (best.repeats == 0 || r->flushed.median < best.median))
+            best = r->flushed;
     }
     return best;
 }
@@ -702,23 +703,23 @@ static struct timing best_flushed(const struct trial *t)
 spmv_status bench_summary_add(struct bench_summary *summary, const struct bench_case *c)
 {
     const struct trial *const t = c->trial;
-    const struct outcome *const best = trial_best_peer(t);
+    const struct result *const best = trial_best_peer(t);
     const struct timing flushed = best_flushed(t);
     spmv_status st = SPMV_OK;
     for (int i = 0; i < t->count; i++) {
-        const struct outcome *const ours = &t->outcomes[i];
-        if (!ours->entry->ours || !ours->measured || best == NULL)
+        const struct result *const ours = &t->results[i];
+        if (!ours->candidate->ours || !ours->measured || best == NULL)
             continue;
         for (int j = -1; st == SPMV_OK && j < t->count; j++) {
-            const struct outcome *const peer = j < 0 ? best : &t->outcomes[j];
+            const struct result *const peer = j < 0 ? best : &t->results[j];
             struct ratio ratio = {.type = t->work.type,
                                   .warm = quotient(&peer->warm, &ours->warm),
                                   .flushed = quotient(j < 0 ? &flushed : &peer->flushed, &ours->flushed)};
-            if (peer->entry->ours || !peer->measured || is_probe(peer) || peer->wrong || peer->unfinished)
+            if (peer->candidate->ours || !peer->measured || is_probe(peer) || peer->wrong || peer->unfinished)
                 continue;
-            ratio.warm *= outcome_steps(t, ours) / outcome_steps(t, peer);
+            ratio.warm *= result_steps(t, ours) / result_steps(t, peer);
             asked_name(ours, ratio.ours, sizeof ratio.ours);
-            snprintf(ratio.peer, sizeof ratio.peer, "%s", j < 0 ? best_name : peer->entry->name);
+            snprintf(ratio.peer, sizeof ratio.peer, "%s", j < 0 ? best_name : peer->candidate->name);
             st = allocate("the name of a case", (int64_t)strlen(c->name) + 1, 1, (void **)&ratio.on);
             if (st != SPMV_OK)
                 return st;
@@ -773,8 +774,8 @@ static struct digest digest_of(const struct bench_summary *summary, const struct
 static void summary_row(struct line *line, const struct ratio *of, const struct digest *d)
 {
     const double count = (double)d->count, flushed = (double)d->flushed_count;
-    add(line, "%-4s %-20s %-26s %5lld %8lld", spmv_type_name(of->type), of->ours, of->peer, (long long)d->count,
-        (long long)d->left_out);
+    line_add(line, "%-4s %-20s %-26s %5lld %8lld", spmv_type_name(of->type), of->ours, of->peer, (long long)d->count,
+             (long long)d->left_out);
     add_number(line, 8, 3, exp(d->log_sum / count), d->count > 0);
     add_number(line, 8, 3, exp(d->flushed_log_sum / flushed), d->flushed_count > 0);
     add_number(line, 8, 3, d->worst, d->count > 0);
@@ -804,10 +805,10 @@ spmv_status bench_summary_print(const struct bench_summary *summary, struct text
     st = bench_wrap(file, "# ",
                     "summary: a peer's time over ours (above 1: ours is faster), geometric mean and extremes; left "
                     "out: a spread above 20%, of ours or the peer's");
-    add(&line, "%-4s %-20s %-26s %5s %8s %8s %8s %8s %8s", "type", "ours", "peer", "cases", "left out", "mean",
-        "flushed", "worst", "best");
+    line_add(&line, "%-4s %-20s %-26s %5s %8s %8s %8s %8s %8s", "type", "ours", "peer", "cases", "left out", "mean",
+             "flushed", "worst", "best");
     if (st == SPMV_OK)
-        st = end_line(file, &line);
+        st = line_end(&line, file);
     for (int64_t i = 0; st == SPMV_OK && i < summary->count; i++) {
         const struct ratio *const of = &summary->ratios[i];
         bool first = true;
@@ -817,7 +818,7 @@ spmv_status bench_summary_print(const struct bench_summary *summary, struct text
             continue;
         const struct digest d = digest_of(summary, of);
         summary_row(&line, of, &d);
-        st = end_line(file, &line);
+        st = line_end(&line, file);
         if (st == SPMV_OK && d.count > 0)
             st = summary_cases(&d, file);
     }

@@ -30,6 +30,15 @@ void bench_load_text(const struct machine_load *load, char *text, size_t size);
 /* json_timing with the spread, and whether it is steady. */
 json_t *bench_timing_json(const struct timing *seconds);
 
+/* A line of text under way. What does not fit is cut off, blanks at its end are left out. */
+enum { LINE_SIZE = 4096 };
+struct line {
+    char text[LINE_SIZE];
+    size_t length;
+};
+__attribute__((format(printf, 2, 3))) void line_add(struct line *line, const char *format, ...);
+spmv_status line_end(struct line *line, struct text_file *file);
+
 /* Writes words in lines of at most 120 characters, each of which begins with the text of begin. */
 spmv_status bench_wrap(struct text_file *file, const char *begin, const char *words);
 
@@ -43,7 +52,7 @@ struct bench_run {
     int64_t bandwidth_age; /* seconds since an earlier run measured it; -1: this run did */
     struct bench_trust trust;
     bool solutions; /* --precond: whole solutions are timed */
-    struct roster roster;
+    struct candidate_list list;
 };
 
 /* One trial's surroundings. */
@@ -62,8 +71,16 @@ spmv_status bench_csv(struct text_file *file, const struct bench_run *run, const
  * ours. */
 spmv_status bench_json(struct text_file *file, const struct bench_run *run, const struct bench_case *c);
 
-/* Adds the rows of a trial. */
+/* Adds the rows of a trial; how far the figures of that trial alone can be trusted. */
 void trial_trust(const struct trial *t, struct bench_trust *trust);
+json_t *bench_trial_trust(const struct bench_run *run, const struct trial *t);
+
+/* --op load (bench_load.c): refuses what has no effect; a row, and a line, as bench_table and
+ * bench_json have them. */
+spmv_status bench_load_check(const struct options *o, int count);
+spmv_status bench_load_table(struct text_file *file, const struct bench_run *run, const struct bench_case *c,
+                             bool with_head);
+json_t *bench_load_json(const struct bench_run *run, const struct bench_case *c);
 
 /* Ratios of times, peer over ours, collected from trial to trial. */
 struct bench_summary {

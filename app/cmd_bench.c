@@ -12,7 +12,7 @@
 
 #include "bandwidth_cache.h"
 #include "bench_output.h"
-#include "faults.h"
+#include "op_load.h"
 #include "suites.h"
 
 /* Columns of x when --vectors is not given. */
@@ -54,6 +54,11 @@ static spmv_status choose_operands(struct bench *b, const char *const *arguments
     const struct options *const o = b->o;
     /* several vectors of the product that is the default are the product of several vectors */
     b->run.operation = operation_find(o->vectors > 0 && strcmp(o->op, "spmv") == 0 ? "spmm" : o->op);
+    if (b->run.operation->on_file) {
+        b->operands = arguments;
+        b->operand_count = count;
+        return bench_load_check(o, count);
+    }
     b->vectors = strcmp(b->run.operation->name, "spmm") != 0 ? 0 : o->vectors > 0 ? o->vectors : USUAL_VECTORS;
     if (b->vectors == 0 && o->vectors > 0) {
         complain("--vectors is for --op spmm, not for --op %s", o->op);
@@ -95,7 +100,7 @@ static void choose_types(struct bench *b)
 {
     b->types[0] = b->o->type;
     b->type_count = 1;
-    if (b->o->suite == NULL || b->o->type_given || b->run.operation->solver)
+    if (b->o->suite == NULL || option_given(b->o, "type") || b->run.operation->solver)
         return;
     b->types[0] = SPMV_F64;
     b->types[1] = SPMV_F32;
@@ -134,14 +139,16 @@ static spmv_status open_places(struct bench *b)
     const struct options *const o = b->o;
     char why[WHY_SIZE] = "";
     spmv_context *first = NULL;
-    spmv_status st = open_context(o, o->backend, &first); /* says what auto means here */
+    const bool on_file = b->run.operation->on_file;
+    const spmv_backend asked = on_file && o->backend == SPMV_BACKEND_AUTO ? SPMV_BACKEND_OMP : o->backend;
+    spmv_status st = open_context(o, asked, &first); /* says what auto means here */
     if (st != SPMV_OK)
         return st;
     b->run.backend = spmv_context_backend(first);
     const int threads = spmv_context_threads(first);
     /* before the first team of threads, which may spin after its work */
     const struct machine_load load = machine_load_measure();
-    const bool gpu = b->run.backend == SPMV_BACKEND_CUDA;
+    const bool gpu = b->run.backend == SPMV_BACKEND_CUDA && !on_file;
     bench_trust_begin(&b->run.trust, &load, gpu ? 1 : threads);
     const int failed = gpu ? device_open_cuda(o->device, &b->device, why) : device_open_cpu(threads, &b->device, why);
     spmv_context_destroy(first);
@@ -182,7 +189,7 @@ static int on_tick(void *user, int contender)
     if (b->done > 0)
         snprintf(left, sizeof left, "; about %.0f s left", spent / b->done * (total - b->done));
     progress_show(b->began, "%d of %d: %s, %s%s", b->done + 1, total, b->what,
-                  contender >= 0 ? b->trial->outcomes[contender].entry->name : "getting ready", left);
+                  contender >= 0 ? b->trial->results[contender].candidate->name : "getting ready", left);
     return stops_asked();
 }
 
@@ -199,24 +206,25 @@ static void keep_verdict(struct bench *b, spmv_status status)
 static void judge(struct bench *b, const struct bench_case *c)
 {
     for (int i = 0; i < c->trial->count; i++) {
-        const struct outcome *const o = &c->trial->outcomes[i];
-        if (o->wrong)
+        const struct result *const r = &c->trial->results[i];
+        if (r->wrong)
             complain("CHECK FAILED: %s %s by %s: error %.3g times the bound at element %lld", c->name,
-                     spmv_type_name(c->trial->work.type), o->entry->name, o->worst_ratio, (long long)o->worst_at + 1);
-        if (!o->entry->ours)
+                     spmv_type_name(c->trial->work.type), r->candidate->name, r->worst_ratio,
+                     (long long)r->worst_at + 1);
+        if (!r->candidate->ours)
             continue;
-        if (o->bit_different > 0 && !o->bits_may_differ)
+        if (r->bit_different > 0 && !r->figures.bits_may_differ)
             complain("CHECK FAILED: %s %s by %s: %d of %d repeats gave other bits", c->name,
-                     spmv_type_name(c->trial->work.type), o->entry->name, o->bit_different, o->bit_repeats);
-        if (o->entry->optional && b->run.solutions && o->failed_status == SPMV_ERROR_UNSUPPORTED)
+                     spmv_type_name(c->trial->work.type), r->candidate->name, r->bit_different, r->bit_repeats);
+        if (r->candidate->optional && b->run.solutions && r->failed_status == SPMV_ERROR_UNSUPPORTED)
             continue;
-        if (o->failed[0] != '\0')
-            complain("%s %s by %s: %s", c->name, spmv_type_name(c->trial->work.type), o->entry->name,
-                     plain_sentence(o->failed));
-        if (o->wrong || (o->bit_different > 0 && !o->bits_may_differ))
+        if (r->failed[0] != '\0')
+            complain("%s %s by %s: %s", c->name, spmv_type_name(c->trial->work.type), r->candidate->name,
+                     plain_sentence(r->failed));
+        if (r->wrong || (r->bit_different > 0 && !r->figures.bits_may_differ))
             keep_verdict(b, SPMV_ERROR_CHECK);
-        else if (o->failed[0] != '\0')
-            keep_verdict(b, o->failed_status);
+        else if (r->failed[0] != '\0')
+            keep_verdict(b, r->failed_status);
     }
 }
 
@@ -251,19 +259,23 @@ static spmv_status run_case(struct bench *b, const struct operand *operand, stru
                                 .compression = plan_compression(b->o, b->run.backend, b->run.operation->solver),
                                 .vectors = b->vectors,
                                 .solutions = b->run.solutions};
-    trial->roster = &b->run.roster;
+    trial->list = &b->run.list;
     measure_defaults(b->run.backend == SPMV_BACKEND_CUDA, &trial->options);
     trial->read_gbs = b->run.bandwidth.read_gbs;
     trial->copy_gbs = b->run.bandwidth.copy_gbs;
-    trial->plant_error = fault_text(FAULT_ERROR) != NULL;
     trial->tick = on_tick;
     trial->user = b;
     b->trial = trial;
     c->trial = trial;
-    snprintf(b->what, sizeof b->what, "%s %s", c->name, spmv_type_name(type));
+    snprintf(b->what, sizeof b->what, "%s%s%s", c->name, operand->path == NULL ? " " : "",
+             operand->path == NULL ? spmv_type_name(type) : "");
     spmv_status st = trial_run(trial);
     progress_end();
-    if (st != SPMV_OK) {
+    if (st == SPMV_OK && !trial->ended && operand->path != NULL)
+        st = load_figures(&trial->work)->status; /* of a reading that failed */
+    if (st != SPMV_OK && operand->path != NULL) {
+        report(st, trial->work.error);
+    } else if (st != SPMV_OK) {
         complain("%s %s: %s", c->name, spmv_type_name(type), plain_sentence(trial->work.error));
     } else if (!trial->ended) {
         judge(b, c);
@@ -313,9 +325,17 @@ static spmv_status run_matrix(struct bench *b, const char *argument)
     /* a complex file is measured as what it is where no type is asked for */
     const spmv_type own = input_type(&o, &in);
     for (int t = 0; st == SPMV_OK && t < b->type_count && !stops_asked(); t++)
-        st = run_case(b, &operand, &c, is_complex(own) && !b->o->type_given ? own : b->types[t]);
+        st = run_case(b, &operand, &c, is_complex(own) && !option_given(b->o, "type") ? own : b->types[t]);
     input_free(&in);
     return st;
+}
+
+static spmv_status run_file(struct bench *b, const char *path)
+{
+    const struct operand operand = {.path = path,
+                                    .read_type = option_given(b->o, "type") ? b->o->type : SPMV_TYPE_DEFAULT};
+    struct bench_case c = {.name = path};
+    return run_case(b, &operand, &c, b->types[0]);
 }
 
 /* Mean length of segments: what the peers' published figures have. */
@@ -342,10 +362,11 @@ static bool ends_the_run(spmv_status status)
 
 static spmv_status run_all(struct bench *b)
 {
-    if (!b->run.operation->on_matrix)
+    const bool on_file = b->run.operation->on_file;
+    if (!b->run.operation->on_matrix && !on_file)
         return run_elements(b);
     for (int i = 0; i < b->operand_count && !stops_asked(); i++) {
-        const spmv_status st = run_matrix(b, b->operands[i]);
+        const spmv_status st = on_file ? run_file(b, b->operands[i]) : run_matrix(b, b->operands[i]);
         if (st != SPMV_OK && (ends_the_run(st) || b->operand_count == 1))
             return st;
         keep_verdict(b, st);
@@ -382,8 +403,8 @@ static spmv_status check_methods(const struct bench *b)
     struct names names = {.count = 0};
     names_add(&names, "auto");
     names_add(&names, "all");
-    for (int i = 0; b->run.operation->method(b->run.backend, i) != NULL; i++)
-        names_add(&names, b->run.operation->method(b->run.backend, i));
+    for (int i = 0; b->run.operation->method_name(b->run.backend, i) != NULL; i++)
+        names_add(&names, b->run.operation->method_name(b->run.backend, i));
     return names_check(&names, "method", b->o->method, true);
 }
 
@@ -416,25 +437,23 @@ static spmv_status prepare(struct bench *b, const char *const *arguments, int co
         st = check_methods(b);
     if (st != SPMV_OK)
         return st;
-    st = roster_make(b->run.operation, b->run.backend, b->o->method, b->o->peers, NULL, &b->run.roster, why);
+    st = candidate_list_make(b->run.operation, b->run.backend, b->o->method, b->o->peers, NULL, &b->run.list, why);
     if (st != SPMV_OK)
         return report(st, why);
-    if (b->run.roster.count == 0) {
+    if (b->run.list.count == 0) {
         complain("--op %s: there is no method of ours and no peer on %s", b->o->op, spmv_backend_name(b->run.backend));
         return SPMV_ERROR_UNSUPPORTED;
     }
     if (b->run.solutions)
-        st = roster_precondition(b->o->precond, &b->run.roster, why);
+        st = candidate_list_precondition(b->o->precond, &b->run.list, why);
     if (st != SPMV_OK)
         return report(st, why);
     st = open_outputs(b);
-    return st == SPMV_OK ? measure_roof(b) : st;
+    return st == SPMV_OK && !b->run.operation->on_file ? measure_roof(b) : st;
 }
 
 spmv_status run_bench(const struct options *o, const char *const *arguments, int count)
 {
-    if (strcmp(o->op, "load") == 0)
-        return run_bench_load(o, arguments, count);
     struct bench b = {.o = o, .began = monotonic_seconds()};
     b.run.o = o;
     b.run.device = &b.device;

@@ -115,7 +115,7 @@ static spmv_status check_wishes(const struct options *o, const struct subject *s
         complain("--%s is not for explain --op %s", wrong, subject->name);
         return SPMV_ERROR_ARGUMENT;
     }
-    if (o->type_given && !subject->type) {
+    if (option_given(o, "type") && !subject->type) {
         complain("--type is not for explain --op %s, which takes whole numbers", subject->name);
         return SPMV_ERROR_ARGUMENT;
     }

@@ -1,9 +1,7 @@
 /* spmv gen: a generated matrix into a file, whose name says the form.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "app.h"
 
@@ -16,27 +14,6 @@ static spmv_status generate(spmv_context *ctx, const struct options *o, const ch
         return st;
     strcpy(in->name, spec);
     return input_generate(ctx, o, JOB_FILE, in);
-}
-
-static spmv_status write_matrix(spmv_context *ctx, const struct input *in, const char *path)
-{
-    /* the matrix and a progress line on the same terminal would mix */
-    progress_allow(strcmp(path, "-") != 0 || !isatty(STDOUT_FILENO));
-    const double began = monotonic_seconds();
-    const spmv_status st = spmv_matrix_write(ctx, &in->view, path);
-    progress_allow(true);
-    if (st == SPMV_OK)
-        remark(LEVEL_NORMAL, "%s: %lld x %lld, %lld nonzero%s; generated in %s, written in %s", in->argument,
-               (long long)in->view.rows, (long long)in->view.cols, (long long)in->view.nnz,
-               in->view.nnz == 1 ? "" : "s", seconds_text(in->seconds), seconds_text(monotonic_seconds() - began));
-    return write_status(ctx, st, path);
-}
-
-static spmv_status write_gen_json(const struct options *o, spmv_context *ctx, const struct input *in)
-{
-    spmv_statistics statistics;
-    const spmv_status st = spmv_matrix_statistics(ctx, &in->view, &statistics, sizeof statistics);
-    return st == SPMV_OK ? json_finish(o, json_about(o, ctx, in, &statistics)) : report(st, spmv_last_error(ctx));
 }
 
 spmv_status run_gen(const struct options *o, const char *const *arguments, int count)
@@ -55,9 +32,9 @@ spmv_status run_gen(const struct options *o, const char *const *arguments, int c
     if (st == SPMV_OK)
         st = generate(ctx, o, arguments[0], &in);
     if (st == SPMV_OK && path != NULL)
-        st = write_matrix(ctx, &in, path);
+        st = write_matrix(ctx, &in, path, "generated");
     if (st == SPMV_OK && o->json)
-        st = write_gen_json(o, ctx, &in);
+        st = write_matrix_json(ctx, o, &in);
     input_free(&in);
     spmv_context_destroy(ctx);
     return st;

@@ -134,7 +134,7 @@ static spmv_status read_file(spmv_context *ctx, const struct options *o, enum jo
     char *folder = NULL;
     memory_limit(ctx, o, job, &in->memory);
     spmv_read_options_init(&options, sizeof options);
-    options.type = o->type_given ? o->type : SPMV_TYPE_DEFAULT;
+    options.type = option_given(o, "type") ? o->type : SPMV_TYPE_DEFAULT;
     options.max_bytes = in->memory.allowed;
     options.job_bytes = in->memory.bytes;
     options.user = &in->memory;

@@ -153,7 +153,6 @@ void names_of_operations(struct names *names)
 {
     for (int i = 0; operation_at(i) != NULL; i++)
         names_add(names, operation_at(i)->name);
-    names_add(names, "load");
 }
 
 void names_of_suites(struct names *names)

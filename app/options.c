@@ -1,11 +1,13 @@
-/* The command line: one table of options, from which parsing, defaults and the help of each command are made.
+/* The command line: one table of options, from which parsing, defaults and the help of each command
+ * are made.
  *
- * getopt_long reads the arguments in the order given, so options may stand before, between and after the others; "--"
- * ends the options. An option without an effect in the command is refused.
+ * getopt_long reads the arguments in the order given, so options may stand before, between and
+ * after the others; "--" ends the options. An option without an effect in the command is refused.
  *
- * --json and --csv take a file behind "=" or none. With a space in place of "=" the next word could be an input. It is
- * the file to write only where its name ends in .json or .csv and no such file is there; a file that is there is never
- * overwritten. --verify takes a following off, bound or bitwise as its value.
+ * --json and --csv take a file behind "=" or none. With a space in place of "=" the next word could
+ * be an input. It is the file to write only where its name ends in .json or .csv and no such file
+ * is there; a file that is there is never overwritten. --verify takes a following off, bound or
+ * bitwise as its value.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <ctype.h>
@@ -14,175 +16,183 @@
 #include <limits.h>
 #include <math.h>
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "app.h"
 
-enum option_id {
-    OPTION_OUTPUT,
-    OPTION_ALPHA,
-    OPTION_BETA,
-    OPTION_Y0,
-    OPTION_TRANSPOSE,
-    OPTION_X0,
-    OPTION_RTOL,
-    OPTION_ATOL,
-    OPTION_MAX_ITERATIONS,
-    OPTION_HISTORY,
-    OPTION_PLOT,
-    OPTION_PRECOND,
-    OPTION_SOLUTION,
-    OPTION_INNER,
-    OPTION_SUITE,
-    OPTION_OP,
-    OPTION_SIZE,
-    OPTION_PEERS,
-    OPTION_CSV,
-    OPTION_SUMMARY,
-    OPTION_SEED,
-    OPTION_VECTORS,
-    OPTION_EXCLUSIVE,
-    OPTION_OPERATOR,
-    OPTION_HEADS,
-    OPTION_KEEP,
-    OPTION_BACKEND,
-    OPTION_METHOD,
-    OPTION_COMPRESS,
-    OPTION_TYPE,
-    OPTION_THREADS,
-    OPTION_DEVICE,
-    OPTION_VERIFY,
-    OPTION_CACHE,
-    OPTION_MAX_MEMORY,
-    OPTION_JSON,
-    OPTION_FORMAT,
-    OPTION_QUIET,
-    OPTION_VERBOSE,
-    OPTION_VERSION,
-    OPTION_HELP,
-    OPTIONS
+/* How an option's argument is read, and the type of the member of struct options that it sets. */
+enum kind {
+    KIND_FLAG,      /* bool: no argument */
+    KIND_TEXT,      /* const char * */
+    KIND_COUNT,     /* int, within the bounds of the row */
+    KIND_COUNT_64,  /* int64_t, alike */
+    KIND_NUMBER,    /* double */
+    KIND_TOLERANCE, /* double, from 0 on */
+    KIND_CHOICE,    /* an enum or int: one of the row's choices */
+    KIND_TYPE,      /* spmv_type; "mixed" sets another member */
+    KIND_BYTES,     /* int64_t: 4000000, 512M, 1.5G (powers of 1024); off: -1 */
+    KIND_FILE       /* bool, and the file behind "=" in another member */
 };
 
+struct choice {
+    const char *name;
+    int value;
+};
+
+/* Each list ends with a name of NULL. */
+static const struct choice backends[] = {{"auto", SPMV_BACKEND_AUTO},
+                                         {"cuda", SPMV_BACKEND_CUDA},
+                                         {"omp", SPMV_BACKEND_OMP},
+                                         {"ref", SPMV_BACKEND_REF},
+                                         {0}};
+static const struct choice compressions[] = {
+    {"auto", AUTO_COMPRESSION}, {"off", 0}, {"columns", -1}, {"values", 2}, {0}};
+static const struct choice verify_modes[] = {
+    {"off", VERIFY_OFF}, {"bound", VERIFY_BOUND}, {"bitwise", VERIFY_BITWISE}, {0}};
+
+/* An option. Its number is its place in the table, and its bit in options.given. */
 struct row {
     const char *name;
     char letter;          /* 0: none */
     const char *argument; /* NULL: none; "[=...]": optional */
-    unsigned group;
-    const char *standard; /* the default, read as if it had been given; NULL: the help text says it */
+    enum kind kind;
+    size_t member, other;         /* offsets in struct options; other: of KIND_TYPE and KIND_FILE */
+    int64_t least, most;          /* of KIND_COUNT and KIND_COUNT_64 */
+    const struct choice *choices; /* of KIND_CHOICE */
+    unsigned group;               /* the commands in which it has an effect */
+    const char *standard;         /* the default, read as if given; NULL: the help says it */
     const char *help;
+    struct {
+        unsigned group;
+        const char *help;
+    } special[4]; /* where it means something else in these commands */
 };
 
-static const struct row rows[OPTIONS] = {
-    [OPTION_OUTPUT] = {"output", 'o', "FILE", GROUP_PRODUCT | GROUP_SOLVE | GROUP_GEN | GROUP_SPY, NULL,
-                       "write the answer there (default: standard output)"},
-    [OPTION_ALPHA] = {"alpha", 0, "NUMBER", GROUP_PRODUCT, "1", "factor of A x"},
-    [OPTION_BETA] = {"beta", 0, "NUMBER", GROUP_PRODUCT, "0", "factor of y0, which --y0 names"},
-    [OPTION_Y0] = {"y0", 0, "FILE", GROUP_PRODUCT, NULL, "the vector that beta scales (default: none)"},
-    [OPTION_TRANSPOSE] = {"transpose", 0, NULL, GROUP_PRODUCT, NULL, "multiply by the transpose of A (default: by A)"},
-    [OPTION_X0] = {"x0", 0, "FILE", GROUP_SOLVE, NULL, "the vector to start from (default: zeros)"},
-    [OPTION_RTOL] = {"rtol", 0, "NUMBER", GROUP_SOLVE, NULL,
-                     "done at ||b - A x|| <= rtol ||b|| (default: 1e-8; with --type f32 1e-4)"},
-    [OPTION_ATOL] = {"atol", 0, "NUMBER", GROUP_SOLVE, "0", "done at ||b - A x|| <= atol, too"},
-    [OPTION_MAX_ITERATIONS] = {"max-iterations", 0, "N", GROUP_SOLVE, NULL,
-                               "give up after so many (default: 10 times the rows, at least 100)"},
-    [OPTION_HISTORY] = {"history", 0, "FILE", GROUP_SOLVE, NULL,
-                        "write the residual of each iteration there, as CSV (default: nowhere)"},
-    [OPTION_PLOT] = {"plot", 0, "FILE", GROUP_SOLVE, NULL,
-                     "draw the residual over the iterations, as .png or .svg (default: no picture)"},
-    [OPTION_PRECOND] = {"precond", 0, "NAME", GROUP_SOLVE | GROUP_BENCH, "none",
-                        "the preconditioner, one of those below; auto: chosen from the matrix; all: each in turn, and "
-                        "a table; bench --op cg: names separated by commas, to time whole solutions (default: "
-                        "iterations are timed)"},
-    [OPTION_SOLUTION] = {"solution", 0, "ones|random", GROUP_SOLVE, "ones",
-                         "without b: the x that b is made from, against which the error is reported"},
-    [OPTION_INNER] = {"inner", 0, NULL, GROUP_SOLVE, NULL,
-                      "iterate in f32, and correct in f64 until f64's tolerance is reached (default: all in f64)"},
-    [OPTION_SUITE] = {"suite", 0, "NAME", GROUP_BENCH, NULL,
-                      "measure on the matrices of a suite, one of those below (default: the matrices named)"},
-    [OPTION_OP] = {"op", 0, "NAME", GROUP_BENCH | GROUP_EXPLAIN, "spmv", "the operation, one of those below"},
-    [OPTION_SIZE] = {"size", 0, "N", GROUP_BENCH | GROUP_SPY | GROUP_EXPLAIN, NULL, ""},
-    [OPTION_PEERS] = {"peers", 0, "LIST", GROUP_BENCH, "all",
-                      "libraries to measure beside ours: peers or modules from the list below, separated by commas"},
-    [OPTION_CSV] = {"csv", 0, "[=FILE]", GROUP_BENCH, NULL,
-                    "one line a figure to FILE, else to standard output in place of the table (default: no CSV)"},
-    [OPTION_SUMMARY] = {"summary", 0, NULL, GROUP_BENCH, NULL,
-                        "end with the geometric mean and the worst case against each peer (default: no summary)"},
-    [OPTION_SEED] = {"seed", 0, "S", GROUP_BENCH, "1", "of the random vectors, elements and generated matrices"},
-    [OPTION_VECTORS] = {"vectors", 0, "K", GROUP_BENCH | GROUP_SOLVE, NULL,
-                        "without b: right-hand sides that are made (default: 1)"},
-    [OPTION_EXCLUSIVE] = {"exclusive", 0, NULL, GROUP_EXPLAIN, NULL,
-                          "scan, segscan: without the element itself (default: with it, inclusive)"},
-    [OPTION_OPERATOR] = {"operator", 0, "NAME", GROUP_EXPLAIN, NULL,
-                         "scan, segscan, reduce: add, mul, min, max or last (default: add)"},
-    [OPTION_HEADS] = {"heads", 0, "LIST", GROUP_EXPLAIN, NULL,
-                      "segscan: where segments start, such as 0,3,5; or put '|' between the values (default: one "
-                      "segment)"},
-    [OPTION_KEEP] = {"keep", 0, "PREDICATE[:S]", GROUP_EXPLAIN, NULL,
-                     "compact, gather: less, less_equal, greater, greater_equal, equal or not_equal than S (default: "
-                     "0), or nonzero (default: nonzero; gather: all)"},
-    [OPTION_BACKEND] = {"backend", 0, "auto|cuda|omp|ref", GROUP_PLAN, "auto",
-                        "where to compute; auto: a usable GPU, else OpenMP"},
-    [OPTION_METHOD] = {"method", 0, "NAME", GROUP_PLAN | GROUP_EXPLAIN, "auto",
-                       "how to multiply, one of the methods below"},
-    [OPTION_COMPRESS] = {"compress", 0, "auto|off|columns|values", GROUP_PLAN, "auto",
-                         "whether the plan may hold the matrix in fewer bytes: columns in fewer bits; values: also few "
-                         "distinct values in a table; auto: values for conjugate gradients on a GPU, else columns; the "
-                         "result is the same"},
-    [OPTION_TYPE] = {"type", 0, "f64|f32|c128|c64|mixed", GROUP_PLAN | GROUP_EXPLAIN | GROUP_GEN | GROUP_CONVERT, "f64",
-                     "type of the matrix, the vectors and the sums; mixed: an f32 matrix, the others f64; a file with "
-                     "complex values is c128 unless c64 is given"},
-    [OPTION_THREADS] = {"threads", 0, "N", GROUP_RESULT & ~GROUP_EXPLAIN, NULL,
-                        "OpenMP threads, at most (default: what OpenMP offers)"},
-    [OPTION_DEVICE] = {"device", 0, "N", GROUP_PLAN | GROUP_DOCTOR, NULL,
-                       "GPU, counted from 0 (default: CUDA's current one)"},
-    [OPTION_VERIFY] = {"verify", 0, "[=off|bound|bitwise]", GROUP_PRODUCT | GROUP_SOLVE, "bound",
-                       "check the result: bound against another backend; bitwise also repeats it and compares bits"},
-    [OPTION_CACHE] = {"cache", 0, NULL, GROUP_READ, NULL,
-                      "keep matrices from files in binary form in the user's cache folder, and read them from there "
-                      "(default: where the variable SPMV_CACHE is set)"},
-    [OPTION_MAX_MEMORY] =
-        {"max-memory", 0, "SIZE|off", GROUP_READ | GROUP_GEN, NULL,
-         "refuse a matrix with which the whole job would take more memory; a number of bytes, or with "
-         "K, M, G or T (default: what the system has free and allows)"},
-    [OPTION_JSON] = {"json", 0, "[=FILE]", GROUP_RESULT, NULL,
-                     "one JSON object to FILE, else to standard output in place of the answer (default: no JSON)"},
-    [OPTION_FORMAT] = {"format", 0, "FORMAT", GROUP_PRODUCT | GROUP_SOLVE, NULL,
-                       "of the vector's numbers, such as %.6g (default: the fewest digits that keep all bits)"},
-    [OPTION_QUIET] = {"quiet", 'q', NULL, GROUP_SHARED, NULL, "only errors on standard error (default: a summary)"},
-    [OPTION_VERBOSE] = {"verbose", 'v', NULL, GROUP_SHARED, NULL, "more about each step (default: a summary)"},
-    [OPTION_VERSION] = {"version", 0, NULL, GROUP_SHARED, NULL, "print the version and exit"},
-    [OPTION_HELP] = {"help", 'h', NULL, GROUP_SHARED, NULL, "print this help and exit"},
-};
+/* The offset of a member, which must have the type. */
+#define MEMBER(type, name)                                                                                             \
+    (offsetof(struct options, name) + 0 * sizeof(_Generic(((struct options *)0)->name, type : 1)))
+#define FLAG(name) .kind = KIND_FLAG, .member = MEMBER(bool, name)
+#define TEXT(name) .kind = KIND_TEXT, .member = MEMBER(const char *, name)
+#define COUNT(name, from, to) .kind = KIND_COUNT, .member = MEMBER(int, name), .least = (from), .most = (to)
+#define COUNT_64(name, from) .kind = KIND_COUNT_64, .member = MEMBER(int64_t, name), .least = (from), .most = INT64_MAX
+#define NUMBER(name) .kind = KIND_NUMBER, .member = MEMBER(double, name)
+#define TOLERANCE(name) .kind = KIND_TOLERANCE, .member = MEMBER(double, name)
+#define CHOICE(type, name, list) .kind = KIND_CHOICE, .member = MEMBER(type, name), .choices = (list)
+#define FILE_BEHIND(name, path) .kind = KIND_FILE, .member = MEMBER(bool, name), .other = MEMBER(const char *, path)
 
-/* Help of options that mean something else in these commands. */
-static const struct {
-    enum option_id id;
-    unsigned group;
-    const char *help;
-} meanings[] = {
-    {OPTION_OUTPUT, GROUP_SPY, "draw the picture there, as .png or .svg (default: standard output, in characters)"},
-    {OPTION_OP, GROUP_EXPLAIN, "what to explain, one of the subjects below"},
-    {OPTION_SIZE, GROUP_BENCH, "elements, for operations that do not work on matrices (default: 2^24, on a GPU 2^26)"},
-    {OPTION_SIZE, GROUP_SPY, "the longer side of the picture of -o, in pixels, without axes (default: 800)"},
-    {OPTION_SIZE, GROUP_EXPLAIN, "the most values shown side by side (default: 32)"},
-    {OPTION_VECTORS, GROUP_BENCH, "columns of x multiplied at once; implies --op spmm (default: 4)"},
-    {OPTION_METHOD, GROUP_SOLVE, "how to solve and to multiply: RUNG, METHOD or RUNG:METHOD, from the lists below"},
-    {OPTION_METHOD, GROUP_BENCH, "methods to measure, from the lists below, separated by commas; all: each of them"},
-    {OPTION_METHOD, GROUP_EXPLAIN, "the rung whose steps are shown; an unknown name lists those of --op"},
-    {OPTION_TYPE, GROUP_BENCH, "type of the matrix, the vectors and the sums; a suite is measured in f64 and f32 each"},
-    {OPTION_TYPE, GROUP_SOLVE, "f64, f32, or mixed: an f32 matrix, vectors and sums in f64"},
-    {OPTION_TYPE, GROUP_EXPLAIN, "type of the values: f64 or f32"},
-    {OPTION_TYPE, GROUP_GEN | GROUP_CONVERT, "type of the values: f64, f32, c128 or c64"},
+static const struct row rows[] = {
+    {"output", .letter = 'o', .argument = "FILE", TEXT(output),
+     .group = GROUP_PRODUCT | GROUP_SOLVE | GROUP_GEN | GROUP_SPY,
+     .help = "write the answer there (default: standard output)",
+     .special = {{GROUP_SPY, "draw the picture there, as .png or .svg (default: standard output, in characters)"}}},
+    {"alpha", .argument = "NUMBER", NUMBER(alpha), .group = GROUP_PRODUCT, .standard = "1", .help = "factor of A x"},
+    {"beta", .argument = "NUMBER", NUMBER(beta), .group = GROUP_PRODUCT, .standard = "0",
+     .help = "factor of y0, which --y0 names"},
+    {"y0", .argument = "FILE", TEXT(y0), .group = GROUP_PRODUCT, .help = "the vector that beta scales (default: none)"},
+    {"transpose", FLAG(transpose), .group = GROUP_PRODUCT, .help = "multiply by the transpose of A (default: by A)"},
+    {"x0", .argument = "FILE", TEXT(x0), .group = GROUP_SOLVE, .help = "the vector to start from (default: zeros)"},
+    {"rtol", .argument = "NUMBER", TOLERANCE(rtol), .group = GROUP_SOLVE,
+     .help = "done at ||b - A x|| <= rtol ||b|| (default: 1e-8; with --type f32 1e-4)"},
+    {"atol", .argument = "NUMBER", TOLERANCE(atol), .group = GROUP_SOLVE, .standard = "0",
+     .help = "done at ||b - A x|| <= atol, too"},
+    {"max-iterations", .argument = "N", COUNT(max_iterations, 1, INT_MAX), .group = GROUP_SOLVE,
+     .help = "give up after so many (default: 10 times the rows, at least 100)"},
+    {"history", .argument = "FILE", TEXT(history), .group = GROUP_SOLVE,
+     .help = "write the residual of each iteration there, as CSV (default: nowhere)"},
+    {"plot", .argument = "FILE", TEXT(plot), .group = GROUP_SOLVE,
+     .help = "draw the residual over the iterations, as .png or .svg (default: no picture)"},
+    {"precond", .argument = "NAME", TEXT(precond), .group = GROUP_SOLVE | GROUP_BENCH, .standard = "none",
+     .help = "the preconditioner, one of those below; auto: chosen from the matrix; all: each in turn, and a table; "
+             "bench --op cg: names separated by commas, to time whole solutions (default: iterations are timed)"},
+    {"solution", .argument = "ones|random", TEXT(solution), .group = GROUP_SOLVE, .standard = "ones",
+     .help = "without b: the x that b is made from, against which the error is reported"},
+    {"inner", FLAG(inner), .group = GROUP_SOLVE,
+     .help = "iterate in f32, and correct in f64 until f64's tolerance is reached (default: all in f64)"},
+    {"suite", .argument = "NAME", TEXT(suite), .group = GROUP_BENCH,
+     .help = "measure on the matrices of a suite, one of those below (default: the matrices named)"},
+    {"op", .argument = "NAME", TEXT(op), .group = GROUP_BENCH | GROUP_EXPLAIN, .standard = "spmv",
+     .help = "the operation, one of those below",
+     .special = {{GROUP_EXPLAIN, "what to explain, one of the subjects below"}}},
+    {"size", .argument = "N", COUNT_64(size, 1), .group = GROUP_BENCH | GROUP_SPY | GROUP_EXPLAIN,
+     .special = {{GROUP_BENCH, "elements, for operations that do not work on matrices (default: 2^24, on a GPU 2^26)"},
+                 {GROUP_SPY, "the longer side of the picture of -o, in pixels, without axes (default: 800)"},
+                 {GROUP_EXPLAIN, "the most values shown side by side (default: 32)"}}},
+    {"peers", .argument = "LIST", TEXT(peers), .group = GROUP_BENCH, .standard = "all",
+     .help = "libraries to measure beside ours: peers or modules from the list below, separated by commas"},
+    {"csv", .argument = "[=FILE]", FILE_BEHIND(csv, csv_path), .group = GROUP_BENCH,
+     .help = "one line a figure to FILE, else to standard output in place of the table (default: no CSV)"},
+    {"summary", FLAG(summary), .group = GROUP_BENCH,
+     .help = "end with the geometric mean and the worst case against each peer (default: no summary)"},
+    {"seed", .argument = "S", COUNT_64(seed, 0), .group = GROUP_BENCH, .standard = "1",
+     .help = "of the random vectors, elements and generated matrices"},
+    {"vectors", .argument = "K", COUNT(vectors, 1, INT_MAX), .group = GROUP_BENCH | GROUP_SOLVE,
+     .help = "without b: right-hand sides that are made (default: 1)",
+     .special = {{GROUP_BENCH, "columns of x multiplied at once; implies --op spmm (default: 4)"}}},
+    {"exclusive", FLAG(exclusive), .group = GROUP_EXPLAIN,
+     .help = "scan, segscan: without the element itself (default: with it, inclusive)"},
+    {"operator", .argument = "NAME", TEXT(operator_name), .group = GROUP_EXPLAIN,
+     .help = "scan, segscan, reduce: add, mul, min, max or last (default: add)"},
+    {"heads", .argument = "LIST", TEXT(heads), .group = GROUP_EXPLAIN,
+     .help = "segscan: where segments start, such as 0,3,5; or put '|' between the values (default: one segment)"},
+    {"keep", .argument = "PREDICATE[:S]", TEXT(keep), .group = GROUP_EXPLAIN,
+     .help = "compact, gather: less, less_equal, greater, greater_equal, equal or not_equal than S (default: 0), or "
+             "nonzero (default: nonzero; gather: all)"},
+    {"backend", .argument = "auto|cuda|omp|ref", CHOICE(spmv_backend, backend, backends), .group = GROUP_PLAN,
+     .standard = "auto", .help = "where to compute; auto: a usable GPU, else OpenMP"},
+    {"method", .argument = "NAME", TEXT(method), .group = GROUP_PLAN | GROUP_EXPLAIN, .standard = "auto",
+     .help = "how to multiply, one of the methods below",
+     .special = {{GROUP_SOLVE, "how to solve and to multiply: RUNG, METHOD or RUNG:METHOD, from the lists below"},
+                 {GROUP_BENCH, "methods to measure, from the lists below, separated by commas; all: each of them"},
+                 {GROUP_EXPLAIN, "the rung whose steps are shown; an unknown name lists those of --op"}}},
+    {"compress", .argument = "auto|off|columns|values", CHOICE(int, compression, compressions), .group = GROUP_PLAN,
+     .standard = "auto",
+     .help = "whether the plan may hold the matrix in fewer bytes: columns in fewer bits; values: also few distinct "
+             "values in a table; auto: values for conjugate gradients on a GPU, else columns; the result is the same"},
+    {"type", .argument = "f64|f32|c128|c64|mixed", .kind = KIND_TYPE, .member = MEMBER(spmv_type, type),
+     .other = MEMBER(bool, mixed), .group = GROUP_PLAN | GROUP_EXPLAIN | GROUP_GEN | GROUP_CONVERT, .standard = "f64",
+     .help = "type of the matrix, the vectors and the sums; mixed: an f32 matrix, the others f64; a file with complex "
+             "values is c128 unless c64 is given",
+     .special = {{GROUP_BENCH, "type of the matrix, the vectors and the sums; a suite is measured in f64 and f32 each"},
+                 {GROUP_SOLVE, "f64, f32, or mixed: an f32 matrix, vectors and sums in f64"},
+                 {GROUP_EXPLAIN, "type of the values: f64 or f32"},
+                 {GROUP_GEN | GROUP_CONVERT, "type of the values: f64, f32, c128 or c64"}}},
+    {"threads", .argument = "N", COUNT(threads, 0, SPMV_MAX_THREADS), .group = GROUP_RESULT & ~GROUP_EXPLAIN,
+     .help = "OpenMP threads, at most (default: what OpenMP offers)"},
+    {"device", .argument = "N", COUNT(device, 0, INT_MAX), .group = GROUP_PLAN | GROUP_DOCTOR,
+     .help = "GPU, counted from 0 (default: CUDA's current one)"},
+    {"verify", .argument = "[=off|bound|bitwise]", CHOICE(enum verify_mode, verify, verify_modes),
+     .group = GROUP_PRODUCT | GROUP_SOLVE, .standard = "bound",
+     .help = "check the result: bound against another backend; bitwise also repeats it and compares bits"},
+    {"cache", FLAG(cache), .group = GROUP_READ,
+     .help = "keep matrices from files in binary form in the user's cache folder, and read them from there (default: "
+             "where the variable SPMV_CACHE is set)"},
+    {"max-memory", .argument = "SIZE|off", .kind = KIND_BYTES, .member = MEMBER(int64_t, max_memory),
+     .group = GROUP_READ | GROUP_GEN,
+     .help = "refuse a matrix with which the whole job would take more memory; a number of bytes, or with K, M, G or T "
+             "(default: what the system has free and allows)"},
+    {"json", .argument = "[=FILE]", FILE_BEHIND(json, json_path), .group = GROUP_RESULT,
+     .help = "one JSON object to FILE, else to standard output in place of the answer (default: no JSON)"},
+    {"format", .argument = "FORMAT", TEXT(format), .group = GROUP_PRODUCT | GROUP_SOLVE,
+     .help = "of the vector's numbers, such as %.6g (default: the fewest digits that keep all bits)"},
+    {"quiet", .letter = 'q', FLAG(quiet), .group = GROUP_SHARED,
+     .help = "only errors on standard error (default: a summary)"},
+    {"verbose", .letter = 'v', FLAG(verbose), .group = GROUP_SHARED,
+     .help = "more about each step (default: a summary)"},
+    {"version", FLAG(version), .group = GROUP_SHARED, .help = "print the version and exit"},
+    {"help", .letter = 'h', FLAG(help), .group = GROUP_SHARED, .help = "print this help and exit"},
 };
+enum { OPTIONS = sizeof rows / sizeof rows[0] };
+_Static_assert(OPTIONS <= 64, "options.given has a bit for each option");
 
-static const char *help_of(enum option_id id, enum option_group group)
+static const char *help_of(const struct row *row, enum option_group group)
 {
-    for (size_t i = 0; i < sizeof meanings / sizeof meanings[0]; i++)
-        if (meanings[i].id == id && (meanings[i].group & group) != 0)
-            return meanings[i].help;
-    return rows[id].help;
+    for (size_t i = 0; i < sizeof row->special / sizeof row->special[0]; i++)
+        if ((row->special[i].group & group) != 0)
+            return row->special[i].help;
+    return row->help;
 }
 
 static bool argument_is_optional(const struct row *row)
@@ -201,41 +211,23 @@ __attribute__((format(printf, 2, 3))) static void mistake(struct options *o, con
     va_end(values);
 }
 
-static void set_count_to(struct options *o, enum option_id id, const char *text, int64_t least, int64_t most,
-                         int64_t *value)
+static void set_count(struct options *o, const struct row *row, const char *text)
 {
+    char *const member = (char *)o + row->member;
     char *end = NULL;
     errno = 0;
     const long long number = strtoll(text, &end, 10); /* the nearest there is when it is out of range */
-    if (end == text || *end != '\0' || number < least)
-        mistake(o, "--%s %s: a number from %lld on is needed", rows[id].name, text, (long long)least);
-    else if (errno != 0 || number > most)
-        mistake(o, "--%s %s: too large, at most %lld is possible", rows[id].name, text, (long long)most);
+    if (end == text || *end != '\0' || number < row->least)
+        mistake(o, "--%s %s: a number from %lld on is needed", row->name, text, (long long)row->least);
+    else if (errno != 0 || number > row->most)
+        mistake(o, "--%s %s: too large, at most %lld is possible", row->name, text, (long long)row->most);
+    else if (row->kind == KIND_COUNT)
+        *(int *)member = (int)number;
     else
-        *value = number;
+        *(int64_t *)member = number;
 }
 
-static void set_count(struct options *o, enum option_id id, const char *text, int least, int *value)
-{
-    int64_t wide = *value;
-    set_count_to(o, id, text, least, INT_MAX, &wide);
-    *value = (int)wide;
-}
-
-static void set_count_64(struct options *o, enum option_id id, const char *text, int64_t least, int64_t *value)
-{
-    set_count_to(o, id, text, least, INT64_MAX, value);
-}
-
-static void set_threads(struct options *o, const char *text)
-{
-    int64_t threads = o->threads;
-    set_count_to(o, OPTION_THREADS, text, 0, SPMV_MAX_THREADS, &threads);
-    o->threads = (int)threads;
-}
-
-/* 4000000, 512M, 1.5G (powers of 1024), off. */
-static void set_memory(struct options *o, const char *text)
+static void set_bytes(struct options *o, const struct row *row, const char *text, int64_t *value)
 {
     const char *const units = "kKmMgGtT";
     char *end = NULL;
@@ -243,7 +235,7 @@ static void set_memory(struct options *o, const char *text)
     double bytes = strtod(text, &end);
     const bool number = end != text && isdigit((unsigned char)text[0]);
     if (strcmp(text, "off") == 0) {
-        o->max_memory = -1;
+        *value = -1;
         return;
     }
     if (number && *end != '\0' && strchr(units, *end) != NULL) {
@@ -251,207 +243,109 @@ static void set_memory(struct options *o, const char *text)
         end++;
     }
     if (!number || *end != '\0' || !(bytes >= 1 && bytes < 0x1p62))
-        mistake(o, "--%s %s: a size such as 4000000, 512M or 1.5G is needed, or off", rows[OPTION_MAX_MEMORY].name,
-                text);
+        mistake(o, "--%s %s: a size such as 4000000, 512M or 1.5G is needed, or off", row->name, text);
     else
-        o->max_memory = (int64_t)bytes;
+        *value = (int64_t)bytes;
 }
 
 /* "inf" is what it says; a finite number that becomes infinite is a mistake. */
-static void set_number(struct options *o, enum option_id id, const char *text, double *value)
+static void set_number(struct options *o, const struct row *row, const char *text, double *value)
 {
     char *end = NULL;
     errno = 0;
     *value = strtod(text, &end);
     if (end == text || *end != '\0')
-        mistake(o, "--%s %s: not a number", rows[id].name, text);
+        mistake(o, "--%s %s: not a number", row->name, text);
     else if (errno == ERANGE && isinf(*value))
-        mistake(o, "--%s %s: too large for f64", rows[id].name, text);
+        mistake(o, "--%s %s: too large for f64", row->name, text);
+    if (row->kind == KIND_TOLERANCE && !(*value >= 0))
+        mistake(o, "--%s %s: a number from 0 on is needed", row->name, text);
 }
 
-static void set_tolerance(struct options *o, enum option_id id, const char *text, double *value)
+/* The choice of that name; NULL: there is none. */
+static const struct choice *find_choice(const struct choice *choices, const char *name)
 {
-    set_number(o, id, text, value);
-    if (!(*value >= 0))
-        mistake(o, "--%s %s: a number from 0 on is needed", rows[id].name, text);
+    while (choices->name != NULL && strcmp(choices->name, name) != 0)
+        choices++;
+    return choices->name != NULL ? choices : NULL;
 }
 
-static bool parse_verify(const char *text, enum verify_mode *verify)
+_Static_assert(sizeof(spmv_backend) == sizeof(int) && sizeof(enum verify_mode) == sizeof(int),
+               "set_choice copies an int");
+
+/* text NULL: the default. */
+static void set_choice(struct options *o, const struct row *row, const char *text)
 {
-    static const char *const names[] = {[VERIFY_OFF] = "off", [VERIFY_BOUND] = "bound", [VERIFY_BITWISE] = "bitwise"};
-    for (int mode = VERIFY_OFF; mode <= VERIFY_BITWISE; mode++)
-        if (strcmp(text, names[mode]) == 0) {
-            *verify = (enum verify_mode)mode;
-            return true;
-        }
-    return false;
+    const struct choice *const choice = find_choice(row->choices, text != NULL ? text : row->standard);
+    if (choice != NULL) {
+        memcpy((char *)o + row->member, &choice->value, sizeof choice->value);
+        return;
+    }
+    char list[128] = "";
+    size_t used = 0;
+    for (const struct choice *c = row->choices; c->name != NULL && used < sizeof list; c++)
+        used += (size_t)snprintf(list + used, sizeof list - used, "%s%s",
+                                 c == row->choices       ? ""
+                                 : (c + 1)->name == NULL ? " or "
+                                                         : ", ",
+                                 c->name);
+    mistake(o, "--%s%c%s: %s is needed", row->name, argument_is_optional(row) ? '=' : ' ', text, list);
 }
 
-static bool parse_compression(const char *text, int *compression)
+static void set_type(struct options *o, const struct row *row, const char *text, spmv_type *type, bool *mixed)
 {
-    static const struct {
-        const char *name;
-        int compression;
-    } known[] = {{"auto", AUTO_COMPRESSION}, {"off", 0}, {"columns", -1}, {"values", 2}};
-    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
-        if (strcmp(text, known[i].name) == 0) {
-            *compression = known[i].compression;
-            return true;
-        }
-    return false;
+    *mixed = strcmp(text, "mixed") == 0;
+    if (*mixed)
+        *type = SPMV_F64;
+    else if (spmv_type_parse(text, type) != SPMV_OK)
+        mistake(o, "--%s %s: f64, f32, c128, c64 or mixed is needed", row->name, text);
+}
+
+/* text NULL or "-": standard output. */
+static void set_file(struct options *o, const struct row *row, const char *text, bool *wanted, const char **path)
+{
+    if (text != NULL && text[0] == '\0')
+        mistake(o, "--%s=%s: the name of the file is missing", row->name, text);
+    *wanted = true;
+    *path = text != NULL && strcmp(text, "-") != 0 ? text : NULL;
+}
+
+static void set_option(struct options *o, const struct row *row, const char *text)
+{
+    void *const member = (char *)o + row->member, *const other = (char *)o + row->other;
+    switch (row->kind) {
+    case KIND_FLAG:
+        *(bool *)member = true;
+        break;
+    case KIND_TEXT:
+        *(const char **)member = text;
+        break;
+    case KIND_COUNT:
+    case KIND_COUNT_64:
+        set_count(o, row, text);
+        break;
+    case KIND_NUMBER:
+    case KIND_TOLERANCE:
+        set_number(o, row, text, member);
+        break;
+    case KIND_CHOICE:
+        set_choice(o, row, text);
+        break;
+    case KIND_TYPE:
+        set_type(o, row, text, member, other);
+        break;
+    case KIND_BYTES:
+        set_bytes(o, row, text, member);
+        break;
+    case KIND_FILE:
+        set_file(o, row, text, member, other);
+        break;
+    }
 }
 
 int plan_compression(const struct options *o, spmv_backend backend, bool solves)
 {
     return o->compression != AUTO_COMPRESSION ? o->compression : solves && backend == SPMV_BACKEND_CUDA ? 2 : -1;
-}
-
-/* Of --json and --csv: the file; NULL: standard output. */
-static const char *result_path(struct options *o, enum option_id id, const char *path)
-{
-    if (path != NULL && path[0] == '\0')
-        mistake(o, "--%s=%s: the name of the file is missing", rows[id].name, path);
-    return path != NULL && strcmp(path, "-") != 0 ? path : NULL;
-}
-
-static void set_option(struct options *o, enum option_id id, const char *text)
-{
-    switch (id) {
-    case OPTION_OUTPUT:
-        o->output = text;
-        break;
-    case OPTION_ALPHA:
-        set_number(o, id, text, &o->alpha);
-        break;
-    case OPTION_BETA:
-        set_number(o, id, text, &o->beta);
-        break;
-    case OPTION_Y0:
-        o->y0 = text;
-        break;
-    case OPTION_TRANSPOSE:
-        o->transpose = true;
-        break;
-    case OPTION_X0:
-        o->x0 = text;
-        break;
-    case OPTION_RTOL:
-        set_tolerance(o, id, text, &o->rtol);
-        break;
-    case OPTION_ATOL:
-        set_tolerance(o, id, text, &o->atol);
-        break;
-    case OPTION_MAX_ITERATIONS:
-        set_count(o, id, text, 1, &o->max_iterations);
-        break;
-    case OPTION_HISTORY:
-        o->history = text;
-        break;
-    case OPTION_PLOT:
-        o->plot = text;
-        break;
-    case OPTION_PRECOND:
-        o->precond = text;
-        break;
-    case OPTION_SOLUTION:
-        o->solution = text;
-        break;
-    case OPTION_INNER:
-        o->inner = true;
-        break;
-    case OPTION_SUITE:
-        o->suite = text;
-        break;
-    case OPTION_OP:
-        o->op = text;
-        break;
-    case OPTION_SIZE:
-        set_count_64(o, id, text, 1, &o->size);
-        break;
-    case OPTION_PEERS:
-        o->peers = text;
-        break;
-    case OPTION_CSV:
-        o->csv = true;
-        o->csv_path = result_path(o, id, text);
-        break;
-    case OPTION_SUMMARY:
-        o->summary = true;
-        break;
-    case OPTION_VECTORS:
-        set_count(o, id, text, 1, &o->vectors);
-        break;
-    case OPTION_SEED:
-        set_count_64(o, id, text, 0, &o->seed);
-        break;
-    case OPTION_EXCLUSIVE:
-        o->exclusive = true;
-        break;
-    case OPTION_OPERATOR:
-        o->operator_name = text;
-        break;
-    case OPTION_HEADS:
-        o->heads = text;
-        break;
-    case OPTION_KEEP:
-        o->keep = text;
-        break;
-    case OPTION_BACKEND:
-        if (spmv_backend_parse(text, &o->backend) != SPMV_OK)
-            mistake(o, "--%s %s: auto, cuda, omp or ref is needed", rows[id].name, text);
-        break;
-    case OPTION_METHOD:
-        o->method = text;
-        break;
-    case OPTION_COMPRESS:
-        if (!parse_compression(text, &o->compression))
-            mistake(o, "--%s %s: auto, off, columns or values is needed", rows[id].name, text);
-        break;
-    case OPTION_TYPE:
-        o->mixed = strcmp(text, "mixed") == 0;
-        if (o->mixed)
-            o->type = SPMV_F64;
-        else if (spmv_type_parse(text, &o->type) != SPMV_OK)
-            mistake(o, "--%s %s: f64, f32, c128, c64 or mixed is needed", rows[id].name, text);
-        break;
-    case OPTION_THREADS:
-        set_threads(o, text);
-        break;
-    case OPTION_DEVICE:
-        set_count(o, id, text, 0, &o->device);
-        break;
-    case OPTION_VERIFY:
-        if (!parse_verify(text != NULL ? text : rows[id].standard, &o->verify))
-            mistake(o, "--%s=%s: off, bound or bitwise is needed", rows[id].name, text);
-        break;
-    case OPTION_MAX_MEMORY:
-        set_memory(o, text);
-        break;
-    case OPTION_CACHE:
-        o->cache = true;
-        break;
-    case OPTION_JSON:
-        o->json = true;
-        o->json_path = result_path(o, id, text);
-        break;
-    case OPTION_FORMAT:
-        o->format = text;
-        break;
-    case OPTION_QUIET:
-        o->quiet = true;
-        break;
-    case OPTION_VERBOSE:
-        o->verbose = true;
-        break;
-    case OPTION_VERSION:
-        o->version = true;
-        break;
-    case OPTION_HELP:
-        o->help = true;
-        break;
-    case OPTIONS:
-        break;
-    }
 }
 
 /* getopt's tables: long options return LONG_BASE + their index, letters themselves. */
@@ -476,12 +370,13 @@ static void make_tables(struct option *table, char *letters)
     table[OPTIONS] = (struct option){0};
 }
 
-static enum option_id option_of(int code)
+/* NULL: no option has the code. */
+static const struct row *option_of(int code)
 {
     for (int i = 0; i < OPTIONS; i++)
         if (code == LONG_BASE + i || (code != 0 && code == rows[i].letter))
-            return (enum option_id)i;
-    return OPTIONS;
+            return &rows[i];
+    return NULL;
 }
 
 /* The option as it was typed, without dashes and value. */
@@ -525,11 +420,11 @@ static void unknown_option(struct options *o, const char *word)
 
 static void bad_option(struct options *o, int code, const char *word)
 {
-    const enum option_id id = option_of(optopt);
-    if (code == ':')
-        mistake(o, "option --%s needs an argument: %s", rows[id].name, rows[id].argument);
-    else if (id != OPTIONS)
-        mistake(o, "option --%s takes no argument", rows[id].name);
+    const struct row *const row = option_of(optopt);
+    if (row != NULL && code == ':')
+        mistake(o, "option --%s needs an argument: %s", row->name, row->argument);
+    else if (row != NULL)
+        mistake(o, "option --%s takes no argument", row->name);
     else
         unknown_option(o, word);
 }
@@ -548,39 +443,38 @@ static bool ends_in(const char *word, const char *ending)
 }
 
 /* --json FILE and --csv FILE: NULL where the next word is not the value. */
-static const char *spaced_file(struct options *o, enum option_id id, const char *next)
+static const char *spaced_file(struct options *o, const struct row *row, const char *next)
 {
-    if (!ends_in(next, id == OPTION_JSON ? ".json" : ".csv")) {
-        o->spaced_option = rows[id].name;
+    char ending[16];
+    snprintf(ending, sizeof ending, ".%s", row->name);
+    if (!ends_in(next, ending)) {
+        o->spaced_option = row->name;
         o->spaced_word = next;
         return NULL;
     }
     if (file_exists(next))
-        mistake(o, "--%s %s: the file exists; to replace it, write --%s=%s; to read it, name it before --%s",
-                rows[id].name, next, rows[id].name, next, rows[id].name);
+        mistake(o, "--%s %s: the file exists; to replace it, write --%s=%s; to read it, name it before --%s", row->name,
+                next, row->name, next, row->name);
     return next;
 }
 
 /* --verify MODE. */
-static const char *spaced_mode(struct options *o, enum option_id id, const char *next)
+static const char *spaced_mode(struct options *o, const struct row *row, const char *next)
 {
-    enum verify_mode mode;
-    if (!parse_verify(next, &mode))
+    if (find_choice(row->choices, next) == NULL)
         return NULL;
     if (file_exists(next))
-        mistake(o, "--%s %s: a file of that name exists; write --%s=%s, or ./%s for the file", rows[id].name, next,
-                rows[id].name, next, next);
+        mistake(o, "--%s %s: a file of that name exists; write --%s=%s, or ./%s for the file", row->name, next,
+                row->name, next, next);
     return next;
 }
 
 /* The next word, where it is the value of an option that takes its value behind "=". */
-static const char *spaced_value(struct options *o, enum option_id id, const char *next)
+static const char *spaced_value(struct options *o, const struct row *row, const char *next)
 {
-    if (next == NULL || next[0] == '-')
+    if (next == NULL || next[0] == '-' || !argument_is_optional(row))
         return NULL;
-    if (id == OPTION_JSON || id == OPTION_CSV)
-        return spaced_file(o, id, next);
-    return id == OPTION_VERIFY ? spaced_mode(o, id, next) : NULL;
+    return row->kind == KIND_FILE ? spaced_file(o, row, next) : spaced_mode(o, row, next);
 }
 
 bool options_explain_space(const struct options *o, const char *word)
@@ -609,22 +503,20 @@ static void read_options(int argc, char **argv, struct options *o)
         } else if (code == '?' || code == ':') {
             bad_option(o, code, argv[at]);
         } else {
-            const enum option_id id = option_of(code);
-            o->given |= (uint64_t)1 << id;
-            o->type_given = o->type_given || id == OPTION_TYPE;
-            o->solution_given = o->solution_given || id == OPTION_SOLUTION;
+            const struct row *const row = option_of(code);
             const char *value = optarg;
-            if (value == NULL && (value = spaced_value(o, id, optind < argc ? argv[optind] : NULL)) != NULL)
+            if (value == NULL && (value = spaced_value(o, row, optind < argc ? argv[optind] : NULL)) != NULL)
                 optind++;
-            set_option(o, id, value);
+            set_option(o, row, value);
+            o->given |= (uint64_t)1 << (row - rows);
         }
     }
     while (optind < argc)
         o->arguments[o->count++] = argv[optind++];
 }
 
-/* Copies one word in single quotes where the shell would read it otherwise; returns the end. At most 4 characters for
- * each of the word, and 3 more. */
+/* Copies one word in single quotes where the shell would read it otherwise; returns the end. At
+ * most 4 characters for each of the word, and 3 more. */
 static char *quote_word(char *to, const char *word)
 {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789%+,-./:=@^_";
@@ -667,7 +559,7 @@ spmv_status options_parse(int argc, char **argv, struct options *o)
     *o = (struct options){.device = -1, .compression = AUTO_COMPRESSION};
     for (int i = 0; i < OPTIONS; i++)
         if (rows[i].standard != NULL)
-            set_option(o, (enum option_id)i, rows[i].standard);
+            set_option(o, &rows[i], rows[i].standard);
     spmv_status st = allocate("the arguments", argc, sizeof *o->arguments, (void **)&o->arguments);
     if (st == SPMV_OK)
         st = join_command_line(argc, argv, o);
@@ -710,12 +602,12 @@ static void list_takers(unsigned groups, char *text, size_t size)
 static spmv_status check_factors(const struct options *o)
 {
     const struct {
-        enum option_id id;
+        const char *name;
         double value;
-    } factors[] = {{OPTION_ALPHA, o->alpha}, {OPTION_BETA, o->beta}};
+    } factors[] = {{"alpha", o->alpha}, {"beta", o->beta}};
     for (int i = 0; i < 2 && (o->type == SPMV_F32 || o->type == SPMV_C64); i++)
         if (isfinite(factors[i].value) && !isfinite((float)factors[i].value)) {
-            complain("--%s %g: too large for %s", rows[factors[i].id].name, factors[i].value, spmv_type_name(o->type));
+            complain("--%s %g: too large for %s", factors[i].name, factors[i].value, spmv_type_name(o->type));
             return SPMV_ERROR_ARGUMENT;
         }
     return SPMV_OK;
@@ -767,8 +659,8 @@ static spmv_status check_type(const struct options *o, enum option_group group, 
     return SPMV_OK;
 }
 
-/* METHOD; of solve RUNG, METHOD or RUNG:METHOD. Those of another backend, of bench and of explain are checked later,
- * where it is known which there are. */
+/* METHOD; of solve RUNG, METHOD or RUNG:METHOD. Those of another backend, of bench and of
+ * explain are checked later, where it is known which there are. */
 static spmv_status check_method(const struct options *o, enum option_group group)
 {
     struct names methods = {.count = 0}, either = {.count = 0};
@@ -862,7 +754,8 @@ struct options options_for_matrix(const struct options *o)
     return reading;
 }
 
-/* Where the text of an option begins (a longer option gets a line of its own), and where it ends. */
+/* Where the text of an option begins (a longer option gets a line of its own), and where it
+ * ends. */
 enum { HELP_COLUMN = 34, HELP_WIDTH = 100 };
 
 void print_wrapped(const char *text, int indent, int width)
@@ -886,9 +779,8 @@ void print_wrapped(const char *text, int indent, int width)
     putchar('\n');
 }
 
-static void print_option(enum option_id id, enum option_group group)
+static void print_option(const struct row *row, enum option_group group)
 {
-    const struct row *const row = &rows[id];
     char letter[8] = "    ", text[512];
     if (row->letter != 0)
         snprintf(letter, sizeof letter, "-%c, ", row->letter);
@@ -899,7 +791,7 @@ static void print_option(enum option_id id, enum option_group group)
         printf("\n%*s", HELP_COLUMN, "");
     else
         printf("%*s", HELP_COLUMN - width, "");
-    snprintf(text, sizeof text, "%s%s%s%s", help_of(id, group), row->standard != NULL ? " (default: " : "",
+    snprintf(text, sizeof text, "%s%s%s%s", help_of(row, group), row->standard != NULL ? " (default: " : "",
              row->standard != NULL ? row->standard : "", row->standard != NULL ? ")" : "");
     print_wrapped(text, HELP_COLUMN, HELP_WIDTH);
 }
@@ -908,5 +800,5 @@ void options_print(enum option_group group)
 {
     for (int i = 0; i < OPTIONS; i++)
         if ((rows[i].group & group) != 0)
-            print_option((enum option_id)i, group);
+            print_option(&rows[i], group);
 }

@@ -13,7 +13,7 @@
 
 #include "solve_pace.h"
 
-/* Chosen on 22 recorded solves (docs/solvers.md). */
+/* Chosen on 22 recorded solves (docs/notebook/conjugate-gradients.md). */
 static const double total_agree = 1.25, far_ahead = 4;
 
 /* Below this number of iterations there is no estimate. */

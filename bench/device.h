@@ -20,7 +20,7 @@ struct device {
     int64_t memory_bytes;
     int threads; /* on a CPU */
     const struct device_functions *functions;
-    void *own; /* the implementation's */
+    void *state; /* the implementation's */
 };
 
 /* run and state: a peer's or a method's, which queues or does the work once and returns 0, or -1

@@ -17,7 +17,7 @@ enum { BANDWIDTH_REPEATS = 9 };
 /* Where the system does not tell the size of its caches: more than most have. */
 static const int64_t LEAST_FLUSH = (int64_t)64 << 20;
 
-struct cpu_own {
+struct cpu_state {
     uint64_t *buffer; /* what flushing overwrites; from the first flush on */
     int64_t words;
     uint64_t pattern, sum; /* written last; read last */
@@ -47,19 +47,19 @@ static int64_t flush_bytes(const struct device *device)
 
 static int flush(struct device *device, char *why)
 {
-    struct cpu_own *const own = device->own;
-    if (own->buffer == NULL) {
+    struct cpu_state *const cpu = device->state;
+    if (cpu->buffer == NULL) {
         const size_t bytes = (size_t)flush_bytes(device) / 64 * 64;
-        own->buffer = aligned_alloc(64, bytes);
-        if (own->buffer == NULL) {
+        cpu->buffer = aligned_alloc(64, bytes);
+        if (cpu->buffer == NULL) {
             snprintf(why, WHY_SIZE, "no memory to empty the caches with: %zu bytes needed", bytes);
             return -1;
         }
-        own->words = (int64_t)(bytes / sizeof *own->buffer);
+        cpu->words = (int64_t)(bytes / sizeof *cpu->buffer);
     }
-    uint64_t *const buffer = own->buffer;
-    const int64_t n = own->words;
-    const uint64_t pattern = ++own->pattern;
+    uint64_t *const buffer = cpu->buffer;
+    const int64_t n = cpu->words;
+    const uint64_t pattern = ++cpu->pattern;
     uint64_t sum = 0;
 #pragma omp parallel num_threads(device->threads) reduction(+ : sum)
     {
@@ -70,7 +70,7 @@ static int flush(struct device *device, char *why)
         for (int64_t i = 0; i < n; i++)
             sum += buffer[i];
     }
-    own->sum = sum;
+    cpu->sum = sum;
     if (sum != pattern * (uint64_t)n) {
         snprintf(why, WHY_SIZE,
                  "emptying the caches read back other values than it wrote: is this machine's memory sound?");
@@ -109,9 +109,9 @@ static int bandwidth(struct device *device, struct bandwidth *result, char *why)
 
 static void close_cpu(struct device *device)
 {
-    struct cpu_own *const own = device->own;
-    free(own->buffer);
-    free(own);
+    struct cpu_state *const cpu = device->state;
+    free(cpu->buffer);
+    free(cpu);
 }
 
 static const struct device_functions cpu_functions = {
@@ -126,8 +126,8 @@ static const struct device_functions cpu_functions = {
 int device_open_cpu(int threads, struct device *device, char *why)
 {
     *device = (struct device){.threads = threads > 0 ? threads : 1};
-    device->own = calloc(1, sizeof(struct cpu_own));
-    if (device->own == NULL) {
+    device->state = calloc(1, sizeof(struct cpu_state));
+    if (device->state == NULL) {
         snprintf(why, WHY_SIZE, "no memory");
         return -1;
     }

@@ -24,7 +24,7 @@ enum {
 };
 static const size_t LEAST_ARRAY = (size_t)512 << 20, MOST_ARRAY = (size_t)8 << 30, MIB = (size_t)1 << 20;
 
-struct cuda_own {
+struct cuda_state {
     int blocks;
     cudaEvent_t *events; /* a pool that grows */
     int event_count;
@@ -47,20 +47,20 @@ static bool bad(cudaError_t error, const char *call, char *why)
 /* ------------------------------------------------------------------ time */
 
 /* At least so many events in the pool. */
-static int need_events(struct cuda_own *own, int count, char *why)
+static int need_events(struct cuda_state *cuda, int count, char *why)
 {
-    if (count <= own->event_count)
+    if (count <= cuda->event_count)
         return 0;
-    cudaEvent_t *const events = realloc(own->events, (size_t)count * sizeof(cudaEvent_t));
+    cudaEvent_t *const events = realloc(cuda->events, (size_t)count * sizeof(cudaEvent_t));
     if (events == NULL) {
         snprintf(why, WHY_SIZE, "no memory for %d events", count);
         return -1;
     }
-    own->events = events;
-    while (own->event_count < count) {
-        if (bad(cudaEventCreate(&events[own->event_count]), "cudaEventCreate", why))
+    cuda->events = events;
+    while (cuda->event_count < count) {
+        if (bad(cudaEventCreate(&events[cuda->event_count]), "cudaEventCreate", why))
             return -1;
-        own->event_count++;
+        cuda->event_count++;
     }
     return 0;
 }
@@ -107,39 +107,39 @@ static int seconds_between(cudaEvent_t begin, cudaEvent_t end, double *seconds, 
 
 static int time_batch(struct device *device, int (*run)(void *), void *state, int repeats, double *seconds, char *why)
 {
-    struct cuda_own *const own = device->own;
+    struct cuda_state *const cuda = device->state;
     *seconds = 0;
-    if (need_events(own, 2, why) != 0)
+    if (need_events(cuda, 2, why) != 0)
         return -1;
-    if (queue_runs(device, run, state, repeats, own->events[0], own->events[1], why) != 0 ||
+    if (queue_runs(device, run, state, repeats, cuda->events[0], cuda->events[1], why) != 0 ||
         wait_cuda(device, why) != 0)
         return give_up(device);
-    return seconds_between(own->events[0], own->events[1], seconds, why);
+    return seconds_between(cuda->events[0], cuda->events[1], seconds, why);
 }
 
 /* ----------------------------------------------------------------- cache */
 
 static int need_buffer(struct device *device, char *why)
 {
-    struct cuda_own *const own = device->own;
-    if (own->buffer != NULL)
+    struct cuda_state *const cuda = device->state;
+    if (cuda->buffer != NULL)
         return 0;
     const size_t bytes = (size_t)(2 * device->cache_bytes) / 16 * 16;
-    if (bad(cudaMalloc(&own->buffer, bytes), "cudaMalloc for emptying the cache", why)) {
-        own->buffer = NULL;
+    if (bad(cudaMalloc(&cuda->buffer, bytes), "cudaMalloc for emptying the cache", why)) {
+        cuda->buffer = NULL;
         return -1;
     }
-    own->buffer_bytes = bytes;
+    cuda->buffer_bytes = bytes;
     return 0;
 }
 
 static int queue_flush(struct device *device, char *why)
 {
-    struct cuda_own *const own = device->own;
-    own->pattern++;
-    if (bad(words_write(device->stream, own->blocks, own->pattern, 0, own->buffer, own->buffer_bytes),
+    struct cuda_state *const cuda = device->state;
+    cuda->pattern++;
+    if (bad(words_write(device->stream, cuda->blocks, cuda->pattern, 0, cuda->buffer, cuda->buffer_bytes),
             "the kernel that empties the cache", why) ||
-        bad(words_sum(device->stream, own->blocks, own->buffer, own->buffer_bytes, own->sum),
+        bad(words_sum(device->stream, cuda->blocks, cuda->buffer, cuda->buffer_bytes, cuda->sum),
             "the kernel that reads what emptied the cache", why))
         return -1;
     return 0;
@@ -156,17 +156,17 @@ static int flush(struct device *device, char *why)
 
 static int time_flushed(struct device *device, int (*run)(void *), void *state, int repeats, double *samples, char *why)
 {
-    struct cuda_own *const own = device->own;
-    if (need_buffer(device, why) != 0 || need_events(own, 2 * repeats, why) != 0)
+    struct cuda_state *const cuda = device->state;
+    if (need_buffer(device, why) != 0 || need_events(cuda, 2 * repeats, why) != 0)
         return -1;
     for (int r = 0; r < repeats; r++)
         if (queue_flush(device, why) != 0 ||
-            queue_runs(device, run, state, 1, own->events[2 * r], own->events[2 * r + 1], why) != 0)
+            queue_runs(device, run, state, 1, cuda->events[2 * r], cuda->events[2 * r + 1], why) != 0)
             return give_up(device);
     if (wait_cuda(device, why) != 0)
         return -1;
     for (int r = 0; r < repeats; r++)
-        if (seconds_between(own->events[2 * r], own->events[2 * r + 1], &samples[r], why) != 0)
+        if (seconds_between(cuda->events[2 * r], cuda->events[2 * r + 1], &samples[r], why) != 0)
             return -1;
     return 0;
 }
@@ -184,8 +184,8 @@ struct arrays {
 static int run_copy_kernel(void *state)
 {
     struct arrays *const a = state;
-    const struct cuda_own *const own = a->device->own;
-    a->error = words_copy(a->device->stream, own->blocks, a->from, a->to, a->bytes);
+    const struct cuda_state *const cuda = a->device->state;
+    a->error = words_copy(a->device->stream, cuda->blocks, a->from, a->to, a->bytes);
     return a->error == cudaSuccess ? 0 : -1;
 }
 
@@ -199,8 +199,8 @@ static int run_copy_call(void *state)
 static int run_read(void *state)
 {
     struct arrays *const a = state;
-    const struct cuda_own *const own = a->device->own;
-    a->error = words_sum(a->device->stream, own->blocks, a->from, a->bytes, own->sum);
+    const struct cuda_state *const cuda = a->device->state;
+    a->error = words_sum(a->device->stream, cuda->blocks, a->from, a->bytes, cuda->sum);
     return a->error == cudaSuccess ? 0 : -1;
 }
 
@@ -222,13 +222,13 @@ static int median_seconds(struct arrays *a, int (*run)(void *), const char *what
  */
 static int check_sum(const struct arrays *a, const void *array, const char *what, char *why)
 {
-    const struct cuda_own *const own = a->device->own;
+    const struct cuda_state *const cuda = a->device->state;
     const cudaStream_t stream = a->device->stream;
     const unsigned long long n = a->bytes / sizeof(uint32_t), expected = n * (n - 1) / 2;
     unsigned long long sum = 0;
-    if (bad(cudaMemsetAsync(own->sum, 0, sizeof *own->sum, stream), "cudaMemsetAsync", why) ||
-        bad(words_sum(stream, own->blocks, array, a->bytes, own->sum), "the kernel that reads", why) ||
-        bad(cudaMemcpyAsync(&sum, own->sum, sizeof sum, cudaMemcpyDeviceToHost, stream), "cudaMemcpyAsync", why))
+    if (bad(cudaMemsetAsync(cuda->sum, 0, sizeof *cuda->sum, stream), "cudaMemsetAsync", why) ||
+        bad(words_sum(stream, cuda->blocks, array, a->bytes, cuda->sum), "the kernel that reads", why) ||
+        bad(cudaMemcpyAsync(&sum, cuda->sum, sizeof sum, cudaMemcpyDeviceToHost, stream), "cudaMemcpyAsync", why))
         return give_up(a->device);
     if (wait_cuda(a->device, why) != 0)
         return -1;
@@ -250,10 +250,10 @@ static int measure_copy(struct arrays *a, int (*run)(void *), const char *what, 
 
 static int measure(struct arrays *a, struct bandwidth *result, char *why)
 {
-    const struct cuda_own *const own = a->device->own;
+    const struct cuda_state *const cuda = a->device->state;
     const double gigabytes = 1e-9 * (double)a->bytes;
     double kernel = 0, call = 0, read = 0;
-    if (bad(words_write(a->device->stream, own->blocks, 0, 1, a->from, a->bytes), "the kernel that writes", why) ||
+    if (bad(words_write(a->device->stream, cuda->blocks, 0, 1, a->from, a->bytes), "the kernel that writes", why) ||
         measure_copy(a, run_copy_kernel, "the kernel that copies", &kernel, why) != 0 ||
         measure_copy(a, run_copy_call, "cudaMemcpyAsync", &call, why) != 0 ||
         median_seconds(a, run_read, "the kernel that reads", &read, why) != 0 ||
@@ -300,16 +300,16 @@ static int bandwidth(struct device *device, struct bandwidth *result, char *why)
 
 static void close_cuda(struct device *device)
 {
-    struct cuda_own *const own = device->own;
+    struct cuda_state *const cuda = device->state;
     if (device->stream != NULL)
         cudaStreamDestroy(device->stream); /* what was queued on it still ends */
-    for (int e = 0; e < own->event_count; e++)
-        cudaEventDestroy(own->events[e]);
-    cudaFree(own->buffer);
-    cudaFree(own->sum);
+    for (int e = 0; e < cuda->event_count; e++)
+        cudaEventDestroy(cuda->events[e]);
+    cudaFree(cuda->buffer);
+    cudaFree(cuda->sum);
     cudaGetLastError();
-    free(own->events);
-    free(own);
+    free(cuda->events);
+    free(cuda);
 }
 
 static const struct device_functions cuda_functions = {
@@ -357,7 +357,7 @@ static int choose_device(int wanted, int *number, char *why)
 
 static int describe(struct device *device, int number, char *why)
 {
-    struct cuda_own *const own = device->own;
+    struct cuda_state *const cuda = device->state;
     struct cudaDeviceProp properties;
     int version = 0, cache = 0;
     char driver[96];
@@ -373,20 +373,20 @@ static int describe(struct device *device, int number, char *why)
         snprintf(device->identity + 2 * i, 3, "%02x", (unsigned)(unsigned char)properties.uuid.bytes[i]);
     device->cache_bytes = cache;
     device->memory_bytes = (int64_t)properties.totalGlobalMem;
-    own->blocks = BLOCKS_A_PROCESSOR * properties.multiProcessorCount;
+    cuda->blocks = BLOCKS_A_PROCESSOR * properties.multiProcessorCount;
     return 0;
 }
 
 /* A first kernel, on the 16 bytes that sum is the beginning of: does this GPU run this build's code? */
 static int make_ready(struct device *device, char *why)
 {
-    struct cuda_own *const own = device->own;
+    struct cuda_state *const cuda = device->state;
     cudaStream_t stream = NULL;
     if (bad(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreateWithFlags", why))
         return -1;
     device->stream = stream;
-    if (bad(cudaMalloc((void **)&own->sum, 16), "cudaMalloc", why) ||
-        bad(words_write(stream, 1, 0, 0, own->sum, 16), "a first kernel", why))
+    if (bad(cudaMalloc((void **)&cuda->sum, 16), "cudaMalloc", why) ||
+        bad(words_write(stream, 1, 0, 0, cuda->sum, 16), "a first kernel", why))
         return -1;
     return wait_cuda(device, why);
 }
@@ -396,8 +396,8 @@ int device_open_cuda(int number, struct device *device, char *why)
     *device = (struct device){0};
     if (choose_device(number, &number, why) != 0)
         return -1;
-    device->own = calloc(1, sizeof(struct cuda_own));
-    if (device->own == NULL) {
+    device->state = calloc(1, sizeof(struct cuda_state));
+    if (device->state == NULL) {
         snprintf(why, WHY_SIZE, "no memory");
         return -1;
     }

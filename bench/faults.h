@@ -6,7 +6,9 @@
 #define BENCH_FAULTS_H
 
 enum fault {
-    FAULT_ERROR,      /* "ROW": that row of y is wrong after the product; "bit:ROW": its last bit flips */
+    /* "ROW": that row of y is wrong after the product; "bit:ROW": its last bit flips. In bench the
+     * results of the first candidate are wrong. */
+    FAULT_ERROR,
     FAULT_CACHE_BYTES /* the size of the last caches, for smaller arrays */
 };
 

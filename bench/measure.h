@@ -23,6 +23,9 @@ struct contender {
     char why[WHY_SIZE];
 };
 
+/* Seconds from which a run is long: it is repeated less often, and warms itself up. */
+#define LONG_RUN_SECONDS 0.5
+
 struct measure_options {
     double batch_seconds;             /* a batch lasts at least so long, unless it has most_runs */
     int most_runs;                    /* runs of a batch */

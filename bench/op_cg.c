@@ -15,10 +15,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "timing.h"
-#include "work.h"
+#include "measure.h"
+#include "work_matrix.h"
 
 enum { MOST_ITERATIONS = 3000, VECTOR_PASSES = 10 };
+
+struct state {
+    struct work_matrix matrix;
+    void *b;                   /* host memory */
+    struct peer_solved solved; /* the last run; problem.solved */
+};
 
 /* In f32 the rounding of the products limits how small the residual becomes. */
 static double tolerance(spmv_type type)
@@ -41,21 +47,21 @@ static double row_times(const spmv_csr *a, const void *x, int64_t i)
     return sum;
 }
 
-static spmv_status make_b(struct work *work)
+static spmv_status make_b(struct work *work, struct state *state)
 {
-    const spmv_csr *const a = &work->host_matrix;
+    const spmv_csr *const a = &state->matrix.host;
     const int64_t bytes = a->rows * (int64_t)spmv_type_size(work->type);
-    work->host_b = malloc((size_t)bytes + 1);
-    if (work->host_b == NULL)
+    void *const b = state->b = work_keep(work, malloc((size_t)bytes + 1));
+    if (b == NULL)
         return work_out_of_memory(work, "the right-hand side", bytes);
 #pragma omp parallel for num_threads(spmv_context_threads(work->checker)) schedule(static)
     for (int64_t i = 0; i < a->rows; i++) {
         if (work->type == SPMV_F32)
-            ((float *)work->host_b)[i] = (float)row_times(a, NULL, i);
+            ((float *)b)[i] = (float)row_times(a, NULL, i);
         else
-            ((double *)work->host_b)[i] = row_times(a, NULL, i);
+            ((double *)b)[i] = row_times(a, NULL, i);
     }
-    return work_array(work, work->host_b, bytes, &work->problem.b);
+    return work_array(work, b, bytes, &work->problem.b);
 }
 
 /* Refuses other matrices: peers do not check, and their behaviour on such a matrix is undefined. */
@@ -85,11 +91,15 @@ static spmv_status setup(struct work *work)
 {
     struct peer_problem *const p = &work->problem;
     const double v = (double)spmv_type_size(work->type);
+    struct state *const state = work_state(work, sizeof *state);
+    if (state == NULL)
+        return SPMV_ERROR_MEMORY;
     spmv_status st = refuse_others(work);
     if (st == SPMV_OK)
-        st = work_send_matrix(work);
+        st = work_send_matrix(work, &state->matrix);
     if (st == SPMV_OK)
-        st = make_b(work);
+        st = make_b(work, state);
+    p->solved = &state->solved;
     p->rtol = tolerance(work->type);
     p->max_iterations = MOST_ITERATIONS;
     work->model_bytes = (double)p->nnz * (4 + v) + 4 * ((double)p->rows + 1) + VECTOR_PASSES * v * (double)p->rows;
@@ -111,19 +121,20 @@ struct solve {
     char precond[64];      /* asked for; "": none */
 };
 
-static void close_solve(struct own *own)
+static void close_solve(struct method *method)
 {
-    struct solve *const solve = own->plan;
+    struct solve *const solve = method->state;
     if (solve != NULL)
         spmv_plan_destroy(solve->plan);
     free(solve);
 }
 
 /* Makes the preconditioner where one is asked for, solves, and releases it. */
-static spmv_status solve_once(struct own *own)
+static spmv_status solve_once(struct method *method)
 {
-    struct solve *const solve = own->plan;
-    struct work *const work = own->work;
+    struct solve *const solve = method->state;
+    struct work *const work = method->work;
+    const struct state *const state = work->state;
     spmv_preconditioner_options options;
     spmv_status st = SPMV_OK;
     const double began = monotonic_seconds();
@@ -131,8 +142,9 @@ static spmv_status solve_once(struct own *own)
     options.type = work->type;
     options.plan = solve->plan;
     if (solve->precond[0] != '\0')
-        st = spmv_preconditioner_create(work->ctx, solve->precond, &work->matrix, &options, &solve->options.precond);
-    own->setup_seconds = solve->precond[0] != '\0' ? monotonic_seconds() - began : 0;
+        st = spmv_preconditioner_create(work->ctx, solve->precond, &state->matrix.sent, &options,
+                                        &solve->options.precond);
+    method->figures.setup_seconds = solve->precond[0] != '\0' ? monotonic_seconds() - began : 0;
     if (st == SPMV_OK)
         st = spmv_cg(solve->plan, work->problem.b, work->problem.y, &solve->options, &solve->result,
                      sizeof solve->result);
@@ -143,54 +155,55 @@ static spmv_status solve_once(struct own *own)
 
 /* A solve that may take one iteration tells whether there is such a rung, and which one is
  * taken. */
-static spmv_status try_method(struct own *own)
+static spmv_status try_method(struct method *method)
 {
-    struct solve *const solve = own->plan;
+    struct solve *const solve = method->state;
     solve->options.max_iterations = 1;
-    const spmv_status st = solve_once(own);
-    solve->options.max_iterations = own->work->problem.max_iterations;
+    const spmv_status st = solve_once(method);
+    solve->options.max_iterations = method->work->problem.max_iterations;
     return st == SPMV_ERROR_ITERATIONS ? SPMV_OK : st;
 }
 
-static spmv_status open_solve(struct work *work, const char *method, struct own *own)
+static spmv_status open_solve(struct work *work, const char *name, struct method *method)
 {
     struct solve *const solve = calloc(1, sizeof *solve);
     if (solve == NULL)
         return work_out_of_memory(work, "a solve", (int64_t)sizeof *solve);
-    snprintf(solve->method, sizeof solve->method, "%s", method);
+    snprintf(solve->method, sizeof solve->method, "%s", name);
     snprintf(solve->precond, sizeof solve->precond, "%s", work->precond != NULL ? work->precond : "");
     spmv_cg_options_init(&solve->options, sizeof solve->options);
     solve->options.method = solve->method;
     solve->options.rtol = work->problem.rtol;
     solve->options.zero_start = 1;
     solve->options.symmetry_check = SPMV_SYMMETRY_TRUST; /* refuse_others has looked at every entry */
-    spmv_status st = work_make_plan(work, "auto", &solve->plan, &solve->info);
-    *own = (struct own){.work = work, .plan = solve};
+    const struct state *const state = work->state;
+    spmv_status st = work_make_plan(work, &state->matrix, 1, "auto", &solve->plan, &solve->info);
+    *method = (struct method){.work = work, .state = solve};
     if (st == SPMV_OK) {
-        st = try_method(own);
+        st = try_method(method);
         if (st != SPMV_OK)
             work_fail(work, work->ctx, st);
     }
     if (st != SPMV_OK) {
-        close_solve(own);
+        close_solve(method);
         return st;
     }
-    own->method = solve->result.method;
-    own->why = solve->result.why;
-    own->layout = solve->info.layout;
-    own->plan_bytes = solve->info.bytes;
-    own->precond = solve->precond[0] != '\0' ? solve->result.precond : NULL;
+    method->name = solve->result.method;
+    method->why = solve->result.why;
+    method->layout = solve->info.layout;
+    method->figures.plan_bytes = solve->info.bytes;
+    method->precond = solve->precond[0] != '\0' ? solve->result.precond : NULL;
     return SPMV_OK;
 }
 
 /* A solve that reaches the limit of iterations is no failure: its time is still comparable. */
 static int run(void *state)
 {
-    struct own *const own = state;
-    struct solve *const solve = own->plan;
-    struct work *const work = own->work;
-    const spmv_status st = solve_once(own);
-    work->solved = (struct peer_solved){
+    struct method *const method = state;
+    struct solve *const solve = method->state;
+    struct work *const work = method->work;
+    const spmv_status st = solve_once(method);
+    *work->problem.solved = (struct peer_solved){
         .iterations = solve->result.iterations,
         .residual = solve->result.norm_b > 0 ? solve->result.recurrence_residual / solve->result.norm_b : 0};
     return st == SPMV_OK || st == SPMV_ERROR_ITERATIONS ? 0 : -1;
@@ -202,9 +215,10 @@ static int run(void *state)
  * threads. */
 enum { PART = 4096 };
 
-static spmv_status true_residual(struct work *work, const void *x)
+static spmv_status true_residual(const struct work *work, const void *x, struct check *check)
 {
-    const spmv_csr *const a = &work->host_matrix;
+    const struct state *const state = work->state;
+    const spmv_csr *const a = &state->matrix.host;
     const int64_t parts = (a->rows + PART - 1) / PART;
     double *const sums = malloc((size_t)(2 * parts + 1) * sizeof *sums);
     double rr = 0, bb = 0;
@@ -214,7 +228,7 @@ static spmv_status true_residual(struct work *work, const void *x)
     for (int64_t part = 0; part < parts; part++) {
         sums[2 * part] = sums[2 * part + 1] = 0;
         for (int64_t i = part * PART; i < a->rows && i < (part + 1) * PART; i++) {
-            const double b = element(work->type, work->host_b, i), r = b - row_times(a, x, i);
+            const double b = element(work->type, state->b, i), r = b - row_times(a, x, i);
             sums[2 * part] += r * r;
             sums[2 * part + 1] += b * b;
         }
@@ -224,30 +238,37 @@ static spmv_status true_residual(struct work *work, const void *x)
         bb += sums[2 * part + 1];
     }
     free(sums);
-    work->norm_b = sqrt(bb);
-    work->true_residual = bb > 0 ? sqrt(rr / bb) : sqrt(rr);
+    check->norm_b = sqrt(bb);
+    check->true_residual = bb > 0 ? sqrt(rr / bb) : sqrt(rr);
     return SPMV_OK;
 }
 
 /* Rounding separates the residual of the recurrence from the true one, little at such tolerances:
  * the check allows a factor of 2. A solve that ends before the tolerance and the limit is wrong. */
-static spmv_status check(struct work *work, const void *host_result, double *ratio, int64_t *at)
+static spmv_status check(struct work *work, const void *host_result, struct check *check)
 {
-    const struct peer_solved *const solved = &work->solved;
+    const struct peer_solved *const solved = work->problem.solved;
     const double rtol = work->problem.rtol;
-    *at = -1;
-    if (true_residual(work, host_result) != SPMV_OK)
-        return work_out_of_memory(work, "the true residual's sums", work->host_matrix.rows / PART * 16);
-    *ratio = work->true_residual / (2 * fmax(rtol, solved->residual));
+    *check = (struct check){.at = -1};
+    if (true_residual(work, host_result, check) != SPMV_OK)
+        return work_out_of_memory(work, "the true residual's sums", work->problem.rows / PART * 16);
+    check->ratio = check->true_residual / (2 * fmax(rtol, solved->residual));
     if (solved->iterations < 0 || solved->iterations > work->problem.max_iterations ||
         (!(solved->residual <= rtol) && solved->iterations < work->problem.max_iterations))
-        *ratio = INFINITY;
-    if (*ratio <= 1)
+        check->ratio = INFINITY;
+    if (check->ratio <= 1)
         return SPMV_OK;
     snprintf(work->error, sizeof work->error,
-             "cg: the true residual is %.3g of ||b||, said to be %.3g after %lld iterations", work->true_residual,
+             "cg: the true residual is %.3g of ||b||, said to be %.3g after %lld iterations", check->true_residual,
              solved->residual, (long long)solved->iterations);
     return SPMV_ERROR_CHECK;
+}
+
+/* What one iteration leaves in the caches is used by the next: no flushed runs. */
+static void adapt(struct measure_options *options)
+{
+    options->flushed_rounds = 0;
+    options->long_seconds = LONG_RUN_SECONDS;
 }
 
 const struct operation operation_cg = {.name = "cg",
@@ -255,9 +276,10 @@ const struct operation operation_cg = {.name = "cg",
                                        .on_matrix = true,
                                        .solver = true,
                                        .peer_op = PEER_CG,
-                                       .method = spmv_cg_method_name,
+                                       .method_name = spmv_cg_method_name,
                                        .setup = setup,
                                        .open = open_solve,
                                        .close = close_solve,
                                        .run = run,
-                                       .check = check};
+                                       .check = check,
+                                       .adapt = adapt};

@@ -1,11 +1,13 @@
 /* The primitives as something to measure: n elements, sums where there is an operator.
  *
- * Results are checked on elements -1, 0 and 1, whose sums are exact in any order, so that every bit must be right; then
- * the elements become random numbers with full mantissas, on which the runs are timed. What is right is computed by the
- * checker's backend.
+ * Results are checked on elements -1, 0 and 1, whose sums are exact in any order, so that every bit
+ * must be right; then the elements become random numbers with full mantissas, on which the runs are
+ * timed. What is right is computed by the checker's backend; that is the state of each of these
+ * operations.
  *
- * Bytes that count, v the size of an element: map, scan 2 n v; reduce n v; segmented scan 2 n v + n (flags); segmented
- * reduce n v + 4 (segments + 1) + segments v; gather, scatter n (2 v + 4); compact n v + n (flags) + kept v.
+ * Bytes that count, v the size of an element: map, scan 2 n v; reduce n v; segmented scan 2 n v + n
+ * (flags); segmented reduce n v + 4 (segments + 1) + segments v; gather, scatter n (2 v + 4);
+ * compact n v + n (flags) + kept v.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
@@ -31,6 +33,9 @@ static spmv_status setup_elements(struct work *work, int64_t results)
     struct peer_problem *const p = &work->problem;
     const int64_t n = work->operand->n, size = element_bytes(work);
     p->n = n;
+    work->state = work_keep(work, malloc((size_t)(n + 1) * (size_t)size));
+    if (work->state == NULL)
+        return work_out_of_memory(work, "the right result", (n + 1) * size);
     spmv_status st = work_array(work, NULL, n * size, &p->in);
     if (st == SPMV_OK)
         st = work_array(work, NULL, (n > results ? n : results) * size, (const void **)&p->out);
@@ -124,8 +129,8 @@ static spmv_status setup_segreduce(struct work *work)
     return setup_segments(work, true);
 }
 
-/* Where i goes in a permutation of 0 .. n - 1: rounds of steps that can be undone, within the next power of two, until
- * the image lies below n. */
+/* Where i goes in a permutation of 0 .. n - 1: rounds of steps that can be undone, within the
+ * next power of two, until the image lies below n. */
 static uint64_t permuted(uint64_t i, uint64_t n, int bits, uint64_t key)
 {
     const uint64_t mask = bits < 64 ? ((uint64_t)1 << bits) - 1 : ~(uint64_t)0;
@@ -159,7 +164,7 @@ static spmv_status setup_places(struct work *work, bool in_order)
         index[i] = in_order ? (int32_t)i : (int32_t)permuted((uint64_t)i, (uint64_t)n, bits, key);
     spmv_status st = setup_elements(work, n);
     if (st == SPMV_OK)
-        st = work_array(work, index, n * 4, &work->index);
+        st = work_array(work, index, n * 4, (const void **)&work->problem.index);
     free(index);
     work->model_bytes = (double)n * (2 * (double)element_bytes(work) + 4);
     return st;
@@ -195,7 +200,6 @@ static spmv_status setup_compact(struct work *work)
     if (st == SPMV_OK)
         st = work_array(work, NULL, sizeof *p->kept, (const void **)&p->kept);
     free(flags);
-    work->kept = kept;
     work->model_bytes =
         (double)n * (double)element_bytes(work) + (double)n + (double)kept * (double)element_bytes(work);
     return st;
@@ -204,140 +208,123 @@ static spmv_status setup_compact(struct work *work)
 /* ---------------------------------------------------------------- what is run */
 
 /* An operation on one context's arrays. */
-typedef spmv_status compute_fn(spmv_context *ctx, const struct peer_problem *p, const void *index);
+typedef spmv_status compute_fn(spmv_context *ctx, const struct peer_problem *p);
 
-static spmv_status compute_map(spmv_context *ctx, const struct peer_problem *p, const void *index)
+static spmv_status compute_map(spmv_context *ctx, const struct peer_problem *p)
 {
-    (void)index;
     return spmv_map(ctx, SPMV_MAP_SQUARE, p->type, p->in, p->out, p->n);
 }
 
-static spmv_status compute_reduce(spmv_context *ctx, const struct peer_problem *p, const void *index)
+static spmv_status compute_reduce(spmv_context *ctx, const struct peer_problem *p)
 {
-    (void)index;
     return spmv_reduce(ctx, SPMV_ADD, p->type, p->in, p->out, p->n);
 }
 
-static spmv_status compute_scan(spmv_context *ctx, const struct peer_problem *p, const void *index)
+static spmv_status compute_scan(spmv_context *ctx, const struct peer_problem *p)
 {
-    (void)index;
     return spmv_scan(ctx, SPMV_INCLUSIVE, SPMV_ADD, p->type, p->in, p->out, p->n);
 }
 
-static spmv_status compute_segscan(spmv_context *ctx, const struct peer_problem *p, const void *index)
+static spmv_status compute_segscan(spmv_context *ctx, const struct peer_problem *p)
 {
-    (void)index;
     const spmv_segments flags = {.form = SPMV_SEGMENT_FLAGS, .heads = p->flags, .bits = 8};
     return spmv_segscan(ctx, SPMV_INCLUSIVE, SPMV_ADD, p->type, &flags, p->in, p->out, p->n);
 }
 
-static spmv_status compute_segreduce(spmv_context *ctx, const struct peer_problem *p, const void *index)
+static spmv_status compute_segreduce(spmv_context *ctx, const struct peer_problem *p)
 {
-    (void)index;
     const spmv_segments offsets = {.form = SPMV_SEGMENT_OFFSETS, .heads = p->offsets, .bits = 32, .count = p->segments};
     return spmv_segreduce(ctx, SPMV_ADD, p->type, &offsets, p->in, p->out, p->n);
 }
 
-static spmv_status compute_gather(spmv_context *ctx, const struct peer_problem *p, const void *index)
+static spmv_status compute_gather(spmv_context *ctx, const struct peer_problem *p)
 {
-    return spmv_gather(ctx, p->type, p->in, p->n, index, 32, p->out, p->n);
+    return spmv_gather(ctx, p->type, p->in, p->n, p->index, 32, p->out, p->n);
 }
 
-static spmv_status compute_scatter(spmv_context *ctx, const struct peer_problem *p, const void *index)
+static spmv_status compute_scatter(spmv_context *ctx, const struct peer_problem *p)
 {
-    return spmv_scatter(ctx, p->type, p->in, index, 32, p->out, p->n, p->n);
+    return spmv_scatter(ctx, p->type, p->in, p->index, 32, p->out, p->n, p->n);
 }
 
-/* There is one method of most for now. */
-static const char *no_names(spmv_backend backend, int index)
+/* The rungs but the definition. It does n^2 / 2 operations, so it is measured only when it is
+ * named. */
+static const char *rung_but_definition(const char *(*rung)(spmv_backend, int), spmv_backend backend, int index)
 {
-    (void)backend;
-    (void)index;
+    const char *name;
+    for (int k = 0; (name = rung(backend, k)) != NULL; k++)
+        if (strcmp(name, "definition") != 0 && index-- == 0)
+            return name;
     return NULL;
 }
 
-static spmv_status open_only(struct work *work, const char *method, struct own *own)
-{
-    if (strcmp(method, "auto") != 0) {
-        snprintf(work->error, sizeof work->error, "%s has no method %s; there is: auto", work->operation->name, method);
-        return SPMV_ERROR_METHOD;
-    }
-    *own = (struct own){.method = "default", .why = "the only method", .work = work};
-    return SPMV_OK;
-}
-
-/* The rungs but one: the definition does n^2 / 2 operations, so it is measured only when it is named. */
 static const char *scan_names(spmv_backend backend, int index)
 {
-    const char *name;
-    for (int k = 0; (name = spmv_scan_rung_name(backend, k)) != NULL; k++)
-        if (strcmp(name, "definition") != 0 && index-- == 0)
-            return name;
-    return NULL;
+    return rung_but_definition(spmv_scan_rung_name, backend, index);
 }
 
-/* own->plan: the rung's name, NULL for auto. A scan of nothing says whether there is such a rung. */
-static spmv_status open_scan(struct work *work, const char *method, struct own *own)
-{
-    if (strcmp(method, "auto") == 0) {
-        *own = (struct own){.method = "default", .why = "the backend's choice", .work = work};
-        return SPMV_OK;
-    }
-    const spmv_status st = spmv_scan_rung(work->ctx, method, SPMV_INCLUSIVE, SPMV_ADD, work->type, NULL, NULL, 0);
-    if (st != SPMV_OK)
-        return work_fail(work, work->ctx, st);
-    *own = (struct own){.method = method, .why = "named", .work = work, .plan = (void *)method};
-    return SPMV_OK;
-}
-
-static int run_scan(void *state)
-{
-    const struct own *const own = state;
-    const struct peer_problem *const p = &own->work->problem;
-    return spmv_scan_rung(own->work->ctx, own->plan, SPMV_INCLUSIVE, SPMV_ADD, p->type, p->in, p->out, p->n) == SPMV_OK
-               ? 0
-               : -1;
-}
-
-/* As of scan. */
 static const char *segscan_names(spmv_backend backend, int index)
 {
-    const char *name;
-    for (int k = 0; (name = spmv_segscan_rung_name(backend, k)) != NULL; k++)
-        if (strcmp(name, "definition") != 0 && index-- == 0)
-            return name;
-    return NULL;
+    return rung_but_definition(spmv_segscan_rung_name, backend, index);
 }
 
-static spmv_status open_segscan(struct work *work, const char *method, struct own *own)
+/* Working on nothing asks the library whether there is such a rung. */
+static spmv_status open_scan(struct work *work, const char *name, struct method *method)
 {
-    if (strcmp(method, "auto") == 0) {
-        *own = (struct own){.method = "default", .why = "the backend's choice", .work = work};
-        return SPMV_OK;
-    }
+    const spmv_status st = spmv_scan_rung(work->ctx, name, SPMV_INCLUSIVE, SPMV_ADD, work->type, NULL, NULL, 0);
+    return work_open_rung(work, name, st, method);
+}
+
+static spmv_status open_segscan(struct work *work, const char *name, struct method *method)
+{
     const spmv_status st =
-        spmv_segscan_rung(work->ctx, method, SPMV_INCLUSIVE, SPMV_ADD, work->type, NULL, NULL, NULL, 0);
-    if (st != SPMV_OK)
-        return work_fail(work, work->ctx, st);
-    *own = (struct own){.method = method, .why = "named", .work = work, .plan = (void *)method};
+        spmv_segscan_rung(work->ctx, name, SPMV_INCLUSIVE, SPMV_ADD, work->type, NULL, NULL, NULL, 0);
+    return work_open_rung(work, name, st, method);
+}
+
+static spmv_status open_reduce(struct work *work, const char *name, struct method *method)
+{
+    const struct peer_problem *const p = &work->problem;
+    const spmv_status st = spmv_reduce_rung(work->ctx, name, SPMV_ADD, p->type, p->in, p->out, 0);
+    if (work_open_rung(work, name, st, method) != SPMV_OK)
+        return st;
+    method->why = method->state == NULL ? "the fastest rung for every size" : "asked for by name";
+    method->figures.bits_may_differ = strcmp(name, "atomic") == 0;
     return SPMV_OK;
 }
 
-static int run_segscan(void *state)
+static spmv_status apply_scan(spmv_context *ctx, const char *rung, const struct peer_problem *p)
 {
-    const struct own *const own = state;
-    const struct peer_problem *const p = &own->work->problem;
-    return spmv_segscan_rung(own->work->ctx, own->plan, SPMV_INCLUSIVE, SPMV_ADD, p->type, p->flags, p->in, p->out,
-                             p->n) == SPMV_OK
-               ? 0
-               : -1;
+    return spmv_scan_rung(ctx, rung, SPMV_INCLUSIVE, SPMV_ADD, p->type, p->in, p->out, p->n);
+}
+
+static spmv_status apply_segscan(spmv_context *ctx, const char *rung, const struct peer_problem *p)
+{
+    return spmv_segscan_rung(ctx, rung, SPMV_INCLUSIVE, SPMV_ADD, p->type, p->flags, p->in, p->out, p->n);
+}
+
+static spmv_status apply_reduce(spmv_context *ctx, const char *rung, const struct peer_problem *p)
+{
+    return spmv_reduce_rung(ctx, rung, SPMV_ADD, p->type, p->in, p->out, p->n);
 }
 
 #define DEFINE_RUN(name)                                                                                               \
     static int run_##name(void *state)                                                                                 \
     {                                                                                                                  \
-        const struct work *const work = ((const struct own *)state)->work;                                             \
-        return compute_##name(work->ctx, &work->problem, work->index) == SPMV_OK ? 0 : -1;                             \
+        const struct method *const method = state;                                                                     \
+        const struct work *const work = method->work;                                                                  \
+        return apply_##name(work->ctx, method->state, &work->problem) == SPMV_OK ? 0 : -1;                             \
+    }
+DEFINE_RUN(scan)
+DEFINE_RUN(segscan)
+DEFINE_RUN(reduce)
+#undef DEFINE_RUN
+
+#define DEFINE_RUN(name)                                                                                               \
+    static int run_##name(void *state)                                                                                 \
+    {                                                                                                                  \
+        const struct work *const work = ((const struct method *)state)->work;                                          \
+        return compute_##name(work->ctx, &work->problem) == SPMV_OK ? 0 : -1;                                          \
     }
 DEFINE_RUN(map)
 DEFINE_RUN(segreduce)
@@ -346,57 +333,33 @@ DEFINE_RUN(scatter)
 #undef DEFINE_RUN
 
 /* compact has methods by name. */
-static spmv_status open_compact(struct work *work, const char *method, struct own *own)
+static spmv_status open_compact(struct work *work, const char *asked, struct method *method)
 {
     const spmv_backend backend = spmv_context_backend(work->ctx);
-    const bool by_default = strcmp(method, "auto") == 0;
+    const bool by_default = strcmp(asked, "auto") == 0;
     int m = 0;
     while (!by_default && spmv_compact_method_name(backend, m) != NULL &&
-           strcmp(spmv_compact_method_name(backend, m), method) != 0)
+           strcmp(spmv_compact_method_name(backend, m), asked) != 0)
         m++;
     const char *const name = spmv_compact_method_name(backend, m);
     if (name == NULL) {
-        int length = snprintf(work->error, sizeof work->error, "compact has no method %s; there are: auto", method);
+        int length = snprintf(work->error, sizeof work->error, "compact has no method %s; there are: auto", asked);
         for (m = 0; spmv_compact_method_name(backend, m) != NULL && length < (int)sizeof work->error; m++)
             length += snprintf(work->error + length, sizeof work->error - (size_t)length, ", %s",
                                spmv_compact_method_name(backend, m));
         return SPMV_ERROR_METHOD;
     }
-    *own = (struct own){.method = name, .why = by_default ? "the default" : "asked for", .work = work};
+    *method = (struct method){.name = name, .why = by_default ? "the default" : "asked for", .work = work};
     return SPMV_OK;
 }
 
 static int run_compact(void *state)
 {
-    const struct own *const own = state;
-    const struct peer_problem *const p = &own->work->problem;
-    return spmv_compact_by(own->work->ctx, own->method, p->type, p->in, p->flags, p->out, p->kept, p->n) == SPMV_OK
+    const struct method *const method = state;
+    const struct peer_problem *const p = &method->work->problem;
+    return spmv_compact_by(method->work->ctx, method->name, p->type, p->in, p->flags, p->out, p->kept, p->n) == SPMV_OK
                ? 0
                : -1;
-}
-
-/* A rung by its name. Reducing nothing asks the library whether there is one. */
-static spmv_status open_reduce(struct work *work, const char *method, struct own *own)
-{
-    const bool by_default = strcmp(method, "auto") == 0;
-    const struct peer_problem *const p = &work->problem;
-    const spmv_status st = spmv_reduce_rung(work->ctx, method, SPMV_ADD, p->type, p->in, p->out, 0);
-    if (st != SPMV_OK)
-        return work_fail(work, work->ctx, st);
-    *own = (struct own){.method = by_default ? "default" : method,
-                        .why = by_default ? "the fastest rung for every size" : "asked for by name",
-                        .bits_may_differ = strcmp(method, "atomic") == 0,
-                        .work = work};
-    return SPMV_OK;
-}
-
-static int run_reduce(void *state)
-{
-    const struct own *const own = state;
-    const struct work *const work = own->work;
-    const struct peer_problem *const p = &work->problem;
-    const char *const rung = strcmp(own->method, "default") == 0 ? "auto" : own->method;
-    return spmv_reduce_rung(work->ctx, rung, SPMV_ADD, p->type, p->in, p->out, p->n) == SPMV_OK ? 0 : -1;
 }
 
 /* ---------------------------------------------------------------- what is right */
@@ -427,29 +390,26 @@ static void compact_on_host(const struct work *work, const void *in, const uint8
     }
 }
 
-/* work->expected from the elements in host_in. compute NULL: compact. */
+/* The right result from the elements in host_in. compute NULL: compact. */
 static spmv_status expect(struct work *work, const void *host_in, compute_fn *compute)
 {
     const struct peer_problem *const p = &work->problem;
     void *flags = NULL, *offsets = NULL, *index = NULL;
-    work->expected = malloc((size_t)(work->operand->n + 1) * (size_t)element_bytes(work));
-    spmv_status st =
-        work->expected != NULL ? SPMV_OK : work_out_of_memory(work, "the right result", work->result_bytes);
-    if (st == SPMV_OK)
-        st = host_copy(work, p->flags, p->n, &flags);
+    spmv_status st = host_copy(work, p->flags, p->n, &flags);
     if (st == SPMV_OK)
         st = host_copy(work, p->offsets, (p->segments + 1) * 4, &offsets);
     if (st == SPMV_OK)
-        st = host_copy(work, work->index, p->n * 4, &index);
+        st = host_copy(work, p->index, p->n * 4, &index);
     if (st == SPMV_OK && compute == NULL) {
-        compact_on_host(work, host_in, flags, work->expected);
+        compact_on_host(work, host_in, flags, work->state);
     } else if (st == SPMV_OK) {
         struct peer_problem on_host = *p;
         on_host.in = host_in;
-        on_host.out = work->expected;
+        on_host.out = work->state;
         on_host.flags = flags;
         on_host.offsets = offsets;
-        st = compute(work->checker, &on_host, index);
+        on_host.index = index;
+        st = compute(work->checker, &on_host);
         if (st != SPMV_OK)
             work_fail(work, work->checker, st);
     }
@@ -494,24 +454,24 @@ static spmv_status fill_compact(struct work *work, bool exact)
 }
 
 /* Every bit, since the elements make every result exact. */
-static spmv_status check(struct work *work, const void *host_result, double *ratio, int64_t *at)
+static spmv_status check(struct work *work, const void *host_result, struct check *check)
 {
-    return work_check_cells(work, host_result, element_bytes(work), ratio, at);
+    return work_check_cells(work, host_result, work->state, element_bytes(work), check);
 }
 
 /* The number kept, too. */
-static spmv_status check_compact(struct work *work, const void *host_result, double *ratio, int64_t *at)
+static spmv_status check_compact(struct work *work, const void *host_result, struct check *found)
 {
+    const int64_t flagged = work->result_bytes / element_bytes(work);
     int64_t kept = -1;
     spmv_status st = spmv_download(work->ctx, work->problem.kept, &kept, sizeof kept);
     if (st != SPMV_OK)
         return work_fail(work, work->ctx, st);
-    if (kept == work->kept)
-        return check(work, host_result, ratio, at);
-    *ratio = INFINITY;
-    *at = 0;
+    if (kept == flagged)
+        return check(work, host_result, found);
+    *found = (struct check){.ratio = INFINITY};
     snprintf(work->error, sizeof work->error, "compact: %lld elements kept, %lld have a flag", (long long)kept,
-             (long long)work->kept);
+             (long long)flagged);
     return SPMV_ERROR_CHECK;
 }
 
@@ -524,14 +484,14 @@ static spmv_status check_compact(struct work *work, const void *host_result, dou
                                               .operator_name = (an_operator),                                          \
                                               .kind = (a_kind),                                                        \
                                               .peer_op = (peers),                                                      \
-                                              .method = names,                                                         \
+                                              .method_name = names,                                                    \
                                               .setup = setup_##row,                                                    \
                                               .fill = fill_##row,                                                      \
                                               .open = opener,                                                          \
                                               .run = run_##row,                                                        \
                                               .check = check};
 #define OPERATION(row, text, an_operator, a_kind, peers)                                                               \
-    OPERATION_BY(row, text, an_operator, a_kind, peers, no_names, open_only)
+    OPERATION_BY(row, text, an_operator, a_kind, peers, work_no_names, work_open_only)
 #define setup_scan setup_map
 #define setup_gather setup_moves
 #define setup_scatter setup_moves
@@ -547,17 +507,17 @@ OPERATION(scatter, "out[index[i]] = in[i]", NULL, NULL, -1)
 const struct operation operation_gather_sequential = {.name = "gather-sequential",
                                                       .formula = "out[i] = in[index[i]], index[i] = i",
                                                       .peer_op = -1,
-                                                      .method = no_names,
+                                                      .method_name = work_no_names,
                                                       .setup = setup_sequential,
                                                       .fill = fill_gather,
-                                                      .open = open_only,
+                                                      .open = work_open_only,
                                                       .run = run_gather,
                                                       .check = check};
 
 const struct operation operation_compact = {.name = "compact",
                                             .formula = "out = the in[i] with a flag, in order",
                                             .peer_op = PEER_COMPACT,
-                                            .method = spmv_compact_method_name,
+                                            .method_name = spmv_compact_method_name,
                                             .setup = setup_compact,
                                             .fill = fill_compact,
                                             .open = open_compact,

@@ -22,24 +22,28 @@ static int64_t array_bytes(const struct work *work)
     return work->operand->n * (int64_t)spmv_type_size(work->type);
 }
 
+struct state {
+    void *in, *out, *expected;
+    double copy_seconds[2]; /* plain copies up and down */
+};
+
 static spmv_status fill_scan_host(struct work *work, bool exact)
 {
-    free(work->host_x);
-    work->host_x = work_values(work, work->operand->n, STREAM_IN, exact);
-    if (work->host_x == NULL)
-        return work_out_of_memory(work, "the elements", array_bytes(work));
+    const struct state *const state = work->state;
+    const int64_t n = work->operand->n;
+    work_fill_values(work, n, STREAM_IN, exact, state->in);
     if (!exact)
         return SPMV_OK;
-    const spmv_status st = spmv_scan_host(work->checker, SPMV_INCLUSIVE, SPMV_ADD, work->type, work->host_x,
-                                          work->expected, work->operand->n, NULL);
+    const spmv_status st =
+        spmv_scan_host(work->checker, SPMV_INCLUSIVE, SPMV_ADD, work->type, state->in, state->expected, n, NULL);
     return st == SPMV_OK ? st : work_fail(work, work->checker, st);
 }
 
 /* Seconds of the plain copies, [0] up and [1] down, each after one that is not timed. */
-static spmv_status time_copies(struct work *work, double seconds[2])
+static spmv_status time_copies(struct work *work, struct state *state)
 {
     const int64_t bytes = array_bytes(work), most = bytes < COPY_BYTES ? bytes : COPY_BYTES;
-    char *const host = work->host_values;
+    char *const host = state->out;
     void *memory = NULL;
     spmv_status st = spmv_alloc(work->ctx, most > 0 ? most : 1, &memory);
     memset(host, 0, (size_t)bytes);
@@ -50,7 +54,7 @@ static spmv_status time_copies(struct work *work, double seconds[2])
             st = pass < 2 ? spmv_upload(work->ctx, host + at, memory, part)
                           : spmv_download(work->ctx, memory, host + at, part);
         }
-        seconds[pass / 2] = monotonic_seconds() - began;
+        state->copy_seconds[pass / 2] = monotonic_seconds() - began;
     }
     spmv_free(work->ctx, memory);
     return st == SPMV_OK ? st : work_fail(work, work->ctx, st);
@@ -59,26 +63,29 @@ static spmv_status time_copies(struct work *work, double seconds[2])
 static spmv_status setup_scan_host(struct work *work)
 {
     const int64_t bytes = array_bytes(work);
+    struct state *const state = work_state(work, sizeof *state);
+    if (state == NULL)
+        return SPMV_ERROR_MEMORY;
     work->problem.n = work->operand->n;
-    work->host_values = malloc((size_t)bytes + 1); /* the result */
-    work->expected = malloc((size_t)bytes + 1);
-    if (work->host_values == NULL || work->expected == NULL)
-        return work_out_of_memory(work, "the arrays", 2 * bytes);
-    work->result = work->host_values;
+    state->in = work_keep(work, malloc((size_t)bytes + 1));
+    state->out = work_keep(work, malloc((size_t)bytes + 1));
+    state->expected = work_keep(work, malloc((size_t)bytes + 1));
+    if (state->in == NULL || state->out == NULL || state->expected == NULL)
+        return work_out_of_memory(work, "the arrays", 3 * bytes);
+    work->result = state->out;
     work->result_on_host = true;
     work->result_bytes = bytes;
     work->model_bytes = 2 * (double)bytes;
-    return time_copies(work, work->copy_seconds);
+    return time_copies(work, state);
 }
 
-/* own->plan: the sentence. */
-static spmv_status open_scan_host(struct work *work, const char *method, struct own *own)
+/* method->state: the sentence. */
+static spmv_status open_scan_host(struct work *work, const char *name, struct method *method)
 {
-    const double *const seconds = work->copy_seconds;
-    if (strcmp(method, "auto") != 0) {
-        snprintf(work->error, sizeof work->error, "scan-host has no method %s; there is: auto", method);
-        return SPMV_ERROR_METHOD;
-    }
+    const double *const seconds = ((const struct state *)work->state)->copy_seconds;
+    const spmv_status st = work_open_only(work, name, method);
+    if (st != SPMV_OK)
+        return st;
     char *const why = malloc(WHY_BYTES);
     if (why == NULL)
         return work_out_of_memory(work, "a sentence", WHY_BYTES);
@@ -86,34 +93,29 @@ static spmv_status open_scan_host(struct work *work, const char *method, struct 
     snprintf(why, WHY_BYTES,
              "the only method; plain copies of as many bytes: up %.3g GB/s, down %.3g GB/s, one after the other %.4g s",
              gigabytes / seconds[0], gigabytes / seconds[1], seconds[0] + seconds[1]);
-    *own = (struct own){.method = "default", .why = why, .work = work, .plan = why};
+    method->why = method->state = why;
     return SPMV_OK;
 }
 
-static void close_scan_host(struct own *own)
+static void close_scan_host(struct method *method)
 {
-    free(own->plan);
+    free(method->state);
 }
 
 static int run_scan_host(void *state)
 {
-    const struct work *const work = ((const struct own *)state)->work;
-    return spmv_scan_host(work->ctx, SPMV_INCLUSIVE, SPMV_ADD, work->type, work->host_x, work->result, work->operand->n,
+    const struct work *const work = ((const struct method *)state)->work;
+    const struct state *const arrays = work->state;
+    return spmv_scan_host(work->ctx, SPMV_INCLUSIVE, SPMV_ADD, work->type, arrays->in, arrays->out, work->operand->n,
                           NULL) == SPMV_OK
                ? 0
                : -1;
 }
 
-static spmv_status check_scan_host(struct work *work, const void *host_result, double *ratio, int64_t *at)
+static spmv_status check_scan_host(struct work *work, const void *host_result, struct check *check)
 {
-    return work_check_cells(work, host_result, (int64_t)spmv_type_size(work->type), ratio, at);
-}
-
-static const char *no_names(spmv_backend backend, int index)
-{
-    (void)backend;
-    (void)index;
-    return NULL;
+    const struct state *const state = work->state;
+    return work_check_cells(work, host_result, state->expected, (int64_t)spmv_type_size(work->type), check);
 }
 
 const struct operation operation_scan_host = {.name = "scan-host",
@@ -121,7 +123,7 @@ const struct operation operation_scan_host = {.name = "scan-host",
                                               .operator_name = "add",
                                               .kind = "inclusive",
                                               .peer_op = -1,
-                                              .method = no_names,
+                                              .method_name = work_no_names,
                                               .setup = setup_scan_host,
                                               .fill = fill_scan_host,
                                               .open = open_scan_host,

@@ -1,8 +1,11 @@
-/* Sort and histogram as something to measure: n keys with random mantissas; n indices, each of BINS bins as likely.
+/* Sort and histogram as something to measure: n keys with random mantissas; n indices, each of BINS
+ * bins as likely.
  *
- * Both have one right result, which every method must have to the last bit: no contents of their own for the check.
- * Bytes that count, v the size of a key: sort 2 n v, each key read and written once, the least that any sort moves (a
- * radix sort moves as much in each of its passes); histogram 4 n + 4 bins.
+ * Both have one right result, which every method must have to the last bit: the contents that are
+ * timed are checked. The right result is the operation's state.
+ *
+ * Bytes that count, v the size of a key: sort 2 n v, each key read and written once, the least that
+ * any sort moves (a radix sort moves as much in each of its passes); histogram 4 n + 4 bins.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
@@ -20,8 +23,8 @@ static spmv_status setup_sort(struct work *work)
     struct peer_problem *const p = &work->problem;
     const int64_t n = work->operand->n, bytes = n * (int64_t)spmv_type_size(work->type);
     void *const keys = work_values(work, n, STREAM_KEYS, false);
-    work->expected = malloc((size_t)bytes + 1);
-    if (keys == NULL || work->expected == NULL) {
+    void *const expected = work->state = work_keep(work, malloc((size_t)bytes + 1));
+    if (keys == NULL || expected == NULL) {
         free(keys);
         return work_out_of_memory(work, "the keys", 2 * bytes);
     }
@@ -31,7 +34,7 @@ static spmv_status setup_sort(struct work *work)
         st = work_array(work, NULL, bytes, (const void **)&p->out);
     if (st == SPMV_OK) {
         st = spmv_sort_by_key(work->checker, work->type, 0, 8 * (int)spmv_type_size(work->type), keys, NULL, 0,
-                              work->expected, NULL, n);
+                              expected, NULL, n);
         if (st != SPMV_OK)
             work_fail(work, work->checker, st);
     }
@@ -42,45 +45,32 @@ static spmv_status setup_sort(struct work *work)
     return st;
 }
 
-/* A rung by its name, of which the library, asked to do nothing by it, said st. */
-static spmv_status own_rung(struct work *work, const char *method, spmv_status st, struct own *own)
-{
-    if (st != SPMV_OK)
-        return work_fail(work, work->ctx, st);
-    const bool by_default = strcmp(method, "auto") == 0;
-    *own = (struct own){.method = by_default ? "default" : method,
-                        .why = by_default ? "the backend's choice" : "named",
-                        .work = work,
-                        .plan = by_default ? NULL : (void *)method};
-    return SPMV_OK;
-}
-
 /* A rung by its name; sorting nothing asks the library whether there is one. */
-static spmv_status open_sort(struct work *work, const char *method, struct own *own)
+static spmv_status open_sort(struct work *work, const char *name, struct method *method)
 {
-    const spmv_status st = spmv_sort_rung(work->ctx, method, work->type, 0, 1, NULL, NULL, 0, NULL, NULL, 0);
-    return own_rung(work, method, st, own);
+    const spmv_status st = spmv_sort_rung(work->ctx, name, work->type, 0, 1, NULL, NULL, 0, NULL, NULL, 0);
+    return work_open_rung(work, name, st, method);
 }
 
 static int run_sort(void *state)
 {
-    const struct own *const own = state;
-    const struct peer_problem *const p = &own->work->problem;
-    const spmv_status st = spmv_sort_rung(own->work->ctx, own->plan, p->type, 0, 8 * (int)spmv_type_size(p->type),
-                                          p->in, NULL, 0, p->out, NULL, p->n);
+    const struct method *const method = state;
+    const struct peer_problem *const p = &method->work->problem;
+    const spmv_status st = spmv_sort_rung(method->work->ctx, method->state, p->type, 0,
+                                          8 * (int)spmv_type_size(p->type), p->in, NULL, 0, p->out, NULL, p->n);
     return st == SPMV_OK ? 0 : -1;
 }
 
-static spmv_status check_sort(struct work *work, const void *host_result, double *ratio, int64_t *at)
+static spmv_status check_sort(struct work *work, const void *host_result, struct check *check)
 {
-    return work_check_cells(work, host_result, (int64_t)spmv_type_size(work->type), ratio, at);
+    return work_check_cells(work, host_result, work->state, (int64_t)spmv_type_size(work->type), check);
 }
 
 const struct operation operation_sort = {.name = "sort",
                                          .formula = "out = in, ascending",
                                          .kind = "stable",
                                          .peer_op = PEER_SORT,
-                                         .method = spmv_sort_rung_name,
+                                         .method_name = spmv_sort_rung_name,
                                          .setup = setup_sort,
                                          .open = open_sort,
                                          .run = run_sort,
@@ -93,7 +83,7 @@ static spmv_status setup_histogram(struct work *work)
     struct peer_problem *const p = &work->problem;
     const int64_t n = work->operand->n;
     int32_t *const index = malloc((size_t)n * sizeof *index + 1), *const counts = calloc(BINS, sizeof *counts);
-    work->expected = counts;
+    work->state = work_keep(work, counts);
     if (index == NULL || counts == NULL) {
         free(index);
         return work_out_of_memory(work, "the indices", n * 4);
@@ -103,8 +93,7 @@ static spmv_status setup_histogram(struct work *work)
         index[i] = (int32_t)random_below(random_bits(work->operand->seed, STREAM_BINS, (uint64_t)i), BINS);
     p->n = n;
     p->bins = BINS;
-    spmv_status st = work_array(work, index, n * 4, &work->index);
-    p->index = work->index;
+    spmv_status st = work_array(work, index, n * 4, (const void **)&p->index);
     if (st == SPMV_OK)
         st = work_array(work, NULL, BINS * 4, (const void **)&p->out);
     if (st == SPMV_OK) {
@@ -119,30 +108,31 @@ static spmv_status setup_histogram(struct work *work)
     return st;
 }
 
-static spmv_status open_histogram(struct work *work, const char *method, struct own *own)
+static spmv_status open_histogram(struct work *work, const char *name, struct method *method)
 {
-    const spmv_status st = spmv_histogram_rung(work->ctx, method, SPMV_I32, NULL, NULL, 0, NULL, 0);
-    return own_rung(work, method, st, own);
+    const spmv_status st = spmv_histogram_rung(work->ctx, name, SPMV_I32, NULL, NULL, 0, NULL, 0);
+    return work_open_rung(work, name, st, method);
 }
 
 static int run_histogram(void *state)
 {
-    const struct own *const own = state;
-    const struct peer_problem *const p = &own->work->problem;
-    return spmv_histogram_rung(own->work->ctx, own->plan, SPMV_I32, p->index, p->out, p->bins, NULL, p->n) == SPMV_OK
+    const struct method *const method = state;
+    const struct peer_problem *const p = &method->work->problem;
+    return spmv_histogram_rung(method->work->ctx, method->state, SPMV_I32, p->index, p->out, p->bins, NULL, p->n) ==
+                   SPMV_OK
                ? 0
                : -1;
 }
 
-static spmv_status check_histogram(struct work *work, const void *host_result, double *ratio, int64_t *at)
+static spmv_status check_histogram(struct work *work, const void *host_result, struct check *check)
 {
-    return work_check_cells(work, host_result, 4, ratio, at);
+    return work_check_cells(work, host_result, work->state, 4, check);
 }
 
 const struct operation operation_histogram = {.name = "histogram",
                                               .formula = "out[b] = how many i have index[i] == b",
                                               .peer_op = PEER_HISTOGRAM,
-                                              .method = spmv_histogram_rung_name,
+                                              .method_name = spmv_histogram_rung_name,
                                               .setup = setup_histogram,
                                               .open = open_histogram,
                                               .run = run_histogram,

@@ -11,14 +11,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
+#include "timing.h"
 
 struct trial {
     spmv_context *ctx;
@@ -50,9 +44,9 @@ static void try(const struct trial *t, const char *matrix, const char *name)
         cg.symmetry_check = SPMV_SYMMETRY_TRUST; /* the systems are symmetric; the check is not timed */
         cg.zero_start = 1;
         cg.precond = m;
-        const double begin = now();
+        const double begin = monotonic_seconds();
         const spmv_status st = spmv_cg(t->plan, t->b, t->x, &cg, &result, sizeof result);
-        solve = fmin(solve, now() - begin);
+        solve = fmin(solve, monotonic_seconds() - begin);
         status = st == SPMV_OK ? "ok" : spmv_status_name(st);
         (void)spmv_preconditioner_describe(m, &info, sizeof info);
         setup = fmin(setup, info.seconds);

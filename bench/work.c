@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "work.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,11 +46,29 @@ spmv_status work_out_of_memory(struct work *work, const char *what, int64_t byte
     return SPMV_ERROR_MEMORY;
 }
 
+void *work_keep(struct work *work, void *host_memory)
+{
+    assert(work->host_array_count < WORK_ARRAYS_MOST);
+    work->host_arrays[work->host_array_count++] = host_memory;
+    return host_memory;
+}
+
+void *work_state(struct work *work, size_t bytes)
+{
+    work->state = work_keep(work, calloc(1, bytes));
+    if (work->state == NULL)
+        work_out_of_memory(work, "the state of an operation", (int64_t)bytes);
+    return work->state;
+}
+
 spmv_status work_array(struct work *work, const void *host_from, int64_t bytes, const void **array)
 {
     void *memory = NULL;
-    spmv_status st = spmv_alloc(work->ctx, bytes > 0 ? bytes : 1, &memory); /* an array of no elements is no NULL */
+    /* an empty array still gets a non-NULL pointer */
+    spmv_status st = spmv_alloc(work->ctx, bytes > 0 ? bytes : 1, &memory);
     *array = memory;
+    assert(work->array_count < WORK_ARRAYS_MOST);
+    work->arrays[work->array_count++] = memory;
     if (st == SPMV_OK && host_from != NULL && bytes > 0) {
         const double began = monotonic_seconds();
         st = spmv_upload(work->ctx, host_from, memory, bytes);
@@ -70,14 +89,11 @@ spmv_type type_of_parts(spmv_type type)
     return type == SPMV_C128 ? SPMV_F64 : type == SPMV_C64 ? SPMV_F32 : type;
 }
 
-void *work_values(const struct work *work, int64_t n, uint64_t stream, bool exact)
+void work_fill_values(const struct work *work, int64_t n, uint64_t stream, bool exact, void *values)
 {
     const spmv_type part = type_of_parts(work->type);
     const int64_t numbers = n * type_parts(work->type);
     const uint64_t seed = work->operand->seed;
-    void *const values = malloc((size_t)n * spmv_type_size(work->type) + 1);
-    if (values == NULL)
-        return NULL;
 #pragma omp parallel for num_threads(spmv_context_threads(work->checker)) schedule(static)
     for (int64_t i = 0; i < numbers; i++) {
         const uint64_t bits = random_bits(seed, stream, (uint64_t)i);
@@ -87,6 +103,13 @@ void *work_values(const struct work *work, int64_t n, uint64_t stream, bool exac
         else
             ((double *)values)[i] = value;
     }
+}
+
+void *work_values(const struct work *work, int64_t n, uint64_t stream, bool exact)
+{
+    void *const values = malloc((size_t)n * spmv_type_size(work->type) + 1);
+    if (values != NULL)
+        work_fill_values(work, n, stream, exact, values);
     return values;
 }
 
@@ -96,29 +119,18 @@ spmv_status work_open(struct work *work)
         (struct peer_problem){.op = work->operation->peer_op >= 0 ? (enum peer_op)work->operation->peer_op : PEER_SPMV,
                               .type = work->type,
                               .threads = spmv_context_threads(work->ctx),
-                              .stream = work->device->stream,
-                              .solved = &work->solved};
+                              .stream = work->device->stream};
     return work->operation->setup(work);
 }
 
 void work_close(struct work *work)
 {
-    struct peer_problem *const p = &work->problem;
-    const void *const arrays[] = {p->row_ptr, p->col, p->val,     p->x,       p->y,     p->in,   p->w,
-                                  p->b,       p->out, p->segment, p->offsets, p->flags, p->kept, work->index};
-    for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++)
-        spmv_free(work->ctx, (void *)arrays[i]);
-    if (work->matrix.row_ptr != p->row_ptr)
-        spmv_free(work->ctx, (void *)work->matrix.row_ptr);
-    free(work->host_w);
-    free(work->host_x);
-    free(work->host_values);
-    free(work->expected);
-    free(work->host_b);
-    work->host_w = work->host_x = work->host_values = work->expected = work->host_b = NULL;
-    *p = (struct peer_problem){0};
-    work->matrix = (spmv_csr){0};
-    work->index = NULL;
+    while (work->array_count > 0)
+        spmv_free(work->ctx, work->arrays[--work->array_count]);
+    while (work->host_array_count > 0)
+        free(work->host_arrays[--work->host_array_count]);
+    work->problem = (struct peer_problem){0};
+    work->state = NULL;
 }
 
 /* All bits set is not a number in either type, and no index. */
@@ -148,18 +160,48 @@ spmv_status work_download(struct work *work, void *host_result)
     return st == SPMV_OK ? st : work_fail(work, work->ctx, st);
 }
 
-spmv_status work_check_cells(struct work *work, const void *host_result, int64_t cell_bytes, double *ratio, int64_t *at)
+spmv_status work_check_cells(struct work *work, const void *host_result, const void *expected, int64_t cell_bytes,
+                             struct check *check)
 {
-    const char *const got = host_result, *const right = work->expected;
+    const char *const got = host_result, *const right = expected;
     const int64_t cells = work->result_bytes / cell_bytes;
     int64_t i = 0;
     while (i < cells && memcmp(got + i * cell_bytes, right + i * cell_bytes, (size_t)cell_bytes) == 0)
         i++;
-    *ratio = i == cells ? 0 : INFINITY;
-    *at = i == cells ? 0 : i;
+    check->ratio = i == cells ? 0 : INFINITY;
+    check->at = i == cells ? 0 : i;
     if (i == cells)
         return SPMV_OK;
     snprintf(work->error, sizeof work->error, "%s: element %lld of the result is wrong", work->operation->name,
              (long long)i + 1);
     return SPMV_ERROR_CHECK;
+}
+
+const char *work_no_names(spmv_backend backend, int index)
+{
+    (void)backend;
+    (void)index;
+    return NULL;
+}
+
+spmv_status work_open_only(struct work *work, const char *name, struct method *method)
+{
+    if (strcmp(name, "auto") != 0) {
+        snprintf(work->error, sizeof work->error, "%s has no method %s; there is: auto", work->operation->name, name);
+        return SPMV_ERROR_METHOD;
+    }
+    *method = (struct method){.name = "default", .why = "the only method", .work = work};
+    return SPMV_OK;
+}
+
+spmv_status work_open_rung(struct work *work, const char *name, spmv_status st, struct method *method)
+{
+    if (st != SPMV_OK)
+        return work_fail(work, work->ctx, st);
+    const bool by_default = strcmp(name, "auto") == 0;
+    *method = (struct method){.name = by_default ? "default" : name,
+                              .why = by_default ? "the backend's choice" : "named",
+                              .work = work,
+                              .state = by_default ? NULL : (void *)name};
+    return SPMV_OK;
 }

@@ -30,36 +30,51 @@
     X(compact)                                                                                                         \
     X(sort)                                                                                                            \
     X(histogram)                                                                                                       \
-    X(scan_host)
+    X(scan_host)                                                                                                       \
+    X(load)
 
 struct work;
+struct measure_options;
+
+/* The figures that a method tells of itself. */
+struct method_figures {
+    bool bits_may_differ; /* from run to run */
+    int64_t plan_bytes;
+    double setup_seconds; /* the last run's share for making the preconditioner */
+};
 
 /* One of our own methods, ready to run. */
-struct own {
-    const char *method;   /* what runs; lives as long as own */
-    const char *why;      /* one sentence */
-    const char *layout;   /* how it holds the matrix, one sentence; NULL: nothing to say */
-    bool bits_may_differ; /* from run to run: a method that says so of itself */
-    double plan_seconds;
-    int64_t plan_bytes;
-    const char *precond;  /* the preconditioner that ran; NULL: none was asked for */
-    double setup_seconds; /* the last run's share for making it */
+struct method {
+    const char *name;    /* what runs; lives as long as the method */
+    const char *why;     /* one sentence */
+    const char *layout;  /* how it holds the matrix, one sentence; NULL: nothing to say */
+    const char *precond; /* the preconditioner that ran; NULL: none was asked for */
+    struct method_figures figures;
     struct work *work;
-    void *plan;
+    void *state; /* the operation's, for this method */
+};
+
+/* What the check of a result found. */
+struct check {
+    double ratio; /* the worst error in units of its bound */
+    int64_t at;   /* the row or element */
+    /* of a solver */
+    double norm_b;        /* ||b|| */
+    double true_residual; /* ||b - A x|| / ||b|| */
 };
 
 struct operation {
     const char *name;
     const char *formula;
     const char *operator_name, *kind; /* "add", "inclusive"; NULL: does not apply */
-    bool on_matrix;                   /* its operand is a matrix; else n elements */
-    bool solver;                      /* a run is a whole solve: work->solved tells it, times count an iteration */
+    bool on_matrix, on_file;          /* its operand is a matrix, or a file; neither: n elements */
+    bool solver;                      /* a run is a whole solve, told in problem.solved */
     int peer_op;                      /* enum peer_op; -1: no peer does it */
 
     /* The name of a backend's method: 0, 1, ... until NULL; apart from "auto". */
-    const char *(*method)(spmv_backend backend, int index);
+    const char *(*method_name)(spmv_backend backend, int index);
 
-    /* Makes the arrays in the context's memory, with contents. */
+    /* Makes the arrays in the context's memory, with contents, and work->state. */
     spmv_status (*setup)(struct work *work);
 
     /* Before the check (exact: contents for which every correct order of operations gives the same
@@ -68,26 +83,33 @@ struct operation {
 
     /* Makes a method ready; "auto": the default. SPMV_ERROR_METHOD: there is none of that name.
      * NULL: the operation has no method of ours. */
-    spmv_status (*open)(struct work *work, const char *method, struct own *own);
+    spmv_status (*open)(struct work *work, const char *name, struct method *method);
 
     /* Runs or queues it once: 0, or -1 when it failed; the sentence is the context's. state: struct
-     * own. */
+     * method. */
     int (*run)(void *state);
 
-    void (*close)(struct own *own); /* NULL: nothing to release */
+    void (*close)(struct method *method); /* NULL: nothing to release */
 
-    /* SPMV_OK, or SPMV_ERROR_CHECK: host_result, work->result_bytes of them, is wrong. *ratio: the
-     * worst error in units of its bound; *at: the row or element. */
-    spmv_status (*check)(struct work *work, const void *host_result, double *ratio, int64_t *at);
+    /* SPMV_OK, or SPMV_ERROR_CHECK: host_result, work->result_bytes of them, is wrong. NULL: there
+     * is no result to check. */
+    spmv_status (*check)(struct work *work, const void *host_result, struct check *check);
+
+    /* Changes how it is timed; NULL: as usual. */
+    void (*adapt)(struct measure_options *options);
 };
 
 /* What an operation works on. */
 struct operand {
     const spmv_csr *matrix; /* host memory, f64, c128 or a pattern, 64-bit offsets; NULL for operations on elements */
+    const char *path;       /* of the file, for operations on files */
+    spmv_type read_type;    /* to read it in, or SPMV_TYPE_DEFAULT */
     int64_t n;              /* elements, for the others */
     int64_t mean_segment;   /* mean length of segments */
     uint64_t seed;
 };
+
+enum { WORK_ARRAYS_MOST = 16 };
 
 struct work {
     /* set by the caller */
@@ -103,24 +125,16 @@ struct work {
     const char *precond; /* of the method that is opened next; NULL or "": none */
     /* set by work_open */
     struct peer_problem problem; /* the arrays; for a matrix of 2^31 entries and more row_ptr is NULL */
-    spmv_csr matrix;             /* the matrix in the context's memory */
-    spmv_csr host_matrix;        /* the operand's, with values of the type */
-    void *host_w;                /* owned; of spmv-dot */
-    void *host_x, *host_values;  /* owned; host_values: host_matrix's, when they are not the operand's */
-    void *expected;      /* owned; the result that every check compares with; NULL: the operation's check recomputes */
-    void *result;        /* in the context's memory: what a run overwrites */
-    bool result_on_host; /* it is in host memory instead */
+    void *result;                /* in the context's memory: what a run overwrites */
+    bool result_on_host;         /* it is in host memory instead */
     int64_t result_bytes;
-    const void *index;  /* gather, scatter: n places, 32 bits, in the context's memory */
-    int64_t kept;       /* compact: elements with a flag */
     double model_bytes; /* a run must move, at least */
     double upload_seconds;
-    double copy_seconds[2];    /* scan-host: plain copies up and down */
-    void *host_b;              /* owned; a solver's right-hand side */
-    struct peer_solved solved; /* a solver's last run; problem.solved */
-    double norm_b;             /* ||b|| */
-    double true_residual;      /* ||b - A x|| / ||b|| of what was checked last */
-    char error[WHY_SIZE];      /* the sentence about the last failure */
+    void *state;          /* the operation's (work_state) */
+    char error[WHY_SIZE]; /* the sentence about the last failure */
+    /* what work_close releases */
+    void *arrays[WORK_ARRAYS_MOST], *host_arrays[WORK_ARRAYS_MOST];
+    int array_count, host_array_count;
 };
 
 /* The operation of that name; NULL: there is none. operation_at(0), (1), ... until NULL. */
@@ -139,12 +153,13 @@ spmv_status work_download(struct work *work, void *host_result);
 
 /* For the files op_*.c. */
 
-/* The operand's matrix: work->host_matrix with values of the type, work->matrix and the problem's
- * arrays. The plan of a product with it by a method of its own ("auto": the default), ready. */
-spmv_status work_send_matrix(struct work *work);
-spmv_status work_make_plan(struct work *work, const char *method, spmv_plan **plan, spmv_plan_info *info);
+/* The operation's state of so many bytes, all 0, which work_close releases; NULL: no memory. */
+void *work_state(struct work *work, size_t bytes);
 
-/* bytes of the context's memory, into the problem's field; from NULL: contents undefined. Counts
+/* Host memory from malloc, which work_close releases from now on. Returns it. */
+void *work_keep(struct work *work, void *host_memory);
+
+/* bytes of the context's memory, which work_close releases; from NULL: contents undefined. Counts
  * the upload's time. */
 spmv_status work_array(struct work *work, const void *host_from, int64_t bytes, const void **array);
 
@@ -156,14 +171,23 @@ spmv_status work_out_of_memory(struct work *work, const char *what, int64_t byte
 int type_parts(spmv_type type);
 spmv_type type_of_parts(spmv_type type);
 
-/* n values of the type in host memory (free): random_value of the seed's stream, or with exact -1,
- * 0 and 1 in turn at random, whose sums of up to 2^24 elements every order gets right. NULL: no
- * memory. */
+/* n values of the type in host memory: random_value of the seed's stream, or with exact -1, 0 and 1
+ * in turn at random, whose sums of up to 2^24 elements every order gets right. work_values: in new
+ * memory (free); NULL: no memory. */
+void work_fill_values(const struct work *work, int64_t n, uint64_t stream, bool exact, void *values);
 void *work_values(const struct work *work, int64_t n, uint64_t stream, bool exact);
 
-/* The check of an operation whose cells of so many bytes are all those of work->expected, to the
- * last bit. */
-spmv_status work_check_cells(struct work *work, const void *host_result, int64_t cell_bytes, double *ratio,
-                             int64_t *at);
+/* The check of an operation whose cells of so many bytes are all those of expected, to the last
+ * bit. */
+spmv_status work_check_cells(struct work *work, const void *host_result, const void *expected, int64_t cell_bytes,
+                             struct check *check);
+
+/* method_name and open of an operation with one method of ours. */
+const char *work_no_names(spmv_backend backend, int index);
+spmv_status work_open_only(struct work *work, const char *name, struct method *method);
+
+/* A rung by its name, of which the library, asked to do nothing by it, said st. method->state: the
+ * name, NULL for "auto". */
+spmv_status work_open_rung(struct work *work, const char *name, spmv_status st, struct method *method);
 
 #endif

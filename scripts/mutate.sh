@@ -248,7 +248,7 @@ mutants() {
         'alpha * (alpha * gamma - (delta + delta))' \
         'alpha * (alpha * gamma - delta)' '^test_cg_rungs\.host_cuda$'
     "$1" "persistent: the true residual is of no x" solvers/cg_4_persistent.cuh \
-        'pair<T> its = {x[k], T()};' \
+        'pair<T> its = {rows.x[k], T()};' \
         'pair<T> its = {T(), T()};' '^test_cg_rungs\.host_cuda$'
 
     # Preconditioners.
@@ -269,40 +269,38 @@ mutants() {
         '1' '^test_precond\.ref$'
 
     # Conjugate gradients.
-    "$1" "cg: a step that made the residual larger is kept" solvers/cg.c \
-        '(shrinks && cg->start_residual < *residual)' \
-        '(shrinks && false)' '^test_cg(_rungs)?\.ref$'
-    "$1" "cg: restarts are not counted" solvers/cg.c \
-        '        result->restarts++;
+    "$1" "cg: a step that made the residual larger is kept" solvers/krylov.c \
+        'stop == SPMV_ERROR_NOT_FINITE) && start < residual)' \
+        'stop == SPMV_ERROR_NOT_FINITE) && false)' '^test_cg(_rungs)?\.ref$'
+    "$1" "cg: restarts are not counted" solvers/krylov.c \
+        '            result->restarts++;
 ' \
         '' '^test_cg(_rungs)?\.ref$'
-    "$1" "cg: squares that vanish fit" solvers/cg.c \
+    "$1" "cg: squares that vanish fit" solvers/krylov_scale.c \
         'least < (narrow ? 0x1p-56 : 0x1p-500)' \
         'least < 0' '^test_cg_scale\.ref$'
-    "$1" "cg: atol is not scaled" solvers/cg.c \
-        'o->atol = asked->options->atol * scale;' \
-        'o->atol = asked->options->atol;' '^test_cg_scale\.ref$'
+    "$1" "cg: atol is not scaled" solvers/krylov_scale.c \
+        's->atol = atol * scale;' \
+        's->atol = atol;' '^test_cg_scale\.ref$'
     "$1" "cg: a direction moves as r does, not as M^-1 r" solvers/cg.c \
-        '        z = cg->q;
+        '        z = s->q;
 ' \
         '' '^test_cg_scale\.ref$'
-    "$1" "cg: the limit is a failure where x is good enough" solvers/cg.c \
-        'if (cg_has_arrived(stop, result))' \
-        'if (false)' '^test_cg_scale\.ref$'
-    "$1" "cg: the recurrence runs below the roundoff" solvers/cg_internal.h \
-        'return tolerance > last ? tolerance : last;' \
-        'return tolerance;' '^test_cg(_rungs)?\.ref$'
-    "$1" "cg: r'z <= 0 is not looked at" solvers/cg.c \
-        '    if (cg->rz <= 0)
-' \
-        '    if (cg->rz < -INFINITY)
-' '^test_cg_rungs\.ref$'
+    "$1" "cg: the limit is a failure where x is good enough" solvers/krylov.c \
+        '} else if (arrived &&' \
+        '} else if (false &&' '^test_cg_scale\.ref$'
+    "$1" "cg: the recurrence runs below the roundoff" solvers/krylov.h \
+        'return c->tolerance > last ? c->tolerance : last;' \
+        'return c->tolerance;' '^test_cg(_rungs)?\.ref$'
+    "$1" "cg: r'z <= 0 is not looked at" solvers/cg_internal.h \
+        ' || c->rz <= 0' \
+        '' '^test_cg_(rungs|several)\.ref$'
     "$1" "cg: the limit is reached one step late, textbook" solvers/cg_1_textbook.c \
-        'if (result->iterations == max_iterations) {' \
-        'if (result->iterations > max_iterations) {' '^test_cg(_rungs)?\.ref$'
-    "$1" "cg: the limit is reached one step late, fused" solvers/cg_2_fused_omp_typed.h \
         'else if (c->iterations >= c->limit)' \
-        'else if (c->iterations > c->limit)' '^test_cg_rungs\.omp$'
+        'else if (c->iterations > c->limit)' '^test_cg(_rungs)?\.ref$'
+    "$1" "cg: the limit is reached one step late, fused" solvers/cg_2_fused_omp_typed.h \
+        'job->state[v].iterations >= job->state[v].limit' \
+        'job->state[v].iterations > job->state[v].limit' '^test_cg_rungs\.omp$'
     "$1" "cg: p'q of the begin of a row in the tile before is lost" solvers/cg_2_fused_omp_typed.h \
         'pq[v] += job->p[tile[1].begin.row * k + v] * tail[t * k + v];' \
         'continue;' '^test_cg_rungs\.omp$'
@@ -326,48 +324,45 @@ mutants() {
         '    if (true)
 ' '^test_cg_rungs\.ref$'
     "$1" "cg: inner corrections in units of b" solvers/cg_inner.c \
-        'widen(cg, in->x, 1 / in->scale, cg->q)' \
-        'widen(cg, in->x, 1, cg->q)' '^test_cg_rungs\.ref$'
+        'widen(cg, in->x, 1 / in->scale, cg->s.q)' \
+        'widen(cg, in->x, 1, cg->s.q)' '^test_cg_rungs\.ref$'
     "$1" "cg: signs tell symmetry" solvers/cg_symmetry.c \
         'const double modulus = 1 + (double)(int)(own >> 1 & 1023) / 1024;' \
         'const double modulus = 1;' '^test_cg\.ref$'
 
     # Several right-hand sides.
-    "$1" "cg several: the first column's r for all" solvers/cg_several.c \
-        'cg_precondition(cg, r, column_of(s, s->z, v))' \
-        'cg_precondition(cg, s->r, column_of(s, s->z, v))' '^test_cg_several\.ref$'
-    "$1" "cg several: r'r instead of r'z" solvers/cg_several.c \
-        's->now[s->z != NULL ? s->k + v : v]' \
-        's->now[v]' '^test_cg_several\.ref$'
-    "$1" "cg several: a column that broke takes a step more" solvers/cg_several.c \
-        '    return s->column[v].stop == CG_RUNS;' \
-        '    return s->column[v].stop == CG_RUNS || s->column[v].stop == CG_BROKEN;' '^test_cg_several\.ref$'
-    "$1" "cg several: columns lie side by side, not apart" solvers/cg_several.c \
-        '(size_t)(v * s->stride) * spmv' \
-        '(size_t)(v * (s->stride - 32)) * spmv' '^test_cg_several\.ref$'
-    "$1" "cg several: an M that is not positive goes on" solvers/cg_several.c \
-        'c->rz > 0 && c->pq > 0' \
-        'c->pq > 0' '^test_cg_several\.ref$'
-    "$1" "cg several: the first failure in time is told" solvers/cg_several.c \
-        '(*first < 0 || v < *first)' \
-        '*first < 0' '^test_cg_several\.ref$'
-    "$1" "cg several: a column that is settled runs again" solvers/cg_several.c \
-        '.stop = runs ? CG_RUNS : CG_DONE}' \
-        '.stop = CG_RUNS}' '^test_cg_several\.omp$'
-    "$1" "cg several: the columns' x is not taken back" solvers/cg_several.c \
-        '            take[v] = true;
+    "$1" "cg several: the first column's r for all" solvers/cg_1_textbook.c \
+        'cg_precondition(cg, r, column_of(cg, own->z, v))' \
+        'cg_precondition(cg, own->r, column_of(cg, own->z, v))' '^test_cg_several\.ref$'
+    "$1" "cg several: r'r instead of r'z" solvers/cg_1_textbook.c \
+        'own->z != NULL ? values[RZ * k + v] : c->rr' \
+        'c->rr' '^test_cg_(several|rungs)\.ref$'
+    "$1" "cg several: a column that broke takes a step more" solvers/cg_1_textbook.c \
+        '    return cg->s.column[v].stop == COLUMN_RUNS;' \
+        '    return cg->s.column[v].stop == COLUMN_RUNS || cg->s.column[v].stop == COLUMN_BROKEN;' '^test_cg_several\.ref$'
+    "$1" "cg several: columns lie side by side, not apart" solvers/cg_1_textbook.c \
+        '(size_t)(v * own->stride) * spmv' \
+        '(size_t)(v * (own->stride - 32)) * spmv' '^test_cg_several\.ref$'
+    "$1" "cg several: the first failure in time is told" solvers/krylov.c \
+        '(s->first < 0 || v < s->first)' \
+        's->first < 0' '^test_cg_several\.ref$'
+    "$1" "cg several: a column that is settled runs again" solvers/krylov.c \
+        '.stop = runs ? COLUMN_RUNS : COLUMN_DONE}' \
+        '.stop = COLUMN_RUNS}' '^test_cg_several\.omp$'
+    "$1" "cg several: the columns' x is not taken back" solvers/krylov.c \
+        '    TRY(replace_columns(s, s->flags, s->start_x));
 ' \
         '' '^test_cg_(several|rungs)\.ref$'
-    "$1" "cg several on a GPU: a column that is done takes the steps of the others" solvers/cg_several_cuda.cuh \
-        'const bool steps = c->stop == CG_RUNS;' \
-        'const bool steps = c->stop != CG_BROKEN;' '^test_cg_several\.host_cuda$'
-    "$1" "cg several on a GPU: the parts of the first blocks alone" solvers/cg_several_cuda.cuh \
+    "$1" "cg several on a GPU: a column that is done takes the steps of the others" solvers/cg_2_fused_columns.cuh \
+        'const bool steps = c->stop == COLUMN_RUNS;' \
+        'const bool steps = c->stop != COLUMN_BROKEN;' '^test_cg_several\.host_cuda$'
+    "$1" "cg several on a GPU: the parts of the first blocks alone" solvers/cg_2_fused_columns.cuh \
         'block < count; block += at.slots' \
         'block < count; block += count' '^test_cg_several\.host_cuda$'
-    "$1" "cg several on a GPU: what the last threads of a column add up is lost" solvers/cg_several_cuda.cuh \
+    "$1" "cg several on a GPU: what the last threads of a column add up is lost" solvers/cg_2_fused_columns.cuh \
         'slot < at.slots; slot += KEPT' \
         'slot + KEPT < at.slots; slot += KEPT' '^test_cg_several\.host_cuda$'
-    "$1" "cg several on a GPU: the first column's history for all" solvers/cg_several_cuda.cu \
+    "$1" "cg several on a GPU: the first column's history for all" solvers/cg_blocks.cuh \
         'sqrt((double)columns[v].history' \
         'sqrt((double)columns[0].history' '^test_cg_several\.host_cuda$'
     "$1" "cg several on a GPU: a warp's part of p'q is lost" spmv/spmv_5_columns.cuh \
@@ -387,13 +382,13 @@ mutants() {
     "$1" "packages: padding belongs to the name of a group" scripts/packages.sh \
         "packages_table | sed 's/ *|.*//' | sort -u" \
         "packages_table | sed 's/ |.*//' | sort -u" '^scripts\.groups$'
-    "$1" "solve several: the first residual alone is compared" app/cmd_solve.c \
+    "$1" "solve several: the first residual alone is compared" app/solve_check.c \
         'while (v < job->columns && norms_agree(' \
         'while (v < 1 && norms_agree(' '^test_program$'
-    "$1" "solve several: x of an indefinite matrix is written" app/cmd_solve.c \
+    "$1" "solve several: x of an indefinite matrix is written" app/solve_attempt.c \
         'any = a->each[v].status != SPMV_ERROR_NOT_POSITIVE;' \
         'any = true;' '^test_program$'
-    "$1" "solve several: errors of all columns in each" app/cmd_solve.c \
+    "$1" "solve several: errors of all columns in each" app/solve_attempt.c \
         '        a->error[v] = 0;
         for (int64_t i = v;' \
         '        a->error[v] = 0;

@@ -1,16 +1,33 @@
-/* Conjugate gradients, rung 1: the textbook, one library call a line, on every backend.
+/* Conjugate gradients, rung 1: the textbook, one library call a line, on every backend, with every preconditioner, for
+ * any number of right-hand sides.
  *
  * Idea: minimise the energy norm of the error along directions that are conjugate to one another.
  * Work a step: one product with A, two dots, three vector updates; vector passes read or written a step, beside the
  * product, in which p'q rides along: 3 (x) + 3 (r) + 1 (r'r) + 3 (p) = 10. A preconditioner adds its own, and 2 (r'z).
  * What the next rungs save: passes, launches, and the wait.
+ *
+ * Several right-hand sides: as many recurrences side by side, one product with A for all. The vectors are kept column
+ * after column, each as if it were alone; only p and q = A p take the form of the plan, by a scatter and a gather a
+ * column, which adds 2 x 2 passes and those of an index, and p'q a dot of 2. A column that stands still is not touched.
+ * Scalars of all columns are divided in one call; those of columns that stand still have no meaning.
  * Hestenes & Stiefel 1952; Y. Saad, "Iterative Methods for Sparse Linear Systems", 2nd ed., algorithms 6.18 and 9.1.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include <math.h>
 #include <spmv/primitives.h>
 
 #include "cg_internal.h"
+
+/* The scalars of the recurrence, in the context's memory, each one a column. RR, PQ, RZ lie side by side, to be read in
+ * one go. */
+enum scalar { RR, PQ, RZ, ALPHA, MINUS_ALPHA, BETA, RHO_NEW, SCALARS };
+
+struct textbook {
+    void *x, *r, *p, *q, *z; /* column after column, a stride apart; z = M^-1 r, NULL without M */
+    int64_t stride;
+    void *scalars;
+    void *memory;   /* of the vectors that are its own */
+    double *values; /* host memory: RR, PQ, RZ */
+};
 
 static spmv_status supports(const struct cg *cg)
 {
@@ -18,132 +35,256 @@ static spmv_status supports(const struct cg *cg)
     return SPMV_OK;
 }
 
-/* state: z, where there is a preconditioner */
 static spmv_status prepare(struct cg *cg)
 {
-    if (cg->precond == NULL)
-        return SPMV_OK;
-    return context_lend(cg->ctx, cg->n * (int64_t)spmv_type_size(cg->type), &cg->state);
+    spmv_status st = SPMV_OK;
+    const struct krylov *s = &cg->s;
+    enum { APART = 32 }; /* so that each is aligned as memory of its own would be */
+    const int64_t size = (int64_t)spmv_type_size(s->type), k = s->columns;
+    const bool several = k > 1;
+    struct textbook *own = NULL;
+    TRY(host_alloc(s->ctx, sizeof *own, "conjugate gradients", &cg->state));
+    own = cg->state;
+    *own = (struct textbook){.x = s->x, .r = s->r, .p = cg->p, .q = s->q, .stride = s->n};
+    if (several)
+        own->stride = ceil_divide(s->n, APART) * APART;
+    TRY(host_alloc(s->ctx, 3 * k * (int64_t)sizeof *own->values, "conjugate gradients", (void **)&own->values));
+    TRY(context_lend(s->ctx, SCALARS * k * size, &own->scalars));
+    void **const vectors[] = {&own->z, &own->x, &own->r, &own->p, &own->q};
+    const int begin = s->precond != NULL ? 0 : 1, end = several ? 5 : 1;
+    if (begin < end)
+        TRY(context_lend(s->ctx, (end - begin) * k * own->stride * size, &own->memory));
+    for (int i = begin; i < end; i++)
+        *vectors[i] = (char *)own->memory + (i - begin) * k * own->stride * size;
+    if (several) { /* what belongs to columns that never run; all bits 0, also floats */
+        TRY(spmv_map_index(s->ctx, s->type, &(const double){0}, NULL, own->scalars, SCALARS * k));
+        TRY(spmv_map_index(s->ctx, s->type, &(const double){0}, NULL, cg->p, s->count));
+    }
+done:
+    return st;
 }
 
 static void release(struct cg *cg)
 {
-    context_take_back(cg->ctx, cg->state);
+    struct textbook *own = cg->state;
+    if (own == NULL)
+        return;
+    context_take_back(cg->s.ctx, own->memory);
+    context_take_back(cg->s.ctx, own->scalars);
+    host_free(own->values);
+    host_free(own);
     cg->state = NULL;
 }
 
-/* rr = r'r; with a preconditioner z = M^-1 r and *rz = r'z, else rz is rr. */
-static spmv_status squares(const struct cg *cg, void *rz)
+static void *column_of(const struct cg *cg, void *vectors, int v)
 {
-    spmv_status st = SPMV_OK;
-    const void *r = cg->r;
-    void *z = cg->state;
-    if (cg->precond == NULL) {
-        TRY(spmv_dot(cg->ctx, cg->type, r, r, rz, cg->n));
-        goto done;
-    }
-    TRY(spmv_dot(cg->ctx, cg->type, r, r, cg_scalar(cg, RR), cg->n));
-    TRY(cg_precondition(cg, r, z));
-    TRY(spmv_dot(cg->ctx, cg->type, r, z, rz, cg->n));
-done:
-    return st;
+    const struct textbook *own = cg->state;
+    return (char *)vectors + (size_t)(v * own->stride) * spmv_type_size(cg->s.type);
+}
+
+static void *scalar_of(const struct cg *cg, enum scalar scalar, int v)
+{
+    const struct textbook *own = cg->state;
+    return (char *)own->scalars + (size_t)((int)scalar * cg->s.columns + v) * spmv_type_size(cg->s.type);
+}
+
+static bool runs(const struct cg *cg, int v)
+{
+    return cg->s.column[v].stop == COLUMN_RUNS;
+}
+
+static bool any_runs(const struct cg *cg)
+{
+    bool any = false;
+    for (int v = 0; v < cg->s.columns; v++)
+        any = any || runs(cg, v);
+    return any;
 }
 
 /* The scalar that alpha and beta are made of: r'z, which is r'r without a preconditioner. */
-static void *rho_of(const struct cg *cg)
+static enum scalar rho_of(const struct cg *cg)
 {
-    return cg_scalar(cg, cg->precond != NULL ? RZ : RR);
+    return cg->s.precond != NULL ? RZ : RR;
 }
 
-/* r = b - A x, p = z, rho = r'z: the recurrence starts here, and again after each restart. */
-static spmv_status start(struct cg *cg)
+/* rho = r'z; with a preconditioner also rr = r'r and z = M^-1 r. */
+static spmv_status squares(const struct cg *cg, enum scalar rho)
 {
     spmv_status st = SPMV_OK;
-    TRY(cg_start(cg));
-    TRY(squares(cg, rho_of(cg)));
-    if (!cg->continues)
-        TRY(spmv_map(cg->ctx, SPMV_MAP_COPY, cg->type, cg->precond != NULL ? cg->state : cg->r, cg->p, cg->n));
-done:
-    return st;
-}
-
-/* q = A p, pq = p'q, and what both say: a product beyond the last step is the price of a single wait. */
-static spmv_status look(struct cg *cg)
-{
-    spmv_status st = SPMV_OK;
-    double values[3] = {0, 0, 0};
-    spmv_epilogue dot;
-    spmv_epilogue_init(&dot, sizeof dot);
-    dot.w = cg->p;
-    dot.dot = cg_scalar(cg, PQ);
-    /* q = A p, pq = p'q */
-    TRY(spmv_apply_with(cg->plan, NULL, cg->p, NULL, cg->q, &dot));
-    TRY(cg_read_scalars(cg, RR, cg->precond != NULL ? 3 : 2, values));
-    cg->rr = values[0];
-    cg->pq = values[1];
-    cg->rz = cg->precond != NULL ? values[2] : values[0];
-    cg->result->recurrence_residual = sqrt(cg->rr);
-done:
-    return st;
-}
-
-/* One step of the recurrence, given q = A p and pq = p'q. */
-static spmv_status step(struct cg *cg)
-{
-    spmv_status st = SPMV_OK;
-    spmv_context *ctx = cg->ctx;
-    const spmv_type type = cg->type;
-    const int64_t n = cg->n;
-    const void *z = cg->precond != NULL ? cg->state : cg->r;
-    void *rho = rho_of(cg), *pq = cg_scalar(cg, PQ), *rho_new = cg_scalar(cg, RHO_NEW);
-    void *alpha = cg_scalar(cg, ALPHA), *minus_alpha = cg_scalar(cg, MINUS_ALPHA), *beta = cg_scalar(cg, BETA);
-    /* alpha = rho / pq */
-    TRY(spmv_map_divide(ctx, type, rho, pq, alpha, 1));
-    TRY(spmv_map(ctx, SPMV_MAP_NEG, type, alpha, minus_alpha, 1));
-    /* x = x + alpha p */
-    TRY(spmv_map_axpby(ctx, type, alpha, cg->p, NULL, cg->x, n));
-    /* r = r - alpha q */
-    TRY(spmv_map_axpby(ctx, type, minus_alpha, cg->q, NULL, cg->r, n));
-    /* z = M^-1 r, rho_new = r'z */
-    TRY(squares(cg, rho_new));
-    /* beta = rho_new / rho */
-    TRY(spmv_map_divide(ctx, type, rho_new, rho, beta, 1));
-    /* p = z + beta p */
-    TRY(spmv_map_axpby(ctx, type, NULL, z, beta, cg->p, n));
-    /* rho = rho_new */
-    TRY(spmv_map(ctx, SPMV_MAP_COPY, type, rho_new, rho, 1));
-done:
-    return st;
-}
-
-static spmv_status run(struct cg *cg, int64_t max_iterations)
-{
-    spmv_status st = SPMV_OK;
-    spmv_cg_result *result = cg->result;
-    TRY(start(cg));
-    TRY(look(cg));
-    if (result->iterations == 0)
-        TRY(cg_tell(cg, result->recurrence_residual));
-    cg->start_residual = result->recurrence_residual;
-    const double enough = cg_enough(cg);
-    while (!(isfinite(cg->rr) && result->recurrence_residual <= enough)) {
-        TRY(cg_look_for_breakdown(cg));
-        if (result->iterations == max_iterations) {
-            st = cg_fail_limit(cg);
-            goto done;
-        }
-        TRY(step(cg));
-        result->iterations++;
-        TRY(look(cg));
-        TRY(cg_tell(cg, result->recurrence_residual));
+    const struct krylov *s = &cg->s;
+    const struct textbook *own = cg->state;
+    for (int v = 0; v < s->columns; v++) {
+        const void *r = column_of(cg, own->r, v);
+        if (!runs(cg, v))
+            continue;
+        TRY(spmv_dot(s->ctx, s->type, r, r, scalar_of(cg, own->z != NULL ? RR : rho, v), s->n));
+        if (own->z == NULL)
+            continue;
+        TRY(cg_precondition(cg, r, column_of(cg, own->z, v)));
+        TRY(spmv_dot(s->ctx, s->type, r, column_of(cg, own->z, v), scalar_of(cg, rho, v), s->n));
     }
 done:
+    return st;
+}
+
+/* p = z, rho = r'z: the recurrence starts here, and again after each restart. */
+static spmv_status start(const struct cg *cg)
+{
+    spmv_status st = SPMV_OK;
+    const struct krylov *s = &cg->s;
+    const struct textbook *own = cg->state;
+    for (int v = 0; v < s->columns && s->columns > 1; v++)
+        if (runs(cg, v)) {
+            TRY(krylov_take(s, s->x, v, column_of(cg, own->x, v)));
+            TRY(krylov_take(s, s->r, v, column_of(cg, own->r, v)));
+        }
+    TRY(squares(cg, rho_of(cg)));
+    for (int v = 0; v < s->columns && !cg->continues; v++)
+        if (runs(cg, v))
+            TRY(spmv_map(s->ctx, SPMV_MAP_COPY, s->type, column_of(cg, own->z != NULL ? own->z : own->r, v),
+                         column_of(cg, own->p, v), s->n));
+done:
+    return st;
+}
+
+/* q = A p, pq = p'q */
+static spmv_status multiply(const struct cg *cg)
+{
+    spmv_status st = SPMV_OK;
+    const struct krylov *s = &cg->s;
+    const struct textbook *own = cg->state;
+    if (s->columns == 1) {
+        spmv_epilogue dot;
+        spmv_epilogue_init(&dot, sizeof dot);
+        dot.w = own->p;
+        dot.dot = scalar_of(cg, PQ, 0);
+        return spmv_apply_with(s->plan, NULL, own->p, NULL, own->q, &dot);
+    }
+    for (int v = 0; v < s->columns; v++)
+        if (runs(cg, v))
+            TRY(krylov_give(s, column_of(cg, own->p, v), v, cg->p));
+    TRY(spmv_apply(s->plan, NULL, cg->p, NULL, s->q));
+    for (int v = 0; v < s->columns; v++)
+        if (runs(cg, v)) {
+            TRY(krylov_take(s, s->q, v, column_of(cg, own->q, v)));
+            TRY(spmv_dot(s->ctx, s->type, column_of(cg, own->p, v), column_of(cg, own->q, v), scalar_of(cg, PQ, v),
+                         s->n));
+        }
+done:
+    return st;
+}
+
+/* q = A p, pq = p'q, and what all sums say: a product beyond the last step is the price of a single wait. */
+static spmv_status look(const struct cg *cg)
+{
+    spmv_status st = SPMV_OK;
+    const struct krylov *s = &cg->s;
+    const struct textbook *own = cg->state;
+    const double *values = own->values;
+    const int k = s->columns;
+    TRY(multiply(cg));
+    TRY(krylov_read(s, own->scalars, (own->z != NULL ? 3 : 2) * k, own->values));
+    for (int v = 0; v < k; v++)
+        if (runs(cg, v)) {
+            struct cg_column *c = &cg->column[v];
+            c->rr = values[RR * k + v];
+            c->pq = values[PQ * k + v];
+            c->rz = own->z != NULL ? values[RZ * k + v] : c->rr;
+            s->column[v].residual = sqrt(c->rr);
+        }
+done:
+    return st;
+}
+
+/* One step of the columns that run, given q = A p and pq = p'q. */
+static spmv_status step(const struct cg *cg)
+{
+    spmv_status st = SPMV_OK;
+    const struct krylov *s = &cg->s;
+    const struct textbook *own = cg->state;
+    spmv_context *ctx = s->ctx;
+    const int k = s->columns;
+    void *z = own->z != NULL ? own->z : own->r, *rho = scalar_of(cg, rho_of(cg), 0);
+    /* alpha = rho / pq */
+    TRY(spmv_map_divide(ctx, s->type, rho, scalar_of(cg, PQ, 0), scalar_of(cg, ALPHA, 0), k));
+    TRY(spmv_map(ctx, SPMV_MAP_NEG, s->type, scalar_of(cg, ALPHA, 0), scalar_of(cg, MINUS_ALPHA, 0), k));
+    for (int v = 0; v < k; v++)
+        if (runs(cg, v)) {
+            /* x = x + alpha p */
+            TRY(spmv_map_axpby(ctx, s->type, scalar_of(cg, ALPHA, v), column_of(cg, own->p, v), NULL,
+                               column_of(cg, own->x, v), s->n));
+            /* r = r - alpha q */
+            TRY(spmv_map_axpby(ctx, s->type, scalar_of(cg, MINUS_ALPHA, v), column_of(cg, own->q, v), NULL,
+                               column_of(cg, own->r, v), s->n));
+            s->column[v].iterations++;
+        }
+    /* z = M^-1 r, rho_new = r'z */
+    TRY(squares(cg, RHO_NEW));
+    /* beta = rho_new / rho */
+    TRY(spmv_map_divide(ctx, s->type, scalar_of(cg, RHO_NEW, 0), rho, scalar_of(cg, BETA, 0), k));
+    for (int v = 0; v < k; v++)
+        if (runs(cg, v)) /* p = z + beta p */
+            TRY(spmv_map_axpby(ctx, s->type, NULL, column_of(cg, z, v), scalar_of(cg, BETA, v),
+                               column_of(cg, own->p, v), s->n));
+    /* rho = rho_new */
+    TRY(spmv_map(ctx, SPMV_MAP_COPY, s->type, scalar_of(cg, RHO_NEW, 0), rho, k));
+done:
+    return st;
+}
+
+/* The columns that make no further step. */
+static void stop_columns(const struct cg *cg)
+{
+    for (int v = 0; v < cg->s.columns; v++) {
+        struct krylov_column *c = &cg->s.column[v];
+        if (!runs(cg, v))
+            continue;
+        if (isfinite(c->residual) && c->residual <= c->enough)
+            c->stop = COLUMN_DONE;
+        else if (cg_is_broken(&cg->column[v]))
+            c->stop = COLUMN_BROKEN;
+        else if (c->iterations >= c->limit)
+            c->stop = COLUMN_LIMIT;
+    }
+}
+
+static spmv_status run(struct cg *cg)
+{
+    spmv_status st = SPMV_OK;
+    struct krylov *s = &cg->s;
+    const struct textbook *own = cg->state;
+    TRY(start(cg));
+    TRY(look(cg));
+    for (int v = 0; v < s->columns; v++)
+        if (runs(cg, v)) {
+            s->column[v].start_residual = s->column[v].residual;
+            s->column[v].enough = krylov_enough(s->type, &s->column[v]);
+        }
+    if (s->iterations == 0) /* a run that goes on has been told of already */
+        krylov_tell_running(s);
+    while (s->told == SPMV_OK) {
+        stop_columns(cg);
+        if (!any_runs(cg))
+            break;
+        TRY(step(cg));
+        s->iterations++;
+        TRY(look(cg));
+        krylov_tell_running(s);
+    }
+done:
+    for (int v = 0; v < s->columns && s->columns > 1 && (st == SPMV_OK || spmv_status_class(st) >= 7); v++)
+        if (krylov_is_open(s, v)) {
+            const spmv_status given = krylov_give(s, column_of(cg, own->x, v), v, s->x);
+            st = given != SPMV_OK ? given : st;
+        }
     return st;
 }
 
 const struct cg_method cg_textbook = {.name = "textbook",
                                       .why = "runs on every backend, with every plan and preconditioner",
                                       .backends = ~0u,
+                                      .least_columns = 1,
+                                      .most_columns = CG_ANY_COLUMNS,
                                       .supports = supports,
                                       .prepare = prepare,
                                       .run = run,

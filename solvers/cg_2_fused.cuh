@@ -12,7 +12,7 @@
  * Launches: 3. Vector passes a step, beside the product: r: 2 + 1 (q), x: 2, p: 2 + 1 (r) = 8; 2
  * more with Jacobi's preconditioner; with another preconditioner its own passes and 3.
  * Changed since rung 1: 3 launches instead of 9, 8 passes instead of 10, no wait.
- * Host side: cg_3_graph.cu.
+ * Host side: cg_3_graph.cu. Several right-hand sides: cg_2_fused_columns.cuh.
  *
  * Block 0 writes scalars for later kernels only: step_residual reads what step_direction wrote, and
  * the reverse.
@@ -30,6 +30,7 @@
 #ifndef CG_2_FUSED_CUH
 #define CG_2_FUSED_CUH
 
+#include "cg_blocks.cuh"
 #include "spmv_4_tiles_epilogue.cuh"
 
 namespace cg_fused
@@ -39,18 +40,7 @@ namespace cg_fused
  * because each block adds up all parts of the previous sum. MANY_BLOCKS: the same for vectors of
  * more than FEW_FOR elements, where that cost does not show. TOP: the most parts that a block adds
  * up. FOLDED: the number of parts to which a separate kernel folds more than TOP. */
-enum {
-    BLOCK = 512,
-    FEW_BLOCKS = 264,
-    FEW_FOR = 1 << 21,
-    MANY_BLOCKS = 4 * FEW_BLOCKS,
-    RING = 32,
-    TOP = 4096,
-    FOLDED = 256
-};
-
-/* Why the solve stopped. */
-enum { GOES_ON, ENDED, BROKEN, LIMIT };
+enum { BLOCK = 512, FEW_BLOCKS = 264, FEW_FOR = 1 << 21, MANY_BLOCKS = 4 * FEW_BLOCKS, TOP = 4096, FOLDED = 256 };
 
 /* A pair of sums: r'r and r'z. */
 template <typename T> struct two_of {
@@ -61,18 +51,7 @@ template <> struct two_of<float> {
 };
 template <typename T> using two = typename two_of<T>::type;
 
-/* The scalars of the recurrence, in device memory. The host reads copies. */
-template <typename T> struct state {
-    /* written by begin_state and step_direction */
-    T rr, rho;            /* rho: r'z, which is r'r without a preconditioner */
-    double start, enough; /* norms: of the first residual; of a residual that ends the solve */
-    long long iterations, most;
-    T history[RING]; /* r'r after iteration i, at i % RING */
-    /* written by step_residual (`ending` also by note) */
-    T pq, alpha, rho_before;
-    long long iterations_then;
-    int stop, ending;
-};
+template <typename T> using state = cg_blocks::column<T>;
 
 /* The parts of a sum, one a block of the kernel that made them. */
 template <typename T> struct parts_of {
@@ -207,7 +186,7 @@ __global__ void __launch_bounds__(BLOCK) begin(system<T> a, bool continues, T *p
  * first. */
 template <typename T> __device__ void note(state<T> *s)
 {
-    s->history[s->iterations % RING] = s->rr;
+    s->history[s->iterations % cg_blocks::RING] = s->rr;
     const double norm = sqrt((double)s->rr);
     if (isfinite(norm) && norm <= s->enough)
         s->ending = 1;
@@ -215,8 +194,7 @@ template <typename T> __device__ void note(state<T> *s)
 
 /* Writes the whole state, after begin. One block. */
 template <typename T>
-__global__ void __launch_bounds__(BLOCK)
-    begin_state(system<T> a, double tolerance, double roundoff, long long iterations, long long most)
+__global__ void __launch_bounds__(BLOCK) begin_state(system<T> a, double tolerance, double roundoff, long long most)
 {
     let_next_begin();
     await_kernel_before();
@@ -228,10 +206,10 @@ __global__ void __launch_bounds__(BLOCK)
     s->rho = sums.im;
     s->start = sqrt((double)s->rr);
     s->enough = fmax(tolerance, roundoff * s->start);
-    s->iterations = iterations;
+    s->iterations = 0;
     s->most = most;
     s->pq = 0;
-    s->stop = GOES_ON;
+    s->stop = COLUMN_RUNS;
     s->ending = 0;
     note(s);
 }
@@ -257,7 +235,9 @@ template <typename T, int EACH> __global__ void __launch_bounds__(BLOCK, 2) step
      * `broken` or `limit`. */
     if (ending != 0 || broken || limit) {
         if (first) {
-            s->stop = ending != 0 ? (s->stop == GOES_ON ? (int)ENDED : s->stop) : broken ? (int)BROKEN : (int)LIMIT;
+            s->stop = ending != 0 ? (s->stop == COLUMN_RUNS ? (int)COLUMN_DONE : s->stop)
+                      : broken    ? (int)COLUMN_BROKEN
+                                  : (int)COLUMN_LIMIT;
             if (ending == 0)
                 s->pq = pq;
             s->ending = 1;
@@ -291,7 +271,7 @@ template <typename T> __global__ void __launch_bounds__(BLOCK) step_rho(system<T
 {
     let_next_begin();
     await_kernel_before();
-    if (a.s->stop != GOES_ON)
+    if (a.s->stop != COLUMN_RUNS)
         return;
     T part = T();
     const int64_t tiles = (a.n - 1) / BLOCK + 1;
@@ -313,7 +293,7 @@ template <typename T, int EACH> __global__ void __launch_bounds__(BLOCK, 2) step
     T r[EACH], p[EACH], x[EACH];
     let_next_begin();
     await_kernel_before();
-    if (s->stop != GOES_ON)
+    if (s->stop != COLUMN_RUNS)
         return;
     const T alpha = s->alpha, rho_before = s->rho_before;
     own.load(a.r, r);

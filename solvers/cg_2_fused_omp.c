@@ -21,12 +21,11 @@
  * Wins everywhere the method "tiles" is used, most where an iteration takes some microseconds.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include <math.h>
 #include <omp.h>
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "cg_region.h"
+#include "cg_internal.h"
 #include "precond_internal.h"
 #include "spmv_omp.h"
 
@@ -70,7 +69,7 @@ struct workspace {
     void *pq, *rr, *rz; /* parts: groups a column each */
     int *active;        /* the columns that run */
     int count;
-    bool cancelled;
+    const void *inverse_diagonal; /* n elements of the preconditioner "jacobi"; NULL: none */
 };
 
 static int64_t share_begin(const struct workspace *w, int thread)
@@ -146,50 +145,52 @@ static bool phase_passes(const struct workspace *w, long long phase, int looks)
 #undef VALUE
 #undef TYPED
 
-spmv_status cg_region_supports(spmv_context *ctx, const spmv_plan_info *info, const spmv_preconditioner *precond)
+static spmv_status supports(const struct cg *cg)
 {
-    if (strcmp(info->method, "tiles") != 0)
-        return context_fail(ctx, SPMV_ERROR_UNSUPPORTED,
-                            "spmv_cg: method fused needs a plan of the method tiles, and this one is of %s",
-                            info->method);
-    if (precond != NULL && precond_inverse_diagonal(precond) == NULL)
-        return context_fail(ctx, SPMV_ERROR_UNSUPPORTED,
+    const char *plan = cg->s.info.method;
+    if (strcmp(plan, "tiles") != 0)
+        return context_fail(cg->s.ctx, SPMV_ERROR_UNSUPPORTED,
+                            "spmv_cg: method fused needs a plan of the method tiles, and this one is of %s", plan);
+    if (cg->s.precond != NULL && precond_inverse_diagonal(cg->s.precond) == NULL)
+        return context_fail(cg->s.ctx, SPMV_ERROR_UNSUPPORTED,
                             "spmv_cg: method fused has no preconditioner but jacobi: textbook takes all");
     return SPMV_OK;
 }
 
-spmv_status cg_region_open(struct cg_region *region)
+static spmv_status prepare(struct cg *cg)
 {
     spmv_status st = SPMV_OK;
-    spmv_context *ctx = region->ctx;
+    const struct krylov *s = &cg->s;
     struct workspace *w = NULL;
-    TRY(host_alloc(ctx, sizeof *w, "conjugate gradients", &region->state));
-    w = region->state;
-    *w = (struct workspace){.lock = PTHREAD_MUTEX_INITIALIZER, .opened = PTHREAD_COND_INITIALIZER};
-    const int k = region->columns;
-    tiles_omp_pieces(region->plan, region->p, region->q, k == 1 ? &w->dot : NULL, &w->pieces);
+    TRY(host_alloc(s->ctx, sizeof *w, "conjugate gradients", &cg->state));
+    w = cg->state;
+    *w = (struct workspace){.lock = PTHREAD_MUTEX_INITIALIZER,
+                            .opened = PTHREAD_COND_INITIALIZER,
+                            .inverse_diagonal = s->precond != NULL ? precond_inverse_diagonal(s->precond) : NULL};
+    const int k = s->columns;
+    tiles_omp_pieces(s->plan, cg->p, s->q, k == 1 ? &w->dot : NULL, &w->pieces);
     const int64_t count = w->pieces.tiles->count;
     w->group = count >= GROUPED_FROM ? GROUP : 1;
     w->groups = ceil_divide(count, w->group);
-    w->threads = (int)max_i64(1, min_i64(ctx->threads, min_i64(w->groups, count * k / TILES_A_THREAD)));
-    const int64_t parts = w->groups * k * (int64_t)spmv_type_size(region->type);
-    TRY(host_alloc(ctx, parts, "conjugate gradients", &w->pq));
-    TRY(host_alloc(ctx, parts, "conjugate gradients", &w->rr));
-    TRY(host_alloc(ctx, parts, "conjugate gradients", &w->rz));
-    TRY(host_alloc(ctx, k * (int64_t)sizeof *w->active, "conjugate gradients", (void **)&w->active));
-    TRY(host_alloc(ctx, w->threads * (int64_t)sizeof *w->claims, "conjugate gradients", (void **)&w->claims));
+    w->threads = (int)max_i64(1, min_i64(s->ctx->threads, min_i64(w->groups, count * k / TILES_A_THREAD)));
+    const int64_t parts = w->groups * k * (int64_t)spmv_type_size(s->type);
+    TRY(host_alloc(s->ctx, parts, "conjugate gradients", &w->pq));
+    TRY(host_alloc(s->ctx, parts, "conjugate gradients", &w->rr));
+    TRY(host_alloc(s->ctx, parts, "conjugate gradients", &w->rz));
+    TRY(host_alloc(s->ctx, k * (int64_t)sizeof *w->active, "conjugate gradients", (void **)&w->active));
+    TRY(host_alloc(s->ctx, w->threads * (int64_t)sizeof *w->claims, "conjugate gradients", (void **)&w->claims));
     for (int p = 0; p < w->threads; p++)
         atomic_init(&w->claims[p].next, 0);
     spmv_epilogue_init(&w->dot, sizeof w->dot);
-    w->dot.w = region->p;
+    w->dot.w = cg->p;
     w->dot.dot = w->pq; /* not written: tiles keep their parts */
 done:
     return st;
 }
 
-void cg_region_close(struct cg_region *region)
+static void release(struct cg *cg)
 {
-    struct workspace *w = region->state;
+    struct workspace *w = cg->state;
     if (w == NULL)
         return;
     host_free(w->pq);
@@ -200,87 +201,24 @@ void cg_region_close(struct cg_region *region)
     pthread_mutex_destroy(&w->lock);
     pthread_cond_destroy(&w->opened);
     host_free(w);
-    region->state = NULL;
-}
-
-void cg_region_run(struct cg_region *region)
-{
-    struct workspace *w = region->state;
-    w->cancelled = false;
-    region->told = SPMV_OK;
-    if (region->type == SPMV_F32)
-        run_f32(region);
-    else
-        run_f64(region);
-}
-
-/* ------------------------------------------------------------- one right-hand side */
-
-static spmv_status supports(const struct cg *cg)
-{
-    return cg_region_supports(cg->ctx, &cg->info, cg->precond);
-}
-
-static spmv_status prepare(struct cg *cg)
-{
-    spmv_status st = SPMV_OK;
-    struct cg_region *region = NULL;
-    TRY(host_alloc(cg->ctx, sizeof *region, "conjugate gradients", &cg->state));
-    region = cg->state;
-    *region = (struct cg_region){.ctx = cg->ctx,
-                                 .plan = cg->plan,
-                                 .type = cg->type,
-                                 .columns = 1,
-                                 .inverse_diagonal = cg->precond != NULL ? precond_inverse_diagonal(cg->precond) : NULL,
-                                 .r = cg->r,
-                                 .p = cg->p,
-                                 .q = cg->q,
-                                 .options = cg->options};
-    TRY(cg_region_open(region));
-done:
-    return st;
-}
-
-static void release(struct cg *cg)
-{
-    if (cg->state != NULL)
-        cg_region_close(cg->state);
-    host_free(cg->state);
     cg->state = NULL;
 }
 
-static spmv_status run(struct cg *cg, int64_t max_iterations)
+static spmv_status run(struct cg *cg)
 {
-    spmv_status st = SPMV_OK;
-    struct cg_region *region = cg->state;
-    spmv_cg_result *result = cg->result;
-    struct cg_column column = {
-        .tolerance = result->tolerance, .limit = max_iterations - result->iterations, .stop = CG_RUNS};
-    TRY(cg_start(cg));
-    region->x = cg->x;
-    region->keeps_p = cg->continues;
-    region->iterations = result->iterations;
-    region->column = &column;
-    cg_region_run(region);
-    result->iterations = region->iterations;
-    result->recurrence_residual = sqrt(column.rr);
-    cg->start_residual = column.start_residual;
-    cg->rr = column.rr;
-    cg->pq = column.pq;
-    cg->rz = column.rz;
-    TRY(region->told != SPMV_OK ? cg_fail_cancelled(cg) : SPMV_OK);
-    if (column.stop == CG_BROKEN)
-        st = cg_look_for_breakdown(cg);
-    else if (column.stop == CG_LIMIT)
-        st = cg_fail_limit(cg);
-done:
-    return st;
+    if (cg->s.type == SPMV_F32)
+        run_f32(cg);
+    else
+        run_f64(cg);
+    return SPMV_OK;
 }
 
 const struct cg_method cg_fused_omp = {.name = "fused",
                                        .why = "one parallel region for the whole solve: the plan is of tiles, and the "
                                               "preconditioner none or jacobi",
                                        .backends = 1u << SPMV_BACKEND_OMP,
+                                       .least_columns = 1,
+                                       .most_columns = CG_ANY_COLUMNS,
                                        .supports = supports,
                                        .prepare = prepare,
                                        .run = run,

@@ -11,6 +11,7 @@ struct TYPED(job) {
     const int *list;
     VALUE *x, *r, *p, *q;
     const VALUE *d;
+    struct krylov_column *state;
     struct cg_column *column;
     VALUE *rr, *rz; /* the parts of one group, k each */
 };
@@ -221,6 +222,7 @@ static void TYPED(read_squares)(const struct workspace *w, const struct TYPED(jo
         struct cg_column *c = &job->column[v];
         c->rr = (double)TYPED(sum_up)(w->rr, w->groups, job->k, v);
         c->rz = job->d != NULL ? (double)TYPED(sum_up)(w->rz, w->groups, job->k, v) : c->rr;
+        job->state[v].residual = sqrt(c->rr);
     }
 }
 
@@ -241,17 +243,17 @@ static void TYPED(residual_group)(const struct workspace *w, struct TYPED(job) *
 }
 
 /* One group in a phase. */
-static void TYPED(work)(const struct cg_region *region, struct TYPED(job) * job, struct TYPED(passes) passes,
-                        enum kind kind, int64_t g)
+static void TYPED(work)(const struct cg *cg, struct TYPED(job) * job, struct TYPED(passes) passes, enum kind kind,
+                        int64_t g)
 {
-    const struct workspace *w = region->state;
+    const struct workspace *w = cg->state;
     const struct tile *tile = job->tiles->tile;
     const int64_t begin = g * w->group, end = min_i64(begin + w->group, job->tiles->count);
     job->count = w->count;
     switch (kind) {
     case START:
         TYPED(residual_group)(w, job, passes, g, begin, end, false);
-        if (!region->keeps_p)
+        if (!cg->continues)
             TYPED(first_directions)(job, tile[begin].begin.row, tile[end].begin.row);
         break;
     case PRODUCT:
@@ -270,7 +272,7 @@ static void TYPED(list_running)(struct workspace *w, const struct TYPED(job) * j
 {
     w->count = 0;
     for (int v = 0; v < job->k; v++)
-        if (job->column[v].stop == CG_RUNS)
+        if (job->state[v].stop == COLUMN_RUNS)
             w->active[w->count++] = v;
 }
 
@@ -282,10 +284,10 @@ static void TYPED(after_product)(struct workspace *w, const struct TYPED(job) * 
         struct cg_column *c = &job->column[v];
         c->pq = (double)TYPED(sum_up)(w->pq, w->groups, job->k, v);
         c->alpha = (double)((VALUE)c->rz / (VALUE)c->pq);
-        if (!isfinite(c->rr) || !isfinite(c->rz) || !isfinite(c->pq) || c->rz <= 0 || c->pq <= 0)
-            c->stop = CG_BROKEN;
-        else if (c->iterations >= c->limit)
-            c->stop = CG_LIMIT;
+        if (cg_is_broken(c))
+            job->state[v].stop = COLUMN_BROKEN;
+        else if (job->state[v].iterations >= job->state[v].limit)
+            job->state[v].stop = COLUMN_LIMIT;
     }
     TYPED(list_running)(w, job);
 }
@@ -299,46 +301,41 @@ static void TYPED(after_residual)(struct workspace *w, const struct TYPED(job) *
     for (int a = 0; a < w->count; a++) {
         struct cg_column *c = &job->column[w->active[a]];
         c->beta = (double)((VALUE)c->rz / (VALUE)c->beta);
-        c->iterations++;
+        job->state[w->active[a]].iterations++;
     }
 }
 
 /* Before the first iteration: where it starts. */
-static void TYPED(after_start)(const struct cg_region *region, const struct TYPED(job) * job)
+static void TYPED(after_start)(const struct cg *cg, const struct TYPED(job) * job)
 {
-    const struct workspace *w = region->state;
+    const struct workspace *w = cg->state;
     TYPED(read_squares)(w, job);
     for (int a = 0; a < w->count; a++) {
-        struct cg_column *c = &job->column[w->active[a]];
-        c->start_residual = sqrt(c->rr);
-        c->enough = cg_enough_from(region->type, c->tolerance, c->start_residual);
+        struct krylov_column *c = &job->state[w->active[a]];
+        c->start_residual = c->residual;
+        c->enough = krylov_enough(cg->s.type, c);
     }
 }
 
-/* An iteration is over: the largest residual of the columns that run goes to the caller's function; those whose
- * residual is small enough stop. By the calling thread where there is such a function. */
-static void TYPED(look_around)(struct cg_region *region, const struct TYPED(job) * job, bool tell)
+/* An iteration is over: the columns that run are told of to the caller's function, and those whose residual is small
+ * enough stop. By the calling thread where there is such a function. */
+static void TYPED(look_around)(struct cg *cg, const struct TYPED(job) * job, bool tell)
 {
-    struct workspace *w = region->state;
-    const spmv_cg_options *o = region->options;
-    double most = 0;
-    for (int a = 0; a < w->count; a++) {
-        struct cg_column *c = &job->column[w->active[a]];
-        const double residual = sqrt(c->rr);
-        most = residual <= most ? most : residual;
-        if (isfinite(c->rr) && residual <= c->enough)
-            c->stop = CG_DONE;
+    struct workspace *w = cg->state;
+    const bool cancelled = tell && krylov_tell_running(&cg->s) != SPMV_OK;
+    for (int a = 0; a < w->count && !cancelled; a++) {
+        struct krylov_column *c = &job->state[w->active[a]];
+        if (isfinite(c->residual) && c->residual <= c->enough)
+            c->stop = COLUMN_DONE;
     }
-    if (tell)
-        w->cancelled = o->on_iteration(region->iterations, most, o->user) != 0;
     TYPED(list_running)(w, job);
-    open_phase(w, w->count > 0 && !w->cancelled ? PRODUCT : STOP);
+    open_phase(w, w->count > 0 && !cancelled ? PRODUCT : STOP);
 }
 
 /* By who finished the last of a phase: what lies between it and the next. */
-static void TYPED(go_on)(struct cg_region *region, const struct TYPED(job) * job, enum kind kind, int me)
+static void TYPED(go_on)(struct cg *cg, const struct TYPED(job) * job, enum kind kind, int me)
 {
-    struct workspace *w = region->state;
+    struct workspace *w = cg->state;
     if (kind == PRODUCT) {
         TYPED(after_product)(w, job);
         open_phase(w, w->count > 0 ? RESIDUAL : STOP);
@@ -350,41 +347,42 @@ static void TYPED(go_on)(struct cg_region *region, const struct TYPED(job) * job
         return;
     }
     if (kind == START)
-        TYPED(after_start)(region, job);
+        TYPED(after_start)(cg, job);
     else
-        region->iterations++;
+        cg->s.iterations++;
     /* a run that goes on from another one's x has been told of already */
-    const bool tell = region->options->on_iteration != NULL && (kind == DIRECTION || region->iterations == 0);
+    const bool tell = cg->s.on_iteration != NULL && (kind == DIRECTION || cg->s.iterations == 0);
     if (tell && me != 0)
         open_phase(w, TELL);
     else
-        TYPED(look_around)(region, job, tell);
+        TYPED(look_around)(cg, job, tell);
 }
 
 /* All groups of a part that are left; how many there were. */
-static int64_t TYPED(work_on)(struct cg_region *region, struct TYPED(job) * job, struct TYPED(passes) passes,
-                              long long phase, int part)
+static int64_t TYPED(work_on)(struct cg *cg, struct TYPED(job) * job, struct TYPED(passes) passes, long long phase,
+                              int part)
 {
     int64_t done = 0, begin = 0, end = 0;
-    while (claim(region->state, part, phase, &begin, &end))
+    while (claim(cg->state, part, phase, &begin, &end))
         for (done += end - begin; begin < end; begin++)
-            TYPED(work)(region, job, passes, (enum kind)(phase % KINDS), begin);
+            TYPED(work)(cg, job, passes, (enum kind)(phase % KINDS), begin);
     return done;
 }
 
 /* The region, seen by one thread. */
-static void TYPED(thread)(struct cg_region *region, int me)
+static void TYPED(thread)(struct cg *cg, int me)
 {
-    struct workspace *w = region->state;
+    struct workspace *w = cg->state;
     struct TYPED(job) job = {.tiles = w->pieces.tiles,
-                             .k = region->columns,
+                             .k = cg->s.columns,
                              .list = w->active,
-                             .x = region->x,
-                             .r = region->r,
-                             .p = region->p,
-                             .q = region->q,
-                             .d = region->inverse_diagonal,
-                             .column = region->column};
+                             .x = cg->s.x,
+                             .r = cg->s.r,
+                             .p = cg->p,
+                             .q = cg->s.q,
+                             .d = w->inverse_diagonal,
+                             .state = cg->s.column,
+                             .column = cg->column};
     const struct TYPED(passes) passes = TYPED(passes_for)(w->pieces.tiles->avx2);
     for (;;) {
         const long long phase = atomic_load_explicit(&w->phase, memory_order_acquire);
@@ -392,14 +390,14 @@ static void TYPED(thread)(struct cg_region *region, int me)
         if (kind == STOP)
             return;
         if (kind == TELL && me == 0) {
-            TYPED(look_around)(region, &job, true);
+            TYPED(look_around)(cg, &job, true);
             continue;
         }
         /* first what is this thread's, then, if that takes the others long, what is left of theirs */
         for (int i = 0; i < w->threads && kind != TELL; i++) {
-            const int64_t done = TYPED(work_on)(region, &job, passes, phase, (me + i) % w->threads);
+            const int64_t done = TYPED(work_on)(cg, &job, passes, phase, (me + i) % w->threads);
             if (done > 0 && atomic_fetch_add(&w->done, done) + done == w->groups)
-                TYPED(go_on)(region, &job, kind, me);
+                TYPED(go_on)(cg, &job, kind, me);
             if (i == 0 && phase_passes(w, phase, HELPS_AFTER))
                 break;
         }
@@ -408,15 +406,12 @@ static void TYPED(thread)(struct cg_region *region, int me)
     }
 }
 
-static void TYPED(run)(struct cg_region *region)
+static void TYPED(run)(struct cg *cg)
 {
-    struct workspace *w = region->state;
-    struct TYPED(job) job = {.k = region->columns, .column = region->column};
-    for (int v = 0; v < region->columns; v++)
-        region->column[v].iterations = 0;
+    struct workspace *w = cg->state;
+    struct TYPED(job) job = {.k = cg->s.columns, .state = cg->s.column, .column = cg->column};
     TYPED(list_running)(w, &job);
     open_phase(w, START);
 #pragma omp parallel num_threads(w->threads)
-    TYPED(thread)(region, omp_get_thread_num());
-    region->told = w->cancelled ? SPMV_CANCELLED : SPMV_OK;
+    TYPED(thread)(cg, omp_get_thread_num());
 }

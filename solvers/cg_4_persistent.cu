@@ -45,7 +45,6 @@ struct persistent {
     void *memory; /* on the device: parts, counter, history */
     void *pairs;  /* and behind them the vector s */
     int64_t counter_at, history_at;
-    bool began; /* a run before this one has set x */
 };
 
 /* Of the device. A host that plays one runs one block at a time. */
@@ -71,17 +70,17 @@ spmv_status limits(spmv_context *ctx, int *shared_bytes, int *most_blocks)
 /* The first cut that the system fits into; false: none. */
 bool choose(const struct cg *cg, int shared_most, int most_blocks, persistent *own)
 {
-    const spmv_plan *const plan = cg->plan;
+    const spmv_plan *const plan = cg->s.plan;
     const int64_t cell = (int64_t)spmv_type_size(plan->a.type) + (int64_t)sizeof(int32_t);
     for (int c = 0; c < CUTS; c++) {
         const cut how = cuts[c];
-        const int64_t each = (cg->n + (int64_t)how.blocks * WARP - 1) / ((int64_t)how.blocks * WARP) * WARP;
+        const int64_t each = (cg->s.n + (int64_t)how.blocks * WARP - 1) / ((int64_t)how.blocks * WARP) * WARP;
         const int64_t cells = each * plan->longest_row;
         const int64_t own_pairs = (how.cluster ? 2 : 1) * each;
-        const int64_t bytes = own_pairs * 2 * (int64_t)spmv_type_size(cg->type) + cells * cell;
+        const int64_t bytes = own_pairs * 2 * (int64_t)spmv_type_size(cg->s.type) + cells * cell;
         if (how.blocks > most_blocks || each > (int64_t)how.threads * how.rows_a_thread || bytes > shared_most)
             continue;
-        *own = {how, (int)each, (int)cells, (int)bytes, nullptr, nullptr, 0, 0, false};
+        *own = {how, (int)each, (int)cells, (int)bytes, nullptr, nullptr, 0, 0};
         return true;
     }
     return false;
@@ -90,83 +89,83 @@ bool choose(const struct cg *cg, int shared_most, int most_blocks, persistent *o
 spmv_status look(const struct cg *cg, persistent *own)
 {
     int shared = 0, blocks = 0;
-    const spmv_status st = on_device(cg->ctx, [&] { return limits(cg->ctx, &shared, &blocks); });
+    const spmv_status st = on_device(cg->s.ctx, [&] { return limits(cg->s.ctx, &shared, &blocks); });
     if (st != SPMV_OK)
         return st;
     return choose(cg, shared, blocks, own)
                ? SPMV_OK
-               : context_fail(cg->ctx, SPMV_ERROR_UNSUPPORTED,
+               : context_fail(cg->s.ctx, SPMV_ERROR_UNSUPPORTED,
                               "spmv_cg: %lld rows of at most %lld entries do not fit the multiprocessors' memory",
-                              (long long)cg->n, (long long)cg->plan->longest_row);
+                              (long long)cg->s.n, (long long)cg->s.plan->longest_row);
 }
 
 spmv_status supports(const struct cg *cg)
 {
     persistent own;
-    const spmv_plan *const plan = cg->plan;
-    if (cg->precond != nullptr && precond_inverse_diagonal(cg->precond) == nullptr)
-        return context_fail(cg->ctx, SPMV_ERROR_UNSUPPORTED,
+    const spmv_plan *const plan = cg->s.plan;
+    if (cg->s.precond != nullptr && precond_inverse_diagonal(cg->s.precond) == nullptr)
+        return context_fail(cg->s.ctx, SPMV_ERROR_UNSUPPORTED,
                             "spmv_cg: the persistent rung knows the preconditioners none and jacobi alone, not %s",
-                            precond_name(cg->precond));
+                            precond_name(cg->s.precond));
     if (cg->keeps)
-        return context_fail(cg->ctx, SPMV_ERROR_UNSUPPORTED,
+        return context_fail(cg->s.ctx, SPMV_ERROR_UNSUPPORTED,
                             "spmv_cg: the persistent rung does not go on from a residual that was replaced");
     if (plan->longest_row < 0 || plan->a.row_ptr_bits != 32)
-        return context_fail(cg->ctx, SPMV_ERROR_UNSUPPORTED,
+        return context_fail(cg->s.ctx, SPMV_ERROR_UNSUPPORTED,
                             "spmv_cg: the persistent rung wants a plan of method tiles, of less than 2^31 nonzeros");
     return look(cg, &own);
 }
 
 /* One launch of at most `steps` steps, and what it says. */
 template <typename T, typename Stored, bool SCALED>
-spmv_status launch_steps(const struct cg *cg, int64_t most, int steps, bool begins, bool asks, report *told)
+spmv_status launch_steps(const struct cg *cg, int steps, bool begins, bool asks, report *told)
 {
     const persistent *const own = (const persistent *)cg->state;
-    const spmv_plan *const plan = cg->plan;
+    const spmv_plan *const plan = cg->s.plan;
     char *const memory = (char *)own->memory;
-    cuda_state *const device = (cuda_state *)cg->ctx->device;
-    const cudaStream_t stream = (cudaStream_t)cg->ctx->stream;
+    cuda_state *const device = (cuda_state *)cg->s.ctx->device;
+    const cudaStream_t stream = (cudaStream_t)cg->s.ctx->stream;
     auto *const pairs = (cg_persistent::pair<T> *)own->pairs;
     const cg_persistent::system<T, Stored> a = {(const int32_t *)plan->a.row_ptr,
                                                 plan->a.col,
                                                 (const Stored *)plan->a.val,
-                                                (int)cg->n,
+                                                (int)cg->s.n,
                                                 own->rows_each,
                                                 own->cells,
-                                                (const T *)cg->b,
-                                                (T *)cg->x,
-                                                (T *)cg->start_x,
-                                                (T *)cg->r,
+                                                (const T *)cg->s.b,
+                                                (T *)cg->s.x,
+                                                (T *)cg->s.start_x,
+                                                (T *)cg->s.r,
                                                 (T *)cg->p,
-                                                (T *)(pairs + 2 * cg->n),
+                                                (T *)(pairs + 2 * cg->s.n),
                                                 pairs,
-                                                (const T *)(SCALED ? precond_inverse_diagonal(cg->precond) : nullptr),
+                                                (const T *)(SCALED ? precond_inverse_diagonal(cg->s.precond) : nullptr),
                                                 (T *)memory,
                                                 asks ? (T *)(memory + own->history_at) : nullptr,
                                                 (unsigned *)(memory + own->counter_at),
                                                 (report *)device->staging,
-                                                cg->options->rtol,
-                                                cg->options->atol,
+                                                cg->s.rtol,
+                                                cg->s.atol,
                                                 sizeof(T) == sizeof(float) ? 0x1p-24 : 0x1p-53,
                                                 told->enough,
-                                                (long long)cg->result->iterations,
-                                                (long long)most,
+                                                (long long)cg->s.column->iterations,
+                                                (long long)cg->s.column->limit,
                                                 steps,
                                                 begins,
-                                                begins && !own->began && cg->options->zero_start != 0};
-    return on_device(cg->ctx, [&] {
+                                                begins && cg->s.from_zero};
+    return on_device(cg->s.ctx, [&] {
         const cut how = own->how;
         const bool cluster = how.cluster && device->code_version >= 90;
         const launch_shape shape = {how.blocks, how.threads + WARP, own->shared_bytes,
                                     false,      how.blocks > 1,     cluster ? how.blocks : 0};
         int shared = 0, blocks = 0;
-        spmv_status st = limits(cg->ctx, &shared, &blocks);
+        spmv_status st = limits(cg->s.ctx, &shared, &blocks);
         if (st == SPMV_OK && how.blocks > 1 && !cluster)
-            st = cuda_check(cg->ctx, cudaMemsetAsync(a.arrived, 0, sizeof *a.arrived, stream), "a counter");
+            st = cuda_check(cg->s.ctx, cudaMemsetAsync(a.arrived, 0, sizeof *a.arrived, stream), "a counter");
         const auto start = [&](auto kernel, uint64_t *known) {
-            const spmv_status ready = once_a_device(cg->ctx, "cg persistent", known, (const void *)kernel,
+            const spmv_status ready = once_a_device(cg->s.ctx, "cg persistent", known, (const void *)kernel,
                                                     cudaFuncAttributeMaxDynamicSharedMemorySize, shared);
-            return ready != SPMV_OK ? ready : launch_shaped(cg->ctx, "cg persistent", shape, kernel, a);
+            return ready != SPMV_OK ? ready : launch_shaped(cg->s.ctx, "cg persistent", shape, kernel, a);
         };
         static uint64_t known[6];
         if (st == SPMV_OK && how.cluster)
@@ -178,7 +177,7 @@ spmv_status launch_steps(const struct cg *cg, int64_t most, int steps, bool begi
                  : how.rows_a_thread == 3 ? start(cg_persistent::kernel<T, Stored, 480, 3, SCALED, false>, &known[4])
                                           : start(cg_persistent::kernel<T, Stored, 480, 4, SCALED, false>, &known[5]);
         if (st == SPMV_OK)
-            st = cuda_check(cg->ctx, cudaStreamSynchronize(stream), "cg persistent");
+            st = cuda_check(cg->s.ctx, cudaStreamSynchronize(stream), "cg persistent");
         if (st == SPMV_OK)
             *told = *a.told;
         return st;
@@ -186,71 +185,79 @@ spmv_status launch_steps(const struct cg *cg, int64_t most, int steps, bool begi
 }
 
 /* Tells of the iterations of the last launch, behind `done`. */
-template <typename T> spmv_status tell(struct cg *cg, int64_t done, int64_t last, int64_t *next)
+template <typename T> spmv_status tell(struct cg *cg, int64_t base, int64_t done, int64_t last, int64_t *next)
 {
     const persistent *const own = (const persistent *)cg->state;
     T history[TOLD_STEPS + 1];
-    spmv_status st =
-        spmv_download(cg->ctx, (char *)own->memory + own->history_at, history, (last - done + 1) * (int64_t)sizeof(T));
-    for (; *next <= last && st == SPMV_OK; ++*next) {
-        cg->result->iterations = *next;
-        cg->result->recurrence_residual = sqrt((double)history[*next - done]);
-        st = cg_tell(cg, cg->result->recurrence_residual);
-    }
+    const spmv_status st = spmv_download(cg->s.ctx, (char *)own->memory + own->history_at, history,
+                                         (last - done + 1) * (int64_t)sizeof(T));
+    for (; *next <= last && st == SPMV_OK && cg->s.told == SPMV_OK; ++*next)
+        krylov_tell(&cg->s, base + *next, sqrt((double)history[*next - done]));
     return st;
 }
 
-template <typename T, typename Stored> spmv_status run_typed(struct cg *cg, int64_t most)
+/* Which is why a column stands still. */
+enum column_stop stop_of(const report &told)
 {
-    persistent *const own = (persistent *)cg->state;
-    const bool listens = cg->options->on_iteration != nullptr, scaled = cg->precond != nullptr;
+    return told.stop == cg_persistent::GOES_ON  ? COLUMN_RUNS
+           : told.stop == cg_persistent::BROKEN ? COLUMN_BROKEN
+           : told.stop == cg_persistent::LIMIT  ? COLUMN_LIMIT
+                                                : COLUMN_DONE;
+}
+
+template <typename T, typename Stored> spmv_status run_typed(struct cg *cg)
+{
+    struct krylov *const s = &cg->s;
+    struct krylov_column *const c = s->column;
+    const bool listens = s->on_iteration != nullptr, scaled = s->precond != nullptr;
     const int steps = listens ? (int)TOLD_STEPS : (int)cg_persistent::MOST_STEPS;
-    int64_t next = cg->result->iterations + (cg->result->iterations > 0);
+    const int64_t base = s->iterations;
+    int64_t next = base > 0;
     report told = {};
-    spmv_status st = SPMV_OK;
-    for (bool begins = true; begins || (st == SPMV_OK && told.stop == cg_persistent::GOES_ON); begins = false) {
-        const int64_t done = cg->result->iterations;
-        st = scaled ? launch_steps<T, Stored, true>(cg, most, steps, begins, listens, &told)
-                    : launch_steps<T, Stored, false>(cg, most, steps, begins, listens, &told);
+    for (bool begins = true; begins || (told.stop == cg_persistent::GOES_ON && s->told == SPMV_OK); begins = false) {
+        const int64_t done = c->iterations;
+        spmv_status st = scaled ? launch_steps<T, Stored, true>(cg, steps, begins, listens, &told)
+                                : launch_steps<T, Stored, false>(cg, steps, begins, listens, &told);
         if (st != SPMV_OK)
             return st;
-        own->began = true;
         if (begins) {
-            cg->result->norm_b = told.norm_b;
-            cg->result->tolerance = told.tolerance;
-            cg->start_residual = told.start;
+            s->result->norm_b = told.norm_b;
+            s->result->tolerance = told.tolerance;
+            c->start_residual = told.start;
         }
+        c->stop = stop_of(told);
         if (told.stop == cg_persistent::ZERO)
             return SPMV_OK;
         if (listens)
-            st = tell<T>(cg, done, told.iterations, &next);
-        cg->result->iterations = told.iterations;
+            st = tell<T>(cg, base, done, told.iterations, &next);
+        if (st != SPMV_OK)
+            return st;
+        c->iterations = told.iterations;
+        s->iterations = base + told.iterations;
     }
-    cg->rr = told.rr;
-    cg->pq = told.mu;
-    cg->rz = told.nu;
-    cg->result->recurrence_residual = sqrt(cg->rr);
+    cg->column->rr = told.rr;
+    cg->column->pq = told.mu;
+    cg->column->rz = told.nu;
+    c->residual = sqrt(told.rr);
     if (told.stop != cg_persistent::GOES_ON) {
-        cg->result->true_residual = told.residual;
-        cg->knows_residual = true;
+        s->result->true_residual = told.residual;
+        s->knows_residual = true;
     }
-    if (st != SPMV_OK) /* cancelled: x is that of the last step of the launch */
-        return st;
-    return told.stop == cg_persistent::ENDED   ? SPMV_OK
-           : told.stop == cg_persistent::LIMIT ? cg_fail_limit(cg)
-                                               : cg_look_for_breakdown(cg);
+    if (s->told != SPMV_OK) /* x is that of the last step of the launch */
+        c->stop = COLUMN_RUNS;
+    return SPMV_OK;
 }
 
-spmv_status run(struct cg *cg, int64_t most)
+spmv_status run(struct cg *cg)
 {
-    if (cg->type == SPMV_F32)
-        return run_typed<float, float>(cg, most);
-    return cg->plan->a.type == SPMV_F32 ? run_typed<double, float>(cg, most) : run_typed<double, double>(cg, most);
+    if (cg->s.type == SPMV_F32)
+        return run_typed<float, float>(cg);
+    return cg->s.plan->a.type == SPMV_F32 ? run_typed<double, float>(cg) : run_typed<double, double>(cg);
 }
 
 spmv_status prepare(struct cg *cg)
 {
-    spmv_status st = host_alloc(cg->ctx, (int64_t)sizeof(persistent), "a solve", &cg->state);
+    spmv_status st = host_alloc(cg->s.ctx, (int64_t)sizeof(persistent), "a solve", &cg->state);
     if (st != SPMV_OK)
         return st;
     persistent *const own = (persistent *)cg->state;
@@ -258,13 +265,14 @@ spmv_status prepare(struct cg *cg)
     st = look(cg, own);
     if (st != SPMV_OK)
         return st;
-    const int64_t size = (int64_t)spmv_type_size(cg->type);
+    const int64_t size = (int64_t)spmv_type_size(cg->s.type);
     own->counter_at = 2 * own->how.blocks * cg_persistent::STRIDE * size;
     own->history_at = own->counter_at + 256;
-    st = context_lend(cg->ctx, own->history_at + (TOLD_STEPS + 1) * size, &own->memory);
+    st = context_lend(cg->s.ctx, own->history_at + (TOLD_STEPS + 1) * size, &own->memory);
     if (st == SPMV_OK)
-        st = context_lend(cg->ctx, 5 * cg->n * size, &own->pairs);
-    return st != SPMV_OK ? st : on_device(cg->ctx, [&] { return cuda_grow_staging(cg->ctx, (int64_t)sizeof(report)); });
+        st = context_lend(cg->s.ctx, 5 * cg->s.n * size, &own->pairs);
+    return st != SPMV_OK ? st
+                         : on_device(cg->s.ctx, [&] { return cuda_grow_staging(cg->s.ctx, (int64_t)sizeof(report)); });
 }
 
 void release(struct cg *cg)
@@ -272,8 +280,8 @@ void release(struct cg *cg)
     persistent *const own = (persistent *)cg->state;
     if (own == nullptr)
         return;
-    context_take_back(cg->ctx, own->memory);
-    context_take_back(cg->ctx, own->pairs);
+    context_take_back(cg->s.ctx, own->memory);
+    context_take_back(cg->s.ctx, own->pairs);
     host_free(own);
     cg->state = nullptr;
 }
@@ -283,6 +291,8 @@ void release(struct cg *cg)
 extern "C" const struct cg_method cg_persistent_cuda = {"persistent",
                                                         "the system fits the multiprocessors: one kernel for all steps",
                                                         1u << SPMV_BACKEND_CUDA,
+                                                        1,
+                                                        1,
                                                         true,
                                                         supports,
                                                         prepare,

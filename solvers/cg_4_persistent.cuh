@@ -291,137 +291,184 @@ template <typename T, int COUNT, int ALL_WARPS> __device__ pair<T> add_up_cluste
     return {sum_four(mine), COUNT > FOUR ? sum_lanes(mine[COUNT - 1], WARP / 2) : T()};
 }
 
-/* BLOCK threads and the clerk, ROWS rows a thread. SCALED: with a diagonal M. TOGETHER: a cluster. */
-template <typename T, typename Stored, int BLOCK, int ROWS, bool SCALED, bool TOGETHER>
-__global__ void __launch_bounds__(BLOCK + WARP) kernel(system<T, Stored> a)
-{
-    constexpr bool IN_CLUSTER = TOGETHER && HAVE_CLUSTERS;
-    constexpr int WARPS_ = BLOCK / WARP, COUNT = SCALED ? RR + 1 : FOUR;
-    constexpr int UNROLL = 8 / ROWS; /* registers */
-#ifdef HOST_CUDA
-    alignas(16) static unsigned char dynamic_shared[HOST_SHARED];
-#else
-    extern __shared__ __align__(16) unsigned char dynamic_shared[]; /* the block's own pairs, cells of the matrix */
-#endif
-    __shared__ int widths[WARPS_ * ROWS];
-    __shared__ T of_warps[WARPS_][STRIDE], totals[STRIDE];
-    __shared__ T in_cluster[2][COUNT][CLUSTER * WARPS_];
-    pair<T> *const own = (pair<T> *)dynamic_shared;
-    Stored *const val = (Stored *)(own + (TOGETHER ? 2 : 1) * a.rows_each);
-    int32_t *const col = (int32_t *)(val + a.cells);
-    const int thread = (int)threadIdx.x, lane = thread % WARP, warp = thread / WARP;
-    const int first = (int)blockIdx.x * a.rows_each;
-    const int behind = first + a.rows_each < a.rows ? first + a.rows_each : a.rows;
-    const bool is_clerk = warp == WARPS_, tells = blockIdx.x == 0 && thread == 0;
-    const bool in_grid = !IN_CLUSTER && gridDim.x > 1;
+/* A round serves one purpose. START_X: exchange x, for the first residual. START_R: exchange z, for the first
+ * direction; add up b'b. STEP: a step. END_X: exchange x, for the true residual. END: add up its square. */
+enum turn { START_X, START_R, STEP, END_X, END };
 
-    const auto row_of = [&](int k) { return is_clerk ? behind : first + k * BLOCK + thread; };
+/* The shared memory of a block beside its pairs and its part of the matrix. The arrays are variables of their own, so
+ * that those without a use take no memory. */
+template <typename T, int WARPS_, int COUNT> struct block_memory {
+    int *widths;                              /* cells of each slice */
+    T (*of_warps)[STRIDE], *totals;           /* the sums of each warp; of all blocks */
+    T (*in_cluster)[COUNT][CLUSTER * WARPS_]; /* the sums of each warp of the cluster: two sets in turn */
+};
+
+/* The rows of a thread. They are a variable of their own, since the compiler keeps what is indexed in memory until it
+ * has unrolled the loops. */
+template <typename T, int ROWS> struct own_rows {
+    int begin[ROWS], length[ROWS]; /* of the rows' cells; the clerk has no rows */
+    T x[ROWS], r[ROWS], p[ROWS], s[ROWS], scale[ROWS];
+};
+
+/* What one thread does and keeps in registers. BLOCK threads and the clerk, ROWS rows a thread. SCALED: with a
+ * diagonal M. TOGETHER: a cluster. The kernel below calls the phases in order. */
+template <typename T, typename Stored, int BLOCK, int ROWS, bool SCALED, bool TOGETHER> struct worker {
+    static constexpr bool IN_CLUSTER = TOGETHER && HAVE_CLUSTERS;
+    static constexpr int WARPS_ = BLOCK / WARP, COUNT = SCALED ? RR + 1 : FOUR;
+    static constexpr int UNROLL = 8 / ROWS; /* registers */
+    using memory = block_memory<T, WARPS_, COUNT>;
+
+    const system<T, Stored> &a;
+    memory shared;
+    pair<T> *own; /* the block's pairs, behind them its cells of the matrix */
+    Stored *val;
+    int32_t *col;
+    int thread, lane, warp, first, behind;
+    bool is_clerk, tells, in_grid;
+    own_rows<T, ROWS> &rows;
+    turn now;
+    double enough, enough_squared, norm_b, tolerance, start;
+    long long iterations;
+    T rr, nu, mu, true_square; /* the last sums */
+    int step, stop;
+    unsigned barriers;
+
+    __device__ worker(const system<T, Stored> &all, const memory &others, unsigned char *dynamic_shared,
+                      own_rows<T, ROWS> &its_rows)
+        : a(all), shared(others), own((pair<T> *)dynamic_shared),
+          val((Stored *)(own + (TOGETHER ? 2 : 1) * a.rows_each)), col((int32_t *)(val + a.cells)),
+          thread((int)threadIdx.x), lane(thread % WARP), warp(thread / WARP), first((int)blockIdx.x * a.rows_each),
+          behind(first + a.rows_each < a.rows ? first + a.rows_each : a.rows), is_clerk(warp == WARPS_),
+          tells(blockIdx.x == 0 && thread == 0), in_grid(!IN_CLUSTER && gridDim.x > 1), rows(its_rows),
+          now(!a.begins     ? STEP
+              : a.from_zero ? START_R
+                            : START_X),
+          enough(a.enough), enough_squared(fmax(1.01 * enough * enough, 1e-280)), norm_b(0), tolerance(0), start(0),
+          iterations(a.iterations), rr(), nu(), mu(), true_square(), step(0), stop(GOES_ON), barriers(0)
+    {
+    }
+
+    __device__ int row_of(int k) const
+    {
+        return is_clerk ? behind : first + k * BLOCK + thread;
+    }
 
     /* A cell's column says where to gather from: in the cluster an address; elsewhere a row of the block, or of all. */
-    const auto column_of = [&](int32_t c) {
+    __device__ int32_t column_of(int32_t c) const
+    {
         if (IN_CLUSTER)
             return (int32_t)cluster_address(own + c % a.rows_each, c / a.rows_each);
         return c >= first && c < behind ? c - first : ~c;
-    };
-
-    /* the matrix */
-    int begin[ROWS], length[ROWS]; /* the clerk has no rows */
-#pragma unroll
-    for (int k = 0; k < ROWS; k++) {
-        const int row = row_of(k);
-        begin[k] = row < behind ? a.row_ptr[row] : 0;
-        length[k] = row < behind ? a.row_ptr[row + 1] - begin[k] : 0;
-        int width = length[k];
-        for (int distance = WARP / 2; distance > 0; distance /= 2) {
-            const int other = __shfl_xor_sync(0xffffffffu, width, distance);
-            width = other > width ? other : width;
-        }
-        if (lane == 0 && !is_clerk)
-            widths[k * WARPS_ + warp] = width * WARP;
-    }
-    __syncthreads();
-#pragma unroll
-    for (int k = 0; k < ROWS; k++) {
-        int before = 0;
-        for (int i = lane; i < k * WARPS_ + warp; i += WARP)
-            before += widths[i];
-        const int at = sum_lanes(before, WARP / 2) + lane;
-#pragma unroll 4
-        for (int j = 0; j < length[k]; j++) {
-            const int32_t c = a.col[begin[k] + j];
-            val[at + j * WARP] = a.val != nullptr ? a.val[begin[k] + j] : Stored(1);
-            col[at + j * WARP] = column_of(c);
-        }
-        begin[k] = at;
     }
 
-    if (IN_CLUSTER)
-        meet_cluster(); /* nobody writes into the memory of a block that is not there yet */
-
-    /* the vectors */
-    T x[ROWS], r[ROWS], p[ROWS], s[ROWS], scale[ROWS];
-#pragma unroll
-    for (int k = 0; k < ROWS; k++) {
-        const int row = row_of(k);
-        const bool there = row < behind;
-        x[k] = there && !a.from_zero ? a.x[row] : T();
-        r[k] = there ? (a.begins ? a.b : a.r)[row] : T();
-        p[k] = there && !a.begins ? a.p[row] : T();
-        s[k] = there && !a.begins ? a.s[row] : T();
-        scale[k] = SCALED && there ? a.scale[row] : T(1);
-        if (there && a.begins)
-            a.start_x[row] = x[k];
-    }
-
-    /* Each turn exchanges, for a purpose: START_X x, for the first residual; START_R z, for the first direction, and
-     * b'b; STEP; END_X x, for the true residual; END its square. */
-    enum { START_X, START_R, STEP, END_X, END } turn = !a.begins ? STEP : a.from_zero ? START_R : START_X;
-    double enough = a.enough, enough_squared = fmax(1.01 * enough * enough, 1e-280), norm_b = 0, tolerance = 0,
-           start = 0;
-    long long iterations = a.iterations;
-    T rr = T(), nu = T(), mu = T(), true_square = T();
-    int step = 0, stop = GOES_ON;
-    unsigned barriers = 0;
-    for (int round = 0;; round++) {
-        T w[ROWS] = {}, u[ROWS] = {}, part[COUNT] = {};
-        const int set = round % 2;
-        const uint32_t its_set = (uint32_t)(set * a.rows_each * (int)sizeof(pair<T>));
-        pair<T> *const pairs = a.pairs + (int64_t)set * a.rows, *const mine = own + (TOGETHER ? set * a.rows_each : 0);
+    /* Copies the block's rows into shared memory. */
+    __device__ void load_matrix()
+    {
 #pragma unroll
         for (int k = 0; k < ROWS; k++) {
             const int row = row_of(k);
-            pair<T> its = {x[k], T()};
-            if (turn == START_R || turn == STEP)
-                its = {SCALED ? scale[k] * r[k] : r[k], SCALED ? scale[k] * s[k] : s[k]};
-            if (turn != END && row < behind) {
+            rows.begin[k] = row < behind ? a.row_ptr[row] : 0;
+            rows.length[k] = row < behind ? a.row_ptr[row + 1] - rows.begin[k] : 0;
+            int width = rows.length[k];
+            for (int distance = WARP / 2; distance > 0; distance /= 2) {
+                const int other = __shfl_xor_sync(0xffffffffu, width, distance);
+                width = other > width ? other : width;
+            }
+            if (lane == 0 && !is_clerk)
+                shared.widths[k * WARPS_ + warp] = width * WARP;
+        }
+        __syncthreads();
+#pragma unroll
+        for (int k = 0; k < ROWS; k++) {
+            int before = 0;
+            for (int i = lane; i < k * WARPS_ + warp; i += WARP)
+                before += shared.widths[i];
+            const int at = sum_lanes(before, WARP / 2) + lane;
+#pragma unroll 4
+            for (int j = 0; j < rows.length[k]; j++) {
+                const int32_t c = a.col[rows.begin[k] + j];
+                val[at + j * WARP] = a.val != nullptr ? a.val[rows.begin[k] + j] : Stored(1);
+                col[at + j * WARP] = column_of(c);
+            }
+            rows.begin[k] = at;
+        }
+    }
+
+    /* The first launch starts from x and b, a later one from where the launch before stopped. */
+    __device__ void load_vectors()
+    {
+#pragma unroll
+        for (int k = 0; k < ROWS; k++) {
+            const int row = row_of(k);
+            const bool there = row < behind;
+            rows.x[k] = there && !a.from_zero ? a.x[row] : T();
+            rows.r[k] = there ? (a.begins ? a.b : a.r)[row] : T();
+            rows.p[k] = there && !a.begins ? a.p[row] : T();
+            rows.s[k] = there && !a.begins ? a.s[row] : T();
+            rows.scale[k] = SCALED && there ? a.scale[row] : T(1);
+            if (there && a.begins)
+                a.start_x[row] = rows.x[k];
+        }
+    }
+
+    /* The pairs that the block's own rows gather in this round, and those that rows of other blocks do. */
+    __device__ pair<T> *own_pairs(int set) const
+    {
+        return own + (TOGETHER ? set * a.rows_each : 0);
+    }
+
+    __device__ pair<T> *all_pairs(int set) const
+    {
+        return a.pairs + (int64_t)set * a.rows;
+    }
+
+    /* Stores what is gathered of the thread's rows. Returns the warp's sums, in the lanes of sum_four. */
+    __device__ pair<T> store_pairs(int set) const
+    {
+        T part[COUNT] = {};
+        pair<T> *const pairs = all_pairs(set), *const mine = own_pairs(set);
+#pragma unroll
+        for (int k = 0; k < ROWS; k++) {
+            const int row = row_of(k);
+            pair<T> its = {rows.x[k], T()};
+            if (now == START_R || now == STEP)
+                its = {SCALED ? rows.scale[k] * rows.r[k] : rows.r[k], SCALED ? rows.scale[k] * rows.s[k] : rows.s[k]};
+            if (now != END && row < behind) {
                 mine[row - first] = its;
                 if (in_grid)
                     pairs[row] = its;
             }
-            if (turn == STEP) {
-                part[NU] += its.z * r[k];
-                part[MU] += p[k] * s[k];
-                part[DELTA] += its.z * s[k];
-                part[GAMMA] += its.t * s[k];
+            if (now == STEP) {
+                part[NU] += its.z * rows.r[k];
+                part[MU] += rows.p[k] * rows.s[k];
+                part[DELTA] += its.z * rows.s[k];
+                part[GAMMA] += its.t * rows.s[k];
                 if (SCALED)
-                    part[COUNT - 1] += r[k] * r[k];
-            } else if (turn == START_R) {
+                    part[COUNT - 1] += rows.r[k] * rows.r[k];
+            } else if (now == START_R) {
                 const T b = row < behind ? a.b[row] : T();
                 part[NU] += b * b;
-            } else if (turn == END) {
-                part[NU] += r[k] * r[k];
+            } else if (now == END) {
+                part[NU] += rows.r[k] * rows.r[k];
             }
         }
         pair<T> sums = {};
         if (!is_clerk)
             sums = {sum_four(part), SCALED ? sum_lanes(part[COUNT - 1], WARP / 2) : T()};
+        return sums;
+    }
+
+    /* Hands in the warp's sums, and passes the round's barrier: all pairs are then stored. The clerk adds up the sums
+     * of all blocks, while the others go on. */
+    __device__ void exchange(int set, pair<T> sums)
+    {
         if (!is_clerk && IN_CLUSTER) {
-            hand_in_cluster<T, COUNT>(sums, in_cluster[set], (int)blockIdx.x * WARPS_ + warp);
+            hand_in_cluster<T, COUNT>(sums, shared.in_cluster[set], (int)blockIdx.x * WARPS_ + warp);
         } else if (!is_clerk) {
             if (lane % STRIDE == 0)
-                of_warps[warp][lane / STRIDE] = sums.z;
+                shared.of_warps[warp][lane / STRIDE] = sums.z;
             if (SCALED && lane == 0)
-                of_warps[warp][RR] = sums.t;
+                shared.of_warps[warp][RR] = sums.t;
         }
         if (IN_CLUSTER)
             meet_cluster();
@@ -429,7 +476,7 @@ __global__ void __launch_bounds__(BLOCK + WARP) kernel(system<T, Stored> a)
             __syncthreads();
         T *const parts = a.parts + (int64_t)set * gridDim.x * STRIDE;
         if (is_clerk && !IN_CLUSTER) {
-            sums = sum_block<T, WARPS_, COUNT>(of_warps);
+            sums = sum_block<T, WARPS_, COUNT>(shared.of_warps);
             if (in_grid)
                 hand_in<T, COUNT>(sums, parts, a.arrived, barriers += gridDim.x);
         }
@@ -437,28 +484,33 @@ __global__ void __launch_bounds__(BLOCK + WARP) kernel(system<T, Stored> a)
             __syncthreads();
         if (is_clerk) {
             if (IN_CLUSTER)
-                sums = add_up_cluster<T, COUNT>(in_cluster[set]);
+                sums = add_up_cluster<T, COUNT>(shared.in_cluster[set]);
             else if (in_grid)
                 sums = add_up<T, COUNT, most_blocks<ROWS>>(parts);
             if (lane % STRIDE == 0)
-                totals[lane / STRIDE] = sums.z;
+                shared.totals[lane / STRIDE] = sums.z;
             if (SCALED && lane == 0)
-                totals[RR] = sums.t;
+                shared.totals[RR] = sums.t;
         }
+    }
 
-        /* the products; the gathers of all rows are on their way together */
+    /* w = A z and u = A t (or w = A x) for the thread's rows. The gathers of all rows are on their way together. */
+    __device__ void multiply(int set, T (&w)[ROWS], T (&u)[ROWS]) const
+    {
+        const uint32_t its_set = (uint32_t)(set * a.rows_each * (int)sizeof(pair<T>));
+        const pair<T> *const pairs = all_pairs(set), *const mine = own_pairs(set);
         int longest = 0;
 #pragma unroll
         for (int k = 0; k < ROWS; k++)
-            longest = turn != END && length[k] > longest ? length[k] : longest;
+            longest = now != END && rows.length[k] > longest ? rows.length[k] : longest;
         for (int j = 0; j < longest; j += UNROLL) {
             pair<T> gathered[ROWS][UNROLL] = {};
 #pragma unroll
             for (int k = 0; k < ROWS; k++)
 #pragma unroll
                 for (int i = 0; i < UNROLL; i++)
-                    if (j + i < length[k]) {
-                        const int32_t c = col[begin[k] + (j + i) * WARP];
+                    if (j + i < rows.length[k]) {
+                        const int32_t c = col[rows.begin[k] + (j + i) * WARP];
                         if (IN_CLUSTER)
                             gathered[k][i] = load_from_cluster((uint32_t)c + its_set, pair<T>());
                         else
@@ -468,101 +520,106 @@ __global__ void __launch_bounds__(BLOCK + WARP) kernel(system<T, Stored> a)
             for (int k = 0; k < ROWS; k++)
 #pragma unroll
                 for (int i = 0; i < UNROLL; i++)
-                    if (j + i < length[k]) {
-                        const T v = T(val[begin[k] + (j + i) * WARP]);
+                    if (j + i < rows.length[k]) {
+                        const T v = T(val[rows.begin[k] + (j + i) * WARP]);
                         w[k] += v * gathered[k][i].z;
                         u[k] += v * gathered[k][i].t;
                     }
         }
-        __syncthreads();
+    }
 
-        if (turn == START_X) {
+    /* r -= A x */
+    __device__ void subtract(const T (&w)[ROWS])
+    {
 #pragma unroll
-            for (int k = 0; k < ROWS; k++)
-                r[k] -= w[k];
-            turn = START_R;
-        } else if (turn == START_R) {
-            norm_b = sqrt((double)totals[NU]);
-            tolerance = fmax(isfinite(norm_b) ? a.rtol * norm_b : 0, a.atol);
-            if (norm_b == 0) {
-                stop = ZERO;
-                break;
-            }
+        for (int k = 0; k < ROWS; k++)
+            rows.r[k] -= w[k];
+    }
+
+    /* The tolerance, and the first direction. False where b is 0. */
+    __device__ bool start_direction(const T (&w)[ROWS])
+    {
+        norm_b = sqrt((double)shared.totals[NU]);
+        tolerance = fmax(isfinite(norm_b) ? a.rtol * norm_b : 0, a.atol);
+        if (norm_b == 0) {
+            stop = ZERO;
+            return false;
+        }
 #pragma unroll
-            for (int k = 0; k < ROWS; k++) {
-                p[k] = SCALED ? scale[k] * r[k] : r[k];
-                s[k] = w[k];
-            }
-            turn = STEP;
-        } else if (turn == STEP) {
-            nu = totals[NU];
-            mu = totals[MU];
-            rr = SCALED ? totals[RR] : nu;
-            const T delta = totals[DELTA], gamma = totals[GAMMA];
-            if (a.begins && step == 0) {
-                start = sqrt((double)rr);
-                enough = fmax(tolerance, a.roundoff * start);
-                enough_squared = fmax(1.01 * enough * enough, 1e-280); /* below which a root is worth taking */
-            }
-            if (tells && a.history != nullptr)
-                a.history[step] = rr;
-            if (isfinite(rr) && (double)rr <= enough_squared && sqrt((double)rr) <= enough)
-                stop = ENDED;
-            else if (!isfinite(rr) || !isfinite(nu) || !isfinite(mu) || nu <= 0 || mu <= 0)
-                stop = BROKEN;
-            else if (iterations == a.most)
-                stop = LIMIT;
-            if (stop != GOES_ON) {
+        for (int k = 0; k < ROWS; k++) {
+            rows.p[k] = SCALED ? rows.scale[k] * rows.r[k] : rows.r[k];
+            rows.s[k] = w[k];
+        }
+        return true;
+    }
+
+    /* The sums of the step; stop, when no step follows. */
+    __device__ void look()
+    {
+        nu = shared.totals[NU];
+        mu = shared.totals[MU];
+        rr = SCALED ? shared.totals[RR] : nu;
+        if (a.begins && step == 0) {
+            start = sqrt((double)rr);
+            enough = fmax(tolerance, a.roundoff * start);
+            enough_squared = fmax(1.01 * enough * enough, 1e-280); /* below which a root is worth taking */
+        }
+        if (tells && a.history != nullptr)
+            a.history[step] = rr;
+        if (isfinite(rr) && (double)rr <= enough_squared && sqrt((double)rr) <= enough)
+            stop = ENDED;
+        else if (!isfinite(rr) || !isfinite(nu) || !isfinite(mu) || nu <= 0 || mu <= 0)
+            stop = BROKEN;
+        else if (iterations == a.most)
+            stop = LIMIT;
+    }
+
+    /* r = b, from which the true residual is made. */
+    __device__ void load_b()
+    {
 #pragma unroll
-                for (int k = 0; k < ROWS; k++) {
-                    const int row = row_of(k);
-                    r[k] = row < behind ? a.b[row] : T();
+        for (int k = 0; k < ROWS; k++) {
+            const int row = row_of(k);
+            rows.r[k] = row < behind ? a.b[row] : T();
+        }
+    }
+
+    /* One step of the recurrence, as at the top of this file. */
+    __device__ void take_step(T delta, T gamma, const T (&w)[ROWS], const T (&u)[ROWS])
+    {
+        const T alpha = nu / mu, per_nu = T(1) / nu;
+        const T ahead = nu + alpha * (alpha * gamma - (delta + delta)), square = ahead > 0 ? ahead : T();
+        const T beta = isfinite(per_nu) ? square * per_nu : square / nu;
+#pragma unroll
+        for (int k = 0; k < ROWS; k++) {
+            rows.x[k] += alpha * rows.p[k];
+            rows.r[k] -= alpha * rows.s[k];
+            rows.p[k] = (SCALED ? rows.scale[k] * rows.r[k] : rows.r[k]) + beta * rows.p[k];
+            rows.s[k] = (w[k] - alpha * u[k]) + beta * rows.s[k];
+        }
+        iterations++;
+        step++;
+    }
+
+    /* For the next launch, and for the host. */
+    __device__ void store_vectors() const
+    {
+#pragma unroll
+        for (int k = 0; k < ROWS; k++) {
+            const int row = row_of(k);
+            if (row < behind && stop != ZERO) {
+                a.x[row] = rows.x[k];
+                if (stop == GOES_ON) {
+                    a.r[row] = rows.r[k];
+                    a.p[row] = rows.p[k];
+                    a.s[row] = rows.s[k];
                 }
-                turn = END_X;
-                continue;
-            }
-            if (step == a.steps)
-                break;
-            const T alpha = nu / mu, per_nu = T(1) / nu;
-            const T ahead = nu + alpha * (alpha * gamma - (delta + delta)), square = ahead > 0 ? ahead : T();
-            const T beta = isfinite(per_nu) ? square * per_nu : square / nu;
-#pragma unroll
-            for (int k = 0; k < ROWS; k++) {
-                x[k] += alpha * p[k];
-                r[k] -= alpha * s[k];
-                p[k] = (SCALED ? scale[k] * r[k] : r[k]) + beta * p[k];
-                s[k] = (w[k] - alpha * u[k]) + beta * s[k];
-            }
-            iterations++;
-            step++;
-        } else if (turn == END_X) {
-#pragma unroll
-            for (int k = 0; k < ROWS; k++)
-                r[k] -= w[k];
-            turn = END;
-        } else {
-            true_square = totals[NU];
-            break;
-        }
-    }
-
-    if (IN_CLUSTER)
-        meet_cluster(); /* nobody leaves while his memory is read */
-
-        /* for the next launch, and for the host */
-#pragma unroll
-    for (int k = 0; k < ROWS; k++) {
-        const int row = row_of(k);
-        if (row < behind && stop != ZERO) {
-            a.x[row] = x[k];
-            if (stop == GOES_ON) {
-                a.r[row] = r[k];
-                a.p[row] = p[k];
-                a.s[row] = s[k];
             }
         }
     }
-    if (tells) {
+
+    __device__ void tell() const
+    {
         report *const told = a.told;
         if (a.begins) {
             told->norm_b = norm_b;
@@ -577,6 +634,64 @@ __global__ void __launch_bounds__(BLOCK + WARP) kernel(system<T, Stored> a)
         told->iterations = iterations;
         told->stop = stop;
     }
+};
+
+template <typename T, typename Stored, int BLOCK, int ROWS, bool SCALED, bool TOGETHER>
+__global__ void __launch_bounds__(BLOCK + WARP) kernel(system<T, Stored> a)
+{
+    using its_worker = worker<T, Stored, BLOCK, ROWS, SCALED, TOGETHER>;
+#ifdef HOST_CUDA
+    alignas(16) static unsigned char dynamic_shared[HOST_SHARED];
+#else
+    extern __shared__ __align__(16) unsigned char dynamic_shared[];
+#endif
+    constexpr int WARPS_ = its_worker::WARPS_, COUNT = its_worker::COUNT;
+    __shared__ int widths[WARPS_ * ROWS];
+    __shared__ T of_warps[WARPS_][STRIDE], totals[STRIDE];
+    __shared__ T in_cluster[2][COUNT][CLUSTER * WARPS_];
+    own_rows<T, ROWS> rows;
+    its_worker me(a, {widths, of_warps, totals, in_cluster}, dynamic_shared, rows);
+    me.load_matrix();
+    if (its_worker::IN_CLUSTER)
+        meet_cluster(); /* no block writes into the memory of one that has not started */
+    me.load_vectors();
+    for (int round = 0;; round++) {
+        const int set = round % 2;
+        T w[ROWS] = {}, u[ROWS] = {};
+        me.exchange(set, me.store_pairs(set));
+        me.multiply(set, w, u);
+        __syncthreads();
+        if (me.now == START_X) {
+            me.subtract(w);
+            me.now = START_R;
+        } else if (me.now == START_R) {
+            if (!me.start_direction(w))
+                break;
+            me.now = STEP;
+        } else if (me.now == STEP) {
+            const T delta = totals[DELTA], gamma = totals[GAMMA];
+            me.look();
+            if (me.stop != GOES_ON) {
+                me.load_b();
+                me.now = END_X;
+                continue;
+            }
+            if (me.step == a.steps)
+                break;
+            me.take_step(delta, gamma, w, u);
+        } else if (me.now == END_X) {
+            me.subtract(w);
+            me.now = END;
+        } else {
+            me.true_square = totals[NU];
+            break;
+        }
+    }
+    if (its_worker::IN_CLUSTER)
+        meet_cluster(); /* no block ends while others read its memory */
+    me.store_vectors();
+    if (me.tells)
+        me.tell();
 }
 
 } // namespace cg_persistent

@@ -1,6 +1,10 @@
-/* Blocks of steps, queued ahead of need: each is captured once and replayed as one CUDA graph, or launched kernel by
- * kernel, and behind each the state of the recurrence goes to page-locked host memory, which the host reads while the
- * next block runs.
+/* What the rungs "fused" and "graph" share on CUDA, for one right-hand side and for several: the state of a recurrence
+ * in device memory, and the host's loop.
+ *
+ * Steps are queued in blocks, ahead of need: each is captured once and replayed as one CUDA graph, or launched kernel
+ * by kernel. Behind each block the states go to page-locked host memory, which the host reads while the next block
+ * runs, so the device never waits. When the residuals show that the end is near, blocks become short, so that few steps
+ * are queued in vain.
  *
  * CUDA C++ Programming Guide, "CUDA graphs".
  *
@@ -8,13 +12,36 @@
 #ifndef CG_BLOCKS_CUH
 #define CG_BLOCKS_CUH
 
+#include <math.h>
+
 #include "launch.cuh"
+
+extern "C" {
+#include "cg_internal.h"
+}
 
 namespace cg_blocks
 {
 
 enum { LONG, SHORT, LENGTHS, AHEAD = 2 };
 constexpr int steps_of[LENGTHS] = {16, 2};
+
+/* The recurrence of a column, in device memory. The host reads copies. */
+enum { RING = 32 };
+template <typename T> struct column {
+    /* written before the first step */
+    double tolerance;
+    long long most; /* steps */
+    /* written by a kernel before the first step, and by the last kernel of a step */
+    T rr, rho;            /* rho: r'z, which is r'r without a preconditioner */
+    double start, enough; /* norms: of the first residual; of a residual that ends the run */
+    long long iterations;
+    T history[RING]; /* r'r after iteration i, at i % RING */
+    /* written by the kernels between (`ending` also where `enough` is reached) */
+    T pq, alpha, rho_before;
+    long long iterations_then;
+    int stop, ending; /* stop: an enum column_stop; ending: no step follows */
+};
 
 #ifndef HOST_CUDA
 using graph = cudaGraphExec_t;
@@ -24,9 +51,11 @@ using graph = void *; /* there are none */
 
 struct queue {
     spmv_context *ctx;
-    const void *state; /* on the device */
-    int64_t state_bytes;
+    const void *states; /* on the device: one a column */
+    int64_t bytes;      /* of all */
     bool graphs;
+    bool *ran;                  /* columns that run in this run */
+    double *before;             /* r'r of each column when it was last looked at */
     graph replay[LENGTHS];      /* NULL: not made, or this one cannot be */
     bool tried[LENGTHS], plain; /* plain: a capture failed */
     cudaEvent_t told[AHEAD];
@@ -35,14 +64,22 @@ struct queue {
 /* Where copy `which` of the state arrives. */
 inline void *copy_of(const queue &q, int which)
 {
-    return (char *)((cuda_state *)q.ctx->device)->staging + which * q.state_bytes;
+    return (char *)((cuda_state *)q.ctx->device)->staging + which * q.bytes;
 }
 
-/* q's ctx, state, state_bytes and graphs are set, the rest is 0; also what is half open is closed. */
-inline spmv_status open(queue *q)
+/* For states on the device, one a column of the solve. *q is zero before; what is half open is closed by close. */
+inline spmv_status open(queue *q, const struct cg *cg, const void *states, bool graphs)
 {
-    return on_device(q->ctx, [&] {
-        spmv_status made = cuda_grow_staging(q->ctx, AHEAD * q->state_bytes);
+    const int64_t columns = cg->s.columns;
+    q->ctx = cg->s.ctx;
+    q->states = states;
+    q->bytes = columns * (int64_t)(cg->s.type == SPMV_F32 ? sizeof(column<float>) : sizeof(column<double>));
+    q->graphs = graphs;
+    spmv_status st = host_alloc(q->ctx, columns * (int64_t)sizeof *q->ran, "a solve", (void **)&q->ran);
+    if (st == SPMV_OK)
+        st = host_alloc(q->ctx, columns * (int64_t)sizeof *q->before, "a solve", (void **)&q->before);
+    return st != SPMV_OK ? st : on_device(q->ctx, [&] {
+        spmv_status made = cuda_grow_staging(q->ctx, AHEAD * q->bytes);
         for (int k = 0; k < AHEAD && made == SPMV_OK; k++)
             made = cuda_check(q->ctx, cudaEventCreateWithFlags(&q->told[k], cudaEventDisableTiming), "an event");
         return made;
@@ -59,6 +96,8 @@ inline void close(queue *q)
     for (int k = 0; k < AHEAD; k++)
         if (q->told[k] != nullptr && cudaEventDestroy(q->told[k]) != cudaSuccess)
             cudaGetLastError();
+    host_free(q->ran);
+    host_free(q->before);
 }
 
 /* step(): queues one step. */
@@ -131,7 +170,7 @@ template <typename Step> spmv_status queue_block(queue *q, const Step &step, int
         st = q->replay[length] != nullptr ? replay(*q, length) : queue_steps(step, length);
     return st != SPMV_OK ? st : on_device(q->ctx, [&] {
         const cudaError_t error =
-            cudaMemcpyAsync(copy_of(*q, which), q->state, (size_t)q->state_bytes, cudaMemcpyDeviceToHost, stream);
+            cudaMemcpyAsync(copy_of(*q, which), q->states, (size_t)q->bytes, cudaMemcpyDeviceToHost, stream);
         return cuda_check(q->ctx, error != cudaSuccess ? error : cudaEventRecord(q->told[which], stream), "cg state");
     });
 }
@@ -140,6 +179,127 @@ template <typename Step> spmv_status queue_block(queue *q, const Step &step, int
 inline spmv_status await(const queue &q, int which)
 {
     return on_device(q.ctx, [&] { return cuda_check(q.ctx, cudaEventSynchronize(q.told[which]), "a step of cg"); });
+}
+
+/* Reports the iterations of this run, up to the last one made, to the callback: of each iteration the largest residual
+ * of the columns that made it. *next: the next iteration to report; `base` iterations came before the run. */
+template <typename T> void tell(struct cg *cg, const queue &q, const column<T> *columns, int64_t base, int64_t *next)
+{
+    int64_t last = 0;
+    for (int v = 0; v < cg->s.columns; v++)
+        last = q.ran[v] ? max_i64(last, columns[v].iterations) : last;
+    for (; *next <= last && cg->s.told == SPMV_OK; ++*next) {
+        double most = 0;
+        for (int v = 0; v < cg->s.columns; v++) {
+            if (!q.ran[v] || columns[v].iterations < *next)
+                continue;
+            const double residual = sqrt((double)columns[v].history[*next % RING]);
+            most = residual <= most ? most : residual;
+        }
+        krylov_tell(&cg->s, base + *next, most);
+    }
+}
+
+template <typename T> bool all_ended(const struct cg *cg, const column<T> *columns)
+{
+    bool ended = true;
+    for (int v = 0; v < cg->s.columns; v++)
+        ended = ended && columns[v].ending != 0;
+    return ended;
+}
+
+/* Whether the fall of r'r over the last `steps` steps predicts for all columns that fewer steps are left than are
+ * queued at a time. */
+template <typename T> bool near_end(const struct cg *cg, const queue &q, const column<T> *columns, int64_t steps)
+{
+    bool near = true;
+    for (int v = 0; v < cg->s.columns; v++) {
+        const column<T> &c = columns[v];
+        if (c.ending != 0)
+            continue;
+        const double fall = log(q.before[v] / (double)c.rr), left = log((double)c.rr / (c.enough * c.enough));
+        near = near && fall > 0 && left / fall * (double)steps < (AHEAD + 1) * steps_of[LONG];
+    }
+    return near;
+}
+
+/* Copies the states of the columns that ran. After a cancellation x is that of the last step queued; a column that had
+ * not stopped before the iteration in question is cancelled. */
+template <typename T> void digest(struct cg *cg, const queue &q, const column<T> *columns, int64_t base)
+{
+    int64_t steps = 0;
+    for (int v = 0; v < cg->s.columns; v++) {
+        const column<T> &from = columns[v];
+        struct krylov_column *const to = &cg->s.column[v];
+        if (!q.ran[v])
+            continue;
+        cg->column[v].rr = from.rr;
+        cg->column[v].pq = from.pq;
+        cg->column[v].rz = from.rho;
+        to->start_residual = from.start;
+        to->enough = from.enough;
+        to->residual = sqrt((double)from.rr);
+        to->iterations = from.iterations;
+        to->stop = from.stop == COLUMN_RUNS && from.ending != 0 ? COLUMN_DONE : (enum column_stop)from.stop;
+        if (cg->s.told != SPMV_OK && base + from.iterations >= cg->s.told_at)
+            to->stop = COLUMN_RUNS;
+        steps = max_i64(steps, from.iterations);
+    }
+    cg->s.iterations = base + steps;
+}
+
+/* Notes which columns run, before the states are written. */
+inline void begin(const struct cg *cg, queue *q)
+{
+    for (int v = 0; v < cg->s.columns; v++) {
+        q->ran[v] = cg->s.column[v].stop == COLUMN_RUNS;
+        q->before[v] = 0;
+    }
+}
+
+/* The run, after the states are written: queues steps until all columns have ended or the callback cancels. */
+template <typename T, typename Step> spmv_status run(struct cg *cg, queue *q, const Step &step)
+{
+    const auto copy = [=](int which) { return (const column<T> *)copy_of(*q, which); };
+    const int64_t base = cg->s.iterations;
+    int64_t next = base > 0; /* iteration 0 of a run that goes on was reported before */
+    int length = LONG, last = 0, steps = 0;
+    spmv_status st = SPMV_OK;
+    for (int block = 0; st == SPMV_OK; block++) {
+        last = block % AHEAD;
+        const int queued = steps_of[length];
+        st = queue_block(q, step, length, last);
+        if (st != SPMV_OK || block < AHEAD - 1) {
+            steps = queued;
+            continue;
+        }
+        const int which = (block + 1) % AHEAD;
+        st = await(*q, which);
+        if (st != SPMV_OK)
+            break;
+        const column<T> *const columns = copy(which);
+        tell(cg, *q, columns, base, &next);
+        digest(cg, *q, columns, base);
+        if (cg->s.told != SPMV_OK || all_ended(cg, columns))
+            break;
+        length = block >= AHEAD && near_end(cg, *q, columns, steps) ? SHORT : LONG;
+        for (int v = 0; v < cg->s.columns; v++)
+            q->before[v] = (double)columns[v].rr;
+        steps = queued;
+    }
+    if (st == SPMV_OK)
+        st = await(*q, last);
+    if (st != SPMV_OK)
+        return st;
+    tell(cg, *q, copy(last), base, &next);
+    digest(cg, *q, copy(last), base);
+    return SPMV_OK;
+}
+
+/* body(T()) */
+template <typename Body> spmv_status with_type(const struct cg *cg, const Body &body)
+{
+    return cg->s.type == SPMV_F32 ? body(float()) : body(double());
 }
 
 } // namespace cg_blocks

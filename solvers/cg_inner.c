@@ -12,7 +12,6 @@
  * Any rung runs the recurrence. Vectors are converted on the host, some times a solve.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include <math.h>
 #include <spmv/primitives.h>
 #include <stdio.h>
 
@@ -23,7 +22,6 @@ static const double REPLACE = 1e-2;
 
 struct inner {
     struct cg cg; /* in f32: b is the residual, x the correction */
-    spmv_cg_options options;
     spmv_cg_result result;
     double scale;
     void *b, *x;
@@ -34,9 +32,9 @@ struct inner {
 /* What the rung tells, in units of b. */
 static int on_iteration(int64_t iteration, double residual, void *user)
 {
-    const struct cg *outer = user;
+    struct cg *outer = user;
     const struct inner *in = outer->state;
-    return outer->options->on_iteration(iteration, residual / in->scale, outer->options->user);
+    return krylov_tell(&outer->s, iteration, residual / in->scale) != SPMV_OK;
 }
 
 static spmv_status supports(const struct cg *cg)
@@ -48,31 +46,31 @@ static spmv_status supports(const struct cg *cg)
 static spmv_status prepare(struct cg *cg)
 {
     spmv_status st = SPMV_OK;
-    spmv_context *ctx = cg->ctx;
+    const struct krylov *s = &cg->s;
     struct inner *in = NULL;
-    TRY(host_alloc(ctx, sizeof *in, "conjugate gradients", &cg->state));
+    TRY(host_alloc(s->ctx, sizeof *in, "conjugate gradients", &cg->state));
     in = cg->state;
-    *in = (struct inner){.options = *cg->options, .result = *cg->result};
-    in->cg = (struct cg){.ctx = ctx,
-                         .plan = cg->options->inner,
-                         .precond = cg->precond,
-                         .keeps = true,
-                         .options = &in->options,
-                         .result = &in->result};
-    if (cg->options->on_iteration != NULL) {
-        in->options.on_iteration = on_iteration;
-        in->options.user = cg;
-    }
-    TRY(spmv_plan_describe(cg->options->inner, &in->cg.info, sizeof in->cg.info));
+    *in = (struct inner){.result = *s->result};
+    in->cg = (struct cg){.s = {.call = s->call,
+                               .ctx = s->ctx,
+                               .plan = cg->inner,
+                               .precond = s->precond,
+                               .max_iterations = s->max_iterations,
+                               .on_iteration = s->on_iteration != NULL ? on_iteration : NULL,
+                               .user = cg,
+                               .result = &in->result},
+                         .rung = cg->rung,
+                         .keeps = true};
+    TRY(spmv_plan_describe(cg->inner, &in->cg.s.info, sizeof in->cg.s.info));
+    TRY(spmv_alloc(s->ctx, s->n * (int64_t)sizeof(float), &in->b));
+    TRY(spmv_alloc(s->ctx, s->n * (int64_t)sizeof(float), &in->x));
+    in->cg.s.b = in->b;
+    in->cg.s.x = in->x;
     TRY(cg_open(&in->cg));
-    TRY(spmv_alloc(ctx, cg->n * (int64_t)sizeof(float), &in->b));
-    TRY(spmv_alloc(ctx, cg->n * (int64_t)sizeof(float), &in->x));
-    TRY(host_alloc(ctx, cg->n * (int64_t)sizeof(double), "conjugate gradients", (void **)&in->f64));
-    TRY(host_alloc(ctx, cg->n * (int64_t)sizeof(float), "conjugate gradients", (void **)&in->f32));
-    in->cg.b = in->b;
-    in->cg.x = in->x;
-    cg->result->method = in->result.method;
-    memcpy(cg->result->why, in->result.why, sizeof cg->result->why);
+    TRY(host_alloc(s->ctx, s->n * (int64_t)sizeof(double), "conjugate gradients", (void **)&in->f64));
+    TRY(host_alloc(s->ctx, s->n * (int64_t)sizeof(float), "conjugate gradients", (void **)&in->f32));
+    s->result->method = in->result.method;
+    memcpy(s->result->why, in->result.why, sizeof s->result->why);
 done:
     return st;
 }
@@ -83,8 +81,8 @@ static void release(struct cg *cg)
     if (in == NULL)
         return;
     cg_close(&in->cg);
-    spmv_free(cg->ctx, in->b);
-    spmv_free(cg->ctx, in->x);
+    spmv_free(cg->s.ctx, in->b);
+    spmv_free(cg->s.ctx, in->x);
     host_free(in->f64);
     host_free(in->f32);
     host_free(in);
@@ -96,10 +94,10 @@ static spmv_status narrow(const struct cg *cg, const void *from, double factor, 
 {
     spmv_status st = SPMV_OK;
     const struct inner *in = cg->state;
-    TRY(spmv_download(cg->ctx, from, in->f64, cg->n * (int64_t)sizeof(double)));
-    for (int64_t i = 0; i < cg->n; i++)
+    TRY(spmv_download(cg->s.ctx, from, in->f64, cg->s.n * (int64_t)sizeof(double)));
+    for (int64_t i = 0; i < cg->s.n; i++)
         in->f32[i] = (float)(factor * in->f64[i]);
-    TRY(spmv_upload(cg->ctx, in->f32, to, cg->n * (int64_t)sizeof(float)));
+    TRY(spmv_upload(cg->s.ctx, in->f32, to, cg->s.n * (int64_t)sizeof(float)));
 done:
     return st;
 }
@@ -109,37 +107,39 @@ static spmv_status widen(const struct cg *cg, const void *from, double factor, v
 {
     spmv_status st = SPMV_OK;
     const struct inner *in = cg->state;
-    TRY(spmv_download(cg->ctx, from, in->f32, cg->n * (int64_t)sizeof(float)));
-    for (int64_t i = 0; i < cg->n; i++)
+    TRY(spmv_download(cg->s.ctx, from, in->f32, cg->s.n * (int64_t)sizeof(float)));
+    for (int64_t i = 0; i < cg->s.n; i++)
         in->f64[i] = factor * (double)in->f32[i];
-    TRY(spmv_upload(cg->ctx, in->f64, to, cg->n * (int64_t)sizeof(double)));
+    TRY(spmv_upload(cg->s.ctx, in->f64, to, cg->s.n * (int64_t)sizeof(double)));
 done:
     return st;
 }
 
-/* The recurrence met p'Ap <= 0, or M the like, in f32. Where the same p says so in f64, A is not positive definite;
- * else f32 is too coarse for it. */
+/* The recurrence met p'Ap <= 0, or M the like, in f32, and the sentence says so. Where the same p says so in f64, A is
+ * not positive definite; else f32 is too coarse for it. */
 static spmv_status judge(const struct cg *cg)
 {
     spmv_status st = SPMV_OK;
+    const struct krylov *s = &cg->s;
     const struct inner *in = cg->state;
     double pq = 0;
     char sentence[200];
     spmv_epilogue dot;
-    if (in->cg.rz <= 0)
-        return SPMV_ERROR_NOT_POSITIVE; /* the sentence is there */
-    snprintf(sentence, sizeof sentence, "p'Ap = %.3g at iteration %lld", in->cg.pq, (long long)cg->result->iterations);
+    if (in->cg.column->rz <= 0)
+        return SPMV_ERROR_NOT_POSITIVE;
+    snprintf(sentence, sizeof sentence, "p'Ap = %.3g at iteration %lld", in->cg.column->pq,
+             (long long)in->result.iterations);
     TRY(widen(cg, in->cg.p, 1, cg->p));
     spmv_epilogue_init(&dot, sizeof dot);
     dot.w = cg->p;
-    dot.dot = cg_scalar(cg, SPARE);
-    TRY(spmv_apply_with(cg->plan, NULL, cg->p, NULL, cg->q, &dot));
-    TRY(cg_read_scalars(cg, SPARE, 1, &pq));
+    dot.dot = s->cells;
+    TRY(spmv_apply_with(s->plan, NULL, cg->p, NULL, s->q, &dot));
+    TRY(krylov_read(s, s->cells, 1, &pq));
     if (pq <= 0)
-        st = context_fail(cg->ctx, SPMV_ERROR_NOT_POSITIVE, "spmv_cg: %s: the matrix is not positive definite",
-                          sentence);
+        st =
+            context_fail(s->ctx, SPMV_ERROR_NOT_POSITIVE, "spmv_cg: %s: the matrix is not positive definite", sentence);
     else
-        st = context_fail(cg->ctx, SPMV_ERROR_STAGNATION,
+        st = context_fail(s->ctx, SPMV_ERROR_STAGNATION,
                           "spmv_cg: %s in f32, and %.3g in f64: solve without inner iterations", sentence, pq);
 done:
     return st;
@@ -150,55 +150,77 @@ static spmv_status correct(const struct cg *cg)
 {
     spmv_status st = SPMV_OK;
     const struct inner *in = cg->state;
-    TRY(widen(cg, in->x, 1 / in->scale, cg->q));
-    TRY(spmv_map_axpby(cg->ctx, cg->type, NULL, cg->q, NULL, cg->x, cg->n));
+    TRY(widen(cg, in->x, 1 / in->scale, cg->s.q));
+    TRY(spmv_map_axpby(cg->s.ctx, cg->s.type, NULL, cg->s.q, NULL, cg->s.x, cg->s.n));
 done:
     return st;
 }
 
-static spmv_status run(struct cg *cg, int64_t max_iterations)
+/* Runs the inner iterations to a residual of tolerance, in units of b. Returns what came of it, with its sentence. */
+static spmv_status run_inner(struct cg *cg, double tolerance)
 {
     spmv_status st = SPMV_OK;
+    struct krylov *s = &cg->s;
     struct inner *in = cg->state;
-    spmv_cg_result *result = cg->result;
+    struct krylov *inner = &in->cg.s;
+    TRY(narrow(cg, s->r, in->scale, in->b));
+    TRY(spmv_map_index(s->ctx, SPMV_F32, &(const float){0}, NULL, in->x, s->n));
+    *inner->column = (struct krylov_column){.tolerance = in->scale * tolerance,
+                                            .start_residual = INFINITY,
+                                            .limit = s->max_iterations - s->result->iterations - s->column->iterations,
+                                            .stop = COLUMN_RUNS};
+    inner->iterations = in->result.iterations = s->iterations;
+    inner->failed = cg_run(inner);
+    TRY(spmv_status_class(inner->failed) < 7 ? inner->failed : SPMV_OK);
+    snprintf(inner->sentence, sizeof inner->sentence, "%s", spmv_last_error(s->ctx));
+    krylov_collect(inner);
+    s->column->iterations += inner->column->iterations;
+    s->iterations = in->result.iterations;
+    st = krylov_verdict(inner, 0);
+done:
+    return st;
+}
+
+static spmv_status run(struct cg *cg)
+{
+    spmv_status st = SPMV_OK;
+    struct krylov *s = &cg->s;
+    struct inner *in = cg->state;
+    struct krylov_column *c = s->column;
+    const double norm_b = s->result->norm_b;
     double before = INFINITY;
     int exponent = 0;
-    frexp(result->norm_b, &exponent);
-    in->scale = isfinite(result->norm_b) ? ldexp(1, -exponent) : 1;
+    frexp(norm_b, &exponent);
+    in->scale = isfinite(norm_b) ? ldexp(1, -exponent) : 1;
     in->cg.continues = false;
-    TRY(cg_start(cg));
     for (;;) {
-        TRY(cg_norm(cg, cg->r, &result->recurrence_residual));
-        const double now = result->recurrence_residual;
-        if (!in->cg.continues)
-            cg->start_residual = now;
-        cg->rr = now * now;
-        if (!isfinite(now)) {
-            st = context_fail(cg->ctx, SPMV_ERROR_NOT_FINITE, "spmv_cg: r'r = %g at iteration %lld", cg->rr,
-                              (long long)result->iterations);
+        TRY(krylov_norms(s, s->r, &c->residual));
+        if (!in->cg.continues) {
+            c->start_residual = c->residual;
+            c->enough = krylov_enough(s->type, c);
+        }
+        if (!isfinite(c->residual)) {
+            st = context_fail(s->ctx, SPMV_ERROR_NOT_FINITE, "spmv_cg: r'r = %g at iteration %lld",
+                              c->residual * c->residual, (long long)s->iterations);
             goto done;
         }
-        /* done, or what f32 can do is done: the front sees which */
-        if (now <= cg_enough(cg) || !(now <= 0.5 * before))
+        c->stop = COLUMN_DONE; /* or what f32 can do is done: the front sees which */
+        if (c->residual <= c->enough || !(c->residual <= 0.5 * before))
             goto done;
-        before = now;
-        TRY(narrow(cg, cg->r, in->scale, in->b));
-        TRY(spmv_map_index(cg->ctx, SPMV_F32, &(const float){0}, NULL, in->x, cg->n));
-        in->result.tolerance = in->scale * fmax(0.5 * cg_enough(cg), REPLACE * now);
-        in->result.iterations = result->iterations;
-        const spmv_status stop = in->cg.method->run(&in->cg, max_iterations);
-        result->iterations = in->result.iterations;
-        st = stop;
+        c->stop = COLUMN_RUNS;
+        before = c->residual;
+        st = run_inner(cg, fmax(0.5 * c->enough, REPLACE * c->residual));
         if (st != SPMV_OK && spmv_status_class(st) < 7)
             goto done;
-        if (stop == SPMV_ERROR_NOT_POSITIVE)
+        if (st == SPMV_ERROR_NOT_POSITIVE)
             st = judge(cg);
         const spmv_status verdict = st;
         TRY(correct(cg));
-        TRY(cg_residual(cg, cg->r));
+        TRY(krylov_residual(s, s->r));
         if (verdict != SPMV_OK) {
-            const spmv_status known = cg_norm(cg, cg->r, &result->recurrence_residual);
-            st = known != SPMV_OK ? known : verdict == SPMV_ERROR_ITERATIONS ? cg_fail_limit(cg) : verdict;
+            TRY(krylov_norms(s, s->r, &c->residual));
+            c->stop = verdict == SPMV_ERROR_ITERATIONS ? COLUMN_LIMIT : COLUMN_RUNS;
+            st = c->stop == COLUMN_LIMIT ? SPMV_OK : verdict;
             goto done;
         }
         in->cg.continues = true;
@@ -210,6 +232,8 @@ done:
 const struct cg_method cg_inner = {.name = "inner",
                                    .why = "",
                                    .backends = 0,
+                                   .least_columns = 1,
+                                   .most_columns = 1,
                                    .supports = supports,
                                    .prepare = prepare,
                                    .run = run,

@@ -98,11 +98,11 @@ static void add_up(const struct sample *s, struct sums *sums)
 static spmv_status look(const struct cg *cg, const struct sample *s, int which, struct sums *sums)
 {
     spmv_status st = SPMV_OK;
-    const int64_t bytes = s->count * (int64_t)spmv_type_size(cg->info.type);
+    const int64_t bytes = s->count * (int64_t)spmv_type_size(cg->s.info.type);
     fill(s, which);
-    TRY(spmv_upload(cg->ctx, s->host, s->in, bytes));
-    TRY(spmv_apply(cg->plan, NULL, s->in, NULL, s->out));
-    TRY(spmv_download(cg->ctx, s->out, s->host, bytes));
+    TRY(spmv_upload(cg->s.ctx, s->host, s->in, bytes));
+    TRY(spmv_apply(cg->s.plan, NULL, s->in, NULL, s->out));
+    TRY(spmv_download(cg->s.ctx, s->out, s->host, bytes));
     add_up(s, sums);
 done:
     return st;
@@ -112,19 +112,19 @@ done:
 static void judge(const struct cg *cg, bool narrow, const struct sums *of)
 {
     const double roundoff = narrow ? 0x1p-24 : 0x1p-53, smallest = narrow ? 0x1p-149 : 0x1p-1074;
-    const double nnz = (double)cg->info.nnz * cg->info.vectors;
+    const double nnz = (double)cg->s.info.nnz * cg->s.info.vectors;
     long double largest = 0;
     for (int v = 0; v < VECTORS; v++)
         largest = fmaxl(largest, of[v].square);
-    const double bound = MARGIN * roundoff * sqrt((double)cg->info.nnz) * (double)sqrtl(largest) + 4 * nnz * smallest;
-    cg->plan->symmetry = PLAN_SYMMETRIC;
+    const double bound = MARGIN * roundoff * sqrt((double)cg->s.info.nnz) * (double)sqrtl(largest) + 4 * nnz * smallest;
+    cg->s.plan->symmetry = PLAN_SYMMETRIC;
     for (int u = 0; u < VECTORS && isfinite(bound); u++) /* the recurrence names what is not finite */
         for (int v = 0; v < u; v++) {
             const double difference = fabs((double)(of[v].dot[u] - of[u].dot[v]));
             if (difference > bound) {
-                cg->plan->symmetry = PLAN_NOT_SYMMETRIC;
-                cg->plan->asymmetry = difference;
-                cg->plan->asymmetry_bound = bound;
+                cg->s.plan->symmetry = PLAN_NOT_SYMMETRIC;
+                cg->s.plan->asymmetry = difference;
+                cg->s.plan->asymmetry_bound = bound;
             }
         }
 }
@@ -132,10 +132,10 @@ static void judge(const struct cg *cg, bool narrow, const struct sums *of)
 static spmv_status sample(const struct cg *cg)
 {
     spmv_status st = SPMV_OK;
-    spmv_context *ctx = cg->ctx;
+    spmv_context *ctx = cg->s.ctx;
     struct sums of[VECTORS];
-    struct sample s = {.count = cg->info.rows * cg->info.vectors, .narrow = cg->info.type == SPMV_F32};
-    const int64_t bytes = s.count * (int64_t)spmv_type_size(cg->info.type);
+    struct sample s = {.count = cg->s.info.rows * cg->s.info.vectors, .narrow = cg->s.info.type == SPMV_F32};
+    const int64_t bytes = s.count * (int64_t)spmv_type_size(cg->s.info.type);
     s.team = host_team(ctx, s.count);
     TRY(host_alloc(ctx, bytes, "the check of symmetry", &s.host));
     TRY(context_lend(ctx, bytes, &s.in));
@@ -153,14 +153,14 @@ done:
 spmv_status cg_check_symmetry(const struct cg *cg)
 {
     spmv_status st = SPMV_OK;
-    const spmv_plan *plan = cg->plan;
-    if (cg->info.rows == 0)
+    const spmv_plan *plan = cg->s.plan;
+    if (cg->s.info.rows == 0)
         return SPMV_OK;
     if (plan->symmetry == PLAN_SYMMETRY_UNKNOWN || plan->values_unseen)
         TRY(sample(cg));
     if (plan->symmetry == PLAN_NOT_SYMMETRIC)
         st =
-            context_fail(cg->ctx, SPMV_ERROR_NOT_SYMMETRIC,
+            context_fail(cg->s.ctx, SPMV_ERROR_NOT_SYMMETRIC,
                          "spmv_cg: the matrix is not symmetric: |u'Av - v'Au| is %.3g for two vectors u, v of elements "
                          "of modulus 1 to 2, and rounding explains %.3g",
                          plan->asymmetry, plan->asymmetry_bound);

@@ -8,10 +8,11 @@
 #include <unistd.h>
 
 #include "bandwidth_cache.h"
+#include "candidate_list.h"
 #include "machine.h"
 #include "measure.h"
+#include "op_load.h"
 #include "quiet.h"
-#include "roster.h"
 #include "suites.h"
 #include "support.h"
 #include "trial.h"
@@ -241,11 +242,11 @@ static void spread_by_hand(void **state)
 
 /* ---------------------------------------------------------------- who takes part */
 
-static const struct entry *entry_of(const struct roster *roster, const char *name)
+static const struct candidate *candidate_of(const struct candidate_list *list, const char *name)
 {
-    for (int e = 0; e < roster->count; e++)
-        if (strcmp(roster->entries[e].name, name) == 0)
-            return &roster->entries[e];
+    for (int e = 0; e < list->count; e++)
+        if (strcmp(list->candidates[e].name, name) == 0)
+            return &list->candidates[e];
     return NULL;
 }
 
@@ -264,44 +265,48 @@ static void choosing(void **state)
 {
     (void)state;
     const char *const fakes = fake_peers();
-    static struct roster r;
+    static struct candidate_list r;
     char why[WHY_SIZE] = "";
     const struct operation *const spmv = operation_find("spmv"), *const map = operation_find("map");
-    assert_int_equal(roster_make(spmv, SPMV_BACKEND_OMP, "tiles,auto,tiles", "none", fakes, &r, why), SPMV_OK);
+    assert_int_equal(candidate_list_make(spmv, SPMV_BACKEND_OMP, "tiles,auto,tiles", "none", fakes, &r, why), SPMV_OK);
     assert_int_equal(r.count, 2);
-    assert_string_equal(r.entries[0].name, "tiles");
-    assert_string_equal(r.entries[1].name, "auto");
-    assert_int_equal(roster_make(spmv, SPMV_BACKEND_OMP, "all", "none", fakes, &r, why), SPMV_OK);
-    assert_non_null(entry_of(&r, "auto"));
+    assert_string_equal(r.candidates[0].name, "tiles");
+    assert_string_equal(r.candidates[1].name, "auto");
+    assert_int_equal(candidate_list_make(spmv, SPMV_BACKEND_OMP, "all", "none", fakes, &r, why), SPMV_OK);
+    assert_non_null(candidate_of(&r, "auto"));
     for (int i = 0; spmv_method_name(SPMV_BACKEND_OMP, i) != NULL; i++)
-        assert_non_null(entry_of(&r, spmv_method_name(SPMV_BACKEND_OMP, i)));
+        assert_non_null(candidate_of(&r, spmv_method_name(SPMV_BACKEND_OMP, i)));
 
     /* a peer, a module, one of another backend, and one whose module is not there */
-    assert_int_equal(roster_make(spmv, SPMV_BACKEND_OMP, NULL, "loops-merge,cub-scan,eigen", fakes, &r, why), SPMV_OK);
+    assert_int_equal(candidate_list_make(spmv, SPMV_BACKEND_OMP, NULL, "loops-merge,cub-scan,eigen", fakes, &r, why),
+                     SPMV_OK);
     assert_int_equal(r.count, 4);
-    assert_true(r.entries[0].ours);
-    assert_non_null(entry_of(&r, "loops-merge")->peer);
-    assert_string_equal(entry_of(&r, "loops-merge")->module->library, "fake 1");
-    assert_non_null(strstr(entry_of(&r, "cub-scan")->missing, "cuda"));
-    assert_non_null(strstr(entry_of(&r, "eigen")->missing, "libeigen3-dev"));
-    assert_null(entry_of(&r, "eigen")->peer);
-    assert_int_equal(roster_make(spmv, SPMV_BACKEND_OMP, NULL, "loops", fakes, &r, why), SPMV_OK);
+    assert_true(r.candidates[0].ours);
+    assert_non_null(candidate_of(&r, "loops-merge")->peer);
+    assert_string_equal(candidate_of(&r, "loops-merge")->module->library, "fake 1");
+    assert_non_null(strstr(candidate_of(&r, "cub-scan")->missing, "cuda"));
+    assert_non_null(strstr(candidate_of(&r, "eigen")->missing, "libeigen3-dev"));
+    assert_null(candidate_of(&r, "eigen")->peer);
+    assert_int_equal(candidate_list_make(spmv, SPMV_BACKEND_OMP, NULL, "loops", fakes, &r, why), SPMV_OK);
     assert_int_equal(r.count, 4);
 
     /* all: those of the backend that do the operation, there or not */
-    assert_int_equal(roster_make(spmv, SPMV_BACKEND_OMP, NULL, NULL, fakes, &r, why), SPMV_OK);
-    assert_non_null(entry_of(&r, "petsc"));
-    assert_null(entry_of(&r, "cusparse-sell"));
-    assert_int_equal(roster_make(map, SPMV_BACKEND_OMP, NULL, "all", fakes, &r, why), SPMV_OK);
+    assert_int_equal(candidate_list_make(spmv, SPMV_BACKEND_OMP, NULL, NULL, fakes, &r, why), SPMV_OK);
+    assert_non_null(candidate_of(&r, "petsc"));
+    assert_null(candidate_of(&r, "cusparse-sell"));
+    assert_int_equal(candidate_list_make(map, SPMV_BACKEND_OMP, NULL, "all", fakes, &r, why), SPMV_OK);
     assert_int_equal(r.count, 1);
-    assert_int_equal(roster_make(operation_find("scan"), SPMV_BACKEND_OMP, NULL, "all", fakes, &r, why), SPMV_OK);
+    assert_int_equal(candidate_list_make(operation_find("scan"), SPMV_BACKEND_OMP, NULL, "all", fakes, &r, why),
+                     SPMV_OK);
     assert_int_equal(r.count, 2);
-    assert_non_null(strstr(entry_of(&r, "tbb-scan")->missing, "libtbb-dev"));
-    assert_int_equal(roster_make(operation_find("scan"), SPMV_BACKEND_CUDA, NULL, "all", fakes, &r, why), SPMV_OK);
+    assert_non_null(strstr(candidate_of(&r, "tbb-scan")->missing, "libtbb-dev"));
+    assert_int_equal(candidate_list_make(operation_find("scan"), SPMV_BACKEND_CUDA, NULL, "all", fakes, &r, why),
+                     SPMV_OK);
     assert_int_equal(r.count, 2);
-    assert_non_null(entry_of(&r, "cub-scan"));
+    assert_non_null(candidate_of(&r, "cub-scan"));
 
-    assert_int_equal(roster_make(spmv, SPMV_BACKEND_OMP, NULL, "loops,mkl", fakes, &r, why), SPMV_ERROR_ARGUMENT);
+    assert_int_equal(candidate_list_make(spmv, SPMV_BACKEND_OMP, NULL, "loops,mkl", fakes, &r, why),
+                     SPMV_ERROR_ARGUMENT);
     assert_non_null(strstr(why, "unknown peer \"mkl\""));
     assert_non_null(strstr(why, "graphblas"));
 }
@@ -339,7 +344,7 @@ static void close_places(struct places *p)
 }
 
 static void start_trial(struct trial *t, const struct places *p, const struct operation *operation,
-                        const struct operand *operand, spmv_type type, const struct roster *roster)
+                        const struct operand *operand, spmv_type type, const struct candidate_list *list)
 {
     *t = (struct trial){.work = {.operation = operation,
                                  .operand = operand,
@@ -347,7 +352,7 @@ static void start_trial(struct trial *t, const struct places *p, const struct op
                                  .ctx = p->ctx,
                                  .checker = p->checker,
                                  .type = type},
-                        .roster = roster,
+                        .list = list,
                         .options = {.batch_seconds = 1e-5,
                                     .most_runs = 10,
                                     .least_rounds = 2,
@@ -356,6 +361,14 @@ static void start_trial(struct trial *t, const struct places *p, const struct op
                                     .flushed_rounds = 1,
                                     .flushed_runs = 1,
                                     .budget_seconds = 1}};
+}
+
+/* The trial ends with that status and a sentence that has the words. */
+static void assert_ends(struct trial *t, spmv_status status, const char *words)
+{
+    assert_int_equal(trial_run(t), status);
+    assert_non_null(strstr(t->work.error, words));
+    trial_close(t);
 }
 
 static spmv_matrix *make_matrix(spmv_context *ctx, const char *spec, spmv_csr *view)
@@ -372,7 +385,7 @@ static void every_operation(void **state)
 {
     (void)state;
     static struct trial t;
-    static struct roster r;
+    static struct candidate_list r;
     struct places p;
     spmv_csr a;
     char why[WHY_SIZE];
@@ -386,33 +399,78 @@ static void every_operation(void **state)
         const spmv_csr *const matrix = op->solver ? &definite : op->on_matrix ? &a : NULL;
         const struct operand operand = {.matrix = matrix, .n = 10007, .mean_segment = 7, .seed = 3};
         assert_ptr_equal(operation_find(op->name), op);
-        assert_int_equal(roster_make(op, support_backend, "all", "none", NULL, &r, why), SPMV_OK);
+        if (op->on_file)
+            continue; /* reading_files */
+        assert_int_equal(candidate_list_make(op, support_backend, "all", "none", NULL, &r, why), SPMV_OK);
         for (int k = 0; k < 4; k++) {
             const spmv_type type = k % 2 == 0 ? SPMV_F64 : SPMV_F32;
             start_trial(&t, &p, op, &operand, type, &r);
-            t.plant_error = k >= 2;
+            const bool planted = k >= 2;
+            assert_int_equal(planted ? setenv("SPMV_TEST_PLANT_ERROR", "0", 1) : unsetenv("SPMV_TEST_PLANT_ERROR"), 0);
             if (trial_run(&t) != SPMV_OK)
                 fail_msg("%s: %s", op->name, t.work.error);
             assert_true(t.work.model_bytes > 0);
             for (int o = 0; o < t.count; o++) {
-                const struct outcome *const outcome = &t.outcomes[o];
-                if (outcome->failed[0] != '\0')
-                    fail_msg("%s by %s: %s", op->name, outcome->entry->name, outcome->failed);
-                assert_true(outcome->checked && outcome->measured);
-                assert_int_equal(outcome->flushed.repeats, op->solver ? 0 : 1);
-                assert_int_equal(outcome->wrong, t.plant_error && o == 0);
-                assert_true(outcome->bit_different == 0 || outcome->bits_may_differ);
-                assert_int_equal(outcome->bits_may_differ, /* a histogram counts, and is exact in any order */
-                                 strcmp(op->name, "reduce") == 0 && strcmp(outcome->entry->name, "atomic") == 0);
-                assert_true(outcome->bit_repeats >= 10);
-                assert_true(outcome_gbs(&t, outcome) > 0);
+                const struct result *const result = &t.results[o];
+                if (result->failed[0] != '\0')
+                    fail_msg("%s by %s: %s", op->name, result->candidate->name, result->failed);
+                assert_true(result->checked && result->measured);
+                assert_int_equal(result->flushed.repeats, op->solver ? 0 : 1);
+                assert_int_equal(result->wrong, planted && o == 0);
+                assert_true(result->bit_different == 0 || result->figures.bits_may_differ);
+                /* a histogram counts, and is exact in any order */
+                assert_int_equal(result->figures.bits_may_differ,
+                                 strcmp(op->name, "reduce") == 0 && strcmp(result->candidate->name, "atomic") == 0);
+                assert_true(result->bit_repeats >= 10);
+                assert_true(result_gbs(&t, result) > 0);
             }
             trial_close(&t);
         }
     }
+    assert_int_equal(unsetenv("SPMV_TEST_PLANT_ERROR"), 0);
     assert_null(operation_find("nothing"));
     spmv_matrix_destroy(m);
     spmv_matrix_destroy(d);
+    close_places(&p);
+}
+
+/* Reading a file is timed, one reading a sample, and what was read is told; a file that is not
+ * there or malformed ends the trial with the status of the reader. */
+static void reading_files(void **state)
+{
+    (void)state;
+    static struct trial t;
+    static struct candidate_list r;
+    struct places p;
+    char why[WHY_SIZE], path[] = "/tmp/test_bench_XXXXXX";
+    const char text[] = "%%MatrixMarket matrix coordinate real general\n2 3 2\n1 1 4\n2 3 5\n";
+    const struct operation *const load = operation_find("load");
+    const struct operand operand = {.path = path, .read_type = SPMV_TYPE_DEFAULT};
+    const int file = mkstemp(path);
+    assert_true(file >= 0);
+    assert_int_equal(write(file, text, sizeof text - 1), (ssize_t)sizeof text - 1);
+    assert_int_equal(close(file), 0);
+    open_places(&p);
+    assert_int_equal(candidate_list_make(load, support_backend, "all", "all", NULL, &r, why), SPMV_OK);
+    assert_int_equal(r.count, 1);
+    start_trial(&t, &p, load, &operand, SPMV_F64, &r);
+    if (trial_run(&t) != SPMV_OK)
+        fail_msg("%s", t.work.error);
+    const struct load_figures *const f = load_figures(&t.work);
+    const struct result *const result = &t.results[0];
+    assert_int_equal(f->file_bytes, sizeof text - 1);
+    assert_true(f->rows == 2 && f->cols == 3 && f->nnz == 2 && f->type == SPMV_F64 && f->first_seconds > 0);
+    assert_true(result->measured && !result->checked && result->failed[0] == '\0');
+    assert_true(result->warm.repeats >= 5 && result->warm.min > 0 && result->flushed.repeats == 0);
+    assert_true(near(result_gbs(&t, result), 1e-9 * (double)f->info.bytes / result->warm.median));
+    trial_close(&t);
+
+    assert_int_equal(truncate(path, 5), 0);
+    start_trial(&t, &p, load, &operand, SPMV_F64, &r);
+    assert_ends(&t, SPMV_ERROR_FORMAT, path);
+    assert_int_equal(unlink(path), 0);
+    start_trial(&t, &p, load, &operand, SPMV_F64, &r);
+    assert_ends(&t, SPMV_ERROR_OPEN, "cannot open");
     close_places(&p);
 }
 
@@ -421,7 +479,7 @@ static void model_bytes(void **state)
 {
     (void)state;
     static struct trial t;
-    static struct roster r;
+    static struct candidate_list r;
     struct places p;
     spmv_csr a;
     static const struct {
@@ -460,7 +518,7 @@ static void bad_peers(void **state)
 {
     (void)state;
     static struct trial t;
-    static struct roster r;
+    static struct candidate_list r;
     struct places p;
     spmv_csr a;
     char why[WHY_SIZE];
@@ -470,13 +528,14 @@ static void bad_peers(void **state)
     open_places(&p);
     spmv_matrix *const m = make_matrix(p.checker, "poisson2d:40,values=random", &a);
     const struct operand operand = {.matrix = &a, .seed = 1};
-    assert_int_equal(roster_make(operation_find("spmv"), support_backend, "auto", "loops", fakes, &r, why), SPMV_OK);
+    assert_int_equal(candidate_list_make(operation_find("spmv"), support_backend, "auto", "loops", fakes, &r, why),
+                     SPMV_OK);
     start_trial(&t, &p, operation_find("spmv"), &operand, SPMV_F64, &r);
     t.read_gbs = 1e-9;
     assert_int_equal(trial_run(&t), SPMV_OK);
     assert_int_equal(t.count, 4);
-    const struct outcome *const ours = &t.outcomes[0], *const wrong = &t.outcomes[1], *const restless = &t.outcomes[2],
-                                *const failing = &t.outcomes[3];
+    const struct result *const ours = &t.results[0], *const wrong = &t.results[1], *const restless = &t.results[2],
+                               *const failing = &t.results[3];
     assert_true(!ours->wrong && ours->bit_different == 0 && ours->measured);
     assert_non_null(strstr(ours->note, "beyond memory's"));
     assert_true(wrong->wrong && wrong->worst_at == 1599 && wrong->worst_ratio > 1 && wrong->bit_different == 0);
@@ -486,7 +545,7 @@ static void bad_peers(void **state)
     trial_close(&t);
     start_trial(&t, &p, operation_find("spmv"), &operand, SPMV_F32, &r);
     assert_int_equal(trial_run(&t), SPMV_OK);
-    assert_string_equal(t.outcomes[1].failed, "a fake has f64 only");
+    assert_string_equal(t.results[1].failed, "a fake has f64 only");
     assert_null(trial_best_peer(&t));
     trial_close(&t);
     spmv_matrix_destroy(m);
@@ -494,12 +553,12 @@ static void bad_peers(void **state)
 }
 
 /* Where the fake solvers are, beside those of products. */
-static void make_solver_roster(struct roster *roster, const char *methods)
+static void make_solver_list(struct candidate_list *list, const char *methods)
 {
     char folder[4096], why[WHY_SIZE];
     snprintf(folder, sizeof folder, "%s/solvers", fake_peers());
-    if (roster_make(operation_find("cg"), support_backend, methods, "eigen,petsc-cg,hypre", folder, roster, why) !=
-        SPMV_OK)
+    if (candidate_list_make(operation_find("cg"), support_backend, methods, "eigen,petsc-cg,hypre", folder, list,
+                            why) != SPMV_OK)
         fail_msg("%s", why);
 }
 
@@ -508,12 +567,12 @@ static void bad_solvers(void **state)
 {
     (void)state;
     static struct trial t;
-    static struct roster r;
+    static struct candidate_list r;
     struct places p;
     if (support_backend == SPMV_BACKEND_CUDA)
         skip(); /* the fakes are of a CPU */
     open_places(&p);
-    make_solver_roster(&r, "textbook");
+    make_solver_list(&r, "textbook");
     for (int odd = 0; odd < 2; odd++) {
         spmv_csr a;
         spmv_matrix *const m = make_matrix(p.checker, odd ? "poisson2d:41" : "poisson2d:40", &a);
@@ -521,23 +580,23 @@ static void bad_solvers(void **state)
         start_trial(&t, &p, operation_find("cg"), &operand, SPMV_F64, &r);
         assert_int_equal(trial_run(&t), SPMV_OK);
         assert_int_equal(t.count, 4);
-        const struct outcome *const ours = &t.outcomes[0], *const wrong = &t.outcomes[1], *const lazy = &t.outcomes[2],
-                                    *const late = &t.outcomes[3];
+        const struct result *const ours = &t.results[0], *const wrong = &t.results[1], *const lazy = &t.results[2],
+                                   *const late = &t.results[3];
         assert_string_equal(ours->method, "textbook");
-        assert_true(!ours->wrong && outcome_converged(&t, ours) && ours->true_residual <= 1e-8);
+        assert_true(!ours->wrong && result_converged(&t, ours) && ours->check.true_residual <= 1e-8);
         assert_true(ours->solved.iterations > 20 && ours->solved.iterations < 120);
         assert_true(ours->solved.residual <= 1e-8 && ours->solved.residual > 1e-10);
-        assert_string_equal(wrong->entry->name, "eigen-cg");
-        assert_true(wrong->wrong && wrong->measured && !outcome_converged(&t, wrong));
+        assert_string_equal(wrong->candidate->name, "eigen-cg");
+        assert_true(wrong->wrong && wrong->measured && !result_converged(&t, wrong));
         assert_true(odd ? isinf(wrong->worst_ratio) : wrong->worst_ratio > 1e6);
-        assert_true(odd ? wrong->true_residual <= 1e-3 : wrong->true_residual > 1e-2);
+        assert_true(odd ? wrong->check.true_residual <= 1e-3 : wrong->check.true_residual > 1e-2);
         assert_true(!lazy->wrong && lazy->unfinished && lazy->solved.iterations == 3000);
-        assert_true(lazy->true_residual <= 1.1e-3 && lazy->true_residual > 1e-5);
-        assert_true(!late->wrong && !late->unfinished && outcome_converged(&t, late));
+        assert_true(lazy->check.true_residual <= 1.1e-3 && lazy->check.true_residual > 1e-5);
+        assert_true(!late->wrong && !late->unfinished && result_converged(&t, late));
         assert_int_equal(late->solved.iterations, ours->solved.iterations + 3);
         assert_ptr_equal(trial_best_peer(&t), late);
         /* bytes of an iteration over the time of one */
-        assert_true(near(outcome_gbs(&t, ours),
+        assert_true(near(result_gbs(&t, ours),
                          1e-9 * t.work.model_bytes * (double)ours->solved.iterations / ours->warm.median));
         trial_close(&t);
         spmv_matrix_destroy(m);
@@ -552,7 +611,7 @@ static void at_the_limit(void **state)
     (void)state;
     enum { ROWS = 8000 };
     static struct trial t;
-    static struct roster r;
+    static struct candidate_list r;
     static int64_t row_ptr[ROWS + 1];
     static int32_t col[3 * ROWS];
     static double val[3 * ROWS];
@@ -577,15 +636,15 @@ static void at_the_limit(void **state)
                         .type = SPMV_F64};
     const struct operand operand = {.matrix = &a, .seed = 1};
     open_places(&p);
-    make_solver_roster(&r, "auto");
+    make_solver_list(&r, "auto");
     start_trial(&t, &p, operation_find("cg"), &operand, SPMV_F64, &r);
     if (trial_run(&t) != SPMV_OK)
         fail_msg("%s", t.work.error);
-    const struct outcome *const ours = &t.outcomes[0], *const late = &t.outcomes[3];
+    const struct result *const ours = &t.results[0], *const late = &t.results[3];
     assert_string_equal(ours->failed, "");
-    assert_true(ours->measured && !ours->wrong && !outcome_converged(&t, ours));
+    assert_true(ours->measured && !ours->wrong && !result_converged(&t, ours));
     assert_int_equal(ours->solved.iterations, 3000);
-    assert_true(ours->true_residual > 1e-8);
+    assert_true(ours->check.true_residual > 1e-8);
     assert_true(late->measured && !late->wrong && !late->unfinished && late->solved.iterations == 3000);
     assert_non_null(trial_best_peer(&t));
     trial_close(&t);
@@ -606,19 +665,17 @@ static void unfit_systems(void **state)
         {"poisson2d:5", "real types", SPMV_ERROR_TYPE, SPMV_C128},
     };
     static struct trial t;
-    static struct roster r;
+    static struct candidate_list r;
     struct places p;
     char why[WHY_SIZE];
     open_places(&p);
-    assert_int_equal(roster_make(operation_find("cg"), support_backend, "all", "none", NULL, &r, why), SPMV_OK);
+    assert_int_equal(candidate_list_make(operation_find("cg"), support_backend, "all", "none", NULL, &r, why), SPMV_OK);
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
         spmv_csr a;
         spmv_matrix *const m = make_matrix(p.checker, cases[c].spec, &a);
         const struct operand operand = {.matrix = &a};
         start_trial(&t, &p, operation_find("cg"), &operand, cases[c].type, &r);
-        assert_int_equal(trial_run(&t), cases[c].status);
-        assert_non_null(strstr(t.work.error, cases[c].sentence));
-        trial_close(&t);
+        assert_ends(&t, cases[c].status, cases[c].sentence);
         spmv_matrix_destroy(m);
     }
     close_places(&p);
@@ -628,17 +685,15 @@ static void unknown_method(void **state)
 {
     (void)state;
     static struct trial t;
-    static struct roster r;
+    static struct candidate_list r;
     struct places p;
     char why[WHY_SIZE];
     const struct operand operand = {.n = 100, .mean_segment = 7};
     open_places(&p);
-    assert_int_equal(roster_make(operation_find("scan"), support_backend, "auto,nothing", "none", NULL, &r, why),
-                     SPMV_OK);
+    assert_int_equal(
+        candidate_list_make(operation_find("scan"), support_backend, "auto,nothing", "none", NULL, &r, why), SPMV_OK);
     start_trial(&t, &p, operation_find("scan"), &operand, SPMV_F64, &r);
-    assert_int_equal(trial_run(&t), SPMV_ERROR_METHOD);
-    assert_non_null(strstr(t.work.error, "nothing"));
-    trial_close(&t);
+    assert_ends(&t, SPMV_ERROR_METHOD, "nothing");
     close_places(&p);
 }
 
@@ -826,34 +881,34 @@ static void bandwidth_keys(void **state)
 static void choosing_preconditioners(void **state)
 {
     (void)state;
-    static struct roster r;
+    static struct candidate_list r;
     char why[WHY_SIZE];
     const struct operation *const cg = operation_find("cg");
-    assert_int_equal(roster_make(cg, SPMV_BACKEND_REF, "auto,textbook", "hypre", "/nowhere", &r, why), SPMV_OK);
-    assert_int_equal(roster_precondition("ic0,auto", &r, why), SPMV_OK);
+    assert_int_equal(candidate_list_make(cg, SPMV_BACKEND_REF, "auto,textbook", "hypre", "/nowhere", &r, why), SPMV_OK);
+    assert_int_equal(candidate_list_precondition("ic0,auto", &r, why), SPMV_OK);
     static const char *const names[] = {"auto", "auto", "textbook", "textbook", "hypre-cg"};
     static const char *const preconds[] = {"ic0", "auto", "ic0", "auto", ""};
     assert_int_equal(r.count, 5);
     for (int e = 0; e < 5; e++) {
-        assert_string_equal(r.entries[e].name, names[e]);
-        assert_string_equal(r.entries[e].precond, preconds[e]);
-        assert_false(r.entries[e].optional);
+        assert_string_equal(r.candidates[e].name, names[e]);
+        assert_string_equal(r.candidates[e].precond, preconds[e]);
+        assert_false(r.candidates[e].optional);
     }
     int known = 0;
     while (spmv_preconditioner_name(known) != NULL)
         known++;
-    assert_int_equal(roster_make(cg, SPMV_BACKEND_REF, "auto", "none", NULL, &r, why), SPMV_OK);
-    assert_int_equal(roster_precondition("all", &r, why), SPMV_OK);
+    assert_int_equal(candidate_list_make(cg, SPMV_BACKEND_REF, "auto", "none", NULL, &r, why), SPMV_OK);
+    assert_int_equal(candidate_list_precondition("all", &r, why), SPMV_OK);
     assert_int_equal(r.count, known);
-    assert_true(r.entries[0].optional);
-    assert_int_equal(roster_make(cg, SPMV_BACKEND_REF, "auto", "none", NULL, &r, why), SPMV_OK);
-    assert_int_equal(roster_precondition("ic0,icc", &r, why), SPMV_ERROR_ARGUMENT);
+    assert_true(r.candidates[0].optional);
+    assert_int_equal(candidate_list_make(cg, SPMV_BACKEND_REF, "auto", "none", NULL, &r, why), SPMV_OK);
+    assert_int_equal(candidate_list_precondition("ic0,icc", &r, why), SPMV_ERROR_ARGUMENT);
     assert_non_null(strstr(why, "\"icc\""));
-    assert_int_equal(roster_precondition("", &r, why), SPMV_ERROR_ARGUMENT);
+    assert_int_equal(candidate_list_precondition("", &r, why), SPMV_ERROR_ARGUMENT);
     char many[1000] = "ic0";
-    while (strlen(many) < 4 * ROSTER_MOST)
+    while (strlen(many) < 4 * CANDIDATES_MOST)
         strcat(many, ",ic0");
-    assert_int_equal(roster_precondition(many, &r, why), SPMV_ERROR_ARGUMENT);
+    assert_int_equal(candidate_list_precondition(many, &r, why), SPMV_ERROR_ARGUMENT);
     assert_non_null(strstr(why, "more than 48"));
 }
 
@@ -863,7 +918,7 @@ static void solutions(void **state)
 {
     (void)state;
     static struct trial t;
-    static struct roster r;
+    static struct candidate_list r;
     struct places p;
     spmv_csr a;
     char why[WHY_SIZE];
@@ -871,27 +926,28 @@ static void solutions(void **state)
     spmv_matrix *const m = make_matrix(p.checker, "poisson2d:40", &a);
     const struct operand operand = {.matrix = &a, .seed = 1};
     for (int k = 0; k < 2; k++) {
-        assert_int_equal(roster_make(operation_find("cg"), support_backend, "auto", "none", NULL, &r, why), SPMV_OK);
-        assert_int_equal(roster_precondition("none,jacobi,block-jacobi,chebyshev,ic0,auto", &r, why), SPMV_OK);
+        assert_int_equal(candidate_list_make(operation_find("cg"), support_backend, "auto", "none", NULL, &r, why),
+                         SPMV_OK);
+        assert_int_equal(candidate_list_precondition("none,jacobi,block-jacobi,chebyshev,ic0,auto", &r, why), SPMV_OK);
         start_trial(&t, &p, operation_find("cg"), &operand, k == 0 ? SPMV_F64 : SPMV_F32, &r);
         t.work.solutions = true;
         if (trial_run(&t) != SPMV_OK)
             fail_msg("%s", t.work.error);
         assert_int_equal(t.count, 6);
         for (int o = 0; o < t.count; o++) {
-            const struct outcome *const outcome = &t.outcomes[o];
-            if (outcome->failed[0] != '\0')
-                fail_msg("%s: %s", outcome->entry->precond, outcome->failed);
-            assert_true(outcome->checked && outcome->measured && !outcome->wrong && outcome_converged(&t, outcome));
-            assert_int_equal(outcome->bit_different, 0);
-            assert_true(outcome_steps(&t, outcome) == 1 && outcome_gbs(&t, outcome) == 0);
+            const struct result *const result = &t.results[o];
+            if (result->failed[0] != '\0')
+                fail_msg("%s: %s", result->candidate->precond, result->failed);
+            assert_true(result->checked && result->measured && !result->wrong && result_converged(&t, result));
+            assert_int_equal(result->bit_different, 0);
+            assert_true(result_steps(&t, result) == 1 && result_gbs(&t, result) == 0);
             if (o < 5)
-                assert_string_equal(outcome->precond, outcome->entry->precond);
+                assert_string_equal(result->precond, result->candidate->precond);
             else
-                assert_string_not_equal(outcome->precond, "auto");
+                assert_string_not_equal(result->precond, "auto");
         }
-        assert_true(t.outcomes[4].setup_seconds > 0);
-        assert_true(t.outcomes[4].solved.iterations < t.outcomes[0].solved.iterations);
+        assert_true(t.results[4].figures.setup_seconds > 0);
+        assert_true(t.results[4].solved.iterations < t.results[0].solved.iterations);
         trial_close(&t);
     }
     spmv_matrix_destroy(m);
@@ -901,9 +957,9 @@ static void solutions(void **state)
 SUPPORT_MAIN(cmocka_unit_test(quiet_figures), cmocka_unit_test(noisy_figures), cmocka_unit_test(taking_turns),
              cmocka_unit_test(ended_early), cmocka_unit_test(failing_contender), cmocka_unit_test(own_clock),
              cmocka_unit_test(spread_by_hand), cmocka_unit_test(choosing), cmocka_unit_test(every_operation),
-             cmocka_unit_test(model_bytes), cmocka_unit_test(bad_peers), cmocka_unit_test(unknown_method),
-             cmocka_unit_test(suites), cmocka_unit_test(bad_solvers), cmocka_unit_test(at_the_limit),
-             cmocka_unit_test(unfit_systems), cmocka_unit_test(long_runs), cmocka_unit_test(processor_lists),
-             cmocka_unit_test(shares_of_others), cmocka_unit_test(doubts_about_load), cmocka_unit_test(spread_of_rows),
-             cmocka_unit_test(bandwidth_is_kept), cmocka_unit_test(bandwidth_keys),
+             cmocka_unit_test(reading_files), cmocka_unit_test(model_bytes), cmocka_unit_test(bad_peers),
+             cmocka_unit_test(unknown_method), cmocka_unit_test(suites), cmocka_unit_test(bad_solvers),
+             cmocka_unit_test(at_the_limit), cmocka_unit_test(unfit_systems), cmocka_unit_test(long_runs),
+             cmocka_unit_test(processor_lists), cmocka_unit_test(shares_of_others), cmocka_unit_test(doubts_about_load),
+             cmocka_unit_test(spread_of_rows), cmocka_unit_test(bandwidth_is_kept), cmocka_unit_test(bandwidth_keys),
              cmocka_unit_test(choosing_preconditioners), cmocka_unit_test(solutions))

@@ -923,6 +923,45 @@ static void told(void **state)
     spmv_context_destroy(ctx);
 }
 
+/* The callback of a solve of several is told and obeyed as that of a single one: of iteration 0 where every b is 0, and
+ * in the last iteration of a column, which is then cancelled, while a column that stopped before is not. */
+static void told_as_one_is(void **state)
+{
+    (void)state;
+    spmv_context *ctx = support_context();
+    struct system s = make(ctx, SPMV_F64, SIDE, K);
+    struct history *h = malloc(sizeof *h);
+    spmv_cg_options options;
+    spmv_cg_result r[K];
+    for (int i = 0; with_rung_of_several(&i, &options);) {
+        options.on_iteration = note_iteration;
+        options.user = h;
+        memset(s.host, 0, (size_t)bytes_of(&s, s.n * K));
+        assert_ok(ctx, spmv_upload(ctx, s.host, s.b, bytes_of(&s, s.n * K)));
+        *h = (struct history){.cancel_at = -1};
+        assert_ok(ctx, spmv_cg(s.several, s.b, s.x, &options, r, sizeof *r));
+        assert_true(h->next == 1 && h->residual[0] == 0);
+        *h = (struct history){.cancel_at = 0};
+        assert_fails(ctx, spmv_cg(s.several, s.b, s.x, &options, r, sizeof *r), SPMV_CANCELLED, "at iteration 0");
+        make_all_b(&s);
+        for (int64_t j = 0; j < s.n; j++)
+            put(&s, s.host, j * K + 1, 0); /* which is done before the first step */
+        assert_ok(ctx, spmv_upload(ctx, s.host, s.b, bytes_of(&s, s.n * K)));
+        *h = (struct history){.cancel_at = -1};
+        assert_ok(ctx, spmv_cg(s.several, s.b, s.x, &options, r, sizeof *r));
+        const int64_t last = h->next - 1;
+        assert_true(last > 2 && (r[0].iterations == last || r[2].iterations == last));
+        *h = (struct history){.cancel_at = last};
+        assert_fails(ctx, spmv_cg(s.several, s.b, s.x, &options, r, sizeof *r), SPMV_CANCELLED, "cancelled by");
+        assert_true(h->next == last + 1 && r[1].status == SPMV_OK);
+        for (int v = 0; v < K; v += 2)
+            assert_int_equal(r[v].status, r[v].iterations == last ? SPMV_CANCELLED : SPMV_OK);
+    }
+    free(h);
+    release(&s);
+    spmv_context_destroy(ctx);
+}
+
 /* ------------------------------------------------------- more than a thread holds */
 
 /* Some steps from x = 0, one number after the other. */
@@ -1071,15 +1110,21 @@ static void choice(void **state)
         make_all_b(&s);
         assert_ok(ctx, spmv_cg(s.several, s.b, s.x, &options, r, sizeof *r));
         assert_string_equal(r[K - 1].method, kind == 2 ? "textbook" : rung_of("auto"));
-        assert_non_null(strstr(r[K - 1].why,
-                               strcmp(r[0].method, "textbook") == 0 ? "every preconditioner" : "all right-hand sides"));
+        const char *const words = support_backend == SPMV_BACKEND_REF   ? "on every backend"
+                                  : kind == 2                           ? "textbook takes all"
+                                  : support_backend == SPMV_BACKEND_OMP ? "one parallel region"
+                                                                        : "all right-hand sides";
+        assert_non_null(strstr(r[K - 1].why, words));
         options.method = "textbook";
         assert_ok(ctx, spmv_cg(s.several, s.b, s.x, &options, r, sizeof *r));
         assert_string_equal(r[0].method, "textbook");
         assert_string_equal(r[0].why, "asked for by name");
-        options.method = "persistent";
-        assert_fails(ctx, spmv_cg(s.several, s.b, s.x, &options, r, sizeof *r), SPMV_ERROR_UNSUPPORTED,
+        options.method = "persistent"; /* a rung for one right-hand side, or of another backend */
+        assert_fails(ctx, spmv_cg(s.several, s.b, s.x, &options, r, sizeof *r),
+                     support_backend == SPMV_BACKEND_CUDA ? SPMV_ERROR_UNSUPPORTED : SPMV_ERROR_METHOD,
                      "there are: auto");
+        options.method = "none such";
+        assert_fails(ctx, spmv_cg(s.several, s.b, s.x, &options, r, sizeof *r), SPMV_ERROR_METHOD, "there are: auto");
         spmv_preconditioner_destroy(m);
     }
     release(&s);
@@ -1153,11 +1198,22 @@ int main(int argc, char **argv)
 {
     support_begin(argc, argv);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_kind),         cmocka_unit_test(unlike_columns), cmocka_unit_test(broken_late),
-        cmocka_unit_test(steps_taken_back),   cmocka_unit_test(limits),         cmocka_unit_test(same_bits),
-        cmocka_unit_test(every_width),        cmocka_unit_test(mixed_types),    cmocka_unit_test(stands_still),
-        cmocka_unit_test(breaks_late),        cmocka_unit_test(told),           cmocka_unit_test(many_rows),
-        cmocka_unit_test(long_row),           cmocka_unit_test(choice),         cmocka_unit_test(few_steps),
+        cmocka_unit_test(every_kind),
+        cmocka_unit_test(unlike_columns),
+        cmocka_unit_test(broken_late),
+        cmocka_unit_test(steps_taken_back),
+        cmocka_unit_test(limits),
+        cmocka_unit_test(same_bits),
+        cmocka_unit_test(every_width),
+        cmocka_unit_test(mixed_types),
+        cmocka_unit_test(stands_still),
+        cmocka_unit_test(breaks_late),
+        cmocka_unit_test(told),
+        cmocka_unit_test(told_as_one_is),
+        cmocka_unit_test(many_rows),
+        cmocka_unit_test(long_row),
+        cmocka_unit_test(choice),
+        cmocka_unit_test(few_steps),
         cmocka_unit_test(ended_at_the_start),
     };
     const struct CMUnitTest some[] = {cmocka_unit_test(ended_at_the_start), cmocka_unit_test(few_steps),

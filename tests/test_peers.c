@@ -16,6 +16,7 @@
 #include "peer_load.h"
 #include "support.h"
 #include "support_solve.h"
+#include "timing.h"
 
 /* In the environment of this program and of all that it starts: how its processes are found in /proc. */
 static const char MARK[] = "SPMV_TEST_PEERS";
@@ -273,13 +274,6 @@ static void assert_no_processes(void)
     assert_int_equal(waitpid(-1, NULL, WNOHANG), -1); /* and none waits to be waited for */
 }
 
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 /* -------------------------------------------------------------------- the peers */
 
 static int is_built(const char *name)
@@ -518,13 +512,13 @@ static int one_thread_works(const char *name)
             problem = system_problem(&system, 1, 3000, &solved);
         void *state = NULL;
         failed = peer->open(&problem, &state, why, sizeof why) != 0;
-        const double begin = now(), others = time_of_others();
-        while (!failed && now() - begin < 0.1)
+        const double begin = monotonic_seconds(), others = time_of_others();
+        while (!failed && monotonic_seconds() - begin < 0.1)
             failed = peer->run(state) != 0;
         const double worked = time_of_others() - others;
         if (failed || worked > 0.01)
             fprintf(stderr, "%s: %s: other threads worked %g s of %g s with one asked for\n", peer->name, why, worked,
-                    now() - begin);
+                    monotonic_seconds() - begin);
         failed = failed || worked > 0.01;
         if (peer->close != NULL && state != NULL)
             peer->close(state);
@@ -625,12 +619,12 @@ static void petsc_survives_its_workers(void **state)
         start_petsc(&p);
         assert_int_equal(p.peer->run(p.state), 0);
         assert_int_equal(kill(p.worker, signals[s]), 0);
-        const double begin = now();
+        const double begin = monotonic_seconds();
         double seconds = 0;
         assert_int_equal(p.peer->run(p.state), -1);
         assert_int_equal(p.peer->run_timed(p.state, 3, &seconds), -1);
         assert_int_equal(p.peer->fetch(p.state), -1);
-        assert_true(now() - begin < 20);
+        assert_true(monotonic_seconds() - begin < 20);
         p.peer->close(p.state);
         assert_no_processes();
         free_matrix(&p.m);

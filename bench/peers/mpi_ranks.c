@@ -30,6 +30,7 @@
 
 #include "mpi_ranks.h"
 #include "mpi_shared.h"
+#include "timing.h"
 
 enum { FOLDER_SIZE = 80, PATH_SIZE = 4096, MOST_RANKS = 4096 };
 static const double TIMEOUT = 300, QUIT_SECONDS = 10, KILL_SECONDS = 2, VERSION_SECONDS = 30;
@@ -56,13 +57,6 @@ struct ranks {
 };
 
 static char worker_path[PATH_SIZE], mpi_name[128];
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static void nap(void)
 {
@@ -135,10 +129,10 @@ static int has_ended(pid_t pid)
 
 static int ends_within(pid_t pid, double seconds)
 {
-    for (const double deadline = now() + seconds;;) {
+    for (const double deadline = monotonic_seconds() + seconds;;) {
         if (has_ended(pid))
             return 1;
-        if (now() > deadline)
+        if (monotonic_seconds() > deadline)
             return 0;
         nap();
     }
@@ -309,13 +303,13 @@ static int receive_all(struct ranks *ranks, double timeout, double *seconds, cha
     struct pollfd *polls = malloc((size_t)count * sizeof *polls);
     if (polls == NULL)
         return fail(why, why_size, "out of memory");
-    const double deadline = now() + timeout;
+    const double deadline = monotonic_seconds() + timeout;
     int waiting = count, result = 0;
     while (waiting > 0 && result == 0) {
         for (int r = 0; r < count; r++)
             polls[r] = (struct pollfd){.fd = ranks->all[r].got < sizeof ranks->all[r].reply ? ranks->all[r].socket : -1,
                                        .events = POLLIN};
-        const double left = deadline - now();
+        const double left = deadline - monotonic_seconds();
         const int ready = left <= 0 ? 0 : poll(polls, (nfds_t)count, left < 1000 ? (int)(left * 1000) + 1 : 1000000);
         if (ready == 0)
             result = fail(why, why_size, "the %s workers did not answer within %g s", ranks_kind.name, timeout);
@@ -411,7 +405,7 @@ static int launch(struct ranks *ranks, int bound, char *why, size_t why_size)
         return fail(why, why_size, "%s does not start: %s", argv[0], strerror(error));
     }
     ranks->broken = 0;
-    const double deadline = now() + ranks->timeout;
+    const double deadline = monotonic_seconds() + ranks->timeout;
     for (int r = 0; r < ranks->problem->threads;) {
         struct pollfd poll_fd = {.fd = ranks->listener, .events = POLLIN};
         if (poll(&poll_fd, 1, 50) > 0) {
@@ -426,7 +420,7 @@ static int launch(struct ranks *ranks, int bound, char *why, size_t why_size)
             }
         }
         const int ended = has_ended(ranks->launcher);
-        if (ended || now() > deadline) {
+        if (ended || monotonic_seconds() > deadline) {
             char words[200];
             first_words(ranks->log, words, sizeof words);
             if (ended)
@@ -573,7 +567,8 @@ static int ask_versions(char *text, size_t size)
     const int error = start(argv, ends[1], &pid);
     close(ends[1]);
     size_t got = 0;
-    for (const double deadline = now() + VERSION_SECONDS; error == 0 && got + 1 < size && now() < deadline;) {
+    for (const double deadline = monotonic_seconds() + VERSION_SECONDS;
+         error == 0 && got + 1 < size && monotonic_seconds() < deadline;) {
         struct pollfd poll_fd = {.fd = ends[0], .events = POLLIN};
         if (poll(&poll_fd, 1, 100) <= 0)
             continue;
@@ -592,9 +587,11 @@ static int ask_versions(char *text, size_t size)
     return error == 0 && text[0] >= '0' && text[0] <= '9' ? 0 : -1;
 }
 
-const char *ranks_library(void)
+/* NULL when the worker does not run: its library or MPI is not there. */
+const struct peer_module *spmv_peer_module(void)
 {
-    static char library[192];
+    static char library[192]; /* "PETSc 3.18.5, Open MPI v4.1.4", as the worker says */
+    static struct peer_module module = {.abi = PEER_ABI, .library = library};
     if (library[0] == '\0') {
         char text[512];
         if (ask_versions(text, sizeof text) != 0)
@@ -605,5 +602,7 @@ const char *ranks_library(void)
         snprintf(mpi_name, sizeof mpi_name, "%.*s", (int)strcspn(line, "\n"), line);
         snprintf(library, sizeof library, "%s %.32s, %.120s", ranks_kind.name, text, mpi_name);
     }
-    return library;
+    module.peers = ranks_kind.peers;
+    module.count = ranks_kind.count;
+    return &module;
 }

@@ -1,7 +1,7 @@
 /* Peers of a library that works in MPI ranks: the module's side (mpi_ranks.c).
  *
- * A module defines ranks_kind, and takes these functions for its peers. The other side is a worker program beside the
- * module (mpi_worker.h).
+ * A module defines ranks_kind with its peers, each a RANKS_PEER; all else is here. The other side
+ * is a worker program beside the module (mpi_worker.h).
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef MPI_RANKS_H
@@ -13,11 +13,10 @@ struct ranks_kind {
     const char *name;    /* of the library, in sentences: "PETSc" */
     const char *worker;  /* the program's name: "petsc_worker" */
     const char *timeout; /* the environment's variable for the seconds that a worker may take to answer */
+    const struct peer *peers;
+    int count;
 };
 extern const struct ranks_kind ranks_kind;
-
-/* "PETSc 3.18.5, Open MPI v4.1.4" as the worker says; NULL: it does not run. */
-const char *ranks_library(void);
 
 /* As in struct peer. f64 alone. */
 int ranks_open(const struct peer_problem *problem, void **state, char *why, size_t why_size);
@@ -25,5 +24,15 @@ int ranks_run(void *state);
 int ranks_run_timed(void *state, int repeats, double *seconds);
 int ranks_fetch(void *state);
 void ranks_close(void *state);
+
+/* used: how the library is used, one line */
+#define RANKS_PEER(peer_name, peer_op, used)                                                                           \
+    {                                                                                                                  \
+        .name = (peer_name), .op = (peer_op),                                                                          \
+        .settings =                                                                                                    \
+            used ", one rank a thread, bound to cores where possible, rows + entries split evenly; timed by the "      \
+                 "ranks, the slowest counts",                                                                          \
+        .open = ranks_open, .run = ranks_run, .run_timed = ranks_run_timed, .fetch = ranks_fetch, .close = ranks_close \
+    }
 
 #endif

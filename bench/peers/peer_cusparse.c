@@ -1,9 +1,10 @@
-/* cuSPARSE: y = A x by cusparseSpMV on CSR, on coordinates and on sliced ELLPACK, by each of its algorithms; and the
- * table of peers, in which several vectors at once are too (peer_cusparse_spmm.c).
+/* cuSPARSE: y = A x by cusparseSpMV on CSR, on coordinates and on sliced ELLPACK, by each of its
+ * algorithms; and the table of peers, in which several vectors at once are too
+ * (peer_cusparse_spmm.c).
  *
- * Every peer has a handle, a matrix descriptor and a buffer of its own: preprocessing leaves its findings in them. CSR
- * is used where it lies; coordinates and sliced ELLPACK are made when a peer is opened. The height of the slices is the
- * one of a few that multiplies fastest here: high slices read in step, low ones pad less.
+ * CSR is used where it lies; coordinates and sliced ELLPACK are made when a peer is opened. The
+ * height of the slices is the one of a few that multiplies fastest here: high slices read in step,
+ * low ones pad less.
  *
  * Source: the cuSPARSE documentation, "Generic APIs" and "Storage formats".
  *
@@ -11,7 +12,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "peer_cusparse.h"
+#include "cusparse_product.h"
 #include "sliced_ell.h"
 
 enum format { CSR, COO, SELL };
@@ -35,89 +36,20 @@ enum {
     PADDING_ALLOWED = 1 << 20 /* ... from so many stored elements on: what is small may be padded as it likes */
 };
 
-struct product {
-    struct peer_problem problem;
-    cudaStream_t stream;
-    cusparseHandle_t handle;
-    cusparseConstSpMatDescr_t matrix;
-    cusparseConstDnVecDescr_t x;
-    cusparseDnVecDescr_t y;
-    cudaDataType type;
-    cusparseSpMVAlg_t algorithm;
-    void *buffer;
-    void *offsets, *index, *values; /* what the format needs besides CSR */
-};
-
 static size_t value_size(const struct product *p)
 {
     return p->type == CUDA_R_32F ? sizeof(float) : sizeof(double);
 }
 
-static const void *scalar(const struct product *p, int value)
-{
-    return sparse_scalar(p->type, value);
-}
-
 /* ------------------------------------------------------------ opening */
-
-/* Frees the matrix and what was made for it. */
-static void drop_matrix(struct product *p)
-{
-    if (p->matrix != NULL)
-        cusparseDestroySpMat(p->matrix);
-    void *const memory[] = {p->buffer, p->offsets, p->index, p->values};
-    for (size_t i = 0; i < sizeof memory / sizeof memory[0]; i++)
-        cudaFree(memory[i]);
-    p->matrix = NULL;
-    p->buffer = p->offsets = p->index = p->values = NULL;
-}
 
 static void close_product(void *state)
 {
     struct product *const p = state;
     if (p == NULL)
         return;
-    drop_matrix(p);
-    if (p->x != NULL)
-        cusparseDestroyDnVec(p->x);
-    if (p->y != NULL)
-        cusparseDestroyDnVec(p->y);
-    if (p->handle != NULL)
-        cusparseDestroy(p->handle);
+    product_end(p);
     free(p);
-}
-
-/* Handle and vectors. */
-static bool begin(struct product *p, char *why, size_t why_size)
-{
-    const struct peer_problem *const q = &p->problem;
-    return !bad_cuda(use_device_of(p->stream), "cudaSetDevice", why, why_size) &&
-           !bad_sparse(cusparseCreate(&p->handle), "cusparseCreate", why, why_size) &&
-           !bad_sparse(cusparseSetStream(p->handle, p->stream), "cusparseSetStream", why, why_size) &&
-           !bad_sparse(cusparseSetPointerMode(p->handle, CUSPARSE_POINTER_MODE_HOST), "cusparseSetPointerMode", why,
-                       why_size) &&
-           !bad_sparse(cusparseCreateConstDnVec(&p->x, q->cols, q->x, p->type), "cusparseCreateConstDnVec", why,
-                       why_size) &&
-           !bad_sparse(cusparseCreateDnVec(&p->y, q->rows, q->y, p->type), "cusparseCreateDnVec", why, why_size);
-}
-
-static bool make_buffer(struct product *p, char *why, size_t why_size)
-{
-    size_t bytes = 0;
-    return !bad_sparse(cusparseSpMV_bufferSize(p->handle, CUSPARSE_OPERATION_NON_TRANSPOSE, scalar(p, 1), p->matrix,
-                                               p->x, scalar(p, 0), p->y, p->type, p->algorithm, &bytes),
-                       "cusparseSpMV_bufferSize", why, why_size) &&
-           !bad_cuda(device_alloc(bytes, &p->buffer), "cudaMalloc", why, why_size);
-}
-
-static bool make_csr(struct product *p, char *why, size_t why_size)
-{
-    const struct peer_problem *const q = &p->problem;
-    return !bad_sparse(cusparseCreateConstCsr(&p->matrix, q->rows, q->cols, q->nnz, q->row_ptr, q->col, q->val,
-                                              CUSPARSE_INDEX_32I, CUSPARSE_INDEX_32I, CUSPARSE_INDEX_BASE_ZERO,
-                                              p->type),
-                       "cusparseCreateConstCsr", why, why_size) &&
-           make_buffer(p, why, why_size);
 }
 
 static bool make_coo(struct product *p, char *why, size_t why_size)
@@ -131,23 +63,12 @@ static bool make_coo(struct product *p, char *why, size_t why_size)
            !bad_sparse(cusparseCreateConstCoo(&p->matrix, q->rows, q->cols, q->nnz, p->index, q->col, q->val,
                                               CUSPARSE_INDEX_32I, CUSPARSE_INDEX_BASE_ZERO, p->type),
                        "cusparseCreateConstCoo", why, why_size) &&
-           make_buffer(p, why, why_size);
-}
-
-static bool preprocess(struct product *p, char *why, size_t why_size)
-{
-    return !bad_sparse(cusparseSpMV_preprocess(p->handle, CUSPARSE_OPERATION_NON_TRANSPOSE, scalar(p, 1), p->matrix,
-                                               p->x, scalar(p, 0), p->y, p->type, p->algorithm, p->buffer),
-                       "cusparseSpMV_preprocess", why, why_size);
+           product_make_buffer(p, why, why_size);
 }
 
 static int run_product(void *state)
 {
-    const struct product *const p = state;
-    return cusparseSpMV(p->handle, CUSPARSE_OPERATION_NON_TRANSPOSE, scalar(p, 1), p->matrix, p->x, scalar(p, 0), p->y,
-                        p->type, p->algorithm, p->buffer) == CUSPARSE_STATUS_SUCCESS
-               ? 0
-               : -1;
+    return product_run(state);
 }
 
 /* ----------------------------------------------------- sliced ELLPACK */
@@ -157,7 +78,8 @@ static int64_t slices_of(const struct product *p, int height)
     return (p->problem.rows + height - 1) / height;
 }
 
-/* offsets[s]: where slice s begins; gives the elements stored in all, -1 when 32 bits do not hold them. */
+/* offsets[s]: where slice s begins; gives the elements stored in all, -1 when 32 bits do not
+ * hold them. */
 static int64_t slice_offsets(const struct product *p, const int32_t *row_ptr, int height, int32_t *offsets)
 {
     int64_t stored = 0;
@@ -217,7 +139,7 @@ static bool make_sell(struct product *p, int height, const int32_t *row_ptr, int
                                                     p->index, p->values, CUSPARSE_INDEX_32I, CUSPARSE_INDEX_32I,
                                                     CUSPARSE_INDEX_BASE_ZERO, p->type),
                        "cusparseCreateConstSlicedEll", why, why_size) &&
-           make_buffer(p, why, why_size);
+           product_make_buffer(p, why, why_size);
 }
 
 /* *milliseconds of a few products, after one that warms up. */
@@ -253,7 +175,7 @@ static int choose_height(struct product *p, const int32_t *row_ptr, int32_t *off
                 best = milliseconds;
                 height = heights[h];
             }
-            drop_matrix(p);
+            product_drop_matrix(p);
         }
     }
     if (begins != NULL)
@@ -293,15 +215,12 @@ static int open_product(const struct peer_problem *problem, enum format format, 
         snprintf(why, why_size, "no memory");
         return -1;
     }
-    p->problem = *problem;
-    p->stream = problem->stream;
-    p->type = problem->type == SPMV_F32 ? CUDA_R_32F : CUDA_R_64F;
-    p->algorithm = algorithm;
-    bool ready = begin(p, why, why_size) && (format == CSR   ? make_csr(p, why, why_size)
-                                             : format == COO ? make_coo(p, why, why_size)
-                                                             : make_best_sell(p, why, why_size));
+    bool ready =
+        product_begin(p, problem, algorithm, why, why_size) && (format == CSR   ? product_make_csr(p, why, why_size)
+                                                                : format == COO ? make_coo(p, why, why_size)
+                                                                                : make_best_sell(p, why, why_size));
     if (ready && preprocessed)
-        ready = preprocess(p, why, why_size);
+        ready = product_preprocess(p, why, why_size);
     if (ready && !bad_cuda(cudaStreamSynchronize(p->stream), "cudaStreamSynchronize", why, why_size)) {
         *state = p;
         return 0;
@@ -347,13 +266,6 @@ const struct peer_module *spmv_peer_module(void)
 {
     static char library[48];
     static const struct peer_module module = {PEER_ABI, library, peers, sizeof peers / sizeof peers[0]};
-    int major = 0, minor = 0, patch = 0;
-    /* of the library that was loaded; cusparseGetVersion says the same, but only where there is a GPU */
-    if (cusparseGetProperty(MAJOR_VERSION, &major) == CUSPARSE_STATUS_SUCCESS &&
-        cusparseGetProperty(MINOR_VERSION, &minor) == CUSPARSE_STATUS_SUCCESS &&
-        cusparseGetProperty(PATCH_LEVEL, &patch) == CUSPARSE_STATUS_SUCCESS)
-        snprintf(library, sizeof library, "cuSPARSE %d.%d.%d", major, minor, patch);
-    else
-        snprintf(library, sizeof library, "cuSPARSE");
+    sparse_version(library, sizeof library);
     return &module;
 }

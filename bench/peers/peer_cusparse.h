@@ -1,5 +1,5 @@
-/* What the peers on cuSPARSE share: the sentence for an error, scalars, and products of several vectors
- * (peer_cusparse_spmm.c).
+/* What the peers on cuSPARSE share: the sentence for an error, scalars, handles, the matrix as CSR,
+ * and products of several vectors (peer_cusparse_spmm.c).
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef PEER_CUSPARSE_H
@@ -20,6 +20,19 @@ static inline bool bad_sparse(cusparseStatus_t status, const char *call, char *w
     return true;
 }
 
+/* "cuSPARSE 12.6.3", of the library that was loaded; without the numbers where it does not tell.
+ * cusparseGetVersion tells the same, but only where there is a GPU. */
+static inline void sparse_version(char *text, size_t size)
+{
+    int major = 0, minor = 0, patch = 0;
+    if (cusparseGetProperty(MAJOR_VERSION, &major) == CUSPARSE_STATUS_SUCCESS &&
+        cusparseGetProperty(MINOR_VERSION, &minor) == CUSPARSE_STATUS_SUCCESS &&
+        cusparseGetProperty(PATCH_LEVEL, &patch) == CUSPARSE_STATUS_SUCCESS)
+        snprintf(text, size, "cuSPARSE %d.%d.%d", major, minor, patch);
+    else
+        snprintf(text, size, "cuSPARSE");
+}
+
 /* 1 and 0 in the type. */
 static inline const void *sparse_scalar(cudaDataType type, int value)
 {
@@ -28,7 +41,33 @@ static inline const void *sparse_scalar(cudaDataType type, int value)
     return type == CUDA_R_32F ? (const void *)&f32[value] : (const void *)&f64[value];
 }
 
-/* Y = A X by cusparseSpMM. by_columns: X and Y are brought into columns, and Y back when it is fetched. */
+static inline cudaDataType sparse_type(const struct peer_problem *problem)
+{
+    return problem->type == SPMV_F32 ? CUDA_R_32F : CUDA_R_64F;
+}
+
+/* A handle on the stream, whose device becomes the current one; scalars are in host memory. */
+static inline bool sparse_handle(cudaStream_t stream, cusparseHandle_t *handle, char *why, size_t why_size)
+{
+    return !bad_cuda(use_device_of(stream), "cudaSetDevice", why, why_size) &&
+           !bad_sparse(cusparseCreate(handle), "cusparseCreate", why, why_size) &&
+           !bad_sparse(cusparseSetStream(*handle, stream), "cusparseSetStream", why, why_size) &&
+           !bad_sparse(cusparseSetPointerMode(*handle, CUSPARSE_POINTER_MODE_HOST), "cusparseSetPointerMode", why,
+                       why_size);
+}
+
+/* The problem's matrix, CSR where it lies. */
+static inline bool sparse_csr(const struct peer_problem *q, cusparseConstSpMatDescr_t *matrix, char *why,
+                              size_t why_size)
+{
+    return !bad_sparse(cusparseCreateConstCsr(matrix, q->rows, q->cols, q->nnz, q->row_ptr, q->col, q->val,
+                                              CUSPARSE_INDEX_32I, CUSPARSE_INDEX_32I, CUSPARSE_INDEX_BASE_ZERO,
+                                              sparse_type(q)),
+                       "cusparseCreateConstCsr", why, why_size);
+}
+
+/* Y = A X by cusparseSpMM. by_columns: X and Y are brought into columns, and Y back when it is
+ * fetched. */
 int spmm_open(const struct peer_problem *problem, cusparseSpMMAlg_t algorithm, bool by_columns, void **state, char *why,
               size_t why_size);
 int spmm_run(void *state);

@@ -13,12 +13,10 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <cmath>
 #include <cstdlib>
-#include <cublas_v2.h>
-#include <cusparse.h>
 #include <new>
 
-#include "peer.h"
-#include "peer_cuda.h"
+#include "peer_cublas.h"
+#include "peer_cusparse.h"
 
 namespace
 {
@@ -37,20 +35,12 @@ bool bad(cudaError_t error, const char *call, refusal r)
 
 bool bad(cusparseStatus_t status, const char *call, refusal r)
 {
-    if (status == CUSPARSE_STATUS_SUCCESS)
-        return false;
-    cudaGetLastError();
-    snprintf(r.why, r.size, "%s: %s (%s)", call, cusparseGetErrorString(status), cusparseGetErrorName(status));
-    return true;
+    return bad_sparse(status, call, r.why, r.size);
 }
 
 bool bad(cublasStatus_t status, const char *call, refusal r)
 {
-    if (status == CUBLAS_STATUS_SUCCESS)
-        return false;
-    cudaGetLastError();
-    snprintf(r.why, r.size, "%s: %s (%s)", call, cublasGetStatusString(status), cublasGetStatusName(status));
-    return true;
+    return bad_blas(status, call, r.why, r.size);
 }
 
 cublasStatus_t dot(cublasHandle_t h, int n, const double *x, const double *y, double *result)
@@ -320,14 +310,10 @@ template <typename T> bool make_matrix(solver<T> *c, refusal r)
 {
     const peer_problem &q = c->problem;
     size_t bytes = 0;
-    return !bad(cusparseCreate(&c->sparse), "cusparseCreate", r) &&
-           !bad(cusparseSetStream(c->sparse, c->stream), "cusparseSetStream", r) &&
-           !bad(cusparseSetPointerMode(c->sparse, CUSPARSE_POINTER_MODE_HOST), "cusparseSetPointerMode", r) &&
+    return sparse_handle(c->stream, &c->sparse, r.why, r.size) &&
            !bad(cusparseCreateDnVec(&c->p_vector, q.rows, c->p, data_type<T>), "cusparseCreateDnVec", r) &&
            !bad(cusparseCreateDnVec(&c->q_vector, q.rows, c->q, data_type<T>), "cusparseCreateDnVec", r) &&
-           !bad(cusparseCreateConstCsr(&c->matrix, q.rows, q.cols, q.nnz, q.row_ptr, q.col, q.val, CUSPARSE_INDEX_32I,
-                                       CUSPARSE_INDEX_32I, CUSPARSE_INDEX_BASE_ZERO, data_type<T>),
-                "cusparseCreateConstCsr", r) &&
+           sparse_csr(&q, &c->matrix, r.why, r.size) &&
            !bad(cusparseSpMV_bufferSize(c->sparse, CUSPARSE_OPERATION_NON_TRANSPOSE, &zero_and_one<T>[1], c -> matrix,
                                         c -> p_vector, &zero_and_one<T>[0], c -> q_vector, data_type<T>,
                                         CUSPARSE_SPMV_CSR_ALG1, &bytes),
@@ -445,12 +431,9 @@ const struct peer_module *spmv_peer_module(void)
 {
     static char library[96];
     static const peer_module module = {PEER_ABI, library, peers, sizeof peers / sizeof peers[0]};
-    int s[3] = {0}, b[3] = {0};
-    const libraryPropertyType parts[] = {MAJOR_VERSION, MINOR_VERSION, PATCH_LEVEL};
-    for (int i = 0; i < 3; i++) {
-        cusparseGetProperty(parts[i], &s[i]);
-        cublasGetProperty(parts[i], &b[i]);
-    }
-    snprintf(library, sizeof library, "cuSPARSE %d.%d.%d, cuBLAS %d.%d.%d", s[0], s[1], s[2], b[0], b[1], b[2]);
+    char sparse[32], blas[32];
+    sparse_version(sparse, sizeof sparse);
+    blas_version(blas, sizeof blas);
+    snprintf(library, sizeof library, "%s, %s", sparse, blas);
     return &module;
 }

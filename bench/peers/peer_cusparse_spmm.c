@@ -57,14 +57,7 @@ static bool describe(struct spmm *p, char *why, size_t why_size)
     const struct peer_problem *const q = &p->problem;
     const cusparseOrder_t order = p->by_columns ? CUSPARSE_ORDER_COL : CUSPARSE_ORDER_ROW;
     const int64_t x_lead = p->by_columns ? q->cols : q->vectors, y_lead = p->by_columns ? q->rows : q->vectors;
-    return !bad_sparse(cusparseCreate(&p->handle), "cusparseCreate", why, why_size) &&
-           !bad_sparse(cusparseSetStream(p->handle, p->stream), "cusparseSetStream", why, why_size) &&
-           !bad_sparse(cusparseSetPointerMode(p->handle, CUSPARSE_POINTER_MODE_HOST), "cusparseSetPointerMode", why,
-                       why_size) &&
-           !bad_sparse(cusparseCreateConstCsr(&p->matrix, q->rows, q->cols, q->nnz, q->row_ptr, q->col, q->val,
-                                              CUSPARSE_INDEX_32I, CUSPARSE_INDEX_32I, CUSPARSE_INDEX_BASE_ZERO,
-                                              p->type),
-                       "cusparseCreateConstCsr", why, why_size) &&
+    return sparse_csr(q, &p->matrix, why, why_size) &&
            !bad_sparse(cusparseCreateConstDnMat(&p->x, q->cols, q->vectors, x_lead, p->by_columns ? p->x_columns : q->x,
                                                 p->type, order),
                        "cusparseCreateConstDnMat", why, why_size) &&
@@ -118,11 +111,11 @@ int spmm_open(const struct peer_problem *problem, cusparseSpMMAlg_t algorithm, b
     }
     p->problem = *problem;
     p->stream = problem->stream;
-    p->type = problem->type == SPMV_F32 ? CUDA_R_32F : CUDA_R_64F;
+    p->type = sparse_type(problem);
     p->algorithm = algorithm;
     p->by_columns = by_columns;
-    if (!bad_cuda(use_device_of(p->stream), "cudaSetDevice", why, why_size) &&
-        (!by_columns || make_columns(p, why, why_size)) && describe(p, why, why_size) && prepare(p, why, why_size)) {
+    if (sparse_handle(p->stream, &p->handle, why, why_size) && (!by_columns || make_columns(p, why, why_size)) &&
+        describe(p, why, why_size) && prepare(p, why, why_size)) {
         *state = p;
         return 0;
     }

@@ -3,6 +3,15 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 /* No include guard: included once a type. */
 
+/* The sum over the entries from k on, below end. */
+static inline VALUE NAME(sum)(const int32_t *col, const VALUE *val, const VALUE *x, int64_t k, int64_t end)
+{
+    VALUE sum = 0;
+    for (; k < end; k++)
+        sum += val[k] * x[col[k]];
+    return sum;
+}
+
 static void NAME(rows_static)(const struct peer_problem *problem)
 {
     const int32_t *const row_ptr = problem->row_ptr, *const col = problem->col;
@@ -10,12 +19,8 @@ static void NAME(rows_static)(const struct peer_problem *problem)
     VALUE *const y = problem->y;
     const int64_t rows = problem->rows;
 #pragma omp parallel for schedule(static) num_threads(problem->threads)
-    for (int64_t i = 0; i < rows; i++) {
-        VALUE sum = 0;
-        for (int32_t k = row_ptr[i]; k < row_ptr[i + 1]; k++)
-            sum += val[k] * x[col[k]];
-        y[i] = sum;
-    }
+    for (int64_t i = 0; i < rows; i++)
+        y[i] = NAME(sum)(col, val, x, row_ptr[i], row_ptr[i + 1]);
 }
 
 static void NAME(rows_guided)(const struct peer_problem *problem)
@@ -25,12 +30,8 @@ static void NAME(rows_guided)(const struct peer_problem *problem)
     VALUE *const y = problem->y;
     const int64_t rows = problem->rows;
 #pragma omp parallel for schedule(guided) num_threads(problem->threads)
-    for (int64_t i = 0; i < rows; i++) {
-        VALUE sum = 0;
-        for (int32_t k = row_ptr[i]; k < row_ptr[i + 1]; k++)
-            sum += val[k] * x[col[k]];
-        y[i] = sum;
-    }
+    for (int64_t i = 0; i < rows; i++)
+        y[i] = NAME(sum)(col, val, x, row_ptr[i], row_ptr[i + 1]);
 }
 
 /* A row that several parts share: the last of them sets y, the earlier ones leave their share as a carry. */
@@ -45,15 +46,10 @@ static void NAME(merge)(const struct peer_problem *problem, struct part *parts)
         const struct point end = parts[p].end;
         int64_t k = parts[p].begin.k;
         for (int64_t i = parts[p].begin.row; i < end.row; i++) {
-            VALUE sum = 0;
-            for (; k < row_ptr[i + 1]; k++)
-                sum += val[k] * x[col[k]];
-            y[i] = sum;
+            y[i] = NAME(sum)(col, val, x, k, row_ptr[i + 1]);
+            k = row_ptr[i + 1];
         }
-        VALUE sum = 0;
-        for (; k < end.k; k++)
-            sum += val[k] * x[col[k]];
-        parts[p].carry = (double)sum;
+        parts[p].carry = (double)NAME(sum)(col, val, x, k, end.k);
     }
     for (int p = 0; p < count; p++)
         if (parts[p].end.row < problem->rows)

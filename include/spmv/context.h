@@ -1,24 +1,48 @@
-/* Contexts: one backend, one device, one stream; memory; the sentence of the last failure.
+/* Contexts: one backend, one device and one stream; memory, error messages, events.
  *
- * Threads. One thread at a time uses a context and the objects made from it. Different contexts are
- * independent. The library leaves the caller's CUDA device and OpenMP settings as it found them.
+ *     spmv_context *ctx;
+ *     if (spmv_context_create(NULL, &ctx) != SPMV_OK)
+ *         fprintf(stderr, "%s\n", spmv_last_error(NULL));
+ *     puts(spmv_context_describe(ctx));      (for example "omp, 4 threads (auto: ...)")
+ *     spmv_context_destroy(ctx);
  *
- * Errors. Every function that can fail returns a spmv_status and keeps a sentence in the context
- * (spmv_last_error). The library never prints, exits or aborts. After an error, outputs are empty
- * (NULL, zeros).
+ * The following rules hold for all public headers.
  *
- * NULL. A function that returns a spmv_status returns SPMV_ERROR_ARGUMENT when a context, a plan, a
- * preconditioner or an output that it needs is NULL, unless its comment says that NULL is allowed.
- * It keeps no sentence where the context itself is missing. Other functions return the neutral
- * value that their comment names. A ..._destroy, ..._free or ..._init function does nothing with
- * NULL. An enumeration value that names nothing is refused likewise (SPMV_ERROR_ARGUMENT;
- * SPMV_ERROR_TYPE for a type, an operator, a map function and a predicate).
+ * Memory. "The context's memory" is device memory on the backend cuda and ordinary host memory on
+ * ref and omp. Arrays are in the context's memory unless the parameter's name begins with host_ or
+ * its comment says otherwise. Structs, options and strings are in host memory.
+ *
+ * Queued calls. On cuda a queued call puts its work on the context's stream and returns without
+ * waiting. Work on one stream runs in order. On ref and omp the work is done on return.
+ *
+ * Threads. A context, and the objects made from it, must be used by one thread at a time. Different
+ * contexts are independent. The library leaves the caller's current CUDA device and OpenMP settings
+ * unchanged.
+ *
+ * Errors. A function that can fail returns a spmv_status and stores a message in the context
+ * (spmv_last_error). The library never prints, exits or aborts. After an error, output pointers are
+ * NULL, and output numbers and structs are zero, unless the function's comment says otherwise. On
+ * cuda, further errors are possible in every function that uses the device:
+ *   SPMV_ERROR_DEVICE   The device reported an error. The context can no longer be used: every
+ *                       later call that needs the device returns this status and the first error.
+ *                       Destroy the context.
+ *   SPMV_ERROR_CAPTURE  The call would wait or allocate, and the stream is being captured into a
+ *                       CUDA graph. The capture stays valid.
+ *
+ * NULL. A function that returns a spmv_status returns SPMV_ERROR_ARGUMENT if a required context,
+ * object or output is NULL. Without a context there is no message. Other functions return the
+ * neutral value that their comment names. A ..._destroy, ..._free or ..._init function ignores
+ * NULL.
+ *
+ * Enumerations. A value that is not part of its enumeration gives SPMV_ERROR_TYPE for a type,
+ * operator, map function or predicate, and SPMV_ERROR_ARGUMENT for any other enumeration.
  *
  * Ownership. The caller destroys what it created.
  *
- * Options. Option structs begin with their size. Fill one with its ..._init(&options, sizeof
- * options), then change members. So a program that was built against an older or newer header works
- * with this library.
+ * Option and result structs. The first member of such a struct is its size in bytes. Fill an option
+ * struct with its ..._init(&options, sizeof options), then change members. Pass sizeof(result) with
+ * a result struct. A program that was compiled with an older or newer header then works with this
+ * library.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SPMV_CONTEXT_H
@@ -31,122 +55,158 @@ SPMV_BEGIN_DECLS
 typedef struct spmv_context spmv_context;
 
 typedef enum spmv_backend {
-    SPMV_BACKEND_AUTO = 0, /* cuda when it is built in and usable, else omp */
-    SPMV_BACKEND_REF = 1,  /* serial, the definition of every operation: what the others are tested
-                              against */
-    SPMV_BACKEND_OMP = 2,  /* OpenMP threads of this machine */
+    SPMV_BACKEND_AUTO = 0, /* cuda if it is built in and a GPU is usable, else omp */
+    SPMV_BACKEND_REF = 1,  /* serial code that defines each operation; tests compare with it */
+    SPMV_BACKEND_OMP = 2,  /* OpenMP threads on the host */
     SPMV_BACKEND_CUDA = 3  /* one NVIDIA GPU */
 } spmv_backend;
 
 typedef enum spmv_event_kind {
-    SPMV_EVENT_WARNING = 1, /* text says what; the call goes on */
-    SPMV_EVENT_PROGRESS = 2 /* text names the activity; done of total units (total 0: not known) */
+    SPMV_EVENT_WARNING = 1, /* text is the warning; the call continues */
+    SPMV_EVENT_PROGRESS = 2 /* text names the activity; done of total units are finished */
 } spmv_event_kind;
 
 typedef struct spmv_event {
-    size_t size; /* of this struct, as the library knows it */
-    spmv_event_kind kind;
-    const char *text; /* valid only during the callback */
-    int64_t done, total;
+    size_t size;          /* of this struct in bytes, as the library knows it */
+    spmv_event_kind kind; /* warning or progress */
+    const char *text;     /* valid during the callback only */
+    int64_t done, total;  /* progress: units done, and units in all or 0 if unknown */
 } spmv_event;
 
-/* A callback for events. It runs in the thread that made the call and must not use the context. It
- * returns 0 to go on; any other value cancels the running call, which then returns SPMV_CANCELLED
- * with empty outputs. */
+/* A callback for events. It runs in the thread that called the library and must not use the
+ * context. It returns 0 to continue. Any other value cancels the running call, which then fails
+ * with SPMV_CANCELLED. */
 typedef int (*spmv_event_fn)(const spmv_event *event, void *user);
 
-/* The most threads of a context. */
+/* The largest number of threads of a context. */
 #define SPMV_MAX_THREADS 1024
 
 typedef struct spmv_context_options {
-    size_t size;
-    spmv_backend backend;   /* default SPMV_BACKEND_AUTO */
-    int device;             /* cuda: device ordinal; default -1: the caller's current device */
-    int threads;            /* OpenMP threads, 1 to SPMV_MAX_THREADS; default 0: as many as OpenMP
-                               would use, at most the CPU quota of the control group. Results do
-                               not depend on it. */
-    void *stream;           /* cuda: an existing cudaStream_t to queue on, which stays the caller's,
-                               or cudaStreamLegacy, the default stream; default NULL: the context
-                               makes a stream that does not wait for the default one */
-    spmv_event_fn on_event; /* default NULL: no events */
-    void *user;             /* passed to on_event */
+    size_t size;          /* sizeof(spmv_context_options), set by spmv_context_options_init */
+    spmv_backend backend; /* default SPMV_BACKEND_AUTO */
+    int device;           /* cuda: the device's number from 0; default -1: the current device */
+
+    /* OpenMP threads, 1 to SPMV_MAX_THREADS. Default 0: the number of OpenMP (OMP_NUM_THREADS). If
+     * that is the number of processors, at most the CPU quota of the control group. If the system
+     * cannot start that many, fewer, with a warning event. Results do not depend on this number. */
+    int threads;
+
+    /* cuda: an existing cudaStream_t on the same device, or cudaStreamLegacy for the default
+     * stream. The stream stays the caller's and must outlive the context. Default NULL: the context
+     * creates a stream, which does not wait for the default stream. */
+    void *stream;
+
+    spmv_event_fn on_event; /* callback for events; default NULL: none */
+    void *user;             /* passed to on_event; default NULL */
 } spmv_context_options;
 
-/* Fills options with the defaults. size: sizeof(spmv_context_options) as the caller sees it. */
+/* Fills options with the defaults. size: sizeof(spmv_context_options). */
 SPMV_API void spmv_context_options_init(spmv_context_options *options, size_t size);
 
-/* Creates a context. options: NULL means defaults. *ctx: the context, NULL after an error;
- * spmv_last_error(NULL) then has the sentence. Errors: SPMV_ERROR_NO_DEVICE (this build lacks the
- * backend, or there is no usable device), SPMV_ERROR_DEVICE, SPMV_ERROR_ARGUMENT (also an unknown
- * backend, more than SPMV_MAX_THREADS threads, or OpenMP stacks that are too small),
- * SPMV_ERROR_MEMORY (also when the system does not let that many threads start). */
+/* Creates a context.
+ *
+ *   options  NULL means defaults
+ *   *ctx     the context; NULL after an error, whose message is then in spmv_last_error(NULL)
+ *
+ * Errors: SPMV_ERROR_NO_DEVICE (the backend is not in this build, or there is no usable GPU),
+ * SPMV_ERROR_DEVICE, SPMV_ERROR_ARGUMENT (also: an unknown backend, a number of threads out of
+ * range, stacks of OpenMP threads that are too small), SPMV_ERROR_MEMORY (also: the system cannot
+ * start the number of threads in options), SPMV_CANCELLED. */
 SPMV_API spmv_status spmv_context_create(const spmv_context_options *options, spmv_context **ctx);
 
-/* Waits for the queued work, then releases everything that the context owns. The caller destroys
- * objects made from it first. */
+/* Waits for the queued work, then releases everything that the context owns. Destroy the objects
+ * made from the context first. */
 SPMV_API void spmv_context_destroy(spmv_context *ctx);
 
-/* The backend that runs the context. SPMV_BACKEND_AUTO only for NULL. */
+/* The backend of the context, never SPMV_BACKEND_AUTO; SPMV_BACKEND_AUTO for NULL. */
 SPMV_API spmv_backend spmv_context_backend(const spmv_context *ctx);
 
-/* The backend's name: "ref", "omp", "cuda", "auto"; "?" for a value that names no backend. */
+/* The name of a backend: "ref", "omp", "cuda", "auto"; "?" for a value that is not a backend.
+ * Static storage. */
 SPMV_API const char *spmv_backend_name(spmv_backend backend);
 
-/* Finds the backend of a name. *backend is SPMV_BACKEND_AUTO after an error. Errors:
- * SPMV_ERROR_ARGUMENT (no such name). */
+/* Finds a backend by its name.
+ *
+ *   name      "ref", "omp", "cuda" or "auto"
+ *   *backend  the backend; SPMV_BACKEND_AUTO after an error
+ *
+ * Errors: SPMV_ERROR_ARGUMENT (no such name, NULL). */
 SPMV_API spmv_status spmv_backend_parse(const char *name, spmv_backend *backend);
 
-/* 1 when this build contains the backend, else 0. (A GPU may still be missing.) */
+/* 1 if this build contains the backend, else 0. For cuda, 1 does not mean that there is a GPU. */
 SPMV_API int spmv_backend_built(spmv_backend backend);
 
-/* One line that says what the context runs on and why: "omp, 4 threads (auto: this build has no
- * CUDA)". The text lives as long as the context; "" for NULL. */
+/* One line that says what the context runs on and why it was chosen: "omp, 4 threads (auto: this
+ * build has no CUDA)". Valid until the context is destroyed; "" for NULL. */
 SPMV_API const char *spmv_context_describe(const spmv_context *ctx);
 
-/* The largest number of threads of the context's OpenMP regions; 1 for ref, 0 for NULL. */
+/* The number of OpenMP threads that the context may use; 1 for ref, 0 for NULL. */
 SPMV_API int spmv_context_threads(const spmv_context *ctx);
 
-/* The cudaStream_t on which the context queues; NULL for ref, omp and a NULL context. */
+/* The context's cudaStream_t; NULL for ref, omp and a NULL context. */
 SPMV_API void *spmv_context_stream(const spmv_context *ctx);
 
-/* The sentence about the last failed call on the context: file, line, sizes, remedy. "" when no
- * call failed. For NULL: about the last failed spmv_context_create of this thread. Valid until the
- * next call on the context. */
+/* The message of the last call on the context that failed: names the file and line or the sizes,
+ * and the remedy. "" if no call failed. Valid until the next call on the context.
+ *
+ * ctx NULL: the message of this thread's last spmv_context_create; "" if that succeeded. */
 SPMV_API const char *spmv_last_error(const spmv_context *ctx);
 
-/* Allocates memory of the context. bytes: at least 0; *memory: aligned to 64 bytes, contents
- * undefined; NULL for 0 bytes. Errors: SPMV_ERROR_ARGUMENT, SPMV_ERROR_MEMORY (the sentence says
- * how much was needed), SPMV_ERROR_CAPTURE. spmv_free releases memory of the same context; it does
- * nothing where ctx or memory is NULL. */
+/* Allocates and releases the context's memory.
+ *
+ *   bytes    at least 0
+ *   *memory  aligned to 64 bytes, contents undefined; NULL for 0 bytes and after an error
+ *
+ * spmv_free takes memory from spmv_alloc of the same context, and does nothing if ctx or memory is
+ * NULL. On cuda, spmv_free waits for the queued work. While the stream is being captured, the
+ * memory is released after the capture.
+ *
+ * Errors: SPMV_ERROR_ARGUMENT, SPMV_ERROR_MEMORY (the message says how much was needed),
+ * SPMV_ERROR_DEVICE, SPMV_ERROR_CAPTURE. */
 SPMV_API spmv_status spmv_alloc(spmv_context *ctx, int64_t bytes, void **memory);
 SPMV_API void spmv_free(spmv_context *ctx, void *memory);
 
-/* Copies bytes between host memory and the context's memory, without overlap. On return from
- * spmv_upload the caller may change the host array. spmv_download waits: on return the data is
- * there, as all work queued before left it. bytes: at least 0; with 0 the arrays may be NULL.
+/* Copies bytes from host memory to the context's memory (upload) or back (download).
+ *
+ *   bytes  at least 0; the arrays may be NULL if it is 0
+ *
+ * After spmv_upload the caller may change the host array. spmv_download waits for all work queued
+ * before it; the data is there on return. Aliasing: no overlap.
+ *
  * Errors: SPMV_ERROR_ARGUMENT, SPMV_ERROR_DEVICE, SPMV_ERROR_CAPTURE. */
 SPMV_API spmv_status spmv_upload(spmv_context *ctx, const void *host_from, void *to, int64_t bytes);
 SPMV_API spmv_status spmv_download(spmv_context *ctx, const void *from, void *host_to, int64_t bytes);
 
 /* For code that queues its own work on the context's stream, as spmv/device.cuh does.
  *
- * spmv_context_scratch: *scratch points to at least bytes (>= 0) of the context's memory, aligned
- * to 64 bytes, contents undefined, valid until the next call on the context; NULL for 0 bytes. On
- * cuda 8 MiB exist from the start; a request for more may wait, and is SPMV_ERROR_CAPTURE while the
- * stream is captured.
+ * spmv_context_scratch gives scratch memory of the context.
+ *   bytes     at least 0
+ *   *scratch  at least bytes of the context's memory, aligned to 64 bytes, contents undefined,
+ *             valid until the next call on the context; NULL for 0 bytes and after an error
+ * On cuda 8 MiB are allocated with the context. A larger request may wait.
  *
- * spmv_context_report: keeps text as the sentence of the last failure and returns status. */
+ * spmv_context_report stores a copy of text as the message of the last failed call and returns
+ * status.
+ *
+ * Errors: SPMV_ERROR_ARGUMENT, SPMV_ERROR_MEMORY, SPMV_ERROR_DEVICE, SPMV_ERROR_CAPTURE (the
+ * scratch is too small and the stream is being captured). */
 SPMV_API spmv_status spmv_context_scratch(spmv_context *ctx, int64_t bytes, void **scratch);
 SPMV_API spmv_status spmv_context_report(spmv_context *ctx, spmv_status status, const char *text);
 
-/* The bytes of host memory that this process can still get: the smallest of what RLIMIT_AS leaves,
- * what the control groups leave, and the machine's free memory (MemAvailable and free swap; all of
- * its memory where the system does not say). *used: bytes that the process has in use. *limit:
- * which limit is the smallest, in words; a static text. Both may be NULL. */
+/* The bytes of host memory that this process can still allocate. It is the smallest of
+ *   - what RLIMIT_AS (ulimit -v) leaves,
+ *   - what the memory limits of the control groups leave,
+ *   - MemAvailable plus free swap of the machine (its total memory if the system does not report
+ *     these).
+ *
+ *   *used   bytes of memory that the process uses now (resident set); may be NULL
+ *   *limit  the name of the smallest limit, static storage; may be NULL */
 SPMV_API int64_t spmv_memory_available(int64_t *used, const char **limit);
 
-/* Waits until all queued work is done. Errors: SPMV_ERROR_DEVICE (a device error of queued work
- * shows here or at the next call), SPMV_ERROR_CAPTURE. */
+/* Waits until all queued work is done. A device error of queued work is reported here or by the
+ * next call that notices it.
+ *
+ * Errors: SPMV_ERROR_ARGUMENT (NULL), SPMV_ERROR_DEVICE, SPMV_ERROR_CAPTURE. */
 SPMV_API spmv_status spmv_synchronize(spmv_context *ctx);
 
 SPMV_END_DECLS

@@ -1,9 +1,15 @@
 /* Sparse matrices in memory: compressed sparse rows (CSR), conversions, statistics, generated
  * matrices.
  *
- * CSR keeps A row by row: V the values, C their columns, R the row pointers. Row i holds the
- * entries row_ptr[i] <= k < row_ptr[i + 1] with column col[k] and value val[k]. See Y. Saad,
- * "Iterative Methods for Sparse Linear Systems", 2nd ed., section 3.4. Indices count from 0.
+ * CSR stores a matrix A row by row. Row i has the entries k = row_ptr[i], ..., row_ptr[i + 1] - 1.
+ * Entry k has the column col[k] and the value val[k]. Indices count from 0. For example:
+ *
+ *     | 2 0 1 |      row_ptr = {0, 2, 3, 5}
+ *     | 0 3 0 |      col     = {0, 2, 1, 0, 2}
+ *     | 4 0 5 |      val     = {2, 1, 3, 4, 5}
+ *
+ * An entry may have the value 0. A pattern matrix has no values; each of its entries is 1. See
+ * Y. Saad, "Iterative Methods for Sparse Linear Systems", 2nd ed., 2003, section 3.4.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SPMV_MATRIX_H
@@ -13,163 +19,221 @@
 
 SPMV_BEGIN_DECLS
 
-/* A const view of a CSR matrix, over the caller's arrays or a spmv_matrix's. The arrays must
- * outlive what borrows them.
- */
+/* A view of a CSR matrix: it refers to arrays of the caller or of a spmv_matrix and copies nothing.
+ * The arrays must outlive everything that uses the view. */
 typedef struct spmv_csr {
-    int64_t rows, cols, nnz; /* cols < 2^31 */
-    const void *row_ptr;     /* rows + 1 offsets, ascending, row_ptr[0] == 0, row_ptr[rows] ==
-                                nnz */
-    int row_ptr_bits;        /* 32 or 64, signed */
-    const int32_t *col;      /* nnz columns, 0 <= col < cols. Products accept any order and repeated
-                                columns. */
-    const void *val;         /* nnz values of the type; NULL: a pattern matrix, every entry is 1 */
-    spmv_type type;          /* of val; not read when val is NULL */
-    spmv_memory memory;      /* where the arrays lie */
+    int64_t rows, cols, nnz; /* sizes, and the number of stored entries; cols < 2^31 */
+    const void *row_ptr;     /* rows + 1 non-decreasing offsets; the first is 0, the last nnz */
+    int row_ptr_bits;        /* bits of an offset, signed: 32 or 64 */
+    const int32_t *col;      /* nnz columns, 0 <= col < cols. Products take any order in a row and
+                                repeated columns. */
+    const void *val;         /* nnz values; NULL: a pattern matrix */
+    spmv_type type;          /* of val; ignored if val is NULL */
+    spmv_memory memory;      /* where the three arrays are */
 } spmv_csr;
 
-/* A matrix that owns its storage: host arrays, columns sorted in each row, no column twice, 64-bit
- * row offsets. */
+/* A CSR matrix that owns its arrays, in host memory. Offsets have 64 bits. In each row the columns
+ * ascend and none occurs twice. */
 typedef struct spmv_matrix spmv_matrix;
 
-/* Writes the view of a matrix. *view: valid until the matrix is destroyed; view->memory is
- * SPMV_MEMORY_HOST. For a NULL matrix all other members are 0, a view that every function refuses.
- * A NULL view is ignored. */
+/* Writes the view of a matrix.
+ *
+ *   *view  arrays in host memory, valid until the matrix is destroyed. For a NULL matrix all other
+ *          members are 0; every function refuses such a view. NULL: nothing is written. */
 SPMV_API void spmv_matrix_view(const spmv_matrix *matrix, spmv_csr *view);
 SPMV_API void spmv_matrix_destroy(spmv_matrix *matrix);
 
-/* Makes a matrix from nnz coordinate entries (host_row[k], host_col[k], host_val[k]). Columns come
- * out sorted. Entries at the same place are added in the order given. Explicit zeros are kept.
+/* Makes a CSR matrix from coordinate entries: A[host_row[k], host_col[k]] += host_val[k] for
+ * k = 0, ..., nnz - 1. Columns are sorted. Explicit zeros stay.
  *
- * host_row, host_col, host_val: nnz elements in host memory, indices counted from 0, in any order;
- * host_val NULL: a pattern, in which entries at the same place become one. type: of host_val and of
- * the matrix. duplicates: how many entries were added into another; may be NULL. Errors:
- * SPMV_ERROR_ARGUMENT, SPMV_ERROR_SIZE (an index is outside; the sentence names the entry),
- * SPMV_ERROR_LIMIT, SPMV_ERROR_TYPE, SPMV_ERROR_MEMORY. The result does not depend on the number of
- * threads. */
+ *   host_row, host_col  nnz indices each, counted from 0, in any order
+ *   host_val            nnz values; NULL: a pattern, where entries at the same place become one
+ *   type                of host_val and of the matrix
+ *   *matrix             the matrix; NULL after an error
+ *   *duplicates         the number of entries that were added to an earlier one; may be NULL
+ *
+ * Errors: SPMV_ERROR_ARGUMENT, SPMV_ERROR_SIZE (an index out of range; the message names the
+ * entry), SPMV_ERROR_LIMIT (cols >= 2^31), SPMV_ERROR_TYPE, SPMV_ERROR_MEMORY.
+ * Determinism: entries at the same place are added in the order given. The result does not depend
+ * on the number of threads. */
 SPMV_API spmv_status spmv_matrix_from_coo(spmv_context *ctx, int64_t rows, int64_t cols, int64_t nnz,
                                           const int64_t *host_row, const int32_t *host_col, const void *host_val,
                                           spmv_type type, spmv_matrix **matrix, int64_t *duplicates);
 
-/* B = transpose(A). a: a valid CSR in host memory. Entries of one column of A keep the order of
- * their rows (a stable counting sort), so columns ascend in each row of B. Errors: as
- * spmv_matrix_check, SPMV_ERROR_MEMORY. The result does not depend on the number of threads. */
+/* B = transpose(A).
+ *
+ *   a   in host memory; columns in any order
+ *   *b  the transpose; NULL after an error. Entries of one column of A keep the order of their rows
+ *       (a stable counting sort), so columns ascend in each row of B.
+ *
+ * Errors: those of spmv_matrix_check, SPMV_ERROR_LIMIT (also: rows >= 2^31), SPMV_ERROR_MEMORY.
+ * Determinism: the result does not depend on the number of threads.
+ * Source: F. G. Gustavson, "Two fast algorithms for sparse matrices: multiplication and permuted
+ * transposition", ACM TOMS 4(3), 1978. */
 SPMV_API spmv_status spmv_matrix_transpose(spmv_context *ctx, const spmv_csr *a, spmv_matrix **b);
 
-/* Checks that a, in host memory, is the CSR described above, in O(rows + nnz). Errors:
- * SPMV_ERROR_SIZE (the sentence names the first wrong row or entry); SPMV_ERROR_ARGUMENT,
- * SPMV_ERROR_LIMIT, SPMV_ERROR_TYPE (the view itself is wrong). */
+/* Checks that a is a valid CSR matrix as described above, in O(rows + nnz) time. Columns may be in
+ * any order and may repeat.
+ *
+ *   a  in host memory
+ *
+ * Errors: SPMV_ERROR_SIZE (the arrays are wrong; the message names the first wrong row or entry),
+ * SPMV_ERROR_ARGUMENT, SPMV_ERROR_LIMIT, SPMV_ERROR_TYPE (a member of the view is wrong). */
 SPMV_API spmv_status spmv_matrix_check(spmv_context *ctx, const spmv_csr *a);
 
 enum { SPMV_HISTOGRAM_BINS = 34 };
 
+/* Statistics of a matrix. Means over no rows or no entries are 0. */
 typedef struct spmv_statistics {
-    size_t size;
+    size_t size; /* of this struct in bytes */
     int64_t rows, cols, nnz;
-    int64_t row_min, row_max; /* entries in the shortest and longest row */
-    double row_mean, row_std; /* population standard deviation */
-    int64_t empty_rows, empty_cols;
-    int64_t max_row;        /* a longest row, the first; -1 without rows */
-    int64_t bandwidth;      /* max |row - column| over the entries */
-    double row_extent;      /* mean over non-empty rows of (last column - first column + 1) */
-    int64_t diagonal;       /* entries on the diagonal */
-    int64_t explicit_zeros; /* stored entries equal to 0; 0 for a pattern */
-    int64_t not_finite;     /* stored entries that are infinite or NaN */
-    /* histogram[0]: empty rows; histogram[b]: rows with 2^(b-1) <= length < 2^b; the last bin takes
-     * all that is longer */
+    int64_t row_min, row_max;       /* entries in the shortest and in the longest row */
+    double row_mean, row_std;       /* entries per row: mean, population standard deviation */
+    int64_t empty_rows, empty_cols; /* rows and columns without an entry */
+    int64_t max_row;                /* the first of the longest rows; -1 without rows */
+    int64_t bandwidth;              /* largest |row - column| of an entry */
+    double row_extent;              /* mean of (last - first column + 1) over non-empty rows */
+    int64_t diagonal;               /* entries on the diagonal */
+    int64_t explicit_zeros;         /* entries with the value 0; 0 for a pattern */
+    int64_t not_finite;             /* entries with an infinite or NaN value */
+
+    /* [0]: the number of empty rows. [b]: rows with 2^(b-1) <= length < 2^b entries. The last bin
+     * also counts all longer rows. */
     int64_t histogram[SPMV_HISTOGRAM_BINS];
-    int square;
-    int pattern_symmetric; /* A has (j, i) wherever it has (i, j) */
-    int symmetric;         /* a_ij == a_ji, exactly */
-    int skew_symmetric;    /* a_ij == -a_ji, exactly */
-    /* How the pattern treats caches; 0 without entries. bw_frac: mean over all rows of (last column
-     * - first column + 1) / cols, 0 for an empty row. avg_neighbours: mean over the entries of how
-     * many of the columns c - 1, c + 1 beside theirs are in their row. cross_row_similarity: mean
-     * over the rows that are not empty of the share of their columns c with c - 1, c or c + 1 in
-     * the next such row; the last counts as 0. */
+
+    int square;            /* 1: rows == cols; if 0, the following flags are 0 too */
+    int pattern_symmetric; /* 1: entry (j, i) exists wherever entry (i, j) exists */
+    int symmetric;         /* 1: a_ij == a_ji exactly */
+    int skew_symmetric;    /* 1: a_ij == -a_ji exactly */
+
+    /* How well products with the matrix use caches.
+     *   bw_frac               mean over all rows of (last - first column + 1) / cols; an empty row
+     *                         counts as 0
+     *   avg_neighbours        mean over all entries, with column c, of how many of the columns
+     *                         c - 1 and c + 1 their row has as well: 0 to 2
+     *   cross_row_similarity  mean over the non-empty rows of the share of their columns c for
+     *                         which the next non-empty row has c - 1, c or c + 1; the last
+     *                         non-empty row counts as 0
+     * P. Mpakos et al., "Feature-based SpMV performance analysis on contemporary devices",
+     * IPDPS 2023. */
     double bw_frac, avg_neighbours, cross_row_similarity;
-    int hermitian; /* a_ij == conjugate of a_ji, exactly; of real values: symmetric */
+
+    int hermitian; /* 1: a_ij == conjugate of a_ji exactly; same as symmetric for real values */
 } spmv_statistics;
 
-/* Computes the statistics of a matrix. The symmetry flags come from all entries, through a
- * transpose. a: in host memory, columns ascending in each row. size: sizeof(spmv_statistics) as the
- * caller sees it. Errors: as spmv_matrix_check, SPMV_ERROR_MEMORY. The result does not depend on
- * the number of threads. */
+/* Computes the statistics of a matrix. The symmetry flags compare all entries with the transpose.
+ *
+ *   a           in host memory; columns ascend in each row
+ *   statistics  the result
+ *   size        sizeof(spmv_statistics)
+ *
+ * Errors: those of spmv_matrix_check (columns that do not ascend: SPMV_ERROR_SIZE), and
+ * SPMV_ERROR_MEMORY.
+ * Determinism: the result does not depend on the number of threads. */
 SPMV_API spmv_status spmv_matrix_statistics(spmv_context *ctx, const spmv_csr *a, spmv_statistics *statistics,
                                             size_t size);
 
-/* A generated matrix. SPECs, all whose numbers are integers from 1 unless a decimal number such as
- * 2.5 is allowed:
- *   poisson2d:N   the 5-point Laplacian on an N x N grid: 4 on the diagonal, -1 for each neighbour; N^2 rows
- *   poisson3d:N   the 7-point Laplacian on an N x N x N grid: 6 on the diagonal, -1 for each neighbour; N^3 rows
- *   stencil27:N   HPCG's operator on an N x N x N grid: 26 on the diagonal, -1 for up to 26 neighbours; N^3 rows
- *   diagonal:ROWS, banded:ROWS,HALF (every |i - j| <= HALF, which may be 0), dense:ROWS,COLS
- *   arrow:ROWS[,LEN[,OTHERS]]        row 0 and column 0 of LEN entries (standard: ROWS), OTHERS in every other row
- *                                    (standard: 2), around the diagonal; LEN + (ROWS - 1) OTHERS in all
- *   uniform:ROWS,COLS,MEAN           every cell with the same probability, a mean of MEAN (decimal) a row
- *   longrows:ROWS,COLS,LEN           LEN random columns in every row
- *   empty:ROWS,SHARE[,MEAN]          square; a SHARE (decimal, 0 to 1) of the rows is empty; the others have random
- *                                    columns, at least one, in the mean MEAN (decimal, standard: 8)
- *   powerlaw:ROWS,MEAN,ALPHA,MAX     square; row lengths with density x^-ALPHA, the longest MAX, in the mean MEAN
- *                                    (decimals); columns have hubs
- *   rmat:SCALE,EDGES                 the graph of Graph500: 2^SCALE vertices, EDGES 2^SCALE edges drawn, repeated ones
- *                                    merged
- *   fem:NODES,BLOCK,NEIGHBOURS       BLOCK unknowns a node, dense blocks for about NEIGHBOURS (decimal) nodes nearby,
- *                                    the node itself among them; symmetric pattern
- *   twin:NAME     a matrix with the statistics of a known one (twin:ldoor): sizes, row lengths, bandwidth, neighbours,
- *                 similarity of rows; docs/formats.md lists them and says what each figure is
- *   twin:rows=R,nnz=N[,cols=][,std=][,max=][,bw_frac=][,avg_neighbours=][,cross_row_similarity=]    of these statistics
- * docs/formats.md defines them in full. Behind them, in any order: ",seed=N" (standard: 1) and
- * ",values=own", "random" or "constant": the generator's own values (the stencils' coefficients;
- * else random ones), random ones (0.5 <= |value| < 1, full mantissas, random signs), ones. The
- * Poisson matrices and the stencil have Dirichlet boundaries and natural ordering (Saad 2003,
- * section 2.2), and are symmetric positive definite with their own values. type: SPMV_F64 (also for
- * SPMV_TYPE_DEFAULT) or SPMV_F32, the f64 values rounded; complex types: these, and 0. The same
- * SPEC gives the same bits, for any number of threads. Errors: SPMV_ERROR_SPEC, SPMV_ERROR_MEMORY,
- * SPMV_ERROR_LIMIT (a size over 2^31 - 1 columns, numbers or entries over 64 bits). */
+/* Generates a matrix from a SPEC, a text of the form NAME:NUMBERS[,seed=N][,values=KIND].
+ *
+ *   SPEC                          matrix
+ *   ----------------------------  -------------------------------------------------------------
+ *   poisson2d:N                   N^2 rows: 5-point Laplacian on an N x N grid, 4 on the diagonal
+ *                                 and -1 for each neighbour
+ *   poisson3d:N                   N^3 rows: 7-point Laplacian on an N x N x N grid, 6 on the
+ *                                 diagonal and -1 for each neighbour
+ *   stencil27:N                   N^3 rows: the operator of HPCG, 26 on the diagonal and -1 for
+ *                                 each of up to 26 neighbours
+ *   diagonal:ROWS                 the diagonal only
+ *   banded:ROWS,HALF              square: all entries with |i - j| <= HALF; HALF may be 0
+ *   dense:ROWS,COLS               all entries
+ *   arrow:ROWS[,LEN[,OTHERS]]     square: row 0 and column 0 have LEN entries (default ROWS), each
+ *                                 other row has OTHERS (default 2) around the diagonal; in all
+ *                                 LEN + (ROWS - 1) OTHERS
+ *   uniform:ROWS,COLS,MEAN        each entry with the same probability, on average MEAN* per row
+ *   longrows:ROWS,COLS,LEN        LEN random columns in each row
+ *   empty:ROWS,SHARE[,MEAN]       square: a share SHARE* (0 to 1) of the rows is empty; the others
+ *                                 have one or more random columns, on average MEAN* (default 8)
+ *   powerlaw:ROWS,MEAN,ALPHA,MAX  square: row lengths with density x^-ALPHA*, on average MEAN*, the
+ *                                 longest MAX; a few columns have many entries
+ *   rmat:SCALE,EDGES              the graph of Graph500: 2^SCALE rows, EDGES 2^SCALE random edges,
+ *                                 repeated edges merged
+ *   fem:NODES,BLOCK,NEIGHBOURS    NODES BLOCK rows, symmetric pattern: a dense BLOCK x BLOCK block
+ *                                 for each of about NEIGHBOURS* nodes nearby, itself included
+ *   twin:NAME                     the statistics of a known matrix, such as twin:ldoor
+ *   twin:rows=R,nnz=N[,OPTION=X]  the statistics given. Options: cols, std, max, bw_frac,
+ *                                 avg_neighbours, cross_row_similarity
+ *
+ * Numbers are integers from 1. Those marked * may be decimal numbers such as 2.5. docs/formats.md
+ * defines each SPEC in full and lists the names of twins. Two options may follow, in any order:
+ *
+ *   seed=N            seed of the random numbers; default 1
+ *   values=own        default: the coefficients of poisson2d, poisson3d and stencil27, else random
+ *   values=random     0.5 <= |value| < 1 with random signs
+ *   values=constant   all values 1
+ *
+ * poisson2d, poisson3d and stencil27 have Dirichlet boundaries and natural ordering (Saad 2003,
+ * section 2.2). With their own values they are symmetric positive definite.
+ *
+ *   type     SPMV_F64 or SPMV_TYPE_DEFAULT: f64. SPMV_F32: the f64 values rounded. SPMV_C128,
+ *            SPMV_C64: the same values with imaginary parts of 0.
+ *   *matrix  the matrix; NULL after an error
+ *
+ * Errors: SPMV_ERROR_SPEC (unknown or malformed SPEC; the message shows the form), SPMV_ERROR_TYPE,
+ * SPMV_ERROR_MEMORY, SPMV_ERROR_LIMIT (more than 2^31 - 1 columns, numbers or sizes beyond 64
+ * bits), SPMV_ERROR_ARGUMENT (NULL).
+ * Determinism: the same SPEC gives the same bits, for any number of threads. */
 SPMV_API spmv_status spmv_matrix_generate(spmv_context *ctx, const char *spec, spmv_type type, spmv_matrix **matrix);
 
-/* What is known of a matrix before memory for it is allocated. */
+/* What is known about a matrix before memory for it is allocated. */
 typedef struct spmv_matrix_size {
-    size_t size; /* of this struct, as the library knows it */
-    int64_t rows, cols;
-    int64_t entries;      /* upper bound: mirrored entries included, before entries of one place are
-                        added up */
+    size_t size;          /* of this struct in bytes, as the library knows it */
+    int64_t rows, cols;   /* sizes */
+    int64_t entries;      /* upper bound of the stored entries, mirrored ones included */
     spmv_type type;       /* of the values */
-    int pattern;          /* 1: it has no values */
+    int pattern;          /* 1: no values */
     int64_t matrix_bytes; /* of its arrays; 0: they are mapped from a file and take no memory */
     int64_t load_bytes;   /* the most memory that reading or generating takes, arrays included */
 } spmv_matrix_size;
 
-/* A callback that returns the most memory, in bytes, that the caller's whole job takes with such a
- * matrix, load_bytes and matrix_bytes included; INT64_MAX for more. The library calls it before it
- * allocates memory, from the thread that made the call. */
+/* A callback that returns how much memory, in bytes, the caller's whole job takes at most with such
+ * a matrix: load_bytes and matrix_bytes included, INT64_MAX for more than 63 bits. The library
+ * calls it before it allocates memory, in the thread that called the library. */
 typedef int64_t (*spmv_job_bytes_fn)(const spmv_matrix_size *matrix, void *user);
 
 typedef struct spmv_generate_options {
-    size_t size;
-    spmv_type type;              /* as for spmv_matrix_generate; default SPMV_TYPE_DEFAULT */
-    int64_t max_bytes;           /* refuse (SPMV_ERROR_MEMORY) what needs more memory; default 0: the machine's
-                          physical memory */
-    spmv_job_bytes_fn job_bytes; /* the bytes to compare with max_bytes; default NULL: load_bytes */
-    void *user;                  /* passed to job_bytes */
+    size_t size;    /* sizeof(spmv_generate_options), set by spmv_generate_options_init */
+    spmv_type type; /* as for spmv_matrix_generate; default SPMV_TYPE_DEFAULT */
+
+    /* Memory limit in bytes. A job that needs more fails with SPMV_ERROR_MEMORY. Default 0: the
+     * physical memory of the machine. */
+    int64_t max_bytes;
+
+    /* Returns the bytes to compare with max_bytes. Default NULL: the memory that generating takes
+     * (load_bytes). */
+    spmv_job_bytes_fn job_bytes;
+
+    void *user; /* passed to job_bytes; default NULL */
 } spmv_generate_options;
 
-/* Fills options with the defaults. size: sizeof(spmv_generate_options) as the caller sees it. */
+/* Fills options with the defaults. size: sizeof(spmv_generate_options). */
 SPMV_API void spmv_generate_options_init(spmv_generate_options *options, size_t size);
 
-/* Generates a matrix as spmv_matrix_generate does, within a limit of memory. options: NULL means
- * defaults. Errors: those of spmv_matrix_generate, and SPMV_ERROR_ARGUMENT (options). */
+/* Generates a matrix as spmv_matrix_generate does, within a memory limit.
+ *
+ *   options  NULL means defaults
+ *
+ * Errors: those of spmv_matrix_generate, and SPMV_ERROR_ARGUMENT (options). */
 SPMV_API spmv_status spmv_matrix_generate_within(spmv_context *ctx, const char *spec,
                                                  const spmv_generate_options *options, spmv_matrix **matrix);
 
-/* 1 when the text has the form of a SPEC of a known generator ("poisson2d:..."), else 0; 0 for
+/* 1 if the text begins with the name of a generator and a colon ("poisson2d:..."), else 0; 0 for
  * NULL. */
 SPMV_API int spmv_spec_known(const char *spec);
 
-/* The form of the SPEC of generator number index, counted from 0: "poisson2d:N". NULL where index
- * is out of range. *about: a few words on the matrix; about may be NULL. Both texts live as long as
- * the library. */
+/* The form of a generator's SPEC, such as "poisson2d:N". Static storage.
+ *
+ *   index   0, 1, ...; NULL is returned after the last generator
+ *   *about  a few words about the matrix; NULL after the last generator; about may be NULL */
 SPMV_API const char *spmv_spec_form(int index, const char **about);
 
 SPMV_END_DECLS

@@ -1,10 +1,14 @@
-/* Operators, map functions and predicates: what scan, reduce and map compute with, and what
- * compact, gather and scatter choose by.
+/* Operators, map functions and predicates of the primitives (primitives.h).
  *
- * Three lists. CPU loops, dispatch tables, names, command-line parsing, device functors and the
- * test matrix are all generated from them. An operator is associative (floating-point rounding
- * aside); in every primitive the earlier element is the left operand, so an operator need not
- * commute.
+ *   operator      a op b        used by reduce, scan and map_binary
+ *   map function  f(a)          used by map
+ *   predicate     a < s, ...    used by compact, gather_if and scatter_if
+ *
+ * Each kind is an X-macro list. CPU loops, dispatch tables, names, command-line parsing, device
+ * functors and tests are generated from these lists, so a new operator is one new line and its
+ * formula. For example, the sum of n elements:
+ *
+ *     spmv_reduce(ctx, SPMV_ADD, SPMV_F64, in, out, n);
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SPMV_OPERATORS_H
@@ -13,30 +17,43 @@
 #include <spmv/types.h>
 
 /* ---------------------------------------------------------------- operators
- * X(NAME, name, value, commutes, INTEGER, REAL, COMPLEX, TUPLE, ARG): the four flags say which
- * classes of types the operator takes; of the tuples, those for which SPMV_TUPLE_NAME_TYPE_ is
- * defined below. The function and the identity of NAME for a class are SPMV_FN_NAME_CLASS and
- * SPMV_ID_NAME_CLASS, below.
+ * X(NAME, name, value, commutes, INTEGER, REAL, COMPLEX, TUPLE, ARG). The four flags say which
+ * classes of types the operator takes; of the tuples it takes those for which SPMV_TUPLE_NAME_TYPE_
+ * is defined below. (COMPLEX has no effect: primitives take no complex types.) SPMV_FN_NAME_CLASS
+ * is the formula and SPMV_ID_NAME_CLASS the identity for a class of types.
  *
- *   add      a + b           identity 0. Integer sums wrap (two's complement).
- *   mul      a * b           identity 1. Integer products wrap.
- *   min      a < b ? a : b   identity: the type's largest value (+inf for reals). A NaN operand
- *                            gives NaN.
- *   max      a > b ? a : b   identity: the type's smallest value (-inf for reals). A NaN operand
- *                            gives NaN.
- *   last     b != 0 ? b : a  identity 0. The last operand that is not zero. Does not commute. A
- *                            scan with it fills gaps forward: the copy-scan of G. Blelloch, "Prefix
- *                            sums and their applications", CMU-CS-90-190, 1990.
- *   compose  first a, then b, of maps x -> a x + b: {a.a b.a, a.b b.a + b.b}; identity {1, 0}. Does
- *            not commute. a_i must be finite. Member b of an inclusive scan solves the linear
- *            recurrence x_i = a_i x_{i-1} + b_i from x_{-1} = 0. A reduce evaluates a polynomial by
- *            Horner's rule (each a_i the argument, b_i the coefficients from the highest down).
- *            P. M. Kogge, H. S. Stone, "A parallel algorithm for the efficient solution of a
- *            general class of recurrence equations", IEEE Trans. Computers C-22, 1973.
- *   maxsum   the maximum segment sum of one run followed by another; identity {0, -inf, -inf,
- *            -inf}. Does not commute. A number x enters as {x, x, x, x}; where the empty run
- *            counts, the last three are at least 0. J. Bentley, "Programming pearls: algorithm
- *            design techniques", CACM 27(9), 1984. */
+ *   name     a op b                    identity               commutes  types
+ *   -------  ------------------------  ---------------------  --------  ---------------
+ *   add      a + b                     0                      yes       integer, real
+ *   mul      a * b                     1                      yes       integer, real
+ *   min      the smaller               largest value or +inf  yes       integer, real
+ *   max      the larger                least value or -inf    yes       integer, real
+ *   last     b != 0 ? b : a            0                      no        integer, real
+ *   compose  {a.a b.a, a.b b.a + b.b}  {1, 0}                 no        spmv_affine_f64
+ *   maxsum   see below                 {0, -inf, -inf, -inf}  no        spmv_segsum_f64
+ *
+ * All operators are associative, except for floating-point rounding. Primitives keep the order of
+ * the operands if the operator does not commute.
+ *
+ * add, mul: integer results wrap around (two's complement).
+ *
+ * min, max: if an operand is NaN, the result is NaN. The identity is infinite for real types only.
+ *
+ * last: the last operand that is not 0. A scan with it fills gaps from the left (copy-scan). G. E.
+ * Blelloch, "Prefix sums and their applications", CMU-CS-90-190, 1990.
+ *
+ * compose: composition of the maps x -> a x + b, first a, then b. Member a must be finite. Uses:
+ *   - Inclusive scan: member b of element i is x_i of the recurrence x_i = a_i x_{i-1} + b_i with
+ *     x_{-1} = 0.
+ *   - Reduce: Horner's rule. Let each a_i = x and b_i the coefficients from the highest power down.
+ *     Member b of the result is the value of the polynomial at x.
+ * P. M. Kogge, H. S. Stone, "A parallel algorithm for the efficient solution of a general class of
+ * recurrence equations", IEEE Trans. Computers C-22, 1973.
+ *
+ * maxsum: the sums (spmv_segsum_f64) of a sequence from those of its left and right part. A number
+ * x enters as {x, x, x, x}. If the empty sequence counts too, with sum 0, enter it as
+ * {x, max(x, 0), max(x, 0), max(x, 0)}. Member best of a reduce is the maximum segment sum.
+ * J. Bentley, "Programming pearls: algorithm design techniques", CACM 27(9), 1984. */
 #define SPMV_OP_LIST(X, ARG)                                                                                           \
     X(ADD, add, 1, 1, 1, 1, 1, 0, ARG)                                                                                 \
     X(MUL, mul, 2, 1, 1, 1, 1, 0, ARG)                                                                                 \
@@ -52,9 +69,8 @@ typedef enum spmv_op { SPMV_OP_LIST(SPMV_OP_ENUM_, ) } spmv_op;
 
 enum { SPMV_OP_LIMIT = 32 };
 
-/* Through uint64_t, integers of every width wrap without undefined behaviour; the conversion back
- * keeps the low bits.
- */
+/* Integer arithmetic in uint64_t wraps without undefined behaviour. The conversion back to T keeps
+ * the low bits. */
 #define SPMV_FN_ADD_INTEGER(T, a, b) ((T)((uint64_t)(a) + (uint64_t)(b)))
 #define SPMV_FN_ADD_REAL(T, a, b) ((a) + (b))
 #define SPMV_FN_MUL_INTEGER(T, a, b) ((T)((uint64_t)(a) * (uint64_t)(b)))
@@ -66,11 +82,11 @@ enum { SPMV_OP_LIMIT = 32 };
 #define SPMV_FN_LAST_INTEGER(T, a, b) ((b) != 0 ? (b) : (a))
 #define SPMV_FN_LAST_REAL(T, a, b) ((b) != 0 ? (b) : (a))
 
-/* Which operator takes which tuple. */
+/* The pairs of operator and tuple type that exist. */
 #define SPMV_TUPLE_COMPOSE_AFFINE_F64_ SPMV_PAIR_EXISTS_
 #define SPMV_TUPLE_MAXSUM_SEGSUM_F64_ SPMV_PAIR_EXISTS_
 
-/* A tuple made of its members, in C and in C++. */
+/* A tuple from its members, in C and in C++. */
 #ifdef __cplusplus
 #define SPMV_TUPLE_OF_(T, ...) (T{__VA_ARGS__})
 #else
@@ -98,10 +114,16 @@ enum { SPMV_OP_LIMIT = 32 };
 #define SPMV_ID_MAXSUM_TUPLE(T) SPMV_TUPLE_OF_(T, 0, -(double)INFINITY, -(double)INFINITY, -(double)INFINITY)
 
 /* ------------------------------------------------------------ map functions
- * X(NAME, name, value, INTEGER, REAL, COMPLEX, TUPLE, ARG), one argument each; integer results
- * wrap.
- *   copy a;  neg -a;  abs |a|;  square a * a;  reciprocal 1 / a (reals);  sqrt square root of a (reals).
- */
+ * X(NAME, name, value, INTEGER, REAL, COMPLEX, TUPLE, ARG). Integer results wrap around.
+ *
+ *   name        f(a)            types
+ *   ----------  --------------  -------------
+ *   copy        a               integer, real
+ *   neg         -a              integer, real
+ *   abs         |a|             integer, real
+ *   square      a * a           integer, real
+ *   reciprocal  1 / a           real
+ *   sqrt        square root     real */
 #define SPMV_FUNCTION_LIST(X, ARG)                                                                                     \
     X(COPY, copy, 1, 1, 1, 1, 0, ARG)                                                                                  \
     X(NEG, neg, 2, 1, 1, 0, 0, ARG)                                                                                    \
@@ -128,10 +150,16 @@ enum { SPMV_FUNCTION_LIMIT = 32 };
 #define SPMV_MAP_SQRT_REAL(T, a) (sizeof(T) == sizeof(float) ? (T)sqrtf((float)(a)) : (T)sqrt((double)(a)))
 
 /* --------------------------------------------------------------- predicates
- * X(NAME, name, value, INTEGER, REAL, COMPLEX, TUPLE, ARG), of an element a and one scalar s:
- *   less a < s;  less_equal a <= s;  greater a > s;  greater_equal a >= s;  equal a == s;  not_equal a != s;
- *   nonzero a != 0 (s is not used).
- * A NaN is not_equal to everything, nonzero, and nothing else. */
+ * X(NAME, name, value, INTEGER, REAL, COMPLEX, TUPLE, ARG), for an element a and a scalar s.
+ *
+ *   name           true if                name       true if
+ *   -------------  -------                ---------  -------------------
+ *   less           a < s                  equal      a == s
+ *   less_equal     a <= s                 not_equal  a != s
+ *   greater        a > s                  nonzero    a != 0; s is unused
+ *   greater_equal  a >= s
+ *
+ * For a NaN (a or s) only not_equal is true. A NaN is nonzero. */
 #define SPMV_PREDICATE_LIST(X, ARG)                                                                                    \
     X(LESS, less, 1, 1, 1, 0, 0, ARG)                                                                                  \
     X(LESS_EQUAL, less_equal, 2, 1, 1, 0, 0, ARG)                                                                      \
@@ -162,11 +190,10 @@ enum { SPMV_PREDICATE_LIMIT = 32 };
 #define SPMV_TEST_NONZERO_INTEGER(a, s) ((void)(s), (a) != 0)
 #define SPMV_TEST_NONZERO_REAL(a, s) ((void)(s), (a) != 0)
 
-/* ------------------------------------------- every pair that exists, derived
+/* ------------------------------------------- pairs, derived from the lists
  * SPMV_PAIR_LIST(X) expands X(OP, op, TYPE, type, C type, device type, CLASS) for each operator and
- * each type of a class that it takes; SPMV_FUNCTION_PAIR_LIST(X) the same for map functions,
- * SPMV_PREDICATE_PAIR_LIST(X) for predicates. Source that includes the function macros above needs
- * <math.h>. */
+ * each type that it takes. SPMV_FUNCTION_PAIR_LIST(X) and SPMV_PREDICATE_PAIR_LIST(X) do the same
+ * for map functions and predicates. Code that expands the formulas above must include <math.h>. */
 #define SPMV_PAIR_LIST(X) SPMV_OP_LIST(SPMV_PAIRS_OF_OP_, X)
 #define SPMV_PAIRS_OF_OP_(OP, op, value, commutes, INTEGER, REAL, COMPLEX, TUPLE, X)                                   \
     SPMV_TYPE_LIST(SPMV_PAIR_, (X, OP, op, INTEGER, REAL, COMPLEX, TUPLE))
@@ -186,8 +213,8 @@ enum { SPMV_PREDICATE_LIMIT = 32 };
     SPMV_WHEN_##c##_(X(OP, op, TYPE, type, ctype, dtype, CLASS))
 #define SPMV_PAIR_TUPLE_(CLASS, TYPE, type, ctype, dtype, X, OP, op, i, r, c, t)                                       \
     SPMV_WHEN_##t##_(SPMV_WHEN_TUPLE_(SPMV_TUPLE_##OP##_##TYPE##_)(X(OP, op, TYPE, type, ctype, dtype, CLASS)))
-/* SPMV_WHEN_1_ for SPMV_PAIR_EXISTS_, whose two arguments push the 0 from second place; else
- * SPMV_WHEN_0_. */
+/* SPMV_WHEN_TUPLE_(SPMV_TUPLE_OP_TYPE_) is SPMV_WHEN_1_ if that macro is defined: it expands to two
+ * arguments, of which the second is 1. If it is not defined, the 0 is second: SPMV_WHEN_0_. */
 #define SPMV_PAIR_EXISTS_ exists, 1
 #define SPMV_WHEN_TUPLE_(exists) SPMV_SECOND_(exists, 0, )
 #define SPMV_SECOND_(...) SPMV_PICK_SECOND_(__VA_ARGS__)
@@ -197,29 +224,35 @@ enum { SPMV_PREDICATE_LIMIT = 32 };
 
 SPMV_BEGIN_DECLS
 
-/* "add" ...; "?" for a value that names no operator (map function, predicate). */
+/* The name, such as "add"; "?" for a value that is not in the list. Static storage. */
 SPMV_API const char *spmv_op_name(spmv_op op);
 SPMV_API const char *spmv_function_name(spmv_function function);
 SPMV_API const char *spmv_predicate_name(spmv_predicate predicate);
 
-/* Finds the operator (map function, predicate) of a name. *op is 0 after an error. Errors:
- * SPMV_ERROR_ARGUMENT (no such name, NULL). */
+/* Finds an operator, map function or predicate by its name.
+ *
+ *   *op, *function, *predicate  the value; 0 after an error
+ *
+ * Errors: SPMV_ERROR_ARGUMENT (no such name, NULL). */
 SPMV_API spmv_status spmv_op_parse(const char *name, spmv_op *op);
 SPMV_API spmv_status spmv_function_parse(const char *name, spmv_function *function);
 SPMV_API spmv_status spmv_predicate_parse(const char *name, spmv_predicate *predicate);
 
-/* 1 when a op b == b op a for every type that the operator takes (rounding aside), else 0; 0 for a
- * value that names no operator. */
+/* 1 if a op b == b op a, except for rounding, for every type that the operator takes; else 0. 0 for
+ * a value that is not an operator. */
 SPMV_API int spmv_op_commutes(spmv_op op);
 
-/* 1 when the operator (map function, predicate) exists for the type, else 0; 0 for a value that
- * names none. */
+/* 1 if the operator, map function or predicate takes the type, else 0. 0 for a value that is not in
+ * its list. */
 SPMV_API int spmv_op_takes(spmv_op op, spmv_type type);
 SPMV_API int spmv_function_takes(spmv_function function, spmv_type type);
 SPMV_API int spmv_predicate_takes(spmv_predicate predicate, spmv_type type);
 
-/* Writes the operator's identity: one element of the type in host memory. Errors: SPMV_ERROR_TYPE
- * (the operator does not exist for the type), SPMV_ERROR_ARGUMENT (NULL). */
+/* Writes the identity of an operator.
+ *
+ *   host_identity  one element of the type, written on success only
+ *
+ * Errors: SPMV_ERROR_TYPE (the operator does not take the type), SPMV_ERROR_ARGUMENT (NULL). */
 SPMV_API spmv_status spmv_op_identity(spmv_op op, spmv_type type, void *host_identity);
 
 SPMV_END_DECLS

@@ -1,7 +1,15 @@
-/* Preconditioners: M^-1 r for an M near A, so that conjugate gradients need fewer iterations.
+/* Preconditioners for conjugate gradients: z = M^-1 r for a matrix M near A, which reduces the
+ * number of iterations (solvers.h).
  *
- * M is symmetric positive definite wherever A is. It is made once from the matrix and applied once
- * an iteration. A class of the caller's own (spmv_preconditioner_wrap) is used like a built-in one.
+ * M is symmetric positive definite if A is. It is made once from the matrix and applied once per
+ * iteration. Applications can supply their own (spmv_preconditioner_wrap). docs/preconditioners.md
+ * says which one to choose.
+ *
+ *     spmv_preconditioner *m;
+ *     spmv_preconditioner_create(ctx, "jacobi", &a, NULL, &m);
+ *     options.precond = m;                                        (spmv_cg_options)
+ *     spmv_cg(plan, b, x, &options, &result, sizeof result);
+ *     spmv_preconditioner_destroy(m);
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SPMV_PRECONDITIONER_H
@@ -13,108 +21,148 @@ SPMV_BEGIN_DECLS
 
 typedef struct spmv_preconditioner spmv_preconditioner;
 
-/* The functions of the caller's own preconditioner. self comes from spmv_preconditioner_wrap. */
+/* The functions of an application's own preconditioner. */
 typedef struct spmv_preconditioner_class {
     size_t size;      /* sizeof(spmv_preconditioner_class) */
-    const char *name; /* copied */
+    const char *name; /* copied by spmv_preconditioner_wrap */
 
-    /* z = M^-1 r: rows elements each, in the context's memory, no overlap, rows > 0. M is symmetric
-     * positive definite and the same in every call. Queues on the context's stream; should allocate
-     * nothing and wait for nothing. A status other than SPMV_OK ends the solve. */
+    /* z = M^-1 r. M is symmetric positive definite and the same in every call.
+     *
+     *   self  the pointer given to spmv_preconditioner_wrap
+     *   r, z  rows elements each in the context's memory, no overlap; rows > 0
+     *
+     * It queues its work on the context's stream and should neither allocate nor wait. Any status
+     * other than SPMV_OK ends the solve. */
     spmv_status (*apply)(void *self, const void *r, void *z);
 
-    void (*destroy)(void *self); /* releases self; may be NULL */
+    void (*destroy)(void *self); /* releases self; NULL: nothing to release */
 } spmv_preconditioner_class;
 
 typedef struct spmv_preconditioner_options {
-    size_t size;
-    spmv_type type;  /* of r and z; default: the matrix's (f64 for a pattern). f64 also with an f32
-                        matrix. */
-    int block;       /* block-jacobi: rows of a block, 1 to 64; default 0: 16 */
-    int degree;      /* chebyshev: products an application, 0 to 100; default -1: 4 */
-    int steps;       /* chebyshev: steps of the estimate of the eigenvalues; default 0: 20 */
-    double lowest;   /* chebyshev: the interval of the eigenvalues of D^-1 A; default 0:
-                        estimated */
-    double highest;  /* likewise; larger than lowest */
-    double shift;    /* ic0: the first diagonal shift, relative to the diagonal; default 0: tried
-                        without one */
-    double strength; /* amg: the threshold of strong couplings, 0 to 1; default 0: 0.25 */
-    spmv_plan *plan; /* chebyshev: a plan for products with A, of the type of r and z, which must
-                        outlive the preconditioner; default NULL: it makes its own */
+    size_t size; /* sizeof(spmv_preconditioner_options), set by ..._options_init */
+
+    /* The type of r and z: the type of the matrix, or f64 with an f32 matrix. Default: the type of
+     * the matrix, f64 for a pattern. */
+    spmv_type type;
+
+    int block;  /* block-jacobi: rows of a block, 1 to 64; default 0: 16 */
+    int degree; /* chebyshev: products per application, 0 to 100; default -1: 4 */
+    int steps;  /* chebyshev: steps of the eigenvalue estimate, 1 to 1000; default 0: 20 */
+
+    /* chebyshev: the interval of the eigenvalues of D^-1 A, 0 < lowest < highest; both or none.
+     * Default 0: both are estimated. */
+    double lowest;
+    double highest;
+
+    double shift;    /* ic0: first diagonal shift, relative to the diagonal; default 0: no shift */
+    double strength; /* amg: threshold of strong couplings, 0 to 1; default 0: 0.25 */
+
+    /* chebyshev: a plan for products of A with one vector, of the same context and type. It must
+     * outlive the preconditioner. Default NULL: the preconditioner makes its own plan. */
+    spmv_plan *plan;
 } spmv_preconditioner_options;
 
+/* Fills options with the defaults. size: sizeof(spmv_preconditioner_options). */
 SPMV_API void spmv_preconditioner_options_init(spmv_preconditioner_options *options, size_t size);
 
-/* Makes a preconditioner for a symmetric positive definite A. May wait. The names:
- * - "none": M = I.
- * - "jacobi": M = D, the diagonal of A.
- * - "block-jacobi": M = the square blocks of options.block rows along the diagonal, inverted here
- *   by Cholesky; a block that is not positive definite is replaced by its diagonal (described).
- * - "chebyshev": M^-1 = p(D^-1 A) D^-1, with the polynomial that is best on an interval of
- *   eigenvalues: products with A alone (Saad 2003, section 12.3.2). The interval is estimated by
- *   the Lanczos numbers of a few steps from a fixed start, widened to stay safe.
- * - "ic0": M = L L', an incomplete Cholesky factor with the pattern of A's lower triangle (J. A.
- *   Meijerink, H. A. van der Vorst, Math. Comp. 31, 1977). Where a pivot fails, A + shift D is
- *   factored instead, with a shift that doubles until it works (T. A. Manteuffel, Math. Comp. 34,
- *   1980; described).
- * - "amg": a V-cycle of BoomerAMG, from the library hypre, opened when asked for; f64, on ref and
- *   omp.
- * - "auto" (NULL): one of these, decided from the matrix and the backend; describe says why.
+/* Makes a preconditioner for a symmetric positive definite matrix A. May wait.
  *
- * a: square; where only one triangle is read, it is the lower one. Host arrays may go afterwards;
- * arrays in the context's memory must outlive a "chebyshev" that makes its own plan. Only the signs
- * of the diagonal are checked; the caller promises symmetry. name: NULL means "auto". options: NULL
- * means defaults. *preconditioner: NULL after an error.
+ *   name          M (D is the diagonal of A)
+ *   ------------  ---------------------------------------------------------------------------------
+ *   none          I
+ *   jacobi        D
+ *   block-jacobi  square diagonal blocks of options.block rows, inverted by Cholesky. A block that
+ *                 is not positive definite is replaced by its diagonal (info.fallen).
+ *   chebyshev     M^-1 = p(D^-1 A) D^-1 with the Chebyshev polynomial p for an interval of
+ *                 eigenvalues. Uses only products with A. The interval is estimated by a few
+ *                 Lanczos steps from a fixed start vector and then widened. (1)
+ *   ic0           L L', an incomplete Cholesky factorisation with the pattern of the lower triangle
+ *                 of A. (2) If a pivot fails, A + shift D is factored instead. shift starts at
+ *                 0.001 and is doubled until all pivots are positive (info.shift). (3)
+ *   amg           a V-cycle of BoomerAMG of the library hypre, which is loaded on first use. Type
+ *                 f64, backends ref and omp.
+ *   auto          one of these, chosen from the matrix and the backend; info.why has the reason
  *
- * Errors: SPMV_ERROR_METHOD (the sentence lists the names), SPMV_ERROR_NOT_SQUARE,
- * SPMV_ERROR_NOT_POSITIVE (an entry of the diagonal is missing or not positive; the sentence names
- * the row), SPMV_ERROR_NOT_FINITE, SPMV_ERROR_TYPE (complex), SPMV_ERROR_UNSUPPORTED (the sentence
- * says what to install, or where it is supported), SPMV_ERROR_ARGUMENT, SPMV_ERROR_SIZE,
- * SPMV_ERROR_MEMORY. Same bits every run and for any number of threads. */
+ *   (1) Y. Saad, "Iterative Methods for Sparse Linear Systems", 2nd ed., 2003, section 12.3.2
+ *   (2) J. A. Meijerink, H. A. van der Vorst, Math. Comp. 31, 1977
+ *   (3) T. A. Manteuffel, Math. Comp. 34, 1980
+ *
+ *   name             NULL means "auto"
+ *   a                square. If only one triangle is used, it is the lower one. Arrays in host
+ *                    memory may change after the call. Arrays in the context's memory must outlive
+ *                    a "chebyshev" that makes its own plan. The arrays are checked as by
+ *                    spmv_matrix_check; of the values only the diagonal is checked, which must be
+ *                    positive (except for "none" and "auto"). The caller guarantees symmetry.
+ *   options          NULL means defaults
+ *   *preconditioner  the preconditioner; NULL after an error
+ *
+ * Errors: SPMV_ERROR_METHOD (no such name; the message lists the names), SPMV_ERROR_NOT_SQUARE,
+ * SPMV_ERROR_NOT_POSITIVE (a diagonal entry is missing or not positive, the message names the row;
+ * or the eigenvalue estimate failed), SPMV_ERROR_NOT_FINITE, SPMV_ERROR_TYPE (also: complex),
+ * SPMV_ERROR_UNSUPPORTED (the message says what to install or where it is supported),
+ * SPMV_ERROR_ARGUMENT, SPMV_ERROR_SIZE (also: options.plan is for another matrix),
+ * SPMV_ERROR_LIMIT, SPMV_ERROR_MEMORY.
+ * Determinism: the same bits every run and for any number of threads. */
 SPMV_API spmv_status spmv_preconditioner_create(spmv_context *ctx, const char *name, const spmv_csr *a,
                                                 const spmv_preconditioner_options *options,
                                                 spmv_preconditioner **preconditioner);
 
-/* Makes a preconditioner of the caller's own functions. type: f64 or f32; rows: the length of r and
- * z. methods: copied. self: passed to the functions; may be NULL; after success it belongs to the
- * preconditioner (methods->destroy). Errors: SPMV_ERROR_ARGUMENT, SPMV_ERROR_TYPE,
- * SPMV_ERROR_MEMORY. */
+/* Makes a preconditioner from the application's own functions.
+ *
+ *   type             of r and z: f64 or f32
+ *   rows             the length of r and z
+ *   methods          the functions; copied
+ *   self             passed to the functions; may be NULL. After success the preconditioner owns it
+ *                    and releases it with methods->destroy.
+ *   *preconditioner  the preconditioner; NULL after an error
+ *
+ * Errors: SPMV_ERROR_ARGUMENT (also: no name or apply), SPMV_ERROR_TYPE, SPMV_ERROR_MEMORY. */
 SPMV_API spmv_status spmv_preconditioner_wrap(spmv_context *ctx, spmv_type type, int64_t rows,
                                               const spmv_preconditioner_class *methods, void *self,
                                               spmv_preconditioner **preconditioner);
 
+/* Destroys a preconditioner. */
 SPMV_API void spmv_preconditioner_destroy(spmv_preconditioner *preconditioner);
 
-/* z = M^-1 r. Queued; the built-in ones allocate nothing and wait for nothing, except "amg", which
- * is hypre's. r, z: rows elements each of the preconditioner's type in the context's memory,
- * without overlap. Two calls with one preconditioner must not run at once. Errors:
- * SPMV_ERROR_ARGUMENT, and what the caller's own function returns. */
+/* z = M^-1 r. Queued. The built-in preconditioners except "amg" allocate nothing and do not wait.
+ * Two calls with one preconditioner must not run at the same time.
+ *
+ *   r, z  rows elements each, of the preconditioner's type
+ *
+ * Aliasing: no overlap.
+ * Errors: SPMV_ERROR_ARGUMENT (NULL, r == z), and any status of the application's own function.
+ * Determinism: the built-in ones give the same bits every run and for any number of threads. */
 SPMV_API spmv_status spmv_preconditioner_apply(const spmv_preconditioner *preconditioner, const void *r, void *z);
 
+/* The description of a preconditioner. Strings are valid until it is destroyed. */
 typedef struct spmv_preconditioner_info {
-    size_t size;
-    const char *name;   /* strings live as long as the preconditioner */
-    const char *why;    /* one sentence: why this one */
-    const char *layout; /* one sentence: what it holds; what had to be changed to get it; "" when
-                           there is nothing */
-    spmv_type type;
-    int64_t rows;
-    int64_t bytes;          /* memory it owns, as far as it is ours */
-    double seconds;         /* spent in making it */
-    double lowest, highest; /* chebyshev: the interval; else 0 */
-    double shift;           /* ic0: the shift that it took; else 0 */
-    int64_t levels;         /* ic0: rows on the longest chain of a solve; else 0 */
-    int64_t fallen;         /* block-jacobi: blocks replaced by their diagonal; ic0: factorisations
-                               that failed; else 0 */
+    size_t size;            /* of this struct in bytes */
+    const char *name;       /* one of the names above, or that of the application's own */
+    const char *why;        /* one sentence: why it was chosen */
+    const char *layout;     /* one sentence: what it stores, what was changed to make it; or "" */
+    spmv_type type;         /* of r and z */
+    int64_t rows;           /* length of r and z */
+    int64_t bytes;          /* memory that it owns, without that of hypre or of own functions */
+    double seconds;         /* time of spmv_preconditioner_create */
+    double lowest, highest; /* chebyshev: the interval of eigenvalues; else 0 */
+    double shift;           /* ic0: the diagonal shift, relative to the diagonal; else 0 */
+    int64_t levels;         /* ic0: rows on the longest chain of dependent rows; else 0 */
+    int64_t fallen;         /* block-jacobi: blocks replaced by their diagonal; ic0: failed
+                               factorisations; else 0 */
 } spmv_preconditioner_info;
 
-/* Describes a preconditioner. size: sizeof(spmv_preconditioner_info) as the caller sees it. Errors:
- * SPMV_ERROR_ARGUMENT (NULL). */
+/* Describes a preconditioner.
+ *
+ *   info  the result
+ *   size  sizeof(spmv_preconditioner_info)
+ *
+ * Errors: SPMV_ERROR_ARGUMENT (NULL). */
 SPMV_API spmv_status spmv_preconditioner_describe(const spmv_preconditioner *preconditioner,
                                                   spmv_preconditioner_info *info, size_t size);
 
-/* The built-in name number index, counted from 0; NULL where index is out of range. The first is
- * "none"; "auto" is not among them. */
+/* The name of a built-in preconditioner. Static storage.
+ *
+ *   index  0 ("none"), 1, ...; NULL is returned after the last one. "auto" is not in the list. */
 SPMV_API const char *spmv_preconditioner_name(int index);
 
 SPMV_END_DECLS

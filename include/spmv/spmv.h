@@ -1,4 +1,18 @@
-/* spmv: sparse matrix times vector, and what it stands on. Includes every public C header.
+/* spmv: sparse matrix-vector products, solvers, files and data-parallel primitives. Includes every
+ * public C header:
+ *
+ *   types.h           statuses, element types
+ *   context.h         contexts, memory, error messages; the rules for all headers
+ *   matrix.h          CSR matrices, conversions, statistics, generated matrices
+ *   io.h              files of matrices and vectors
+ *   operator.h        y = alpha op(A) x + beta y: plans, products, the check of a result
+ *   solvers.h         A x = b by conjugate gradients
+ *   preconditioner.h  preconditioners for conjugate gradients
+ *   primitives.h      map, gather, scatter, reduce, scan, compact, sort, histogram, ...
+ *   operators.h       operators, map functions and predicates of the primitives
+ *
+ * The example in README.md multiplies a matrix by a vector in ten lines; examples/ has whole
+ * programs. For CUDA C++ there is also spmv/device.cuh, the primitives as templates.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SPMV_SPMV_H

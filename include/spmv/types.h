@@ -1,8 +1,12 @@
-/* Element types, statuses, and the macros every public header needs.
+/* Statuses, element types, and the macros that every public header needs.
  *
- * This file holds two lists. Everything that depends on which types or statuses exist (enums,
- * names, loops, dispatch tables, command-line parsing, tests) is generated from them, so a new type
- * or status is one new line here.
+ * Statuses and types are X-macro lists. Enums, names, loops, dispatch tables, command-line parsing
+ * and tests are generated from these lists, so a new status or type is one new line here.
+ *
+ *     if (status != SPMV_OK)
+ *         fprintf(stderr, "%s: %s\n", spmv_status_name(status), spmv_status_text(status));
+ *
+ * spmv_last_error (context.h) has the details of a failed call: the file, line, sizes and remedy.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SPMV_TYPES_H
@@ -26,10 +30,17 @@
 #endif
 
 /* ---------------------------------------------------------------- statuses
- * X(NAME, value, text). The hundreds digit is the failure's class, which is also the exit code of
- * the program: 1 usage, 2 files, 3 malformed input, 4 things that do not fit together, 5 memory, 6
- * device, 7 solver stopped, 8 matrix not suited, 9 check failed, 10 cancelled by the caller. Values
- * never change. */
+ * X(NAME, value, text). value / 100 is the class of the status. The class is also the exit code of
+ * the program spmv:
+ *
+ *    0  success                          6  device error
+ *    1  wrong usage or argument          7  the solver stopped early
+ *    2  a file cannot be read, written   8  the solver does not support such a matrix
+ *    3  malformed input                  9  the check of a result failed
+ *    4  incompatible or unsupported     10  cancelled by a callback
+ *    5  out of memory
+ *
+ * Values never change. */
 #define SPMV_STATUS_LIST(X)                                                                                            \
     X(OK, 0, "success")                                                                                                \
     X(ERROR_ARGUMENT, 100, "an argument is not valid")                                                                 \
@@ -62,7 +73,8 @@
 typedef enum spmv_status { SPMV_STATUS_LIST(SPMV_STATUS_ENUM_) } spmv_status;
 #undef SPMV_STATUS_ENUM_
 
-/* Complex numbers, laid out as C99 and CUDA lay them out. */
+/* Complex numbers: real part, then imaginary part. Same layout as the complex types of C99 and
+ * CUDA. */
 typedef struct spmv_c64 {
     float re, im;
 } spmv_c64;
@@ -71,24 +83,26 @@ typedef struct spmv_c128 {
     double re, im;
 } spmv_c128;
 
-/* Elements of more than one number, for operators that combine them as one (operators.h). */
+/* Tuples: elements that consist of several numbers. Each has its own operator (operators.h). */
 
-/* The map x -> a x + b. */
+/* The affine map x -> a x + b, for the operator compose. */
 typedef struct spmv_affine_f64 {
     double a, b;
 } spmv_affine_f64;
 
-/* A run of numbers as the maximum segment sum sees it: its sum, and the largest sum of a prefix, of
- * a suffix and of any run of neighbours in it. */
+/* Sums of a sequence of numbers, for the operator maxsum (maximum segment sum):
+ *   sum     sum of the sequence
+ *   prefix  largest sum of a prefix
+ *   suffix  largest sum of a suffix
+ *   best    largest sum of consecutive elements */
 typedef struct spmv_segsum_f64 {
     double sum, prefix, suffix, best;
 } spmv_segsum_f64;
 
 /* ------------------------------------------------------------ element types
  * X(NAME, name, value, C type, device type, CLASS, ARG). CLASS is INTEGER, REAL, COMPLEX or TUPLE
- * and decides which operators apply (operators.h). ARG is handed through unchanged. A complex type
- * is a plain struct {re, im} laid out as C99 and CUDA lay it out. Values never change and stay
- * below SPMV_TYPE_LIMIT. */
+ * and decides which operators apply (operators.h). ARG is passed through unchanged. Values never
+ * change and are less than SPMV_TYPE_LIMIT. */
 #define SPMV_TYPE_LIST(X, ARG)                                                                                         \
     X(I32, i32, 1, int32_t, int32_t, INTEGER, ARG)                                                                     \
     X(I64, i64, 2, int64_t, int64_t, INTEGER, ARG)                                                                     \
@@ -97,13 +111,13 @@ typedef struct spmv_segsum_f64 {
     X(AFFINE_F64, affine_f64, 6, spmv_affine_f64, spmv_affine_f64, TUPLE, ARG)                                         \
     X(SEGSUM_F64, segsum_f64, 7, spmv_segsum_f64, spmv_segsum_f64, TUPLE, ARG)
 
-/* Types of matrices and vectors in products alone, in lines of the same form: no primitive takes
- * them. */
+/* The complex types, in lines of the same form. Matrices, vectors and products take them;
+ * primitives (primitives.h) do not. */
 #define SPMV_COMPLEX_LIST(X, ARG)                                                                                      \
     X(C64, c64, 8, spmv_c64, spmv_c64, COMPLEX, ARG)                                                                   \
     X(C128, c128, 5, spmv_c128, spmv_c128, COMPLEX, ARG)
 
-/* The types of numbers that primitives take: all but the tuples. */
+/* SPMV_TYPE_LIST without the tuples: the types of numbers that primitives take. */
 #define SPMV_NUMBER_LIST(X, ARG) SPMV_TYPE_LIST(SPMV_NUMBER_, (X, ARG))
 #define SPMV_NUMBER_(NAME, name, value, ctype, dtype, CLASS, X_ARG)                                                    \
     SPMV_NUMBER_OF_CLASS_(SPMV_NUMBER_##CLASS##_, NAME, name, value, ctype, dtype, CLASS, SPMV_STRIP_ X_ARG)
@@ -116,7 +130,7 @@ typedef struct spmv_segsum_f64 {
 #define SPMV_NUMBER_TUPLE_(NAME, name, value, ctype, dtype, CLASS, X, ARG)
 #define SPMV_STRIP_(...) __VA_ARGS__
 
-/* SPMV_TYPE_DEFAULT (0) in an option means "decide for me". */
+/* SPMV_TYPE_DEFAULT (0) in an option: the library chooses the type. */
 #define SPMV_TYPE_ENUM_(NAME, name, value, ctype, dtype, CLASS, ARG) SPMV_##NAME = value,
 typedef enum spmv_type {
     SPMV_TYPE_DEFAULT = 0,
@@ -126,32 +140,35 @@ typedef enum spmv_type {
 
 enum { SPMV_TYPE_LIMIT = 32 };
 
-/* Where an array lies. With the backends ref and omp the context's memory is ordinary host memory.
- */
+/* Where an array is: in the context's memory or in host memory. The context's memory is device
+ * memory on cuda and ordinary host memory on ref and omp. */
 typedef enum spmv_memory { SPMV_MEMORY_CONTEXT = 0, SPMV_MEMORY_HOST = 1 } spmv_memory;
 
 SPMV_BEGIN_DECLS
 
-/* The status's name ("SPMV_ERROR_SIZE") and its one-line meaning. Never NULL: "SPMV_?" and "unknown
- * status" for a value that names no status. */
+/* The name of a status ("SPMV_ERROR_SIZE") and its meaning in one line. Static storage. For a value
+ * that is not a status: "SPMV_?" and "unknown status". Never NULL. */
 SPMV_API const char *spmv_status_name(spmv_status status);
 SPMV_API const char *spmv_status_text(spmv_status status);
 
-/* The status's class, 0 to 10, as listed above: the program's exit code. -1 for a value that names
- * no status. */
+/* The class of a status, 0 to 10, as listed above; -1 for a value that is not a status. */
 SPMV_API int spmv_status_class(spmv_status status);
 
-/* Bytes of one element; 0 for a value that names no type. */
+/* The size of one element in bytes; 0 for a value that is not a type. */
 SPMV_API size_t spmv_type_size(spmv_type type);
 
-/* "f64" ...; "?" for a value that names no type. */
+/* The name of a type, such as "f64"; "?" for a value that is not a type. Static storage. */
 SPMV_API const char *spmv_type_name(spmv_type type);
 
-/* Finds the type of a name. *type is SPMV_TYPE_DEFAULT after an error. Errors: SPMV_ERROR_TYPE (no
- * such name), SPMV_ERROR_ARGUMENT (NULL). */
+/* Finds a type by its name.
+ *
+ *   name   such as "f64"
+ *   *type  the type; SPMV_TYPE_DEFAULT after an error
+ *
+ * Errors: SPMV_ERROR_TYPE (no such name), SPMV_ERROR_ARGUMENT (NULL). */
 SPMV_API spmv_status spmv_type_parse(const char *name, spmv_type *type);
 
-/* The library's version, "major.minor.patch". Static storage. */
+/* The version of the library, "major.minor.patch". Static storage. */
 SPMV_API const char *spmv_version(void);
 
 SPMV_END_DECLS

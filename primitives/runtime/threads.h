@@ -7,7 +7,7 @@
 #include "runtime.h"
 
 /* A loop that begins a team costs more than its iterations when it is short. These are the shortest loops that are
- * worth a team, in elements (some 0.5 to 1 ns each). The measurement is in docs/cpu.md, "Threads".
+ * worth a team, in elements (some 0.5 to 1 ns each). Measured in docs/notebook/cpu-threads.md.
  *   TEAM_WORTH_AWAKE: loops that follow each other at once, as in a solver: the threads still spin, and a team begins
  *   in a few microseconds.
  *   TEAM_WORTH_ASLEEP: loops of their own, such as counting or filling: the threads sleep, and waking them takes 50

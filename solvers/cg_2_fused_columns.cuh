@@ -1,5 +1,5 @@
-/* Conjugate gradients for several right-hand sides on CUDA: a step of all columns in four kernels,
- * without a wait.
+/* Conjugate gradients, rung 2 on CUDA for several right-hand sides: a step of all columns in four
+ * kernels, without a wait.
  *
  * Idea: cg_2_fused.cuh for vectors stored row by row, k columns side by side, as the product of
  * several vectors takes them. A step is
@@ -31,17 +31,13 @@
  * not the block method of O'Leary (1980).
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef CG_SEVERAL_CUDA_CUH
-#define CG_SEVERAL_CUDA_CUH
+#ifndef CG_2_FUSED_COLUMNS_CUH
+#define CG_2_FUSED_COLUMNS_CUH
 
 #include "block.cuh"
-#include "launch.cuh"
+#include "cg_blocks.cuh"
 
-extern "C" {
-#include "cg_region.h"
-}
-
-namespace cg_several
+namespace cg_columns
 {
 
 /* MOST: columns of a panel. EACH: elements of a vector that a thread loads at a time. FEW_BLOCKS:
@@ -59,25 +55,10 @@ enum {
     MANY_BLOCKS = 4 * FEW_BLOCKS,
     MANY_PARTS = 2 * FEW_PARTS,
     LEAST_BLOCKS = 16,
-    KEPT = 16,
-    RING = 32
+    KEPT = 16
 };
 
-/* The recurrence of a column, in device memory. The host reads copies. */
-template <typename T> struct column {
-    /* written by the host */
-    double tolerance;
-    long long most; /* steps */
-    /* written by begin_state and step_direction */
-    T rr, rho;            /* rho: r'z, which is r'r without a preconditioner */
-    double start, enough; /* norms: of the first residual; of a residual that ends the solve */
-    long long iterations;
-    T history[RING]; /* r'r after iteration i, at i % RING */
-    /* written by step_residual (`ending` also by note) */
-    T pq, alpha, rho_before;
-    long long iterations_then;
-    int stop, ending; /* stop: an enum cg_stop */
-};
+template <typename T> using column = cg_blocks::column<T>;
 
 template <typename T> struct system {
     column<T> *columns;
@@ -237,7 +218,7 @@ template <typename T, int N> __global__ void __launch_bounds__(BLOCK) begin(syst
     T r[EACH], part[N] = {};
     let_next_begin();
     await_kernel_before();
-    const bool runs = a.columns[at.column].stop == CG_RUNS;
+    const bool runs = a.columns[at.column].stop == COLUMN_RUNS;
     do {
         at.load(a, a.r, r);
         at.each(a, [&](int e, int64_t row, int64_t i) {
@@ -264,7 +245,7 @@ template <typename T> __device__ void end(const system<T> &a, column<T> *c)
  * before the first. */
 template <typename T> __device__ void note(const system<T> &a, column<T> *c)
 {
-    c->history[c->iterations % RING] = c->rr;
+    c->history[c->iterations % cg_blocks::RING] = c->rr;
     const double norm = sqrt((double)c->rr);
     if (isfinite(norm) && norm <= c->enough)
         end(a, c);
@@ -280,7 +261,7 @@ template <typename T, int N> __global__ void __launch_bounds__(BLOCK) begin_stat
     own_squares(a, at, sum);
     sum_columns(at, sum);
     column<T> *const c = a.columns + at.column;
-    if (at.slot != 0 || c->stop != CG_RUNS)
+    if (at.slot != 0 || c->stop != COLUMN_RUNS)
         return;
     c->rr = sum[0];
     c->rho = sum[N - 1];
@@ -344,8 +325,8 @@ template <typename T, int N> __global__ void __launch_bounds__(BLOCK, 2) step_re
     at.load(a, (const T *)a.r, r);
     at.load(a, (const T *)a.q, q);
     T pq[1] = {own_parts(a, at, (const T *)a.products, a.product_parts)};
-    if (first && ending && c->stop == CG_RUNS)
-        c->stop = CG_DONE;
+    if (first && ending && c->stop == COLUMN_RUNS)
+        c->stop = COLUMN_DONE;
     if (__syncthreads_count(at.has_rows() && !ending) == 0)
         return;
     sum_columns(at, pq);
@@ -358,7 +339,7 @@ template <typename T, int N> __global__ void __launch_bounds__(BLOCK, 2) step_re
         c->rho_before = rho;
         c->iterations_then = iterations + 1;
         if (!steps) {
-            c->stop = broken ? CG_BROKEN : CG_LIMIT;
+            c->stop = broken ? COLUMN_BROKEN : COLUMN_LIMIT;
             end(a, c);
         }
     }
@@ -384,7 +365,7 @@ template <typename T, int N> __global__ void __launch_bounds__(BLOCK, 2) step_di
     T r[EACH], p[EACH], x[EACH], sum[N];
     let_next_begin();
     await_kernel_before();
-    const bool steps = c->stop == CG_RUNS;
+    const bool steps = c->stop == COLUMN_RUNS;
     const T alpha = c->alpha, rho_before = c->rho_before;
     at.load(a, (const T *)a.r, r);
     at.load(a, (const T *)a.p, p);
@@ -413,6 +394,6 @@ template <typename T, int N> __global__ void __launch_bounds__(BLOCK, 2) step_di
     }
 }
 
-} // namespace cg_several
+} // namespace cg_columns
 
 #endif

@@ -1,15 +1,15 @@
-/* The contenders of a measurement: our methods and the peers asked for.
+/* The candidates of a measurement: our methods and the peers asked for.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BENCH_ROSTER_H
-#define BENCH_ROSTER_H
+#ifndef BENCH_CANDIDATE_LIST_H
+#define BENCH_CANDIDATE_LIST_H
 
 #include "peer.h"
 #include "work.h"
 
-enum { ROSTER_MOST = 48, NAME_SIZE = 48 };
+enum { CANDIDATES_MOST = 48, NAME_SIZE = 48 };
 
-struct entry {
+struct candidate {
     char name[NAME_SIZE]; /* our method as asked for ("auto"), or the peer's name */
     bool ours;
     char precond[NAME_SIZE]; /* ours, of solutions: the preconditioner as asked for; "": iterations are measured */
@@ -19,8 +19,8 @@ struct entry {
     char missing[WHY_SIZE];           /* why the peer is not here; "": it is */
 };
 
-struct roster {
-    struct entry entries[ROSTER_MOST];
+struct candidate_list {
+    struct candidate candidates[CANDIDATES_MOST];
     int count;
 };
 
@@ -28,14 +28,14 @@ struct roster {
  * peers or of modules, separated by commas; "all": those of the operation and the backend; "none";
  * NULL: all. Modules are opened and stay open. folder: where modules are; NULL: the usual places
  * (peer_load.h). A peer that is named but does another operation or belongs to another backend is
- * an entry that is missing. SPMV_ERROR_ARGUMENT: an unknown peer, with the sentence in why; our
+ * a candidate that is missing. SPMV_ERROR_ARGUMENT: an unknown peer, with the sentence in why; our
  * methods' names are for the operation to refuse. */
-spmv_status roster_make(const struct operation *operation, spmv_backend backend, const char *methods, const char *peers,
-                        const char *folder, struct roster *roster, char *why);
+spmv_status candidate_list_make(const struct operation *operation, spmv_backend backend, const char *methods,
+                                const char *peers, const char *folder, struct candidate_list *list, char *why);
 
-/* Gives each method of ours a preconditioner: one entry for each pair of a method and a name of the
- * list (separated by commas; "all": every preconditioner of the library). SPMV_ERROR_ARGUMENT: an
- * unknown name, or too many pairs, with the sentence in why. */
-spmv_status roster_precondition(const char *names, struct roster *roster, char *why);
+/* Gives each method of ours a preconditioner: one candidate for each pair of a method and a name
+ * of the list (separated by commas; "all": every preconditioner of the library).
+ * SPMV_ERROR_ARGUMENT: an unknown name, or too many pairs, with the sentence in why. */
+spmv_status candidate_list_precondition(const char *names, struct candidate_list *list, char *why);
 
 #endif

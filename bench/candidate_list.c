@@ -1,7 +1,7 @@
 /* Choosing methods and peers by name.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "roster.h"
+#include "candidate_list.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -49,34 +49,34 @@ static bool list_has(const char *list, char separator, const char *name)
     return false;
 }
 
-/* The entry of that name, made when it is not there yet; NULL: no more room. */
-static struct entry *add(struct roster *roster, const char *name, size_t length, bool ours)
+/* The candidate of that name, made when it is not there yet; NULL: no more room. */
+static struct candidate *add(struct candidate_list *list, const char *name, size_t length, bool ours)
 {
-    for (int e = 0; e < roster->count; e++)
-        if (roster->entries[e].ours == ours && is_word(name, length, roster->entries[e].name))
+    for (int e = 0; e < list->count; e++)
+        if (list->candidates[e].ours == ours && is_word(name, length, list->candidates[e].name))
             return NULL;
-    if (roster->count == ROSTER_MOST || length >= NAME_SIZE)
+    if (list->count == CANDIDATES_MOST || length >= NAME_SIZE)
         return NULL;
-    struct entry *const entry = &roster->entries[roster->count++];
-    *entry = (struct entry){.ours = ours};
-    memcpy(entry->name, name, length);
-    return entry;
+    struct candidate *const candidate = &list->candidates[list->count++];
+    *candidate = (struct candidate){.ours = ours};
+    memcpy(candidate->name, name, length);
+    return candidate;
 }
 
 static void add_methods(const struct operation *operation, spmv_backend backend, const char *methods,
-                        struct roster *roster)
+                        struct candidate_list *list)
 {
     size_t length;
     for (const char *word; (word = next_word(&methods, ',', &length)) != NULL;) {
         if (!is_word(word, length, "all")) {
-            add(roster, word, length, true);
+            add(list, word, length, true);
             continue;
         }
-        add(roster, "auto", 4, true);
-        for (int i = 0; operation->method(backend, i) != NULL; i++)
-            add(roster, operation->method(backend, i), strlen(operation->method(backend, i)), true);
-        for (int e = 0; e < roster->count; e++)
-            roster->entries[e].optional = true;
+        add(list, "auto", 4, true);
+        for (int i = 0; operation->method_name(backend, i) != NULL; i++)
+            add(list, operation->method_name(backend, i), strlen(operation->method_name(backend, i)), true);
+        for (int e = 0; e < list->count; e++)
+            list->candidates[e].optional = true;
     }
 }
 
@@ -120,7 +120,7 @@ static bool has_one_for(const struct known *row, const char *operation)
 /* Adds the module's peers that the list has. A module of another backend is not opened, nor one of
  * which none is wanted. */
 static void add_module(const struct known *row, const struct operation *operation, spmv_backend backend,
-                       const char *wanted, const char *folder, struct roster *roster)
+                       const char *wanted, const char *folder, struct candidate_list *list)
 {
     const struct peer_module *module = NULL;
     char why[WHY_SIZE] = "";
@@ -141,15 +141,15 @@ static void add_module(const struct known *row, const struct operation *operatio
             continue;
         if (here && fits && module == NULL && why[0] == '\0' && peer_load(row->module, folder, &module, why) != 0)
             module = NULL;
-        struct entry *const entry = add(roster, name, strlen(name), false);
-        if (entry == NULL)
+        struct candidate *const candidate = add(list, name, strlen(name), false);
+        if (candidate == NULL)
             continue;
-        entry->module = fits ? module : NULL;
-        entry->peer = fits ? find_peer(module, name) : NULL;
+        candidate->module = fits ? module : NULL;
+        candidate->peer = fits ? find_peer(module, name) : NULL;
         if (!fits && here)
-            snprintf(entry->missing, sizeof entry->missing, "it does not do %s", operation->name);
-        else if (entry->peer == NULL)
-            snprintf(entry->missing, sizeof entry->missing, "%s", why);
+            snprintf(candidate->missing, sizeof candidate->missing, "it does not do %s", operation->name);
+        else if (candidate->peer == NULL)
+            snprintf(candidate->missing, sizeof candidate->missing, "%s", why);
     }
 }
 
@@ -185,43 +185,44 @@ static spmv_status refuse_preconditioner(const char *word, size_t length, char *
     return SPMV_ERROR_ARGUMENT;
 }
 
-spmv_status roster_precondition(const char *names, struct roster *roster, char *why)
+spmv_status candidate_list_precondition(const char *names, struct candidate_list *list, char *why)
 {
-    char list[WHY_SIZE];
+    char wanted[WHY_SIZE];
     const char *word = NULL;
     size_t length = 0;
     const bool optional = list_has(names, ',', "all");
-    const struct roster before = *roster;
-    if (!expand_preconditioners(names, list, sizeof list, &word, &length)) {
+    const struct candidate_list before = *list;
+    if (!expand_preconditioners(names, wanted, sizeof wanted, &word, &length)) {
         if (word != NULL)
             return refuse_preconditioner(word, length, why);
         snprintf(why, WHY_SIZE, "the list of preconditioners is too long");
         return SPMV_ERROR_ARGUMENT;
     }
-    roster->count = 0;
+    list->count = 0;
     for (int e = 0; e < before.count; e++) {
-        const char *rest = before.entries[e].ours ? list : "";
+        const char *rest = before.candidates[e].ours ? wanted : "";
         while ((word = next_word(&rest, ',', &length)) != NULL) {
-            if (roster->count == ROSTER_MOST) {
-                snprintf(why, WHY_SIZE, "more than %d pairs of a method and a preconditioner, or peers", ROSTER_MOST);
+            if (list->count == CANDIDATES_MOST) {
+                snprintf(why, WHY_SIZE, "more than %d pairs of a method and a preconditioner, or peers",
+                         CANDIDATES_MOST);
                 return SPMV_ERROR_ARGUMENT;
             }
-            struct entry *const entry = &roster->entries[roster->count++];
-            *entry = before.entries[e];
-            memcpy(entry->precond, word, length);
-            entry->optional = entry->optional || optional;
+            struct candidate *const candidate = &list->candidates[list->count++];
+            *candidate = before.candidates[e];
+            memcpy(candidate->precond, word, length);
+            candidate->optional = candidate->optional || optional;
         }
     }
     return SPMV_OK;
 }
 
-spmv_status roster_make(const struct operation *operation, spmv_backend backend, const char *methods, const char *peers,
-                        const char *folder, struct roster *roster, char *why)
+spmv_status candidate_list_make(const struct operation *operation, spmv_backend backend, const char *methods,
+                                const char *peers, const char *folder, struct candidate_list *list, char *why)
 {
     const char *rest = peers != NULL ? peers : "all";
     const char *const wanted = rest;
     size_t length;
-    roster->count = 0;
+    list->count = 0;
     for (const char *word; (word = next_word(&rest, ',', &length)) != NULL;) {
         if (is_known(word, length))
             continue;
@@ -232,10 +233,10 @@ spmv_status roster_make(const struct operation *operation, spmv_backend backend,
         return SPMV_ERROR_ARGUMENT;
     }
     if (operation->open != NULL)
-        add_methods(operation, backend, methods != NULL ? methods : "auto", roster);
+        add_methods(operation, backend, methods != NULL ? methods : "auto", list);
     if (operation->peer_op < 0 || list_has(wanted, ',', "none"))
         return SPMV_OK;
     for (int k = 0; k < KNOWN; k++)
-        add_module(&known[k], operation, backend, wanted, folder, roster);
+        add_module(&known[k], operation, backend, wanted, folder, list);
     return SPMV_OK;
 }

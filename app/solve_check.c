@@ -1,0 +1,82 @@
+/* spmv solve: the check of the residual b - A x, row by row against another backend, and of its
+ * norm against the one that the solver reports.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "solve_job.h"
+
+static double modulus_of_entry(const spmv_csr *a, int64_t k)
+{
+    if (a->val == NULL)
+        return 1;
+    return fabs(a->type == SPMV_F32 ? (double)((const float *)a->val)[k] : ((const double *)a->val)[k]);
+}
+
+/* The largest norm of the difference of two residuals of x that were summed in different orders:
+ * the bound of spmv_verify in each row. */
+static double residuals_apart(const struct job *job, const void *x, int v, double eps)
+{
+    const spmv_csr *const a = &job->in.view;
+    double square = 0;
+    for (int64_t i = 0; i < a->rows; i++) {
+        const int64_t begin = row_begin(a, i), end = row_begin(a, i + 1);
+        double sum = fabs(job_element(job, job->b, i * job->columns + v));
+        for (int64_t k = begin; k < end; k++)
+            sum += modulus_of_entry(a, k) * fabs(job_element(job, x, (int64_t)a->col[k] * job->columns + v));
+        const double most = 2 * (double)(end - begin + 4) * eps * sum;
+        square += most * most;
+    }
+    return sqrt(square);
+}
+
+/* n products and n - 1 additions of numbers >= 0, in any order, change the sum by at most a factor
+ * of (1 + eps)^n, its root by half of that exponent; the first term leaves room for the root's own
+ * rounding. Each square may also lose up to the smallest normal number. The solver's sum may be
+ * infinite where squares leave the type's range. */
+static bool norms_agree(const struct job *job, const void *x, int v, double reported, double checked)
+{
+    const bool narrow = job->o->type == SPMV_F32;
+    const double n = (double)job->in.view.rows, eps = narrow ? 0x1p-24 : 0x1p-53;
+    const double bound = (n + 3) * eps * checked + sqrt(n * (narrow ? (double)FLT_MIN : DBL_MIN));
+    const double most = sqrt(narrow ? (double)FLT_MAX : DBL_MAX);
+    if (!isfinite(reported) || !isfinite(checked))
+        return !isfinite(reported) && !(checked <= most);
+    const double apart = fabs(reported - checked);
+    return apart <= bound || (job_on_gpu(job) && apart <= bound + residuals_apart(job, x, v, eps));
+}
+
+int job_first_difference(const struct job *job, const struct attempt *a)
+{
+    int v = 0;
+    while (v < job->columns && norms_agree(job, a->x, v, a->each[v].true_residual, a->checked[v]))
+        v++;
+    return v;
+}
+
+spmv_status job_check(struct job *job, struct attempt *a)
+{
+    struct product *p = &job->p;
+    if (job->o->verify == VERIFY_OFF || a->x == NULL || a->stop == SPMV_ERROR_UNSUPPORTED)
+        return SPMV_OK;
+    const double began = monotonic_seconds();
+    free(p->y);
+    p->y = NULL;
+    p->x = a->x;
+    p->y0 = job->b;
+    p->alpha = -1;
+    p->beta = 1;
+    spmv_status st = product_run(p);
+    if (st == SPMV_OK)
+        st = product_check(job->o, p);
+    if (st != SPMV_OK && st != SPMV_ERROR_CHECK)
+        return st;
+    for (int v = 0; v < job->columns; v++)
+        a->checked[v] = job_norm(job, p->y, v);
+    const bool agree = job_first_difference(job, a) == job->columns;
+    a->verdict = !agree || a->other_bits ? SPMV_ERROR_CHECK : st;
+    a->check_seconds = monotonic_seconds() - began;
+    return SPMV_OK;
+}

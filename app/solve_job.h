@@ -1,0 +1,106 @@
+/* The job of spmv solve, and its steps: prepare (solve_prepare.c), solve (solve_attempt.c), check
+ * (solve_check.c), report (solve_report.c). cmd_solve.c calls them.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef SOLVE_JOB_H
+#define SOLVE_JOB_H
+
+#include "solve.h"
+
+struct job {
+    const struct options *o;
+    spmv_context *ctx;
+    struct input in;
+    spmv_statistics statistics;
+    struct product p; /* b = A ones, then b - A x */
+    spmv_csr narrow;  /* --inner: A in f32 */
+    float *narrow_values;
+    spmv_plan *inner;
+    const char *method; /* the rung; NULL: auto */
+    void *b_read, *b_made, *x0, *solution;
+    const void *b;               /* host memory: b_read or b_made */
+    void *context_b, *context_x; /* in the context's memory */
+    double look_seconds, upload_seconds, made_seconds, inner_seconds;
+    int columns; /* right-hand sides */
+    double goal; /* the least tolerance of the right-hand sides other than 0 */
+    struct attempt *attempt;
+    int attempts;
+    int best;           /* the attempt whose x is the answer; -1: none */
+    const char *x_path; /* where the answer is written; NULL: nowhere */
+};
+
+/* ---------------------------------------------------------------- solve_job.c */
+
+/* Bytes of all right-hand sides, or of all solutions. */
+int64_t job_vector_bytes(const struct job *job);
+
+/* Element i of a block of vectors that lie row by row. */
+double job_element(const struct job *job, const void *vector, int64_t i);
+
+/* On a GPU rungs may sum residuals in another order, and report several iterations at once,
+ * after they ran. */
+bool job_on_gpu(const struct job *job);
+
+/* ||r|| of right-hand side v. The sum is in long double, so that squares do not overflow or
+ * vanish. */
+double job_norm(const struct job *job, const void *r, int v);
+
+/* Complains with the library's sentence; returns st. */
+spmv_status job_library_failed(const struct job *job, spmv_status st);
+
+/* Follows a complaint: what to try next. a: NULL before the solve. */
+void job_tell_next(const struct job *job, const struct attempt *a, spmv_status stop);
+
+void job_release(struct job *job);
+
+/* ---------------------------------------------------------------- solve_prepare.c */
+
+/* Checks the options and arguments. *x_path: where the answer is written; NULL: nowhere. */
+spmv_status job_check_options(const struct options *o, const char *const *arguments, int count, const char **x_path);
+
+/* Loads the matrix and the vectors, and makes the plan. */
+spmv_status job_begin(struct job *job, const char *const *arguments, int count);
+
+/* ---------------------------------------------------------------- solve_attempt.c */
+
+/* Makes the preconditioner of that attempt, solves, and keeps the best attempt in job->best. */
+spmv_status job_solve(struct job *job, int number);
+
+/* Whether the attempt has an x. A matrix that one right-hand side shows to be indefinite has
+ * none for all. */
+bool attempt_has_x(const struct attempt *a);
+
+/* The largest error of all right-hand sides. */
+double attempt_largest_error(const struct attempt *a);
+
+/* ---------------------------------------------------------------- solve_check.c */
+
+/* Computes the residual as a product, checks its rows, then its norm. a->verdict keeps a failure
+ * for the end. */
+spmv_status job_check(struct job *job, struct attempt *a);
+
+/* The first right-hand side whose residual differs from the reported one; job->columns when none
+ * does. */
+int job_first_difference(const struct job *job, const struct attempt *a);
+
+/* ---------------------------------------------------------------- solve_report.c */
+
+/* Whether an x is written: none is for a matrix that proved indefinite. */
+bool job_writes_x(const struct job *job);
+
+/* --history: one line an iteration; with several preconditioners the first column is their name. */
+spmv_status job_write_history(const struct job *job);
+
+/* The JSON object of one solve. Where the preconditioner could not be made: a status and the
+ * reason. */
+json_t *job_json(const struct job *job, const struct attempt *a);
+
+/* The summary of one solve; with --precond all, a line for each preconditioner. */
+void job_remark(const struct job *job, const struct attempt *a);
+void job_remark_table(const struct job *job);
+
+/* What the check found; why the solve stopped, and what to try next. */
+void job_tell_verdict(const struct job *job, const struct attempt *a);
+void job_tell_failure(const struct job *job, const struct attempt *a);
+
+#endif

@@ -1,0 +1,284 @@
+/* spmv solve, before the solver: the options, the matrix, the vectors and the plan.
+ *
+ * The matrix must be square and symmetric. Without b, b = A times a known solution is made, and
+ * checked like any product.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "solve_job.h"
+
+spmv_status job_check_options(const struct options *o, const char *const *arguments, int count, const char **x_path)
+{
+    const char *const inputs[] = {arguments[0], count > 1 ? arguments[1] : NULL, o->x0};
+    spmv_status st = check_standard_input(inputs, 3);
+    if (st != SPMV_OK)
+        return st;
+    if (o->history != NULL && (o->history[0] == '\0' || strcmp(o->history, "-") == 0))
+        return report(SPMV_ERROR_ARGUMENT, "--history needs the name of a file");
+    if (option_given(o, "solution") && count > 1)
+        return report(SPMV_ERROR_ARGUMENT, "--solution says how b is made, and there is a b");
+    if (o->vectors > 0 && count > 1)
+        return report(SPMV_ERROR_ARGUMENT, "--vectors says how many b are made, and there is a b");
+    if (strcmp(o->solution, "ones") != 0 && strcmp(o->solution, "random") != 0) {
+        complain("--solution %s: ones or random is needed", o->solution);
+        return SPMV_ERROR_ARGUMENT;
+    }
+    if (o->inner && (o->type != SPMV_F64 || o->mixed))
+        return report(SPMV_ERROR_TYPE, "--inner is for --type f64: its inner iterations are in f32");
+    if (o->plot != NULL)
+        st = solve_plot_ready(o->plot);
+    if (st != SPMV_OK)
+        return st;
+    st = choose_answer(o, "x", x_path);
+    if (st == SPMV_OK)
+        st = check_format(o, *x_path);
+    return st == SPMV_OK ? check_writable(o) : st;
+}
+
+static spmv_status refuse(const struct job *job, spmv_status st)
+{
+    job_tell_next(job, NULL, st);
+    return st;
+}
+
+/* A NaN differs from itself, so a matrix with one does not count as symmetric; the solver names
+ * the NaN. */
+static spmv_status check_matrix(struct job *job)
+{
+    const char *name = job->in.argument;
+    spmv_statistics *s = &job->statistics;
+    const spmv_status st = spmv_matrix_statistics(job->ctx, &job->in.view, s, sizeof *s);
+    if (st != SPMV_OK)
+        return job_library_failed(job, st);
+    if (!s->square) {
+        complain("%s is %lld x %lld: conjugate gradients need a square matrix", name, (long long)s->rows,
+                 (long long)s->cols);
+        return refuse(job, SPMV_ERROR_NOT_SQUARE);
+    }
+    if (s->symmetric || (s->pattern_symmetric && s->not_finite > 0))
+        return SPMV_OK;
+    complain("%s is not symmetric (%s): conjugate gradients need a symmetric positive definite matrix", name,
+             s->skew_symmetric      ? "it is skew-symmetric"
+             : s->pattern_symmetric ? "its pattern is, its values differ"
+                                    : "some a_ij has no a_ji");
+    return refuse(job, SPMV_ERROR_NOT_SYMMETRIC);
+}
+
+/* The solution that b is made from: ones, or numbers in [-1, 1) that look random. */
+static spmv_status make_solution(struct job *job)
+{
+    const spmv_type type = job->o->type;
+    const int64_t n = job->in.view.rows * job->columns;
+    if (strcmp(job->o->solution, "ones") == 0)
+        return vector_ones(type, n, &job->solution);
+    const spmv_status st = allocate("the solution", n, spmv_type_size(type), &job->solution);
+    uint64_t seed = 1;
+    for (int64_t i = 0; i < n && st == SPMV_OK; i++) {
+        /* splitmix64 (G. L. Steele, D. Lea, C. H. Flood, OOPSLA 2014) */
+        uint64_t z = seed += 0x9e3779b97f4a7c15u;
+        z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+        z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+        const double value = (double)(int64_t)(z ^ (z >> 31)) * 0x1p-63;
+        if (type == SPMV_F32)
+            ((float *)job->solution)[i] = (float)value;
+        else
+            ((double *)job->solution)[i] = value;
+    }
+    return st;
+}
+
+/* b = A solution, checked: a wrong b would give a wrong system with a right solution. */
+static spmv_status make_b(struct job *job)
+{
+    struct product *p = &job->p;
+    const double began = monotonic_seconds();
+    spmv_status st = make_solution(job);
+    p->x = job->solution;
+    if (st == SPMV_OK)
+        st = product_run(p);
+    if (st == SPMV_OK && job->o->verify != VERIFY_OFF) {
+        st = product_check(job->o, p);
+        if (st == SPMV_ERROR_CHECK)
+            tell_check(p, strcmp(job->o->solution, "ones") == 0 ? "b = A ones" : "b = A solution");
+    }
+    job->b = job->b_made = p->y;
+    p->y = NULL;
+    job->made_seconds = monotonic_seconds() - began;
+    return st;
+}
+
+/* --method RUNG, RUNG:PRODUCT or PRODUCT: the rung comes first where its name is one. */
+static const char *split_method(const struct job *job, char *rung, size_t size)
+{
+    const char *name = job->o->method;
+    const size_t length = strcspn(name, ":");
+    for (int i = 0;; i++) {
+        const char *known = spmv_cg_method_name(spmv_context_backend(job->ctx), i);
+        if (known == NULL)
+            return name;
+        if (strlen(known) == length && strncmp(known, name, length) == 0 && length < size) {
+            memcpy(rung, name, length);
+            rung[length] = '\0';
+            return name[length] == ':' ? name + length + 1 : "auto";
+        }
+    }
+}
+
+/* Follows the complaint that the product has no such method: the name may have been meant for the
+ * solver. */
+static void tell_rungs(const struct job *job)
+{
+    char names[128] = "";
+    const char *known;
+    size_t used = 0;
+    for (int i = 0; (known = spmv_cg_method_name(spmv_context_backend(job->ctx), i)) != NULL && used < sizeof names;
+         i++)
+        used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", i > 0 ? ", " : "", known);
+    complain("the solver has no such rung either; its rungs: %s", names);
+}
+
+/* The plan of --inner: the same matrix in f32. */
+static spmv_status make_inner(struct job *job)
+{
+    const double began = monotonic_seconds();
+    job->narrow = job->in.view;
+    job->narrow.type = SPMV_F32;
+    if (job->narrow.val != NULL) {
+        const double *values = job->narrow.val;
+        const spmv_status st =
+            allocate("the matrix in f32", job->narrow.nnz, sizeof(float), (void **)&job->narrow_values);
+        if (st != SPMV_OK)
+            return st;
+        for (int64_t k = 0; k < job->narrow.nnz; k++) {
+            job->narrow_values[k] = (float)values[k];
+            if (isfinite(values[k]) && !isfinite(job->narrow_values[k])) {
+                complain("--inner: entry %lld of %s, %g, is too large for f32", (long long)k + 1, job->in.argument,
+                         values[k]);
+                return SPMV_ERROR_LIMIT;
+            }
+        }
+        job->narrow.val = job->narrow_values;
+    }
+    spmv_plan_options options;
+    spmv_plan_options_init(&options, sizeof options);
+    options.type = SPMV_F32;
+    options.compression = job->p.compression;
+    const spmv_status st = spmv_plan_create(job->ctx, &job->narrow, &options, &job->inner);
+    job->inner_seconds = monotonic_seconds() - began;
+    return st == SPMV_OK ? st : job_library_failed(job, st);
+}
+
+/* Lists the preconditioners to try: the one named, or all. */
+static spmv_status list_attempts(struct job *job)
+{
+    const char *name = job->o->precond;
+    const bool all = strcmp(name, "all") == 0;
+    while (all && spmv_preconditioner_name(job->attempts) != NULL)
+        job->attempts++;
+    job->attempts = all ? job->attempts : 1;
+    const spmv_status st = allocate("the solves", job->attempts, sizeof *job->attempt, (void **)&job->attempt);
+    for (int i = 0; i < job->attempts && st == SPMV_OK; i++)
+        job->attempt[i] = (struct attempt){.name = all ? spmv_preconditioner_name(i) : name, .columns = job->columns};
+    job->best = -1;
+    return st;
+}
+
+/* Reads b and x0; they decide the number of right-hand sides. */
+static spmv_status load_vectors(struct job *job, const char *b_path)
+{
+    const struct options *o = job->o;
+    const int64_t n = job->in.view.rows;
+    char why[256];
+    snprintf(why, sizeof why, "%.180s is %lld x %lld", job->in.argument, (long long)n, (long long)n);
+    spmv_status st = SPMV_OK;
+    job->columns = o->vectors;
+    if (b_path != NULL)
+        st = vectors_load(job->ctx, b_path, o->type, n, "b", why, &job->b_read, &job->columns);
+    if (st == SPMV_OK && o->x0 != NULL)
+        st = vectors_load(job->ctx, o->x0, o->type, n, "x0", why, &job->x0, &job->columns);
+    if (st != SPMV_OK)
+        return st;
+    job->b = job->b_read;
+    job->columns = job->columns > 0 ? job->columns : 1;
+    if (o->inner && job->columns > 1) {
+        complain("--inner is for one right-hand side, and there are %d", job->columns);
+        return SPMV_ERROR_UNSUPPORTED;
+    }
+    return SPMV_OK;
+}
+
+static spmv_status prepare(struct job *job, const char *b_path)
+{
+    const struct options *o = job->o;
+    char rung[32] = "";
+    spmv_status st = load_vectors(job, b_path);
+    if (st == SPMV_OK)
+        st = list_attempts(job);
+    if (st != SPMV_OK)
+        return st;
+    job->p = (struct product){.a = &job->in.view,
+                              .method = split_method(job, rung, sizeof rung),
+                              .compression = plan_compression(o, spmv_context_backend(job->ctx), job->columns == 1),
+                              .type = o->type,
+                              .vectors = job->columns,
+                              .alpha = 1};
+    st = product_plan(job->ctx, &job->p);
+    if (st == SPMV_ERROR_METHOD && rung[0] == '\0')
+        tell_rungs(job);
+    for (int i = 0; rung[0] != '\0' && job->method == NULL; i++) {
+        const char *known = spmv_cg_method_name(spmv_context_backend(job->ctx), i);
+        job->method = strcmp(known, rung) == 0 ? known : NULL;
+    }
+    if (st == SPMV_OK && b_path == NULL)
+        st = make_b(job);
+    return st == SPMV_OK && o->inner ? make_inner(job) : st;
+}
+
+/* Brings b to the context's memory and makes room for x there. */
+static spmv_status send_vectors(struct job *job)
+{
+    const double began = monotonic_seconds();
+    spmv_status st = send_array(job->ctx, job->b, job_vector_bytes(job), &job->context_b);
+    if (st == SPMV_OK)
+        st = spmv_alloc(job->ctx, job_vector_bytes(job), &job->context_x);
+    job->upload_seconds = job->p.upload_seconds + monotonic_seconds() - began;
+    return st == SPMV_OK ? st : job_library_failed(job, st);
+}
+
+/* Sets the tolerance that the progress line shows. Where ||b|| overflows, rtol gives none, and
+ * atol counts alone. */
+static void set_goal(struct job *job)
+{
+    const struct options *o = job->o;
+    job->goal = INFINITY;
+    for (int v = 0; v < job->columns; v++) {
+        const double norm = job_norm(job, job->b, v);
+        if (norm != 0 || job->columns == 1)
+            job->goal = fmin(job->goal, fmax(isfinite(norm) ? o->rtol * norm : 0, o->atol));
+    }
+}
+
+spmv_status job_begin(struct job *job, const char *const *arguments, int count)
+{
+    const struct options reading = options_for_matrix(job->o);
+    spmv_status st = open_context(job->o, job->o->backend, &job->ctx);
+    if (st == SPMV_OK)
+        st = input_load(job->ctx, &reading, JOB_SOLVE, arguments[0], &job->in);
+    if (st == SPMV_OK)
+        st = input_needs_real(&job->in, "spmv solve");
+    const double began = monotonic_seconds();
+    if (st == SPMV_OK)
+        st = check_matrix(job);
+    job->look_seconds = monotonic_seconds() - began;
+    if (st == SPMV_OK)
+        st = prepare(job, count > 1 ? arguments[1] : NULL);
+    if (st == SPMV_OK)
+        st = send_vectors(job);
+    if (st == SPMV_OK)
+        set_goal(job);
+    return st;
+}

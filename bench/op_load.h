@@ -1,0 +1,24 @@
+/* What reading a matrix from a file gives besides its time.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BENCH_OP_LOAD_H
+#define BENCH_OP_LOAD_H
+
+#include <spmv/spmv.h>
+
+#include "work.h"
+
+struct load_figures {
+    spmv_status status; /* of the last reading */
+    spmv_read_info info;
+    int64_t file_bytes, rows, cols, nnz, matrix_bytes;
+    spmv_type type;
+    double bytes_seconds; /* reading the bytes alone */
+    double first_seconds; /* the first reading */
+    int64_t peak_bytes;   /* resident memory that the first reading added; 0: not known */
+};
+
+/* Of a trial of the operation load, until its trial_close. NULL: it was not set up. */
+const struct load_figures *load_figures(const struct work *work);
+
+#endif

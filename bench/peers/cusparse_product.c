@@ -1,0 +1,73 @@
+/* The product of cusparse_product.h.
+ *
+ * Source: the cuSPARSE documentation, "Generic APIs".
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "cusparse_product.h"
+
+static const cusparseOperation_t plain = CUSPARSE_OPERATION_NON_TRANSPOSE;
+
+bool product_begin(struct product *p, const struct peer_problem *problem, cusparseSpMVAlg_t algorithm, char *why,
+                   size_t why_size)
+{
+    p->problem = *problem;
+    p->stream = problem->stream;
+    p->type = sparse_type(problem);
+    p->algorithm = algorithm;
+    return sparse_handle(p->stream, &p->handle, why, why_size) &&
+           !bad_sparse(cusparseCreateConstDnVec(&p->x, problem->cols, problem->x, p->type), "cusparseCreateConstDnVec",
+                       why, why_size) &&
+           !bad_sparse(cusparseCreateDnVec(&p->y, problem->rows, problem->y, p->type), "cusparseCreateDnVec", why,
+                       why_size);
+}
+
+bool product_make_csr(struct product *p, char *why, size_t why_size)
+{
+    return sparse_csr(&p->problem, &p->matrix, why, why_size) && product_make_buffer(p, why, why_size);
+}
+
+bool product_make_buffer(struct product *p, char *why, size_t why_size)
+{
+    size_t bytes = 0;
+    return !bad_sparse(cusparseSpMV_bufferSize(p->handle, plain, sparse_scalar(p->type, 1), p->matrix, p->x,
+                                               sparse_scalar(p->type, 0), p->y, p->type, p->algorithm, &bytes),
+                       "cusparseSpMV_bufferSize", why, why_size) &&
+           !bad_cuda(device_alloc(bytes, &p->buffer), "cudaMalloc", why, why_size);
+}
+
+bool product_preprocess(struct product *p, char *why, size_t why_size)
+{
+    return !bad_sparse(cusparseSpMV_preprocess(p->handle, plain, sparse_scalar(p->type, 1), p->matrix, p->x,
+                                               sparse_scalar(p->type, 0), p->y, p->type, p->algorithm, p->buffer),
+                       "cusparseSpMV_preprocess", why, why_size);
+}
+
+int product_run(const struct product *p)
+{
+    return cusparseSpMV(p->handle, plain, sparse_scalar(p->type, 1), p->matrix, p->x, sparse_scalar(p->type, 0), p->y,
+                        p->type, p->algorithm, p->buffer) == CUSPARSE_STATUS_SUCCESS
+               ? 0
+               : -1;
+}
+
+void product_drop_matrix(struct product *p)
+{
+    if (p->matrix != NULL)
+        cusparseDestroySpMat(p->matrix);
+    void *const memory[] = {p->buffer, p->offsets, p->index, p->values};
+    for (size_t i = 0; i < sizeof memory / sizeof memory[0]; i++)
+        cudaFree(memory[i]);
+    p->matrix = NULL;
+    p->buffer = p->offsets = p->index = p->values = NULL;
+}
+
+void product_end(struct product *p)
+{
+    product_drop_matrix(p);
+    if (p->x != NULL)
+        cusparseDestroyDnVec(p->x);
+    if (p->y != NULL)
+        cusparseDestroyDnVec(p->y);
+    if (p->handle != NULL)
+        cusparseDestroy(p->handle);
+}

@@ -1,0 +1,106 @@
+/* The matrix of an operation on a matrix: its values in the type, a copy in the context's memory,
+ * and plans.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "work_matrix.h"
+
+#include <stdlib.h>
+
+/* The operand's values in the type, the real ones of a complex type with imaginary parts of 0;
+ * ones for a pattern. */
+static spmv_status make_values(struct work *work, spmv_csr *to)
+{
+    const spmv_csr *const a = work->operand->matrix;
+    const double *const from = a->val;
+    *to = *a;
+    if (from != NULL && work->type == a->type)
+        return SPMV_OK;
+    const bool narrow = type_of_parts(work->type) == SPMV_F32;
+    const int parts = type_parts(work->type), given = from != NULL ? type_parts(a->type) : 1;
+    const int64_t bytes = a->nnz * (int64_t)spmv_type_size(work->type);
+    void *const values = work_keep(work, malloc((size_t)bytes + 1));
+    if (values == NULL)
+        return work_out_of_memory(work, "the matrix's values", bytes);
+#pragma omp parallel for num_threads(spmv_context_threads(work->checker)) schedule(static)
+    for (int64_t i = 0; i < a->nnz * parts; i++) {
+        const int64_t k = i / parts, part = i % parts;
+        const double value = part >= given ? 0 : from != NULL ? from[k * given + part] : 1;
+        if (narrow)
+            ((float *)values)[i] = (float)value;
+        else
+            ((double *)values)[i] = value;
+    }
+    to->val = values;
+    to->type = work->type;
+    return SPMV_OK;
+}
+
+/* The row offsets: 32 bits where they fit, which is what peers take, else 64 for us alone. */
+static spmv_status send_offsets(struct work *work, const spmv_csr *a, spmv_csr *to)
+{
+    const int64_t *const wide = a->row_ptr;
+    const void *array = NULL;
+    spmv_status st;
+    if (a->nnz > INT32_MAX) {
+        st = work_array(work, wide, (a->rows + 1) * 8, &array);
+        to->row_ptr_bits = 64;
+    } else {
+        int32_t *const narrow = malloc((size_t)(a->rows + 1) * sizeof *narrow);
+        if (narrow == NULL)
+            return work_out_of_memory(work, "the row offsets", (a->rows + 1) * 4);
+        for (int64_t i = 0; i <= a->rows; i++)
+            narrow[i] = (int32_t)wide[i];
+        st = work_array(work, narrow, (a->rows + 1) * 4, &array);
+        free(narrow);
+        work->problem.row_ptr = array;
+        to->row_ptr_bits = 32;
+    }
+    to->row_ptr = array;
+    return st;
+}
+
+spmv_status work_send_matrix(struct work *work, struct work_matrix *matrix)
+{
+    struct peer_problem *const p = &work->problem;
+    const int64_t size = (int64_t)spmv_type_size(work->type);
+    spmv_csr *const sent = &matrix->sent;
+    spmv_status st = make_values(work, &matrix->host);
+    if (st != SPMV_OK)
+        return st;
+    const spmv_csr *const a = &matrix->host;
+    p->rows = a->rows;
+    p->cols = a->cols;
+    p->nnz = a->nnz;
+    *sent = *a;
+    sent->row_ptr = NULL;
+    st = send_offsets(work, a, sent);
+    if (st == SPMV_OK)
+        st = work_array(work, a->col, a->nnz * 4, (const void **)&p->col);
+    if (st == SPMV_OK)
+        st = work_array(work, a->val, a->nnz * size, &p->val);
+    sent->col = p->col;
+    sent->val = work->operand->matrix->val != NULL ? p->val : NULL;
+    sent->memory = SPMV_MEMORY_CONTEXT;
+    return st;
+}
+
+spmv_status work_make_plan(struct work *work, const struct work_matrix *matrix, int vectors, const char *method,
+                           spmv_plan **plan, spmv_plan_info *info)
+{
+    spmv_plan_options options;
+    *plan = NULL;
+    spmv_plan_options_init(&options, sizeof options);
+    options.method = method;
+    options.type = work->type;
+    options.vectors = vectors;
+    options.compression = work->compression;
+    spmv_status st = spmv_plan_create(work->ctx, &matrix->sent, &options, plan);
+    if (st == SPMV_OK)
+        st = spmv_plan_describe(*plan, info, sizeof *info);
+    if (st != SPMV_OK) {
+        work_fail(work, work->ctx, st);
+        spmv_plan_destroy(*plan);
+        *plan = NULL;
+    }
+    return st;
+}

@@ -1,0 +1,236 @@
+/* Conjugate gradients on CUDA for several right-hand sides: rung 3, "graph", and rung 2, "fused":
+ * the host side of cg_2_fused_columns.cuh. The loop is that of cg_blocks.cuh.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "cg_2_fused_columns.cuh"
+
+extern "C" {
+#include "plan_internal.h"
+#include "precond_internal.h"
+}
+
+namespace
+{
+
+/* The workspace. */
+struct workspace {
+    cg_blocks::queue queue;
+    void *memory; /* on the device: the number of columns that have ended, their states, parts of sums */
+    void *begun;  /* on the host: the first two of these, as they are before a run */
+    const void *inverse_diagonal; /* of the preconditioner "jacobi"; NULL: none */
+    int64_t columns_at, pq_at, rr_at, rz_at, products_at;
+    int64_t product_parts; /* parts of p'q a column that a product stores; 0: none */
+    int panels, width, row_blocks;
+};
+
+workspace *workspace_of(const struct cg *cg)
+{
+    return (workspace *)cg->state;
+}
+
+/* Cuts the columns into panels of about equal width, and the rows of a panel into blocks: by n and
+ * k alone. */
+void cut(workspace *w, int64_t n, int k)
+{
+    const bool few = n <= cg_columns::FEW_FOR / k;
+    const int most = few ? cg_columns::FEW_BLOCKS : cg_columns::MANY_BLOCKS;
+    const int parts = few ? cg_columns::FEW_PARTS : cg_columns::MANY_PARTS;
+    w->width = (int)ceil_divide(k, ceil_divide(k, cg_columns::MOST));
+    w->panels = (int)ceil_divide(k, w->width);
+    const int64_t blocks = max_i64(min_i64(most, parts / w->width) / w->panels, cg_columns::LEAST_BLOCKS);
+    w->row_blocks = (int)min_i64(ceil_divide(n, cg_columns::BLOCK / w->width), blocks);
+}
+
+/* Whether each block of the next kernel can add up the parts that a product stores. */
+bool takes_products(const struct cg *cg)
+{
+    const workspace *const w = workspace_of(cg);
+    return w->product_parts > 0 && w->product_parts <= cg_columns::MANY_PARTS / w->width;
+}
+
+template <typename T> cg_columns::system<T> system_of(const struct cg *cg)
+{
+    const workspace *const w = workspace_of(cg);
+    char *const memory = (char *)w->memory;
+    const bool takes = takes_products(cg);
+    return {(cg_columns::column<T> *)(memory + w->columns_at),
+            (int *)memory,
+            (T *)cg->s.x,
+            (T *)cg->s.r,
+            (T *)cg->p,
+            (T *)cg->s.q,
+            (const T *)w->inverse_diagonal,
+            cg->s.n,
+            cg->s.columns,
+            w->width,
+            w->row_blocks,
+            (T *)(memory + w->pq_at),
+            (T *)(memory + w->rr_at),
+            (T *)(memory + w->rz_at),
+            (T *)(memory + (takes ? w->products_at : w->pq_at)),
+            takes ? (int)w->product_parts : w->row_blocks};
+}
+
+template <typename T, typename Kernel, typename... Arguments>
+spmv_status queue_kernel(const struct cg *cg, const char *name, int blocks, Kernel kernel, Arguments... arguments)
+{
+    return on_device(cg->s.ctx, [&] {
+        return launch_early(cg->s.ctx, name, blocks, cg_columns::BLOCK, kernel, system_of<T>(cg), arguments...);
+    });
+}
+
+/* The kernel with a preconditioner, or without. */
+#define KERNEL_FOR(kernel) (w->inverse_diagonal != nullptr ? kernel<T, 2> : kernel<T, 1>)
+
+/* q = A p and parts of p'q. */
+template <typename T> spmv_status queue_product(const struct cg *cg)
+{
+    const workspace *const w = workspace_of(cg);
+    const cg_columns::system<T> a = system_of<T>(cg);
+    spmv_plan *const plan = cg->s.plan;
+    const int blocks = w->panels * w->row_blocks;
+    const bool rides = w->product_parts > 0;
+    T *const parts = (T *)((char *)w->memory + w->products_at);
+    plan->parts = rides ? parts : nullptr;
+    plan->stop = rides ? a.ended + 1 : nullptr;
+    const spmv_status st = spmv_apply(plan, nullptr, cg->p, nullptr, cg->s.q);
+    plan->parts = nullptr;
+    plan->stop = nullptr;
+    if (st != SPMV_OK || takes_products(cg))
+        return st;
+    if (!rides)
+        return queue_kernel<T>(cg, "cg p'q", blocks, cg_columns::multiply_directions<T>);
+    return queue_kernel<T>(cg, "cg fold", blocks, cg_columns::fold<T>, (const T *)parts, w->product_parts);
+}
+
+/* One step of all columns. */
+template <typename T> spmv_status queue_step(const struct cg *cg)
+{
+    const workspace *const w = workspace_of(cg);
+    const int blocks = w->panels * w->row_blocks;
+    spmv_status st = queue_product<T>(cg);
+    if (st == SPMV_OK)
+        st = queue_kernel<T>(cg, "cg r - alpha q", blocks, KERNEL_FOR(cg_columns::step_residual));
+    return st != SPMV_OK ? st : queue_kernel<T>(cg, "cg p", blocks, KERNEL_FOR(cg_columns::step_direction));
+}
+
+/* Uploads the states before the first step: which columns run, and for how many steps. */
+template <typename T> spmv_status queue_begin(struct cg *cg)
+{
+    workspace *const w = workspace_of(cg);
+    const double roundoff = sizeof(T) == sizeof(float) ? 0x1p-24 : 0x1p-53;
+    auto *const columns = (cg_columns::column<T> *)((char *)w->begun + w->columns_at);
+    int ended[] = {0, 0};
+    cg_blocks::begin(cg, &w->queue);
+    for (int v = 0; v < cg->s.columns; v++) {
+        const bool runs = w->queue.ran[v];
+        columns[v] = {};
+        columns[v].tolerance = cg->s.column[v].tolerance;
+        columns[v].most = (long long)cg->s.column[v].limit;
+        columns[v].stop = runs ? COLUMN_RUNS : COLUMN_DONE;
+        columns[v].ending = !runs;
+        ended[0] += !runs;
+    }
+    memcpy(w->begun, ended, sizeof ended);
+    spmv_status st = spmv_upload(cg->s.ctx, w->begun, w->memory, w->pq_at);
+    if (st == SPMV_OK)
+        st = queue_kernel<T>(cg, "cg begin", w->panels * w->row_blocks, KERNEL_FOR(cg_columns::begin));
+    return st != SPMV_OK ? st
+                         : queue_kernel<T>(cg, "cg begin", w->panels, KERNEL_FOR(cg_columns::begin_state), roundoff);
+}
+
+spmv_status run(struct cg *cg)
+{
+    return cg_blocks::with_type(cg, [=](auto type) {
+        using T = decltype(type);
+        const spmv_status st = queue_begin<T>(cg);
+        return st != SPMV_OK ? st : cg_blocks::run<T>(cg, &workspace_of(cg)->queue, [=] { return queue_step<T>(cg); });
+    });
+}
+
+spmv_status prepare(struct cg *cg, bool graphs)
+{
+    const int k = cg->s.columns;
+    const int64_t size = (int64_t)spmv_type_size(cg->s.type), n = cg->s.n;
+    const auto whole = [](int64_t bytes) { return ceil_divide(bytes, 256) * 256; };
+    spmv_status st = host_alloc(cg->s.ctx, (int64_t)sizeof(workspace), "a solve", &cg->state);
+    if (st != SPMV_OK)
+        return st;
+    workspace *const w = workspace_of(cg);
+    *w = {};
+    w->inverse_diagonal = cg->s.precond != nullptr ? precond_inverse_diagonal(cg->s.precond) : nullptr;
+    cut(w, n, k);
+    const int64_t column =
+        (int64_t)(cg->s.type == SPMV_F32 ? sizeof(cg_columns::column<float>) : sizeof(cg_columns::column<double>));
+    const int64_t parts = whole(size * w->row_blocks * k);
+    w->columns_at = 256;
+    w->pq_at = w->columns_at + whole(column * k);
+    w->rr_at = w->pq_at + parts;
+    w->rz_at = w->rr_at + parts;
+    w->products_at = w->rz_at + parts;
+    w->product_parts = columns_cuda_parts(cg->s.plan, cg->p);
+    st = context_lend(cg->s.ctx, w->products_at + whole(size * w->product_parts * k), &w->memory);
+    if (st == SPMV_OK)
+        st = host_alloc(cg->s.ctx, w->pq_at, "a solve", &w->begun);
+    if (st != SPMV_OK)
+        return st;
+    memset(w->begun, 0, (size_t)w->pq_at);
+    return cg_blocks::open(&w->queue, cg, (char *)w->memory + w->columns_at, graphs);
+}
+
+spmv_status prepare_fused(struct cg *cg)
+{
+    return prepare(cg, false);
+}
+
+spmv_status prepare_graph(struct cg *cg)
+{
+    return prepare(cg, true);
+}
+
+void release(struct cg *cg)
+{
+    workspace *const w = workspace_of(cg);
+    if (w == nullptr)
+        return;
+    cg_blocks::close(&w->queue);
+    context_take_back(cg->s.ctx, w->memory);
+    host_free(w->begun);
+    host_free(w);
+    cg->state = nullptr;
+}
+
+spmv_status supports(const struct cg *cg)
+{
+    if (cg->s.precond != nullptr && precond_inverse_diagonal(cg->s.precond) == nullptr)
+        return context_fail(cg->s.ctx, SPMV_ERROR_UNSUPPORTED,
+                            "spmv_cg: methods graph and fused have, for several right-hand sides, no preconditioner "
+                            "but jacobi: textbook takes all");
+    return SPMV_OK;
+}
+
+} // namespace
+
+extern "C" const struct cg_method cg_graph_columns = {
+    "graph",
+    "three or four kernels a step for all right-hand sides, replayed by the dozen as one graph",
+    1u << SPMV_BACKEND_CUDA,
+    2,
+    CG_ANY_COLUMNS,
+    false,
+    supports,
+    prepare_graph,
+    run,
+    release};
+
+extern "C" const struct cg_method cg_fused_columns_cuda = {
+    "fused",
+    "three or four kernels a step for all right-hand sides, launched ahead of need",
+    1u << SPMV_BACKEND_CUDA,
+    2,
+    CG_ANY_COLUMNS,
+    false,
+    supports,
+    prepare_fused,
+    run,
+    release};

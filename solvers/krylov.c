@@ -1,0 +1,519 @@
+/* What every Krylov method shares: see krylov.h. Around the recurrence of a method it does what is the same for all:
+ * checks, the true residual, restarts from it, stagnation, which x is returned.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "krylov.h"
+
+#include <math.h>
+#include <spmv/primitives.h>
+#include <stdio.h>
+
+#include "backend.h"
+#include "precond_internal.h"
+
+static int64_t size_of(const struct krylov *s)
+{
+    return (int64_t)spmv_type_size(s->type);
+}
+
+/* ------------------------------------------------------------- checks */
+
+spmv_status krylov_check(const struct krylov *s)
+{
+    const spmv_plan_info *info = &s->info;
+    if (info->rows != info->cols)
+        return context_fail(s->ctx, SPMV_ERROR_NOT_SQUARE, "%s: the matrix has %lld rows and %lld columns", s->call,
+                            (long long)info->rows, (long long)info->cols);
+    if (type_is_complex(info->type))
+        return context_fail(s->ctx, SPMV_ERROR_TYPE, "%s: not in complex types, and the plan is one in %s", s->call,
+                            spmv_type_name(info->type));
+    if (info->x_stride != info->vectors || info->y_stride != info->vectors)
+        return context_fail(s->ctx, SPMV_ERROR_UNSUPPORTED,
+                            "%s: the plan is for vectors, %d of them, with strides %lld and %lld: there are none here",
+                            s->call, info->vectors, (long long)info->x_stride, (long long)info->y_stride);
+    if (info->rows > 0 && (s->b == NULL || s->x == NULL || s->b == s->x))
+        return context_fail(s->ctx, SPMV_ERROR_ARGUMENT, "%s: %s", s->call,
+                            s->b == NULL   ? "b is NULL"
+                            : s->x == NULL ? "x is NULL"
+                                           : "b and x are the same array");
+    if (!(s->rtol >= 0) || !(s->atol >= 0) || s->max_iterations < 0)
+        return context_fail(s->ctx, SPMV_ERROR_ARGUMENT,
+                            "%s: rtol %g, atol %g, max_iterations %lld: none may be negative", s->call, s->rtol,
+                            s->atol, (long long)s->max_iterations);
+    return SPMV_OK;
+}
+
+spmv_status krylov_check_precond(const struct krylov *s, spmv_type type)
+{
+    const spmv_preconditioner *m = s->precond;
+    if (m == NULL)
+        return SPMV_OK;
+    if (precond_context(m) != s->ctx)
+        return context_fail(s->ctx, SPMV_ERROR_ARGUMENT, "%s: the preconditioner %s is of another context", s->call,
+                            precond_name(m));
+    if (precond_type(m) != type)
+        return context_fail(s->ctx, SPMV_ERROR_TYPE, "%s: the preconditioner %s is of type %s, the plan of %s", s->call,
+                            precond_name(m), spmv_type_name(precond_type(m)), spmv_type_name(type));
+    if (precond_rows(m) != s->info.rows)
+        return context_fail(s->ctx, SPMV_ERROR_SIZE, "%s: the preconditioner %s is for %lld rows, A has %lld", s->call,
+                            precond_name(m), (long long)precond_rows(m), (long long)s->info.rows);
+    return SPMV_OK;
+}
+
+/* ------------------------------------------------------------- workspace */
+
+spmv_status krylov_open(struct krylov *s)
+{
+    spmv_status st = SPMV_OK;
+    spmv_context *ctx = s->ctx;
+    s->n = s->info.rows;
+    s->columns = s->info.vectors;
+    s->count = s->n * s->columns;
+    s->type = s->info.type;
+    const int64_t k = s->columns, bytes = s->count * size_of(s);
+    if (s->max_iterations == 0)
+        s->max_iterations = max_i64(100, 10 * s->n);
+    TRY(context_lend(ctx, bytes, &s->r));
+    TRY(context_lend(ctx, bytes, &s->q));
+    TRY(context_lend(ctx, bytes, &s->start_x));
+    TRY(context_lend(ctx, k * size_of(s), &s->cells));
+    TRY(host_alloc(ctx, 3 * k * size_of(s), s->call, &s->values));
+    TRY(host_alloc(ctx, k * (int64_t)sizeof *s->norms, s->call, (void **)&s->norms));
+    TRY(host_alloc(ctx, k * (int64_t)sizeof *s->flags, s->call, (void **)&s->flags));
+    TRY(host_alloc(ctx, k * (int64_t)sizeof *s->column, s->call, (void **)&s->column));
+    memset(s->column, 0, (size_t)k * sizeof *s->column);
+    if (k > 1) {
+        TRY(context_lend(ctx, s->n * size_of(s), &s->one));
+        TRY(context_lend(ctx, s->n * (int64_t)sizeof k, &s->index));
+        TRY(spmv_map_index(ctx, SPMV_I64, &(const int64_t){0}, &k, s->index, s->n));
+        TRY(host_alloc(ctx, bytes, s->call, &s->host));
+        TRY(host_alloc(ctx, bytes, s->call, &s->old));
+    }
+done:
+    return st;
+}
+
+void krylov_close(struct krylov *s)
+{
+    void *const lent[] = {s->r, s->q, s->start_x, s->cells, s->one, s->index};
+    for (size_t i = 0; i < sizeof lent / sizeof *lent; i++)
+        context_take_back(s->ctx, lent[i]);
+    void *const own[] = {s->values, s->norms, s->flags, s->column, s->host, s->old};
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        host_free(own[i]);
+}
+
+/* ------------------------------------------------------------- scalars and columns */
+
+spmv_status krylov_read(const struct krylov *s, const void *from, int count, double *to)
+{
+    spmv_status st = SPMV_OK;
+    const float *f32 = s->values;
+    const double *f64 = s->values;
+    TRY(spmv_download(s->ctx, from, s->values, count * size_of(s)));
+    for (int i = 0; i < count; i++)
+        to[i] = s->type == SPMV_F32 ? (double)f32[i] : f64[i];
+done:
+    return st;
+}
+
+spmv_status krylov_set_cell(const struct krylov *s, double value)
+{
+    const float narrow = (float)value;
+    return spmv_upload(s->ctx, s->type == SPMV_F32 ? (const void *)&narrow : (const void *)&value, s->cells,
+                       size_of(s));
+}
+
+spmv_status krylov_take(const struct krylov *s, const void *vectors, int v, void *to)
+{
+    return spmv_gather(s->ctx, s->type, (const char *)vectors + v * size_of(s), s->count - v, s->index, 64, to, s->n);
+}
+
+spmv_status krylov_give(const struct krylov *s, const void *from, int v, void *vectors)
+{
+    return spmv_scatter(s->ctx, s->type, from, s->index, 64, (char *)vectors + v * size_of(s), s->count - v, s->n);
+}
+
+spmv_status krylov_norms(const struct krylov *s, const void *u, double *norms)
+{
+    spmv_status st = SPMV_OK;
+    for (int v = 0; v < s->columns; v++) {
+        const void *column = s->columns > 1 ? s->one : u;
+        if (s->columns > 1)
+            TRY(krylov_take(s, u, v, s->one));
+        TRY(spmv_dot(s->ctx, s->type, column, column, (char *)s->cells + v * size_of(s), s->n));
+    }
+    TRY(krylov_read(s, s->cells, s->columns, norms));
+    for (int v = 0; v < s->columns; v++)
+        norms[v] = sqrt(norms[v]);
+done:
+    return st;
+}
+
+/* The columns of x that which says are replaced by those of from (NULL: zeros): several that are not all go through
+ * the host. */
+static spmv_status replace_columns(const struct krylov *s, const bool *which, const void *from)
+{
+    spmv_status st = SPMV_OK;
+    const size_t size = (size_t)size_of(s);
+    char *old = s->old;
+    int chosen = 0;
+    for (int v = 0; v < s->columns; v++)
+        chosen += which[v];
+    if (chosen == 0)
+        return SPMV_OK;
+    if (chosen == s->columns)
+        return from != NULL ? spmv_map(s->ctx, SPMV_MAP_COPY, s->type, from, s->x, s->count)
+                            : spmv_map_index(s->ctx, s->type, &(const double){0}, NULL, s->x, s->count);
+    TRY(spmv_download(s->ctx, s->x, s->host, s->count * (int64_t)size));
+    memset(old, 0, (size_t)s->count * size); /* zeros are all bits 0 */
+    if (from != NULL)
+        TRY(spmv_download(s->ctx, from, old, s->count * (int64_t)size));
+    for (int64_t i = 0; i < s->count; i++)
+        if (which[i % s->columns])
+            memcpy((char *)s->host + (size_t)i * size, old + (size_t)i * size, size);
+    TRY(spmv_upload(s->ctx, s->host, s->x, s->count * (int64_t)size));
+done:
+    return st;
+}
+
+/* ------------------------------------------------------------- residuals */
+
+spmv_status krylov_residual(const struct krylov *s, void *to)
+{
+    spmv_status st = SPMV_OK;
+    const double minus64 = -1, one64 = 1;
+    const float minus32 = -1, one32 = 1;
+    const bool narrow = s->type == SPMV_F32;
+    TRY(spmv_map(s->ctx, SPMV_MAP_COPY, s->type, s->b, to, s->count));
+    TRY(spmv_apply(s->plan, narrow ? (const void *)&minus32 : (const void *)&minus64, s->x,
+                   narrow ? (const void *)&one32 : (const void *)&one64, to));
+done:
+    return st;
+}
+
+spmv_status krylov_start(const struct krylov *s)
+{
+    spmv_status st = SPMV_OK;
+    TRY(spmv_map(s->ctx, SPMV_MAP_COPY, s->type, s->x, s->start_x, s->count));
+    TRY(krylov_residual(s, s->r));
+done:
+    return st;
+}
+
+double krylov_unscaled(const struct krylov *s, double value)
+{
+    return s->scale != 0 ? value / s->scale : value;
+}
+
+double krylov_unscaled_square(const struct krylov *s, double value)
+{
+    return krylov_unscaled(s, krylov_unscaled(s, value));
+}
+
+/* ------------------------------------------------------------- the callback */
+
+spmv_status krylov_tell(struct krylov *s, int64_t iteration, double residual)
+{
+    if (s->on_iteration != NULL && s->on_iteration(iteration, krylov_unscaled(s, residual), s->user) != 0) {
+        s->told = SPMV_CANCELLED;
+        s->told_at = iteration;
+    }
+    return s->told;
+}
+
+spmv_status krylov_tell_running(struct krylov *s)
+{
+    double most = 0;
+    for (int v = 0; v < s->columns; v++)
+        if (s->column[v].stop == COLUMN_RUNS)
+            most = s->column[v].residual <= most ? most : s->column[v].residual;
+    return krylov_tell(s, s->iterations, most);
+}
+
+/* ------------------------------------------------------------- statuses and their sentences */
+
+static spmv_status fail_cancelled(const struct krylov *s)
+{
+    return context_fail(s->ctx, SPMV_CANCELLED, "%s: cancelled by its callback at iteration %lld", s->call,
+                        (long long)s->told_at);
+}
+
+static spmv_status fail_limit(const struct krylov *s, int v)
+{
+    const spmv_cg_result *result = &s->result[v];
+    return context_fail(s->ctx, SPMV_ERROR_ITERATIONS,
+                        "%s: the residual is %.3g after %lld iteration%s; the tolerance is %.3g", s->call,
+                        krylov_unscaled(s, result->recurrence_residual), (long long)result->iterations,
+                        result->iterations == 1 ? "" : "s", krylov_unscaled(s, result->tolerance));
+}
+
+spmv_status krylov_fail_stagnation(const struct krylov *s, int v)
+{
+    const spmv_cg_result *result = &s->result[v];
+    return context_fail(
+        s->ctx, SPMV_ERROR_STAGNATION,
+        "%s: the true residual stays at %.3g after %lld iteration%s and %lld restart%s; the tolerance is %.3g", s->call,
+        krylov_unscaled(s, result->true_residual), (long long)result->iterations, result->iterations == 1 ? "" : "s",
+        (long long)result->restarts, result->restarts == 1 ? "" : "s", krylov_unscaled(s, result->tolerance));
+}
+
+static spmv_status fail_vanishing(const struct krylov *s, double largest)
+{
+    return context_fail(s->ctx, SPMV_ERROR_STAGNATION,
+                        "%s: the largest element of b is %.3g, and squares of residuals vanish in %s: scale b", s->call,
+                        largest, spmv_type_name(s->type));
+}
+
+spmv_status krylov_fail_overflow(const struct krylov *s, int v)
+{
+    return context_fail(
+        s->ctx, SPMV_ERROR_NOT_FINITE,
+        "%s: b - A x is not finite after %lld iterations: x or a product with it exceeds the range of %s: scale A or b",
+        s->call, (long long)s->result[v].iterations, spmv_type_name(s->type));
+}
+
+void krylov_collect(struct krylov *s)
+{
+    for (int v = 0; v < s->columns; v++)
+        if (krylov_is_open(s, v)) {
+            s->result[v].iterations += s->column[v].iterations;
+            s->result[v].recurrence_residual = s->column[v].residual;
+        }
+}
+
+spmv_status krylov_verdict(const struct krylov *s, int v)
+{
+    switch (s->column[v].stop) {
+    case COLUMN_RUNS:
+        return s->failed != SPMV_OK ? context_fail(s->ctx, s->failed, "%s", s->sentence) : fail_cancelled(s);
+    case COLUMN_BROKEN:
+        return s->fail_broken(s, v);
+    case COLUMN_LIMIT:
+        return fail_limit(s, v);
+    default:
+        return SPMV_OK;
+    }
+}
+
+/* The column has its status; the sentence of the first that failed, by number, is kept. */
+static void close_column(struct krylov *s, int v, spmv_status status)
+{
+    s->result[v].status = status;
+    if (status != SPMV_OK && (s->first < 0 || v < s->first)) {
+        s->first = v;
+        snprintf(s->first_sentence, sizeof s->first_sentence, "%s", spmv_last_error(s->ctx));
+    }
+}
+
+/* The status of the first column that failed, with its sentence, which names it among several. */
+static spmv_status fail_first(const struct krylov *s)
+{
+    const spmv_status st = s->result[s->first].status;
+    const char *text = s->first_sentence;
+    const size_t call = strlen(s->call);
+    if (s->columns == 1)
+        return context_fail(s->ctx, st, "%s", text);
+    if (strncmp(text, s->call, call) == 0 && strncmp(text + call, ": ", 2) == 0)
+        text += call + 2;
+    return context_fail(s->ctx, st, "%s: right-hand side %d of %d: %s", s->call, s->first + 1, s->columns,
+                        *text != '\0' ? text : spmv_status_text(st));
+}
+
+/* ------------------------------------------------------------- the solve */
+
+/* What a method that does not measure leaves to the front, before it runs. */
+static spmv_status measure(struct krylov *s)
+{
+    spmv_status st = SPMV_OK;
+    if (s->zero_start) /* all bits 0, also as floats */
+        TRY(spmv_map_index(s->ctx, s->type, &(const double){0}, NULL, s->x, s->count));
+    TRY(krylov_norms(s, s->b, s->norms));
+    for (int v = 0; v < s->columns; v++) {
+        spmv_cg_result *result = &s->result[v];
+        result->norm_b = s->norms[v];
+        /* where b'b overflows, rtol would allow anything */
+        result->tolerance = fmax(isfinite(s->norms[v]) ? s->rtol * s->norms[v] : 0, s->atol);
+    }
+done:
+    return st;
+}
+
+/* The largest modulus in column v of numbers in host memory, and the norm, whose squares may be out of range. */
+static double norm_of(const struct krylov *s, const void *numbers, int v, double *largest)
+{
+    const float *f32 = numbers;
+    const double *f64 = numbers;
+    const bool narrow = s->type == SPMV_F32;
+    double square = 0;
+    *largest = 0;
+    for (int64_t i = v; i < s->count; i += s->columns)
+        *largest = fmax(*largest, narrow ? fabs((double)f32[i]) : fabs(f64[i]));
+    if (*largest == 0)
+        return 0;
+    for (int64_t i = v; i < s->count; i += s->columns) {
+        const double part = (narrow ? (double)f32[i] : f64[i]) / *largest;
+        square += part * part;
+    }
+    return *largest * sqrt(square);
+}
+
+/* x = 0 solves b = 0. Among several it also is the answer where squares of residuals vanish, as far as atol allows; one
+ * alone is scaled instead. */
+static spmv_status solve_zeros(struct krylov *s)
+{
+    spmv_status st = SPMV_OK;
+    int zeros = 0;
+    for (int v = 0; v < s->columns; v++) {
+        const double norm = s->result[v].norm_b;
+        s->flags[v] = norm == 0 || (s->columns > 1 && isfinite(norm) &&
+                                    krylov_squares_vanish(s->type, norm, s->result[v].tolerance));
+        zeros += s->flags[v];
+    }
+    if (zeros == 0)
+        return SPMV_OK;
+    TRY(replace_columns(s, s->flags, NULL));
+    if (s->columns > 1)
+        TRY(spmv_download(s->ctx, s->b, s->host, s->count * size_of(s)));
+    if (zeros == s->columns)
+        krylov_tell(s, 0, 0);
+    for (int v = 0; v < s->columns; v++) {
+        spmv_cg_result *result = &s->result[v];
+        double largest = 0;
+        if (!s->flags[v])
+            continue;
+        if (s->columns > 1) {
+            result->norm_b = result->recurrence_residual = result->true_residual = norm_of(s, s->host, v, &largest);
+            result->tolerance = fmax(s->rtol * result->norm_b, s->atol);
+        }
+        close_column(s, v,
+                     result->true_residual > result->tolerance ? fail_vanishing(s, largest)
+                     : s->told != SPMV_OK                      ? fail_cancelled(s)
+                                                               : SPMV_OK);
+    }
+done:
+    return st;
+}
+
+/* Prepares a run of the columns without a status. False: there are none. */
+static bool open_columns(struct krylov *s)
+{
+    bool any = false;
+    for (int v = 0; v < s->columns; v++) {
+        const bool runs = krylov_is_open(s, v);
+        s->column[v] = (struct krylov_column){.tolerance = s->result[v].tolerance,
+                                              .start_residual = INFINITY, /* until the run knows it */
+                                              .limit = s->max_iterations - s->result[v].iterations,
+                                              .stop = runs ? COLUMN_RUNS : COLUMN_DONE};
+        any = any || runs;
+    }
+    return any;
+}
+
+/* Given its true residual: what the run of column v came to. Returns whether x goes back to where the run started,
+ * which takes back steps that made matters worse: numbers that overflowed, a restart beyond what the type holds. A
+ * larger residual at the limit, or where A proves indefinite, stays: a method may reduce another norm at each step than
+ * that of the residual. Without a status afterwards the column restarts. */
+static bool settle_column(struct krylov *s, int v, double residual)
+{
+    spmv_cg_result *result = &s->result[v];
+    const double start = s->column[v].start_residual;
+    spmv_status stop = krylov_verdict(s, v);
+    /* an overflow explains it: a p'Ap <= 0 of numbers near the ends of the range says nothing of A */
+    if (!isfinite(residual) && (stop == SPMV_OK || stop == SPMV_ERROR_NOT_POSITIVE))
+        stop = krylov_fail_overflow(s, v);
+    const bool back = !isfinite(residual) || ((stop == SPMV_OK || stop == SPMV_ERROR_NOT_FINITE) && start < residual);
+    result->true_residual = back ? start : residual;
+    const bool arrived = result->true_residual <= result->tolerance;
+    if (stop == SPMV_OK && !arrived) {
+        if (s->told == SPMV_OK && s->failed == SPMV_OK && result->true_residual <= 0.5 * start) {
+            result->restarts++;
+            return back;
+        }
+        stop = s->told != SPMV_OK ? fail_cancelled(s) : krylov_fail_stagnation(s, v);
+    } else if (arrived &&
+               (stop == SPMV_ERROR_ITERATIONS || stop == SPMV_ERROR_STAGNATION || stop == SPMV_ERROR_NOT_FINITE)) {
+        stop = SPMV_OK; /* the run stopped short, but x is good enough */
+    }
+    close_column(s, v, stop);
+    return back;
+}
+
+/* The columns that ran: their true residuals, and whether they go on. */
+static spmv_status settle(struct krylov *s)
+{
+    spmv_status st = SPMV_OK;
+    krylov_collect(s);
+    if (!s->knows_residual) {
+        TRY(krylov_residual(s, s->q));
+        TRY(krylov_norms(s, s->q, s->norms));
+    }
+    for (int v = 0; v < s->columns; v++)
+        s->flags[v] =
+            krylov_is_open(s, v) && settle_column(s, v, s->knows_residual ? s->result[v].true_residual : s->norms[v]);
+    s->knows_residual = false;
+    TRY(replace_columns(s, s->flags, s->start_x));
+done:
+    return st;
+}
+
+/* The solve, or, for one right-hand side, wanted_scale. */
+static spmv_status solve(struct krylov *s)
+{
+    spmv_status st = SPMV_OK;
+    s->first = -1;
+    s->iterations = 0;
+    s->wanted_scale = 0;
+    s->knows_residual = false;
+    s->from_zero = s->zero_start;
+    for (int v = 0; v < s->columns; v++) {
+        s->result[v].status = SPMV_ERROR_ARGUMENT; /* until it is settled */
+        s->result[v].iterations = s->result[v].restarts = 0;
+    }
+    if (!s->measures || s->type == SPMV_F32) { /* whose range is so small that this is worth a wait */
+        TRY(measure(s));
+        TRY(krylov_find_scale(s, false, false));
+        if (s->wanted_scale != 0)
+            goto done;
+        TRY(solve_zeros(s));
+    }
+    for (bool first = true; open_columns(s); first = false) {
+        s->failed = s->run(s);
+        s->from_zero = false;
+        TRY(spmv_status_class(s->failed) < 7 ? s->failed : SPMV_OK);
+        snprintf(s->sentence, sizeof s->sentence, "%s", spmv_last_error(s->ctx));
+        if (s->measures && first && s->told == SPMV_OK) {
+            TRY(krylov_find_scale(s, true, s->column->stop == COLUMN_DONE));
+            if (s->wanted_scale != 0)
+                goto done;
+            TRY(solve_zeros(s));
+            if (!krylov_is_open(s, 0))
+                break;
+        }
+        TRY(settle(s));
+    }
+    if (s->first >= 0)
+        st = fail_first(s);
+done:
+    return st;
+}
+
+spmv_status krylov_solve(struct krylov *s)
+{
+    spmv_status st = solve(s);
+    const bool scaled = st == SPMV_OK && s->wanted_scale != 0;
+    if (scaled)
+        st = krylov_solve_scaled(s, solve);
+    for (int v = 0; v < s->columns; v++)
+        if (scaled || krylov_is_open(s, v))
+            s->result[v].status = st;
+    return st;
+}
+
+spmv_status krylov_solve_empty(struct krylov *s)
+{
+    const spmv_status st = krylov_tell(s, 0, 0) != SPMV_OK ? fail_cancelled(s) : SPMV_OK;
+    for (int v = 0; v < s->info.vectors; v++)
+        s->result[v].status = st;
+    return st;
+}

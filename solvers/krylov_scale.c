@@ -1,0 +1,175 @@
+/* Scaling, for one right-hand side: where squares of numbers between ||b|| and the tolerance would overflow or lose
+ * digits, the method works on a power of two times b and x, which changes no digit.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <float.h>
+#include <math.h>
+#include <spmv/primitives.h>
+
+#include "krylov.h"
+
+/* The square of such a norm, and what it may grow to, overflows; not a number counts as that. */
+static bool squares_overflow(spmv_type type, double norm)
+{
+    return !(norm <= (type == SPMV_F32 ? 0x1p40 : 0x1p480));
+}
+
+bool krylov_squares_vanish(spmv_type type, double norm_b, double tolerance)
+{
+    const bool narrow = type == SPMV_F32;
+    const double least = fmax(tolerance, (narrow ? 0x1p-48 : 0x1p-106) * norm_b); /* two unit roundoffs below */
+    return least < (narrow ? 0x1p-56 : 0x1p-500);
+}
+
+/* *largest = max |v_i|; |v| into scratch. */
+static spmv_status largest_element(const struct krylov *s, const void *v, void *scratch, double *largest)
+{
+    spmv_status st = SPMV_OK;
+    TRY(spmv_map(s->ctx, SPMV_MAP_ABS, s->type, v, scratch, s->n));
+    TRY(spmv_reduce(s->ctx, SPMV_MAX, s->type, scratch, s->cells, s->n));
+    TRY(krylov_read(s, s->cells, 1, largest));
+done:
+    return st;
+}
+
+spmv_status krylov_find_scale(struct krylov *s, bool ran, bool success)
+{
+    spmv_status st = SPMV_OK;
+    const spmv_cg_result *result = s->result;
+    const bool narrow = s->type == SPMV_F32;
+    /* p'Ap and r'M^-1 r are still smaller than r'r where A is small, or M^-1: a small b is scaled unless all went well
+     */
+    const bool small = !(ran && success) && result->norm_b < (narrow ? 0x1p-10 : 0x1p-200);
+    double largest = 0;
+    int exponent = 0;
+    if (s->columns > 1 || s->scale != 0 ||
+        (result->norm_b != 0 && !small && !squares_overflow(s->type, result->norm_b) &&
+         !krylov_squares_vanish(s->type, result->norm_b, result->tolerance)))
+        return SPMV_OK;
+    TRY(largest_element(s, s->b, s->q, &largest));
+    if (!(largest > 0 && isfinite(largest)))
+        return SPMV_OK;
+    frexp(largest, &exponent);
+    const int most = narrow ? 126 : 1022; /* so that the scale and what undoes it are normal numbers */
+    exponent = exponent > most ? most : exponent < -most ? -most : exponent;
+    if (exponent == 0)
+        return SPMV_OK;
+    s->wanted_scale = ldexp(1, -exponent);
+    if (ran && result->norm_b != 0 && !s->zero_start)
+        TRY(spmv_map(s->ctx, SPMV_MAP_COPY, s->type, s->start_x, s->x, s->n));
+done:
+    return st;
+}
+
+/* to = factor * from, which do not overlap. */
+static spmv_status scaled_copy(const struct krylov *s, double factor, const void *from, void *to)
+{
+    spmv_status st = SPMV_OK;
+    TRY(krylov_set_cell(s, factor));
+    TRY(spmv_map_index(s->ctx, s->type, &(const double){0}, NULL, to, s->n)); /* all bits 0, also as a float */
+    TRY(spmv_map_axpby(s->ctx, s->type, s->cells, from, NULL, to, s->n));
+done:
+    return st;
+}
+
+/* x *= factor; q holds x as it was. */
+static spmv_status scale_x(const struct krylov *s, double factor)
+{
+    spmv_status st = SPMV_OK;
+    TRY(spmv_map(s->ctx, SPMV_MAP_COPY, s->type, s->x, s->q, s->n));
+    TRY(scaled_copy(s, factor, s->q, s->x));
+done:
+    return st;
+}
+
+/* x and what is known of it, in the caller's units. */
+static spmv_status undo_scale(const struct krylov *s, double scale)
+{
+    spmv_cg_result *result = s->result;
+    result->norm_b /= scale;
+    result->tolerance /= scale;
+    result->recurrence_residual /= scale;
+    result->true_residual /= scale;
+    return scale_x(s, 1 / scale);
+}
+
+/* The solution, whose largest element is largest / scale, does not fit into the type: x = 0 goes back, with the
+ * residual of that. p'Ap <= 0 is then an underflow rather than a property of A. */
+static spmv_status give_up_solution(const struct krylov *s, double largest, double scale, spmv_status stop)
+{
+    spmv_status st = SPMV_OK;
+    TRY(spmv_map_index(s->ctx, s->type, &(const double){0}, NULL, s->x, s->n)); /* all bits 0, also as a float */
+    s->result->true_residual = s->result->norm_b;
+    if (stop != SPMV_ERROR_NOT_FINITE && stop != SPMV_CANCELLED)
+        st = context_fail(s->ctx, SPMV_ERROR_NOT_FINITE,
+                          "%s: the solution exceeds the range of %s: its largest element is about 1e%+.0f; x is set to "
+                          "0; scale A or b",
+                          s->call, spmv_type_name(s->type), floor(log10(largest) - log10(scale) + 0.5));
+    else
+        st = stop;
+done:
+    return st;
+}
+
+/* From the scaled solution to the x that goes back, and its true residual: elements that became 0 or subnormal in the
+ * caller's units show in that residual. */
+static spmv_status settle_scaled(struct krylov *s, const void *b, double scale, spmv_status stop)
+{
+    spmv_status st = SPMV_OK;
+    spmv_cg_result *result = s->result;
+    const double most = s->type == SPMV_F32 ? FLT_MAX : DBL_MAX;
+    double largest = 0;
+    TRY(undo_scale(s, scale));
+    TRY(largest_element(s, s->q, s->r, &largest)); /* undo_scale leaves the scaled x in q */
+    s->b = b;
+    s->scale = 0;
+    if (isfinite(largest) && largest / scale > most)
+        return give_up_solution(s, largest, scale, stop);
+    TRY(krylov_residual(s, s->q));
+    TRY(scaled_copy(s, scale, s->q, s->r));
+    TRY(krylov_norms(s, s->r, &result->true_residual));
+    result->true_residual /= scale;
+    st = stop;
+    if (stop == SPMV_OK && !isfinite(result->true_residual))
+        st = krylov_fail_overflow(s, 0);
+    else if (stop == SPMV_OK && !(result->true_residual <= result->tolerance))
+        st = krylov_fail_stagnation(s, 0);
+done:
+    return st;
+}
+
+/* The solve of scale A x = scale b: powers of two change no bit but of what would leave the type's range. x = 0 is the
+ * better start where squares of the other one's residual do not fit. */
+spmv_status krylov_solve_scaled(struct krylov *s, spmv_status (*solve)(struct krylov *))
+{
+    spmv_status st = SPMV_OK;
+    const void *b = s->b;
+    const double scale = s->wanted_scale, atol = s->atol;
+    const bool zero_start = s->zero_start;
+    double start = 0;
+    void *scaled = NULL;
+    TRY(context_lend(s->ctx, s->n * (int64_t)spmv_type_size(s->type), &scaled));
+    s->scale = scale;
+    s->atol = atol * scale;
+    s->b = scaled;
+    TRY(scaled_copy(s, scale, b, scaled));
+    if (!s->zero_start) {
+        TRY(scale_x(s, scale));
+        TRY(krylov_residual(s, s->r));
+        TRY(krylov_norms(s, s->r, &start));
+        s->zero_start = !isnan(start) && squares_overflow(s->type, start);
+    }
+    const spmv_status stop = solve(s);
+    st = stop;
+    if (st == SPMV_OK || spmv_status_class(st) >= 7)
+        st = settle_scaled(s, b, scale, stop);
+    else
+        undo_scale(s, scale); /* of as much as still works: the caller is told of the first failure */
+done:
+    s->b = b;
+    s->scale = 0;
+    s->atol = atol;
+    s->zero_start = zero_start;
+    context_take_back(s->ctx, scaled);
+    return st;
+}
