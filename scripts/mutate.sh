@@ -30,9 +30,9 @@ mutants() {
     "$1" "combine: operands swapped between tiles" primitives/runtime/loops.c \
         'loops->combine(&carry->value, part, &carry->value);' \
         'loops->combine(part, &carry->value, &carry->value);' '^test_scan\.omp$'
-    "$1" "fold: operands swapped inside a tile" primitives/runtime/loops.c \
-        'op_##op##_##type(four_##op##_##type(x), four_##op##_##type(x + 4))' \
-        'op_##op##_##type(four_##op##_##type(x + 4), four_##op##_##type(x))' '^test_reduce\.omp$'
+    "$1" "fold: operands swapped inside a tile" primitives/runtime/loops_typed.h \
+        'TYPED(op)(TYPED(four)(x), TYPED(four)(x + 4))' \
+        'TYPED(op)(TYPED(four)(x + 4), TYPED(four)(x))' '^test_reduce\.omp$'
     "$1" "scan: operands swapped in the definition" primitives/scan/scan_ref.c \
         'out[i] = all = op_##op##_##type(all, in[i]);' \
         'out[i] = all = op_##op##_##type(in[i], all);' '^test_scan\.ref$'
