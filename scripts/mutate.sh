@@ -33,9 +33,9 @@ mutants() {
     "$1" "fold: operands swapped inside a tile" primitives/runtime/loops_typed.h \
         'TYPED(op)(TYPED(four)(x), TYPED(four)(x + 4))' \
         'TYPED(op)(TYPED(four)(x + 4), TYPED(four)(x))' '^test_reduce\.omp$'
-    "$1" "scan: operands swapped in the definition" primitives/scan/scan_ref.c \
-        'out[i] = all = op_##op##_##type(all, in[i]);' \
-        'out[i] = all = op_##op##_##type(in[i], all);' '^test_scan\.ref$'
+    "$1" "scan: operands swapped in the definition" primitives/scan/scan_ref_typed.h \
+        'out[i] = all = TYPED(op)(all, in[i]);' \
+        'out[i] = all = TYPED(op)(in[i], all);' '^test_scan\.ref$'
 
     # Carries.
     "$1" "scan: the carry of all tiles but the last is skipped" primitives/scan/scan_omp.c \

@@ -22,18 +22,6 @@
 #undef TYPED
 #undef IS_REAL
 
-#define IS_REAL 1
-#define T float
-#define TYPED(name) NAMED(name, f32)
-#include TEMPLATE
-#undef T
-#undef TYPED
-
-#define T double
-#define TYPED(name) NAMED(name, f64)
-#include TEMPLATE
-#undef T
-#undef TYPED
-#undef IS_REAL
+#include "each_real.h"
 
 #undef IS_TUPLE

@@ -22,16 +22,14 @@ static inline const void *either(bool take, const void *yes, const void *no)
 #include "each_pair.h"
 #undef TEMPLATE
 
-#define ROW(OP, op, TYPE, type, T, D, CLASS)                                                                           \
-    [SPMV_##OP][SPMV_##TYPE] = {.size = sizeof(T),                                                                     \
-                                .identity = identity_of_##op##_##type,                                                 \
-                                .combine = combine_##op##_##type,                                                      \
-                                .fold = fold_##op##_##type,                                                            \
-                                .scan = {inclusive_##op##_##type, exclusive_##op##_##type},                            \
-                                .segscan = {seg_inclusive_##op##_##type, seg_exclusive_##op##_##type},                 \
-                                .segments = segments_##op##_##type},
-static const struct op_loops table[SPMV_OP_LIMIT][SPMV_TYPE_LIMIT] = {SPMV_PAIR_LIST(ROW)};
-#undef ROW
+#define ENTRY(pair)                                                                                                    \
+    {                                                                                                                  \
+        .size = sizeof identity_##pair(), .identity = identity_of_##pair, .combine = combine_##pair,                   \
+        .fold = fold_##pair, .scan = {inclusive_##pair, exclusive_##pair},                                             \
+        .segscan = {seg_inclusive_##pair, seg_exclusive_##pair}, .segments = segments_##pair                           \
+    }
+static const struct op_loops table[SPMV_OP_LIMIT][SPMV_TYPE_LIMIT] = PAIR_TABLE;
+#undef ENTRY
 
 const struct op_loops *op_loops(spmv_op op, spmv_type type)
 {
