@@ -99,7 +99,7 @@ static spmv_status scanned_products(const spmv_plan *plan, const struct staged *
     const spmv_csr *a = &plan->a;
     const spmv_segments segments = segments_of(a);
     /* G = X[C] */
-    TRY(ctx->backend->gather(ctx, plan->type, x, a->cols, a->col, 32, s->products, a->nnz));
+    TRY(ctx->backend->gather(ctx, &(struct move){NULL, plan->type, x, a->col, 32, s->products, a->cols, a->nnz}));
     /* P = V G */
     if (a->val != NULL)
         TRY(ctx->backend->map_binary(ctx, SPMV_MUL, plan->type, a->val, s->products, s->products, a->nnz));
@@ -124,7 +124,8 @@ spmv_status staged_apply(const spmv_plan *plan, const void *alpha, const void *x
     if (a->nnz > 0) {
         TRY(scanned_products(plan, s, x));
         /* the filtered gather leaves the zero of an empty row */
-        TRY(ctx->backend->gather(ctx, plan->type, s->products, a->nnz, s->last, a->row_ptr_bits, sums, a->rows));
+        TRY(ctx->backend->gather(
+            ctx, &(struct move){NULL, plan->type, s->products, s->last, a->row_ptr_bits, sums, a->nnz, a->rows}));
     }
     if (!unscaled)
         TRY(ctx->backend->map_scalar(ctx, SPMV_MUL, plan->type, alpha, sums, sums, a->rows));

@@ -7,6 +7,10 @@
 #include "dispatch_words.cuh"
 #include "filter.cuh"
 
+extern "C" {
+#include "backend.h"
+}
+
 /* body(take): the filter as the kernels take it; NULL: every element. Only a predicate looks at the elements, so without
  * one they are as many bytes. */
 template <typename Body>

@@ -20,6 +20,8 @@ static void close_omp(spmv_context *ctx)
     (void)ctx;
 }
 
+#define BACKEND(name) name##_omp
+#define SEGMENTS_CHECK segments_check_host
 const struct backend_table backend_omp = {
     .id = SPMV_BACKEND_OMP,
     .open = open_omp,
@@ -29,5 +31,5 @@ const struct backend_table backend_omp = {
     .upload = host_memory_upload,
     .download = host_memory_download,
     .synchronize = host_memory_synchronize,
-    BACKEND_PRIMITIVES(omp, segments_check_host),
+#include "backend_slots.h"
 };

@@ -18,6 +18,8 @@ static void close_ref(spmv_context *ctx)
     (void)ctx;
 }
 
+#define BACKEND(name) name##_ref
+#define SEGMENTS_CHECK segments_check_host
 const struct backend_table backend_ref = {
     .id = SPMV_BACKEND_REF,
     .open = open_ref,
@@ -27,5 +29,5 @@ const struct backend_table backend_ref = {
     .upload = host_memory_upload,
     .download = host_memory_download,
     .synchronize = host_memory_synchronize,
-    BACKEND_PRIMITIVES(ref, segments_check_host),
+#include "backend_slots.h"
 };

@@ -4,19 +4,11 @@
 #include "moves.cuh"
 #include "scatter_1_direct.cuh"
 
-extern "C" spmv_status scatter_filtered_cuda(spmv_context *ctx, const struct filter *filter, spmv_type of,
-                                             const void *in, const void *index, int index_bits, void *out,
-                                             int64_t out_n, int64_t n)
+extern "C" spmv_status scatter_cuda(spmv_context *ctx, const struct move *m)
 {
     return on_device(ctx, [=] {
-        return with_filter(ctx, "scatter", filter, of, [=](auto take) {
-            return scatter_1_launch(ctx, take, in, index, index_bits, out, out_n, n);
+        return with_filter(ctx, "scatter", m->filter, m->type, [=](auto take) {
+            return scatter_1_launch(ctx, take, m->in, m->index, m->index_bits, m->out, m->cells, m->n);
         });
     });
-}
-
-extern "C" spmv_status scatter_cuda(spmv_context *ctx, spmv_type of, const void *in, const void *index, int index_bits,
-                                    void *out, int64_t out_n, int64_t n)
-{
-    return scatter_filtered_cuda(ctx, NULL, of, in, index, index_bits, out, out_n, n);
 }
