@@ -70,11 +70,6 @@ int64_t blocks_of(const struct cg *cg)
                                                  : (int64_t)cg_fused::MANY_BLOCKS;
 }
 
-bool is_tiles(const spmv_plan *plan)
-{
-    return plan->method->apply_with == tiles_cuda_apply_with;
-}
-
 /* The parts themselves, or, where there are more than TOP, the FOLDED parts made from them. */
 template <typename T> cg_fused::parts_of<T> parts_of(const T *parts, int64_t count, const T *folded)
 {
@@ -86,7 +81,8 @@ template <typename T> cg_fused::parts_of<T> parts_of(const T *parts, int64_t cou
 template <typename T> T *pq_parts(const struct cg *cg, int64_t *count)
 {
     *count = 1;
-    return is_tiles(cg->plan) ? (T *)tiles_cuda_parts(cg->plan, count) : (T *)cg_scalar(cg, PQ);
+    const auto dot_parts = cg->plan->method->dot_parts;
+    return dot_parts != nullptr ? (T *)dot_parts(cg->plan, count) : (T *)cg_scalar(cg, PQ);
 }
 
 template <typename T> cg_fused::system<T> system_of(const struct cg *cg)
@@ -146,11 +142,11 @@ template <typename T> spmv_status queue_step(const struct cg *cg)
     spmv_epilogue_init(&dot, sizeof dot);
     dot.w = cg->p;
     dot.dot = cg_scalar(cg, PQ);
-    cg->plan->stop = &system_of<T>(cg).s->ending;
-    cg->plan->leaves_parts = true;
-    spmv_status st = spmv_apply_with(cg->plan, nullptr, cg->p, nullptr, cg->q, &dot);
-    cg->plan->stop = nullptr;
-    cg->plan->leaves_parts = false;
+    struct plan_product product = plan_product_of(cg->plan, nullptr, cg->p, nullptr, cg->q);
+    product.epilogue = &dot;
+    product.stop = &system_of<T>(cg).s->ending;
+    product.leaves_parts = true;
+    spmv_status st = plan_multiply(cg->plan, &product);
     if (st == SPMV_OK)
         st = queue_fold<T>(cg);
     if (st == SPMV_OK)

@@ -102,15 +102,13 @@ template <typename T> spmv_status queue_product(const struct cg_region *region)
 {
     const workspace *const w = workspace_of(region);
     const cg_several::system<T> a = system_of<T>(region);
-    spmv_plan *const plan = region->plan;
     const int blocks = w->panels * w->row_blocks;
     const bool rides = w->product_parts > 0;
     T *const parts = (T *)((char *)w->memory + w->products_at);
-    plan->parts = rides ? parts : nullptr;
-    plan->stop = rides ? a.ended + 1 : nullptr;
-    const spmv_status st = spmv_apply(plan, nullptr, region->p, nullptr, region->q);
-    plan->parts = nullptr;
-    plan->stop = nullptr;
+    struct plan_product product = plan_product_of(region->plan, nullptr, region->p, nullptr, region->q);
+    product.column_parts = rides ? parts : nullptr;
+    product.stop = rides ? a.ended + 1 : nullptr;
+    const spmv_status st = plan_multiply(region->plan, &product);
     if (st != SPMV_OK || takes_products(region))
         return st;
     if (!rides)
@@ -292,7 +290,8 @@ spmv_status open(struct cg_region *region, bool graphs)
     w->rr_at = w->pq_at + parts;
     w->rz_at = w->rr_at + parts;
     w->products_at = w->rz_at + parts;
-    w->product_parts = columns_cuda_parts(region->plan, region->p);
+    w->product_parts =
+        region->plan->method->column_parts != nullptr ? region->plan->method->column_parts(region->plan, region->p) : 0;
     st = context_lend(region->ctx, w->products_at + whole(size * w->product_parts * k), &w->memory);
     if (st == SPMV_OK)
         st = host_alloc(region->ctx, w->pq_at, "a solve", &w->begun);

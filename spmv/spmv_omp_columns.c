@@ -156,33 +156,29 @@ PACK_OF_TWO(spmv_c128, pack_f64)
 #define TYPED(name) columns_##name##_c128
 #include "spmv_omp_columns.h"
 
-void columns_omp_product(const spmv_plan *plan, const void *alpha, const void *x, const void *beta, bool beta_zero,
-                         void *y, const spmv_epilogue *epilogue)
+void columns_omp_product(const spmv_plan *plan, const struct plan_product *product)
 {
-    switch (plan->type) {
-    case SPMV_F32:
-        columns_product_f32(plan, alpha, x, beta, beta_zero, y, epilogue);
-        break;
-    case SPMV_C64:
-        columns_product_c64(plan, alpha, x, beta, beta_zero, y, epilogue);
-        break;
-    case SPMV_C128:
-        columns_product_c128(plan, alpha, x, beta, beta_zero, y, epilogue);
-        break;
-    default:
-        if (plan->a.type == SPMV_F32)
-            columns_product_mixed(plan, alpha, x, beta, beta_zero, y, epilogue);
-        else
-            columns_product_f64(plan, alpha, x, beta, beta_zero, y, epilogue);
-    }
+#define ROW(name, STORED, SUMS) [PLAN_##name] = columns_product_##name,
+    static void (*const multiply[])(const spmv_plan *, const struct plan_product *) = {PLAN_TYPES_LIST(ROW)};
+#undef ROW
+    multiply[plan->types](plan, product);
 }
 
 void columns_omp_pieces(const spmv_plan *plan, const void *x, void *y, struct pieces *pieces)
 {
-    if (plan->type == SPMV_F32)
+    switch (plan->types) {
+    case PLAN_f32:
         columns_pieces_f32(plan, x, y, pieces);
-    else if (plan->a.type == SPMV_F32)
-        columns_pieces_mixed(plan, x, y, pieces);
-    else
+        return;
+    case PLAN_f64:
         columns_pieces_f64(plan, x, y, pieces);
+        return;
+    case PLAN_mixed:
+        columns_pieces_mixed(plan, x, y, pieces);
+        return;
+    case PLAN_c64:
+    case PLAN_c128:
+    case PLAN_TYPES: /* no pieces */
+        return;
+    }
 }

@@ -557,31 +557,30 @@ static void TYPED(join)(const struct tiles *tiles, const struct TYPED(source) * 
         *(VALUE *)e->dot = dot;
 }
 
-static struct TYPED(source) TYPED(source_of)(const spmv_plan *plan, struct scaling scaling, const void *x, void *y,
-                                             const spmv_epilogue *epilogue)
+static struct TYPED(source) TYPED(source_of)(const spmv_plan *plan, const struct plan_product *p)
 {
     const struct tiles *tiles = plan->state;
     const spmv_csr *a = &plan->a;
     return (struct TYPED(source)){.a = a,
                                   .val = a->val,
                                   .col = a->col,
-                                  .x = x,
-                                  .y = y,
-                                  .f = {.alpha = *(const VALUE *)scaling.alpha,
-                                        .beta = scaling.beta_zero ? 0 : *(const VALUE *)scaling.beta,
-                                        .beta_zero = scaling.beta_zero},
-                                  .epilogue = epilogue,
-                                  .keep = epilogue != NULL && tiles->stream && scaling.beta_zero && a->val != NULL};
+                                  .x = p->x,
+                                  .y = p->y,
+                                  .f = {.alpha = *(const VALUE *)p->alpha,
+                                        .beta = p->beta_zero ? 0 : *(const VALUE *)p->beta,
+                                        .beta_zero = p->beta_zero},
+                                  .epilogue = p->epilogue,
+                                  .keep = p->epilogue != NULL && tiles->stream && p->beta_zero && a->val != NULL};
 }
 
-static void TYPED(product)(const spmv_plan *plan, struct scaling scaling, const void *x, void *y,
-                           const spmv_epilogue *epilogue)
+static void TYPED(product)(const spmv_plan *plan, const struct plan_product *p)
 {
     struct tiles *tiles = plan->state;
     const spmv_csr *a = &plan->a;
-    const bool stream = tiles->stream && scaling.beta_zero && a->val != NULL;
-    const struct TYPED(source) source = TYPED(source_of)(plan, scaling, x, y, epilogue);
-    tiles_share_out(tiles, TYPED(tile_function_for)(tiles->avx2, a->val == NULL, stream && epilogue == NULL), &source);
+    const bool stream = tiles->stream && p->beta_zero && a->val != NULL;
+    const struct TYPED(source) source = TYPED(source_of)(plan, p);
+    tiles_share_out(tiles, TYPED(tile_function_for)(tiles->avx2, a->val == NULL, stream && p->epilogue == NULL),
+                    &source);
     TYPED(join)(tiles, &source);
 }
 
@@ -590,8 +589,9 @@ static void TYPED(pieces)(const spmv_plan *plan, const void *x, void *y, const s
 {
     static const VALUE one = 1;
     const struct tiles *tiles = plan->state;
-    const struct scaling scaling = {.alpha = &one, .beta = &one, .beta_zero = true};
-    const struct TYPED(source) source = TYPED(source_of)(plan, scaling, x, y, epilogue);
+    const struct plan_product product = {
+        .alpha = &one, .beta = &one, .beta_zero = true, .x = x, .y = y, .epilogue = epilogue};
+    const struct TYPED(source) source = TYPED(source_of)(plan, &product);
     const bool stream = tiles->stream && plan->a.val != NULL && epilogue == NULL;
     _Static_assert(sizeof source <= sizeof pieces->source, "room for a source");
     memcpy(pieces->source, &source, sizeof source);

@@ -20,6 +20,18 @@ typedef enum spmv_operation {
                              patterns */
 } spmv_operation;
 
+/* How a plan may hold a matrix in memory. AUTO: the plan decides. NONE: plain CSR. COLUMNS: columns
+ * of 16 bits and less wherever they fit (omp; SPMV_ERROR_UNSUPPORTED elsewhere). VALUES: as AUTO,
+ * and a table for at most 256 distinct values (by their bits), with one more byte a nonzero: method
+ * tiles on cuda, real values, over a million nonzeros; elsewhere as AUTO, and the plan's layout
+ * says why. On cuda, a plan that finds no memory for this does without it. */
+typedef enum spmv_compression {
+    SPMV_COMPRESSION_AUTO = -1,
+    SPMV_COMPRESSION_NONE = 0,
+    SPMV_COMPRESSION_COLUMNS = 1,
+    SPMV_COMPRESSION_VALUES = 2
+} spmv_compression;
+
 typedef struct spmv_plan_options {
     size_t size;
     spmv_operation operation;   /* default N */
@@ -34,14 +46,9 @@ typedef struct spmv_plan_options {
     int update_values;          /* 1: values may be replaced later (spmv_plan_update_values);
                                    default 0. A transposed matrix then takes 4 bytes a nonzero more
                                    (8 from 2^31 on). */
-    int compression;            /* whether the plan may compress the matrix in memory. -1: the plan
-                                   decides (default). 0: plain CSR. 1: compressed columns wherever
-                                   they fit (omp; SPMV_ERROR_UNSUPPORTED elsewhere). 2: as -1, and a
-                                   table for at most 256 distinct values (by their bits), with one
-                                   more byte a nonzero: method tiles on cuda, real values, over a
-                                   million nonzeros; elsewhere as -1, and the plan's layout says
-                                   why. On cuda, a plan that finds no memory for this does without
-                                   it. Results have the same bits with each value. */
+    int compression;            /* whether the plan may compress the matrix in memory:
+                                   SPMV_COMPRESSION_..., default AUTO. Results have the same bits
+                                   with each value. */
     int64_t x_stride, y_stride; /* elements from one row of x (y) to the next, at least vectors;
                                    default 0: vectors */
 } spmv_plan_options;
@@ -84,7 +91,7 @@ SPMV_API void spmv_plan_destroy(spmv_plan *plan);
  * CUDA graph before use the new values. A plan that borrows its values borrows this array instead,
  * which may be the old array with new contents; products captured before keep reading the old
  * array. (The method "blocked" keeps a sorted copy, which is made here: products captured before
- * read that.) With compression 2 the call waits and cannot be captured, products captured before
+ * read that.) With SPMV_COMPRESSION_VALUES the call waits and cannot be captured, products captured before
  * must not be launched any more, and the layout may change.
  *
  * Errors: SPMV_ERROR_UNSUPPORTED (a plan without the option), SPMV_ERROR_ARGUMENT (NULL),
