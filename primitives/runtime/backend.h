@@ -159,7 +159,7 @@ extern const struct backend_table backend_omp;
 extern const struct backend_table backend_cuda;
 #endif
 
-/* The table of a backend; NULL when this build has none. */
+/* The table of a backend; NULL: not in this build (context.c). */
 const struct backend_table *backend_find(spmv_backend id);
 
 /* The memory slots of every backend whose context memory is host memory. */
@@ -180,9 +180,6 @@ spmv_status host_memory_synchronize(spmv_context *ctx);
 #undef BACKEND
 spmv_status compact_count_write_cuda(spmv_context *, const struct filter *, spmv_type, const void *, void *, int64_t *,
                                      int64_t, void *);
-/* The table of a backend; NULL: not in this build. (context.c) */
-const struct backend_table *backend_find(spmv_backend id);
-
 spmv_status segments_check_host(spmv_context *ctx, const spmv_segments *segments, int64_t n);
 
 #endif
