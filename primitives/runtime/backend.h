@@ -162,8 +162,9 @@ extern const struct backend_table backend_cuda;
 /* The table of a backend; NULL: not in this build (context.c). */
 const struct backend_table *backend_find(spmv_backend id);
 
-/* The memory slots of every backend whose context memory is host memory. */
+/* Slots of every backend whose context memory is host memory (backend_host_slots.h). */
 spmv_status host_memory_alloc(spmv_context *ctx, int64_t bytes, void **memory);
+void host_memory_close(spmv_context *ctx);
 void host_memory_free(spmv_context *ctx, void *memory);
 spmv_status host_memory_upload(spmv_context *ctx, const void *host_from, void *to, int64_t bytes);
 spmv_status host_memory_download(spmv_context *ctx, const void *from, void *host_to, int64_t bytes);

@@ -425,7 +425,6 @@ static void close_cuda(spmv_context *ctx)
 }
 
 #define BACKEND(name) name##_cuda
-#define SEGMENTS_CHECK NULL
 const struct backend_table backend_cuda = {
     .id = SPMV_BACKEND_CUDA,
     .open = open_cuda,

@@ -1,5 +1,5 @@
 /* The slots of a backend's table that primitives have, in the order of the struct: included into the table with
- * BACKEND(name), which is name_ref, and SEGMENTS_CHECK.
+ * BACKEND(name), which is name_ref.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 /* clang-format off */
@@ -31,7 +31,6 @@
 .scan_rungs = BACKEND(scan_rungs),
 .flags_pack = BACKEND(flags_pack),
 .flags_unpack = BACKEND(flags_unpack),
-.segments_check = SEGMENTS_CHECK,
 .segscan_scratch = BACKEND(segscan_scratch),
 .segscan = BACKEND(segscan),
 .segscan_rungs = BACKEND(segscan_rungs),

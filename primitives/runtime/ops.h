@@ -30,7 +30,7 @@ SPMV_FUNCTION_PAIR_LIST(OPS_DEFINE_)
 #undef OPS_DEFINE_
 
 /* Tables by operator (map function, predicate) and type, and by type: each has ENTRY(add_f64), which the user defines,
- * in its place, and 0 elsewhere (REAL_TABLE: of the reals). So a table names a function for every pair of the lists. */
+ * in its place, and 0 elsewhere (VALUE_TABLE: of the types of a matrix; REAL_TABLE: of the reals). So a table names a function for every pair of the lists. */
 #define PAIR_TABLE                                                                                                     \
     {                                                                                                                  \
         SPMV_PAIR_LIST(PAIR_ROW_)                                                                                      \
@@ -51,6 +51,10 @@ SPMV_FUNCTION_PAIR_LIST(OPS_DEFINE_)
         SPMV_TYPE_LIST(TYPE_ROW_, )                                                                                    \
     }
 #define TYPE_ROW_(TYPE, type, value, T, D, CLASS, ARG) [SPMV_##TYPE] = ENTRY(type),
+#define VALUE_TABLE                                                                                                    \
+    {                                                                                                                  \
+        SPMV_NUMBER_LIST(TYPE_ROW_, ) SPMV_COMPLEX_LIST(TYPE_ROW_, )                                                   \
+    }
 #define REAL_TABLE                                                                                                     \
     {                                                                                                                  \
         SPMV_TYPE_LIST(REAL_ROW_, )                                                                                    \
