@@ -109,8 +109,8 @@ mutants() {
         '((a) < (b) ? (a) : (b))' '^test_(lists|reduce\.(ref|omp))$'
 
     # Matrices.
-    "$1" "duplicates: the first of them is lost" formats/rows.c \
-        'SUM_##CLASS(name, T, val[kept], val[k])' \
+    "$1" "duplicates: the first of them is lost" formats/rows_typed.h \
+        'TYPED(sum)(val[kept], val[k])' \
         'val[k]' '^test_matrix\.(ref|omp)$'
     "$1" "skew-symmetric: the mirrored entry keeps its sign" formats/coo.c \
         'if (coo->mirror == COO_MIRROR_NEGATED && size > 0)' \
