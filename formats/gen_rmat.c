@@ -48,7 +48,7 @@ static inline struct edge draw_edge(const struct rmat *r, int64_t k)
     uint32_t row = 0, col = 0;
     int level = 0;
     for (uint64_t i = 1; level < r->scale; i++) {
-        const uint64_t bits = random_mix(key + i * 0x9e3779b97f4a7c15u);
+        const uint64_t bits = splitmix_mix(key + i * SPLITMIX_STEP);
         descend((uint32_t)bits, &row, &col);
         if (++level < r->scale) {
             descend((uint32_t)(bits >> 32), &row, &col);

@@ -1,27 +1,19 @@
 /* Random numbers that do not depend on who asks first: number i of stream s under a seed is a hash of the three, so
  * that threads fill arrays in any order and get the same bits.
  *
- * SplitMix64's finaliser: G. Steele, D. Lea, C. Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014
- * (constants: D. Stafford's variant 13).
+ * The hash is the last step of splitmix64.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef RANDOM_H
 #define RANDOM_H
 
-#include <stdint.h>
-
-static inline uint64_t random_mix(uint64_t z)
-{
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
-}
+#include "splitmix.h"
 
 /* 64 random bits: number index of the stream. A generator gives each purpose a stream of its own. */
 static inline uint64_t random_bits(uint64_t seed, uint64_t stream, uint64_t index)
 {
-    const uint64_t golden = 0x9e3779b97f4a7c15u;
-    return random_mix(random_mix(random_mix(seed + golden) + stream + golden) + golden * (index + 1));
+    const uint64_t step = SPLITMIX_STEP;
+    return splitmix_mix(splitmix_mix(splitmix_mix(seed + step) + stream + step) + step * (index + 1));
 }
 
 /* 0 <= result < bound, bound from 1. For bounds below 2^32 a multiplication, which is off from uniform by less

@@ -229,29 +229,8 @@ spmv_status rows_sort(spmv_context *ctx, spmv_matrix *matrix, int64_t spare_byte
     return lacking == 0 ? SPMV_OK : context_fail_memory(ctx, "sorting a row", lacking);
 }
 
-#define SUM_INTEGER(name, T, a, b) op_add_##name(a, b)
-#define SUM_REAL(name, T, a, b) op_add_##name(a, b)
-#define SUM_COMPLEX(name, T, a, b) ((T){(a).re + (b).re, (a).im + (b).im})
-
-/* merge_T: col, val of one sorted row; returns how many entries remain. */
-#define DEFINE(NAME, name, value, T, D, CLASS, ARG)                                                                    \
-    static int64_t merge_##name(int32_t *col, void *values, int64_t n)                                                 \
-    {                                                                                                                  \
-        T *const val = values;                                                                                         \
-        int64_t kept = 0;                                                                                              \
-        for (int64_t k = 1; k < n; k++) {                                                                              \
-            if (col[k] == col[kept]) {                                                                                 \
-                val[kept] = SUM_##CLASS(name, T, val[kept], val[k]);                                                   \
-            } else {                                                                                                   \
-                col[++kept] = col[k];                                                                                  \
-                val[kept] = val[k];                                                                                    \
-            }                                                                                                          \
-        }                                                                                                              \
-        return kept + 1;                                                                                               \
-    }
-SPMV_NUMBER_LIST(DEFINE, )
-SPMV_COMPLEX_LIST(DEFINE, )
-#undef DEFINE
+#define TEMPLATE "rows_typed.h"
+#include "each_value.h"
 
 static int64_t merge_pattern(int32_t *col, void *values, int64_t n)
 {
@@ -267,9 +246,9 @@ typedef int64_t (*merge_fn)(int32_t *, void *, int64_t);
 
 static merge_fn find_merge(const spmv_matrix *matrix)
 {
-#define ROW(NAME, name, value, T, D, CLASS, ARG) [value] = merge_##name,
-    static const merge_fn merge[SPMV_TYPE_LIMIT] = {SPMV_NUMBER_LIST(ROW, ) SPMV_COMPLEX_LIST(ROW, )};
-#undef ROW
+#define ENTRY(type) merge_##type
+    static const merge_fn merge[SPMV_TYPE_LIMIT] = VALUE_TABLE;
+#undef ENTRY
     return matrix->pattern ? merge_pattern : merge[matrix->type];
 }
 

@@ -120,48 +120,16 @@ static double deviation_of_rows(const spmv_csr *a, const struct tally *t)
     return sqrt(fmax(0, square_mean - mean * mean));
 }
 
-#define IS_FINITE_INTEGER(a) true
-#define IS_FINITE_REAL(a) isfinite(a)
-#define IS_FINITE_COMPLEX(a) (isfinite((a).re) && isfinite((a).im))
-#define IS_ZERO_INTEGER(a) ((a) == 0)
-#define IS_ZERO_REAL(a) ((a) == 0)
-#define IS_ZERO_COMPLEX(a) ((a).re == 0 && (a).im == 0)
-#define EQUAL_INTEGER(a, b) ((a) == (b))
-#define EQUAL_REAL(a, b) ((a) == (b))
-#define EQUAL_COMPLEX(a, b) ((a).re == (b).re && (a).im == (b).im)
-#define NEGATED_INTEGER(name, T, a) function_neg_##name(a)
-#define NEGATED_REAL(name, T, a) function_neg_##name(a)
-#define NEGATED_COMPLEX(name, T, a) ((T){-(a).re, -(a).im})
-#define CONJUGATE_INTEGER(T, a) (a)
-#define CONJUGATE_REAL(T, a) (a)
-#define CONJUGATE_COMPLEX(T, a) ((T){(a).re, -(a).im})
-#define ONE_INTEGER(T) 1
-#define ONE_REAL(T) 1
-#define ONE_COMPLEX(T) ((T){1, 0})
-#define ZERO_INTEGER(T) 0
-#define ZERO_REAL(T) 0
-#define ZERO_COMPLEX(T) ((T){0, 0})
+enum { PATTERN_SYMMETRIC = 1, SYMMETRIC = 2, SKEW_SYMMETRIC = 4, HERMITIAN = 8, ALL_FLAGS = 15 };
 
-/* Values equal to 0 and values that are not finite among the first n. */
-#define DEFINE(NAME, name, value, T, D, CLASS, ARG)                                                                    \
-    static void count_values_##name(const void *values, int64_t n, int64_t *zeros, int64_t *odd)                       \
-    {                                                                                                                  \
-        const T *const val = values;                                                                                   \
-        for (int64_t k = 0; k < n; k++) {                                                                              \
-            *zeros += IS_ZERO_##CLASS(val[k]);                                                                         \
-            *odd += !IS_FINITE_##CLASS(val[k]);                                                                        \
-        }                                                                                                              \
-    }
-SPMV_NUMBER_LIST(DEFINE, )
-SPMV_COMPLEX_LIST(DEFINE, )
-#undef DEFINE
+#define TEMPLATE "statistics_typed.h"
+#include "each_value.h"
 
 static void count_values(spmv_context *ctx, const spmv_csr *a, int64_t *zero_count, int64_t *odd_count)
 {
-#define ROW(NAME, name, value, T, D, CLASS, ARG) [value] = count_values_##name,
-    static void (*const run[SPMV_TYPE_LIMIT])(const void *, int64_t, int64_t *,
-                                              int64_t *) = {SPMV_NUMBER_LIST(ROW, ) SPMV_COMPLEX_LIST(ROW, )};
-#undef ROW
+#define ENTRY(type) count_values_##type
+    static void (*const run[SPMV_TYPE_LIMIT])(const void *, int64_t, int64_t *, int64_t *) = VALUE_TABLE;
+#undef ENTRY
     enum { TILE = 1 << 14 };
     const int64_t tiles = a->val == NULL ? 0 : ceil_divide(a->nnz, TILE);
     int64_t zeros = 0, odd = 0;
@@ -204,42 +172,11 @@ static spmv_status count_empty_columns(spmv_context *ctx, const spmv_csr *a, int
     return SPMV_OK;
 }
 
-enum { PATTERN_SYMMETRIC = 1, SYMMETRIC = 2, SKEW_SYMMETRIC = 4, HERMITIAN = 8, ALL_FLAGS = 15 };
-
-/* Which flags a row of A and the same row of its transpose leave standing. What is not stored is 0. */
-#define DEFINE(NAME, name, value, T, D, CLASS, ARG)                                                                    \
-    static int compare_##name(struct row a, struct row b)                                                              \
-    {                                                                                                                  \
-        const T *const a_val = a.val, *const b_val = b.val, one = ONE_##CLASS(T);                                      \
-        int flags = ALL_FLAGS;                                                                                         \
-        for (int64_t i = 0, j = 0; flags != 0 && (i < a.n || j < b.n);) {                                              \
-            const bool in_a = i < a.n && (j == b.n || a.col[i] <= b.col[j]);                                           \
-            const bool in_b = j < b.n && (i == a.n || b.col[j] <= a.col[i]);                                           \
-            const T x = !in_a ? ZERO_##CLASS(T) : a_val != NULL ? a_val[i] : one;                                      \
-            const T y = !in_b ? ZERO_##CLASS(T) : b_val != NULL ? b_val[j] : one;                                      \
-            if (!in_a || !in_b)                                                                                        \
-                flags &= ~PATTERN_SYMMETRIC;                                                                           \
-            if (!EQUAL_##CLASS(x, y))                                                                                  \
-                flags &= ~SYMMETRIC;                                                                                   \
-            if (!EQUAL_##CLASS(x, NEGATED_##CLASS(name, T, y)))                                                        \
-                flags &= ~SKEW_SYMMETRIC;                                                                              \
-            if (!EQUAL_##CLASS(x, CONJUGATE_##CLASS(T, y)))                                                            \
-                flags &= ~HERMITIAN;                                                                                   \
-            i += in_a;                                                                                                 \
-            j += in_b;                                                                                                 \
-        }                                                                                                              \
-        return flags;                                                                                                  \
-    }
-SPMV_NUMBER_LIST(DEFINE, )
-SPMV_COMPLEX_LIST(DEFINE, )
-#undef DEFINE
-
 static spmv_status compare_with_transpose(spmv_context *ctx, const spmv_csr *a, int *flags_out)
 {
-#define ROW(NAME, name, value, T, D, CLASS, ARG) [value] = compare_##name,
-    static int (*const run[SPMV_TYPE_LIMIT])(struct row,
-                                             struct row) = {SPMV_NUMBER_LIST(ROW, ) SPMV_COMPLEX_LIST(ROW, )};
-#undef ROW
+#define ENTRY(type) compare_##type
+    static int (*const run[SPMV_TYPE_LIMIT])(struct row, struct row) = VALUE_TABLE;
+#undef ENTRY
     int (*const compare)(struct row, struct row) = run[a->val == NULL ? SPMV_I32 : a->type];
     spmv_matrix *transposed = NULL;
     spmv_csr b;

@@ -30,12 +30,12 @@ mutants() {
     "$1" "combine: operands swapped between tiles" primitives/runtime/loops.c \
         'loops->combine(&carry->value, part, &carry->value);' \
         'loops->combine(part, &carry->value, &carry->value);' '^test_scan\.omp$'
-    "$1" "fold: operands swapped inside a tile" primitives/runtime/loops.c \
-        'op_##op##_##type(four_##op##_##type(x), four_##op##_##type(x + 4))' \
-        'op_##op##_##type(four_##op##_##type(x + 4), four_##op##_##type(x))' '^test_reduce\.omp$'
-    "$1" "scan: operands swapped in the definition" primitives/scan/scan_ref.c \
-        'out[i] = all = op_##op##_##type(all, in[i]);' \
-        'out[i] = all = op_##op##_##type(in[i], all);' '^test_scan\.ref$'
+    "$1" "fold: operands swapped inside a tile" primitives/runtime/loops_typed.h \
+        'TYPED(op)(TYPED(four)(x), TYPED(four)(x + 4))' \
+        'TYPED(op)(TYPED(four)(x + 4), TYPED(four)(x))' '^test_reduce\.omp$'
+    "$1" "scan: operands swapped in the definition" primitives/scan/scan_ref_typed.h \
+        'out[i] = all = TYPED(op)(all, in[i]);' \
+        'out[i] = all = TYPED(op)(in[i], all);' '^test_scan\.ref$'
 
     # Carries.
     "$1" "scan: the carry of all tiles but the last is skipped" primitives/scan/scan_omp.c \
@@ -109,8 +109,8 @@ mutants() {
         '((a) < (b) ? (a) : (b))' '^test_(lists|reduce\.(ref|omp))$'
 
     # Matrices.
-    "$1" "duplicates: the first of them is lost" formats/rows.c \
-        'SUM_##CLASS(name, T, val[kept], val[k])' \
+    "$1" "duplicates: the first of them is lost" formats/rows_typed.h \
+        'TYPED(sum)(val[kept], val[k])' \
         'val[k]' '^test_matrix\.(ref|omp)$'
     "$1" "skew-symmetric: the mirrored entry keeps its sign" formats/coo.c \
         'if (coo->mirror == COO_MIRROR_NEGATED && size > 0)' \

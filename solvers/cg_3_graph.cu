@@ -48,11 +48,6 @@ int64_t blocks_of(const struct cg *cg)
                                                    : (int64_t)cg_fused::MANY_BLOCKS;
 }
 
-bool is_tiles(const spmv_plan *plan)
-{
-    return plan->method->apply_with == tiles_cuda_apply_with;
-}
-
 /* The parts themselves, or, where there are more than TOP, the FOLDED parts made from them. */
 template <typename T> cg_fused::parts_of<T> parts_of(const T *parts, int64_t count, const T *folded)
 {
@@ -71,7 +66,8 @@ template <typename T> T *dot_of(const struct cg *cg)
 template <typename T> T *pq_parts(const struct cg *cg, int64_t *count)
 {
     *count = 1;
-    return is_tiles(cg->s.plan) ? (T *)tiles_cuda_parts(cg->s.plan, count) : dot_of<T>(cg);
+    const auto dot_parts = cg->s.plan->method->dot_parts;
+    return dot_parts != nullptr ? (T *)dot_parts(cg->s.plan, count) : dot_of<T>(cg);
 }
 
 template <typename T> cg_fused::system<T> system_of(const struct cg *cg)
@@ -131,11 +127,11 @@ template <typename T> spmv_status queue_step(const struct cg *cg)
     spmv_epilogue_init(&dot, sizeof dot);
     dot.w = cg->p;
     dot.dot = dot_of<T>(cg);
-    cg->s.plan->stop = &system_of<T>(cg).s->ending;
-    cg->s.plan->leaves_parts = true;
-    spmv_status st = spmv_apply_with(cg->s.plan, nullptr, cg->p, nullptr, cg->s.q, &dot);
-    cg->s.plan->stop = nullptr;
-    cg->s.plan->leaves_parts = false;
+    struct plan_product product = plan_product_of(cg->s.plan, nullptr, cg->p, nullptr, cg->s.q);
+    product.epilogue = &dot;
+    product.stop = &system_of<T>(cg).s->ending;
+    product.leaves_parts = true;
+    spmv_status st = plan_multiply(cg->s.plan, &product);
     if (st == SPMV_OK)
         st = queue_fold<T>(cg);
     if (st == SPMV_OK)

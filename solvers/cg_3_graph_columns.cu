@@ -87,15 +87,13 @@ template <typename T> spmv_status queue_product(const struct cg *cg)
 {
     const workspace *const w = workspace_of(cg);
     const cg_columns::system<T> a = system_of<T>(cg);
-    spmv_plan *const plan = cg->s.plan;
     const int blocks = w->panels * w->row_blocks;
     const bool rides = w->product_parts > 0;
     T *const parts = (T *)((char *)w->memory + w->products_at);
-    plan->parts = rides ? parts : nullptr;
-    plan->stop = rides ? a.ended + 1 : nullptr;
-    const spmv_status st = spmv_apply(plan, nullptr, cg->p, nullptr, cg->s.q);
-    plan->parts = nullptr;
-    plan->stop = nullptr;
+    struct plan_product product = plan_product_of(cg->s.plan, nullptr, cg->p, nullptr, cg->s.q);
+    product.column_parts = rides ? parts : nullptr;
+    product.stop = rides ? a.ended + 1 : nullptr;
+    const spmv_status st = plan_multiply(cg->s.plan, &product);
     if (st != SPMV_OK || takes_products(cg))
         return st;
     if (!rides)
@@ -168,7 +166,8 @@ spmv_status prepare(struct cg *cg, bool graphs)
     w->rr_at = w->pq_at + parts;
     w->rz_at = w->rr_at + parts;
     w->products_at = w->rz_at + parts;
-    w->product_parts = columns_cuda_parts(cg->s.plan, cg->p);
+    const auto column_parts = cg->s.plan->method->column_parts;
+    w->product_parts = column_parts != nullptr ? column_parts(cg->s.plan, cg->p) : 0;
     st = context_lend(cg->s.ctx, w->products_at + whole(size * w->product_parts * k), &w->memory);
     if (st == SPMV_OK)
         st = host_alloc(cg->s.ctx, w->pq_at, "a solve", &w->begun);

@@ -18,16 +18,14 @@
 #include "cg_internal.h"
 #include "matrix_internal.h"
 #include "plan_internal.h"
+#include "splitmix.h"
 
 enum { VECTORS = 3, MARGIN = 32, PARTS = 64 };
 
-/* Random bits of element i of all vectors: splitmix64 (G. L. Steele, D. Lea, C. H. Flood, OOPSLA 2014). */
+/* Random bits of element i of all vectors, whatever asks for them. */
 static uint64_t bits_at(int64_t i)
 {
-    uint64_t z = ((uint64_t)i + ((uint64_t)1 << 40)) * 0x9e3779b97f4a7c15u;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
+    return splitmix_mix(((uint64_t)i + ((uint64_t)1 << 40)) * SPLITMIX_STEP);
 }
 
 /* The element of vector number which, from eleven of these bits: 1 + k / 1024, 0 <= k < 1024, or minus that. */

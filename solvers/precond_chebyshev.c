@@ -21,6 +21,7 @@
 #include "host_tiles.h"
 #include "matrix_internal.h"
 #include "precond_loops.h"
+#include "splitmix.h"
 
 struct coefficients {
     double before, factor;
@@ -197,10 +198,7 @@ static spmv_status fill_start(const spmv_preconditioner *m, void *to)
     uint64_t state = 0;
     TRY(host_alloc(m->ctx, m->rows * 8, "a start", &host));
     for (int64_t i = 0; i < m->rows; i++) {
-        uint64_t z = state += 0x9e3779b97f4a7c15u;
-        z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-        z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-        const double value = (double)(int64_t)(z ^ (z >> 31)) * 0x1p-63;
+        const double value = (double)(int64_t)splitmix_next(&state) * 0x1p-63;
         if (m->type == SPMV_F32)
             ((float *)host)[i] = (float)value;
         else

@@ -9,7 +9,7 @@ spmv_status epilogue_prepare(spmv_plan *plan)
 {
     const spmv_context *ctx = plan->ctx;
     int64_t bytes = 0;
-    if (plan->method->apply_with != NULL || plan->a.rows == 0)
+    if ((plan->method->can & METHOD_EPILOGUE) != 0 || plan->a.rows == 0)
         return SPMV_OK;
     if (!type_is_complex(plan->type))
         bytes = ctx->backend->dot_scratch(ctx, plan->type, plan->a.rows);

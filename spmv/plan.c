@@ -17,7 +17,7 @@ static double now(void)
 
 void spmv_plan_options_init(spmv_plan_options *options, size_t size)
 {
-    const spmv_plan_options defaults = {.size = sizeof defaults, .vectors = 1, .compression = -1};
+    const spmv_plan_options defaults = {.size = sizeof defaults, .vectors = 1, .compression = SPMV_COMPRESSION_AUTO};
     result_write(options, size, &defaults, sizeof defaults);
 }
 
@@ -60,20 +60,26 @@ static spmv_status check_view(spmv_context *ctx, const spmv_csr *a)
     return SPMV_OK;
 }
 
-static bool is_real(spmv_type type)
+enum plan_types plan_types_of(spmv_type stored, spmv_type sums)
 {
-    return type == SPMV_F64 || type == SPMV_F32;
+#define ROW(name, STORED, SUMS) {SPMV_##STORED, SPMV_##SUMS},
+    static const spmv_type types[PLAN_TYPES][2] = {PLAN_TYPES_LIST(ROW)};
+#undef ROW
+    int t = 0;
+    while (t < PLAN_TYPES && (types[t][0] != stored || types[t][1] != sums))
+        t++;
+    return (enum plan_types)t;
 }
 
 /* The type of vectors and sums, from the options and the matrix. */
 static spmv_status choose_type(spmv_context *ctx, const spmv_csr *a, const spmv_plan_options *o, spmv_type *type)
 {
     *type = o->type != SPMV_TYPE_DEFAULT ? o->type : a->val != NULL ? a->type : SPMV_F64;
-    if (!is_real(*type) && !type_is_complex(*type))
+    if (plan_types_of(*type, *type) == PLAN_TYPES)
         return context_fail(ctx, SPMV_ERROR_TYPE,
                             "spmv_plan_create: no products in type %s, only in f64, f32, c128 and c64",
                             spmv_type_name(*type));
-    if (a->val != NULL && a->type != *type && !(a->type == SPMV_F32 && *type == SPMV_F64))
+    if (a->val != NULL && plan_types_of(a->type, *type) == PLAN_TYPES)
         return context_fail(ctx, SPMV_ERROR_TYPE,
                             "spmv_plan_create: values of type %s with sums of type %s are not supported",
                             spmv_type_name(a->type), spmv_type_name(*type));
@@ -92,10 +98,10 @@ static spmv_status check_options(spmv_context *ctx, const spmv_csr *a, const spm
             return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_plan_create: %s_stride is %lld with %d vectors",
                                 i == 0 ? "x" : "y", (long long)stride, o->vectors);
     }
-    if (o->compression < -1 || o->compression > 2)
+    if (o->compression < SPMV_COMPRESSION_AUTO || o->compression > SPMV_COMPRESSION_VALUES)
         return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_plan_create: compression is %d, not -1, 0, 1 or 2",
                             o->compression);
-    if (o->symmetric != 0 || (o->compression == 1 && ctx->backend->id != SPMV_BACKEND_OMP))
+    if (o->symmetric != 0 || (o->compression == SPMV_COMPRESSION_COLUMNS && ctx->backend->id != SPMV_BACKEND_OMP))
         return context_fail(ctx, SPMV_ERROR_UNSUPPORTED, "spmv_plan_create: %s is not supported",
                             o->symmetric ? "symmetric storage" : "compression");
     if (o->update_values != 0 && a->val == NULL && a->nnz > 0)
@@ -108,7 +114,7 @@ static spmv_status check_options(spmv_context *ctx, const spmv_csr *a, const spm
 static void say_no_table(spmv_plan *plan)
 {
     const size_t used = strlen(plan->layout);
-    if (plan->wants_table && (plan->method->can & METHOD_TABLE) == 0)
+    if (plan->compression == SPMV_COMPRESSION_VALUES && (plan->method->can & METHOD_TABLE) == 0)
         snprintf(plan->layout + used, sizeof plan->layout - used,
                  "%sno table of values: only the method tiles on cuda has them", used > 0 ? "; " : "");
 }
@@ -137,14 +143,14 @@ spmv_status spmv_plan_create(spmv_context *ctx, const spmv_csr *a, const spmv_pl
     plan->ctx = ctx;
     plan->longest_row = -1;
     plan->operation = o.operation;
-    plan->compression = o.compression == 2 ? -1 : o.compression;
-    plan->wants_table = o.compression == 2;
+    plan->compression = (enum spmv_compression)o.compression;
     plan->updates = o.update_values != 0;
     plan->vectors = o.vectors;
     plan->x_stride = o.x_stride != 0 ? o.x_stride : o.vectors;
     plan->y_stride = o.y_stride != 0 ? o.y_stride : o.vectors;
     TRY(choose_type(ctx, a, &o, &plan->type));
     plan->a.type = a->val != NULL ? a->type : plan->type;
+    plan->types = plan_types_of(plan->a.type, plan->type);
     TRY(method_choose(plan, o.method));
     TRY(plan_take_matrix(plan, a));
     if (plan->method->prepare != NULL)
@@ -190,17 +196,45 @@ static const void *scalar_one(spmv_type type)
     return type == SPMV_F32 || type == SPMV_C64 ? (const void *)f32 : (const void *)f64;
 }
 
-static bool is_zero(spmv_type type, const void *scalar)
+static bool is_zero(const spmv_plan *plan, const void *scalar)
 {
     const double *f64 = scalar;
     const float *f32 = scalar;
-    return type == SPMV_F64    ? *f64 == 0
-           : type == SPMV_F32  ? *f32 == 0
-           : type == SPMV_C128 ? f64[0] == 0 && f64[1] == 0
-                               : f32[0] == 0 && f32[1] == 0;
+    switch (plan->types) {
+    case PLAN_f32:
+        return *f32 == 0;
+    case PLAN_f64:
+    case PLAN_mixed:
+        return *f64 == 0;
+    case PLAN_c64:
+        return f32[0] == 0 && f32[1] == 0;
+    case PLAN_c128:
+        return f64[0] == 0 && f64[1] == 0;
+    case PLAN_TYPES:
+        break;
+    }
+    return false;
 }
 
 static const double zeros[2] = {0, 0}; /* all bits 0: the zero of every type */
+
+struct plan_product plan_product_of(const spmv_plan *plan, const void *host_alpha, const void *x, const void *host_beta,
+                                    void *y)
+{
+    const void *const beta = host_beta != NULL ? host_beta : zeros;
+    return (struct plan_product){.alpha = host_alpha != NULL ? host_alpha : scalar_one(plan->type),
+                                 .beta = beta,
+                                 .beta_zero = is_zero(plan, beta),
+                                 .x = x,
+                                 .y = y};
+}
+
+spmv_status plan_multiply(const spmv_plan *plan, const struct plan_product *product)
+{
+    const bool behind = product->epilogue != NULL && (plan->method->can & METHOD_EPILOGUE) == 0;
+    const spmv_status st = plan->method->apply(plan, product);
+    return st != SPMV_OK || !behind ? st : epilogue_behind(plan, product->y, product->epilogue);
+}
 
 /* The arguments of a product with rows. */
 static spmv_status check_vectors(const spmv_plan *plan, const char *call, const void *x, const void *y)
@@ -219,12 +253,11 @@ spmv_status spmv_apply(spmv_plan *plan, const void *host_alpha, const void *x, c
 {
     if (plan == NULL)
         return SPMV_ERROR_ARGUMENT;
-    const void *alpha = host_alpha != NULL ? host_alpha : scalar_one(plan->type);
-    const void *beta = host_beta != NULL ? host_beta : zeros;
     if (plan->a.rows == 0)
         return SPMV_OK;
+    const struct plan_product product = plan_product_of(plan, host_alpha, x, host_beta, y);
     const spmv_status st = check_vectors(plan, "spmv_apply", x, y);
-    return st != SPMV_OK ? st : plan->method->apply(plan, alpha, x, beta, is_zero(plan->type, beta), y);
+    return st != SPMV_OK ? st : plan_multiply(plan, &product);
 }
 
 void spmv_epilogue_init(spmv_epilogue *epilogue, size_t size)
@@ -267,9 +300,7 @@ spmv_status spmv_apply_with(spmv_plan *plan, const void *host_alpha, const void 
     if (plan == NULL)
         return SPMV_ERROR_ARGUMENT;
     spmv_context *ctx = plan->ctx;
-    const void *alpha = host_alpha != NULL ? host_alpha : scalar_one(plan->type);
-    const void *beta = host_beta != NULL ? host_beta : zeros;
-    const bool beta_zero = is_zero(plan->type, beta);
+    struct plan_product product = plan_product_of(plan, host_alpha, x, host_beta, y);
     spmv_epilogue e;
     spmv_epilogue_init(&e, sizeof e);
     if (epilogue != NULL && !options_read(&e, sizeof e, epilogue))
@@ -285,10 +316,8 @@ spmv_status spmv_apply_with(spmv_plan *plan, const void *host_alpha, const void 
         return e.dot == NULL ? SPMV_OK
                              : ctx->backend->map_index(ctx, SPMV_I32, zeros, NULL, e.dot,
                                                        (int64_t)spmv_type_size(plan->type) / 4);
-    if (plan->method->apply_with != NULL)
-        return plan->method->apply_with(plan, alpha, x, beta, beta_zero, y, &e);
-    TRY(plan->method->apply(plan, alpha, x, beta, beta_zero, y));
-    TRY(epilogue_behind(plan, y, &e));
+    product.epilogue = &e;
+    TRY(plan_multiply(plan, &product));
 done:
     return st;
 }

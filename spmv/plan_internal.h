@@ -16,7 +16,25 @@ enum {
     METHOD_VECTORS = 1, /* several vectors at once, or vectors with strides */
     METHOD_MIXED = 2,   /* values of another type than vectors and sums */
     METHOD_COMPLEX = 4,
-    METHOD_TABLE = 8 /* a table of values, where it is asked for; a plan needs none */
+    METHOD_TABLE = 8,    /* a table of values, where it is asked for; a plan needs none */
+    METHOD_EPILOGUE = 16 /* an epilogue in the product itself: y has the same bits. Else it comes behind (epilogue.c) */
+};
+
+/* One product, and what it does besides. */
+struct plan_product {
+    const void *alpha, *beta; /* one scalar of plan->type each, in host memory, never NULL */
+    bool beta_zero;           /* y is not read */
+    const void *x;            /* element v of row i lies at i * plan->x_stride + v, and so y */
+    void *y;
+    const spmv_epilogue *epilogue; /* NULL: none; else it asks for something */
+
+    /* For solvers; methods without dot_parts and column_parts ignore them. *stop, in the context's memory: where it is
+     * not 0, the product may leave y and the dot product as they were (NULL: it must not). leaves_parts: the product
+     * leaves parts of the dot product, to be added up, instead of the sum. column_parts: where it leaves parts of x'y of
+     * each column, one column after the other. */
+    const int *stop;
+    bool leaves_parts;
+    void *column_parts;
 };
 
 struct spmv_method {
@@ -32,19 +50,29 @@ struct spmv_method {
      * so. Allocates nothing. Only called with nnz > 0. NULL: the method keeps no copy of the values. */
     spmv_status (*update)(spmv_plan *plan);
 
-    /* The product. alpha, beta: one scalar of plan->type each, in host memory, never NULL; beta_zero: y is not read.
-     * Element v of row i of y lies at i * plan->y_stride + v, and so x. Only called with rows > 0. */
-    spmv_status (*apply)(const spmv_plan *plan, const void *alpha, const void *x, const void *beta, bool beta_zero,
-                         void *y);
+    /* The product. Looks at the epilogue where it has METHOD_EPILOGUE. Only called with rows > 0. */
+    spmv_status (*apply)(const spmv_plan *plan, const struct plan_product *product);
 
-    /* The same with an epilogue, which asks for something: y has the bits of apply. NULL: the epilogue comes behind the
-     * product (epilogue.c). */
-    spmv_status (*apply_with)(const spmv_plan *plan, const void *alpha, const void *x, const void *beta, bool beta_zero,
-                              void *y, const spmv_epilogue *epilogue);
+    /* Where a product with leaves_parts leaves the parts of the dot product, and how many. NULL: it cannot. */
+    const void *(*dot_parts)(const spmv_plan *plan, int64_t *count);
+
+    /* How many parts of each column's x'y a product can leave; 0: it cannot. NULL: 0. */
+    int64_t (*column_parts)(const spmv_plan *plan, const void *x);
 
     /* Releases plan->state, which may be half built or NULL; NULL: nothing to release. */
     void (*release)(spmv_plan *plan);
 };
+
+/* X(name, TYPE of the values, TYPE of vectors and sums): the types of products. */
+#define PLAN_TYPES_LIST(X)                                                                                             \
+    X(f32, F32, F32)                                                                                                   \
+    X(f64, F64, F64)                                                                                                   \
+    X(mixed, F32, F64)                                                                                                 \
+    X(c64, C64, C64)                                                                                                   \
+    X(c128, C128, C128)
+#define PLAN_TYPES_ENUM_(name, STORED, SUMS) PLAN_##name,
+enum plan_types { PLAN_TYPES_LIST(PLAN_TYPES_ENUM_) PLAN_TYPES };
+#undef PLAN_TYPES_ENUM_
 
 /* What the solvers' check of symmetry found (solvers/cg_symmetry.c). */
 enum plan_symmetry { PLAN_SYMMETRY_UNKNOWN = 0, PLAN_SYMMETRIC, PLAN_NOT_SYMMETRIC };
@@ -58,24 +86,16 @@ struct spmv_plan {
     spmv_operation operation;
     int vectors;
     int64_t x_stride, y_stride;
-    int compression;           /* of columns, as in spmv_plan_options: -1, 0, 1 */
-    bool wants_table;          /* of values, where they are few */
-    bool update_waits;         /* the method's update does */
-    bool updates;              /* values may be replaced */
-    spmv_matrix *transposed;   /* the storage behind a where op(A) was formed on the host */
-    void *row_ptr, *col, *val; /* what the plan owns of a, in the context's memory; val: also transposed's */
+    enum plan_types types;             /* a.type and type together */
+    enum spmv_compression compression; /* the option */
+    bool update_waits;                 /* the method's update does */
+    bool updates;                      /* values may be replaced */
+    spmv_matrix *transposed;           /* the storage behind a where op(A) was formed on the host */
+    void *row_ptr, *col, *val;         /* what the plan owns of a, in the context's memory; val: also transposed's */
     void *from; /* where values may be replaced in a transposed matrix: which entry of A each one of a is */
     int from_bits;
-    void *state;    /* the method's own */
-    void *epilogue; /* scratch of an epilogue that comes behind the product */
-    /* For solvers on cuda, and only while they queue products with an epilogue: where *stop, in the context's memory,
-     * is not 0, such a product may leave y and the dot product as they were (NULL: it must not); leaves_parts: it
-     * leaves parts of the dot product to be added up (tiles_cuda_parts). Method tiles; the others do not look, but for
-     * columns with parts: a product then leaves there parts of x'y of each column (columns_cuda_parts), one after the
-     * other, and looks at stop. */
-    const int *stop;
-    bool leaves_parts;
-    void *parts;
+    void *state;                       /* the method's own */
+    void *epilogue;                    /* scratch of an epilogue that comes behind the product */
     int64_t longest_row;               /* -1: nobody looked */
     enum plan_symmetry symmetry;       /* of op(A) with its present values; new values make it unknown */
     double asymmetry, asymmetry_bound; /* where it is not symmetric: what the check found, and what it allows */
@@ -86,6 +106,16 @@ struct spmv_plan {
     char why[256];
     char layout[512]; /* how the method holds the matrix; "" where it is as it came */
 };
+
+/* What is the same in every product: scalars that are NULL stand for 1 and 0. */
+struct plan_product plan_product_of(const spmv_plan *plan, const void *host_alpha, const void *x, const void *host_beta,
+                                    void *y);
+
+/* The product and its epilogue, arguments unchecked; rows > 0. */
+spmv_status plan_multiply(const spmv_plan *plan, const struct plan_product *product);
+
+/* The plan's types as one; PLAN_TYPES: there are no products in them. */
+enum plan_types plan_types_of(spmv_type stored, spmv_type sums);
 
 /* What the plan asks of a method: METHOD_... */
 unsigned plan_needs(const spmv_plan *plan);
@@ -107,7 +137,7 @@ void plan_free(spmv_plan *plan, int64_t bytes, void *memory);
 spmv_status plan_take_matrix(spmv_plan *plan, const spmv_csr *a);
 void plan_release_matrix(spmv_plan *plan);
 
-/* The scratch of an epilogue behind the product, where the method has no apply_with, and the epilogue. */
+/* The scratch of an epilogue behind the product, where the method has none of its own, and the epilogue. */
 spmv_status epilogue_prepare(spmv_plan *plan);
 spmv_status epilogue_behind(const spmv_plan *plan, const void *y, const spmv_epilogue *epilogue);
 
@@ -119,40 +149,30 @@ bool plan_can_load(const spmv_plan *plan, const void *array);
 bool plan_reads_on_host(const spmv_context *ctx, const spmv_csr *a);
 
 /* The methods' functions. */
-spmv_status definition_ref_apply(const spmv_plan *, const void *, const void *, const void *, bool, void *);
-spmv_status definition_ref_apply_with(const spmv_plan *, const void *, const void *, const void *, bool, void *,
-                                      const spmv_epilogue *);
+spmv_status definition_ref_apply(const spmv_plan *, const struct plan_product *);
 spmv_status tiles_omp_prepare(spmv_plan *);
-spmv_status tiles_omp_apply(const spmv_plan *, const void *, const void *, const void *, bool, void *);
-spmv_status tiles_omp_apply_with(const spmv_plan *, const void *, const void *, const void *, bool, void *,
-                                 const spmv_epilogue *);
+spmv_status tiles_omp_apply(const spmv_plan *, const struct plan_product *);
 void tiles_omp_release(spmv_plan *);
 spmv_status staged_prepare(spmv_plan *);
-spmv_status staged_apply(const spmv_plan *, const void *, const void *, const void *, bool, void *);
+spmv_status staged_apply(const spmv_plan *, const struct plan_product *);
 void staged_release(spmv_plan *);
-spmv_status scalar_cuda_apply(const spmv_plan *, const void *, const void *, const void *, bool, void *);
-spmv_status vector_cuda_apply(const spmv_plan *, const void *, const void *, const void *, bool, void *);
+spmv_status scalar_cuda_apply(const spmv_plan *, const struct plan_product *);
+spmv_status vector_cuda_apply(const spmv_plan *, const struct plan_product *);
 spmv_status fused_cuda_prepare(spmv_plan *);
-spmv_status fused_cuda_apply(const spmv_plan *, const void *, const void *, const void *, bool, void *);
+spmv_status fused_cuda_apply(const spmv_plan *, const struct plan_product *);
 void fused_cuda_release(spmv_plan *);
 spmv_status tiles_cuda_prepare(spmv_plan *);
 spmv_status tiles_cuda_update(spmv_plan *);
-spmv_status tiles_cuda_apply(const spmv_plan *, const void *, const void *, const void *, bool, void *);
-spmv_status tiles_cuda_apply_with(const spmv_plan *, const void *, const void *, const void *, bool, void *,
-                                  const spmv_epilogue *);
+spmv_status tiles_cuda_apply(const spmv_plan *, const struct plan_product *);
 void tiles_cuda_release(spmv_plan *);
-
-/* Where a product with leaves_parts leaves the parts of the dot product, and how many. */
 const void *tiles_cuda_parts(const spmv_plan *, int64_t *count);
 spmv_status columns_cuda_prepare(spmv_plan *);
-spmv_status columns_cuda_apply(const spmv_plan *, const void *, const void *, const void *, bool, void *);
+spmv_status columns_cuda_apply(const spmv_plan *, const struct plan_product *);
 void columns_cuda_release(spmv_plan *);
-
-/* How many parts of each column's x'y a product leaves where plan->parts is set; 0: it cannot. */
 int64_t columns_cuda_parts(const spmv_plan *, const void *x);
 spmv_status blocked_cuda_prepare(spmv_plan *);
 spmv_status blocked_cuda_update(spmv_plan *);
-spmv_status blocked_cuda_apply(const spmv_plan *, const void *, const void *, const void *, bool, void *);
+spmv_status blocked_cuda_apply(const spmv_plan *, const struct plan_product *);
 void blocked_cuda_release(spmv_plan *);
 
 /* An epilogue of complex vectors on the device; scratch: so many bytes. */

@@ -137,8 +137,7 @@ extern "C" spmv_status fused_cuda_prepare(spmv_plan *plan)
     return st;
 }
 
-extern "C" spmv_status fused_cuda_apply(const spmv_plan *plan, const void *alpha, const void *x, const void *beta,
-                                        bool beta_zero, void *y)
+extern "C" spmv_status fused_cuda_apply(const spmv_plan *plan, const struct plan_product *p)
 {
     const fused_state *const s = (const fused_state *)plan->state;
     return with_types(plan, [&](auto sums, auto stored) {
@@ -146,10 +145,10 @@ extern "C" spmv_status fused_cuda_apply(const spmv_plan *plan, const void *alpha
         using Stored = decltype(stored);
         T *const open = (T *)s->parts;
         const fused::carries<T> between = {open, open + s->tiles};
-        const scaling<T> by = {*(const T *)alpha, *(const T *)beta, beta_zero};
+        const scaling<T> by = {*(const T *)p->alpha, *(const T *)p->beta, p->beta_zero};
         return on_device(plan->ctx, [&] {
             return fused::run(plan->ctx, cut_of(plan, s), plan->a.rows, empty_blocks<T>(plan, s), plan->a.col,
-                              (const Stored *)plan->a.val, between, by, (const T *)x, (T *)y);
+                              (const Stored *)plan->a.val, between, by, (const T *)p->x, (T *)p->y);
         });
     });
 }

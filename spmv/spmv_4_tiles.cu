@@ -48,7 +48,7 @@ spmv_status make_block(spmv_plan *plan, const Packing &p, tiles::statistics **ab
         return context_fail(ctx, SPMV_ERROR_LIMIT,
                             "spmv_plan_create: there may be %lld tiles, more than a launch has blocks",
                             (long long)most);
-    const bool may_stretch = plan->compression != 0 && Packing::shape::MAY_STRETCH;
+    const bool may_stretch = plan->compression != SPMV_COMPRESSION_NONE && Packing::shape::MAY_STRETCH;
     const tiles::tree_size tree(most);
     const int64_t bytes[] = {tiles::part((most + 1) * (int64_t)sizeof(tiles::tile)),
                              may_stretch ? tiles::part(most * tiles::STRETCHES * (int64_t)sizeof(int32_t)) : 0,
@@ -77,7 +77,7 @@ spmv_status narrow(spmv_plan *plan, const Packing &p, tiles::statistics *about, 
 {
     enum { RESIDENT = 16 }; /* blocks of an SM */
     spmv_context *const ctx = plan->ctx;
-    if (plan->compression == 0 || plan->a.nnz == 0)
+    if (plan->compression == SPMV_COMPRESSION_NONE || plan->a.nnz == 0)
         return SPMV_OK;
     const spmv_status st = plan_alloc_if_room(plan, plan->a.nnz * 2, &s->narrow);
     const int64_t at_once = (int64_t)RESIDENT * ((const cuda_state *)ctx->device)->multiprocessors;
@@ -344,7 +344,7 @@ extern "C" spmv_status tiles_cuda_prepare(spmv_plan *plan)
             return wide ? make<decltype(sums), int64_t>(plan, s) : make<decltype(sums), int32_t>(plan, s);
         });
     plan->longest_row = (int64_t)s->about.longest;
-    if (st == SPMV_OK && plan->wants_table) {
+    if (st == SPMV_OK && plan->compression == SPMV_COMPRESSION_VALUES) {
         s->no_table = without_table(plan, s);
         plan->update_waits = s->no_table == nullptr;
         st = s->no_table == nullptr ? make_codes(plan, s) : SPMV_OK;
@@ -369,28 +369,20 @@ extern "C" spmv_status tiles_cuda_update(spmv_plan *plan)
     return st;
 }
 
-extern "C" spmv_status tiles_cuda_apply(const spmv_plan *plan, const void *alpha, const void *x, const void *beta,
-                                        bool beta_zero, void *y)
-{
-    return with_types(plan, [&](auto sums, auto stored) {
-        using T = decltype(sums);
-        const scaling<T> s = {*(const T *)alpha, *(const T *)beta, beta_zero};
-        return multiply<T, decltype(stored)>(plan, (const T *)x, tiles::store_scaled<T>{s, (T *)y});
-    });
-}
-
-extern "C" spmv_status tiles_cuda_apply_with(const spmv_plan *plan, const void *alpha, const void *x, const void *beta,
-                                             bool beta_zero, void *y, const spmv_epilogue *e)
+extern "C" spmv_status tiles_cuda_apply(const spmv_plan *plan, const struct plan_product *p)
 {
     const tiles_state *const state = (const tiles_state *)plan->state;
+    const spmv_epilogue *const e = p->epilogue;
     return with_types(plan, [&](auto sums, auto stored) {
         using T = decltype(sums);
-        const scaling<T> s = {*(const T *)alpha, *(const T *)beta, beta_zero};
+        const scaling<T> s = {*(const T *)p->alpha, *(const T *)p->beta, p->beta_zero};
+        if (e == nullptr)
+            return multiply<T, decltype(stored)>(plan, (const T *)p->x, tiles::store_scaled<T>{s, (T *)p->y});
         const tiles::sum_tree<T> tree = {(int64_t)state->about.packed.tiles, (T *)state->tree,
-                                         plan->leaves_parts ? nullptr : (T *)e->dot, state->tree_counts};
-        const tiles::store_with_epilogue<T> store = {s,         (T *)y, (const T *)e->w, (const T *)e->gamma,
-                                                     (T *)e->z, tree,   plan->stop,      T()};
-        return multiply<T, decltype(stored)>(plan, (const T *)x, store);
+                                         p->leaves_parts ? nullptr : (T *)e->dot, state->tree_counts};
+        const tiles::store_with_epilogue<T> store = {s,         (T *)p->y, (const T *)e->w, (const T *)e->gamma,
+                                                     (T *)e->z, tree,      p->stop,         T()};
+        return multiply<T, decltype(stored)>(plan, (const T *)p->x, store);
     });
 }
 

@@ -125,7 +125,7 @@ struct shape {
 };
 
 template <int PACK, typename T, typename Stored>
-spmv_status run(const spmv_plan *plan, const columns_state *s, columns::job<T, Stored> j)
+spmv_status run(const spmv_plan *plan, const struct plan_product *p, const columns_state *s, columns::job<T, Stored> j)
 {
     spmv_context *const ctx = plan->ctx;
     const shape lanes(s, j.columns, PACK);
@@ -133,10 +133,10 @@ spmv_status run(const spmv_plan *plan, const columns_state *s, columns::job<T, S
     j.most_slots_log = lanes.most_slots_log;
     j.slots_log = lanes.slots_log;
     if constexpr (std::is_arithmetic<T>::value) {
-        if (plan->parts != nullptr)
+        if (p->column_parts != nullptr)
             return launch_early(ctx, "spmv columns", lanes.blocks(j.rows), columns::BLOCK,
                                 columns::multiply_rows<PACK, columns::dots<T>, T, Stored>, j,
-                                columns::dots<T>{(T *)plan->parts, plan->stop});
+                                columns::dots<T>{(T *)p->column_parts, p->stop});
     }
     const int pieces_a_block = columns::BLOCK >> (j.width_log + j.most_slots_log);
     spmv_status st = launch(ctx, "spmv columns", lanes.blocks(j.rows), columns::BLOCK,
@@ -151,8 +151,7 @@ spmv_status run(const spmv_plan *plan, const columns_state *s, columns::job<T, S
     return st;
 }
 
-template <typename T, typename Stored>
-spmv_status apply(const spmv_plan *plan, const void *alpha, const void *x, const void *beta, bool beta_zero, void *y)
+template <typename T, typename Stored> spmv_status apply(const spmv_plan *plan, const struct plan_product *p)
 {
     const columns_state *const s = (const columns_state *)plan->state;
     const spmv_csr &a = plan->a;
@@ -163,8 +162,8 @@ spmv_status apply(const spmv_plan *plan, const void *alpha, const void *x, const
                                            a.row_ptr_bits == 64,
                                            a.col,
                                            (const Stored *)a.val,
-                                           (const T *)x + first,
-                                           (T *)y + first,
+                                           (const T *)p->x + first,
+                                           (T *)p->y + first,
                                            plan->x_stride,
                                            plan->y_stride,
                                            std::min(plan->vectors - first, (int)columns::MOST),
@@ -172,14 +171,14 @@ spmv_status apply(const spmv_plan *plan, const void *alpha, const void *x, const
                                            0,
                                            0,
                                            longest_of(s),
-                                           {*(const T *)alpha, *(const T *)beta, beta_zero}};
+                                           {*(const T *)p->alpha, *(const T *)p->beta, p->beta_zero}};
         if constexpr (sizeof(T) < 16) {
             if (pack_for<T>(plan, j.x, j.columns) > 1) {
-                st = run<16 / sizeof(T)>(plan, s, j);
+                st = run<16 / sizeof(T)>(plan, p, s, j);
                 continue;
             }
         }
-        st = run<1>(plan, s, j);
+        st = run<1>(plan, p, s, j);
     }
     return st;
 }
@@ -216,20 +215,17 @@ extern "C" int64_t columns_cuda_parts(const spmv_plan *plan, const void *x)
 {
     const columns_state *const s = (const columns_state *)plan->state;
     const int k = plan->vectors;
-    if (plan->method->apply != columns_cuda_apply || k > columns::MOST || s->rows > 0 || type_is_complex(plan->type) ||
-        plan->a.rows != plan->a.cols)
+    if (k > columns::MOST || s->rows > 0 || type_is_complex(plan->type) || plan->a.rows != plan->a.cols)
         return 0;
     return shape(s, k, plan->type == SPMV_F32 ? pack_for<float>(plan, x, k) : pack_for<double>(plan, x, k))
         .blocks(plan->a.rows);
 }
 
-extern "C" spmv_status columns_cuda_apply(const spmv_plan *plan, const void *alpha, const void *x, const void *beta,
-                                          bool beta_zero, void *y)
+extern "C" spmv_status columns_cuda_apply(const spmv_plan *plan, const struct plan_product *product)
 {
     return on_device(plan->ctx, [&] {
-        return with_types(plan, [&](auto sums, auto stored) {
-            return apply<decltype(sums), decltype(stored)>(plan, alpha, x, beta, beta_zero, y);
-        });
+        return with_types(
+            plan, [&](auto sums, auto stored) { return apply<decltype(sums), decltype(stored)>(plan, product); });
     });
 }
 

@@ -488,8 +488,7 @@ extern "C" spmv_status blocked_cuda_update(spmv_plan *plan)
     return take_values(plan, s, s->from);
 }
 
-extern "C" spmv_status blocked_cuda_apply(const spmv_plan *plan, const void *alpha, const void *x, const void *beta,
-                                          bool beta_zero, void *y)
+extern "C" spmv_status blocked_cuda_apply(const spmv_plan *plan, const struct plan_product *p)
 {
     const blocked_state *const s = (const blocked_state *)plan->state;
     return on_device(plan->ctx, [&] {
@@ -497,9 +496,9 @@ extern "C" spmv_status blocked_cuda_apply(const spmv_plan *plan, const void *alp
             using T = decltype(sums);
             using Stored = decltype(stored);
             using shapes = blocked::shapes<T>;
-            const tiles::store_scaled<T> store = {{*(const T *)alpha, *(const T *)beta, beta_zero}, (T *)y};
-            return s->large ? run<typename shapes::large, T, Stored>(plan, s, (const T *)x, store)
-                            : run<typename shapes::usual, T, Stored>(plan, s, (const T *)x, store);
+            const tiles::store_scaled<T> store = {{*(const T *)p->alpha, *(const T *)p->beta, p->beta_zero}, (T *)p->y};
+            return s->large ? run<typename shapes::large, T, Stored>(plan, s, (const T *)p->x, store)
+                            : run<typename shapes::usual, T, Stored>(plan, s, (const T *)p->x, store);
         });
     });
 }

@@ -33,17 +33,15 @@ spmv_status run_with(const spmv_plan *plan, scaling<T> s, const T *x, T *y, Rung
     return rung(plan->ctx, arrays, s, x, y);
 }
 
-template <typename Rung>
-spmv_status apply(const spmv_plan *plan, const void *alpha, const void *x, const void *beta, bool beta_zero, void *y,
-                  Rung rung)
+template <typename Rung> spmv_status apply(const spmv_plan *plan, const struct plan_product *p, Rung rung)
 {
     return with_types(plan, [&](auto sums, auto stored) {
         using T = decltype(sums);
         using Stored = decltype(stored);
-        const scaling<T> s = {*(const T *)alpha, *(const T *)beta, beta_zero};
+        const scaling<T> s = {*(const T *)p->alpha, *(const T *)p->beta, p->beta_zero};
         return on_device(plan->ctx, [&] {
-            return plan->a.row_ptr_bits == 32 ? run_with<T, int32_t, Stored>(plan, s, (const T *)x, (T *)y, rung)
-                                              : run_with<T, int64_t, Stored>(plan, s, (const T *)x, (T *)y, rung);
+            return plan->a.row_ptr_bits == 32 ? run_with<T, int32_t, Stored>(plan, s, (const T *)p->x, (T *)p->y, rung)
+                                              : run_with<T, int64_t, Stored>(plan, s, (const T *)p->x, (T *)p->y, rung);
         });
     });
 }
@@ -63,14 +61,12 @@ extern "C" spmv_status narrow_offsets_cuda(spmv_context *ctx, const int64_t *fro
     });
 }
 
-extern "C" spmv_status scalar_cuda_apply(const spmv_plan *plan, const void *alpha, const void *x, const void *beta,
-                                         bool beta_zero, void *y)
+extern "C" spmv_status scalar_cuda_apply(const spmv_plan *plan, const struct plan_product *product)
 {
-    return apply(plan, alpha, x, beta, beta_zero, y, scalar_rung());
+    return apply(plan, product, scalar_rung());
 }
 
-extern "C" spmv_status vector_cuda_apply(const spmv_plan *plan, const void *alpha, const void *x, const void *beta,
-                                         bool beta_zero, void *y)
+extern "C" spmv_status vector_cuda_apply(const spmv_plan *plan, const struct plan_product *product)
 {
-    return apply(plan, alpha, x, beta, beta_zero, y, vector_rung());
+    return apply(plan, product, vector_rung());
 }

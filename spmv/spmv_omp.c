@@ -40,11 +40,6 @@ enum { VALUES_AHEAD = 2048 };
 /* A vector of the processor; GCC and Clang have them on every machine. */
 typedef int32_t pack_i32 __attribute__((vector_size(4 * SPOTS)));
 
-struct scaling {
-    const void *alpha, *beta;
-    bool beta_zero;
-};
-
 /* How a tile's columns are read: constants once they are inlined. */
 struct reading {
     bool pattern; /* no values: all are 1 */
@@ -169,20 +164,29 @@ void tiles_omp_release(spmv_plan *plan)
     plan->state = NULL;
 }
 
-spmv_status tiles_omp_apply_with(const spmv_plan *plan, const void *alpha, const void *x, const void *beta,
-                                 bool beta_zero, void *y, const spmv_epilogue *epilogue)
+spmv_status tiles_omp_apply(const spmv_plan *plan, const struct plan_product *product)
 {
-    const struct scaling scaling = {.alpha = alpha, .beta = beta, .beta_zero = beta_zero};
     const struct tiles *tiles = plan->state;
-    if (tiles->columns)
-        columns_omp_product(plan, alpha, x, beta, beta_zero, y, epilogue);
-    else if (plan->type == SPMV_F32)
-        product_f32(plan, scaling, x, y, epilogue);
-    else if (plan->a.type == SPMV_F32)
-        product_mixed(plan, scaling, x, y, epilogue);
-    else
-        product_f64(plan, scaling, x, y, epilogue);
-    return SPMV_OK;
+    if (tiles->columns) {
+        columns_omp_product(plan, product);
+        return SPMV_OK;
+    }
+    switch (plan->types) {
+    case PLAN_f32:
+        product_f32(plan, product);
+        return SPMV_OK;
+    case PLAN_f64:
+        product_f64(plan, product);
+        return SPMV_OK;
+    case PLAN_mixed:
+        product_mixed(plan, product);
+        return SPMV_OK;
+    case PLAN_c64:
+    case PLAN_c128: /* always as columns */
+    case PLAN_TYPES:
+        break;
+    }
+    return SPMV_ERROR_TYPE;
 }
 
 void tiles_omp_pieces(const spmv_plan *plan, const void *x, void *y, const spmv_epilogue *epilogue,
@@ -190,18 +194,23 @@ void tiles_omp_pieces(const spmv_plan *plan, const void *x, void *y, const spmv_
 {
     const struct tiles *tiles = plan->state;
     pieces->tiles = tiles;
-    if (tiles->columns)
+    if (tiles->columns) {
         columns_omp_pieces(plan, x, y, pieces);
-    else if (plan->type == SPMV_F32)
+        return;
+    }
+    switch (plan->types) {
+    case PLAN_f32:
         pieces_f32(plan, x, y, epilogue, pieces);
-    else if (plan->a.type == SPMV_F32)
-        pieces_mixed(plan, x, y, epilogue, pieces);
-    else
+        return;
+    case PLAN_f64:
         pieces_f64(plan, x, y, epilogue, pieces);
-}
-
-spmv_status tiles_omp_apply(const spmv_plan *plan, const void *alpha, const void *x, const void *beta, bool beta_zero,
-                            void *y)
-{
-    return tiles_omp_apply_with(plan, alpha, x, beta, beta_zero, y, NULL);
+        return;
+    case PLAN_mixed:
+        pieces_mixed(plan, x, y, epilogue, pieces);
+        return;
+    case PLAN_c64:
+    case PLAN_c128:
+    case PLAN_TYPES: /* no pieces */
+        return;
+    }
 }

@@ -169,8 +169,7 @@ static inline int64_t tiles_open_row(const struct tiles *tiles, int64_t t)
     return from;
 }
 
-/* The product of several vectors at once, or of complex numbers; epilogue NULL: none. */
-void columns_omp_product(const spmv_plan *plan, const void *alpha, const void *x, const void *beta, bool beta_zero,
-                         void *y, const spmv_epilogue *epilogue);
+/* The product of several vectors at once, or of complex numbers. */
+void columns_omp_product(const spmv_plan *plan, const struct plan_product *product);
 
 #endif

@@ -84,41 +84,19 @@ typedef float half_pack_f32 __attribute__((vector_size(8)));
 
 /* --------------------------------------------------------------- complex numbers */
 
-#define COMPLEX(T)                                                                                                     \
-    static ALWAYS_INLINE T plus_##T(T a, T b)                                                                          \
-    {                                                                                                                  \
-        return (T){a.re + b.re, a.im + b.im};                                                                          \
-    }                                                                                                                  \
-    static ALWAYS_INLINE T times_##T(T a, T b)                                                                         \
-    {                                                                                                                  \
-        return (T){a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};                                              \
-    }                                                                                                                  \
-    static ALWAYS_INLINE T conjugate_##T(T a)                                                                          \
-    {                                                                                                                  \
-        return (T){a.re, -a.im};                                                                                       \
-    }
-COMPLEX(spmv_c64)
-COMPLEX(spmv_c128)
+#define COMPLEX spmv_c64
+#define PACK pack_f32
+#define NAMED(name) name##_spmv_c64
+#include "spmv_omp_complex.h"
 #undef COMPLEX
+#undef PACK
+#undef NAMED
+#define COMPLEX spmv_c128
+#define PACK pack_f64
+#define NAMED(name) name##_spmv_c128
+#include "spmv_omp_complex.h"
+#undef PACK
 
-/* Two numbers z, w lie as (z.re, z.im, w.re, w.im). With value = a + bi, what is added is a times that, plus (-b, b,
- * -b, b) times (z.im, z.re, w.im, w.re): the bits of times_... */
-#define PACK_OF_TWO(T, P)                                                                                              \
-    static ALWAYS_INLINE void add_##T(P *sum, bool pattern, const T *value, const T *row)                              \
-    {                                                                                                                  \
-        P here;                                                                                                        \
-        memcpy(&here, row, sizeof here);                                                                               \
-        if (pattern) {                                                                                                 \
-            *sum += here;                                                                                              \
-            return;                                                                                                    \
-        }                                                                                                              \
-        const P swapped = {here[1], here[0], here[3], here[2]};                                                        \
-        const P signs = {-value->im, value->im, -value->im, value->im};                                                \
-        *sum += value->re * here + signs * swapped;                                                                    \
-    }
-PACK_OF_TWO(spmv_c64, pack_f32)
-PACK_OF_TWO(spmv_c128, pack_f64)
-#undef PACK_OF_TWO
 #define COLUMNS 2
 #define ZERO                                                                                                           \
     {                                                                                                                  \
@@ -156,33 +134,29 @@ PACK_OF_TWO(spmv_c128, pack_f64)
 #define TYPED(name) columns_##name##_c128
 #include "spmv_omp_columns.h"
 
-void columns_omp_product(const spmv_plan *plan, const void *alpha, const void *x, const void *beta, bool beta_zero,
-                         void *y, const spmv_epilogue *epilogue)
+void columns_omp_product(const spmv_plan *plan, const struct plan_product *product)
 {
-    switch (plan->type) {
-    case SPMV_F32:
-        columns_product_f32(plan, alpha, x, beta, beta_zero, y, epilogue);
-        break;
-    case SPMV_C64:
-        columns_product_c64(plan, alpha, x, beta, beta_zero, y, epilogue);
-        break;
-    case SPMV_C128:
-        columns_product_c128(plan, alpha, x, beta, beta_zero, y, epilogue);
-        break;
-    default:
-        if (plan->a.type == SPMV_F32)
-            columns_product_mixed(plan, alpha, x, beta, beta_zero, y, epilogue);
-        else
-            columns_product_f64(plan, alpha, x, beta, beta_zero, y, epilogue);
-    }
+#define ROW(name, STORED, SUMS) [PLAN_##name] = columns_product_##name,
+    static void (*const multiply[])(const spmv_plan *, const struct plan_product *) = {PLAN_TYPES_LIST(ROW)};
+#undef ROW
+    multiply[plan->types](plan, product);
 }
 
 void columns_omp_pieces(const spmv_plan *plan, const void *x, void *y, struct pieces *pieces)
 {
-    if (plan->type == SPMV_F32)
+    switch (plan->types) {
+    case PLAN_f32:
         columns_pieces_f32(plan, x, y, pieces);
-    else if (plan->a.type == SPMV_F32)
-        columns_pieces_mixed(plan, x, y, pieces);
-    else
+        return;
+    case PLAN_f64:
         columns_pieces_f64(plan, x, y, pieces);
+        return;
+    case PLAN_mixed:
+        columns_pieces_mixed(plan, x, y, pieces);
+        return;
+    case PLAN_c64:
+    case PLAN_c128:
+    case PLAN_TYPES: /* no pieces */
+        return;
+    }
 }

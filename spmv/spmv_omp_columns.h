@@ -190,20 +190,19 @@ static void TYPED(join)(const struct tiles *tiles, const struct TYPED(columns) *
         *(VALUE *)e->dot = dot;
 }
 
-static void TYPED(product)(const spmv_plan *plan, const void *alpha, const void *x, const void *beta, bool beta_zero,
-                           void *y, const spmv_epilogue *epilogue)
+static void TYPED(product)(const spmv_plan *plan, const struct plan_product *p)
 {
     struct tiles *tiles = plan->state;
     const struct TYPED(columns) c = {.a = &plan->a,
-                                     .x = x,
-                                     .y = y,
+                                     .x = p->x,
+                                     .y = p->y,
                                      .x_stride = plan->x_stride,
                                      .y_stride = plan->y_stride,
                                      .vectors = plan->vectors,
-                                     .alpha = *(const VALUE *)alpha,
-                                     .beta = *(const VALUE *)beta,
-                                     .beta_zero = beta_zero,
-                                     .epilogue = epilogue};
+                                     .alpha = *(const VALUE *)p->alpha,
+                                     .beta = *(const VALUE *)p->beta,
+                                     .beta_zero = p->beta_zero,
+                                     .epilogue = p->epilogue};
     tiles_share_out(tiles, TYPED(tile_function_for)(tiles->avx2, plan->a.val == NULL), &c);
     TYPED(join)(tiles, &c);
 }

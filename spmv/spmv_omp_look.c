@@ -483,7 +483,7 @@ static spmv_status look(spmv_plan *plan, struct tiles *tiles, bool large, struct
     spmv_status st = SPMV_OK;
     const spmv_csr *a = &plan->a;
     const int64_t value_size = (int64_t)spmv_type_size(plan->type);
-    const int compression = plan->compression;
+    const enum spmv_compression compression = plan->compression;
     struct stretch *found = NULL;
     int64_t saved = 0, packed = 0, sorted = 0, formed = 0;
     TRY(host_alloc(plan->ctx, tiles->count * MOST_STRETCHES * (int64_t)sizeof *found, "a plan", (void **)&found));
@@ -494,13 +494,13 @@ static spmv_status look(spmv_plan *plan, struct tiles *tiles, bool large, struct
         struct tile *tile = &tiles->tile[t];
         const int64_t entries = tile[1].begin.k - tile->begin.k;
         look_at_columns(a, tile, value_size);
-        if (compression != 0)
+        if (compression != SPMV_COMPRESSION_NONE)
             look_at_rows(a, tile->begin.row + tile->begun, tile[1].begin.row, tile->narrow, &look);
         look_at_lengths(a, tile->begin.row + tile->begun, tile[1].begin.row, &look);
         memcpy(found + t * MOST_STRETCHES, look.stretch, (size_t)look.count * sizeof *found);
         /* packing writes what it saves in two products, so where caches hold the matrix it is for few columns alone */
-        tile->narrow =
-            tile->narrow && compression != 0 && (compression > 0 || large || 2 * (look.saved + look.formed) >= entries);
+        tile->narrow = tile->narrow && compression != SPMV_COMPRESSION_NONE &&
+                       (compression == SPMV_COMPRESSION_COLUMNS || large || 2 * (look.saved + look.formed) >= entries);
         tile->stretch = look.count;
         tile->col = tile->narrow ? entries - look.saved - look.formed : 0;
         tile->group = look.groups;

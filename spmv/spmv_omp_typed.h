@@ -467,59 +467,36 @@ static ALWAYS_INLINE void TYPED(any_tile)(const struct tiles *tiles, int64_t t, 
 #endif
 }
 
-#define ROWS_FUNCTIONS(name, target, formed, ...)                                                                      \
-    static target int64_t TYPED(regular_##name)(const struct TYPED(source) * s, struct stretch stretch, int64_t k,     \
-                                                int64_t first, int64_t last)                                           \
-    {                                                                                                                  \
-        return TYPED(stretch)(s, (struct reading){__VA_ARGS__}, stretch, k, first, last);                              \
-    }                                                                                                                  \
-    static target void TYPED(plain_##name)(const struct TYPED(source) * s, int64_t first, int64_t last)                \
-    {                                                                                                                  \
-        if (s->a->row_ptr_bits == 32)                                                                                  \
-            TYPED(plain_rows)(s, (struct reading){__VA_ARGS__}, 32, first, last);                                      \
-        else                                                                                                           \
-            TYPED(plain_rows)(s, (struct reading){__VA_ARGS__}, 64, first, last);                                      \
-    }                                                                                                                  \
-    static target void TYPED(sorted_##name)(const struct TYPED(source) * s, const struct group *group, int64_t groups, \
-                                            const struct place *place, int64_t rows, int64_t k, int64_t next,          \
-                                            VALUE *y)                                                                  \
-    {                                                                                                                  \
-        TYPED(sorted_rows)(s, (struct reading){__VA_ARGS__}, group, groups, place, rows, k, next, y);                  \
-    }                                                                                                                  \
-    static target void TYPED(name)(const struct tiles *tiles, int64_t t, const struct TYPED(source) * s, VALUE * head, \
-                                   VALUE * tail)                                                                       \
-    {                                                                                                                  \
-        const struct TYPED(rows)                                                                                       \
-            rows = {TYPED(regular_##name), TYPED(plain_##name), TYPED(sorted_##name), TYPED(formed)};                  \
-        TYPED(tile)(tiles, t, *s, (struct reading){__VA_ARGS__}, rows, head, tail);                                    \
-    }
-#define TILE_FUNCTION(name, target, pattern, stream)                                                                   \
-    static __attribute__((noinline)) target void TYPED(name##_formed)(const struct TYPED(source) * s,                  \
-                                                                      const struct spots *spot, const uint8_t *code,   \
-                                                                      int64_t n, int64_t rows, int64_t k, VALUE *y)    \
-    {                                                                                                                  \
-        TYPED(formed_rows)(s, pattern, stream, spot, code, n, rows, k, y);                                             \
-    }                                                                                                                  \
-    ROWS_FUNCTIONS(name##_narrow, __attribute__((noinline)) target, name##_formed, pattern, true, false, stream)       \
-    ROWS_FUNCTIONS(name##_far, __attribute__((noinline)) target, name##_formed, pattern, false, true, stream)          \
-    ROWS_FUNCTIONS(name##_near, __attribute__((noinline)) target, name##_formed, pattern, false, false, stream)        \
-    static target void TYPED(name)(const struct tiles *tiles, int64_t t, const void *source)                           \
-    {                                                                                                                  \
-        const struct TYPED(ways) ways = {TYPED(name##_narrow), TYPED(name##_far), TYPED(name##_near)};                 \
-        TYPED(any_tile)(tiles, t, source, ways, stream);                                                               \
-    }
-TILE_FUNCTION(tile_plain, , false, false)
-TILE_FUNCTION(tile_pattern_plain, , true, false)
-TILE_FUNCTION(tile_stream_plain, , false, true)
+#define TARGET
+#define PATTERN false
+#define STREAM false
+#define TILE(name) TYPED(tile_plain##name)
+#include "spmv_omp_tile.h"
+#define PATTERN true
+#define STREAM false
+#define TILE(name) TYPED(tile_pattern_plain##name)
+#include "spmv_omp_tile.h"
+#define PATTERN false
+#define STREAM true
+#define TILE(name) TYPED(tile_stream_plain##name)
+#include "spmv_omp_tile.h"
+#undef TARGET
 #ifdef __x86_64__
-#define AVX2 __attribute__((target("avx2")))
-TILE_FUNCTION(tile_avx2, AVX2, false, false)
-TILE_FUNCTION(tile_pattern_avx2, AVX2, true, false)
-TILE_FUNCTION(tile_stream_avx2, AVX2, false, true)
-#undef AVX2
+#define TARGET __attribute__((target("avx2")))
+#define PATTERN false
+#define STREAM false
+#define TILE(name) TYPED(tile_avx2##name)
+#include "spmv_omp_tile.h"
+#define PATTERN true
+#define STREAM false
+#define TILE(name) TYPED(tile_pattern_avx2##name)
+#include "spmv_omp_tile.h"
+#define PATTERN false
+#define STREAM true
+#define TILE(name) TYPED(tile_stream_avx2##name)
+#include "spmv_omp_tile.h"
+#undef TARGET
 #endif
-#undef TILE_FUNCTION
-#undef ROWS_FUNCTIONS
 
 static tile_function *TYPED(tile_function_for)(bool avx2, bool pattern, bool stream)
 {
@@ -557,31 +534,30 @@ static void TYPED(join)(const struct tiles *tiles, const struct TYPED(source) * 
         *(VALUE *)e->dot = dot;
 }
 
-static struct TYPED(source) TYPED(source_of)(const spmv_plan *plan, struct scaling scaling, const void *x, void *y,
-                                             const spmv_epilogue *epilogue)
+static struct TYPED(source) TYPED(source_of)(const spmv_plan *plan, const struct plan_product *p)
 {
     const struct tiles *tiles = plan->state;
     const spmv_csr *a = &plan->a;
     return (struct TYPED(source)){.a = a,
                                   .val = a->val,
                                   .col = a->col,
-                                  .x = x,
-                                  .y = y,
-                                  .f = {.alpha = *(const VALUE *)scaling.alpha,
-                                        .beta = scaling.beta_zero ? 0 : *(const VALUE *)scaling.beta,
-                                        .beta_zero = scaling.beta_zero},
-                                  .epilogue = epilogue,
-                                  .keep = epilogue != NULL && tiles->stream && scaling.beta_zero && a->val != NULL};
+                                  .x = p->x,
+                                  .y = p->y,
+                                  .f = {.alpha = *(const VALUE *)p->alpha,
+                                        .beta = p->beta_zero ? 0 : *(const VALUE *)p->beta,
+                                        .beta_zero = p->beta_zero},
+                                  .epilogue = p->epilogue,
+                                  .keep = p->epilogue != NULL && tiles->stream && p->beta_zero && a->val != NULL};
 }
 
-static void TYPED(product)(const spmv_plan *plan, struct scaling scaling, const void *x, void *y,
-                           const spmv_epilogue *epilogue)
+static void TYPED(product)(const spmv_plan *plan, const struct plan_product *p)
 {
     struct tiles *tiles = plan->state;
     const spmv_csr *a = &plan->a;
-    const bool stream = tiles->stream && scaling.beta_zero && a->val != NULL;
-    const struct TYPED(source) source = TYPED(source_of)(plan, scaling, x, y, epilogue);
-    tiles_share_out(tiles, TYPED(tile_function_for)(tiles->avx2, a->val == NULL, stream && epilogue == NULL), &source);
+    const bool stream = tiles->stream && p->beta_zero && a->val != NULL;
+    const struct TYPED(source) source = TYPED(source_of)(plan, p);
+    tiles_share_out(tiles, TYPED(tile_function_for)(tiles->avx2, a->val == NULL, stream && p->epilogue == NULL),
+                    &source);
     TYPED(join)(tiles, &source);
 }
 
@@ -590,8 +566,9 @@ static void TYPED(pieces)(const spmv_plan *plan, const void *x, void *y, const s
 {
     static const VALUE one = 1;
     const struct tiles *tiles = plan->state;
-    const struct scaling scaling = {.alpha = &one, .beta = &one, .beta_zero = true};
-    const struct TYPED(source) source = TYPED(source_of)(plan, scaling, x, y, epilogue);
+    const struct plan_product product = {
+        .alpha = &one, .beta = &one, .beta_zero = true, .x = x, .y = y, .epilogue = epilogue};
+    const struct TYPED(source) source = TYPED(source_of)(plan, &product);
     const bool stream = tiles->stream && plan->a.val != NULL && epilogue == NULL;
     _Static_assert(sizeof source <= sizeof pieces->source, "room for a source");
     memcpy(pieces->source, &source, sizeof source);

@@ -99,7 +99,7 @@ static spmv_status scanned_products(const spmv_plan *plan, const struct staged *
     const spmv_csr *a = &plan->a;
     const spmv_segments segments = segments_of(a);
     /* G = X[C] */
-    TRY(ctx->backend->gather(ctx, plan->type, x, a->cols, a->col, 32, s->products, a->nnz));
+    TRY(ctx->backend->gather(ctx, &(struct move){NULL, plan->type, x, a->col, 32, s->products, a->cols, a->nnz}));
     /* P = V G */
     if (a->val != NULL)
         TRY(ctx->backend->map_binary(ctx, SPMV_MUL, plan->type, a->val, s->products, s->products, a->nnz));
@@ -110,26 +110,28 @@ done:
     return st;
 }
 
-spmv_status staged_apply(const spmv_plan *plan, const void *alpha, const void *x, const void *beta, bool beta_zero,
-                         void *y)
+spmv_status staged_apply(const spmv_plan *plan, const struct plan_product *product)
 {
+    void *const y = product->y;
     static const double zero = 0; /* also of float: all bits are 0 */
     spmv_status st = SPMV_OK;
     spmv_context *ctx = plan->ctx;
     const spmv_csr *a = &plan->a;
     const struct staged *s = plan->state;
-    void *sums = beta_zero ? y : s->sums;
-    const bool unscaled = plan->type == SPMV_F32 ? *(const float *)alpha == 1 : *(const double *)alpha == 1;
+    void *sums = product->beta_zero ? y : s->sums;
+    const bool unscaled =
+        plan->type == SPMV_F32 ? *(const float *)product->alpha == 1 : *(const double *)product->alpha == 1;
     TRY(ctx->backend->map_index(ctx, plan->type, &zero, NULL, sums, a->rows));
     if (a->nnz > 0) {
-        TRY(scanned_products(plan, s, x));
+        TRY(scanned_products(plan, s, product->x));
         /* the filtered gather leaves the zero of an empty row */
-        TRY(ctx->backend->gather(ctx, plan->type, s->products, a->nnz, s->last, a->row_ptr_bits, sums, a->rows));
+        TRY(ctx->backend->gather(
+            ctx, &(struct move){NULL, plan->type, s->products, s->last, a->row_ptr_bits, sums, a->nnz, a->rows}));
     }
     if (!unscaled)
-        TRY(ctx->backend->map_scalar(ctx, SPMV_MUL, plan->type, alpha, sums, sums, a->rows));
-    if (!beta_zero) {
-        TRY(ctx->backend->map_scalar(ctx, SPMV_MUL, plan->type, beta, y, y, a->rows));
+        TRY(ctx->backend->map_scalar(ctx, SPMV_MUL, plan->type, product->alpha, sums, sums, a->rows));
+    if (!product->beta_zero) {
+        TRY(ctx->backend->map_scalar(ctx, SPMV_MUL, plan->type, product->beta, y, y, a->rows));
         TRY(ctx->backend->map_binary(ctx, SPMV_ADD, plan->type, sums, y, y, a->rows));
     }
 done:

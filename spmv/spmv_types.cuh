@@ -11,16 +11,21 @@ extern "C" {
 /* body(sums, stored) with an object of the type of vectors and sums, and one of the values' type. */
 template <typename Body> spmv_status with_types(const spmv_plan *plan, const Body &body)
 {
-    switch (plan->type) {
-    case SPMV_F32:
+    switch (plan->types) {
+    case PLAN_f32:
         return body(float(), float());
-    case SPMV_C64:
+    case PLAN_f64:
+        return body(double(), double());
+    case PLAN_mixed:
+        return body(double(), float());
+    case PLAN_c64:
         return body(spmv_c64(), spmv_c64());
-    case SPMV_C128:
+    case PLAN_c128:
         return body(spmv_c128(), spmv_c128());
-    default:
-        return plan->a.type == SPMV_F32 ? body(double(), float()) : body(double(), double());
+    case PLAN_TYPES:
+        break;
     }
+    return SPMV_ERROR_TYPE;
 }
 
 #endif

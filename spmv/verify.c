@@ -188,9 +188,9 @@ spmv_status spmv_verify(spmv_context *ctx, const spmv_csr *a, spmv_operation ope
         return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_verify: a ref or omp context is needed");
     if (operation != SPMV_OPERATION_N && operation != SPMV_OPERATION_T && operation != SPMV_OPERATION_H)
         return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_verify: operation is %d", (int)operation);
-    if (type != SPMV_F64 && type != SPMV_F32 && !type_is_complex(type))
+    if (plan_types_of(type, type) == PLAN_TYPES)
         return context_fail(ctx, SPMV_ERROR_TYPE, "spmv_verify: no products in type %s", spmv_type_name(type));
-    if (a->val != NULL && a->type != type && !(a->type == SPMV_F32 && type == SPMV_F64))
+    if (a->val != NULL && plan_types_of(a->type, type) == PLAN_TYPES)
         return context_fail(ctx, SPMV_ERROR_TYPE, "spmv_verify: values of type %s with sums of type %s",
                             spmv_type_name(a->type), spmv_type_name(type));
     if (operation != SPMV_OPERATION_N) {

@@ -20,6 +20,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "splitmix.h"
+
 enum { SKIPPED = 77 };
 
 static spmv_backend support_backend = SPMV_BACKEND_AUTO;
@@ -121,13 +123,10 @@ static inline spmv_context *support_context(void)
             fail_msg("%s: the sentence \"%s\" lacks \"%s\"", #call, spmv_last_error(ctx), (text));                     \
     } while (0)
 
-/* splitmix64 (G. L. Steele, D. Lea, C. H. Flood, OOPSLA 2014): the same numbers on every machine. */
+/* The same numbers on every machine. */
 static inline uint64_t support_random(uint64_t *state)
 {
-    uint64_t z = *state += 0x9e3779b97f4a7c15u;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
+    return splitmix_next(state);
 }
 
 /* Uniform in [-1, 1), all 53 bits random. */

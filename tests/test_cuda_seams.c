@@ -545,11 +545,12 @@ static void move(spmv_type type, int bits, int64_t n, uint64_t *random)
     void *const device = upload_at(in, bytes, 0, &in_block), *const out = upload_at(kept, bytes, 0, &out_block);
     void *const indices = upload_at(bits == 32 ? (void *)narrow : (void *)index, n * bits / 8, 0, &index_block);
 
+    const struct move move = {NULL, type, device, indices, bits, out, n, n};
     memcpy(expected, kept, (size_t)bytes);
     for (int64_t i = 0; i < n; i++)
         if (index[i] >= 0 && index[i] < n)
             memcpy(expected + i * p.size, in + index[i] * p.size, (size_t)p.size);
-    assert_ok(context, context->backend->gather(context, type, device, n, indices, bits, out, n));
+    assert_ok(context, context->backend->gather(context, &move));
     expect(&p, "gather", expected, out, n);
 
     memcpy(expected, kept, (size_t)bytes);
@@ -557,7 +558,7 @@ static void move(spmv_type type, int bits, int64_t n, uint64_t *random)
     for (int64_t i = 0; i < n; i++)
         if (index[i] >= 0 && index[i] < n)
             memcpy(expected + index[i] * p.size, in + i * p.size, (size_t)p.size);
-    assert_ok(context, context->backend->scatter(context, type, device, indices, bits, out, n, n));
+    assert_ok(context, context->backend->scatter(context, &move));
     expect(&p, "scatter", expected, out, n);
 
     spmv_free(context, in_block);

@@ -28,6 +28,20 @@ typedef enum spmv_operation {
     SPMV_OPERATION_H = 2  /* op(A) = conjugate transpose of A; T for real values, patterns */
 } spmv_operation;
 
+/* Whether a plan may compress the matrix in memory. Results have the same bits with every value. If
+ * there is no memory for it, a plan on cuda does without. */
+typedef enum spmv_compression {
+    SPMV_COMPRESSION_AUTO = -1,   /* the plan decides (default) */
+    SPMV_COMPRESSION_NONE = 0,    /* plain CSR */
+    SPMV_COMPRESSION_COLUMNS = 1, /* compressed columns wherever possible; omp only, else
+                                     SPMV_ERROR_UNSUPPORTED */
+    SPMV_COMPRESSION_VALUES = 2   /* as AUTO, and a table of the distinct values (by their bits) if
+                                     there are at most 256, with one byte more per nonzero. Only for
+                                     the method tiles on cuda, real values and at least 2^20
+                                     nonzeros; elsewhere as AUTO. spmv_plan_info.layout says why a
+                                     table is missing. */
+} spmv_compression;
+
 typedef struct spmv_plan_options {
     size_t size;              /* sizeof(spmv_plan_options), set by spmv_plan_options_init */
     spmv_operation operation; /* default SPMV_OPERATION_N */
@@ -48,16 +62,7 @@ typedef struct spmv_plan_options {
      * transposed matrix takes 4 bytes more per nonzero (8 if nnz >= 2^31). */
     int update_values;
 
-    /* Whether the plan may compress the matrix in memory. Results have the same bits with every
-     * value. If there is no memory for it, a plan on cuda does without.
-     *   -1  the plan decides (default)
-     *    0  plain CSR
-     *    1  compressed columns wherever possible; omp only, else SPMV_ERROR_UNSUPPORTED
-     *    2  as -1, and a table of the distinct values (by their bits) if there are at most 256,
-     *       with one byte more per nonzero. Only for the method tiles on cuda, real values and at
-     *       least 2^20 nonzeros; elsewhere as -1. spmv_plan_info.layout says why a table is
-     *       missing. */
-    int compression;
+    int compression; /* enum spmv_compression; default SPMV_COMPRESSION_AUTO */
 
     /* Elements from one row of x (y) to the next, at least vectors. Default 0: vectors. */
     int64_t x_stride, y_stride;
@@ -109,7 +114,7 @@ SPMV_API void spmv_plan_destroy(spmv_plan *plan);
  *     contents. Products captured before keep reading the old array.
  *   - The method "blocked" keeps a sorted copy, which this call makes. Products captured before
  *     read this copy.
- *   - With compression 2 and a matrix that can have a table of values, the call waits and cannot be
+ *   - With SPMV_COMPRESSION_VALUES and a matrix that can have a table of values, the call waits and cannot be
  *     captured. Products captured before must not be launched any more. The layout may change.
  *
  * Errors: SPMV_ERROR_UNSUPPORTED (the plan was made without the option), SPMV_ERROR_ARGUMENT (NULL,

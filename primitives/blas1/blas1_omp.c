@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "backend.h"
 #include "host_tiles.h"
+#include "ops.h"
 
 /* What a tile needs: the operands, and out: the result, or a partial sum a tile. */
 struct vectors {
@@ -12,21 +13,26 @@ struct vectors {
     int64_t n;
 };
 
-#define VALUE float
-#define TYPED(name) name##_f32
-#include "blas1_omp_typed.h"
-#undef VALUE
-#undef TYPED
-#define VALUE double
-#define TYPED(name) name##_f64
-#include "blas1_omp_typed.h"
-#undef VALUE
-#undef TYPED
+#define TEMPLATE "blas1_omp_typed.h"
+#include "each_real.h"
+
+/* The functions of a type. */
+static const struct real_loops {
+    void (*divide)(void *state, int64_t tile);
+    void (*axpby)(void *state, int64_t tile);
+    void (*dot)(void *state, int64_t tile);
+    void (*sum_up)(const void *sums, int64_t n, void *out);
+} loops[SPMV_TYPE_LIMIT] =
+#define ENTRY(type)                                                                                                    \
+    {                                                                                                                  \
+        divide_##type, axpby_##type, dot_##type, sum_up_##type                                                         \
+    }
+    REAL_TABLE;
 
 spmv_status map_divide_omp(spmv_context *ctx, spmv_type type, const void *a, const void *b, void *out, int64_t n)
 {
     struct vectors v = {.x = a, .y = b, .out = out, .n = n};
-    tiles_each(ctx, tiles_of(n), type == SPMV_F32 ? divide_f32 : divide_f64, &v);
+    tiles_each(ctx, tiles_of(n), loops[type].divide, &v);
     return SPMV_OK;
 }
 
@@ -34,7 +40,7 @@ spmv_status map_axpby_omp(spmv_context *ctx, spmv_type type, const void *alpha, 
                           void *y, int64_t n)
 {
     struct vectors v = {.alpha = alpha, .beta = beta, .x = x, .out = y, .n = n};
-    tiles_each(ctx, tiles_of(n), type == SPMV_F32 ? axpby_f32 : axpby_f64, &v);
+    tiles_each(ctx, tiles_of(n), loops[type].axpby, &v);
     return SPMV_OK;
 }
 
@@ -48,10 +54,7 @@ spmv_status dot_omp(spmv_context *ctx, spmv_type type, const void *x, const void
                     void *scratch)
 {
     struct vectors v = {.x = x, .y = y, .out = scratch, .n = n};
-    tiles_each(ctx, tiles_of(n), type == SPMV_F32 ? dot_f32 : dot_f64, &v);
-    if (type == SPMV_F32)
-        sum_up_f32(scratch, tiles_of(n), out);
-    else
-        sum_up_f64(scratch, tiles_of(n), out);
+    tiles_each(ctx, tiles_of(n), loops[type].dot, &v);
+    loops[type].sum_up(scratch, tiles_of(n), out);
     return SPMV_OK;
 }

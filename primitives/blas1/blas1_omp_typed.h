@@ -1,5 +1,4 @@
-/* The typed part of blas1_omp.c, included once a type with VALUE (the C type) and TYPED(name) (name with the type's
- * suffix).
+/* The typed part of blas1_omp.c, included once a real type (each_real.h).
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 
@@ -7,24 +6,24 @@ static void TYPED(divide)(void *state, int64_t tile)
 {
     const struct vectors *v = state;
     const struct range r = tile_range(tile, v->n);
-    const VALUE *a = v->x, *b = v->y;
-    VALUE *out = v->out;
+    const T *a = v->x, *b = v->y;
+    T *out = v->out;
     for (int64_t i = r.begin; i < r.end; i++)
         out[i] = a[i] / b[i];
 }
 
 /* A missing scalar is 1. */
-static VALUE TYPED(scalar)(const void *scalar)
+static T TYPED(scalar)(const void *scalar)
 {
-    return scalar != NULL ? *(const VALUE *)scalar : 1;
+    return scalar != NULL ? *(const T *)scalar : 1;
 }
 
 static void TYPED(axpby)(void *state, int64_t tile)
 {
     const struct vectors *v = state;
     const struct range r = tile_range(tile, v->n);
-    const VALUE alpha = TYPED(scalar)(v->alpha), beta = TYPED(scalar)(v->beta), *x = v->x;
-    VALUE *y = v->out;
+    const T alpha = TYPED(scalar)(v->alpha), beta = TYPED(scalar)(v->beta), *x = v->x;
+    T *y = v->out;
     for (int64_t i = r.begin; i < r.end; i++)
         y[i] = alpha * x[i] + beta * y[i];
 }
@@ -34,21 +33,21 @@ static void TYPED(dot)(void *state, int64_t tile)
 {
     const struct vectors *v = state;
     const struct range r = tile_range(tile, v->n);
-    const VALUE *x = v->x, *y = v->y;
-    VALUE s[8] = {0};
+    const T *x = v->x, *y = v->y;
+    T s[8] = {0};
     int64_t i = r.begin;
     for (; i + 8 <= r.end; i += 8)
         for (int j = 0; j < 8; j++)
             s[j] += x[i + j] * y[i + j];
     for (int j = 0; i + j < r.end; j++)
         s[j] += x[i + j] * y[i + j];
-    ((VALUE *)v->out)[tile] = ((s[0] + s[1]) + (s[2] + s[3])) + ((s[4] + s[5]) + (s[6] + s[7]));
+    ((T *)v->out)[tile] = ((s[0] + s[1]) + (s[2] + s[3])) + ((s[4] + s[5]) + (s[6] + s[7]));
 }
 
-static void TYPED(sum_up)(const VALUE *sums, int64_t n, VALUE *out)
+static void TYPED(sum_up)(const void *sums, int64_t n, void *out)
 {
-    VALUE total = 0;
+    T total = 0;
     for (int64_t i = 0; i < n; i++)
-        total += sums[i];
-    *out = total;
+        total += ((const T *)sums)[i];
+    *(T *)out = total;
 }

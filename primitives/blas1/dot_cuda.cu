@@ -1,6 +1,7 @@
 /* dot on CUDA: reduce, rung 1, with a loader that multiplies: a map fused into a reduce.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
+#include "dispatch.cuh"
 #include "reduce_1_chunks.cuh"
 
 template <typename T> struct load_products {
@@ -22,17 +23,10 @@ extern "C" spmv_status dot_cuda(spmv_context *ctx, spmv_type of, const void *x, 
                                 void *scratch)
 {
     return on_device(ctx, [=] {
-        switch (of) {
-#define CASE_REAL(TYPE, type, D)                                                                                       \
-    case SPMV_##TYPE:                                                                                                  \
-        return reduce_1_launch<op_add_##type>(ctx, load_products<D>{(const D *)x, (const D *)y}, n, (D *)out, scratch);
-#define CASE_INTEGER(TYPE, type, D)
-#define CASE_COMPLEX(TYPE, type, D)
-#define CASE_TUPLE(TYPE, type, D)
-#define CASE(TYPE, type, value, T, D, CLASS, ARG) CASE_##CLASS(TYPE, type, D)
-            SPMV_TYPE_LIST(CASE, )
-        default:
-            return context_fail(ctx, SPMV_ERROR_TYPE, "dot: no kernel for type %s", spmv_type_name(of));
-        }
+        return with_real(ctx, "dot", of, [=](auto real) {
+            using T = typename decltype(real)::type;
+            return reduce_1_launch<typename decltype(real)::add>(ctx, load_products<T>{(const T *)x, (const T *)y}, n,
+                                                                 (T *)out, scratch);
+        });
     });
 }

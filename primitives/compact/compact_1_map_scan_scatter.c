@@ -29,7 +29,7 @@ spmv_status compact_map_scan_scatter(spmv_context *ctx, const struct filter *fil
         st = ctx->backend->scan(ctx, SPMV_EXCLUSIVE, SPMV_ADD, SPMV_I64, place, place, n + 1,
                                 (char *)scratch + numbers_bytes);
     if (st == SPMV_OK) /* out[place[i]] = in[i] */
-        st = ctx->backend->scatter_filtered(ctx, filter, type, in, place, 64, out, n, n);
+        st = ctx->backend->scatter(ctx, &(struct move){filter, type, in, place, 64, out, n, n});
     if (st == SPMV_OK)
         st = ctx->backend->map(ctx, SPMV_MAP_COPY, SPMV_I64, place + n, count, 1);
     return st;

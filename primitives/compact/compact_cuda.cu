@@ -3,11 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "compact_2_count_write.cuh"
 #include "compact_3_pipeline.cuh"
-
-static spmv_status no_kernel(spmv_context *ctx, spmv_type of)
-{
-    return context_fail(ctx, SPMV_ERROR_TYPE, "compact: no kernel for type %s", spmv_type_name(of));
-}
+#include "dispatch_words.cuh"
 
 extern "C" int64_t compact_scratch_cuda(const spmv_context *ctx, spmv_type of, int64_t n)
 {
@@ -26,64 +22,21 @@ static spmv_status in_fewest_passes(spmv_context *ctx, Keep keep, const void *in
                              : compact_2_launch(ctx, keep, in, out, count, n, scratch);
 }
 
-/* run(keep): of elements of as many bytes */
-template <typename Run>
-static spmv_status dispatch_flagged(spmv_context *ctx, const uint8_t *flags, spmv_type of, const Run &run)
-{
-    switch (spmv_type_size(of)) {
-    case 4:
-        return run(keep_flagged<uint32_t>{flags});
-    case 8:
-        return run(keep_flagged<uint64_t>{flags});
-    case 16:
-        return run(keep_flagged<words<2>>{flags});
-    case 32:
-        return run(keep_flagged<words<4>>{flags});
-    default:
-        return no_kernel(ctx, of);
-    }
-}
-
-static spmv_status dispatch_bits(spmv_context *ctx, const uint32_t *flags, spmv_type of, const void *in, void *out,
-                                 int64_t *count, int64_t n, void *scratch)
-{
-    switch (spmv_type_size(of)) {
-    case 4:
-        return in_fewest_passes(ctx, keep_bits<uint32_t>{flags}, in, out, count, n, scratch);
-    case 8:
-        return in_fewest_passes(ctx, keep_bits<uint64_t>{flags}, in, out, count, n, scratch);
-    case 16:
-        return in_fewest_passes(ctx, keep_bits<words<2>>{flags}, in, out, count, n, scratch);
-    case 32:
-        return in_fewest_passes(ctx, keep_bits<words<4>>{flags}, in, out, count, n, scratch);
-    default:
-        return no_kernel(ctx, of);
-    }
-}
-
-static spmv_status dispatch_if(spmv_context *ctx, const struct filter *filter, spmv_type of, const void *in, void *out,
-                               int64_t *count, int64_t n, void *scratch)
-{
-    switch (of) {
-#define CASE(TYPE, type, value, T, D, CLASS, ARG)                                                                      \
-    case SPMV_##TYPE:                                                                                                  \
-        return in_fewest_passes(ctx, keep_if<D>{predicate_by<D>(filter), (const D *)in}, in, out, count, n, scratch);
-        SPMV_NUMBER_LIST(CASE, )
-#undef CASE
-    default:
-        return no_kernel(ctx, of);
-    }
-}
-
 extern "C" spmv_status compact_cuda(spmv_context *ctx, const struct filter *filter, spmv_type of, const void *in,
                                     void *out, int64_t *count, int64_t n, void *scratch)
 {
     return on_device(ctx, [=] {
+        const auto run = [=](auto keep) { return in_fewest_passes(ctx, keep, in, out, count, n, scratch); };
         if (filter->mask != NULL)
-            return dispatch_flagged(ctx, filter->mask, of,
-                                    [=](auto keep) { return in_fewest_passes(ctx, keep, in, out, count, n, scratch); });
-        return filter->bits != NULL ? dispatch_bits(ctx, filter->bits, of, in, out, count, n, scratch)
-                                    : dispatch_if(ctx, filter, of, in, out, count, n, scratch);
+            return with_words(ctx, "compact", of,
+                              [=](auto element) { return run(keep_flagged<decltype(element)>{filter->mask}); });
+        if (filter->bits != NULL)
+            return with_words(ctx, "compact", of,
+                              [=](auto element) { return run(keep_bits<decltype(element)>{filter->bits}); });
+        return with_number(ctx, "compact", of, [=](auto number) {
+            using T = typename decltype(number)::type;
+            return run(keep_if<T>{predicate_by<T>(filter), (const T *)in});
+        });
     });
 }
 
@@ -91,8 +44,9 @@ extern "C" spmv_status compact_count_write_cuda(spmv_context *ctx, const struct 
                                                 const void *in, void *out, int64_t *count, int64_t n, void *scratch)
 {
     return on_device(ctx, [=] {
-        return dispatch_flagged(ctx, filter->mask, of,
-                                [=](auto keep) { return compact_2_launch(ctx, keep, in, out, count, n, scratch); });
+        return with_words(ctx, "compact", of, [=](auto element) {
+            return compact_2_launch(ctx, keep_flagged<decltype(element)>{filter->mask}, in, out, count, n, scratch);
+        });
     });
 }
 
@@ -109,24 +63,15 @@ template <typename Keep> static spmv_status map_launch(spmv_context *ctx, Keep k
     return launch(ctx, "compact_map", grid_for(n + 1, THREADS), THREADS, compact_map<Keep>, keep, numbers, n);
 }
 
-static spmv_status dispatch_map(spmv_context *ctx, const struct filter *filter, spmv_type of, const void *in,
-                                int64_t *numbers, int64_t n)
-{
-    if (filter->mask != NULL)
-        return map_launch(ctx, keep_flagged<uint32_t>{filter->mask}, numbers, n);
-    switch (of) {
-#define CASE(TYPE, type, value, T, D, CLASS, ARG)                                                                      \
-    case SPMV_##TYPE:                                                                                                  \
-        return map_launch(ctx, keep_if<D>{predicate_by<D>(filter), (const D *)in}, numbers, n);
-        SPMV_NUMBER_LIST(CASE, )
-#undef CASE
-    default:
-        return no_kernel(ctx, of);
-    }
-}
-
 extern "C" spmv_status filter_map_cuda(spmv_context *ctx, const struct filter *filter, spmv_type of, const void *in,
                                        int64_t *numbers, int64_t n)
 {
-    return on_device(ctx, [=] { return dispatch_map(ctx, filter, of, in, numbers, n); });
+    return on_device(ctx, [=] {
+        if (filter->mask != NULL)
+            return map_launch(ctx, keep_flagged<uint32_t>{filter->mask}, numbers, n);
+        return with_number(ctx, "compact", of, [=](auto number) {
+            using T = typename decltype(number)::type;
+            return map_launch(ctx, keep_if<T>{predicate_by<T>(filter), (const T *)in}, numbers, n);
+        });
+    });
 }

@@ -2,8 +2,8 @@
  * they are loaded.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
+#include "dispatch_words.cuh"
 #include "expand_2_gather.cuh"
-#include "ops.cuh"
 #include "scan_3_chunks.cuh"
 
 /* The number at i, a negative one as 0; behind the last a 0, in whose place the scan writes the sum of all. */
@@ -54,17 +54,7 @@ static spmv_status dispatch_index(spmv_context *ctx, spmv_expand_form form, cons
 extern "C" spmv_status expand_cuda(spmv_context *ctx, spmv_expand_form form, const struct expansion *e)
 {
     return on_device(ctx, [=] {
-        switch (spmv_type_size(e->type)) {
-        case 4:
-            return dispatch_index<uint32_t>(ctx, form, e);
-        case 8:
-            return dispatch_index<uint64_t>(ctx, form, e);
-        case 16:
-            return dispatch_index<words<2>>(ctx, form, e);
-        case 32:
-            return dispatch_index<words<4>>(ctx, form, e);
-        default:
-            return context_fail(ctx, SPMV_ERROR_TYPE, "expand: no kernel for type %s", spmv_type_name(e->type));
-        }
+        return with_words(ctx, "expand", e->type,
+                          [=](auto element) { return dispatch_index<decltype(element)>(ctx, form, e); });
     });
 }

@@ -1,19 +1,10 @@
 /* gather on OpenMP: the loop, tile by tile of the index.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "backend.h"
 #include "moves.h"
 
-spmv_status gather_filtered_omp(spmv_context *ctx, const struct filter *filter, spmv_type type, const void *in,
-                                int64_t in_n, const void *index, int index_bits, void *out, int64_t n)
+spmv_status gather_omp(spmv_context *ctx, const struct move *move)
 {
-    const struct move move = {filter, type, in, index, index_bits, out, in_n, n};
-    move_in_tiles(ctx, &move, gather_part);
+    move_in_tiles(ctx, move, gather_part);
     return SPMV_OK;
-}
-
-spmv_status gather_omp(spmv_context *ctx, spmv_type type, const void *in, int64_t in_n, const void *index,
-                       int index_bits, void *out, int64_t n)
-{
-    return gather_filtered_omp(ctx, NULL, type, in, in_n, index, index_bits, out, n);
 }

@@ -1,30 +1,24 @@
-/* A gather or a scatter, filtered or not, as the host backends run it: a loop over a part of the index.
+/* What gather and scatter share: their public fronts, and on the host backends loops over parts of the index.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef MOVES_H
 #define MOVES_H
 
-#include <spmv/primitives.h>
+#include "backend.h"
 
-#include "filter.h"
+/* Which one. */
+enum move_kind { MOVE_GATHER, MOVE_SCATTER };
 
-struct move {
-    const struct filter *filter; /* NULL: every element is taken */
-    spmv_type type;
-    const void *in, *index;
-    int index_bits;
-    void *out;
-    int64_t cells; /* what the index points into: of in in a gather, of out in a scatter */
-    int64_t n;     /* of the index */
-};
+/* Check the arguments and move: all elements, those with a mask, those that a predicate takes. ctx may be NULL. */
+spmv_status move_all(spmv_context *ctx, const char *caller, enum move_kind kind, struct move move);
+spmv_status move_masked(spmv_context *ctx, const char *caller, enum move_kind kind, struct move move,
+                        const uint8_t *mask);
+spmv_status move_if(spmv_context *ctx, const char *caller, enum move_kind kind, struct move move,
+                    spmv_predicate predicate, int when, const void *host_scalar);
 
 /* The loop for from <= i < to; with a filter to - from <= HOST_TILE. */
 typedef void move_part(const struct move *move, int64_t from, int64_t to);
-
-/* out[i] = in[index[i]] where the filter takes in[index[i]], or with a mask i */
 move_part gather_part;
-
-/* out[index[i]] = in[i] where the filter takes in[i], or with a mask i */
 move_part scatter_part;
 
 /* The parts of a move, one after the other, and shared by the threads of a team. */

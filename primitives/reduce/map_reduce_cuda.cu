@@ -6,6 +6,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <type_traits>
 
+#include "dispatch.cuh"
 #include "reduce_6_packs.cuh"
 
 template <typename T> struct source_mapped {
@@ -40,24 +41,14 @@ template <typename T> struct source_mapped {
     }
 };
 
-static spmv_status dispatch(spmv_context *ctx, spmv_function function, spmv_op by, spmv_type of, const void *in,
-                            void *out, int64_t n, void *scratch)
-{
-    switch ((int)by * SPMV_TYPE_LIMIT + (int)of) {
-#define CASE(OP, op, TYPE, type, T, D, CLASS)                                                                          \
-    case SPMV_##OP *SPMV_TYPE_LIMIT + SPMV_##TYPE:                                                                     \
-        return reduce_6_launch<op_##op##_##type>(ctx, "reduce_packs (map_reduce)",                                     \
-                                                 source_mapped<D>{{(const D *)in}, function}, n, out, scratch);
-        SPMV_PAIR_LIST(CASE)
-#undef CASE
-    default:
-        return context_fail(ctx, SPMV_ERROR_TYPE, "map_reduce: no kernel for operator %d and type %d", (int)by,
-                            (int)of);
-    }
-}
-
 extern "C" spmv_status map_reduce_cuda(spmv_context *ctx, spmv_function function, spmv_op by, spmv_type of,
                                        const void *in, void *out, int64_t n, void *scratch)
 {
-    return on_device(ctx, [=] { return dispatch(ctx, function, by, of, in, out, n, scratch); });
+    return on_device(ctx, [=] {
+        return with_op(ctx, "map_reduce", by, of, [=](auto op) {
+            using T = typename decltype(op)::type;
+            return reduce_6_launch<decltype(op)>(ctx, "reduce_packs (map_reduce)",
+                                                 source_mapped<T>{{(const T *)in}, function}, n, out, scratch);
+        });
+    });
 }

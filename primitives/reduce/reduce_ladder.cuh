@@ -4,6 +4,7 @@
 #ifndef REDUCE_LADDER_CUH
 #define REDUCE_LADDER_CUH
 
+#include "dispatch.cuh"
 #include "reduce_1_tree.cuh"
 #include "reduce_2_divergent.cuh"
 #include "reduce_2_sequential.cuh"
@@ -24,22 +25,16 @@ template <template <typename> class Rung, typename Place>
 spmv_status reduce_on(Place &place, spmv_context *ctx, spmv_op by, spmv_type of, const void *in, void *out, int64_t n,
                       void *scratch, int64_t few, reduce_some_left *some)
 {
-    spmv_status st = SPMV_OK;
-    switch ((int)by * SPMV_TYPE_LIMIT + (int)of) {
-#define CASE(OP, op, TYPE, type, T, D, CLASS)                                                                          \
-    case SPMV_##OP *SPMV_TYPE_LIMIT + SPMV_##TYPE: {                                                                   \
-        reduce_left<D> left = {};                                                                                      \
-        Place::template choose<op_##op##_##type>();                                                                    \
-        st = Rung<typename Place::template applied<op_##op##_##type>>::run(place, (const D *)in, (D *)out, n,          \
-                                                                           (D *)scratch, few, &left);                  \
-        *some = {left.sums, left.count};                                                                               \
-        return st;                                                                                                     \
-    }
-        SPMV_PAIR_LIST(CASE)
-#undef CASE
-    default:
-        return context_fail(ctx, SPMV_ERROR_TYPE, "reduce: no kernel for operator %d and type %d", (int)by, (int)of);
-    }
+    return with_op(ctx, "reduce", by, of, [=, &place](auto op) {
+        using Op = decltype(op);
+        using T = typename Op::type;
+        reduce_left<T> left = {};
+        Place::template choose<Op>();
+        const spmv_status st = Rung<typename Place::template applied<Op>>::run(place, (const T *)in, (T *)out, n,
+                                                                               (T *)scratch, few, &left);
+        *some = {left.sums, left.count};
+        return st;
+    });
 }
 
 /* Bytes; how many elements it takes is the same for every operator and type. */

@@ -18,24 +18,15 @@ static spmv_status run(spmv_context *ctx, enum reduce_finish finish, spmv_op by,
                : reduce_finish_on_host(ctx, by, of, left.sums, left.count, out);
 }
 
-static spmv_status dispatch_shuffles(spmv_context *ctx, spmv_op by, spmv_type of, const void *in, void *out, int64_t n,
-                                     void *scratch)
-{
-    switch ((int)by * SPMV_TYPE_LIMIT + (int)of) {
-#define CASE(OP, op, TYPE, type, T, D, CLASS)                                                                          \
-    case SPMV_##OP *SPMV_TYPE_LIMIT + SPMV_##TYPE:                                                                     \
-        return reduce_1_launch<op_##op##_##type>(ctx, load_array<D>{(const D *)in}, n, (D *)out, scratch);
-        SPMV_PAIR_LIST(CASE)
-#undef CASE
-    default:
-        return context_fail(ctx, SPMV_ERROR_TYPE, "reduce: no kernel for operator %d and type %d", (int)by, (int)of);
-    }
-}
-
 static spmv_status run_shuffles(spmv_context *ctx, enum reduce_finish, spmv_op by, spmv_type of, const void *in,
                                 void *out, int64_t n, void *scratch)
 {
-    return on_device(ctx, [=] { return dispatch_shuffles(ctx, by, of, in, out, n, scratch); });
+    return on_device(ctx, [=] {
+        return with_op(ctx, "reduce", by, of, [=](auto op) {
+            using T = typename decltype(op)::type;
+            return reduce_1_launch<decltype(op)>(ctx, load_array<T>{(const T *)in}, n, (T *)out, scratch);
+        });
+    });
 }
 
 static int64_t scratch_shuffles(const spmv_context *, spmv_type type, int64_t)

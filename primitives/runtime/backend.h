@@ -33,6 +33,17 @@ struct histogram_rung {
     spmv_status (*run)(spmv_context *, const struct histogram_request *, void *scratch);
 };
 
+/* A gather or a scatter. */
+struct move {
+    const struct filter *filter; /* NULL: every element is taken */
+    spmv_type type;
+    const void *in, *index;
+    int index_bits;
+    void *out;
+    int64_t cells; /* what the index points into: of in in a gather, of out in a scatter */
+    int64_t n;     /* of the index */
+};
+
 /* The arguments of spmv_expand. */
 struct expansion {
     spmv_type type;
@@ -77,15 +88,10 @@ struct backend_table {
                              int64_t n);
     int64_t (*dot_scratch)(const spmv_context *, spmv_type, int64_t n);
     spmv_status (*dot)(spmv_context *, spmv_type, const void *x, const void *y, void *out, int64_t n, void *scratch);
-    spmv_status (*gather)(spmv_context *, spmv_type, const void *in, int64_t in_n, const void *index, int index_bits,
-                          void *out, int64_t n);
-    spmv_status (*scatter)(spmv_context *, spmv_type, const void *in, const void *index, int index_bits, void *out,
-                           int64_t out_n, int64_t n);
-
-    spmv_status (*gather_filtered)(spmv_context *, const struct filter *, spmv_type, const void *in, int64_t in_n,
-                                   const void *index, int index_bits, void *out, int64_t n);
-    spmv_status (*scatter_filtered)(spmv_context *, const struct filter *, spmv_type, const void *in, const void *index,
-                                    int index_bits, void *out, int64_t out_n, int64_t n);
+    /* gather: out[i] = in[index[i]] where the filter takes in[index[i]], or with a mask i. scatter: out[index[i]] = in[i]
+     * where the filter takes in[i], or with a mask i. An index outside moves nothing. */
+    spmv_status (*gather)(spmv_context *, const struct move *);
+    spmv_status (*scatter)(spmv_context *, const struct move *);
 
     /* *host_first = the first i with index[i] not in [lowest, limit), and *host_value = index[i]; n when there is none.
      * Waits. */
@@ -153,95 +159,28 @@ extern const struct backend_table backend_omp;
 extern const struct backend_table backend_cuda;
 #endif
 
-/* The table of a backend; NULL when this build has none. */
+/* The table of a backend; NULL: not in this build (context.c). */
 const struct backend_table *backend_find(spmv_backend id);
 
-/* The memory slots of every backend whose context memory is host memory. */
+/* Slots of every backend whose context memory is host memory (backend_host_slots.h). */
 spmv_status host_memory_alloc(spmv_context *ctx, int64_t bytes, void **memory);
+void host_memory_close(spmv_context *ctx);
 void host_memory_free(spmv_context *ctx, void *memory);
 spmv_status host_memory_upload(spmv_context *ctx, const void *host_from, void *to, int64_t bytes);
 spmv_status host_memory_download(spmv_context *ctx, const void *from, void *host_to, int64_t bytes);
 spmv_status host_memory_synchronize(spmv_context *ctx);
 
-/* One prototype a primitive and backend, so that tables and their functions agree. */
-#define BACKEND_PROTOTYPES(backend)                                                                                    \
-    spmv_status map_##backend(spmv_context *, spmv_function, spmv_type, const void *, void *, int64_t);                \
-    spmv_status map_binary_##backend(spmv_context *, spmv_op, spmv_type, const void *, const void *, void *, int64_t); \
-    spmv_status map_scalar_##backend(spmv_context *, spmv_op, spmv_type, const void *, const void *, void *, int64_t); \
-    spmv_status map_index_##backend(spmv_context *, spmv_type, const void *, const void *, void *, int64_t);           \
-    spmv_status map_divide_##backend(spmv_context *, spmv_type, const void *, const void *, void *, int64_t);          \
-    spmv_status map_axpby_##backend(spmv_context *, spmv_type, const void *, const void *, const void *, void *,       \
-                                    int64_t);                                                                          \
-    int64_t dot_scratch_##backend(const spmv_context *, spmv_type, int64_t);                                           \
-    spmv_status dot_##backend(spmv_context *, spmv_type, const void *, const void *, void *, int64_t, void *);         \
-    spmv_status gather_##backend(spmv_context *, spmv_type, const void *, int64_t, const void *, int, void *,          \
-                                 int64_t);                                                                             \
-    spmv_status scatter_##backend(spmv_context *, spmv_type, const void *, const void *, int, void *, int64_t,         \
-                                  int64_t);                                                                            \
-    spmv_status gather_filtered_##backend(spmv_context *, const struct filter *, spmv_type, const void *, int64_t,     \
-                                          const void *, int, void *, int64_t);                                         \
-    spmv_status scatter_filtered_##backend(spmv_context *, const struct filter *, spmv_type, const void *,             \
-                                           const void *, int, void *, int64_t, int64_t);                               \
-    int64_t index_check_scratch_##backend(const spmv_context *, int64_t);                                              \
-    spmv_status index_check_##backend(spmv_context *, const void *, int, int64_t, int64_t, int64_t, int64_t *,         \
-                                      int64_t *, void *);                                                              \
-    spmv_status filter_map_##backend(spmv_context *, const struct filter *, spmv_type, const void *, int64_t *,        \
-                                     int64_t);                                                                         \
-    int64_t compact_scratch_##backend(const spmv_context *, spmv_type, int64_t);                                       \
-    spmv_status compact_##backend(spmv_context *, const struct filter *, spmv_type, const void *, void *, int64_t *,   \
-                                  int64_t, void *);                                                                    \
-    int64_t expand_scratch_##backend(const spmv_context *, int64_t);                                                   \
-    spmv_status expand_offsets_##backend(spmv_context *, const void *, int, int64_t *, int64_t, void *);               \
-    spmv_status expand_##backend(spmv_context *, spmv_expand_form, const struct expansion *);                          \
-    int64_t reduce_scratch_##backend(const spmv_context *, spmv_type, int64_t);                                        \
-    spmv_status reduce_##backend(spmv_context *, spmv_op, spmv_type, const void *, void *, int64_t, void *);           \
-    spmv_status map_reduce_##backend(spmv_context *, spmv_function, spmv_op, spmv_type, const void *, void *, int64_t, \
-                                     void *);                                                                          \
-    const struct reduce_rung *reduce_rungs_##backend(void);                                                            \
-    int64_t scan_scratch_##backend(const spmv_context *, spmv_type, int64_t);                                          \
-    spmv_status scan_##backend(spmv_context *, spmv_scan_kind, spmv_op, spmv_type, const void *, void *, int64_t,      \
-                               void *);                                                                                \
-    spmv_status map_scan_##backend(spmv_context *, spmv_function, spmv_scan_kind, spmv_op, spmv_type, const void *,    \
-                                   void *, int64_t, void *);                                                           \
-    const struct scan_rung *scan_rungs_##backend(void);                                                                \
-    spmv_status flags_pack_##backend(spmv_context *, const uint8_t *, uint32_t *, int64_t);                            \
-    spmv_status flags_unpack_##backend(spmv_context *, const uint32_t *, uint8_t *, int64_t);                          \
-    int64_t segscan_scratch_##backend(const spmv_context *, spmv_type, const spmv_segments *, int64_t);                \
-    spmv_status segscan_##backend(spmv_context *, spmv_scan_kind, spmv_op, spmv_type, const spmv_segments *,           \
-                                  const void *, void *, int64_t, void *);                                              \
-    const struct scan_rung *segscan_rungs_##backend(void);                                                             \
-    extern const struct sort_rung sort_rungs_##backend[];                                                              \
-    extern const struct histogram_rung histogram_rungs_##backend[];                                                    \
-    int64_t segreduce_scratch_##backend(const spmv_context *, spmv_type, const spmv_segments *, int64_t);              \
-    spmv_status segreduce_##backend(spmv_context *, spmv_op, spmv_type, const spmv_segments *, const void *, void *,   \
-                                    int64_t, void *);
-
-BACKEND_PROTOTYPES(ref)
-BACKEND_PROTOTYPES(omp)
-BACKEND_PROTOTYPES(cuda)
+#define BACKEND(name) name##_ref
+#include "backend_declared.h"
+#undef BACKEND
+#define BACKEND(name) name##_omp
+#include "backend_declared.h"
+#undef BACKEND
+#define BACKEND(name) name##_cuda
+#include "backend_declared.h"
+#undef BACKEND
 spmv_status compact_count_write_cuda(spmv_context *, const struct filter *, spmv_type, const void *, void *, int64_t *,
                                      int64_t, void *);
-/* The table of a backend; NULL: not in this build. (context.c) */
-const struct backend_table *backend_find(spmv_backend id);
-
 spmv_status segments_check_host(spmv_context *ctx, const spmv_segments *segments, int64_t n);
-
-/* The primitive slots of a table, in the order of the struct. */
-#define BACKEND_PRIMITIVES(backend, check)                                                                             \
-    .map = map_##backend, .map_binary = map_binary_##backend, .map_scalar = map_scalar_##backend,                      \
-    .map_index = map_index_##backend, .map_divide = map_divide_##backend, .map_axpby = map_axpby_##backend,            \
-    .dot_scratch = dot_scratch_##backend, .dot = dot_##backend, .gather = gather_##backend,                            \
-    .scatter = scatter_##backend, .gather_filtered = gather_filtered_##backend,                                        \
-    .scatter_filtered = scatter_filtered_##backend, .index_check_scratch = index_check_scratch_##backend,              \
-    .index_check = index_check_##backend, .filter_map = filter_map_##backend,                                          \
-    .compact_scratch = compact_scratch_##backend, .compact = compact_##backend,                                        \
-    .expand_scratch = expand_scratch_##backend, .expand_offsets = expand_offsets_##backend,                            \
-    .expand = expand_##backend, .reduce_scratch = reduce_scratch_##backend, .reduce = reduce_##backend,                \
-    .map_reduce = map_reduce_##backend, .reduce_rungs = reduce_rungs_##backend,                                        \
-    .scan_scratch = scan_scratch_##backend, .scan = scan_##backend, .map_scan = map_scan_##backend,                    \
-    .scan_rungs = scan_rungs_##backend, .flags_pack = flags_pack_##backend, .flags_unpack = flags_unpack_##backend,    \
-    .segments_check = check, .segscan_scratch = segscan_scratch_##backend, .segscan = segscan_##backend,               \
-    .segscan_rungs = segscan_rungs_##backend, .segreduce_scratch = segreduce_scratch_##backend,                        \
-    .segreduce = segreduce_##backend, .sort_rungs = sort_rungs_##backend, .histogram_rungs = histogram_rungs_##backend
 
 #endif

@@ -424,6 +424,7 @@ static void close_cuda(spmv_context *ctx)
     ctx->device = NULL;
 }
 
+#define BACKEND(name) name##_cuda
 const struct backend_table backend_cuda = {
     .id = SPMV_BACKEND_CUDA,
     .open = open_cuda,
@@ -436,6 +437,6 @@ const struct backend_table backend_cuda = {
     .download = download_cuda,
     .synchronize = synchronize_cuda,
     .host_pass = host_pass_cuda,
-    BACKEND_PRIMITIVES(cuda, NULL),
+#include "backend_slots.h"
     .compact_below = compact_count_write_cuda,
 };

@@ -15,19 +15,10 @@ static spmv_status open_omp(spmv_context *ctx, const spmv_context_options *optio
     return SPMV_OK;
 }
 
-static void close_omp(spmv_context *ctx)
-{
-    (void)ctx;
-}
-
+#define BACKEND(name) name##_omp
 const struct backend_table backend_omp = {
     .id = SPMV_BACKEND_OMP,
     .open = open_omp,
-    .close = close_omp,
-    .alloc = host_memory_alloc,
-    .free = host_memory_free,
-    .upload = host_memory_upload,
-    .download = host_memory_download,
-    .synchronize = host_memory_synchronize,
-    BACKEND_PRIMITIVES(omp, segments_check_host),
+#include "backend_host_slots.h"
+#include "backend_slots.h"
 };

@@ -13,19 +13,10 @@ static spmv_status open_ref(spmv_context *ctx, const spmv_context_options *optio
     return SPMV_OK;
 }
 
-static void close_ref(spmv_context *ctx)
-{
-    (void)ctx;
-}
-
+#define BACKEND(name) name##_ref
 const struct backend_table backend_ref = {
     .id = SPMV_BACKEND_REF,
     .open = open_ref,
-    .close = close_ref,
-    .alloc = host_memory_alloc,
-    .free = host_memory_free,
-    .upload = host_memory_upload,
-    .download = host_memory_download,
-    .synchronize = host_memory_synchronize,
-    BACKEND_PRIMITIVES(ref, segments_check_host),
+#include "backend_host_slots.h"
+#include "backend_slots.h"
 };

@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "filter.h"
 
+#include "ops.h"
 #include "runtime.h"
 
 spmv_status filter_by_predicate(spmv_context *ctx, const char *caller, spmv_predicate predicate, int when,
@@ -20,21 +21,12 @@ spmv_status filter_by_predicate(spmv_context *ctx, const char *caller, spmv_pred
     return SPMV_OK;
 }
 
-#define DEFINE(NAME, name, TYPE, type, T, D, CLASS)                                                                    \
-    static void flags_##name##_##type(const void *in, const void *scalar, bool when, int64_t begin, int64_t end,       \
-                                      uint8_t *flags)                                                                  \
-    {                                                                                                                  \
-        const T *const x = in, s = *(const T *)scalar;                                                                 \
-        for (int64_t i = begin; i < end; i++)                                                                          \
-            flags[i - begin] = predicate_##name##_##type(x[i], s) == when;                                             \
-    }
-SPMV_PREDICATE_PAIR_LIST(DEFINE)
-#undef DEFINE
+#define TEMPLATE "filter_typed.h"
+#include "each_predicate.h"
 
 typedef void flags_loop(const void *in, const void *scalar, bool when, int64_t begin, int64_t end, uint8_t *flags);
-#define ROW(NAME, name, TYPE, type, T, D, CLASS) [SPMV_IS_##NAME][SPMV_##TYPE] = flags_##name##_##type,
-static flags_loop *const table[SPMV_PREDICATE_LIMIT][SPMV_TYPE_LIMIT] = {SPMV_PREDICATE_PAIR_LIST(ROW)};
-#undef ROW
+#define ENTRY(pair) flags_##pair
+static flags_loop *const table[SPMV_PREDICATE_LIMIT][SPMV_TYPE_LIMIT] = PREDICATE_TABLE;
 
 const uint8_t *filter_flags(const struct filter *filter, spmv_type type, const void *in, int64_t begin, int64_t end,
                             uint8_t *room)

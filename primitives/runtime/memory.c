@@ -48,6 +48,11 @@ spmv_status host_memory_alloc(spmv_context *ctx, int64_t bytes, void **memory)
     return host_alloc(ctx, bytes, "the context's memory", memory);
 }
 
+void host_memory_close(spmv_context *ctx)
+{
+    (void)ctx;
+}
+
 void host_memory_free(spmv_context *ctx, void *memory)
 {
     (void)ctx;

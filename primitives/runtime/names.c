@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <string.h>
 
+#include "loops.h"
 #include "ops.h"
 #include "runtime.h"
 
@@ -150,27 +151,24 @@ int spmv_op_commutes(spmv_op op)
     return (unsigned)op < SPMV_OP_LIMIT ? flag[op] : 0;
 }
 
+/* Which pairs exist. */
+#define ENTRY(pair) 1
+
 int spmv_op_takes(spmv_op op, spmv_type type)
 {
-#define ROW(OP, op, TYPE, type, T, D, CLASS) [SPMV_##OP][SPMV_##TYPE] = 1,
-    static const signed char flag[SPMV_OP_LIMIT][SPMV_TYPE_LIMIT] = {SPMV_PAIR_LIST(ROW)};
-#undef ROW
+    static const signed char flag[SPMV_OP_LIMIT][SPMV_TYPE_LIMIT] = PAIR_TABLE;
     return (unsigned)op < SPMV_OP_LIMIT && (unsigned)type < SPMV_TYPE_LIMIT ? flag[op][type] : 0;
 }
 
 int spmv_function_takes(spmv_function function, spmv_type type)
 {
-#define ROW(FN, fn, TYPE, type, T, D, CLASS) [SPMV_MAP_##FN][SPMV_##TYPE] = 1,
-    static const signed char flag[SPMV_FUNCTION_LIMIT][SPMV_TYPE_LIMIT] = {SPMV_FUNCTION_PAIR_LIST(ROW)};
-#undef ROW
+    static const signed char flag[SPMV_FUNCTION_LIMIT][SPMV_TYPE_LIMIT] = FUNCTION_TABLE;
     return (unsigned)function < SPMV_FUNCTION_LIMIT && (unsigned)type < SPMV_TYPE_LIMIT ? flag[function][type] : 0;
 }
 
 int spmv_predicate_takes(spmv_predicate predicate, spmv_type type)
 {
-#define ROW(NAME, name, TYPE, type, T, D, CLASS) [SPMV_IS_##NAME][SPMV_##TYPE] = 1,
-    static const signed char flag[SPMV_PREDICATE_LIMIT][SPMV_TYPE_LIMIT] = {SPMV_PREDICATE_PAIR_LIST(ROW)};
-#undef ROW
+    static const signed char flag[SPMV_PREDICATE_LIMIT][SPMV_TYPE_LIMIT] = PREDICATE_TABLE;
     return (unsigned)predicate < SPMV_PREDICATE_LIMIT && (unsigned)type < SPMV_TYPE_LIMIT ? flag[predicate][type] : 0;
 }
 
@@ -180,12 +178,6 @@ spmv_status spmv_op_identity(spmv_op op, spmv_type type, void *host_identity)
         return SPMV_ERROR_ARGUMENT;
     if (!spmv_op_takes(op, type))
         return SPMV_ERROR_TYPE;
-#define CASE(OP, op_, TYPE, type_, T, D, CLASS)                                                                        \
-    if (op == SPMV_##OP && type == SPMV_##TYPE) {                                                                      \
-        const T identity = identity_##op_##_##type_();                                                                 \
-        memcpy(host_identity, &identity, sizeof identity);                                                             \
-    }
-    SPMV_PAIR_LIST(CASE)
-#undef CASE
+    op_loops(op, type)->identity(host_identity);
     return SPMV_OK;
 }

@@ -1,5 +1,6 @@
 /* The operators as C functions, one for every pair that exists: op_add_f64(a, b), identity_add_f64(); and the map
- * functions: function_neg_f64(a). Generated from the lists of spmv/operators.h.
+ * functions: function_neg_f64(a). And tables of functions by operator and type. Generated from the lists of
+ * spmv/operators.h.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef OPS_H
@@ -27,5 +28,40 @@ SPMV_PAIR_LIST(OPS_DEFINE_)
     }
 SPMV_FUNCTION_PAIR_LIST(OPS_DEFINE_)
 #undef OPS_DEFINE_
+
+/* Tables by operator (map function, predicate) and type, and by type: each has ENTRY(add_f64), which the user defines,
+ * in its place, and 0 elsewhere (VALUE_TABLE: of the types of a matrix; REAL_TABLE: of the reals). So a table names a function for every pair of the lists. */
+#define PAIR_TABLE                                                                                                     \
+    {                                                                                                                  \
+        SPMV_PAIR_LIST(PAIR_ROW_)                                                                                      \
+    }
+#define PAIR_ROW_(OP, op, TYPE, type, T, D, CLASS) [SPMV_##OP][SPMV_##TYPE] = ENTRY(op##_##type),
+#define FUNCTION_TABLE                                                                                                 \
+    {                                                                                                                  \
+        SPMV_FUNCTION_PAIR_LIST(FUNCTION_ROW_)                                                                         \
+    }
+#define FUNCTION_ROW_(FN, fn, TYPE, type, T, D, CLASS) [SPMV_MAP_##FN][SPMV_##TYPE] = ENTRY(fn##_##type),
+#define PREDICATE_TABLE                                                                                                \
+    {                                                                                                                  \
+        SPMV_PREDICATE_PAIR_LIST(PREDICATE_ROW_)                                                                       \
+    }
+#define PREDICATE_ROW_(NAME, name, TYPE, type, T, D, CLASS) [SPMV_IS_##NAME][SPMV_##TYPE] = ENTRY(name##_##type),
+#define TYPE_TABLE                                                                                                     \
+    {                                                                                                                  \
+        SPMV_TYPE_LIST(TYPE_ROW_, )                                                                                    \
+    }
+#define TYPE_ROW_(TYPE, type, value, T, D, CLASS, ARG) [SPMV_##TYPE] = ENTRY(type),
+#define VALUE_TABLE                                                                                                    \
+    {                                                                                                                  \
+        SPMV_NUMBER_LIST(TYPE_ROW_, ) SPMV_COMPLEX_LIST(TYPE_ROW_, )                                                   \
+    }
+#define REAL_TABLE                                                                                                     \
+    {                                                                                                                  \
+        SPMV_TYPE_LIST(REAL_ROW_, )                                                                                    \
+    }
+#define REAL_ROW_(TYPE, type, value, T, D, CLASS, ARG) REAL_ROW_##CLASS##_(TYPE, type)
+#define REAL_ROW_REAL_(TYPE, type) [SPMV_##TYPE] = ENTRY(type),
+#define REAL_ROW_INTEGER_(TYPE, type)
+#define REAL_ROW_TUPLE_(TYPE, type)
 
 #endif

@@ -32,6 +32,7 @@
 #include <type_traits>
 
 #include "host_device.cuh"
+#include "splitmix.h"
 
 /* The most threads of a block. */
 enum { STEPS_THREADS = 1024 };
@@ -141,19 +142,10 @@ template <typename Trace> struct steps_on_host {
         applied<Op>::template choose<Op>();
     }
 
-    /* splitmix64: G. L. Steele, D. Lea, C. H. Flood, OOPSLA 2014 */
-    uint64_t next_random()
-    {
-        uint64_t z = order += 0x9e3779b97f4a7c15u;
-        z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-        z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-        return z ^ (z >> 31);
-    }
-
     void shuffle(int16_t *turn, int threads)
     {
         for (int t = threads - 1; t > 0; t--) {
-            const int other = (int)((next_random() >> 32) * (uint64_t)(t + 1) >> 32);
+            const int other = (int)((splitmix_next(&order) >> 32) * (uint64_t)(t + 1) >> 32);
             const int16_t mine = turn[t];
             turn[t] = turn[other];
             turn[other] = mine;

@@ -6,6 +6,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <type_traits>
 
+#include "dispatch.cuh"
 #include "scan_5_lookback.cuh"
 #include "scan_6_pipeline.cuh"
 
@@ -37,28 +38,16 @@ static spmv_status run(spmv_context *ctx, spmv_function function, bool exclusive
     return scan_5_launch<Op, typename scan_5_best<T>::older>(ctx, mapped, store, n, exclusive, scratch);
 }
 
-/* No function takes tuples. */
-#define CASE_INTEGER CASE_NUMBER
-#define CASE_REAL CASE_NUMBER
-#define CASE_TUPLE(OP, op, TYPE, type)
-#define CASE_NUMBER(OP, op, TYPE, type)                                                                                \
-    case SPMV_##OP *SPMV_TYPE_LIMIT + SPMV_##TYPE:                                                                     \
-        return run<op_##op##_##type>(ctx, function, exclusive, in, out, n, scratch);
-
-static spmv_status dispatch(spmv_context *ctx, spmv_function function, bool exclusive, spmv_op by, spmv_type of,
-                            const void *in, void *out, int64_t n, void *scratch)
-{
-    switch ((int)by * SPMV_TYPE_LIMIT + (int)of) {
-#define CASE(OP, op, TYPE, type, T, D, CLASS) CASE_##CLASS(OP, op, TYPE, type)
-        SPMV_PAIR_LIST(CASE)
-#undef CASE
-    default:
-        return context_fail(ctx, SPMV_ERROR_TYPE, "map_scan: no kernel for operator %d and type %d", (int)by, (int)of);
-    }
-}
-
 extern "C" spmv_status map_scan_cuda(spmv_context *ctx, spmv_function function, spmv_scan_kind kind, spmv_op by,
                                      spmv_type of, const void *in, void *out, int64_t n, void *scratch)
 {
-    return on_device(ctx, [=] { return dispatch(ctx, function, kind == SPMV_EXCLUSIVE, by, of, in, out, n, scratch); });
+    return on_device(ctx, [=] {
+        return with_op(ctx, "map_scan", by, of, [=](auto op) -> spmv_status {
+            using Op = decltype(op);
+            if constexpr (std::is_arithmetic<typename Op::type>::value)
+                return run<Op>(ctx, function, kind == SPMV_EXCLUSIVE, in, out, n, scratch);
+            else /* no function takes tuples */
+                return dispatch_refuse(ctx, "map_scan", of);
+        });
+    });
 }

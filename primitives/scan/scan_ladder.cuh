@@ -6,6 +6,7 @@
 #ifndef SCAN_LADDER_CUH
 #define SCAN_LADDER_CUH
 
+#include "dispatch.cuh"
 #include "scan_0_definition.cuh"
 #include "scan_0_sequential.cuh"
 #include "scan_1_hillis_steele.cuh"
@@ -95,21 +96,16 @@ template <typename Op, typename Place> spmv_status scan_ladder_run(int number, P
 template <typename Place>
 spmv_status scan_ladder_dispatch(spmv_context *ctx, int number, Place &place, const scan_request *r)
 {
-    switch ((int)r->op * SPMV_TYPE_LIMIT + (int)r->type) {
-#define CASE(OP, op, TYPE, type, T, D, CLASS)                                                                          \
-    case SPMV_##OP *SPMV_TYPE_LIMIT + SPMV_##TYPE:                                                                     \
-        if constexpr (sizeof(D) <= 8) {                                                                                \
-            Place::template choose<op_##op##_##type>();                                                                \
-            return scan_ladder_run<typename Place::template applied<op_##op##_##type>>(number, place, r);              \
-        }                                                                                                              \
-        break;
-        SPMV_PAIR_LIST(CASE)
-#undef CASE
-    default:
-        break;
-    }
-    return context_fail(ctx, SPMV_ERROR_TYPE, "scan: no teaching rung for operator %s and type %s", spmv_op_name(r->op),
-                        spmv_type_name(r->type));
+    return with_op(ctx, "scan", r->op, r->type, [&](auto op) -> spmv_status {
+        using Op = decltype(op);
+        if constexpr (sizeof(typename Op::type) <= 8) {
+            Place::template choose<Op>();
+            return scan_ladder_run<typename Place::template applied<Op>>(number, place, r);
+        } else {
+            return context_fail(ctx, SPMV_ERROR_TYPE, "scan: no teaching rung for operator %s and type %s",
+                                spmv_op_name(r->op), spmv_type_name(r->type));
+        }
+    });
 }
 
 #endif

@@ -1,69 +1,14 @@
 /* scatter on CUDA: the rungs for every size of element and index; with a predicate, for every type.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
+#include "moves.cuh"
 #include "scatter_1_direct.cuh"
 
-static spmv_status no_kernel(spmv_context *ctx, spmv_type of)
-{
-    return context_fail(ctx, SPMV_ERROR_TYPE, "scatter: no kernel for type %s", spmv_type_name(of));
-}
-
-extern "C" spmv_status scatter_cuda(spmv_context *ctx, spmv_type of, const void *in, const void *index, int index_bits,
-                                    void *out, int64_t out_n, int64_t n)
+extern "C" spmv_status scatter_cuda(spmv_context *ctx, const struct move *m)
 {
     return on_device(ctx, [=] {
-        switch (spmv_type_size(of)) {
-        case 4:
-            return scatter_1_launch(ctx, take_all<uint32_t>{}, in, index, index_bits, out, out_n, n);
-        case 8:
-            return scatter_1_launch(ctx, take_all<uint64_t>{}, in, index, index_bits, out, out_n, n);
-        case 16:
-            return scatter_1_launch(ctx, take_all<words<2>>{}, in, index, index_bits, out, out_n, n);
-        case 32:
-            return scatter_1_launch(ctx, take_all<words<4>>{}, in, index, index_bits, out, out_n, n);
-        default:
-            return no_kernel(ctx, of);
-        }
-    });
-}
-
-static spmv_status dispatch_masked(spmv_context *ctx, const uint8_t *mask, spmv_type of, const void *in,
-                                   const void *index, int index_bits, void *out, int64_t out_n, int64_t n)
-{
-    switch (spmv_type_size(of)) {
-    case 4:
-        return scatter_1_launch(ctx, take_masked<uint32_t>{mask}, in, index, index_bits, out, out_n, n);
-    case 8:
-        return scatter_1_launch(ctx, take_masked<uint64_t>{mask}, in, index, index_bits, out, out_n, n);
-    case 16:
-        return scatter_1_launch(ctx, take_masked<words<2>>{mask}, in, index, index_bits, out, out_n, n);
-    case 32:
-        return scatter_1_launch(ctx, take_masked<words<4>>{mask}, in, index, index_bits, out, out_n, n);
-    default:
-        return no_kernel(ctx, of);
-    }
-}
-
-static spmv_status dispatch_if(spmv_context *ctx, const struct filter *filter, spmv_type of, const void *in,
-                               const void *index, int index_bits, void *out, int64_t out_n, int64_t n)
-{
-    switch (of) {
-#define CASE(TYPE, type, value, T, D, CLASS, ARG)                                                                      \
-    case SPMV_##TYPE:                                                                                                  \
-        return scatter_1_launch(ctx, take_if<D>{predicate_by<D>(filter)}, in, index, index_bits, out, out_n, n);
-        SPMV_NUMBER_LIST(CASE, )
-#undef CASE
-    default:
-        return no_kernel(ctx, of);
-    }
-}
-
-extern "C" spmv_status scatter_filtered_cuda(spmv_context *ctx, const struct filter *filter, spmv_type of,
-                                             const void *in, const void *index, int index_bits, void *out,
-                                             int64_t out_n, int64_t n)
-{
-    return on_device(ctx, [=] {
-        return filter->mask != NULL ? dispatch_masked(ctx, filter->mask, of, in, index, index_bits, out, out_n, n)
-                                    : dispatch_if(ctx, filter, of, in, index, index_bits, out, out_n, n);
+        return with_filter(ctx, "scatter", m->filter, m->type, [=](auto take) {
+            return scatter_1_launch(ctx, take, m->in, m->index, m->index_bits, m->out, m->cells, m->n);
+        });
     });
 }

@@ -1,19 +1,10 @@
 /* scatter on OpenMP: the loop, tile by tile of the index. No index occurs twice, so threads never write the same cell.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "backend.h"
 #include "moves.h"
 
-spmv_status scatter_filtered_omp(spmv_context *ctx, const struct filter *filter, spmv_type type, const void *in,
-                                 const void *index, int index_bits, void *out, int64_t out_n, int64_t n)
+spmv_status scatter_omp(spmv_context *ctx, const struct move *move)
 {
-    const struct move move = {filter, type, in, index, index_bits, out, out_n, n};
-    move_in_tiles(ctx, &move, scatter_part);
+    move_in_tiles(ctx, move, scatter_part);
     return SPMV_OK;
-}
-
-spmv_status scatter_omp(spmv_context *ctx, spmv_type type, const void *in, const void *index, int index_bits, void *out,
-                        int64_t out_n, int64_t n)
-{
-    return scatter_filtered_omp(ctx, NULL, type, in, index, index_bits, out, out_n, n);
 }

@@ -1,6 +1,7 @@
 /* segmented reduce on CUDA: the rungs for every operator and type.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
+#include "dispatch.cuh"
 #include "segreduce_1_walk.cuh"
 #include "segreduce_2_pipeline.cuh"
 #include "segreduce_2_resident.cuh"
@@ -24,23 +25,14 @@ static spmv_status best(spmv_context *ctx, load_array<typename Op::type> load, s
                              : segreduce_1_launch<Op, true>(ctx, load, store, closings, scratch);
 }
 
-static spmv_status dispatch(spmv_context *ctx, spmv_op by, spmv_type of, segment_closings closings, const void *in,
-                            void *out, void *scratch)
-{
-    switch ((int)by * SPMV_TYPE_LIMIT + (int)of) {
-#define CASE(OP, op, TYPE, type, T, D, CLASS)                                                                          \
-    case SPMV_##OP *SPMV_TYPE_LIMIT + SPMV_##TYPE:                                                                     \
-        return best<op_##op##_##type>(ctx, load_array<D>{(const D *)in}, store_array<D>{(D *)out}, closings, scratch);
-        SPMV_PAIR_LIST(CASE)
-#undef CASE
-    default:
-        return context_fail(ctx, SPMV_ERROR_TYPE, "segmented reduce: no kernel for operator %d and type %d", (int)by,
-                            (int)of);
-    }
-}
-
 extern "C" spmv_status segreduce_cuda(spmv_context *ctx, spmv_op by, spmv_type of, const spmv_segments *segments,
                                       const void *in, void *out, int64_t n, void *scratch)
 {
-    return on_device(ctx, [=] { return dispatch(ctx, by, of, closings_of(segments, n), in, out, scratch); });
+    return on_device(ctx, [=] {
+        return with_op(ctx, "segmented reduce", by, of, [=](auto op) {
+            using T = typename decltype(op)::type;
+            return best<decltype(op)>(ctx, load_array<T>{(const T *)in}, store_array<T>{(T *)out},
+                                      closings_of(segments, n), scratch);
+        });
+    });
 }

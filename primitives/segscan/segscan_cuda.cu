@@ -1,6 +1,7 @@
 /* segmented scan on CUDA: the rungs for every operator and type.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
+#include "dispatch.cuh"
 #include "segscan_2_lookback.cuh"
 #include "segscan_3_pipeline.cuh"
 
@@ -23,25 +24,14 @@ static spmv_status single_pass(spmv_context *ctx, load_array<typename Op::type> 
     return segscan_2_launch<Op, typename segscan_2_best::older>(ctx, load, store, segments, n, exclusive, scratch);
 }
 
-static spmv_status dispatch(spmv_context *ctx, bool exclusive, spmv_op by, spmv_type of, segment_starts segments,
-                            const void *in, void *out, int64_t n, void *scratch)
-{
-    switch ((int)by * SPMV_TYPE_LIMIT + (int)of) {
-#define CASE(OP, op, TYPE, type, T, D, CLASS)                                                                          \
-    case SPMV_##OP *SPMV_TYPE_LIMIT + SPMV_##TYPE:                                                                     \
-        return single_pass<op_##op##_##type>(ctx, load_array<D>{(const D *)in}, store_array<D>{(D *)out}, segments, n, \
-                                             exclusive, scratch);
-        SPMV_PAIR_LIST(CASE)
-#undef CASE
-    default:
-        return context_fail(ctx, SPMV_ERROR_TYPE, "segmented scan: no kernel for operator %d and type %d", (int)by,
-                            (int)of);
-    }
-}
-
 extern "C" spmv_status segscan_cuda(spmv_context *ctx, spmv_scan_kind kind, spmv_op by, spmv_type of,
                                     const spmv_segments *segments, const void *in, void *out, int64_t n, void *scratch)
 {
-    return on_device(
-        ctx, [=] { return dispatch(ctx, kind == SPMV_EXCLUSIVE, by, of, starts_of(segments), in, out, n, scratch); });
+    return on_device(ctx, [=] {
+        return with_op(ctx, "segmented scan", by, of, [=](auto op) {
+            using T = typename decltype(op)::type;
+            return single_pass<decltype(op)>(ctx, load_array<T>{(const T *)in}, store_array<T>{(T *)out},
+                                             starts_of(segments), n, kind == SPMV_EXCLUSIVE, scratch);
+        });
+    });
 }

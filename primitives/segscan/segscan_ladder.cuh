@@ -88,11 +88,11 @@ template <typename Op> struct take_values {
 
 /* What the teaching rungs are built for: few pairs, since each costs as much code as a tuned rung; an operator that
  * commutes and one that does not. */
-template <typename T> constexpr bool segscan_teaches(spmv_op op)
+template <typename Op> constexpr bool segscan_teaches()
 {
-    const bool type =
-        std::is_same<T, float>::value || std::is_same<T, double>::value || std::is_same<T, int32_t>::value;
-    return type && (op == SPMV_ADD || op == SPMV_LAST);
+    return std::is_same<Op, op_add_f32>::value || std::is_same<Op, op_add_f64>::value ||
+           std::is_same<Op, op_add_i32>::value || std::is_same<Op, op_last_f32>::value ||
+           std::is_same<Op, op_last_f64>::value || std::is_same<Op, op_last_i32>::value;
 }
 
 /* Bytes of a pair whose value has so many. */
@@ -172,30 +172,24 @@ template <typename Op, typename Place> spmv_status segscan_ladder_with(int numbe
         number, place, r);
 }
 
-inline spmv_status segscan_ladder_refuse(spmv_context *ctx, const scan_request *r)
+/* body(op_add_f64()) for the pairs that have teaching rungs. */
+template <typename Body> spmv_status segscan_ladder_with_op(spmv_context *ctx, const scan_request *r, const Body &body)
 {
-    return context_fail(
-        ctx, SPMV_ERROR_TYPE,
-        "segmented scan: no teaching rung for operator %s and type %s; there are some for add and last, "
-        "f32, f64 and i32",
-        spmv_op_name(r->op), spmv_type_name(r->type));
+    return with_op(ctx, "segmented scan", r->op, r->type, [&](auto op) -> spmv_status {
+        if constexpr (segscan_teaches<decltype(op)>())
+            return body(op);
+        else
+            return context_fail(ctx, SPMV_ERROR_TYPE,
+                                "segmented scan: no teaching rung for operator %s and type %s; there are some for add "
+                                "and last, f32, f64 and i32",
+                                spmv_op_name(r->op), spmv_type_name(r->type));
+    });
 }
 
 template <typename Place>
 spmv_status segscan_ladder_dispatch(spmv_context *ctx, int number, Place &place, const scan_request *r)
 {
-    switch ((int)r->op * SPMV_TYPE_LIMIT + (int)r->type) {
-#define CASE(OP, op, TYPE, type, T, D, CLASS)                                                                          \
-    case SPMV_##OP *SPMV_TYPE_LIMIT + SPMV_##TYPE:                                                                     \
-        if constexpr (segscan_teaches<D>(SPMV_##OP))                                                                   \
-            return segscan_ladder_with<op_##op##_##type>(number, place, r);                                            \
-        break;
-        SPMV_PAIR_LIST(CASE)
-#undef CASE
-    default:
-        break;
-    }
-    return segscan_ladder_refuse(ctx, r);
+    return segscan_ladder_with_op(ctx, r, [&](auto op) { return segscan_ladder_with<decltype(op)>(number, place, r); });
 }
 
 #endif

@@ -23,29 +23,16 @@ static int64_t chunks_scratch(const spmv_context *, const scan_request *r)
     return segscan_1_scratch((int64_t)spmv_type_size(r->type));
 }
 
-static spmv_status scan_by_chunks(spmv_context *ctx, const scan_request *r)
-{
-    const spmv_segments segments = segments_of_request(r);
-    switch ((int)r->op * SPMV_TYPE_LIMIT + (int)r->type) {
-#define CASE(OP, op, TYPE, type, T, D, CLASS)                                                                          \
-    case SPMV_##OP *SPMV_TYPE_LIMIT + SPMV_##TYPE:                                                                     \
-        if constexpr (segscan_teaches<D>(SPMV_##OP))                                                                   \
-            return segscan_1_launch<op_##op##_##type>(ctx, load_array<D>{(const D *)r->in},                            \
-                                                      store_array<D>{(D *)r->out}, starts_of(&segments), r->n,         \
-                                                      r->kind == SPMV_EXCLUSIVE, r->scratch);                          \
-        else                                                                                                           \
-            break;
-        SPMV_PAIR_LIST(CASE)
-#undef CASE
-    default:
-        break;
-    }
-    return segscan_ladder_refuse(ctx, r);
-}
-
 static spmv_status run_chunks(spmv_context *ctx, const scan_request *r)
 {
-    return on_device(ctx, [=] { return scan_by_chunks(ctx, r); });
+    return on_device(ctx, [=] {
+        return segscan_ladder_with_op(ctx, r, [=](auto op) {
+            using T = typename decltype(op)::type;
+            const spmv_segments segments = segments_of_request(r);
+            return segscan_1_launch<decltype(op)>(ctx, load_array<T>{(const T *)r->in}, store_array<T>{(T *)r->out},
+                                                  starts_of(&segments), r->n, r->kind == SPMV_EXCLUSIVE, r->scratch);
+        });
+    });
 }
 
 /* The tuned rung, for every operator and type. */

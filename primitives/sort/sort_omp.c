@@ -27,6 +27,7 @@ static int64_t scratch_of(const struct sort_request *r)
 struct sort_job {
     struct sort_pass pass;
     bool real;
+    int value_bytes;
     int64_t n, length;
     int64_t (*count)[RADIX]; /* of each tile: its digits, then where the next element of a digit goes */
     void (*count_digits)(const struct sort_job *, struct range, int64_t *count);
@@ -38,40 +39,17 @@ static struct range range_of(const struct sort_job *job, int64_t tile)
     return (struct range){tile * job->length, min_i64((tile + 1) * job->length, job->n)};
 }
 
-#define DEFINE_DIGIT(bits)                                                                                             \
-    static inline unsigned digit_##bits(const struct sort_job *job, uint##bits##_t key)                                \
-    {                                                                                                                  \
-        return (unsigned)(sort_order_##bits(key, job->real) >> job->pass.shift) & ((1u << job->pass.width) - 1u);      \
-    }                                                                                                                  \
-    static void count_digits_##bits(const struct sort_job *job, struct range r, int64_t *count)                        \
-    {                                                                                                                  \
-        const uint##bits##_t *const key = job->pass.keys;                                                              \
-        for (int64_t i = r.begin; i < r.end; i++)                                                                      \
-            count[digit_##bits(job, key[i])]++;                                                                        \
-    }
-DEFINE_DIGIT(32)
-DEFINE_DIGIT(64)
-
-#define DEFINE_MOVE(name, bits, with_value)                                                                            \
-    static void name(const struct sort_job *job, struct range r, int64_t *next)                                        \
-    {                                                                                                                  \
-        const struct sort_pass *const p = &job->pass;                                                                  \
-        const uint##bits##_t *const keys = p->keys;                                                                    \
-        uint##bits##_t *const to_keys = p->to_keys;                                                                    \
-        for (int64_t i = r.begin; i < r.end; i++) {                                                                    \
-            const uint##bits##_t key = keys[i];                                                                        \
-            const int64_t at = next[digit_##bits(job, key)]++;                                                         \
-            to_keys[at] = key;                                                                                         \
-            with_value;                                                                                                \
-        }                                                                                                              \
-    }
-#define MOVE_VALUE(V) ((V *)p->to_values)[at] = ((const V *)p->values)[i]
-DEFINE_MOVE(move_32, 32, (void)0)
-DEFINE_MOVE(move_32_32, 32, MOVE_VALUE(uint32_t))
-DEFINE_MOVE(move_32_64, 32, MOVE_VALUE(uint64_t))
-DEFINE_MOVE(move_64, 64, (void)0)
-DEFINE_MOVE(move_64_32, 64, MOVE_VALUE(uint32_t))
-DEFINE_MOVE(move_64_64, 64, MOVE_VALUE(uint64_t))
+#define KEY uint32_t
+#define ORDER(key, real) sort_order_32(key, real)
+#define TYPED(name) name##_32
+#include "sort_omp_typed.h"
+#undef KEY
+#undef ORDER
+#undef TYPED
+#define KEY uint64_t
+#define ORDER(key, real) sort_order_64(key, real)
+#define TYPED(name) name##_64
+#include "sort_omp_typed.h"
 
 static void count_tile(void *state, int64_t tile)
 {
@@ -88,14 +66,13 @@ static void move_tile(void *state, int64_t tile)
 
 static spmv_status run(spmv_context *ctx, const struct sort_request *r, void *scratch)
 {
-    static void (*const moves[2][3])(const struct sort_job *, struct range, int64_t *) = {
-        {move_32, move_32_32, move_32_64}, {move_64, move_64_32, move_64_64}};
     struct sort_job job = {.real = r->real,
                            .n = r->n,
                            .length = tile_length(r->n),
                            .count = scratch,
                            .count_digits = r->key_bytes == 4 ? count_digits_32 : count_digits_64,
-                           .move = moves[r->key_bytes == 8][r->value_bytes / 4]};
+                           .value_bytes = r->value_bytes,
+                           .move = r->key_bytes == 4 ? move_32 : move_64};
     const int64_t tiles = ceil_divide(job.n, job.length);
     for (int pass = 0; pass < sort_passes(r, DIGIT_BITS); pass++) {
         job.pass = sort_pass_of(r, DIGIT_BITS, pass);

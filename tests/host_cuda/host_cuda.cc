@@ -9,6 +9,8 @@
 #include <memory>
 #include <pthread.h>
 #include <ucontext.h>
+
+#include "splitmix.h"
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
 #define __SANITIZE_ADDRESS__ 1 /* as gcc says it */
@@ -486,10 +488,7 @@ const std::function<void()> *body;
 
 uint64_t next_random()
 {
-    uint64_t z = host_cuda.order += 0x9e3779b97f4a7c15u;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
+    return splitmix_next(&host_cuda.order);
 }
 
 /* On to the next of the round; back here in a later one. */

@@ -1,0 +1,27 @@
+/* The typed part of rows.c, included once a type of values (each_value.h).
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+static inline T TYPED(sum)(T a, T b)
+{
+#if IS_COMPLEX
+    return (T){a.re + b.re, a.im + b.im};
+#else
+    return TYPED(op_add)(a, b);
+#endif
+}
+
+/* col, values of one sorted row; returns how many entries remain. */
+static int64_t TYPED(merge)(int32_t *col, void *values, int64_t n)
+{
+    T *const val = values;
+    int64_t kept = 0;
+    for (int64_t k = 1; k < n; k++) {
+        if (col[k] == col[kept]) {
+            val[kept] = TYPED(sum)(val[kept], val[k]);
+        } else {
+            col[++kept] = col[k];
+            val[kept] = val[k];
+        }
+    }
+    return kept + 1;
+}

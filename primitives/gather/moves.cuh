@@ -1,0 +1,31 @@
+/* The filters of gather and scatter on the device, from values to types.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef MOVES_CUH
+#define MOVES_CUH
+
+#include "dispatch_words.cuh"
+#include "filter.cuh"
+
+extern "C" {
+#include "backend.h"
+}
+
+/* body(take): the filter as the kernels take it; NULL: every element. Only a predicate looks at the elements, so without
+ * one they are as many bytes. */
+template <typename Body>
+spmv_status with_filter(spmv_context *ctx, const char *caller, const struct filter *filter, spmv_type type,
+                        const Body &body)
+{
+    if (filter == NULL)
+        return with_words(ctx, caller, type, [&](auto element) { return body(take_all<decltype(element)>{}); });
+    if (filter->mask != NULL)
+        return with_words(ctx, caller, type,
+                          [&](auto element) { return body(take_masked<decltype(element)>{filter->mask}); });
+    return with_number(ctx, caller, type, [&](auto of) {
+        using T = typename decltype(of)::type;
+        return body(take_if<T>{predicate_by<T>(filter)});
+    });
+}
+
+#endif

@@ -1,0 +1,12 @@
+/* The slots of a backend's table that are the same wherever the context's memory is host memory: included into the
+ * table.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+/* clang-format off */
+.close = host_memory_close,
+.alloc = host_memory_alloc,
+.free = host_memory_free,
+.upload = host_memory_upload,
+.download = host_memory_download,
+.synchronize = host_memory_synchronize,
+.segments_check = segments_check_host,

@@ -1,0 +1,32 @@
+/* Elements that are moved and not looked at: calls a generic lambda with an unsigned type of the size of a type.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef DISPATCH_WORDS_CUH
+#define DISPATCH_WORDS_CUH
+
+#include "block.cuh"
+#include "dispatch.cuh"
+
+/* An element of so many bytes; a size without one is an error of the compiler. */
+template <size_t bytes> struct element_of;
+template <> struct element_of<4> {
+    using type = uint32_t;
+};
+template <> struct element_of<8> {
+    using type = uint64_t;
+};
+template <> struct element_of<16> {
+    using type = words<2>;
+};
+template <> struct element_of<32> {
+    using type = words<4>;
+};
+
+/* body(uint32_t()) */
+template <typename Body> spmv_status with_words(spmv_context *ctx, const char *caller, spmv_type type, const Body &body)
+{
+    return with_type(ctx, caller, type,
+                     [&](auto of) { return body(typename element_of<sizeof(typename decltype(of)::type)>::type()); });
+}
+
+#endif

@@ -1,0 +1,26 @@
+/* splitmix64: G. L. Steele, D. Lea, C. H. Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014
+ * (constants: D. Stafford's variant 13). The same numbers on every machine.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef SPLITMIX_H
+#define SPLITMIX_H
+
+#include <stdint.h>
+
+#define SPLITMIX_STEP UINT64_C(0x9e3779b97f4a7c15)
+
+/* 64 bits that depend on all bits of z. */
+static inline uint64_t splitmix_mix(uint64_t z)
+{
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+}
+
+/* The next 64 random bits. */
+static inline uint64_t splitmix_next(uint64_t *state)
+{
+    return splitmix_mix(*state += SPLITMIX_STEP);
+}
+
+#endif

@@ -1,0 +1,20 @@
+/* The definition of a product of reals (spmv_ref.c), included once a pair of types: STORED, of the values; VALUE, of
+ * vectors and sums; and TYPED(name).
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+static void TYPED(definition)(const spmv_plan *plan, int v, const struct plan_product *p)
+{
+    const spmv_csr *a = &plan->a;
+    const VALUE alpha = *(const VALUE *)p->alpha, *x = p->x;
+    VALUE *const y = p->y;
+    const STORED *val = a->val;
+    for (int64_t i = 0; i < a->rows; i++) {
+        long double sum = 0;
+        for (int64_t k = offset_at(a->row_ptr, a->row_ptr_bits, i); k < offset_at(a->row_ptr, a->row_ptr_bits, i + 1);
+             k++)
+            sum += (val != NULL ? (long double)val[k] : 1) * (long double)x[a->col[k] * plan->x_stride + v];
+        sum *= (long double)alpha;
+        VALUE *out = &y[i * plan->y_stride + v];
+        *out = (VALUE)(p->beta_zero ? sum : sum + (long double)*(const VALUE *)p->beta * (long double)*out);
+    }
+}
