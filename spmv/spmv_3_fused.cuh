@@ -32,7 +32,7 @@
 #define SPMV_3_FUSED_CUH
 
 #include "block.cuh"
-#include "spmv_4_tiles.cuh" /* loads */
+#include "loads.cuh"
 #include "spmv_cuda.cuh"
 
 /* Threads a tile, and of a block that adds carries. Tests build with fewer, to have many tiles at small sizes. */
@@ -155,10 +155,10 @@ __global__ void __launch_bounds__(shape<T>::BLOCK)
 #pragma unroll
     for (int i = 0; i < ITEMS; i++) {
         const int at = i * BLOCK + thread;
-        column[i] = at < count ? tiles::load_once(col + begin + at) : 0;
+        column[i] = at < count ? load_once(col + begin + at) : 0;
         value[i] = Stored();
         if (val != nullptr && at < count)
-            value[i] = tiles::load_once(val + begin + at);
+            value[i] = load_once(val + begin + at);
     }
     /* the row that the first of these sums is for began in an earlier tile */
     const bool leads = closed > 0 && c.rows.begin(first) < begin;
@@ -178,7 +178,7 @@ __global__ void __launch_bounds__(shape<T>::BLOCK)
     for (int i = 0; i < ITEMS; i++) {
         product[i] = T();
         if (i * BLOCK + thread < count)
-            product[i] = tiles::load_gathered(x + column[i]);
+            product[i] = load_gathered(x + column[i]);
     }
 #pragma unroll
     for (int i = 0; i < ITEMS; i++) {
@@ -268,7 +268,7 @@ __global__ void __launch_bounds__(ADD_THREADS) add_carries(cut c, carries<T> fro
     for (; waiting != 0; waiting &= waiting - 1u) { /* the same for all lanes */
         const int whose = __ffs((int)waiting) - 1;
         const int64_t of = __shfl_sync(0xffffffffu, begin_tile, whose), n = __shfl_sync(0xffffffffu, parts, whose);
-        const T sum = tiles::warp_sum(strided_sum(from.open + of, n, lane, WARP), WARP);
+        const T sum = warp_sum(strided_sum(from.open + of, n, lane, WARP), WARP);
         if (lane == 0)
             store(of + n, sum);
     }
@@ -282,13 +282,13 @@ __global__ void __launch_bounds__(ADD_THREADS) add_carries(cut c, carries<T> fro
     }
     __syncthreads();
     T sum = strided_sum(from.open + long_begin, long_end - long_begin, thread, ADD_THREADS);
-    sum = tiles::warp_sum(sum, WARP);
+    sum = warp_sum(sum, WARP);
     if (lane == 0)
         warp_sums[thread / WARP] = sum;
     __syncthreads();
     if (thread >= WARP)
         return;
-    sum = tiles::warp_sum(thread < ADD_WARPS ? warp_sums[thread] : T(), WARP);
+    sum = warp_sum(thread < ADD_WARPS ? warp_sums[thread] : T(), WARP);
     if (thread == 0)
         store(long_end, sum);
 }

@@ -208,8 +208,8 @@ template <int BLOCK, typename T, typename Stored> struct batch {
             if (k >= end)
                 continue;
             if (m.val != nullptr)
-                value[i] = tiles::load_once((const pack<Stored, PACK> *)(m.val + k));
-            column[i] = tiles::load_once((const pack<uint16_t, PACK> *)(m.column + k));
+                value[i] = load_once((const pack<Stored, PACK> *)(m.val + k));
+            column[i] = load_once((const pack<uint16_t, PACK> *)(m.column + k));
         }
     }
 
@@ -256,7 +256,7 @@ __device__ void multiply_few(const sorted_matrix<T, Stored> &m, segment g, int c
             else
                 high = middle - 1;
         }
-        T product = tiles::load_gathered(x + (int64_t)low * columns + m.column[k]);
+        T product = load_gathered(x + (int64_t)low * columns + m.column[k]);
         if (m.val != nullptr)
             product *= T(load_whole(m.val + k));
         m.products[k] = product;
@@ -303,7 +303,7 @@ template <typename Tile> __device__ void load_words(const uint16_t *from, int co
 {
 #pragma unroll
     for (int i = 0; i < Tile::ITEMS; i++)
-        word[i] = i * Tile::BLOCK + (int)threadIdx.x < count ? tiles::load_once_16(from + i * Tile::BLOCK) : 0;
+        word[i] = i * Tile::BLOCK + (int)threadIdx.x < count ? load_once(from + i * Tile::BLOCK) : 0;
 }
 
 /* Two places of 16 bits in a register: i and i + 1, i even. */
@@ -347,7 +347,7 @@ __global__ void __launch_bounds__(Tile::BLOCK, Tile::RESIDENT) add(tiles::matrix
                                       return i * BLOCK + thread < count && (i > 0 || thread >= skip);
     };
     int word[ITEMS];
-    load_words<Tile>(tiles::settled(r.place + from + thread), count, word);
+    load_words<Tile>(settled(r.place + from + thread), count, word);
     places<ITEMS> place;
     Index source[ITEMS];
 #pragma unroll
@@ -365,7 +365,7 @@ __global__ void __launch_bounds__(Tile::BLOCK, Tile::RESIDENT) add(tiles::matrix
         const uint32_t *const offsets = m.row_ptr + mine.row * m.words;
 #pragma unroll 4
         for (int row = thread; row <= rows; row += BLOCK)
-            ends[row] = (uint16_t)(tiles::load_once(offsets + (int64_t)row * m.words) - (uint32_t)from);
+            ends[row] = (uint16_t)(load_once(offsets + (int64_t)row * m.words) - (uint32_t)from);
     }
 
     await_kernel_before();
@@ -375,7 +375,7 @@ __global__ void __launch_bounds__(Tile::BLOCK, Tile::RESIDENT) add(tiles::matrix
 #pragma unroll
         for (int i = 0; i < AT_ONCE; i++)
             if (first + i < ITEMS && is_mine(first + i))
-                product[i] = tiles::load_gathered(r.products + source[first + i]);
+                product[i] = load_gathered(r.products + source[first + i]);
 #pragma unroll
         for (int i = 0; i < AT_ONCE; i++)
             if (first + i < ITEMS && is_mine(first + i))
