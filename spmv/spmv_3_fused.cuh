@@ -36,11 +36,11 @@
 #include "spmv_cuda.cuh"
 
 /* Threads a tile, and of a block that adds carries. Tests build with fewer, to have many tiles at small sizes. */
-#ifndef CUDA_FUSED_BLOCK
-#define CUDA_FUSED_BLOCK 128
+#ifndef SPMV_FUSED_BLOCK
+#define SPMV_FUSED_BLOCK 128
 #endif
-#ifndef CUDA_FUSED_ADD
-#define CUDA_FUSED_ADD 1024
+#ifndef SPMV_FUSED_ADD
+#define SPMV_FUSED_ADD 1024
 #endif
 
 namespace fused
@@ -50,7 +50,7 @@ namespace fused
  * elements, or each its own ITEMS. */
 template <typename T> struct shape {
     enum {
-        BLOCK = CUDA_FUSED_BLOCK,
+        BLOCK = SPMV_FUSED_BLOCK,
         ITEMS = sizeof(T) > 8 ? 4 : 8,
         CAPACITY = BLOCK * ITEMS,
         CELLS = CAPACITY + BLOCK,
@@ -64,7 +64,7 @@ template <typename T> struct shape {
     }
 };
 
-enum { ADD_THREADS = CUDA_FUSED_ADD, ADD_WARPS = ADD_THREADS / WARP, FEW = 4 };
+enum { ADD_THREADS = SPMV_FUSED_ADD, ADD_WARPS = ADD_THREADS / WARP, FEW = 4 };
 static_assert(ADD_THREADS <= WARP * (int)WARP, "a warp folds the warps' sums");
 
 /* The rows with nonzeros, numbered: number j is row filled[j]. */

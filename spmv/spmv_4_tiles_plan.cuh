@@ -359,17 +359,16 @@ __global__ void __launch_bounds__(PACK_THREADS)
     __shared__ segment_rows<Packing> rows;
     __shared__ packed_counts before;
     __shared__ int drawn;
-    const no_hook hook;
     let_next_begin();
     await_kernel_before();
     if ((int)blockIdx.x >= states.tiles) {
         measure(p.row_ptr, p.rows, (int)blockIdx.x - states.tiles, (int)gridDim.x - states.tiles, s);
         return;
     }
-    const int segment = block_draw_ticket(states.ticket, states.tiles, hook, &drawn);
+    const int segment = block_draw_ticket<add_packed>(states, &drawn);
     pack_segment(p, segment, &rows);
     const packed_tile mine = packed_tile_of(p, rows);
-    block_look_back(add_packed(), states, segment, rows.all, false, &before, 0, hook);
+    block_look_back(add_packed(), states, segment, rows.all, false, &before, 0);
     fill(p, mine, before, table, long_rows, s);
     if (threadIdx.x == 0 && segment == states.tiles - 1)
         table[(int64_t)before.tiles + rows.all.tiles] = {p.nnz, p.rows, NO_BASE, -1, 0, 0};

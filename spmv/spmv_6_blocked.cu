@@ -58,16 +58,10 @@ template <typename T> spmv_status keep(spmv_plan *plan, const std::vector<T> &ta
 /* Shared memory that a block of the device may have. */
 spmv_status shared_limit(spmv_context *ctx, int *bytes)
 {
-#ifdef HOST_CUDA
-    (void)ctx;
-    *bytes = 1 << 20;
-    return SPMV_OK;
-#else
     return cuda_check(
         ctx,
         cudaDeviceGetAttribute(bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, ((cuda_state *)ctx->device)->device),
         "cudaDeviceGetAttribute");
-#endif
 }
 
 /* ------------------------------------------------------- tiles, as in rung 4 */
@@ -203,7 +197,7 @@ void cut_part(const std::vector<int64_t> &begins, int64_t begin, int64_t end, in
  * once; or, where there is too little, one for each, or less. */
 int64_t parts_for(int64_t nnz, int64_t at_once)
 {
-    if (CUDA_BLOCKED_SMALL)
+    if (SPMV_BLOCKED_SMALL)
         return std::max<int64_t>(nnz / 200, 1);
     return nnz > at_once * PART ? ceil_divide(nnz, at_once * PART) * at_once
                                 : std::min(at_once, ceil_divide(nnz, (int64_t)LEAST_PART));

@@ -39,8 +39,8 @@
 #include "spmv_4_tiles.cuh"
 
 /* Tests build with blocks and tiles so small that small matrices have many of them. */
-#ifndef CUDA_BLOCKED_SMALL
-#define CUDA_BLOCKED_SMALL 0
+#ifndef SPMV_BLOCKED_SMALL
+#define SPMV_BLOCKED_SMALL 0
 #endif
 
 namespace blocked
@@ -72,7 +72,7 @@ template <int BLOCK_, int ITEMS_, int RESIDENT_, int SEGMENT_TILES_> struct tile
  * three times one after the other. Large, where so many blocks of columns would leave short runs: blocks of more than
  * twice the columns, tiles of twice the products. 16-byte elements: half as many products. */
 template <typename T> struct shapes {
-#if CUDA_BLOCKED_SMALL
+#if SPMV_BLOCKED_SMALL
     struct usual {
         using x = x_shape<64, 2, 256>;
         using tile = tile_shape<64, 4, 3, 8>;
@@ -147,12 +147,12 @@ enum { HEAD = 1 << 15 };
 /* The block's dynamic shared memory. */
 template <int BYTES> __device__ unsigned char *shared_memory()
 {
-#ifdef HOST_CUDA
-    alignas(16) static unsigned char memory[BYTES];
-    return memory;
-#else
+#ifdef __CUDACC__
     extern __shared__ __align__(16) unsigned char blocked_shared[];
     return blocked_shared;
+#else /* an ordinary compiler's blocks run one after the other */
+    alignas(16) static unsigned char memory[BYTES];
+    return memory;
 #endif
 }
 

@@ -37,7 +37,7 @@
 #ifndef SPMV_DEVICE_CUH
 #define SPMV_DEVICE_CUH
 
-#if !defined(__CUDACC__) && !defined(HOST_CUDA)
+#if !defined(__CUDACC__) && !defined(SPMV_HAVE_KERNELS)
 #error "spmv/device.cuh is for nvcc"
 #endif
 

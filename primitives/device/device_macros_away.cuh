@@ -72,8 +72,6 @@
 #undef FILTER_DEFINE_
 #pragma push_macro("GRID_CAP")
 #undef GRID_CAP
-#pragma push_macro("HAVE_KERNELS")
-#undef HAVE_KERNELS
 #pragma push_macro("ITEMS")
 #undef ITEMS
 #pragma push_macro("LOOKBACK_AGGREGATE")
@@ -108,8 +106,6 @@
 #undef REDUCE_6_SCRATCH_ELEMENTS
 #pragma push_macro("REDUCE_HEADER")
 #undef REDUCE_HEADER
-#pragma push_macro("RUN_OF_TICKETS")
-#undef RUN_OF_TICKETS
 #pragma push_macro("SHARED_BYTES")
 #undef SHARED_BYTES
 #pragma push_macro("SIZE")
@@ -136,12 +132,6 @@
 #undef WINDOWS
 #pragma push_macro("WORDS")
 #undef WORDS
-#ifndef HOST_CUDA /* where tests set them */
-#pragma push_macro("CUDA_CHUNKS")
-#undef CUDA_CHUNKS
-#pragma push_macro("CUDA_LOOKBACK_BYTES")
-#undef CUDA_LOOKBACK_BYTES
-#endif
 #pragma push_macro("ENGINE_FROM")
 #undef ENGINE_FROM
 #pragma push_macro("ENGINE_BELOW")

@@ -36,7 +36,6 @@
 #pragma pop_macro("EACH")
 #pragma pop_macro("FILTER_DEFINE_")
 #pragma pop_macro("GRID_CAP")
-#pragma pop_macro("HAVE_KERNELS")
 #pragma pop_macro("ITEMS")
 #pragma pop_macro("LOOKBACK_AGGREGATE")
 #pragma pop_macro("LOOKBACK_BYTES")
@@ -54,7 +53,6 @@
 #pragma pop_macro("PAUSE_NS")
 #pragma pop_macro("REDUCE_6_SCRATCH_ELEMENTS")
 #pragma pop_macro("REDUCE_HEADER")
-#pragma pop_macro("RUN_OF_TICKETS")
 #pragma pop_macro("SHARED_BYTES")
 #pragma pop_macro("SIZE")
 #pragma pop_macro("T")
@@ -68,10 +66,6 @@
 #pragma pop_macro("WARPS_")
 #pragma pop_macro("WINDOWS")
 #pragma pop_macro("WORDS")
-#ifndef HOST_CUDA
-#pragma pop_macro("CUDA_CHUNKS")
-#pragma pop_macro("CUDA_LOOKBACK_BYTES")
-#endif
 #pragma pop_macro("ENGINE_FROM")
 #pragma pop_macro("ENGINE_BELOW")
 #pragma pop_macro("HAVE_COPY_ENGINE")

@@ -18,11 +18,10 @@
 
 /* Blocks of the grid: eight on each of 128 multiprocessors. Not asked of the device, because the bits follow it. Tests
  * build with fewer, for parts of several elements at small n. */
-#ifdef HOST_CUDA
-enum { REDUCE_GRID = 6 };
-#else
-enum { REDUCE_GRID = 1024 };
+#ifndef SPMV_REDUCE_GRID
+#define SPMV_REDUCE_GRID 1024
 #endif
+enum { REDUCE_GRID = SPMV_REDUCE_GRID };
 
 inline int64_t reduce_grid(int64_t n)
 {

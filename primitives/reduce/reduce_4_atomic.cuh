@@ -16,7 +16,7 @@
 
 #include "reduce_3_chunked.cuh"
 
-#if defined(__CUDA_ARCH__) || defined(HOST_CUDA)
+#if defined(__CUDA_ARCH__) || (defined(SPMV_HAVE_KERNELS) && !defined(__CUDACC__))
 template <int BYTES> struct atomic_bits;
 template <> struct atomic_bits<4> {
     using word = unsigned;

@@ -161,6 +161,7 @@ template <typename Fold> struct chain {
 
     __device__ void publish(int64_t tile, T value, bool start) const
     {
+        SPMV_SEAM(Fold, (void)0, before_publishing((int)tile));
         chain_put(memory->aggregates, (int)(tile % CHAIN_RING), round_of(tile), start, value);
     }
 

@@ -1,8 +1,8 @@
 /* What code for both the device and the host starts from: the marks __host__ and __device__, and plain arrays as loader
  * and storer.
  *
- * An ordinary compiler reads the marks as nothing, so that what carries both also builds without CUDA. HAVE_KERNELS is
- * defined where kernels can be compiled: by nvcc, and where the host plays a GPU (tests/host_cuda).
+ * An ordinary compiler reads the marks as nothing, so that what carries both also builds without CUDA.
+ * SPMV_HAVE_KERNELS is defined where kernels are compiled: by nvcc, or where the build says that another compiler does.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef HOST_DEVICE_CUH
@@ -10,8 +10,10 @@
 
 #include <stdint.h>
 
-#if defined(__CUDACC__) || defined(HOST_CUDA)
-#define HAVE_KERNELS
+#if defined(__CUDACC__) && !defined(SPMV_HAVE_KERNELS)
+#define SPMV_HAVE_KERNELS
+#endif
+#ifdef SPMV_HAVE_KERNELS
 #include <cuda_runtime.h>
 #else
 #define __host__

@@ -31,10 +31,16 @@
 
 /* Bytes of states: 2^28 elements of 4 or of 8 bytes are one launch. Tests build with fewer, to have several launches
  * at small n. */
-#ifndef CUDA_LOOKBACK_BYTES
-#define CUDA_LOOKBACK_BYTES (1 << 20)
+#ifndef SPMV_LOOKBACK_BYTES
+#define SPMV_LOOKBACK_BYTES (1 << 20)
 #endif
-enum { LOOKBACK_BYTES = CUDA_LOOKBACK_BYTES, LOOKBACK_HEADER = 256 };
+enum { LOOKBACK_BYTES = SPMV_LOOKBACK_BYTES, LOOKBACK_HEADER = 256 };
+
+/* The one place where tests step in, for operators of their own (tests/lookback_delays.cuh): otherwise there is nothing
+ * but `usual`. */
+#ifndef SPMV_SEAM
+#define SPMV_SEAM(Op, usual, delayed) (usual)
+#endif
 
 enum lookback_status { LOOKBACK_EMPTY = 0, LOOKBACK_AGGREGATE = 1, LOOKBACK_PREFIX = 2 };
 
@@ -122,96 +128,15 @@ template <typename T> struct lookback_states {
     }
 };
 
-/* Where a test steps in; this one does nothing. */
-struct no_hook {
-    static no_hook next()
-    {
-        return {};
-    }
-    /* The tile of a block that drew this number, of tiles numbers: any permutation will do that moves a number less far
-     * than there are blocks that run at once. */
-    __device__ int tile_of(int drawn, int) const
-    {
-        return drawn;
-    }
-    __device__ void before_publishing(int) const
-    {
-    }
-    /* May the tile's prefix be published? Not to do so is no error as long as one tile in LOOKBACK_DEPTH does: later
-     * tiles then look further back. */
-    __device__ bool publishes_prefix(int) const
-    {
-        return true;
-    }
-    /* Is what was read of a tile at the given attempt taken note of? */
-    __device__ bool sees(int, int) const
-    {
-        return true;
-    }
-};
-
-/* Delays and holds back states at random, as a busy device would, only worse; and numbers are drawn in another order:
- * whole runs of RUN_OF_TICKETS of them are permuted, each in a way of its own, so that a tile waits for one that nobody
- * has drawn yet. (Blocks that run one after the other would wait forever: not on the host.) */
-struct delaying_hook {
-    uint32_t seed;
-    enum { RUN_OF_TICKETS = 16 };
-
-    /* For the next call. */
-    static delaying_hook next()
-    {
-        static uint32_t calls = 0;
-        return {++calls * 0x9e3779b9u};
-    }
-    __device__ uint32_t random(uint32_t a, uint32_t b) const
-    {
-        uint32_t z = seed + a * 0x9e3779b9u + b * 0x85ebca6bu;
-        z = (z ^ z >> 16) * 0x7feb352du;
-        z = (z ^ z >> 15) * 0x846ca68bu;
-        return z ^ z >> 16;
-    }
-    __device__ int tile_of(int drawn, int tiles) const
-    {
-#ifdef __CUDA_ARCH__
-        const int first = drawn / RUN_OF_TICKETS * RUN_OF_TICKETS;
-        if (first + RUN_OF_TICKETS > tiles)
-            return drawn;
-        const uint32_t r = random((uint32_t)first, 4u); /* odd factor: a permutation of 0 ... RUN_OF_TICKETS - 1 */
-        return first + (int)(((uint32_t)(drawn - first) * (2u * (r >> 8) + 1u) + r) % RUN_OF_TICKETS);
-#else
-        (void)tiles;
-        return drawn;
-#endif
-    }
-    __device__ void before_publishing(int tile) const
-    {
-#ifdef __CUDA_ARCH__
-        const uint32_t r = random((uint32_t)tile, 1u);
-        if (r % 4 == 0)
-            __nanosleep(r / 4 % 20000);
-#else
-        (void)tile;
-#endif
-    }
-    __device__ bool publishes_prefix(int tile) const
-    {
-        return tile % 97 == 0 || random((uint32_t)tile / 16u, 2u) % 4 == 0;
-    }
-    __device__ bool sees(int tile, int attempt) const
-    {
-        return attempt > 3 || random((uint32_t)tile + threadIdx.x, (uint32_t)attempt + 3u) % 8 != 0;
-    }
-};
-
 /* How many predecessors a look-back sees at once: WINDOWS for each lane. A tile that finds no prefix among them waits
  * for one, which comes (see Progress). At full speed the nearest prefix is some 60 tiles away: the tiles that the
  * device finishes in the microsecond that a state takes from one multiprocessor to another. */
 enum { LOOKBACK_WINDOWS = 4, LOOKBACK_DEPTH = LOOKBACK_WINDOWS * WARP };
 
 /* The prefix before tile > 0, the same for all lanes; called by one whole warp. */
-template <typename Op, typename Hook>
+template <typename Op>
 __device__ typename Op::type warp_look_back(Op op, const lookback_states<typename Op::type> &states, int tile,
-                                            int pause_ns, const Hook &hook)
+                                            int pause_ns)
 {
     using T = typename Op::type;
     const int lane = (int)threadIdx.x % WARP;
@@ -229,7 +154,7 @@ __device__ typename Op::type warp_look_back(Op op, const lookback_states<typenam
             const int other = tile - LOOKBACK_DEPTH + WARP * w + lane;
             seen[w] = pieces<T>::of(Op::identity());
             status[w] = other >= 0 ? states.look(other, &seen[w]) : LOOKBACK_EMPTY;
-            if (!hook.sees(other, attempt))
+            if (!SPMV_SEAM(Op, true, sees(other, attempt)))
                 status[w] = LOOKBACK_EMPTY;
         }
         bool complete = true; /* all states nearer than this window are there, without a prefix among them */
@@ -262,27 +187,27 @@ __device__ typename Op::type warp_look_back(Op op, const lookback_states<typenam
 /* For all threads of the block: what stands to the left of the block's tile. aggregate: the fold of the tile; fresh: it
  * owes nothing to what stands to the left (a segment starts in it), so that it is the prefix already. cell: one element
  * of shared memory. */
-template <typename Op, typename Hook>
+template <typename Op>
 __device__ typename Op::type block_look_back(Op op, const lookback_states<typename Op::type> &states, int tile,
                                              typename Op::type aggregate, bool fresh, typename Op::type *cell,
-                                             int pause_ns, const Hook &hook)
+                                             int pause_ns)
 {
     using T = typename Op::type;
     if (threadIdx.x < WARP) {
         const bool first = threadIdx.x == 0;
         if (first && (tile > 0 || fresh)) {
-            hook.before_publishing(tile);
+            SPMV_SEAM(Op, (void)0, before_publishing(tile));
             states.publish(tile, fresh ? LOOKBACK_PREFIX : LOOKBACK_AGGREGATE, aggregate);
         }
         T before = Op::identity();
         if (tile > 0)
-            before = warp_look_back(op, states, tile, pause_ns, hook);
+            before = warp_look_back(op, states, tile, pause_ns);
         else if (states.carry_in != NULL)
             before = *states.carry_in;
         if (first) {
             const T through = fresh ? aggregate : op(before, aggregate);
-            if (!fresh && (tile == 0 || hook.publishes_prefix(tile))) {
-                hook.before_publishing(tile);
+            if (!fresh && (tile == 0 || SPMV_SEAM(Op, true, publishes_prefix(tile)))) {
+                SPMV_SEAM(Op, (void)0, before_publishing(tile));
                 states.publish(tile, LOOKBACK_PREFIX, through);
             }
             if (tile == states.tiles - 1)
@@ -294,11 +219,13 @@ __device__ typename Op::type block_look_back(Op op, const lookback_states<typena
     return *cell;
 }
 
-/* The number of the block's tile, one of tiles. cell: shared memory. */
-template <typename Hook> __device__ int block_draw_ticket(int *ticket, int tiles, const Hook &hook, int *cell)
+/* The number of the block's tile. cell: shared memory. */
+template <typename Op> __device__ int block_draw_ticket(const lookback_states<typename Op::type> &states, int *cell)
 {
-    if (threadIdx.x == 0)
-        *cell = hook.tile_of(atomicAdd(ticket, 1), tiles);
+    if (threadIdx.x == 0) {
+        const int drawn = atomicAdd(states.ticket, 1);
+        *cell = SPMV_SEAM(Op, drawn, tile_of(drawn, states.tiles));
+    }
     __syncthreads();
     return *cell;
 }

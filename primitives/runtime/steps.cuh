@@ -46,7 +46,7 @@ __host__ __device__ inline int steps_log2(int n)
 }
 
 /* ---------------------------------------------------------------- on a GPU */
-#ifdef HAVE_KERNELS
+#ifdef SPMV_HAVE_KERNELS
 
 #include "launch.cuh"
 

@@ -18,10 +18,10 @@
 
 /* Enough to fill a large device several times over, and the results of all chunks are still one tile. Tests build with
  * fewer, to have chunks of several tiles at small n. */
-#ifndef CUDA_CHUNKS
-#define CUDA_CHUNKS 2048
+#ifndef SPMV_CHUNKS
+#define SPMV_CHUNKS 2048
 #endif
-enum { CHUNKS = CUDA_CHUNKS };
+enum { CHUNKS = SPMV_CHUNKS };
 
 template <typename T> struct tile_of {
     static constexpr int ITEMS = 64 / (int)sizeof(T);

@@ -29,10 +29,10 @@ using scan_5_best =
     typename std::conditional<sizeof(T) <= 4, lookback_shape<256, 9, 5, 50>, lookback_shape<256, 11, 4>>::type;
 
 /* store(i, the scan up to i) for the tiles of one launch, the first of which is first_tile of all. */
-template <typename Op, typename Shape, typename Load, typename Store, typename Hook>
+template <typename Op, typename Shape, typename Load, typename Store>
 __global__ void __launch_bounds__(Shape::THREADS_, Shape::BLOCKS)
     scan_lookback(Load load, Store store, int64_t n, int64_t first_tile, lookback_states<typename Op::type> states,
-                  bool exclusive, Hook hook)
+                  bool exclusive)
 {
     if constexpr (Shape::LEFT_EMPTY)
         return;
@@ -43,7 +43,7 @@ __global__ void __launch_bounds__(Shape::THREADS_, Shape::BLOCKS)
     __shared__ T before_tile;
     __shared__ int number;
     const Op op{};
-    const int mine = states.tiles > 1 ? block_draw_ticket(states.ticket, states.tiles, hook, &number) : 0;
+    const int mine = states.tiles > 1 ? block_draw_ticket<Op>(states, &number) : 0;
     const int64_t begin = (first_tile + mine) * tile::SIZE;
     const int valid = tile_valid(begin, n, tile::SIZE);
     {
@@ -61,7 +61,7 @@ __global__ void __launch_bounds__(Shape::THREADS_, Shape::BLOCKS)
             sum = k + j == 0 ? v.at[0] : op(sum, v.at[j]);
     }
     const T earlier = block_exclusive<Shape::WARPS_>(op, sum, warp_sums, &all);
-    T through = op(block_look_back(op, states, mine, all, false, &before_tile, Shape::PAUSE_NS, hook), earlier);
+    T through = op(block_look_back(op, states, mine, all, false, &before_tile, Shape::PAUSE_NS), earlier);
 #pragma unroll
     for (int k = 0; k < tile::VECTORS; k++) {
         typename tile::vector v = row[k];
@@ -89,18 +89,15 @@ inline int64_t scan_5_scratch(int64_t element_bytes, int64_t n)
 
 /* store(i, load(0) op ... op load(i)), or without load(i) and starting from the identity; n > 0. Load and store may
  * touch the same memory. */
-template <typename Op, typename Shape = scan_5_best<typename Op::type>, typename Load, typename Store,
-          typename Hook = no_hook>
-spmv_status scan_5_launch(spmv_context *ctx, Load load, Store store, int64_t n, bool exclusive, void *scratch,
-                          Hook hook = Hook())
+template <typename Op, typename Shape = scan_5_best<typename Op::type>, typename Load, typename Store>
+spmv_status scan_5_launch(spmv_context *ctx, Load load, Store store, int64_t n, bool exclusive, void *scratch)
 {
     using T = typename Op::type;
-    return lookback_launches<T>(ctx, scan_5_tiles<T, Shape>(n), scratch,
-                                [=](int64_t first_tile, lookback_states<T> states) {
-                                    return launch(ctx, "scan_lookback", states.tiles, Shape::THREADS_,
-                                                  scan_lookback<Op, Shape, Load, Store, Hook>, load, store, n,
-                                                  first_tile, states, exclusive, hook);
-                                });
+    return lookback_launches<T>(
+        ctx, scan_5_tiles<T, Shape>(n), scratch, [=](int64_t first_tile, lookback_states<T> states) {
+            return launch(ctx, "scan_lookback", states.tiles, Shape::THREADS_, scan_lookback<Op, Shape, Load, Store>,
+                          load, store, n, first_tile, states, exclusive);
+        });
 }
 
 #endif

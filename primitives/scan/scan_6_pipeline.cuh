@@ -63,11 +63,11 @@ template <typename Op, typename Shape, typename Heads> struct pipeline_memory {
 };
 
 /* store(i, the scan up to i). Tiles that are whole and aligned go through the engine, others thread by thread. */
-template <typename Op, typename Shape, typename Heads, typename Load, typename Store, typename Hook>
+template <typename Op, typename Shape, typename Heads, typename Load, typename Store>
 __global__ void __launch_bounds__(Shape::THREADS_, Shape::BLOCKS)
     scan_pipeline([[maybe_unused]] Load load, [[maybe_unused]] Store store, [[maybe_unused]] Heads heads,
                   [[maybe_unused]] int64_t n, [[maybe_unused]] chain<typename Heads::template fold<Op>> tiles,
-                  [[maybe_unused]] bool exclusive, [[maybe_unused]] Hook hook)
+                  [[maybe_unused]] bool exclusive)
 {
 #if HAVE_COPY_ENGINE
     using T = typename Op::type;
@@ -179,10 +179,8 @@ __global__ void __launch_bounds__(Shape::THREADS_, Shape::BLOCKS)
             X all;
             sum_before = block_exclusive_once<Shape::WARPS_>(fold(), fold::make(sum, starts_here != 0),
                                                              m.warp_sums[step % 2], &all);
-            if (first && !alone) {
-                hook.before_publishing((int)number);
+            if (first && !alone)
                 tiles.publish(number, fold::value_of(all), fold::starts(all));
-            }
         }
 
         /* the tile behind it: what stands before it, its scan, its way out */
@@ -240,18 +238,16 @@ __global__ void __launch_bounds__(Shape::THREADS_, Shape::BLOCKS)
 
 /* store(i, load(0) op ... op load(i)), or without load(i) and starting from the identity, restarted where heads say so;
  * n > 0. Load and store may touch the same memory. engine_there(ctx). */
-template <typename Op, typename Shape = scan_6_shape, typename Heads = no_heads, typename Load, typename Store,
-          typename Hook = no_hook>
-spmv_status scan_6_launch(spmv_context *ctx, Load load, Store store, Heads heads, int64_t n, bool exclusive,
-                          Hook hook = Hook())
+template <typename Op, typename Shape = scan_6_shape, typename Heads = no_heads, typename Load, typename Store>
+spmv_status scan_6_launch(spmv_context *ctx, Load load, Store store, Heads heads, int64_t n, bool exclusive)
 {
     using T = typename Op::type;
     const int64_t size = vector_tile<T, Shape>::SIZE, tiles = n / size + (n % size != 0);
     const chain<typename Heads::template fold<Op>> states = {chain_of(ctx), tiles, 0};
     const int blocks = tiles == 1 ? 1 : chain_blocks(ctx, Shape::BLOCKS, tiles);
-    return launch_with_shared<scan_pipeline<Op, Shape, Heads, Load, Store, Hook>>(
+    return launch_with_shared<scan_pipeline<Op, Shape, Heads, Load, Store>>(
         ctx, "scan_pipeline", {blocks, Shape::THREADS_, (int)sizeof(pipeline_memory<Op, Shape, Heads>), true}, load,
-        store, heads, n, states, exclusive, hook);
+        store, heads, n, states, exclusive);
 }
 
 #endif

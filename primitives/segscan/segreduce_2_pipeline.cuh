@@ -165,11 +165,11 @@ __device__ thread_walk<typename Op::type> walk_of_thread(const typename Op::type
                                      : walk<Op, ITEMS, false>(element, results + lo, closes, valid - begin)};
 }
 
-template <typename Op, typename P, typename Shape, typename Load, typename Store, typename Hook>
+template <typename Op, typename P, typename Shape, typename Load, typename Store>
 __global__ void __launch_bounds__(THREADS + WARP, Shape::BLOCKS)
     segreduce_pipeline([[maybe_unused]] Load load, [[maybe_unused]] Store store,
                        [[maybe_unused]] segment_closings closings, [[maybe_unused]] const int64_t *starts,
-                       [[maybe_unused]] chain<chain_segmented<Op>> tiles, [[maybe_unused]] Hook hook)
+                       [[maybe_unused]] chain<chain_segmented<Op>> tiles)
 {
 #if HAVE_COPY_ENGINE
     using T = typename Op::type;
@@ -320,10 +320,8 @@ __global__ void __launch_bounds__(THREADS + WARP, Shape::BLOCKS)
         if (walks) {
             X all;
             const X earlier = block_exclusive_second(fold(), through, m.warp_sums, &all);
-            if (threadIdx.x == 0 && !alone) {
-                hook.before_publishing((int)number);
+            if (threadIdx.x == 0 && !alone)
                 tiles.publish(number, fold::value_of(all), fold::starts(all));
-            }
             if (walked.closes != 0) { /* the thread's first closing has a part before it */
                 const T part = op(fold::value_of(earlier), m.results[walked.first]);
                 if (walked.first == 0)
@@ -365,9 +363,8 @@ inline int64_t segreduce_2_scratch(int64_t element_bytes, int64_t position_bytes
     return (steps / (THREADS * items) + 2) * (int64_t)sizeof(int64_t);
 }
 
-template <typename Op, typename P, typename Shape, typename Load, typename Store, typename Hook>
-spmv_status segreduce_2_launch_ends(spmv_context *ctx, Load load, Store store, segment_closings closings, void *scratch,
-                                    Hook hook)
+template <typename Op, typename P, typename Shape, typename Load, typename Store>
+spmv_status segreduce_2_launch_ends(spmv_context *ctx, Load load, Store store, segment_closings closings, void *scratch)
 {
     using tile = merge_tile<typename Op::type, P, Shape>;
     const int64_t count = tile::count(closings.n + closings.count);
@@ -378,18 +375,17 @@ spmv_status segreduce_2_launch_ends(spmv_context *ctx, Load load, Store store, s
         return st;
     const chain<chain_segmented<Op>> tiles = {chain_of(ctx), count, 0};
     const int blocks = count == 1 ? 1 : chain_blocks(ctx, Shape::BLOCKS, count);
-    return launch_with_shared<segreduce_pipeline<Op, P, Shape, Load, Store, Hook>>(
+    return launch_with_shared<segreduce_pipeline<Op, P, Shape, Load, Store>>(
         ctx, "segreduce_pipeline", {blocks, THREADS + WARP, (int)sizeof(merge_memory<Op, P, Shape>), true}, load, store,
-        closings, (const int64_t *)starts, tiles, hook);
+        closings, (const int64_t *)starts, tiles);
 }
 
 /* store(s, the fold of load over segment s), once for every segment; closings.count > 0. engine_there(ctx). */
-template <typename Op, typename Shape = segreduce_2_shape, typename Load, typename Store, typename Hook = no_hook>
-spmv_status segreduce_2_launch(spmv_context *ctx, Load load, Store store, segment_closings closings, void *scratch,
-                               Hook hook = Hook())
+template <typename Op, typename Shape = segreduce_2_shape, typename Load, typename Store>
+spmv_status segreduce_2_launch(spmv_context *ctx, Load load, Store store, segment_closings closings, void *scratch)
 {
-    return closings.bits == 32 ? segreduce_2_launch_ends<Op, int32_t, Shape>(ctx, load, store, closings, scratch, hook)
-                               : segreduce_2_launch_ends<Op, int64_t, Shape>(ctx, load, store, closings, scratch, hook);
+    return closings.bits == 32 ? segreduce_2_launch_ends<Op, int32_t, Shape>(ctx, load, store, closings, scratch)
+                               : segreduce_2_launch_ends<Op, int64_t, Shape>(ctx, load, store, closings, scratch);
 }
 
 #endif

@@ -58,9 +58,9 @@ template <typename Op> __device__ typename Op::type look_back(const chain<chain_
     return fold::value_of(before);
 }
 
-template <typename Op, typename Load, typename Store, typename Hook>
+template <typename Op, typename Load, typename Store>
 __global__ void __launch_bounds__(THREADS, RESIDENT_BLOCKS)
-    segreduce_resident(Load load, Store store, segment_closings closings, chain<chain_segmented<Op>> tiles, Hook hook)
+    segreduce_resident(Load load, Store store, segment_closings closings, chain<chain_segmented<Op>> tiles)
 {
     using T = typename Op::type;
     using fold = chain_segmented<Op>;
@@ -115,10 +115,8 @@ __global__ void __launch_bounds__(THREADS, RESIDENT_BLOCKS)
         elements, results, [=](int c) { return closing_steps[c]; }, closing, valid);
     X all;
     const X earlier = block_exclusive_once(fold(), fold::make(walked.open, walked.closes != 0), warp_sums, &all);
-    if (threadIdx.x == 0 && number + 1 < tiles.tiles) {
-        hook.before_publishing((int)number);
+    if (threadIdx.x == 0 && number + 1 < tiles.tiles)
         tiles.publish(number, fold::value_of(all), fold::starts(all));
-    }
     if (walked.closes != 0) { /* the thread's first closing has a part before it */
         const T part = op(fold::value_of(earlier), results[walked.first]);
         if (walked.first == 0)
@@ -143,14 +141,13 @@ __global__ void __launch_bounds__(THREADS, RESIDENT_BLOCKS)
 
 /* store(s, the fold of load over segment s), once for every segment; closings.count > 0.
  * segreduce_resident_fits and _there. */
-template <typename Op, typename Load, typename Store, typename Hook = no_hook>
-spmv_status segreduce_resident_launch(spmv_context *ctx, Load load, Store store, segment_closings closings,
-                                      Hook hook = Hook())
+template <typename Op, typename Load, typename Store>
+spmv_status segreduce_resident_launch(spmv_context *ctx, Load load, Store store, segment_closings closings)
 {
     const int64_t steps = closings.n + closings.count, size = resident_tile<typename Op::type>::SIZE;
     const chain<chain_segmented<Op>> tiles = {chain_of(ctx), steps / size + (steps % size != 0), 0};
-    return launch_early(ctx, "segreduce_resident", (int)tiles.tiles, THREADS, segreduce_resident<Op, Load, Store, Hook>,
-                        load, store, closings, tiles, hook);
+    return launch_early(ctx, "segreduce_resident", (int)tiles.tiles, THREADS, segreduce_resident<Op, Load, Store>, load,
+                        store, closings, tiles);
 }
 
 #endif

@@ -89,10 +89,10 @@ __device__ int64_t block_lower_bound_near(const Position &position, int64_t coun
 }
 
 /* store(i, the segmented scan up to i) for the tiles of one launch, the first of which is first_tile of all. */
-template <typename Op, typename Shape, typename Load, typename Store, typename Hook>
+template <typename Op, typename Shape, typename Load, typename Store>
 __global__ void __launch_bounds__(Shape::THREADS_, Shape::BLOCKS)
     segscan_lookback(Load load, Store store, segment_starts segments, int64_t n, int64_t first_tile,
-                     lookback_states<typename Op::type> states, bool exclusive, Hook hook)
+                     lookback_states<typename Op::type> states, bool exclusive)
 {
     if constexpr (Shape::LEFT_EMPTY)
         return;
@@ -107,7 +107,7 @@ __global__ void __launch_bounds__(Shape::THREADS_, Shape::BLOCKS)
     __shared__ T before_tile;
     __shared__ int number;
     const Op op{};
-    const int mine = states.tiles > 1 ? block_draw_ticket(states.ticket, states.tiles, hook, &number) : 0;
+    const int mine = states.tiles > 1 ? block_draw_ticket<Op>(states, &number) : 0;
     const int64_t begin = (first_tile + mine) * tile::SIZE;
     const int valid = tile_valid(begin, n, tile::SIZE);
     {
@@ -138,7 +138,7 @@ __global__ void __launch_bounds__(Shape::THREADS_, Shape::BLOCKS)
         }
     }
     const segmented<T> earlier = block_exclusive<Shape::WARPS_>(combine_segments<Op>(), sum, warp_sums, &all);
-    const T before = block_look_back(op, states, mine, all.value, all.start != 0, &before_tile, Shape::PAUSE_NS, hook);
+    const T before = block_look_back(op, states, mine, all.value, all.start != 0, &before_tile, Shape::PAUSE_NS);
     T through = earlier.start ? earlier.value : op(before, earlier.value);
 #pragma unroll
     for (int k = 0; k < tile::VECTORS; k++) {
@@ -162,17 +162,17 @@ inline int64_t segscan_2_scratch(int64_t element_bytes, int64_t n)
 }
 
 /* store(i, the scan of load restarted at each start), n > 0. Load and store may touch the same memory. */
-template <typename Op, typename Shape = segscan_2_best, typename Load, typename Store, typename Hook = no_hook>
+template <typename Op, typename Shape = segscan_2_best, typename Load, typename Store>
 spmv_status segscan_2_launch(spmv_context *ctx, Load load, Store store, segment_starts segments, int64_t n,
-                             bool exclusive, void *scratch, Hook hook = Hook())
+                             bool exclusive, void *scratch)
 {
     using T = typename Op::type;
     const int64_t size = vector_tile<T, Shape>::SIZE;
     return lookback_launches<T>(ctx, n / size + (n % size != 0), scratch,
                                 [=](int64_t first_tile, lookback_states<T> states) {
                                     return launch(ctx, "segscan_lookback", states.tiles, Shape::THREADS_,
-                                                  segscan_lookback<Op, Shape, Load, Store, Hook>, load, store, segments,
-                                                  n, first_tile, states, exclusive, hook);
+                                                  segscan_lookback<Op, Shape, Load, Store>, load, store, segments, n,
+                                                  first_tile, states, exclusive);
                                 });
 }
 

@@ -85,13 +85,13 @@ struct segment_heads {
 
 /* store(i, the scan of load restarted at each start), n > 0. Load and store may touch the same memory.
  * engine_there(ctx). */
-template <typename Op, typename Shape = segscan_3_shape, typename Load, typename Store, typename Hook = no_hook>
+template <typename Op, typename Shape = segscan_3_shape, typename Load, typename Store>
 spmv_status segscan_3_launch(spmv_context *ctx, Load load, Store store, segment_starts segments, int64_t n,
-                             bool exclusive, Hook hook = Hook())
+                             bool exclusive)
 {
     const bool bytes = segments.form == SPMV_SEGMENT_FLAGS && segments.bits != 1;
     const segment_heads heads = {segments, n, bytes && (uintptr_t)segments.heads % 16 == 0};
-    return scan_6_launch<Op, Shape>(ctx, load, store, heads, n, exclusive, hook);
+    return scan_6_launch<Op, Shape>(ctx, load, store, heads, n, exclusive);
 }
 
 #endif
