@@ -19,6 +19,7 @@ set(SPMV_DEVICE_HEADERS
   runtime/ops.cuh
   runtime/segments.cuh
   runtime/tiles.cuh
+  runtime/vector_tiles.cuh
   scan/scan_5_lookback.cuh
   segscan/segreduce_1_walk.cuh
   segscan/segscan_1_chunks.cuh

@@ -17,6 +17,7 @@
 #include "chain.cuh"
 #include "compact_2_count_write.cuh"
 #include "copy_engine.cuh"
+#include "vector_tiles.cuh"
 
 /* 28 KiB of elements a tile. */
 using compact_3_shape = lookback_shape<THREADS, 7, 2>;

@@ -18,6 +18,7 @@
 #include <type_traits>
 
 #include "lookback.cuh"
+#include "vector_tiles.cuh"
 
 /* 36 KiB a tile, five blocks a multiprocessor: 180 KiB of loads under way at most. */
 using scan_5_shape = lookback_shape<256, 9, 5>;

@@ -19,6 +19,7 @@
 
 #include "chain.cuh"
 #include "copy_engine.cuh"
+#include "vector_tiles.cuh"
 
 /* Two blocks a multiprocessor, 36 KiB a tile. On an H100, 2^28 elements: 0.98 of a copy in f32, 0.95 in f64; with 28
  * KiB 0.96 and 0.91; with one block a multiprocessor 0.94 and 0.88. */

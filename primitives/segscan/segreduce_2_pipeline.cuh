@@ -19,6 +19,7 @@
 #include "chain.cuh"
 #include "copy_engine.cuh"
 #include "segments.cuh"
+#include "vector_tiles.cuh"
 
 /* BYTES of elements or ends a thread and tile: an odd number of cells, so that threads side by side meet few bank
  * conflicts. */

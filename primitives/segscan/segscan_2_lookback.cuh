@@ -18,6 +18,7 @@
 
 #include "lookback.cuh"
 #include "segments.cuh"
+#include "vector_tiles.cuh"
 
 /* 28 elements of 4 bytes a thread: their bits fit one word. */
 using segscan_2_shape = lookback_shape<THREADS, 7, 5>;
