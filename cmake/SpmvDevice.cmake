@@ -6,8 +6,6 @@
 set(SPMV_DEVICE_HEADERS
   compact/compact_2_count_write.cuh
   device/device_context.cuh
-  device/device_macros_away.cuh
-  device/device_macros_back.cuh
   device/device_rungs.cuh
   map/map_1_packs.cuh
   reduce/reduce_6_packs.cuh

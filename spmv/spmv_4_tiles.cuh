@@ -86,10 +86,10 @@ template <typename T> struct shapes {
     using usual = shape<256, ITEMS, 32, 30, true, sizeof(T) <= 8 && std::is_arithmetic<T>::value>;
 };
 
-enum { GROUP = WARP };
+enum { GROUP = warp_lanes };
 
 /* 16 bits: one of STRETCHES stretches of STRETCH columns each, the upper bits say which. A lane a stretch. */
-enum { STRETCHES = WARP, STRETCH_BITS = 11, STRETCH = 1 << STRETCH_BITS };
+enum { STRETCHES = warp_lanes, STRETCH_BITS = 11, STRETCH = 1 << STRETCH_BITS };
 static_assert(STRETCHES << STRETCH_BITS == 65536, "16 bits");
 
 /* What a tile has instead of a base. */
@@ -224,7 +224,7 @@ __device__ void sum_rows(const T *products, const uint16_t *ends, int rows, int 
     enum { SERIAL = 16, QUARTER = 8 };
     const int thread = (int)threadIdx.x;
     const int lanes = 1 << shift, in_group = thread & (lanes - 1), groups = Shape::BLOCK >> shift;
-    const int in_warp = thread % WARP;
+    const int in_warp = thread % warp_lanes;
     for (int first = 0; first < rows; first += groups) {
         const int r = first + (thread >> shift);
         const int begin = r < rows ? ends[r] : 0, end = r < rows ? ends[r + 1] : 0;
@@ -246,7 +246,7 @@ __device__ void sum_rows(const T *products, const uint16_t *ends, int rows, int 
         while (waiting != 0) { /* the same for all lanes */
             int whose = -1;
 #pragma unroll
-            for (int quarter = 0; quarter < WARP / QUARTER; quarter++) {
+            for (int quarter = 0; quarter < warp_lanes / QUARTER; quarter++) {
                 if (in_warp / QUARTER == quarter)
                     whose = __ffs((int)waiting) - 1;
                 waiting &= waiting - 1u;
@@ -271,7 +271,7 @@ __device__ void sum_rows(const T *products, const uint16_t *ends, int rows, int 
  * warp. */
 __device__ inline bool arrives_last(unsigned *count, int of)
 {
-    const bool counts = threadIdx.x % WARP == 0;
+    const bool counts = threadIdx.x % warp_lanes == 0;
     const unsigned before = counts ? count_one(count) : 0;
     if (__shfl_sync(0xffffffffu, before, 0) != (unsigned)(of - 1))
         return false;
@@ -286,7 +286,7 @@ __device__ inline bool arrives_last(unsigned *count, int of)
 template <typename T, typename Stored, typename Store>
 __device__ bool hand_on(const matrix<T, Stored> &m, int which, int64_t t, T sum, Store &store)
 {
-    const int lane = (int)threadIdx.x % WARP;
+    const int lane = (int)threadIdx.x % warp_lanes;
     const long_row whole = m.long_rows[which];
     const int piece = (int)(t - whole.first_tile), group = piece / GROUP, groups = (whole.pieces - 1) / GROUP + 1;
     const int members = group < groups - 1 ? (int)GROUP : whole.pieces - group * GROUP;
@@ -295,7 +295,7 @@ __device__ bool hand_on(const matrix<T, Stored> &m, int which, int64_t t, T sum,
         sums[piece % GROUP] = sum;
     if (!arrives_last(m.group_counts + whole.first_group + group, members))
         return false;
-    sum = warp_sum(lane < members ? load_shared_sum(sums + lane) : T(), WARP);
+    sum = warp_sum(lane < members ? load_shared_sum(sums + lane) : T(), warp_lanes);
     if (groups > 1) {
         T *const of_groups = m.group_sums + whole.first_group;
         if (lane == 0)
@@ -304,9 +304,9 @@ __device__ bool hand_on(const matrix<T, Stored> &m, int which, int64_t t, T sum,
             return false;
         sum = T();
 #pragma unroll 8
-        for (int g = lane; g < groups; g += WARP)
+        for (int g = lane; g < groups; g += warp_lanes)
             sum += load_shared_sum(of_groups + g);
-        sum = warp_sum(sum, WARP);
+        sum = warp_sum(sum, warp_lanes);
     }
     if (lane == 0)
         store(whole.row, sum, store.look_ahead(whole.row));
@@ -319,7 +319,7 @@ template <typename Shape, typename T, typename Stored, typename Store>
 __device__ bool sum_piece(const matrix<T, Stored> &m, const T *products, int skip, int count, int which, int64_t t,
                           Store &store)
 {
-    constexpr int BLOCK_WARPS = Shape::BLOCK / WARP;
+    constexpr int BLOCK_WARPS = Shape::BLOCK / warp_lanes;
     __shared__ T warp_sums[BLOCK_WARPS];
     const int thread = (int)threadIdx.x;
     T sum = T();
@@ -329,11 +329,11 @@ __device__ bool sum_piece(const matrix<T, Stored> &m, const T *products, int ski
         if (at >= skip && at < count)
             sum += products[at];
     }
-    sum = warp_sum(sum, WARP);
-    if (thread % WARP == 0)
-        warp_sums[thread / WARP] = sum;
+    sum = warp_sum(sum, warp_lanes);
+    if (thread % warp_lanes == 0)
+        warp_sums[thread / warp_lanes] = sum;
     __syncthreads();
-    if (thread >= WARP)
+    if (thread >= warp_lanes)
         return false;
     sum = warp_sum(thread < BLOCK_WARPS ? warp_sums[thread] : T(), BLOCK_WARPS);
     return hand_on(m, which, t, sum, store);
@@ -388,8 +388,8 @@ __global__ void __launch_bounds__(Shape::BLOCK, resident<Shape, T, Store>()) ker
     }
     int32_t begins = 0;
     if (BY_STRETCHES)
-        begins = is_narrow && mine.base == STRETCHED ? m.stretches[t * STRETCHES + thread % WARP]
-                                                     : mine.base + thread % WARP * STRETCH;
+        begins = is_narrow && mine.base == STRETCHED ? m.stretches[t * STRETCHES + thread % warp_lanes]
+                                                     : mine.base + thread % warp_lanes * STRETCH;
     if (is_narrow)
         load_part<Shape>(m.narrow + from + thread, skip, count, load, column);
     else
@@ -430,7 +430,7 @@ __global__ void __launch_bounds__(Shape::BLOCK, resident<Shape, T, Store>()) ker
         store.template end_tile<Shape>(t);
     } else {
         const bool stored = sum_piece<Shape>(m, products, skip, count, mine.long_row, t, store);
-        if (thread < WARP)
+        if (thread < warp_lanes)
             store.end_piece(t, m.long_rows[mine.long_row].first_tile, stored);
     }
 }

@@ -342,7 +342,7 @@ __global__ void __launch_bounds__(Tile::BLOCK, Tile::RESIDENT) add(tiles::matrix
     const int64_t from = mine.begin & ~(int64_t)(Tile::LINE - 1);
     const int skip = (int)(mine.begin - from), count = (int)(end - from), rows = (int)(row_end - mine.row);
     const bool whole_rows = mine.long_row < 0;
-    const unsigned up_to_here = 0xffffffffu >> (WARP - 1 - thread % WARP);
+    const unsigned up_to_here = 0xffffffffu >> (warp_lanes - 1 - thread % warp_lanes);
     const auto is_mine = [=](int i) { /* element i * BLOCK + thread; the line's first ones are another tile's */
                                       return i * BLOCK + thread < count && (i > 0 || thread >= skip);
     };
@@ -356,7 +356,7 @@ __global__ void __launch_bounds__(Tile::BLOCK, Tile::RESIDENT) add(tiles::matrix
         source[i] = 0;
         if (is_mine(i)) {
             const Index run =
-                r.before[from / WARP + (i * BLOCK + thread) / WARP] + (Index)__popc(heads & up_to_here) - 1;
+                r.before[from / warp_lanes + (i * BLOCK + thread) / warp_lanes] + (Index)__popc(heads & up_to_here) - 1;
             source[i] = (Index)(from + i * BLOCK + thread) + r.shift[run];
         }
         place.set(i, word[i]);

@@ -3,8 +3,8 @@
  * To be included before the rungs.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef LOOKBACK_DELAYS_CUH
-#define LOOKBACK_DELAYS_CUH
+#ifndef SPMV_LOOKBACK_DELAYS_CUH
+#define SPMV_LOOKBACK_DELAYS_CUH
 
 #define SPMV_SEAM(Op, usual, delayed) delays<Op>::delayed
 
@@ -84,7 +84,7 @@ template <typename Op> struct delays<delayed<Op>> {
         (void)tile;
 #endif
     }
-    /* May the tile's prefix be published? Not to do so is no error as long as one tile in LOOKBACK_DEPTH does: later
+    /* May the tile's prefix be published? Not to do so is no error as long as one tile in lookback_depth does: later
      * tiles then look further back. */
     static __device__ bool publishes_prefix(int tile)
     {

@@ -11,8 +11,8 @@
  * Merrill, Garland 2016 (compaction in a single pass).
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef COMPACT_3_PIPELINE_CUH
-#define COMPACT_3_PIPELINE_CUH
+#ifndef SPMV_COMPACT_3_PIPELINE_CUH
+#define SPMV_COMPACT_3_PIPELINE_CUH
 
 #include "chain.cuh"
 #include "compact_2_count_write.cuh"
@@ -20,7 +20,7 @@
 #include "vector_tiles.cuh"
 
 /* 28 KiB of elements a tile. */
-using compact_3_shape = lookback_shape<THREADS, 7, 2>;
+using compact_3_shape = lookback_shape<block_threads, 7, 2>;
 
 enum { COMPACT_BUFFERS = 3 };
 
@@ -89,34 +89,34 @@ template <typename Keep, typename Shape> struct compact_memory {
     using T = typename Keep::type;
     using tile = vector_tile<T, Shape>;
     struct alignas(16) buffer {
-        typename tile::vector elements[Shape::THREADS_ * tile::VECTORS];
-        unsigned char flags[has_flags<Keep>::YES ? tile::SIZE : 16];
+        typename tile::vector elements[Shape::threads * tile::vectors];
+        unsigned char flags[has_flags<Keep>::YES ? tile::size : 16];
     };
     buffer stage[COMPACT_BUFFERS];
     arrival arrived[COMPACT_BUFFERS];
-    int warp_sums[2][Shape::WARPS_]; /* in turn */
+    int warp_sums[2][Shape::warps]; /* in turn */
     int64_t place, number[2];
     chain_cells<chain_plain<add_places>> cells;
 };
 
 template <typename Keep, typename Shape>
-__global__ void __launch_bounds__(Shape::THREADS_, Shape::BLOCKS)
+__global__ void __launch_bounds__(Shape::threads, Shape::blocks)
     compact_pipeline([[maybe_unused]] Keep keep, [[maybe_unused]] const typename Keep::type *in,
                      [[maybe_unused]] typename Keep::type *out, [[maybe_unused]] int64_t *count,
                      [[maybe_unused]] int64_t n, [[maybe_unused]] chain<chain_plain<add_places>> tiles)
 {
-#if HAVE_COPY_ENGINE
+#if SPMV_HAVE_COPY_ENGINE
     using T = typename Keep::type;
     using memory = compact_memory<Keep, Shape>;
     using tile = typename memory::tile;
-    constexpr int ITEMS = tile::ITEMS;
-    constexpr unsigned BYTES = tile::SIZE * sizeof(T);
+    constexpr int ITEMS = tile::items;
+    constexpr unsigned BYTES = tile::size * sizeof(T);
     static_assert(ITEMS <= 32, "a word of bits a thread");
     extern __shared__ unsigned char dynamic_shared[];
     memory &m = *(memory *)dynamic_shared;
-    const bool first = threadIdx.x == 0, last = threadIdx.x == Shape::THREADS_ - 1, alone = tiles.tiles == 1;
+    const bool first = threadIdx.x == 0, last = threadIdx.x == Shape::threads - 1, alone = tiles.tiles == 1;
     const uint8_t *const flags = flags_for_engine(keep);
-    const int64_t whole = n / tile::SIZE;
+    const int64_t whole = n / tile::size;
     const bool engine = in_vectors(in) && (uintptr_t)flags % 16 == 0;
     const auto bring = [&](int64_t number,
                            int buffer) { /* first thread */
@@ -126,11 +126,11 @@ __global__ void __launch_bounds__(Shape::THREADS_, Shape::BLOCKS)
                                              engine_expect_nothing(&m.arrived[buffer]);
                                              return;
                                          }
-                                         engine_expect(&m.arrived[buffer], BYTES + (flags != NULL ? tile::SIZE : 0));
-                                         engine_load(m.stage[buffer].elements, in + number * tile::SIZE, BYTES,
+                                         engine_expect(&m.arrived[buffer], BYTES + (flags != NULL ? tile::size : 0));
+                                         engine_load(m.stage[buffer].elements, in + number * tile::size, BYTES,
                                                      &m.arrived[buffer]);
                                          if (flags != NULL)
-                                             engine_load(m.stage[buffer].flags, flags + number * tile::SIZE, tile::SIZE,
+                                             engine_load(m.stage[buffer].flags, flags + number * tile::size, tile::size,
                                                          &m.arrived[buffer]);
     };
 
@@ -174,12 +174,12 @@ __global__ void __launch_bounds__(Shape::THREADS_, Shape::BLOCKS)
         int kept = 0;
         if (in_hand) {
             const int buffer = step % COMPACT_BUFFERS;
-            const int64_t begin = number * tile::SIZE;
+            const int64_t begin = number * tile::size;
             const bool by_engine = engine && number < whole;
             T *const cells = m.stage[buffer].elements[0].at;
             engine_await(&m.arrived[buffer], (unsigned)(step / COMPACT_BUFFERS));
             if (!by_engine) {
-                for (int i = (int)threadIdx.x; i < tile::SIZE; i += Shape::THREADS_)
+                for (int i = (int)threadIdx.x; i < tile::size; i += Shape::threads)
                     if (begin + i < n)
                         cells[i] = in[begin + i];
                 __syncthreads();
@@ -187,16 +187,16 @@ __global__ void __launch_bounds__(Shape::THREADS_, Shape::BLOCKS)
             T item[ITEMS];
             const auto *const row = tile_row<Shape, T>(m.stage[buffer].elements);
 #pragma unroll
-            for (int k = 0; k < tile::VECTORS; k++) {
+            for (int k = 0; k < tile::vectors; k++) {
                 const typename tile::vector v = row[k];
 #pragma unroll
-                for (int j = 0; j < tile::EACH; j++)
-                    item[k * tile::EACH + j] = v.at[j];
+                for (int j = 0; j < tile::each; j++)
+                    item[k * tile::each + j] = v.at[j];
             }
             const unsigned char *const staged =
                 by_engine && flags != NULL ? m.stage[buffer].flags + (int)threadIdx.x * ITEMS : NULL;
             const unsigned set = kept_items<ITEMS>(keep, staged, item, begin + (int)threadIdx.x * ITEMS, n);
-            int to = block_exclusive_once<Shape::WARPS_>(add_counts(), __popc(set), m.warp_sums[step % 2], &kept);
+            int to = block_exclusive_once<Shape::warps>(add_counts(), __popc(set), m.warp_sums[step % 2], &kept);
             if (first && !alone)
                 tiles.publish(number, kept, false);
 #pragma unroll
@@ -216,8 +216,8 @@ __global__ void __launch_bounds__(Shape::THREADS_, Shape::BLOCKS)
             const int64_t place = m.place;
             const T *const cells = m.stage[(step + COMPACT_BUFFERS - 1) % COMPACT_BUFFERS].elements[0].at;
             /* whole lines of 128 bytes a warp, so the first may lack a piece in front */
-            const int skew = (int)(((uintptr_t)(out + place) / sizeof(T)) % WARP);
-            for (int i = (int)threadIdx.x - skew; i < behind_kept; i += Shape::THREADS_)
+            const int skew = (int)(((uintptr_t)(out + place) / sizeof(T)) % warp_lanes);
+            for (int i = (int)threadIdx.x - skew; i < behind_kept; i += Shape::threads)
                 if (i >= 0)
                     out[place + i] = cells[i];
             if (first && behind == tiles.tiles - 1)
@@ -237,11 +237,11 @@ template <typename Keep, typename Shape = compact_3_shape>
 spmv_status compact_3_launch(spmv_context *ctx, Keep keep, const void *in, void *out, int64_t *count, int64_t n)
 {
     using T = typename Keep::type;
-    const int64_t size = vector_tile<T, Shape>::SIZE, tiles = n / size + (n % size != 0);
+    const int64_t size = vector_tile<T, Shape>::size, tiles = n / size + (n % size != 0);
     const chain<chain_plain<add_places>> states = {chain_of(ctx), tiles, 0};
-    const int blocks = tiles == 1 ? 1 : chain_blocks(ctx, Shape::BLOCKS, tiles);
+    const int blocks = tiles == 1 ? 1 : chain_blocks(ctx, Shape::blocks, tiles);
     return launch_with_shared<compact_pipeline<Keep, Shape>>(
-        ctx, "compact_pipeline", {blocks, Shape::THREADS_, (int)sizeof(compact_memory<Keep, Shape>), true}, keep,
+        ctx, "compact_pipeline", {blocks, Shape::threads, (int)sizeof(compact_memory<Keep, Shape>), true}, keep,
         (const T *)in, (T *)out, count, n, states);
 }
 

@@ -10,8 +10,8 @@
  * M. Harris, "Optimizing parallel reduction in CUDA", 2007, kernel 3.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef REDUCE_2_SEQUENTIAL_CUH
-#define REDUCE_2_SEQUENTIAL_CUH
+#ifndef SPMV_REDUCE_2_SEQUENTIAL_CUH
+#define SPMV_REDUCE_2_SEQUENTIAL_CUH
 
 #include "reduce_levels.cuh"
 

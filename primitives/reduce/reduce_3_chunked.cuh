@@ -11,8 +11,8 @@
  * R. P. Brent, "The parallel evaluation of general arithmetic expressions", J. ACM 21(2), 1974; Harris 2007, kernel 7.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef REDUCE_3_CHUNKED_CUH
-#define REDUCE_3_CHUNKED_CUH
+#ifndef SPMV_REDUCE_3_CHUNKED_CUH
+#define SPMV_REDUCE_3_CHUNKED_CUH
 
 #include "reduce_levels.cuh"
 

@@ -11,8 +11,8 @@
  * CUDA C++ Programming Guide, "Atomic functions".
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef REDUCE_4_ATOMIC_CUH
-#define REDUCE_4_ATOMIC_CUH
+#ifndef SPMV_REDUCE_4_ATOMIC_CUH
+#define SPMV_REDUCE_4_ATOMIC_CUH
 
 #include "reduce_3_chunked.cuh"
 

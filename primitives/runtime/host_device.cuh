@@ -5,8 +5,8 @@
  * SPMV_HAVE_KERNELS is defined where kernels are compiled: by nvcc, or where the build says that another compiler does.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef HOST_DEVICE_CUH
-#define HOST_DEVICE_CUH
+#ifndef SPMV_HOST_DEVICE_CUH
+#define SPMV_HOST_DEVICE_CUH
 
 #include <stdint.h>
 
@@ -21,9 +21,9 @@
 #endif
 
 /* The plainest loader and storer. Neither may assume that the memory is read only: in and out may be the same. */
-template <typename T> struct load_array {
-    const T *from;
-    __host__ __device__ T operator()(int64_t i) const
+template <typename Type> struct load_array {
+    const Type *from;
+    __host__ __device__ Type operator()(int64_t i) const
     {
         return from[i];
     }
@@ -39,9 +39,9 @@ template <typename Load, typename Function> struct load_mapped {
     }
 };
 
-template <typename T> struct store_array {
-    T *to;
-    __host__ __device__ void operator()(int64_t i, T value) const
+template <typename Type> struct store_array {
+    Type *to;
+    __host__ __device__ void operator()(int64_t i, Type value) const
     {
         to[i] = value;
     }

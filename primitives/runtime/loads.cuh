@@ -5,8 +5,8 @@
  * PTX ISA, "Data movement and conversion instructions: ld", "createpolicy".
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef LOADS_CUH
-#define LOADS_CUH
+#ifndef SPMV_LOADS_CUH
+#define SPMV_LOADS_CUH
 
 #include <spmv/types.h>
 #include <string.h>

@@ -23,8 +23,8 @@
  * D. Merrill, M. Garland, "Single-pass parallel prefix scan with decoupled look-back", NVR-2016-002, 2016.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef LOOKBACK_CUH
-#define LOOKBACK_CUH
+#ifndef SPMV_LOOKBACK_CUH
+#define SPMV_LOOKBACK_CUH
 
 #include "launch.cuh"
 #include "tiles.cuh"
@@ -34,7 +34,7 @@
 #ifndef SPMV_LOOKBACK_BYTES
 #define SPMV_LOOKBACK_BYTES (1 << 20)
 #endif
-enum { LOOKBACK_BYTES = SPMV_LOOKBACK_BYTES, LOOKBACK_HEADER = 256 };
+enum { lookback_bytes = SPMV_LOOKBACK_BYTES, lookback_header = 256 };
 
 /* The one place where tests step in, for operators of their own (tests/lookback_delays.cuh): otherwise there is nothing
  * but `usual`. */
@@ -42,7 +42,7 @@ enum { LOOKBACK_BYTES = SPMV_LOOKBACK_BYTES, LOOKBACK_HEADER = 256 };
 #define SPMV_SEAM(Op, usual, delayed) (usual)
 #endif
 
-enum lookback_status { LOOKBACK_EMPTY = 0, LOOKBACK_AGGREGATE = 1, LOOKBACK_PREFIX = 2 };
+enum lookback_status { lookback_empty = 0, lookback_aggregate = 1, lookback_prefix = 2 };
 
 __device__ inline uint64_t load_relaxed(const uint64_t *word)
 {
@@ -65,119 +65,119 @@ __device__ inline void store_relaxed(uint64_t *word, uint64_t value)
 }
 
 /* An element as 32-bit pieces: what words carry and shuffles move. */
-template <typename T> struct pieces {
-    static constexpr int COUNT = (int)(sizeof(T) / sizeof(uint32_t));
-    static_assert(sizeof(T) % sizeof(uint32_t) == 0, "whole pieces");
-    uint32_t at[COUNT];
+template <typename Type> struct pieces {
+    static constexpr int count = (int)(sizeof(Type) / sizeof(uint32_t));
+    static_assert(sizeof(Type) % sizeof(uint32_t) == 0, "whole pieces");
+    uint32_t at[count];
 
-    static __device__ pieces of(T value)
+    static __device__ pieces of(Type value)
     {
         pieces p;
         memcpy(p.at, &value, sizeof value);
         return p;
     }
-    __device__ T value() const
+    __device__ Type value() const
     {
-        T v;
+        Type v;
         memcpy(&v, at, sizeof v);
         return v;
     }
     /* The lane's value, for all lanes of the warp. */
-    __device__ T from_lane(int lane) const
+    __device__ Type from_lane(int lane) const
     {
         pieces p;
 #pragma unroll
-        for (int w = 0; w < COUNT; w++)
+        for (int w = 0; w < count; w++)
             p.at[w] = __shfl_sync(0xffffffffu, at[w], lane);
         return p.value();
     }
 };
 
 /* The tiles of one launch. */
-template <typename T> struct lookback_states {
-    static constexpr int MOST_TILES = LOOKBACK_BYTES / (int)sizeof(uint64_t) / pieces<T>::COUNT;
+template <typename Type> struct lookback_states {
+    static constexpr int most_tiles = lookback_bytes / (int)sizeof(uint64_t) / pieces<Type>::count;
 
-    uint64_t *words;   /* words[piece * tiles + tile] */
-    int *ticket;       /* the next number to draw */
-    const T *carry_in; /* the prefix before tile 0; NULL: the identity */
-    T *carry_out;      /* the prefix behind the last tile */
+    uint64_t *words;      /* words[piece * tiles + tile] */
+    int *ticket;          /* the next number to draw */
+    const Type *carry_in; /* the prefix before tile 0; NULL: the identity */
+    Type *carry_out;      /* the prefix behind the last tile */
     int tiles;
 
-    __device__ void publish(int tile, lookback_status status, T value) const
+    __device__ void publish(int tile, lookback_status status, Type value) const
     {
-        const pieces<T> p = pieces<T>::of(value);
+        const pieces<Type> p = pieces<Type>::of(value);
 #pragma unroll
-        for (int w = 0; w < pieces<T>::COUNT; w++)
+        for (int w = 0; w < pieces<Type>::count; w++)
             store_relaxed(words + (int64_t)w * tiles + tile, (uint64_t)status << 32 | p.at[w]);
     }
 
     /* The status of a tile, and its value unless EMPTY. */
-    __device__ lookback_status look(int tile, pieces<T> *value) const
+    __device__ lookback_status look(int tile, pieces<Type> *value) const
     {
-        uint64_t word[pieces<T>::COUNT];
+        uint64_t word[pieces<Type>::count];
 #pragma unroll
-        for (int w = 0; w < pieces<T>::COUNT; w++)
+        for (int w = 0; w < pieces<Type>::count; w++)
             word[w] = load_relaxed(words + (int64_t)w * tiles + tile);
         bool whole = true;
 #pragma unroll
-        for (int w = 0; w < pieces<T>::COUNT; w++) {
+        for (int w = 0; w < pieces<Type>::count; w++) {
             value->at[w] = (uint32_t)word[w];
             whole = whole && word[w] >> 32 == word[0] >> 32;
         }
-        return whole ? (lookback_status)(word[0] >> 32) : LOOKBACK_EMPTY;
+        return whole ? (lookback_status)(word[0] >> 32) : lookback_empty;
     }
 };
 
 /* How many predecessors a look-back sees at once: WINDOWS for each lane. A tile that finds no prefix among them waits
  * for one, which comes (see Progress). At full speed the nearest prefix is some 60 tiles away: the tiles that the
  * device finishes in the microsecond that a state takes from one multiprocessor to another. */
-enum { LOOKBACK_WINDOWS = 4, LOOKBACK_DEPTH = LOOKBACK_WINDOWS * WARP };
+enum { lookback_windows = 4, lookback_depth = lookback_windows * warp_lanes };
 
 /* The prefix before tile > 0, the same for all lanes; called by one whole warp. */
 template <typename Op>
 __device__ typename Op::type warp_look_back(Op op, const lookback_states<typename Op::type> &states, int tile,
                                             int pause_ns)
 {
-    using T = typename Op::type;
-    const int lane = (int)threadIdx.x % WARP;
-    pieces<T> seen[LOOKBACK_WINDOWS]; /* of tile - LOOKBACK_DEPTH + WARP w + lane */
-    int nearest = -1;                 /* prefix, counted likewise */
+    using Type = typename Op::type;
+    const int lane = (int)threadIdx.x % warp_lanes;
+    pieces<Type> seen[lookback_windows]; /* of tile - lookback_depth + warp_lanes w + lane */
+    int nearest = -1;                    /* prefix, counted likewise */
     for (int attempt = 0; nearest < 0; attempt++) {
         if (attempt > 0 && pause_ns > 0) {
 #ifdef __CUDA_ARCH__
             __nanosleep((unsigned)pause_ns);
 #endif
         }
-        lookback_status status[LOOKBACK_WINDOWS];
+        lookback_status status[lookback_windows];
 #pragma unroll
-        for (int w = 0; w < LOOKBACK_WINDOWS; w++) {
-            const int other = tile - LOOKBACK_DEPTH + WARP * w + lane;
-            seen[w] = pieces<T>::of(Op::identity());
-            status[w] = other >= 0 ? states.look(other, &seen[w]) : LOOKBACK_EMPTY;
+        for (int w = 0; w < lookback_windows; w++) {
+            const int other = tile - lookback_depth + warp_lanes * w + lane;
+            seen[w] = pieces<Type>::of(Op::identity());
+            status[w] = other >= 0 ? states.look(other, &seen[w]) : lookback_empty;
             if (!SPMV_SEAM(Op, true, sees(other, attempt)))
-                status[w] = LOOKBACK_EMPTY;
+                status[w] = lookback_empty;
         }
         bool complete = true; /* all states nearer than this window are there, without a prefix among them */
 #pragma unroll
-        for (int w = LOOKBACK_WINDOWS - 1; w >= 0; w--) {
-            const unsigned prefixes = __ballot_sync(0xffffffffu, status[w] == LOOKBACK_PREFIX);
-            const unsigned missing = __ballot_sync(0xffffffffu, status[w] == LOOKBACK_EMPTY);
+        for (int w = lookback_windows - 1; w >= 0; w--) {
+            const unsigned prefixes = __ballot_sync(0xffffffffu, status[w] == lookback_prefix);
+            const unsigned missing = __ballot_sync(0xffffffffu, status[w] == lookback_empty);
             if (complete && prefixes > missing) /* the highest bit is a prefix's, or there are neither */
-                nearest = WARP * w + WARP - 1 - __clz((int)prefixes);
+                nearest = warp_lanes * w + warp_lanes - 1 - __clz((int)prefixes);
             complete = complete && prefixes == 0 && missing == 0;
         }
     }
-    T sum = Op::identity();
+    Type sum = Op::identity();
 #pragma unroll
-    for (int w = 0; w < LOOKBACK_WINDOWS; w++) {
-        if (WARP * (w + 1) <= nearest)
+    for (int w = 0; w < lookback_windows; w++) {
+        if (warp_lanes * (w + 1) <= nearest)
             continue;
 #pragma unroll 8
-        for (int l = 0; l < WARP; l++) {
-            const T next = seen[w].from_lane(l);
-            if (WARP * w + l == nearest)
+        for (int l = 0; l < warp_lanes; l++) {
+            const Type next = seen[w].from_lane(l);
+            if (warp_lanes * w + l == nearest)
                 sum = next;
-            else if (WARP * w + l > nearest)
+            else if (warp_lanes * w + l > nearest)
                 sum = op(sum, next);
         }
     }
@@ -192,23 +192,23 @@ __device__ typename Op::type block_look_back(Op op, const lookback_states<typena
                                              typename Op::type aggregate, bool fresh, typename Op::type *cell,
                                              int pause_ns)
 {
-    using T = typename Op::type;
-    if (threadIdx.x < WARP) {
+    using Type = typename Op::type;
+    if (threadIdx.x < warp_lanes) {
         const bool first = threadIdx.x == 0;
         if (first && (tile > 0 || fresh)) {
             SPMV_SEAM(Op, (void)0, before_publishing(tile));
-            states.publish(tile, fresh ? LOOKBACK_PREFIX : LOOKBACK_AGGREGATE, aggregate);
+            states.publish(tile, fresh ? lookback_prefix : lookback_aggregate, aggregate);
         }
-        T before = Op::identity();
+        Type before = Op::identity();
         if (tile > 0)
             before = warp_look_back(op, states, tile, pause_ns);
         else if (states.carry_in != NULL)
             before = *states.carry_in;
         if (first) {
-            const T through = fresh ? aggregate : op(before, aggregate);
+            const Type through = fresh ? aggregate : op(before, aggregate);
             if (!fresh && (tile == 0 || SPMV_SEAM(Op, true, publishes_prefix(tile)))) {
                 SPMV_SEAM(Op, (void)0, before_publishing(tile));
-                states.publish(tile, LOOKBACK_PREFIX, through);
+                states.publish(tile, lookback_prefix, through);
             }
             if (tile == states.tiles - 1)
                 *states.carry_out = through;
@@ -231,12 +231,13 @@ template <typename Op> __device__ int block_draw_ticket(const lookback_states<ty
 }
 
 /* All states EMPTY, the counter at 0. */
-[[maybe_unused]] static __global__ void __launch_bounds__(THREADS)
+[[maybe_unused]] static __global__ void __launch_bounds__(block_threads)
     lookback_reset(uint64_t *words, int64_t count, int *ticket)
 {
     if (blockIdx.x == 0 && threadIdx.x == 0)
         *ticket = 0;
-    for (int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x; i < count; i += (int64_t)gridDim.x * THREADS)
+    for (int64_t i = (int64_t)blockIdx.x * block_threads + threadIdx.x; i < count;
+         i += (int64_t)gridDim.x * block_threads)
         words[i] = 0;
 }
 
@@ -244,28 +245,28 @@ template <typename Op> __device__ int block_draw_ticket(const lookback_states<ty
 inline int64_t lookback_scratch(int64_t element_bytes, int64_t tiles)
 {
     const int64_t words = tiles * (element_bytes / (int64_t)sizeof(uint32_t)) * (int64_t)sizeof(uint64_t);
-    return LOOKBACK_HEADER + (words < LOOKBACK_BYTES ? words : (int64_t)LOOKBACK_BYTES);
+    return lookback_header + (words < lookback_bytes ? words : (int64_t)lookback_bytes);
 }
 
 /* Calls body(first tile, states) once for every launch that tiles tiles take, its states reset before it. A single
  * tile needs none. */
-template <typename T, typename Body>
+template <typename Type, typename Body>
 spmv_status lookback_launches(spmv_context *ctx, int64_t tiles, void *scratch, const Body &body)
 {
-    static_assert(64 + 2 * sizeof(T) <= LOOKBACK_HEADER, "the header has room for the carries");
-    T *const carry = (T *)((char *)scratch + 64);
-    lookback_states<T> states = {(uint64_t *)((char *)scratch + LOOKBACK_HEADER), (int *)scratch, NULL, carry,
-                                 (int)tiles};
+    static_assert(64 + 2 * sizeof(Type) <= lookback_header, "the header has room for the carries");
+    Type *const carry = (Type *)((char *)scratch + 64);
+    lookback_states<Type> states = {(uint64_t *)((char *)scratch + lookback_header), (int *)scratch, NULL, carry,
+                                    (int)tiles};
     spmv_status st = SPMV_OK;
     int launches = 0;
     for (int64_t first = 0; first < tiles && st == SPMV_OK; first += states.tiles, launches++) {
-        states.tiles = tiles - first < states.MOST_TILES ? (int)(tiles - first) : (int)states.MOST_TILES;
+        states.tiles = tiles - first < states.most_tiles ? (int)(tiles - first) : (int)states.most_tiles;
         states.carry_in = launches > 0 ? carry + (launches - 1) % 2 : NULL;
         states.carry_out = carry + launches % 2;
-        const int64_t words = (int64_t)states.tiles * pieces<T>::COUNT;
+        const int64_t words = (int64_t)states.tiles * pieces<Type>::count;
         if (tiles > 1)
-            st = launch(ctx, "lookback_reset", grid_for(words, 4 * THREADS), THREADS, lookback_reset, states.words,
-                        words, states.ticket);
+            st = launch(ctx, "lookback_reset", grid_for(words, 4 * block_threads), block_threads, lookback_reset,
+                        states.words, words, states.ticket);
         if (st == SPMV_OK)
             st = body(first, states);
     }

@@ -24,8 +24,8 @@
  * Work in steps with all processors at once: W. D. Hillis, G. L. Steele, "Data parallel algorithms", CACM 29(12), 1986.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef STEPS_CUH
-#define STEPS_CUH
+#ifndef SPMV_STEPS_CUH
+#define SPMV_STEPS_CUH
 
 #include <spmv/types.h>
 #include <string.h>

@@ -8,8 +8,8 @@
  * G. E. Blelloch, "Prefix sums and their applications", CMU-CS-90-190, 1990, section 1.1.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef SCAN_0_DEFINITION_CUH
-#define SCAN_0_DEFINITION_CUH
+#ifndef SPMV_SCAN_0_DEFINITION_CUH
+#define SPMV_SCAN_0_DEFINITION_CUH
 
 #include <stdio.h>
 

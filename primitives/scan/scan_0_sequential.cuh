@@ -7,8 +7,8 @@
  * Keeps the order of the operands; the bits of the definition.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef SCAN_0_SEQUENTIAL_CUH
-#define SCAN_0_SEQUENTIAL_CUH
+#ifndef SPMV_SCAN_0_SEQUENTIAL_CUH
+#define SPMV_SCAN_0_SEQUENTIAL_CUH
 
 #include <stdio.h>
 

@@ -9,8 +9,8 @@
  * W. D. Hillis, G. L. Steele, "Data parallel algorithms", CACM 29(12), 1986.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef SCAN_1_HILLIS_STEELE_CUH
-#define SCAN_1_HILLIS_STEELE_CUH
+#ifndef SPMV_SCAN_1_HILLIS_STEELE_CUH
+#define SPMV_SCAN_1_HILLIS_STEELE_CUH
 
 #include <stdio.h>
 

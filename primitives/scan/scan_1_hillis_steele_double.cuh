@@ -8,8 +8,8 @@
  * M. Harris, S. Sengupta, J. D. Owens, "Parallel prefix sum (scan) with CUDA", GPU Gems 3, 2007, chapter 39.2.1.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef SCAN_1_HILLIS_STEELE_DOUBLE_CUH
-#define SCAN_1_HILLIS_STEELE_DOUBLE_CUH
+#ifndef SPMV_SCAN_1_HILLIS_STEELE_DOUBLE_CUH
+#define SPMV_SCAN_1_HILLIS_STEELE_DOUBLE_CUH
 
 #include <stdio.h>
 

@@ -9,8 +9,8 @@
  * Sengupta, J. D. Owens, "Parallel prefix sum (scan) with CUDA", GPU Gems 3, 2007, chapter 39.2.2.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef SCAN_2_BLELLOCH_CUH
-#define SCAN_2_BLELLOCH_CUH
+#ifndef SPMV_SCAN_2_BLELLOCH_CUH
+#define SPMV_SCAN_2_BLELLOCH_CUH
 
 #include "scan_2_blelloch_divergent.cuh"
 

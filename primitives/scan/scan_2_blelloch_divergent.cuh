@@ -12,8 +12,8 @@
  * "Prefix sums and their applications", CMU-CS-90-190, 1990; Harris, Sengupta, Owens, GPU Gems 3, 2007.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef SCAN_2_BLELLOCH_DIVERGENT_CUH
-#define SCAN_2_BLELLOCH_DIVERGENT_CUH
+#ifndef SPMV_SCAN_2_BLELLOCH_DIVERGENT_CUH
+#define SPMV_SCAN_2_BLELLOCH_DIVERGENT_CUH
 
 #include <stdio.h>
 

@@ -14,8 +14,8 @@
  * synchronisation).
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef SCAN_6_PIPELINE_CUH
-#define SCAN_6_PIPELINE_CUH
+#ifndef SPMV_SCAN_6_PIPELINE_CUH
+#define SPMV_SCAN_6_PIPELINE_CUH
 
 #include "chain.cuh"
 #include "copy_engine.cuh"
@@ -23,7 +23,7 @@
 
 /* Two blocks a multiprocessor, 36 KiB a tile. On an H100, 2^28 elements: 0.98 of a copy in f32, 0.95 in f64; with 28
  * KiB 0.96 and 0.91; with one block a multiprocessor 0.94 and 0.88. */
-using scan_6_shape = lookback_shape<THREADS, 9, 2>;
+using scan_6_shape = lookback_shape<block_threads, 9, 2>;
 
 enum { PIPELINE_BUFFERS = 3 };
 
@@ -52,12 +52,12 @@ template <typename Op, typename Shape, typename Heads> struct pipeline_memory {
     using tile = vector_tile<T, Shape>;
     using fold = typename Heads::template fold<Op>;
     struct alignas(16) buffer {
-        typename tile::vector elements[Shape::THREADS_ * tile::VECTORS];
+        typename tile::vector elements[Shape::threads * tile::vectors];
     };
     buffer stage[PIPELINE_BUFFERS];
     typename Heads::template cells<tile> heads[PIPELINE_BUFFERS];
     arrival arrived[PIPELINE_BUFFERS];
-    typename fold::type warp_sums[2][Shape::WARPS_]; /* in turn, so that one barrier a tile is enough */
+    typename fold::type warp_sums[2][Shape::warps]; /* in turn, so that one barrier a tile is enough */
     T before_tile;
     int64_t number[2]; /* of the tile in hand and of the next, in turn */
     chain_cells<fold> cells;
@@ -65,26 +65,26 @@ template <typename Op, typename Shape, typename Heads> struct pipeline_memory {
 
 /* store(i, the scan up to i). Tiles that are whole and aligned go through the engine, others thread by thread. */
 template <typename Op, typename Shape, typename Heads, typename Load, typename Store>
-__global__ void __launch_bounds__(Shape::THREADS_, Shape::BLOCKS)
+__global__ void __launch_bounds__(Shape::threads, Shape::blocks)
     scan_pipeline([[maybe_unused]] Load load, [[maybe_unused]] Store store, [[maybe_unused]] Heads heads,
                   [[maybe_unused]] int64_t n, [[maybe_unused]] chain<typename Heads::template fold<Op>> tiles,
                   [[maybe_unused]] bool exclusive)
 {
-#if HAVE_COPY_ENGINE
+#if SPMV_HAVE_COPY_ENGINE
     using T = typename Op::type;
     using tile = vector_tile<T, Shape>;
     using fold = typename Heads::template fold<Op>;
     using X = typename fold::type;
     using memory = pipeline_memory<Op, Shape, Heads>;
-    constexpr unsigned BYTES = tile::SIZE * sizeof(T);
+    constexpr unsigned BYTES = tile::size * sizeof(T);
     static_assert(BYTES % 16 == 0, "what the engine moves");
     extern __shared__ unsigned char dynamic_shared[];
     memory &m = *(memory *)dynamic_shared;
     const Op op{};
-    const bool first = threadIdx.x == 0, last = threadIdx.x == Shape::THREADS_ - 1, alone = tiles.tiles == 1;
+    const bool first = threadIdx.x == 0, last = threadIdx.x == Shape::threads - 1, alone = tiles.tiles == 1;
     const T *const from = array_of<T>(unmapped<T>(load));
     T *const to = (T *)array_of<T>(store);
-    const int64_t whole = n / tile::SIZE;
+    const int64_t whole = n / tile::size;
     const bool engine_in = in_vectors(from), engine_out = in_vectors(to);
 
     /* One thread: the copy of a tile into its buffer, or word that there is none. */
@@ -93,8 +93,8 @@ __global__ void __launch_bounds__(Shape::THREADS_, Shape::BLOCKS)
             return;
         if (engine_in && number < whole) {
             engine_expect(&m.arrived[buffer], BYTES + heads.template engine_bytes<tile>());
-            engine_load(m.stage[buffer].elements, from + number * tile::SIZE, BYTES, &m.arrived[buffer]);
-            heads.template bring<tile>(number * tile::SIZE, &m.heads[buffer], &m.arrived[buffer]);
+            engine_load(m.stage[buffer].elements, from + number * tile::size, BYTES, &m.arrived[buffer]);
+            heads.template bring<tile>(number * tile::size, &m.heads[buffer], &m.arrived[buffer]);
         } else {
             engine_expect_nothing(&m.arrived[buffer]);
         }
@@ -146,40 +146,40 @@ __global__ void __launch_bounds__(Shape::THREADS_, Shape::BLOCKS)
         unsigned starts_here = 0;
         if (in_hand) {
             const int buffer = step % PIPELINE_BUFFERS;
-            const int64_t begin = number * tile::SIZE;
-            const int valid = tile_valid(begin, n, tile::SIZE);
+            const int64_t begin = number * tile::size;
+            const int valid = tile_valid(begin, n, tile::size);
             const bool by_engine = engine_in && number < whole;
             engine_await(&m.arrived[buffer], (unsigned)(step / PIPELINE_BUFFERS));
             if (!by_engine) {
                 __syncthreads(); /* the first thread has waited for the buffer */
                 T *const cells = m.stage[buffer].elements[0].at;
-                for (int i = (int)threadIdx.x; i < tile::SIZE; i += Shape::THREADS_)
+                for (int i = (int)threadIdx.x; i < tile::size; i += Shape::threads)
                     cells[i] = i < valid ? unmapped<T>(load)(begin + i) : Op::identity();
                 __syncthreads();
             }
             auto *const row = tile_row<Shape, T>(m.stage[buffer].elements);
             if constexpr (is_mapped<T, Load>::yes) {
 #pragma unroll 1
-                for (int k = 0; k < tile::VECTORS; k++)
+                for (int k = 0; k < tile::vectors; k++)
 #pragma unroll
-                    for (int j = 0; j < tile::EACH; j++)
-                        if (((int)threadIdx.x * tile::VECTORS + k) * tile::EACH + j < valid)
+                    for (int j = 0; j < tile::each; j++)
+                        if (((int)threadIdx.x * tile::vectors + k) * tile::each + j < valid)
                             row[k].at[j] = load.function(row[k].at[j]);
             }
             starts_here = heads.template starts<tile>(begin, valid, by_engine, &m.heads[buffer]);
             T sum = Op::identity();
 #pragma unroll
-            for (int k = 0; k < tile::VECTORS; k++) {
+            for (int k = 0; k < tile::vectors; k++) {
                 const typename tile::vector v = row[k];
 #pragma unroll
-                for (int j = 0; j < tile::EACH; j++) {
-                    const bool start = Heads::ANY && (starts_here >> (k * tile::EACH + j) & 1u);
+                for (int j = 0; j < tile::each; j++) {
+                    const bool start = Heads::ANY && (starts_here >> (k * tile::each + j) & 1u);
                     sum = k + j == 0 || start ? v.at[j] : op(sum, v.at[j]);
                 }
             }
             X all;
-            sum_before = block_exclusive_once<Shape::WARPS_>(fold(), fold::make(sum, starts_here != 0),
-                                                             m.warp_sums[step % 2], &all);
+            sum_before = block_exclusive_once<Shape::warps>(fold(), fold::make(sum, starts_here != 0),
+                                                            m.warp_sums[step % 2], &all);
             if (first && !alone)
                 tiles.publish(number, fold::value_of(all), fold::starts(all));
         }
@@ -193,15 +193,15 @@ __global__ void __launch_bounds__(Shape::THREADS_, Shape::BLOCKS)
             }
             __syncthreads();
             const int buffer = (step + PIPELINE_BUFFERS - 1) % PIPELINE_BUFFERS;
-            const int64_t begin = behind * tile::SIZE;
+            const int64_t begin = behind * tile::size;
             auto *const row = tile_row<Shape, T>(m.stage[buffer].elements);
             T through = fold::starts(earlier) ? fold::value_of(earlier) : op(m.before_tile, fold::value_of(earlier));
 #pragma unroll
-            for (int k = 0; k < tile::VECTORS; k++) {
+            for (int k = 0; k < tile::vectors; k++) {
                 typename tile::vector v = row[k];
 #pragma unroll
-                for (int j = 0; j < tile::EACH; j++) {
-                    const bool start = Heads::ANY && (starts >> (k * tile::EACH + j) & 1u);
+                for (int j = 0; j < tile::each; j++) {
+                    const bool start = Heads::ANY && (starts >> (k * tile::each + j) & 1u);
                     const T preceding = start ? Op::identity() : through;
                     through = start ? v.at[j] : op(through, v.at[j]);
                     v.at[j] = exclusive ? preceding : through;
@@ -216,9 +216,9 @@ __global__ void __launch_bounds__(Shape::THREADS_, Shape::BLOCKS)
                 if (first)
                     engine_store(to + begin, m.stage[buffer].elements, BYTES);
             } else {
-                const int valid = tile_valid(begin, n, tile::SIZE);
+                const int valid = tile_valid(begin, n, tile::size);
                 const T *const cells = m.stage[buffer].elements[0].at;
-                for (int i = (int)threadIdx.x; i < valid; i += Shape::THREADS_)
+                for (int i = (int)threadIdx.x; i < valid; i += Shape::threads)
                     store(begin + i, cells[i]);
                 __syncthreads(); /* the buffer is free */
             }
@@ -243,11 +243,11 @@ template <typename Op, typename Shape = scan_6_shape, typename Heads = no_heads,
 spmv_status scan_6_launch(spmv_context *ctx, Load load, Store store, Heads heads, int64_t n, bool exclusive)
 {
     using T = typename Op::type;
-    const int64_t size = vector_tile<T, Shape>::SIZE, tiles = n / size + (n % size != 0);
+    const int64_t size = vector_tile<T, Shape>::size, tiles = n / size + (n % size != 0);
     const chain<typename Heads::template fold<Op>> states = {chain_of(ctx), tiles, 0};
-    const int blocks = tiles == 1 ? 1 : chain_blocks(ctx, Shape::BLOCKS, tiles);
+    const int blocks = tiles == 1 ? 1 : chain_blocks(ctx, Shape::blocks, tiles);
     return launch_with_shared<scan_pipeline<Op, Shape, Heads, Load, Store>>(
-        ctx, "scan_pipeline", {blocks, Shape::THREADS_, (int)sizeof(pipeline_memory<Op, Shape, Heads>), true}, load,
+        ctx, "scan_pipeline", {blocks, Shape::threads, (int)sizeof(pipeline_memory<Op, Shape, Heads>), true}, load,
         store, heads, n, states, exclusive);
 }
 

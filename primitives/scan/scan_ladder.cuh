@@ -3,8 +3,8 @@
  * One list; the tables of the backends (scan_ladder_host.cc, scan_ladder_cuda.cu), scratch and dispatch come from it.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef SCAN_LADDER_CUH
-#define SCAN_LADDER_CUH
+#ifndef SPMV_SCAN_LADDER_CUH
+#define SPMV_SCAN_LADDER_CUH
 
 #include "scan_0_definition.cuh"
 #include "scan_0_sequential.cuh"

@@ -13,18 +13,18 @@
  * the operands; bits depend on n and the positions alone. Green, McColl, Bader 2012; Merrill, Garland 2016.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef SEGREDUCE_2_PIPELINE_CUH
-#define SEGREDUCE_2_PIPELINE_CUH
+#ifndef SPMV_SEGREDUCE_2_PIPELINE_CUH
+#define SPMV_SEGREDUCE_2_PIPELINE_CUH
 
 #include "chain.cuh"
 #include "copy_engine.cuh"
 #include "segments.cuh"
 #include "vector_tiles.cuh"
 
-/* BYTES of elements or ends a thread and tile: an odd number of cells, so that threads side by side meet few bank
+/* bytes of elements or ends a thread and tile: an odd number of cells, so that threads side by side meet few bank
  * conflicts. */
 template <int Bytes, int Blocks> struct merge_shape {
-    static constexpr int BYTES = Bytes, BLOCKS = Blocks;
+    static constexpr int bytes = Bytes, blocks = Blocks;
 };
 using segreduce_2_shape = merge_shape<124, 2>;
 
@@ -33,20 +33,20 @@ enum { MERGE_WAITING = CHAIN_HELD - 3 };
 
 template <typename Shape> constexpr int64_t merge_items(int64_t cell)
 {
-    return (Shape::BYTES / cell - 1) | 1;
+    return (Shape::bytes / cell - 1) | 1;
 }
 
 template <typename T, typename P, typename Shape> struct merge_tile {
-    static constexpr int CELL = sizeof(T) > sizeof(P) ? (int)sizeof(T) : (int)sizeof(P);
-    static constexpr int ITEMS = (int)merge_items<Shape>(CELL);
-    static_assert(ITEMS <= 32, "a word of bits a thread");
-    static constexpr int SIZE = THREADS * ITEMS;
-    static constexpr int BUFFER = SIZE * CELL + 64; /* both runs begin and end on 16 bytes, so a little more */
-    static constexpr int BUFFERS = 2;
+    static constexpr int cell = sizeof(T) > sizeof(P) ? (int)sizeof(T) : (int)sizeof(P);
+    static constexpr int items = (int)merge_items<Shape>(cell);
+    static_assert(items <= 32, "a word of bits a thread");
+    static constexpr int size = block_threads * items;
+    static constexpr int buffer_bytes = size * cell + 64; /* both runs begin and end on 16 bytes, so a little more */
+    static constexpr int buffers = 2;
 
     static int64_t count(int64_t steps)
     {
-        return steps / SIZE + (steps % SIZE != 0);
+        return steps / size + (steps % size != 0);
     }
 };
 
@@ -71,12 +71,12 @@ template <typename Op, typename P, typename Shape> struct merge_memory {
     using fold = chain_segmented<Op>;
     using tile = merge_tile<T, P, Shape>;
     struct alignas(16) buffer {
-        unsigned char bytes[tile::BUFFER];
+        unsigned char bytes[tile::buffer_bytes];
     };
-    buffer stage[tile::BUFFERS];
-    alignas(16) T results[tile::SIZE];
-    arrival arrived[tile::BUFFERS];
-    typename fold::type warp_sums[WARPS];
+    buffer stage[tile::buffers];
+    alignas(16) T results[tile::size];
+    arrival arrived[tile::buffers];
+    typename fold::type warp_sums[block_warps];
     int64_t number[2], closed[2], closed_behind[2]; /* of the tile in hand and of the next, in turn */
     T first_part;
     chain_cells<fold> cells;
@@ -90,9 +90,9 @@ __device__ inline int64_t likely_closing(const segment_closings &closings, int64
 
 /* starts[t] = segments closed before tile t of SIZE steps; starts[tiles] = all. A warp a tile. */
 template <int SIZE>
-__global__ void __launch_bounds__(THREADS) merge_starts(segment_closings closings, int64_t tiles, int64_t *starts)
+__global__ void __launch_bounds__(block_threads) merge_starts(segment_closings closings, int64_t tiles, int64_t *starts)
 {
-    const int64_t t = (int64_t)blockIdx.x * WARPS + (int)threadIdx.x / WARP;
+    const int64_t t = (int64_t)blockIdx.x * block_warps + (int)threadIdx.x / warp_lanes;
     let_next_begin();
     await_kernel_before();
     if (t > tiles)
@@ -101,7 +101,7 @@ __global__ void __launch_bounds__(THREADS) merge_starts(segment_closings closing
     const int64_t closed = t == tiles
                                ? closings.count
                                : warp_lower_bound_near(closings, closings.count, likely_closing(closings, step), step);
-    if (threadIdx.x % WARP == 0)
+    if (threadIdx.x % warp_lanes == 0)
         starts[t] = closed;
 }
 
@@ -162,17 +162,17 @@ __device__ thread_walk<typename Op::type> walk_of_thread(const typename Op::type
     }
     const typename Op::type *const element = elements + (begin - lo);
     return {lo, closes,
-            valid == THREADS * ITEMS ? walk<Op, ITEMS, true>(element, results + lo, closes, 0)
-                                     : walk<Op, ITEMS, false>(element, results + lo, closes, valid - begin)};
+            valid == block_threads * ITEMS ? walk<Op, ITEMS, true>(element, results + lo, closes, 0)
+                                           : walk<Op, ITEMS, false>(element, results + lo, closes, valid - begin)};
 }
 
 template <typename Op, typename P, typename Shape, typename Load, typename Store>
-__global__ void __launch_bounds__(THREADS + WARP, Shape::BLOCKS)
+__global__ void __launch_bounds__(block_threads + warp_lanes, Shape::blocks)
     segreduce_pipeline([[maybe_unused]] Load load, [[maybe_unused]] Store store,
                        [[maybe_unused]] segment_closings closings, [[maybe_unused]] const int64_t *starts,
                        [[maybe_unused]] chain<chain_segmented<Op>> tiles)
 {
-#if HAVE_COPY_ENGINE
+#if SPMV_HAVE_COPY_ENGINE
     using T = typename Op::type;
     using fold = chain_segmented<Op>;
     using X = typename fold::type;
@@ -184,7 +184,7 @@ __global__ void __launch_bounds__(THREADS + WARP, Shape::BLOCKS)
      * large ones: blocks then hold their tiles longer than that is worth. */
     constexpr bool AHEAD = sizeof(T) <= 4;
     const Op op{};
-    const bool carrier = threadIdx.x == THREADS, alone = tiles.tiles == 1;
+    const bool carrier = threadIdx.x == block_threads, alone = tiles.tiles == 1;
     const T *const from = array_of<T>(load);
     const P *const ends = (const P *)closings.heads + 1; /* ends[s]: of segment s; the last may not be there */
     const int64_t steps = closings.n + closings.count;
@@ -198,8 +198,8 @@ __global__ void __launch_bounds__(THREADS + WARP, Shape::BLOCKS)
     };
     const auto share_of = [&](int64_t number, int64_t closed, int64_t closed_behind) {
         share s;
-        const int64_t begin = number * tile::SIZE;
-        const int valid = tile_valid(begin, steps, tile::SIZE);
+        const int64_t begin = number * tile::size;
+        const int valid = tile_valid(begin, steps, tile::size);
         s.closed = closed;
         s.element = begin - closed;
         s.closing = (int)(closed_behind - closed);
@@ -250,7 +250,7 @@ __global__ void __launch_bounds__(THREADS + WARP, Shape::BLOCKS)
     if (!alone)
         tiles.begin();
     if (carrier) {
-        engine_prepare(m.arrived, tile::BUFFERS);
+        engine_prepare(m.arrived, tile::buffers);
         m.cells.prepare();
         bring(draw(), 0, 0);
         if (AHEAD && m.number[0] >= 0 && !alone)
@@ -266,8 +266,8 @@ __global__ void __launch_bounds__(THREADS + WARP, Shape::BLOCKS)
     }
 
     /* The warp that carries: lane 0 brings, MERGE_WAITING others wait for the prefix of a tile each. */
-    const bool walks = threadIdx.x < THREADS;
-    const int waiter = (int)threadIdx.x - THREADS - 1;
+    const bool walks = threadIdx.x < block_threads;
+    const int waiter = (int)threadIdx.x - block_threads - 1;
     int64_t waiting = -1, segment = 0; /* the tile, its first segment */
     bool waiting_closes = false;
     T waiting_part = Op::identity(); /* what lies of that segment in the tile */
@@ -283,25 +283,25 @@ __global__ void __launch_bounds__(THREADS + WARP, Shape::BLOCKS)
     /* All warps meet at the same barriers. */
     int64_t number;
     for (int step = 0; (number = m.number[step % 2]) < tiles.tiles; step++) {
-        const int buffer = step % tile::BUFFERS;
+        const int buffer = step % tile::buffers;
         const share mine = share_of(number, m.closed[step % 2], m.closed_behind[step % 2]);
         unsigned char *const bytes = m.stage[buffer].bytes;
         const T *elements = (const T *)(bytes + mine.elements.skip);
         const P *staged_ends = (const P *)(bytes + (mine.taking > 0 ? mine.elements.bytes : 0) + mine.ends.skip);
         if (carrier) {
-            bring(alone ? none : AHEAD ? ahead : draw(), 1 - step % 2, (step + 1) % tile::BUFFERS);
+            bring(alone ? none : AHEAD ? ahead : draw(), 1 - step % 2, (step + 1) % tile::buffers);
             if (AHEAD && !alone)
                 ahead = draw();
         }
         if (walks)
-            engine_await(&m.arrived[buffer], (unsigned)(step / tile::BUFFERS));
+            engine_await(&m.arrived[buffer], (unsigned)(step / tile::buffers));
         if (!mine.by_engine) {
             T *const to = (T *)bytes;
             P *const ends_to = (P *)(bytes + ((mine.taking * (int)sizeof(T) + 15) & ~15));
             if (walks) {
-                for (int i = (int)threadIdx.x; i < mine.taking; i += THREADS)
+                for (int i = (int)threadIdx.x; i < mine.taking; i += block_threads)
                     to[i] = load(mine.element + i);
-                for (int c = (int)threadIdx.x; c < mine.closing; c += THREADS)
+                for (int c = (int)threadIdx.x; c < mine.closing; c += block_threads)
                     ends_to[c] = (P)(closings(mine.closed + c) - (mine.closed + c));
             }
             __syncthreads();
@@ -311,8 +311,8 @@ __global__ void __launch_bounds__(THREADS + WARP, Shape::BLOCKS)
         thread_walk<T> walked = {0, 0, Op::identity()};
         X through = fold::identity();
         if (walks) {
-            const unsigned shift = (unsigned)(mine.closed - number * tile::SIZE);
-            walked = walk_of_thread<Op, tile::ITEMS>(
+            const unsigned shift = (unsigned)(mine.closed - number * tile::size);
+            walked = walk_of_thread<Op, tile::items>(
                 elements, m.results, [=](int c) { return (int)((unsigned)staged_ends[c] + shift) + c; }, mine.closing,
                 mine.taking + mine.closing);
             through = block_exclusive_first(fold(), fold::make(walked.open, walked.closes != 0), m.warp_sums);
@@ -338,7 +338,7 @@ __global__ void __launch_bounds__(THREADS + WARP, Shape::BLOCKS)
         }
         __syncthreads(); /* results */
         if (walks) {
-            for (int c = (int)threadIdx.x + 1; c < mine.closing; c += THREADS)
+            for (int c = (int)threadIdx.x + 1; c < mine.closing; c += block_threads)
                 store(mine.closed + c, m.results[c]);
         } else if (waiter == step % MERGE_WAITING) {
             waiting = number;
@@ -361,7 +361,7 @@ inline int64_t segreduce_2_scratch(int64_t element_bytes, int64_t position_bytes
 {
     const int64_t items =
         merge_items<segreduce_2_shape>(element_bytes > position_bytes ? element_bytes : position_bytes);
-    return (steps / (THREADS * items) + 2) * (int64_t)sizeof(int64_t);
+    return (steps / (block_threads * items) + 2) * (int64_t)sizeof(int64_t);
 }
 
 template <typename Op, typename P, typename Shape, typename Load, typename Store>
@@ -370,15 +370,15 @@ spmv_status segreduce_2_launch_ends(spmv_context *ctx, Load load, Store store, s
     using tile = merge_tile<typename Op::type, P, Shape>;
     const int64_t count = tile::count(closings.n + closings.count);
     int64_t *const starts = (int64_t *)scratch;
-    spmv_status st = launch_early(ctx, "merge_starts", (int)(count / WARPS + 1), THREADS, merge_starts<tile::SIZE>,
-                                  closings, count, starts);
+    spmv_status st = launch_early(ctx, "merge_starts", (int)(count / block_warps + 1), block_threads,
+                                  merge_starts<tile::size>, closings, count, starts);
     if (st != SPMV_OK)
         return st;
     const chain<chain_segmented<Op>> tiles = {chain_of(ctx), count, 0};
-    const int blocks = count == 1 ? 1 : chain_blocks(ctx, Shape::BLOCKS, count);
+    const int blocks = count == 1 ? 1 : chain_blocks(ctx, Shape::blocks, count);
     return launch_with_shared<segreduce_pipeline<Op, P, Shape, Load, Store>>(
-        ctx, "segreduce_pipeline", {blocks, THREADS + WARP, (int)sizeof(merge_memory<Op, P, Shape>), true}, load, store,
-        closings, (const int64_t *)starts, tiles);
+        ctx, "segreduce_pipeline", {blocks, block_threads + warp_lanes, (int)sizeof(merge_memory<Op, P, Shape>), true},
+        load, store, closings, (const int64_t *)starts, tiles);
 }
 
 /* store(s, the fold of load over segment s), once for every segment; closings.count > 0. engine_there(ctx). */

@@ -9,21 +9,21 @@
  * Schwartz 1980; Sengupta et al. 2007; Merrill, Garland 2016.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef SEGSCAN_3_PIPELINE_CUH
-#define SEGSCAN_3_PIPELINE_CUH
+#ifndef SPMV_SEGSCAN_3_PIPELINE_CUH
+#define SPMV_SEGSCAN_3_PIPELINE_CUH
 
 #include "scan_6_pipeline.cuh"
 #include "segscan_2_lookback.cuh"
 
 /* 28 elements of 4 bytes a thread: their bits fit one word. */
-using segscan_3_shape = lookback_shape<THREADS, 7, 2>;
+using segscan_3_shape = lookback_shape<block_threads, 7, 2>;
 
 struct segment_heads {
     static constexpr bool ANY = true;
     template <typename Op> using fold = chain_segmented<Op>;
     template <typename Tile> union alignas(16) cells {
-        unsigned char flags[Tile::SIZE];     /* by the engine */
-        unsigned words[Tile::SIZE / 32 + 1]; /* bits */
+        unsigned char flags[Tile::size];     /* by the engine */
+        unsigned words[Tile::size / 32 + 1]; /* bits */
     };
 
     segment_starts segments;
@@ -32,19 +32,20 @@ struct segment_heads {
 
     template <typename Tile> __device__ unsigned engine_bytes() const
     {
-        return engine ? Tile::SIZE : 0;
+        return engine ? Tile::size : 0;
     }
     template <typename Tile> __device__ void bring(int64_t begin, cells<Tile> *to, arrival *at) const
     {
         if (engine)
-            engine_load(to->flags, (const unsigned char *)segments.heads + begin, Tile::SIZE, at);
+            engine_load(to->flags, (const unsigned char *)segments.heads + begin, Tile::size, at);
     }
 
     /* Bit j: element j of the thread starts a segment. by_engine: the tile came that way. */
     template <typename Tile> __device__ unsigned starts(int64_t begin, int valid, bool by_engine, cells<Tile> *in) const
     {
-        constexpr int ITEMS = Tile::ITEMS, WORDS = Tile::SIZE / 32;
-        static_assert(ITEMS <= 32 && WORDS <= THREADS && Tile::SIZE == THREADS * ITEMS, "a word of bits a thread");
+        constexpr int ITEMS = Tile::items, WORDS = Tile::size / 32;
+        static_assert(ITEMS <= 32 && WORDS <= block_threads && Tile::size == block_threads * ITEMS,
+                      "a word of bits a thread");
         if (engine && by_engine)
             return bits_of_flags<ITEMS>(in->flags + (int)threadIdx.x * ITEMS);
         if (segments.form == SPMV_SEGMENT_FLAGS) {
