@@ -6,7 +6,7 @@
 #include "scan_3_chunks.cuh"
 #include "scan_5_lookback.cuh"
 #include "segreduce_1_walk.cuh"
-#include "segreduce_2_resident.cuh"
+#include "segreduce_3_resident.cuh"
 #include "segscan_3_pipeline.cuh"
 
 extern "C" {

@@ -1,7 +1,7 @@
-/* dot on CUDA: reduce, rung 1, with a loader that multiplies: a map fused into a reduce.
+/* dot on CUDA: reduce, rung 5, with a loader that multiplies: a map fused into a reduce.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "reduce_1_chunks.cuh"
+#include "reduce_5_shuffles.cuh"
 
 template <typename T> struct load_products {
     const T *x, *y;
@@ -15,7 +15,7 @@ extern "C" int64_t dot_scratch_cuda(const spmv_context *ctx, spmv_type type, int
 {
     (void)ctx;
     (void)n;
-    return REDUCE_1_SCRATCH_ELEMENTS * (int64_t)spmv_type_size(type);
+    return REDUCE_5_SCRATCH_ELEMENTS * (int64_t)spmv_type_size(type);
 }
 
 extern "C" spmv_status dot_cuda(spmv_context *ctx, spmv_type of, const void *x, const void *y, void *out, int64_t n,
@@ -25,7 +25,7 @@ extern "C" spmv_status dot_cuda(spmv_context *ctx, spmv_type of, const void *x, 
         switch (of) {
 #define CASE_REAL(TYPE, type, D)                                                                                       \
     case SPMV_##TYPE:                                                                                                  \
-        return reduce_1_launch<op_add_##type>(ctx, load_products<D>{(const D *)x, (const D *)y}, n, (D *)out, scratch);
+        return reduce_5_launch<op_add_##type>(ctx, load_products<D>{(const D *)x, (const D *)y}, n, (D *)out, scratch);
 #define CASE_INTEGER(TYPE, type, D)
 #define CASE_COMPLEX(TYPE, type, D)
 #define CASE_TUPLE(TYPE, type, D)

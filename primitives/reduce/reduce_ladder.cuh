@@ -5,8 +5,7 @@
 #define SPMV_REDUCE_LADDER_CUH
 
 #include "reduce_1_tree.cuh"
-#include "reduce_2_divergent.cuh"
-#include "reduce_2_sequential.cuh"
+#include "reduce_2_block.cuh"
 #include "reduce_4_atomic.cuh"
 
 extern "C" {

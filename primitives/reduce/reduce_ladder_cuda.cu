@@ -1,7 +1,7 @@
 /* The rungs of reduce on CUDA, for every operator and type: the list.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "reduce_1_chunks.cuh"
+#include "reduce_5_shuffles.cuh"
 #include "reduce_ladder.cuh"
 
 template <template <typename> class Rung>
@@ -24,7 +24,7 @@ static spmv_status dispatch_shuffles(spmv_context *ctx, spmv_op by, spmv_type of
     switch ((int)by * SPMV_TYPE_LIMIT + (int)of) {
 #define CASE(OP, op, TYPE, type, T, D, CLASS)                                                                          \
     case SPMV_##OP *SPMV_TYPE_LIMIT + SPMV_##TYPE:                                                                     \
-        return reduce_1_launch<op_##op##_##type>(ctx, load_array<D>{(const D *)in}, n, (D *)out, scratch);
+        return reduce_5_launch<op_##op##_##type>(ctx, load_array<D>{(const D *)in}, n, (D *)out, scratch);
         SPMV_PAIR_LIST(CASE)
 #undef CASE
     default:
@@ -40,7 +40,7 @@ static spmv_status run_shuffles(spmv_context *ctx, enum reduce_finish, spmv_op b
 
 static int64_t scratch_shuffles(const spmv_context *, spmv_type type, int64_t)
 {
-    return REDUCE_1_SCRATCH_ELEMENTS * (int64_t)spmv_type_size(type);
+    return REDUCE_5_SCRATCH_ELEMENTS * (int64_t)spmv_type_size(type);
 }
 
 static spmv_status run_packs(spmv_context *ctx, enum reduce_finish, spmv_op by, spmv_type of, const void *in, void *out,

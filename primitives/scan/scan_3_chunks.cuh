@@ -1,6 +1,6 @@
 /* scan, rung 3: reduce, then scan, in three launches.
  *
- * Idea: fold every chunk (reduce, rung 1); scan the at most 2048 results in one block; then scan every chunk, carrying
+ * Idea: fold every chunk (reduce, rung 5); scan the at most 2048 results in one block; then scan every chunk, carrying
  * on from what comes before it. In a tile each thread folds its neighbouring elements, the block scans the threads'
  * results, and each thread scans its elements starting from what precedes them.
  * Work 2 n operations and a few a thread; depth 2 n / 2048 / 256 + log; launches 3 (1 when one chunk holds all);
@@ -16,7 +16,7 @@
 #ifndef SPMV_SCAN_3_CHUNKS_CUH
 #define SPMV_SCAN_3_CHUNKS_CUH
 
-#include "reduce_1_chunks.cuh"
+#include "reduce_5_shuffles.cuh"
 
 /* store(i, the scan up to i) over each chunk. before[c - 1]: the fold of all chunks before c (NULL: one chunk). */
 template <typename Op, typename Load, typename Store>
@@ -51,7 +51,7 @@ __global__ void __launch_bounds__(block_threads)
     }
 }
 
-enum { SCAN_3_SCRATCH_ELEMENTS = REDUCE_1_SCRATCH_ELEMENTS };
+enum { SCAN_3_SCRATCH_ELEMENTS = REDUCE_5_SCRATCH_ELEMENTS };
 
 /* store(i, load(0) op ... op load(i)), or without load(i) and starting from the identity; n > 0. Load and store may
  * touch the same memory. */

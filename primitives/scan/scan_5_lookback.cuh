@@ -6,7 +6,7 @@
  * Work n operations and a few a thread and tile; depth: a tile's, and one operation a tile; launches 1 for a single
  * tile, else 2 (states are reset), and 2 more for every 2^17 tiles of 36 KiB (2^16 with 8-byte elements); bytes moved
  * 2 n v.
- * Changed since reduce, then scan (rung 1): an element is read once, not twice; blocks wait for each other.
+ * Changed since rung 3: an element is read once, not twice; blocks wait for each other.
  * Wins: everywhere.
  * Keeps the order of the operands; bits depend on n alone.
  * Merrill, Garland 2016.

@@ -7,14 +7,11 @@
 #define SPMV_SCAN_LADDER_CUH
 
 #include "scan_0_definition.cuh"
-#include "scan_0_sequential.cuh"
 #include "scan_1_hillis_steele.cuh"
-#include "scan_1_hillis_steele_double.cuh"
 #include "scan_2_blelloch.cuh"
-#include "scan_2_blelloch_divergent.cuh"
-#include "scan_2_levels.cuh"
 #include "scan_4_chained.cuh"
 #include "scan_ladder.h"
+#include "scan_levels.cuh"
 
 extern "C" {
 #include "backend.h"

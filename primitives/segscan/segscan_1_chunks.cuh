@@ -1,10 +1,10 @@
 /* segmented scan, rung 1: the scan of (value, start) pairs, chunk by chunk.
  *
  * Idea: a start in the later operand cuts the earlier one off: combine((a, s), (b, t)) = (t ? b : a op b, s or t). With
- * that operator the three steps of scan, rung 1, do it: fold the chunks, scan their results, scan the chunks. The
+ * that operator the three steps of scan, rung 3, do it: fold the chunks, scan their results, scan the chunks. The
  * starts of a tile are one bit an element in shared memory, made from flag bytes or from positions (segments.cuh); the
  * pairs themselves exist in registers only.
- * Work and depth as scan, rung 1; launches 3 (1 when one chunk holds all); bytes moved 3 n v and twice the flags or
+ * Work and depth as scan, rung 3; launches 3 (1 when one chunk holds all); bytes moved 3 n v and twice the flags or
  * positions.
  * Wins: any mix of segments: millions of empty ones, a single giant one.
  * Keeps the order of the operands; bits depend on n alone (not on where the segments lie: that decides only which

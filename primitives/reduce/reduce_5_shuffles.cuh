@@ -1,19 +1,19 @@
-/* reduce, rung 5 ("shuffles"): chunks, staged so that the order is kept.
+/* reduce, rung 5: chunks, staged so that the order is kept; folded by shuffles.
  *
  * Idea: n is cut into at most 2048 chunks of neighbouring tiles. One block folds one chunk: a tile is turned in shared
  * memory so that each thread folds neighbouring elements, then warps and block fold in thread order, then the tile's
  * result is appended to the chunk's. A second launch of the same kernel folds the chunks' results in one block.
  * Work n - 1 operations and a few a thread; depth n / 2048 / 256 + log; launches 2 (1 when one chunk holds all);
  * bytes moved n v (v: the size of an element).
- * Changed: a block takes neighbouring elements and a thread does too, so the order is kept and any operator will do;
+ * Changed since rung 3: a block takes neighbouring elements and a thread does too, so the order is kept and any operator will do;
  * warps fold by shuffles, without barriers.
  * Loses to rung 6 by its staging: three barriers and two passes through shared memory a tile.
  * Keeps the order of the operands; bits depend on n alone.
  * M. Harris, "Optimizing parallel reduction in CUDA", 2007 (two levels, a fixed grid); Merrill, Grimshaw 2009 (chunks).
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef SPMV_REDUCE_1_CHUNKS_CUH
-#define SPMV_REDUCE_1_CHUNKS_CUH
+#ifndef SPMV_REDUCE_5_SHUFFLES_CUH
+#define SPMV_REDUCE_5_SHUFFLES_CUH
 
 #include "launch.cuh"
 #include "tiles.cuh"
@@ -45,11 +45,11 @@ __global__ void __launch_bounds__(block_threads)
         sums[chunk] = sum;
 }
 
-enum { REDUCE_1_SCRATCH_ELEMENTS = most_chunks };
+enum { REDUCE_5_SCRATCH_ELEMENTS = most_chunks };
 
 /* *out = load(0) op ... op load(n - 1), n > 0. */
 template <typename Op, typename Load>
-spmv_status reduce_1_launch(spmv_context *ctx, Load load, int64_t n, typename Op::type *out, void *scratch)
+spmv_status reduce_5_launch(spmv_context *ctx, Load load, int64_t n, typename Op::type *out, void *scratch)
 {
     using T = typename Op::type;
     const chunking cut = cut_into_chunks(n, tile_of<T>::size);

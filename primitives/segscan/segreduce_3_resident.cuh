@@ -1,4 +1,4 @@
-/* segmented reduce, rung 2 for few elements: the same walk in one launch, a tile a block.
+/* segmented reduce, rung 3, for few elements: the walk of rung 2 in one launch, a tile a block.
  *
  * Idea: so few tiles that all their blocks are on the device at once need neither a launch that finds their starts nor
  * a chain. A block's first warps search where its tile begins and ends, one try where segments are of like length. A
@@ -10,8 +10,8 @@
  * Merrill, Garland 2016.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef SPMV_SEGREDUCE_2_RESIDENT_CUH
-#define SPMV_SEGREDUCE_2_RESIDENT_CUH
+#ifndef SPMV_SEGREDUCE_3_RESIDENT_CUH
+#define SPMV_SEGREDUCE_3_RESIDENT_CUH
 
 #include "segreduce_2_pipeline.cuh"
 
