@@ -166,6 +166,75 @@ __device__ thread_walk<typename Op::type> walk_of_thread(const typename Op::type
                                            : walk<Op, ITEMS, false>(element, results + lo, closes, valid - begin)};
 }
 
+/* Which elements and segments a tile has, and where the engine finds them. */
+struct merge_share {
+    int64_t closed, element; /* the first ones */
+    int closing, taking;
+    engine_run elements, ends;
+    bool by_engine;
+};
+
+/* Of tile number of tiles, of SIZE steps; closed, closed_behind: segments closed before it and behind it. */
+template <int SIZE, typename T, typename P>
+__device__ __forceinline__ merge_share merge_share_of(const segment_closings &closings, int64_t tiles, const T *from,
+                                                      const P *ends, int64_t number, int64_t closed,
+                                                      int64_t closed_behind)
+{
+    merge_share s;
+    const int64_t begin = number * SIZE;
+    const int valid = tile_valid(begin, closings.n + closings.count, SIZE);
+    s.closed = closed;
+    s.element = begin - closed;
+    s.closing = (int)(closed_behind - closed);
+    s.taking = valid - s.closing;
+    s.elements = engine_run::of(from, s.element, s.taking);
+    s.ends = engine_run::of(ends, closed, s.closing);
+    /* the engine reads no byte behind the arrays */
+    s.by_engine = number + 1 < tiles && s.elements.from + s.elements.bytes <= (int64_t)(from + closings.n) &&
+                  s.ends.from + s.ends.bytes <= (int64_t)(ends + closings.count - 1);
+    return s;
+}
+
+/* What the engine cannot bring, by the threads that walk. */
+template <typename T, typename P, typename Load>
+__device__ __forceinline__ void merge_stage_in(const Load &load, const segment_closings &closings,
+                                               const merge_share &mine, T *elements, P *ends)
+{
+    for (int i = (int)threadIdx.x; i < mine.taking; i += block_threads)
+        elements[i] = load(mine.element + i);
+    for (int c = (int)threadIdx.x; c < mine.closing; c += block_threads)
+        ends[c] = (P)(closings(mine.closed + c) - (mine.closed + c));
+}
+
+/* The second half of the block's scan of what its threads leave open: publishes the tile, and gives the thread's first
+ * closing the part before it. */
+template <typename Op, typename Memory>
+__device__ __forceinline__ void merge_join(Memory &m, const chain<chain_segmented<Op>> &tiles, int64_t number,
+                                           const thread_walk<typename Op::type> &walked,
+                                           typename chain_segmented<Op>::type through)
+{
+    using fold = chain_segmented<Op>;
+    typename fold::type all;
+    const typename fold::type earlier = block_exclusive_second(fold(), through, m.warp_sums, &all);
+    if (threadIdx.x == 0 && tiles.tiles != 1)
+        tiles.publish(number, fold::value_of(all), fold::starts(all));
+    if (walked.closes != 0) {
+        const typename Op::type part = Op()(fold::value_of(earlier), m.results[walked.first]);
+        if (walked.first == 0)
+            m.first_part = part;
+        else
+            m.results[walked.first] = part;
+    }
+}
+
+/* The results of a tile's segments but the first, which waits for the tile's prefix. */
+template <typename T, typename Store>
+__device__ __forceinline__ void merge_store(const Store &store, const merge_share &mine, const T *results)
+{
+    for (int c = (int)threadIdx.x + 1; c < mine.closing; c += block_threads)
+        store(mine.closed + c, results[c]);
+}
+
 template <typename Op, typename P, typename Shape, typename Load, typename Store>
 __global__ void __launch_bounds__(block_threads + warp_lanes, Shape::blocks)
     segreduce_pipeline([[maybe_unused]] Load load, [[maybe_unused]] Store store,
@@ -183,34 +252,13 @@ __global__ void __launch_bounds__(block_threads + warp_lanes, Shape::blocks)
     /* Small elements: a tile's number is drawn, and its start looked up, a tile earlier, for many tiles pass at a time;
      * large ones: blocks then hold their tiles longer than that is worth. */
     constexpr bool AHEAD = sizeof(T) <= 4;
-    const Op op{};
     const bool carrier = threadIdx.x == block_threads, alone = tiles.tiles == 1;
     const T *const from = array_of<T>(load);
     const P *const ends = (const P *)closings.heads + 1; /* ends[s]: of segment s; the last may not be there */
-    const int64_t steps = closings.n + closings.count;
-
-    /* Which elements and segments a tile has. */
-    struct share {
-        int64_t closed, element; /* the first ones */
-        int closing, taking;
-        engine_run elements, ends;
-        bool by_engine;
-    };
     const auto share_of = [&](int64_t number, int64_t closed, int64_t closed_behind) {
-        share s;
-        const int64_t begin = number * tile::size;
-        const int valid = tile_valid(begin, steps, tile::size);
-        s.closed = closed;
-        s.element = begin - closed;
-        s.closing = (int)(closed_behind - closed);
-        s.taking = valid - s.closing;
-        s.elements = engine_run::of(from, s.element, s.taking);
-        s.ends = engine_run::of(ends, closed, s.closing);
-        /* the engine reads no byte behind the arrays */
-        s.by_engine = number + 1 < tiles.tiles && s.elements.from + s.elements.bytes <= (int64_t)(from + closings.n) &&
-                      s.ends.from + s.ends.bytes <= (int64_t)(ends + closings.count - 1);
-        return s;
+        return merge_share_of<tile::size>(closings, tiles.tiles, from, ends, number, closed, closed_behind);
     };
+
     /* The number of a tile and where it starts. */
     struct order {
         int64_t number, closed, closed_behind;
@@ -230,7 +278,7 @@ __global__ void __launch_bounds__(block_threads + warp_lanes, Shape::blocks)
         m.closed_behind[turn] = what.closed_behind;
         if (what.number < 0 || what.number >= tiles.tiles)
             return;
-        const share s = share_of(what.number, what.closed, what.closed_behind);
+        const merge_share s = share_of(what.number, what.closed, what.closed_behind);
         if (s.by_engine) {
             const unsigned in = s.taking > 0 ? (unsigned)s.elements.bytes : 0u;
             const unsigned ends_in = s.closing > 0 ? (unsigned)s.ends.bytes : 0u;
@@ -276,15 +324,15 @@ __global__ void __launch_bounds__(block_threads + warp_lanes, Shape::blocks)
         if (waiting < 0 || !(alone || tiles.pick_up(waiting, &before)))
             return;
         if (waiting_closes)
-            store(segment, op(before, waiting_part));
+            store(segment, Op()(before, waiting_part));
         waiting = -1;
     };
 
-    /* All warps meet at the same barriers. */
+    /* All warps meet at the same barriers: arrival, walk, join, results. */
     int64_t number;
     for (int step = 0; (number = m.number[step % 2]) < tiles.tiles; step++) {
         const int buffer = step % tile::buffers;
-        const share mine = share_of(number, m.closed[step % 2], m.closed_behind[step % 2]);
+        const merge_share mine = share_of(number, m.closed[step % 2], m.closed_behind[step % 2]);
         unsigned char *const bytes = m.stage[buffer].bytes;
         const T *elements = (const T *)(bytes + mine.elements.skip);
         const P *staged_ends = (const P *)(bytes + (mine.taking > 0 ? mine.elements.bytes : 0) + mine.ends.skip);
@@ -298,12 +346,8 @@ __global__ void __launch_bounds__(block_threads + warp_lanes, Shape::blocks)
         if (!mine.by_engine) {
             T *const to = (T *)bytes;
             P *const ends_to = (P *)(bytes + ((mine.taking * (int)sizeof(T) + 15) & ~15));
-            if (walks) {
-                for (int i = (int)threadIdx.x; i < mine.taking; i += block_threads)
-                    to[i] = load(mine.element + i);
-                for (int c = (int)threadIdx.x; c < mine.closing; c += block_threads)
-                    ends_to[c] = (P)(closings(mine.closed + c) - (mine.closed + c));
-            }
+            if (walks)
+                merge_stage_in(load, closings, mine, to, ends_to);
             __syncthreads();
             elements = to;
             staged_ends = ends_to;
@@ -319,17 +363,7 @@ __global__ void __launch_bounds__(block_threads + warp_lanes, Shape::blocks)
         }
         __syncthreads(); /* sums of warps */
         if (walks) {
-            X all;
-            const X earlier = block_exclusive_second(fold(), through, m.warp_sums, &all);
-            if (threadIdx.x == 0 && !alone)
-                tiles.publish(number, fold::value_of(all), fold::starts(all));
-            if (walked.closes != 0) { /* the thread's first closing has a part before it */
-                const T part = op(fold::value_of(earlier), m.results[walked.first]);
-                if (walked.first == 0)
-                    m.first_part = part;
-                else
-                    m.results[walked.first] = part;
-            }
+            merge_join<Op>(m, tiles, number, walked, through);
         } else {
             look();
             while (waiter == step % MERGE_WAITING && waiting >= 0)
@@ -338,8 +372,7 @@ __global__ void __launch_bounds__(block_threads + warp_lanes, Shape::blocks)
         }
         __syncthreads(); /* results */
         if (walks) {
-            for (int c = (int)threadIdx.x + 1; c < mine.closing; c += block_threads)
-                store(mine.closed + c, m.results[c]);
+            merge_store(store, mine, m.results);
         } else if (waiter == step % MERGE_WAITING) {
             waiting = number;
             segment = mine.closed;
