@@ -178,13 +178,15 @@ check_device() {
     "$NVCC" "${flags[@]}" "$WORK/device.cu" || fail "spmv/device.cuh does not compile alone"
     # the toolkit's headers first: what they make of a program's macros is not our affair
     printf '#include <cuda_runtime.h>\n#include <stdio.h>\n#include <math.h>\n#include <type_traits>\n' >"$WORK/device.cu"
-    for name in "${hostile_names[@]}"; do
-        echo "#define $name 1 +* 2"
-    done >>"$WORK/device.cu"
-    echo '#include <spmv/device.cuh>' >>"$WORK/device.cu"
-    for name in "${hostile_names[@]}"; do
-        printf '#ifndef %s\n#error "%s is gone"\n#endif\n' "$name" "$name"
-    done >>"$WORK/device.cu"
+    {
+        for name in "${hostile_names[@]}"; do
+            echo "#define $name 1 +* 2"
+        done
+        echo '#include <spmv/device.cuh>'
+        for name in "${hostile_names[@]}"; do
+            printf '#ifndef %s\n#error "%s is gone"\n#endif\n' "$name" "$name"
+        done
+    } >>"$WORK/device.cu"
     "$NVCC" "${flags[@]}" "$WORK/device.cu" || fail "spmv/device.cuh stumbles over a program's macros"
 
     rm -rf "$outside"
