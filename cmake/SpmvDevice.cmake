@@ -6,8 +6,6 @@
 set(SPMV_DEVICE_HEADERS
   compact/compact_2_count_write.cuh
   device/device_context.cuh
-  device/device_macros_away.cuh
-  device/device_macros_back.cuh
   device/device_rungs.cuh
   map/map_1_packs.cuh
   reduce/reduce_6_packs.cuh
@@ -19,6 +17,7 @@ set(SPMV_DEVICE_HEADERS
   runtime/ops.cuh
   runtime/segments.cuh
   runtime/tiles.cuh
+  runtime/vector_tiles.cuh
   scan/scan_5_lookback.cuh
   segscan/segreduce_1_walk.cuh
   segscan/segscan_1_chunks.cuh

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Checks that includes point one way and that file names are unique.
+# Checks that includes point one way, that file names are unique, and that the rungs of each ladder are numbered without gaps.
 #
 #   app -> bench -> solvers -> spmv -> formats -> primitives/NAME -> primitives/runtime -> include/spmv
 #
@@ -9,6 +9,9 @@
 #   - formats/io (and spmv/io.h, and spmv/spmv.h, which includes it) is seen by app, bench, examples and tests only;
 #   - a file of one backend (_ref, _omp, _cuda in its name) never includes one of another, and a _ref or _omp file no CUDA;
 #   - app includes public headers, those of bench and its own; examples public headers only;
+#   - rungs of primitives/ and spmv/ (NAME_NUMBER_WORDS: their numbers are places on the ladder of NAME) are without gaps from 0 or 1,
+#     one stem a number (scan_6_pipeline; further files of a rung begin with its stem: spmv_4_tiles_plan), and none includes a higher
+#     one of its ladder;
 #   - no path climbs with "..", and no two files share a name, so that an include names one file.
 #
 # usage: check_layers.sh [FOLDER]       checks a tree (default: this one)
@@ -69,6 +72,22 @@ check() {
     function is_io(path) { return path ~ /^formats\/io\// || path == "include/spmv/io.h" }
     function sees_io(path) { return path ~ /^(app|bench|examples|tests)\// || is_io(path) || path == "include/spmv/spmv.h" }
     function backend(path) { return match(path, /_(ref|omp|cuda)[._]/) ? substr(path, RSTART + 1, RLENGTH - 2) : "" }
+    # The ladder of a rung (its folder and name), its number, its stem; "" where the file is no rung.
+    function is_rung(path) { return path ~ /^(primitives|spmv)\// && base(path) ~ /^[a-z]+_[0-9]+_[a-z0-9_]+\.(cuh|cu|h|c|cc)$/ }
+    function ladder(path) { sub(/_[0-9]+_[^\/]*$/, "", path); return path }
+    function number(path) { path = base(path); sub(/^[a-z]+_/, "", path); return path + 0 }
+    function stem(path) { path = base(path); sub(/\..*/, "", path); return path }
+    NF == 1 && is_rung($1) {
+        rung = ladder($1) SUBSEP number($1)
+        if (!(rung in stems) || index(stems[rung], stem($1) "_") == 1) {
+            stems[rung] = stem($1)
+            rungs[rung] = $1
+        } else if (stem($1) != stems[rung] && index(stem($1), stems[rung] "_") != 1) {
+            print $1 ": rung " number($1) " is already " rungs[rung]
+            failures++
+        }
+        if (!(ladder($1) in highest) || number($1) > highest[ladder($1)]) highest[ladder($1)] = number($1)
+    }
     NF == 1 {
         name = base($1)
         if (name ~ /^(CMakeLists\.txt|README\.md|\.gitignore|\.clang-format)$/) next
@@ -93,6 +112,8 @@ check() {
         }
         if (folder(from) == "app" && folder(to) != "app" && folder(to) != "bench" && $3 != "<") fail("app includes public headers, bench and its own files, not " to)
         if (folder(from) == "examples" && $3 != "<") fail("examples include public headers only, not " to)
+        if (is_rung(from) && is_rung(to) && ladder(from) == ladder(to) && number(to) > number(from))
+            fail("ladder: " from " must not include the higher rung " to)
         if (layer(to) > layer(from)) fail("layers: " from " must not include " to)
         else if (folder(from) != "tests" && folder(from) != "examples" && layer(to) == 9 ) fail("layers: " from " must not include " to)
         if ((is_io(to) || to == "include/spmv/spmv.h") && !sees_io(from)) fail("files: " from " must not see formats/io, by " to)
@@ -103,14 +124,17 @@ check() {
         }
     }
     END {
+        for (name in highest)
+            for (rung = 1; rung < highest[name]; rung++)
+                if (!((name SUBSEP rung) in stems)) { print name "_" rung "_*: the ladder ends at " highest[name] " and has no rung " rung; failures++ }
         if (includes == 0) { print "no includes found: is this the tree?"; failures++ }
         exit failures > 0
     }'
 }
 
-# plant FILE LINE: the scratch tree, with that one line added, must fail and name the file
+# plant FILE LINE [NAMED]: the scratch tree, with that one line added, must fail and name the file (NAMED)
 plant() {
-    local file=$1 line=$2 output
+    local file=$1 line=$2 named=${3-$1} output
     rm -rf "$scratch/tree"
     cp -r "$scratch/clean" "$scratch/tree"
     mkdir -p "$(dirname "$scratch/tree/$file")"
@@ -119,7 +143,7 @@ plant() {
         echo "check_layers.sh: not found: $line in $file" >&2
         exit 1
     fi
-    if ! grep -qF "$file" <<<"$output"; then
+    if ! grep -qF "$named" <<<"$output"; then
         echo "check_layers.sh: $line in $file: found something else: $output" >&2
         exit 1
     fi
@@ -145,6 +169,8 @@ primitives/scan/scan_ref.c #include "run.h"\n
 primitives/scan/scan_ref.h #include "run.h"\n
 primitives/scan/scan_omp.c #include "run.h"\n
 primitives/scan/scan_1_step.cuh #include "run.h"\n
+primitives/scan/scan_2_tree.cuh #include "scan_1_step.cuh"\n
+primitives/scan/scan_2_tree_plan.cuh #include "scan_2_tree.cuh"\n
 primitives/scan/scan_cuda.cu #include "scan_1_step.cuh"\n
 formats/csr.h #include <spmv/matrix.h>\n
 formats/io/read.c #include <spmv/io.h>\n
@@ -192,10 +218,13 @@ TREE
     plant app/main.c '#include "none.h"'
     plant app/main.c '#include "spmv/types.h"'
     plant formats/plan.c '#include <stddef.h>'
+    plant primitives/scan/scan_1_step.cuh '#include "scan_2_tree.cuh"'
+    plant primitives/scan/scan_2_other.cuh '#include "run.h"'
+    plant primitives/scan/scan_4_far.cuh '#include "run.h"' primitives/scan/scan_3_
     echo "check_layers.sh: $planted planted violations, all found"
 }
 
 case ${1-} in
 --self-test) self_test ;;
-*) check "${1:-$(cd "$(dirname "$0")/.." && pwd)}" && echo "includes point one way, file names are unique" ;;
+*) check "${1:-$(cd "$(dirname "$0")/.." && pwd)}" && echo "includes point one way, file names are unique, ladders have no gaps" ;;
 esac

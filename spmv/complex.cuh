@@ -4,8 +4,8 @@
  * A product is (a + bi) (c + di) = (ac - bd) + (ad + bc) i, as on the CPU.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef COMPLEX_CUH
-#define COMPLEX_CUH
+#ifndef SPMV_COMPLEX_CUH
+#define SPMV_COMPLEX_CUH
 
 #include <spmv/types.h>
 

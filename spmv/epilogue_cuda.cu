@@ -2,7 +2,7 @@
  * 1, with a loader that multiplies, as dot_cuda.cu for real types; and a map.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "reduce_1_chunks.cuh"
+#include "reduce_5_shuffles.cuh"
 #include "spmv_cuda.cuh"
 #include "spmv_types.cuh"
 
@@ -29,9 +29,9 @@ template <typename T> struct load_conjugate_products {
     }
 };
 
-template <typename T> __global__ void __launch_bounds__(THREADS) axpy(const T *gamma, const T *y, T *z, int64_t n)
+template <typename T> __global__ void __launch_bounds__(block_threads) axpy(const T *gamma, const T *y, T *z, int64_t n)
 {
-    for (int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x; i < n; i += (int64_t)gridDim.x * THREADS)
+    for (int64_t i = (int64_t)blockIdx.x * block_threads + threadIdx.x; i < n; i += (int64_t)gridDim.x * block_threads)
         z[i] = load_whole(z + i) + scaled_by(gamma, load_whole(y + i));
 }
 
@@ -42,10 +42,10 @@ template <typename T> spmv_status run(const spmv_plan *plan, const T *y, const s
     return on_device(ctx, [=] {
         spmv_status st = SPMV_OK;
         if (e->z != nullptr)
-            st = launch(ctx, "spmv epilogue axpy", grid_for(n, THREADS), THREADS, axpy<T>, (const T *)e->gamma, y,
-                        (T *)e->z, n);
+            st = launch(ctx, "spmv epilogue axpy", grid_for(n, block_threads), block_threads, axpy<T>,
+                        (const T *)e->gamma, y, (T *)e->z, n);
         if (st == SPMV_OK && e->w != nullptr)
-            st = reduce_1_launch<add<T>>(ctx, load_conjugate_products<T>{(const T *)e->w, y}, n, (T *)e->dot, scratch);
+            st = reduce_5_launch<add<T>>(ctx, load_conjugate_products<T>{(const T *)e->w, y}, n, (T *)e->dot, scratch);
         return st;
     });
 }
@@ -54,7 +54,7 @@ template <typename T> spmv_status run(const spmv_plan *plan, const T *y, const s
 
 extern "C" int64_t epilogue_scratch_cuda(const spmv_plan *plan)
 {
-    return REDUCE_1_SCRATCH_ELEMENTS * (int64_t)spmv_type_size(plan->type);
+    return REDUCE_5_SCRATCH_ELEMENTS * (int64_t)spmv_type_size(plan->type);
 }
 
 extern "C" spmv_status epilogue_cuda(const spmv_plan *plan, const void *y, const spmv_epilogue *e, void *scratch)

@@ -32,15 +32,15 @@
 #define SPMV_3_FUSED_CUH
 
 #include "block.cuh"
-#include "spmv_4_tiles.cuh" /* loads */
+#include "loads.cuh"
 #include "spmv_cuda.cuh"
 
 /* Threads a tile, and of a block that adds carries. Tests build with fewer, to have many tiles at small sizes. */
-#ifndef CUDA_FUSED_BLOCK
-#define CUDA_FUSED_BLOCK 128
+#ifndef SPMV_FUSED_BLOCK
+#define SPMV_FUSED_BLOCK 128
 #endif
-#ifndef CUDA_FUSED_ADD
-#define CUDA_FUSED_ADD 1024
+#ifndef SPMV_FUSED_ADD
+#define SPMV_FUSED_ADD 1024
 #endif
 
 namespace fused
@@ -50,7 +50,7 @@ namespace fused
  * elements, or each its own ITEMS. */
 template <typename T> struct shape {
     enum {
-        BLOCK = CUDA_FUSED_BLOCK,
+        BLOCK = SPMV_FUSED_BLOCK,
         ITEMS = sizeof(T) > 8 ? 4 : 8,
         CAPACITY = BLOCK * ITEMS,
         CELLS = CAPACITY + BLOCK,
@@ -64,8 +64,8 @@ template <typename T> struct shape {
     }
 };
 
-enum { ADD_THREADS = CUDA_FUSED_ADD, ADD_WARPS = ADD_THREADS / WARP, FEW = 4 };
-static_assert(ADD_THREADS <= WARP * (int)WARP, "a warp folds the warps' sums");
+enum { ADD_THREADS = SPMV_FUSED_ADD, ADD_WARPS = ADD_THREADS / warp_lanes, FEW = 4 };
+static_assert(ADD_THREADS <= warp_lanes * (int)warp_lanes, "a warp folds the warps' sums");
 
 /* The rows with nonzeros, numbered: number j is row filled[j]. */
 struct rows_view {
@@ -135,7 +135,7 @@ __global__ void __launch_bounds__(shape<T>::BLOCK)
     constexpr int BLOCK = shape<T>::BLOCK, ITEMS = shape<T>::ITEMS, CAPACITY = shape<T>::CAPACITY;
     using pair = segmented<T>;
     __shared__ T stage[shape<T>::CELLS];
-    __shared__ pair warp_sums[BLOCK / WARP];
+    __shared__ pair warp_sums[BLOCK / warp_lanes];
     __shared__ uint16_t last[CAPACITY];            /* of each row that ends here, its last element */
     alignas(16) __shared__ uint8_t ends[CAPACITY]; /* does a row end with this element? */
     const int thread = (int)threadIdx.x;
@@ -155,10 +155,10 @@ __global__ void __launch_bounds__(shape<T>::BLOCK)
 #pragma unroll
     for (int i = 0; i < ITEMS; i++) {
         const int at = i * BLOCK + thread;
-        column[i] = at < count ? tiles::load_once(col + begin + at) : 0;
+        column[i] = at < count ? load_once(col + begin + at) : 0;
         value[i] = Stored();
         if (val != nullptr && at < count)
-            value[i] = tiles::load_once(val + begin + at);
+            value[i] = load_once(val + begin + at);
     }
     /* the row that the first of these sums is for began in an earlier tile */
     const bool leads = closed > 0 && c.rows.begin(first) < begin;
@@ -178,7 +178,7 @@ __global__ void __launch_bounds__(shape<T>::BLOCK)
     for (int i = 0; i < ITEMS; i++) {
         product[i] = T();
         if (i * BLOCK + thread < count)
-            product[i] = tiles::load_gathered(x + column[i]);
+            product[i] = load_gathered(x + column[i]);
     }
 #pragma unroll
     for (int i = 0; i < ITEMS; i++) {
@@ -214,7 +214,7 @@ __global__ void __launch_bounds__(shape<T>::BLOCK)
         }
     }
     pair all;
-    const pair before = block_exclusive_once<BLOCK / WARP>(combine_segments<add<T>>(), open, warp_sums, &all);
+    const pair before = block_exclusive_once<BLOCK / warp_lanes>(combine_segments<add<T>>(), open, warp_sums, &all);
     if (open.start != 0)
         stage[lead_cell] = before.value + lead;
     if (thread == 0)
@@ -246,7 +246,7 @@ __global__ void __launch_bounds__(ADD_THREADS) add_carries(cut c, carries<T> fro
 {
     __shared__ T warp_sums[ADD_WARPS];
     __shared__ int64_t long_begin, long_end;
-    const int thread = (int)threadIdx.x, lane = thread % WARP;
+    const int thread = (int)threadIdx.x, lane = thread % warp_lanes;
     const int64_t tile = 1 + (int64_t)blockIdx.x * ADD_THREADS + thread;
     let_next_begin();
     int64_t begin_tile = tile; /* none */
@@ -268,7 +268,7 @@ __global__ void __launch_bounds__(ADD_THREADS) add_carries(cut c, carries<T> fro
     for (; waiting != 0; waiting &= waiting - 1u) { /* the same for all lanes */
         const int whose = __ffs((int)waiting) - 1;
         const int64_t of = __shfl_sync(0xffffffffu, begin_tile, whose), n = __shfl_sync(0xffffffffu, parts, whose);
-        const T sum = tiles::warp_sum(strided_sum(from.open + of, n, lane, WARP), WARP);
+        const T sum = warp_sum(strided_sum(from.open + of, n, lane, warp_lanes), warp_lanes);
         if (lane == 0)
             store(of + n, sum);
     }
@@ -282,13 +282,13 @@ __global__ void __launch_bounds__(ADD_THREADS) add_carries(cut c, carries<T> fro
     }
     __syncthreads();
     T sum = strided_sum(from.open + long_begin, long_end - long_begin, thread, ADD_THREADS);
-    sum = tiles::warp_sum(sum, WARP);
+    sum = warp_sum(sum, warp_lanes);
     if (lane == 0)
-        warp_sums[thread / WARP] = sum;
+        warp_sums[thread / warp_lanes] = sum;
     __syncthreads();
-    if (thread >= WARP)
+    if (thread >= warp_lanes)
         return;
-    sum = tiles::warp_sum(thread < ADD_WARPS ? warp_sums[thread] : T(), WARP);
+    sum = warp_sum(thread < ADD_WARPS ? warp_sums[thread] : T(), warp_lanes);
     if (thread == 0)
         store(long_end, sum);
 }
@@ -327,12 +327,12 @@ static __global__ void __launch_bounds__(PLAN_THREADS)
         filled += length > 0;
         flags[row] = length > 0;
     }
-    for (int distance = WARP / 2; distance > 0; distance /= 2) {
+    for (int distance = warp_lanes / 2; distance > 0; distance /= 2) {
         const unsigned long long other = __shfl_down_sync(0xffffffffu, longest, (unsigned)distance);
         longest = other > longest ? other : longest;
         filled += __shfl_down_sync(0xffffffffu, filled, (unsigned)distance);
     }
-    if (threadIdx.x % WARP == 0) {
+    if (threadIdx.x % warp_lanes == 0) {
         atomicMax(&about->longest, longest);
         atomicAdd(&about->filled, filled);
     }

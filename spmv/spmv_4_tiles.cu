@@ -10,8 +10,8 @@
 
 /* Nonzeros from which a matrix has tiles of the usual size for all SMs. Tests build with less, to have all shapes at
  * small sizes. */
-#ifndef CUDA_TILES_LARGE
-#define CUDA_TILES_LARGE (1 << 20)
+#ifndef SPMV_TILES_LARGE
+#define SPMV_TILES_LARGE (1 << 20)
 #endif
 
 namespace
@@ -126,7 +126,7 @@ template <typename Shape, typename Offset> spmv_status make_tiles(spmv_plan *pla
 template <typename T, typename Offset> spmv_status make(spmv_plan *plan, tiles_state *s)
 {
     using shapes = tiles::shapes<T>;
-    s->how = plan->a.nnz < CUDA_TILES_LARGE ? LITTLE : USUAL;
+    s->how = plan->a.nnz < SPMV_TILES_LARGE ? LITTLE : USUAL;
     return s->how == LITTLE ? make_tiles<typename shapes::little, Offset>(plan, s)
                             : make_tiles<typename shapes::usual, Offset>(plan, s);
 }

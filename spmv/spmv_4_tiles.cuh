@@ -45,10 +45,13 @@
 #define SPMV_4_TILES_CUH
 
 #include "block.cuh"
+#include "loads.cuh"
 #include "spmv_cuda.cuh"
 
 namespace tiles
 {
+
+using ::warp_sum;
 
 /* Blocks of BLOCK threads with ITEMS elements each, neighbouring threads neighbouring ones, from a place that is a
  * multiple of LINE elements. SEGMENT_TILES: of the packing (spmv_4_tiles_plan.cuh). SHARED: of an SM's memory for
@@ -83,10 +86,10 @@ template <typename T> struct shapes {
     using usual = shape<256, ITEMS, 32, 30, true, sizeof(T) <= 8 && std::is_arithmetic<T>::value>;
 };
 
-enum { GROUP = WARP };
+enum { GROUP = warp_lanes };
 
 /* 16 bits: one of STRETCHES stretches of STRETCH columns each, the upper bits say which. A lane a stretch. */
-enum { STRETCHES = WARP, STRETCH_BITS = 11, STRETCH = 1 << STRETCH_BITS };
+enum { STRETCHES = warp_lanes, STRETCH_BITS = 11, STRETCH = 1 << STRETCH_BITS };
 static_assert(STRETCHES << STRETCH_BITS == 65536, "16 bits");
 
 /* What a tile has instead of a base. */
@@ -164,186 +167,6 @@ template <typename T> struct store_scaled {
     }
 };
 
-/* Of what is read once: it is not to push x out of the caches. In the order in which they are written down, so that no
- * load slips behind the wait for the kernel before. */
-template <typename T> __device__ T load_once(const T *from)
-{
-#ifdef __CUDA_ARCH__
-    T value;
-    if constexpr (sizeof(T) == 2) {
-        uint16_t word;
-        asm volatile("ld.global.cs.u16 %0, [%1];" : "=h"(word) : "l"(from));
-        memcpy(&value, &word, sizeof value);
-    } else if constexpr (sizeof(T) == 4) {
-        uint32_t word;
-        asm volatile("ld.global.cs.u32 %0, [%1];" : "=r"(word) : "l"(from));
-        memcpy(&value, &word, sizeof value);
-    } else if constexpr (sizeof(T) == 8) {
-        uint64_t word;
-        asm volatile("ld.global.cs.u64 %0, [%1];" : "=l"(word) : "l"(from));
-        memcpy(&value, &word, sizeof value);
-    } else {
-        static_assert(sizeof(T) == 16, "2, 4, 8 or 16 bytes");
-        uint64_t word[2];
-        asm volatile("ld.global.cs.v2.u64 {%0, %1}, [%2];" : "=l"(word[0]), "=l"(word[1]) : "l"(from));
-        memcpy(&value, word, sizeof value);
-    }
-    return value;
-#else
-    return *from;
-#endif
-}
-
-/* The same of a 16-bit number. */
-__device__ inline int load_once_16(const uint16_t *from)
-{
-#ifdef __CUDA_ARCH__
-    int value;
-    asm volatile("ld.global.cs.u16 %0, [%1];" : "=r"(value) : "l"(from));
-    return value;
-#else
-    return *from;
-#endif
-}
-
-/* Likewise of 8 bits. */
-__device__ inline int load_once_8(const uint8_t *from)
-{
-#ifdef __CUDA_ARCH__
-    int value;
-    asm volatile("ld.global.cs.u8 %0, [%1];" : "=r"(value) : "l"(from));
-    return value;
-#else
-    return *from;
-#endif
-}
-
-/* An address that is worked out here and once, not again before each use. */
-template <typename T> __device__ const T *settled(const T *address)
-{
-#ifdef __CUDA_ARCH__
-    asm volatile("" : "+l"(address));
-#endif
-    return address;
-}
-
-/* Likewise, of a matrix of which the last-level cache is to retain a share from product to product, always the same
- * addresses; what is not of it goes first. */
-template <typename T> __device__ T load_retained(const T *from, uint64_t policy)
-{
-#ifdef __CUDA_ARCH__
-    static_assert(sizeof(T) == 4 || sizeof(T) == 8, "4 or 8 bytes");
-    T value;
-    if constexpr (sizeof(T) == 4) {
-        uint32_t word;
-        asm volatile("ld.global.L1::no_allocate.L2::cache_hint.u32 %0, [%1], %2;"
-                     : "=r"(word)
-                     : "l"(from), "l"(policy));
-        memcpy(&value, &word, sizeof value);
-    } else {
-        uint64_t word;
-        asm volatile("ld.global.L1::no_allocate.L2::cache_hint.u64 %0, [%1], %2;"
-                     : "=l"(word)
-                     : "l"(from), "l"(policy));
-        memcpy(&value, &word, sizeof value);
-    }
-    return value;
-#else
-    (void)policy;
-    return *from;
-#endif
-}
-
-__device__ inline int load_retained_16(const uint16_t *from, uint64_t policy)
-{
-#ifdef __CUDA_ARCH__
-    int value;
-    asm volatile("ld.global.L1::no_allocate.L2::cache_hint.u16 %0, [%1], %2;" : "=r"(value) : "l"(from), "l"(policy));
-    return value;
-#else
-    (void)policy;
-    return *from;
-#endif
-}
-
-__device__ inline int load_retained_8(const uint8_t *from, uint64_t policy)
-{
-#ifdef __CUDA_ARCH__
-    int value;
-    asm volatile("ld.global.L1::no_allocate.L2::cache_hint.u8 %0, [%1], %2;" : "=r"(value) : "l"(from), "l"(policy));
-    return value;
-#else
-    (void)policy;
-    return *from;
-#endif
-}
-
-/* How a kernel loads the matrix: nothing of it stays, or a share of it. */
-struct pass_through {
-    __device__ explicit pass_through(float)
-    {
-    }
-    template <typename T> __device__ T operator()(const T *from) const
-    {
-        return load_once(from);
-    }
-    __device__ int number(const uint16_t *from) const
-    {
-        return load_once_16(from);
-    }
-    __device__ int number(const uint8_t *from) const
-    {
-        return load_once_8(from);
-    }
-};
-
-class retain
-{
-  public:
-    __device__ explicit retain(float share) : policy_(0)
-    {
-#ifdef __CUDA_ARCH__
-        asm volatile("createpolicy.fractional.L2::evict_last.L2::evict_first.b64 %0, %1;" : "=l"(policy_) : "f"(share));
-#else
-        (void)share;
-#endif
-    }
-    template <typename T> __device__ T operator()(const T *from) const
-    {
-        return load_retained(from, policy_);
-    }
-    __device__ int number(const uint16_t *from) const
-    {
-        return load_retained_16(from, policy_);
-    }
-    __device__ int number(const uint8_t *from) const
-    {
-        return load_retained_8(from, policy_);
-    }
-
-  private:
-    uint64_t policy_;
-};
-
-/* An element of x, behind the wait for the kernel before, which may have written it. */
-template <typename T> __device__ T load_gathered(const T *from)
-{
-#ifdef __CUDA_ARCH__
-    T value;
-    if constexpr (std::is_same<T, spmv_c64>::value)
-        asm volatile("ld.global.v2.f32 {%0, %1}, [%2];" : "=f"(value.re), "=f"(value.im) : "l"(from));
-    else if constexpr (std::is_same<T, spmv_c128>::value)
-        asm volatile("ld.global.v2.f64 {%0, %1}, [%2];" : "=d"(value.re), "=d"(value.im) : "l"(from));
-    else if constexpr (sizeof(T) == 4)
-        asm volatile("ld.global.f32 %0, [%1];" : "=f"(value) : "l"(from));
-    else
-        asm volatile("ld.global.f64 %0, [%1];" : "=d"(value) : "l"(from));
-    return value;
-#else
-    return *from;
-#endif
-}
-
 /* Of what another block wrote in this launch. */
 template <typename T> __device__ T load_shared_sum(const T *from)
 {
@@ -365,40 +188,18 @@ __device__ inline unsigned count_one(unsigned *count)
 #endif
 }
 
-/* Lane 0 gets the fixed tree's sum of width lanes. */
-template <typename T> __device__ T warp_sum(T sum, int width)
-{
-    for (int distance = width / 2; distance > 0; distance /= 2)
-        sum += shuffle_down(sum, distance);
-    return sum;
-}
-
 /* A thread's part of the elements skip ... count - 1 of a tile, skip < LINE; from is where its first one lies. Places
- * without an element are 0. */
-template <typename Shape, typename T, typename Load>
-__device__ void load_part(const T *from, int skip, int count, const Load &load, T (&part)[Shape::ITEMS])
+ * without an element are 0. Columns may be in 16 bits, codes in 8. */
+template <typename Shape, typename From, typename Load, typename To>
+__device__ void load_part(const From *from, int skip, int count, const Load &load, To (&part)[Shape::ITEMS])
 {
     from = settled(from);
 #pragma unroll
     for (int i = 0; i < Shape::ITEMS; i++) {
         const int at = i * Shape::BLOCK + (int)threadIdx.x;
-        part[i] = T();
+        part[i] = To();
         if (at < count && (i > 0 || at >= skip))
             part[i] = load(from + i * Shape::BLOCK);
-    }
-}
-
-/* Likewise of columns in 16 bits, or codes in 8. */
-template <typename Shape, typename Number, typename Load>
-__device__ void load_numbers(const Number *from, int skip, int count, const Load &load, int32_t (&number)[Shape::ITEMS])
-{
-    from = settled(from);
-#pragma unroll
-    for (int i = 0; i < Shape::ITEMS; i++) {
-        const int at = i * Shape::BLOCK + (int)threadIdx.x;
-        number[i] = 0;
-        if (at < count && (i > 0 || at >= skip))
-            number[i] = load.number(from + i * Shape::BLOCK);
     }
 }
 
@@ -423,7 +224,7 @@ __device__ void sum_rows(const T *products, const uint16_t *ends, int rows, int 
     enum { SERIAL = 16, QUARTER = 8 };
     const int thread = (int)threadIdx.x;
     const int lanes = 1 << shift, in_group = thread & (lanes - 1), groups = Shape::BLOCK >> shift;
-    const int in_warp = thread % WARP;
+    const int in_warp = thread % warp_lanes;
     for (int first = 0; first < rows; first += groups) {
         const int r = first + (thread >> shift);
         const int begin = r < rows ? ends[r] : 0, end = r < rows ? ends[r + 1] : 0;
@@ -445,7 +246,7 @@ __device__ void sum_rows(const T *products, const uint16_t *ends, int rows, int 
         while (waiting != 0) { /* the same for all lanes */
             int whose = -1;
 #pragma unroll
-            for (int quarter = 0; quarter < WARP / QUARTER; quarter++) {
+            for (int quarter = 0; quarter < warp_lanes / QUARTER; quarter++) {
                 if (in_warp / QUARTER == quarter)
                     whose = __ffs((int)waiting) - 1;
                 waiting &= waiting - 1u;
@@ -470,7 +271,7 @@ __device__ void sum_rows(const T *products, const uint16_t *ends, int rows, int 
  * warp. */
 __device__ inline bool arrives_last(unsigned *count, int of)
 {
-    const bool counts = threadIdx.x % WARP == 0;
+    const bool counts = threadIdx.x % warp_lanes == 0;
     const unsigned before = counts ? count_one(count) : 0;
     if (__shfl_sync(0xffffffffu, before, 0) != (unsigned)(of - 1))
         return false;
@@ -485,7 +286,7 @@ __device__ inline bool arrives_last(unsigned *count, int of)
 template <typename T, typename Stored, typename Store>
 __device__ bool hand_on(const matrix<T, Stored> &m, int which, int64_t t, T sum, Store &store)
 {
-    const int lane = (int)threadIdx.x % WARP;
+    const int lane = (int)threadIdx.x % warp_lanes;
     const long_row whole = m.long_rows[which];
     const int piece = (int)(t - whole.first_tile), group = piece / GROUP, groups = (whole.pieces - 1) / GROUP + 1;
     const int members = group < groups - 1 ? (int)GROUP : whole.pieces - group * GROUP;
@@ -494,7 +295,7 @@ __device__ bool hand_on(const matrix<T, Stored> &m, int which, int64_t t, T sum,
         sums[piece % GROUP] = sum;
     if (!arrives_last(m.group_counts + whole.first_group + group, members))
         return false;
-    sum = warp_sum(lane < members ? load_shared_sum(sums + lane) : T(), WARP);
+    sum = warp_sum(lane < members ? load_shared_sum(sums + lane) : T(), warp_lanes);
     if (groups > 1) {
         T *const of_groups = m.group_sums + whole.first_group;
         if (lane == 0)
@@ -503,9 +304,9 @@ __device__ bool hand_on(const matrix<T, Stored> &m, int which, int64_t t, T sum,
             return false;
         sum = T();
 #pragma unroll 8
-        for (int g = lane; g < groups; g += WARP)
+        for (int g = lane; g < groups; g += warp_lanes)
             sum += load_shared_sum(of_groups + g);
-        sum = warp_sum(sum, WARP);
+        sum = warp_sum(sum, warp_lanes);
     }
     if (lane == 0)
         store(whole.row, sum, store.look_ahead(whole.row));
@@ -518,7 +319,7 @@ template <typename Shape, typename T, typename Stored, typename Store>
 __device__ bool sum_piece(const matrix<T, Stored> &m, const T *products, int skip, int count, int which, int64_t t,
                           Store &store)
 {
-    constexpr int BLOCK_WARPS = Shape::BLOCK / WARP;
+    constexpr int BLOCK_WARPS = Shape::BLOCK / warp_lanes;
     __shared__ T warp_sums[BLOCK_WARPS];
     const int thread = (int)threadIdx.x;
     T sum = T();
@@ -528,11 +329,11 @@ __device__ bool sum_piece(const matrix<T, Stored> &m, const T *products, int ski
         if (at >= skip && at < count)
             sum += products[at];
     }
-    sum = warp_sum(sum, WARP);
-    if (thread % WARP == 0)
-        warp_sums[thread / WARP] = sum;
+    sum = warp_sum(sum, warp_lanes);
+    if (thread % warp_lanes == 0)
+        warp_sums[thread / warp_lanes] = sum;
     __syncthreads();
-    if (thread >= WARP)
+    if (thread >= warp_lanes)
         return false;
     sum = warp_sum(thread < BLOCK_WARPS ? warp_sums[thread] : T(), BLOCK_WARPS);
     return hand_on(m, which, t, sum, store);
@@ -576,7 +377,7 @@ __global__ void __launch_bounds__(Shape::BLOCK, resident<Shape, T, Store>()) ker
     if constexpr (HELD == values::PLAIN)
         load_part<Shape>(m.val + from + thread, skip, count, load, value);
     else if constexpr (HELD == values::CODED)
-        load_numbers<Shape>(m.code + from + thread, skip, count, load, code);
+        load_part<Shape>(m.code + from + thread, skip, count, load, code);
     uint32_t offset[TURNS] = {};
     if (whole_rows) {
         const uint32_t *const offsets = settled(m.row_ptr + (mine.row + thread) * m.words);
@@ -587,10 +388,10 @@ __global__ void __launch_bounds__(Shape::BLOCK, resident<Shape, T, Store>()) ker
     }
     int32_t begins = 0;
     if (BY_STRETCHES)
-        begins = is_narrow && mine.base == STRETCHED ? m.stretches[t * STRETCHES + thread % WARP]
-                                                     : mine.base + thread % WARP * STRETCH;
+        begins = is_narrow && mine.base == STRETCHED ? m.stretches[t * STRETCHES + thread % warp_lanes]
+                                                     : mine.base + thread % warp_lanes * STRETCH;
     if (is_narrow)
-        load_numbers<Shape>(m.narrow + from + thread, skip, count, load, column);
+        load_part<Shape>(m.narrow + from + thread, skip, count, load, column);
     else
         load_part<Shape>(m.col + from + thread, skip, count, load, column);
 #pragma unroll
@@ -629,7 +430,7 @@ __global__ void __launch_bounds__(Shape::BLOCK, resident<Shape, T, Store>()) ker
         store.template end_tile<Shape>(t);
     } else {
         const bool stored = sum_piece<Shape>(m, products, skip, count, mine.long_row, t, store);
-        if (thread < WARP)
+        if (thread < warp_lanes)
             store.end_piece(t, m.long_rows[mine.long_row].first_tile, stored);
     }
 }
@@ -646,15 +447,15 @@ spmv_status run_with_values(spmv_context *ctx, const Matrix &m, const T *x, Stor
 {
     if constexpr (Shape::MAY_RETAIN)
         if (m.retained > 0)
-            return run_as<Shape, HELD, BY_STRETCHES, retain>(ctx, m, x, store);
-    return run_as<Shape, HELD, BY_STRETCHES, pass_through>(ctx, m, x, store);
+            return run_as<Shape, HELD, BY_STRETCHES, loads<caching::RETAINED>>(ctx, m, x, store);
+    return run_as<Shape, HELD, BY_STRETCHES, loads<caching::ONCE>>(ctx, m, x, store);
 }
 
 template <typename Shape, bool BY_STRETCHES, typename T, typename Stored, typename Store>
 spmv_status run_on_columns(spmv_context *ctx, const matrix<T, Stored> &m, const T *x, Store store)
 {
     if (m.val == nullptr)
-        return run_as<Shape, values::NONE, BY_STRETCHES, pass_through>(ctx, m, x, store);
+        return run_as<Shape, values::NONE, BY_STRETCHES, loads<caching::ONCE>>(ctx, m, x, store);
     return run_with_values<Shape, values::PLAIN, BY_STRETCHES>(ctx, m, x, store);
 }
 

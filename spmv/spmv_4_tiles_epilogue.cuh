@@ -45,7 +45,7 @@ struct tree_size {
 /* A leaf is the sum in lane 0 of the warp that calls. */
 template <typename T> __device__ void climb(const sum_tree<T> &tree, int64_t leaf, T sum)
 {
-    const int lane = (int)threadIdx.x % WARP;
+    const int lane = (int)threadIdx.x % warp_lanes;
     T *level = tree.sums;
     unsigned *counts = tree.counts;
     int64_t place = leaf;
@@ -62,7 +62,7 @@ template <typename T> __device__ void climb(const sum_tree<T> &tree, int64_t lea
             level[place] = sum;
         if (!arrives_last(counts + node, members))
             return;
-        sum = warp_sum(lane < members ? load_shared_sum(level + node * GROUP + lane) : T(), WARP);
+        sum = warp_sum(lane < members ? load_shared_sum(level + node * GROUP + lane) : T(), warp_lanes);
         level += n;
         counts += nodes;
         place = node;
@@ -108,16 +108,16 @@ template <typename T> struct store_with_epilogue {
 
     template <typename Shape> __device__ void end_tile(int64_t t)
     {
-        constexpr int BLOCK_WARPS = Shape::BLOCK / WARP;
+        constexpr int BLOCK_WARPS = Shape::BLOCK / warp_lanes;
         __shared__ T warp_parts[BLOCK_WARPS];
         const int thread = (int)threadIdx.x;
         if (w == nullptr)
             return;
-        const T sum = warp_sum(part, WARP);
-        if (thread % WARP == 0)
-            warp_parts[thread / WARP] = sum;
+        const T sum = warp_sum(part, warp_lanes);
+        if (thread % warp_lanes == 0)
+            warp_parts[thread / warp_lanes] = sum;
         __syncthreads();
-        if (thread < WARP)
+        if (thread < warp_lanes)
             climb(tree, t, warp_sum(thread < BLOCK_WARPS ? warp_parts[thread] : T(), BLOCK_WARPS));
     }
 

@@ -30,7 +30,12 @@ namespace tiles
 {
 
 /* Threads of a block that packs or measures, and of one that narrows. */
-enum { PACK_THREADS = 256, PACK_WARPS = PACK_THREADS / WARP, PLAN_THREADS = 128, PLAN_WARPS = PLAN_THREADS / WARP };
+enum {
+    PACK_THREADS = 256,
+    PACK_WARPS = PACK_THREADS / warp_lanes,
+    PLAN_THREADS = 128,
+    PLAN_WARPS = PLAN_THREADS / warp_lanes
+};
 
 enum { SHIFTS = 6 };
 
@@ -136,7 +141,7 @@ template <typename Shape, typename Offset> struct packing {
  * not. A warp. */
 template <typename Row, typename Holds> __device__ Row last_row(Row low, Row high, const Holds &holds)
 {
-    const int lane = (int)threadIdx.x % WARP;
+    const int lane = (int)threadIdx.x % warp_lanes;
     while (low < high) {
         const Row step = ((high - low - 1) >> 5) + 1, row = low + (lane + 1) * step;
         const unsigned yes = __ballot_sync(0xffffffffu, row <= high && holds(row));
@@ -163,7 +168,7 @@ template <typename Offset>
 __device__ void measure(const Offset *row_ptr, int64_t rows, int64_t block, int64_t blocks, statistics *s)
 {
     __shared__ unsigned long long longest_of[PACK_WARPS], empty_of[PACK_WARPS];
-    const int lane = (int)threadIdx.x % WARP, warp = (int)threadIdx.x / WARP;
+    const int lane = (int)threadIdx.x % warp_lanes, warp = (int)threadIdx.x / warp_lanes;
     unsigned long long longest = 0, empty = 0;
 #pragma unroll 4
     for (int64_t row = block * PACK_THREADS + threadIdx.x; row < rows; row += blocks * PACK_THREADS) {
@@ -171,7 +176,7 @@ __device__ void measure(const Offset *row_ptr, int64_t rows, int64_t block, int6
         longest = length > longest ? length : longest;
         empty += length == 0;
     }
-    for (int distance = WARP / 2; distance > 0; distance /= 2) {
+    for (int distance = warp_lanes / 2; distance > 0; distance /= 2) {
         const unsigned long long other = __shfl_down_sync(0xffffffffu, longest, (unsigned)distance);
         longest = other > longest ? other : longest;
         empty += __shfl_down_sync(0xffffffffu, empty, (unsigned)distance);
@@ -212,7 +217,7 @@ template <typename Packing> struct segment_rows {
 template <typename Packing>
 __device__ void take_tiles(const Packing &p, int from, int count, int rows, int64_t base, segment_rows<Packing> *s)
 {
-    const bool writes = threadIdx.x % WARP == 0, to_the_end = from + count > rows;
+    const bool writes = threadIdx.x % warp_lanes == 0, to_the_end = from + count > rows;
     const int64_t first = s->first;
     const int32_t *const near = s->near - from;
     const auto anywhere = [=](int row) { return row - from < count ? near[row] : p.distance(base, first + row); };
@@ -255,10 +260,10 @@ __device__ void take_tiles(const Packing &p, int from, int count, int rows, int6
 /* Where the tiles of a segment begin. A block. */
 template <typename Packing> __device__ void pack_segment(const Packing &p, int64_t segment, segment_rows<Packing> *s)
 {
-    const int thread = (int)threadIdx.x, warp = thread / WARP;
+    const int thread = (int)threadIdx.x, warp = thread / warp_lanes;
     if (warp < 2) {
         const int64_t begin = segment_begin(p, segment + warp);
-        if (thread % WARP == 0)
+        if (thread % warp_lanes == 0)
             *(warp == 0 ? &s->first : &s->behind) = begin;
     }
     if (thread == 0) {
@@ -320,7 +325,7 @@ template <typename Packing>
 __device__ void fill(const Packing &p, const packed_tile &t, packed_counts before, tile *table, long_row *long_rows,
                      statistics *s)
 {
-    const int lane = (int)threadIdx.x % WARP;
+    const int lane = (int)threadIdx.x % warp_lanes;
     const packed_counts at = add_packed()(before, t.before);
     const bool filled = t.is_whole && t.end > t.begin;
     const int shift = t.is_whole ? shift_for<typename Packing::shape>(t.rows) : 0;
@@ -342,7 +347,7 @@ __device__ void fill(const Packing &p, const packed_tile &t, packed_counts befor
         const int index = __shfl_sync(0xffffffffu, at.long_rows, whose);
         const int pieces = __shfl_sync(0xffffffffu, t.pieces, whose);
         const int64_t line = p.line_of(row);
-        for (int piece = lane; piece < pieces; piece += WARP)
+        for (int piece = lane; piece < pieces; piece += warp_lanes)
             table[(int64_t)first + piece] = {
                 piece > 0 ? line + (int64_t)piece * Packing::CAPACITY : begin, row, -1, index, 0, 0};
         all_filled += pieces;
@@ -359,17 +364,16 @@ __global__ void __launch_bounds__(PACK_THREADS)
     __shared__ segment_rows<Packing> rows;
     __shared__ packed_counts before;
     __shared__ int drawn;
-    const no_hook hook;
     let_next_begin();
     await_kernel_before();
     if ((int)blockIdx.x >= states.tiles) {
         measure(p.row_ptr, p.rows, (int)blockIdx.x - states.tiles, (int)gridDim.x - states.tiles, s);
         return;
     }
-    const int segment = block_draw_ticket(states.ticket, states.tiles, hook, &drawn);
+    const int segment = block_draw_ticket<add_packed>(states, &drawn);
     pack_segment(p, segment, &rows);
     const packed_tile mine = packed_tile_of(p, rows);
-    block_look_back(add_packed(), states, segment, rows.all, false, &before, 0, hook);
+    block_look_back(add_packed(), states, segment, rows.all, false, &before, 0);
     fill(p, mine, before, table, long_rows, s);
     if (threadIdx.x == 0 && segment == states.tiles - 1)
         table[(int64_t)before.tiles + rows.all.tiles] = {p.nnz, p.rows, NO_BASE, -1, 0, 0};
@@ -378,7 +382,7 @@ __global__ void __launch_bounds__(PACK_THREADS)
 /* Bytes of a packing's statistics and of what its blocks pass on; to be cleared before. */
 inline int64_t packing_bytes(int64_t segments)
 {
-    return (int64_t)sizeof(statistics) + segments * pieces<packed_counts>::COUNT * (int64_t)sizeof(uint64_t);
+    return (int64_t)sizeof(statistics) + segments * pieces<packed_counts>::count * (int64_t)sizeof(uint64_t);
 }
 
 /* Queues the packing: the table, for most_tiles tiles and the end, the long rows, for most_long_rows, and s, of
@@ -396,7 +400,7 @@ spmv_status pack(spmv_context *ctx, const char *name, const Packing &p, tile *ta
 
 __device__ inline int32_t warp_least(int32_t number)
 {
-    for (int distance = WARP / 2; distance > 0; distance /= 2) {
+    for (int distance = warp_lanes / 2; distance > 0; distance /= 2) {
         const int32_t other = __shfl_xor_sync(0xffffffffu, number, distance);
         number = other < number ? other : number;
     }
@@ -408,8 +412,8 @@ __device__ inline int32_t block_least(int32_t number, int turn)
 {
     __shared__ int32_t of_warps[2][PLAN_WARPS];
     number = warp_least(number);
-    if (threadIdx.x % WARP == 0)
-        of_warps[turn][threadIdx.x / WARP] = number;
+    if (threadIdx.x % warp_lanes == 0)
+        of_warps[turn][threadIdx.x / warp_lanes] = number;
     __syncthreads();
     for (int w = 0; w < PLAN_WARPS; w++)
         number = of_warps[turn][w] < number ? of_warps[turn][w] : number;
@@ -419,36 +423,36 @@ __device__ inline int32_t block_least(int32_t number, int turn)
 /* Which columns there are in a tile, by bins of 1 << shift neighbours from the least on: a bit a bin, and a bit a word
  * of those. In a block's memory. */
 struct column_bins {
-    enum { WORDS = WARP * WARP, BIN_BITS = 6 };
-    uint32_t bits[WORDS], in_use[WARP];
+    enum { WORDS = warp_lanes * warp_lanes, BIN_BITS = 6 };
+    uint32_t bits[WORDS], in_use[warp_lanes];
 
     /* The narrowest bins that suffice for columns up to `span` from the least on. One of STRETCH columns at most: else
      * there are none. */
     static __device__ int shift_for(int32_t span)
     {
         int shift = BIN_BITS;
-        while (span >> shift >= WORDS * WARP)
+        while (span >> shift >= WORDS * warp_lanes)
             shift++;
         return shift;
     }
 
-    /* The first bin in use from `from` on; WORDS * WARP: none. A warp. */
+    /* The first bin in use from `from` on; WORDS * warp_lanes: none. A warp. */
     __device__ int next(int from) const
     {
-        const int lane = (int)threadIdx.x % WARP, word = from / WARP, group = word / WARP;
+        const int lane = (int)threadIdx.x % warp_lanes, word = from / warp_lanes, group = word / warp_lanes;
         if (word >= WORDS)
-            return WORDS * WARP;
-        const uint32_t here = bits[word] & ~0u << from % WARP;
+            return WORDS * warp_lanes;
+        const uint32_t here = bits[word] & ~0u << from % warp_lanes;
         if (here != 0)
-            return word * WARP + __ffs((int)here) - 1;
-        const uint32_t behind = word % WARP == WARP - 1 ? 0 : ~0u << (word % WARP + 1);
+            return word * warp_lanes + __ffs((int)here) - 1;
+        const uint32_t behind = word % warp_lanes == warp_lanes - 1 ? 0 : ~0u << (word % warp_lanes + 1);
         const uint32_t mine = lane < group ? 0 : lane == group ? in_use[lane] & behind : in_use[lane];
         const unsigned groups = __ballot_sync(0xffffffffu, mine != 0);
         if (groups == 0)
-            return WORDS * WARP;
+            return WORDS * warp_lanes;
         const int in = __ffs((int)groups) - 1;
-        const int found = in * WARP + __ffs(__shfl_sync(0xffffffffu, (int)mine, in)) - 1;
-        return found * WARP + __ffs((int)bits[found]) - 1;
+        const int found = in * warp_lanes + __ffs(__shfl_sync(0xffffffffu, (int)mine, in)) - 1;
+        return found * warp_lanes + __ffs((int)bits[found]) - 1;
     }
 };
 
@@ -460,12 +464,12 @@ __device__ bool find_stretches(const int32_t (&column)[PARTS], int32_t low, int3
 {
     __shared__ column_bins bins;
     __shared__ bool suffice;
-    const int thread = (int)threadIdx.x, lane = thread % WARP, shift = bins.shift_for(high - low);
+    const int thread = (int)threadIdx.x, lane = thread % warp_lanes, shift = bins.shift_for(high - low);
     if (1 << shift > STRETCH)
         return false;
     for (int i = thread; i < bins.WORDS; i += PLAN_THREADS)
         bins.bits[i] = 0;
-    if (thread < WARP)
+    if (thread < warp_lanes)
         bins.in_use[thread] = 0;
     __syncthreads();
 #pragma unroll
@@ -473,16 +477,16 @@ __device__ bool find_stretches(const int32_t (&column)[PARTS], int32_t low, int3
         const int bin = column[i] != NO_COLUMN ? (column[i] - low) >> shift : -1;
         const int before = __shfl_up_sync(0xffffffffu, bin, 1);
         if (bin >= 0 && (lane == 0 || bin != before)) {
-            atomicOr(&bins.bits[bin / WARP], 1u << bin % WARP);
-            atomicOr(&bins.in_use[bin / WARP / WARP], 1u << bin / WARP % WARP);
+            atomicOr(&bins.bits[bin / warp_lanes], 1u << bin % warp_lanes);
+            atomicOr(&bins.in_use[bin / warp_lanes / warp_lanes], 1u << bin / warp_lanes % warp_lanes);
         }
     }
     __syncthreads();
-    if (thread < WARP) {
+    if (thread < warp_lanes) {
         int bin = 0, mine = NO_COLUMN;
         for (int k = 0; k < STRETCHES; k++) {
             bin = bins.next(bin);
-            if (bin == bins.WORDS * WARP)
+            if (bin == bins.WORDS * warp_lanes)
                 break;
             if (lane == k)
                 mine = low + (bin << shift);
@@ -491,7 +495,7 @@ __device__ bool find_stretches(const int32_t (&column)[PARTS], int32_t low, int3
         begins[lane] = mine;
         bin = bins.next(bin);
         if (lane == 0)
-            suffice = bin == bins.WORDS * WARP;
+            suffice = bin == bins.WORDS * warp_lanes;
     }
     __syncthreads();
     return suffice;

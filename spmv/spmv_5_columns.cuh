@@ -28,7 +28,7 @@
 namespace columns
 {
 
-enum { BLOCK = 128, BLOCK_WARPS = BLOCK / WARP, MOST = 16, LONG = 256, PIECE = 1024 };
+enum { BLOCK = 128, BLOCK_WARPS = BLOCK / warp_lanes, MOST = 16, LONG = 256, PIECE = 1024 };
 
 /* Slots of a group are for at least so many entries each. */
 enum { EACH_SLOT = 8 };
@@ -128,8 +128,8 @@ template <int PACK, typename T> __device__ void add_slots(int width_log, int slo
 template <int PACK, typename T, typename Stored> __device__ void leave_parts(const job<T, Stored> &j, T *parts, T *sum)
 {
     __shared__ T of_warps[BLOCK_WARPS][MOST];
-    const int lane = (int)threadIdx.x % WARP, thread = (int)threadIdx.x;
-    for (int distance = WARP / 2; distance >= 1 << (j.width_log + j.slots_log); distance /= 2)
+    const int lane = (int)threadIdx.x % warp_lanes, thread = (int)threadIdx.x;
+    for (int distance = warp_lanes / 2; distance >= 1 << (j.width_log + j.slots_log); distance /= 2)
 #pragma unroll
         for (int i = 0; i < PACK; i++)
             sum[i] += shuffle_down(sum[i], distance);
@@ -137,7 +137,7 @@ template <int PACK, typename T, typename Stored> __device__ void leave_parts(con
 #pragma unroll
         for (int i = 0; i < PACK; i++)
             if (lane * PACK + i < j.columns)
-                of_warps[thread / WARP][lane * PACK + i] = sum[i];
+                of_warps[thread / warp_lanes][lane * PACK + i] = sum[i];
     }
     __syncthreads();
     if (thread < j.columns) {
@@ -160,13 +160,13 @@ __global__ void __launch_bounds__(BLOCK) multiply_rows(job<T, Stored> j, Dots do
         if (dots.stop != nullptr && *dots.stop != 0)
             return;
     }
-    const int lane = (int)threadIdx.x % WARP, group_log = j.width_log + j.slots_log;
-    const int group = lane >> group_log, groups = WARP >> group_log;
+    const int lane = (int)threadIdx.x % warp_lanes, group_log = j.width_log + j.slots_log;
+    const int group = lane >> group_log, groups = warp_lanes >> group_log;
     const place p = place_of<PACK>(lane, j.width_log, j.slots_log);
     const bool has_columns = p.column < j.columns;
     const int64_t stride = (int64_t)gridDim.x * BLOCK_WARPS * groups;
     /* the same for all lanes of a warp: they leave the loop together */
-    for (int64_t first = ((int64_t)blockIdx.x * BLOCK_WARPS + threadIdx.x / WARP) * groups; first < j.rows;
+    for (int64_t first = ((int64_t)blockIdx.x * BLOCK_WARPS + threadIdx.x / warp_lanes) * groups; first < j.rows;
          first += stride) {
         const int64_t row = first + group;
         bool mine = has_columns && row < j.rows;
@@ -200,12 +200,12 @@ __global__ void __launch_bounds__(BLOCK) multiply_rows(job<T, Stored> j, Dots do
 template <int PACK, typename T, typename Stored>
 __global__ void __launch_bounds__(BLOCK) multiply_pieces(job<T, Stored> j, const piece *pieces, int64_t count, T *sums)
 {
-    const int lane = (int)threadIdx.x % WARP, group_log = j.width_log + j.most_slots_log;
-    const int group = lane >> group_log, groups = WARP >> group_log;
+    const int lane = (int)threadIdx.x % warp_lanes, group_log = j.width_log + j.most_slots_log;
+    const int group = lane >> group_log, groups = warp_lanes >> group_log;
     const place p = place_of<PACK>(lane, j.width_log, j.most_slots_log);
     const int64_t stride = (int64_t)gridDim.x * BLOCK_WARPS * groups;
     /* the same for all lanes of a warp: they leave the loop together */
-    for (int64_t first = ((int64_t)blockIdx.x * BLOCK_WARPS + threadIdx.x / WARP) * groups; first < count;
+    for (int64_t first = ((int64_t)blockIdx.x * BLOCK_WARPS + threadIdx.x / warp_lanes) * groups; first < count;
          first += stride) {
         const int64_t i = first + group;
         const bool mine = p.column < j.columns && i < count;

@@ -58,16 +58,10 @@ template <typename T> spmv_status keep(spmv_plan *plan, const std::vector<T> &ta
 /* Shared memory that a block of the device may have. */
 spmv_status shared_limit(spmv_context *ctx, int *bytes)
 {
-#ifdef HOST_CUDA
-    (void)ctx;
-    *bytes = 1 << 20;
-    return SPMV_OK;
-#else
     return cuda_check(
         ctx,
         cudaDeviceGetAttribute(bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, ((cuda_state *)ctx->device)->device),
         "cudaDeviceGetAttribute");
-#endif
 }
 
 /* ------------------------------------------------------- tiles, as in rung 4 */
@@ -203,7 +197,7 @@ void cut_part(const std::vector<int64_t> &begins, int64_t begin, int64_t end, in
  * once; or, where there is too little, one for each, or less. */
 int64_t parts_for(int64_t nnz, int64_t at_once)
 {
-    if (CUDA_BLOCKED_SMALL)
+    if (SPMV_BLOCKED_SMALL)
         return std::max<int64_t>(nnz / 200, 1);
     return nnz > at_once * PART ? ceil_divide(nnz, at_once * PART) * at_once
                                 : std::min(at_once, ceil_divide(nnz, (int64_t)LEAST_PART));
@@ -290,7 +284,7 @@ template <typename Index> spmv_status sort_columns(spmv_plan *plan, making *m, b
 template <typename Index> spmv_status find_runs(spmv_plan *plan, making *m, blocked_state *s, int line)
 {
     spmv_context *const ctx = plan->ctx;
-    const int64_t nnz = plan->a.nnz, lines = ceil_divide(nnz, (int64_t)WARP);
+    const int64_t nnz = plan->a.nnz, lines = ceil_divide(nnz, (int64_t)warp_lanes);
     const int grid = grid_for(nnz, blocked::PLAN_THREADS);
     const spmv_type type = sizeof(Index) == 8 ? SPMV_I64 : SPMV_I32;
     const tiles::tile *const table = (const tiles::tile *)s->table;
@@ -387,7 +381,7 @@ void describe(spmv_plan *plan, const blocked_state *s)
                          ", in %lld parts and %lld segments (%.3g %% of the entries gathered from memory); %d tiles, "
                          "in runs of %.4g products on average; %.3g bytes an entry in both launches",
                          (long long)s->parts, (long long)s->segments, 100.0 * (double)s->few / (double)nnz,
-                         s->about.packed.tiles, mean, stored + 2 * size + 4 + index / WARP + index / mean);
+                         s->about.packed.tiles, mean, stored + 2 * size + 4 + index / warp_lanes + index / mean);
     snprintf(plan->layout + used, sizeof plan->layout - (size_t)used, "; %d rows longer than a tile",
              s->about.packed.long_rows);
 }

@@ -39,8 +39,8 @@
 #include "spmv_4_tiles.cuh"
 
 /* Tests build with blocks and tiles so small that small matrices have many of them. */
-#ifndef CUDA_BLOCKED_SMALL
-#define CUDA_BLOCKED_SMALL 0
+#ifndef SPMV_BLOCKED_SMALL
+#define SPMV_BLOCKED_SMALL 0
 #endif
 
 namespace blocked
@@ -72,7 +72,7 @@ template <int BLOCK_, int ITEMS_, int RESIDENT_, int SEGMENT_TILES_> struct tile
  * three times one after the other. Large, where so many blocks of columns would leave short runs: blocks of more than
  * twice the columns, tiles of twice the products. 16-byte elements: half as many products. */
 template <typename T> struct shapes {
-#if CUDA_BLOCKED_SMALL
+#if SPMV_BLOCKED_SMALL
     struct usual {
         using x = x_shape<64, 2, 256>;
         using tile = tile_shape<64, 4, 3, 8>;
@@ -147,12 +147,12 @@ enum { HEAD = 1 << 15 };
 /* The block's dynamic shared memory. */
 template <int BYTES> __device__ unsigned char *shared_memory()
 {
-#ifdef HOST_CUDA
-    alignas(16) static unsigned char memory[BYTES];
-    return memory;
-#else
+#ifdef __CUDACC__
     extern __shared__ __align__(16) unsigned char blocked_shared[];
     return blocked_shared;
+#else /* an ordinary compiler's blocks run one after the other */
+    alignas(16) static unsigned char memory[BYTES];
+    return memory;
 #endif
 }
 
@@ -208,8 +208,8 @@ template <int BLOCK, typename T, typename Stored> struct batch {
             if (k >= end)
                 continue;
             if (m.val != nullptr)
-                value[i] = tiles::load_once((const pack<Stored, PACK> *)(m.val + k));
-            column[i] = tiles::load_once((const pack<uint16_t, PACK> *)(m.column + k));
+                value[i] = load_once((const pack<Stored, PACK> *)(m.val + k));
+            column[i] = load_once((const pack<uint16_t, PACK> *)(m.column + k));
         }
     }
 
@@ -256,7 +256,7 @@ __device__ void multiply_few(const sorted_matrix<T, Stored> &m, segment g, int c
             else
                 high = middle - 1;
         }
-        T product = tiles::load_gathered(x + (int64_t)low * columns + m.column[k]);
+        T product = load_gathered(x + (int64_t)low * columns + m.column[k]);
         if (m.val != nullptr)
             product *= T(load_whole(m.val + k));
         m.products[k] = product;
@@ -303,7 +303,7 @@ template <typename Tile> __device__ void load_words(const uint16_t *from, int co
 {
 #pragma unroll
     for (int i = 0; i < Tile::ITEMS; i++)
-        word[i] = i * Tile::BLOCK + (int)threadIdx.x < count ? tiles::load_once_16(from + i * Tile::BLOCK) : 0;
+        word[i] = i * Tile::BLOCK + (int)threadIdx.x < count ? load_once(from + i * Tile::BLOCK) : 0;
 }
 
 /* Two places of 16 bits in a register: i and i + 1, i even. */
@@ -342,12 +342,12 @@ __global__ void __launch_bounds__(Tile::BLOCK, Tile::RESIDENT) add(tiles::matrix
     const int64_t from = mine.begin & ~(int64_t)(Tile::LINE - 1);
     const int skip = (int)(mine.begin - from), count = (int)(end - from), rows = (int)(row_end - mine.row);
     const bool whole_rows = mine.long_row < 0;
-    const unsigned up_to_here = 0xffffffffu >> (WARP - 1 - thread % WARP);
+    const unsigned up_to_here = 0xffffffffu >> (warp_lanes - 1 - thread % warp_lanes);
     const auto is_mine = [=](int i) { /* element i * BLOCK + thread; the line's first ones are another tile's */
                                       return i * BLOCK + thread < count && (i > 0 || thread >= skip);
     };
     int word[ITEMS];
-    load_words<Tile>(tiles::settled(r.place + from + thread), count, word);
+    load_words<Tile>(settled(r.place + from + thread), count, word);
     places<ITEMS> place;
     Index source[ITEMS];
 #pragma unroll
@@ -356,7 +356,7 @@ __global__ void __launch_bounds__(Tile::BLOCK, Tile::RESIDENT) add(tiles::matrix
         source[i] = 0;
         if (is_mine(i)) {
             const Index run =
-                r.before[from / WARP + (i * BLOCK + thread) / WARP] + (Index)__popc(heads & up_to_here) - 1;
+                r.before[from / warp_lanes + (i * BLOCK + thread) / warp_lanes] + (Index)__popc(heads & up_to_here) - 1;
             source[i] = (Index)(from + i * BLOCK + thread) + r.shift[run];
         }
         place.set(i, word[i]);
@@ -365,7 +365,7 @@ __global__ void __launch_bounds__(Tile::BLOCK, Tile::RESIDENT) add(tiles::matrix
         const uint32_t *const offsets = m.row_ptr + mine.row * m.words;
 #pragma unroll 4
         for (int row = thread; row <= rows; row += BLOCK)
-            ends[row] = (uint16_t)(tiles::load_once(offsets + (int64_t)row * m.words) - (uint32_t)from);
+            ends[row] = (uint16_t)(load_once(offsets + (int64_t)row * m.words) - (uint32_t)from);
     }
 
     await_kernel_before();
@@ -375,7 +375,7 @@ __global__ void __launch_bounds__(Tile::BLOCK, Tile::RESIDENT) add(tiles::matrix
 #pragma unroll
         for (int i = 0; i < AT_ONCE; i++)
             if (first + i < ITEMS && is_mine(first + i))
-                product[i] = tiles::load_gathered(r.products + source[first + i]);
+                product[i] = load_gathered(r.products + source[first + i]);
 #pragma unroll
         for (int i = 0; i < AT_ONCE; i++)
             if (first + i < ITEMS && is_mine(first + i))

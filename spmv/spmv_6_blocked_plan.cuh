@@ -97,8 +97,9 @@ template <typename Index> __device__ bool is_head(const Index *order, int64_t j,
 template <typename Body> __device__ void for_each_line(int64_t nnz, const Body &body)
 {
     const int64_t stride = (int64_t)gridDim.x * PLAN_THREADS;
-    for (int64_t line = (int64_t)blockIdx.x * PLAN_THREADS + threadIdx.x / WARP * WARP; line < nnz; line += stride)
-        body(line / WARP, line + threadIdx.x % WARP);
+    for (int64_t line = (int64_t)blockIdx.x * PLAN_THREADS + threadIdx.x / warp_lanes * warp_lanes; line < nnz;
+         line += stride)
+        body(line / warp_lanes, line + threadIdx.x % warp_lanes);
 }
 
 template <typename Index>
@@ -109,7 +110,7 @@ __global__ void __launch_bounds__(PLAN_THREADS)
     for_each_line(nnz, [=](int64_t line, int64_t j) {
         const bool head = is_head(order, j, nnz);
         const unsigned all = __ballot_sync(0xffffffffu, head);
-        if (threadIdx.x % WARP == 0)
+        if (threadIdx.x % warp_lanes == 0)
             heads[line] = (Index)__popc(all);
         if (j < nnz) {
             const int64_t begin = table[its_tile[j]].begin & ~(int64_t)(line_length - 1);
@@ -126,7 +127,7 @@ __global__ void __launch_bounds__(PLAN_THREADS)
         const bool head = is_head(order, j, nnz);
         const unsigned all = __ballot_sync(0xffffffffu, head);
         if (head)
-            shift[before[line] + (Index)__popc(all & ((1u << threadIdx.x % WARP) - 1u))] = (Index)(order[j] - j);
+            shift[before[line] + (Index)__popc(all & ((1u << threadIdx.x % warp_lanes) - 1u))] = (Index)(order[j] - j);
     });
 }
 

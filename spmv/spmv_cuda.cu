@@ -46,9 +46,9 @@ template <typename Rung> spmv_status apply(const spmv_plan *plan, const struct p
     });
 }
 
-__global__ void __launch_bounds__(THREADS) narrow_offsets(const int64_t *from, int32_t *to, int64_t n)
+__global__ void __launch_bounds__(block_threads) narrow_offsets(const int64_t *from, int32_t *to, int64_t n)
 {
-    for (int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x; i < n; i += (int64_t)gridDim.x * THREADS)
+    for (int64_t i = (int64_t)blockIdx.x * block_threads + threadIdx.x; i < n; i += (int64_t)gridDim.x * block_threads)
         to[i] = (int32_t)from[i];
 }
 
@@ -57,7 +57,8 @@ __global__ void __launch_bounds__(THREADS) narrow_offsets(const int64_t *from, i
 extern "C" spmv_status narrow_offsets_cuda(spmv_context *ctx, const int64_t *from, int32_t *to, int64_t n)
 {
     return on_device(ctx, [&] {
-        return launch(ctx, "spmv narrow offsets", grid_for(n, THREADS), THREADS, narrow_offsets, from, to, n);
+        return launch(ctx, "spmv narrow offsets", grid_for(n, block_threads), block_threads, narrow_offsets, from, to,
+                      n);
     });
 }
 

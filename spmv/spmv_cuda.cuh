@@ -4,6 +4,7 @@
 #ifndef SPMV_CUDA_CUH
 #define SPMV_CUDA_CUH
 
+#include "block.cuh"
 #include "complex.cuh"
 #include "launch.cuh"
 
@@ -37,6 +38,14 @@ template <typename T> struct scaling {
         *y = value(sum, y);
     }
 };
+
+/* Lane 0 gets the fixed tree's sum of width lanes. */
+template <typename T> __device__ T warp_sum(T sum, int width)
+{
+    for (int distance = width / 2; distance > 0; distance /= 2)
+        sum += shuffle_down(sum, distance);
+    return sum;
+}
 
 /* gamma: a scalar in the device's memory, NULL for 1. */
 template <typename T> __device__ T scaled_by(const T *gamma, T y)

@@ -23,21 +23,21 @@ namespace
 {
 
 /* Entries a block finds the rows of at a time. */
-enum { CHUNK = 8 * THREADS };
+enum { CHUNK = 8 * block_threads };
 
 template <typename Body> __device__ void for_each(int64_t n, const Body &body)
 {
-    for (int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x; i < n; i += (int64_t)gridDim.x * THREADS)
+    for (int64_t i = (int64_t)blockIdx.x * block_threads + threadIdx.x; i < n; i += (int64_t)gridDim.x * block_threads)
         body(i);
 }
 
-template <typename Number> __global__ void __launch_bounds__(THREADS) number_entries(Number *to, int64_t n)
+template <typename Number> __global__ void __launch_bounds__(block_threads) number_entries(Number *to, int64_t n)
 {
     for_each(n, [=](int64_t i) { to[i] = (Number)i; });
 }
 
 template <typename Offset>
-__global__ void __launch_bounds__(THREADS)
+__global__ void __launch_bounds__(block_threads)
     column_begins(const int32_t *sorted, int64_t nnz, Offset *row_ptr, int64_t cols)
 {
     for_each(cols + 1, [=](int64_t c) {
@@ -68,7 +68,7 @@ template <typename Offset> __device__ int64_t row_of(const Offset *row_ptr, int6
 
 /* Rows of a chunk's entries lie between those of its first and last, which one thread each looks for. */
 template <typename Offset>
-__global__ void __launch_bounds__(THREADS)
+__global__ void __launch_bounds__(block_threads)
     entry_rows(const Offset *row_ptr, int64_t rows, int64_t nnz, int32_t *row, int64_t chunks)
 {
     __shared__ int64_t border[2];
@@ -77,7 +77,7 @@ __global__ void __launch_bounds__(THREADS)
         if (threadIdx.x < 2)
             border[threadIdx.x] = row_of(row_ptr, 0, rows - 1, threadIdx.x == 0 ? begin : end - 1);
         __syncthreads();
-        for (int64_t k = begin + threadIdx.x; k < end; k += THREADS)
+        for (int64_t k = begin + threadIdx.x; k < end; k += block_threads)
             row[k] = (int32_t)row_of(row_ptr, border[0], border[1], k);
         __syncthreads();
     }
@@ -100,7 +100,7 @@ template <typename T> struct conjugate {
 };
 
 template <typename T, typename Number, typename Function>
-__global__ void __launch_bounds__(THREADS) take(const T *values, const Number *from, T *to, int64_t n)
+__global__ void __launch_bounds__(block_threads) take(const T *values, const Number *from, T *to, int64_t n)
 {
     for_each(n, [=](int64_t k) { to[k] = Function()(load_whole(values + from[k])); });
 }
@@ -108,26 +108,27 @@ __global__ void __launch_bounds__(THREADS) take(const T *values, const Number *f
 template <typename T, typename Function>
 spmv_status run_take(spmv_context *ctx, const void *values, const void *from, int from_bits, void *to, int64_t n)
 {
-    const int blocks = grid_for(n, THREADS);
-    return from_bits == 32 ? launch(ctx, "transpose take", blocks, THREADS, take<T, int32_t, Function>,
+    const int blocks = grid_for(n, block_threads);
+    return from_bits == 32 ? launch(ctx, "transpose take", blocks, block_threads, take<T, int32_t, Function>,
                                     (const T *)values, (const int32_t *)from, (T *)to, n)
-                           : launch(ctx, "transpose take", blocks, THREADS, take<T, int64_t, Function>,
+                           : launch(ctx, "transpose take", blocks, block_threads, take<T, int64_t, Function>,
                                     (const T *)values, (const int64_t *)from, (T *)to, n);
 }
 
 spmv_status run_number(spmv_context *ctx, void *to, int bits, int64_t n)
 {
-    const int blocks = grid_for(n, THREADS);
-    return bits == 32 ? launch(ctx, "transpose number", blocks, THREADS, number_entries<int32_t>, (int32_t *)to, n)
-                      : launch(ctx, "transpose number", blocks, THREADS, number_entries<int64_t>, (int64_t *)to, n);
+    const int blocks = grid_for(n, block_threads);
+    return bits == 32
+               ? launch(ctx, "transpose number", blocks, block_threads, number_entries<int32_t>, (int32_t *)to, n)
+               : launch(ctx, "transpose number", blocks, block_threads, number_entries<int64_t>, (int64_t *)to, n);
 }
 
 spmv_status run_begins(spmv_context *ctx, const int32_t *sorted, int64_t nnz, void *row_ptr, int bits, int64_t cols)
 {
-    const int blocks = grid_for(cols + 1, THREADS);
-    return bits == 32 ? launch(ctx, "transpose begins", blocks, THREADS, column_begins<int32_t>, sorted, nnz,
+    const int blocks = grid_for(cols + 1, block_threads);
+    return bits == 32 ? launch(ctx, "transpose begins", blocks, block_threads, column_begins<int32_t>, sorted, nnz,
                                (int32_t *)row_ptr, cols)
-                      : launch(ctx, "transpose begins", blocks, THREADS, column_begins<int64_t>, sorted, nnz,
+                      : launch(ctx, "transpose begins", blocks, block_threads, column_begins<int64_t>, sorted, nnz,
                                (int64_t *)row_ptr, cols);
 }
 
@@ -135,9 +136,9 @@ spmv_status run_rows(spmv_context *ctx, const spmv_csr &a, int32_t *row)
 {
     const int64_t chunks = ceil_divide(a.nnz, (int64_t)CHUNK);
     const int blocks = grid_for(chunks, 1);
-    return a.row_ptr_bits == 32 ? launch(ctx, "transpose rows", blocks, THREADS, entry_rows<int32_t>,
+    return a.row_ptr_bits == 32 ? launch(ctx, "transpose rows", blocks, block_threads, entry_rows<int32_t>,
                                          (const int32_t *)a.row_ptr, a.rows, a.nnz, row, chunks)
-                                : launch(ctx, "transpose rows", blocks, THREADS, entry_rows<int64_t>,
+                                : launch(ctx, "transpose rows", blocks, block_threads, entry_rows<int64_t>,
                                          (const int64_t *)a.row_ptr, a.rows, a.nnz, row, chunks);
 }
 

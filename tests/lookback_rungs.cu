@@ -1,10 +1,12 @@
 /* The table of the single-pass rungs' shapes.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
+#include "lookback_delays.cuh" /* before the rungs */
+
 #include "scan_3_chunks.cuh"
 #include "scan_5_lookback.cuh"
 #include "segreduce_1_walk.cuh"
-#include "segreduce_2_resident.cuh"
+#include "segreduce_3_resident.cuh"
 #include "segscan_3_pipeline.cuh"
 
 extern "C" {
@@ -14,18 +16,18 @@ extern "C" {
 namespace
 {
 
-/* One shape for each of the two, and what steps in; segmented reduce has no such form. */
-template <typename ScanShape, typename SegscanShape, typename Hook = no_hook> struct shapes {
+/* One shape for each of the two, segmented reduce has no such form. */
+template <typename ScanShape, typename SegscanShape> struct shapes {
     template <typename Op, typename Load, typename Store>
     static spmv_status scan(spmv_context *ctx, Load load, Store store, int64_t n, bool exclusive, void *scratch)
     {
-        return scan_5_launch<Op, ScanShape>(ctx, load, store, n, exclusive, scratch, Hook::next());
+        return scan_5_launch<Op, ScanShape>(ctx, load, store, n, exclusive, scratch);
     }
     template <typename Op, typename Load, typename Store>
     static spmv_status segscan(spmv_context *ctx, Load load, Store store, segment_starts segments, int64_t n,
                                bool exclusive, void *scratch)
     {
-        return segscan_2_launch<Op, SegscanShape>(ctx, load, store, segments, n, exclusive, scratch, Hook::next());
+        return segscan_2_launch<Op, SegscanShape>(ctx, load, store, segments, n, exclusive, scratch);
     }
     template <typename Op, typename Load, typename Store>
     static spmv_status segreduce(spmv_context *ctx, Load load, Store store, segment_closings closings, void *scratch)
@@ -35,14 +37,13 @@ template <typename ScanShape, typename SegscanShape, typename Hook = no_hook> st
 };
 
 /* The pipelines; devices without a copy engine look back instead. */
-template <typename ScanShape, typename SegscanShape, typename MergeShape, typename Otherwise, typename Hook = no_hook>
-struct pipeline {
+template <typename ScanShape, typename SegscanShape, typename MergeShape, typename Otherwise> struct pipeline {
     template <typename Op, typename Load, typename Store>
     static spmv_status scan(spmv_context *ctx, Load load, Store store, int64_t n, bool exclusive, void *scratch)
     {
         if (!engine_there(ctx))
             return Otherwise::template scan<Op>(ctx, load, store, n, exclusive, scratch);
-        return scan_6_launch<Op, ScanShape>(ctx, load, store, no_heads(), n, exclusive, Hook::next());
+        return scan_6_launch<Op, ScanShape>(ctx, load, store, no_heads(), n, exclusive);
     }
     template <typename Op, typename Load, typename Store>
     static spmv_status segscan(spmv_context *ctx, Load load, Store store, segment_starts segments, int64_t n,
@@ -50,25 +51,45 @@ struct pipeline {
     {
         if (!engine_there(ctx))
             return Otherwise::template segscan<Op>(ctx, load, store, segments, n, exclusive, scratch);
-        return segscan_3_launch<Op, SegscanShape>(ctx, load, store, segments, n, exclusive, Hook::next());
+        return segscan_3_launch<Op, SegscanShape>(ctx, load, store, segments, n, exclusive);
     }
     template <typename Op, typename Load, typename Store>
     static spmv_status segreduce(spmv_context *ctx, Load load, Store store, segment_closings closings, void *scratch)
     {
         if (!engine_there(ctx))
             return Otherwise::template segreduce<Op>(ctx, load, store, closings, scratch);
-        return segreduce_2_launch<Op, MergeShape>(ctx, load, store, closings, scratch, Hook::next());
+        return segreduce_2_launch<Op, MergeShape>(ctx, load, store, closings, scratch);
     }
 };
 
 /* Segmented reduce by blocks that are all there at once, while there are few enough. */
-template <typename Otherwise, typename Hook = no_hook> struct resident : Otherwise {
+template <typename Otherwise> struct resident : Otherwise {
     template <typename Op, typename Load, typename Store>
     static spmv_status segreduce(spmv_context *ctx, Load load, Store store, segment_closings closings, void *scratch)
     {
         if (!segreduce_resident_fits<typename Op::type>(closings.n + closings.count))
             return Otherwise::template segreduce<Op>(ctx, load, store, closings, scratch);
-        return segreduce_resident_launch<Op>(ctx, load, store, closings, Hook::next());
+        return segreduce_resident_launch<Op>(ctx, load, store, closings);
+    }
+};
+
+/* Another rung for delayed operators, with delays of their own in each call. */
+template <typename Rung> struct under_delays {
+    template <typename Op, typename... Arguments> static spmv_status scan(spmv_context *ctx, Arguments... arguments)
+    {
+        const spmv_status st = new_delays(ctx);
+        return st != SPMV_OK ? st : Rung::template scan<delayed<Op>>(ctx, arguments...);
+    }
+    template <typename Op, typename... Arguments> static spmv_status segscan(spmv_context *ctx, Arguments... arguments)
+    {
+        const spmv_status st = new_delays(ctx);
+        return st != SPMV_OK ? st : Rung::template segscan<delayed<Op>>(ctx, arguments...);
+    }
+    template <typename Op, typename... Arguments>
+    static spmv_status segreduce(spmv_context *ctx, Arguments... arguments)
+    {
+        const spmv_status st = new_delays(ctx);
+        return st != SPMV_OK ? st : Rung::template segreduce<delayed<Op>>(ctx, arguments...);
     }
 };
 
@@ -133,12 +154,11 @@ template <typename Rung> constexpr lookback_rung rung(const char *name)
     return {name, scan<Rung>, segscan<Rung>, segreduce<Rung>};
 }
 
-using small_scan = lookback_shape<2 * WARP, 1, 1>;
-using small_segscan = lookback_shape<THREADS, 1, 1>;
+using small_scan = lookback_shape<2 * warp_lanes, 1, 1>;
+using small_segscan = lookback_shape<block_threads, 1, 1>;
 using best = shapes<scan_5_best<float>, segscan_2_best>;
-template <typename Hook>
-using small_pipeline =
-    pipeline<small_scan, small_segscan, merge_shape<12, 2>, shapes<small_scan, small_segscan, Hook>, Hook>;
+using small = shapes<small_scan, small_segscan>;
+using small_pipeline = pipeline<small_scan, small_segscan, merge_shape<12, 2>, small>;
 enum { SMALLEST_TILE = 256 }; /* steps: of the smallest shapes with 8-byte elements */
 
 } // namespace
@@ -148,11 +168,11 @@ extern "C" const lookback_rung lookback_rungs[] = {
     rung<chunks>("chunks"),
     rung<best>("lookback"),
     rung<pipeline<scan_6_shape, segscan_3_shape, segreduce_2_shape, best>>("pipeline"),
-    rung<pipeline<lookback_shape<THREADS, 7, 2>, lookback_shape<THREADS, 5, 2>, merge_shape<92, 3>, best>>("pipeline-b"),
-    rung<resident<shapes<small_scan, small_segscan>>>("small"),
-    rung<resident<shapes<small_scan, small_segscan, delaying_hook>, delaying_hook>>("delayed"),
-    rung<small_pipeline<no_hook>>("small-pipeline"),
-    rung<small_pipeline<delaying_hook>>("delayed-pipeline"),
+    rung<pipeline<lookback_shape<block_threads, 7, 2>, lookback_shape<block_threads, 5, 2>, merge_shape<92, 3>, best>>("pipeline-b"),
+    rung<resident<small>>("small"),
+    rung<under_delays<resident<small>>>("delayed"),
+    rung<small_pipeline>("small-pipeline"),
+    rung<under_delays<small_pipeline>>("delayed-pipeline"),
 };
 /* clang-format on */
 extern "C" const int lookback_rungs_count = sizeof lookback_rungs / sizeof lookback_rungs[0];

@@ -19,7 +19,7 @@ struct lookback_rung {
                              int64_t n, void *scratch);
 };
 
-/* "chunks": reduce, then scan (rung 1). "lookback-a", ...: shapes; a is the default. "small": tiny tiles, so that there
+/* "chunks": reduce, then scan (scan_3_chunks.cuh). "lookback-a", ...: shapes; a is the default. "small": tiny tiles, so that there
  * are many. "delayed": small, with states delayed and held back at random, anew in every call. */
 extern const struct lookback_rung lookback_rungs[];
 extern const int lookback_rungs_count;

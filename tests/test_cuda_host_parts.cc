@@ -22,7 +22,7 @@ template <typename Below> static int64_t search(int64_t lo, int64_t hi, Below be
     for (*rounds = 0; lo < hi; ++*rounds) {
         search_round round(lo, hi);
         int count = 0;
-        for (int t = 0; t < THREADS; t++)
+        for (int t = 0; t < block_threads; t++)
             count += round.probe(t) < hi && below(round.probe(t));
         round.narrow(count);
         lo = round.lo;
@@ -52,7 +52,7 @@ static void chunks()
 {
     for (int64_t n = 1; n < 40000; n += n < 300 ? 1 : 37) {
         const chunking cut = cut_into_chunks(n, 3);
-        expect(cut.count >= 1 && cut.count <= CHUNKS, "number of chunks", n, cut.count);
+        expect(cut.count >= 1 && cut.count <= most_chunks, "number of chunks", n, cut.count);
         expect(cut.first_tile(0) == 0 && cut.first_tile(cut.count) == (n + 2) / 3, "chunks cover all tiles", n,
                cut.count);
         for (int c = 0; c < cut.count; c++) {
@@ -69,15 +69,15 @@ static void chunks()
 
 template <typename T> static void bits()
 {
-    for (int i = 0; i < tile_of<T>::SIZE; i++) {
-        std::vector<unsigned> words((size_t)tile_bits<T>::WORDS, 0);
+    for (int i = 0; i < tile_of<T>::size; i++) {
+        std::vector<unsigned> words((size_t)tile_bits<T>::word_count, 0);
         words[(size_t)i / 32] |= 1u << (i % 32);
-        for (int t = 0; t < THREADS; t++) {
-            const bool mine = i / tile_of<T>::ITEMS == t;
-            expect(tile_bits<T>::of_thread(words.data(), t) == (mine ? 1u << (i % tile_of<T>::ITEMS) : 0u), "bits", i,
+        for (int t = 0; t < block_threads; t++) {
+            const bool mine = i / tile_of<T>::items == t;
+            expect(tile_bits<T>::of_thread(words.data(), t) == (mine ? 1u << (i % tile_of<T>::items) : 0u), "bits", i,
                    t);
         }
-        expect(tile_of<T>::cell(i) < tile_of<T>::CELLS, "cells", i, 0);
+        expect(tile_of<T>::cell(i) < tile_of<T>::cells, "cells", i, 0);
     }
 }
 

@@ -479,7 +479,7 @@ template <int Words> static void check_compact(int64_t n)
 
 template <int Words> static void check_elements()
 {
-    const int64_t tile = device::rungs::vector_tile<affine<Words>, device::rungs::scan_shape<affine<Words>>>::SIZE;
+    const int64_t tile = device::rungs::vector_tile<affine<Words>, device::rungs::scan_shape<affine<Words>>>::size;
 #ifdef HOST_CUDA
     const int64_t large = 20003; /* several launches of few states, several tiles a chunk */
 #else

@@ -18,7 +18,7 @@
  * by n, which is faster.
  * Functors (function, predicate, loader, storer) are copyable, hold what data they like, and are called on the device,
  * in any order, perhaps more than once an element, and never for an element that is not there. A loader gives element
- * i: T operator()(int64_t i) const; a storer takes it: void operator()(int64_t i, T x) const. Wherever a loader or
+ * i: Type operator()(int64_t i) const; a storer takes it: void operator()(int64_t i, Type x) const. Wherever a loader or
  * storer may stand, so may a device pointer, which is read or written 16 bytes at a time where it is aligned to 16.
  *
  * Common to all. Work is queued on the stream, whose device is the current one; nothing waits and nothing is allocated
@@ -37,7 +37,7 @@
 #ifndef SPMV_DEVICE_CUH
 #define SPMV_DEVICE_CUH
 
-#if !defined(__CUDACC__) && !defined(HOST_CUDA)
+#if !defined(__CUDACC__) && !defined(SPMV_HAVE_KERNELS)
 #error "spmv/device.cuh is for nvcc"
 #endif
 
@@ -53,8 +53,6 @@
 #include <spmv/context.h>
 #include <spmv/operators.h>
 #include <spmv/primitives.h>
-
-#include <spmv/device/device_macros_away.cuh>
 
 namespace spmv
 {
@@ -151,9 +149,9 @@ inline spmv_status check_segments(const queue &q, const char *call, const spmv_s
 }
 
 /* to[0 .. n-1] = value */
-template <typename T> spmv_status fill(spmv_context *ctx, T value, T *to, int64_t n)
+template <typename Type> spmv_status fill(spmv_context *ctx, Type value, Type *to, int64_t n)
 {
-    return map_1_launch(ctx, "map_packs (fill)", map_of_value<T>{value}, to, n);
+    return map_1_launch(ctx, "map_packs (fill)", map_of_value<Type>{value}, to, n);
 }
 
 } // namespace rungs
@@ -176,11 +174,11 @@ spmv_status map(const queue &q, Function function, In in, Out *out, int64_t n)
 
 /* ------------------------------------------------------------------- reduce */
 
-/* Of both reductions, for every n. T: the operator's type. */
-template <typename T> int64_t reduce_scratch_bytes(int64_t n)
+/* Of both reductions, for every n. Type: the operator's type. */
+template <typename Type> int64_t reduce_scratch_bytes(int64_t n)
 {
     (void)n;
-    return rungs::REDUCE_HEADER + rungs::REDUCE_6_SCRATCH_ELEMENTS * (int64_t)sizeof(T);
+    return rungs::reduce_header + rungs::reduce_6_scratch_elements * (int64_t)sizeof(Type);
 }
 
 /* *out = function(in[0]) op ... op function(in[n-1]), the identity when n == 0. in: a device pointer or a loader; out:
@@ -190,15 +188,15 @@ template <typename Op, typename Function, typename In>
 spmv_status map_reduce(const queue &q, Function function, In in, typename Op::type *out, int64_t n)
 {
     rungs::check_operator<Op>();
-    using T = typename Op::type;
+    using Type = typename Op::type;
     spmv_status st = rungs::check(q, "reduce", n, rungs::is_null(in));
     if (st == SPMV_OK && out == NULL)
         st = rungs::fail(q, SPMV_ERROR_ARGUMENT, "reduce", "out is NULL");
     if (st != SPMV_OK)
         return st;
-    return rungs::run(q, "reduce", reduce_scratch_bytes<T>(n), [=](rungs::spmv_context *ctx, void *scratch) {
+    return rungs::run(q, "reduce", reduce_scratch_bytes<Type>(n), [=](rungs::spmv_context *ctx, void *scratch) {
         return n == 0 ? rungs::fill(ctx, Op::identity(), out, 1)
-                      : rungs::reduce_from<rungs::operator_of<Op>>(ctx, rungs::source_of<T>(function, in), n, out,
+                      : rungs::reduce_from<rungs::operator_of<Op>>(ctx, rungs::source_of<Type>(function, in), n, out,
                                                                    scratch);
     });
 }
@@ -212,9 +210,9 @@ template <typename Op, typename In> spmv_status reduce(const queue &q, In in, ty
 /* --------------------------------------------------------------------- scan */
 
 /* Of both scans. */
-template <typename T> int64_t scan_scratch_bytes(int64_t n)
+template <typename Type> int64_t scan_scratch_bytes(int64_t n)
 {
-    return rungs::scan_5_scratch((int64_t)sizeof(T), n > 0 ? n : 0);
+    return rungs::scan_5_scratch((int64_t)sizeof(Type), n > 0 ? n : 0);
 }
 
 /* out(i) = in(0) op ... op in(i)                  (SPMV_INCLUSIVE)
@@ -224,15 +222,15 @@ template <typename Op, typename In, typename Out>
 spmv_status scan(const queue &q, spmv_scan_kind kind, In in, Out out, int64_t n)
 {
     rungs::check_operator<Op>();
-    using T = typename Op::type;
+    using Type = typename Op::type;
     spmv_status st = rungs::check(q, "scan", n, rungs::is_null(in) || rungs::is_null(out));
     if (st == SPMV_OK)
         st = rungs::check_kind(q, "scan", kind);
     if (st != SPMV_OK || n == 0)
         return st;
-    return rungs::run(q, "scan", scan_scratch_bytes<T>(n), [=](rungs::spmv_context *ctx, void *scratch) {
-        return rungs::scan_5_launch<Op, rungs::scan_shape<T>>(ctx, rungs::as_loader<T>(in), rungs::as_storer(out), n,
-                                                              kind == SPMV_EXCLUSIVE, scratch);
+    return rungs::run(q, "scan", scan_scratch_bytes<Type>(n), [=](rungs::spmv_context *ctx, void *scratch) {
+        return rungs::scan_5_launch<Op, rungs::scan_shape<Type>>(ctx, rungs::as_loader<Type>(in), rungs::as_storer(out),
+                                                                 n, kind == SPMV_EXCLUSIVE, scratch);
     });
 }
 
@@ -247,9 +245,9 @@ spmv_status map_scan(const queue &q, Function function, spmv_scan_kind kind, In 
 
 /* ---------------------------------------------------------------- segmented */
 
-template <typename T> int64_t segscan_scratch_bytes(int64_t n)
+template <typename Type> int64_t segscan_scratch_bytes(int64_t n)
 {
-    return rungs::segscan_2_scratch((int64_t)sizeof(T), n > 0 ? n : 0);
+    return rungs::segscan_2_scratch((int64_t)sizeof(Type), n > 0 ? n : 0);
 }
 
 /* The scan restarted at each segment's head. segments: as in spmv_segscan, in any form, heads in device memory;
@@ -258,7 +256,7 @@ template <typename Op, typename In, typename Out>
 spmv_status segscan(const queue &q, spmv_scan_kind kind, const spmv_segments &segments, In in, Out out, int64_t n)
 {
     rungs::check_operator<Op>();
-    using T = typename Op::type;
+    using Type = typename Op::type;
     spmv_status st = rungs::check(q, "segscan", n, rungs::is_null(in) || rungs::is_null(out));
     if (st == SPMV_OK)
         st = rungs::check_kind(q, "segscan", kind);
@@ -267,17 +265,17 @@ spmv_status segscan(const queue &q, spmv_scan_kind kind, const spmv_segments &se
     if (st != SPMV_OK || n == 0)
         return st;
     const rungs::segment_starts starts = rungs::starts_of(&segments);
-    return rungs::run(q, "segscan", segscan_scratch_bytes<T>(n), [=](rungs::spmv_context *ctx, void *scratch) {
-        return rungs::segscan_2_launch<Op>(ctx, rungs::as_loader<T>(in), rungs::as_storer(out), starts, n,
+    return rungs::run(q, "segscan", segscan_scratch_bytes<Type>(n), [=](rungs::spmv_context *ctx, void *scratch) {
+        return rungs::segscan_2_launch<Op>(ctx, rungs::as_loader<Type>(in), rungs::as_storer(out), starts, n,
                                            kind == SPMV_EXCLUSIVE, scratch);
     });
 }
 
-template <typename T> int64_t segreduce_scratch_bytes(int64_t n, int64_t count)
+template <typename Type> int64_t segreduce_scratch_bytes(int64_t n, int64_t count)
 {
     (void)n;
     (void)count;
-    return rungs::segreduce_1_scratch((int64_t)sizeof(T));
+    return rungs::segreduce_1_scratch((int64_t)sizeof(Type));
 }
 
 /* out(s) = in(h_s) op ... op in(h_{s+1} - 1), the identity for an empty segment, 0 <= s < segments.count, each stored
@@ -286,7 +284,7 @@ template <typename Op, typename In, typename Out>
 spmv_status segreduce(const queue &q, const spmv_segments &segments, In in, Out out, int64_t n)
 {
     rungs::check_operator<Op>();
-    using T = typename Op::type;
+    using Type = typename Op::type;
     spmv_status st = rungs::check(q, "segreduce", n, rungs::is_null(in));
     if (st == SPMV_OK)
         st = rungs::check_segments(q, "segreduce", segments, n);
@@ -297,9 +295,9 @@ spmv_status segreduce(const queue &q, const spmv_segments &segments, In in, Out 
     if (st != SPMV_OK || segments.count == 0)
         return st;
     const rungs::segment_closings closings = rungs::closings_of(&segments, n);
-    return rungs::run(q, "segreduce", segreduce_scratch_bytes<T>(n, segments.count),
+    return rungs::run(q, "segreduce", segreduce_scratch_bytes<Type>(n, segments.count),
                       [=](rungs::spmv_context *ctx, void *scratch) {
-                          return rungs::segreduce_1_launch<Op>(ctx, rungs::as_loader<T>(in), rungs::as_storer(out),
+                          return rungs::segreduce_1_launch<Op>(ctx, rungs::as_loader<Type>(in), rungs::as_storer(out),
                                                                closings, scratch);
                       });
 }
@@ -310,16 +308,16 @@ spmv_status segreduce(const queue &q, const spmv_segments &segments, In in, Out 
 inline int64_t compact_scratch_bytes(int64_t n)
 {
     (void)n;
-    return rungs::COMPACT_2_SCRATCH_ELEMENTS * (int64_t)sizeof(int64_t);
+    return rungs::compact_2_scratch_elements * (int64_t)sizeof(int64_t);
 }
 
 namespace rungs
 {
 
-template <typename Keep, typename T>
-spmv_status compact_with(const queue &q, Keep keep, const T *in, T *out, int64_t *count, int64_t n, bool absent)
+template <typename Keep, typename Type>
+spmv_status compact_with(const queue &q, Keep keep, const Type *in, Type *out, int64_t *count, int64_t n, bool absent)
 {
-    check_element<T>();
+    check_element<Type>();
     spmv_status st = check(q, "compact", n, absent || in == NULL || out == NULL);
     if (st == SPMV_OK && count == NULL)
         st = fail(q, SPMV_ERROR_ARGUMENT, "compact", "count is NULL");
@@ -334,28 +332,26 @@ spmv_status compact_with(const queue &q, Keep keep, const T *in, T *out, int64_t
 
 /* out = the in[i] for which predicate(in[i]) is true, in order; *count their number. in, out: device pointers to n
  * elements and to room for those kept, no overlap; count: one cell of device memory. */
-template <typename Predicate, typename T>
-spmv_status compact(const queue &q, Predicate predicate, const T *in, T *out, int64_t *count, int64_t n)
+template <typename Predicate, typename Type>
+spmv_status compact(const queue &q, Predicate predicate, const Type *in, Type *out, int64_t *count, int64_t n)
 {
-    return rungs::compact_with(q, rungs::keep_if<T, Predicate>{predicate, in}, in, out, count, n, false);
+    return rungs::compact_with(q, rungs::keep_if<Type, Predicate>{predicate, in}, in, out, count, n, false);
 }
 
 /* The same for those with flags[i] != 0 (n bytes), or bit i of bits set (spmv_flags_pack: ceil(n / 32) words). */
-template <typename T>
-spmv_status compact_flagged(const queue &q, const uint8_t *flags, const T *in, T *out, int64_t *count, int64_t n)
+template <typename Type>
+spmv_status compact_flagged(const queue &q, const uint8_t *flags, const Type *in, Type *out, int64_t *count, int64_t n)
 {
-    return rungs::compact_with(q, rungs::keep_flagged<T>{flags}, in, out, count, n, flags == NULL);
+    return rungs::compact_with(q, rungs::keep_flagged<Type>{flags}, in, out, count, n, flags == NULL);
 }
 
-template <typename T>
-spmv_status compact_bits(const queue &q, const uint32_t *bits, const T *in, T *out, int64_t *count, int64_t n)
+template <typename Type>
+spmv_status compact_bits(const queue &q, const uint32_t *bits, const Type *in, Type *out, int64_t *count, int64_t n)
 {
-    return rungs::compact_with(q, rungs::keep_bits<T>{bits}, in, out, count, n, bits == NULL);
+    return rungs::compact_with(q, rungs::keep_bits<Type>{bits}, in, out, count, n, bits == NULL);
 }
 
 } // namespace device
 } // namespace spmv
-
-#include <spmv/device/device_macros_back.cuh>
 
 #endif

@@ -1,8 +1,8 @@
-/* dot on CUDA: reduce, rung 1, with a loader that multiplies: a map fused into a reduce.
+/* dot on CUDA: reduce, rung 5, with a loader that multiplies: a map fused into a reduce.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "dispatch.cuh"
-#include "reduce_1_chunks.cuh"
+#include "reduce_5_shuffles.cuh"
 
 template <typename T> struct load_products {
     const T *x, *y;
@@ -16,7 +16,7 @@ extern "C" int64_t dot_scratch_cuda(const spmv_context *ctx, spmv_type type, int
 {
     (void)ctx;
     (void)n;
-    return REDUCE_1_SCRATCH_ELEMENTS * (int64_t)spmv_type_size(type);
+    return REDUCE_5_SCRATCH_ELEMENTS * (int64_t)spmv_type_size(type);
 }
 
 extern "C" spmv_status dot_cuda(spmv_context *ctx, spmv_type of, const void *x, const void *y, void *out, int64_t n,
@@ -25,7 +25,7 @@ extern "C" spmv_status dot_cuda(spmv_context *ctx, spmv_type of, const void *x, 
     return on_device(ctx, [=] {
         return with_real(ctx, "dot", of, [=](auto real) {
             using T = typename decltype(real)::type;
-            return reduce_1_launch<typename decltype(real)::add>(ctx, load_products<T>{(const T *)x, (const T *)y}, n,
+            return reduce_5_launch<typename decltype(real)::add>(ctx, load_products<T>{(const T *)x, (const T *)y}, n,
                                                                  (T *)out, scratch);
         });
     });

@@ -11,18 +11,18 @@
  * compaction on wide SIMD many-core architectures", HPG 2009 (counts, places, a compaction in each warp).
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef COMPACT_2_COUNT_WRITE_CUH
-#define COMPACT_2_COUNT_WRITE_CUH
+#ifndef SPMV_COMPACT_2_COUNT_WRITE_CUH
+#define SPMV_COMPACT_2_COUNT_WRITE_CUH
 
 #include "filter.cuh"
 #include "map_1_packs.cuh"
 #include "tiles.cuh"
 
 /* Packs of a thread in a tile. Four counts are the bytes of a word; a warp's are at most 32 x 4 each. */
-enum { COMPACT_STEPS = 4 };
+enum { compact_steps = 4 };
 
-template <int V> struct compact_tile {
-    static constexpr int SIZE = THREADS * COMPACT_STEPS * V;
+template <int Length> struct compact_tile {
+    static constexpr int size = block_threads * compact_steps * Length;
 };
 
 /* Bit j: byte j of the word is not 0. */
@@ -33,86 +33,86 @@ __host__ __device__ inline unsigned bytes_set(unsigned word)
 }
 
 /* Elements of a pack: 16 bytes of them, but no more than those counts allow. */
-template <typename T> constexpr int compact_pack_length()
+template <typename Type> constexpr int compact_pack_length()
 {
-    return pack_length<T>() < 4 ? pack_length<T>() : 4;
+    return pack_length<Type>() < 4 ? pack_length<Type>() : 4;
 }
 
-/* What is kept, as the bits of pack p of V elements. COUNTED: elements of a pack when all that is asked is how many. */
-template <typename T> struct keep_flagged {
-    using type = T;
-    static constexpr bool LOOKS_AT_ELEMENTS = false;
-    static constexpr int COUNTED = 16;
+/* What is kept, as the bits of pack p of Length elements. counted: elements of a pack when all that is asked is how many. */
+template <typename Type> struct keep_flagged {
+    using type = Type;
+    static constexpr bool looks_at_elements = false;
+    static constexpr int counted = 16;
     const uint8_t *flags;
 
     bool aligned() const
     {
         return (uintptr_t)flags % 16 == 0;
     }
-    template <int V> __device__ unsigned bits(int64_t p, int64_t n) const
+    template <int Length> __device__ unsigned bits(int64_t p, int64_t n) const
     {
-        const pack<uint8_t, V> some = read_pack<V>(flags, p, n);
+        const pack<uint8_t, Length> some = read_pack<Length>(flags, p, n);
         unsigned set = 0;
 #pragma unroll
-        for (int k = 0; k < V; k += 4) {
+        for (int k = 0; k < Length; k += 4) {
             unsigned word = 0;
-            memcpy(&word, some.at + k, V - k < 4 ? V - k : 4);
+            memcpy(&word, some.at + k, Length - k < 4 ? Length - k : 4);
             set |= bytes_set(word) << k;
         }
         return set;
     }
-    template <int V> __device__ unsigned bits_of(const pack<T, V> &, int64_t p, int64_t n) const
+    template <int Length> __device__ unsigned bits_of(const pack<Type, Length> &, int64_t p, int64_t n) const
     {
-        return bits<V>(p, n);
+        return bits<Length>(p, n);
     }
 };
 
 /* By flags that are bits, as in spmv_flags_pack. */
-template <typename T> struct keep_bits {
-    using type = T;
-    static constexpr bool LOOKS_AT_ELEMENTS = false;
-    static constexpr int COUNTED = 32;
+template <typename Type> struct keep_bits {
+    using type = Type;
+    static constexpr bool looks_at_elements = false;
+    static constexpr int counted = 32;
     const uint32_t *flags;
 
     bool aligned() const
     {
         return true;
     }
-    template <int V> __device__ unsigned bits(int64_t p, int64_t n) const
+    template <int Length> __device__ unsigned bits(int64_t p, int64_t n) const
     {
-        const int64_t there = n - p * V;
+        const int64_t there = n - p * Length;
         if (there <= 0)
             return 0;
-        const unsigned set = flags[p * V / 32] >> (p * V % 32);
-        return there < V ? set & ((1u << there) - 1u) : V < 32 ? set & ((1u << V % 32) - 1u) : set;
+        const unsigned set = flags[p * Length / 32] >> (p * Length % 32);
+        return there < Length ? set & ((1u << there) - 1u) : Length < 32 ? set & ((1u << Length % 32) - 1u) : set;
     }
-    template <int V> __device__ unsigned bits_of(const pack<T, V> &, int64_t p, int64_t n) const
+    template <int Length> __device__ unsigned bits_of(const pack<Type, Length> &, int64_t p, int64_t n) const
     {
-        return bits<V>(p, n);
+        return bits<Length>(p, n);
     }
 };
 
-template <typename T, typename Test = by_predicate<T>> struct keep_if {
-    using type = T;
-    static constexpr bool LOOKS_AT_ELEMENTS = true;
-    static constexpr int COUNTED = compact_pack_length<T>();
+template <typename Type, typename Test = by_predicate<Type>> struct keep_if {
+    using type = Type;
+    static constexpr bool looks_at_elements = true;
+    static constexpr int counted = compact_pack_length<Type>();
     Test test;
-    const T *in;
+    const Type *in;
 
     bool aligned() const
     {
         return true;
     }
-    template <int V> __device__ unsigned bits(int64_t p, int64_t n) const
+    template <int Length> __device__ unsigned bits(int64_t p, int64_t n) const
     {
-        return bits_of<V>(read_pack<V>(in, p, n), p, n);
+        return bits_of<Length>(read_pack<Length>(in, p, n), p, n);
     }
-    template <int V> __device__ unsigned bits_of(const pack<T, V> &some, int64_t p, int64_t n) const
+    template <int Length> __device__ unsigned bits_of(const pack<Type, Length> &some, int64_t p, int64_t n) const
     {
         unsigned set = 0;
 #pragma unroll
-        for (int j = 0; j < V; j++)
-            set |= (unsigned)(p * V + j < n && test(some.at[j])) << j;
+        for (int j = 0; j < Length; j++)
+            set |= (unsigned)(p * Length + j < n && test(some.at[j])) << j;
         return set;
     }
 };
@@ -149,87 +149,88 @@ __host__ __device__ inline unsigned sum_of_bytes(unsigned word)
     return (halves & 0xffffu) + (halves >> 16);
 }
 
-/* counts[chunk] = elements kept in the chunk. V elements are looked at a time; tiles are those of packs of W. */
-template <int V, int W, typename Keep>
-__global__ void __launch_bounds__(THREADS) compact_count(Keep keep, int64_t n, chunking cut, int64_t *counts)
+/* counts[chunk] = elements kept in the chunk. Length elements are looked at a time; tiles are those of packs of TileLength. */
+template <int Length, int TileLength, typename Keep>
+__global__ void __launch_bounds__(block_threads) compact_count(Keep keep, int64_t n, chunking cut, int64_t *counts)
 {
-    constexpr int SIZE = compact_tile<W>::SIZE;
-    __shared__ int64_t warp_sums[WARPS];
+    constexpr int size = compact_tile<TileLength>::size;
+    __shared__ int64_t warp_sums[block_warps];
     const int chunk = (int)blockIdx.x;
-    const int64_t first = cut.first_tile(chunk) * (SIZE / V), behind = cut.first_tile(chunk + 1) * (SIZE / V);
-    const int64_t packs = n / V + (n % V != 0), end = behind < packs ? behind : packs;
+    const int64_t first = cut.first_tile(chunk) * (size / Length), behind = cut.first_tile(chunk + 1) * (size / Length);
+    const int64_t packs = n / Length + (n % Length != 0), end = behind < packs ? behind : packs;
     int64_t mine = 0, all;
 #pragma unroll 4
-    for (int64_t p = first + threadIdx.x; p < end; p += THREADS)
-        mine += __popc(keep.template bits<V>(p, n));
+    for (int64_t p = first + threadIdx.x; p < end; p += block_threads)
+        mine += __popc(keep.template bits<Length>(p, n));
     block_exclusive(add_places(), mine, warp_sums, &all);
     if (threadIdx.x == 0)
         counts[chunk] = all;
 }
 
 /* The elements kept of each chunk, behind those of the chunks before; *count: all there are. */
-template <int V, typename Keep>
-__global__ void __launch_bounds__(THREADS)
+template <int Length, typename Keep>
+__global__ void __launch_bounds__(block_threads)
     compact_write(Keep keep, const typename Keep::type *in, typename Keep::type *out, int64_t *count, int64_t n,
                   chunking cut, const int64_t *counts)
 {
-    using T = typename Keep::type;
-    constexpr int SIZE = compact_tile<V>::SIZE;
-    __shared__ T stage[SIZE];
-    __shared__ unsigned warp_counts[WARPS];
-    __shared__ int64_t warp_sums[WARPS];
-    const int chunk = (int)blockIdx.x, lane = (int)threadIdx.x % WARP, warp = (int)threadIdx.x / WARP;
+    using Type = typename Keep::type;
+    constexpr int size = compact_tile<Length>::size;
+    __shared__ Type stage[size];
+    __shared__ unsigned warp_counts[block_warps];
+    __shared__ int64_t warp_sums[block_warps];
+    const int chunk = (int)blockIdx.x, lane = (int)threadIdx.x % warp_lanes, warp = (int)threadIdx.x / warp_lanes;
     int64_t before = 0, place;
-    for (int c = (int)threadIdx.x; c < chunk; c += THREADS)
+    for (int c = (int)threadIdx.x; c < chunk; c += block_threads)
         before += counts[c];
     block_exclusive(add_places(), before, warp_sums, &place);
     for (int64_t t = cut.first_tile(chunk); t < cut.first_tile(chunk + 1); t++) {
-        const int64_t first = t * (SIZE / V) + warp * (COMPACT_STEPS * WARP) + lane; /* the thread's first pack */
-        pack<T, V> element[COMPACT_STEPS];
-        unsigned bits[COMPACT_STEPS], kept = 0;
-        if (Keep::LOOKS_AT_ELEMENTS) {
+        const int64_t first =
+            t * (size / Length) + warp * (compact_steps * warp_lanes) + lane; /* the thread's first pack */
+        pack<Type, Length> element[compact_steps];
+        unsigned bits[compact_steps], kept = 0;
+        if (Keep::looks_at_elements) {
 #pragma unroll
-            for (int s = 0; s < COMPACT_STEPS; s++)
-                element[s] = read_pack<V>(in, first + s * WARP, n);
+            for (int s = 0; s < compact_steps; s++)
+                element[s] = read_pack<Length>(in, first + s * warp_lanes, n);
 #pragma unroll
-            for (int s = 0; s < COMPACT_STEPS; s++)
-                bits[s] = keep.template bits_of<V>(element[s], first + s * WARP, n);
+            for (int s = 0; s < compact_steps; s++)
+                bits[s] = keep.template bits_of<Length>(element[s], first + s * warp_lanes, n);
         } else { /* where nothing is kept, nothing is read */
 #pragma unroll
-            for (int s = 0; s < COMPACT_STEPS; s++)
-                bits[s] = keep.template bits<V>(first + s * WARP, n);
+            for (int s = 0; s < compact_steps; s++)
+                bits[s] = keep.template bits<Length>(first + s * warp_lanes, n);
 #pragma unroll
-            for (int s = 0; s < COMPACT_STEPS; s++)
-                element[s] = bits[s] != 0 ? read_pack<V>(in, first + s * WARP, n) : pack<T, V>();
+            for (int s = 0; s < compact_steps; s++)
+                element[s] = bits[s] != 0 ? read_pack<Length>(in, first + s * warp_lanes, n) : pack<Type, Length>();
         }
 #pragma unroll
-        for (int s = 0; s < COMPACT_STEPS; s++)
+        for (int s = 0; s < compact_steps; s++)
             kept |= (unsigned)__popc(bits[s]) << (8 * s);
         const unsigned through = warp_inclusive(add_bytes(), kept);
-        if (lane == WARP - 1)
+        if (lane == warp_lanes - 1)
             warp_counts[warp] = through;
         __syncthreads(); /* and all are done with what the stage held */
         unsigned at = 0, all = 0;
 #pragma unroll
-        for (int w = 0; w < WARPS; w++) {
+        for (int w = 0; w < block_warps; w++) {
             if (w == warp)
                 at = all;
             all += sum_of_bytes(warp_counts[w]);
         }
         const unsigned lanes_before = through - kept, in_warp = warp_counts[warp];
 #pragma unroll
-        for (int s = 0; s < COMPACT_STEPS; s++) {
+        for (int s = 0; s < compact_steps; s++) {
             unsigned to = at + (lanes_before >> (8 * s) & 0xffu);
 #pragma unroll
-            for (int j = 0; j < V; j++)
+            for (int j = 0; j < Length; j++)
                 if (bits[s] >> j & 1u)
                     stage[to++] = element[s].at[j];
             at += in_warp >> (8 * s) & 0xffu;
         }
         __syncthreads();
         /* whole lines of 128 bytes a warp, so the first may lack a piece in front */
-        const int skew = (int)(((uintptr_t)(out + place) / sizeof(T)) % WARP);
-        for (int i = (int)threadIdx.x - skew; i < (int)all; i += THREADS)
+        const int skew = (int)(((uintptr_t)(out + place) / sizeof(Type)) % warp_lanes);
+        for (int i = (int)threadIdx.x - skew; i < (int)all; i += block_threads)
             if (i >= 0)
                 out[place + i] = stage[i];
         place += all;
@@ -238,21 +239,22 @@ __global__ void __launch_bounds__(THREADS)
         *count = place;
 }
 
-enum { COMPACT_2_SCRATCH_ELEMENTS = CHUNKS };
+enum { compact_2_scratch_elements = most_chunks };
 
-template <int V, int COUNTED, typename Keep>
+template <int Length, int Counted, typename Keep>
 spmv_status compact_2_launch_packs(spmv_context *ctx, Keep keep, const void *in, void *out, int64_t *count, int64_t n,
                                    void *scratch)
 {
-    using T = typename Keep::type;
-    const chunking cut = cut_into_chunks(n, compact_tile<V>::SIZE);
+    using Type = typename Keep::type;
+    const chunking cut = cut_into_chunks(n, compact_tile<Length>::size);
     int64_t *const counts = (int64_t *)scratch;
     spmv_status st = SPMV_OK;
     if (cut.count > 1)
-        st = launch(ctx, "compact_count", cut.count, THREADS, compact_count<COUNTED, V, Keep>, keep, n, cut, counts);
+        st = launch(ctx, "compact_count", cut.count, block_threads, compact_count<Counted, Length, Keep>, keep, n, cut,
+                    counts);
     if (st == SPMV_OK)
-        st = launch(ctx, "compact_write", cut.count, THREADS, compact_write<V, Keep>, keep, (const T *)in, (T *)out,
-                    count, n, cut, counts);
+        st = launch(ctx, "compact_write", cut.count, block_threads, compact_write<Length, Keep>, keep, (const Type *)in,
+                    (Type *)out, count, n, cut, counts);
     return st;
 }
 
@@ -261,9 +263,9 @@ template <typename Keep>
 spmv_status compact_2_launch(spmv_context *ctx, Keep keep, const void *in, void *out, int64_t *count, int64_t n,
                              void *scratch)
 {
-    constexpr int V = compact_pack_length<typename Keep::type>();
+    constexpr int Length = compact_pack_length<typename Keep::type>();
     if ((uintptr_t)in % 16 == 0 && keep.aligned())
-        return compact_2_launch_packs<V, Keep::COUNTED>(ctx, keep, in, out, count, n, scratch);
+        return compact_2_launch_packs<Length, Keep::counted>(ctx, keep, in, out, count, n, scratch);
     return compact_2_launch_packs<1, 1>(ctx, keep, in, out, count, n, scratch);
 }
 

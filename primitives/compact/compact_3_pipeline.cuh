@@ -2,7 +2,7 @@
  *
  * Idea: as scan, rung 6. The copy engine brings the next tile (and its flags) into shared memory; the block counts what
  * the tile in hand keeps, publishes the number, and moves what is kept together in the tile's own buffer. The tile
- * before it, whose place the chain (chain.cuh) has told in the meantime, goes to memory, side by side.
+ * before it, whose place the chain has told in the meantime (pipeline.cuh), goes to memory, side by side.
  * Work 2 n; depth: a tile's, and the chain; launches 1; bytes moved, v the size of an element: flags and elements once,
  * those kept once.
  * Changed since rung 2: flags (with a predicate: elements) are read once, not twice; elements that are not kept are
@@ -11,17 +11,14 @@
  * Merrill, Garland 2016 (compaction in a single pass).
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef COMPACT_3_PIPELINE_CUH
-#define COMPACT_3_PIPELINE_CUH
+#ifndef SPMV_COMPACT_3_PIPELINE_CUH
+#define SPMV_COMPACT_3_PIPELINE_CUH
 
-#include "chain.cuh"
 #include "compact_2_count_write.cuh"
-#include "copy_engine.cuh"
+#include "pipeline.cuh"
 
 /* 28 KiB of elements a tile. */
-using compact_3_shape = lookback_shape<THREADS, 7, 2>;
-
-enum { COMPACT_BUFFERS = 3 };
+using compact_3_shape = lookback_shape<block_threads, 7, 2>;
 
 /* Bit j: is the thread's element j kept, when it has ITEMS neighbouring ones, at items, which begin at i? staged: the
  * thread's flags in shared memory, or NULL. */
@@ -84,150 +81,126 @@ template <typename T> struct has_flags<keep_flagged<T>> {
     static constexpr bool YES = true;
 };
 
-template <typename Keep, typename Shape> struct compact_memory {
+/* A block's shared memory. */
+template <typename Keep, typename Shape> struct compact_3_stage {
     using T = typename Keep::type;
     using tile = vector_tile<T, Shape>;
     struct alignas(16) buffer {
-        typename tile::vector elements[Shape::THREADS_ * tile::VECTORS];
-        unsigned char flags[has_flags<Keep>::YES ? tile::SIZE : 16];
+        typename tile::vector elements[Shape::threads * tile::vectors];
+        unsigned char flags[has_flags<Keep>::YES ? tile::size : 16];
     };
-    buffer stage[COMPACT_BUFFERS];
-    arrival arrived[COMPACT_BUFFERS];
-    int warp_sums[2][Shape::WARPS_]; /* in turn */
-    int64_t place, number[2];
-    chain_cells<chain_plain<add_places>> cells;
+    buffer stage[PIPELINE_BUFFERS];
+    int warp_sums[2][Shape::warps]; /* in turn */
 };
 
 template <typename Keep, typename Shape>
-__global__ void __launch_bounds__(Shape::THREADS_, Shape::BLOCKS)
+struct compact_memory : compact_3_stage<Keep, Shape>, pipeline_state<chain_plain<add_places>> {
+};
+
+/* What a block does with a tile. */
+template <typename Keep, typename Shape> struct compact_3_work {
+    using T = typename Keep::type;
+    using memory = compact_memory<Keep, Shape>;
+    using tile = typename memory::tile;
+    using fold = chain_plain<add_places>;
+    static constexpr int THREADS = Shape::threads, ITEMS = tile::items;
+    static constexpr bool ENGINE_STORES = false;
+    static constexpr unsigned BYTES = tile::size * sizeof(T);
+    static_assert(ITEMS <= 32, "a word of bits a thread");
+    struct left {
+        int kept = 0; /* elements of the tile, in its buffer */
+    };
+
+    memory &m;
+    const Keep &keep;
+    const T *in;
+    T *out;
+    int64_t *count;
+    const chain<fold> &tiles;
+    int64_t n, whole;     /* elements; tiles without the last, short one */
+    const uint8_t *flags; /* NULL: the engine brings none */
+    bool engine;
+
+    __device__ __forceinline__ void bring(int64_t number, int buffer) const
+    {
+        if (number >= tiles.tiles)
+            return;
+        if (!engine || number >= whole) {
+            engine_expect_nothing(&m.arrived[buffer]);
+            return;
+        }
+        engine_expect(&m.arrived[buffer], BYTES + (flags != NULL ? tile::size : 0));
+        engine_load(m.stage[buffer].elements, in + number * tile::size, BYTES, &m.arrived[buffer]);
+        if (flags != NULL)
+            engine_load(m.stage[buffer].flags, flags + number * tile::size, tile::size, &m.arrived[buffer]);
+    }
+
+    /* Counts what the tile keeps, publishes, moves it together in the buffer. */
+    __device__ __forceinline__ left take(int64_t number, int step) const
+    {
+        const int buffer = step % PIPELINE_BUFFERS;
+        const int64_t begin = number * tile::size;
+        const bool by_engine = engine && number < whole;
+        T *const cells = m.stage[buffer].elements[0].at;
+        engine_await(&m.arrived[buffer], (unsigned)(step / PIPELINE_BUFFERS));
+        if (!by_engine) {
+            for (int i = (int)threadIdx.x; i < tile::size; i += Shape::threads)
+                if (begin + i < n)
+                    cells[i] = in[begin + i];
+            __syncthreads();
+        }
+        T item[ITEMS];
+        const auto *const row = tile_row<Shape, T>(m.stage[buffer].elements);
+#pragma unroll
+        for (int k = 0; k < tile::vectors; k++) {
+            const typename tile::vector v = row[k];
+#pragma unroll
+            for (int j = 0; j < tile::each; j++)
+                item[k * tile::each + j] = v.at[j];
+        }
+        const unsigned char *const staged =
+            by_engine && flags != NULL ? m.stage[buffer].flags + (int)threadIdx.x * ITEMS : NULL;
+        const unsigned set = kept_items<ITEMS>(keep, staged, item, begin + (int)threadIdx.x * ITEMS, n);
+        left mine;
+        int to = block_exclusive_once<Shape::warps>(add_counts(), __popc(set), m.warp_sums[step % 2], &mine.kept);
+        if (threadIdx.x == 0 && tiles.tiles != 1)
+            tiles.publish(number, mine.kept, false);
+#pragma unroll
+        for (int j = 0; j < ITEMS; j++)
+            if (set >> j & 1u)
+                cells[to++] = item[j];
+        return mine;
+    }
+
+    /* What the tile keeps goes to its place. */
+    __device__ __forceinline__ void finish(int64_t number, int buffer, left of) const
+    {
+        const int64_t place = m.before;
+        const T *const cells = m.stage[buffer].elements[0].at;
+        /* whole lines of 128 bytes a warp, so the first may lack a piece in front */
+        const int skew = (int)(((uintptr_t)(out + place) / sizeof(T)) % warp_lanes);
+        for (int i = (int)threadIdx.x - skew; i < of.kept; i += Shape::threads)
+            if (i >= 0)
+                out[place + i] = cells[i];
+        if (threadIdx.x == 0 && number == tiles.tiles - 1)
+            *count = place + of.kept;
+    }
+};
+
+template <typename Keep, typename Shape>
+__global__ void __launch_bounds__(Shape::threads, Shape::blocks)
     compact_pipeline([[maybe_unused]] Keep keep, [[maybe_unused]] const typename Keep::type *in,
                      [[maybe_unused]] typename Keep::type *out, [[maybe_unused]] int64_t *count,
                      [[maybe_unused]] int64_t n, [[maybe_unused]] chain<chain_plain<add_places>> tiles)
 {
-#if HAVE_COPY_ENGINE
-    using T = typename Keep::type;
-    using memory = compact_memory<Keep, Shape>;
-    using tile = typename memory::tile;
-    constexpr int ITEMS = tile::ITEMS;
-    constexpr unsigned BYTES = tile::SIZE * sizeof(T);
-    static_assert(ITEMS <= 32, "a word of bits a thread");
+#if SPMV_HAVE_COPY_ENGINE
+    using work = compact_3_work<Keep, Shape>;
     extern __shared__ unsigned char dynamic_shared[];
-    memory &m = *(memory *)dynamic_shared;
-    const bool first = threadIdx.x == 0, last = threadIdx.x == Shape::THREADS_ - 1, alone = tiles.tiles == 1;
     const uint8_t *const flags = flags_for_engine(keep);
-    const int64_t whole = n / tile::SIZE;
-    const bool engine = in_vectors(in) && (uintptr_t)flags % 16 == 0;
-    const auto bring = [&](int64_t number,
-                           int buffer) { /* first thread */
-                                         if (number >= tiles.tiles)
-                                             return;
-                                         if (!engine || number >= whole) {
-                                             engine_expect_nothing(&m.arrived[buffer]);
-                                             return;
-                                         }
-                                         engine_expect(&m.arrived[buffer], BYTES + (flags != NULL ? tile::SIZE : 0));
-                                         engine_load(m.stage[buffer].elements, in + number * tile::SIZE, BYTES,
-                                                     &m.arrived[buffer]);
-                                         if (flags != NULL)
-                                             engine_load(m.stage[buffer].flags, flags + number * tile::SIZE, tile::SIZE,
-                                                         &m.arrived[buffer]);
-    };
-
-    let_next_begin();
-    await_kernel_before();
-    if (!alone)
-        tiles.begin();
-    if (first) {
-        engine_prepare(m.arrived, COMPACT_BUFFERS);
-        m.cells.prepare();
-        m.number[0] = alone ? 0 : tiles.draw();
-        if (m.number[0] >= 0)
-            bring(m.number[0], 0);
-    }
-    __syncthreads();
-    if (m.number[0] < 0) {
-        tiles.run(&m.cells);
-        __syncthreads();
-        if (first)
-            tiles.end();
-        return;
-    }
-    int64_t behind = -1; /* the tile before the one in hand, -1: none */
-    int behind_kept = 0; /* elements of it, in its buffer */
-    for (int step = 0;; step++) {
-        const int64_t number = m.number[step % 2];
-        const bool in_hand = number < tiles.tiles;
-        if (!in_hand && behind < 0)
-            break;
-        if (first) {
-            const int64_t next = in_hand && !alone ? tiles.draw() : tiles.tiles;
-            m.number[(step + 1) % 2] = next;
-            bring(next, (step + 1) % COMPACT_BUFFERS);
-        }
-        int64_t before = 0;
-        bool known = alone;
-        if (last && behind >= 0 && !known)
-            known = tiles.pick_up(behind, &before);
-
-        /* the tile in hand: count, publish, move together */
-        int kept = 0;
-        if (in_hand) {
-            const int buffer = step % COMPACT_BUFFERS;
-            const int64_t begin = number * tile::SIZE;
-            const bool by_engine = engine && number < whole;
-            T *const cells = m.stage[buffer].elements[0].at;
-            engine_await(&m.arrived[buffer], (unsigned)(step / COMPACT_BUFFERS));
-            if (!by_engine) {
-                for (int i = (int)threadIdx.x; i < tile::SIZE; i += Shape::THREADS_)
-                    if (begin + i < n)
-                        cells[i] = in[begin + i];
-                __syncthreads();
-            }
-            T item[ITEMS];
-            const auto *const row = tile_row<Shape, T>(m.stage[buffer].elements);
-#pragma unroll
-            for (int k = 0; k < tile::VECTORS; k++) {
-                const typename tile::vector v = row[k];
-#pragma unroll
-                for (int j = 0; j < tile::EACH; j++)
-                    item[k * tile::EACH + j] = v.at[j];
-            }
-            const unsigned char *const staged =
-                by_engine && flags != NULL ? m.stage[buffer].flags + (int)threadIdx.x * ITEMS : NULL;
-            const unsigned set = kept_items<ITEMS>(keep, staged, item, begin + (int)threadIdx.x * ITEMS, n);
-            int to = block_exclusive_once<Shape::WARPS_>(add_counts(), __popc(set), m.warp_sums[step % 2], &kept);
-            if (first && !alone)
-                tiles.publish(number, kept, false);
-#pragma unroll
-            for (int j = 0; j < ITEMS; j++)
-                if (set >> j & 1u)
-                    cells[to++] = item[j];
-        }
-
-        /* the tile behind it: its place, its way out */
-        if (behind >= 0) {
-            if (last) {
-                while (!known)
-                    known = tiles.pick_up(behind, &before);
-                m.place = before;
-            }
-            __syncthreads();
-            const int64_t place = m.place;
-            const T *const cells = m.stage[(step + COMPACT_BUFFERS - 1) % COMPACT_BUFFERS].elements[0].at;
-            /* whole lines of 128 bytes a warp, so the first may lack a piece in front */
-            const int skew = (int)(((uintptr_t)(out + place) / sizeof(T)) % WARP);
-            for (int i = (int)threadIdx.x - skew; i < behind_kept; i += Shape::THREADS_)
-                if (i >= 0)
-                    out[place + i] = cells[i];
-            if (first && behind == tiles.tiles - 1)
-                *count = place + behind_kept;
-        }
-        __syncthreads(); /* the buffer is free; the next number is there */
-        behind = in_hand ? number : -1;
-        behind_kept = kept;
-    }
-    if (first && !alone)
-        tiles.end();
+    work of_block = {
+        *(typename work::memory *)dynamic_shared,    keep, in, out, count, tiles, n, n / work::tile::size, flags,
+        in_vectors(in) && (uintptr_t)flags % 16 == 0};
+    pipeline_run(of_block, tiles);
 #endif
 }
 
@@ -236,11 +209,11 @@ template <typename Keep, typename Shape = compact_3_shape>
 spmv_status compact_3_launch(spmv_context *ctx, Keep keep, const void *in, void *out, int64_t *count, int64_t n)
 {
     using T = typename Keep::type;
-    const int64_t size = vector_tile<T, Shape>::SIZE, tiles = n / size + (n % size != 0);
+    const int64_t size = vector_tile<T, Shape>::size, tiles = n / size + (n % size != 0);
     const chain<chain_plain<add_places>> states = {chain_of(ctx), tiles, 0};
-    const int blocks = tiles == 1 ? 1 : chain_blocks(ctx, Shape::BLOCKS, tiles);
+    const int blocks = tiles == 1 ? 1 : chain_blocks(ctx, Shape::blocks, tiles);
     return launch_with_shared<compact_pipeline<Keep, Shape>>(
-        ctx, "compact_pipeline", {blocks, Shape::THREADS_, (int)sizeof(compact_memory<Keep, Shape>), true}, keep,
+        ctx, "compact_pipeline", {blocks, Shape::threads, (int)sizeof(compact_memory<Keep, Shape>), true}, keep,
         (const T *)in, (T *)out, count, n, states);
 }
 

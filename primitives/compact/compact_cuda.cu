@@ -10,7 +10,7 @@ extern "C" int64_t compact_scratch_cuda(const spmv_context *ctx, spmv_type of, i
     (void)ctx;
     (void)of;
     (void)n;
-    return COMPACT_2_SCRATCH_ELEMENTS * (int64_t)sizeof(int64_t);
+    return compact_2_scratch_elements * (int64_t)sizeof(int64_t);
 }
 
 /* Rung 3 where it can run, else rung 2. */
@@ -51,16 +51,18 @@ extern "C" spmv_status compact_count_write_cuda(spmv_context *ctx, const struct 
 }
 
 /* numbers[i] = 1 where element i is kept, else 0; numbers[n] = 0 */
-template <typename Keep> __global__ void __launch_bounds__(THREADS) compact_map(Keep keep, int64_t *numbers, int64_t n)
+template <typename Keep>
+__global__ void __launch_bounds__(block_threads) compact_map(Keep keep, int64_t *numbers, int64_t n)
 {
-    const int64_t stride = (int64_t)gridDim.x * THREADS;
-    for (int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x; i <= n; i += stride)
+    const int64_t stride = (int64_t)gridDim.x * block_threads;
+    for (int64_t i = (int64_t)blockIdx.x * block_threads + threadIdx.x; i <= n; i += stride)
         numbers[i] = i < n ? keep.template bits<1>(i, n) : 0;
 }
 
 template <typename Keep> static spmv_status map_launch(spmv_context *ctx, Keep keep, int64_t *numbers, int64_t n)
 {
-    return launch(ctx, "compact_map", grid_for(n + 1, THREADS), THREADS, compact_map<Keep>, keep, numbers, n);
+    return launch(ctx, "compact_map", grid_for(n + 1, block_threads), block_threads, compact_map<Keep>, keep, numbers,
+                  n);
 }
 
 extern "C" spmv_status filter_map_cuda(spmv_context *ctx, const struct filter *filter, spmv_type of, const void *in,

@@ -7,8 +7,8 @@
  * other. Reference: the lectures' generalised compact, scatter form.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef EXPAND_1_SCATTER_CUH
-#define EXPAND_1_SCATTER_CUH
+#ifndef SPMV_EXPAND_1_SCATTER_CUH
+#define SPMV_EXPAND_1_SCATTER_CUH
 
 #include "block.cuh"
 #include "launch.cuh"
@@ -30,10 +30,11 @@ template <typename Element, typename Index> struct expand_to {
 };
 
 template <typename Put>
-__global__ void __launch_bounds__(THREADS) expand_scatter(Put put, const int64_t *offsets, int64_t n, int64_t total)
+__global__ void __launch_bounds__(block_threads)
+    expand_scatter(Put put, const int64_t *offsets, int64_t n, int64_t total)
 {
-    const int64_t stride = (int64_t)gridDim.x * THREADS;
-    for (int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x; i < n; i += stride) {
+    const int64_t stride = (int64_t)gridDim.x * block_threads;
+    for (int64_t i = (int64_t)blockIdx.x * block_threads + threadIdx.x; i < n; i += stride) {
         const int64_t first = offsets[i], behind = offsets[i + 1];
         for (int64_t j = first; j < behind && j < total; j++)
             put(j, i, j - first);
@@ -43,7 +44,8 @@ __global__ void __launch_bounds__(THREADS) expand_scatter(Put put, const int64_t
 template <typename Put>
 spmv_status expand_1_launch(spmv_context *ctx, Put put, const int64_t *offsets, int64_t n, int64_t total)
 {
-    return launch(ctx, "expand_scatter", grid_for(n, THREADS), THREADS, expand_scatter<Put>, put, offsets, n, total);
+    return launch(ctx, "expand_scatter", grid_for(n, block_threads), block_threads, expand_scatter<Put>, put, offsets,
+                  n, total);
 }
 
 #endif

@@ -8,14 +8,14 @@
  * compact, gather form; S. Baxter, moderngpu, "load-balancing search", 2013.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef EXPAND_2_GATHER_CUH
-#define EXPAND_2_GATHER_CUH
+#ifndef SPMV_EXPAND_2_GATHER_CUH
+#define SPMV_EXPAND_2_GATHER_CUH
 
 #include "expand_1_scatter.cuh"
 #include "tiles.cuh"
 
 /* Outputs of a thread: enough that the block's two searches do not count. */
-enum { EXPAND_ITEMS = 8, EXPAND_RUN = EXPAND_ITEMS * THREADS };
+enum { EXPAND_ITEMS = 8, EXPAND_RUN = EXPAND_ITEMS * block_threads };
 
 /* The last i in [lo, hi] with offsets[i] <= j, when offsets[lo] <= j. */
 __device__ inline int64_t element_of_output(const int64_t *offsets, int64_t lo, int64_t hi, int64_t j)
@@ -31,7 +31,8 @@ __device__ inline int64_t element_of_output(const int64_t *offsets, int64_t lo, 
 }
 
 template <typename Put>
-__global__ void __launch_bounds__(THREADS) expand_gather(Put put, const int64_t *offsets, int64_t n, int64_t total)
+__global__ void __launch_bounds__(block_threads)
+    expand_gather(Put put, const int64_t *offsets, int64_t n, int64_t total)
 {
     const int64_t made = offsets[n], end = made < total ? made : total;
     for (int64_t run = blockIdx.x; run * EXPAND_RUN < end; run += gridDim.x) {
@@ -39,7 +40,7 @@ __global__ void __launch_bounds__(THREADS) expand_gather(Put put, const int64_t 
         /* the last element that begins at j or before stands in front of the first that begins at j + 1 or later */
         const int64_t first = block_lower_bound(load_array<int64_t>{offsets}, 0, n + 1, begin + 1) - 1;
         const int64_t last = block_lower_bound(load_array<int64_t>{offsets}, first, n + 1, behind) - 1;
-        for (int64_t j = begin + threadIdx.x; j < behind; j += THREADS) {
+        for (int64_t j = begin + threadIdx.x; j < behind; j += block_threads) {
             const int64_t i = element_of_output(offsets, first, last, j);
             put(j, i, j - offsets[i]);
         }
@@ -49,7 +50,7 @@ __global__ void __launch_bounds__(THREADS) expand_gather(Put put, const int64_t 
 template <typename Put>
 spmv_status expand_2_launch(spmv_context *ctx, Put put, const int64_t *offsets, int64_t n, int64_t total)
 {
-    return launch(ctx, "expand_gather", grid_for(total, EXPAND_RUN), THREADS, expand_gather<Put>, put, offsets, n,
+    return launch(ctx, "expand_gather", grid_for(total, EXPAND_RUN), block_threads, expand_gather<Put>, put, offsets, n,
                   total);
 }
 

@@ -3,8 +3,8 @@
  * Takes the place of runtime_cuda.h; the names are the rungs'. Included by spmv/device.cuh, inside a namespace.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef DEVICE_CONTEXT_CUH
-#define DEVICE_CONTEXT_CUH
+#ifndef SPMV_DEVICE_CONTEXT_CUH
+#define SPMV_DEVICE_CONTEXT_CUH
 
 struct cuda_state {
     const char *last_kernel;

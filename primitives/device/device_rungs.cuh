@@ -4,8 +4,8 @@
  * rungs ask for have been included before.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef DEVICE_RUNGS_CUH
-#define DEVICE_RUNGS_CUH
+#ifndef SPMV_DEVICE_RUNGS_CUH
+#define SPMV_DEVICE_RUNGS_CUH
 
 #include "device_context.cuh"
 
@@ -23,17 +23,17 @@ template <typename To> struct convert_to {
     }
 };
 
-/* A device pointer as a loader of elements of type T; a loader as it is. */
-template <typename T, typename In> auto as_loader(In in)
+/* A device pointer as a loader of elements of type Type; a loader as it is. */
+template <typename Type, typename In> auto as_loader(In in)
 {
     if constexpr (!std::is_pointer<In>::value) {
         return in;
     } else {
-        using E = typename std::remove_const<typename std::remove_pointer<In>::type>::type;
-        if constexpr (std::is_same<E, T>::value)
-            return load_array<T>{in};
+        using From = typename std::remove_const<typename std::remove_pointer<In>::type>::type;
+        if constexpr (std::is_same<From, Type>::value)
+            return load_array<Type>{in};
         else
-            return load_mapped<load_array<E>, convert_to<T>>{{in}, {}};
+            return load_mapped<load_array<From>, convert_to<Type>>{{in}, {}};
     }
 }
 
@@ -71,11 +71,11 @@ template <typename Op>
 using operator_of = typename std::conditional<says_it_commutes<Op>::yes, as_commuting<Op>, Op>::type;
 
 /* Elements that are moved, and those that are computed with. */
-template <typename T> constexpr void check_element()
+template <typename Type> constexpr void check_element()
 {
-    static_assert(std::is_trivially_copyable<T>::value && std::is_trivially_default_constructible<T>::value,
+    static_assert(std::is_trivially_copyable<Type>::value && std::is_trivially_default_constructible<Type>::value,
                   "an element is a plain struct or number: trivially copyable, without a constructor");
-    static_assert(sizeof(T) <= 32 && alignof(T) <= 16, "an element has at most 32 bytes, aligned to 16 at most");
+    static_assert(sizeof(Type) <= 32 && alignof(Type) <= 16, "an element has at most 32 bytes, aligned to 16 at most");
 }
 template <typename Op> constexpr void check_operator()
 {
@@ -85,18 +85,19 @@ template <typename Op> constexpr void check_operator()
 }
 
 /* The rung's shape, or a smaller one where the elements do not divide 16 bytes and a tile would not fit. */
-enum { SHARED_BYTES = 47 * 1024 };
-template <typename T>
-using scan_shape = typename std::conditional<vector_tile<T, scan_5_best<T>>::SIZE * sizeof(T) <= SHARED_BYTES,
-                                             scan_5_best<T>, lookback_shape<256, 7, 4>>::type;
+enum { shared_bytes_most = 47 * 1024 };
+template <typename Type>
+using scan_shape =
+    typename std::conditional<vector_tile<Type, scan_5_best<Type>>::size * sizeof(Type) <= shared_bytes_most,
+                              scan_5_best<Type>, lookback_shape<256, 7, 4>>::type;
 
 /* ------------------------------------------------------------------ sources */
 
 /* Packs of what a loader brings, for reduce. */
 template <typename Type, typename Load> struct source_loaded {
-    using T = Type;
-    static constexpr int V = pack_length<T>();
-    using raw = pack<T, V>;
+    using type = Type;
+    static constexpr int length = pack_length<type>();
+    using raw = pack<type, length>;
     Load load;
 
     bool aligned() const
@@ -107,8 +108,8 @@ template <typename Type, typename Load> struct source_loaded {
     {
         raw x;
 #pragma unroll
-        for (int j = 0; j < V; j++)
-            x.at[j] = load(p * V + j);
+        for (int j = 0; j < length; j++)
+            x.at[j] = load(p * length + j);
         return x;
     }
     /* What is missing is the last element again: a functor never sees what is not there. */
@@ -116,8 +117,8 @@ template <typename Type, typename Load> struct source_loaded {
     {
         raw x;
 #pragma unroll
-        for (int j = 0; j < V; j++)
-            x.at[j] = load(p * V + j < n ? p * V + j : n - 1);
+        for (int j = 0; j < length; j++)
+            x.at[j] = load(p * length + j < n ? p * length + j : n - 1);
         return x;
     }
     __device__ raw values(raw x) const
@@ -131,20 +132,20 @@ __host__ __device__ constexpr bool is_power(size_t bytes)
     return (bytes & (bytes - 1)) == 0;
 }
 
-/* Elements of In in a pack of 16 bytes, fewer where their images, of type T, would not make a pack. */
-template <typename In, typename T> constexpr int mapped_length()
+/* Elements of In in a pack of 16 bytes, fewer where their images, of type Type, would not make a pack. */
+template <typename In, typename Type> constexpr int mapped_length()
 {
     int v = pack_length<In>();
-    while (v > 1 && (v * sizeof(T) > 32 || !is_power(v * sizeof(T))))
+    while (v > 1 && (v * sizeof(Type) > 32 || !is_power(v * sizeof(Type))))
         v /= 2;
     return v;
 }
 
 /* Packs of function(in[i]). */
 template <typename Type, typename In, typename Function> struct source_function {
-    using T = Type;
-    static constexpr int V = mapped_length<In, T>();
-    using raw = pack<In, V>;
+    using type = Type;
+    static constexpr int length = mapped_length<In, type>();
+    using raw = pack<In, length>;
     const In *in;
     Function function;
 
@@ -160,29 +161,29 @@ template <typename Type, typename In, typename Function> struct source_function 
     {
         raw x;
 #pragma unroll
-        for (int j = 0; j < V; j++)
-            x.at[j] = in[p * V + j < n ? p * V + j : n - 1];
+        for (int j = 0; j < length; j++)
+            x.at[j] = in[p * length + j < n ? p * length + j : n - 1];
         return x;
     }
-    __device__ pack<T, V> values(raw x) const
+    __device__ pack<type, length> values(raw x) const
     {
-        pack<T, V> y;
+        pack<type, length> y;
 #pragma unroll
-        for (int j = 0; j < V; j++)
+        for (int j = 0; j < length; j++)
             y.at[j] = function(x.at[j]);
         return y;
     }
 };
 
 /* The source of function(in[i]), in a device pointer or a loader. */
-template <typename T, typename Function, typename In> auto source_of(Function function, In in)
+template <typename Type, typename Function, typename In> auto source_of(Function function, In in)
 {
     if constexpr (std::is_pointer<In>::value) {
-        using E = typename std::remove_const<typename std::remove_pointer<In>::type>::type;
-        return source_function<T, E, Function>{in, function};
+        using From = typename std::remove_const<typename std::remove_pointer<In>::type>::type;
+        return source_function<Type, From, Function>{in, function};
     } else {
         const load_mapped<In, Function> load = {in, function};
-        return source_loaded<T, load_mapped<In, Function>>{load};
+        return source_loaded<Type, load_mapped<In, Function>>{load};
     }
 }
 
@@ -190,26 +191,26 @@ template <typename T, typename Function, typename In> auto source_of(Function fu
 
 /* Packs of what a loader brings, for map. */
 template <typename Out, typename Load> struct map_loaded {
-    using T = Out;
+    using type = Out;
     Load load;
 
     bool aligned() const
     {
         return true;
     }
-    template <int V> __device__ pack<T, V> get(int64_t p, int64_t n) const
+    template <int Length> __device__ pack<type, Length> get(int64_t p, int64_t n) const
     {
-        pack<T, V> x;
+        pack<type, Length> x;
 #pragma unroll
-        for (int j = 0; j < V; j++)
-            x.at[j] = p * V + j < n ? (T)load(p * V + j) : T();
+        for (int j = 0; j < Length; j++)
+            x.at[j] = p * Length + j < n ? (type)load(p * Length + j) : type();
         return x;
     }
 };
 
-/* function(in[i]), in packs where V elements of In make one. */
+/* function(in[i]), in packs where Length elements of In make one. */
 template <typename Out, typename In, typename Function> struct map_function {
-    using T = Out;
+    using type = Out;
     const In *in;
     Function function;
 
@@ -217,18 +218,18 @@ template <typename Out, typename In, typename Function> struct map_function {
     {
         return (uintptr_t)in % 16 == 0;
     }
-    template <int V> __device__ pack<T, V> get(int64_t p, int64_t n) const
+    template <int Length> __device__ pack<type, Length> get(int64_t p, int64_t n) const
     {
-        pack<T, V> y;
-        if constexpr (V > 1 && V * sizeof(In) <= 16 && is_power(V * sizeof(In))) {
-            const pack<In, V> x = read_pack<V>(in, p, n);
+        pack<type, Length> y;
+        if constexpr (Length > 1 && Length * sizeof(In) <= 16 && is_power(Length * sizeof(In))) {
+            const pack<In, Length> x = read_pack<Length>(in, p, n);
 #pragma unroll
-            for (int j = 0; j < V; j++)
-                y.at[j] = p * V + j < n ? (T)function(x.at[j]) : T();
+            for (int j = 0; j < Length; j++)
+                y.at[j] = p * Length + j < n ? (type)function(x.at[j]) : type();
         } else {
 #pragma unroll
-            for (int j = 0; j < V; j++)
-                y.at[j] = p * V + j < n ? (T)function(in[p * V + j]) : T();
+            for (int j = 0; j < Length; j++)
+                y.at[j] = p * Length + j < n ? (type)function(in[p * Length + j]) : type();
         }
         return y;
     }
@@ -237,19 +238,19 @@ template <typename Out, typename In, typename Function> struct map_function {
 template <typename Out, typename Function, typename In> auto expression_of(Function function, In in)
 {
     if constexpr (std::is_pointer<In>::value) {
-        using E = typename std::remove_const<typename std::remove_pointer<In>::type>::type;
-        return map_function<Out, E, Function>{in, function};
+        using From = typename std::remove_const<typename std::remove_pointer<In>::type>::type;
+        return map_function<Out, From, Function>{in, function};
     } else {
         const load_mapped<In, Function> load = {in, function};
         return map_loaded<Out, load_mapped<In, Function>>{load};
     }
 }
 
-template <typename T, typename Function, typename In> auto mapped_loader_of(Function function, In in)
+template <typename Type, typename Function, typename In> auto mapped_loader_of(Function function, In in)
 {
     if constexpr (std::is_pointer<In>::value) {
-        using E = typename std::remove_const<typename std::remove_pointer<In>::type>::type;
-        return load_mapped<load_array<E>, Function>{{in}, function};
+        using From = typename std::remove_const<typename std::remove_pointer<In>::type>::type;
+        return load_mapped<load_array<From>, Function>{{in}, function};
     } else {
         return load_mapped<In, Function>{in, function};
     }
@@ -258,7 +259,7 @@ template <typename T, typename Function, typename In> auto mapped_loader_of(Func
 /* ------------------------------------------------------------------- reduce */
 
 /* In the scratch: the ticket, then a cell a block. */
-enum { REDUCE_HEADER = 64 };
+enum { reduce_header = 64 };
 
 /* The ticket is 0 before and after a launch: a caller's scratch must be told so. */
 template <typename Op, typename Source>
@@ -266,10 +267,11 @@ spmv_status reduce_from(spmv_context *ctx, Source source, int64_t n, typename Op
 {
     ctx->device->ticket = (unsigned *)scratch;
     spmv_status st = SPMV_OK;
-    if (cut_into_chunks(n, THREADS * PACKS_EACH * Source::V).count > 1)
-        st = launch(ctx, "lookback_reset", 1, THREADS, lookback_reset, (uint64_t *)NULL, (int64_t)0, (int *)scratch);
+    if (cut_into_chunks(n, block_threads * packs_each * Source::length).count > 1)
+        st = launch(ctx, "lookback_reset", 1, block_threads, lookback_reset, (uint64_t *)NULL, (int64_t)0,
+                    (int *)scratch);
     return st != SPMV_OK ? st
-                         : reduce_6_launch<Op>(ctx, "reduce_packs", source, n, out, (char *)scratch + REDUCE_HEADER);
+                         : reduce_6_launch<Op>(ctx, "reduce_packs", source, n, out, (char *)scratch + reduce_header);
 }
 
 #endif

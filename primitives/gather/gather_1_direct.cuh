@@ -8,8 +8,8 @@
  * Wins: everywhere; the order of the indices decides the speed.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef GATHER_1_DIRECT_CUH
-#define GATHER_1_DIRECT_CUH
+#ifndef SPMV_GATHER_1_DIRECT_CUH
+#define SPMV_GATHER_1_DIRECT_CUH
 
 #include "block.cuh"
 #include "filter.cuh"
@@ -19,24 +19,27 @@ enum { GATHER_ITEMS = 4 };
 
 /* out[i] = in[index[i]] where 0 <= index[i] < in_n and the filter takes it */
 template <typename Filter, typename Index>
-__global__ void __launch_bounds__(THREADS) gather_direct(Filter filter, const typename Filter::type *in, int64_t in_n,
-                                                         const Index *index, typename Filter::type *out, int64_t n)
+__global__ void __launch_bounds__(block_threads)
+    gather_direct(Filter filter, const typename Filter::type *in, int64_t in_n, const Index *index,
+                  typename Filter::type *out, int64_t n)
 {
     using Element = typename Filter::type;
-    const int64_t stride = (int64_t)gridDim.x * GATHER_ITEMS * THREADS;
-    for (int64_t i = (int64_t)blockIdx.x * GATHER_ITEMS * THREADS + threadIdx.x; i < n; i += stride) {
+    const int64_t stride = (int64_t)gridDim.x * GATHER_ITEMS * block_threads;
+    for (int64_t i = (int64_t)blockIdx.x * GATHER_ITEMS * block_threads + threadIdx.x; i < n; i += stride) {
         int64_t from[GATHER_ITEMS];
         Element element[GATHER_ITEMS];
 #pragma unroll
         for (int k = 0; k < GATHER_ITEMS; k++)
-            from[k] = i + k * THREADS < n && filter.wants(i + k * THREADS) ? (int64_t)index[i + k * THREADS] : -1;
+            from[k] = i + k * block_threads < n && filter.wants(i + k * block_threads)
+                          ? (int64_t)index[i + k * block_threads]
+                          : -1;
 #pragma unroll
         for (int k = 0; k < GATHER_ITEMS; k++)
             element[k] = from[k] >= 0 && from[k] < in_n ? in[from[k]] : Element();
 #pragma unroll
         for (int k = 0; k < GATHER_ITEMS; k++)
             if (from[k] >= 0 && from[k] < in_n && filter.takes(element[k]))
-                out[i + k * THREADS] = element[k];
+                out[i + k * block_threads] = element[k];
     }
 }
 
@@ -45,12 +48,12 @@ spmv_status gather_1_launch(spmv_context *ctx, Filter filter, const void *in, in
                             int index_bits, void *out, int64_t n)
 {
     using Element = typename Filter::type;
-    const int grid = grid_for(n, GATHER_ITEMS * THREADS);
+    const int grid = grid_for(n, GATHER_ITEMS * block_threads);
     if (index_bits == 32)
-        return launch(ctx, "gather_direct", grid, THREADS, gather_direct<Filter, int32_t>, filter, (const Element *)in,
-                      in_n, (const int32_t *)index, (Element *)out, n);
-    return launch(ctx, "gather_direct", grid, THREADS, gather_direct<Filter, int64_t>, filter, (const Element *)in,
-                  in_n, (const int64_t *)index, (Element *)out, n);
+        return launch(ctx, "gather_direct", grid, block_threads, gather_direct<Filter, int32_t>, filter,
+                      (const Element *)in, in_n, (const int32_t *)index, (Element *)out, n);
+    return launch(ctx, "gather_direct", grid, block_threads, gather_direct<Filter, int64_t>, filter,
+                  (const Element *)in, in_n, (const int64_t *)index, (Element *)out, n);
 }
 
 #endif

@@ -2,7 +2,7 @@
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ops.cuh"
-#include "reduce_1_chunks.cuh"
+#include "reduce_5_shuffles.cuh"
 
 /* i where index[i] is bad, else more than any position. */
 template <typename Index> struct load_outside {
@@ -20,19 +20,19 @@ extern "C" int64_t index_check_scratch_cuda(const spmv_context *ctx, int64_t n)
 {
     (void)ctx;
     (void)n;
-    return (REDUCE_1_SCRATCH_ELEMENTS + 1) * (int64_t)sizeof(int64_t);
+    return (REDUCE_5_SCRATCH_ELEMENTS + 1) * (int64_t)sizeof(int64_t);
 }
 
 extern "C" spmv_status index_check_cuda(spmv_context *ctx, const void *index, int index_bits, int64_t lowest,
                                         int64_t limit, int64_t n, int64_t *host_first, int64_t *host_value,
                                         void *scratch)
 {
-    int64_t *const first = (int64_t *)scratch + REDUCE_1_SCRATCH_ELEMENTS;
+    int64_t *const first = (int64_t *)scratch + REDUCE_5_SCRATCH_ELEMENTS;
     spmv_status st = on_device(ctx, [=] {
         return index_bits == 32
-                   ? reduce_1_launch<op_min_i64>(ctx, load_outside<int32_t>{(const int32_t *)index, lowest, limit}, n,
+                   ? reduce_5_launch<op_min_i64>(ctx, load_outside<int32_t>{(const int32_t *)index, lowest, limit}, n,
                                                  first, scratch)
-                   : reduce_1_launch<op_min_i64>(ctx, load_outside<int64_t>{(const int64_t *)index, lowest, limit}, n,
+                   : reduce_5_launch<op_min_i64>(ctx, load_outside<int64_t>{(const int64_t *)index, lowest, limit}, n,
                                                  first, scratch);
     });
     int64_t found = INT64_MAX;

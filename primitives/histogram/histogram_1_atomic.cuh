@@ -8,20 +8,20 @@
  * 2013.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef HISTOGRAM_1_ATOMIC_CUH
-#define HISTOGRAM_1_ATOMIC_CUH
+#ifndef SPMV_HISTOGRAM_1_ATOMIC_CUH
+#define SPMV_HISTOGRAM_1_ATOMIC_CUH
 
 #include "block.cuh"
 #include "launch.cuh"
 
 /* Count: uint32_t or unsigned long long, which the device adds to. left_out may be NULL. */
 template <typename Count>
-__global__ void __launch_bounds__(THREADS)
+__global__ void __launch_bounds__(block_threads)
     histogram_atomic(const int32_t *index, Count *counts, int64_t bins, Count *left_out, int64_t n)
 {
-    const int64_t stride = (int64_t)gridDim.x * THREADS;
+    const int64_t stride = (int64_t)gridDim.x * block_threads;
     Count outside = 0;
-    for (int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x; i < n; i += stride) {
+    for (int64_t i = (int64_t)blockIdx.x * block_threads + threadIdx.x; i < n; i += stride) {
         const int32_t bin = index[i];
         if (bin >= 0 && bin < bins)
             atomicAdd(&counts[bin], Count(1));
@@ -39,8 +39,8 @@ template <typename Count>
 spmv_status histogram_1_launch(spmv_context *ctx, const int32_t *index, Count *counts, int64_t bins, Count *left_out,
                                int64_t n)
 {
-    return launch(ctx, "histogram_atomic", grid_for(n, HISTOGRAM_ITEMS * THREADS), THREADS, histogram_atomic<Count>,
-                  index, counts, bins, left_out, n);
+    return launch(ctx, "histogram_atomic", grid_for(n, HISTOGRAM_ITEMS * block_threads), block_threads,
+                  histogram_atomic<Count>, index, counts, bins, left_out, n);
 }
 
 #endif

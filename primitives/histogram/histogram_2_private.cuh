@@ -10,33 +10,33 @@
  * V. Podlozhnyuk, "Histogram calculation in CUDA", NVIDIA, 2007.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef HISTOGRAM_2_PRIVATE_CUH
-#define HISTOGRAM_2_PRIVATE_CUH
+#ifndef SPMV_HISTOGRAM_2_PRIVATE_CUH
+#define SPMV_HISTOGRAM_2_PRIVATE_CUH
 
 #include "histogram_1_atomic.cuh"
 #include "tiles.cuh"
 
 /* 24 KiB: with it an SM holds enough blocks to have all its threads, and a chunk is far longer than its cells. */
-enum { HISTOGRAM_CELLS = 6 * 1024, HISTOGRAM_TILE = 16 * THREADS };
+enum { HISTOGRAM_CELLS = 6 * 1024, HISTOGRAM_TILE = 16 * block_threads };
 
 template <typename Count>
-__global__ void __launch_bounds__(THREADS) histogram_private(const int32_t *index, Count *counts, int bins, int copies,
-                                                             Count *left_out, int64_t n, chunking cut)
+__global__ void __launch_bounds__(block_threads) histogram_private(const int32_t *index, Count *counts, int bins,
+                                                                   int copies, Count *left_out, int64_t n, chunking cut)
 {
     __shared__ unsigned cell[HISTOGRAM_CELLS];
     const int chunk = (int)blockIdx.x, t = (int)threadIdx.x, each = bins + 1;
-    for (int c = t; c < copies * each; c += THREADS)
+    for (int c = t; c < copies * each; c += block_threads)
         cell[c] = 0;
     __syncthreads();
     unsigned *const own = cell + t % copies * each;
     const int64_t last = cut.first_tile(chunk + 1) * HISTOGRAM_TILE, end = last < n ? last : n;
 #pragma unroll 4
-    for (int64_t i = cut.first_tile(chunk) * HISTOGRAM_TILE + t; i < end; i += THREADS) {
+    for (int64_t i = cut.first_tile(chunk) * HISTOGRAM_TILE + t; i < end; i += block_threads) {
         const int32_t bin = index[i];
         atomicAdd(&own[bin >= 0 && bin < bins ? bin : bins], 1u);
     }
     __syncthreads();
-    for (int b = t; b < each; b += THREADS) {
+    for (int b = t; b < each; b += block_threads) {
         Count sum = 0;
         for (int k = 0; k < copies; k++)
             sum += cell[k * each + b];
@@ -52,10 +52,10 @@ spmv_status histogram_2_launch(spmv_context *ctx, const int32_t *index, Count *c
 {
     if (bins >= HISTOGRAM_CELLS)
         return histogram_1_launch<Count>(ctx, index, counts, bins, left_out, n);
-    const int fit = (int)(HISTOGRAM_CELLS / (bins + 1)), copies = fit < WARP ? fit : (int)WARP;
+    const int fit = (int)(HISTOGRAM_CELLS / (bins + 1)), copies = fit < warp_lanes ? fit : (int)warp_lanes;
     const chunking cut = cut_into_chunks(n, HISTOGRAM_TILE);
-    return launch(ctx, "histogram_private", cut.count, THREADS, histogram_private<Count>, index, counts, (int)bins,
-                  copies, left_out, n, cut);
+    return launch(ctx, "histogram_private", cut.count, block_threads, histogram_private<Count>, index, counts,
+                  (int)bins, copies, left_out, n, cut);
 }
 
 #endif

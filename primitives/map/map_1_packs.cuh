@@ -7,133 +7,133 @@
  * Wins: everywhere. Out may equal an input: a pack is read before it is written, by the same thread.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef MAP_1_PACKS_CUH
-#define MAP_1_PACKS_CUH
+#ifndef SPMV_MAP_1_PACKS_CUH
+#define SPMV_MAP_1_PACKS_CUH
 
 #include "block.cuh"
 #include "launch.cuh"
 
 /* One element alone asks for no more than its own alignment. */
-template <typename T, int V> struct alignas(V > 1 ? V * sizeof(T) : alignof(T)) pack {
-    T at[V];
+template <typename Type, int Length> struct alignas(Length > 1 ? Length * sizeof(Type) : alignof(Type)) pack {
+    Type at[Length];
 };
 
 /* Elements of 16 bytes, or one where they do not fit evenly. */
-template <typename T> constexpr int pack_length()
+template <typename Type> constexpr int pack_length()
 {
-    return sizeof(T) < 16 && 16 % sizeof(T) == 0 ? 16 / (int)sizeof(T) : 1;
+    return sizeof(Type) < 16 && 16 % sizeof(Type) == 0 ? 16 / (int)sizeof(Type) : 1;
 }
 
-/* Pack p of an array of n elements: elements p V ... p V + V - 1, the last pack may be short. */
-template <int V, typename T> __device__ pack<T, V> read_pack(const T *from, int64_t p, int64_t n)
+/* Pack p of an array of n elements: elements p Length ... p Length + Length - 1, the last pack may be short. */
+template <int Length, typename Type> __device__ pack<Type, Length> read_pack(const Type *from, int64_t p, int64_t n)
 {
-    pack<T, V> x;
-    if (p * V + V <= n) {
-        x = ((const pack<T, V> *)from)[p];
+    pack<Type, Length> x;
+    if (p * Length + Length <= n) {
+        x = ((const pack<Type, Length> *)from)[p];
     } else {
 #pragma unroll
-        for (int j = 0; j < V; j++)
-            x.at[j] = p * V + j < n ? from[p * V + j] : T();
+        for (int j = 0; j < Length; j++)
+            x.at[j] = p * Length + j < n ? from[p * Length + j] : Type();
     }
     return x;
 }
 
-template <int V, typename T> __device__ void write_pack(T *to, int64_t p, int64_t n, pack<T, V> x)
+template <int Length, typename Type> __device__ void write_pack(Type *to, int64_t p, int64_t n, pack<Type, Length> x)
 {
-    if (p * V + V <= n) {
-        ((pack<T, V> *)to)[p] = x;
+    if (p * Length + Length <= n) {
+        ((pack<Type, Length> *)to)[p] = x;
     } else {
 #pragma unroll
-        for (int j = 0; j < V; j++)
-            if (p * V + j < n)
-                to[p * V + j] = x.at[j];
+        for (int j = 0; j < Length; j++)
+            if (p * Length + j < n)
+                to[p * Length + j] = x.at[j];
     }
 }
 
 /* The expressions: what pack p of the result is. */
 template <typename Function> struct map_unary {
-    using T = typename Function::type;
-    const T *in;
+    using type = typename Function::type;
+    const type *in;
     bool aligned() const
     {
         return (uintptr_t)in % 16 == 0;
     }
-    template <int V> __device__ pack<T, V> get(int64_t p, int64_t n) const
+    template <int Length> __device__ pack<type, Length> get(int64_t p, int64_t n) const
     {
-        pack<T, V> x = read_pack<V>(in, p, n);
+        pack<type, Length> x = read_pack<Length>(in, p, n);
 #pragma unroll
-        for (int j = 0; j < V; j++)
+        for (int j = 0; j < Length; j++)
             x.at[j] = Function()(x.at[j]);
         return x;
     }
 };
 
 template <typename Op> struct map_pairs {
-    using T = typename Op::type;
-    const T *a, *b;
+    using type = typename Op::type;
+    const type *a, *b;
     bool aligned() const
     {
         return (uintptr_t)a % 16 == 0 && (uintptr_t)b % 16 == 0;
     }
-    template <int V> __device__ pack<T, V> get(int64_t p, int64_t n) const
+    template <int Length> __device__ pack<type, Length> get(int64_t p, int64_t n) const
     {
-        pack<T, V> x = read_pack<V>(a, p, n);
-        const pack<T, V> y = read_pack<V>(b, p, n);
+        pack<type, Length> x = read_pack<Length>(a, p, n);
+        const pack<type, Length> y = read_pack<Length>(b, p, n);
 #pragma unroll
-        for (int j = 0; j < V; j++)
+        for (int j = 0; j < Length; j++)
             x.at[j] = Op()(x.at[j], y.at[j]);
         return x;
     }
 };
 
 template <typename Op> struct map_with_scalar {
-    using T = typename Op::type;
-    T scalar;
-    const T *in;
+    using type = typename Op::type;
+    type scalar;
+    const type *in;
     bool aligned() const
     {
         return (uintptr_t)in % 16 == 0;
     }
-    template <int V> __device__ pack<T, V> get(int64_t p, int64_t n) const
+    template <int Length> __device__ pack<type, Length> get(int64_t p, int64_t n) const
     {
-        pack<T, V> x = read_pack<V>(in, p, n);
+        pack<type, Length> x = read_pack<Length>(in, p, n);
 #pragma unroll
-        for (int j = 0; j < V; j++)
+        for (int j = 0; j < Length; j++)
             x.at[j] = Op()(scalar, x.at[j]);
         return x;
     }
 };
 
 template <typename Add, typename Mul> struct map_of_index {
-    using T = typename Add::type;
-    T first, step;
+    using type = typename Add::type;
+    type first, step;
     bool aligned() const
     {
         return true;
     }
-    template <int V> __device__ pack<T, V> get(int64_t p, int64_t) const
+    template <int Length> __device__ pack<type, Length> get(int64_t p, int64_t) const
     {
-        pack<T, V> x;
+        pack<type, Length> x;
 #pragma unroll
-        for (int j = 0; j < V; j++)
-            x.at[j] = Add()(first, Mul()((T)(p * V + j), step));
+        for (int j = 0; j < Length; j++)
+            x.at[j] = Add()(first, Mul()((type)(p * Length + j), step));
         return x;
     }
 };
 
 /* The same everywhere: for types without sums. */
 template <typename Tuple> struct map_of_value {
-    using T = Tuple;
-    T value;
+    using type = Tuple;
+    type value;
     bool aligned() const
     {
         return true;
     }
-    template <int V> __device__ pack<T, V> get(int64_t, int64_t) const
+    template <int Length> __device__ pack<type, Length> get(int64_t, int64_t) const
     {
-        pack<T, V> x;
+        pack<type, Length> x;
 #pragma unroll
-        for (int j = 0; j < V; j++)
+        for (int j = 0; j < Length; j++)
             x.at[j] = value;
         return x;
     }
@@ -149,41 +149,44 @@ template <typename Real> struct divide {
 
 /* alpha x[i] + beta y[i]; the scalars lie in device memory, NULL stands for 1. */
 template <typename Real> struct map_axpby {
-    using T = Real;
-    const T *alpha, *x, *beta, *y;
+    using type = Real;
+    const type *alpha, *x, *beta, *y;
     bool aligned() const
     {
         return (uintptr_t)x % 16 == 0 && (uintptr_t)y % 16 == 0;
     }
-    template <int V> __device__ pack<T, V> get(int64_t p, int64_t n) const
+    template <int Length> __device__ pack<type, Length> get(int64_t p, int64_t n) const
     {
-        const T a = alpha != NULL ? *alpha : T(1), b = beta != NULL ? *beta : T(1);
-        const pack<T, V> u = read_pack<V>(x, p, n);
-        pack<T, V> v = read_pack<V>(y, p, n);
+        const type a = alpha != NULL ? *alpha : type(1), b = beta != NULL ? *beta : type(1);
+        const pack<type, Length> u = read_pack<Length>(x, p, n);
+        pack<type, Length> v = read_pack<Length>(y, p, n);
 #pragma unroll
-        for (int j = 0; j < V; j++)
+        for (int j = 0; j < Length; j++)
             v.at[j] = a * u.at[j] + b * v.at[j];
         return v;
     }
 };
 
-template <int V, typename Expression>
-__global__ void __launch_bounds__(THREADS) map_packs(Expression expression, typename Expression::T *out, int64_t n)
+template <int Length, typename Expression>
+__global__ void __launch_bounds__(block_threads)
+    map_packs(Expression expression, typename Expression::type *out, int64_t n)
 {
-    const int64_t packs = n / V + (n % V != 0), stride = (int64_t)gridDim.x * THREADS;
-    for (int64_t p = (int64_t)blockIdx.x * THREADS + threadIdx.x; p < packs; p += stride)
-        write_pack<V>(out, p, n, expression.template get<V>(p, n));
+    const int64_t packs = n / Length + (n % Length != 0), stride = (int64_t)gridDim.x * block_threads;
+    for (int64_t p = (int64_t)blockIdx.x * block_threads + threadIdx.x; p < packs; p += stride)
+        write_pack<Length>(out, p, n, expression.template get<Length>(p, n));
 }
 
 /* out[i] = expression at i, n > 0 */
 template <typename Expression>
 spmv_status map_1_launch(spmv_context *ctx, const char *name, Expression expression, void *out, int64_t n)
 {
-    using T = typename Expression::T;
-    constexpr int V = pack_length<T>();
+    using Type = typename Expression::type;
+    constexpr int Length = pack_length<Type>();
     if (expression.aligned() && (uintptr_t)out % 16 == 0)
-        return launch(ctx, name, grid_for(n, V * THREADS), THREADS, map_packs<V, Expression>, expression, (T *)out, n);
-    return launch(ctx, name, grid_for(n, THREADS), THREADS, map_packs<1, Expression>, expression, (T *)out, n);
+        return launch(ctx, name, grid_for(n, Length * block_threads), block_threads, map_packs<Length, Expression>,
+                      expression, (Type *)out, n);
+    return launch(ctx, name, grid_for(n, block_threads), block_threads, map_packs<1, Expression>, expression,
+                  (Type *)out, n);
 }
 
 #endif

@@ -10,7 +10,7 @@
 #include "reduce_6_packs.cuh"
 
 template <typename T> struct source_mapped {
-    static constexpr int V = source_array<T>::V;
+    static constexpr int length = source_array<T>::length;
     using raw = typename source_array<T>::raw;
     source_array<T> in;
     spmv_function function;
@@ -32,7 +32,7 @@ template <typename T> struct source_mapped {
 #define CASE(FN, fn, TYPE, type, C, D, CLASS)                                                                          \
     if constexpr (std::is_same<T, D>::value) {                                                                         \
         if (function == SPMV_MAP_##FN)                                                                                 \
-            for (int j = 0; j < V; j++)                                                                                \
+            for (int j = 0; j < length; j++)                                                                           \
                 x.at[j] = function_##fn##_##type()(x.at[j]);                                                           \
     }
         SPMV_FUNCTION_PAIR_LIST(CASE)

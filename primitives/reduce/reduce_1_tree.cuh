@@ -8,8 +8,8 @@
  * G. E. Blelloch, "Prefix sums and their applications", CMU-CS-90-190, 1990.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef REDUCE_1_TREE_CUH
-#define REDUCE_1_TREE_CUH
+#ifndef SPMV_REDUCE_1_TREE_CUH
+#define SPMV_REDUCE_1_TREE_CUH
 
 #include "reduce_levels.cuh"
 

@@ -11,12 +11,12 @@
  * CUDA C++ Programming Guide, "Atomic functions".
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef REDUCE_4_ATOMIC_CUH
-#define REDUCE_4_ATOMIC_CUH
+#ifndef SPMV_REDUCE_4_ATOMIC_CUH
+#define SPMV_REDUCE_4_ATOMIC_CUH
 
 #include "reduce_3_chunked.cuh"
 
-#if defined(__CUDA_ARCH__) || defined(HOST_CUDA)
+#if defined(__CUDA_ARCH__) || (defined(SPMV_HAVE_KERNELS) && !defined(__CUDACC__))
 template <int BYTES> struct atomic_bits;
 template <> struct atomic_bits<4> {
     using word = unsigned;
@@ -86,50 +86,27 @@ template <typename Op> struct reduce_start {
     }
 };
 
-template <typename Op> struct reduce_atomic {
+template <typename Op> struct reduce_atomic : reduce_chunked<Op> {
+    using with_stores = reduce_chunked<Op>;
     using T = typename Op::type;
-    using shared = reduce_cells<T>;
-    using registers = reduce_nothing;
-    const T *from;
-    T *to;
-    int64_t count, blocks;
+    using typename with_stores::registers;
+    using typename with_stores::shared;
 
-    __host__ __device__ int steps() const
-    {
-        return 1 + REDUCE_HALVINGS + 1;
-    }
     __host__ __device__ void step(int s, int64_t block, int thread, int threads, shared &cell, registers &) const
     {
-        if (s == 0) {
-            T sum = Op::identity();
-            for (int64_t i = block * threads + thread; i < count; i += blocks * threads)
-                sum = Op()(sum, from[i]);
-            cell.x[thread] = sum;
-        } else if (s <= REDUCE_HALVINGS) {
-            const int apart = threads >> s;
-            if (thread < apart)
-                cell.x[thread] = Op()(cell.x[thread], cell.x[thread + apart]);
-        } else if (thread == 0) {
-            fold_atomically(Op(), to, cell.x[0]);
-        }
+        if (s == 0)
+            this->fold_part(block, thread, threads, cell);
+        else if (s <= REDUCE_HALVINGS)
+            this->halve(s, thread, threads, cell);
+        else if (thread == 0)
+            fold_atomically(Op(), this->to, cell.x[0]);
     }
     void label(int s, char *text, size_t size) const
     {
-        if (s == 0)
-            snprintf(text, size, "a part a thread");
-        else if (s <= REDUCE_HALVINGS)
-            snprintf(text, size, "the first %d cells: and the ones %d on", REDUCE_THREADS >> s, REDUCE_THREADS >> s);
+        if (s <= REDUCE_HALVINGS)
+            with_stores::label(s, text, size);
         else
             snprintf(text, size, "the block's result, folded into the others'");
-    }
-    const T *cells(int, int64_t block, const shared &cell, int *length) const
-    {
-        *length = reduce_room(count - block * REDUCE_THREADS);
-        return cell.x;
-    }
-    bool idle(int s, int64_t block) const
-    {
-        return reduce_idle(s, REDUCE_THREADS >> s, count - block * REDUCE_THREADS);
     }
 
     static int64_t scratch_elements(int64_t)
@@ -144,7 +121,7 @@ template <typename Op> struct reduce_atomic {
         if (st != SPMV_OK)
             return st;
         const int64_t blocks = reduce_grid(n);
-        return place.run("reduce_atomic", reduce_atomic{in, out, n, blocks}, blocks, REDUCE_THREADS);
+        return place.run("reduce_atomic", reduce_atomic{{{in, out, n}, blocks}}, blocks, REDUCE_THREADS);
     }
 };
 

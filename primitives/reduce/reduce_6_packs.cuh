@@ -15,37 +15,37 @@
  * functions".
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef REDUCE_6_PACKS_CUH
-#define REDUCE_6_PACKS_CUH
+#ifndef SPMV_REDUCE_6_PACKS_CUH
+#define SPMV_REDUCE_6_PACKS_CUH
 
 #include "launch.cuh"
 #include "map_1_packs.cuh"
 #include "tiles.cuh"
 
 /* Packs that a thread has under way: 64 bytes, so that a tile is that of tiles.cuh. */
-enum { PACKS_EACH = 4 };
+enum { packs_each = 4 };
 
 /* May the operands be reordered? Where nothing is known, no. */
 template <typename Op> struct commutes {
     static constexpr bool yes = false;
 };
-#define COMMUTES_(OP, op, value, yes, i, r, c, t, ARG) COMMUTES_##OP = yes,
-enum { SPMV_OP_LIST(COMMUTES_, ) };
-#undef COMMUTES_
-#define COMMUTES_(OP, op, TYPE, type, T, D, CLASS)                                                                     \
+#define SPMV_COMMUTES_(OP, op, value, yes, i, r, c, t, ARG) commuting_##OP = yes,
+enum { SPMV_OP_LIST(SPMV_COMMUTES_, ) };
+#undef SPMV_COMMUTES_
+#define SPMV_COMMUTES_(OP, op, TYPE, type, T, D, CLASS)                                                                \
     template <> struct commutes<op_##op##_##type> {                                                                    \
-        static constexpr bool yes = COMMUTES_##OP != 0;                                                                \
+        static constexpr bool yes = commuting_##OP != 0;                                                               \
     };
-SPMV_PAIR_LIST(COMMUTES_)
-#undef COMMUTES_
+SPMV_PAIR_LIST(SPMV_COMMUTES_)
+#undef SPMV_COMMUTES_
 
 /* A source gives packs of what is folded: fetch starts the load of pack p, of 16 bytes where in is aligned; fetch_some
  * does so element by element, zeros where n elements are not enough; values computes with what they brought. */
 template <typename Type> struct source_array {
-    using T = Type;
-    static constexpr int V = pack_length<T>();
-    using raw = pack<T, V>;
-    const T *in;
+    using type = Type;
+    static constexpr int length = pack_length<type>();
+    using raw = pack<type, length>;
+    const type *in;
 
     bool aligned() const
     {
@@ -57,12 +57,12 @@ template <typename Type> struct source_array {
     }
     __device__ raw fetch_some(int64_t p, int64_t n) const
     {
-        const T *const at = in + p * V;
-        const int64_t there = n - p * V;
+        const type *const at = in + p * length;
+        const int64_t there = n - p * length;
         raw x;
 #pragma unroll
-        for (int j = 0; j < V; j++)
-            x.at[j] = j < there ? at[j] : T();
+        for (int j = 0; j < length; j++)
+            x.at[j] = j < there ? at[j] : type();
         return x;
     }
     __device__ raw values(raw x) const
@@ -71,11 +71,11 @@ template <typename Type> struct source_array {
     }
 };
 
-template <typename Op, int COUNT> __device__ typename Op::type fold_neighbours(Op op, const typename Op::type *x)
+template <typename Op, int Count> __device__ typename Op::type fold_neighbours(Op op, const typename Op::type *x)
 {
     typename Op::type even = x[0];
-    if constexpr (COUNT > 1)
-        even = op(fold_neighbours<Op, COUNT / 2>(op, x), fold_neighbours<Op, COUNT - COUNT / 2>(op, x + COUNT / 2));
+    if constexpr (Count > 1)
+        even = op(fold_neighbours<Op, Count / 2>(op, x), fold_neighbours<Op, Count - Count / 2>(op, x + Count / 2));
     return even;
 }
 
@@ -83,41 +83,41 @@ template <typename Op, int COUNT> __device__ typename Op::type fold_neighbours(O
 template <typename Op> __device__ typename Op::type warp_fold(Op op, typename Op::type value)
 {
 #pragma unroll
-    for (int distance = 1; distance < WARP; distance *= 2)
+    for (int distance = 1; distance < warp_lanes; distance *= 2)
         value = op(value, shuffle_down(value, distance));
     return value;
 }
 
-/* sum op the packs first, first + APART, ... of PACKS_EACH, one after the other. Where the operator does not commute, a
+/* sum op the packs first, first + Apart, ... of packs_each, one after the other. Where the operator does not commute, a
  * pack stands for the row of packs that the warp's lanes hold, and lane 0 has the sum. whole: all these packs are
  * there; else identities stand for what is missing. */
-template <int APART, typename Op, typename Source>
+template <int Apart, typename Op, typename Source>
 __device__ typename Op::type fold_packs(Op op, const Source &source, int64_t n, bool wide, bool whole, int64_t first,
                                         typename Op::type sum)
 {
-    constexpr int V = Source::V;
-    using values = pack<typename Op::type, V>;
+    constexpr int Length = Source::length;
+    using values = pack<typename Op::type, Length>;
     const auto with = [=](typename Op::type before, const values &x) {
-        const typename Op::type mine = fold_neighbours<Op, V>(op, x.at);
+        const typename Op::type mine = fold_neighbours<Op, Length>(op, x.at);
         return op(before, commutes<Op>::yes ? mine : warp_fold(op, mine));
     };
     if (wide && whole) { /* all loads are under way before the first is waited for */
-        typename Source::raw raw[PACKS_EACH];
+        typename Source::raw raw[packs_each];
 #pragma unroll
-        for (int k = 0; k < PACKS_EACH; k++)
-            raw[k] = source.fetch(first + k * APART);
+        for (int k = 0; k < packs_each; k++)
+            raw[k] = source.fetch(first + k * Apart);
 #pragma unroll
-        for (int k = 0; k < PACKS_EACH; k++)
+        for (int k = 0; k < packs_each; k++)
             sum = with(sum, source.values(raw[k]));
         return sum;
     }
 #pragma unroll 1
-    for (int k = 0; k < PACKS_EACH; k++) {
-        const int64_t p = first + k * APART;
+    for (int k = 0; k < packs_each; k++) {
+        const int64_t p = first + k * Apart;
         values x = source.values(source.fetch_some(p, n));
 #pragma unroll
-        for (int j = 0; j < V; j++)
-            if (p * V + j >= n)
+        for (int j = 0; j < Length; j++)
+            if (p * Length + j >= n)
                 x.at[j] = Op::identity();
         sum = with(sum, x);
     }
@@ -129,19 +129,19 @@ __device__ typename Op::type fold_packs(Op op, const Source &source, int64_t n, 
 template <typename Op, typename Source>
 __device__ typename Op::type fold_share(Op op, const Source &source, int64_t n, bool wide, int64_t begin, int64_t end)
 {
-    const int lane = (int)threadIdx.x % WARP, warp = (int)threadIdx.x / WARP;
+    const int lane = (int)threadIdx.x % warp_lanes, warp = (int)threadIdx.x / warp_lanes;
     typename Op::type sum = Op::identity();
     if constexpr (commutes<Op>::yes) {
-        constexpr int SIZE = THREADS * PACKS_EACH; /* packs of a tile */
-        const int64_t whole = n / (SIZE * Source::V);
+        constexpr int size = block_threads * packs_each; /* packs of a tile */
+        const int64_t whole = n / (size * Source::length);
         for (int64_t t = begin; t < end; t++)
-            sum = fold_packs<THREADS>(op, source, n, wide, t < whole, t * SIZE + (int)threadIdx.x, sum);
+            sum = fold_packs<block_threads>(op, source, n, wide, t < whole, t * size + (int)threadIdx.x, sum);
         return warp_fold(op, sum);
     } else {
-        constexpr int SIZE = WARP * PACKS_EACH; /* packs of a warp's part of a tile */
-        const int64_t whole = n / (SIZE * Source::V), first = begin * WARPS + warp * (end - begin);
+        constexpr int size = warp_lanes * packs_each; /* packs of a warp's part of a tile */
+        const int64_t whole = n / (size * Source::length), first = begin * block_warps + warp * (end - begin);
         for (int64_t t = first; t < first + (end - begin); t++)
-            sum = fold_packs<WARP>(op, source, n, wide, t < whole, t * SIZE + lane, sum);
+            sum = fold_packs<warp_lanes>(op, source, n, wide, t < whole, t * size + lane, sum);
         return sum;
     }
 }
@@ -150,28 +150,28 @@ __device__ typename Op::type fold_share(Op op, const Source &source, int64_t n, 
 template <typename Op>
 __device__ typename Op::type fold_warps(Op op, typename Op::type value, typename Op::type *warp_sums)
 {
-    if (threadIdx.x % WARP == 0)
-        warp_sums[threadIdx.x / WARP] = value;
+    if (threadIdx.x % warp_lanes == 0)
+        warp_sums[threadIdx.x / warp_lanes] = value;
     __syncthreads();
     if (threadIdx.x == 0)
-        value = fold_neighbours<Op, WARPS>(op, warp_sums);
+        value = fold_neighbours<Op, block_warps>(op, warp_sums);
     return value;
 }
 
 /* *out = the fold of all. wide: the source is aligned. sums: a cell a block. ticket: 0 before and after; counts the
  * blocks that are done. No block waits for another, so it does not matter in which order they run. */
 template <typename Op, typename Source>
-__global__ void __launch_bounds__(THREADS)
+__global__ void __launch_bounds__(block_threads)
     reduce_packs(Source source, int64_t n, bool wide, chunking cut, typename Op::type *sums, unsigned *ticket,
                  typename Op::type *out)
 {
-    using T = typename Op::type;
-    __shared__ T warp_sums[WARPS];
+    using Type = typename Op::type;
+    __shared__ Type warp_sums[block_warps];
     __shared__ bool last;
     const Op op{};
     const int block = (int)blockIdx.x;
     const int64_t begin = cut.first_tile(block), end = cut.first_tile(block + 1);
-    T sum = fold_warps(op, fold_share(op, source, n, wide, begin, end), warp_sums);
+    Type sum = fold_warps(op, fold_share(op, source, n, wide, begin, end), warp_sums);
     if (cut.count == 1) {
         if (threadIdx.x == 0)
             *out = sum;
@@ -186,7 +186,7 @@ __global__ void __launch_bounds__(THREADS)
     if (!last)
         return;
     __threadfence(); /* all tickets were seen, so all sums are */
-    const int each = (cut.count + THREADS - 1) / THREADS;
+    const int each = (cut.count + block_threads - 1) / block_threads;
     sum = Op::identity();
     for (int k = 0; k < each; k++) {
         const int i = (int)threadIdx.x * each + k;
@@ -197,16 +197,16 @@ __global__ void __launch_bounds__(THREADS)
         *out = sum;
 }
 
-enum { REDUCE_6_SCRATCH_ELEMENTS = CHUNKS };
+enum { reduce_6_scratch_elements = most_chunks };
 
 /* *out = the fold of the source's elements 0 .. n - 1 in order, n > 0. */
 template <typename Op, typename Source>
 spmv_status reduce_6_launch(spmv_context *ctx, const char *name, Source source, int64_t n, void *out, void *scratch)
 {
-    using T = typename Op::type;
-    const chunking cut = cut_into_chunks(n, THREADS * PACKS_EACH * Source::V);
-    return launch(ctx, name, cut.count, THREADS, reduce_packs<Op, Source>, source, n, source.aligned(), cut,
-                  (T *)scratch, ((cuda_state *)ctx->device)->ticket, (T *)out);
+    using Type = typename Op::type;
+    const chunking cut = cut_into_chunks(n, block_threads * packs_each * Source::length);
+    return launch(ctx, name, cut.count, block_threads, reduce_packs<Op, Source>, source, n, source.aligned(), cut,
+                  (Type *)scratch, ((cuda_state *)ctx->device)->ticket, (Type *)out);
 }
 
 #endif

@@ -12,7 +12,7 @@ extern "C" int64_t reduce_scratch_cuda(const spmv_context *ctx, spmv_type type, 
 {
     (void)ctx;
     (void)n;
-    return REDUCE_6_SCRATCH_ELEMENTS * (int64_t)spmv_type_size(type);
+    return reduce_6_scratch_elements * (int64_t)spmv_type_size(type);
 }
 
 extern "C" spmv_status reduce_cuda(spmv_context *ctx, spmv_op by, spmv_type of, const void *in, void *out, int64_t n,

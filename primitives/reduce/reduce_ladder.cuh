@@ -1,13 +1,12 @@
 /* The teaching rungs of reduce for every operator and type, on a GPU or on the host.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef REDUCE_LADDER_CUH
-#define REDUCE_LADDER_CUH
+#ifndef SPMV_REDUCE_LADDER_CUH
+#define SPMV_REDUCE_LADDER_CUH
 
 #include "dispatch.cuh"
 #include "reduce_1_tree.cuh"
-#include "reduce_2_divergent.cuh"
-#include "reduce_2_sequential.cuh"
+#include "reduce_2_block.cuh"
 #include "reduce_4_atomic.cuh"
 
 extern "C" {

@@ -1,7 +1,7 @@
 /* The rungs of reduce on CUDA, for every operator and type: the list.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "reduce_1_chunks.cuh"
+#include "reduce_5_shuffles.cuh"
 #include "reduce_ladder.cuh"
 
 template <template <typename> class Rung>
@@ -24,14 +24,14 @@ static spmv_status run_shuffles(spmv_context *ctx, enum reduce_finish, spmv_op b
     return on_device(ctx, [=] {
         return with_op(ctx, "reduce", by, of, [=](auto op) {
             using T = typename decltype(op)::type;
-            return reduce_1_launch<decltype(op)>(ctx, load_array<T>{(const T *)in}, n, (T *)out, scratch);
+            return reduce_5_launch<decltype(op)>(ctx, load_array<T>{(const T *)in}, n, (T *)out, scratch);
         });
     });
 }
 
 static int64_t scratch_shuffles(const spmv_context *, spmv_type type, int64_t)
 {
-    return REDUCE_1_SCRATCH_ELEMENTS * (int64_t)spmv_type_size(type);
+    return REDUCE_5_SCRATCH_ELEMENTS * (int64_t)spmv_type_size(type);
 }
 
 static spmv_status run_packs(spmv_context *ctx, enum reduce_finish, spmv_op by, spmv_type of, const void *in, void *out,
@@ -43,11 +43,12 @@ static spmv_status run_packs(spmv_context *ctx, enum reduce_finish, spmv_op by, 
 static_assert((int)REDUCE_GRID <= (int)REDUCE_FEW, "the results of the chunked rung are few");
 
 /* A rung with its two ways to finish. */
+// clang-format off
 #define RUNG(name, reorders)                                                                                           \
     {#name, REDUCE_FINISH_DEVICE, reorders, reduce_scratch_of<reduce_##name>, run<reduce_##name>},                     \
-    {                                                                                                                  \
-#name ":host", REDUCE_FINISH_HOST, reorders, reduce_scratch_of < reduce_##name>, run < reduce_##name>          \
-    }
+    {#name ":host", REDUCE_FINISH_HOST, reorders, reduce_scratch_of<reduce_##name>, run<reduce_##name>}
+// clang-format on
+
 static const struct reduce_rung rungs[] = {
     RUNG(tree, false),
     RUNG(divergent, false),

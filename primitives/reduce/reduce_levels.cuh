@@ -2,8 +2,8 @@
  * host. A level is a program of steps.cuh that folds EACH neighbours, or a block's share, to one.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef REDUCE_LEVELS_CUH
-#define REDUCE_LEVELS_CUH
+#ifndef SPMV_REDUCE_LEVELS_CUH
+#define SPMV_REDUCE_LEVELS_CUH
 
 #include <stdio.h>
 

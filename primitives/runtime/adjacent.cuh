@@ -8,8 +8,8 @@
  * PTX ISA, "Memory consistency model": release and acquire at device scope.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef ADJACENT_CUH
-#define ADJACENT_CUH
+#ifndef SPMV_ADJACENT_CUH
+#define SPMV_ADJACENT_CUH
 
 #include "host_device.cuh"
 

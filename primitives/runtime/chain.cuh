@@ -24,13 +24,13 @@
  * Words: as in lookback.cuh, an element goes in pieces of 32 bits, each beside its round, so relaxed accesses suffice.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef CHAIN_CUH
-#define CHAIN_CUH
+#ifndef SPMV_CHAIN_CUH
+#define SPMV_CHAIN_CUH
 
 #include "copy_engine.cuh"
 #include "lookback.cuh"
 
-enum { CHAIN_RING = 4096, CHAIN_PIECES = 8, CHAIN_HELD = 11, CHAIN_WARPS = WARPS + 1 };
+enum { CHAIN_RING = 4096, CHAIN_PIECES = 8, CHAIN_HELD = 11, CHAIN_WARPS = block_warps + 1 };
 
 /* Rounds are 31-bit numbers above 0; when they come near the end, the aggregates are cleared and counting starts anew.
  */
@@ -49,23 +49,23 @@ template <typename T>
 __device__ void chain_put(uint64_t (*words)[CHAIN_RING], int cell, unsigned round, bool start, T value)
 {
     const pieces<T> p = pieces<T>::of(value);
-    static_assert(pieces<T>::COUNT <= CHAIN_PIECES, "an element has room");
+    static_assert(pieces<T>::count <= CHAIN_PIECES, "an element has room");
 #pragma unroll
-    for (int w = 0; w < pieces<T>::COUNT; w++)
+    for (int w = 0; w < pieces<T>::count; w++)
         store_relaxed(&words[w][cell], (uint64_t)(round << 1 | (start ? 1u : 0u)) << 32 | p.at[w]);
 }
 
 template <typename T>
 __device__ bool chain_get(const uint64_t (*words)[CHAIN_RING], int cell, unsigned round, bool *start, T *value)
 {
-    uint64_t word[pieces<T>::COUNT];
+    uint64_t word[pieces<T>::count];
     pieces<T> p;
     bool there = true;
 #pragma unroll
-    for (int w = 0; w < pieces<T>::COUNT; w++)
+    for (int w = 0; w < pieces<T>::count; w++)
         word[w] = load_relaxed(&words[w][cell]);
 #pragma unroll
-    for (int w = 0; w < pieces<T>::COUNT; w++) {
+    for (int w = 0; w < pieces<T>::count; w++) {
         there = there && (unsigned)(word[w] >> 33) == round;
         p.at[w] = (uint32_t)word[w];
     }
@@ -161,6 +161,7 @@ template <typename Fold> struct chain {
 
     __device__ void publish(int64_t tile, T value, bool start) const
     {
+        SPMV_SEAM(Fold, (void)0, before_publishing((int)tile));
         chain_put(memory->aggregates, (int)(tile % CHAIN_RING), round_of(tile), start, value);
     }
 
@@ -204,18 +205,19 @@ template <typename Fold> struct chain {
 
 template <typename Fold> __device__ void chain<Fold>::run(chain_cells<Fold> *cells) const
 {
-#if HAVE_COPY_ENGINE
+#if SPMV_HAVE_COPY_ENGINE
     using X = typename Fold::type;
     const Fold fold{};
-    const int lane = (int)threadIdx.x % WARP, warp = (int)threadIdx.x / WARP, warps = (int)blockDim.x / WARP;
-    for (int64_t round = 0, window = warp; window * WARP < tiles; round++, window += warps) {
-        const int64_t tile = window * WARP + lane;
+    const int lane = (int)threadIdx.x % warp_lanes, warp = (int)threadIdx.x / warp_lanes,
+              warps = (int)blockDim.x / warp_lanes;
+    for (int64_t round = 0, window = warp; window * warp_lanes < tiles; round++, window += warps) {
+        const int64_t tile = window * warp_lanes + lane;
         const int at = (int)(tile % CHAIN_RING);
         bool there = tile >= tiles, told = there, room = false, turn = false, passed = false, spread = false;
         int ready = 0; /* the first so many are there, and folded in through */
         X mine = Fold::identity(), through = mine, earlier = mine, carry = mine;
         while (!passed || !__all_sync(0xffffffffu, told)) {
-            if (ready < WARP) {
+            if (ready < warp_lanes) {
                 if (!there) {
                     T value;
                     bool start;
@@ -224,7 +226,7 @@ template <typename Fold> __device__ void chain<Fold>::run(chain_cells<Fold> *cel
                         mine = Fold::make(value, start);
                 }
                 const unsigned missing = ~__ballot_sync(0xffffffffu, there);
-                const int now = missing == 0 ? WARP : __ffs((int)missing) - 1;
+                const int now = missing == 0 ? warp_lanes : __ffs((int)missing) - 1;
                 if (now > ready) {
                     ready = now;
                     through = warp_inclusive(fold, mine);
@@ -233,17 +235,17 @@ template <typename Fold> __device__ void chain<Fold>::run(chain_cells<Fold> *cel
             }
             if (!turn) {
                 turn = __all_sync(0xffffffffu, engine_arrived(&cells->handed[warp], (unsigned)round));
-                if (turn && lane == WARP - 1)
+                if (turn && lane == warp_lanes - 1)
                     carry = cells->carry[warp];
             }
-            if (turn && ready == WARP && !passed) { /* first of all: the next window waits */
+            if (turn && ready == warp_lanes && !passed) { /* first of all: the next window waits */
                 passed = true;
-                if (lane == WARP - 1)
+                if (lane == warp_lanes - 1)
                     cells->hand(warp + 1 < warps ? warp + 1 : 0, fold(carry, through));
             }
             if (turn && !spread) {
                 spread = true;
-                carry = shuffle_by(carry, [](auto word) { return __shfl_sync(0xffffffffu, word, WARP - 1); });
+                carry = shuffle_by(carry, [](auto word) { return __shfl_sync(0xffffffffu, word, warp_lanes - 1); });
             }
             if (!told) {
                 room = room || load_relaxed(&memory->prefixes[0][at]) == 0;
@@ -264,7 +266,7 @@ template <typename Fold> __device__ void chain<Fold>::run(chain_cells<Fold> *cel
 inline int chain_blocks(const spmv_context *ctx, int each_multiprocessor, int64_t tiles)
 {
     const int64_t full = (int64_t)((const cuda_state *)ctx->device)->multiprocessors * each_multiprocessor;
-    const int64_t most = (CHAIN_RING - WARP) / CHAIN_HELD;
+    const int64_t most = (CHAIN_RING - warp_lanes) / CHAIN_HELD;
     const int64_t blocks = full < most ? full : most;
     return (int)(blocks < tiles + 1 ? blocks : tiles + 1);
 }

@@ -10,8 +10,8 @@
  * PTX ISA, "Data movement and conversion instructions: bulk copy", "mbarrier".
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef COPY_ENGINE_CUH
-#define COPY_ENGINE_CUH
+#ifndef SPMV_COPY_ENGINE_CUH
+#define SPMV_COPY_ENGINE_CUH
 
 #include "launch.cuh"
 
@@ -19,7 +19,7 @@
 inline bool engine_there(const spmv_context *ctx)
 {
     const int code = ((const cuda_state *)ctx->device)->code_version;
-    return code >= ENGINE_FROM && code < ENGINE_BELOW;
+    return code >= SPMV_ENGINE_FROM && code < SPMV_ENGINE_BELOW;
 }
 
 /* An arrival goes from phase to phase: a phase ends when engine_expect (or engine_expect_nothing) was called once and
@@ -39,7 +39,7 @@ __device__ inline unsigned shared_address(const void *shared)
 /* One thread, before a barrier. */
 __device__ inline void engine_prepare(arrival *arrivals, int count)
 {
-#if HAVE_COPY_ENGINE
+#if SPMV_HAVE_COPY_ENGINE
     for (int a = 0; a < count; a++)
         asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(shared_address(arrivals + a)) : "memory");
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
@@ -52,7 +52,7 @@ __device__ inline void engine_prepare(arrival *arrivals, int count)
 
 __device__ inline void engine_expect(arrival *at, unsigned bytes)
 {
-#if HAVE_COPY_ENGINE
+#if SPMV_HAVE_COPY_ENGINE
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(at)), "r"(bytes)
                  : "memory");
 #else
@@ -63,7 +63,7 @@ __device__ inline void engine_expect(arrival *at, unsigned bytes)
 
 __device__ inline void engine_expect_nothing(arrival *at)
 {
-#if HAVE_COPY_ENGINE
+#if SPMV_HAVE_COPY_ENGINE
     asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(at)) : "memory");
 #else
     (void)at;
@@ -73,7 +73,7 @@ __device__ inline void engine_expect_nothing(arrival *at)
 /* Until phase number phase (0, 1, ...) has ended; at most one phase later. */
 __device__ inline void engine_await(arrival *at, unsigned phase)
 {
-#if HAVE_COPY_ENGINE
+#if SPMV_HAVE_COPY_ENGINE
     unsigned ended = 0;
     while (ended == 0)
         asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.u32 %0, 1, 0, p; }"
@@ -90,7 +90,7 @@ __device__ inline void engine_await(arrival *at, unsigned phase)
 __device__ inline bool engine_arrived(arrival *at, unsigned phase)
 {
     unsigned ended = 0;
-#if HAVE_COPY_ENGINE
+#if SPMV_HAVE_COPY_ENGINE
     asm volatile("{ .reg .pred p; mbarrier.test_wait.parity.shared::cta.b64 p, [%1], %2; selp.u32 %0, 1, 0, p; }"
                  : "=r"(ended)
                  : "r"(shared_address(at)), "r"(phase & 1u)
@@ -104,7 +104,7 @@ __device__ inline bool engine_arrived(arrival *at, unsigned phase)
 
 __device__ inline void engine_load(void *shared, const void *memory, unsigned bytes, arrival *at)
 {
-#if HAVE_COPY_ENGINE
+#if SPMV_HAVE_COPY_ENGINE
     asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
                      shared_address(shared)),
                  "l"(memory), "r"(bytes), "r"(shared_address(at))
@@ -119,7 +119,7 @@ __device__ inline void engine_load(void *shared, const void *memory, unsigned by
 
 __device__ inline void engine_store(void *memory, const void *shared, unsigned bytes)
 {
-#if HAVE_COPY_ENGINE
+#if SPMV_HAVE_COPY_ENGINE
     asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(memory),
                  "r"(shared_address(shared)), "r"(bytes)
                  : "memory");
@@ -134,14 +134,14 @@ __device__ inline void engine_store(void *memory, const void *shared, unsigned b
 /* Until all stores of this thread but the PENDING latest have read shared memory. */
 template <int PENDING> __device__ void engine_await_reads()
 {
-#if HAVE_COPY_ENGINE
+#if SPMV_HAVE_COPY_ENGINE
     asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(PENDING) : "memory");
 #endif
 }
 
 __device__ inline void engine_fence()
 {
-#if HAVE_COPY_ENGINE
+#if SPMV_HAVE_COPY_ENGINE
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 #endif
 }

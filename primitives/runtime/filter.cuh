@@ -2,8 +2,8 @@
  * threads take the same way through the switch, and a kernel a predicate would be many times the code.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef FILTER_CUH
-#define FILTER_CUH
+#ifndef SPMV_FILTER_CUH
+#define SPMV_FILTER_CUH
 
 #include <cuda_runtime.h>
 #include <string.h>
@@ -13,39 +13,39 @@
 #endif
 
 /* A pair that does not exist is never asked for. */
-template <int predicate, typename T> struct predicate_of {
-    static __host__ __device__ bool is(T, T)
+template <int predicate, typename Type> struct predicate_of {
+    static __host__ __device__ bool is(Type, Type)
     {
         return false;
     }
 };
-#define FILTER_DEFINE_(NAME, name, TYPE, type, T, D, CLASS)                                                            \
+#define SPMV_FILTER_DEFINE_(NAME, name, TYPE, type, T, D, CLASS)                                                       \
     template <> struct predicate_of<SPMV_IS_##NAME, D> {                                                               \
         static __host__ __device__ bool is(D a, D s)                                                                   \
         {                                                                                                              \
             return SPMV_TEST_##NAME##_##CLASS(a, s);                                                                   \
         }                                                                                                              \
     };
-SPMV_PREDICATE_PAIR_LIST(FILTER_DEFINE_)
-#undef FILTER_DEFINE_
+SPMV_PREDICATE_PAIR_LIST(SPMV_FILTER_DEFINE_)
+#undef SPMV_FILTER_DEFINE_
 
-template <typename T> struct by_predicate {
+template <typename Type> struct by_predicate {
     int predicate;
     bool when;
-    T scalar;
+    Type scalar;
 
-    __host__ __device__ bool operator()(T a) const
+    __host__ __device__ bool operator()(Type a) const
     {
         return test(a) == when;
     }
-    __host__ __device__ bool test(T a) const
+    __host__ __device__ bool test(Type a) const
     {
         switch (predicate) {
-#define CASE(NAME, name, value, INTEGER, REAL, COMPLEX, TUPLE, ARG)                                                    \
+#define SPMV_CASE_(NAME, name, value, INTEGER, REAL, COMPLEX, TUPLE, ARG)                                              \
     case SPMV_IS_##NAME:                                                                                               \
-        return predicate_of<SPMV_IS_##NAME, T>::is(a, scalar);
-            SPMV_PREDICATE_LIST(CASE, )
-#undef CASE
+        return predicate_of<SPMV_IS_##NAME, Type>::is(a, scalar);
+            SPMV_PREDICATE_LIST(SPMV_CASE_, )
+#undef SPMV_CASE_
         default:
             return false;
         }
@@ -53,48 +53,48 @@ template <typename T> struct by_predicate {
 };
 
 #ifndef SPMV_DEVICE_CUH
-template <typename T> by_predicate<T> predicate_by(const struct filter *filter)
+template <typename Type> by_predicate<Type> predicate_by(const struct filter *filter)
 {
-    by_predicate<T> by = {(int)filter->predicate, filter->when, T()};
-    memcpy(&by.scalar, &filter->scalar, sizeof(T));
+    by_predicate<Type> by = {(int)filter->predicate, filter->when, Type()};
+    memcpy(&by.scalar, &filter->scalar, sizeof(Type));
     return by;
 }
 #endif
 
 /* The filters of gather and scatter: before the element is looked at (wants), and when it is there (takes). */
-template <typename T> struct take_all {
-    using type = T;
+template <typename Type> struct take_all {
+    using type = Type;
     __device__ bool wants(int64_t) const
     {
         return true;
     }
-    __device__ bool takes(T) const
+    __device__ bool takes(Type) const
     {
         return true;
     }
 };
 
-template <typename T> struct take_masked {
-    using type = T;
+template <typename Type> struct take_masked {
+    using type = Type;
     const uint8_t *mask;
     __device__ bool wants(int64_t i) const
     {
         return mask[i] != 0;
     }
-    __device__ bool takes(T) const
+    __device__ bool takes(Type) const
     {
         return true;
     }
 };
 
-template <typename T> struct take_if {
-    using type = T;
-    by_predicate<T> test;
+template <typename Type> struct take_if {
+    using type = Type;
+    by_predicate<Type> test;
     __device__ bool wants(int64_t) const
     {
         return true;
     }
-    __device__ bool takes(T element) const
+    __device__ bool takes(Type element) const
     {
         return test(element);
     }

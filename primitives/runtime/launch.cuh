@@ -3,8 +3,8 @@
  * In a program of a user, spmv/device.cuh has said what stands for a context: a stream.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef LAUNCH_CUH
-#define LAUNCH_CUH
+#ifndef SPMV_LAUNCH_CUH
+#define SPMV_LAUNCH_CUH
 
 #include <cuda_runtime.h>
 #include <limits.h>
@@ -19,22 +19,22 @@ extern "C" {
 
 /* Architectures with a copy engine (copy_engine.cuh), times 10: kernels for them alone, and for the others alone, are
  * left empty elsewhere. */
-#define ENGINE_FROM 90
-#define ENGINE_BELOW 120
+#define SPMV_ENGINE_FROM 90
+#define SPMV_ENGINE_BELOW 120
 
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 10 * ENGINE_FROM && __CUDA_ARCH__ < 10 * ENGINE_BELOW
-#define HAVE_COPY_ENGINE 1
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 10 * SPMV_ENGINE_FROM && __CUDA_ARCH__ < 10 * SPMV_ENGINE_BELOW
+#define SPMV_HAVE_COPY_ENGINE 1
 #else
-#define HAVE_COPY_ENGINE 0
+#define SPMV_HAVE_COPY_ENGINE 0
 #endif
 
 /* Blocks for n independent items, each_block a block; kernels loop where that is more than the cap. */
-enum { GRID_CAP = 1 << 16 };
+enum { grid_cap = 1 << 16 };
 
 inline int grid_for(int64_t n, int each_block)
 {
     const int64_t blocks = n / each_block + (n % each_block != 0);
-    return blocks < GRID_CAP ? (int)blocks : (int)GRID_CAP;
+    return blocks < grid_cap ? (int)blocks : (int)grid_cap;
 }
 
 /* shared_bytes: of dynamic shared memory. early: the kernel calls griddepcontrol.wait before it reads or writes what

@@ -23,20 +23,26 @@
  * D. Merrill, M. Garland, "Single-pass parallel prefix scan with decoupled look-back", NVR-2016-002, 2016.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef LOOKBACK_CUH
-#define LOOKBACK_CUH
+#ifndef SPMV_LOOKBACK_CUH
+#define SPMV_LOOKBACK_CUH
 
 #include "launch.cuh"
 #include "tiles.cuh"
 
 /* Bytes of states: 2^28 elements of 4 or of 8 bytes are one launch. Tests build with fewer, to have several launches
  * at small n. */
-#ifndef CUDA_LOOKBACK_BYTES
-#define CUDA_LOOKBACK_BYTES (1 << 20)
+#ifndef SPMV_LOOKBACK_BYTES
+#define SPMV_LOOKBACK_BYTES (1 << 20)
 #endif
-enum { LOOKBACK_BYTES = CUDA_LOOKBACK_BYTES, LOOKBACK_HEADER = 256 };
+enum { lookback_bytes = SPMV_LOOKBACK_BYTES, lookback_header = 256 };
 
-enum lookback_status { LOOKBACK_EMPTY = 0, LOOKBACK_AGGREGATE = 1, LOOKBACK_PREFIX = 2 };
+/* The one place where tests step in, for operators of their own (tests/lookback_delays.cuh): otherwise there is nothing
+ * but `usual`. */
+#ifndef SPMV_SEAM
+#define SPMV_SEAM(Op, usual, delayed) (usual)
+#endif
+
+enum lookback_status { lookback_empty = 0, lookback_aggregate = 1, lookback_prefix = 2 };
 
 __device__ inline uint64_t load_relaxed(const uint64_t *word)
 {
@@ -59,200 +65,119 @@ __device__ inline void store_relaxed(uint64_t *word, uint64_t value)
 }
 
 /* An element as 32-bit pieces: what words carry and shuffles move. */
-template <typename T> struct pieces {
-    static constexpr int COUNT = (int)(sizeof(T) / sizeof(uint32_t));
-    static_assert(sizeof(T) % sizeof(uint32_t) == 0, "whole pieces");
-    uint32_t at[COUNT];
+template <typename Type> struct pieces {
+    static constexpr int count = (int)(sizeof(Type) / sizeof(uint32_t));
+    static_assert(sizeof(Type) % sizeof(uint32_t) == 0, "whole pieces");
+    uint32_t at[count];
 
-    static __device__ pieces of(T value)
+    static __device__ pieces of(Type value)
     {
         pieces p;
         memcpy(p.at, &value, sizeof value);
         return p;
     }
-    __device__ T value() const
+    __device__ Type value() const
     {
-        T v;
+        Type v;
         memcpy(&v, at, sizeof v);
         return v;
     }
     /* The lane's value, for all lanes of the warp. */
-    __device__ T from_lane(int lane) const
+    __device__ Type from_lane(int lane) const
     {
         pieces p;
 #pragma unroll
-        for (int w = 0; w < COUNT; w++)
+        for (int w = 0; w < count; w++)
             p.at[w] = __shfl_sync(0xffffffffu, at[w], lane);
         return p.value();
     }
 };
 
 /* The tiles of one launch. */
-template <typename T> struct lookback_states {
-    static constexpr int MOST_TILES = LOOKBACK_BYTES / (int)sizeof(uint64_t) / pieces<T>::COUNT;
+template <typename Type> struct lookback_states {
+    static constexpr int most_tiles = lookback_bytes / (int)sizeof(uint64_t) / pieces<Type>::count;
 
-    uint64_t *words;   /* words[piece * tiles + tile] */
-    int *ticket;       /* the next number to draw */
-    const T *carry_in; /* the prefix before tile 0; NULL: the identity */
-    T *carry_out;      /* the prefix behind the last tile */
+    uint64_t *words;      /* words[piece * tiles + tile] */
+    int *ticket;          /* the next number to draw */
+    const Type *carry_in; /* the prefix before tile 0; NULL: the identity */
+    Type *carry_out;      /* the prefix behind the last tile */
     int tiles;
 
-    __device__ void publish(int tile, lookback_status status, T value) const
+    __device__ void publish(int tile, lookback_status status, Type value) const
     {
-        const pieces<T> p = pieces<T>::of(value);
+        const pieces<Type> p = pieces<Type>::of(value);
 #pragma unroll
-        for (int w = 0; w < pieces<T>::COUNT; w++)
+        for (int w = 0; w < pieces<Type>::count; w++)
             store_relaxed(words + (int64_t)w * tiles + tile, (uint64_t)status << 32 | p.at[w]);
     }
 
     /* The status of a tile, and its value unless EMPTY. */
-    __device__ lookback_status look(int tile, pieces<T> *value) const
+    __device__ lookback_status look(int tile, pieces<Type> *value) const
     {
-        uint64_t word[pieces<T>::COUNT];
+        uint64_t word[pieces<Type>::count];
 #pragma unroll
-        for (int w = 0; w < pieces<T>::COUNT; w++)
+        for (int w = 0; w < pieces<Type>::count; w++)
             word[w] = load_relaxed(words + (int64_t)w * tiles + tile);
         bool whole = true;
 #pragma unroll
-        for (int w = 0; w < pieces<T>::COUNT; w++) {
+        for (int w = 0; w < pieces<Type>::count; w++) {
             value->at[w] = (uint32_t)word[w];
             whole = whole && word[w] >> 32 == word[0] >> 32;
         }
-        return whole ? (lookback_status)(word[0] >> 32) : LOOKBACK_EMPTY;
-    }
-};
-
-/* Where a test steps in; this one does nothing. */
-struct no_hook {
-    static no_hook next()
-    {
-        return {};
-    }
-    /* The tile of a block that drew this number, of tiles numbers: any permutation will do that moves a number less far
-     * than there are blocks that run at once. */
-    __device__ int tile_of(int drawn, int) const
-    {
-        return drawn;
-    }
-    __device__ void before_publishing(int) const
-    {
-    }
-    /* May the tile's prefix be published? Not to do so is no error as long as one tile in LOOKBACK_DEPTH does: later
-     * tiles then look further back. */
-    __device__ bool publishes_prefix(int) const
-    {
-        return true;
-    }
-    /* Is what was read of a tile at the given attempt taken note of? */
-    __device__ bool sees(int, int) const
-    {
-        return true;
-    }
-};
-
-/* Delays and holds back states at random, as a busy device would, only worse; and numbers are drawn in another order:
- * whole runs of RUN_OF_TICKETS of them are permuted, each in a way of its own, so that a tile waits for one that nobody
- * has drawn yet. (Blocks that run one after the other would wait forever: not on the host.) */
-struct delaying_hook {
-    uint32_t seed;
-    enum { RUN_OF_TICKETS = 16 };
-
-    /* For the next call. */
-    static delaying_hook next()
-    {
-        static uint32_t calls = 0;
-        return {++calls * 0x9e3779b9u};
-    }
-    __device__ uint32_t random(uint32_t a, uint32_t b) const
-    {
-        uint32_t z = seed + a * 0x9e3779b9u + b * 0x85ebca6bu;
-        z = (z ^ z >> 16) * 0x7feb352du;
-        z = (z ^ z >> 15) * 0x846ca68bu;
-        return z ^ z >> 16;
-    }
-    __device__ int tile_of(int drawn, int tiles) const
-    {
-#ifdef __CUDA_ARCH__
-        const int first = drawn / RUN_OF_TICKETS * RUN_OF_TICKETS;
-        if (first + RUN_OF_TICKETS > tiles)
-            return drawn;
-        const uint32_t r = random((uint32_t)first, 4u); /* odd factor: a permutation of 0 ... RUN_OF_TICKETS - 1 */
-        return first + (int)(((uint32_t)(drawn - first) * (2u * (r >> 8) + 1u) + r) % RUN_OF_TICKETS);
-#else
-        (void)tiles;
-        return drawn;
-#endif
-    }
-    __device__ void before_publishing(int tile) const
-    {
-#ifdef __CUDA_ARCH__
-        const uint32_t r = random((uint32_t)tile, 1u);
-        if (r % 4 == 0)
-            __nanosleep(r / 4 % 20000);
-#else
-        (void)tile;
-#endif
-    }
-    __device__ bool publishes_prefix(int tile) const
-    {
-        return tile % 97 == 0 || random((uint32_t)tile / 16u, 2u) % 4 == 0;
-    }
-    __device__ bool sees(int tile, int attempt) const
-    {
-        return attempt > 3 || random((uint32_t)tile + threadIdx.x, (uint32_t)attempt + 3u) % 8 != 0;
+        return whole ? (lookback_status)(word[0] >> 32) : lookback_empty;
     }
 };
 
 /* How many predecessors a look-back sees at once: WINDOWS for each lane. A tile that finds no prefix among them waits
  * for one, which comes (see Progress). At full speed the nearest prefix is some 60 tiles away: the tiles that the
  * device finishes in the microsecond that a state takes from one multiprocessor to another. */
-enum { LOOKBACK_WINDOWS = 4, LOOKBACK_DEPTH = LOOKBACK_WINDOWS * WARP };
+enum { lookback_windows = 4, lookback_depth = lookback_windows * warp_lanes };
 
 /* The prefix before tile > 0, the same for all lanes; called by one whole warp. */
-template <typename Op, typename Hook>
+template <typename Op>
 __device__ typename Op::type warp_look_back(Op op, const lookback_states<typename Op::type> &states, int tile,
-                                            int pause_ns, const Hook &hook)
+                                            int pause_ns)
 {
-    using T = typename Op::type;
-    const int lane = (int)threadIdx.x % WARP;
-    pieces<T> seen[LOOKBACK_WINDOWS]; /* of tile - LOOKBACK_DEPTH + WARP w + lane */
-    int nearest = -1;                 /* prefix, counted likewise */
+    using Type = typename Op::type;
+    const int lane = (int)threadIdx.x % warp_lanes;
+    pieces<Type> seen[lookback_windows]; /* of tile - lookback_depth + warp_lanes w + lane */
+    int nearest = -1;                    /* prefix, counted likewise */
     for (int attempt = 0; nearest < 0; attempt++) {
         if (attempt > 0 && pause_ns > 0) {
 #ifdef __CUDA_ARCH__
             __nanosleep((unsigned)pause_ns);
 #endif
         }
-        lookback_status status[LOOKBACK_WINDOWS];
+        lookback_status status[lookback_windows];
 #pragma unroll
-        for (int w = 0; w < LOOKBACK_WINDOWS; w++) {
-            const int other = tile - LOOKBACK_DEPTH + WARP * w + lane;
-            seen[w] = pieces<T>::of(Op::identity());
-            status[w] = other >= 0 ? states.look(other, &seen[w]) : LOOKBACK_EMPTY;
-            if (!hook.sees(other, attempt))
-                status[w] = LOOKBACK_EMPTY;
+        for (int w = 0; w < lookback_windows; w++) {
+            const int other = tile - lookback_depth + warp_lanes * w + lane;
+            seen[w] = pieces<Type>::of(Op::identity());
+            status[w] = other >= 0 ? states.look(other, &seen[w]) : lookback_empty;
+            if (!SPMV_SEAM(Op, true, sees(other, attempt)))
+                status[w] = lookback_empty;
         }
         bool complete = true; /* all states nearer than this window are there, without a prefix among them */
 #pragma unroll
-        for (int w = LOOKBACK_WINDOWS - 1; w >= 0; w--) {
-            const unsigned prefixes = __ballot_sync(0xffffffffu, status[w] == LOOKBACK_PREFIX);
-            const unsigned missing = __ballot_sync(0xffffffffu, status[w] == LOOKBACK_EMPTY);
+        for (int w = lookback_windows - 1; w >= 0; w--) {
+            const unsigned prefixes = __ballot_sync(0xffffffffu, status[w] == lookback_prefix);
+            const unsigned missing = __ballot_sync(0xffffffffu, status[w] == lookback_empty);
             if (complete && prefixes > missing) /* the highest bit is a prefix's, or there are neither */
-                nearest = WARP * w + WARP - 1 - __clz((int)prefixes);
+                nearest = warp_lanes * w + warp_lanes - 1 - __clz((int)prefixes);
             complete = complete && prefixes == 0 && missing == 0;
         }
     }
-    T sum = Op::identity();
+    Type sum = Op::identity();
 #pragma unroll
-    for (int w = 0; w < LOOKBACK_WINDOWS; w++) {
-        if (WARP * (w + 1) <= nearest)
+    for (int w = 0; w < lookback_windows; w++) {
+        if (warp_lanes * (w + 1) <= nearest)
             continue;
 #pragma unroll 8
-        for (int l = 0; l < WARP; l++) {
-            const T next = seen[w].from_lane(l);
-            if (WARP * w + l == nearest)
+        for (int l = 0; l < warp_lanes; l++) {
+            const Type next = seen[w].from_lane(l);
+            if (warp_lanes * w + l == nearest)
                 sum = next;
-            else if (WARP * w + l > nearest)
+            else if (warp_lanes * w + l > nearest)
                 sum = op(sum, next);
         }
     }
@@ -262,28 +187,28 @@ __device__ typename Op::type warp_look_back(Op op, const lookback_states<typenam
 /* For all threads of the block: what stands to the left of the block's tile. aggregate: the fold of the tile; fresh: it
  * owes nothing to what stands to the left (a segment starts in it), so that it is the prefix already. cell: one element
  * of shared memory. */
-template <typename Op, typename Hook>
+template <typename Op>
 __device__ typename Op::type block_look_back(Op op, const lookback_states<typename Op::type> &states, int tile,
                                              typename Op::type aggregate, bool fresh, typename Op::type *cell,
-                                             int pause_ns, const Hook &hook)
+                                             int pause_ns)
 {
-    using T = typename Op::type;
-    if (threadIdx.x < WARP) {
+    using Type = typename Op::type;
+    if (threadIdx.x < warp_lanes) {
         const bool first = threadIdx.x == 0;
         if (first && (tile > 0 || fresh)) {
-            hook.before_publishing(tile);
-            states.publish(tile, fresh ? LOOKBACK_PREFIX : LOOKBACK_AGGREGATE, aggregate);
+            SPMV_SEAM(Op, (void)0, before_publishing(tile));
+            states.publish(tile, fresh ? lookback_prefix : lookback_aggregate, aggregate);
         }
-        T before = Op::identity();
+        Type before = Op::identity();
         if (tile > 0)
-            before = warp_look_back(op, states, tile, pause_ns, hook);
+            before = warp_look_back(op, states, tile, pause_ns);
         else if (states.carry_in != NULL)
             before = *states.carry_in;
         if (first) {
-            const T through = fresh ? aggregate : op(before, aggregate);
-            if (!fresh && (tile == 0 || hook.publishes_prefix(tile))) {
-                hook.before_publishing(tile);
-                states.publish(tile, LOOKBACK_PREFIX, through);
+            const Type through = fresh ? aggregate : op(before, aggregate);
+            if (!fresh && (tile == 0 || SPMV_SEAM(Op, true, publishes_prefix(tile)))) {
+                SPMV_SEAM(Op, (void)0, before_publishing(tile));
+                states.publish(tile, lookback_prefix, through);
             }
             if (tile == states.tiles - 1)
                 *states.carry_out = through;
@@ -294,22 +219,25 @@ __device__ typename Op::type block_look_back(Op op, const lookback_states<typena
     return *cell;
 }
 
-/* The number of the block's tile, one of tiles. cell: shared memory. */
-template <typename Hook> __device__ int block_draw_ticket(int *ticket, int tiles, const Hook &hook, int *cell)
+/* The number of the block's tile. cell: shared memory. */
+template <typename Op> __device__ int block_draw_ticket(const lookback_states<typename Op::type> &states, int *cell)
 {
-    if (threadIdx.x == 0)
-        *cell = hook.tile_of(atomicAdd(ticket, 1), tiles);
+    if (threadIdx.x == 0) {
+        const int drawn = atomicAdd(states.ticket, 1);
+        *cell = SPMV_SEAM(Op, drawn, tile_of(drawn, states.tiles));
+    }
     __syncthreads();
     return *cell;
 }
 
 /* All states EMPTY, the counter at 0. */
-[[maybe_unused]] static __global__ void __launch_bounds__(THREADS)
+[[maybe_unused]] static __global__ void __launch_bounds__(block_threads)
     lookback_reset(uint64_t *words, int64_t count, int *ticket)
 {
     if (blockIdx.x == 0 && threadIdx.x == 0)
         *ticket = 0;
-    for (int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x; i < count; i += (int64_t)gridDim.x * THREADS)
+    for (int64_t i = (int64_t)blockIdx.x * block_threads + threadIdx.x; i < count;
+         i += (int64_t)gridDim.x * block_threads)
         words[i] = 0;
 }
 
@@ -317,199 +245,32 @@ template <typename Hook> __device__ int block_draw_ticket(int *ticket, int tiles
 inline int64_t lookback_scratch(int64_t element_bytes, int64_t tiles)
 {
     const int64_t words = tiles * (element_bytes / (int64_t)sizeof(uint32_t)) * (int64_t)sizeof(uint64_t);
-    return LOOKBACK_HEADER + (words < LOOKBACK_BYTES ? words : (int64_t)LOOKBACK_BYTES);
+    return lookback_header + (words < lookback_bytes ? words : (int64_t)lookback_bytes);
 }
 
 /* Calls body(first tile, states) once for every launch that tiles tiles take, its states reset before it. A single
  * tile needs none. */
-template <typename T, typename Body>
+template <typename Type, typename Body>
 spmv_status lookback_launches(spmv_context *ctx, int64_t tiles, void *scratch, const Body &body)
 {
-    static_assert(64 + 2 * sizeof(T) <= LOOKBACK_HEADER, "the header has room for the carries");
-    T *const carry = (T *)((char *)scratch + 64);
-    lookback_states<T> states = {(uint64_t *)((char *)scratch + LOOKBACK_HEADER), (int *)scratch, NULL, carry,
-                                 (int)tiles};
+    static_assert(64 + 2 * sizeof(Type) <= lookback_header, "the header has room for the carries");
+    Type *const carry = (Type *)((char *)scratch + 64);
+    lookback_states<Type> states = {(uint64_t *)((char *)scratch + lookback_header), (int *)scratch, NULL, carry,
+                                    (int)tiles};
     spmv_status st = SPMV_OK;
     int launches = 0;
     for (int64_t first = 0; first < tiles && st == SPMV_OK; first += states.tiles, launches++) {
-        states.tiles = tiles - first < states.MOST_TILES ? (int)(tiles - first) : (int)states.MOST_TILES;
+        states.tiles = tiles - first < states.most_tiles ? (int)(tiles - first) : (int)states.most_tiles;
         states.carry_in = launches > 0 ? carry + (launches - 1) % 2 : NULL;
         states.carry_out = carry + launches % 2;
-        const int64_t words = (int64_t)states.tiles * pieces<T>::COUNT;
+        const int64_t words = (int64_t)states.tiles * pieces<Type>::count;
         if (tiles > 1)
-            st = launch(ctx, "lookback_reset", grid_for(words, 4 * THREADS), THREADS, lookback_reset, states.words,
-                        words, states.ticket);
+            st = launch(ctx, "lookback_reset", grid_for(words, 4 * block_threads), block_threads, lookback_reset,
+                        states.words, words, states.ticket);
         if (st == SPMV_OK)
             st = body(first, states);
     }
     return st;
-}
-
-/* --------------------------------------------------- tiles of 16-byte vectors */
-
-/* One block's share: Threads threads with Vectors times 16 bytes each. An odd number of vectors keeps shared memory
- * free of bank conflicts both ways, thread by thread and row by row, without a cell of padding. Blocks: how many shall
- * fit a multiprocessor; the compiler keeps registers below that. OLDER: only for architectures without a copy engine;
- * code for the others is left empty. */
-template <int Threads, int Vectors, int Blocks, int PauseNs = 0, bool Older = false> struct lookback_shape {
-    static_assert(Vectors % 2 == 1 && Threads % WARP == 0, "odd, and whole warps");
-    static constexpr int THREADS_ = Threads, WARPS_ = Threads / WARP, VECTORS = Vectors, BLOCKS = Blocks,
-                         PAUSE_NS = PauseNs;
-    static constexpr bool LEFT_EMPTY = Older && HAVE_COPY_ENGINE;
-    using older = lookback_shape<Threads, Vectors, Blocks, PauseNs, true>;
-};
-
-template <typename T, typename Shape> struct vector_tile {
-    /* Elements of odd sizes go one by one; their number a thread is odd. */
-    static constexpr bool PACKED = 16 % sizeof(T) == 0;
-    static constexpr int EACH = PACKED ? 16 / (int)sizeof(T) : 1; /* elements of a vector */
-    static constexpr int VECTORS = PACKED ? Shape::VECTORS : (Shape::VECTORS * 16 / (int)sizeof(T)) | 1;
-    static constexpr int ITEMS = VECTORS * EACH;
-    static constexpr int SIZE = Shape::THREADS_ * ITEMS;
-
-    struct alignas(PACKED ? 16 : alignof(T)) vector {
-        T at[EACH];
-    };
-};
-
-/* The array behind a loader (storer) if it is one, so that vectors can be read (written). */
-template <typename T, typename Load> __device__ const T *array_of(const Load &)
-{
-    return NULL;
-}
-template <typename T> __device__ const T *array_of(const load_array<T> &load)
-{
-    return load.from;
-}
-template <typename T> __device__ T *array_of(const store_array<T> &store)
-{
-    return store.to;
-}
-/* A loader that maps elements of T from an array keeps the array's vectors: tile_load reads the array, tile_stage maps.
- */
-template <typename T, typename Load> __device__ const Load &unmapped(const Load &load)
-{
-    return load;
-}
-template <typename T, typename Function>
-__device__ const load_array<T> &unmapped(const load_mapped<load_array<T>, Function> &load)
-{
-    return load.load;
-}
-template <typename T, typename Load> struct is_mapped {
-    static constexpr bool yes = false;
-};
-template <typename T, typename Function> struct is_mapped<T, load_mapped<load_array<T>, Function>> {
-    static constexpr bool yes = true;
-};
-
-template <typename T> __device__ bool in_vectors(const T *array)
-{
-    return array != NULL && (uintptr_t)array % 16 == 0;
-}
-
-/* Streaming accesses: the data is touched once. The load may be of memory that is written later. */
-template <typename Vector> __device__ Vector load_streaming(const Vector *from)
-{
-#ifdef __CUDA_ARCH__
-    if constexpr (sizeof(Vector) == 16) {
-        const uint4 raw = __ldcs((const uint4 *)from);
-        Vector v;
-        memcpy(&v, &raw, sizeof v);
-        return v;
-    } else
-#endif
-        return *from;
-}
-
-template <typename Vector> __device__ void store_streaming(Vector *to, Vector v)
-{
-#ifdef __CUDA_ARCH__
-    if constexpr (sizeof(Vector) == 16) {
-        uint4 raw;
-        memcpy(&raw, &v, sizeof v);
-        __stcs((uint4 *)to, raw);
-    } else
-#endif
-        *to = v;
-}
-
-/* Vector k of the thread: neighbouring threads at neighbouring addresses. All loads are under way before the first is
- * waited for. begin is a multiple of the tile's size. */
-template <typename Shape, typename T, typename Load>
-__device__ void tile_load(const Load &load, int64_t begin, int valid, T pad,
-                          typename vector_tile<T, Shape>::vector *striped)
-{
-    using tile = vector_tile<T, Shape>;
-    const T *const array = array_of<T>(unmapped<T>(load));
-    if (valid == tile::SIZE && in_vectors(array)) {
-        const auto *const from = (const typename tile::vector *)(array + begin) + threadIdx.x;
-#pragma unroll
-        for (int k = 0; k < tile::VECTORS; k++)
-            striped[k] = load_streaming(from + k * Shape::THREADS_);
-    } else {
-#pragma unroll
-        for (int k = 0; k < tile::VECTORS; k++)
-#pragma unroll
-            for (int j = 0; j < tile::EACH; j++) {
-                const int i = (k * Shape::THREADS_ + (int)threadIdx.x) * tile::EACH + j;
-                striped[k].at[j] = i < valid ? unmapped<T>(load)(begin + i) : pad;
-            }
-    }
-}
-
-/* Lays the tile out in shared memory. The thread's own ITEMS neighbouring elements are then the vectors tile_row: read
- * from there when they are needed, they occupy no registers while the block looks back. What a loader maps is mapped
- * there, in a loop that is not unrolled: a function told at run time is much code. */
-template <typename Shape, typename T, typename Load>
-__device__ void tile_stage(const Load &load, int valid, const typename vector_tile<T, Shape>::vector *striped,
-                           typename vector_tile<T, Shape>::vector *stage)
-{
-    using tile = vector_tile<T, Shape>;
-#pragma unroll
-    for (int k = 0; k < tile::VECTORS; k++)
-        stage[k * Shape::THREADS_ + (int)threadIdx.x] = striped[k];
-    __syncthreads();
-    if constexpr (is_mapped<T, Load>::yes) {
-        const int first = (int)threadIdx.x * tile::VECTORS;
-#pragma unroll 1
-        for (int v = first; v < first + tile::VECTORS; v++)
-#pragma unroll
-            for (int j = 0; j < tile::EACH; j++)
-                if (v * tile::EACH + j < valid)
-                    stage[v].at[j] = load.function(stage[v].at[j]);
-    }
-}
-
-template <typename Shape, typename T>
-__device__ typename vector_tile<T, Shape>::vector *tile_row(typename vector_tile<T, Shape>::vector *stage)
-{
-    return stage + (int)threadIdx.x * vector_tile<T, Shape>::VECTORS;
-}
-
-/* The way back to memory, after each thread has changed its own row. */
-template <typename Shape, typename T, typename Store>
-__device__ void tile_store(const Store &store, int64_t begin, int valid,
-                           const typename vector_tile<T, Shape>::vector *stage)
-{
-    using tile = vector_tile<T, Shape>;
-    __syncthreads();
-    T *const array = (T *)array_of<T>(store);
-    if (valid == tile::SIZE && in_vectors(array)) {
-        auto *const to = (typename tile::vector *)(array + begin) + threadIdx.x;
-#pragma unroll
-        for (int k = 0; k < tile::VECTORS; k++)
-            store_streaming(to + k * Shape::THREADS_, stage[k * Shape::THREADS_ + (int)threadIdx.x]);
-    } else {
-#pragma unroll
-        for (int k = 0; k < tile::VECTORS; k++)
-#pragma unroll
-            for (int j = 0; j < tile::EACH; j++) {
-                const int v = k * Shape::THREADS_ + (int)threadIdx.x;
-                if (v * tile::EACH + j < valid)
-                    store(begin + v * tile::EACH + j, stage[v].at[j]);
-            }
-    }
 }
 
 #endif

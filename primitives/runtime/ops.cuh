@@ -2,8 +2,8 @@
  * from the lists of spmv/operators.h, like ops.h for C.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef OPS_CUH
-#define OPS_CUH
+#ifndef SPMV_OPS_CUH
+#define SPMV_OPS_CUH
 
 #include <math.h>
 #include <stdint.h>
@@ -12,7 +12,7 @@
 
 #include "host_device.cuh"
 
-#define OPS_DEFINE_(OP, op, TYPE, type_, T, D, CLASS)                                                                  \
+#define SPMV_OPS_DEFINE_(OP, op, TYPE, type_, T, D, CLASS)                                                             \
     struct op_##op##_##type_ {                                                                                         \
         using type = D;                                                                                                \
         __host__ __device__ D operator()(D earlier, D later) const                                                     \
@@ -24,10 +24,10 @@
             return SPMV_ID_##OP##_##CLASS(D);                                                                          \
         }                                                                                                              \
     };
-SPMV_PAIR_LIST(OPS_DEFINE_)
-#undef OPS_DEFINE_
+SPMV_PAIR_LIST(SPMV_OPS_DEFINE_)
+#undef SPMV_OPS_DEFINE_
 
-#define OPS_DEFINE_(FN, fn, TYPE, type_, T, D, CLASS)                                                                  \
+#define SPMV_OPS_DEFINE_(FN, fn, TYPE, type_, T, D, CLASS)                                                             \
     struct function_##fn##_##type_ {                                                                                   \
         using type = D;                                                                                                \
         __host__ __device__ D operator()(D a) const                                                                    \
@@ -35,12 +35,12 @@ SPMV_PAIR_LIST(OPS_DEFINE_)
             return SPMV_MAP_##FN##_##CLASS(D, a);                                                                      \
         }                                                                                                              \
     };
-SPMV_FUNCTION_PAIR_LIST(OPS_DEFINE_)
-#undef OPS_DEFINE_
+SPMV_FUNCTION_PAIR_LIST(SPMV_OPS_DEFINE_)
+#undef SPMV_OPS_DEFINE_
 
 /* (value, does a segment start in it): what a segmented scan combines. */
-template <typename T> struct segmented {
-    T value; /* of everything since the last start, or of everything when there is none */
+template <typename Type> struct segmented {
+    Type value; /* of everything since the last start, or of everything when there is none */
     int start;
 };
 

@@ -24,8 +24,8 @@
  * Work in steps with all processors at once: W. D. Hillis, G. L. Steele, "Data parallel algorithms", CACM 29(12), 1986.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef STEPS_CUH
-#define STEPS_CUH
+#ifndef SPMV_STEPS_CUH
+#define SPMV_STEPS_CUH
 
 #include <spmv/types.h>
 #include <string.h>
@@ -47,7 +47,7 @@ __host__ __device__ inline int steps_log2(int n)
 }
 
 /* ---------------------------------------------------------------- on a GPU */
-#ifdef HAVE_KERNELS
+#ifdef SPMV_HAVE_KERNELS
 
 #include "launch.cuh"
 

@@ -2,8 +2,8 @@
  * spmv_reduce_trace.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef STEPS_TRACE_CUH
-#define STEPS_TRACE_CUH
+#ifndef SPMV_STEPS_TRACE_CUH
+#define SPMV_STEPS_TRACE_CUH
 
 #include <spmv/primitives.h>
 

@@ -1,15 +1,21 @@
-/* scan, rung 0: the definition.
+/* scan, rung 0: the definition, and the loop.
  *
- * Idea: out[i] = in[0] op ... op in[i], by a thread of its own for each i, from left to right.
+ * "definition". Idea: out[i] = in[0] op ... op in[i], by a thread of its own for each i, from left to right.
  * Work n (n - 1) / 2 operations; depth n - 1; launches 1 (in place 2: a thread needs what another overwrites);
  * bytes moved n^2 v / 2 asked for, most of them found in caches.
  * Wins: nothing to get wrong; what the other rungs are checked with. Never on time beyond a few dozen elements.
- * Keeps the order of the operands; the same bits as a loop.
+ *
+ * "sequential". Idea: one thread, from left to right, each result from the one before.
+ * Work n - 1 operations; depth n - 1; launches 1; bytes moved 2 n v.
+ * Since the definition: what was computed for i - 1 is used for i, and the threads have nothing left to share.
+ * Wins: on one processor nothing does less. The mark for the work of all other rungs.
+ *
+ * Both keep the order of the operands and give the same bits.
  * G. E. Blelloch, "Prefix sums and their applications", CMU-CS-90-190, 1990, section 1.1.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef SCAN_0_DEFINITION_CUH
-#define SCAN_0_DEFINITION_CUH
+#ifndef SPMV_SCAN_0_DEFINITION_CUH
+#define SPMV_SCAN_0_DEFINITION_CUH
 
 #include <stdio.h>
 
@@ -123,5 +129,51 @@ spmv_status scan_0_launch(Place &place, Load load, Store store, int64_t n, bool 
                : place.run("scan_definition", scan_definition<Op, load_array<T>, Store>{{copy}, store, n, exclusive},
                            blocks, DEFINITION_THREADS);
 }
+
+/* The loop: one block of one thread. */
+template <typename Op, typename Load, typename Store> struct scan_sequential {
+    using T = typename Op::type;
+    Load load;
+    Store store;
+    int64_t n;
+    bool exclusive;
+
+    struct shared {
+        T all;
+    };
+    struct registers {
+    };
+
+    __host__ __device__ int steps() const
+    {
+        return 1;
+    }
+
+    __host__ __device__ void step(int, int64_t, int, int, shared &mem, registers &) const
+    {
+        const Op op{};
+        mem.all = exclusive ? Op::identity() : load(0);
+        if (!exclusive)
+            store(0, mem.all);
+        for (int64_t i = exclusive ? 0 : 1; i < n; i++) {
+            const T before = mem.all, x = load(i);
+            /* exclusive: the last sum is nobody's */
+            if (!exclusive || i + 1 < n)
+                mem.all = op(before, x);
+            store(i, exclusive ? before : mem.all);
+        }
+    }
+
+    void label(int, char *text, size_t size) const
+    {
+        snprintf(text, size, "from left to right; the last result");
+    }
+
+    const T *cells(int, int64_t, const shared &mem, int *count) const
+    {
+        *count = 1;
+        return &mem.all;
+    }
+};
 
 #endif

@@ -1,16 +1,23 @@
-/* scan, rung 1: Hillis and Steele, in one buffer.
+/* scan, rung 1: Hillis and Steele, in one buffer and in two.
  *
  * Idea: in step k each cell takes in the one 2^k places before it; after log2 n steps every cell has taken in all
- * before it. All threads read into a register, wait, and only then write: in one buffer a thread would else read what
- * another has already changed. Work n log2 n - n + 1 operations (9217 for 1024); depth log2 n, two barriers a step;
- * launches 1 a block; n cells. Since rung 0: log2 n dependent operations instead of n, for log2 n times the work of the
- * loop. Wins: where there are more processors than elements; inside a warp, where no barrier is needed (block.cuh).
- * Keeps the order of the operands; bits depend on n alone.
- * W. D. Hillis, G. L. Steele, "Data parallel algorithms", CACM 29(12), 1986.
+ * before it. Work n log2 n - n + 1 operations (9217 for 1024); launches 1 a block. Since rung 0: log2 n dependent
+ * operations instead of n, for log2 n times the work of the loop. Wins: where there are more processors than elements;
+ * inside a warp, where no barrier is needed (block.cuh).
+ *
+ * "hillis-steele": all threads read into a register, wait, and only then write: in one buffer a thread would else read
+ * what another has already changed. Depth log2 n, two barriers a step; n cells.
+ * "hillis-steele-double": each step reads one array and writes another, and the two change places. Depth log2 n, one
+ * barrier a step; 2 n cells. Half the barriers, for twice the shared memory and a copy of each element that is not
+ * added. Wins over the single buffer while shared memory does not limit how many blocks are resident.
+ *
+ * Both keep the order of the operands, with the same parentheses, so with the same bits, which depend on n alone.
+ * W. D. Hillis, G. L. Steele, "Data parallel algorithms", CACM 29(12), 1986; M. Harris, S. Sengupta, J. D. Owens,
+ * "Parallel prefix sum (scan) with CUDA", GPU Gems 3, 2007, chapter 39.2.1.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef SCAN_1_HILLIS_STEELE_CUH
-#define SCAN_1_HILLIS_STEELE_CUH
+#ifndef SPMV_SCAN_1_HILLIS_STEELE_CUH
+#define SPMV_SCAN_1_HILLIS_STEELE_CUH
 
 #include <stdio.h>
 
@@ -18,26 +25,51 @@
 #include "scan_ladder.h"
 #include "steps.cuh"
 
-template <typename Op> struct hillis_steele {
+/* What both share: how elements come in, and who knows the sum. */
+template <typename Op> struct hillis_steele_block {
     using T = typename Op::type;
     using operation = Op;
-    static constexpr int CELLS = SCAN_BLOCK_MOST;
     int size;
     bool exclusive;
+
+    __host__ __device__ int threads() const
+    {
+        return size;
+    }
+    /* exclusive: the scan of what stands one place before; *last: the element that is shifted out */
+    __host__ __device__ void shift_in(int i, T x, T *cell, T *last) const
+    {
+        if (exclusive && i == 0)
+            cell[0] = Op::identity();
+        if (exclusive && i == size - 1)
+            *last = x;
+        else
+            cell[i + exclusive] = x;
+    }
+    /* The thread that knows the sum of the block after the last step. */
+    __host__ __device__ int knows() const
+    {
+        return size - 1;
+    }
+    /* The sum; through: the last cell. */
+    __host__ __device__ T sum_of(T through, T last) const
+    {
+        return exclusive ? Op()(through, last) : through;
+    }
+};
+
+template <typename Op> struct hillis_steele : hillis_steele_block<Op> {
+    using T = typename Op::type;
+    static constexpr int CELLS = SCAN_BLOCK_MOST;
 
     struct registers {
         T before;
         T last; /* exclusive: the element that is shifted out */
     };
 
-    __host__ __device__ int threads() const
-    {
-        return size;
-    }
-
     __host__ __device__ int steps() const
     {
-        return 2 * steps_log2(size);
+        return 2 * steps_log2(this->size);
     }
 
     /* Where the array begins after so many steps. */
@@ -46,17 +78,10 @@ template <typename Op> struct hillis_steele {
         return 0;
     }
 
-    /* exclusive: the scan of what stands one place before */
     __host__ __device__ void place(int i, T x, T *cell, registers &mine) const
     {
-        if (exclusive && i == 0)
-            cell[0] = Op::identity();
-        if (exclusive && i == size - 1)
-            mine.last = x;
-        else
-            cell[i + exclusive] = x;
+        this->shift_in(i, x, cell, &mine.last);
     }
-
     __host__ __device__ void step(int s, int thread, T *cell, registers &mine) const
     {
         const Op op{};
@@ -69,16 +94,9 @@ template <typename Op> struct hillis_steele {
             cell[thread] = op(mine.before, cell[thread]);
     }
 
-    /* The thread that knows the sum of the block after the last step, and the sum. */
-    __host__ __device__ int knows() const
-    {
-        return size - 1;
-    }
-
     __host__ __device__ T sum(const T *cell, const registers &mine) const
     {
-        const T through = cell[size - 1];
-        return exclusive ? Op()(through, mine.last) : through;
+        return this->sum_of(cell[this->size - 1], mine.last);
     }
 
     static const char *name()
@@ -90,6 +108,54 @@ template <typename Op> struct hillis_steele {
     {
         snprintf(text, size_of_text, s % 2 == 0 ? "read from %d before" : "add what was read from %d before",
                  1 << s / 2);
+    }
+};
+
+template <typename Op> struct hillis_steele_double : hillis_steele_block<Op> {
+    using T = typename Op::type;
+    static constexpr int CELLS = 2 * SCAN_BLOCK_MOST;
+
+    struct registers {
+        T last; /* exclusive: the element that is shifted out */
+    };
+
+    __host__ __device__ int steps() const
+    {
+        return steps_log2(this->size);
+    }
+
+    /* Where the array begins after so many steps. */
+    __host__ __device__ int begin(int steps_done) const
+    {
+        return steps_done % 2 * this->size;
+    }
+
+    __host__ __device__ void place(int i, T x, T *cell, registers &mine) const
+    {
+        this->shift_in(i, x, cell, &mine.last);
+    }
+    __host__ __device__ void step(int s, int thread, T *cell, registers &) const
+    {
+        const Op op{};
+        const int distance = 1 << s;
+        const T *from = cell + begin(s);
+        T *to = cell + begin(s + 1);
+        to[thread] = thread >= distance ? op(from[thread - distance], from[thread]) : from[thread];
+    }
+
+    __host__ __device__ T sum(const T *cell, const registers &mine) const
+    {
+        return this->sum_of(cell[begin(steps()) + this->size - 1], mine.last);
+    }
+
+    static const char *name()
+    {
+        return "scan_blocks (hillis-steele-double)";
+    }
+
+    void label(int s, char *text, size_t size_of_text) const
+    {
+        snprintf(text, size_of_text, "from %d before, into the other buffer", 1 << s);
     }
 };
 

@@ -1,19 +1,49 @@
-/* scan, rung 2 once more: Blelloch without divergence.
+/* scan, rung 2: Blelloch, work-efficient; divergent, and without divergence.
  *
- * Idea: the tree of scan_2_blelloch_divergent.cuh; on a level with m inner nodes the first m threads take one each, so
- * that whole warps work or are done.
- * Work, depth, launches, cells: the same.
- * Since the divergent form: one line, which node is a thread's. What remains: siblings far apart lie in the same bank
- * of shared memory (distances of 32 and more), which padding would mend. Wins: always over the divergent form; over
- * rung 1 as soon as blocks are long. Keeps the order of the operands; the bits of the divergent form. M. Harris, S.
- * Sengupta, J. D. Owens, "Parallel prefix sum (scan) with CUDA", GPU Gems 3, 2007, chapter 39.2.2.
+ * Idea: reduce in a tree, in place: after step k every 2^(k+1)th cell holds the sum of the 2^(k+1) cells that end
+ * there. Then, inclusive: distribute, from the root down: a cell that is complete is added to the sum half as long
+ * behind it. Exclusive: clear the root, and from there down hand each left child what stands before its parent, each
+ * right child that and the left child's sum (swap down). Work inclusive 2 n - log2 n - 2 operations (2036 for 1024),
+ * exclusive 2 (n - 1) (2046); depth 2 log2 n, a barrier each; launches 1 a block; n cells, two elements a thread.
+ * Since rung 1: twice the steps, but only twice the operations of the loop.
+ *
+ * "blelloch-divergent": a thread keeps the pair of elements it began with, and asks in each step whether its last cell
+ * is an inner node of that level (i + 1 divisible by 2 distance): in every warp some threads work and most wait. Wins
+ * over rung 1 in work; in time only where operations are dear.
+ * "blelloch": one line differs, which node is a thread's: on a level with m inner nodes the first m threads take one
+ * each, so that whole warps work or are done. Wins always over the divergent form; over rung 1 as soon as blocks are
+ * long. What remains: siblings far apart lie in the same bank of shared memory (distances of 32 and more), which
+ * padding would mend.
+ *
+ * Both keep the order of the operands and give the same bits, which depend on n alone. G. E. Blelloch, "Prefix sums and
+ * their applications", CMU-CS-90-190, 1990; M. Harris, S. Sengupta, J. D. Owens, "Parallel prefix sum (scan) with
+ * CUDA", GPU Gems 3, 2007, chapter 39.2.2.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef SCAN_2_BLELLOCH_CUH
-#define SCAN_2_BLELLOCH_CUH
+#ifndef SPMV_SCAN_2_BLELLOCH_CUH
+#define SPMV_SCAN_2_BLELLOCH_CUH
 
-#include "scan_2_blelloch_divergent.cuh"
+#include <stdio.h>
 
+#include "ops.cuh"
+#include "scan_ladder.h"
+#include "steps.cuh"
+
+/* The inner node (its last cell) of which a thread is in charge where siblings are distance cells apart; -1: of none.
+ */
+struct node_of_pair {
+    static __host__ __device__ int node(int thread, int distance, int)
+    {
+        const int i = 2 * thread + 1;
+        return (i + 1) % (2 * distance) == 0 ? i : -1;
+    }
+    static const char *name()
+    {
+        return "scan_blocks (blelloch-divergent)";
+    }
+};
+
+/* On a level with m inner nodes the first m threads take one each. */
 struct node_of_level {
     static __host__ __device__ int node(int thread, int distance, int size)
     {
@@ -25,6 +55,121 @@ struct node_of_level {
     }
 };
 
+template <typename Op, typename Mapping> struct blelloch_tree {
+    using T = typename Op::type;
+    using operation = Op;
+    static constexpr int CELLS = SCAN_BLOCK_MOST;
+    int size;
+    bool exclusive;
+
+    struct registers {
+        T sum; /* exclusive, thread 0: the root before it is cleared */
+    };
+
+    __host__ __device__ int threads() const
+    {
+        return size / 2;
+    }
+
+    /* levels up; then levels - 1 down, or the clearing and levels down */
+    __host__ __device__ int steps() const
+    {
+        const int levels = steps_log2(size);
+        return exclusive ? 2 * levels + 1 : 2 * levels - 1;
+    }
+
+    /* Where the array begins after so many steps. */
+    __host__ __device__ int begin(int) const
+    {
+        return 0;
+    }
+
+    __host__ __device__ void place(int i, T x, T *cell, registers &) const
+    {
+        cell[i] = x;
+    }
+
+    __host__ __device__ void step(int s, int thread, T *cell, registers &mine) const
+    {
+        const int levels = steps_log2(size);
+        if (s < levels)
+            reduce(1 << s, thread, cell);
+        else if (!exclusive)
+            distribute(size >> (s - levels + 2), thread, cell);
+        else if (s == levels)
+            clear_root(thread, cell, mine);
+        else
+            swap_down(size >> (s - levels), thread, cell);
+    }
+
+    __host__ __device__ void reduce(int distance, int thread, T *cell) const
+    {
+        const Op op{};
+        const int i = Mapping::node(thread, distance, size);
+        if (i >= 0)
+            cell[i] = op(cell[i - distance], cell[i]);
+    }
+
+    /* Cell i is complete; the distance cells behind it begin where it ends. */
+    __host__ __device__ void distribute(int distance, int thread, T *cell) const
+    {
+        const Op op{};
+        const int i = Mapping::node(thread, distance, size);
+        if (i >= 0 && i + distance < size)
+            cell[i + distance] = op(cell[i], cell[i + distance]);
+    }
+
+    __host__ __device__ void clear_root(int thread, T *cell, registers &mine) const
+    {
+        if (thread == 0) {
+            mine.sum = cell[size - 1];
+            cell[size - 1] = Op::identity();
+        }
+    }
+
+    /* Cell i holds what stands before the node, the left child's cell the left child's sum. */
+    __host__ __device__ void swap_down(int distance, int thread, T *cell) const
+    {
+        const Op op{};
+        const int i = Mapping::node(thread, distance, size);
+        if (i >= 0) {
+            const T left = cell[i - distance], before = cell[i];
+            cell[i - distance] = before;
+            cell[i] = op(before, left);
+        }
+    }
+
+    /* The thread that knows the sum of the block after the last step, and the sum. */
+    __host__ __device__ int knows() const
+    {
+        return 0;
+    }
+
+    __host__ __device__ T sum(const T *cell, const registers &mine) const
+    {
+        return exclusive ? mine.sum : cell[size - 1];
+    }
+
+    static const char *name()
+    {
+        return Mapping::name();
+    }
+
+    void label(int s, char *text, size_t size_of_text) const
+    {
+        const int levels = steps_log2(size);
+        if (s < levels)
+            snprintf(text, size_of_text, "reduce, distance %d", 1 << s);
+        else if (!exclusive)
+            snprintf(text, size_of_text, "distribute, distance %d", size >> (s - levels + 2));
+        else if (s == levels)
+            snprintf(text, size_of_text, "clear the root");
+        else
+            snprintf(text, size_of_text, "swap down, distance %d", size >> (s - levels));
+    }
+};
+
+template <typename Op> using blelloch_divergent = blelloch_tree<Op, node_of_pair>;
 template <typename Op> using blelloch = blelloch_tree<Op, node_of_level>;
 
 #endif

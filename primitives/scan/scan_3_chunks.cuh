@@ -1,6 +1,6 @@
 /* scan, rung 3: reduce, then scan, in three launches.
  *
- * Idea: fold every chunk (reduce, rung 1); scan the at most 2048 results in one block; then scan every chunk, carrying
+ * Idea: fold every chunk (reduce, rung 5); scan the at most 2048 results in one block; then scan every chunk, carrying
  * on from what comes before it. In a tile each thread folds its neighbouring elements, the block scans the threads'
  * results, and each thread scans its elements starting from what precedes them.
  * Work 2 n operations and a few a thread; depth 2 n / 2048 / 256 + log; launches 3 (1 when one chunk holds all);
@@ -13,35 +13,35 @@
  * architectures", 2009.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef SCAN_3_CHUNKS_CUH
-#define SCAN_3_CHUNKS_CUH
+#ifndef SPMV_SCAN_3_CHUNKS_CUH
+#define SPMV_SCAN_3_CHUNKS_CUH
 
-#include "reduce_1_chunks.cuh"
+#include "reduce_5_shuffles.cuh"
 
 /* store(i, the scan up to i) over each chunk. before[c - 1]: the fold of all chunks before c (NULL: one chunk). */
 template <typename Op, typename Load, typename Store>
-__global__ void __launch_bounds__(THREADS)
+__global__ void __launch_bounds__(block_threads)
     scan_chunks(Load load, Store store, int64_t n, chunking cut, const typename Op::type *before, bool exclusive)
 {
     using T = typename Op::type;
     using tile = tile_of<T>;
-    __shared__ T stage[tile::CELLS];
-    __shared__ T warp_sums[WARPS];
+    __shared__ T stage[tile::cells];
+    __shared__ T warp_sums[block_warps];
     const Op op{};
     const int chunk = (int)blockIdx.x;
     T carry = chunk > 0 ? before[chunk - 1] : Op::identity();
     for (int64_t t = cut.first_tile(chunk); t < cut.first_tile(chunk + 1); t++) {
-        const int64_t begin = t * tile::SIZE;
-        const int valid = tile_valid(begin, n, tile::SIZE);
-        T item[tile::ITEMS], all;
+        const int64_t begin = t * tile::size;
+        const int valid = tile_valid(begin, n, tile::size);
+        T item[tile::items], all;
         block_load_tile(load, begin, valid, Op::identity(), stage, item);
         T mine = item[0];
 #pragma unroll
-        for (int j = 1; j < tile::ITEMS; j++)
+        for (int j = 1; j < tile::items; j++)
             mine = op(mine, item[j]);
         T through = op(carry, block_exclusive(op, mine, warp_sums, &all));
 #pragma unroll
-        for (int j = 0; j < tile::ITEMS; j++) {
+        for (int j = 0; j < tile::items; j++) {
             const T preceding = through;
             through = op(preceding, item[j]);
             item[j] = exclusive ? preceding : through;
@@ -51,7 +51,7 @@ __global__ void __launch_bounds__(THREADS)
     }
 }
 
-enum { SCAN_3_SCRATCH_ELEMENTS = REDUCE_1_SCRATCH_ELEMENTS };
+enum { SCAN_3_SCRATCH_ELEMENTS = REDUCE_5_SCRATCH_ELEMENTS };
 
 /* store(i, load(0) op ... op load(i)), or without load(i) and starting from the identity; n > 0. Load and store may
  * touch the same memory. */
@@ -59,18 +59,18 @@ template <typename Op, typename Load, typename Store>
 spmv_status scan_3_launch(spmv_context *ctx, Load load, Store store, int64_t n, bool exclusive, void *scratch)
 {
     using T = typename Op::type;
-    const chunking cut = cut_into_chunks(n, tile_of<T>::SIZE);
+    const chunking cut = cut_into_chunks(n, tile_of<T>::size);
     T *const sums = (T *)scratch;
     spmv_status st = SPMV_OK;
     if (cut.count > 1) {
-        st = launch(ctx, "reduce_chunks", cut.count, THREADS, reduce_chunks<Op, Load>, load, n, cut, sums);
+        st = launch(ctx, "reduce_chunks", cut.count, block_threads, reduce_chunks<Op, Load>, load, n, cut, sums);
         if (st == SPMV_OK)
-            st = launch(ctx, "scan_chunks (of chunks)", 1, THREADS, scan_chunks<Op, load_array<T>, store_array<T>>,
-                        load_array<T>{sums}, store_array<T>{sums}, (int64_t)cut.count,
-                        one_chunk(cut.count, tile_of<T>::SIZE), (const T *)NULL, false);
+            st = launch(ctx, "scan_chunks (of chunks)", 1, block_threads,
+                        scan_chunks<Op, load_array<T>, store_array<T>>, load_array<T>{sums}, store_array<T>{sums},
+                        (int64_t)cut.count, one_chunk(cut.count, tile_of<T>::size), (const T *)NULL, false);
     }
     if (st == SPMV_OK)
-        st = launch(ctx, "scan_chunks", cut.count, THREADS, scan_chunks<Op, Load, Store>, load, store, n, cut,
+        st = launch(ctx, "scan_chunks", cut.count, block_threads, scan_chunks<Op, Load, Store>, load, store, n, cut,
                     (const T *)sums, exclusive);
     return st;
 }

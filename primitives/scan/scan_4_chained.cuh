@@ -13,8 +13,8 @@
  * NVR-2016-002, 2016.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef SCAN_4_CHAINED_CUH
-#define SCAN_4_CHAINED_CUH
+#ifndef SPMV_SCAN_4_CHAINED_CUH
+#define SPMV_SCAN_4_CHAINED_CUH
 
 #include "adjacent.cuh"
 #include "scan_2_blelloch.cuh"

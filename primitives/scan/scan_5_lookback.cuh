@@ -6,79 +6,80 @@
  * Work n operations and a few a thread and tile; depth: a tile's, and one operation a tile; launches 1 for a single
  * tile, else 2 (states are reset), and 2 more for every 2^17 tiles of 36 KiB (2^16 with 8-byte elements); bytes moved
  * 2 n v.
- * Changed since reduce, then scan (rung 1): an element is read once, not twice; blocks wait for each other.
+ * Changed since rung 3: an element is read once, not twice; blocks wait for each other.
  * Wins: everywhere.
  * Keeps the order of the operands; bits depend on n alone.
  * Merrill, Garland 2016.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef SCAN_5_LOOKBACK_CUH
-#define SCAN_5_LOOKBACK_CUH
+#ifndef SPMV_SCAN_5_LOOKBACK_CUH
+#define SPMV_SCAN_5_LOOKBACK_CUH
 
 #include <type_traits>
 
 #include "lookback.cuh"
+#include "vector_tiles.cuh"
 
 /* 36 KiB a tile, five blocks a multiprocessor: 180 KiB of loads under way at most. */
 using scan_5_shape = lookback_shape<256, 9, 5>;
 
 /* The best of five on an H100, 2^28 elements: 4 bytes 0.86 of a copy with a pause of 50 ns between two looks (0.85
  * without), 8 bytes 0.82 with larger tiles (0.81). */
-template <typename T>
+template <typename Type>
 using scan_5_best =
-    typename std::conditional<sizeof(T) <= 4, lookback_shape<256, 9, 5, 50>, lookback_shape<256, 11, 4>>::type;
+    typename std::conditional<sizeof(Type) <= 4, lookback_shape<256, 9, 5, 50>, lookback_shape<256, 11, 4>>::type;
 
 /* store(i, the scan up to i) for the tiles of one launch, the first of which is first_tile of all. */
-template <typename Op, typename Shape, typename Load, typename Store, typename Hook>
-__global__ void __launch_bounds__(Shape::THREADS_, Shape::BLOCKS)
+template <typename Op, typename Shape, typename Load, typename Store>
+__global__ void __launch_bounds__(Shape::threads, Shape::blocks)
     scan_lookback(Load load, Store store, int64_t n, int64_t first_tile, lookback_states<typename Op::type> states,
-                  bool exclusive, Hook hook)
+                  bool exclusive)
 {
-    if constexpr (Shape::LEFT_EMPTY)
+    if constexpr (Shape::left_empty)
         return;
-    using T = typename Op::type;
-    using tile = vector_tile<T, Shape>;
-    __shared__ typename tile::vector stage[Shape::THREADS_ * tile::VECTORS];
-    __shared__ T warp_sums[Shape::WARPS_];
-    __shared__ T before_tile;
+    using Type = typename Op::type;
+    using tile = vector_tile<Type, Shape>;
+    __shared__ typename tile::vector stage[Shape::threads * tile::vectors];
+    __shared__ Type warp_sums[Shape::warps];
+    __shared__ Type before_tile;
     __shared__ int number;
     const Op op{};
-    const int mine = states.tiles > 1 ? block_draw_ticket(states.ticket, states.tiles, hook, &number) : 0;
-    const int64_t begin = (first_tile + mine) * tile::SIZE;
-    const int valid = tile_valid(begin, n, tile::SIZE);
+    const int mine = states.tiles > 1 ? block_draw_ticket<Op>(states, &number) : 0;
+    const int64_t begin = (first_tile + mine) * tile::size;
+    const int valid = tile_valid(begin, n, tile::size);
     {
-        typename tile::vector striped[tile::VECTORS];
+        typename tile::vector striped[tile::vectors];
         tile_load<Shape>(load, begin, valid, Op::identity(), striped);
-        tile_stage<Shape, T>(load, valid, striped, stage);
+        tile_stage<Shape, Type>(load, valid, striped, stage);
     }
-    typename tile::vector *const row = tile_row<Shape, T>(stage);
-    T sum = Op::identity(), all;
+    typename tile::vector *const row = tile_row<Shape, Type>(stage);
+    Type sum = Op::identity(), all;
 #pragma unroll
-    for (int k = 0; k < tile::VECTORS; k++) {
+    for (int k = 0; k < tile::vectors; k++) {
         const typename tile::vector v = row[k];
 #pragma unroll
-        for (int j = 0; j < tile::EACH; j++)
+        for (int j = 0; j < tile::each; j++)
             sum = k + j == 0 ? v.at[0] : op(sum, v.at[j]);
     }
-    const T earlier = block_exclusive<Shape::WARPS_>(op, sum, warp_sums, &all);
-    T through = op(block_look_back(op, states, mine, all, false, &before_tile, Shape::PAUSE_NS, hook), earlier);
+    const Type earlier = block_exclusive<Shape::warps>(op, sum, warp_sums, &all);
+    Type through = op(block_look_back(op, states, mine, all, false, &before_tile, Shape::pause_ns), earlier);
 #pragma unroll
-    for (int k = 0; k < tile::VECTORS; k++) {
+    for (int k = 0; k < tile::vectors; k++) {
         typename tile::vector v = row[k];
 #pragma unroll
-        for (int j = 0; j < tile::EACH; j++) {
-            const T preceding = through;
+        for (int j = 0; j < tile::each; j++) {
+            const Type preceding = through;
             through = op(preceding, v.at[j]);
             v.at[j] = exclusive ? preceding : through;
         }
         row[k] = v;
     }
-    tile_store<Shape, T>(store, begin, valid, stage);
+    tile_store<Shape, Type>(store, begin, valid, stage);
 }
 
-template <typename T, typename Shape> int64_t scan_5_tiles(int64_t n)
+template <typename Type, typename Shape> int64_t scan_5_tiles(int64_t n)
 {
-    return n / vector_tile<T, Shape>::SIZE + (n % vector_tile<T, Shape>::SIZE != 0);
+    return n / vector_tile<Type, Shape>::size + (n % vector_tile<Type, Shape>::size != 0);
 }
 
 /* Enough for every shape of 20 KiB a tile and more. */
@@ -89,18 +90,15 @@ inline int64_t scan_5_scratch(int64_t element_bytes, int64_t n)
 
 /* store(i, load(0) op ... op load(i)), or without load(i) and starting from the identity; n > 0. Load and store may
  * touch the same memory. */
-template <typename Op, typename Shape = scan_5_best<typename Op::type>, typename Load, typename Store,
-          typename Hook = no_hook>
-spmv_status scan_5_launch(spmv_context *ctx, Load load, Store store, int64_t n, bool exclusive, void *scratch,
-                          Hook hook = Hook())
+template <typename Op, typename Shape = scan_5_best<typename Op::type>, typename Load, typename Store>
+spmv_status scan_5_launch(spmv_context *ctx, Load load, Store store, int64_t n, bool exclusive, void *scratch)
 {
-    using T = typename Op::type;
-    return lookback_launches<T>(ctx, scan_5_tiles<T, Shape>(n), scratch,
-                                [=](int64_t first_tile, lookback_states<T> states) {
-                                    return launch(ctx, "scan_lookback", states.tiles, Shape::THREADS_,
-                                                  scan_lookback<Op, Shape, Load, Store, Hook>, load, store, n,
-                                                  first_tile, states, exclusive, hook);
-                                });
+    using Type = typename Op::type;
+    return lookback_launches<Type>(
+        ctx, scan_5_tiles<Type, Shape>(n), scratch, [=](int64_t first_tile, lookback_states<Type> states) {
+            return launch(ctx, "scan_lookback", states.tiles, Shape::threads, scan_lookback<Op, Shape, Load, Store>,
+                          load, store, n, first_tile, states, exclusive);
+        });
 }
 
 #endif

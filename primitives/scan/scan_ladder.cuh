@@ -3,19 +3,16 @@
  * One list; the tables of the backends (scan_ladder_host.cc, scan_ladder_cuda.cu), scratch and dispatch come from it.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef SCAN_LADDER_CUH
-#define SCAN_LADDER_CUH
+#ifndef SPMV_SCAN_LADDER_CUH
+#define SPMV_SCAN_LADDER_CUH
 
 #include "dispatch.cuh"
 #include "scan_0_definition.cuh"
-#include "scan_0_sequential.cuh"
 #include "scan_1_hillis_steele.cuh"
-#include "scan_1_hillis_steele_double.cuh"
 #include "scan_2_blelloch.cuh"
-#include "scan_2_blelloch_divergent.cuh"
-#include "scan_2_levels.cuh"
 #include "scan_4_chained.cuh"
 #include "scan_ladder.h"
+#include "scan_levels.cuh"
 
 extern "C" {
 #include "backend.h"

@@ -8,8 +8,8 @@
  * Wins: everywhere; the order of the indices decides the speed.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef SCATTER_1_DIRECT_CUH
-#define SCATTER_1_DIRECT_CUH
+#ifndef SPMV_SCATTER_1_DIRECT_CUH
+#define SPMV_SCATTER_1_DIRECT_CUH
 
 #include "block.cuh"
 #include "filter.cuh"
@@ -19,20 +19,20 @@ enum { SCATTER_ITEMS = 4 };
 
 /* out[index[i]] = in[i] where 0 <= index[i] < out_n and the filter takes it */
 template <typename Filter, typename Index>
-__global__ void __launch_bounds__(THREADS)
+__global__ void __launch_bounds__(block_threads)
     scatter_direct(Filter filter, const typename Filter::type *in, const Index *index, typename Filter::type *out,
                    int64_t out_n, int64_t n)
 {
     using Element = typename Filter::type;
-    const int64_t stride = (int64_t)gridDim.x * SCATTER_ITEMS * THREADS;
-    for (int64_t i = (int64_t)blockIdx.x * SCATTER_ITEMS * THREADS + threadIdx.x; i < n; i += stride) {
+    const int64_t stride = (int64_t)gridDim.x * SCATTER_ITEMS * block_threads;
+    for (int64_t i = (int64_t)blockIdx.x * SCATTER_ITEMS * block_threads + threadIdx.x; i < n; i += stride) {
         int64_t to[SCATTER_ITEMS];
         Element element[SCATTER_ITEMS];
 #pragma unroll
         for (int k = 0; k < SCATTER_ITEMS; k++) {
-            const bool there = i + k * THREADS < n && filter.wants(i + k * THREADS);
-            to[k] = there ? (int64_t)index[i + k * THREADS] : -1;
-            element[k] = there ? in[i + k * THREADS] : Element();
+            const bool there = i + k * block_threads < n && filter.wants(i + k * block_threads);
+            to[k] = there ? (int64_t)index[i + k * block_threads] : -1;
+            element[k] = there ? in[i + k * block_threads] : Element();
         }
 #pragma unroll
         for (int k = 0; k < SCATTER_ITEMS; k++)
@@ -46,12 +46,12 @@ spmv_status scatter_1_launch(spmv_context *ctx, Filter filter, const void *in, c
                              void *out, int64_t out_n, int64_t n)
 {
     using Element = typename Filter::type;
-    const int grid = grid_for(n, SCATTER_ITEMS * THREADS);
+    const int grid = grid_for(n, SCATTER_ITEMS * block_threads);
     if (index_bits == 32)
-        return launch(ctx, "scatter_direct", grid, THREADS, scatter_direct<Filter, int32_t>, filter,
+        return launch(ctx, "scatter_direct", grid, block_threads, scatter_direct<Filter, int32_t>, filter,
                       (const Element *)in, (const int32_t *)index, (Element *)out, out_n, n);
-    return launch(ctx, "scatter_direct", grid, THREADS, scatter_direct<Filter, int64_t>, filter, (const Element *)in,
-                  (const int64_t *)index, (Element *)out, out_n, n);
+    return launch(ctx, "scatter_direct", grid, block_threads, scatter_direct<Filter, int64_t>, filter,
+                  (const Element *)in, (const int64_t *)index, (Element *)out, out_n, n);
 }
 
 #endif

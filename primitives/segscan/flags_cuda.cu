@@ -4,9 +4,9 @@
 #include "map_1_packs.cuh"
 #include "segscan_2_lookback.cuh"
 
-enum { FLAGS_RUN = 32 * THREADS }; /* of a block */
+enum { FLAGS_RUN = 32 * block_threads }; /* of a block */
 
-static __global__ void __launch_bounds__(THREADS) flags_pack(const uint8_t *flags, uint32_t *bits, int64_t n)
+static __global__ void __launch_bounds__(block_threads) flags_pack(const uint8_t *flags, uint32_t *bits, int64_t n)
 {
     const int64_t stride = (int64_t)gridDim.x * FLAGS_RUN;
     for (int64_t begin = (int64_t)blockIdx.x * FLAGS_RUN; begin < n; begin += stride) {
@@ -18,28 +18,29 @@ static __global__ void __launch_bounds__(THREADS) flags_pack(const uint8_t *flag
 }
 
 struct map_of_bits {
-    using T = uint8_t;
+    using type = uint8_t;
     const uint32_t *bits;
 
     bool aligned() const
     {
         return true;
     }
-    template <int V> __device__ pack<T, V> get(int64_t p, int64_t) const
+    template <int V> __device__ pack<type, V> get(int64_t p, int64_t) const
     {
         const uint32_t some = bits[p * V / 32] >> (p * V % 32);
-        pack<T, V> x;
+        pack<type, V> x;
 #pragma unroll
         for (int j = 0; j < V; j++)
-            x.at[j] = (T)(some >> j & 1u);
+            x.at[j] = (type)(some >> j & 1u);
         return x;
     }
 };
 
 extern "C" spmv_status flags_pack_cuda(spmv_context *ctx, const uint8_t *flags, uint32_t *bits, int64_t n)
 {
-    return on_device(
-        ctx, [=] { return launch(ctx, "flags_pack", grid_for(n, FLAGS_RUN), THREADS, flags_pack, flags, bits, n); });
+    return on_device(ctx, [=] {
+        return launch(ctx, "flags_pack", grid_for(n, FLAGS_RUN), block_threads, flags_pack, flags, bits, n);
+    });
 }
 
 extern "C" spmv_status flags_unpack_cuda(spmv_context *ctx, const uint32_t *bits, uint8_t *flags, int64_t n)

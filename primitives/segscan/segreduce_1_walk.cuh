@@ -13,54 +13,54 @@
  * Green, McColl, Bader 2012; Merrill, Garland 2016; S. Baxter, "moderngpu", 2013 (segmented reduction).
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef SEGREDUCE_1_WALK_CUH
-#define SEGREDUCE_1_WALK_CUH
+#ifndef SPMV_SEGREDUCE_1_WALK_CUH
+#define SPMV_SEGREDUCE_1_WALK_CUH
 
 #include "segscan_1_chunks.cuh"
 
-/* What a chunk leaves for the second launch; arrays of CHUNKS entries. */
-template <typename T> struct walk_chunks {
+/* What a chunk leaves for the second launch; arrays of most_chunks entries. */
+template <typename Type> struct walk_chunks {
     int64_t *first;        /* the first segment that the chunk could close */
-    T *first_part;         /* that segment's elements in this chunk, folded; only when closed here */
-    T *left_open;          /* the elements after the last closing, or all, folded */
+    Type *first_part;      /* that segment's elements in this chunk, folded; only when closed here */
+    Type *left_open;       /* the elements after the last closing, or all, folded */
     unsigned char *closed; /* did the chunk close any? */
 };
 
 /* OLDER: for architectures without a copy engine alone. */
 template <typename Op, bool Older, typename Load, typename Store>
-__global__ void __launch_bounds__(THREADS) segreduce_walk(Load load, Store store, segment_closings closings,
-                                                          chunking cut, walk_chunks<typename Op::type> result)
+__global__ void __launch_bounds__(block_threads) segreduce_walk(Load load, Store store, segment_closings closings,
+                                                                chunking cut, walk_chunks<typename Op::type> result)
 {
-    if constexpr (Older && HAVE_COPY_ENGINE)
+    if constexpr (Older && SPMV_HAVE_COPY_ENGINE)
         return;
-    using T = typename Op::type;
-    using tile = tile_of<T>;
-    __shared__ T stage[tile::CELLS];
-    __shared__ segmented<T> warp_sums[WARPS];
-    __shared__ int warp_counts[WARPS];
-    __shared__ unsigned words[tile_bits<T>::WORDS];
+    using Type = typename Op::type;
+    using tile = tile_of<Type>;
+    __shared__ Type stage[tile::cells];
+    __shared__ segmented<Type> warp_sums[block_warps];
+    __shared__ int warp_counts[block_warps];
+    __shared__ unsigned words[tile_bits<Type>::word_count];
     const Op op{};
     const int chunk = (int)blockIdx.x;
     const int64_t steps = closings.n + closings.count;
-    const int64_t first = block_lower_bound(closings, 0, closings.count, cut.first_tile(chunk) * tile::SIZE);
+    const int64_t first = block_lower_bound(closings, 0, closings.count, cut.first_tile(chunk) * tile::size);
     int64_t segment = first; /* the open one */
-    T carry = Op::identity();
+    Type carry = Op::identity();
     for (int64_t t = cut.first_tile(chunk); t < cut.first_tile(chunk + 1); t++) {
-        const int64_t begin = t * tile::SIZE;
-        const int valid = tile_valid(begin, steps, tile::SIZE);
-        const int64_t next = block_mark<T>(closings, segment, closings.count, begin, valid, words);
+        const int64_t begin = t * tile::size;
+        const int valid = tile_valid(begin, steps, tile::size);
+        const int64_t next = block_mark<Type>(closings, segment, closings.count, begin, valid, words);
         const int closing = (int)(next - segment);
-        const unsigned closes = tile_bits<T>::of_thread(words, (int)threadIdx.x);
+        const unsigned closes = tile_bits<Type>::of_thread(words, (int)threadIdx.x);
         int all_closing;
         const int closed_before = block_exclusive(add_counts(), __popc(closes), warp_counts, &all_closing);
 
         /* the steps of the thread: item[j] is the element taken, or the identity where a segment is closed */
         block_stage_in(load, begin - segment, valid - closing, Op::identity(), stage);
-        int taken = (int)threadIdx.x * tile::ITEMS - closed_before;
-        T item[tile::ITEMS];
-        segmented<T> mine = {Op::identity(), closes != 0}, all;
+        int taken = (int)threadIdx.x * tile::items - closed_before;
+        Type item[tile::items];
+        segmented<Type> mine = {Op::identity(), closes != 0}, all;
 #pragma unroll
-        for (int j = 0; j < tile::ITEMS; j++) {
+        for (int j = 0; j < tile::items; j++) {
             const bool close = closes >> j & 1u;
             item[j] = close ? Op::identity() : stage[tile::cell(taken)];
             taken += !close;
@@ -68,19 +68,19 @@ __global__ void __launch_bounds__(THREADS) segreduce_walk(Load load, Store store
         }
 
         /* walk again from what is open before the thread; results gather in the stage, which all have read by now */
-        const segmented<T> earlier = block_exclusive(combine_segments<Op>(), mine, warp_sums, &all);
-        T open = earlier.start ? earlier.value : op(carry, earlier.value);
+        const segmented<Type> earlier = block_exclusive(combine_segments<Op>(), mine, warp_sums, &all);
+        Type open = earlier.start ? earlier.value : op(carry, earlier.value);
         int closed = closed_before;
 #pragma unroll
-        for (int j = 0; j < tile::ITEMS; j++) {
+        for (int j = 0; j < tile::items; j++) {
             const bool close = closes >> j & 1u;
             if (close)
                 stage[tile::cell(closed++)] = open;
             open = close ? Op::identity() : op(open, item[j]);
         }
         __syncthreads();
-        for (int i = (int)threadIdx.x; i < closing; i += THREADS) {
-            const T value = stage[tile::cell(i)];
+        for (int i = (int)threadIdx.x; i < closing; i += block_threads) {
+            const Type value = stage[tile::cell(i)];
             if (chunk > 0 && segment + i == first)
                 result.first_part[chunk] = value;
             else
@@ -113,22 +113,22 @@ template <typename Op, typename Store> struct store_joined {
 
 inline int64_t segreduce_1_scratch(int64_t element_bytes)
 {
-    return CHUNKS * ((int64_t)sizeof(int64_t) + 2 * element_bytes + 1);
+    return most_chunks * ((int64_t)sizeof(int64_t) + 2 * element_bytes + 1);
 }
 
 /* store(s, the fold of load over segment s), once for every segment; closings.count > 0. */
 template <typename Op, bool Older = false, typename Load, typename Store>
 spmv_status segreduce_1_launch(spmv_context *ctx, Load load, Store store, segment_closings closings, void *scratch)
 {
-    using T = typename Op::type;
-    const chunking cut = cut_into_chunks(closings.n + closings.count, tile_of<T>::SIZE);
-    walk_chunks<T> result;
+    using Type = typename Op::type;
+    const chunking cut = cut_into_chunks(closings.n + closings.count, tile_of<Type>::size);
+    walk_chunks<Type> result;
     result.first = (int64_t *)scratch;
-    result.first_part = (T *)(result.first + CHUNKS);
-    result.left_open = result.first_part + CHUNKS;
-    result.closed = (unsigned char *)(result.left_open + CHUNKS);
-    const spmv_status st = launch(ctx, "segreduce_walk", cut.count, THREADS, segreduce_walk<Op, Older, Load, Store>,
-                                  load, store, closings, cut, result);
+    result.first_part = (Type *)(result.first + most_chunks);
+    result.left_open = result.first_part + most_chunks;
+    result.closed = (unsigned char *)(result.left_open + most_chunks);
+    const spmv_status st = launch(ctx, "segreduce_walk", cut.count, block_threads,
+                                  segreduce_walk<Op, Older, Load, Store>, load, store, closings, cut, result);
     if (st != SPMV_OK || cut.count == 1)
         return st;
     return segscan_1_launch_over_chunks<Op>(ctx, result.left_open, store_joined<Op, Store>{store, result, cut.count},

@@ -13,17 +13,18 @@
  * the operands; bits depend on n and the positions alone. Green, McColl, Bader 2012; Merrill, Garland 2016.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef SEGREDUCE_2_PIPELINE_CUH
-#define SEGREDUCE_2_PIPELINE_CUH
+#ifndef SPMV_SEGREDUCE_2_PIPELINE_CUH
+#define SPMV_SEGREDUCE_2_PIPELINE_CUH
 
 #include "chain.cuh"
 #include "copy_engine.cuh"
 #include "segments.cuh"
+#include "vector_tiles.cuh"
 
-/* BYTES of elements or ends a thread and tile: an odd number of cells, so that threads side by side meet few bank
+/* bytes of elements or ends a thread and tile: an odd number of cells, so that threads side by side meet few bank
  * conflicts. */
 template <int Bytes, int Blocks> struct merge_shape {
-    static constexpr int BYTES = Bytes, BLOCKS = Blocks;
+    static constexpr int bytes = Bytes, blocks = Blocks;
 };
 using segreduce_2_shape = merge_shape<124, 2>;
 
@@ -32,20 +33,20 @@ enum { MERGE_WAITING = CHAIN_HELD - 3 };
 
 template <typename Shape> constexpr int64_t merge_items(int64_t cell)
 {
-    return (Shape::BYTES / cell - 1) | 1;
+    return (Shape::bytes / cell - 1) | 1;
 }
 
 template <typename T, typename P, typename Shape> struct merge_tile {
-    static constexpr int CELL = sizeof(T) > sizeof(P) ? (int)sizeof(T) : (int)sizeof(P);
-    static constexpr int ITEMS = (int)merge_items<Shape>(CELL);
-    static_assert(ITEMS <= 32, "a word of bits a thread");
-    static constexpr int SIZE = THREADS * ITEMS;
-    static constexpr int BUFFER = SIZE * CELL + 64; /* both runs begin and end on 16 bytes, so a little more */
-    static constexpr int BUFFERS = 2;
+    static constexpr int cell = sizeof(T) > sizeof(P) ? (int)sizeof(T) : (int)sizeof(P);
+    static constexpr int items = (int)merge_items<Shape>(cell);
+    static_assert(items <= 32, "a word of bits a thread");
+    static constexpr int size = block_threads * items;
+    static constexpr int buffer_bytes = size * cell + 64; /* both runs begin and end on 16 bytes, so a little more */
+    static constexpr int buffers = 2;
 
     static int64_t count(int64_t steps)
     {
-        return steps / SIZE + (steps % SIZE != 0);
+        return steps / size + (steps % size != 0);
     }
 };
 
@@ -70,12 +71,12 @@ template <typename Op, typename P, typename Shape> struct merge_memory {
     using fold = chain_segmented<Op>;
     using tile = merge_tile<T, P, Shape>;
     struct alignas(16) buffer {
-        unsigned char bytes[tile::BUFFER];
+        unsigned char bytes[tile::buffer_bytes];
     };
-    buffer stage[tile::BUFFERS];
-    alignas(16) T results[tile::SIZE];
-    arrival arrived[tile::BUFFERS];
-    typename fold::type warp_sums[WARPS];
+    buffer stage[tile::buffers];
+    alignas(16) T results[tile::size];
+    arrival arrived[tile::buffers];
+    typename fold::type warp_sums[block_warps];
     int64_t number[2], closed[2], closed_behind[2]; /* of the tile in hand and of the next, in turn */
     T first_part;
     chain_cells<fold> cells;
@@ -89,9 +90,9 @@ __device__ inline int64_t likely_closing(const segment_closings &closings, int64
 
 /* starts[t] = segments closed before tile t of SIZE steps; starts[tiles] = all. A warp a tile. */
 template <int SIZE>
-__global__ void __launch_bounds__(THREADS) merge_starts(segment_closings closings, int64_t tiles, int64_t *starts)
+__global__ void __launch_bounds__(block_threads) merge_starts(segment_closings closings, int64_t tiles, int64_t *starts)
 {
-    const int64_t t = (int64_t)blockIdx.x * WARPS + (int)threadIdx.x / WARP;
+    const int64_t t = (int64_t)blockIdx.x * block_warps + (int)threadIdx.x / warp_lanes;
     let_next_begin();
     await_kernel_before();
     if (t > tiles)
@@ -100,7 +101,7 @@ __global__ void __launch_bounds__(THREADS) merge_starts(segment_closings closing
     const int64_t closed = t == tiles
                                ? closings.count
                                : warp_lower_bound_near(closings, closings.count, likely_closing(closings, step), step);
-    if (threadIdx.x % WARP == 0)
+    if (threadIdx.x % warp_lanes == 0)
         starts[t] = closed;
 }
 
@@ -161,17 +162,86 @@ __device__ thread_walk<typename Op::type> walk_of_thread(const typename Op::type
     }
     const typename Op::type *const element = elements + (begin - lo);
     return {lo, closes,
-            valid == THREADS * ITEMS ? walk<Op, ITEMS, true>(element, results + lo, closes, 0)
-                                     : walk<Op, ITEMS, false>(element, results + lo, closes, valid - begin)};
+            valid == block_threads * ITEMS ? walk<Op, ITEMS, true>(element, results + lo, closes, 0)
+                                           : walk<Op, ITEMS, false>(element, results + lo, closes, valid - begin)};
 }
 
-template <typename Op, typename P, typename Shape, typename Load, typename Store, typename Hook>
-__global__ void __launch_bounds__(THREADS + WARP, Shape::BLOCKS)
+/* Which elements and segments a tile has, and where the engine finds them. */
+struct merge_share {
+    int64_t closed, element; /* the first ones */
+    int closing, taking;
+    engine_run elements, ends;
+    bool by_engine;
+};
+
+/* Of tile number of tiles, of SIZE steps; closed, closed_behind: segments closed before it and behind it. */
+template <int SIZE, typename T, typename P>
+__device__ __forceinline__ merge_share merge_share_of(const segment_closings &closings, int64_t tiles, const T *from,
+                                                      const P *ends, int64_t number, int64_t closed,
+                                                      int64_t closed_behind)
+{
+    merge_share s;
+    const int64_t begin = number * SIZE;
+    const int valid = tile_valid(begin, closings.n + closings.count, SIZE);
+    s.closed = closed;
+    s.element = begin - closed;
+    s.closing = (int)(closed_behind - closed);
+    s.taking = valid - s.closing;
+    s.elements = engine_run::of(from, s.element, s.taking);
+    s.ends = engine_run::of(ends, closed, s.closing);
+    /* the engine reads no byte behind the arrays */
+    s.by_engine = number + 1 < tiles && s.elements.from + s.elements.bytes <= (int64_t)(from + closings.n) &&
+                  s.ends.from + s.ends.bytes <= (int64_t)(ends + closings.count - 1);
+    return s;
+}
+
+/* What the engine cannot bring, by the threads that walk. */
+template <typename T, typename P, typename Load>
+__device__ __forceinline__ void merge_stage_in(const Load &load, const segment_closings &closings,
+                                               const merge_share &mine, T *elements, P *ends)
+{
+    for (int i = (int)threadIdx.x; i < mine.taking; i += block_threads)
+        elements[i] = load(mine.element + i);
+    for (int c = (int)threadIdx.x; c < mine.closing; c += block_threads)
+        ends[c] = (P)(closings(mine.closed + c) - (mine.closed + c));
+}
+
+/* The second half of the block's scan of what its threads leave open: publishes the tile, and gives the thread's first
+ * closing the part before it. */
+template <typename Op, typename Memory>
+__device__ __forceinline__ void merge_join(Memory &m, const chain<chain_segmented<Op>> &tiles, int64_t number,
+                                           const thread_walk<typename Op::type> &walked,
+                                           typename chain_segmented<Op>::type through)
+{
+    using fold = chain_segmented<Op>;
+    typename fold::type all;
+    const typename fold::type earlier = block_exclusive_second(fold(), through, m.warp_sums, &all);
+    if (threadIdx.x == 0 && tiles.tiles != 1)
+        tiles.publish(number, fold::value_of(all), fold::starts(all));
+    if (walked.closes != 0) {
+        const typename Op::type part = Op()(fold::value_of(earlier), m.results[walked.first]);
+        if (walked.first == 0)
+            m.first_part = part;
+        else
+            m.results[walked.first] = part;
+    }
+}
+
+/* The results of a tile's segments but the first, which waits for the tile's prefix. */
+template <typename T, typename Store>
+__device__ __forceinline__ void merge_store(const Store &store, const merge_share &mine, const T *results)
+{
+    for (int c = (int)threadIdx.x + 1; c < mine.closing; c += block_threads)
+        store(mine.closed + c, results[c]);
+}
+
+template <typename Op, typename P, typename Shape, typename Load, typename Store>
+__global__ void __launch_bounds__(block_threads + warp_lanes, Shape::blocks)
     segreduce_pipeline([[maybe_unused]] Load load, [[maybe_unused]] Store store,
                        [[maybe_unused]] segment_closings closings, [[maybe_unused]] const int64_t *starts,
-                       [[maybe_unused]] chain<chain_segmented<Op>> tiles, [[maybe_unused]] Hook hook)
+                       [[maybe_unused]] chain<chain_segmented<Op>> tiles)
 {
-#if HAVE_COPY_ENGINE
+#if SPMV_HAVE_COPY_ENGINE
     using T = typename Op::type;
     using fold = chain_segmented<Op>;
     using X = typename fold::type;
@@ -182,34 +252,13 @@ __global__ void __launch_bounds__(THREADS + WARP, Shape::BLOCKS)
     /* Small elements: a tile's number is drawn, and its start looked up, a tile earlier, for many tiles pass at a time;
      * large ones: blocks then hold their tiles longer than that is worth. */
     constexpr bool AHEAD = sizeof(T) <= 4;
-    const Op op{};
-    const bool carrier = threadIdx.x == THREADS, alone = tiles.tiles == 1;
+    const bool carrier = threadIdx.x == block_threads, alone = tiles.tiles == 1;
     const T *const from = array_of<T>(load);
     const P *const ends = (const P *)closings.heads + 1; /* ends[s]: of segment s; the last may not be there */
-    const int64_t steps = closings.n + closings.count;
-
-    /* Which elements and segments a tile has. */
-    struct share {
-        int64_t closed, element; /* the first ones */
-        int closing, taking;
-        engine_run elements, ends;
-        bool by_engine;
-    };
     const auto share_of = [&](int64_t number, int64_t closed, int64_t closed_behind) {
-        share s;
-        const int64_t begin = number * tile::SIZE;
-        const int valid = tile_valid(begin, steps, tile::SIZE);
-        s.closed = closed;
-        s.element = begin - closed;
-        s.closing = (int)(closed_behind - closed);
-        s.taking = valid - s.closing;
-        s.elements = engine_run::of(from, s.element, s.taking);
-        s.ends = engine_run::of(ends, closed, s.closing);
-        /* the engine reads no byte behind the arrays */
-        s.by_engine = number + 1 < tiles.tiles && s.elements.from + s.elements.bytes <= (int64_t)(from + closings.n) &&
-                      s.ends.from + s.ends.bytes <= (int64_t)(ends + closings.count - 1);
-        return s;
+        return merge_share_of<tile::size>(closings, tiles.tiles, from, ends, number, closed, closed_behind);
     };
+
     /* The number of a tile and where it starts. */
     struct order {
         int64_t number, closed, closed_behind;
@@ -229,7 +278,7 @@ __global__ void __launch_bounds__(THREADS + WARP, Shape::BLOCKS)
         m.closed_behind[turn] = what.closed_behind;
         if (what.number < 0 || what.number >= tiles.tiles)
             return;
-        const share s = share_of(what.number, what.closed, what.closed_behind);
+        const merge_share s = share_of(what.number, what.closed, what.closed_behind);
         if (s.by_engine) {
             const unsigned in = s.taking > 0 ? (unsigned)s.elements.bytes : 0u;
             const unsigned ends_in = s.closing > 0 ? (unsigned)s.ends.bytes : 0u;
@@ -249,7 +298,7 @@ __global__ void __launch_bounds__(THREADS + WARP, Shape::BLOCKS)
     if (!alone)
         tiles.begin();
     if (carrier) {
-        engine_prepare(m.arrived, tile::BUFFERS);
+        engine_prepare(m.arrived, tile::buffers);
         m.cells.prepare();
         bring(draw(), 0, 0);
         if (AHEAD && m.number[0] >= 0 && !alone)
@@ -265,8 +314,8 @@ __global__ void __launch_bounds__(THREADS + WARP, Shape::BLOCKS)
     }
 
     /* The warp that carries: lane 0 brings, MERGE_WAITING others wait for the prefix of a tile each. */
-    const bool walks = threadIdx.x < THREADS;
-    const int waiter = (int)threadIdx.x - THREADS - 1;
+    const bool walks = threadIdx.x < block_threads;
+    const int waiter = (int)threadIdx.x - block_threads - 1;
     int64_t waiting = -1, segment = 0; /* the tile, its first segment */
     bool waiting_closes = false;
     T waiting_part = Op::identity(); /* what lies of that segment in the tile */
@@ -275,34 +324,30 @@ __global__ void __launch_bounds__(THREADS + WARP, Shape::BLOCKS)
         if (waiting < 0 || !(alone || tiles.pick_up(waiting, &before)))
             return;
         if (waiting_closes)
-            store(segment, op(before, waiting_part));
+            store(segment, Op()(before, waiting_part));
         waiting = -1;
     };
 
-    /* All warps meet at the same barriers. */
+    /* All warps meet at the same barriers: arrival, walk, join, results. */
     int64_t number;
     for (int step = 0; (number = m.number[step % 2]) < tiles.tiles; step++) {
-        const int buffer = step % tile::BUFFERS;
-        const share mine = share_of(number, m.closed[step % 2], m.closed_behind[step % 2]);
+        const int buffer = step % tile::buffers;
+        const merge_share mine = share_of(number, m.closed[step % 2], m.closed_behind[step % 2]);
         unsigned char *const bytes = m.stage[buffer].bytes;
         const T *elements = (const T *)(bytes + mine.elements.skip);
         const P *staged_ends = (const P *)(bytes + (mine.taking > 0 ? mine.elements.bytes : 0) + mine.ends.skip);
         if (carrier) {
-            bring(alone ? none : AHEAD ? ahead : draw(), 1 - step % 2, (step + 1) % tile::BUFFERS);
+            bring(alone ? none : AHEAD ? ahead : draw(), 1 - step % 2, (step + 1) % tile::buffers);
             if (AHEAD && !alone)
                 ahead = draw();
         }
         if (walks)
-            engine_await(&m.arrived[buffer], (unsigned)(step / tile::BUFFERS));
+            engine_await(&m.arrived[buffer], (unsigned)(step / tile::buffers));
         if (!mine.by_engine) {
             T *const to = (T *)bytes;
             P *const ends_to = (P *)(bytes + ((mine.taking * (int)sizeof(T) + 15) & ~15));
-            if (walks) {
-                for (int i = (int)threadIdx.x; i < mine.taking; i += THREADS)
-                    to[i] = load(mine.element + i);
-                for (int c = (int)threadIdx.x; c < mine.closing; c += THREADS)
-                    ends_to[c] = (P)(closings(mine.closed + c) - (mine.closed + c));
-            }
+            if (walks)
+                merge_stage_in(load, closings, mine, to, ends_to);
             __syncthreads();
             elements = to;
             staged_ends = ends_to;
@@ -310,27 +355,15 @@ __global__ void __launch_bounds__(THREADS + WARP, Shape::BLOCKS)
         thread_walk<T> walked = {0, 0, Op::identity()};
         X through = fold::identity();
         if (walks) {
-            const unsigned shift = (unsigned)(mine.closed - number * tile::SIZE);
-            walked = walk_of_thread<Op, tile::ITEMS>(
+            const unsigned shift = (unsigned)(mine.closed - number * tile::size);
+            walked = walk_of_thread<Op, tile::items>(
                 elements, m.results, [=](int c) { return (int)((unsigned)staged_ends[c] + shift) + c; }, mine.closing,
                 mine.taking + mine.closing);
             through = block_exclusive_first(fold(), fold::make(walked.open, walked.closes != 0), m.warp_sums);
         }
         __syncthreads(); /* sums of warps */
         if (walks) {
-            X all;
-            const X earlier = block_exclusive_second(fold(), through, m.warp_sums, &all);
-            if (threadIdx.x == 0 && !alone) {
-                hook.before_publishing((int)number);
-                tiles.publish(number, fold::value_of(all), fold::starts(all));
-            }
-            if (walked.closes != 0) { /* the thread's first closing has a part before it */
-                const T part = op(fold::value_of(earlier), m.results[walked.first]);
-                if (walked.first == 0)
-                    m.first_part = part;
-                else
-                    m.results[walked.first] = part;
-            }
+            merge_join<Op>(m, tiles, number, walked, through);
         } else {
             look();
             while (waiter == step % MERGE_WAITING && waiting >= 0)
@@ -339,8 +372,7 @@ __global__ void __launch_bounds__(THREADS + WARP, Shape::BLOCKS)
         }
         __syncthreads(); /* results */
         if (walks) {
-            for (int c = (int)threadIdx.x + 1; c < mine.closing; c += THREADS)
-                store(mine.closed + c, m.results[c]);
+            merge_store(store, mine, m.results);
         } else if (waiter == step % MERGE_WAITING) {
             waiting = number;
             segment = mine.closed;
@@ -362,34 +394,32 @@ inline int64_t segreduce_2_scratch(int64_t element_bytes, int64_t position_bytes
 {
     const int64_t items =
         merge_items<segreduce_2_shape>(element_bytes > position_bytes ? element_bytes : position_bytes);
-    return (steps / (THREADS * items) + 2) * (int64_t)sizeof(int64_t);
+    return (steps / (block_threads * items) + 2) * (int64_t)sizeof(int64_t);
 }
 
-template <typename Op, typename P, typename Shape, typename Load, typename Store, typename Hook>
-spmv_status segreduce_2_launch_ends(spmv_context *ctx, Load load, Store store, segment_closings closings, void *scratch,
-                                    Hook hook)
+template <typename Op, typename P, typename Shape, typename Load, typename Store>
+spmv_status segreduce_2_launch_ends(spmv_context *ctx, Load load, Store store, segment_closings closings, void *scratch)
 {
     using tile = merge_tile<typename Op::type, P, Shape>;
     const int64_t count = tile::count(closings.n + closings.count);
     int64_t *const starts = (int64_t *)scratch;
-    spmv_status st = launch_early(ctx, "merge_starts", (int)(count / WARPS + 1), THREADS, merge_starts<tile::SIZE>,
-                                  closings, count, starts);
+    spmv_status st = launch_early(ctx, "merge_starts", (int)(count / block_warps + 1), block_threads,
+                                  merge_starts<tile::size>, closings, count, starts);
     if (st != SPMV_OK)
         return st;
     const chain<chain_segmented<Op>> tiles = {chain_of(ctx), count, 0};
-    const int blocks = count == 1 ? 1 : chain_blocks(ctx, Shape::BLOCKS, count);
-    return launch_with_shared<segreduce_pipeline<Op, P, Shape, Load, Store, Hook>>(
-        ctx, "segreduce_pipeline", {blocks, THREADS + WARP, (int)sizeof(merge_memory<Op, P, Shape>), true}, load, store,
-        closings, (const int64_t *)starts, tiles, hook);
+    const int blocks = count == 1 ? 1 : chain_blocks(ctx, Shape::blocks, count);
+    return launch_with_shared<segreduce_pipeline<Op, P, Shape, Load, Store>>(
+        ctx, "segreduce_pipeline", {blocks, block_threads + warp_lanes, (int)sizeof(merge_memory<Op, P, Shape>), true},
+        load, store, closings, (const int64_t *)starts, tiles);
 }
 
 /* store(s, the fold of load over segment s), once for every segment; closings.count > 0. engine_there(ctx). */
-template <typename Op, typename Shape = segreduce_2_shape, typename Load, typename Store, typename Hook = no_hook>
-spmv_status segreduce_2_launch(spmv_context *ctx, Load load, Store store, segment_closings closings, void *scratch,
-                               Hook hook = Hook())
+template <typename Op, typename Shape = segreduce_2_shape, typename Load, typename Store>
+spmv_status segreduce_2_launch(spmv_context *ctx, Load load, Store store, segment_closings closings, void *scratch)
 {
-    return closings.bits == 32 ? segreduce_2_launch_ends<Op, int32_t, Shape>(ctx, load, store, closings, scratch, hook)
-                               : segreduce_2_launch_ends<Op, int64_t, Shape>(ctx, load, store, closings, scratch, hook);
+    return closings.bits == 32 ? segreduce_2_launch_ends<Op, int32_t, Shape>(ctx, load, store, closings, scratch)
+                               : segreduce_2_launch_ends<Op, int64_t, Shape>(ctx, load, store, closings, scratch);
 }
 
 #endif

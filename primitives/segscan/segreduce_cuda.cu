@@ -4,7 +4,7 @@
 #include "dispatch.cuh"
 #include "segreduce_1_walk.cuh"
 #include "segreduce_2_pipeline.cuh"
-#include "segreduce_2_resident.cuh"
+#include "segreduce_3_resident.cuh"
 
 extern "C" int64_t segreduce_scratch_cuda(const spmv_context *ctx, spmv_type type, const spmv_segments *segments,
                                           int64_t n)
@@ -14,7 +14,7 @@ extern "C" int64_t segreduce_scratch_cuda(const spmv_context *ctx, spmv_type typ
     return !engine_there(ctx) || chunked > tiled ? chunked : tiled;
 }
 
-/* Rung 2 where it can run, else rung 1; for few elements the form of one launch. */
+/* For few elements rung 3; else rung 2 where it can run, else rung 1. */
 template <typename Op>
 static spmv_status best(spmv_context *ctx, load_array<typename Op::type> load, store_array<typename Op::type> store,
                         segment_closings closings, void *scratch)

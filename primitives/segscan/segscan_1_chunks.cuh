@@ -1,10 +1,10 @@
 /* segmented scan, rung 1: the scan of (value, start) pairs, chunk by chunk.
  *
  * Idea: a start in the later operand cuts the earlier one off: combine((a, s), (b, t)) = (t ? b : a op b, s or t). With
- * that operator the three steps of scan, rung 1, do it: fold the chunks, scan their results, scan the chunks. The
+ * that operator the three steps of scan, rung 3, do it: fold the chunks, scan their results, scan the chunks. The
  * starts of a tile are one bit an element in shared memory, made from flag bytes or from positions (segments.cuh); the
  * pairs themselves exist in registers only.
- * Work and depth as scan, rung 1; launches 3 (1 when one chunk holds all); bytes moved 3 n v and twice the flags or
+ * Work and depth as scan, rung 3; launches 3 (1 when one chunk holds all); bytes moved 3 n v and twice the flags or
  * positions.
  * Wins: any mix of segments: millions of empty ones, a single giant one.
  * Keeps the order of the operands; bits depend on n alone (not on where the segments lie: that decides only which
@@ -12,8 +12,8 @@
  * Schwartz 1980; Blelloch 1990; Sengupta et al. 2007.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef SEGSCAN_1_CHUNKS_CUH
-#define SEGSCAN_1_CHUNKS_CUH
+#ifndef SPMV_SEGSCAN_1_CHUNKS_CUH
+#define SPMV_SEGSCAN_1_CHUNKS_CUH
 
 #include "launch.cuh"
 #include "segments.cuh"
@@ -24,33 +24,33 @@ __device__ segmented<typename Op::type> fold_items(Op op, const typename Op::typ
 {
     segmented<typename Op::type> pair = {item[0], starts != 0};
 #pragma unroll
-    for (int j = 1; j < tile_of<typename Op::type>::ITEMS; j++)
+    for (int j = 1; j < tile_of<typename Op::type>::items; j++)
         pair.value = starts >> j & 1u ? item[j] : op(pair.value, item[j]);
     return pair;
 }
 
 /* sums[chunk], started[chunk] = the chunk as one pair. */
 template <typename Op, typename Load>
-__global__ void __launch_bounds__(THREADS)
+__global__ void __launch_bounds__(block_threads)
     segscan_fold_chunks(Load load, segment_starts segments, int64_t n, chunking cut, typename Op::type *sums,
                         unsigned char *started)
 {
-    using T = typename Op::type;
-    using tile = tile_of<T>;
-    __shared__ T stage[tile::CELLS];
-    __shared__ segmented<T> warp_sums[WARPS];
-    __shared__ unsigned words[tile_bits<T>::WORDS];
+    using Type = typename Op::type;
+    using tile = tile_of<Type>;
+    __shared__ Type stage[tile::cells];
+    __shared__ segmented<Type> warp_sums[block_warps];
+    __shared__ unsigned words[tile_bits<Type>::word_count];
     const combine_segments<Op> combine{};
     const int chunk = (int)blockIdx.x;
-    int64_t cursor = segments.block_seek(cut.first_tile(chunk) * tile::SIZE);
-    segmented<T> sum = combine_segments<Op>::identity();
+    int64_t cursor = segments.block_seek(cut.first_tile(chunk) * tile::size);
+    segmented<Type> sum = combine_segments<Op>::identity();
     for (int64_t t = cut.first_tile(chunk); t < cut.first_tile(chunk + 1); t++) {
-        const int64_t begin = t * tile::SIZE;
-        const int valid = tile_valid(begin, n, tile::SIZE);
-        T item[tile::ITEMS];
-        segmented<T> all;
+        const int64_t begin = t * tile::size;
+        const int valid = tile_valid(begin, n, tile::size);
+        Type item[tile::items];
+        segmented<Type> all;
         block_load_tile(load, begin, valid, Op::identity(), stage, item);
-        const unsigned starts = segments.block_starts<T>(&cursor, begin, valid, words);
+        const unsigned starts = segments.block_starts<Type>(&cursor, begin, valid, words);
         block_exclusive(combine, fold_items(Op(), item, starts), warp_sums, &all);
         sum = combine(sum, all);
     }
@@ -63,32 +63,33 @@ __global__ void __launch_bounds__(THREADS)
 /* store(i, the segmented scan up to i) over each chunk. before[c - 1]: what the open segment has gathered in the chunks
  * before c (NULL: one chunk). */
 template <typename Op, typename Load, typename Store>
-__global__ void __launch_bounds__(THREADS) segscan_chunks(Load load, Store store, segment_starts segments, int64_t n,
-                                                          chunking cut, const typename Op::type *before, bool exclusive)
+__global__ void __launch_bounds__(block_threads)
+    segscan_chunks(Load load, Store store, segment_starts segments, int64_t n, chunking cut,
+                   const typename Op::type *before, bool exclusive)
 {
-    using T = typename Op::type;
-    using tile = tile_of<T>;
-    __shared__ T stage[tile::CELLS];
-    __shared__ segmented<T> warp_sums[WARPS];
-    __shared__ unsigned words[tile_bits<T>::WORDS];
+    using Type = typename Op::type;
+    using tile = tile_of<Type>;
+    __shared__ Type stage[tile::cells];
+    __shared__ segmented<Type> warp_sums[block_warps];
+    __shared__ unsigned words[tile_bits<Type>::word_count];
     const Op op{};
     const int chunk = (int)blockIdx.x;
-    int64_t cursor = segments.block_seek(cut.first_tile(chunk) * tile::SIZE);
-    T carry = chunk > 0 ? before[chunk - 1] : Op::identity();
+    int64_t cursor = segments.block_seek(cut.first_tile(chunk) * tile::size);
+    Type carry = chunk > 0 ? before[chunk - 1] : Op::identity();
     for (int64_t t = cut.first_tile(chunk); t < cut.first_tile(chunk + 1); t++) {
-        const int64_t begin = t * tile::SIZE;
-        const int valid = tile_valid(begin, n, tile::SIZE);
-        T item[tile::ITEMS];
-        segmented<T> all;
+        const int64_t begin = t * tile::size;
+        const int valid = tile_valid(begin, n, tile::size);
+        Type item[tile::items];
+        segmented<Type> all;
         block_load_tile(load, begin, valid, Op::identity(), stage, item);
-        const unsigned starts = segments.block_starts<T>(&cursor, begin, valid, words);
-        const segmented<T> earlier =
+        const unsigned starts = segments.block_starts<Type>(&cursor, begin, valid, words);
+        const segmented<Type> earlier =
             block_exclusive(combine_segments<Op>(), fold_items(op, item, starts), warp_sums, &all);
-        T through = earlier.start ? earlier.value : op(carry, earlier.value);
+        Type through = earlier.start ? earlier.value : op(carry, earlier.value);
 #pragma unroll
-        for (int j = 0; j < tile::ITEMS; j++) {
+        for (int j = 0; j < tile::items; j++) {
             const bool start = starts >> j & 1u;
-            const T preceding = start ? Op::identity() : through;
+            const Type preceding = start ? Op::identity() : through;
             through = start ? item[j] : op(through, item[j]);
             item[j] = exclusive ? preceding : through;
         }
@@ -103,17 +104,17 @@ template <typename Op, typename Store>
 spmv_status segscan_1_launch_over_chunks(spmv_context *ctx, const typename Op::type *sums, Store store,
                                          const unsigned char *started, int chunks)
 {
-    using T = typename Op::type;
+    using Type = typename Op::type;
     const segment_starts segments = {started, SPMV_SEGMENT_FLAGS, 8, 0};
-    return launch(ctx, "segscan_chunks (of chunks)", 1, THREADS, segscan_chunks<Op, load_array<T>, Store>,
-                  load_array<T>{sums}, store, segments, (int64_t)chunks, one_chunk(chunks, tile_of<T>::SIZE),
-                  (const T *)NULL, false);
+    return launch(ctx, "segscan_chunks (of chunks)", 1, block_threads, segscan_chunks<Op, load_array<Type>, Store>,
+                  load_array<Type>{sums}, store, segments, (int64_t)chunks, one_chunk(chunks, tile_of<Type>::size),
+                  (const Type *)NULL, false);
 }
 
 /* Scratch: an element and a byte a chunk. */
 inline int64_t segscan_1_scratch(int64_t element_bytes)
 {
-    return CHUNKS * (element_bytes + 1);
+    return most_chunks * (element_bytes + 1);
 }
 
 /* store(i, the scan of load restarted at each start), n > 0. Load and store may touch the same memory. */
@@ -121,20 +122,20 @@ template <typename Op, typename Load, typename Store>
 spmv_status segscan_1_launch(spmv_context *ctx, Load load, Store store, segment_starts segments, int64_t n,
                              bool exclusive, void *scratch)
 {
-    using T = typename Op::type;
-    const chunking cut = cut_into_chunks(n, tile_of<T>::SIZE);
-    T *const sums = (T *)scratch;
-    unsigned char *const started = (unsigned char *)(sums + CHUNKS);
+    using Type = typename Op::type;
+    const chunking cut = cut_into_chunks(n, tile_of<Type>::size);
+    Type *const sums = (Type *)scratch;
+    unsigned char *const started = (unsigned char *)(sums + most_chunks);
     spmv_status st = SPMV_OK;
     if (cut.count > 1) {
-        st = launch(ctx, "segscan_fold_chunks", cut.count, THREADS, segscan_fold_chunks<Op, Load>, load, segments, n,
-                    cut, sums, started);
+        st = launch(ctx, "segscan_fold_chunks", cut.count, block_threads, segscan_fold_chunks<Op, Load>, load, segments,
+                    n, cut, sums, started);
         if (st == SPMV_OK)
-            st = segscan_1_launch_over_chunks<Op>(ctx, sums, store_array<T>{sums}, started, cut.count);
+            st = segscan_1_launch_over_chunks<Op>(ctx, sums, store_array<Type>{sums}, started, cut.count);
     }
     if (st == SPMV_OK)
-        st = launch(ctx, "segscan_chunks", cut.count, THREADS, segscan_chunks<Op, Load, Store>, load, store, segments,
-                    n, cut, (const T *)sums, exclusive);
+        st = launch(ctx, "segscan_chunks", cut.count, block_threads, segscan_chunks<Op, Load, Store>, load, store,
+                    segments, n, cut, (const Type *)sums, exclusive);
     return st;
 }
 

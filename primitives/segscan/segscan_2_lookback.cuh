@@ -13,17 +13,18 @@
  * Schwartz 1980; Sengupta et al. 2007; Merrill, Garland 2016.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef SEGSCAN_2_LOOKBACK_CUH
-#define SEGSCAN_2_LOOKBACK_CUH
+#ifndef SPMV_SEGSCAN_2_LOOKBACK_CUH
+#define SPMV_SEGSCAN_2_LOOKBACK_CUH
 
 #include "lookback.cuh"
 #include "segments.cuh"
+#include "vector_tiles.cuh"
 
 /* 28 elements of 4 bytes a thread: their bits fit one word. */
-using segscan_2_shape = lookback_shape<THREADS, 7, 5>;
+using segscan_2_shape = lookback_shape<block_threads, 7, 5>;
 /* The best of five on an H100, byte flags, 2^28 elements, segments of 32: 0.91 of a copy in f32, 0.83 in f64 (0.89,
  * 0.80 with one block more a multiprocessor, which spills). */
-using segscan_2_best = lookback_shape<THREADS, 7, 4>;
+using segscan_2_best = lookback_shape<block_threads, 7, 4>;
 
 /* Bit b: byte b of the four is not 0. */
 __device__ inline unsigned nonzero_bytes(unsigned four)
@@ -76,9 +77,9 @@ __device__ inline unsigned load_flag_bits(const unsigned *flags, int64_t begin, 
 template <typename Position>
 __device__ int64_t block_lower_bound_near(const Position &position, int64_t count, double fraction, int64_t target)
 {
-    int64_t lo = (int64_t)(fraction * (double)count) - THREADS / 2;
+    int64_t lo = (int64_t)(fraction * (double)count) - block_threads / 2;
     lo = lo < 0 ? 0 : lo;
-    const int64_t hi = lo + THREADS < count ? lo + THREADS : count;
+    const int64_t hi = lo + block_threads < count ? lo + block_threads : count;
     const int64_t s = lo + threadIdx.x;
     const int below = __syncthreads_count(s < hi && position(s) < target);
     if (below == 0 && lo > 0)
@@ -89,70 +90,70 @@ __device__ int64_t block_lower_bound_near(const Position &position, int64_t coun
 }
 
 /* store(i, the segmented scan up to i) for the tiles of one launch, the first of which is first_tile of all. */
-template <typename Op, typename Shape, typename Load, typename Store, typename Hook>
-__global__ void __launch_bounds__(Shape::THREADS_, Shape::BLOCKS)
+template <typename Op, typename Shape, typename Load, typename Store>
+__global__ void __launch_bounds__(Shape::threads, Shape::blocks)
     segscan_lookback(Load load, Store store, segment_starts segments, int64_t n, int64_t first_tile,
-                     lookback_states<typename Op::type> states, bool exclusive, Hook hook)
+                     lookback_states<typename Op::type> states, bool exclusive)
 {
-    if constexpr (Shape::LEFT_EMPTY)
+    if constexpr (Shape::left_empty)
         return;
-    using T = typename Op::type;
-    using tile = vector_tile<T, Shape>;
-    constexpr int WORDS = tile::SIZE / 32;
-    static_assert(tile::ITEMS <= 32 && WORDS <= Shape::THREADS_ && Shape::THREADS_ == THREADS,
+    using Type = typename Op::type;
+    using tile = vector_tile<Type, Shape>;
+    constexpr int word_count = tile::size / 32;
+    static_assert(tile::items <= 32 && word_count <= Shape::threads && Shape::threads == block_threads,
                   "a word of bits a thread");
-    __shared__ typename tile::vector stage[Shape::THREADS_ * tile::VECTORS];
-    __shared__ segmented<T> warp_sums[Shape::WARPS_];
-    __shared__ unsigned words[WORDS + 1];
-    __shared__ T before_tile;
+    __shared__ typename tile::vector stage[Shape::threads * tile::vectors];
+    __shared__ segmented<Type> warp_sums[Shape::warps];
+    __shared__ unsigned words[word_count + 1];
+    __shared__ Type before_tile;
     __shared__ int number;
     const Op op{};
-    const int mine = states.tiles > 1 ? block_draw_ticket(states.ticket, states.tiles, hook, &number) : 0;
-    const int64_t begin = (first_tile + mine) * tile::SIZE;
-    const int valid = tile_valid(begin, n, tile::SIZE);
+    const int mine = states.tiles > 1 ? block_draw_ticket<Op>(states, &number) : 0;
+    const int64_t begin = (first_tile + mine) * tile::size;
+    const int valid = tile_valid(begin, n, tile::size);
     {
-        typename tile::vector striped[tile::VECTORS];
+        typename tile::vector striped[tile::vectors];
         unsigned word = 0;
-        if (segments.form == SPMV_SEGMENT_FLAGS && threadIdx.x < WORDS)
+        if (segments.form == SPMV_SEGMENT_FLAGS && threadIdx.x < word_count)
             word = segments.bits == 1 ? load_flag_bits((const unsigned *)segments.heads, begin, valid)
                                       : load_flags((const unsigned char *)segments.heads, begin, valid);
         tile_load<Shape>(load, begin, valid, Op::identity(), striped);
         if (segments.form != SPMV_SEGMENT_FLAGS)
             block_mark_words(segments,
                              block_lower_bound_near(segments, segments.count, (double)begin / (double)n, begin),
-                             segments.count, begin, valid, words, WORDS);
-        else if (threadIdx.x < WORDS)
+                             segments.count, begin, valid, words, word_count);
+        else if (threadIdx.x < word_count)
             words[threadIdx.x] = word;
-        tile_stage<Shape, T>(load, valid, striped, stage);
+        tile_stage<Shape, Type>(load, valid, striped, stage);
     }
-    const unsigned starts = bits_of_thread(words, tile::ITEMS);
-    typename tile::vector *const row = tile_row<Shape, T>(stage);
-    segmented<T> sum = {Op::identity(), starts != 0}, all;
+    const unsigned starts = bits_of_thread(words, tile::items);
+    typename tile::vector *const row = tile_row<Shape, Type>(stage);
+    segmented<Type> sum = {Op::identity(), starts != 0}, all;
 #pragma unroll
-    for (int k = 0; k < tile::VECTORS; k++) {
+    for (int k = 0; k < tile::vectors; k++) {
         const typename tile::vector v = row[k];
 #pragma unroll
-        for (int j = 0; j < tile::EACH; j++) {
-            const bool first = k + j == 0, start = starts >> (k * tile::EACH + j) & 1u;
+        for (int j = 0; j < tile::each; j++) {
+            const bool first = k + j == 0, start = starts >> (k * tile::each + j) & 1u;
             sum.value = first || start ? v.at[j] : op(sum.value, v.at[j]);
         }
     }
-    const segmented<T> earlier = block_exclusive<Shape::WARPS_>(combine_segments<Op>(), sum, warp_sums, &all);
-    const T before = block_look_back(op, states, mine, all.value, all.start != 0, &before_tile, Shape::PAUSE_NS, hook);
-    T through = earlier.start ? earlier.value : op(before, earlier.value);
+    const segmented<Type> earlier = block_exclusive<Shape::warps>(combine_segments<Op>(), sum, warp_sums, &all);
+    const Type before = block_look_back(op, states, mine, all.value, all.start != 0, &before_tile, Shape::pause_ns);
+    Type through = earlier.start ? earlier.value : op(before, earlier.value);
 #pragma unroll
-    for (int k = 0; k < tile::VECTORS; k++) {
+    for (int k = 0; k < tile::vectors; k++) {
         typename tile::vector v = row[k];
 #pragma unroll
-        for (int j = 0; j < tile::EACH; j++) {
-            const bool start = starts >> (k * tile::EACH + j) & 1u;
-            const T preceding = start ? Op::identity() : through;
+        for (int j = 0; j < tile::each; j++) {
+            const bool start = starts >> (k * tile::each + j) & 1u;
+            const Type preceding = start ? Op::identity() : through;
             through = start ? v.at[j] : op(through, v.at[j]);
             v.at[j] = exclusive ? preceding : through;
         }
         row[k] = v;
     }
-    tile_store<Shape, T>(store, begin, valid, stage);
+    tile_store<Shape, Type>(store, begin, valid, stage);
 }
 
 /* Enough for every shape of 12 KiB a tile and more. */
@@ -162,18 +163,18 @@ inline int64_t segscan_2_scratch(int64_t element_bytes, int64_t n)
 }
 
 /* store(i, the scan of load restarted at each start), n > 0. Load and store may touch the same memory. */
-template <typename Op, typename Shape = segscan_2_best, typename Load, typename Store, typename Hook = no_hook>
+template <typename Op, typename Shape = segscan_2_best, typename Load, typename Store>
 spmv_status segscan_2_launch(spmv_context *ctx, Load load, Store store, segment_starts segments, int64_t n,
-                             bool exclusive, void *scratch, Hook hook = Hook())
+                             bool exclusive, void *scratch)
 {
-    using T = typename Op::type;
-    const int64_t size = vector_tile<T, Shape>::SIZE;
-    return lookback_launches<T>(ctx, n / size + (n % size != 0), scratch,
-                                [=](int64_t first_tile, lookback_states<T> states) {
-                                    return launch(ctx, "segscan_lookback", states.tiles, Shape::THREADS_,
-                                                  segscan_lookback<Op, Shape, Load, Store, Hook>, load, store, segments,
-                                                  n, first_tile, states, exclusive, hook);
-                                });
+    using Type = typename Op::type;
+    const int64_t size = vector_tile<Type, Shape>::size;
+    return lookback_launches<Type>(ctx, n / size + (n % size != 0), scratch,
+                                   [=](int64_t first_tile, lookback_states<Type> states) {
+                                       return launch(ctx, "segscan_lookback", states.tiles, Shape::threads,
+                                                     segscan_lookback<Op, Shape, Load, Store>, load, store, segments, n,
+                                                     first_tile, states, exclusive);
+                                   });
 }
 
 #endif

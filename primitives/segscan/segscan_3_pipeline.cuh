@@ -9,21 +9,21 @@
  * Schwartz 1980; Sengupta et al. 2007; Merrill, Garland 2016.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef SEGSCAN_3_PIPELINE_CUH
-#define SEGSCAN_3_PIPELINE_CUH
+#ifndef SPMV_SEGSCAN_3_PIPELINE_CUH
+#define SPMV_SEGSCAN_3_PIPELINE_CUH
 
 #include "scan_6_pipeline.cuh"
 #include "segscan_2_lookback.cuh"
 
 /* 28 elements of 4 bytes a thread: their bits fit one word. */
-using segscan_3_shape = lookback_shape<THREADS, 7, 2>;
+using segscan_3_shape = lookback_shape<block_threads, 7, 2>;
 
 struct segment_heads {
     static constexpr bool ANY = true;
     template <typename Op> using fold = chain_segmented<Op>;
     template <typename Tile> union alignas(16) cells {
-        unsigned char flags[Tile::SIZE];     /* by the engine */
-        unsigned words[Tile::SIZE / 32 + 1]; /* bits */
+        unsigned char flags[Tile::size];     /* by the engine */
+        unsigned words[Tile::size / 32 + 1]; /* bits */
     };
 
     segment_starts segments;
@@ -32,19 +32,20 @@ struct segment_heads {
 
     template <typename Tile> __device__ unsigned engine_bytes() const
     {
-        return engine ? Tile::SIZE : 0;
+        return engine ? Tile::size : 0;
     }
     template <typename Tile> __device__ void bring(int64_t begin, cells<Tile> *to, arrival *at) const
     {
         if (engine)
-            engine_load(to->flags, (const unsigned char *)segments.heads + begin, Tile::SIZE, at);
+            engine_load(to->flags, (const unsigned char *)segments.heads + begin, Tile::size, at);
     }
 
     /* Bit j: element j of the thread starts a segment. by_engine: the tile came that way. */
     template <typename Tile> __device__ unsigned starts(int64_t begin, int valid, bool by_engine, cells<Tile> *in) const
     {
-        constexpr int ITEMS = Tile::ITEMS, WORDS = Tile::SIZE / 32;
-        static_assert(ITEMS <= 32 && WORDS <= THREADS && Tile::SIZE == THREADS * ITEMS, "a word of bits a thread");
+        constexpr int ITEMS = Tile::items, WORDS = Tile::size / 32;
+        static_assert(ITEMS <= 32 && WORDS <= block_threads && Tile::size == block_threads * ITEMS,
+                      "a word of bits a thread");
         if (engine && by_engine)
             return bits_of_flags<ITEMS>(in->flags + (int)threadIdx.x * ITEMS);
         if (segments.form == SPMV_SEGMENT_FLAGS) {
@@ -85,13 +86,13 @@ struct segment_heads {
 
 /* store(i, the scan of load restarted at each start), n > 0. Load and store may touch the same memory.
  * engine_there(ctx). */
-template <typename Op, typename Shape = segscan_3_shape, typename Load, typename Store, typename Hook = no_hook>
+template <typename Op, typename Shape = segscan_3_shape, typename Load, typename Store>
 spmv_status segscan_3_launch(spmv_context *ctx, Load load, Store store, segment_starts segments, int64_t n,
-                             bool exclusive, Hook hook = Hook())
+                             bool exclusive)
 {
     const bool bytes = segments.form == SPMV_SEGMENT_FLAGS && segments.bits != 1;
     const segment_heads heads = {segments, n, bytes && (uintptr_t)segments.heads % 16 == 0};
-    return scan_6_launch<Op, Shape>(ctx, load, store, heads, n, exclusive, hook);
+    return scan_6_launch<Op, Shape>(ctx, load, store, heads, n, exclusive);
 }
 
 #endif

@@ -11,8 +11,8 @@
  * section 1.5; S. Sengupta et al., "Scan primitives for GPU computing", 2007.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef SEGSCAN_LADDER_CUH
-#define SEGSCAN_LADDER_CUH
+#ifndef SPMV_SEGSCAN_LADDER_CUH
+#define SPMV_SEGSCAN_LADDER_CUH
 
 #include "scan_ladder.cuh"
 #include "segscan_ladder.h"

@@ -10,8 +10,8 @@
  * W. D. Hillis, G. L. Steele 1986 (section "radix sort"); Blelloch 1990, section 1.3 (split).
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef SORT_1_SPLIT_CUH
-#define SORT_1_SPLIT_CUH
+#ifndef SPMV_SORT_1_SPLIT_CUH
+#define SPMV_SORT_1_SPLIT_CUH
 
 #include "scan_3_chunks.cuh"
 #include "sort_keys.cuh"
@@ -27,12 +27,13 @@ template <typename Key> struct load_zeros {
 };
 
 template <typename Key, typename Value>
-__global__ void __launch_bounds__(THREADS) split_scatter(const Key *keys, const Value *values, const int64_t *before,
-                                                         key_digit<Key> bit, Key *to_keys, Value *to_values, int64_t n)
+__global__ void __launch_bounds__(block_threads)
+    split_scatter(const Key *keys, const Value *values, const int64_t *before, key_digit<Key> bit, Key *to_keys,
+                  Value *to_values, int64_t n)
 {
     const int64_t zeros = before[n - 1] + (bit(keys[n - 1]) == 0);
-    const int64_t stride = (int64_t)gridDim.x * THREADS;
-    for (int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x; i < n; i += stride) {
+    const int64_t stride = (int64_t)gridDim.x * block_threads;
+    for (int64_t i = (int64_t)blockIdx.x * block_threads + threadIdx.x; i < n; i += stride) {
         const int64_t to = bit(keys[i]) == 0 ? before[i] : zeros + i - before[i];
         to_keys[to] = keys[i];
         if constexpr (has_value<Value>)
@@ -57,9 +58,9 @@ spmv_status sort_1_launch(spmv_context *ctx, const sort_request *r, void *scratc
         st = scan_3_launch<op_add_i64>(ctx, load_zeros<Key>{keys, bit}, store_array<int64_t>{before}, r->n, true,
                                        scratch);
         if (st == SPMV_OK)
-            st = launch(ctx, "split_scatter", grid_for(r->n, THREADS), THREADS, split_scatter<Key, Value>, keys,
-                        (const Value *)p.values, (const int64_t *)before, bit, (Key *)p.to_keys, (Value *)p.to_values,
-                        r->n);
+            st = launch(ctx, "split_scatter", grid_for(r->n, block_threads), block_threads, split_scatter<Key, Value>,
+                        keys, (const Value *)p.values, (const int64_t *)before, bit, (Key *)p.to_keys,
+                        (Value *)p.to_values, r->n);
     }
     return st;
 }

@@ -15,39 +15,39 @@
  * GPUs", IPDPS 2009; the rank by matching lanes: A. Adinets, D. Merrill, "Onesweep", 2022.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef SORT_2_RADIX_CUH
-#define SORT_2_RADIX_CUH
+#ifndef SPMV_SORT_2_RADIX_CUH
+#define SPMV_SORT_2_RADIX_CUH
 
 #include "scan_3_chunks.cuh"
 #include "sort_keys.cuh"
 
 enum { RADIX_BITS = 8, RADIX = 1 << RADIX_BITS };
-static_assert((int)RADIX == (int)THREADS, "each thread looks after one digit");
+static_assert((int)RADIX == (int)block_threads, "each thread looks after one digit");
 
 /* A thread holds 64 bytes of the wider of keys and values. */
 template <typename Key, typename Value> struct radix_tile {
-    static constexpr int ITEMS = 64 / (int)(sizeof(Key) > sizeof(Value) ? sizeof(Key) : sizeof(Value));
-    static constexpr int SIZE = THREADS * ITEMS;
+    static constexpr int items = 64 / (int)(sizeof(Key) > sizeof(Value) ? sizeof(Key) : sizeof(Value));
+    static constexpr int size = block_threads * items;
 };
 
 /* counts[digit * chunks + chunk] = how many keys of the chunk have the digit. Warps count apart, so that threads with
  * the same digit meet less often. */
 template <typename Key>
-__global__ void __launch_bounds__(THREADS)
+__global__ void __launch_bounds__(block_threads)
     radix_count(const Key *keys, key_digit<Key> digit, int64_t n, int tile_size, chunking cut, int64_t *counts)
 {
-    __shared__ unsigned in_warp[WARPS][RADIX];
-    const int chunk = (int)blockIdx.x, warp = (int)threadIdx.x / WARP;
-    for (int w = 0; w < WARPS; w++)
+    __shared__ unsigned in_warp[block_warps][RADIX];
+    const int chunk = (int)blockIdx.x, warp = (int)threadIdx.x / warp_lanes;
+    for (int w = 0; w < block_warps; w++)
         in_warp[w][threadIdx.x] = 0;
     __syncthreads();
     const int64_t last = cut.first_tile(chunk + 1) * tile_size, end = last < n ? last : n;
 #pragma unroll 4
-    for (int64_t i = cut.first_tile(chunk) * tile_size + threadIdx.x; i < end; i += THREADS)
+    for (int64_t i = cut.first_tile(chunk) * tile_size + threadIdx.x; i < end; i += block_threads)
         atomicAdd(&in_warp[warp][digit(keys[i])], 1u);
     __syncthreads();
     int64_t all = 0;
-    for (int w = 0; w < WARPS; w++)
+    for (int w = 0; w < block_warps; w++)
         all += in_warp[w][threadIdx.x];
     counts[(int64_t)threadIdx.x * gridDim.x + chunk] = all;
 }
@@ -56,7 +56,7 @@ __global__ void __launch_bounds__(THREADS)
  * there before. */
 __device__ inline unsigned warp_rank(unsigned digit, unsigned *counts)
 {
-    const int lane = (int)threadIdx.x % WARP;
+    const int lane = (int)threadIdx.x % warp_lanes;
     const unsigned peers = __match_any_sync(0xffffffffu, digit), below = peers & ((1u << lane) - 1u);
     unsigned before = 0;
     if (below == 0) {
@@ -70,61 +70,62 @@ __device__ inline unsigned warp_rank(unsigned digit, unsigned *counts)
 
 /* Moves the elements of each chunk; first[digit * chunks + chunk]: where the chunk's first with the digit goes. */
 template <typename Key, typename Value>
-__global__ void __launch_bounds__(THREADS)
+__global__ void __launch_bounds__(block_threads)
     radix_scatter(const Key *keys, const Value *values, key_digit<Key> digit, const int64_t *first, int64_t n,
                   chunking cut, Key *to_keys, Value *to_values)
 {
     using tile = radix_tile<Key, Value>;
     __shared__ union {
-        Key keys[tile::SIZE];
-        Value values[tile::SIZE];
+        Key keys[tile::size];
+        Value values[tile::size];
     } stage;
-    __shared__ unsigned in_warp[WARPS][RADIX]; /* a warp's counts; then the rank in the tile of its first of a digit */
-    __shared__ int64_t shift[RADIX];           /* from a rank in the tile to the place in the output */
-    __shared__ int warp_sums[WARPS];
-    const int chunk = (int)blockIdx.x, t = (int)threadIdx.x, warp = t / WARP, lane = t % WARP;
+    __shared__ unsigned in_warp[block_warps]
+                               [RADIX]; /* a warp's counts; then the rank in the tile of its first of a digit */
+    __shared__ int64_t shift[RADIX];    /* from a rank in the tile to the place in the output */
+    __shared__ int warp_sums[block_warps];
+    const int chunk = (int)blockIdx.x, t = (int)threadIdx.x, warp = t / warp_lanes, lane = t % warp_lanes;
     int64_t next = first[(int64_t)t * gridDim.x + chunk]; /* of digit t */
     for (int64_t at = cut.first_tile(chunk); at < cut.first_tile(chunk + 1); at++) {
-        const int64_t begin = at * tile::SIZE, mine = begin + warp * WARP * tile::ITEMS + lane;
-        const int valid = tile_valid(begin, n, tile::SIZE);
-        for (int w = 0; w < WARPS; w++)
+        const int64_t begin = at * tile::size, mine = begin + warp * warp_lanes * tile::items + lane;
+        const int valid = tile_valid(begin, n, tile::size);
+        for (int w = 0; w < block_warps; w++)
             in_warp[w][t] = 0;
         __syncthreads();
-        Key key[tile::ITEMS];
-        unsigned rank[tile::ITEMS], of[tile::ITEMS];
+        Key key[tile::items];
+        unsigned rank[tile::items], of[tile::items];
 #pragma unroll
-        for (int k = 0; k < tile::ITEMS; k++)
-            key[k] = mine + k * WARP < n ? keys[mine + k * WARP] : Key(0);
+        for (int k = 0; k < tile::items; k++)
+            key[k] = mine + k * warp_lanes < n ? keys[mine + k * warp_lanes] : Key(0);
 #pragma unroll
-        for (int k = 0; k < tile::ITEMS; k++) {
+        for (int k = 0; k < tile::items; k++) {
             /* behind the last element, the last digit: its ranks are those behind valid */
-            of[k] = mine + k * WARP < n ? digit(key[k]) : RADIX - 1;
+            of[k] = mine + k * warp_lanes < n ? digit(key[k]) : RADIX - 1;
             rank[k] = warp_rank(of[k], in_warp[warp]);
         }
         __syncthreads();
         unsigned count = 0;
-        for (int w = 0; w < WARPS; w++) {
+        for (int w = 0; w < block_warps; w++) {
             const unsigned in_this = in_warp[w][t];
             in_warp[w][t] = count;
             count += in_this;
         }
         int all;
         const int before = block_exclusive(add_counts(), (int)count, warp_sums, &all);
-        for (int w = 0; w < WARPS; w++)
+        for (int w = 0; w < block_warps; w++)
             in_warp[w][t] += (unsigned)before;
         shift[t] = next - before;
         next += count;
         __syncthreads();
 #pragma unroll
-        for (int k = 0; k < tile::ITEMS; k++) {
+        for (int k = 0; k < tile::items; k++) {
             rank[k] += in_warp[warp][of[k]];
             stage.keys[rank[k]] = key[k];
         }
         __syncthreads();
-        int64_t to[tile::ITEMS];
+        int64_t to[tile::items];
 #pragma unroll
-        for (int k = 0; k < tile::ITEMS; k++) {
-            const int i = k * THREADS + t;
+        for (int k = 0; k < tile::items; k++) {
+            const int i = k * block_threads + t;
             to[k] = -1;
             if (i < valid) {
                 const Key moved = stage.keys[i];
@@ -133,19 +134,19 @@ __global__ void __launch_bounds__(THREADS)
             }
         }
         if constexpr (has_value<Value>) {
-            Value value[tile::ITEMS];
+            Value value[tile::items];
 #pragma unroll
-            for (int k = 0; k < tile::ITEMS; k++)
-                value[k] = mine + k * WARP < n ? values[mine + k * WARP] : Value(0);
+            for (int k = 0; k < tile::items; k++)
+                value[k] = mine + k * warp_lanes < n ? values[mine + k * warp_lanes] : Value(0);
             __syncthreads(); /* all have read their keys */
 #pragma unroll
-            for (int k = 0; k < tile::ITEMS; k++)
+            for (int k = 0; k < tile::items; k++)
                 stage.values[rank[k]] = value[k];
             __syncthreads();
 #pragma unroll
-            for (int k = 0; k < tile::ITEMS; k++)
+            for (int k = 0; k < tile::items; k++)
                 if (to[k] >= 0)
-                    to_values[to[k]] = stage.values[k * THREADS + t];
+                    to_values[to[k]] = stage.values[k * block_threads + t];
         }
     }
 }
@@ -154,14 +155,14 @@ __global__ void __launch_bounds__(THREADS)
 inline int64_t sort_2_scratch(const sort_request *r)
 {
     const int wider = r->key_bytes > r->value_bytes ? r->key_bytes : r->value_bytes;
-    const chunking cut = cut_into_chunks(r->n, THREADS * (64 / wider));
+    const chunking cut = cut_into_chunks(r->n, block_threads * (64 / wider));
     return (SCAN_3_SCRATCH_ELEMENTS + (int64_t)RADIX * cut.count) * (int64_t)sizeof(int64_t);
 }
 
 template <typename Key, typename Value>
 spmv_status sort_2_launch(spmv_context *ctx, const sort_request *r, void *scratch)
 {
-    constexpr int SIZE = radix_tile<Key, Value>::SIZE;
+    constexpr int SIZE = radix_tile<Key, Value>::size;
     const chunking cut = cut_into_chunks(r->n, SIZE);
     int64_t *const counts = (int64_t *)scratch + SCAN_3_SCRATCH_ELEMENTS;
     spmv_status st = SPMV_OK;
@@ -169,12 +170,13 @@ spmv_status sort_2_launch(spmv_context *ctx, const sort_request *r, void *scratc
         const sort_pass p = sort_pass_of(r, RADIX_BITS, pass);
         const key_digit<Key> digit = digit_of<Key>(r, p);
         const Key *const keys = (const Key *)p.keys;
-        st = launch(ctx, "radix_count", cut.count, THREADS, radix_count<Key>, keys, digit, r->n, SIZE, cut, counts);
+        st = launch(ctx, "radix_count", cut.count, block_threads, radix_count<Key>, keys, digit, r->n, SIZE, cut,
+                    counts);
         if (st == SPMV_OK)
             st = scan_3_launch<op_add_i64>(ctx, load_array<int64_t>{counts}, store_array<int64_t>{counts},
                                            (int64_t)RADIX * cut.count, true, scratch);
         if (st == SPMV_OK)
-            st = launch(ctx, "radix_scatter", cut.count, THREADS, radix_scatter<Key, Value>, keys,
+            st = launch(ctx, "radix_scatter", cut.count, block_threads, radix_scatter<Key, Value>, keys,
                         (const Value *)p.values, digit, (const int64_t *)counts, r->n, cut, (Key *)p.to_keys,
                         (Value *)p.to_values);
     }

@@ -1,8 +1,8 @@
 /* Keys and values as the kernels of sort see them: bits of a size.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef SORT_KEYS_CUH
-#define SORT_KEYS_CUH
+#ifndef SPMV_SORT_KEYS_CUH
+#define SPMV_SORT_KEYS_CUH
 
 #include "launch.cuh"
 #include "tiles.cuh"

@@ -14,6 +14,7 @@
 #define __global__
 #define __device__
 #define __host__
+#define __forceinline__ inline
 #define __shared__ static /* blocks run one after the other */
 #define __launch_bounds__(...)
 

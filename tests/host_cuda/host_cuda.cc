@@ -143,9 +143,10 @@ cudaError_t cudaMalloc(void **memory, size_t bytes)
     return error;
 }
 
-cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr, int)
+cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, int)
 {
-    *value = host_cuda.without_pools ? 0 : 1;
+    const int pools = host_cuda.without_pools ? 0 : 1;
+    *value = attribute == cudaDevAttrMaxSharedMemoryPerBlockOptin ? 1 << 20 : pools;
     return report(cudaSuccess);
 }
 

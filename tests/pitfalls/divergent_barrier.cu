@@ -6,7 +6,7 @@
  * something behind the loop.
  *
  * The remedy: the branch around the addition alone, the barrier outside. The rung of the library is
- * primitives/reduce/reduce_2_divergent.cuh.
+ * primitives/reduce/reduce_2_block.cuh.
  *
  *     compute-sanitizer --tool synccheck divergent_barrier wrong        must find divergent threads
  *     compute-sanitizer --tool synccheck divergent_barrier right        must find none

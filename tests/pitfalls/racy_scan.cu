@@ -6,7 +6,7 @@
  *
  * The remedy: take the sum into a register, wait until all have read, write, and wait again until all have written. The
  * rung of the library is primitives/scan/scan_1_hillis_steele.cuh; with two buffers
- * (scan_1_hillis_steele_double.cuh) one barrier a step is enough, since what is read is not written.
+ * (scan_1_hillis_steele.cuh) one barrier a step is enough, since what is read is not written.
  *
  *     compute-sanitizer --tool racecheck racy_scan wrong        must find hazards
  *     compute-sanitizer --tool racecheck racy_scan right        must find none

@@ -12,8 +12,8 @@
  * "Scan primitives for GPU computing", 2007; Harris et al., GPU Gems 3, chapter 39.2.4.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef SCAN_2_LEVELS_CUH
-#define SCAN_2_LEVELS_CUH
+#ifndef SPMV_SCAN_LEVELS_CUH
+#define SPMV_SCAN_LEVELS_CUH
 
 #include <stdio.h>
 

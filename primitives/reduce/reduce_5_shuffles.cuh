@@ -1,41 +1,42 @@
-/* reduce, rung 5 ("shuffles"): chunks, staged so that the order is kept.
+/* reduce, rung 5: chunks, staged so that the order is kept; folded by shuffles.
  *
  * Idea: n is cut into at most 2048 chunks of neighbouring tiles. One block folds one chunk: a tile is turned in shared
  * memory so that each thread folds neighbouring elements, then warps and block fold in thread order, then the tile's
  * result is appended to the chunk's. A second launch of the same kernel folds the chunks' results in one block.
  * Work n - 1 operations and a few a thread; depth n / 2048 / 256 + log; launches 2 (1 when one chunk holds all);
  * bytes moved n v (v: the size of an element).
- * Changed: a block takes neighbouring elements and a thread does too, so the order is kept and any operator will do;
+ * Changed since rung 3: a block takes neighbouring elements and a thread does too, so the order is kept and any operator will do;
  * warps fold by shuffles, without barriers.
  * Loses to rung 6 by its staging: three barriers and two passes through shared memory a tile.
  * Keeps the order of the operands; bits depend on n alone.
  * M. Harris, "Optimizing parallel reduction in CUDA", 2007 (two levels, a fixed grid); Merrill, Grimshaw 2009 (chunks).
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef REDUCE_1_CHUNKS_CUH
-#define REDUCE_1_CHUNKS_CUH
+#ifndef SPMV_REDUCE_5_SHUFFLES_CUH
+#define SPMV_REDUCE_5_SHUFFLES_CUH
 
 #include "launch.cuh"
 #include "tiles.cuh"
 
 /* sums[chunk] = the fold of load(i) over the chunk. */
 template <typename Op, typename Load>
-__global__ void __launch_bounds__(THREADS) reduce_chunks(Load load, int64_t n, chunking cut, typename Op::type *sums)
+__global__ void __launch_bounds__(block_threads)
+    reduce_chunks(Load load, int64_t n, chunking cut, typename Op::type *sums)
 {
     using T = typename Op::type;
     using tile = tile_of<T>;
-    __shared__ T stage[tile::CELLS];
-    __shared__ T warp_sums[WARPS];
+    __shared__ T stage[tile::cells];
+    __shared__ T warp_sums[block_warps];
     const Op op{};
     const int chunk = (int)blockIdx.x;
     T sum = Op::identity();
     for (int64_t t = cut.first_tile(chunk); t < cut.first_tile(chunk + 1); t++) {
-        const int64_t begin = t * tile::SIZE;
-        T item[tile::ITEMS], all;
-        block_load_tile(load, begin, tile_valid(begin, n, tile::SIZE), Op::identity(), stage, item);
+        const int64_t begin = t * tile::size;
+        T item[tile::items], all;
+        block_load_tile(load, begin, tile_valid(begin, n, tile::size), Op::identity(), stage, item);
         T mine = item[0];
 #pragma unroll
-        for (int j = 1; j < tile::ITEMS; j++)
+        for (int j = 1; j < tile::items; j++)
             mine = op(mine, item[j]);
         block_exclusive(op, mine, warp_sums, &all);
         sum = op(sum, all);
@@ -44,21 +45,21 @@ __global__ void __launch_bounds__(THREADS) reduce_chunks(Load load, int64_t n, c
         sums[chunk] = sum;
 }
 
-enum { REDUCE_1_SCRATCH_ELEMENTS = CHUNKS };
+enum { REDUCE_5_SCRATCH_ELEMENTS = most_chunks };
 
 /* *out = load(0) op ... op load(n - 1), n > 0. */
 template <typename Op, typename Load>
-spmv_status reduce_1_launch(spmv_context *ctx, Load load, int64_t n, typename Op::type *out, void *scratch)
+spmv_status reduce_5_launch(spmv_context *ctx, Load load, int64_t n, typename Op::type *out, void *scratch)
 {
     using T = typename Op::type;
-    const chunking cut = cut_into_chunks(n, tile_of<T>::SIZE);
+    const chunking cut = cut_into_chunks(n, tile_of<T>::size);
     T *const sums = cut.count > 1 ? (T *)scratch : out;
     const spmv_status st =
-        launch(ctx, "reduce_chunks", cut.count, THREADS, reduce_chunks<Op, Load>, load, n, cut, sums);
+        launch(ctx, "reduce_chunks", cut.count, block_threads, reduce_chunks<Op, Load>, load, n, cut, sums);
     if (st != SPMV_OK || cut.count == 1)
         return st;
-    return launch(ctx, "reduce_chunks (of chunks)", 1, THREADS, reduce_chunks<Op, load_array<T>>, load_array<T>{sums},
-                  (int64_t)cut.count, one_chunk(cut.count, tile_of<T>::SIZE), out);
+    return launch(ctx, "reduce_chunks (of chunks)", 1, block_threads, reduce_chunks<Op, load_array<T>>,
+                  load_array<T>{sums}, (int64_t)cut.count, one_chunk(cut.count, tile_of<T>::size), out);
 }
 
 #endif

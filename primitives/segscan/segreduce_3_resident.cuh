@@ -1,4 +1,4 @@
-/* segmented reduce, rung 2 for few elements: the same walk in one launch, a tile a block.
+/* segmented reduce, rung 3, for few elements: the walk of rung 2 in one launch, a tile a block.
  *
  * Idea: so few tiles that all their blocks are on the device at once need neither a launch that finds their starts nor
  * a chain. A block's first warps search where its tile begins and ends, one try where segments are of like length. A
@@ -10,8 +10,8 @@
  * Merrill, Garland 2016.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef SEGREDUCE_2_RESIDENT_CUH
-#define SEGREDUCE_2_RESIDENT_CUH
+#ifndef SPMV_SEGREDUCE_3_RESIDENT_CUH
+#define SPMV_SEGREDUCE_3_RESIDENT_CUH
 
 #include "segreduce_2_pipeline.cuh"
 
@@ -20,12 +20,12 @@ enum { RESIDENT_TILES = 512, RESIDENT_BLOCKS = 5 };
 static_assert((int)RESIDENT_TILES <= (int)CHAIN_RING, "a cell each");
 
 template <typename T> struct resident_tile {
-    static constexpr int ITEMS = sizeof(T) <= 8 ? 7 : sizeof(T) <= 16 ? 3 : 1, SIZE = THREADS * ITEMS;
+    static constexpr int items = sizeof(T) <= 8 ? 7 : sizeof(T) <= 16 ? 3 : 1, size = block_threads * items;
 };
 
 template <typename T> bool segreduce_resident_fits(int64_t steps)
 {
-    return steps <= (int64_t)RESIDENT_TILES * resident_tile<T>::SIZE;
+    return steps <= (int64_t)RESIDENT_TILES * resident_tile<T>::size;
 }
 
 /* Does the device hold all the blocks? */
@@ -40,8 +40,8 @@ template <typename Op> __device__ typename Op::type look_back(const chain<chain_
     using fold = chain_segmented<Op>;
     using X = typename fold::type;
     X before = fold::identity();
-    for (int64_t end = t; end > 0 && !fold::starts(before); end -= WARP) {
-        const int64_t tile = end - WARP + (int)threadIdx.x % WARP;
+    for (int64_t end = t; end > 0 && !fold::starts(before); end -= warp_lanes) {
+        const int64_t tile = end - warp_lanes + (int)threadIdx.x % warp_lanes;
         X mine = fold::identity();
         if (tile >= 0) {
             typename Op::type value;
@@ -52,34 +52,34 @@ template <typename Op> __device__ typename Op::type look_back(const chain<chain_
         }
         __syncwarp();
         const X through = warp_inclusive(fold(), mine);
-        before =
-            fold()(shuffle_by(through, [](auto word) { return __shfl_sync(0xffffffffu, word, WARP - 1); }), before);
+        before = fold()(shuffle_by(through, [](auto word) { return __shfl_sync(0xffffffffu, word, warp_lanes - 1); }),
+                        before);
     }
     return fold::value_of(before);
 }
 
-template <typename Op, typename Load, typename Store, typename Hook>
-__global__ void __launch_bounds__(THREADS, RESIDENT_BLOCKS)
-    segreduce_resident(Load load, Store store, segment_closings closings, chain<chain_segmented<Op>> tiles, Hook hook)
+template <typename Op, typename Load, typename Store>
+__global__ void __launch_bounds__(block_threads, RESIDENT_BLOCKS)
+    segreduce_resident(Load load, Store store, segment_closings closings, chain<chain_segmented<Op>> tiles)
 {
     using T = typename Op::type;
     using fold = chain_segmented<Op>;
     using X = typename fold::type;
     using tile = resident_tile<T>;
-    __shared__ T elements[tile::SIZE], results[tile::SIZE];
-    __shared__ int closing_steps[tile::SIZE];
-    __shared__ X warp_sums[WARPS];
+    __shared__ T elements[tile::size], results[tile::size];
+    __shared__ int closing_steps[tile::size];
+    __shared__ X warp_sums[block_warps];
     __shared__ T first_part;
     __shared__ int64_t bounds[2];
     __shared__ unsigned first_round; /* read once, before this block counts itself as ended */
     const Op op{};
     const bool alone = tiles.tiles == 1;
-    const int64_t number = blockIdx.x, begin = number * tile::SIZE, steps = closings.n + closings.count;
-    const int valid = tile_valid(begin, steps, tile::SIZE), warp = (int)threadIdx.x / WARP;
+    const int64_t number = blockIdx.x, begin = number * tile::size, steps = closings.n + closings.count;
+    const int valid = tile_valid(begin, steps, tile::size), warp = (int)threadIdx.x / warp_lanes;
 
     let_next_begin();
     await_kernel_before();
-    if (!alone && threadIdx.x == 2 * WARP) {
+    if (!alone && threadIdx.x == 2 * warp_lanes) {
         tiles.begin();
         first_round = tiles.first_round;
     }
@@ -88,37 +88,35 @@ __global__ void __launch_bounds__(THREADS, RESIDENT_BLOCKS)
         const int64_t bound =
             step == steps ? closings.count
                           : warp_lower_bound_near(closings, closings.count, likely_closing(closings, step), step);
-        if (threadIdx.x % WARP == 0)
+        if (threadIdx.x % warp_lanes == 0)
             bounds[warp] = bound;
     }
     __syncthreads();
     const int64_t closed = bounds[0], element = begin - closed;
     const int closing = (int)(bounds[1] - closed), taking = valid - closing;
-    T in[tile::ITEMS];
+    T in[tile::items];
 #pragma unroll
-    for (int j = 0; j < tile::ITEMS; j++) {
-        const int i = j * THREADS + (int)threadIdx.x;
+    for (int j = 0; j < tile::items; j++) {
+        const int i = j * block_threads + (int)threadIdx.x;
         in[j] = i < taking ? load(element + i) : Op::identity();
     }
-    for (int c = (int)threadIdx.x; c < closing; c += THREADS)
+    for (int c = (int)threadIdx.x; c < closing; c += block_threads)
         closing_steps[c] = (int)(closings(closed + c) - begin);
     tiles.first_round = first_round;
     const bool early = tiles.may_end_early();
-    if (!alone && early && threadIdx.x == 2 * WARP) /* while the loads are under way */
+    if (!alone && early && threadIdx.x == 2 * warp_lanes) /* while the loads are under way */
         tiles.end();
 #pragma unroll
-    for (int j = 0; j < tile::ITEMS; j++)
-        elements[j * THREADS + (int)threadIdx.x] = in[j];
+    for (int j = 0; j < tile::items; j++)
+        elements[j * block_threads + (int)threadIdx.x] = in[j];
     __syncthreads();
 
-    const auto walked = walk_of_thread<Op, tile::ITEMS>(
+    const auto walked = walk_of_thread<Op, tile::items>(
         elements, results, [=](int c) { return closing_steps[c]; }, closing, valid);
     X all;
     const X earlier = block_exclusive_once(fold(), fold::make(walked.open, walked.closes != 0), warp_sums, &all);
-    if (threadIdx.x == 0 && number + 1 < tiles.tiles) {
-        hook.before_publishing((int)number);
+    if (threadIdx.x == 0 && number + 1 < tiles.tiles)
         tiles.publish(number, fold::value_of(all), fold::starts(all));
-    }
     if (walked.closes != 0) { /* the thread's first closing has a part before it */
         const T part = op(fold::value_of(earlier), results[walked.first]);
         if (walked.first == 0)
@@ -132,7 +130,7 @@ __global__ void __launch_bounds__(THREADS, RESIDENT_BLOCKS)
         if (threadIdx.x == 0)
             store(closed, number > 0 ? op(before, first_part) : first_part);
     }
-    for (int c = (int)threadIdx.x + 1; c < closing; c += THREADS)
+    for (int c = (int)threadIdx.x + 1; c < closing; c += block_threads)
         store(closed + c, results[c]);
     if (!alone && !early) {
         __syncthreads(); /* nothing is looked at any more */
@@ -143,14 +141,13 @@ __global__ void __launch_bounds__(THREADS, RESIDENT_BLOCKS)
 
 /* store(s, the fold of load over segment s), once for every segment; closings.count > 0.
  * segreduce_resident_fits and _there. */
-template <typename Op, typename Load, typename Store, typename Hook = no_hook>
-spmv_status segreduce_resident_launch(spmv_context *ctx, Load load, Store store, segment_closings closings,
-                                      Hook hook = Hook())
+template <typename Op, typename Load, typename Store>
+spmv_status segreduce_resident_launch(spmv_context *ctx, Load load, Store store, segment_closings closings)
 {
-    const int64_t steps = closings.n + closings.count, size = resident_tile<typename Op::type>::SIZE;
+    const int64_t steps = closings.n + closings.count, size = resident_tile<typename Op::type>::size;
     const chain<chain_segmented<Op>> tiles = {chain_of(ctx), steps / size + (steps % size != 0), 0};
-    return launch_early(ctx, "segreduce_resident", (int)tiles.tiles, THREADS, segreduce_resident<Op, Load, Store, Hook>,
-                        load, store, closings, tiles, hook);
+    return launch_early(ctx, "segreduce_resident", (int)tiles.tiles, block_threads, segreduce_resident<Op, Load, Store>,
+                        load, store, closings, tiles);
 }
 
 #endif

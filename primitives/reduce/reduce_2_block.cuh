@@ -1,0 +1,129 @@
+/* reduce, rung 2: a block folds its tree in shared memory; divergent, and with sequential addressing.
+ *
+ * Idea: each thread brings one element to shared memory; the threads fold pairs of cells, half as many in each step,
+ * until the first cell holds the block's result. The blocks' results are folded the same way, a launch a level of 256.
+ * Work n - 1 operations; depth log2 n; launches log256 n; bytes moved n v and a little.
+ * Changed since rung 1: eight levels a launch, and what lies between them never leaves the block.
+ *
+ * "divergent": in step k every 2^k-th thread folds the two neighbours that are left of its 2^k cells. Keeps the order of
+ * the operands. The threads that work are spread over all warps, so every warp is busy in every step with fewer and
+ * fewer of its lanes.
+ * "sequential": in step k the first threads / 2^k threads fold the cell as far away as they are many into their own.
+ * Two lines differ: those that work are neighbours, so whole warps drop out, and neighbours read neighbouring cells,
+ * without bank conflicts. The price: cell t meets cell t + apart, not its neighbour, so the operator must commute.
+ * Both lose to rung 3: one element a thread; half of the threads do nothing from the start.
+ * M. Harris, "Optimizing parallel reduction in CUDA", 2007, kernels 1 and 3.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef SPMV_REDUCE_2_BLOCK_CUH
+#define SPMV_REDUCE_2_BLOCK_CUH
+
+#include "reduce_levels.cuh"
+
+/* Step s = 1 ... REDUCE_HALVINGS: how far apart the cells of a pair are, and whether the thread folds one. */
+struct pairs_divergent {
+    static __host__ __device__ int apart(int s, int)
+    {
+        return 1 << (s - 1);
+    }
+    static __host__ __device__ bool folds(int thread, int apart)
+    {
+        return thread % (2 * apart) == 0;
+    }
+    static void label(int s, char *text, size_t size)
+    {
+        snprintf(text, size, "every %d cells: and the one %d on", 1 << s, 1 << (s - 1));
+    }
+    static const char *name()
+    {
+        return "reduce_divergent";
+    }
+};
+
+struct pairs_sequential {
+    static __host__ __device__ int apart(int s, int threads)
+    {
+        return threads >> s;
+    }
+    static __host__ __device__ bool folds(int thread, int apart)
+    {
+        return thread < apart;
+    }
+    static void label(int s, char *text, size_t size)
+    {
+        snprintf(text, size, "the first %d cells: and the ones %d on", REDUCE_THREADS >> s, REDUCE_THREADS >> s);
+    }
+    static const char *name()
+    {
+        return "reduce_sequential";
+    }
+};
+
+template <typename Op, typename Pairs> struct reduce_in_block {
+    using T = typename Op::type;
+    using shared = reduce_cells<T>;
+    using registers = reduce_nothing;
+    static constexpr int EACH = REDUCE_THREADS, BLOCK_ELEMENTS = EACH;
+    const T *from;
+    T *to;
+    int64_t count;
+
+    __host__ __device__ int steps() const
+    {
+        return 1 + REDUCE_HALVINGS + 1;
+    }
+    __host__ __device__ void step(int s, int64_t block, int thread, int threads, shared &cell, registers &) const
+    {
+        const int64_t i = block * threads + thread;
+        if (s == 0) {
+            cell.x[thread] = i < count ? from[i] : Op::identity();
+        } else if (s <= REDUCE_HALVINGS) {
+            halve(s, thread, threads, cell);
+        } else if (thread == 0) {
+            to[block] = cell.x[0];
+        }
+    }
+    __host__ __device__ void halve(int s, int thread, int threads, shared &cell) const
+    {
+        const int apart = Pairs::apart(s, threads);
+        if (Pairs::folds(thread, apart))
+            cell.x[thread] = Op()(cell.x[thread], cell.x[thread + apart]);
+    }
+    void label(int s, char *text, size_t size) const
+    {
+        if (s == 0)
+            snprintf(text, size, "an element a thread");
+        else if (s <= REDUCE_HALVINGS)
+            Pairs::label(s, text, size);
+        else
+            snprintf(text, size, "the block's result");
+    }
+    const T *cells(int, int64_t block, const shared &cell, int *length) const
+    {
+        *length = reduce_room(count - block * REDUCE_THREADS);
+        return cell.x;
+    }
+    bool idle(int s, int64_t block) const
+    {
+        return reduce_idle(s, s > 0 ? Pairs::apart(s, REDUCE_THREADS) : 0, count - block * REDUCE_THREADS);
+    }
+
+    static const char *name()
+    {
+        return Pairs::name();
+    }
+    static int64_t scratch_elements(int64_t n)
+    {
+        return reduce_levels_scratch(n, EACH);
+    }
+    template <typename Place>
+    static spmv_status run(Place &place, const T *in, T *out, int64_t n, T *scratch, int64_t few, reduce_left<T> *left)
+    {
+        return reduce_levels<reduce_in_block>(place, in, out, n, scratch, few, left);
+    }
+};
+
+template <typename Op> using reduce_divergent = reduce_in_block<Op, pairs_divergent>;
+template <typename Op> using reduce_sequential = reduce_in_block<Op, pairs_sequential>;
+
+#endif

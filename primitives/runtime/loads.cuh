@@ -1,0 +1,136 @@
+/* Loads that tell the caches what to do with what they bring.
+ *
+ * All are volatile: they run in the order in which the code has them, so that none slips across a wait for the kernel
+ * before (launch.cuh).
+ * PTX ISA, "Data movement and conversion instructions: ld", "createpolicy".
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef SPMV_LOADS_CUH
+#define SPMV_LOADS_CUH
+
+#include <spmv/types.h>
+#include <string.h>
+#include <type_traits>
+
+#include "host_device.cuh"
+
+enum class caching {
+    ONCE,     /* of what is read once: it goes first, and does not push x out of the caches */
+    RETAINED, /* the last-level cache keeps a share of the addresses, always the same ones; the others go first */
+};
+
+/* What the instruction is told besides the address. share: of the addresses, for RETAINED. */
+template <caching Policy> struct cache_hint {
+    __device__ explicit cache_hint(float)
+    {
+    }
+};
+
+template <> struct cache_hint<caching::RETAINED> {
+    uint64_t policy;
+
+    __device__ explicit cache_hint(float share) : policy(0)
+    {
+#ifdef __CUDA_ARCH__
+        asm volatile("createpolicy.fractional.L2::evict_last.L2::evict_first.b64 %0, %1;" : "=l"(policy) : "f"(share));
+#else
+        (void)share;
+#endif
+    }
+};
+
+/* load(from) is *from, of 1, 2, 4, 8 or (ONCE) 16 bytes. An integer of 8 or 16 bits comes as an int: the instruction
+ * widens it. */
+template <caching Policy> struct loads : cache_hint<Policy> {
+    using cache_hint<Policy>::cache_hint;
+
+#ifdef __CUDA_ARCH__
+#define LOAD_WORD_(width, constraint, word)                                                                            \
+    if constexpr (Policy == caching::ONCE)                                                                             \
+        asm volatile("ld.global.cs" width " %0, [%1];" : constraint(word) : "l"(from));                                \
+    else                                                                                                               \
+        asm volatile("ld.global.L1::no_allocate.L2::cache_hint" width " %0, [%1], %2;"                                 \
+                     : constraint(word)                                                                                \
+                     : "l"(from), "l"(this->policy))
+
+    template <typename T> __device__ auto operator()(const T *from) const
+    {
+        T value;
+        if constexpr (std::is_integral<T>::value && sizeof(T) <= 2) {
+            static_assert(std::is_unsigned<T>::value, "widened by zeros");
+            int word;
+            if constexpr (sizeof(T) == 1) {
+                LOAD_WORD_(".u8", "=r", word);
+            } else {
+                LOAD_WORD_(".u16", "=r", word);
+            }
+            return word;
+        } else if constexpr (sizeof(T) == 2) {
+            uint16_t word;
+            LOAD_WORD_(".u16", "=h", word);
+            memcpy(&value, &word, sizeof value);
+            return value;
+        } else if constexpr (sizeof(T) == 4) {
+            uint32_t word;
+            LOAD_WORD_(".u32", "=r", word);
+            memcpy(&value, &word, sizeof value);
+            return value;
+        } else if constexpr (sizeof(T) == 8) {
+            uint64_t word;
+            LOAD_WORD_(".u64", "=l", word);
+            memcpy(&value, &word, sizeof value);
+            return value;
+        } else {
+            static_assert(sizeof(T) == 16 && Policy == caching::ONCE, "1, 2, 4, 8 or (ONCE) 16 bytes");
+            uint64_t word[2];
+            asm volatile("ld.global.cs.v2.u64 {%0, %1}, [%2];" : "=l"(word[0]), "=l"(word[1]) : "l"(from));
+            memcpy(&value, word, sizeof value);
+            return value;
+        }
+    }
+#undef LOAD_WORD_
+#else
+    template <typename T> __device__ auto operator()(const T *from) const
+    {
+        if constexpr (std::is_integral<T>::value && sizeof(T) <= 2)
+            return (int)*from;
+        else
+            return *from;
+    }
+#endif
+};
+
+template <typename T> __device__ auto load_once(const T *from)
+{
+    return loads<caching::ONCE>(0)(from);
+}
+
+/* An element of x, cached as usual. Behind the wait for the kernel before, which may have written it. */
+template <typename T> __device__ T load_gathered(const T *from)
+{
+#ifdef __CUDA_ARCH__
+    T value;
+    if constexpr (std::is_same<T, spmv_c64>::value)
+        asm volatile("ld.global.v2.f32 {%0, %1}, [%2];" : "=f"(value.re), "=f"(value.im) : "l"(from));
+    else if constexpr (std::is_same<T, spmv_c128>::value)
+        asm volatile("ld.global.v2.f64 {%0, %1}, [%2];" : "=d"(value.re), "=d"(value.im) : "l"(from));
+    else if constexpr (sizeof(T) == 4)
+        asm volatile("ld.global.f32 %0, [%1];" : "=f"(value) : "l"(from));
+    else
+        asm volatile("ld.global.f64 %0, [%1];" : "=d"(value) : "l"(from));
+    return value;
+#else
+    return *from;
+#endif
+}
+
+/* An address that is worked out here and once, not again before each use. */
+template <typename T> __device__ const T *settled(const T *address)
+{
+#ifdef __CUDA_ARCH__
+    asm volatile("" : "+l"(address));
+#endif
+    return address;
+}
+
+#endif
