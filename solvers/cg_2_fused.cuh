@@ -79,15 +79,15 @@ template <typename T> struct system {
 /* The sum of a block's values. Only the first warp gets it. */
 template <typename T> __device__ T sum_block(T value)
 {
-    constexpr int BLOCK_WARPS = BLOCK / WARP;
+    constexpr int BLOCK_WARPS = BLOCK / warp_lanes;
     __shared__ T of_warps[BLOCK_WARPS];
     const int thread = (int)threadIdx.x;
-    const T sum = tiles::warp_sum(value, WARP);
+    const T sum = warp_sum(value, warp_lanes);
     __syncthreads(); /* every thread has read the previous sum */
-    if (thread % WARP == 0)
-        of_warps[thread / WARP] = sum;
+    if (thread % warp_lanes == 0)
+        of_warps[thread / warp_lanes] = sum;
     __syncthreads();
-    return tiles::warp_sum(thread % WARP < BLOCK_WARPS ? of_warps[thread % WARP] : T(), BLOCK_WARPS);
+    return warp_sum(thread % warp_lanes < BLOCK_WARPS ? of_warps[thread % warp_lanes] : T(), BLOCK_WARPS);
 }
 
 /* The sum of the parts. All threads get it. The order follows from the number of parts. */
@@ -129,8 +129,9 @@ template <int EACH> struct own_elements {
 
     __device__ explicit own_elements(int64_t n)
     {
-        const int64_t lines = (n + WARP - 1) / WARP, end = lines * (blockIdx.x + 1) / gridDim.x * WARP;
-        i = lines * blockIdx.x / gridDim.x * WARP + threadIdx.x;
+        const int64_t lines = (n + warp_lanes - 1) / warp_lanes,
+                      end = lines * (blockIdx.x + 1) / gridDim.x * warp_lanes;
+        i = lines * blockIdx.x / gridDim.x * warp_lanes + threadIdx.x;
         behind = end < n ? end : n;
     }
 

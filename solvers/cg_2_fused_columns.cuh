@@ -85,8 +85,9 @@ struct place {
         slots = BLOCK / lanes;
         slot = thread / lanes;
         column = base + thread % lanes;
-        const int64_t lines = (a.n + WARP - 1) / WARP, end = lines * (block + 1) / a.row_blocks * WARP;
-        row = lines * block / a.row_blocks * WARP + slot;
+        const int64_t lines = (a.n + warp_lanes - 1) / warp_lanes,
+                      end = lines * (block + 1) / a.row_blocks * warp_lanes;
+        row = lines * block / a.row_blocks * warp_lanes + slot;
         behind = end < a.n ? end : a.n;
         if (!has_rows())
             behind = 0;

@@ -74,7 +74,8 @@ bool choose(const struct cg *cg, int shared_most, int most_blocks, persistent *o
     const int64_t cell = (int64_t)spmv_type_size(plan->a.type) + (int64_t)sizeof(int32_t);
     for (int c = 0; c < CUTS; c++) {
         const cut how = cuts[c];
-        const int64_t each = (cg->s.n + (int64_t)how.blocks * WARP - 1) / ((int64_t)how.blocks * WARP) * WARP;
+        const int64_t each =
+            (cg->s.n + (int64_t)how.blocks * warp_lanes - 1) / ((int64_t)how.blocks * warp_lanes) * warp_lanes;
         const int64_t cells = each * plan->longest_row;
         const int64_t own_pairs = (how.cluster ? 2 : 1) * each;
         const int64_t bytes = own_pairs * 2 * (int64_t)spmv_type_size(cg->s.type) + cells * cell;
@@ -156,8 +157,8 @@ spmv_status launch_steps(const struct cg *cg, int steps, bool begins, bool asks,
     return on_device(cg->s.ctx, [&] {
         const cut how = own->how;
         const bool cluster = how.cluster && device->code_version >= 90;
-        const launch_shape shape = {how.blocks, how.threads + WARP, own->shared_bytes,
-                                    false,      how.blocks > 1,     cluster ? how.blocks : 0};
+        const launch_shape shape = {how.blocks, how.threads + warp_lanes, own->shared_bytes,
+                                    false,      how.blocks > 1,           cluster ? how.blocks : 0};
         int shared = 0, blocks = 0;
         spmv_status st = limits(cg->s.ctx, &shared, &blocks);
         if (st == SPMV_OK && how.blocks > 1 && !cluster)

@@ -148,7 +148,7 @@ template <typename T> __device__ T sum_lanes(T v, int from)
 /* Four sums over the warp: lane 8 k gets that of v[k]. A lane hands on what it will not add up. */
 template <typename T> __device__ T sum_four(const T *v)
 {
-    const int lane = (int)threadIdx.x % WARP;
+    const int lane = (int)threadIdx.x % warp_lanes;
     const bool late = (lane & 16) != 0, odd = (lane & 8) != 0;
     const T first = (late ? v[2] : v[0]) + __shfl_xor_sync(0xffffffffu, late ? v[0] : v[2], 16);
     const T second = (late ? v[3] : v[1]) + __shfl_xor_sync(0xffffffffu, late ? v[1] : v[3], 16);
@@ -224,20 +224,20 @@ template <typename T> __device__ pair<T> load_from_cluster(uint32_t, pair<T> non
 /* The clerk's work: the block's sums from the warps'. Lane l has sum l / 8, and all have the rest, which is RR. */
 template <typename T, int WARPS_, int COUNT> __device__ pair<T> sum_block(const T (*of_warps)[STRIDE])
 {
-    const int lane = (int)threadIdx.x % WARP;
+    const int lane = (int)threadIdx.x % warp_lanes;
     T sum = T();
 #pragma unroll
     for (int w = 0; w < WARPS_; w += STRIDE)
         if (w + lane % STRIDE < WARPS_)
             sum += of_warps[w + lane % STRIDE][lane / STRIDE];
     return {sum_lanes(sum, STRIDE / 2),
-            COUNT > FOUR ? sum_lanes(lane < WARPS_ ? of_warps[lane][RR] : T(), WARP / 2) : T()};
+            COUNT > FOUR ? sum_lanes(lane < WARPS_ ? of_warps[lane][RR] : T(), warp_lanes / 2) : T()};
 }
 
 /* It hands them in, and waits for those of all blocks; all: what the counter says when they are there. */
 template <typename T, int COUNT> __device__ void hand_in(pair<T> sums, T *parts, unsigned *arrived, unsigned all)
 {
-    const int lane = (int)threadIdx.x % WARP;
+    const int lane = (int)threadIdx.x % warp_lanes;
     if (lane % STRIDE == 0)
         parts[blockIdx.x * STRIDE + lane / STRIDE] = sums.z;
     if (COUNT > FOUR && lane == 0)
@@ -253,10 +253,10 @@ template <typename T, int COUNT> __device__ void hand_in(pair<T> sums, T *parts,
 /* The sums of all blocks, of which there are MOST at most, in the same lanes. */
 template <typename T, int COUNT, int MOST> __device__ pair<T> add_up(const T *parts)
 {
-    const int lane = (int)threadIdx.x % WARP;
+    const int lane = (int)threadIdx.x % warp_lanes;
     T mine[FOUR] = {}, rest = T();
 #pragma unroll
-    for (int b = 0; b < MOST; b += WARP)
+    for (int b = 0; b < MOST; b += warp_lanes)
         if (b + lane < (int)gridDim.x) {
             const T *const its = parts + (b + lane) * STRIDE;
             const pair<T> early = load_others((const pair<T> *)its), late = load_others((const pair<T> *)its + 1);
@@ -266,14 +266,14 @@ template <typename T, int COUNT, int MOST> __device__ pair<T> add_up(const T *pa
             mine[GAMMA] += late.t;
             rest += COUNT > FOUR ? load_others(its + RR) : T();
         }
-    return {sum_four(mine), COUNT > FOUR ? sum_lanes(rest, WARP / 2) : T()};
+    return {sum_four(mine), COUNT > FOUR ? sum_lanes(rest, warp_lanes / 2) : T()};
 }
 
 /* In a cluster each warp hands in its own sums, to every block: parts[which sum][which warp of the cluster]. */
 template <typename T, int COUNT, int ALL_WARPS>
 __device__ void hand_in_cluster(pair<T> sums, T (*parts)[ALL_WARPS], int its)
 {
-    const int lane = (int)threadIdx.x % WARP;
+    const int lane = (int)threadIdx.x % warp_lanes;
     store_in_cluster(&parts[lane / STRIDE][its], lane % STRIDE, sums.z);
     if (COUNT > FOUR && lane < CLUSTER)
         store_in_cluster(&parts[COUNT - 1][its], lane, sums.t);
@@ -282,13 +282,13 @@ __device__ void hand_in_cluster(pair<T> sums, T (*parts)[ALL_WARPS], int its)
 template <typename T, int COUNT, int ALL_WARPS> __device__ pair<T> add_up_cluster(const T (*parts)[ALL_WARPS])
 {
     T mine[COUNT] = {};
-    const int lane = (int)threadIdx.x % WARP;
+    const int lane = (int)threadIdx.x % warp_lanes;
 #pragma unroll
     for (int k = 0; k < COUNT; k++)
 #pragma unroll
-        for (int w = 0; w < ALL_WARPS; w += WARP)
+        for (int w = 0; w < ALL_WARPS; w += warp_lanes)
             mine[k] += parts[k][w + lane];
-    return {sum_four(mine), COUNT > FOUR ? sum_lanes(mine[COUNT - 1], WARP / 2) : T()};
+    return {sum_four(mine), COUNT > FOUR ? sum_lanes(mine[COUNT - 1], warp_lanes / 2) : T()};
 }
 
 /* A round serves one purpose. START_X: exchange x, for the first residual. START_R: exchange z, for the first
@@ -314,7 +314,7 @@ template <typename T, int ROWS> struct own_rows {
  * diagonal M. TOGETHER: a cluster. The kernel below calls the phases in order. */
 template <typename T, typename Stored, int BLOCK, int ROWS, bool SCALED, bool TOGETHER> struct worker {
     static constexpr bool IN_CLUSTER = TOGETHER && HAVE_CLUSTERS;
-    static constexpr int WARPS_ = BLOCK / WARP, COUNT = SCALED ? RR + 1 : FOUR;
+    static constexpr int WARPS_ = BLOCK / warp_lanes, COUNT = SCALED ? RR + 1 : FOUR;
     static constexpr int UNROLL = 8 / ROWS; /* registers */
     using memory = block_memory<T, WARPS_, COUNT>;
 
@@ -337,12 +337,12 @@ template <typename T, typename Stored, int BLOCK, int ROWS, bool SCALED, bool TO
                       own_rows<T, ROWS> &its_rows)
         : a(all), shared(others), own((pair<T> *)dynamic_shared),
           val((Stored *)(own + (TOGETHER ? 2 : 1) * a.rows_each)), col((int32_t *)(val + a.cells)),
-          thread((int)threadIdx.x), lane(thread % WARP), warp(thread / WARP), first((int)blockIdx.x * a.rows_each),
-          behind(first + a.rows_each < a.rows ? first + a.rows_each : a.rows), is_clerk(warp == WARPS_),
-          tells(blockIdx.x == 0 && thread == 0), in_grid(!IN_CLUSTER && gridDim.x > 1), rows(its_rows),
-          now(!a.begins     ? STEP
-              : a.from_zero ? START_R
-                            : START_X),
+          thread((int)threadIdx.x), lane(thread % warp_lanes), warp(thread / warp_lanes),
+          first((int)blockIdx.x * a.rows_each), behind(first + a.rows_each < a.rows ? first + a.rows_each : a.rows),
+          is_clerk(warp == WARPS_), tells(blockIdx.x == 0 && thread == 0), in_grid(!IN_CLUSTER && gridDim.x > 1),
+          rows(its_rows), now(!a.begins     ? STEP
+                              : a.from_zero ? START_R
+                                            : START_X),
           enough(a.enough), enough_squared(fmax(1.01 * enough * enough, 1e-280)), norm_b(0), tolerance(0), start(0),
           iterations(a.iterations), rr(), nu(), mu(), true_square(), step(0), stop(GOES_ON), barriers(0)
     {
@@ -370,25 +370,25 @@ template <typename T, typename Stored, int BLOCK, int ROWS, bool SCALED, bool TO
             rows.begin[k] = row < behind ? a.row_ptr[row] : 0;
             rows.length[k] = row < behind ? a.row_ptr[row + 1] - rows.begin[k] : 0;
             int width = rows.length[k];
-            for (int distance = WARP / 2; distance > 0; distance /= 2) {
+            for (int distance = warp_lanes / 2; distance > 0; distance /= 2) {
                 const int other = __shfl_xor_sync(0xffffffffu, width, distance);
                 width = other > width ? other : width;
             }
             if (lane == 0 && !is_clerk)
-                shared.widths[k * WARPS_ + warp] = width * WARP;
+                shared.widths[k * WARPS_ + warp] = width * warp_lanes;
         }
         __syncthreads();
 #pragma unroll
         for (int k = 0; k < ROWS; k++) {
             int before = 0;
-            for (int i = lane; i < k * WARPS_ + warp; i += WARP)
+            for (int i = lane; i < k * WARPS_ + warp; i += warp_lanes)
                 before += shared.widths[i];
-            const int at = sum_lanes(before, WARP / 2) + lane;
+            const int at = sum_lanes(before, warp_lanes / 2) + lane;
 #pragma unroll 4
             for (int j = 0; j < rows.length[k]; j++) {
                 const int32_t c = a.col[rows.begin[k] + j];
-                val[at + j * WARP] = a.val != nullptr ? a.val[rows.begin[k] + j] : Stored(1);
-                col[at + j * WARP] = column_of(c);
+                val[at + j * warp_lanes] = a.val != nullptr ? a.val[rows.begin[k] + j] : Stored(1);
+                col[at + j * warp_lanes] = column_of(c);
             }
             rows.begin[k] = at;
         }
@@ -454,7 +454,7 @@ template <typename T, typename Stored, int BLOCK, int ROWS, bool SCALED, bool TO
         }
         pair<T> sums = {};
         if (!is_clerk)
-            sums = {sum_four(part), SCALED ? sum_lanes(part[COUNT - 1], WARP / 2) : T()};
+            sums = {sum_four(part), SCALED ? sum_lanes(part[COUNT - 1], warp_lanes / 2) : T()};
         return sums;
     }
 
@@ -510,7 +510,7 @@ template <typename T, typename Stored, int BLOCK, int ROWS, bool SCALED, bool TO
 #pragma unroll
                 for (int i = 0; i < UNROLL; i++)
                     if (j + i < rows.length[k]) {
-                        const int32_t c = col[rows.begin[k] + (j + i) * WARP];
+                        const int32_t c = col[rows.begin[k] + (j + i) * warp_lanes];
                         if (IN_CLUSTER)
                             gathered[k][i] = load_from_cluster((uint32_t)c + its_set, pair<T>());
                         else
@@ -521,7 +521,7 @@ template <typename T, typename Stored, int BLOCK, int ROWS, bool SCALED, bool TO
 #pragma unroll
                 for (int i = 0; i < UNROLL; i++)
                     if (j + i < rows.length[k]) {
-                        const T v = T(val[rows.begin[k] + (j + i) * WARP]);
+                        const T v = T(val[rows.begin[k] + (j + i) * warp_lanes]);
                         w[k] += v * gathered[k][i].z;
                         u[k] += v * gathered[k][i].t;
                     }
@@ -637,7 +637,7 @@ template <typename T, typename Stored, int BLOCK, int ROWS, bool SCALED, bool TO
 };
 
 template <typename T, typename Stored, int BLOCK, int ROWS, bool SCALED, bool TOGETHER>
-__global__ void __launch_bounds__(BLOCK + WARP) kernel(system<T, Stored> a)
+__global__ void __launch_bounds__(BLOCK + warp_lanes) kernel(system<T, Stored> a)
 {
     using its_worker = worker<T, Stored, BLOCK, ROWS, SCALED, TOGETHER>;
 #ifdef HOST_CUDA

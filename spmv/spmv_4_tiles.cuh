@@ -51,8 +51,6 @@
 namespace tiles
 {
 
-using ::warp_sum;
-
 /* Blocks of BLOCK threads with ITEMS elements each, neighbouring threads neighbouring ones, from a place that is a
  * multiple of LINE elements. SEGMENT_TILES: of the packing (spmv_4_tiles_plan.cuh). SHARED: of an SM's memory for
  * caches and shared memory, the part in percent that is to be shared memory: enough to keep the SM busy, and no more,

@@ -16,10 +16,6 @@
 #include "ops.cuh"
 
 enum { warp_lanes = 32, block_threads = 256, block_warps = block_threads / warp_lanes };
-#ifndef SPMV_DEVICE_CUH
-enum { WARP = warp_lanes }; /* for the kernels of the solvers */
-#endif
-
 /* shuffle(number) for a number; a struct travels word by word. */
 template <typename Type, typename Shuffle> __device__ Type shuffle_by(Type value, const Shuffle &shuffle)
 {

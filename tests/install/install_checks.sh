@@ -165,7 +165,7 @@ device_names() {
     local header
     for header in "$include"/spmv/device.cuh "$include"/spmv/device/*.cuh; do
         "$CXX" -fpreprocessed -dD -E -P -x c++ -w "$header"
-    done | sed -e ':join' -e '/\\$/N; s/\\\n//; t join' -e 's|"[^"]*"||g' | grep -vE '^ *# *define|enum \{ WARP = ' |
+    done | sed -e ':join' -e '/\\$/N; s/\\\n//; t join' -e 's|"[^"]*"||g' | grep -vE '^ *# *define' |
         grep -oE '\b[A-Z][A-Z0-9_]*\b' | sort -u | grep -vxE 'SPMV_[A-Z0-9_]*|NULL' || true
 }
 
