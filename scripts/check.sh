@@ -14,7 +14,7 @@
 #   install   installs into a fresh prefix, builds the examples outside the tree four ways
 #   symbols   both libraries show spmv_* and nothing else
 #   fuzz      every fuzz target: its corpus once, then FUZZ_SECONDS (60) seconds of fuzzing
-#   mutate    planted bugs, each of which a named test must catch (mutate.sh)
+#   mutate    planted bugs, each of which a named test must catch (mutate.py)
 #   bits      no result differs from those of an earlier commit (bits.py; GATE_EXPECTED=FILE lists those that may)
 #   abi       the library's binary interface is compatible with that commit's (abi.py)
 #   registers no CUDA kernel takes more registers or spills more than there (registers.py); passes without cuobjdump
@@ -143,7 +143,8 @@ stage_fuzz() {
 }
 
 stage_mutate() {
-    bash scripts/mutate.sh
+    # without CUDA: a changed header must not wait for nvcc, and the mutants of kernels are judged on the host
+    build_with mutate Release gcc "" all && python3 scripts/mutate.py "$root/build/mutate"
 }
 
 # Each gate first shows that it finds a planted change.

@@ -26,7 +26,6 @@ check | clang                 | clang           | clang           | command -v c
 check | clang-format          | clang-format    | clang-format    | command -v clang-format
 check | Git                   | git             | git             | command -v git
 check | abidiff               | abigail-tools   | abigail-tools   | command -v abidiff
-check | Perl                  | perl-base       | perl-base       | command -v perl
 peers | Eigen 3.4             | libeigen3-dev   | libeigen3-dev   | pkg-config --exists 'eigen3 >= 3.4'
 peers | librsb                | librsb-dev      | librsb-dev      | pkg-config --exists 'librsb >= 1.2'
 peers | SuiteSparse:GraphBLAS | libgraphblas-dev | libgraphblas-dev | packages_graphblas

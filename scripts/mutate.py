@@ -1,0 +1,512 @@
+#!/usr/bin/env python3
+"""Planted bugs: each mutant is a small change of one definition, and a named test must find it.
+
+    mutate.py BUILD [WORD]     judges the mutants whose name contains WORD; all without WORD
+    mutate.py BUILD --fixed    judges those marked as fixed: a quick choice, which the tests run
+
+BUILD is a build folder of this tree, made with Ninja and up to date. The mutants stand in
+mutants.txt, where their format is described. A mutant is caught when one of its tests fails,
+crashes or runs past its time limit. The exit status is 1 when a mutant survives, does not compile, or its
+text does not stand exactly once in its definition (checked for every mutant of the table); 2 when
+nothing could be judged, for example because a test fails without any mutant; 77 (skipped) when
+BUILD is not a folder of Ninja's. JOBS=N sets how many mutants are judged at once.
+
+Neither the tree nor BUILD is written to. Each mutant gets a scratch folder BUILD/mutate/*, with
+links to the source files and the changed file in place of one of them. What is made from that file
+(known from Ninja's record of dependencies) and needed by the test is made there, by the commands of
+BUILD with their paths replaced. Warnings are off, because a mutant may leave a variable unused.
+
+R. A. DeMillo, R. J. Lipton, F. G. Sayward, "Hints on test data selection", Computer 11(4), 1978.
+
+SPDX-License-Identifier: BSD-3-Clause
+"""
+import argparse
+import collections
+import concurrent.futures
+import json
+import os
+import re
+import resource
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+TABLE = os.path.join(ROOT, "scripts", "mutants.txt")
+SKIPPED = 77
+# Seconds that a test may take with a mutant: so many, and so many times what it takes without.
+LIMIT, LIMIT_FACTOR = 30, 4
+
+
+class Trouble(Exception):
+    """Nothing can be judged; the sentence says why."""
+
+
+class Bad(Exception):
+    """This mutant cannot be judged, which fails the run; the sentence says why."""
+
+
+# ------------------------------------------------------------------ the table
+Mutant = collections.namedtuple("Mutant", "name file function text replacement tests fixed")
+
+
+def read_table(lines):
+    """The mutants of a table in the format that mutants.txt describes."""
+    mutants, names = [], set()
+    entry = None
+    for number, line in enumerate([*lines, ""], 1):
+        line = line.rstrip()
+        if line.startswith("#"):
+            continue
+        if line.startswith(" "):
+            key, _, value = line.strip().partition(" ")
+            if entry is None or key not in ("in", "-", "+", "test", "fixed"):
+                raise Trouble(f"line {number} of the mutants: {line.strip()!r} is out of place")
+            entry[key].append(value.strip())
+            continue
+        if entry is not None:
+            place = " ".join(entry["in"]).split()
+            tests = " ".join(entry["test"]).split()
+            text = "\n".join(entry["-"])
+            if len(place) != 2 or not tests or not text or not entry["+"] or name in names:
+                raise Trouble(f"the mutant {name!r} (before line {number}) is incomplete, or there twice")
+            names.add(name)
+            mutants.append(Mutant(name, *place, text, "\n".join(entry["+"]), tests, "fixed" in entry))
+        name, entry = line, collections.defaultdict(list) if line else None
+    return mutants
+
+
+# ------------------------------------------------------------------ definitions
+HIDDEN = re.compile(r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"|(?<!\w)'(?:\\.|[^'\\\n])+'", re.S)
+CLOSING = {"(": ")", "{": "}"}
+# Between a function's parameters and its body; between an array's or struct's name and its body.
+BEFORE_BODY = re.compile(r"(?:\s|const\b|noexcept\b|->[^;{}]*)*\{")
+BEFORE_FIELDS = re.compile(r"(?:\s*\[[^][]*\])*\s*=\s*\{|\s*(?:\bfinal\s*)?(?::[^;{}()]*)?\{")
+
+
+def closed(code, at):
+    """The place behind the bracket that closes the one at `at`; None without one."""
+    opens, depth = code[at], 0
+    for match in re.finditer("[" + re.escape(opens + CLOSING[opens]) + "]", code[at:]):
+        depth += 1 if match.group() == opens else -1
+        if depth == 0:
+            return at + match.end()
+    return None
+
+
+def definitions(text, name, shell=False):
+    """(begin, end) of each definition of a name in C, C++ or a shell script: functions, macros,
+    arrays, structs. There may be several: overloads, alternatives by #if."""
+    if shell:
+        return [match.span() for match in re.finditer(r"^%s\(\) \{$.*?^\}$" % re.escape(name), text, re.S | re.M)]
+    code = HIDDEN.sub(lambda match: re.sub(r"[^\n]", " ", match.group()), text)
+    found = []
+    for match in re.finditer(r"(?<!\w)%s(?!\w)" % re.escape(name), code):
+        line = code.rfind("\n", 0, match.start()) + 1
+        end = None
+        if re.fullmatch(r"#\s*define\s+", code[line:match.start()]):
+            end = re.compile(r"(?:[^\n]*\\\n)*[^\n]*").match(code, line).end()
+        elif code.startswith("(", match.end()):
+            behind = closed(code, match.end())
+            body = behind and BEFORE_BODY.match(code, behind)
+            end = body and closed(code, body.end() - 1)
+        else:
+            body = BEFORE_FIELDS.match(code, match.end())
+            end = body and closed(code, body.end() - 1)
+        if end is not None:
+            found.append((line, end))
+    return found
+
+
+def planted(mutant, text):
+    """The text of the file with the mutant. White space in its text stands for any white space."""
+    places = definitions(text, mutant.function, mutant.file.endswith(".sh"))
+    if not places:
+        raise Bad(f"{mutant.file} has no definition of {mutant.function}")
+    pattern = re.compile(r"\s+".join(map(re.escape, mutant.text.split())))
+    found = {match.span() for begin, end in places for match in pattern.finditer(text, begin, end)}
+    if len(found) != 1:
+        raise Bad(f"its text stands {len(found)} times in {mutant.function} of {mutant.file}, not once")
+    begin, end = found.pop()
+    return text[:begin] + mutant.replacement + text[end:]
+
+
+# ------------------------------------------------------------------ processes
+children = set()
+ending = threading.Event()
+
+
+def run(command, limit=None, **options):
+    """The exit status, None past the limit of seconds; and what it said."""
+    if ending.is_set():
+        raise Trouble("another mutant or test ended this run")
+    with tempfile.TemporaryFile() as said:
+        child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=said, stderr=subprocess.STDOUT,
+                                 start_new_session=True, **options)
+        children.add(child)
+        try:
+            status = child.wait(limit)
+        except subprocess.TimeoutExpired:
+            stop(child)
+            status = None
+        children.discard(child)
+        said.seek(0)
+        return status, said.read().decode("utf-8", "replace")
+
+
+def stop(child):
+    """Ends the child and those that it started."""
+    try:
+        os.killpg(child.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+    child.wait()
+
+
+def each(work, items):
+    """(item, work(item)) as they come, JOBS at once; an exception ends all."""
+    ending.clear()
+    with concurrent.futures.ThreadPoolExecutor(int(os.environ.get("JOBS") or len(os.sched_getaffinity(0)))) as pool:
+        futures = {pool.submit(work, item): item for item in items}
+        try:
+            for future in concurrent.futures.as_completed(futures):
+                yield futures[future], future.result()
+        except BaseException:
+            ending.set()
+            for child in list(children):
+                stop(child)
+            raise
+
+
+# ------------------------------------------------------------------ the build
+class Build:
+    """A build folder of Ninja's: commands, dependencies, tests. A node is a file in it that a command
+    makes, by its path relative to the folder."""
+
+    def __init__(self, folder):
+        try:
+            with open(os.path.join(folder, "CMakeCache.txt"), encoding="utf-8") as lines:
+                cache = dict(re.findall(r"^([\w-]+):\w+=(.*)$", lines.read(), re.M))
+        except FileNotFoundError:
+            raise Trouble(f"{folder} is not a build folder")
+        if cache["CMAKE_GENERATOR"] != "Ninja":
+            print(f"skipped: {folder} was made by {cache['CMAKE_GENERATOR']}, not by Ninja")
+            sys.exit(SKIPPED)
+        self.root, self.folder = cache["CMAKE_HOME_DIRECTORY"], cache["CMAKE_CACHEFILE_DIR"]
+        if not os.path.samefile(self.root, ROOT):
+            raise Trouble(f"{folder} is a build of {self.root}, not of {ROOT}")
+        self.ninja, self.ctest = cache["CMAKE_MAKE_PROGRAM"], cache["CMAKE_CTEST_COMMAND"]
+        self.commands = {self.node(step["output"]): step["command"]
+                         for step in json.loads(self.ask("-t", "compdb", "-x")) if step["command"]}
+        self.modules = [node for node in self.commands if ".so" in os.path.basename(node) and os.path.isfile(self.path(node))]
+        self.read_dependencies()
+        self.tests = {test["name"]: test for test in self.list_tests()}
+        self.words, self.members = {}, {}
+        self.lock = threading.Lock()
+
+    def ask(self, *arguments):
+        """What Ninja says. With -n it writes nothing, not even its own logs."""
+        done = subprocess.run([self.ninja, "-n", *arguments], cwd=self.folder, stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True)
+        if done.returncode != 0:
+            raise Trouble(f"ninja {' '.join(arguments)} in {self.folder}: {done.stderr[-500:]}")
+        return done.stdout
+
+    def path(self, word):
+        return os.path.normpath(os.path.join(self.folder, word))
+
+    def node(self, word):
+        return os.path.relpath(self.path(word), self.folder)
+
+    def read_dependencies(self):
+        """reads: {object: files it was made from}; readers: {file: objects}. Only files in the tree
+        and the build folder."""
+        self.reads, self.readers = {}, {}
+        for line in self.ask("-t", "deps").splitlines():
+            if line.startswith(" "):
+                path = self.path(line.strip())
+                if path.startswith((self.root + "/", self.folder + "/")):
+                    self.reads[node].add(path)
+                    self.readers.setdefault(path, set()).add(node)
+            elif line:
+                node = self.node(line.split(": #deps")[0])
+                self.reads[node] = set()
+
+    def list_tests(self):
+        """What ctest says about a copy of its files. In the build folder it would clear the log of a
+        ctest that runs there."""
+        with tempfile.TemporaryDirectory() as copy:
+            copy = os.path.realpath(copy)
+            folders = [""]
+            for folder in folders: # which grows
+                os.makedirs(os.path.join(copy, folder), exist_ok=True)
+                own = shutil.copy(os.path.join(self.folder, folder, "CTestTestfile.cmake"), os.path.join(copy, folder))
+                with open(own, encoding="utf-8") as text:
+                    folders += [os.path.join(folder, below) for below in re.findall(r'^subdirs\("(.*)"\)$', text.read(), re.M)]
+            said = subprocess.run([self.ctest, "--show-only=json-v1"], cwd=copy, stdin=subprocess.DEVNULL,
+                                  stdout=subprocess.PIPE, check=True, universal_newlines=True).stdout
+        for test in json.loads(said.replace(copy, self.folder))["tests"]:
+            properties = {p["name"]: p["value"] for p in test.get("properties", [])}
+            yield {"name": test["name"], "command": test.get("command"), "folder": properties["WORKING_DIRECTORY"],
+                   "environment": properties.get("ENVIRONMENT", []), "skip": properties.get("SKIP_RETURN_CODE")}
+
+    def programs(self, test):
+        """The nodes that the test names."""
+        words = (self.node(word) for word in self.tests[test]["command"] if os.path.isabs(word))
+        return [word for word in words if word in self.commands]
+
+    def inputs(self, node):
+        """The files of the build folder that the node's command reads."""
+        if node not in self.words:
+            words = shlex.split(self.commands[node])
+            nodes = [self.node(word) for before, word in zip(words, words[1:]) if before != "-o" and not word.startswith("-")]
+            self.words[node] = [word for word in dict.fromkeys(nodes)
+                                if word != node and not word.startswith("../") and os.path.isfile(self.path(word))]
+        return self.words[node]
+
+    def linked(self, program):
+        """The members of archives that the program is linked from, by the linker's map."""
+        with self.lock:
+            if program not in self.members:
+                with Scratch(self, {}) as scratch:
+                    status, said = scratch.make(program, "-Wl,-Map=members")
+                    if status != 0:
+                        raise Trouble(f"{program} cannot be linked again: {said[-500:]}")
+                    with open(os.path.join(scratch.folder, "members"), encoding="utf-8", errors="replace") as text:
+                        self.members[program] = set(re.findall(r"\(([^()\s]+\.o)\)", text.read()))
+            return self.members[program]
+
+    def made_from(self, changed, program):
+        """The nodes to make again for the program, in order, when these files change."""
+        order, seen = [], {}
+
+        def visit(node):
+            if node not in seen:
+                if node in self.reads:
+                    seen[node] = not changed.isdisjoint(self.reads[node])
+                elif node in self.commands:
+                    inputs = self.inputs(node)
+                    # Of a header's many objects in an archive, only those that the program takes.
+                    if node.endswith(".a") and sum(not changed.isdisjoint(self.reads.get(i, ())) for i in inputs) > 1:
+                        inputs = [i for i in inputs if os.path.basename(i) in self.linked(program)]
+                    seen[node] = any([visit(i) for i in inputs]) # of a list: each is visited
+                else:
+                    seen[node] = False
+                if seen[node]:
+                    order.append(node)
+            return seen[node]
+
+        visit(program)
+        return order
+
+    def changed_files(self, mutant):
+        """{path: text} of the files that the mutant changes: its own, and copies that CMake made in the
+        build folder."""
+        path = os.path.join(self.root, mutant.file)
+        text = read(path)
+        mutated = planted(mutant, text)
+        copies = [other for other in self.readers if os.path.basename(other) == os.path.basename(path) and
+                  other.startswith(self.folder + "/") and self.node(other) not in self.commands and read(other) == text]
+        return dict.fromkeys([path, *copies], mutated)
+
+
+def read(path):
+    try:
+        with open(path, encoding="utf-8", newline="") as file:
+            return file.read()
+    except FileNotFoundError:
+        raise Bad(f"there is no {path}")
+
+
+class Scratch:
+    """A folder with the tree and the build folder as a test sees them: the changed files, what is made
+    from them, and links to all else."""
+
+    def __init__(self, build, changed):
+        self.build, self.changed = build, changed
+        os.makedirs(os.path.join(build.folder, "mutate"), exist_ok=True)
+
+    def __enter__(self):
+        self.home = tempfile.mkdtemp(dir=os.path.join(self.build.folder, "mutate"))
+        self.folder = os.path.join(self.home, "build")
+        self.moved = {self.build.root: os.path.join(self.home, "tree"), self.build.folder: self.folder}
+        self.path = re.compile(r"(?:(?<=-[IL])|(?<![\w./-]))(%s)(?![\w.-])" %
+                               "|".join(re.escape(path) for path in sorted(self.moved, key=len, reverse=True)))
+        os.makedirs(os.path.join(self.home, "tmp"))
+        for path, text in self.changed.items():
+            os.makedirs(os.path.dirname(self.place(path)), exist_ok=True)
+            with open(self.place(path), "w", encoding="utf-8", newline="") as file:
+                file.write(text)
+            shutil.copymode(path, self.place(path))
+        self.link_around(self.build.root)
+        return self
+
+    def __exit__(self, *_):
+        shutil.rmtree(self.home, ignore_errors=True)
+
+    def place(self, text):
+        """The text with the paths of the tree and of the build folder replaced by those here."""
+        return self.path.sub(lambda match: self.moved[match.group()], text)
+
+    def link(self, path):
+        here = self.place(path)
+        if not os.path.lexists(here):
+            os.makedirs(os.path.dirname(here), exist_ok=True)
+            os.symlink(path, here)
+
+    def link_around(self, folder):
+        """Links what is in a folder of the tree; a folder with a changed file is a folder here too."""
+        os.makedirs(self.place(folder), exist_ok=True)
+        for name in os.listdir(folder):
+            path = os.path.join(folder, name)
+            if path == self.build.folder or self.build.folder.startswith(path + "/"):
+                continue
+            if any(changed.startswith(path + "/") for changed in self.changed):
+                self.link_around(path)
+            else:
+                self.link(path)
+
+    def make(self, node, option=""):
+        """Makes a node here; the option goes to the linker. The exit status and what the command said."""
+        command = self.build.commands[node]
+        if node in self.build.reads:
+            command += " -w"
+            needs = [path for path in self.build.reads[node] if path.startswith(self.build.folder + "/")]
+        else:
+            command = command.replace(" -o ", f" {option} -o ", 1)
+            needs = [self.build.path(word) for word in self.build.inputs(node)]
+        for path in needs:
+            self.link(path)
+        here = os.path.join(self.folder, node)
+        os.makedirs(os.path.dirname(here), exist_ok=True)
+        # No command may write through a link.
+        assert os.path.realpath(os.path.dirname(here)).startswith(os.path.realpath(self.home)), here
+        if os.path.islink(here):
+            os.unlink(here)
+        return run(self.place(command), shell=True, cwd=self.folder)
+
+    def test(self, name, limit=None):
+        """Runs a test here. Programs and modules that were not made here are the build folder's."""
+        test = self.build.tests[name]
+        for node in [*self.build.programs(name), *self.build.modules]:
+            self.link(self.build.path(node))
+        folder = self.place(test["folder"])
+        assert folder.startswith(self.home + "/"), folder
+        os.makedirs(folder, exist_ok=True)
+        environment = dict(self.place(setting).split("=", 1) for setting in test["environment"])
+        return run([self.place(word) for word in test["command"]], limit, cwd=folder,
+                   env={**os.environ, "TMPDIR": os.path.join(self.home, "tmp"), "PYTHONDONTWRITEBYTECODE": "1",
+                        **environment})
+
+
+# ------------------------------------------------------------------ judging
+def baseline(build, tests):
+    """{test: seconds} of the tests without any mutant, all of which must pass."""
+    for test in tests:
+        if test not in build.tests:
+            raise Trouble(f"{build.folder} has no test {test}")
+        if build.tests[test]["command"] is None:
+            raise Trouble(f"{build.folder}: the program of {test} is not built")
+    programs = {program for test in tests for program in build.programs(test)}
+    if programs and "no work to do" not in build.ask(*sorted(programs)):
+        raise Trouble(f"{build.folder} is not up to date: build it first")
+
+    def measure(test):
+        start = time.monotonic()
+        with Scratch(build, {}) as scratch:
+            status, said = scratch.test(test)
+        if status == build.tests[test]["skip"]:
+            raise Trouble(f"{test} is skipped here, so it finds nothing: {said.strip()[-500:]}")
+        if status != 0:
+            raise Trouble(f"{test} fails without any mutant:\n{said[-4000:]}")
+        return time.monotonic() - start
+
+    return dict(each(measure, tests))
+
+
+def judge(build, mutant, seconds):
+    """Whether the mutant is caught, and a sentence about it."""
+    changed = build.changed_files(mutant)
+    for test in mutant.tests:
+        programs = build.programs(test)
+        made = list(dict.fromkeys(node for program in programs for node in build.made_from(set(changed), program)))
+        if not made and not build.readers.keys().isdisjoint(changed):
+            raise Bad(f"{test} runs nothing that is made from {mutant.file}")
+        with Scratch(build, changed) as scratch:
+            for node in made:
+                status, said = scratch.make(node)
+                if status != 0:
+                    errors = [line for line in said.splitlines() if "error" in line] or said.splitlines()[-1:]
+                    raise Bad(f"does not compile: {' '.join(errors[:1])}")
+            limit = LIMIT + LIMIT_FACTOR * seconds[test]
+            status, _ = scratch.test(test, limit)
+        if status is None:
+            return True, f"{test} ran past its limit of {limit:.0f} s"
+        if status not in (0, build.tests[test]["skip"]):
+            return True, test
+    return False, f"{' '.join(mutant.tests)} passes"
+
+
+def judge_all(build, mutants, chosen):
+    """Judges the chosen ones of the mutants and prints what becomes of each. Returns how many were
+    caught and how many were not, which counts all mutants of the table whose text is not found."""
+    start = time.monotonic()
+    caught, failed = 0, 0
+
+    def tell(result, mutant, sentence):
+        print(f"{result}: {mutant.name} ({mutant.file}): {sentence}", flush=True)
+
+    found = []
+    for mutant in mutants:
+        try:
+            build.changed_files(mutant)
+            found += [mutant] if mutant in chosen else []
+        except Bad as bad:
+            failed += 1
+            tell("NOT FOUND", mutant, bad)
+    seconds = baseline(build, list(dict.fromkeys(test for mutant in found for test in mutant.tests)))
+
+    def attempt(mutant):
+        try:
+            return judge(build, mutant, seconds)
+        except Bad as bad:
+            return False, str(bad)
+
+    # What takes longest begins first: headers of many objects.
+    found.sort(key=lambda mutant: -len(build.readers.get(os.path.join(build.root, mutant.file), ())))
+    for mutant, (is_caught, sentence) in each(attempt, found):
+        tell("caught" if is_caught else "SURVIVED", mutant, sentence)
+        caught += is_caught
+        failed += not is_caught
+    print(f"{caught} mutants caught, {failed} not, in {time.monotonic() - start:.0f} s")
+    return caught, failed
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("build", metavar="BUILD")
+    parser.add_argument("word", metavar="WORD", nargs="?", default="")
+    parser.add_argument("--fixed", action="store_true")
+    given = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(2))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1])) # mutants crash
+    with open(TABLE, encoding="utf-8") as lines:
+        mutants = read_table(lines)
+    chosen = [mutant for mutant in mutants if given.word in mutant.name and (mutant.fixed or not given.fixed)]
+    if not chosen:
+        raise Trouble(f"no mutant has {given.word!r} in its name")
+    caught, failed = judge_all(Build(given.build), mutants, chosen)
+    return 0 if caught > 0 and failed == 0 else 1
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except Trouble as trouble:
+        print(f"mutate.py: {trouble}", file=sys.stderr)
+        sys.exit(2)
