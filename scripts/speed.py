@@ -72,7 +72,7 @@ def figures(group, arguments, text):
 def measure(program, backend, group, arguments):
     command = [program, "bench", *arguments, "--json", "-q"]
     if group != "reader":
-        command += ["--peers", "none", "--verify=off", "--backend", backend]
+        command += ["--peers", "none", "--backend", backend]
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, universal_newlines=True)
     if done.returncode != 0:
         raise gates.Trouble(f"{' '.join(command)}: status {done.returncode}: {done.stderr.strip()[-300:]}")
