@@ -37,13 +37,13 @@ enum option_group {
     GROUP_RESULT = GROUP_SHARED & ~GROUP_HELP                            /* those that have a result */
 };
 
-/* --compress auto: plan_compression decides. */
-enum { AUTO_COMPRESSION = -2 };
+/* --compress auto: plan_compression chooses one of enum spmv_compression by the command. */
+enum { COMPRESSION_BY_COMMAND = -2 };
 
 struct options {
     spmv_backend backend;
     const char *method;
-    int compression; /* of a plan (spmv_plan_options), or AUTO_COMPRESSION */
+    int compression; /* enum spmv_compression, or COMPRESSION_BY_COMMAND */
     spmv_type type;  /* of vectors and sums; of the matrix too unless mixed; input_type knows of complex files */
     bool mixed;      /* --type mixed: an f32 matrix, the others f64 */
     int threads, device;

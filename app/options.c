@@ -48,8 +48,11 @@ static const struct choice backends[] = {{"auto", SPMV_BACKEND_AUTO},
                                          {"omp", SPMV_BACKEND_OMP},
                                          {"ref", SPMV_BACKEND_REF},
                                          {0}};
-static const struct choice compressions[] = {
-    {"auto", AUTO_COMPRESSION}, {"off", 0}, {"columns", -1}, {"values", 2}, {0}};
+static const struct choice compressions[] = {{"auto", COMPRESSION_BY_COMMAND},
+                                             {"off", SPMV_COMPRESSION_NONE},
+                                             {"columns", SPMV_COMPRESSION_AUTO},
+                                             {"values", SPMV_COMPRESSION_VALUES},
+                                             {0}};
 static const struct choice verify_modes[] = {
     {"off", VERIFY_OFF}, {"bound", VERIFY_BOUND}, {"bitwise", VERIFY_BITWISE}, {0}};
 
@@ -345,7 +348,9 @@ static void set_option(struct options *o, const struct row *row, const char *tex
 
 int plan_compression(const struct options *o, spmv_backend backend, bool solves)
 {
-    return o->compression != AUTO_COMPRESSION ? o->compression : solves && backend == SPMV_BACKEND_CUDA ? 2 : -1;
+    if (o->compression != COMPRESSION_BY_COMMAND)
+        return o->compression;
+    return solves && backend == SPMV_BACKEND_CUDA ? SPMV_COMPRESSION_VALUES : SPMV_COMPRESSION_AUTO;
 }
 
 /* getopt's tables: long options return LONG_BASE + their index, letters themselves. */
@@ -556,7 +561,7 @@ static spmv_status join_command_line(int argc, char **argv, struct options *o)
 
 spmv_status options_parse(int argc, char **argv, struct options *o)
 {
-    *o = (struct options){.device = -1, .compression = AUTO_COMPRESSION};
+    *o = (struct options){.device = -1, .compression = COMPRESSION_BY_COMMAND};
     for (int i = 0; i < OPTIONS; i++)
         if (rows[i].standard != NULL)
             set_option(o, &rows[i], rows[i].standard);
