@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "faults.h"
 #include "machine.h"
 
 static const double MOST_OTHERS = 0.1, MOST_LOAD = 1.5, MOST_SPREAD = 0.2;
@@ -86,7 +87,8 @@ struct machine_load machine_load_measure(void)
     const char *const list = processor_list_count(allowed) >= load.processors ? allowed : "";
     const double own = own_seconds();
     const struct processor_ticks before = read_ticks(list);
-    nanosleep(&(struct timespec){.tv_nsec = WATCH_NANOSECONDS}, NULL);
+    const long watch = fault_text(FAULT_SHORT_TIMES) != NULL ? WATCH_NANOSECONDS / 10 : WATCH_NANOSECONDS;
+    nanosleep(&(struct timespec){.tv_nsec = watch}, NULL);
     const struct processor_ticks after = read_ticks(list);
     load.others_share = others_share(&before, &after, (own_seconds() - own) * (double)sysconf(_SC_CLK_TCK));
     return load;

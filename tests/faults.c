@@ -1,4 +1,4 @@
-/* Faults from environment variables, for programs of tests: SPMV_TEST_PLANT_ERROR, SPMV_TEST_CACHE_BYTES.
+/* Faults from environment variables, for programs of tests.
  *
  * Linked in place of bench/no_faults.c, which the linker then leaves in its archive.
  *
@@ -9,5 +9,8 @@
 
 const char *fault_text(enum fault fault)
 {
-    return getenv(fault == FAULT_ERROR ? "SPMV_TEST_PLANT_ERROR" : "SPMV_TEST_CACHE_BYTES");
+    static const char *const names[] = {[FAULT_ERROR] = "SPMV_TEST_PLANT_ERROR",
+                                        [FAULT_CACHE_BYTES] = "SPMV_TEST_CACHE_BYTES",
+                                        [FAULT_SHORT_TIMES] = "SPMV_TEST_SHORT_TIMES"};
+    return getenv(names[fault]);
 }
