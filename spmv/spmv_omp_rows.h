@@ -1,6 +1,7 @@
-/* What is done with the rows of a tile (spmv_omp_tile.h), included once a way to read the matrix: NARROW, FAR (struct
- * reading), and ROWS(name), the names; all three are undefined at the end. Functions of their own: a compiler that sees
- * all of a tile at once is short of registers in its innermost loops.
+/* The functions for the rows of a tile (spmv_omp_tile.h), included once for each way to read the
+ * matrix: NARROW and FAR (see struct reading), and ROWS(name), the names. All three are undefined
+ * at the end. These are separate functions because a compiler that inlines a whole tile runs out of
+ * registers in the innermost loops.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #define READING ((struct reading){PATTERN, NARROW, FAR, STREAM})
