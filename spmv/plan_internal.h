@@ -32,8 +32,8 @@ struct plan_product {
     const spmv_epilogue *epilogue;
 
     /* For solvers. Methods without dot_parts and column_parts ignore these members.
-     * - stop: a flag in the context's memory, or NULL. Where *stop is not 0, the product may leave y
-     *   and the dot product unchanged.
+     * - stop: a flag in the context's memory, or NULL. Where *stop is not 0, the product may leave
+     *   y and the dot product unchanged.
      * - leaves_parts: the product leaves the parts of the dot product instead of their sum.
      * - column_parts: receives the parts of x'y of each column, one column after the other. */
     const int *stop;

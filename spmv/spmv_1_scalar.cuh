@@ -4,8 +4,9 @@
  * Work:       nnz products, rows sums.
  * Depth:      the longest row.
  * Launches:   1.
- * Bytes:      the matrix once, but uncoalesced: neighbouring threads read addresses a row length apart, so
- *             a load of a warp touches up to 32 lines, which must stay in cache for the next steps.
+ * Bytes:      the matrix once, but uncoalesced: neighbouring threads read addresses a row length
+ *             apart, so a load of a warp touches up to 32 lines, which must stay in cache for the
+ *             next steps.
  * Wins when:  rows have 2 to 4 entries and nearly equal length.
  * Loses when: rows are long (uncoalesced), or unequal: a warp takes as long as its longest row.
  * Source:     N. Bell, M. Garland, "Implementing sparse matrix-vector multiplication on

@@ -1,16 +1,17 @@
 /* Rung 2, "vector": one warp a row.
  *
- * Idea:       the lanes of a warp take neighbouring entries of one row, so loads coalesce, and add their
- *             sums by shuffles.
+ * Idea:       the lanes of a warp take neighbouring entries of one row, so loads coalesce, and add
+ *             their sums by shuffles.
  * Work:       nnz products, rows * 32 partial sums.
  * Depth:      longest row / 32 + 5.
  * Launches:   1.
  * Bytes:      the matrix once, in whole lines where rows are long.
- * Changed:    since rung 1, 32 threads instead of one process a row, with a shuffle reduction at its end.
+ * Changed:    since rung 1, 32 threads instead of one process a row, with a shuffle reduction at
+ *             its end.
  * Wins when:  rows are at least as long as a warp.
  * Loses when: rows are short (idle lanes), or one row is huge, since one warp processes it.
- * Bits:       lane l takes entries l, l + 32, ... of its row, and the lanes combine in a fixed tree, so
- *             the bits depend on the row alone.
+ * Bits:       lane l takes entries l, l + 32, ... of its row, and the lanes combine in a fixed
+ *             tree, so the bits depend on the row alone.
  * Source:     Bell and Garland, SC09, kernel "CSR (vector)".
  *
  * SPDX-License-Identifier: BSD-3-Clause */

@@ -1,35 +1,38 @@
 /* Rung 3, "fused": gather, multiply and segmented sum in one kernel, over equal tiles of nonzeros.
  *
- * Idea:       A tile is CAPACITY consecutive nonzeros, independent of the rows; one block processes it.
- *             It loads values and columns coalesced and stages the products in shared memory, where it
- *             does what "staged" does in global memory: flags at the ends of rows, a segmented inclusive
- *             sum, and the sum of a row is at its last element. Each thread walks through ITEMS
- *             neighbouring products; a scan of the pairs (open sum, whether a row ended) over the
- *             threads gives the open sum before each. Rows that lie in one tile are stored at once.
- *             The open sum at the end of a tile, and the end of a row that began in an earlier tile, are
- *             carries. A second, small kernel adds them for each row that spans tiles:
- *             open[s] + ... + open[e - 1] + closing[e], by a thread, a warp or a block according to
- *             their number, so that one row with all the nonzeros is not slow. If there are empty rows,
- *             the plan lists the others, and further blocks of the first kernel handle the empty ones.
+ * Idea:       A tile is CAPACITY consecutive nonzeros, independent of the rows; one block processes
+ *             it. It loads values and columns coalesced and stages the products in shared memory,
+ *             where it does what "staged" does in global memory: flags at the ends of rows, a
+ *             segmented inclusive sum, and the sum of a row is at its last element. Each thread
+ *             walks through ITEMS neighbouring products; a scan of the pairs (open sum, whether a
+ *             row ended) over the threads gives the open sum before each. Rows that lie in one tile
+ *             are stored at once. The open sum at the end of a tile, and the end of a row that
+ *             began in an earlier tile, are carries. A second, small kernel adds them for each row
+ *             that spans tiles: open[s] + ... + open[e - 1] + closing[e], by a thread, a warp or a
+ *             block according to their number, so that one row with all the nonzeros is not slow.
+ *             If there are empty rows, the plan lists the others, and further blocks of the first
+ *             kernel handle the empty ones.
  * Work:       nnz products, about 2 nnz additions.
  * Depth:      ITEMS + log2 BLOCK in a tile, then a row's parts / 32 (parts / ADD_THREADS from
  *             ADD_THREADS on).
  * Launches:   2 (1 if there is one tile).
- * Bytes:      the matrix once, in whole lines; for each tile, 8 bytes for its first row, and two sums
- *             written and read.
+ * Bytes:      the matrix once, in whole lines; for each tile, 8 bytes for its first row, and two
+ *             sums written and read.
  * Changed:    since "staged" (spmv_staged.c), which has a launch a step, the products never travel
  *             through global memory.
- * Wins when:  over scalar and vector: row lengths are unequal, since a tile has the same work for any
- *             row lengths.
- * Next rung:  rung 4 cuts at the ends of rows, so it has no carries, no second launch and no scan across
- *             threads; its plan must pack rows of all lengths into tiles.
- * Early start: (programmatic dependent launch, sm_90) as in rung 4, both kernels load the plan's data
- *             while the kernel before them ends, and wait for that end before they read x, y and carries.
- * Bits:       the cut is at multiples of CAPACITY, and all sums have a fixed shape. So the bits depend
- *             on the rows' lengths and the type alone. No atomics on values.
- * Source:     G. E. Blelloch, M. A. Heroux, M. Zagha, "Segmented operations for sparse matrix computation
- *             on vector multiprocessors", CMU-CS-93-173, 1993; D. Merrill, M. Garland, "Merge-based
- *             parallel sparse matrix-vector multiplication", SC16 (carries of equal tiles).
+ * Wins when:  over scalar and vector: row lengths are unequal, since a tile has the same work for
+ *             any row lengths.
+ * Next rung:  rung 4 cuts at the ends of rows, so it has no carries, no second launch and no scan
+ *             across threads; its plan must pack rows of all lengths into tiles.
+ * Early start: (programmatic dependent launch, sm_90) as in rung 4, both kernels load the plan's
+ *             data while the kernel before them ends, and wait for that end before they read x, y
+ *             and carries.
+ * Bits:       the cut is at multiples of CAPACITY, and all sums have a fixed shape. So the bits
+ *             depend on the rows' lengths and the type alone. No atomics on values.
+ * Source:     G. E. Blelloch, M. A. Heroux, M. Zagha, "Segmented operations for sparse matrix
+ *             computation on vector multiprocessors", CMU-CS-93-173, 1993; D. Merrill, M. Garland,
+ *             "Merge-based parallel sparse matrix-vector multiplication", SC16 (carries of equal
+ *             tiles).
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SPMV_3_FUSED_CUH

@@ -1,20 +1,22 @@
 /* Rung 4, "tiles": one block for each tile of whole rows.
  *
  * Idea:       The plan packs whole rows into tiles of at most BLOCK * ITEMS nonzeros
- *             (spmv_4_tiles_plan.cuh). A block loads its tile's values and columns coalesced, forms the
- *             products in shared memory, and then sums the rows with groups of lanes, as many lanes a
- *             row as let all rows be summed at once. Rows are whole, so a tile depends on no other tile.
+ *             (spmv_4_tiles_plan.cuh). A block loads its tile's values and columns coalesced, forms
+ *             the products in shared memory, and then sums the rows with groups of lanes, as many
+ *             lanes a row as let all rows be summed at once. Rows are whole, so a tile depends on
+ *             no other tile.
  * Work:       nnz products, rows * lanes partial sums.
  * Depth:      ITEMS + the longest of a tile's rows / lanes.
  * Launches:   1.
- * Bytes:      the matrix once, in whole lines. Columns have 16 bits where a tile's columns lie in one
- *             range (base + number) or in a few ranges (number of the range, place in it); the plan
- *             keeps these beside the matrix's own columns. With the table of values, a value is a
- *             one-byte code.
+ * Bytes:      the matrix once, in whole lines. Columns have 16 bits where a tile's columns lie in
+ *             one range (base + number) or in a few ranges (number of the range, place in it); the
+ *             plan keeps these beside the matrix's own columns. With the table of values, a value
+ *             is a one-byte code.
  * Changed:    since rung 3, only y leaves the multiprocessor, and there is one launch.
  * Wins when:  always, except on equal rows of two or three entries, where scalar is as fast.
  * Source:     N. Bell, M. Garland, SC09; J. L. Greathouse, M. Daga, "Efficient sparse matrix-vector
- *             multiplication on GPUs using the CSR storage format", SC14 (whole rows in shared memory).
+ *             multiplication on GPUs using the CSR storage format", SC14 (whole rows in shared
+ *             memory).
  *
  * Long rows: a row longer than a tile is cut into pieces, each a tile of its own. A piece stores
  * its sum and increments a counter. The last piece of a group of GROUP pieces to arrive adds the
@@ -146,8 +148,8 @@ enum class values { NONE, PLAIN, CODED };
  * - look_ahead: loads early what the storer needs of a row besides the sum;
  * - operator(): stores a row;
  * - end_tile: after the rows of a tile;
- * - end_piece: after a piece of a long row, by the block's first warp, with the row's first tile and
- *   whether this piece stored the row.
+ * - end_piece: after a piece of a long row, by the block's first warp, with the row's first tile
+ *   and whether this piece stored the row.
  * spmv_4_tiles_epilogue.cuh has another storer. */
 template <typename T> struct store_scaled {
     enum { HEAVY = false }; /* needs many registers */

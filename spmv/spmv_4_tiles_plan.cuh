@@ -5,11 +5,12 @@
  * pack in parallel. A warp finds the end of a tile by a search with 32 probes a step. The cost is
  * the unused room in the last tile of each segment, on average half a tile in SEGMENT_TILES.
  *
- * pack      one block a segment: finds the begins of its tiles from offsets in shared memory; passes
- *           the numbers of tiles, long rows and groups of pieces on by look-back; writes its part of
- *           the table
+ * pack      one block a segment: finds the begins of its tiles from offsets in shared memory;
+ *           passes the numbers of tiles, long rows and groups of pieces on by look-back; writes its
+ *           part of the table
  * measure   other blocks of the same launch: the longest row and the number of empty ones
- * narrow    writes 16-bit columns for the tiles whose columns span less than 2^16 or lie in a few ranges
+ * narrow    writes 16-bit columns for the tiles whose columns span less than 2^16 or lie in a few
+ *           ranges
  *
  * All of it is queued before the host waits once, for `statistics`. Therefore memory is allocated
  * for most_tiles, the largest possible number.

@@ -1,21 +1,22 @@
 /* Rung 5, "columns": several vectors at once, the columns of a matrix x stored row by row.
  *
- * Idea:       neighbouring lanes take the columns of x, so the row of x for an entry is contiguous, and the
- *             entry is read once for all columns; a lane loads 16 bytes of a row of x (PACK columns) where
- *             x allows it. A group of width * slots lanes processes a row: slots entries at a time, whose
- *             sums combine in a fixed tree at the end.
+ * Idea:       neighbouring lanes take the columns of x, so the row of x for an entry is contiguous,
+ *             and the entry is read once for all columns; a lane loads 16 bytes of a row of x (PACK
+ *             columns) where x allows it. A group of width * slots lanes processes a row: slots
+ *             entries at a time, whose sums combine in a fixed tree at the end.
  * Work:       nnz * columns products.
  * Depth:      a row's entries / slots.
  * Launches:   1 for 16 columns at a time; 3 if there are long rows.
- * Bytes:      the matrix once, and a row of x for each entry, from cache where possible. From about 4
- *             columns on, x dominates the time.
+ * Bytes:      the matrix once, and a row of x for each entry, from cache where possible. From about
+ *             4 columns on, x dominates the time.
  * Changed:    since rung 2, a lane has columns of x instead of a part of the row.
  * Wins when:  there are several vectors.
- * Bits:       slot s of a group takes entries s, s + slots, ... of its row or piece. The number of slots
- *             depends on the mean row length and the number of columns. So a column's bits depend on the
- *             number of columns, but not on the alignment of x.
- * Source:     H. M. Aktulga, A. Buluc, S. Williams, C. Yang, "Optimizing sparse matrix-multiple vectors
- *             multiplication for nuclear configuration interaction calculations", IPDPS 2014.
+ * Bits:       slot s of a group takes entries s, s + slots, ... of its row or piece. The number of
+ *             slots depends on the mean row length and the number of columns. So a column's bits
+ *             depend on the number of columns, but not on the alignment of x.
+ * Source:     H. M. Aktulga, A. Buluc, S. Williams, C. Yang, "Optimizing sparse matrix-multiple
+ *             vectors multiplication for nuclear configuration interaction calculations", IPDPS
+ *             2014.
  *
  * For solvers, the kernel also computes parts of x'y (dots): a lane has the row's element of x when
  * it stores that of y.

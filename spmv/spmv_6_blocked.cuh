@@ -1,24 +1,26 @@
 /* Rung 6, "blocked": columns in blocks, so that each gather finds x in shared memory.
  *
- * Idea:       Where columns are scattered, an element of x costs a sector of 32 bytes from the second-level
- *             cache, and that limits the product, not the matrix. The plan keeps a copy of the matrix
- *             sorted by (block of columns, row, column). A product has two launches. The first,
- *             "multiply", loads a block's part of x into shared memory and streams values and 16-bit
- *             columns; it writes the products to memory in the order of the values. The second, "add",
- *             takes a tile of whole rows. The tile's products lie in runs, one in each block of columns.
- *             It puts them in shared memory in the order of the rows and sums them as rung 4 does.
+ * Idea:       Where columns are scattered, an element of x costs a sector of 32 bytes from the
+ *             second-level cache, and that limits the product, not the matrix. The plan keeps a
+ *             copy of the matrix sorted by (block of columns, row, column). A product has two
+ *             launches. The first, "multiply", loads a block's part of x into shared memory and
+ *             streams values and 16-bit columns; it writes the products to memory in the order of
+ *             the values. The second, "add", takes a tile of whole rows. The tile's products lie in
+ *             runs, one in each block of columns. It puts them in shared memory in the order of the
+ *             rows and sums them as rung 4 does.
  * Work:       nnz products, nnz additions.
  * Depth:      as rung 4, twice through memory.
  * Launches:   2.
- * Bytes:      a nonzero: value + 2 + product in the first launch, product + 2 in the second (f32 16, f64
- *             28), all in whole lines except at the ends of runs, and no gather outside the multiprocessor.
+ * Bytes:      a nonzero: value + 2 + product in the first launch, product + 2 in the second (f32
+ *             16, f64 28), all in whole lines except at the ends of runs, and no gather outside the
+ *             multiprocessor.
  * Changed:    since rung 4, the order of the matrix, and products travel through memory.
- * Wins when:  columns are scattered over an x too large for the first-level cache, and rung 4 moves more
- *             than 32 bytes a nonzero. It loses everywhere else.
- * Source:     R. Nishtala, R. W. Vuduc, J. W. Demmel, K. A. Yelick, "When cache blocking of sparse matrix
- *             vector multiply works and why", AAECC 18 (2007); S. Beamer, K. Asanovic, D. Patterson,
- *             "Reducing Pagerank communication via propagation blocking", IPDPS 2017 (products through
- *             memory, so that accesses on both sides are local).
+ * Wins when:  columns are scattered over an x too large for the first-level cache, and rung 4 moves
+ *             more than 32 bytes a nonzero. It loses everywhere else.
+ * Source:     R. Nishtala, R. W. Vuduc, J. W. Demmel, K. A. Yelick, "When cache blocking of sparse
+ *             matrix vector multiply works and why", AAECC 18 (2007); S. Beamer, K. Asanovic, D.
+ *             Patterson, "Reducing Pagerank communication via propagation blocking", IPDPS 2017
+ *             (products through memory, so that accesses on both sides are local).
  *
  * Multiply: the sorted nonzeros are cut into equal parts, one for each thread block, as many as
  * fill the device a whole number of times. A part is cut into segments where blocks of columns

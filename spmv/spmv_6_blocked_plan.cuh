@@ -6,8 +6,8 @@
  * local     columns within their blocks, in 16 bits
  * tile_of   the tile of each nonzero, from the table of rung 4's packing
  * tile_keys (tile, i) of place i
- * (sort)    by tile: order[j], the place of the nonzero that is number j in the order (tile, block, row,
- *           column). The numbers j of a tile are the same as its positions in the matrix
+ * (sort)    by tile: order[j], the place of the nonzero that is number j in the order (tile, block,
+ *           row, column). The numbers j of a tile are the same as its positions in the matrix
  * mark      place among its tile's products, and whether a run begins, that is, order[j] is not
  *           order[j - 1] + 1; the number of runs that begin in each 32 places
  * (scan)    the number of runs that begin before

@@ -1,7 +1,8 @@
 /* B = transpose(A) on the device: sorts the entries of A by column with the stable radix sort of
  * the primitives.
  *
- * sort    (column, index of the entry) by column: entries of a column keep their order, which is by row
+ * sort    (column, index of the entry) by column: entries of a column keep their order, which is by
+ *         row
  * begins  row_ptr[c] = the number of sorted columns less than c, by binary search
  * rows    the row of each entry of A, by binary search in its offsets
  * take    B's columns are the rows of the entries in sorted order; its values likewise
