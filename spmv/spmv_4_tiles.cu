@@ -24,8 +24,8 @@ enum way { LITTLE, USUAL };
 struct tiles_state {
     tiles::statistics about;
     void *table, *narrow;
-    /* stretches: begins of column ranges, behind the table, or NULL; then long_rows */
-    void *stretches, *long_rows;
+    /* ranges: begins of column ranges, behind the table, or NULL; then long_rows */
+    void *ranges, *long_rows;
     /* of pieces, then of groups; of groups, then of rows; NULL: no long rows */
     void *sums, *counts;
     /* sums of an epilogue's dot product, behind the long rows, then its counters */
@@ -54,10 +54,10 @@ spmv_status make_block(spmv_plan *plan, const Packing &p, tiles::statistics **ab
         return context_fail(ctx, SPMV_ERROR_LIMIT,
                             "spmv_plan_create: there may be %lld tiles, more than a launch has blocks",
                             (long long)most);
-    const bool may_stretch = plan->compression != SPMV_COMPRESSION_NONE && Packing::shape::MAY_STRETCH;
+    const bool may_use_ranges = plan->compression != SPMV_COMPRESSION_NONE && Packing::shape::MAY_USE_RANGES;
     const tiles::tree_size tree(most);
     const int64_t bytes[] = {tiles::part((most + 1) * (int64_t)sizeof(tiles::tile)),
-                             may_stretch ? tiles::part(most * tiles::STRETCHES * (int64_t)sizeof(int32_t)) : 0,
+                             may_use_ranges ? tiles::part(most * tiles::RANGES * (int64_t)sizeof(int32_t)) : 0,
                              tiles::part(p.most_long_rows() * (int64_t)sizeof(tiles::long_row)),
                              tiles::part(tree.sums * (int64_t)spmv_type_size(plan->type)),
                              tiles::part(tree.counts * (int64_t)sizeof(unsigned)),
@@ -69,7 +69,7 @@ spmv_status make_block(spmv_plan *plan, const Packing &p, tiles::statistics **ab
     if (st != SPMV_OK)
         return st;
     char *at = (char *)s->table + bytes[0];
-    s->stretches = may_stretch ? at : nullptr;
+    s->ranges = may_use_ranges ? at : nullptr;
     s->long_rows = at += bytes[1];
     s->tree = at += bytes[2];
     s->tree_counts = (unsigned *)(at += bytes[3]);
@@ -90,7 +90,7 @@ spmv_status narrow(spmv_plan *plan, const Packing &p, tiles::statistics *about, 
     return st != SPMV_OK || s->narrow == nullptr ? st : on_device(ctx, [&] {
         return launch_early(ctx, "spmv tiles narrow", (int)min_i64(p.most_tiles(), at_once), tiles::PLAN_THREADS,
                             tiles::narrow<Packing::CAPACITY / tiles::PLAN_THREADS>, (tiles::tile *)s->table,
-                            plan->a.col, (int32_t *)s->stretches, (uint16_t *)s->narrow, about);
+                            plan->a.col, (int32_t *)s->ranges, (uint16_t *)s->narrow, about);
     });
 }
 
@@ -268,9 +268,9 @@ void describe(spmv_plan *plan, const tiles_state *s)
     if (used < size && about.filled > 0)
         used += snprintf(text + used, (size_t)(size - used), "; 16-bit columns in %.3g %% of the tiles",
                          s->narrow != nullptr ? 100.0 * (double)about.narrow / (double)about.filled : 0.0);
-    if (used < size && s->narrow != nullptr && about.stretched > 0)
+    if (used < size && s->narrow != nullptr && about.ranged > 0)
         used += snprintf(text + used, (size_t)(size - used), " (%.3g %% by stretches)",
-                         100.0 * (double)about.stretched / (double)about.filled);
+                         100.0 * (double)about.ranged / (double)about.filled);
     if (used < size && s->coded)
         used += snprintf(text + used, (size_t)(size - used), "; a table of %d value%s, a byte a nonzero", s->values,
                          s->values == 1 ? "" : "s");
@@ -298,7 +298,7 @@ template <typename T, typename Stored> tiles::matrix<T, Stored> matrix_of(const 
             (int32_t)plan->a.cols,
             plan->a.col,
             (const uint16_t *)s->narrow,
-            (const int32_t *)(s->narrow != nullptr && s->about.stretched > 0 ? s->stretches : nullptr),
+            (const int32_t *)(s->narrow != nullptr && s->about.ranged > 0 ? s->ranges : nullptr),
             (const Stored *)plan->a.val,
             (const tiles::long_row *)s->long_rows,
             sums,

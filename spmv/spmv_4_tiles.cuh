@@ -60,16 +60,17 @@ namespace tiles
  * - SEGMENT_TILES: for the packing (spmv_4_tiles_plan.cuh).
  * - SHARED: shared memory in percent of an SM's combined cache and shared memory. It is just large
  *   enough to keep the SM busy, because the remaining cache holds x.
- * - MAY_STRETCH: 16-bit columns also in several ranges. Small matrices stay in the caches anyway.
+ * - MAY_USE_RANGES: 16-bit columns also in several ranges. Small matrices stay in the caches.
  * - MAY_RETAIN: the last-level cache may retain a share of the matrix.
  * - MAY_CODE: the values may be in a table; for the same shapes as MAY_RETAIN. */
-template <int BLOCK_, int ITEMS_, int SEGMENT_TILES_, int SHARED_, bool MAY_STRETCH_, bool MAY_RETAIN_> struct shape {
+template <int BLOCK_, int ITEMS_, int SEGMENT_TILES_, int SHARED_, bool MAY_USE_RANGES_, bool MAY_RETAIN_>
+struct shape {
     enum {
         BLOCK = BLOCK_,
         ITEMS = ITEMS_,
         SEGMENT_TILES = SEGMENT_TILES_,
         SHARED = SHARED_,
-        MAY_STRETCH = MAY_STRETCH_,
+        MAY_USE_RANGES = MAY_USE_RANGES_,
         MAY_RETAIN = MAY_RETAIN_,
         MAY_CODE = MAY_RETAIN_,
         LINE = 32,
@@ -90,18 +91,18 @@ template <typename T> struct shapes {
 
 enum { GROUP = warp_lanes };
 
-/* A 16-bit column in ranges: the upper bits select one of STRETCHES column ranges, the lower
- * STRETCH_BITS are the place in it. One lane holds the begin of each range. */
-enum { STRETCHES = warp_lanes, STRETCH_BITS = 11, STRETCH = 1 << STRETCH_BITS };
-static_assert(STRETCHES << STRETCH_BITS == 65536, "16 bits");
+/* A 16-bit column in ranges: the upper bits select one of RANGES column ranges, the lower
+ * RANGE_BITS are the place in it. One lane holds the begin of each range. */
+enum { RANGES = warp_lanes, RANGE_BITS = 11, RANGE = 1 << RANGE_BITS };
+static_assert(RANGES << RANGE_BITS == 65536, "16 bits");
 
 /* Values of tile.base without a base: no 16-bit columns, and 16-bit columns in ranges. */
-enum { NO_BASE = -1, STRETCHED = -2 };
+enum { NO_BASE = -1, IN_RANGES = -2 };
 
 /* A tile; it ends where the next one begins. */
 struct alignas(16) tile {
     int64_t begin, row;
-    int32_t base;     /* of 16-bit columns; or NO_BASE, STRETCHED */
+    int32_t base;     /* of 16-bit columns; or NO_BASE, IN_RANGES */
     int32_t long_row; /* the long row of which the tile is a piece; -1: whole rows */
     int32_t shift;    /* 1 << shift lanes sum a row */
     int32_t unused;
@@ -123,9 +124,9 @@ template <typename T, typename Stored> struct matrix {
     int words; /* 32-bit words of an offset */
     int32_t cols;
     const int32_t *col;
-    const uint16_t *narrow;   /* NULL: no tile has 16-bit columns */
-    const int32_t *stretches; /* begins of the column ranges, STRETCHES a tile */
-    const Stored *val;        /* NULL: a pattern */
+    const uint16_t *narrow; /* NULL: no tile has 16-bit columns */
+    const int32_t *ranges;  /* begins of the column ranges, RANGES a tile */
+    const Stored *val;      /* NULL: a pattern */
     const long_row *long_rows;
     T *piece_sums, *group_sums;          /* GROUP a group; 1 a group */
     unsigned *group_counts, *row_counts; /* 0 between launches */
@@ -221,8 +222,8 @@ template <typename Shape> __device__ void widen(int32_t begins, bool is_narrow, 
 {
 #pragma unroll
     for (int i = 0; i < Shape::ITEMS; i++) {
-        const int32_t its_begin = __shfl_sync(0xffffffffu, begins, column[i] >> STRETCH_BITS);
-        column[i] = is_narrow ? its_begin + (column[i] & (STRETCH - 1)) : column[i];
+        const int32_t its_begin = __shfl_sync(0xffffffffu, begins, column[i] >> RANGE_BITS);
+        column[i] = is_narrow ? its_begin + (column[i] & (RANGE - 1)) : column[i];
     }
 }
 
@@ -358,7 +359,7 @@ template <typename Shape, typename T, typename Store> constexpr int resident()
     return !Store::HEAVY || sizeof(T) > 8 ? 0 : sizeof(T) == 8 && Shape::ITEMS > 4 ? 5 : 6;
 }
 
-template <typename Shape, values HELD, bool BY_STRETCHES, typename Load, typename Matrix, typename T, typename Store>
+template <typename Shape, values HELD, bool BY_RANGES, typename Load, typename Matrix, typename T, typename Store>
 __global__ void __launch_bounds__(Shape::BLOCK, resident<Shape, T, Store>()) kernel(Matrix m, const T *x, Store store)
 {
     constexpr int BLOCK = Shape::BLOCK, ITEMS = Shape::ITEMS, TURNS = Shape::ROWS / BLOCK + 1;
@@ -399,9 +400,9 @@ __global__ void __launch_bounds__(Shape::BLOCK, resident<Shape, T, Store>()) ker
                 offset[i] = load(offsets + i * BLOCK * m.words);
     }
     int32_t begins = 0;
-    if (BY_STRETCHES)
-        begins = is_narrow && mine.base == STRETCHED ? m.stretches[t * STRETCHES + thread % warp_lanes]
-                                                     : mine.base + thread % warp_lanes * STRETCH;
+    if (BY_RANGES)
+        begins = is_narrow && mine.base == IN_RANGES ? m.ranges[t * RANGES + thread % warp_lanes]
+                                                     : mine.base + thread % warp_lanes * RANGE;
     if (is_narrow)
         load_part<Shape>(m.narrow + from + thread, skip, count, load, column);
     else
@@ -420,8 +421,8 @@ __global__ void __launch_bounds__(Shape::BLOCK, resident<Shape, T, Store>()) ker
     typename Store::ahead held{};
     if (whole_rows && (thread & ((1 << mine.shift) - 1)) == 0 && thread >> mine.shift < rows)
         held = store.look_ahead(mine.row + (thread >> mine.shift));
-    const T *const x_from = is_narrow && !BY_STRETCHES ? x + mine.base : x;
-    if (BY_STRETCHES)
+    const T *const x_from = is_narrow && !BY_RANGES ? x + mine.base : x;
+    if (BY_RANGES)
         widen<Shape>(begins, is_narrow, column);
     T product[ITEMS];
 #pragma unroll
@@ -447,35 +448,35 @@ __global__ void __launch_bounds__(Shape::BLOCK, resident<Shape, T, Store>()) ker
     }
 }
 
-template <typename Shape, values HELD, bool BY_STRETCHES, typename Load, typename Matrix, typename T, typename Store>
+template <typename Shape, values HELD, bool BY_RANGES, typename Load, typename Matrix, typename T, typename Store>
 spmv_status run_as(spmv_context *ctx, const Matrix &m, const T *x, Store store)
 {
-    return launch_cached<kernel<Shape, HELD, BY_STRETCHES, Load, Matrix, T, Store>>(
+    return launch_cached<kernel<Shape, HELD, BY_RANGES, Load, Matrix, T, Store>>(
         ctx, "spmv tiles", (int)m.tiles, Shape::BLOCK, Shape::SHARED, m, x, store);
 }
 
-template <typename Shape, values HELD, bool BY_STRETCHES, typename Matrix, typename T, typename Store>
+template <typename Shape, values HELD, bool BY_RANGES, typename Matrix, typename T, typename Store>
 spmv_status run_with_values(spmv_context *ctx, const Matrix &m, const T *x, Store store)
 {
     if constexpr (Shape::MAY_RETAIN)
         if (m.retained > 0)
-            return run_as<Shape, HELD, BY_STRETCHES, loads<caching::RETAINED>>(ctx, m, x, store);
-    return run_as<Shape, HELD, BY_STRETCHES, loads<caching::ONCE>>(ctx, m, x, store);
+            return run_as<Shape, HELD, BY_RANGES, loads<caching::RETAINED>>(ctx, m, x, store);
+    return run_as<Shape, HELD, BY_RANGES, loads<caching::ONCE>>(ctx, m, x, store);
 }
 
-template <typename Shape, bool BY_STRETCHES, typename T, typename Stored, typename Store>
+template <typename Shape, bool BY_RANGES, typename T, typename Stored, typename Store>
 spmv_status run_on_columns(spmv_context *ctx, const matrix<T, Stored> &m, const T *x, Store store)
 {
     if (m.val == nullptr)
-        return run_as<Shape, values::NONE, BY_STRETCHES, loads<caching::ONCE>>(ctx, m, x, store);
-    return run_with_values<Shape, values::PLAIN, BY_STRETCHES>(ctx, m, x, store);
+        return run_as<Shape, values::NONE, BY_RANGES, loads<caching::ONCE>>(ctx, m, x, store);
+    return run_with_values<Shape, values::PLAIN, BY_RANGES>(ctx, m, x, store);
 }
 
 template <typename Shape, typename T, typename Stored, typename Store>
 spmv_status run(spmv_context *ctx, const matrix<T, Stored> &m, const T *x, Store store)
 {
-    if constexpr (Shape::MAY_STRETCH)
-        if (m.stretches != nullptr)
+    if constexpr (Shape::MAY_USE_RANGES)
+        if (m.ranges != nullptr)
             return run_on_columns<Shape, true>(ctx, m, x, store);
     return run_on_columns<Shape, false>(ctx, m, x, store);
 }
@@ -484,8 +485,8 @@ template <typename Shape, typename T, typename Store>
 spmv_status run(spmv_context *ctx, const coded_matrix<T> &m, const T *x, Store store)
 {
     static_assert(Shape::MAY_CODE, "a kernel for each is too many");
-    return m.stretches != nullptr ? run_with_values<Shape, values::CODED, true>(ctx, m, x, store)
-                                  : run_with_values<Shape, values::CODED, false>(ctx, m, x, store);
+    return m.ranges != nullptr ? run_with_values<Shape, values::CODED, true>(ctx, m, x, store)
+                               : run_with_values<Shape, values::CODED, false>(ctx, m, x, store);
 }
 
 } // namespace tiles

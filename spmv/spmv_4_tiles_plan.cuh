@@ -63,7 +63,7 @@ struct statistics {
     unsigned long long longest, empty_rows;
     /* Tiles with nonzeros; those of them with 16-bit columns; those of them with several column
      * ranges. */
-    unsigned long long filled, narrow, stretched;
+    unsigned long long filled, narrow, ranged;
     unsigned long long by_shift[SHIFTS];
     packed_counts packed;
     int ticket; /* of the segments */
@@ -438,7 +438,7 @@ struct column_bins {
     uint32_t bits[WORDS], in_use[warp_lanes];
 
     /* log2 of the width of the narrowest bins that cover `span` columns. If a bin would be wider
-     * than STRETCH columns, the tile gets no column ranges. */
+     * than RANGE columns, the tile gets no column ranges. */
     static __device__ int shift_for(int32_t span)
     {
         int shift = BIN_BITS;
@@ -469,16 +469,16 @@ struct column_bins {
 };
 
 /* Finds column ranges for a tile whose columns lie from low to high. Greedy: each range begins at
- * the least bin in use that no range covers. Returns whether STRETCHES ranges suffice. Called by a
+ * the least bin in use that no range covers. Returns whether RANGES ranges suffice. Called by a
  * block. begins: in shared memory; NO_COLUMN behind the last range. */
 enum { NO_COLUMN = INT32_MAX };
 template <int PARTS>
-__device__ bool find_stretches(const int32_t (&column)[PARTS], int32_t low, int32_t high, int32_t *begins)
+__device__ bool find_ranges(const int32_t (&column)[PARTS], int32_t low, int32_t high, int32_t *begins)
 {
     __shared__ column_bins bins;
     __shared__ bool suffice;
     const int thread = (int)threadIdx.x, lane = thread % warp_lanes, shift = bins.shift_for(high - low);
-    if (1 << shift > STRETCH)
+    if (1 << shift > RANGE)
         return false;
     for (int i = thread; i < bins.WORDS; i += PLAN_THREADS)
         bins.bits[i] = 0;
@@ -497,13 +497,13 @@ __device__ bool find_stretches(const int32_t (&column)[PARTS], int32_t low, int3
     __syncthreads();
     if (thread < warp_lanes) {
         int bin = 0, mine = NO_COLUMN;
-        for (int k = 0; k < STRETCHES; k++) {
+        for (int k = 0; k < RANGES; k++) {
             bin = bins.next(bin);
             if (bin == bins.WORDS * warp_lanes)
                 break;
             if (lane == k)
                 mine = low + (bin << shift);
-            bin += STRETCH >> shift;
+            bin += RANGE >> shift;
         }
         begins[lane] = mine;
         bin = bins.next(bin);
@@ -515,22 +515,22 @@ __device__ bool find_stretches(const int32_t (&column)[PARTS], int32_t low, int3
 }
 
 /* The 16-bit number of a column that lies in one of the ranges. */
-__device__ inline uint16_t in_stretches(const int32_t *begins, int32_t column)
+__device__ inline uint16_t in_ranges(const int32_t *begins, int32_t column)
 {
     int k = 0;
-    for (int step = STRETCHES / 2; step > 0; step /= 2)
+    for (int step = RANGES / 2; step > 0; step /= 2)
         k += begins[k + step] <= column ? step : 0;
-    return (uint16_t)(k << STRETCH_BITS | (column - begins[k]));
+    return (uint16_t)(k << RANGE_BITS | (column - begins[k]));
 }
 
 /* Writes the 16-bit columns of tile t, out[k] for nonzero k: relative to the least column if the
- * tile spans less than 2^16, by ranges if there are few, otherwise 0. Returns the base, STRETCHED
- * or NO_BASE. Called by a block; a tile has at most PARTS * PLAN_THREADS nonzeros. stretches:
- * STRETCHES a tile; NULL: do not use ranges. */
+ * tile spans less than 2^16, by ranges if there are few, otherwise 0. Returns the base, IN_RANGES
+ * or NO_BASE. Called by a block; a tile has at most PARTS * PLAN_THREADS nonzeros. ranges:
+ * RANGES a tile; NULL: do not use ranges. */
 template <int PARTS>
-__device__ int32_t narrow_tile(const tile *table, int64_t t, const int32_t *col, int32_t *stretches, uint16_t *out)
+__device__ int32_t narrow_tile(const tile *table, int64_t t, const int32_t *col, int32_t *ranges, uint16_t *out)
 {
-    __shared__ int32_t begins[STRETCHES];
+    __shared__ int32_t begins[RANGES];
     const int64_t begin = table[t].begin, end = table[t + 1].begin;
     if (begin == end)
         return NO_BASE;
@@ -545,38 +545,38 @@ __device__ int32_t narrow_tile(const tile *table, int64_t t, const int32_t *col,
     const int32_t low = block_least(least, 0), high = -block_least(-above, 1);
     __syncthreads();
     const bool one = high - low <= UINT16_MAX;
-    const bool some = !one && stretches != nullptr && find_stretches(column, low, high, begins);
+    const bool some = !one && ranges != nullptr && find_ranges(column, low, high, begins);
 #pragma unroll
     for (int i = 0; i < PARTS; i++) {
         const int64_t k = begin + i * PLAN_THREADS + threadIdx.x;
         if (k < end)
-            out[k] = one ? (uint16_t)(column[i] - low) : some ? in_stretches(begins, column[i]) : (uint16_t)0;
+            out[k] = one ? (uint16_t)(column[i] - low) : some ? in_ranges(begins, column[i]) : (uint16_t)0;
     }
-    if (some && threadIdx.x < STRETCHES)
-        stretches[t * STRETCHES + threadIdx.x] = begins[threadIdx.x];
-    return one ? low : some ? (int32_t)STRETCHED : (int32_t)NO_BASE;
+    if (some && threadIdx.x < RANGES)
+        ranges[t * RANGES + threadIdx.x] = begins[threadIdx.x];
+    return one ? low : some ? (int32_t)IN_RANGES : (int32_t)NO_BASE;
 }
 
 /* Each block loops over tiles. */
 template <int PARTS>
 __global__ void __launch_bounds__(PLAN_THREADS)
-    narrow(tile *table, const int32_t *col, int32_t *stretches, uint16_t *out, statistics *s)
+    narrow(tile *table, const int32_t *col, int32_t *ranges, uint16_t *out, statistics *s)
 {
-    unsigned narrow = 0, stretched = 0;
+    unsigned narrow = 0, ranged = 0;
     await_kernel_before();
     const int64_t tiles = s->packed.tiles;
     for (int64_t t = blockIdx.x; t < tiles; t += gridDim.x) {
-        const int32_t base = narrow_tile<PARTS>(table, t, col, stretches, out);
+        const int32_t base = narrow_tile<PARTS>(table, t, col, ranges, out);
         if (threadIdx.x == 0 && base != NO_BASE)
             table[t].base = base;
         narrow += base != NO_BASE;
-        stretched += base == STRETCHED;
+        ranged += base == IN_RANGES;
         __syncthreads(); /* before the next tile uses shared memory */
     }
     if (threadIdx.x > 0 || narrow == 0)
         return;
     atomicAdd(&s->narrow, (unsigned long long)narrow);
-    atomicAdd(&s->stretched, (unsigned long long)stretched);
+    atomicAdd(&s->ranged, (unsigned long long)ranged);
 }
 
 /* Rounds the bytes of a part of a memory block up, so that the next part is aligned for any
