@@ -66,7 +66,7 @@ struct workspace {
     pthread_mutex_t lock; /* for sleeping threads */
     pthread_cond_t opened;
     struct claims *claims; /* one for each thread */
-    struct pieces pieces;
+    struct tile_loop product;
     spmv_epilogue dot;     /* for one column: p'q of a tile's own rows */
     int64_t groups, group; /* number of groups; tiles in a group */
     int threads;
@@ -172,8 +172,8 @@ static spmv_status prepare(struct cg *cg)
                             .opened = PTHREAD_COND_INITIALIZER,
                             .inverse_diagonal = s->precond != NULL ? precond_inverse_diagonal(s->precond) : NULL};
     const int k = s->columns;
-    tiles_omp_pieces(s->plan, cg->p, s->q, k == 1 ? &w->dot : NULL, &w->pieces);
-    const int64_t count = w->pieces.tiles->count;
+    tiles_omp_loop(s->plan, cg->p, s->q, k == 1 ? &w->dot : NULL, &w->product);
+    const int64_t count = w->product.tiles->count;
     w->group = count >= GROUPED_FROM ? GROUP : 1;
     w->groups = ceil_divide(count, w->group);
     w->threads = (int)max_i64(1, min_i64(s->ctx->threads, min_i64(w->groups, count * k / TILES_A_THREAD)));

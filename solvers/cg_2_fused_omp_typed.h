@@ -7,7 +7,7 @@
 
 /* The arguments of the phases, for one thread. */
 struct TYPED(job) {
-    const struct tiles *tiles;
+    const struct omp_tiles *tiles;
     int k, count; /* columns; running columns */
     const int *list;
     VALUE *x, *r, *p, *q;
@@ -169,7 +169,7 @@ static struct TYPED(passes) TYPED(passes_for)(bool avx2)
 /* Completes q of the row that ends in tile t but began before it. */
 static void TYPED(finish_row)(const struct TYPED(job) * job, int64_t t)
 {
-    const struct tiles *tiles = job->tiles;
+    const struct omp_tiles *tiles = job->tiles;
     const int64_t from = tiles_open_row(tiles, t);
     const VALUE *head = tiles->head, *tail = tiles->tail;
     const int k = job->k;
@@ -186,14 +186,14 @@ static void TYPED(finish_row)(const struct TYPED(job) * job, int64_t t)
 static void TYPED(product_group)(const struct workspace *w, const struct TYPED(job) * job, struct TYPED(passes) passes,
                                  int64_t begin, int64_t end, VALUE *pq)
 {
-    const struct tiles *tiles = job->tiles;
+    const struct omp_tiles *tiles = job->tiles;
     const VALUE *head = tiles->head, *tail = tiles->tail, *dots = tiles->dots;
     const int k = job->k;
     for (int v = 0; v < k; v++)
         pq[v] = 0;
     for (int64_t t = begin; t < end; t++) {
         const struct tile *tile = &tiles->tile[t];
-        w->pieces.function(tiles, t, w->pieces.source);
+        w->product.function(tiles, t, w->product.source);
         if (k == 1)
             pq[0] += dots[t];
         else
@@ -376,7 +376,7 @@ static int64_t TYPED(work_on)(struct cg *cg, struct TYPED(job) * job, struct TYP
 static void TYPED(thread)(struct cg *cg, int me)
 {
     struct workspace *w = cg->state;
-    struct TYPED(job) job = {.tiles = w->pieces.tiles,
+    struct TYPED(job) job = {.tiles = w->product.tiles,
                              .k = cg->s.columns,
                              .list = w->active,
                              .x = cg->s.x,
@@ -386,7 +386,7 @@ static void TYPED(thread)(struct cg *cg, int me)
                              .d = w->inverse_diagonal,
                              .state = cg->s.column,
                              .column = cg->column};
-    const struct TYPED(passes) passes = TYPED(passes_for)(w->pieces.tiles->avx2);
+    const struct TYPED(passes) passes = TYPED(passes_for)(w->product.tiles->avx2);
     for (;;) {
         const long long phase = atomic_load_explicit(&w->phase, memory_order_acquire);
         const enum kind kind = (enum kind)(phase % KINDS);

@@ -1,7 +1,7 @@
 /* Method "tiles" of the backend omp: tiles of equal work, where work is rows plus nonzeros. Neither
  * one long row nor a million empty rows leave a thread idle.
  *
- * The tiles are pieces of the merge path of row ends and nonzeros: each step finishes a row or
+ * The tiles are sections of the merge path of row ends and nonzeros: each step finishes a row or
  * takes a nonzero, and the plan cuts the path every TILE_WORK steps. Rows that cross a boundary are
  * added in tile order after the parallel loop. The tiles depend on the matrix alone, so the bits do
  * not depend on the number of threads. D. Merrill, M. Garland, "Merge-based parallel sparse
@@ -66,26 +66,26 @@ static ALWAYS_INLINE int64_t column_at(const void *col, bool narrow, int64_t k)
 
 /* Divides the tiles among the threads by bytes, not by number, since some tiles read half as many
  * bytes as others. */
-static void cut_parts(struct tiles *tiles, int threads)
+static void cut_shares(struct omp_tiles *tiles, int threads)
 {
     const int64_t total = tiles->tile[tiles->count].bytes;
     int64_t t = 0;
     for (int p = 0; p < threads; p++) {
         while (t < tiles->count && tiles->tile[t].bytes < total / threads * p + total % threads * p / threads)
             t++;
-        tiles->part[p].begin = t;
+        tiles->share[p].begin = t;
         if (p > 0)
-            tiles->part[p - 1].end = t;
+            tiles->share[p - 1].end = t;
     }
-    tiles->part[threads - 1].end = tiles->count;
-    tiles->parts = threads;
+    tiles->share[threads - 1].end = tiles->count;
+    tiles->shares = threads;
 }
 
 /* Each thread has the same range of tiles in every product and processes it in order, so it finds
  * the elements of x that the tile before has read in its caches, and the matrix itself where it
  * fits. A finished thread takes tiles from the others, so one delayed thread does not stall the
  * product. */
-void tiles_share_out(struct tiles *tiles, tile_function *function, const void *source)
+void tiles_share_out(struct omp_tiles *tiles, tile_function *function, const void *source)
 {
     const int64_t count = tiles->count;
     const int threads = tiles->threads;
@@ -95,18 +95,18 @@ void tiles_share_out(struct tiles *tiles, tile_function *function, const void *s
         return;
     }
     const int64_t claim = max_i64(1, min_i64(MOST_CLAIMED, count / threads / CLAIMS));
-    if (tiles->parts != threads)
-        cut_parts(tiles, threads);
+    if (tiles->shares != threads)
+        cut_shares(tiles, threads);
     for (int p = 0; p < threads; p++)
-        tiles->part[p].next = tiles->part[p].begin;
+        tiles->share[p].next = tiles->share[p].begin;
 #pragma omp parallel num_threads(threads)
     {
         const int me = omp_get_thread_num();
         for (int i = 0; i < threads; i++) {
             const int p = (me + i) % threads;
-            const int64_t end = tiles->part[p].end;
+            const int64_t end = tiles->share[p].end;
             const int64_t its = i == 0 ? claim : 1; /* single tiles near the end */
-            int64_t *next = &tiles->part[p].next;
+            int64_t *next = &tiles->share[p].next;
             for (;;) {
                 int64_t t;
 #pragma omp atomic capture
@@ -153,7 +153,7 @@ void tiles_share_out(struct tiles *tiles, tile_function *function, const void *s
 
 void tiles_omp_release(spmv_plan *plan)
 {
-    struct tiles *tiles = plan->state;
+    struct omp_tiles *tiles = plan->state;
     if (tiles == NULL)
         return;
     spmv_free(plan->ctx, tiles->tile);
@@ -166,14 +166,14 @@ void tiles_omp_release(spmv_plan *plan)
     spmv_free(plan->ctx, tiles->head);
     spmv_free(plan->ctx, tiles->tail);
     spmv_free(plan->ctx, tiles->dots);
-    spmv_free(plan->ctx, tiles->part);
+    spmv_free(plan->ctx, tiles->share);
     host_free(tiles);
     plan->state = NULL;
 }
 
 spmv_status tiles_omp_apply(const spmv_plan *plan, const struct plan_product *product)
 {
-    const struct tiles *tiles = plan->state;
+    const struct omp_tiles *tiles = plan->state;
     if (tiles->columns) {
         columns_omp_product(plan, product);
         return SPMV_OK;
@@ -196,24 +196,24 @@ spmv_status tiles_omp_apply(const spmv_plan *plan, const struct plan_product *pr
     return SPMV_ERROR_TYPE;
 }
 
-void tiles_omp_pieces(const spmv_plan *plan, const void *x, void *y, const spmv_epilogue *epilogue,
-                      struct pieces *pieces)
+void tiles_omp_loop(const spmv_plan *plan, const void *x, void *y, const spmv_epilogue *epilogue,
+                    struct tile_loop *loop)
 {
-    const struct tiles *tiles = plan->state;
-    pieces->tiles = tiles;
+    const struct omp_tiles *tiles = plan->state;
+    loop->tiles = tiles;
     if (tiles->columns) {
-        columns_omp_pieces(plan, x, y, pieces);
+        columns_omp_loop(plan, x, y, loop);
         return;
     }
     switch (plan->types) {
     case PLAN_f32:
-        pieces_f32(plan, x, y, epilogue, pieces);
+        loop_f32(plan, x, y, epilogue, loop);
         return;
     case PLAN_f64:
-        pieces_f64(plan, x, y, epilogue, pieces);
+        loop_f64(plan, x, y, epilogue, loop);
         return;
     case PLAN_mixed:
-        pieces_mixed(plan, x, y, epilogue, pieces);
+        loop_mixed(plan, x, y, epilogue, loop);
         return;
     case PLAN_c64:
     case PLAN_c128:

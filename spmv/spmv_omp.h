@@ -111,12 +111,12 @@ struct tile {
 
 /* The tiles of one thread, begin ... end - 1, and the next one to claim. All threads write to next,
  * so it has a cache line of its own. */
-struct part {
+struct share {
     _Alignas(64) int64_t next;
     int64_t begin, end;
 };
 
-struct tiles {
+struct omp_tiles {
     int64_t count;
     struct tile *tile;       /* count + 1 */
     struct stretch *stretch; /* tile[count].stretch of them */
@@ -128,12 +128,12 @@ struct tiles {
     void *head, *tail;       /* count partial sums for each vector, of the plan's type */
     /* count partial sums of an epilogue's dot product; NULL for several vectors */
     void *dots;
-    struct part *part; /* one for each thread */
-    int threads;       /* the number of threads of a product */
-    int parts;         /* the number of threads for which part is filled; 0: not yet */
-    bool avx2;         /* use 32-byte vectors */
-    bool stream;       /* write y with streaming stores */
-    bool columns;      /* use the products of spmv_omp_columns.c */
+    struct share *share; /* one for each thread */
+    int threads;         /* the number of threads of a product */
+    int shares;          /* the number of threads for which share is filled; 0: not yet */
+    bool avx2;           /* use 32-byte vectors */
+    bool stream;         /* write y with streaming stores */
+    bool columns;        /* use the products of spmv_omp_columns.c */
 };
 
 /* The rows that a tile finishes alone. */
@@ -147,33 +147,33 @@ static inline struct own_rows own_rows_of(const struct tile *tile)
     return (struct own_rows){first + (tile->begun && first < last), last};
 }
 
-typedef void tile_function(const struct tiles *, int64_t tile, const void *source);
+typedef void tile_function(const struct omp_tiles *, int64_t tile, const void *source);
 
 /* Calls function for every tile. */
-void tiles_share_out(struct tiles *tiles, tile_function *function, const void *source);
+void tiles_share_out(struct omp_tiles *tiles, tile_function *function, const void *source);
 
 /* A product y = A x as a loop over tiles, for callers with their own parallel region: the caller
  * calls function(tiles, t, source) once for every tile t, from any thread. This writes each row of
  * y that lies in one tile. The partial sums of the other rows are in head and tail (see
  * tiles_open_row). dots receives the epilogue's dot product over each tile's own rows. */
-struct pieces {
-    const struct tiles *tiles;
+struct tile_loop {
+    const struct omp_tiles *tiles;
     tile_function *function;
     _Alignas(64) char source[192];
 };
 
 /* Fills the loop of a product with a plan of this method. epilogue: NULL, or what is computed from
  * a tile's own rows, for one vector; it is borrowed and must live as long as the loop. */
-void tiles_omp_pieces(const spmv_plan *plan, const void *x, void *y, const spmv_epilogue *epilogue,
-                      struct pieces *pieces);
+void tiles_omp_loop(const spmv_plan *plan, const void *x, void *y, const spmv_epilogue *epilogue,
+                    struct tile_loop *loop);
 
 /* The same for several vectors in f64 or f32, without an epilogue. */
-void columns_omp_pieces(const spmv_plan *plan, const void *x, void *y, struct pieces *pieces);
+void columns_omp_loop(const spmv_plan *plan, const void *x, void *y, struct tile_loop *loop);
 
 /* For the row that ends in tile t but began before it: returns the tile whose tail is its first
  * partial sum. The row is the sum of the tails from there to t - 1, in this order, and of the head
  * of t. Returns t if there is no such row. */
-static inline int64_t tiles_open_row(const struct tiles *tiles, int64_t t)
+static inline int64_t tiles_open_row(const struct omp_tiles *tiles, int64_t t)
 {
     const struct tile *tile = tiles->tile;
     if (!tile[t].begun || tile[t].begin.row == tile[t + 1].begin.row)

@@ -31,7 +31,7 @@ typedef float half_pack_f32 __attribute__((vector_size(8)));
 
 /* ------------------------------------------------------------------ reals */
 
-#define PIECES
+#define LOOP
 #define ZERO 0
 #define PLUS(a, b) ((a) + (b))
 #define TIMES(a, b) ((a) * (b))
@@ -72,7 +72,7 @@ typedef float half_pack_f32 __attribute__((vector_size(8)));
 #undef STORED
 #undef TYPED
 
-#undef PIECES
+#undef LOOP
 #undef ZERO
 #undef PLUS
 #undef TIMES
@@ -143,17 +143,17 @@ void columns_omp_product(const spmv_plan *plan, const struct plan_product *produ
     multiply[plan->types](plan, product);
 }
 
-void columns_omp_pieces(const spmv_plan *plan, const void *x, void *y, struct pieces *pieces)
+void columns_omp_loop(const spmv_plan *plan, const void *x, void *y, struct tile_loop *loop)
 {
     switch (plan->types) {
     case PLAN_f32:
-        columns_pieces_f32(plan, x, y, pieces);
+        columns_loop_f32(plan, x, y, loop);
         return;
     case PLAN_f64:
-        columns_pieces_f64(plan, x, y, pieces);
+        columns_loop_f64(plan, x, y, loop);
         return;
     case PLAN_mixed:
-        columns_pieces_mixed(plan, x, y, pieces);
+        columns_loop_mixed(plan, x, y, loop);
         return;
     case PLAN_c64:
     case PLAN_c128:

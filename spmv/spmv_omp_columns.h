@@ -70,7 +70,7 @@ static ALWAYS_INLINE void TYPED(finish)(const struct TYPED(columns) * c, VALUE s
 /* One tile for `width` columns from `first` on; width is a constant after inlining. Rows that begin
  * and end in the tile go to y. The end of a row that began before goes to head, the begin of a row
  * that ends later to tail, one sum for each column. */
-static ALWAYS_INLINE void TYPED(some)(const struct tiles *tiles, int64_t t, const struct TYPED(columns) * c,
+static ALWAYS_INLINE void TYPED(some)(const struct omp_tiles *tiles, int64_t t, const struct TYPED(columns) * c,
                                       bool pattern, int first, int width)
 {
     const spmv_csr *a = c->a;
@@ -106,7 +106,7 @@ static ALWAYS_INLINE void TYPED(some)(const struct tiles *tiles, int64_t t, cons
 
 /* All columns. Where there are more than MOST_COLUMNS, the next group reads the tile's entries from
  * the second-level cache. */
-static ALWAYS_INLINE void TYPED(tile)(const struct tiles *tiles, int64_t t, const struct TYPED(columns) * c,
+static ALWAYS_INLINE void TYPED(tile)(const struct omp_tiles *tiles, int64_t t, const struct TYPED(columns) * c,
                                       bool pattern)
 {
     for (int first = 0; first < c->vectors;) {
@@ -131,7 +131,7 @@ static ALWAYS_INLINE void TYPED(tile)(const struct tiles *tiles, int64_t t, cons
 }
 
 /* The epilogue of the tile's own rows. */
-static ALWAYS_INLINE void TYPED(finish_tile)(const struct tiles *tiles, int64_t t, const struct TYPED(columns) * c)
+static ALWAYS_INLINE void TYPED(finish_tile)(const struct omp_tiles *tiles, int64_t t, const struct TYPED(columns) * c)
 {
     const struct own_rows rows = own_rows_of(&tiles->tile[t]);
     if (c->epilogue != NULL)
@@ -139,7 +139,7 @@ static ALWAYS_INLINE void TYPED(finish_tile)(const struct tiles *tiles, int64_t 
 }
 
 #define TILE_FUNCTION(name, target, pattern)                                                                           \
-    static target void TYPED(name)(const struct tiles *tiles, int64_t t, const void *source)                           \
+    static target void TYPED(name)(const struct omp_tiles *tiles, int64_t t, const void *source)                       \
     {                                                                                                                  \
         TYPED(tile)(tiles, t, source, pattern);                                                                        \
         TYPED(finish_tile)(tiles, t, source);                                                                          \
@@ -164,7 +164,7 @@ static tile_function *TYPED(tile_function_for)(bool avx2, bool pattern)
 
 /* Adds the partial sums of rows that cross tiles, in tile order, and the epilogue's sums, in the
  * order of the rows. */
-static void TYPED(join)(const struct tiles *tiles, const struct TYPED(columns) * c)
+static void TYPED(join)(const struct omp_tiles *tiles, const struct TYPED(columns) * c)
 {
     const VALUE *heads = tiles->head, *tails = tiles->tail, *dots = tiles->dots;
     const spmv_epilogue *e = c->epilogue;
@@ -195,7 +195,7 @@ static void TYPED(join)(const struct tiles *tiles, const struct TYPED(columns) *
 
 static void TYPED(product)(const spmv_plan *plan, const struct plan_product *p)
 {
-    struct tiles *tiles = plan->state;
+    struct omp_tiles *tiles = plan->state;
     const struct TYPED(columns) c = {.a = &plan->a,
                                      .x = p->x,
                                      .y = p->y,
@@ -210,10 +210,10 @@ static void TYPED(product)(const spmv_plan *plan, const struct plan_product *p)
     TYPED(join)(tiles, &c);
 }
 
-#ifdef PIECES
-static void TYPED(pieces)(const spmv_plan *plan, const void *x, void *y, struct pieces *pieces)
+#ifdef LOOP
+static void TYPED(loop)(const spmv_plan *plan, const void *x, void *y, struct tile_loop *loop)
 {
-    const struct tiles *tiles = plan->state;
+    const struct omp_tiles *tiles = plan->state;
     const struct TYPED(columns) c = {.a = &plan->a,
                                      .x = x,
                                      .y = y,
@@ -222,8 +222,8 @@ static void TYPED(pieces)(const spmv_plan *plan, const void *x, void *y, struct 
                                      .vectors = plan->vectors,
                                      .alpha = 1,
                                      .beta_zero = true};
-    _Static_assert(sizeof c <= sizeof pieces->source, "room for a source");
-    memcpy(pieces->source, &c, sizeof c);
-    pieces->function = TYPED(tile_function_for)(tiles->avx2, plan->a.val == NULL);
+    _Static_assert(sizeof c <= sizeof loop->source, "room for a source");
+    memcpy(loop->source, &c, sizeof c);
+    loop->function = TYPED(tile_function_for)(tiles->avx2, plan->a.val == NULL);
 }
 #endif

@@ -327,7 +327,7 @@ static void look_at_columns(const spmv_csr *a, struct tile *tile, int64_t value_
 
 /* Stores the stretches of all tiles, one tile after the other, and computes where the data of each
  * tile begin. found: the stretches of each tile, MOST_STRETCHES apart. */
-static spmv_status keep_stretches(spmv_plan *plan, struct tiles *tiles, const struct stretch *found)
+static spmv_status keep_stretches(spmv_plan *plan, struct omp_tiles *tiles, const struct stretch *found)
 {
     spmv_status st = SPMV_OK;
     int64_t stretches = 0, columns = 0, groups = 0, places = 0, spots = 0, codes = 0;
@@ -370,7 +370,7 @@ static uint16_t *pack(const int32_t *col, int32_t base, int64_t begin, int64_t e
     return to;
 }
 
-static void pack_tile(const spmv_csr *a, const struct tiles *tiles, int64_t t)
+static void pack_tile(const spmv_csr *a, const struct omp_tiles *tiles, int64_t t)
 {
     const struct tile *tile = &tiles->tile[t];
     const int64_t first = tile->begin.row + tile->begun, end = tile[1].stretch;
@@ -411,7 +411,7 @@ static void sort_rows(const spmv_csr *a, const struct tile *tile, int64_t first,
     }
 }
 
-static void sort_tile(const spmv_csr *a, const struct tiles *tiles, int64_t t)
+static void sort_tile(const spmv_csr *a, const struct omp_tiles *tiles, int64_t t)
 {
     const struct tile *tile = &tiles->tile[t];
     const int64_t first = tile->begin.row + tile->begun, end = tile[1].stretch;
@@ -429,7 +429,7 @@ static void sort_tile(const spmv_csr *a, const struct tiles *tiles, int64_t t)
     }
 }
 
-static void form_tile(const spmv_csr *a, const struct tiles *tiles, int64_t t)
+static void form_tile(const spmv_csr *a, const struct omp_tiles *tiles, int64_t t)
 {
     const struct tile *tile = &tiles->tile[t];
     const int64_t first = tile->begin.row + tile->begun, end = tile[1].stretch;
@@ -447,7 +447,7 @@ static void form_tile(const spmv_csr *a, const struct tiles *tiles, int64_t t)
 
 /* Writes columns, places and forms. The static schedule lets the threads that will read them write
  * them. */
-static void fill_tiles(const spmv_plan *plan, const struct tiles *tiles)
+static void fill_tiles(const spmv_plan *plan, const struct omp_tiles *tiles)
 {
 #pragma omp parallel for schedule(static) num_threads(host_team(plan->ctx, tiles->count *TILE_WORK))
     for (int64_t t = 0; t < tiles->count; t++) {
@@ -478,7 +478,7 @@ static int64_t bytes_of(const spmv_plan *plan, const struct tile *tile, const st
 }
 
 /* Replaces the bytes of each tile by the bytes of the tiles before it. */
-static void sum_bytes(struct tiles *tiles)
+static void sum_bytes(struct omp_tiles *tiles)
 {
     int64_t sum = 0;
     for (int64_t t = 0; t <= tiles->count; t++) {
@@ -489,7 +489,7 @@ static void sum_bytes(struct tiles *tiles)
 }
 
 /* Analyses all tiles. large: the matrix exceeds the caches. */
-static spmv_status look(spmv_plan *plan, struct tiles *tiles, bool large, struct found *sum)
+static spmv_status look(spmv_plan *plan, struct omp_tiles *tiles, bool large, struct found *sum)
 {
     spmv_status st = SPMV_OK;
     const spmv_csr *a = &plan->a;
@@ -561,19 +561,19 @@ spmv_status tiles_omp_prepare(spmv_plan *plan)
     const int64_t bytes = a->nnz * (4 + stored) + a->rows * (a->row_ptr_bits / 8 + size);
     const int64_t cache = cache_bytes(plan->ctx->threads);
     struct found found = {0};
-    struct tiles *tiles = NULL;
+    struct omp_tiles *tiles = NULL;
     TRY(host_alloc(plan->ctx, sizeof *tiles, "a plan", &plan->state));
     tiles = plan->state;
-    *tiles = (struct tiles){.count = ceil_divide(work, TILE_WORK),
-                            .avx2 = avx2_here(),
-                            .columns = (plan_needs(plan) & (METHOD_VECTORS | METHOD_COMPLEX)) != 0};
+    *tiles = (struct omp_tiles){.count = ceil_divide(work, TILE_WORK),
+                                .avx2 = avx2_here(),
+                                .columns = (plan_needs(plan) & (METHOD_VECTORS | METHOD_COMPLEX)) != 0};
     tiles->threads = (int)max_i64(1, min_i64(plan->ctx->threads, tiles->count * plan->vectors / TILES_A_THREAD));
     TRY(plan_alloc(plan, (tiles->count + 1) * (int64_t)sizeof *tiles->tile, (void **)&tiles->tile));
     TRY(plan_alloc(plan, tiles->count * plan->vectors * size, &tiles->head));
     TRY(plan_alloc(plan, tiles->count * plan->vectors * size, &tiles->tail));
     if (plan->vectors == 1)
         TRY(plan_alloc(plan, tiles->count * size, &tiles->dots));
-    TRY(plan_alloc(plan, plan->ctx->threads * (int64_t)sizeof *tiles->part, (void **)&tiles->part));
+    TRY(plan_alloc(plan, plan->ctx->threads * (int64_t)sizeof *tiles->share, (void **)&tiles->share));
     memset(tiles->tile, 0, (size_t)(tiles->count + 1) * sizeof *tiles->tile);
 #pragma omp parallel for num_threads(host_team(plan->ctx, tiles->count *A_SEARCH))
     for (int64_t t = 0; t <= tiles->count; t++) {

@@ -27,7 +27,7 @@ static __attribute__((noinline)) TARGET void ROWS(_sorted)(const struct TYPED(so
     TYPED(sorted_rows)(s, READING, group, groups, place, rows, k, next, y);
 }
 
-static __attribute__((noinline)) TARGET void ROWS()(const struct tiles *tiles, int64_t t,
+static __attribute__((noinline)) TARGET void ROWS()(const struct omp_tiles *tiles, int64_t t,
                                                     const struct TYPED(source) * s, VALUE *head, VALUE *tail)
 {
     const struct TYPED(rows) rows = {ROWS(_regular), ROWS(_plain), ROWS(_sorted), TILE(_formed)};

@@ -23,7 +23,7 @@ static __attribute__((noinline)) TARGET void TILE(_formed)(const struct TYPED(so
 #define ROWS(name) TILE(name##_near)
 #include "spmv_omp_rows.h"
 
-static TARGET void TILE()(const struct tiles *tiles, int64_t t, const void *source)
+static TARGET void TILE()(const struct omp_tiles *tiles, int64_t t, const void *source)
 {
     const struct TYPED(ways) ways = {TILE(_narrow), TILE(_far), TILE(_near)};
     TYPED(any_tile)(tiles, t, source, ways, STREAM);

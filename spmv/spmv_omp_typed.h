@@ -380,7 +380,7 @@ static ALWAYS_INLINE void TYPED(prefetch_stretch)(const struct TYPED(source) * s
 
 /* One tile: rows that begin and end in it go to y. The part of a row begun before goes to *head,
  * the part of a row that ends later to *tail. */
-static ALWAYS_INLINE void TYPED(tile)(const struct tiles *tiles, int64_t t, struct TYPED(source) source,
+static ALWAYS_INLINE void TYPED(tile)(const struct omp_tiles *tiles, int64_t t, struct TYPED(source) source,
                                       struct reading how, struct TYPED(rows) rows, VALUE *head, VALUE *tail)
 {
     struct TYPED(source) *const s = &source;
@@ -430,7 +430,7 @@ static ALWAYS_INLINE void TYPED(tile)(const struct tiles *tiles, int64_t t, stru
 }
 
 /* The epilogue of the tile's own rows. kept: NULL, or their y, which is then copied to y. */
-static ALWAYS_INLINE void TYPED(finish_tile)(const struct tiles *tiles, int64_t t, const struct TYPED(source) * s,
+static ALWAYS_INLINE void TYPED(finish_tile)(const struct omp_tiles *tiles, int64_t t, const struct TYPED(source) * s,
                                              const VALUE *kept)
 {
     const struct own_rows rows = own_rows_of(&tiles->tile[t]);
@@ -442,12 +442,12 @@ static ALWAYS_INLINE void TYPED(finish_tile)(const struct tiles *tiles, int64_t 
 
 /* The three ways to read a tile. */
 struct TYPED(ways) {
-    void (*narrow)(const struct tiles *, int64_t t, const struct TYPED(source) *, VALUE *head, VALUE *tail);
-    void (*far)(const struct tiles *, int64_t t, const struct TYPED(source) *, VALUE *head, VALUE *tail);
-    void (*near)(const struct tiles *, int64_t t, const struct TYPED(source) *, VALUE *head, VALUE *tail);
+    void (*narrow)(const struct omp_tiles *, int64_t t, const struct TYPED(source) *, VALUE *head, VALUE *tail);
+    void (*far)(const struct omp_tiles *, int64_t t, const struct TYPED(source) *, VALUE *head, VALUE *tail);
+    void (*near)(const struct omp_tiles *, int64_t t, const struct TYPED(source) *, VALUE *head, VALUE *tail);
 };
 
-static ALWAYS_INLINE void TYPED(any_tile)(const struct tiles *tiles, int64_t t, const struct TYPED(source) * s,
+static ALWAYS_INLINE void TYPED(any_tile)(const struct omp_tiles *tiles, int64_t t, const struct TYPED(source) * s,
                                           struct TYPED(ways) ways, bool stream)
 {
     const struct tile *tile = &tiles->tile[t];
@@ -517,7 +517,7 @@ static tile_function *TYPED(tile_function_for)(bool avx2, bool pattern, bool str
 
 /* Adds the partial sums of rows that cross tiles, in tile order, and the epilogue's sums, in the
  * order of the rows. */
-static void TYPED(join)(const struct tiles *tiles, const struct TYPED(source) * s)
+static void TYPED(join)(const struct omp_tiles *tiles, const struct TYPED(source) * s)
 {
     const VALUE *head = tiles->head, *tail = tiles->tail, *dots = tiles->dots;
     const spmv_epilogue *e = s->epilogue;
@@ -544,7 +544,7 @@ static void TYPED(join)(const struct tiles *tiles, const struct TYPED(source) * 
 
 static struct TYPED(source) TYPED(source_of)(const spmv_plan *plan, const struct plan_product *p)
 {
-    const struct tiles *tiles = plan->state;
+    const struct omp_tiles *tiles = plan->state;
     const spmv_csr *a = &plan->a;
     return (struct TYPED(source)){.a = a,
                                   .val = a->val,
@@ -560,7 +560,7 @@ static struct TYPED(source) TYPED(source_of)(const spmv_plan *plan, const struct
 
 static void TYPED(product)(const spmv_plan *plan, const struct plan_product *p)
 {
-    struct tiles *tiles = plan->state;
+    struct omp_tiles *tiles = plan->state;
     const spmv_csr *a = &plan->a;
     const bool stream = tiles->stream && p->beta_zero && a->val != NULL;
     const struct TYPED(source) source = TYPED(source_of)(plan, p);
@@ -569,16 +569,16 @@ static void TYPED(product)(const spmv_plan *plan, const struct plan_product *p)
     TYPED(join)(tiles, &source);
 }
 
-static void TYPED(pieces)(const spmv_plan *plan, const void *x, void *y, const spmv_epilogue *epilogue,
-                          struct pieces *pieces)
+static void TYPED(loop)(const spmv_plan *plan, const void *x, void *y, const spmv_epilogue *epilogue,
+                        struct tile_loop *loop)
 {
     static const VALUE one = 1;
-    const struct tiles *tiles = plan->state;
+    const struct omp_tiles *tiles = plan->state;
     const struct plan_product product = {
         .alpha = &one, .beta = &one, .beta_zero = true, .x = x, .y = y, .epilogue = epilogue};
     const struct TYPED(source) source = TYPED(source_of)(plan, &product);
     const bool stream = tiles->stream && plan->a.val != NULL && epilogue == NULL;
-    _Static_assert(sizeof source <= sizeof pieces->source, "room for a source");
-    memcpy(pieces->source, &source, sizeof source);
-    pieces->function = TYPED(tile_function_for)(tiles->avx2, plan->a.val == NULL, stream);
+    _Static_assert(sizeof source <= sizeof loop->source, "room for a source");
+    memcpy(loop->source, &source, sizeof source);
+    loop->function = TYPED(tile_function_for)(tiles->avx2, plan->a.val == NULL, stream);
 }
