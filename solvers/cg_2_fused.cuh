@@ -53,7 +53,7 @@ template <typename T> using two = typename two_of<T>::type;
 
 template <typename T> using state = cg_blocks::column<T>;
 
-/* The parts of a sum, one a block of the kernel that made them. */
+/* The parts of a sum, one for each block of the kernel that made them. */
 template <typename T> struct parts_of {
     const T *at;
     int count;

@@ -66,10 +66,12 @@ template <typename T> struct system {
     T *x, *r, *p, *q;
     const T *scale; /* the inverse diagonal of Jacobi's preconditioner */
     int64_t n;
-    int k, width, row_blocks; /* width: columns of a panel (the last may have fewer); row_blocks: blocks a panel */
-    T *pq, *rr, *rz;          /* parts: row_blocks x k, row by row */
-    T *products;              /* the parts of p'q that step_residual adds up: the product's own, or pq */
-    int product_parts;        /* parts a column in products */
+    /* width: columns of a panel (the last may have fewer); row_blocks: blocks a panel */
+    int k, width, row_blocks;
+    T *pq, *rr, *rz; /* parts: row_blocks x k, row by row */
+    /* the parts of p'q that step_residual adds up: the product's own, or pq */
+    T *products;
+    int product_parts; /* parts a column in products */
 };
 
 /* The work of a thread: a column, and of the rows of its block: slot, slot + slots, ... The threads

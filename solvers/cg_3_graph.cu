@@ -26,7 +26,8 @@ namespace
 /* The workspace. */
 struct workspace {
     cg_blocks::queue queue;
-    void *memory, *z; /* on the device: the state and parts of sums; M^-1 r, unless a kernel computes it itself */
+    /* on the device: the state and parts of sums; M^-1 r, unless a kernel computes it itself */
+    void *memory, *z;
     int64_t left_at, rz_at, pq_at, dot_at; /* dot_at: p'q of a product that does not store parts */
 };
 
@@ -189,7 +190,8 @@ spmv_status prepare(struct cg *cg, bool graphs)
         return st;
     st = cg_blocks::open(&own->queue, cg, own->memory, graphs);
     return st != SPMV_OK ? st : on_device(cg->s.ctx, [&] {
-        return cuda_check(cg->s.ctx, /* the host copies all of it, also what no kernel wrote */
+        /* the host copies all of it, also members that no kernel wrote */
+        return cuda_check(cg->s.ctx,
                           cudaMemsetAsync(own->memory, 0, (size_t)state_bytes, (cudaStream_t)cg->s.ctx->stream),
                           "the state");
     });

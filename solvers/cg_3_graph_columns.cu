@@ -15,8 +15,9 @@ namespace
 /* The workspace. */
 struct workspace {
     cg_blocks::queue queue;
-    void *memory; /* on the device: the number of columns that have ended, their states, parts of sums */
-    void *begun;  /* on the host: the first two of these, as they are before a run */
+    /* on the device: the number of columns that have ended, their states, parts of sums */
+    void *memory;
+    void *begun;                  /* on the host: the first two of these before a run */
     const void *inverse_diagonal; /* of the preconditioner "jacobi"; NULL: none */
     int64_t columns_at, pq_at, rr_at, rz_at, products_at;
     int64_t product_parts; /* parts of p'q a column that a product stores; 0: none */

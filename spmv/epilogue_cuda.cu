@@ -1,5 +1,5 @@
-/* The epilogue of complex products behind the product, for the CUDA methods that have none of their own: reduce, rung
- * 1, with a loader that multiplies, as dot_cuda.cu for real types; and a map.
+/* The epilogue of complex products for the CUDA methods without one of their own: rung 5 of reduce
+ * with a loader that multiplies, as in dot_cuda.cu for real types, and a map.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "reduce_5_shuffles.cuh"

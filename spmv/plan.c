@@ -1,4 +1,5 @@
-/* Plans: checks view and options once, has op(A) brought into the context's memory (plan_matrix.c), picks a method.
+/* Plans: checks the matrix view and the options once, takes op(A) into the context's memory
+ * (plan_matrix.c), and chooses a method.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
@@ -110,7 +111,8 @@ static spmv_status check_options(spmv_context *ctx, const spmv_csr *a, const spm
     return SPMV_OK;
 }
 
-/* The methods that have tables of values say themselves where they have none. */
+/* Adds to the layout that the method has no table of values, where one was requested. Methods with
+ * METHOD_TABLE report this themselves. */
 static void say_no_table(spmv_plan *plan)
 {
     const size_t used = strlen(plan->layout);
@@ -188,7 +190,7 @@ bool plan_can_load(const spmv_plan *plan, const void *array)
            (uintptr_t)array % spmv_type_size(plan->type) == 0;
 }
 
-/* One and zero in the plan's type: the first element of each. */
+/* One in the plan's type; a complex one is followed by its imaginary part 0. */
 static const void *scalar_one(spmv_type type)
 {
     static const double f64[2] = {1, 0};
@@ -216,7 +218,7 @@ static bool is_zero(const spmv_plan *plan, const void *scalar)
     return false;
 }
 
-static const double zeros[2] = {0, 0}; /* all bits 0: the zero of every type */
+static const double zeros[2] = {0, 0}; /* all bits 0, which is zero in every type */
 
 struct plan_product plan_product_of(const spmv_plan *plan, const void *host_alpha, const void *x, const void *host_beta,
                                     void *y)
@@ -236,7 +238,7 @@ spmv_status plan_multiply(const spmv_plan *plan, const struct plan_product *prod
     return st != SPMV_OK || !behind ? st : epilogue_behind(plan, product->y, product->epilogue);
 }
 
-/* The arguments of a product with rows. */
+/* Checks x and y of a product with at least one row. */
 static spmv_status check_vectors(const spmv_plan *plan, const char *call, const void *x, const void *y)
 {
     if (y == NULL || (x == NULL && plan->a.cols > 0))
@@ -312,7 +314,7 @@ spmv_status spmv_apply_with(spmv_plan *plan, const void *host_alpha, const void 
     if (plan->a.rows > 0)
         TRY(check_vectors(plan, "spmv_apply_with", x, y));
     TRY(check_epilogue(plan, x, y, &e));
-    if (plan->a.rows == 0) /* all bits 0 */
+    if (plan->a.rows == 0) /* a dot product of no rows: all bits 0 */
         return e.dot == NULL ? SPMV_OK
                              : ctx->backend->map_index(ctx, SPMV_I32, zeros, NULL, e.dot,
                                                        (int64_t)spmv_type_size(plan->type) / 4);

@@ -1,4 +1,4 @@
-/* From the types that a plan names to those of templates.
+/* Maps the types of a plan to template parameters.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SPMV_TYPES_CUH
@@ -8,7 +8,8 @@ extern "C" {
 #include "plan_internal.h"
 }
 
-/* body(sums, stored) with an object of the type of vectors and sums, and one of the values' type. */
+/* Calls body(sums, stored) with an object of the type of vectors and sums and one of the values'
+ * type. */
 template <typename Body> spmv_status with_types(const spmv_plan *plan, const Body &body)
 {
     switch (plan->types) {
