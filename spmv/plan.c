@@ -118,7 +118,7 @@ static void say_no_table(spmv_plan *plan)
     const size_t used = strlen(plan->layout);
     if (plan->compression == SPMV_COMPRESSION_VALUES && (plan->method->can & METHOD_TABLE) == 0)
         snprintf(plan->layout + used, sizeof plan->layout - used,
-                 "%sno table of values: only the method tiles on cuda has them", used > 0 ? "; " : "");
+                 "%sno table of values: only the methods slices and tiles on cuda have them", used > 0 ? "; " : "");
 }
 
 spmv_status spmv_plan_create(spmv_context *ctx, const spmv_csr *a, const spmv_plan_options *options,

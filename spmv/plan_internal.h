@@ -101,6 +101,7 @@ struct spmv_plan {
     enum spmv_compression compression; /* the option */
     bool update_waits;                 /* the method's update waits */
     bool updates;                      /* the option update_values */
+    bool named;                        /* the option method names one */
     spmv_matrix *transposed;           /* owns the arrays of a where op(A) was formed on the host */
     /* the arrays of a that the plan owns, in the context's memory; val also with transposed */
     void *row_ptr, *col, *val;
@@ -140,6 +141,10 @@ unsigned plan_needs(const spmv_plan *plan);
  * first that meets the plan's requirements. SPMV_ERROR_METHOD (the message lists the names),
  * SPMV_ERROR_UNSUPPORTED. */
 spmv_status method_choose(spmv_plan *plan, const char *name);
+
+/* Prepares the plan with the method of this name in place of plan->method, which has released its state; reason: why.
+ */
+spmv_status method_instead(spmv_plan *plan, const char *name, const char *reason);
 
 /* Allocates memory of the plan, counted in plan->bytes. */
 spmv_status plan_alloc(spmv_plan *plan, int64_t bytes, void **memory);
@@ -188,6 +193,11 @@ spmv_status columns_cuda_prepare(spmv_plan *);
 spmv_status columns_cuda_apply(const spmv_plan *, const struct plan_product *);
 void columns_cuda_release(spmv_plan *);
 int64_t columns_cuda_parts(const spmv_plan *, const void *x);
+spmv_status slices_cuda_prepare(spmv_plan *);
+spmv_status slices_cuda_update(spmv_plan *);
+spmv_status slices_cuda_apply(const spmv_plan *, const struct plan_product *);
+void slices_cuda_release(spmv_plan *);
+const void *slices_cuda_parts(const spmv_plan *, int64_t *count);
 spmv_status blocked_cuda_prepare(spmv_plan *);
 spmv_status blocked_cuda_update(spmv_plan *);
 spmv_status blocked_cuda_apply(const spmv_plan *, const struct plan_product *);

@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "spmv_4_tiles_epilogue.cuh"
+#include "spmv_4_tiles_values.cuh"
 #include "spmv_7_slices_plan.cuh"
 #include "spmv_types.cuh"
 
@@ -20,7 +21,9 @@ using slices::making;
 struct slices_state {
     slices::findings found;
     int64_t slices, pattern_slots;
-    void *heads, *patterns, *val;
+    void *heads, *patterns;
+    void *val; /* in the order of slots; NULL: the matrix is a pattern, or all values are in the table */
+    tiles::coded_values coded;
     bool shares; /* slices share patterns */
     void *tree;  /* sums of an epilogue's dot product; behind them its counts and unread */
     unsigned *tree_counts;
@@ -41,12 +44,11 @@ int64_t padded(int64_t bytes)
 /* Why the plan of this matrix has no slices, before anything is counted; NULL: it may have. */
 const char *excluded(const spmv_plan *plan, bool named)
 {
-    return plan->compression == SPMV_COMPRESSION_NONE            ? "compression is off"
-           : plan->a.nnz == 0                                    ? "no nonzeros"
-           : plan->a.rows > INT32_MAX - 2 * slices::ROWS         ? "more than 2^31 rows"
-           : !named && plan->a.nnz < SPMV_TILES_LARGE            ? "a small matrix"
-           : !named && plan->compression == SPMV_COMPRESSION_VALUES ? "TODO"
-                                                                    : nullptr;
+    return plan->compression == SPMV_COMPRESSION_NONE    ? "compression is off"
+           : plan->a.nnz == 0                            ? "no nonzeros"
+           : plan->a.rows > INT32_MAX - 2 * slices::ROWS ? "more than 2^31 rows"
+           : !named && plan->a.nnz < SPMV_TILES_LARGE    ? "a small matrix"
+                                                         : nullptr;
 }
 
 /* ------------------------------------------------------------ the plan, step by step */
@@ -105,7 +107,7 @@ template <typename Offset> spmv_status count_slots(const spmv_plan *plan, bool a
 /* The bytes of the matrix that a product reads. */
 double bytes_in_slices(const spmv_plan *plan, const slices_state *s)
 {
-    const double value = plan->a.val != nullptr ? (double)spmv_type_size(plan->a.type) : 0;
+    const double value = plan->a.val == nullptr ? 0 : s->coded.in_use ? 1 : (double)spmv_type_size(plan->a.type);
     return (double)s->found.slots * slices::ROWS * value + 8.0 * (double)s->slices +
            (s->found.many ? sizeof(slices::slot) * (double)s->found.slots : 0);
 }
@@ -119,12 +121,13 @@ double bytes_in_tiles(const spmv_plan *plan)
 /* Why slices do not suit, from what was counted; NULL: they do. */
 const char *unsuitable(const spmv_plan *plan, bool named, const slices_state *s)
 {
-    return s->found.unsorted          ? "the columns of a row do not ascend"
-           : s->found.unsuited        ? "neighbouring rows have different offsets"
-           : s->found.slots > INT32_MAX ? "too many slots"
-           : !named && bytes_in_slices(plan, s) > bytes_in_tiles(plan)
-               ? "they would need more bytes"
-               : nullptr;
+    return s->found.unsorted                                           ? "the columns of a row do not ascend"
+           : s->found.unsuited                                         ? "neighbouring rows have different offsets"
+           : s->found.slots > INT32_MAX                                ? "too many slots"
+           : named                                                     ? nullptr
+           : s->found.slots * slices::ROWS > 2 * (uint64_t)plan->a.nnz ? "half of the places would be empty"
+           : bytes_in_slices(plan, s) > bytes_in_tiles(plan)           ? "they would need more bytes"
+                                                                       : nullptr;
 }
 
 spmv_status scan_counts(const spmv_plan *plan, const int32_t *counts, int32_t *begins, int64_t n, void *scratch)
@@ -144,9 +147,8 @@ spmv_status make_patterns(spmv_plan *plan, bool shares, const making &m, void *s
     s->pattern_slots = (int64_t)(shares ? s->found.pattern_slots : s->found.slots);
     spmv_status st = plan_alloc(plan, max_i64(s->pattern_slots, 1) * (int64_t)sizeof(slices::slot), &s->patterns);
     if (st == SPMV_OK)
-        st = on_device(ctx, [&] {
-            return launch(ctx, "spmv slices choose", grid, slices::BLOCK, slices::choose, n, shares, m);
-        });
+        st = on_device(
+            ctx, [&] { return launch(ctx, "spmv slices choose", grid, slices::BLOCK, slices::choose, n, shares, m); });
     if (st == SPMV_OK)
         st = scan_counts(plan, m.slots, m.begins, n + 1, scratch);
     if (st == SPMV_OK)
@@ -154,7 +156,8 @@ spmv_status make_patterns(spmv_plan *plan, bool shares, const making &m, void *s
     if (st == SPMV_OK)
         st = on_device(ctx, [&] {
             return launch(ctx, "spmv slices write", blocks_of(plan, n), slices::BLOCK, slices::write<Offset>,
-                          (const Offset *)a.row_ptr, a.col, a.rows, n, s->pattern_slots, m, (slices::slot *)s->patterns);
+                          (const Offset *)a.row_ptr, a.col, a.rows, n, s->pattern_slots, m,
+                          (slices::slot *)s->patterns);
         });
     return st != SPMV_OK ? st : on_device(ctx, [&] {
         return launch(ctx, "spmv slices heads", grid, slices::BLOCK, slices::write_heads, n, m,
@@ -175,18 +178,42 @@ spmv_status fill_with(const spmv_plan *plan, const slices_state *s, Source sourc
     });
 }
 
-/* The values that there are now. */
-template <typename Offset> spmv_status fill_values(const spmv_plan *plan, const slices_state *s, slices::findings *found)
+/* Writes the present values, or their codes. */
+template <typename Offset>
+spmv_status fill_values(const spmv_plan *plan, const slices_state *s, slices::findings *found)
 {
     if (plan->a.val == nullptr)
         return fill_with<Offset, uint8_t>(plan, s, slices::no_values(), nullptr, found);
-    return with_types(plan, [&](auto, auto stored) {
+    return with_types(plan, [&](auto sums, auto stored) {
+        using T = decltype(sums);
         using Stored = decltype(stored);
-        if constexpr (std::is_arithmetic<Stored>::value)
-            return fill_with<Offset, Stored>(plan, s, slices::as_is<Stored>{(const Stored *)plan->a.val}, s->val,
-                                             found);
-        else
+        const Stored *const val = (const Stored *)plan->a.val;
+        if constexpr (!std::is_arithmetic<T>::value)
             return SPMV_ERROR_TYPE; /* the method has no complex types */
+        else if (s->coded.in_use)
+            return fill_with<Offset, uint8_t>(plan, s, slices::as_codes<T, Stored>{val, s->coded.template table<T>()},
+                                              s->coded.codes(), found);
+        else
+            return fill_with<Offset, Stored>(plan, s, slices::as_is<Stored>{val}, s->val, found);
+    });
+}
+
+/* Finds out whether the present values fit a table, where one is requested. */
+spmv_status make_table(spmv_plan *plan, slices_state *s)
+{
+    const int64_t codes = (int64_t)s->found.slots * slices::ROWS;
+    if (plan->compression != SPMV_COMPRESSION_VALUES)
+        return SPMV_OK;
+    if (plan->a.val == nullptr) {
+        s->coded.none = "no values";
+        return SPMV_OK;
+    }
+    return with_types(plan, [&](auto sums, auto stored) {
+        using T = decltype(sums);
+        if constexpr (std::is_arithmetic<T>::value)
+            return tiles::make_table<T, decltype(stored)>(plan, codes, &s->coded);
+        else
+            return SPMV_ERROR_TYPE;
     });
 }
 
@@ -229,16 +256,18 @@ spmv_status make_kept(spmv_plan *plan, slices_state *s, bool *lacks_room)
     s->tree_counts = (unsigned *)((char *)s->tree + sums);
     s->unread = (slices::findings *)((char *)s->tree_counts + counts);
     st = tiles::cleared(plan->ctx, s->tree_counts, counts);
-    if (st == SPMV_OK && plan->a.val != nullptr)
-        st = plan_alloc_if_room(plan, values, &s->val);
-    *lacks_room = plan->a.val != nullptr && s->val == nullptr;
+    if (st == SPMV_OK)
+        st = make_table(plan, s);
+    if (st != SPMV_OK || plan->a.val == nullptr || (s->coded.in_use && !plan->updates))
+        return st;
+    st = plan_alloc_if_room(plan, values, &s->val);
+    *lacks_room = s->val == nullptr;
     return st;
 }
 
-/* The share of the matrix that the last-level cache is to keep (cuda_retained_share). */
 float share_retained(const spmv_plan *plan, const slices_state *s)
 {
-    return plan->a.val == nullptr ? 0.0f : cuda_retained_share(plan, bytes_in_slices(plan, s));
+    return plan->a.val == nullptr ? 0.0f : tiles::retained_share(plan, bytes_in_slices(plan, s));
 }
 
 void describe(spmv_plan *plan, const slices_state *s)
@@ -256,6 +285,7 @@ void describe(spmv_plan *plan, const slices_state *s)
                          s->found.patterns == 1 ? "" : "s");
     if (used < size && !s->shares)
         used += snprintf(text + used, (size_t)(size - used), "; a pattern of offsets for each slice");
+    used += s->coded.describe(text, used, size, "place");
     if (used < size && s->retained > 0)
         snprintf(text + used, (size_t)(size - used), "; %.3g %% retained in the last-level cache",
                  100.0 * (double)s->retained);
@@ -298,19 +328,32 @@ template <typename T, typename Stored> slices::matrix<T, Stored> matrix_of(const
             s->retained};
 }
 
+template <typename T> slices::coded_matrix<T> coded_matrix_of(const spmv_plan *plan)
+{
+    const tiles::coded_values &coded = state_of(plan)->coded;
+    slices::coded_matrix<T> m;
+    (slices::matrix<T, T> &)m = matrix_of<T, T>(plan);
+    m.value_table = coded.table<T>()->number;
+    m.code = (const slices::two<uint8_t> *)coded.codes();
+    return m;
+}
+
 template <typename T, typename Stored, typename Store>
 spmv_status multiply(const spmv_plan *plan, const T *x, Store store)
 {
-    if constexpr (std::is_arithmetic<T>::value)
-        return on_device(plan->ctx, [&] { return slices::run(plan->ctx, matrix_of<T, Stored>(plan), x, store); });
-    else
+    if constexpr (!std::is_arithmetic<T>::value)
         return SPMV_ERROR_TYPE; /* the method has no complex types */
+    else if (state_of(plan)->coded.in_use)
+        return on_device(plan->ctx, [&] { return slices::run(plan->ctx, coded_matrix_of<T>(plan), x, store); });
+    else
+        return on_device(plan->ctx, [&] { return slices::run(plan->ctx, matrix_of<T, Stored>(plan), x, store); });
 }
 
 } // namespace
 
-extern "C" spmv_status slices_cuda_prepare(spmv_plan *plan, bool named)
+extern "C" spmv_status slices_cuda_prepare(spmv_plan *plan)
 {
+    const bool named = plan->named;
     const char *why = excluded(plan, named);
     spmv_status st = host_alloc(plan->ctx, (int64_t)sizeof(slices_state), "a plan", &plan->state);
     if (st != SPMV_OK)
@@ -328,16 +371,23 @@ extern "C" spmv_status slices_cuda_prepare(spmv_plan *plan, bool named)
     plan->longest_row = (int64_t)s->found.longest;
     s->retained = share_retained(plan, s);
     describe(plan, s);
+    plan->update_waits = plan->compression == SPMV_COMPRESSION_VALUES && plan->a.val != nullptr;
     plan->settled = true; /* encode waited */
     return st;
 }
 
 extern "C" spmv_status slices_cuda_update(spmv_plan *plan)
 {
-    const slices_state *const s = state_of(plan);
-    const spmv_status st = plan->a.row_ptr_bits == 64 ? fill_values<int64_t>(plan, s, s->unread)
-                                                      : fill_values<int32_t>(plan, s, s->unread);
-    cuda_next_in_order(plan->ctx); /* a product reads values before it waits */
+    slices_state *const s = state_of(plan);
+    spmv_status st = make_table(plan, s);
+    if (st == SPMV_OK)
+        st = plan->a.row_ptr_bits == 64 ? fill_values<int64_t>(plan, s, s->unread)
+                                        : fill_values<int32_t>(plan, s, s->unread);
+    if (plan->compression == SPMV_COMPRESSION_VALUES) {
+        s->retained = share_retained(plan, s);
+        describe(plan, s);
+    }
+    cuda_next_in_order(plan->ctx); /* the next product reads values before its wait */
     return st;
 }
 
@@ -372,6 +422,7 @@ extern "C" void slices_cuda_release(spmv_plan *plan)
     spmv_free(plan->ctx, s->heads);
     spmv_free(plan->ctx, s->patterns);
     spmv_free(plan->ctx, s->val);
+    spmv_free(plan->ctx, s->coded.memory);
     spmv_free(plan->ctx, s->tree);
     host_free(s);
     plan->state = nullptr;

@@ -11,8 +11,7 @@
  * Changed since rung 4: values in the order of slots, columns by pattern, no shared memory.
  * Wins when: neighbouring rows have nearly the same offsets: grids and bands (finite differences,
  *   finite volumes).
- * Order of the sum: a row's entries in ascending columns, with fused multiply-adds. The bits depend
- *   on the row alone.
+ * Order of the sum: a row's entries in ascending columns. The bits depend on the row alone.
  *
  * Source: A. Monakov, A. Lokhmotov, A. Avetisyan, "Automatically tuning sparse matrix-vector
  * multiplication for GPU architectures", HiPEAC 2010 (slices); N. Bell, M. Garland, SC09 (offsets of
@@ -27,8 +26,9 @@
 namespace slices
 {
 
-/* AT_ONCE: slots whose loads are under way together. */
-enum { ROWS = 2 * warp_lanes, BLOCK = 128, WARPS = BLOCK / warp_lanes, AT_ONCE = 4 };
+/* AT_ONCE: slots whose loads are under way together. HEAVY_RESIDENT: blocks that an SM is to hold at once
+ * where an epilogue needs registers. */
+enum { ROWS = 2 * warp_lanes, BLOCK = 128, WARPS = BLOCK / warp_lanes, AT_ONCE = 4, HEAVY_RESIDENT = 8 };
 
 struct shape {
     enum { BLOCK = slices::BLOCK };
@@ -117,7 +117,7 @@ template <> struct held_as<tiles::values::NONE> {
 };
 
 template <tiles::values HELD, typename Load, typename Matrix, typename T, typename Store>
-__global__ void __launch_bounds__(BLOCK) kernel(Matrix m, const T *x, Store store)
+__global__ void __launch_bounds__(BLOCK, Store::HEAVY ? HEAVY_RESIDENT : 0) kernel(Matrix m, const T *x, Store store)
 {
     using value_type = typename held_as<HELD>::template type<Matrix>;
     const int lane = (int)threadIdx.x % warp_lanes;

@@ -14,7 +14,7 @@
 #ifndef SPMV_7_SLICES_PLAN_CUH
 #define SPMV_7_SLICES_PLAN_CUH
 
-#include "spmv_4_tiles_plan.cuh"
+#include "spmv_4_tiles_values.cuh"
 #include "spmv_7_slices.cuh"
 
 /* Bits of a pattern's hash. Tests build with few, so that different patterns share a hash. */
@@ -22,12 +22,17 @@
 #define SPMV_SLICES_HASH_BITS 64
 #endif
 
+/* Patterns that slices may share; with more each slice has its own. Tests build with few. */
+#ifndef SPMV_SLICES_PATTERNS
+#define SPMV_SLICES_PATTERNS 2048
+#endif
+
 namespace slices
 {
 
 enum {
-    ENTRIES = 4096,         /* of the dictionary, a power of 2 */
-    MOST_PATTERNS = 2048,   /* that slices share; with more each slice has its own */
+    ENTRIES = 4096, /* of the dictionary, a power of 2 */
+    MOST_PATTERNS = SPMV_SLICES_PATTERNS,
     NO_OFFSET = INT32_MAX,  /* behind a row's last entry; columns are less */
     SPARE_SLOTS = 16,       /* that a slice may have beyond twice its longest row */
     SPARE_PLACES = 64 * 64, /* that a warp's slices may have beyond twice their nonzeros */
@@ -82,7 +87,7 @@ template <typename Offset> struct merging {
     __device__ slot take(bool *unsorted)
     {
         slot s = {};
-        s.offset = warp_least(next[0] < next[1] ? next[0] : next[1]);
+        s.offset = tiles::warp_least(next[0] < next[1] ? next[0] : next[1]);
         const bool has[2] = {next[0] == s.offset, next[1] == s.offset};
         if (s.offset == NO_OFFSET)
             return s;
@@ -126,7 +131,8 @@ __device__ inline int entry_of(const dictionary &known, unsigned long long hash)
 }
 
 /* Enters the pattern of a slice. One thread of a warp. */
-__device__ inline void enter(const dictionary &known, unsigned long long hash, int64_t slice, int slots, findings *found)
+__device__ inline void enter(const dictionary &known, unsigned long long hash, int64_t slice, int slots,
+                             findings *found)
 {
     while (*(volatile int *)&found->many == 0) {
         const int at = entry_of(known, hash);
@@ -159,7 +165,7 @@ __global__ void __launch_bounds__(BLOCK)
          slice += warps) {
         merging<Offset> rows_of(row_ptr, col, rows, slice);
         const int64_t mine = rows_of.length(0) > rows_of.length(1) ? rows_of.length(0) : rows_of.length(1);
-        const int32_t most = -warp_least(-(int32_t)(mine < INT32_MAX / 4 ? mine : INT32_MAX / 4));
+        const int32_t most = -tiles::warp_least(-(int32_t)(mine < INT32_MAX / 4 ? mine : INT32_MAX / 4));
         const int limit = any ? INT32_MAX : 2 * most + SPARE_SLOTS;
         longest = (unsigned long long)mine > longest ? (unsigned long long)mine : longest;
         entries += (unsigned long long)(rows_of.length(0) + rows_of.length(1));
@@ -181,8 +187,8 @@ __global__ void __launch_bounds__(BLOCK)
         unsigned long long all = entries;
         for (int distance = warp_lanes / 2; distance > 0; distance /= 2)
             all += __shfl_xor_sync(0xffffffffu, all, distance);
-        const bool ends = !any && (k == limit || slots * ROWS > 2 * all + SPARE_PLACES ||
-                                   *(volatile int *)&m.found->unsuited != 0);
+        const bool ends =
+            !any && (k == limit || slots * ROWS > 2 * all + SPARE_PLACES || *(volatile int *)&m.found->unsuited != 0);
         unsuited = __ballot_sync(0xffffffffu, ends) != 0;
     }
     for (int distance = warp_lanes / 2; distance > 0; distance /= 2) {
@@ -203,8 +209,7 @@ __global__ void __launch_bounds__(BLOCK)
 static __global__ void __launch_bounds__(BLOCK) choose(int64_t slices, bool shares, making m)
 {
     for (int64_t s = (int64_t)blockIdx.x * BLOCK + threadIdx.x; s <= slices; s += (int64_t)gridDim.x * BLOCK) {
-        const int64_t chosen =
-            s < slices && shares ? (int64_t)~m.known.last[entry_of(m.known, m.hashes[s])] : s;
+        const int64_t chosen = s < slices && shares ? (int64_t)~m.known.last[entry_of(m.known, m.hashes[s])] : s;
         if (s < slices)
             m.chosen[s] = (int32_t)chosen;
         else
@@ -215,9 +220,8 @@ static __global__ void __launch_bounds__(BLOCK) choose(int64_t slices, bool shar
 
 /* The patterns of the slices that were chosen; capacity: slots that they may have. */
 template <typename Offset>
-__global__ void __launch_bounds__(BLOCK)
-    write(const Offset *row_ptr, const int32_t *col, int64_t rows, int64_t slices, int64_t capacity, making m,
-          slot *patterns)
+__global__ void __launch_bounds__(BLOCK) write(const Offset *row_ptr, const int32_t *col, int64_t rows, int64_t slices,
+                                               int64_t capacity, making m, slot *patterns)
 {
     const int64_t warps = (int64_t)gridDim.x * WARPS;
     bool unsorted = false;
@@ -240,6 +244,15 @@ template <typename Stored> struct as_is {
     __device__ Stored operator()(int64_t k) const
     {
         return val[k];
+    }
+};
+
+template <typename T, typename Stored> struct as_codes {
+    const Stored *val;
+    const tiles::value_table<T> *table;
+    __device__ uint8_t operator()(int64_t k) const
+    {
+        return tiles::code_of(table->bits, tiles::bits_of(val + k));
     }
 };
 

@@ -37,8 +37,8 @@ typedef enum spmv_compression {
                                      SPMV_ERROR_UNSUPPORTED */
     SPMV_COMPRESSION_VALUES = 2   /* as AUTO, and a table of the distinct values (by their bits) if
                                      there are at most 256, with one byte more per nonzero. Only for
-                                     the method tiles on cuda, real values and at least 2^20
-                                     nonzeros; elsewhere as AUTO. spmv_plan_info.layout says why a
+                                     the methods slices and tiles on cuda, real values and at least
+                                     2^20 nonzeros; elsewhere as AUTO. spmv_plan_info.layout says why a
                                      table is missing. */
 } spmv_compression;
 
