@@ -168,7 +168,7 @@ static void names_and_choice(void **state)
     assert_true(result.status == SPMV_ERROR_METHOD);
     release(&s);
     if (support_backend == SPMV_BACKEND_OMP) {
-        /* the reason against one rung is the reason for the other */
+        /* the reported reason is why the preferred rung cannot be used */
         spmv_plan_options staged;
         spmv_plan_options_init(&staged, sizeof staged);
         staged.method = "staged";
@@ -524,7 +524,7 @@ static uint64_t fingerprint(const struct system *s, const spmv_cg_result *result
     return hash ^ residual ^ (uint64_t)result->iterations << 1;
 }
 
-/* 50 solves have the same bits, and so on omp with 1 to 4 threads and more than there are
+/* 50 solves have the same bits, on omp also with 1 to 4 threads and with more threads than
  * processors: plain, with jacobi, in f32, with three columns. Sizes with one group per tile on omp,
  * and with several. */
 static void bits(void **state)

@@ -182,8 +182,7 @@ static void free_lines(struct lines *l)
     free(l->text);
 }
 
-/* The file is the matrix of its entries, whatever the number of threads; entries of one place
- * added. */
+/* A file gives the matrix of its entries for any number of threads; duplicate entries are added. */
 static void large_files_are_their_entries(void **state)
 {
     (void)state;
