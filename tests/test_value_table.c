@@ -599,7 +599,7 @@ static void memory_runs_out(void **state)
                     same_products(&p, &renewed, 1, "a plan with little memory and new values");
                 }
                 spmv_plan_destroy(p.plan);
-                assert_int_equal(host_cuda.freed, 0); /* synchronized after the last free: the pool can trim */
+                assert_int_equal(host_cuda.freed, 0); /* synchronized after the last free */
                 p.plan = NULL;
             }
             free_plan(&p);
