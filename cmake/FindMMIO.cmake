@@ -1,11 +1,12 @@
 # Finds mmio, the Matrix Market I/O library of NIST (header mmio.h).
 #
-# Looks in MMIO_ROOT (mmio.h with mmio.c, or with a library), then for a system mmio, then for the copy that lp_solve
-# ships (Debian: liblpsolve55-dev), whose position-independent mmio.o is taken out of liblpsolve55_pic.a. Gives:
+# Searches MMIO_ROOT (mmio.h with mmio.c, or with a library), then the system, then the copy in
+# lp_solve (Debian: liblpsolve55-dev), whose position-independent mmio.o is extracted from
+# liblpsolve55_pic.a. Sets:
 #   MMIO::MMIO         include directory (interface)
 #   MMIO_OBJECTS       object files or sources that go into our libraries, or empty
 #   MMIO_LIBRARY       a library to link instead, or empty
-# Nothing is cached but MMIO_ROOT, so that a change of it is seen.
+# Only MMIO_ROOT is cached, so that a change of it takes effect.
 #
 # SPDX-License-Identifier: BSD-3-Clause
 include(FindPackageHandleStandardArgs)
@@ -36,7 +37,7 @@ if(MMIO_ROOT AND NOT _mmio_source)
   message(WARNING "MMIO_ROOT is ${MMIO_ROOT}, but mmio.h with mmio.c or a library is not there; looking elsewhere")
 endif()
 
-# 3. lp_solve's copy.
+# 3. The copy in lp_solve.
 if(NOT _mmio_source)
   unset(MMIO_INCLUDE_DIR)
   find_path(MMIO_INCLUDE_DIR NAMES mmio.h PATH_SUFFIXES lpsolve NO_CACHE)

@@ -1,6 +1,7 @@
 # Decides whether this build has the CUDA backend, and enables the language only then.
 #
-# SPMV_CUDA=AUTO takes it when nvcc is found and works; ON makes its absence an error; OFF does not look. Gives:
+# SPMV_CUDA=AUTO builds it if nvcc is found and works; ON fails without nvcc; OFF does not search.
+# Sets:
 #   SPMV_HAVE_CUDA     ON or OFF; folders list their CUDA sources under if(SPMV_HAVE_CUDA)
 #
 # SPDX-License-Identifier: BSD-3-Clause
@@ -9,18 +10,19 @@ if(NOT SPMV_CUDA MATCHES "^(AUTO|ON|OFF)$")
   message(FATAL_ERROR "SPMV_CUDA is \"${SPMV_CUDA}\"; it must be AUTO, ON or OFF")
 endif()
 
-# The table of the backend is its one indispensable file.
+# Without the table of the backend the source tree has no CUDA backend.
 set(_backend "${PROJECT_SOURCE_DIR}/primitives/runtime/backend_cuda.c")
 if(NOT EXISTS "${_backend}")
   if(SPMV_CUDA STREQUAL "ON")
     message(FATAL_ERROR "SPMV_CUDA=ON, but this version has no CUDA backend; use SPMV_CUDA=OFF or AUTO")
   endif()
 elseif(NOT SPMV_CUDA STREQUAL "OFF")
-  # Machine code for the two generations in use, and PTX from which the driver makes code for later ones.
+  # Machine code for two generations of GPUs, and PTX that the driver compiles for later ones.
   if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
     set(CMAKE_CUDA_ARCHITECTURES 80-real 90-real 90-virtual CACHE STRING "GPU architectures")
   endif()
-  # CMake asks CMAKE_CUDA_COMPILER, the environment's CUDACXX and the PATH; the toolkit's usual folder is often on none.
+  # CMake searches CMAKE_CUDA_COMPILER, CUDACXX and PATH, which often lack the usual folder of the
+  # toolkit.
   if(NOT CMAKE_CUDA_COMPILER AND "$ENV{CUDACXX}" STREQUAL "")
     find_program(SPMV_NVCC nvcc HINTS ENV CUDA_PATH ENV CUDA_HOME PATHS /usr/local/cuda PATH_SUFFIXES bin)
     mark_as_advanced(SPMV_NVCC)
@@ -29,7 +31,8 @@ elseif(NOT SPMV_CUDA STREQUAL "OFF")
     endif()
   endif()
   if(NOT CMAKE_CUDA_COMPILER)
-    # A trial first: a toolkit that cannot work with this host compiler must not end the configuration under AUTO.
+    # Check first: with AUTO, a toolkit that does not work with this host compiler must not stop the
+    # configuration.
     include(CheckLanguage)
     check_language(CUDA)
   endif()

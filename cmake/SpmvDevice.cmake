@@ -1,6 +1,6 @@
-# The headers behind spmv/device.cuh: the rungs of primitives/, copied side by side into include/spmv/device/ of the build, from where
-# they are installed. There each finds the others, as in the tree, by its name. spmv_device_headers: who uses spmv/device.cuh inside
-# the tree.
+# The headers behind spmv/device.cuh: rungs of primitives/, copied into include/spmv/device/ of the
+# build tree and installed from there, so that they find each other by name as in the source tree.
+# Targets of the tree that include spmv/device.cuh link spmv_device_headers.
 #
 # SPDX-License-Identifier: BSD-3-Clause
 set(SPMV_DEVICE_HEADERS

@@ -1,5 +1,6 @@
-# What cmake --install puts where: headers, libraries, the program and its man page, files for pkg-config and
-# find_package, the documentation, and the scripts that work on results and on the SuiteSparse collection.
+# What cmake --install installs: headers, libraries, the program and its man page, files for
+# pkg-config and find_package, the documentation, and the scripts for results and for the
+# SuiteSparse collection.
 #
 # SPDX-License-Identifier: BSD-3-Clause
 include(CMakePackageConfigHelpers)
@@ -8,7 +9,8 @@ set(_package "${CMAKE_INSTALL_LIBDIR}/cmake/spmv")
 
 install(DIRECTORY include/spmv DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" FILES_MATCHING PATTERN "*.h" PATTERN "*.cuh")
 install(DIRECTORY "${SPMV_DEVICE_INCLUDE}/spmv" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
-# One export file a library, so that a program with the shared one needs nothing of what the static one needs.
+# One export file per library, so that a program with the shared one does not need the dependencies
+# of the static one.
 install(TARGETS spmv_shared EXPORT spmvSharedTargets)
 install(TARGETS spmv_static EXPORT spmvStaticTargets)
 install(EXPORT spmvSharedTargets NAMESPACE spmv:: DESTINATION "${_package}")
@@ -17,18 +19,20 @@ if(TARGET spmv_program)
   install(TARGETS spmv_program)
 endif()
 install(FILES app/spmv.1 DESTINATION "${CMAKE_INSTALL_MANDIR}/man1")
-# README.md names the documents as docs/NAME.md.
+# README.md links to the pages as docs/NAME.md.
 install(FILES LICENSE NOTICE README.md CHANGELOG.md DESTINATION "${CMAKE_INSTALL_DOCDIR}")
 install(DIRECTORY docs DESTINATION "${CMAKE_INSTALL_DOCDIR}")
 
-# The scripts find their data (lists, twins.csv, the skeleton of a page) at the same places as in the source tree.
+# The scripts find their data (lists, twins.csv, the HTML template) at the same relative paths as in
+# the source tree.
 set(_scripts "${CMAKE_INSTALL_DATADIR}/spmv")
 install(PROGRAMS scripts/report.py scripts/suitesparse.py DESTINATION "${_scripts}/scripts")
 install(FILES scripts/report_charts.py scripts/report_numbers.py scripts/report_page.html DESTINATION "${_scripts}/scripts")
 install(DIRECTORY scripts/suitesparse DESTINATION "${_scripts}/scripts")
 install(FILES data/twins.csv DESTINATION "${_scripts}/data")
 
-# Builds what is installed: the libraries, the program, and the modules of preconditioners and peers.
+# Builds everything that is installed: the libraries, the program, and the modules of
+# preconditioners and peers.
 add_custom_target(spmv_installed)
 add_dependencies(spmv_installed spmv_shared spmv_static)
 foreach(folder app bench/peers solvers/modules)
@@ -48,8 +52,9 @@ write_basic_package_version_file(spmvConfigVersion.cmake COMPATIBILITY SameMinor
 install(FILES "${CMAKE_CURRENT_BINARY_DIR}/spmvConfig.cmake" "${CMAKE_CURRENT_BINARY_DIR}/spmvConfigVersion.cmake"
   DESTINATION "${_package}")
 
-# pkg-config: paths relative to the file itself, so that an installed tree can be moved; the static library's needs by
-# name, because its user may compile with another compiler, whose -fopenmp would be another runtime.
+# pkg-config: paths relative to the file itself, so that an installed tree can be moved.
+# Dependencies of the static library are given by name: the user may have another compiler, whose
+# -fopenmp selects another runtime.
 file(RELATIVE_PATH SPMV_PC_PREFIX "${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig" "${CMAKE_INSTALL_PREFIX}")
 string(REGEX REPLACE "/$" "" SPMV_PC_PREFIX "${SPMV_PC_PREFIX}")
 file(RELATIVE_PATH SPMV_PC_LIBDIR "${CMAKE_INSTALL_PREFIX}" "${CMAKE_INSTALL_FULL_LIBDIR}")

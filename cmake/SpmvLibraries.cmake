@@ -1,22 +1,22 @@
-# The two libraries, made of the objects in spmv_objects and of mmio: libspmv.so and libspmv.a, both with nothing visible
-# but spmv_*.
+# The libraries libspmv.so and libspmv.a, built from the objects in spmv_objects and mmio. Both
+# export only spmv_*.
 #
 # SPDX-License-Identifier: BSD-3-Clause
 
-# mmio given as source: an object of its own, without our warnings.
+# mmio as source: a separate object, without our warnings.
 if(MMIO_OBJECTS MATCHES "\\.c$")
   add_library(spmv_mmio OBJECT ${MMIO_OBJECTS})
   set_target_properties(spmv_mmio PROPERTIES POSITION_INDEPENDENT_CODE ON C_VISIBILITY_PRESET hidden C_EXTENSIONS ON)
   set(MMIO_OBJECTS $<TARGET_OBJECTS:spmv_mmio>)
 endif()
 
-# The C++ runtime by name: one file of the library is C++ (std::from_chars), and a C program that links the static library
-# must not need a C++ compiler for it.
+# The C++ runtime by name: one file of the library is C++ (std::from_chars), and a C program that
+# links the static library must not need a C++ compiler.
 set(SPMV_CXX_RUNTIME ${CMAKE_CXX_IMPLICIT_LINK_LIBRARIES})
 list(FILTER SPMV_CXX_RUNTIME INCLUDE REGEX "^(stdc\\+\\+|c\\+\\+|c\\+\\+abi)$")
 list(REMOVE_DUPLICATES SPMV_CXX_RUNTIME)
 
-# What the objects need at link time.
+# Link-time dependencies of the objects.
 add_library(spmv_links INTERFACE)
 target_link_libraries(spmv_links INTERFACE OpenMP::OpenMP_C ${MMIO_LIBRARY} ${SPMV_CXX_RUNTIME} m)
 if(SPMV_HAVE_CUDA)
@@ -25,28 +25,29 @@ if(SPMV_HAVE_CUDA)
 endif()
 
 # ------------------------------------------------------------------ shared
-# mmio.o and static archives (the CUDA runtime) are not compiled with hidden symbols: the version script and
-# --exclude-libs hide theirs.
+# mmio.o and static archives (the CUDA runtime) are not compiled with hidden symbols. The version
+# script and --exclude-libs hide theirs.
 set(SPMV_VERSION_SCRIPT "${PROJECT_SOURCE_DIR}/cmake/spmv.map")
 add_library(spmv_shared SHARED $<TARGET_OBJECTS:spmv_objects> ${MMIO_OBJECTS})
 set_target_properties(spmv_shared PROPERTIES OUTPUT_NAME spmv VERSION ${PROJECT_VERSION} SOVERSION 0 EXPORT_NAME spmv
   LINKER_LANGUAGE CXX LINK_DEPENDS "${SPMV_VERSION_SCRIPT}")
 target_link_options(spmv_shared PRIVATE "LINKER:--version-script=${SPMV_VERSION_SCRIPT}" LINKER:--exclude-libs,ALL)
 if(NOT "${CMAKE_C_FLAGS} ${CMAKE_CXX_FLAGS}" MATCHES "-fsanitize")
-  # a sanitizer's runtime comes with the program, not with the library
+  # a sanitizer's runtime is linked with the program, not with the library
   target_link_options(spmv_shared PRIVATE LINKER:--no-undefined)
 endif()
 target_link_libraries(spmv_shared PRIVATE $<BUILD_INTERFACE:spmv_links>)
 
 # ------------------------------------------------------------------ static
-# An archive cannot hide a symbol that two of its members share. So all objects become one (a partial link), in which
-# every symbol but spmv_* is then made local. Three kinds of symbols would escape that or break by it:
-#   - COMDAT groups (inline functions and templates of C++) are matched by name with the caller's own; if the linker kept
-#     the caller's copy, local symbols of ours would point into a section that is gone. --force-group-allocation turns
-#     them into plain sections;
-#   - common symbols (a named OpenMP critical) stay global until they have a place: -d gives them one;
-#   - unique symbols (static variables of C++ inline functions and templates) stay global in any case: the compiler is told to
-#     make none (-fno-gnu-unique, below).
+# An archive cannot hide a symbol that two of its members share. So all objects are linked into one
+# (a partial link), and every symbol except spmv_* is then made local. Three kinds of symbols need
+# more:
+#   - COMDAT groups (inline functions and templates of C++) are matched by name with those of the
+#     caller. If the linker kept the caller's copy, our local symbols would point into a discarded
+#     section. --force-group-allocation turns them into plain sections.
+#   - Common symbols (a named OpenMP critical) stay global until they are allocated: -d does so.
+#   - Unique symbols (static variables of C++ inline functions and templates) always stay global:
+#     -fno-gnu-unique (below) tells the compiler to make none.
 include(CheckCXXCompilerFlag)
 check_cxx_compiler_flag(-fno-gnu-unique SPMV_HAVE_NO_GNU_UNIQUE)
 if(SPMV_HAVE_NO_GNU_UNIQUE)
@@ -75,6 +76,6 @@ foreach(library spmv_shared spmv_static)
   target_include_directories(${library} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
     $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 endforeach()
-# Inside the build both go by the names that find_package gives them.
+# In the build both have the names that find_package gives them.
 add_library(spmv::spmv ALIAS spmv_shared)
 add_library(spmv::spmv_static ALIAS spmv_static)

@@ -1,12 +1,13 @@
-/* Filtering both ways: process the few elements that pass a test, by an `if` in the kernel, or by compacting them
+/* Two ways to process only the elements that pass a test: an `if` in the kernel, or compaction
  * first.
  *
- * Where 1 element in 20 passes, almost every warp of 32 has one that does (1 - 0.95^32 = 81 %), and all its lanes wait
- * while that one is processed: the `if` costs nearly as much as processing all. Compacted, the elements to process fill
- * whole warps, a twentieth of them; the compaction is paid once. Which way wins depends on how long an element takes:
- * the program times both for processes of 1, 10 and 100 steps. A step is one of Newton's for a square root.
+ * If 1 element in 20 passes, 81 % of the warps (1 - 0.95^32) contain at least one, and all lanes of
+ * a warp wait while it is processed: the `if` costs nearly as much as processing all. After
+ * compaction the elements fill whole warps, a twentieth of them, at the cost of one compaction. The
+ * faster way depends on the time per element: the program times both for 1, 10 and 100 steps of
+ * Newton's method for a square root.
  *
- * usage: filter [N [ONE_IN]], 1000000 and 20 when absent. Without a GPU it says so and exits with 77.
+ * usage: filter [N [ONE_IN]], default 1000000 and 20. Exit code 77 without a GPU.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <cuda_runtime.h>
@@ -16,7 +17,7 @@
 
 enum { THREADS = 256, REPEATS = 20 };
 
-/* Ends the block with its status when a call fails, after saying why. */
+/* If the call fails, prints why and jumps to the end of the block with its status. */
 #define CHECK(call)                                                                                                    \
     do {                                                                                                               \
         if ((st = (call)) != SPMV_OK) {                                                                                \
@@ -25,8 +26,8 @@ enum { THREADS = 256, REPEATS = 20 };
         }                                                                                                              \
     } while (0)
 
-/* steps of Newton's method for the square root of a; the same operations on host and device (no fused multiply-add
- * can occur: sums and quotients alone, and a product with 1/2, which is exact). */
+/* Steps of Newton's method for the square root of a. Host and device compute the same: no fused
+ * multiply-add can occur, because there are only sums, quotients and an exact product with 1/2. */
 __host__ __device__ static float process(float a, int steps)
 {
     float x = 1 + a;
@@ -35,7 +36,7 @@ __host__ __device__ static float process(float a, int steps)
     return x;
 }
 
-/* out[i] = process(in[i]) where in[i] < limit; other cells keep their value */
+/* out[i] = process(in[i]) where in[i] < limit; other cells keep their values */
 __global__ static void process_if(const float *in, float limit, int steps, float *out, int64_t n)
 {
     const int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
@@ -43,7 +44,7 @@ __global__ static void process_if(const float *in, float limit, int steps, float
         out[i] = process(in[i], steps);
 }
 
-/* out[i] = process(in[i]), i < *count: how many there are is known on the device alone */
+/* out[i] = process(in[i]) for i < *count, which is known only on the device */
 __global__ static void process_all(const float *in, const int64_t *count, int steps, float *out)
 {
     const int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
@@ -76,7 +77,7 @@ static spmv_status by_compact(spmv_context *ctx, const struct job *job, int step
     return st != SPMV_OK ? st : cudaGetLastError() == cudaSuccess ? SPMV_OK : SPMV_ERROR_DEVICE;
 }
 
-/* Microseconds a run takes, after one to warm up. */
+/* Microseconds of a run, after a warm-up. */
 static spmv_status time_of(spmv_context *ctx, spmv_status (*way)(spmv_context *, const struct job *, int),
                            const struct job *job, int steps, float *microseconds)
 {
@@ -99,7 +100,8 @@ static spmv_status time_of(spmv_context *ctx, spmv_status (*way)(spmv_context *,
     return st;
 }
 
-/* Cells of got that are not what processing host_in[i] < limit gives: where the element stood, or (packed) in order. */
+/* Number of wrong cells in got, compared with process(host_in[i]) for host_in[i] < limit: at index
+ * i, or (packed) in order. */
 static int64_t wrong_cells(const float *host_in, float limit, int steps, const float *got, int packed, int64_t n)
 {
     int64_t wrong = 0, kept = 0;

@@ -1,15 +1,20 @@
-/* The library inside a CUDA application: the matrix and the vectors are the application's arrays on the device, the
- * work is queued on its stream, and two products are captured in a CUDA graph that is then replayed.
+/* The library in a CUDA application: the matrix and the vectors are device arrays of the
+ * application, the work is queued on its stream, and two products are captured in a CUDA graph that
+ * is then replayed.
  *
- * The heat equation u' = -A u on an N x N grid, A the 5-point Laplacian, by explicit steps u <- u - dt A u. One step is
- * one product y = alpha A x + beta y with alpha = -dt, beta = 1 and y = x beforehand. The start is an eigenvector of A,
- * sin(pi (i + 1) / (N + 1)) sin(pi (j + 1) / (N + 1)), eigenvalue 8 sin^2(pi / (2 (N + 1))) (Y. Saad, "Iterative
- * Methods for Sparse Linear Systems", 2nd ed., section 13.2): after k steps every element must be (1 - dt lambda)^k of
- * itself.
+ * The heat equation u' = -A u on an N x N grid, A the 5-point Laplacian, by explicit steps u <- u -
+ * dt A u. One step is one product y = alpha A x + beta y with alpha = -dt, beta = 1 and initially y
+ * = x. The start is an eigenvector of A, sin(pi (i + 1) / (N + 1)) sin(pi (j + 1) / (N + 1)), with
+ * eigenvalue lambda = 8 sin^2(pi / (2 (N + 1))) (Y. Saad, "Iterative Methods for Sparse Linear
+ * Systems", 2nd ed., section 13.2): after k steps every element is (1 - dt lambda)^k times its
+ * start.
  *
- * usage: graph [N [replays]], 256 and 500 when absent. Exit code 77: no GPU that can be used.
- * By hand:  cc graph.c -I/usr/local/cuda/include $(pkg-config --cflags --libs spmv) -L/usr/local/cuda/lib64
- *             -lcudart_static -ldl -lrt -lpthread -lm -o graph
+ * usage: graph [N [replays]], default 256 and 500. Exit code 77 without a usable GPU.
+ *
+ * By hand:
+ *
+ *   cc graph.c -I/usr/local/cuda/include $(pkg-config --cflags --libs spmv) \
+ *     -L/usr/local/cuda/lib64 -lcudart_static -ldl -lrt -lpthread -lm -o graph
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <cuda_runtime_api.h>
@@ -18,7 +23,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Ends the block when a call of the library, or of CUDA, fails, after saying why. */
+/* If a call of the library or of CUDA fails, prints why and jumps to the end of the block. */
 #define CHECK(call)                                                                                                    \
     do {                                                                                                               \
         if ((st = (call)) != SPMV_OK) {                                                                                \
@@ -38,13 +43,13 @@
 
 enum { SKIPPED = 77 };
 
-/* The application's own matrix and vectors, on the host or on the device. */
+/* The application's matrix and vectors, on the host or on the device. */
 struct arrays {
     int32_t *row_ptr, *col;
     double *val, *u, *v;
 };
 
-/* Appends an entry if the neighbour lies on the grid. */
+/* Appends an entry if the neighbour is in the grid. */
 static void put(struct arrays *a, int32_t *k, int size, int i, int j, double value)
 {
     if (i < 0 || j < 0 || i >= size || j >= size)
@@ -53,7 +58,7 @@ static void put(struct arrays *a, int32_t *k, int size, int i, int j, double val
     a->val[(*k)++] = value;
 }
 
-/* The Laplacian row by row, columns ascending; returns its entries. */
+/* Assembles the Laplacian row by row, columns ascending. Returns the number of entries. */
 static int32_t assemble(struct arrays *a, int size)
 {
     const double h = 3.14159265358979323846 / (size + 1);
@@ -73,7 +78,7 @@ static int32_t assemble(struct arrays *a, int size)
     return k;
 }
 
-/* v = u, v = v - dt A u: queued, nothing waits. */
+/* v = u, v = v - dt A u: queued without waiting. */
 static spmv_status step(spmv_plan *plan, double dt, const double *u, double *v, int64_t n, cudaStream_t stream)
 {
     const double alpha = -dt, beta = 1;
@@ -135,7 +140,7 @@ int main(int argc, char **argv)
     }
     const int32_t nnz = assemble(&host, size);
 
-    /* everything on the device belongs to the application, the stream too */
+    /* the application owns everything on the device, including the stream */
     CHECK_CUDA(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
     CHECK_CUDA(cudaMalloc((void **)&device.row_ptr, (size_t)(n + 1) * sizeof *device.row_ptr));
     CHECK_CUDA(cudaMalloc((void **)&device.col, (size_t)nnz * sizeof *device.col));
@@ -154,7 +159,7 @@ int main(int argc, char **argv)
     options.stream = stream;
     CHECK(spmv_context_create(&options, &ctx));
 
-    /* the plan borrows the arrays: they are in the context's memory already */
+    /* the plan borrows the arrays, which are already in context memory */
     const spmv_csr a = {.rows = n,
                         .cols = n,
                         .nnz = nnz,
@@ -168,11 +173,11 @@ int main(int argc, char **argv)
     spmv_plan_info info;
     CHECK(spmv_plan_describe(plan, &info, sizeof info));
 
-    /* one step outside of the graph, so that the kernels are loaded when the capture begins; u stays as it is */
+    /* one step before the capture loads the kernels; u does not change */
     CHECK(step(plan, dt, device.u, device.v, n, stream));
     CHECK(spmv_synchronize(ctx));
 
-    /* two steps are one graph: from u to v and back */
+    /* the graph has two steps: from u to v and back */
     CHECK_CUDA(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
     CHECK(step(plan, dt, device.u, device.v, n, stream));
     CHECK(step(plan, dt, device.v, device.u, n, stream));
@@ -190,8 +195,9 @@ int main(int argc, char **argv)
     float milliseconds = 0;
     CHECK_CUDA(cudaEventElapsedTime(&milliseconds, begin, end));
 
-    /* A step's rounding is within 8 eps (dt sum |a_ij| + 1) <= 21 eps, and later steps do not enlarge it: the rows of
-     * |I - dt A| add up to 1 at most. A little more for the start, whose sines are rounded, and for the factor. */
+    /* The rounding error of a step is at most 8 eps (dt sum |a_ij| + 1) <= 21 eps. Later steps do
+     * not enlarge it, because the row sums of |I - dt A| are at most 1. A little more for the
+     * rounded start and factor. */
     const double factor = pow(1 - dt * lambda, 2.0 * replays);
     const double error = worst_error(result, host.u, factor, n), bound = (42.0 * replays + 16) * 0x1p-53;
     wrong = !(error <= bound);

@@ -1,11 +1,16 @@
-/* A linear system A x = b by conjugate gradients: the Laplacian of an N x N grid, b made from an x that is known.
+/* A linear system A x = b by conjugate gradients: the Laplacian of an N x N grid, with b made from
+ * a known x.
  *
- * The solver says how far the residual b - A x is from 0; how far x then is from the solution is known here as well,
- * because the smallest eigenvalue of A is, 8 sin^2(pi / (2 (N + 1))) (Y. Saad, "Iterative Methods for Sparse Linear
- * Systems", 2nd ed., section 13.2): ||x - exact|| = ||A^-1 (b - A x)|| <= ||b - A x|| / smallest eigenvalue.
+ * The solver reports the norm of the residual b - A x. Here the error of x is also bounded, because
+ * the smallest eigenvalue of A is known, 8 sin^2(pi / (2 (N + 1))) (Y. Saad, "Iterative Methods for
+ * Sparse Linear Systems", 2nd ed., section 13.2): ||x - exact|| = ||A^-1 (b - A x)|| <= ||b - A x||
+ * / smallest eigenvalue.
  *
- * usage: linear_system [N [rtol]], 100 and 1e-10 when absent.
- * By hand:  cc linear_system.c $(pkg-config --cflags --libs spmv) -lm -o linear_system
+ * usage: linear_system [N [rtol]], default 100 and 1e-10.
+ *
+ * By hand:
+ *
+ *   cc linear_system.c $(pkg-config --cflags --libs spmv) -lm -o linear_system
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
@@ -13,7 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Ends the block with its status when a call fails, after saying why. */
+/* If the call fails, prints why and jumps to the end of the block with its status. */
 #define CHECK(call)                                                                                                    \
     do {                                                                                                               \
         if ((st = (call)) != SPMV_OK) {                                                                                \
@@ -22,7 +27,8 @@
         }                                                                                                              \
     } while (0)
 
-/* Called with iteration 0 before the first and after each; what is not 0 would stop the solver. */
+/* Called with iteration 0 before the first iteration and after each one. A nonzero result stops the
+ * solver. */
 static int on_iteration(int64_t iteration, double residual, void *user)
 {
     const int every = *(const int *)user;
@@ -58,7 +64,7 @@ int main(int argc, char **argv)
     double *exact = NULL, *solution = NULL;
     int wrong = 0;
 
-    CHECK(spmv_context_create(NULL, &ctx)); /* a GPU where there is one, else OpenMP */
+    CHECK(spmv_context_create(NULL, &ctx)); /* a GPU if there is one, else OpenMP */
     CHECK(spmv_matrix_generate(ctx, spec, SPMV_F64, &matrix));
     spmv_csr a;
     spmv_matrix_view(matrix, &a);
@@ -84,7 +90,7 @@ int main(int argc, char **argv)
     spmv_cg_options options;
     spmv_cg_options_init(&options, sizeof options);
     options.rtol = rtol;
-    options.zero_start = 1; /* else the search begins at what x holds, here the solution */
+    options.zero_start = 1; /* otherwise the solver starts from x, here the solution */
     int every = 50;
     options.on_iteration = on_iteration;
     options.user = &every;
@@ -96,7 +102,7 @@ int main(int argc, char **argv)
     const double s = sin(3.14159265358979323846 / (2.0 * (size + 1)));
     const double error = distance(solution, exact, n);
     const double bound = result.true_residual / (8 * s * s);
-    /* b itself is rounded: by at most 8 eps in each element, as are the residual's sums */
+    /* b is rounded, by at most 8 eps per element, and so are the sums of the residual */
     const double rounding = 16 * 0x1p-53 * result.norm_b / (8 * s * s);
     wrong = !(result.true_residual <= result.tolerance && error <= bound + rounding);
     printf("%lld iterations: ||b - A x|| = %.3e, allowed %.3e\n", (long long)result.iterations, result.true_residual,

@@ -1,19 +1,24 @@
-/* The library on a program's own arrays: a view over CSR arrays that the program keeps, a plan, one product, a check.
+/* The library on a program's own arrays: a view of CSR arrays that the program owns, a plan, one
+ * product, a check.
  *
  *        | 2 0 1 |   | 1 |   | 5 |
  *    y = | 0 3 0 | * | 2 | = | 6 |
  *        | 4 0 5 |   | 3 |   |19 |
  *
- * By hand:  cc own_arrays.c $(pkg-config --cflags --libs spmv) -o own_arrays
- * with libspmv.a:
- *   cc own_arrays.c $(pkg-config --cflags spmv) $(pkg-config --static --libs spmv | sed s/-lspmv/-l:libspmv.a/) -o
- * own_arrays
+ * By hand:
+ *
+ *   cc own_arrays.c $(pkg-config --cflags --libs spmv) -o own_arrays
+ *
+ * With libspmv.a:
+ *
+ *   cc own_arrays.c $(pkg-config --cflags spmv) \
+ *     $(pkg-config --static --libs spmv | sed s/-lspmv/-l:libspmv.a/) -o own_arrays
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <spmv/spmv.h>
 #include <stdio.h>
 
-/* Ends the block with its status when a call fails, after saying why. */
+/* If the call fails, prints why and jumps to the end of the block with its status. */
 #define CHECK(call)                                                                                                    \
     do {                                                                                                               \
         if ((st = (call)) != SPMV_OK) {                                                                                \
@@ -32,7 +37,7 @@ int main(void)
     const double expected[ROWS] = {5, 6, 19};
     double host_y[ROWS] = {0};
 
-    /* nothing is copied here: the view points at the arrays above */
+    /* the view points to the arrays above; nothing is copied */
     const spmv_csr a = {.rows = ROWS,
                         .cols = COLS,
                         .nnz = NNZ,
@@ -49,11 +54,11 @@ int main(void)
     void *x = NULL, *y = NULL;
     int wrong = 0;
 
-    CHECK(spmv_context_create(NULL, &ctx)); /* a GPU where there is one, else OpenMP */
-    CHECK(spmv_matrix_check(ctx, &a));      /* our own arrays: worth a look, once */
+    CHECK(spmv_context_create(NULL, &ctx)); /* a GPU if there is one, else OpenMP */
+    CHECK(spmv_matrix_check(ctx, &a));      /* checks the arrays once */
     CHECK(spmv_plan_create(ctx, &a, NULL, &plan));
 
-    /* vectors live where the context computes */
+    /* vectors are in context memory */
     CHECK(spmv_alloc(ctx, sizeof host_x, &x));
     CHECK(spmv_alloc(ctx, sizeof host_y, &y));
     CHECK(spmv_upload(ctx, host_x, x, sizeof host_x));

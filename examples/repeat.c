@@ -1,13 +1,17 @@
-/* One plan, many products: the power method for the largest eigenvalue of the Laplacian of an N x N grid.
+/* One plan, many products: the power method for the largest eigenvalue of the Laplacian of an N x N
+ * grid.
  *
- * Each step is one product y = A x, one dot product and one scaling, all on vectors that stay in the context's memory:
- * x'x = 1, so lambda = x'(A x) is the Rayleigh quotient. The eigenvalues are known in closed form; the largest is
- * 8 sin^2(N pi / (2 (N + 1))) (Y. Saad, "Iterative Methods for Sparse Linear Systems", 2nd ed., section 13.2), and the
- * quotient approaches it from below. The power method: G. H. Golub, C. F. Van Loan, "Matrix Computations", 4th ed.,
- * section 7.3.1.
+ * Each step is one product y = A x, one dot product and one scaling, all on vectors that stay in
+ * context memory. With x'x = 1, lambda = x'(A x) is the Rayleigh quotient. The eigenvalues are
+ * known in closed form; the largest is 8 sin^2(N pi / (2 (N + 1))) (Y. Saad, "Iterative Methods for
+ * Sparse Linear Systems", 2nd ed., section 13.2), and the quotient approaches it from below. The
+ * power method: G. H. Golub, C. F. Van Loan, "Matrix Computations", 4th ed., section 7.3.1.
  *
- * usage: repeat [N [steps]], 30 and 2000 when absent.
- * By hand:  cc repeat.c $(pkg-config --cflags --libs spmv) -lm -o repeat
+ * usage: repeat [N [steps]], default 30 and 2000.
+ *
+ * By hand:
+ *
+ *   cc repeat.c $(pkg-config --cflags --libs spmv) -lm -o repeat
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #define _POSIX_C_SOURCE 199309L
@@ -17,7 +21,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-/* Ends the block with its status when a call fails, after saying why. */
+/* If the call fails, prints why and jumps to the end of the block with its status. */
 #define CHECK(call)                                                                                                    \
     do {                                                                                                               \
         if ((st = (call)) != SPMV_OK) {                                                                                \
@@ -33,7 +37,7 @@ static double now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* *host_sum = a'b; product: n elements to work in, sum: one. */
+/* *host_sum = a'b. product: scratch of n elements; sum: one element. */
 static spmv_status dot(spmv_context *ctx, const void *a, const void *b, void *product, void *sum, double *host_sum,
                        int64_t n)
 {
@@ -95,7 +99,7 @@ int main(int argc, char **argv)
     CHECK(spmv_alloc(ctx, bytes, &work));
     CHECK(spmv_alloc(ctx, sizeof(double), &sum));
 
-    /* Any start will do that is not orthogonal to the eigenvector wanted. The first step makes its length 1. */
+    /* Any start that is not orthogonal to the eigenvector. The first step normalizes it. */
     host_x = malloc((size_t)bytes);
     if (host_x == NULL) {
         fprintf(stderr, "no memory for %lld bytes\n", (long long)bytes);
@@ -116,12 +120,13 @@ int main(int argc, char **argv)
     CHECK(spmv_synchronize(ctx));
     const double seconds = now() - start;
 
-    /* From the second quotient on it can only rise towards the largest eigenvalue (A is symmetric positive definite).
-     */
+    /* From the second quotient on, lambda only rises towards the largest eigenvalue (A is symmetric
+     * positive definite). */
     const double rounding = 1e-12 * exact;
     wrong = !(lambda <= exact + rounding) || (steps > 1 && !(lambda >= before - rounding));
     if (argc == 1)
-        wrong |= !(fabs(lambda - exact) <= 1e-3 * exact); /* what 2000 steps on 30 x 30 must reach */
+        /* 2000 steps on a 30 x 30 grid reach this */
+        wrong |= !(fabs(lambda - exact) <= 1e-3 * exact);
     printf("%s: %lld rows, %lld nonzeros, %s\n", spec, (long long)a.rows, (long long)a.nnz, spmv_context_describe(ctx));
     printf("%d steps in %.3f s, %.1f microseconds each\n", steps, seconds, 1e6 * seconds / steps);
     printf("largest eigenvalue %.9f, exact %.9f: %s\n", lambda, exact, wrong ? "WRONG" : "verified");

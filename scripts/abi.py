@@ -20,10 +20,10 @@ import gates
 
 # abidiff's exit status is a set of bits.
 ERROR, USAGE, CHANGE, INCOMPATIBLE = 1, 2, 4, 8
-# What abidiff says of a field that is still there, but elsewhere, of another type, or gone.
+# Reports of abidiff about a field that moved, changed its type or was removed.
 BROKEN = re.compile(r"data member deletion|data member changes?:|offset changed from|type of '.*' changed:|"
                     r"\bRemoved\b.*function|deleted|enumerator deletion|enumerator change|return type changed|parameter \d+ of type .* changed")
-# A struct that may grow at its end: the library reads no more of it than the caller's size.
+# A struct may grow at its end: the library reads only the caller's size of it.
 GROWN = re.compile(r"type size changed from (\d+) to (\d+)")
 
 

@@ -119,7 +119,7 @@ def main():
     print("| file | MB | threads | reader | first s | MB/s | later s | MB/s | spmv is faster: first, later |")
     print("|---|---|---|---|---|---|---|---|---|")
     for path in arguments.files:
-        done = {}  # of readers with one thread: once a file
+        done = {}  # readers with one thread only: measured once per file
         for threads in map(int, arguments.threads.split(",")):
             wanted = [reader for reader in readers if reader[1] or reader[0] not in done]
             rows = measure(path, threads, wanted, arguments.rounds)

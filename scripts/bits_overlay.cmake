@@ -1,5 +1,6 @@
-# Adds the program of this tree's tests/bits.c to the build of another commit's tree, as bits_gate and bits_gate_host_cuda.
-# Handed to CMake as CMAKE_PROJECT_spmv_INCLUDE; the libraries are those of the other tree's tests.
+# Adds the program of this tree's tests/bits.c to the build of another commit, as bits_gate and
+# bits_gate_host_cuda. Passed to CMake as CMAKE_PROJECT_spmv_INCLUDE. The libraries are those of the
+# other commit's tests.
 #
 # SPDX-License-Identifier: BSD-3-Clause
 include("${CMAKE_CURRENT_LIST_DIR}/../tests/bits.cmake")

@@ -1,5 +1,6 @@
-# What scripts/bundle.sh adds to a build: programs that can be moved. Their libraries are found beside them, also those that
-# a library needs (--disable-new-dtags: DT_RPATH is passed on, DT_RUNPATH is not), and no message holds a path of this machine.
+# Added to a build by scripts/bundle.sh: makes programs relocatable. Their libraries, and those that
+# a library needs, are found relative to the program (--disable-new-dtags: DT_RPATH is inherited,
+# DT_RUNPATH is not), and messages contain no path of this machine.
 #
 # SPDX-License-Identifier: BSD-3-Clause
 set(CMAKE_BUILD_WITH_INSTALL_RPATH ON)

@@ -1,16 +1,19 @@
 #!/bin/bash
-# Packs programs, tests, examples and the shared libraries that a plain machine lacks into a folder or a tarball that runs
-# from any place on another Linux of the same processor, without packages; with it the modules of benchmark peers that need no
-# other library than CUDA's. CUDA's libraries stay out: they belong to the machine with the GPU. The bundle needs a C library no older than this machine's; its README.txt says how to use it.
+# Packs programs, tests, examples, modules of benchmark peers that need no library other than
+# CUDA's, and the shared libraries missing on a plain machine, into a folder or a tarball. It runs
+# from any place on another Linux with the same kind of processor, without packages. CUDA's
+# libraries are not included: they come from the machine with the GPU. The bundle needs a C library
+# at least as new as this machine's. Its README.txt describes its use.
 #
 # usage: bundle.sh [-o FILE.tar.xz | -d FOLDER] [--architectures LIST]
 #
 #   -o FILE.tar.xz        default: bundle/spmv-VERSION-PROCESSOR.tar.xz in this tree
 #   -d FOLDER             unpacked, into a new or empty folder
-#   --architectures LIST  CMake's CMAKE_CUDA_ARCHITECTURES, separated by ";" or ",": 90-real for H100 and H200 alone.
-#                         Default: what the project is built for
+#   --architectures LIST  CMake's CMAKE_CUDA_ARCHITECTURES, separated by ";" or ",": 90-real is H100
+#                         and H200 only. Default: the architectures of the project
 #
-# JOBS=N: compilers at once. SPMV_CUDA=OFF leaves the CUDA backend out where it could be built, ON insists on it.
+# JOBS=N: number of parallel compilers. SPMV_CUDA=OFF builds without the CUDA backend; ON fails
+# without nvcc.
 #
 # SPDX-License-Identifier: BSD-3-Clause
 set -euo pipefail
@@ -19,12 +22,12 @@ set -euo pipefail
 # shellcheck source-path=SCRIPTDIR
 . "$(dirname "$0")/build.sh"
 
-# Comes with every Linux that runs programs built here, and must be that Linux's own.
+# Part of every Linux that can run these programs, and must be that system's own.
 system_libraries='^(linux-vdso|ld-linux.*|libc|libm|libmvec|libpthread|libdl|librt|libresolv|libutil|libnsl|libanl)\.so'
 cuda_libraries='^lib(cuda|cudart|cusparse|cublas|cublasLt|nvJitLink|nvrtc|nvidia-[a-z0-9-]*)\.so'
-# Modules of peers that travel: those on a GPU, and those on the CPU that need no foreign library.
+# Modules of peers in the bundle: those on a GPU, and those on the CPU without another library.
 peers=(cusparse cusparse_cg cublas cub probe loops eigen)
-# They must run on other processors than this machine's.
+# Programs must run on other processors than this machine's.
 peer_flags="-O3"
 [ "$(uname -m)" != x86_64 ] || peer_flags="-O3 -march=x86-64-v3"
 most_bytes=$((40 * 1024 * 1024))
@@ -52,15 +55,15 @@ packages_install build tests
 command -v xz >/dev/null || fail "xz is needed (Debian, Ubuntu: xz-utils)"
 build=$root/build/bundle
 moving=$root/scripts/bundle.cmake
-# Everything that is executable there is packed: nothing of an earlier run may be among it.
+# All executables there are packed, so those of earlier runs are removed.
 for earlier in "$build/bench" "$build/bench/peers" "$build/examples"; do
     [ ! -d "$earlier" ] || find "$earlier" -maxdepth 1 -type f -perm -u+x -delete
 done
-# -U: what an earlier run was asked for is forgotten
+# -U: forget the architectures of an earlier run
 build_tree "$build" all -DCMAKE_BUILD_TYPE=Release -DBUILD_TESTING=ON -DSPMV_CUDA="${SPMV_CUDA:-AUTO}" \
     -DSPMV_PEER_FLAGS="$peer_flags" -DCMAKE_PROJECT_spmv_INCLUDE="$moving" -U CMAKE_CUDA_ARCHITECTURES \
     ${architectures:+"-DCMAKE_CUDA_ARCHITECTURES=$architectures"}
-# The examples are built as their readers build them: on an installed library, the shared one.
+# The examples are built like a reader would: with the installed shared library.
 rm -rf "$build/installed"
 cmake --install "$build" --prefix "$build/installed" >/dev/null
 cmake -S "$root/examples" -B "$build/examples" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_PREFIX_PATH="$build/installed" \
@@ -75,7 +78,7 @@ rm -rf "$pack"
 bundle=$pack/$name
 mkdir -p "$bundle/bin" "$bundle/lib" "$bundle/tests"
 
-# Programs and their tests.
+# Programs and tests.
 ctest --test-dir "$build" --show-only=json-v1 | python3 "$root/scripts/bundle_tests.py" "$root" "$build" "$bundle" >"$pack/files"
 while IFS=$'\t' read -r from to; do
     mkdir -p "$(dirname "$bundle/$to")"
@@ -100,7 +103,7 @@ while IFS= read -r example; do
     printf 'entry %q examples 300 77 "$here"/bin/%q\n' "example.$example" "$example"
 done < <(find "$build/examples" -maxdepth 1 -type f -perm -u+x -printf '%f\n' | sort) >>"$bundle/tests/list.sh"
 
-# Their libraries: what the loader finds here, but for the system's and CUDA's.
+# The libraries that the loader finds for them here, except those of the system and of CUDA.
 cp -L "$build/installed/lib/"*/libspmv.so.0 "$bundle/lib/" 2>/dev/null || cp -L "$build/installed/lib/libspmv.so.0" "$bundle/lib/"
 mapfile -t programs < <(find "$bundle/bin" "$bundle/tests" -type f -perm -u+x)
 mapfile -t modules < <(find "$bundle/lib/spmv/peers" -type f)
@@ -113,12 +116,12 @@ while read -r library path; do
 done <<<"$libraries"
 strip --strip-unneeded "${programs[@]}" "${modules[@]}" "$bundle"/lib/*.so*
 
-# A program that knows this tree's place must ask SPMV_SOURCE_DIR first.
+# A program that contains this tree's path must read SPMV_SOURCE_DIR first.
 while IFS= read -r program; do
     grep -qF SPMV_SOURCE_DIR "$program" || fail "$(basename "$program") holds the path $root, but does not ask for SPMV_SOURCE_DIR"
 done < <(grep -lF "$root/" "${programs[@]}" "${modules[@]}" || true)
 glibc=$(objdump -T "${programs[@]}" "${modules[@]}" "$bundle"/lib/*.so* | grep -oE 'GLIBC_[0-9.]+' | sort -uV | tail -n 1)
-# what the compiler was asked for, or the project's own choice
+# the requested architectures, or the project's default
 cuda=$(sed -n 's/^CMAKE_CUDA_ARCHITECTURES:[A-Z]*=//p' "$build/CMakeCache.txt")
 
 cat >"$bundle/README.txt" <<README
@@ -150,7 +153,7 @@ if [ -n "$folder" ]; then
 else
     tarball=${tarball:-$root/bundle/$name.tar.xz}
     mkdir -p "$(dirname "$tarball")"
-    # The tests hold one copy of the library each: a dictionary as large as all of them sees that.
+    # Each test contains a copy of the library; a large dictionary compresses all copies together.
     tar -C "$pack" --sort=name --owner=0 --group=0 --numeric-owner -cf - "$name" | xz --lzma2=preset=6,dict=256MiB >"$tarball"
     bytes=$(stat -c %s "$tarball")
     echo "$tarball: $((bytes / 1024)) KiB packed, $unpacked MiB unpacked, ${#programs[@]} programs, needs ${glibc/_/ }"

@@ -1,17 +1,20 @@
 #!/bin/bash
-# Runs the tests of a bundle, without CMake, from wherever the bundle lies. In the bundle this file is run_tests.sh.
+# Runs the tests of a bundle without CMake, wherever the bundle is. In the bundle this file is
+# run_tests.sh.
 #
 # usage: run_tests.sh [LABEL] [-R NAME] [-j N] [-o FOLDER] [-l]
 #
-#   LABEL      an extended regular expression: only tests one of whose labels it matches as a whole (gpu, gpu-sanitize,
-#              'gpu|gpu-repeat', 'gpu.*'); without it all tests
+#   LABEL      an extended regular expression: only tests with a label that matches as a whole (gpu,
+#              gpu-sanitize, 'gpu|gpu-repeat', 'gpu.*'); default: all tests
 #   -R NAME    only tests whose name contains a match of this regular expression
-#   -j N       so many at once (default 1)
-#   -o FOLDER  keeps a log a test there (default: a new folder in TMPDIR or /tmp, said at the end)
+#   -j N       number of parallel tests (default 1)
+#   -o FOLDER  where to keep a log of each test (default: a new folder in TMPDIR or /tmp, printed at
+#              the end)
 #   -l         only lists the tests and their labels
 #
-# One line a test, then the logs' last lines of those that failed, then "N passed, N failed, N skipped". Exit status 1 when one
-# failed or none was found. Matrices for the tests that want many: the folder SPMV_MATRICES, or matrices/ in the bundle.
+# Prints one line per test, then the last lines of the logs of failed tests, then "N passed, N
+# failed, N skipped". Exit status 1 if a test failed or none was found. Tests on many matrices read
+# the folder SPMV_MATRICES, or matrices/ in the bundle.
 #
 # SPDX-License-Identifier: BSD-3-Clause
 set -uo pipefail
@@ -74,7 +77,7 @@ entry() {
     run_one "$1" "$3" "$4" "${@:5}" &
 }
 
-# The program of a command after its variables, where it is one of the system that this system lacks.
+# Prints the program of a command, which follows its variables, if this system lacks it.
 lacking() {
     local word
     for word in "$@"; do
@@ -89,7 +92,8 @@ lacking() {
     done
 }
 
-# run_one NAME TIMEOUT SKIP_CODE COMMAND...: one line, and NAME.log and NAME.result in the logs' folder
+# run_one NAME TIMEOUT SKIP_CODE COMMAND...: prints one line, and writes NAME.log and NAME.result in
+# the folder of logs
 run_one() {
     local name=$1 limit=$2 skip=$3 work start child lacking status=0 result=passed note=""
     shift 3
@@ -102,7 +106,7 @@ run_one() {
     start=$(date +%s%N)
     (cd "$work" && exec timeout -k 10 "$limit" env "$@") >"$logs/$name.log" 2>&1 </dev/null &
     child=$!
-    # timeout hands the signal on to the test
+    # timeout forwards the signal to the test
     trap 'kill "$child"; rm -rf "$work"; exit 1' TERM
     wait "$child" || status=$?
     local milliseconds=$((($(date +%s%N) - start) / 1000000))
@@ -119,7 +123,7 @@ run_one() {
         tee "$logs/$name.result"
 }
 
-# What runs is ended with us.
+# Ends running tests.
 # shellcheck disable=SC2317 # called by the trap
 stop() {
     # shellcheck disable=SC2046 # a list of numbers

@@ -16,7 +16,7 @@ import sys
 
 # Files of the tree that tests read, and scripts that are tests.
 TAKEN = re.compile(r"data/[^/]+|app/spmv\.1|tests/[^/]+\.(py|sh)|tests/program/[^/]+\.py")
-# Seconds for a test without a TIMEOUT of its own, as ctest has it.
+# Seconds for a test without its own TIMEOUT, as in ctest.
 TIMEOUT = 1500
 
 
@@ -63,7 +63,7 @@ class Tests:
             if not TAKEN.fullmatch(in_source):
                 raise Stays(in_source)
             return self.take(path, "source/" + in_source)
-        # a program of the system (python3, bash): the bundle's machine has it somewhere
+        # a program of the system (python3, bash), found by the bundle's machine
         return shlex.quote(os.path.basename(text))
 
     def entry(self, test):

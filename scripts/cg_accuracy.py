@@ -20,8 +20,8 @@ import subprocess
 import sys
 import tempfile
 
-LIMIT = 300  # seconds a solve
-DONE = {0, 7}  # exit codes with an x: solved, stopped before the tolerance
+LIMIT = 300  # seconds per solve
+DONE = {0, 7}  # exit codes with an x: solved, or stopped before the tolerance
 
 
 def spmv(program, *arguments):
@@ -53,7 +53,7 @@ def cell(o, system, rung, inner):
             print(f"{system}, {rung}: {done.stderr.strip()}", file=sys.stderr)
             return "-", None
         with open(history, newline="", encoding="utf-8") as f:
-            norm_b = float(next(csv.DictReader(f))["residual"])  # that of x = 0
+            norm_b = float(next(csv.DictReader(f))["residual"])  # the residual of x = 0
     result = json.loads(done.stdout)
     cg = result["result"]["cg"]
     residual = "nan" if cg["true_residual"] is None else f"{cg['true_residual'] / norm_b:.1e}"

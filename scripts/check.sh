@@ -1,28 +1,31 @@
 #!/bin/bash
-# The checks to run before handing in a change.
+# The checks to run before submitting a change.
 #
-# usage: check.sh [STAGE...]     those stages; all of them when none is named
-#        check.sh ^STAGE...      all but those
+# usage: check.sh [STAGE...]     these stages; default: all
+#        check.sh ^STAGE...      all other stages
 #
-#   format    clang-format agrees with every source; shellcheck, where it is there, with every script
-#   layers    includes point one way, file names are unique, and the checker finds planted violations
-#   build     the tree builds with warnings as errors (gcc, and clang where it is there)
-#   tests     all tests, but those of install
+#   format    clang-format agrees with every source; shellcheck, if installed, with every script
+#   layers    includes point one way, file names are unique; the checker finds planted violations
+#   build     the tree builds with warnings as errors (gcc, and clang if installed)
+#   tests     all tests except those of installation
 #   asan      all tests with the address, leak and undefined-behaviour sanitizers
 #   ubsan     all tests, optimised, with clang's undefined-behaviour sanitizer
-#   release   CUDA code for every architecture of a release; its size (only where nvcc is)
+#   release   CUDA code for every architecture of a release; its size (needs nvcc)
 #   install   installs into a fresh prefix, builds the examples outside the tree four ways
-#   symbols   both libraries show spmv_* and nothing else
+#   symbols   both libraries export only spmv_*
 #   fuzz      every fuzz target: its corpus once, then FUZZ_SECONDS (60) seconds of fuzzing
 #   mutate    planted bugs, each of which a named test must catch (mutate.py)
-#   bits      no result differs from those of an earlier commit (bits.py; GATE_EXPECTED=FILE lists those that may)
+#   bits      no result differs from those of an earlier commit, except those in GATE_EXPECTED=FILE
+#             (bits.py)
 #   abi       the library's binary interface is compatible with that commit's (abi.py)
-#   registers no CUDA kernel takes more registers or spills more than there (registers.py); passes without cuobjdump
-#   speed     nothing is slower than there (speed.py; GPU too where there is one); for a quiet machine
+#   registers no CUDA kernel uses more registers or spills more than in that commit (registers.py);
+#             passes without cuobjdump
+#   speed     nothing is slower than in that commit (speed.py; also on a GPU if there is one); for a
+#             quiet machine
 #
-# GATE_BASE=COMMIT is what the last four compare with; default: where this branch left main, on main the commit before.
-# JOBS=N sets how many compilers and tests run at once. Each stage ends in one line of the summary; the exit status is 0
-# when none failed.
+# GATE_BASE=COMMIT is the commit for the last four; default: where this branch left main, on main
+# the previous commit. JOBS=N sets the number of parallel compilers and tests. The summary has one
+# line per stage; exit status 0 if none failed.
 #
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck disable=SC2317 # stages are called by name
@@ -125,7 +128,7 @@ stage_symbols() {
 }
 
 stage_fuzz() {
-    # a build type without a level of optimisation of its own, which would take -O1's place
+    # a build type without its own optimisation level, which would override -O1
     local flags="-g -O1 -fno-omit-frame-pointer -fsanitize=address,undefined,fuzzer-no-link -fno-sanitize-recover=all"
     build_with check-fuzz Debug clang "$flags" fuzz_targets -DSPMV_FUZZ=ON || return 1
     local tree=$root/build/check-fuzz target name found
@@ -143,11 +146,11 @@ stage_fuzz() {
 }
 
 stage_mutate() {
-    # without CUDA: a changed header must not wait for nvcc, and the mutants of kernels are judged on the host
+    # without CUDA: changed headers need no nvcc run, and mutants of kernels are tested on the host
     build_with mutate Release gcc "" all && python3 scripts/mutate.py "$root/build/mutate"
 }
 
-# Each gate first shows that it finds a planted change.
+# Each gate first shows that it detects a planted change.
 stage_bits() {
     python3 scripts/bits.py --self-test --backends ref && python3 scripts/bits.py ${GATE_EXPECTED:+--expected "$GATE_EXPECTED"}
 }
@@ -172,7 +175,7 @@ stage_speed() {
     fi
 }
 
-# Which stages: those named, or all but those with ^.
+# The named stages, or all except those with ^.
 stages=()
 excluded=" "
 for argument in "$@"; do

@@ -1,27 +1,34 @@
 #!/bin/bash
-# Checks that includes point one way, that file names are unique, and that the rungs of each ladder are numbered without gaps.
+# Checks that includes point one way, that file names are unique, and that the rungs of each ladder
+# are numbered without gaps.
 #
-#   app -> bench -> solvers -> spmv -> formats -> primitives/NAME -> primitives/runtime -> include/spmv
+#   app -> bench -> solvers -> spmv -> formats -> primitives/NAME -> primitives/runtime
+#       -> include/spmv
 #
-# A file may include files of its own layer and of layers to the right. A public header counts where its subject lies:
-# matrix.h with formats, operator.h with spmv, io.h with formats/io, device.cuh with primitives: it alone includes <spmv/device/NAME>,
-# which is where NAME of primitives is installed. Besides:
-#   - formats/io (and spmv/io.h, and spmv/spmv.h, which includes it) is seen by app, bench, examples and tests only;
-#   - a file of one backend (_ref, _omp, _cuda in its name) never includes one of another, and a _ref or _omp file no CUDA;
-#   - app includes public headers, those of bench and its own; examples public headers only;
-#   - rungs of primitives/ and spmv/ (NAME_NUMBER_WORDS: their numbers are places on the ladder of NAME) are without gaps from 0 or 1,
-#     one stem a number (scan_6_pipeline; further files of a rung begin with its stem: spmv_4_tiles_plan), and none includes a higher
-#     one of its ladder;
-#   - no path climbs with "..", and no two files share a name, so that an include names one file.
+# A file may include files of its own layer and of layers to the right. A public header belongs to
+# the layer of its subject: matrix.h to formats, operator.h to spmv, io.h to formats/io, device.cuh
+# to primitives. Only device.cuh includes <spmv/device/NAME>, the installed place of NAME in
+# primitives. Further rules:
+#
+#   - Only app, bench, examples and tests include formats/io, spmv/io.h, and spmv/spmv.h, which
+#     includes io.h.
+#   - A file of one backend (_ref, _omp, _cuda in its name) includes no file of another backend, and
+#     a _ref or _omp file includes nothing of CUDA.
+#   - app includes public headers, those of bench and its own; examples only public headers.
+#   - The rungs of a ladder NAME in primitives/ and spmv/ (NAME_NUMBER_WORDS) are numbered without
+#     gaps from 0 or 1, with one stem per number (scan_6_pipeline; the names of further files of a
+#     rung start with its stem: spmv_4_tiles_plan). None includes a higher rung of its ladder.
+#   - No path contains "..", and file names are unique, so an include names one file.
 #
 # usage: check_layers.sh [FOLDER]       checks a tree (default: this one)
-#        check_layers.sh --self-test    plants one violation of each rule in a scratch tree: each must be found
+#        check_layers.sh --self-test    plants a violation of each rule in a scratch tree; each must
+#                                       be found
 #
 # SPDX-License-Identifier: BSD-3-Clause
 set -euo pipefail
 export LC_ALL=C
 
-# The files of a tree: those git knows or would add, else all that is not built.
+# The files of a tree: those that git tracks or would add; without git all that are not built.
 tree_files() {
     if git -C "$1" rev-parse --show-prefix >/dev/null 2>&1 && [ -z "$(git -C "$1" rev-parse --show-prefix)" ]; then
         git -C "$1" ls-files --cached --others --exclude-standard | while IFS= read -r file; do
@@ -32,7 +39,7 @@ tree_files() {
     fi | sort
 }
 
-# Every include of the tree, one a line: FILE LINE KIND(quote or angle) NAME; first all files: FILE.
+# All files, one per line (FILE), then all includes: FILE LINE KIND(quote or angle) NAME.
 tree_includes() {
     local root=$1 files
     files=$(tree_files "$root")
@@ -72,7 +79,7 @@ check() {
     function is_io(path) { return path ~ /^formats\/io\// || path == "include/spmv/io.h" }
     function sees_io(path) { return path ~ /^(app|bench|examples|tests)\// || is_io(path) || path == "include/spmv/spmv.h" }
     function backend(path) { return match(path, /_(ref|omp|cuda)[._]/) ? substr(path, RSTART + 1, RLENGTH - 2) : "" }
-    # The ladder of a rung (its folder and name), its number, its stem; "" where the file is no rung.
+    # The ladder of a rung (its folder and name), its number, its stem; "" if the file is no rung.
     function is_rung(path) { return path ~ /^(primitives|spmv)\// && base(path) ~ /^[a-z]+_[0-9]+_[a-z0-9_]+\.(cuh|cu|h|c|cc)$/ }
     function ladder(path) { sub(/_[0-9]+_[^\/]*$/, "", path); return path }
     function number(path) { path = base(path); sub(/^[a-z]+_/, "", path); return path + 0 }
@@ -132,7 +139,7 @@ check() {
     }'
 }
 
-# plant FILE LINE [NAMED]: the scratch tree, with that one line added, must fail and name the file (NAMED)
+# plant FILE LINE [NAMED]: the scratch tree with this line added must fail and name the file (NAMED)
 plant() {
     local file=$1 line=$2 named=${3-$1} output
     rm -rf "$scratch/tree"

@@ -1,6 +1,7 @@
 #!/bin/bash
-# The main job from nothing: installs what is missing, builds the program and the library, multiplies a matrix of data/ by
-# a vector, shows the result and its check, and does the same for a million rows. Ends by saying where the program is.
+# A demonstration from scratch: installs missing packages, builds the program and the library,
+# multiplies a matrix of data/ by a vector, shows the result and its check, and does the same with a
+# million rows. At the end it prints where the program is.
 #
 # SPDX-License-Identifier: BSD-3-Clause
 set -euo pipefail

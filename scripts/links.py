@@ -98,7 +98,7 @@ def dead_links(root):
 
 
 def self_test():
-    docs = "docs"  # a name in pieces, so that this file names no page
+    docs = "docs"  # split, so that this file names no page
     pages = {
         "README.md": f"# One two\n[a]({docs}/a.md), [b]({docs}/b.md#a-c), [c](#one-two), [d\ne]({docs}/a.md#twice-1)\n"
         "`[x](none.md)`, [site](https://a.b/c)\n```\n[y](none.md)\n# no heading\n```\n",

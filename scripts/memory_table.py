@@ -26,7 +26,7 @@ COMPLEX = BANNER + "coordinate complex hermitian\n"
 ARRAY = BANNER + "array real general\n"
 MOST = 2**31 - 1
 
-# name, text of the file; none of them has 100 bytes
+# name and text of each file, all below 100 bytes
 HOSTILE = [
     ("rows", f"{COORDINATE}{MOST} 3 1\n1 1 2\n"),
     ("columns", f"{COORDINATE}3 {MOST} 1\n1 1 2\n"),

@@ -39,7 +39,7 @@ import time
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 TABLE = os.path.join(ROOT, "scripts", "mutants.txt")
 SKIPPED = 77
-# Seconds that a test may take with a mutant: so many, and so many times what it takes without.
+# Time limit of a test with a mutant: LIMIT seconds plus LIMIT_FACTOR times its time without.
 LIMIT, LIMIT_FACTOR = 30, 4
 
 
@@ -84,7 +84,8 @@ def read_table(lines):
 # ------------------------------------------------------------------ definitions
 HIDDEN = re.compile(r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"|(?<!\w)'(?:\\.|[^'\\\n])+'", re.S)
 CLOSING = {"(": ")", "{": "}"}
-# Between a function's parameters and its body; between an array's or struct's name and its body.
+# Text between a function's parameters and its body; between an array's or struct's name and its
+# body.
 BEFORE_BODY = re.compile(r"(?:\s|const\b|noexcept\b|->[^;{}]*)*\{")
 BEFORE_FIELDS = re.compile(r"(?:\s*\[[^][]*\])*\s*=\s*\{|\s*(?:\bfinal\s*)?(?::[^;{}()]*)?\{")
 
@@ -243,7 +244,7 @@ class Build:
         with tempfile.TemporaryDirectory() as copy:
             copy = os.path.realpath(copy)
             folders = [""]
-            for folder in folders: # which grows
+            for folder in folders: # the loop appends to this list
                 os.makedirs(os.path.join(copy, folder), exist_ok=True)
                 own = shutil.copy(os.path.join(self.folder, folder, "CTestTestfile.cmake"), os.path.join(copy, folder))
                 with open(own, encoding="utf-8") as text:
@@ -291,10 +292,12 @@ class Build:
                     seen[node] = not changed.isdisjoint(self.reads[node])
                 elif node in self.commands:
                     inputs = self.inputs(node)
-                    # Of a header's many objects in an archive, only those that the program takes.
+                    # Of an archive with many objects that include the header, only those that the
+                    # program links.
                     if node.endswith(".a") and sum(not changed.isdisjoint(self.reads.get(i, ())) for i in inputs) > 1:
                         inputs = [i for i in inputs if os.path.basename(i) in self.linked(program)]
-                    seen[node] = any([visit(i) for i in inputs]) # of a list: each is visited
+                    # a list, not a generator, so that every input is visited
+                    seen[node] = any([visit(i) for i in inputs])
                 else:
                     seen[node] = False
                 if seen[node]:
@@ -384,7 +387,7 @@ class Scratch:
             self.link(path)
         here = os.path.join(self.folder, node)
         os.makedirs(os.path.dirname(here), exist_ok=True)
-        # No command may write through a link.
+        # Commands must not write through a link.
         assert os.path.realpath(os.path.dirname(here)).startswith(os.path.realpath(self.home)), here
         if os.path.islink(here):
             os.unlink(here)
@@ -477,7 +480,7 @@ def judge_all(build, mutants, chosen):
         except Bad as bad:
             return False, str(bad)
 
-    # What takes longest begins first: headers of many objects.
+    # Mutants in headers of many objects take longest, so they start first.
     found.sort(key=lambda mutant: -len(build.readers.get(os.path.join(build.root, mutant.file), ())))
     for mutant, (is_caught, sentence) in each(attempt, found):
         tell("caught" if is_caught else "SURVIVED", mutant, sentence)
@@ -494,7 +497,8 @@ def main():
     parser.add_argument("--fixed", action="store_true")
     given = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(2))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1])) # mutants crash
+    # mutants may crash
+    resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
     with open(TABLE, encoding="utf-8") as lines:
         mutants = read_table(lines)
     chosen = [mutant for mutant in mutants if given.word in mutant.name and (mutant.fixed or not given.fixed)]

@@ -1,12 +1,13 @@
-# What building and running needs, how to test that it is there, and which package of the system brings it. The other
-# scripts source this file: packages_install GROUP... installs what is missing; packages_gpu_hint prints a note where there
-# is a GPU without a CUDA toolkit, which no script here installs. Run by itself it installs groups: `packages.sh peers`
-# brings the libraries that benchmarks compare with, `packages.sh amg` what the preconditioner amg needs.
+# Build and run dependencies: how to test for each one, and the system package that provides it.
+# Other scripts source this file: packages_install GROUP... installs what is missing;
+# packages_gpu_hint prints a note if there is a GPU without a CUDA toolkit, which no script here
+# installs. Run directly, it installs groups: `packages.sh peers` the libraries for benchmark peers,
+# `packages.sh amg` those of the preconditioner amg.
 #
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
 
-# group | what | Debian 12 | Ubuntu 24.04 | test that it is there
+# group | what | Debian 12 | Ubuntu 24.04 | test whether it is installed
 packages_table() {
     cat <<'TABLE'
 build | C compiler            | gcc libc6-dev   | gcc libc6-dev   | packages_compiles cc c
@@ -72,7 +73,7 @@ packages_groups() {
     packages_table | sed 's/ *|.*//' | sort -u
 }
 
-# Which column of the table: 3 for Debian, 4 for Ubuntu and what is made from it; 0 for a system without apt.
+# The column of the table: 3 for Debian, 4 for Ubuntu and its derivatives; 0 without apt.
 packages_column() {
     command -v apt-get >/dev/null || { echo 0 && return; }
     local id="" like=""
@@ -86,7 +87,7 @@ packages_column() {
     esac
 }
 
-# The rows of the groups given whose test fails.
+# The rows of the given groups whose test fails.
 packages_missing() {
     local group what debian ubuntu check
     packages_table | while IFS='|' read -r group what debian ubuntu check; do
@@ -99,7 +100,7 @@ packages_names() {
     awk -F'|' -v column="$1" '{ print $column }' | tr -s ' ' '\n' | sed '/^$/d' | sort -u | tr '\n' ' ' | sed 's/ $//'
 }
 
-# Runs a command as root: as we are, or with sudo.
+# Runs a command as root, with sudo if needed.
 packages_as_root() {
     if [ "$(id -u)" -eq 0 ]; then
         "$@" </dev/null
@@ -127,7 +128,8 @@ packages_install() {
         return 1
     fi
     echo "Installing with apt-get: $names"
-    # The lists may be absent or old; they are only worth the wait when something is to be installed.
+    # The package lists may be absent or old; updating them is only worth the time if something is
+    # missing.
     # shellcheck disable=SC2086 # a list of names
     if ! packages_as_root env DEBIAN_FRONTEND=noninteractive apt-get -q update ||
         ! packages_as_root env DEBIAN_FRONTEND=noninteractive \

@@ -14,7 +14,7 @@ import os
 import subprocess
 import sys
 
-LIMIT = 200  # seconds a matrix
+LIMIT = 200  # seconds per matrix
 
 
 def matrices(folder, names):

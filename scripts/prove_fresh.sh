@@ -1,9 +1,12 @@
 #!/bin/bash
-# Proves that the scripts work from nothing: makes a Debian 12 of the smallest kind (debootstrap, minbase) in a folder, copies
-# this tree into it as git knows it, and runs demo.sh and test.sh there, from another directory and without a terminal.
+# Tests that the scripts work from scratch: creates a minimal Debian 12 (debootstrap, minbase) in a
+# folder, copies the tracked files of this tree into it, and runs demo.sh and test.sh there, from
+# another directory and without a terminal.
 #
-# usage: prove_fresh.sh [FOLDER]    as root; FOLDER (default: a new one under TMPDIR) is removed unless KEEP=1.
-# SCRIPTS="demo.sh test.sh" says what to run, in this order. Packages come from where this machine's apt gets them.
+# usage: prove_fresh.sh [FOLDER]    as root; default: a new folder under TMPDIR
+#
+# The folder is removed unless KEEP=1. SCRIPTS="demo.sh test.sh" lists the scripts to run, in this
+# order. Packages come from the sources of this machine's apt.
 #
 # SPDX-License-Identifier: BSD-3-Clause
 set -euo pipefail
@@ -13,7 +16,8 @@ suite=bookworm
 [ "$(id -u)" -eq 0 ] || { echo "prove_fresh.sh: chroot needs root" >&2 && exit 1; }
 command -v debootstrap >/dev/null || { echo "prove_fresh.sh: install debootstrap" >&2 && exit 1; }
 
-# The first mirror that apt knows for the suite; "" when it knows none, and debootstrap's own default is taken.
+# The first mirror that apt has for the suite; "" if it has none, so that debootstrap uses its
+# default.
 configured_mirror() {
     # shellcheck disable=SC2016 # apt's own variables
     apt-get indextargets --format '$(CREATED_BY) $(SITE) $(RELEASE) $(COMPONENT)' 2>/dev/null |
@@ -37,10 +41,10 @@ trap release EXIT
 mirror=$(configured_mirror)
 # shellcheck disable=SC2086 # the mirror may be absent
 debootstrap --variant=minbase "$suite" "$folder" $mirror >"$folder.log" 2>&1 || { tail -n 20 "$folder.log" >&2 && exit 1; }
-# apt's proxies and timeouts of this machine, if it has any
+# this machine's proxies and timeouts for apt, if any
 cp -n /etc/apt/apt.conf.d/*proxy* "$folder/etc/apt/apt.conf.d/" 2>/dev/null || true
 cp /etc/resolv.conf /etc/hosts "$folder/etc/" 2>/dev/null || true
-# as a fresh image has them: no lists
+# no package lists, as in a fresh image
 rm -rf "$folder"/var/lib/apt/lists/*
 mount -t proc proc "$folder/proc"
 mount -t devpts -o newinstance,ptmxmode=0666 devpts "$folder/dev/pts"

@@ -79,7 +79,7 @@ def table(kernels, readable):
     several files) get a number behind it."""
     rows = {}
     for (architecture, _, uses), name in sorted(zip(kernels, readable), key=lambda k: (k[0][0], k[1], tuple(k[0][2].values()))):
-        # what the compiler adds to names of one file alone hangs on the file's path
+        # compiler-generated names local to a file depend on the file's path
         name = re.sub(r"_GLOBAL__N__[0-9a-f]+_\d+_(\w+?)_cu_[0-9a-f]+(_\d+)?", r"\1", name)
         key, number = f"{architecture} {name}", 2
         while key in rows:

@@ -17,13 +17,13 @@ import string
 import sys
 import tempfile
 
-sys.dont_write_bytecode = True  # the folder of the scripts stays as it is
+sys.dont_write_bytecode = True  # do not write into the folder of the scripts
 
 import report_numbers as numbers  # noqa: E402
 from report_numbers import STATES  # noqa: E402
 
 SKELETON = os.path.join(os.path.dirname(os.path.abspath(__file__)), "report_page.html")
-MOST_ROWS = 60  # of a chart of bars; of more, the lowest and the highest ratios are drawn
+MOST_ROWS = 60  # of a bar chart; of more rows, only the lowest and the highest ratios are drawn
 OPS = {"spmv": "y = A x", "cg": "conjugate gradients", "load": "loading"}
 
 
@@ -33,7 +33,7 @@ class Failure(Exception):
         self.code = code
 
 
-# ---------------------------------------------------------------------------------------------------- pieces of a page
+# ------------------------------------------------------------------------------ pieces of a page
 
 
 def esc(text):
@@ -121,7 +121,7 @@ def tile(value, words):
     return f"<li><b>{esc(value)}</b><span>{esc(words)}</span></li>"
 
 
-# ---------------------------------------------------------------------------------------------------- runs
+# ------------------------------------------------------------------------------------------ runs
 
 
 class Runs:
@@ -165,7 +165,7 @@ class Runs:
         )
 
 
-# ---------------------------------------------------------------------------------------------------- one group
+# ------------------------------------------------------------------------------------- one group
 
 
 def group_title(group):
@@ -632,7 +632,7 @@ def absent(groups):
     )
 
 
-# ---------------------------------------------------------------------------------------------------- two files
+# ------------------------------------------------------------------------------------- two files
 
 
 def comparison(old, new, names, noise, runs, charts):
@@ -752,7 +752,7 @@ def comparison(old, new, names, noise, runs, charts):
     return "".join(out)
 
 
-# ---------------------------------------------------------------------------------------------------- the page
+# -------------------------------------------------------------------------------------- the page
 
 
 def page(results, old, names, noise, charts):
@@ -823,7 +823,7 @@ class Arguments(argparse.ArgumentParser):
 
 def load_charts():
     try:
-        import report_charts  # here: bad input is told without matplotlib, too
+        import report_charts  # imported here, so that bad input is reported without matplotlib too
     except ImportError as error:
         raise Failure(
             1,

@@ -26,11 +26,12 @@ from matplotlib.patches import Patch  # noqa: E402
 WIDTH = 360  # points
 FONT = 10.5
 LINE = 14.5  # points from one line of a legend to the next
-ROW = 27  # points a matrix in a chart of bars
-GUTTER = 104  # points of a name beside a bar; where one is longer, all names stand above their bars
-FAR = 8  # a value is outside of a chart when it is so many times the median, or further where values vary more
+ROW = 27  # points per matrix in a bar chart
+GUTTER = 104  # points for a name beside a bar; if one is longer, all names are above their bars
+# a value is outside the chart above this multiple of the median, or further if values vary more
+FAR = 8
 
-# Colours that stand for the page's: replaced by var(--NAME) in what is drawn.
+# Placeholders for the page's colours, replaced by var(--NAME) in the drawing.
 COLOURS = {
     "ink": "#000101",
     "muted": "#000102",
@@ -42,7 +43,8 @@ COLOURS = {
 COLOURS.update({f"s{i}": f"#0002{i:02}" for i in range(6)})
 INK, MUTED, GRID, BG, OURS, BEST = (COLOURS[name] for name in ("ink", "muted", "grid", "bg", "ours", "best"))
 
-# Numbers of colours, markers and dashes that share no divisor: a pair of them comes back only after 7 * 6 systems.
+# The numbers of colours, markers and dashes are coprime, so a pair repeats only after 7 * 6
+# systems.
 MARKERS = "D^sv<>P"
 DASHES = [(0, ()), (0, (5, 2)), (0, (1, 1.5)), (0, (5, 2, 1, 2)), (0, (8, 2))]
 
@@ -97,7 +99,7 @@ def sign_width(sign):
     """Points that a character takes in matplotlib's font, which is wider than those of pages."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # glyphs that the font lacks
-        # between two others: a space alone has no width
+        # between two letters, because a space alone has no width
         width = textpath.text_to_path.get_text_width_height_descent
         font = FontProperties(size=FONT)
         return width(f"n{sign}n", font, False)[0] - width("nn", font, False)[0]
@@ -165,7 +167,7 @@ class Chart:
         self.axes = self.figure.add_axes((left / WIDTH, bottom / total, (WIDTH - left - right) / WIDTH, height / total))
         self.tips = {}
         if legend:
-            # matplotlib leaves out labels that begin with _: a joiner of no width before them
+            # matplotlib drops labels that start with _, so they get a zero-width joiner first
             self.figure.legend(
                 [h for h, _ in legend],
                 [("\u2060" + t if t.startswith("_") else t) for _, t in legend],
@@ -189,7 +191,8 @@ class Chart:
         matplotlib.rcParams["svg.hashsalt"] = name
         out = io.StringIO()
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # glyphs that matplotlib's font lacks: the browser has its own
+            # glyphs missing in matplotlib's font, which the browser has
+            warnings.simplefilter("ignore")
             self.figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
         pyplot.close(self.figure)
         text = out.getvalue()
@@ -210,14 +213,14 @@ class Chart:
         text = re.sub(r'\bid="([^"]+)"', rf'id="{name}-\1"', text)
         text = text.replace('aria-labelledby="title desc"', f'aria-labelledby="{name}-title {name}-desc"')
         text = re.sub(r'(href="|url\()#', rf"\1#{name}-", text)
-        # Only inside tags: a matrix may be named like a colour.
+        # Only inside tags: a matrix may have the name of a colour.
         names = {value: f"var(--{key})" for key, value in COLOURS.items()}
         text = re.sub(
             r"<[^<>]*>",
             lambda tag: re.sub(r"#000[12]\d\d", lambda c: names.get(c.group(), c.group()), tag.group()),
             text,
         )
-        # The page's fonts; how matplotlib writes its own depends on its version.
+        # Use the page's fonts; how matplotlib writes its own depends on its version.
         text = re.sub(r"font: [\d.]+px[^;\"]*", f"font-size: {FONT}px", text)
         text = re.sub(r"font-family: [^;\"]*(; )?", "", text)
         text = re.sub(r'<style type="text/css">.*?</style>', "", text, flags=re.S)

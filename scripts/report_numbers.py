@@ -14,9 +14,10 @@ import math
 import statistics
 
 SCHEMA = "spmv/1"
-STATES = ("warm", "flushed")  # caches as the run before left them; caches emptied before each run
-NOISE = 0.02  # medians closer than this are the same: what the clock of one machine moves from one process to the next
-DRIFT = 0.05  # a memory bandwidth that differs by more is worth a warning
+STATES = ("warm", "flushed")  # caches as the previous run left them; caches emptied before each run
+# medians closer than this are the same: the variation between processes on one machine
+NOISE = 0.02
+DRIFT = 0.05  # a larger difference in memory bandwidth gives a warning
 
 
 class Malformed(Exception):
@@ -165,7 +166,7 @@ def subject(op, matrix, primitive):
     return key, ", ".join(label) or op
 
 
-# Operations of the type's arithmetic; an operation without an entry does none, or its number is not known.
+# Operations in the type's arithmetic; no entry: none, or an unknown number.
 FLOPS = {"spmv": lambda nnz, n: None if nnz is None else 2 * nnz}
 FLOPS.update(dict.fromkeys(("scan", "segscan", "reduce", "segreduce"), lambda nnz, n: n))
 
@@ -256,7 +257,7 @@ def read_file(path):
     return results
 
 
-# ---------------------------------------------------------------------------------------------------- cases and groups
+# ------------------------------------------------------------------------------ cases and groups
 
 
 def in_cache(result):
@@ -264,7 +265,7 @@ def in_cache(result):
     return (result.share is not None and result.share > 1) or "cache" in result.note.lower()
 
 
-MOST_SPREAD = 0.2  # median over minimum, less 1, as `spmv bench` marks it
+MOST_SPREAD = 0.2  # median over minimum, less 1, the limit that `spmv bench` uses too
 
 
 def steady(timing):
@@ -386,7 +387,7 @@ def groups_of(results):
     return list(groups.values())
 
 
-# ---------------------------------------------------------------------------------------------------- numbers
+# --------------------------------------------------------------------------------------- numbers
 
 
 def geometric_mean(values):
@@ -482,7 +483,7 @@ def performance_profile(times):
     return profile
 
 
-# ---------------------------------------------------------------------------------------------------- two files
+# ------------------------------------------------------------------------------------- two files
 
 FASTER, SLOWER, SAME, UNKNOWN = "faster", "slower", "same within noise", "not judged"
 Change = collections.namedtuple("Change", "op label type backend asked state old new ratio verdict")

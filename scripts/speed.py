@@ -34,7 +34,7 @@ MOST_SLOWER = 0.03
 LARGE = 50e6
 RUNS = 2
 
-# NAME: (SPECs of matrices, full and quick)
+# SPECs of matrices, full and quick
 MATRICES = {"full": ("poisson3d:128", "fem:60000,3,20", "powerlaw:1000000,12,1.9,20000", "uniform:1000000,1000000,9"),
             "quick": ("poisson2d:60", "fem:500,3,9")}
 SOLVED = {"full": ("poisson3d:96", "stencil27:48"), "quick": ("poisson2d:40",)}
@@ -119,7 +119,7 @@ def judge(runs):
             failed.append(f"{group}: the mean {mean:.4f} is below {LEAST_MEAN}")
         for name in names:
             moved = max(rows[group, name]["bytes"] for rows in runs if (group, name) in rows)
-            # slower in every run: one slow run alone is the machine's
+            # slower in every run: a single slow run may be noise of the machine
             if moved > LARGE and max(ratio[name]) < 1 / (1 + MOST_SLOWER):
                 failed.append(f"{group}: {name} takes {1 / max(ratio[name]) - 1:.1%} longer in each of {len(ratio[name])} runs")
     return lines, failed
@@ -168,7 +168,8 @@ def work():
     old, new = program(old_name), program(new_name)
     scale = "quick" if given.quick else "full"
     if given.quick:
-        os.environ["SPMV_TEST_CACHE_BYTES"] = "4194304"  # bandwidth is measured with small arrays
+        # small arrays for the bandwidth measurement
+        os.environ["SPMV_TEST_CACHE_BYTES"] = "4194304"
     with tempfile.TemporaryDirectory() as folder:
         matrix = os.path.join(folder, "read.mtx")
         gates.run([new, "gen", READ[scale], "-o", matrix, "-q"])

@@ -49,14 +49,15 @@ TWINS = os.path.join(TREE, "data", "twins.csv")
 
 USAGE, TROUBLE, INTERRUPTED = 1, 2, 130
 BLOCK = 1 << 20
-# No wait between two tries is longer, whatever the server asks for.
+# Longest wait in seconds between two attempts, whatever the server requests.
 LONGEST_WAIT = 60
-# Answers that may be different a moment later.
+# Temporary HTTP errors.
 PASSING = (408, 425, 429, 500, 502, 503, 504)
 WORD = re.compile(r"[A-Za-z0-9_+-][A-Za-z0-9_.+-]*")
-# An archive holds a matrix and perhaps a few vectors: more members, or longer headers, are not one of these.
+# An archive contains a matrix and perhaps a few vectors; one with more members or longer headers is
+# refused.
 MOST_MEMBERS = 1000
-# Of malformed lines of an index, one by one.
+# Number of malformed index lines that are reported one by one.
 MOST_COMPLAINTS = 20
 
 
@@ -114,7 +115,7 @@ def naming(path):
     try:
         yield
     except gzip.BadGzipFile:
-        raise  # is about what the file holds
+        raise  # concerns the content of the file
     except OSError as error:
         raise Failure(f"{error.filename or path}: {reason(error)}") from error
 
@@ -176,14 +177,14 @@ def claimed(part):
                 if error.errno not in (errno.EAGAIN, errno.EACCES):
                     raise
                 raise Failure(f"{part}: another process is fetching it") from error
-            # The one that held the lock may have renamed the file between our two calls.
+            # The previous holder of the lock may have renamed the file between these two calls.
             if os.path.exists(part) and os.path.samestat(os.stat(part), os.fstat(file.fileno())):
                 break
             file.close()
     try:
         yield file
     finally:
-        # A full disk shows once more here: the sentence about it is already on its way.
+        # A full disk fails here again; the first failure is already reported.
         with contextlib.suppress(OSError):
             file.close()
 
@@ -263,7 +264,7 @@ class Transfer:
             total = None if span is None or span[2] == "*" else int(span[2])
             continues = span is not None and int(span[1]) == have and validator in (None, self.validator)
             if not continues or (total is not None and self.length not in (None, total)):
-                # a server that knows Range, but not If-Range
+                # the server supports Range but not If-Range
                 self.restart()
                 raise Broken("the server's file has changed, so from the start")
             self.length = total if self.length is None else self.length
@@ -275,9 +276,9 @@ class Transfer:
     def attempt(self):
         have = self.size()
         if have and have == self.length:
-            return  # whole; the process before ended between the last byte and the renaming
+            return  # complete; the previous process ended before it renamed the file
         if have and self.validator is None:
-            self.restart()  # nothing says whether the rest would be of the same file
+            self.restart()  # the rest may be of another file
         have, answer = self.ask()
         with answer:
             self.place(have, answer)
@@ -438,7 +439,7 @@ class Cache:
                 kind = Unreachable if isinstance(error, Unreachable) else Failure
                 raise kind(f"the index is needed and cannot be fetched: {error}") from error
             try:
-                self.entries = parse_index(part.name)  # before it takes the place of one that is good
+                self.entries = parse_index(part.name)  # before it replaces a good index
             except Failure:
                 moved.restart()
                 raise
@@ -565,7 +566,8 @@ class Cache:
         with naming(part), open(part, "rb") as file:
             if file.read(2) != b"\x1f\x8b":
                 raise Failure(f"{label}: what the server sent is not a gzip archive")
-            if unmeasured:  # without a length from the server, only the archive itself tells its end
+            if unmeasured:
+                # without a length from the server, only the archive's end shows that it is complete
                 file.seek(0)
                 try:
                     with gzip.open(file) as plain:
@@ -713,7 +715,7 @@ def extract(archive, name, folder, limit):
                 stream.finish()
                 return target
     except (tarfile.TarError, gzip.BadGzipFile, EOFError, zlib.error, ValueError, OverflowError, IndexError) as error:
-        # the last three: tarfile lets out what it makes of some numbers in headers
+        # the last three: tarfile raises them for some numbers in headers
         raise Failure(f"{archive}: not a readable archive: {error}") from error
     raise Failure(f"{archive}: there is no {wanted} in it")
 
@@ -806,7 +808,7 @@ def command_bench(cache, options):
     with naming(options.output):
         empty = os.path.getsize(options.output) == 0
         if empty and not options.append:
-            os.unlink(options.output)  # it would be in the way of the next run
+            os.unlink(options.output)  # an empty file would block the next run
     say(f"{measured} of {len(matrices)} measured; {'no results' if empty else 'results in ' + options.output}")
     if failures:
         say(f"failed: {' '.join(failures)}")
@@ -909,7 +911,8 @@ def parse(words):
 
 
 def main():
-    sys.stdout.reconfigure(errors="replace")  # names of kinds are UTF-8, whatever the terminal can show
+    # names of kinds are UTF-8, even if the terminal's encoding is not
+    sys.stdout.reconfigure(errors="replace")
     options = parse(sys.argv[1:])
     try:
         status = options.run(Cache(options), options)
@@ -919,7 +922,8 @@ def main():
         say(str(error))
         return error.status
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader went away; nobody is left to tell
+        # the reader has closed the pipe
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except OSError as error:
         say(f"{error.filename or 'standard output'}: {reason(error)}")

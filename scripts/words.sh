@@ -1,16 +1,17 @@
 #!/bin/bash
-# Checks the spelling of code, comments and pages with codespell, which knows common misspellings. words.txt beside this
-# script has the words that it takes for misspellings and that are right here.
+# Checks the spelling of code, comments and pages with codespell. words.txt lists words that are
+# right here although codespell reports them.
 #
 # usage: words.sh                checks this tree; exit code 77: codespell is not there
-#        words.sh --self-test    plants a misspelling in each kind of file: each must be found, and no accepted word
+#        words.sh --self-test    plants a misspelling in each kind of file: each must be found, and
+#                                no accepted word
 #
 # SPDX-License-Identifier: BSD-3-Clause
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 command -v codespell >/dev/null || { echo "skipped: codespell is not there (Debian, Ubuntu: codespell)" && exit 77; }
 
-# check PATH...: data and packed files are not prose
+# check PATH...: skips data and packed files
 check() {
     codespell --ignore-words "$root/scripts/words.txt" --skip '*.csv,*.json,*.svg,*.xz,*.pyc,tests/data' "$@"
 }
@@ -23,7 +24,7 @@ self_test() {
     grep -v '^#' "$root/scripts/words.txt" >"$folder/accepted.md"
     check "$folder" || { echo "words.sh: an accepted word is reported" >&2 && exit 1; }
     for name in page.md code.c kernel.cuh script.py man.1; do
-        # in pieces, so that this file holds no misspelling
+        # split, so that this file contains no misspelling
         printf '/* %s%s matrix */\n' "recie" "ve the" >"$folder/$name"
         found=$(check "$folder" || true)
         [[ $found == *"$name:1:"* ]] || { echo "words.sh: the misspelling in $name was not found: $found" >&2 && exit 1; }
@@ -35,7 +36,7 @@ self_test() {
 case ${1-} in
 "")
     cd "$root"
-    # what is in the tree and not built
+    # the files of the tree, without build outputs
     check ./*.md NOTICE CMakeLists.txt app bench cmake data docs examples formats include primitives scripts solvers spmv tests
     echo "no misspelling"
     ;;

@@ -1,19 +1,22 @@
-/* Prints a hash of what the library computes, one line a case: "NAME HASH", or "NAME STATUS" where the call is refused.
+/* Prints a hash of each result of the library, one line per case: "NAME HASH", or "NAME STATUS"
+ * where the call is refused.
  *
  * usage: bits BACKEND [--threads N] [--group NAME] [--only TEXT] [--flip NAME] [--check]
  *
- *   BACKEND      ref, omp or cuda. Exit status 77 where this machine has none.
- *   --threads N  OpenMP threads, at most
- *   --group NAME one group of cases: maps, moves, compacts, pairs, sorts, products, solves, matrices or files
- *   --only TEXT  prints only the cases whose name contains the text
- *   --flip NAME  flips one bit of that case's first byte before it is hashed: a change that a comparison must find
- *   --check      computes everything twice, with one thread and with three, and fails when a hash differs
+ *   BACKEND      ref, omp or cuda. Exit status 77 if this machine does not have it.
+ *   --threads N  maximum number of OpenMP threads
+ *   --group NAME one group of cases: maps, moves, compacts, pairs, sorts, products, solves,
+ *                matrices or files
+ *   --only TEXT  prints only the cases whose name contains TEXT
+ *   --flip NAME  flips one bit of the first word of this case before hashing, to test a comparison
+ *   --check      computes everything twice, with one thread and with three; fails if a hash differs
  *
- * Two listings of two versions of the library, made on one machine, tell which results changed: scripts/bits.py.
+ * scripts/bits.py compares the listings of two versions of the library, made on one machine.
  *
- * Names of methods, rungs, operators, types, preconditioners and generators come from the library's own lists, so a new
- * one is a new case. Matrices and vectors are made here, so that a change of a generator changes the generator's cases
- * alone. Only public headers are used: the same source is compiled against older trees.
+ * Names of methods, rungs, operators, types, preconditioners and generators come from the lists of
+ * the library, so a new one is a new case. Matrices and vectors are made here, so a changed
+ * generator changes only the generator's cases. Only public headers are used, so the same source
+ * compiles with older versions of the library.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
@@ -29,19 +32,21 @@
 
 enum { NAME_SIZE = 200, SKIPPED = 77 };
 
-/* The host that plays a GPU is a thousand times slower than one, and its chunks are small. */
+/* The host emulation of CUDA is about a thousand times slower than a GPU and uses smaller
+ * chunks. */
 #ifdef HOST_CUDA
 static const int64_t sizes[] = {1, 33, 1025, 2503};
 enum { MATRIX_ROWS = 211, LONG_ROW = 2003, MANY_COLS = 3001, GRID = 9, ITERATIONS = 6 };
 #else
-static const int64_t sizes[] = {1, 33, 8193, 70001}; /* a tile on the CPU has 8192 elements; eight are shared */
+/* 8192 elements are one tile on the CPU; 70001 are more than eight tiles */
+static const int64_t sizes[] = {1, 33, 8193, 70001};
 enum {
     MATRIX_ROWS = 2003,
     LONG_ROW = 20011,
     MANY_COLS = 100003,
     GRID = 32,
     ITERATIONS = 40
-}; /* columns beyond 16 bits */
+}; /* MANY_COLS needs more than 16 bits */
 #endif
 enum { SIZES = sizeof sizes / sizeof sizes[0] };
 
@@ -67,8 +72,8 @@ struct listing {
 static spmv_context *ctx;
 static spmv_backend backend;
 static const char *group, *only, *flip;
-static struct listing *kept;           /* hashes are kept here, in order */
-static const struct listing *expected; /* and compared with these; NULL: printed */
+static struct listing *kept;           /* hashes are stored here, in order */
+static const struct listing *expected; /* and compared with these; NULL: printed instead */
 static int differences;
 
 static char case_name[NAME_SIZE];
@@ -99,8 +104,8 @@ __attribute__((format(printf, 1, 2))) static void begin(const char *format, ...)
     case_flipped = flip == NULL || strcmp(flip, case_name) != 0;
 }
 
-/* FNV-1a (G. Fowler, L. C. Noll, K.-P. Vo), of words of 8 bytes where there are so many; a multiplication carries a
- * word's high bits nowhere, so they are folded down. */
+/* FNV-1a (G. Fowler, L. C. Noll, K.-P. Vo) on words of 8 bytes. A multiplication only moves bits
+ * upwards, so a shift folds the high bits down. */
 static void take(const void *bytes, int64_t n)
 {
     const unsigned char *at = bytes;
@@ -128,7 +133,7 @@ static void keep_hash(void)
     kept->hashes[kept->count++] = case_hash;
 }
 
-/* Ends the case. A call that is refused counts by its status. */
+/* Ends the case. The result of a refused call is its status. */
 static void end(spmv_status status)
 {
     if (only != NULL && strstr(case_name, only) == NULL)
@@ -157,7 +162,7 @@ static uint64_t random_next(uint64_t *state)
     return z ^ (z >> 31);
 }
 
-/* Modulus 3/4 to 5/4 and any sign: products of many neither overflow nor vanish. */
+/* Magnitude 0.75 to 1.25, either sign: products of many neither overflow nor vanish. */
 static double random_real(uint64_t *state)
 {
     const uint64_t bits = random_next(state);
@@ -170,7 +175,8 @@ static int parts_of(spmv_type type)
     return (int)(spmv_type_size(type) / (type == SPMV_F32 || type == SPMV_C64 ? sizeof(float) : sizeof(double)));
 }
 
-/* n elements of full mantissas; zeros: a quarter of them 0, for the operator last and predicates. */
+/* Fills n elements with random mantissas. zeros: a quarter of the elements is 0, for the operator
+ * last and for predicates. */
 static void fill(spmv_type type, void *elements, int64_t n, uint64_t seed, bool zeros)
 {
     for (int64_t i = 0; i < n; i++) {
@@ -182,7 +188,7 @@ static void fill(spmv_type type, void *elements, int64_t n, uint64_t seed, bool 
         } else if (type == SPMV_F32 || type == SPMV_C64) {
             for (int part = 0, parts = parts_of(type); part < parts; part++)
                 ((float *)elements)[i * parts + part] = zero ? 0 : (float)random_real(&seed);
-        } else if (type == SPMV_SEGSUM_F64) { /* a number enters as four times itself */
+        } else if (type == SPMV_SEGSUM_F64) { /* a number x is {x, x, x, x} */
             const double value = random_real(&seed);
             ((spmv_segsum_f64 *)elements)[i] = (spmv_segsum_f64){value, value, value, value};
         } else {
@@ -200,7 +206,7 @@ static void *send(const void *host, int64_t bytes)
     return memory;
 }
 
-/* n random elements in the context's memory. */
+/* n random elements in context memory. */
 static void *send_random(spmv_type type, int64_t n, uint64_t seed, bool zeros)
 {
     const int64_t bytes = n * (int64_t)spmv_type_size(type);
@@ -211,7 +217,7 @@ static void *send_random(spmv_type type, int64_t n, uint64_t seed, bool zeros)
     return memory;
 }
 
-/* Memory for a result: what is not written stays what it is here. */
+/* Memory for a result, filled with 0x41 so that unwritten bytes show in the hash. */
 static void *send_blank(int64_t bytes)
 {
     void *host = allocate(bytes);
@@ -221,7 +227,7 @@ static void *send_blank(int64_t bytes)
     return memory;
 }
 
-/* Adds a result to the hash, and releases it. */
+/* Adds a result to the hash and releases it. */
 static void take_result(spmv_status status, void *memory, int64_t bytes)
 {
     void *host = allocate(bytes);
@@ -239,7 +245,7 @@ static void end_with(spmv_status status, void *memory, int64_t bytes)
     end(status);
 }
 
-/* n places of [0, limit), each once where there are enough, one in eight outside. */
+/* n indices in [0, limit): one in eight is -1, the others are distinct (n <= limit). */
 static void *send_places(int64_t n, int64_t limit, int bits)
 {
     uint64_t seed = 5;
@@ -262,7 +268,7 @@ static void *send_places(int64_t n, int64_t limit, int bits)
     return memory;
 }
 
-/* n bytes, 1 for one in `every`. */
+/* n bytes; on average one in `every` is 1. */
 static uint8_t *host_flags(int64_t n, uint64_t every)
 {
     uint64_t seed = 6;
@@ -289,7 +295,8 @@ static void map_functions(spmv_type type, int64_t n)
     for (int f = 0; f < COUNT(functions); f++) {
         if (!spmv_function_takes(functions[f], type))
             continue;
-        if (functions[f] == SPMV_MAP_SQRT) { /* of what is not negative: nothing promises the bits of a NaN */
+        if (functions[f] == SPMV_MAP_SQRT) {
+            /* of the absolute values: the bits of a NaN are unspecified */
             positive = send_blank(bytes);
             if (spmv_map(ctx, SPMV_MAP_ABS, type, in, positive, n) != SPMV_OK)
                 stop("abs");
@@ -503,13 +510,13 @@ static void compacts(void)
 
 /* ---------------------------------------------------------------- reduce, scan */
 
-/* What every case of a pair of operator and type works on. */
+/* Input of every case of one operator and type. */
 struct pair_case {
     spmv_op op;
     spmv_type type;
     int64_t n, size, bytes;
     const char *name; /* "add.f64" */
-    void *in;         /* in the context's memory */
+    void *in;         /* in context memory */
     void *host_in;
 };
 
@@ -552,7 +559,8 @@ static void block_scan_of(const struct pair_case *p, spmv_scan_kind kind, const 
     end_with(st, out, p->bytes);
 }
 
-/* A rung by its name, and with another block than its own; those that take none refuse it, which is a case too. */
+/* A rung by name, then with a block size of 64. A rung without a block size refuses it, which is a
+ * case too. */
 static void scan_rung_of(const struct pair_case *p, spmv_scan_kind kind, const char *rung)
 {
     char blocked[64];
@@ -591,7 +599,7 @@ static void scan_of(const struct pair_case *p, spmv_scan_kind kind)
     free(host);
 }
 
-/* Lengths of segments 0 to 70, and one of a third of all elements: count + 1 offsets. */
+/* Segments of 0 to 70 elements, and one with a third of all elements: count + 1 offsets. */
 static int64_t *host_offsets(int64_t n, int64_t *count)
 {
     uint64_t seed = 11;
@@ -742,10 +750,10 @@ struct sparse {
     spmv_csr view;
     int64_t *row_ptr;
     int32_t *col;
-    double *val; /* two an entry, so that it serves complex types too */
+    double *val; /* two per entry, so that it serves complex types too */
 };
 
-/* Row lengths, columns: by name of the shape. */
+/* Row lengths and columns of one named shape. */
 struct shape {
     const char *name;
     int64_t rows, cols;
@@ -753,7 +761,8 @@ struct shape {
     int64_t (*column)(const struct shape *shape, int64_t row, int64_t k, uint64_t *seed);
 };
 
-/* Lengths around the widths of vectors, warps and tiles, empty rows, and one row longer than several tiles. */
+/* Lengths around the widths of vectors, warps and tiles, empty rows, and one row longer than
+ * several tiles. */
 static int64_t seam_length(const struct shape *shape, int64_t row, uint64_t *seed)
 {
     static const int64_t lengths[] = {0, 1, 2, 7, 8, 9, 0, 0, 15, 16, 17, 31, 32, 33, 0, 63, 64, 65, 3, 5};
@@ -785,13 +794,13 @@ static int64_t random_column(const struct shape *shape, int64_t row, int64_t k, 
     return (int64_t)(random_next(seed) % (uint64_t)shape->cols);
 }
 
-/* Near the diagonal: columns of a tile fit 16 bits though the matrix has more. */
+/* Columns near the diagonal: those of one tile fit in 16 bits, those of the matrix do not. */
 static int64_t near_column(const struct shape *shape, int64_t row, int64_t k, uint64_t *seed)
 {
     return (row + k + (int64_t)(random_next(seed) % 300)) % shape->cols;
 }
 
-/* Four rows share their columns, three blocks of four. */
+/* Four neighbouring rows have the same columns, in blocks of four. */
 static int64_t block_column(const struct shape *shape, int64_t row, int64_t k, uint64_t *seed)
 {
     (void)seed;
@@ -834,7 +843,7 @@ static int compare_columns(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* sorted: columns ascend in each row, none twice, as a matrix has it that owns its storage. */
+/* sorted: columns ascend in each row without duplicates, as in a matrix that owns its storage. */
 static void sparse_make(const struct shape *shape, bool sorted, struct sparse *a)
 {
     uint64_t seed = 21, again = 21;
@@ -862,7 +871,8 @@ static void sparse_make(const struct shape *shape, bool sorted, struct sparse *a
     fill(SPMV_C128, a->val, nnz, 23, false);
 }
 
-/* The matrix's values as they are in the type; TYPE_DEFAULT: a pattern. Owned by the caller. */
+/* A copy of the matrix's values in the type, which the caller frees; NULL for SPMV_TYPE_DEFAULT (a
+ * pattern). */
 static void *retype(const struct sparse *a, spmv_type type, spmv_csr *view)
 {
     *view = a->view;
@@ -899,12 +909,12 @@ static const struct kinds kinds[] = {{"f64", SPMV_F64, SPMV_F64},
 static const char *const operation_names[] = {
     [SPMV_OPERATION_N] = "N", [SPMV_OPERATION_T] = "T", [SPMV_OPERATION_H] = "H"};
 
-/* How a product is asked for, beside method, type and operation. */
+/* Parameters of a product besides method, type and operation. */
 struct variant {
     const char *name;
     int vectors;
-    int64_t pad; /* of the strides */
-    bool scaled; /* alpha, beta */
+    int64_t pad; /* added to the strides */
+    bool scaled; /* with alpha and beta */
     bool epilogue, update;
     int compression;
 };
@@ -1006,9 +1016,10 @@ static void products(void)
     }
 }
 
-/* ---------------------------------------------------------------- conjugate gradients, preconditioners */
+/* ---------------------------------------------------------------- conjugate gradients */
 
-/* Neighbours on a grid; irregular: others too, so that rows have 1 to some 40 entries. Diagonally dominant. */
+/* A diagonally dominant matrix. Regular: 4 neighbours on a grid. Irregular: random columns, 1 to
+ * about 40 entries in a row. */
 static void positive_definite(bool irregular, struct sparse *a)
 {
     enum { N = GRID * GRID };
@@ -1042,13 +1053,13 @@ static void positive_definite(bool irregular, struct sparse *a)
     free(dense);
 }
 
-/* Needs another library, whose bits are its own. */
+/* Whether the preconditioner uses another library, whose bits may change. */
 static bool is_foreign(const char *precond)
 {
     return strcmp(precond, "amg") == 0;
 }
 
-/* Numbers that are not whole are hashed by their bits; texts are not: they may be reworded. */
+/* Hashes all figures of the result but not its texts, whose wording may change. */
 static void take_solved(const spmv_cg_result *result)
 {
     const double numbers[] = {(double)result->iterations, (double)result->restarts,    result->norm_b,
@@ -1062,7 +1073,7 @@ struct solve {
     spmv_type type;
     int k;
     const char *rung, *precond;
-    bool inner; /* the recurrence in f32 */
+    bool inner; /* whether the recurrence is in f32 */
 };
 
 static void solve_with(const struct solve *s, spmv_plan *plan, spmv_plan *inner, spmv_preconditioner *m)
@@ -1229,7 +1240,7 @@ static void statistics_of(const char *name, const spmv_csr *a)
     end(st);
 }
 
-/* What stands in the forms of SPECs, and the numbers that take its place. */
+/* Placeholders in the forms of SPECs, and the values that replace them. */
 static const struct placeholder {
     const char *word, *value;
 } placeholders[] = {{"NAME", "rows=700,nnz=5000,std=4,max=90,bw_frac=0.3,avg_neighbours=0.9,cross_row_similarity=0.5"},
@@ -1254,7 +1265,8 @@ static bool is_capital(char c)
     return c >= 'A' && c <= 'Z';
 }
 
-/* A SPEC of the form: its words replaced, what may be left out (in brackets) there or not. */
+/* Builds a SPEC from a form: replaces the placeholders. all: keeps the optional parts in
+ * brackets. */
 static void spec_of(const char *form, bool all, char *spec, size_t size)
 {
     size_t used = 0;
@@ -1311,7 +1323,7 @@ static void generators(void)
         }
 }
 
-/* Entries in any order, one in five of them twice. */
+/* Entries in random order, one in five of them twice. */
 static void from_coo(const char *name, const spmv_csr *a)
 {
     const int64_t n = a->nnz + a->nnz / 5, size = a->val != NULL ? (int64_t)spmv_type_size(a->type) : 0;
@@ -1379,7 +1391,7 @@ static const char *path_of(const char *file)
     return path;
 }
 
-/* The head of a gzip member holds the time at which it was written, in bytes 4 to 7. */
+/* Clears the modification time in the header of each gzip member (bytes 4 to 7). */
 static void clear_times(unsigned char *bytes, int64_t n)
 {
     static const unsigned char head[] = {0x1f, 0x8b, 8};
@@ -1404,7 +1416,7 @@ static void take_file(const char *path)
     free(bytes);
 }
 
-/* The hash of the file, then that of the matrix that is read back. */
+/* Hashes the file, then the matrix read back from it. */
 static void write_matrix(const char *name, const spmv_csr *a, const char *file)
 {
     const char *path = path_of(file);
@@ -1442,7 +1454,7 @@ static void write_vectors(spmv_type type, int64_t n, int64_t k, const char *file
     remove(path);
 }
 
-/* Kinds of files that no writer makes. */
+/* Reads a kind of file that no writer produces. */
 static void read_text(const char *name, const char *text, spmv_type type)
 {
     const char *path = path_of("text.mtx");
@@ -1509,7 +1521,7 @@ static void files(void)
 
 /* ---------------------------------------------------------------- the program */
 
-/* on_gpu false: it takes a context of any backend and computes on the host. */
+/* on_gpu false: the group takes a context of any backend but computes on the host. */
 static const struct group {
     const char *name;
     void (*run)(void);

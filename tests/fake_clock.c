@@ -1,8 +1,8 @@
-/* A module of peers that say how long they took, to see what the benchmark makes of it: it bears
- * the name of the module loops, and its products are right.
+/* Benchmark peers that report fixed times, to test how the benchmark uses times. The module is
+ * loaded in place of the module loops, and its products are right.
  *
- * loops-static always takes 1 ms and loops-merge 2 ms; of three batches of loops-guided one takes 1
- * ms a run and two 3 ms.
+ * loops-static always takes 1 ms per run, loops-merge 2 ms. loops-guided takes 1 ms per run in one
+ * of three batches, 3 ms in the others.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
@@ -56,7 +56,7 @@ static int take_2_ms(void *state, int repeats, double *seconds)
     return 0;
 }
 
-/* A single run goes before each batch, and is not timed. */
+/* One run goes before each batch and is not timed. */
 static int take_turns(void *state, int repeats, double *seconds)
 {
     struct fake *const fake = state;

@@ -1,7 +1,8 @@
-/* A module of peers that misbehave, to see that the benchmark notices: it bears the name of the module loops.
+/* Benchmark peers that misbehave, to test that the benchmark detects it. The module is loaded in
+ * place of the module loops.
  *
- * loops-static is wrong in its last row, loops-guided right but with other bits every other run, loops-merge fails at
- * its fourth run.
+ * loops-static is wrong in its last row, loops-guided changes its bits every other run, loops-merge
+ * fails at its fourth run.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>

@@ -1,8 +1,9 @@
-/* Modules of peers that solve, but not as they should, to see that the benchmark notices: they bear the names of
- * others.
+/* Benchmark peers that solve wrongly, to test that the benchmark detects it. Each module is loaded
+ * in place of the one it is named after.
  *
- * FAKE_eigen: eigen-cg adds 1 to its last x, and on an odd number of rows stops early; FAKE_petsc: petsc-cg stops at
- * 1e-3 and says that it reached the limit; FAKE_hypre: hypre-cg is right, three iterations later than it could be.
+ *   FAKE_eigen  eigen-cg adds 1 to the last element of x; with an odd number of rows it stops early
+ *   FAKE_petsc  petsc-cg stops at tolerance 1e-3 and reports that it reached the iteration limit
+ *   FAKE_hypre  hypre-cg is right but does three iterations more than needed
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
@@ -35,7 +36,7 @@ static double dot(const struct peer_problem *a, const double *x, const double *y
     return sum;
 }
 
-/* Up to this tolerance, and so many iterations more. */
+/* Solves to the tolerance, then does `more` iterations. */
 static void solve(struct fake *f, double rtol, int more)
 {
     const struct peer_problem *const a = &f->problem;

@@ -1,6 +1,6 @@
-/* Delays for the look-back and the chain, at their seam (SPMV_SEAM of lookback.cuh): for delayed<Op> states are
- * published late and held back at random, as a busy device would, only worse; and numbers are drawn in another order.
- * To be included before the rungs.
+/* Delays in the look-back and the chain, inserted at their seam (SPMV_SEAM in lookback.cuh). For
+ * the operator delayed<Op>, states are published late and hidden from readers at random, and
+ * tickets map to tiles in another order. Include this header before the rungs.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SPMV_LOOKBACK_DELAYS_CUH
@@ -10,11 +10,11 @@
 
 #include "launch.cuh"
 
-/* The operator itself: no rung in the library is compiled for it. */
+/* Op under another type. The library compiles no rung for it. */
 template <typename Op> struct delayed : Op {
 };
 
-/* Nothing happens to other operators. */
+/* No delays for other operators. */
 template <typename Op> struct delays {
     static __device__ int tile_of(int drawn, int)
     {
@@ -33,7 +33,7 @@ template <typename Op> struct delays {
     }
 };
 
-/* What the chain folds with an operator. */
+/* The chain wraps an operator in one of these. */
 template <typename Op> struct chain_plain;
 template <typename Op> struct chain_segmented;
 template <typename Op> struct delays<chain_plain<Op>> : delays<Op> {
@@ -58,16 +58,18 @@ template <typename Op> struct delays<delayed<Op>> {
         z = (z ^ z >> 15) * 0x846ca68bu;
         return z ^ z >> 16;
     }
-    /* The tile of a block that drew this number, of tiles numbers: whole runs of RUN_OF_TICKETS of them are permuted,
-     * each in a way of its own, so that a tile waits for one that nobody has drawn yet. A number must move less far
-     * than there are blocks that run at once; so not on the host, where blocks run one after the other. */
+    /* Tile of the block that drew this ticket, of `tiles` tickets. Each group of RUN_OF_TICKETS
+     * tickets is permuted at random, so a tile may wait for one that no block has drawn yet. A
+     * ticket must move less far than the number of resident blocks, so the host, which runs one
+     * block after the other, does not permute. */
     static __device__ int tile_of(int drawn, int tiles)
     {
 #ifdef __CUDA_ARCH__
         const int first = drawn / RUN_OF_TICKETS * RUN_OF_TICKETS;
         if (first + RUN_OF_TICKETS > tiles)
             return drawn;
-        const uint32_t r = random((uint32_t)first, 4u); /* odd factor: a permutation of 0 ... RUN_OF_TICKETS - 1 */
+        /* odd factor: a permutation of 0 ... RUN_OF_TICKETS - 1 */
+        const uint32_t r = random((uint32_t)first, 4u);
         return first + (int)(((uint32_t)(drawn - first) * (2u * (r >> 8) + 1u) + r) % RUN_OF_TICKETS);
 #else
         (void)tiles;
@@ -84,20 +86,20 @@ template <typename Op> struct delays<delayed<Op>> {
         (void)tile;
 #endif
     }
-    /* May the tile's prefix be published? Not to do so is no error as long as one tile in lookback_depth does: later
-     * tiles then look further back. */
+    /* Whether the tile's prefix is published. Leaving some out is correct if one tile in
+     * lookback_depth publishes: later tiles look further back. */
     static __device__ bool publishes_prefix(int tile)
     {
         return tile % 97 == 0 || random((uint32_t)tile / 16u, 2u) % 4 == 0;
     }
-    /* Is what was read of a tile at the given attempt taken note of? */
+    /* Whether the reader accepts the state of a tile that it read at this attempt. */
     static __device__ bool sees(int tile, int attempt)
     {
         return attempt > 3 || random((uint32_t)tile + threadIdx.x, (uint32_t)attempt + 3u) % 8 != 0;
     }
 };
 
-/* From here on in the stream delays are others. */
+/* Changes the random delays for later kernels in the stream. */
 inline spmv_status new_delays(spmv_context *ctx)
 {
     static uint32_t calls = 0;

@@ -1,4 +1,4 @@
-/* The table of the single-pass rungs' shapes.
+/* The table of the single-pass rungs in several shapes.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "lookback_delays.cuh" /* before the rungs */
@@ -16,7 +16,8 @@ extern "C" {
 namespace
 {
 
-/* One shape for each of the two, segmented reduce has no such form. */
+/* Look-back rungs with a shape for scan and one for segmented scan. Segmented reduce has only one
+ * shape. */
 template <typename ScanShape, typename SegscanShape> struct shapes {
     template <typename Op, typename Load, typename Store>
     static spmv_status scan(spmv_context *ctx, Load load, Store store, int64_t n, bool exclusive, void *scratch)
@@ -36,7 +37,7 @@ template <typename ScanShape, typename SegscanShape> struct shapes {
     }
 };
 
-/* The pipelines; devices without a copy engine look back instead. */
+/* Pipelined rungs; devices without a copy engine use Otherwise. */
 template <typename ScanShape, typename SegscanShape, typename MergeShape, typename Otherwise> struct pipeline {
     template <typename Op, typename Load, typename Store>
     static spmv_status scan(spmv_context *ctx, Load load, Store store, int64_t n, bool exclusive, void *scratch)
@@ -62,7 +63,7 @@ template <typename ScanShape, typename SegscanShape, typename MergeShape, typena
     }
 };
 
-/* Segmented reduce by blocks that are all there at once, while there are few enough. */
+/* Segmented reduce with all blocks resident, if there are few enough; else Otherwise. */
 template <typename Otherwise> struct resident : Otherwise {
     template <typename Op, typename Load, typename Store>
     static spmv_status segreduce(spmv_context *ctx, Load load, Store store, segment_closings closings, void *scratch)
@@ -73,7 +74,7 @@ template <typename Otherwise> struct resident : Otherwise {
     }
 };
 
-/* Another rung for delayed operators, with delays of their own in each call. */
+/* A rung with delayed operators; each call draws new delays. */
 template <typename Rung> struct under_delays {
     template <typename Op, typename... Arguments> static spmv_status scan(spmv_context *ctx, Arguments... arguments)
     {
@@ -112,7 +113,7 @@ struct chunks {
     }
 };
 
-/* The pairs that are built: calls RUNG::f<operator>(ctx, load, store, arguments...). */
+/* Calls Rung::f<operator>(ctx, load, store, ...) for the operators and types that are built. */
 #define FOR_PAIR(f, ...)                                                                                               \
     return on_device(ctx, [=] {                                                                                        \
         if (op == SPMV_ADD && type == SPMV_F32)                                                                        \
@@ -159,7 +160,7 @@ using small_segscan = lookback_shape<block_threads, 1, 1>;
 using best = shapes<scan_5_best<float>, segscan_2_best>;
 using small = shapes<small_scan, small_segscan>;
 using small_pipeline = pipeline<small_scan, small_segscan, merge_shape<12, 2>, small>;
-enum { SMALLEST_TILE = 256 }; /* steps: of the smallest shapes with 8-byte elements */
+enum { SMALLEST_TILE = 256 }; /* steps, in the smallest shapes with 8-byte elements */
 
 } // namespace
 
@@ -181,7 +182,7 @@ extern "C" int64_t lookback_rung_scratch(spmv_type type, int64_t n, int64_t coun
 {
     const int64_t bytes = (int64_t)spmv_type_size(type);
     const int64_t single = lookback_scratch(bytes, (n + count) / (SMALLEST_TILE / 2) + 1);
-    const int64_t chunked = segreduce_1_scratch(bytes); /* the most of the three */
+    const int64_t chunked = segreduce_1_scratch(bytes); /* the maximum of the three */
     const int64_t starts = ((n + count) / SMALLEST_TILE + 2) * (int64_t)sizeof(int64_t);
     const int64_t larger = single > chunked ? single : chunked;
     return larger > starts ? larger : starts;

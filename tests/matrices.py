@@ -22,7 +22,7 @@ SKIPPED = 77
 
 def rows_of(folder):
     with open(os.path.join(folder, "catalog.csv"), newline="") as f:
-        # a hermitian pattern is refused: which of its entries are conjugates says nobody
+        # a hermitian pattern is refused: the file does not say which entries are conjugates
         return [row for row in csv.DictReader(f) if (row["field"], row["symmetry"]) != ("pattern", "hermitian")]
 
 
@@ -94,7 +94,8 @@ def main():
             print(f"skipped: no backend {backend} here")
             return SKIPPED
         passed, failures = results
-        # starting a process on a GPU takes longer than its product: there, a tenth of the files
+        # starting a process on a GPU takes longer than its product, so only a tenth of the files
+        # there
         alone = list(paths.items())[::10 if backend == "cuda" else 1]
         failures += [wrong for wrong in (through_the_program(program, backend, *item) for item in alone) if wrong]
     for line in failures:

@@ -1,8 +1,9 @@
-/* The genuine mmio beside our reader. Every FILE is read by both; what mmio read becomes CSR by spmv_matrix_from_coo,
- * and the two matrices must have the same bits.
+/* Compares our reader with the original mmio. Both read every FILE; the entries that mmio reads
+ * become CSR by spmv_matrix_from_coo, and the two matrices must have the same bits.
  *
- * usage: mmio_compare FILE...           a line for each: FILE same | FILE differs: why; exit code 1 when one differs
- *        mmio_compare --seconds FILE    how long mmio takes to read the entries of a coordinate file, without more
+ * usage: mmio_compare FILE...         prints "FILE same" or "FILE differs: why"; exit code 1 if one
+ *                                     differs
+ *        mmio_compare --seconds FILE  how long mmio takes to read the entries of a coordinate file
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <spmv/spmv.h>
@@ -17,8 +18,8 @@
 struct entries {
     MM_typecode code;
     int rows, cols, n;
-    int *row, *col; /* from 1 */
-    double *val;    /* of a complex file two an entry */
+    int *row, *col; /* 1-based */
+    double *val;    /* complex files: two per entry */
 };
 
 static bool allocate(struct entries *e, size_t n)
@@ -38,12 +39,12 @@ static const char *read_coordinates(FILE *f, struct entries *e)
     MM_typecode code;
     memcpy(code, e->code, sizeof code);
     if (mm_is_integer(code))
-        mm_set_real(&code); /* integers are read as numbers */
+        mm_set_real(&code); /* integers are read as reals */
     return mm_read_mtx_crd_data(f, e->rows, e->cols, e->n, e->row, e->col, e->val, code) == 0 ? NULL
                                                                                               : "mmio refuses an entry";
 }
 
-/* mmio has no function for an array's entries: they are the numbers that follow, as its example has it. */
+/* mmio has no function for the entries of an array; this follows its example program. */
 static const char *read_array(FILE *f, struct entries *e)
 {
     if (mm_read_mtx_array_size(f, &e->rows, &e->cols) != 0)
@@ -86,7 +87,7 @@ static void release(struct entries *e)
     free(e->val);
 }
 
-/* The entries with their mirrors as a matrix. */
+/* A matrix of the entries and their mirrored entries. */
 static spmv_status build(spmv_context *ctx, const struct entries *e, spmv_matrix **matrix)
 {
     int64_t *const row = malloc(sizeof *row * (2 * (size_t)e->n + 1));

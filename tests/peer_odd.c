@@ -1,4 +1,4 @@
-/* A module of peers with one thing wrong, named by a macro: what the loader must refuse.
+/* Modules of peers that the loader must refuse. A macro selects what is wrong.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "peer.h"

@@ -1,4 +1,5 @@
-/* In place of tile_entries_avx2, for programs that are linked so: a processor without such instructions.
+/* Replaces tile_entries_avx2 with a function that returns NULL, as on a processor without AVX2. The
+ * linker option --wrap selects it.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "tile_entries.h"

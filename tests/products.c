@@ -1,13 +1,18 @@
-/* Every method of a backend on matrix files, in one process: a product each in f64, in f32, of f32 values with f64
- * sums, of the pattern alone, transposed, of 2, 4, 7, 8 and 16 vectors, with an epilogue, as plain CSR and in as few
- * bytes as it goes; of complex files likewise in c128 and c64, and with the conjugate transpose, which real files have
- * too, of complex values made from theirs. Checked row by row on another backend (cuda by omp, omp by ref, ref by omp).
- * For tests/matrices.py, which knows what is in the files.
+/* Computes products of matrix files with every method of a backend, in one process, for
+ * tests/matrices.py.
  *
- *   products BACKEND FILE...
+ *   real files     f64, f32, f32 values with f64 sums, pattern, transposed, 2, 4, 7, 8 and 16
+ *                  vectors, with an epilogue, plain CSR and compressed; with complex values made
+ *                  from the real ones: the conjugate transpose
+ *   complex files  the same in c128 and c64, and the conjugate transpose
  *
- * Prints a line a product, "FILE METHOD VARIANT ROWS COLS NNZ RATIO" (RATIO: the worst row's error over its bound), or
- * "FILE METHOD VARIANT failed SENTENCE". Exit code 77 where the backend cannot be had, 1 when a product failed.
+ * Each row is checked on another backend (cuda by omp, omp by ref, ref by omp).
+ *
+ * usage: products BACKEND FILE...
+ *
+ * Prints a line for each product: "FILE METHOD VARIANT ROWS COLS NNZ RATIO", where RATIO is the
+ * largest error of a row over its bound, or "FILE METHOD VARIANT failed SENTENCE". Exit code 77
+ * without the backend, 1 if a product failed.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <float.h>
@@ -21,9 +26,9 @@
 struct variant {
     const char *name;
     bool complex;    /* for complex files */
-    bool single;     /* values of the file in single precision */
-    bool as_complex; /* values made complex */
-    bool pattern;    /* values left out */
+    bool single;     /* read the values in single precision */
+    bool as_complex; /* make real values complex */
+    bool pattern;    /* leave the values out */
     spmv_type type;  /* of vectors and sums */
     spmv_operation operation;
     int vectors, compression;
@@ -69,8 +74,8 @@ static spmv_context *context_on(spmv_backend backend)
     return ctx;
 }
 
-/* x_j in [0.5, 1.5), full mantissas, the same in every run; y poisoned with NaN. n: numbers, of which a complex element
- * has two. */
+/* x_j in [0.5, 1.5) with random mantissas, the same in every run; y is filled with NaN. x_n, y_n:
+ * numbers of reals; a complex element has two. */
 static void fill(bool single, void *x, int64_t x_n, void *y, int64_t y_n)
 {
     uint64_t state = 88172645463325252u;
@@ -92,7 +97,7 @@ static void fill(bool single, void *x, int64_t x_n, void *y, int64_t y_n)
     }
 }
 
-/* Complex values with the real ones as real parts; NULL where there is no memory. */
+/* Complex values from real parts; NULL if out of memory. */
 static double *make_complex(const double *real, int64_t n)
 {
     double *const values = malloc((size_t)n * 16 + 1);
@@ -103,13 +108,14 @@ static double *make_complex(const double *real, int64_t n)
     return values;
 }
 
-/* What the epilogue of a product in f64 gives: dot = w'y and z = 1 + y / 2, whose bits are known. */
+/* Results of the epilogue of a product in f64: dot = w'y and z = 1 + y / 2, rounded once, so its
+ * bits are known. */
 struct riders {
     double *w, *z; /* rows elements each, in host memory */
     double dot;
 };
 
-/* Whether they agree with y. The sentence is the caller's. */
+/* Whether they agree with y. If not, sentence says why. */
 static bool riders_agree(const struct riders *r, const double *y, int64_t n, char *sentence, size_t size)
 {
     long double exact = 0, all = 0;
@@ -168,7 +174,7 @@ static spmv_status apply_with(spmv_context *ctx, spmv_plan *plan, const void *x,
     return st;
 }
 
-/* One product into host_y, through the context's memory; riders NULL: without an epilogue. */
+/* One product into host_y, through context memory. riders NULL: no epilogue. */
 static spmv_status multiply(spmv_context *ctx, const spmv_csr *a, const char *method, const struct variant *v,
                             const void *host_x, int64_t x_bytes, void *host_y, int64_t y_bytes, struct riders *riders)
 {
@@ -200,7 +206,7 @@ static spmv_status multiply(spmv_context *ctx, const spmv_csr *a, const char *me
     return st;
 }
 
-/* Column c of a matrix of elements of so many bytes, row by row. */
+/* Column c of a row-major matrix with elements of `size` bytes. */
 static void column(const char *from, int64_t rows, int vectors, int c, size_t size, char *to)
 {
     for (int64_t i = 0; i < rows; i++)
@@ -211,7 +217,8 @@ struct arrays {
     void *x, *y, *x_column, *y_column, *z;
 };
 
-/* One method; the product's status, after the check of its columns, and in *worst the largest error. */
+/* One method: returns the product's status after the check of its columns; *worst is the largest
+ * error over its bound. */
 static spmv_status try_method(spmv_context *ctx, spmv_context *checker, const spmv_csr *a, const char *method,
                               const struct variant *v, const struct arrays *r, int64_t x_n, int64_t y_n, double *worst,
                               const char **sentence)
@@ -245,8 +252,8 @@ static spmv_status try_method(spmv_context *ctx, spmv_context *checker, const sp
     return st;
 }
 
-/* All methods that can do it on one matrix in one variant; the number of products that failed, counting one where no
- * method could. */
+/* Runs all methods that support the variant on one matrix. Returns the number of failures; no
+ * supporting method counts as one. */
 static int try_variant(spmv_context *ctx, spmv_context *checker, const char *path, const spmv_csr *a,
                        const struct variant *v)
 {
@@ -284,7 +291,7 @@ static int try_variant(spmv_context *ctx, spmv_context *checker, const char *pat
     return failed;
 }
 
-/* Every variant of one file that reads its values in that precision; the number of failures. */
+/* Runs every variant that reads the file in this precision. Returns the number of failures. */
 static int try_file(spmv_context *ctx, spmv_context *checker, const char *path, bool single)
 {
     spmv_read_options options;

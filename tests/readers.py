@@ -24,7 +24,7 @@ except ImportError:
     scipy = None
 
 SKIPPED = 77
-VALUES = {3: "<f4", 4: "<f8", 8: "<c8", 5: "<c16"}  # of the binary form
+VALUES = {3: "<f4", 4: "<f8", 8: "<c8", 5: "<c16"}  # types of the values in the binary format
 COMPLEX = ("general", "symmetric", "skew-symmetric", "hermitian")
 SPECS = ("uniform:3000,2000,7.5", "powerlaw:4000,6.5,2.1,900", "fem:300,3,11.5", "banded:2000,3", "empty:5000,0.9", "longrows:5,60000,9000")
 
@@ -102,7 +102,7 @@ def main():
         failures += [f"{paths[line.split()[0]]['file']}: mmio: {line.split(maxsplit=1)[1]}" for line in lines if not line.endswith(" same")]
         if len(lines) != len(paths):
             failures.append(f"{len(lines)} answers for {len(paths)} files: {done.stderr}")
-        # SciPy adds entries of one place in an order of its own
+        # SciPy adds duplicate entries in another order
         for path, row in paths.items() if scipy else ():
             if row["duplicates"] != "0":
                 continue

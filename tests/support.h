@@ -1,13 +1,14 @@
-/* What every test program shares: cmocka, the backend named in argv[1], a context on it, random numbers.
+/* Shared by all test programs: cmocka, the backend named in argv[1], a context on it, random
+ * numbers.
  *
- * A test program ends with:  SUPPORT_MAIN(cmocka_unit_test(...), ...)  A program with more arguments than the backend
- * has a main of its own, which begins with support_begin(argc, argv).
+ * A test program ends with SUPPORT_MAIN(cmocka_unit_test(...), ...). A program that takes more
+ * arguments than the backend has its own main, which starts with support_begin(argc, argv).
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SUPPORT_H
 #define SUPPORT_H
 
-/* cmocka.h wants these four before it */
+/* cmocka.h needs these four */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -27,7 +28,7 @@ enum { SKIPPED = 77 };
 static spmv_backend support_backend = SPMV_BACKEND_AUTO;
 
 #ifdef SOURCE_DIR
-/* The tree's folder, or, where tests were packed (scripts/bundle.sh), the copy of parts of it. */
+/* The source folder; for packed tests (scripts/bundle.sh) the copy of parts of it. */
 static inline const char *support_source_dir(void)
 {
     const char *const moved = getenv("SPMV_SOURCE_DIR");
@@ -35,13 +36,14 @@ static inline const char *support_source_dir(void)
 }
 #endif
 
-/* argv[2] is "brief": run each kernel once, on several tiles, for checkers that slow a GPU down a hundredfold. */
+/* argv[2] is "brief": run each kernel once, on several tiles, for checkers that slow a GPU down a
+ * hundredfold. */
 static inline bool support_brief(int argc, char **argv)
 {
     return argc > 2 && strcmp(argv[2], "brief") == 0;
 }
 
-/* Reads argv[1]; ends the program as skipped when the backend cannot be had here, and, having found that out, when
+/* Reads argv[1]. Exits as skipped if this machine does not have the backend. Then exits with 0 if
  * argv[2] is "none". */
 static inline void support_begin(int argc, char **argv)
 {
@@ -65,7 +67,7 @@ static inline void support_begin(int argc, char **argv)
         exit(0);
 }
 
-/* main: runs these tests of cmocka, one after the other. */
+/* main: runs these cmocka tests in order. */
 #define SUPPORT_MAIN(...)                                                                                              \
     int main(int argc, char **argv)                                                                                    \
     {                                                                                                                  \
@@ -74,7 +76,7 @@ static inline void support_begin(int argc, char **argv)
         return cmocka_run_group_tests(tests, NULL, NULL);                                                              \
     }
 
-/* The same; asked to be brief, it runs brief_test alone. */
+/* Like SUPPORT_MAIN; with "brief" it runs only brief_test. */
 #define SUPPORT_MAIN_OR_BRIEF(brief_test, ...)                                                                         \
     int main(int argc, char **argv)                                                                                    \
     {                                                                                                                  \
@@ -84,7 +86,7 @@ static inline void support_begin(int argc, char **argv)
                                          : cmocka_run_group_tests(tests, NULL, NULL);                                  \
     }
 
-/* A context on a backend with so many threads (0: the default). */
+/* A context on a backend with this number of threads (0: the default). */
 static inline spmv_context *support_context_on(spmv_backend backend, int threads)
 {
     spmv_context_options options;
@@ -104,7 +106,7 @@ static inline spmv_context *support_context(void)
     return support_context_on(support_backend, 0);
 }
 
-/* Fails the test with the context's sentence unless the call returns SPMV_OK. */
+/* Fails the test with the context's message unless the call returns SPMV_OK. */
 #define assert_ok(ctx, call)                                                                                           \
     do {                                                                                                               \
         const spmv_status status_ = (call);                                                                            \
@@ -112,7 +114,7 @@ static inline spmv_context *support_context(void)
             fail_msg("%s: %s: %s", #call, spmv_status_name(status_), spmv_last_error(ctx));                            \
     } while (0)
 
-/* Fails unless the call returns the status and leaves a sentence that contains text. */
+/* Fails unless the call returns the status and leaves a message that contains text. */
 #define assert_fails(ctx, call, expected, text)                                                                        \
     do {                                                                                                               \
         const spmv_status status_ = (call);                                                                            \
@@ -123,7 +125,7 @@ static inline spmv_context *support_context(void)
             fail_msg("%s: the sentence \"%s\" lacks \"%s\"", #call, spmv_last_error(ctx), (text));                     \
     } while (0)
 
-/* The same numbers on every machine. */
+/* Random bits, the same on every machine. */
 static inline uint64_t support_random(uint64_t *state)
 {
     return splitmix_next(state);
@@ -150,7 +152,7 @@ static inline spmv_csr support_csr(int64_t rows, int64_t cols, const int32_t *ro
                       .memory = SPMV_MEMORY_HOST};
 }
 
-/* Host data in the context's memory and back. */
+/* Copies host data into context memory. */
 static inline void *support_upload(spmv_context *ctx, const void *host, int64_t bytes)
 {
     void *memory = NULL;

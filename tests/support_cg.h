@@ -1,4 +1,4 @@
-/* For tests of conjugate gradients.
+/* Shared by tests of conjugate gradients.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SUPPORT_CG_H
@@ -8,7 +8,7 @@
 
 #include "support.h"
 
-/* The i-th rung of the backend in options; false: there are no more. */
+/* Default options with the i-th rung of the backend; false if there is none. */
 static inline bool with_rung(int i, spmv_cg_options *options)
 {
     spmv_cg_options_init(options, sizeof *options);

@@ -1,5 +1,5 @@
-/* Random coordinate entries, a dense oracle for what becomes of them, and the comparison of CSR matrices: what the
- * tests of formats/ share.
+/* Shared by the tests of formats/: random coordinate entries, a dense oracle for the matrix made
+ * from them, and the comparison of CSR matrices.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SUPPORT_COO_H
@@ -14,7 +14,7 @@ struct entries {
     int64_t rows, cols, n;
     int64_t *row;
     int32_t *col;
-    double *val; /* numbers that every type holds when small is set, else random in [-1, 1) */
+    double *val; /* small: numbers that every type can hold; else random in [-1, 1) */
 };
 
 static inline void *support_array(int64_t n, size_t size)
@@ -24,7 +24,8 @@ static inline void *support_array(int64_t n, size_t size)
     return array;
 }
 
-/* n entries anywhere but in the first, the middle and the last row, where there are more than four. */
+/* n entries anywhere but in the first, the middle and the last row, if there are more than four
+ * rows. */
 static inline struct entries support_entries(int64_t rows, int64_t cols, int64_t n, bool small, uint64_t *state)
 {
     struct entries e = {rows,
@@ -50,7 +51,7 @@ static inline void support_entries_free(struct entries *e)
     free(e->val);
 }
 
-/* A number as the type holds it. */
+/* The number rounded to the type. */
 static inline double support_round(spmv_type type, double v)
 {
     return type == SPMV_F64 ? v : type == SPMV_F32 ? (double)(float)v : (double)(int64_t)v;
@@ -84,7 +85,7 @@ static inline double support_value(const spmv_csr *a, int64_t k)
     return v;
 }
 
-/* A itself, cell by cell. */
+/* The matrix as a dense array. */
 struct dense {
     int64_t rows, cols, stored;
     bool *there;
@@ -103,7 +104,7 @@ static inline void support_dense_free(struct dense *d)
     free(d->val);
 }
 
-/* One more entry, added as the type adds. 1 when it is added into another. */
+/* Adds one entry in the arithmetic of the type. Returns 1 if the cell already had one. */
 static inline int support_dense_add(struct dense *d, int64_t row, int64_t col, spmv_type type, double v)
 {
     const int64_t cell = row * d->cols + col;
@@ -114,7 +115,8 @@ static inline int support_dense_add(struct dense *d, int64_t row, int64_t col, s
     return before;
 }
 
-/* The matrix holds exactly the dense one's cells, columns ascending, in these very bits. */
+/* Asserts that the matrix holds exactly the cells of the dense one, columns ascending, bits
+ * equal. */
 static inline void assert_matrix_is_dense(const spmv_csr *a, const struct dense *d)
 {
     const int64_t *const row_ptr = a->row_ptr;
@@ -133,7 +135,7 @@ static inline void assert_matrix_is_dense(const spmv_csr *a, const struct dense 
     }
 }
 
-/* The same sizes, offsets, columns and bits of values. */
+/* Asserts the same sizes, offsets, columns and bits of values. */
 static inline void assert_same_csr(const spmv_csr *a, const spmv_csr *b)
 {
     assert_true(a->rows == b->rows && a->cols == b->cols && a->nnz == b->nnz);
@@ -157,7 +159,7 @@ static inline void assert_same_matrix(const spmv_matrix *a, const spmv_matrix *b
     assert_same_csr(&view_a, &view_b);
 }
 
-/* Numbers of threads whose results must agree. */
+/* Numbers of threads that must give the same results. */
 static const int support_teams[] = {1, 2, 3, 7};
 enum { SUPPORT_TEAMS = sizeof support_teams / sizeof support_teams[0] };
 

@@ -1,4 +1,4 @@
-/* Small matrices written down dense, as CSR.
+/* Small matrices given as dense arrays, as CSR.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SUPPORT_DENSE_H
@@ -8,7 +8,7 @@
 
 #include "support.h"
 
-/* The entries other than 0 of an n x n matrix, row by row. The three arrays are the caller's to free. */
+/* The nonzeros of a row-major n x n matrix as CSR. The caller frees the three arrays. */
 static inline spmv_csr support_csr_of_dense(int64_t n, const double *dense, int32_t **row_ptr, int32_t **col,
                                             double **val)
 {

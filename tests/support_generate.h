@@ -1,4 +1,5 @@
-/* What tests of generated matrices share: the same bits for any team, and SPECs that are refused.
+/* Shared by tests of generated matrices: the same bits for any number of threads, and refused
+ * SPECs.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SUPPORT_GENERATE_H
@@ -26,7 +27,7 @@ static inline void assert_same_for_any_team(const char *spec, spmv_type type)
 struct refused_spec {
     const char *spec;
     spmv_status status;
-    const char *sentence; /* a part of it */
+    const char *sentence; /* part of the message */
 };
 
 static inline void assert_refused(const struct refused_spec *refused, size_t count)

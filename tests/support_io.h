@@ -1,4 +1,5 @@
-/* What the tests of files share: contexts that count events, temporary files, matrices as small dense texts.
+/* Shared by tests of files: contexts that count events, temporary files, matrices as small dense
+ * texts.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SUPPORT_IO_H
@@ -12,9 +13,9 @@
 #include "io/mtx_read.h"
 #include "support.h"
 
-/* What a context told, and when it is to cancel. */
+/* Events of a context, and the event at which to cancel. */
 struct heard {
-    pthread_t thread; /* that made the calls */
+    pthread_t thread; /* the thread of the calls */
     int events, warnings, progress;
     int cancel_at; /* cancels at this event, counted from 1; 0: never */
     int64_t done, total;
@@ -58,7 +59,7 @@ static inline spmv_context *context_that_tells(int threads, struct heard *heard)
 enum { TEAMS = 4 };
 static const int teams[TEAMS] = {1, 2, 3, 7};
 
-/* A folder of the test's own. */
+/* A temporary folder of the test. */
 static char folder[64];
 
 static inline int make_folder(void **state)
@@ -71,7 +72,7 @@ static inline int make_folder(void **state)
 static inline int remove_folder(void **state)
 {
     (void)state;
-    return rmdir(folder); /* fails, and so the test, when something was left in it */
+    return rmdir(folder); /* fails, and so the test, if a file is left in it */
 }
 
 static inline const char *in_folder(const char *name, char path[128])
@@ -100,7 +101,7 @@ static inline char *get_file(const char *path, size_t *bytes)
     return text;
 }
 
-/* Same arrays, bit by bit. */
+/* Whether both have the same arrays, bit by bit. */
 static inline bool same_matrix(const spmv_matrix *x, const spmv_matrix *y)
 {
     spmv_csr a, b;
@@ -113,14 +114,15 @@ static inline bool same_matrix(const spmv_matrix *x, const spmv_matrix *y)
            (n == 0 || a.val == NULL || memcmp(a.val, b.val, n * spmv_type_size(a.type)) == 0);
 }
 
-/* Real number k of the values: of a complex matrix, two an entry. */
+/* Real number k of the values; a complex entry has two. */
 static inline double part_of_values(const spmv_csr *a, int64_t k)
 {
     return a->type == SPMV_F32 || a->type == SPMV_C64 ? (double)((const float *)a->val)[k]
                                                       : ((const double *)a->val)[k];
 }
 
-/* Row by row, "." for what is not stored, entries of a pattern as "x": "1 . 2.5; . . 3"; complex ones "1-2i". */
+/* The matrix as text, e.g. "1 . 2.5; . . 3": "." is not stored, "x" an entry of a pattern, "1-2i" a
+ * complex value. */
 static inline char *as_dense(const spmv_matrix *matrix, char *text, size_t bytes)
 {
     spmv_csr a;
@@ -143,7 +145,7 @@ static inline char *as_dense(const spmv_matrix *matrix, char *text, size_t bytes
             else
                 n += (size_t)snprintf(text + n, bytes - n, "%s%.9g", space, part_of_values(&a, k)), k++;
         }
-        assert_int_equal(k, row_ptr[i + 1]); /* sorted, none twice */
+        assert_int_equal(k, row_ptr[i + 1]); /* sorted, no duplicates */
     }
     return text;
 }

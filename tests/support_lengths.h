@@ -1,4 +1,5 @@
-/* Matrices and vectors for tests of products: rows of given lengths, columns and values drawn, always the same ones.
+/* Matrices and vectors for tests of products: rows of given lengths, pseudo-random columns and
+ * values with a fixed seed.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SUPPORT_LENGTHS_H
@@ -32,7 +33,8 @@ static inline double draw(bool whole, uint64_t *random)
     return whole ? (double)((int)(support_random(random) >> 40) % 9 - 4) : support_uniform(random);
 }
 
-/* Rows of these lengths; columns drawn from all; whole: values from -4 to 4. */
+/* A matrix with rows of these lengths and random columns. whole: the values are integers from -4 to
+ * 4. */
 static inline struct matrix make_matrix(const int64_t *lengths, int64_t rows, int64_t cols, bool whole, bool pattern)
 {
     uint64_t random = (uint64_t)(rows * 7 + cols);

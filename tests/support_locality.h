@@ -1,4 +1,4 @@
-/* The three figures of locality, from their definitions: entry by entry, looking for each column anew.
+/* The three figures of locality by their definitions, with one search per column.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SUPPORT_LOCALITY_H
@@ -9,7 +9,7 @@
 #include "locality.h"
 #include "support.h"
 
-/* Bisection: 1 when the row holds the column. */
+/* Whether the row has the column, by bisection. */
 static inline int support_has(const spmv_csr *a, int64_t row, int64_t column)
 {
     int64_t low = row_first(a, row), high = row_first(a, row + 1);
@@ -53,7 +53,7 @@ static inline struct matrix_locality support_locality(const spmv_csr *a)
                                     shares / (double)filled};
 }
 
-/* Shares of a row are counted in units of 2^-30. */
+/* The shares of a row are counted in units of 2^-30, hence the tolerance. */
 static inline void assert_near(double got, double expected)
 {
     if (!(fabs(got - expected) <= 1e-8))

@@ -1,9 +1,9 @@
-/* What the tests of the primitives share: a row for every pair of operator and type that exists, data for it, and the
- * definitions of scan and reduction, written out once more for any pair.
+/* Shared by the tests of the primitives: a row for each valid pair of operator and type, data for
+ * it, and reference versions of scan and reduction for any pair.
  *
- * Exact data is such that every way to put the parentheses gives the same bits, also in floating point: whole numbers
- * for sums, powers of two for products. So results are compared for equality, byte by byte. Rough data has all bits of
- * the mantissa random: each way to put the parentheses shows.
+ * With exact data every order of evaluation gives the same bits, also in floating point: integers
+ * for sums, powers of two for products. So results are compared byte by byte. Rough data has random
+ * mantissas, so a change of the order of evaluation changes bits.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SUPPORT_PAIRS_H
@@ -25,8 +25,8 @@ struct pair {
     void (*fill)(void *x, int64_t n, bool exact, uint64_t *seed);
 };
 
-/* A whole number small enough that 10^6 of them add up exactly in f32; for products 1 and -1, now and then 2 and then
- * 1/2; for last stretches of more than a tile without a value. */
+/* For sums an integer so small that 10^6 of them add up exactly in f32; for products 1 and -1,
+ * sometimes 2 followed by 1/2; for last stretches of zeros longer than a tile. */
 static inline double exact_real(spmv_op op, int64_t i, uint64_t *seed)
 {
     const uint64_t r = support_random(seed) >> 32;
@@ -44,16 +44,16 @@ static inline double rough_real(spmv_op op, int64_t i, uint64_t *seed)
     return op == SPMV_MUL ? 1 + u * 0x1p-10 : u;
 }
 
-/* Integers wrap, so every number will do. */
+/* Integers wrap, so any number is exact. */
 static inline int64_t exact_integer(spmv_op op, int64_t i, uint64_t *seed)
 {
     const int64_t r = (int64_t)support_random(seed);
     if (op == SPMV_LAST && exact_real(op, i, seed) == 0)
         return 0;
-    return op == SPMV_MUL ? r | 1 : r; /* odd: a product does not run into 0 */
+    return op == SPMV_MUL ? r | 1 : r; /* odd, so that products do not become 0 */
 }
 
-/* x -> x + b or x -> -x + b with b a whole number: the coefficients of any composition are whole numbers too. */
+/* x -> x + b or x -> -x + b with an integer b: compositions have integer coefficients too. */
 static inline spmv_affine_f64 value_affine_f64(bool exact, uint64_t *seed)
 {
     const double b = (exact ? exact_real : rough_real)(SPMV_ADD, 0, seed);
@@ -61,7 +61,7 @@ static inline spmv_affine_f64 value_affine_f64(bool exact, uint64_t *seed)
     return (spmv_affine_f64){exact ? a : a + b * 0x1p-10, b};
 }
 
-/* A number by itself, or one that the empty run beats when it is negative. */
+/* The sums of a segment of one number; sometimes its best is 0, the empty segment. */
 static inline spmv_segsum_f64 value_segsum_f64(bool exact, uint64_t *seed)
 {
     const double x = (exact ? exact_real : rough_real)(SPMV_ADD, 0, seed);
@@ -103,7 +103,8 @@ enum { PAIRS = sizeof pairs / sizeof pairs[0] };
 
 #define FOR_PAIRS(p) for (const struct pair *p = pairs; p < pairs + PAIRS; p++)
 
-/* The seams of vectors, of tiles on OpenMP, and of the number of tiles from which on a team is used. */
+/* Sizes around the seams of vectors, of tiles on OpenMP, and of the number of tiles from which a
+ * team is used. */
 static const int64_t seam_sizes[] = {0,
                                      1,
                                      2,
@@ -121,7 +122,7 @@ enum { SEAM_SIZES = sizeof seam_sizes / sizeof seam_sizes[0] };
 
 #define FOR_SEAM_SIZES(n) for (int64_t k_ = 0, n = 0; k_ < SEAM_SIZES && ((n = seam_sizes[k_]), true); k_++)
 
-/* Threads to ask for; the bits must be the same. Where there are no threads to ask for, the call is repeated. */
+/* Numbers of threads that must give the same bits. A backend without threads repeats the call. */
 static const int team_sizes[] = {1, 2, 3, 4, 5, 6, 7, 8};
 
 static inline int teams(void)
@@ -129,7 +130,7 @@ static inline int teams(void)
     return support_backend == SPMV_BACKEND_OMP ? (int)(sizeof team_sizes / sizeof team_sizes[0]) : 2;
 }
 
-/* An initialiser as one argument of a macro. */
+/* An initializer as one macro argument. */
 #define LIST(...)                                                                                                      \
     {                                                                                                                  \
         __VA_ARGS__                                                                                                    \
@@ -151,7 +152,7 @@ static inline const struct pair *pair_of(spmv_op op, spmv_type type)
     return NULL;
 }
 
-/* n values of a pair on the host. */
+/* n values of a pair in host memory. */
 static inline void *pair_values(const struct pair *p, int64_t n, bool exact, uint64_t seed)
 {
     void *x = host_array(n * p->size);
@@ -161,7 +162,7 @@ static inline void *pair_values(const struct pair *p, int64_t n, bool exact, uin
 
 /* ---------------------------------------------------------- the definitions */
 
-/* heads: NULL, or n bytes of which a nonzero one starts a segment */
+/* heads: NULL, or n bytes; a nonzero byte starts a segment */
 static inline void oracle_scan(const struct pair *p, spmv_scan_kind kind, const uint8_t *heads, const void *in,
                                void *out, int64_t n)
 {
@@ -195,7 +196,7 @@ static inline void oracle_reduce(const struct pair *p, const void *in, int64_t b
 
 enum { GUARD = 64, GUARD_BYTE = 0xa5 };
 
-/* Flags as bits, by the definition; what the last word has beyond flag n - 1 are ones, which nobody may mind. */
+/* Flags as bits, by definition. Unused bits of the last word are 1 and must be ignored. */
 static inline uint32_t *pack_flags(const uint8_t *flags, int64_t n)
 {
     uint32_t *words = host_array((n + 31) / 32 * 4);
@@ -206,7 +207,8 @@ static inline uint32_t *pack_flags(const uint8_t *flags, int64_t n)
     return words;
 }
 
-/* Room for a result of so many bytes in the context's memory, with guards behind; all bytes GUARD_BYTE. */
+/* Context memory for a result of so many bytes, followed by guard bytes. All bytes are
+ * GUARD_BYTE. */
 static inline void *guarded_result(spmv_context *ctx, int64_t bytes)
 {
     void *host = host_array(bytes + GUARD);
@@ -216,7 +218,7 @@ static inline void *guarded_result(spmv_context *ctx, int64_t bytes)
     return memory;
 }
 
-/* As guarded_result, but the bytes are those of an input: for operations in place. */
+/* Like guarded_result, but filled with an input, for operations in place. */
 static inline void *guarded_copy(spmv_context *ctx, const void *from, int64_t bytes)
 {
     void *memory = guarded_result(ctx, bytes);
@@ -224,7 +226,8 @@ static inline void *guarded_copy(spmv_context *ctx, const void *from, int64_t by
     return memory;
 }
 
-/* Releases a guarded result and returns it on the host (to be freed); fails when a guard was written. */
+/* Downloads and releases a guarded result; fails if a guard byte changed. The caller frees what it
+ * returns. */
 static inline void *take_result(spmv_context *ctx, void *memory, int64_t bytes, const char *what)
 {
     uint8_t *host = host_array(bytes + GUARD);
@@ -236,7 +239,7 @@ static inline void *take_result(spmv_context *ctx, void *memory, int64_t bytes, 
     return host;
 }
 
-/* Fails unless n elements are the same bytes; says where they differ first. */
+/* Fails unless n elements have the same bytes; reports the first difference. */
 static inline void assert_same(const void *got, const void *want, int64_t size, int64_t n, const char *what)
 {
     if (n == 0 || memcmp(got, want, (size_t)(n * size)) == 0)

@@ -1,4 +1,5 @@
-/* Segments for the tests of segmented scan and segmented reduce: many ways to cut n elements, in every form and width.
+/* Segments for the tests of segmented scan and segmented reduce: many ways to cut n elements, in
+ * every form and width.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SUPPORT_SEGMENTS_H
@@ -6,8 +7,8 @@
 
 #include "support_pairs.h"
 
-/* How n elements are cut: count + 1 positions, the last of them n; and flags: not 0 where a segment with elements
- * begins (element 0's flag is 0: it begins one all the same). */
+/* A cut of n elements: count + 1 positions, the last of them n. flags: nonzero where a nonempty
+ * segment begins, except that flags[0] is 0. */
 struct cut {
     int64_t n, count;
     int64_t *positions;
@@ -15,13 +16,13 @@ struct cut {
 };
 
 enum cut_kind {
-    CUT_ONE,         /* one giant segment */
-    CUT_EACH,        /* each element by itself */
+    CUT_ONE,         /* one segment */
+    CUT_EACH,        /* one element each */
     CUT_SHORT,       /* 0 to 9 elements */
     CUT_LONG,        /* up to 3 tiles */
-    CUT_EMPTY_FRONT, /* more than a tile of empty segments, then one, then short ones */
+    CUT_EMPTY_FRONT, /* more than a tile of empty segments, then short ones */
     CUT_EMPTY_END,   /* short segments, then more than a tile of empty ones */
-    CUT_EMPTY_RUNS,  /* again and again: more than a tile of empty segments at one place */
+    CUT_EMPTY_RUNS,  /* repeatedly more than a tile of empty segments at one place */
     CUT_KINDS
 };
 
@@ -54,7 +55,7 @@ static inline void cut_append(struct cut *cut, int64_t position, int64_t *room)
     cut->positions[cut->count++] = position;
 }
 
-/* Flags of many values, from the positions. */
+/* Sets the flags, to various nonzero values, from the positions. */
 static inline void cut_finish(struct cut *cut)
 {
     cut->positions[cut->count] = cut->n;
@@ -81,7 +82,7 @@ static inline struct cut make_cut(enum cut_kind kind, int64_t n, uint64_t seed)
     return cut;
 }
 
-/* Exactly these positions. */
+/* A cut at these positions. */
 static inline struct cut cut_at(const int64_t *positions, int64_t count, int64_t n)
 {
     struct cut cut = {.n = n, .count = count, .positions = host_array((count + 1) * 8)};
@@ -96,7 +97,7 @@ static inline void free_cut(struct cut *cut)
     free(cut->flags);
 }
 
-/* The cut in the context's memory: heads to be freed with spmv_free. */
+/* Uploads the cut. The caller frees the heads with spmv_free. */
 static inline spmv_segments upload_cut(spmv_context *ctx, const struct cut *cut, spmv_segment_form form, int bits)
 {
     const int64_t entries = cut->count + (form == SPMV_SEGMENT_OFFSETS);
@@ -124,7 +125,7 @@ static inline void free_segments(spmv_context *ctx, const spmv_segments *segment
     spmv_free(ctx, (void *)(uintptr_t)segments->heads);
 }
 
-/* The forms and widths there are; those of segmented reduce come first. */
+/* All forms and widths; those of segmented reduce come first. */
 static const struct {
     spmv_segment_form form;
     int bits;
@@ -132,10 +133,11 @@ static const struct {
                      {SPMV_SEGMENT_OFFSETS, 64}, {SPMV_SEGMENT_FLAGS, 8},   {SPMV_SEGMENT_FLAGS, 1}};
 enum { POSITION_FORMS = 4, SEGMENT_FORMS = 6 };
 
-/* Checks one operation for a pair on one cut; what names the case in a failure. */
+/* Checks one operation for a pair on one cut. what: name of the case in failure messages. */
 typedef void cut_check(spmv_context *ctx, const struct pair *p, const struct cut *cut, const char *what);
 
-/* Every kind of cut at sizes of one tile and several, for an operator that commutes and one that does not. */
+/* Every kind of cut at sizes of one tile and several, for a commutative and a noncommutative
+ * operator. */
 static inline void check_every_cut(cut_check *check, uint64_t seed)
 {
     spmv_context *ctx = support_context();
@@ -154,7 +156,8 @@ static inline void check_every_cut(cut_check *check, uint64_t seed)
     spmv_context_destroy(ctx);
 }
 
-/* One head, or as many as fill a tile with what stands before, at every place near the seams of tiles. */
+/* One head, or as many as fill a tile together with the elements before, at every place near the
+ * seams of tiles. */
 static inline void check_heads_around_the_seams(cut_check *check)
 {
     spmv_context *ctx = support_context();

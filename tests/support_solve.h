@@ -1,5 +1,6 @@
-/* Systems for tests of solvers: the 5-point Laplacian on a square grid with something more on the diagonal, a
- * right-hand side of both signs, the textbook's iterations in f64, and the true residual in long double.
+/* Systems for tests of solvers: the 5-point Laplacian on a square grid with an increased diagonal
+ * and a right-hand side of both signs, a textbook CG in f64 for the number of iterations, and the
+ * true residual in long double.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SUPPORT_SOLVE_H
@@ -15,7 +16,7 @@
 struct system_of {
     const char *name;
     int64_t side;    /* of the grid: side^2 rows */
-    double diagonal; /* added to it: the larger, the fewer iterations */
+    double diagonal; /* added to the diagonal; larger values need fewer iterations */
     int zero;        /* b = 0 */
 };
 
@@ -88,7 +89,7 @@ static inline void system_times(const struct linear_system *s, const double *x, 
     }
 }
 
-/* The textbook's iterations until ||r|| <= rtol ||b||, at most so many. */
+/* Iterations of the textbook CG until ||r|| <= rtol ||b||, at most `most`. */
 static inline int64_t system_iterations(const struct linear_system *s, double rtol, int64_t most)
 {
     double *const r = malloc(3 * (size_t)s->rows * sizeof *r), *const p = r + s->rows, *const q = p + s->rows;
@@ -116,7 +117,7 @@ static inline int64_t system_iterations(const struct linear_system *s, double rt
     return k;
 }
 
-/* ||b - A x|| / ||b||; where b is 0 the norm itself. */
+/* ||b - A x|| / ||b||, or ||b - A x|| if b is 0. */
 static inline double system_residual(const struct linear_system *s, const void *x)
 {
     long double rr = 0, bb = 0;
@@ -130,7 +131,8 @@ static inline double system_residual(const struct linear_system *s, const void *
     return (double)sqrtl(bb > 0 ? rr / bb : rr);
 }
 
-/* Stops as it says, after as many iterations as the textbook (2 % and 2 more or fewer), with the residual it says. */
+/* Checks the stop reason, the number of iterations (that of the textbook CG within 2 % and 2) and
+ * the reported residual. */
 static inline void check_solve(const struct linear_system *s, const void *x, const struct peer_problem *problem,
                                const char *peer, const char *system)
 {
@@ -148,7 +150,7 @@ static inline void check_solve(const struct linear_system *s, const void *x, con
                  solved->residual);
 }
 
-/* Each system solved to a tolerance, and stopped at limits within and at the end of a block. */
+/* Iteration limits: enough to converge, and at the end of and within a block. */
 static const int64_t limits_to_solve[] = {3000, 64, 50, 7};
 enum { LIMITS_TO_SOLVE = sizeof limits_to_solve / sizeof limits_to_solve[0] };
 

@@ -1,4 +1,5 @@
-/* For tests of the product in every type: the list of types, and elements of any of them in long double.
+/* Shared by tests of the product in every type: the list of types, and elements of any type as long
+ * double.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SUPPORT_TYPES_H

@@ -1,5 +1,5 @@
-/* Measuring: the rounds against a clock that is made up, who takes part, and that trials notice
- * what is wrong.
+/* The benchmark: rounds measured with an artificial clock, the choice of candidates, and whether
+ * trials detect wrong results.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <fcntl.h>
@@ -17,10 +17,10 @@
 #include "support.h"
 #include "trial.h"
 
-/* ---------------------------------------------------------------- a device whose time is made up */
+/* --------------------------------------------------------------- a device with artificial times */
 
 struct made_up {
-    double cost, noise; /* seconds of a run; every other batch takes so many times as long */
+    double cost, noise; /* seconds of a run; every other batch takes 1 + noise times as long */
     int runs, batches, flushed, fails_at;
     char letter;
 };
@@ -119,7 +119,8 @@ static bool near(double a, double b)
     return fabs(a - b) <= 1e-12 * fabs(b);
 }
 
-/* Quiet contenders: batches as long as asked, the least number of rounds, the very cost. */
+/* Candidates without noise: batches as long as requested, the minimum number of rounds, the exact
+ * cost. */
 static void quiet_figures(void **state)
 {
     (void)state;
@@ -135,7 +136,7 @@ static void quiet_figures(void **state)
     assert_true(near(c[0].flushed.median, 2e-5));
 }
 
-/* The spread decides how many rounds there are: one restless contender keeps all going. */
+/* The spread decides the number of rounds: one noisy candidate extends the measurement of all. */
 static void noisy_figures(void **state)
 {
     (void)state;
@@ -148,7 +149,7 @@ static void noisy_figures(void **state)
     assert_true(near(c[1].warm.max, 1.5 * c[1].warm.min));
 }
 
-/* Batches of three contenders take turns, and another begins each round. */
+/* Batches of three candidates alternate, and each round starts with another one. */
 static void taking_turns(void **state)
 {
     (void)state;
@@ -158,7 +159,7 @@ static void taking_turns(void **state)
     assert_non_null(strstr(order, "abcbcacababcbca"));
 }
 
-/* One that fails is left out with its sentence; the others' figures are there. */
+/* A failing candidate is left out with its message; the figures of the others remain. */
 static void failing_contender(void **state)
 {
     (void)state;
@@ -196,8 +197,8 @@ static int timed_elsewhere(void *state, int repeats, double *seconds)
     return 0;
 }
 
-/* A peer with a clock of its own is asked for the time, and the caches are emptied before each of
- * its flushed runs. */
+/* A peer with its own clock reports its times. The caches are emptied before each of its flushed
+ * runs. */
 static void own_clock(void **state)
 {
     (void)state;
@@ -212,7 +213,7 @@ static void own_clock(void **state)
     assert_int_equal(m.runs, 0);
 }
 
-/* What lasts long enough has no run before its batches, and is warm after one. */
+/* A candidate with long runs has no run before its batches and is warm after one run. */
 static void long_runs(void **state)
 {
     (void)state;
@@ -226,8 +227,8 @@ static void long_runs(void **state)
     o.long_seconds = 0.5;
     o.flushed_rounds = 0;
     assert_int_equal(measure(&device, c, 2, &o, NULL, NULL, why), 0);
-    assert_int_equal(m[0].runs, 1 + 5);         /* one to see, one a round */
-    assert_int_equal(m[1].runs, 1 + 1 + 5 * 2); /* one to see, one that agrees, two a round */
+    assert_int_equal(m[0].runs, 1 + 5);         /* one to estimate the time, one a round */
+    assert_int_equal(m[1].runs, 1 + 1 + 5 * 2); /* one to estimate, one to confirm, two a round */
     assert_true(near(c[0].warm.median, 0.7) && near(c[1].warm.median, 0.4));
 }
 
@@ -240,7 +241,7 @@ static void spread_by_hand(void **state)
     assert_true(isinf(measure_spread(samples, 1)));
 }
 
-/* ---------------------------------------------------------------- who takes part */
+/* ---------------------------------------------------------------- choice of candidates */
 
 static const struct candidate *candidate_of(const struct candidate_list *list, const char *name)
 {
@@ -250,7 +251,7 @@ static const struct candidate *candidate_of(const struct candidate_list *list, c
     return NULL;
 }
 
-/* The folder of the module fake_peer.c, which stays with the build. */
+/* The folder in the build tree with the module fake_peer.c. */
 static const char *fake_peers(void)
 {
     const char *const folder = getenv("SPMV_FAKE_PEERS");
@@ -277,7 +278,7 @@ static void choosing(void **state)
     for (int i = 0; spmv_method_name(SPMV_BACKEND_OMP, i) != NULL; i++)
         assert_non_null(candidate_of(&r, spmv_method_name(SPMV_BACKEND_OMP, i)));
 
-    /* a peer, a module, one of another backend, and one whose module is not there */
+    /* a peer, a module, a peer of another backend, and a peer without its module */
     assert_int_equal(candidate_list_make(spmv, SPMV_BACKEND_OMP, NULL, "loops-merge,cub-scan,eigen", fakes, &r, why),
                      SPMV_OK);
     assert_int_equal(r.count, 4);
@@ -290,7 +291,7 @@ static void choosing(void **state)
     assert_int_equal(candidate_list_make(spmv, SPMV_BACKEND_OMP, NULL, "loops", fakes, &r, why), SPMV_OK);
     assert_int_equal(r.count, 4);
 
-    /* all: those of the backend that do the operation, there or not */
+    /* all: every peer of the backend for the operation, installed or not */
     assert_int_equal(candidate_list_make(spmv, SPMV_BACKEND_OMP, NULL, NULL, fakes, &r, why), SPMV_OK);
     assert_non_null(candidate_of(&r, "petsc"));
     assert_null(candidate_of(&r, "cusparse-sell"));
@@ -363,7 +364,7 @@ static void start_trial(struct trial *t, const struct places *p, const struct op
                                     .budget_seconds = 1}};
 }
 
-/* The trial ends with that status and a sentence that has the words. */
+/* The trial ends with this status and a message that contains the words. */
 static void assert_ends(struct trial *t, spmv_status status, const char *words)
 {
     assert_int_equal(trial_run(t), status);
@@ -379,8 +380,8 @@ static spmv_matrix *make_matrix(spmv_context *ctx, const char *spec, spmv_csr *v
     return m;
 }
 
-/* Every operation's own methods, in both types: right, repeatable, timed; a planted error is
- * seen. */
+/* All methods of every operation, in both types: results are right, repeatable and timed; a planted
+ * error is detected. */
 static void every_operation(void **state)
 {
     (void)state;
@@ -418,7 +419,7 @@ static void every_operation(void **state)
                 assert_int_equal(result->flushed.repeats, op->solver ? 0 : 1);
                 assert_int_equal(result->wrong, planted && o == 0);
                 assert_true(result->bit_different == 0 || result->figures.bits_may_differ);
-                /* a histogram counts, and is exact in any order */
+                /* a histogram counts, which is exact in any order */
                 assert_int_equal(result->figures.bits_may_differ,
                                  strcmp(op->name, "reduce") == 0 && strcmp(result->candidate->name, "atomic") == 0);
                 assert_true(result->bit_repeats >= 10);
@@ -434,8 +435,8 @@ static void every_operation(void **state)
     close_places(&p);
 }
 
-/* Reading a file is timed, one reading a sample, and what was read is told; a file that is not
- * there or malformed ends the trial with the status of the reader. */
+/* Reads of a file are timed, one read per sample, and the trial describes the matrix. A missing or
+ * malformed file ends the trial with the status of the reader. */
 static void reading_files(void **state)
 {
     (void)state;
@@ -474,7 +475,7 @@ static void reading_files(void **state)
     close_places(&p);
 }
 
-/* The bytes that count, by hand, for a 40 x 40 grid and 1000 elements. */
+/* The bytes of the model, calculated by hand, for a 40 x 40 grid and 1000 elements. */
 static void model_bytes(void **state)
 {
     (void)state;
@@ -513,7 +514,7 @@ static void model_bytes(void **state)
     close_places(&p);
 }
 
-/* Peers that are wrong, restless, failing: all are seen, and none is the best peer. */
+/* Peers that are wrong, not repeatable or failing: all are detected, and none is the best peer. */
 static void bad_peers(void **state)
 {
     (void)state;
@@ -523,7 +524,7 @@ static void bad_peers(void **state)
     spmv_csr a;
     char why[WHY_SIZE];
     if (support_backend == SPMV_BACKEND_CUDA)
-        skip(); /* the fakes are of a CPU */
+        skip(); /* the fake peers run on a CPU */
     const char *const fakes = fake_peers();
     open_places(&p);
     spmv_matrix *const m = make_matrix(p.checker, "poisson2d:40,values=random", &a);
@@ -552,7 +553,7 @@ static void bad_peers(void **state)
     close_places(&p);
 }
 
-/* Where the fake solvers are, beside those of products. */
+/* Uses the fake solvers, in the folder beside the other fake peers. */
 static void make_solver_list(struct candidate_list *list, const char *methods)
 {
     char folder[4096], why[WHY_SIZE];
@@ -562,7 +563,7 @@ static void make_solver_list(struct candidate_list *list, const char *methods)
         fail_msg("%s", why);
 }
 
-/* Solvers that lie about x, that stop early, that do not get there, that take longer. */
+/* Solvers that return a wrong x, stop early, do not converge or take longer. */
 static void bad_solvers(void **state)
 {
     (void)state;
@@ -570,7 +571,7 @@ static void bad_solvers(void **state)
     static struct candidate_list r;
     struct places p;
     if (support_backend == SPMV_BACKEND_CUDA)
-        skip(); /* the fakes are of a CPU */
+        skip(); /* the fake peers run on a CPU */
     open_places(&p);
     make_solver_list(&r, "textbook");
     for (int odd = 0; odd < 2; odd++) {
@@ -595,7 +596,7 @@ static void bad_solvers(void **state)
         assert_true(!late->wrong && !late->unfinished && result_converged(&t, late));
         assert_int_equal(late->solved.iterations, ours->solved.iterations + 3);
         assert_ptr_equal(trial_best_peer(&t), late);
-        /* bytes of an iteration over the time of one */
+        /* bytes of an iteration over its time */
         assert_true(near(result_gbs(&t, ours),
                          1e-9 * t.work.model_bytes * (double)ours->solved.iterations / ours->warm.median));
         trial_close(&t);
@@ -604,8 +605,8 @@ static void bad_solvers(void **state)
     close_places(&p);
 }
 
-/* b = A 1 is 0 but for its ends, and an iteration reaches one row further: 8000 rows take 4000.
- * Then peers that are at the limit, too, count. */
+/* b = A * ones is 0 except at its ends, and an iteration reaches one row further, so 8000 rows need
+ * 4000 iterations. If our solver stops at the limit of 3000, peers that stop there count too. */
 static void at_the_limit(void **state)
 {
     (void)state;
@@ -651,7 +652,7 @@ static void at_the_limit(void **state)
     close_places(&p);
 }
 
-/* What conjugate gradients are not for is refused before any peer sees it. */
+/* A system unfit for conjugate gradients is refused before any peer runs. */
 static void unfit_systems(void **state)
 {
     (void)state;
@@ -697,7 +698,7 @@ static void unknown_method(void **state)
     close_places(&p);
 }
 
-/* Suites hold SPECs that generators take. */
+/* Suites contain only valid SPECs. */
 static void suites(void **state)
 {
     (void)state;
@@ -742,13 +743,14 @@ static void shares_of_others(void **state)
     assert_false(processor_ticks_add("cpu4 1 1 1 1 1 1 1 1\n", "0-3,5", &t));
     assert_true(t.busy == 0 && t.total == 0);
     assert_true(processor_ticks_add("cpu5 1 2 3 40 50 6 7 8 1000 1000\n", "0-3,5", &t));
-    assert_true(t.busy == 27 && t.total == 117); /* guests are counted as user already */
+    assert_true(t.busy == 27 && t.total == 117); /* guest time is already counted as user time */
     assert_true(processor_ticks_add("cpu17 10 20 30 40\n", "", &t));
     assert_true(t.busy == 87 && t.total == 217);
     const struct processor_ticks before = {.busy = 100, .total = 1000}, after = {.busy = 150, .total = 1200};
     assert_true(near(others_share(&before, &after, 0), 0.25));
     assert_true(near(others_share(&before, &after, 30), 0.1));
-    assert_true(others_share(&before, &after, 80) == 0); /* our clock is finer than theirs */
+    /* our clock is finer than that of /proc/stat */
+    assert_true(others_share(&before, &after, 80) == 0);
     assert_true(others_share(&after, &after, 0) == -1);
     const struct machine_load now = machine_load_measure();
     assert_true(now.processors >= 1 && now.machine_processors >= 1 && now.others_share <= 1);
@@ -791,12 +793,12 @@ static void spread_of_rows(void **state)
     assert_false(timing_steady(&(struct timing){.median = 1.25, .min = 1, .max = 1.3, .repeats = 5}));
 }
 
-/* ---------------------------------------------------------------- the kept bandwidth */
+/* ---------------------------------------------------------------- the stored bandwidth */
 
 static const struct bandwidth kept = {
     .copy_gbs = 12.5, .read_gbs = 20.25, .triad_gbs = 11, .array_bytes = 4096, .threads = 3};
 
-/* The only file in the folder. */
+/* Stores a bandwidth and returns the path of the only file in the folder. */
 static void file_in(const char *folder, const char *key, char *path, size_t size)
 {
     char command[4400];
@@ -833,10 +835,11 @@ static void bandwidth_is_kept(void **state)
     assert_false(bandwidth_recall(cache, "boot;key", 5001 + BANDWIDTH_KEPT_SECONDS, &got, &age));
     assert_false(bandwidth_recall(cache, "boot;key", 4999, &got, &age));
     assert_false(bandwidth_recall(cache, "boot;another", 5000, &got, &age));
-    assert_false(bandwidth_recall(cache, "next;key", 5000, &got, &age)); /* the same file, another boot */
+    /* the same file after another boot */
+    assert_false(bandwidth_recall(cache, "next;key", 5000, &got, &age));
     assert_false(bandwidth_recall(cache, "", 5000, &got, &age));
     assert_false(bandwidth_keep(cache, "", 5000, &kept));
-    /* a link in the place of the file, a FIFO, a file that others may write */
+    /* a link instead of the file, a FIFO, a file that others may write */
     snprintf(beside, sizeof beside, "%s/elsewhere", folder);
     assert_int_equal(rename(path, beside), 0);
     assert_int_equal(symlink(beside, path), 0);
@@ -857,7 +860,7 @@ static void bandwidth_is_kept(void **state)
     assert_int_equal(rmdir(cache) + rmdir(folder), 0);
 }
 
-/* A boot is a part of the key, and what the figures depend on. */
+/* The key contains the boot and everything that the figures depend on. */
 static void bandwidth_keys(void **state)
 {
     (void)state;
@@ -912,8 +915,8 @@ static void choosing_preconditioners(void **state)
     assert_non_null(strstr(why, "more than 48"));
 }
 
-/* Each run makes its preconditioner, solves and is right; a solution is what is compared, not an
- * iteration. */
+/* Each run creates its preconditioner and solves. The benchmark compares whole solutions, not
+ * iterations. */
 static void solutions(void **state)
 {
     (void)state;

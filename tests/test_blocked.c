@@ -1,10 +1,14 @@
-/* The method "blocked" of the backend cuda: matrices on which blocks of columns, parts, segments and runs can go wrong.
- * Columns at the borders of blocks; blocks that are full, nearly empty and empty; tiles of one run and of many; rows in
- * pieces, and pieces in groups; the least matrices that there are. What a plan says of its blocks and runs; new values;
- * memory that runs out. Runs on a GPU, and on the host that plays one with blocks and tiles of a few nonzeros.
+/* The method "blocked" of the backend cuda, on matrices at the limits of its blocks of columns,
+ * parts, segments and runs:
  *
- * Values are small whole numbers where results are compared with expected ones, so that every order of summation gives
- * the same; where bits are compared with bits, they are not whole.
+ *   - columns at the borders of blocks; blocks that are full, nearly empty and empty
+ *   - tiles with one run and with many; rows in pieces, and pieces in groups; minimal matrices
+ *   - what a plan reports of its blocks and runs; new values; out of memory
+ *
+ * Runs on a GPU, and on the host emulation of CUDA with blocks and tiles of a few nonzeros.
+ *
+ * Where results are compared with expected ones, values are small integers, so every order of
+ * summation gives the same. Where results are compared with each other, values are not integers.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "support_lengths.h"
@@ -15,8 +19,9 @@
 
 #ifdef HOST_CUDA
 #include <cuda_runtime_api.h>
-/* What the kernels are built for: bytes of x in a block's columns, of the usual shape and of the large one; products of
- * a tile; columns up to which the shape is the usual one; nonzeros of a block that is gathered from memory, at most. */
+/* Constants of the kernels: bytes of x for the columns of a block, in the usual and in the large
+ * shape; products of a tile; maximum number of columns for the usual shape; maximum number of
+ * nonzeros of a block that is gathered from memory. */
 enum { X_BYTES = 256, LARGE_X_BYTES = 1024, CAPACITY = 256, USUAL_COLS = 512, FEW = 7 };
 #else
 enum { X_BYTES = 96 * 1024, LARGE_X_BYTES = 224 * 1024, CAPACITY = 6144, USUAL_COLS = 4718592, FEW = 3071 };
@@ -26,7 +31,7 @@ enum { GROUP = 32 };
 static spmv_context *ctx;
 static bool brief;
 
-/* The same of rows that are alike. */
+/* A matrix with rows of equal length. */
 static struct matrix make_even(int64_t length, int64_t rows, int64_t cols, bool whole)
 {
     int64_t *const lengths = get(rows, sizeof *lengths);
@@ -37,7 +42,7 @@ static struct matrix make_even(int64_t length, int64_t rows, int64_t cols, bool 
     return m;
 }
 
-/* Values in the context's memory, behind `skew` elements of their block. */
+/* Values in context memory, after `skew` unused elements. */
 static void *place_values(spmv_type type, const double *values, int64_t n, int skew)
 {
     const int64_t size = (int64_t)spmv_type_size(type);
@@ -56,11 +61,11 @@ static void *place_values(spmv_type type, const double *values, int64_t n, int s
 
 struct variant {
     spmv_type type;
-    bool scaled, wide, pattern; /* wide: offsets and numbers of 64 bits */
-    int skew;                   /* of x and y */
+    bool scaled, wide, pattern; /* wide: 64-bit offsets and indices */
+    int skew;                   /* unused elements before x and y */
 };
 
-/* A plan with its arrays, on the device. */
+/* A plan with its arrays, in context memory. */
 struct planned {
     struct variant v;
     const struct matrix *m;
@@ -101,7 +106,7 @@ static struct planned make_plan(const struct matrix *m, struct variant v, const 
     p.x = place_values(v.type, x, m->cols, v.skew);
     p.y = place_values(v.type, y, m->rows, v.skew);
     assert_ok(ctx, try_plan(&p));
-    if (v.wide) { /* which plans keep only from 2^31 nonzeros on */
+    if (v.wide) { /* normally only for 2^31 nonzeros and more */
         p.plan->method->release(p.plan);
         p.plan->a.row_ptr = p.row_ptr;
         p.plan->a.row_ptr_bits = 64;
@@ -135,7 +140,7 @@ static void apply(const struct planned *p)
                                 : spmv_apply(p->plan, &alpha, x, &beta, y));
 }
 
-/* y, as it lies in memory; to be freed */
+/* A copy of y as stored, which the caller frees. */
 static void *result(const struct planned *p)
 {
     void *const y = get(p->m->rows, 8);
@@ -143,7 +148,7 @@ static void *result(const struct planned *p)
     return y;
 }
 
-/* The product is what the definition says, which is exact for whole numbers. */
+/* Compares the product with the definition, which is exact for integers. */
 static void check_variant(const char *name, const struct matrix *m, struct variant v)
 {
     double *const x = make_vector(m->cols, 3, true), *const y0 = make_vector(m->rows, 4, true);
@@ -187,7 +192,7 @@ static void check_matrix(const char *name, const struct matrix *m)
     }
 }
 
-/* What the plan says of itself. */
+/* The plan's description of its layout. */
 static void layout_of(const struct matrix *m, struct variant v, char *text, size_t size)
 {
     double *const x = make_vector(m->cols, 3, true), *const y = make_vector(m->rows, 4, true);
@@ -200,15 +205,16 @@ static void layout_of(const struct matrix *m, struct variant v, char *text, size
 
 /* ------------------------------------------------------------- blocks, parts, runs */
 
-/* As many columns as some blocks have, one less, one more; the last block has few columns or all. */
+/* As many columns as some blocks have, one less, one more; the last block has few columns or
+ * all. */
 static void borders_of_blocks(void **state)
 {
     (void)state;
-    const int64_t columns = X_BYTES / 8; /* of f64, half of f32's */
+    const int64_t columns = X_BYTES / 8; /* in f64; half of the columns in f32 */
     const int64_t cols[] = {columns - 1, columns, columns + 1, 2 * columns, 2 * columns + 1, 4 * columns + 3};
     for (size_t c = 0; c < (brief ? 3 : sizeof cols / sizeof cols[0]); c++) {
         struct matrix m = make_even(7, 3 * CAPACITY / 7, cols[c], true);
-        for (int64_t k = 0; k < m.nnz; k += 5) /* columns at the borders themselves */
+        for (int64_t k = 0; k < m.nnz; k += 5) /* columns exactly at the borders */
             m.col[k] = (int32_t)(k % 2 != 0 ? cols[c] - 1 : (k / 5 % 4 * columns + k % 3 + cols[c] - 1) % cols[c]);
         check_matrix("borders", &m);
         char text[512], wanted[64];
@@ -221,7 +227,8 @@ static void borders_of_blocks(void **state)
     }
 }
 
-/* More columns than the usual shape is for: blocks of more columns, larger tiles. */
+/* More columns than the maximum of the usual shape: blocks have more columns and tiles are
+ * larger. */
 static void large_shape(void **state)
 {
     (void)state;
@@ -230,7 +237,8 @@ static void large_shape(void **state)
     const bool has_room = strstr(device, "H100") || strstr(device, "H200") || strstr(device, "host playing");
     for (size_t c = 0; c < sizeof cols / sizeof cols[0]; c++) {
         struct matrix m = make_even(9, 20 * CAPACITY / 9, cols[c], true);
-        for (int64_t k = 0; k < m.nnz; k += 2) /* some blocks are not gathered from memory */
+        /* so that some blocks are not gathered from memory */
+        for (int64_t k = 0; k < m.nnz; k += 2)
             m.col[k] = (int32_t)(cols[c] - 1 - m.col[k] % (LARGE_X_BYTES / 4));
         for (int f32 = 0; f32 < 2; f32++) {
             char text[512];
@@ -248,13 +256,13 @@ static void large_shape(void **state)
         check_matrix("large shape", &m);
         free_matrix(&m);
     }
-    struct matrix m = make_even(3 * CAPACITY, 5, 2 * USUAL_COLS, true); /* in pieces */
+    struct matrix m = make_even(3 * CAPACITY, 5, 2 * USUAL_COLS, true); /* rows split into pieces */
     check_matrix("large shape, long rows", &m);
     free_matrix(&m);
 }
 
-/* Blocks that are full, that have as many nonzeros as are gathered from memory, one more, one, none: the part of the
- * nonzeros that the plan says it gathers so. */
+/* Blocks with many nonzeros, with the maximum to be gathered from memory, one more, one and none.
+ * Checks the share of gathered nonzeros that the plan reports. */
 static void blocks_with_few_nonzeros(void **state)
 {
     (void)state;
@@ -284,15 +292,15 @@ static void blocks_with_few_nonzeros(void **state)
     if (sscanf(text, "%lld blocks of %*d columns, in %lld parts and %lld segments (%lf %%", &blocks, &parts, &segments,
                &share) != 4)
         fail_msg("%s", text);
-    const double gathered = share / 100 * (double)nnz; /* parts end within blocks, too */
+    const double gathered = share / 100 * (double)nnz; /* parts may end within blocks */
     if (gathered < (double)few * 0.99 || gathered > (double)(few + 2 * parts * FEW) * 1.01)
         fail_msg("%g gathered, %lld in blocks with few: %s", gathered, (long long)few, text);
     assert_true(segments >= parts && segments <= parts + BLOCKS);
 #ifdef HOST_CUDA
     assert_int_equal(parts, nnz / 200);
-    assert_true(gathered < 0.2 * (double)nnz); /* else there would be nothing left to tell them from */
+    assert_true(gathered < 0.2 * (double)nnz); /* so that both kinds of blocks occur */
 #endif
-    for (int64_t k = 0; k < nnz; k++) /* all in one block, the last; all in one column */
+    for (int64_t k = 0; k < nnz; k++) /* all in the last block; then all in one column */
         m.col[k] = (int32_t)(BLOCKS * columns - 1 - k % columns);
     check_matrix("one block", &m);
     for (int64_t k = 0; k < nnz; k++)
@@ -301,7 +309,8 @@ static void blocks_with_few_nonzeros(void **state)
     free_matrix(&m);
 }
 
-/* In one part it is known to the last nonzero: one block more than few, one of few, the next of one. */
+/* With one part the layout is known exactly: a block with one nonzero more than FEW, one with FEW,
+ * one with 1. */
 static void few_is_few(void **state)
 {
     (void)state;
@@ -317,8 +326,8 @@ static void few_is_few(void **state)
     free_matrix(&m);
 }
 
-/* Of a tile, as many runs as blocks where each has some; one of all tiles where there is one block; one where there is
- * one tile. */
+/* The number of runs: one for each tile and block, but one in all if there is only one block or
+ * only one tile. */
 static void runs(void **state)
 {
     (void)state;
@@ -329,7 +338,8 @@ static void runs(void **state)
     } cases[] = {{CAPACITY, 8}, {CAPACITY / 3, 5}, {CAPACITY, 1}, {CAPACITY / 20, 9}};
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
         const int blocks = cases[c].blocks;
-        struct matrix m = make_even(blocks, cases[c].rows, blocks * columns, true); /* a nonzero a row and block */
+        /* one nonzero per row and block */
+        struct matrix m = make_even(blocks, cases[c].rows, blocks * columns, true);
         for (int64_t k = 0; k < m.nnz; k++)
             m.col[k] = (int32_t)(k % blocks * columns + m.col[k] % columns);
         check_matrix("runs", &m);
@@ -358,7 +368,8 @@ static void check_lengths(const char *name, const int64_t *lengths, int64_t rows
     free_matrix(&m);
 }
 
-/* As long as a tile, a little shorter and longer; of many pieces, one group of them and more; and short ones. */
+/* Rows as long as a tile, slightly shorter and longer; rows of many pieces in one group and more;
+ * short rows. */
 static void long_rows(void **state)
 {
     (void)state;
@@ -377,7 +388,7 @@ static void long_rows(void **state)
     check_lengths("rows of groups", lengths, 5, 5 * X_BYTES / 8);
 }
 
-/* Stretches of empty rows, at the beginning, within and at the end; one row that is not. */
+/* Sequences of empty rows at the beginning, within and at the end; one nonempty row. */
 static void empty_rows(void **state)
 {
     (void)state;
@@ -395,7 +406,7 @@ static void empty_rows(void **state)
     free(lengths);
 }
 
-/* A row over all columns, a column over all rows, one nonzero, none; no columns, no rows. */
+/* One row or one column, 1 x 1 with a nonzero and without; no columns, no rows. */
 static void least_matrices(void **state)
 {
     (void)state;
@@ -422,8 +433,8 @@ static void least_matrices(void **state)
 
 /* --------------------------------------------------------------- bits and values */
 
-/* The same bits from many launches one after the other, whatever y was, with 64-bit numbers, from an x that is not
- * aligned; and after new values and the old ones again. */
+/* The same bits from consecutive launches, with any previous y, with 64-bit indices, with an
+ * unaligned x; and after new values followed by the old ones. */
 static void bits_repeat(void **state)
 {
     (void)state;
@@ -432,7 +443,7 @@ static void bits_repeat(void **state)
     int64_t *const lengths = get(rows, sizeof *lengths);
     for (int64_t i = 0; i < rows; i++)
         lengths[i] = i % 97 == 5 ? 100 : i % 13;
-    lengths[rows / 2] = 40 * CAPACITY + 5; /* two groups */
+    lengths[rows / 2] = 40 * CAPACITY + 5; /* two groups of pieces */
     struct matrix m = make_matrix(lengths, rows, 11 * X_BYTES / 8, false, false);
     double *const x = make_vector(m.cols, 3, false), *const y0 = get(rows, sizeof *y0);
     double *const others = make_vector(m.nnz, 77, false);
@@ -444,10 +455,10 @@ static void bits_repeat(void **state)
         for (size_t k = 0; k < sizeof variants / sizeof variants[0]; k++) {
             struct variant v = variants[k];
             v.type = type;
-            for (int64_t i = 0; i < rows; i++) /* so that a row left out shows */
+            for (int64_t i = 0; i < rows; i++) /* NaN, so that an unwritten row shows */
                 y0[i] = NAN;
             struct planned p = make_plan(&m, v, x, y0);
-            for (int repeat = 0; repeat < REPEATS; repeat++) { /* queued one behind the other */
+            for (int repeat = 0; repeat < REPEATS; repeat++) { /* queued without waiting */
                 apply(&p);
                 if (repeat % 2 == 0)
                     continue;
@@ -482,8 +493,8 @@ static void bits_repeat(void **state)
     free_matrix(&m);
 }
 
-/* A device with less and less memory: the plan is made or refused, and nothing is left of it. An update and a product
- * allocate nothing. */
+/* A device with less and less memory: the plan is made or refused, and no memory leaks. An update
+ * and a product allocate no memory. */
 static void memory_runs_out(void **state)
 {
     (void)state;
@@ -521,7 +532,7 @@ static void memory_runs_out(void **state)
 #endif
 }
 
-/* By name only, and not for several vectors. */
+/* Never chosen by "auto", and not for several vectors. */
 static void never_by_itself(void **state)
 {
     (void)state;

@@ -1,23 +1,24 @@
-/* Entries by buckets into CSR, in small blocks and in large pages, from several threads' tiles: as spmv_matrix_from_coo
- * has them.
+/* Entries collected in buckets become CSR: in small blocks and in large pages, from tiles of
+ * several threads. The result equals that of spmv_matrix_from_coo.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "coo_buckets.h"
 #include "rows.h"
 #include "support_coo.h"
 
-/* Entries of a tile; so many more than there are may be expected, which decides how memory is taken. */
+/* TILE: entries of a tile. LARGE: an expected number of entries for which large pages are used. */
 enum { TILE = 9000, LARGE = 7000000 };
 
 static const int teams[] = {1, 2, 5};
 
 struct shape {
     int64_t rows, cols, n, expected;
-    bool crowded; /* most are in few rows, next to each other */
+    bool crowded; /* most are in a few neighbouring rows */
     bool large;
 };
 
-/* The entries in tiles that the threads took in some order, each its own in ascending order, in rounds of seven. */
+/* Appends the entries in tiles. Rounds of seven tiles are assigned to random threads; each thread
+ * appends its tiles in ascending order. */
 static void append_all(struct coo_buckets *buckets, const struct entries *e, int threads, uint64_t *seed)
 {
     enum { ROUND = 7 };
@@ -29,7 +30,7 @@ static void append_all(struct coo_buckets *buckets, const struct entries *e, int
         assert_ok(buckets->ctx, coo_tiles_begin(buckets, n));
         for (int t = 0; t < n; t++)
             owner[t] = (int)(support_random(seed) % (uint64_t)threads);
-        /* one thread after the other, so that tiles are not appended in the order of the text */
+        /* one thread after another, so that tiles are not appended in order */
         for (int thread = threads - 1; thread >= 0; thread--)
             for (int t = 0; t < n; t++) {
                 if (owner[t] != thread)
@@ -44,7 +45,7 @@ static void append_all(struct coo_buckets *buckets, const struct entries *e, int
 
 static void same_arrays(const struct shape *s, int threads, const spmv_matrix *want, const spmv_matrix *got)
 {
-    if (want->nnz == 0 && got->nnz == 0) /* their arrays are none */
+    if (want->nnz == 0 && got->nnz == 0) /* there are no arrays to compare */
         return;
     if (want->nnz != got->nnz ||
         memcmp(want->row_ptr, got->row_ptr, (size_t)(want->rows + 1) * sizeof *want->row_ptr) != 0 ||
@@ -96,7 +97,8 @@ static void as_from_coo(void **state)
     }
 }
 
-/* A matrix of crowded entries takes more than what is said of others, which is known when they are there. */
+/* A matrix with crowded entries needs more memory than estimated. This is known only when all
+ * entries are there. */
 static void crowds_are_counted(void **state)
 {
     (void)state;
@@ -124,7 +126,8 @@ static void crowds_are_counted(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* Rows of every length up to where they are sorted another way, columns twice among them: stably. */
+/* Rows of every length up to the one from which another sort is used, with repeated columns: the
+ * order is stable. */
 static void short_rows_in_order(void **state)
 {
     (void)state;
@@ -139,7 +142,7 @@ static void short_rows_in_order(void **state)
         for (int k = 0; k < row % (LONGEST - 5); k++, n++) {
             col[n] = (int32_t)(support_random(&seed) % 300);
             if (row == ROWS - 1 && k == 1)
-                col[n] = INT32_MAX; /* as what fills a vector up */
+                col[n] = INT32_MAX; /* also the value that pads a vector */
             val[n] = (double)n;
         }
     }
@@ -157,7 +160,7 @@ static void short_rows_in_order(void **state)
     assert_true(twice > 0);
     assert_int_equal(repeats.all, twice);
     assert_int_equal(repeats.lower, below);
-    /* one too long that is not sorted stays as it is */
+    /* a longer unsorted row stays as it is */
     first[0] = 0;
     first[1] = LONGEST;
     for (int k = 0; k < LONGEST; k++)

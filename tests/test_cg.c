@@ -1,5 +1,5 @@
-/* Vector operations of the solvers, and conjugate gradients: known solutions, known iteration counts, every way to
- * stop.
+/* Vector operations of the solvers, and conjugate gradients: known solutions, known iteration
+ * counts, every way to stop.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
@@ -7,7 +7,7 @@
 
 #include "support.h"
 
-/* Where the host plays the GPU, thread by thread, only what is small is run. */
+/* The host emulation of CUDA runs only small cases. */
 #ifdef HOST_CUDA
 enum { SLOW = 1 };
 #else
@@ -16,7 +16,7 @@ enum { SLOW = 0 };
 
 /* ------------------------------------------------------- divide, axpby, dot */
 
-/* On the sizes at which tiles and teams begin, against loops in long double. */
+/* At sizes where tiles and teams begin, against loops in long double. */
 static void vector_operations(void **state)
 {
     (void)state;
@@ -162,8 +162,8 @@ static double worst_error_from_ones(const struct system *s)
     return worst;
 }
 
-/* Steps until the residual is 1e-8 of b, from x = 0 with b = A * ones, as scipy.sparse.linalg.cg (SciPy 1.17.1) counts
- * them. */
+/* Iterations to a residual of 1e-8 relative to b, from x = 0 with b = A * ones, as counted by
+ * scipy.sparse.linalg.cg (SciPy 1.17.1). */
 static void poisson_as_others_solve_it(void **state)
 {
     (void)state;
@@ -201,7 +201,7 @@ static void single_precision(void **state)
     assert_ok(ctx, spmv_cg(s.plan, s.b, s.x, &options, &result, sizeof result));
     assert_true(result.true_residual <= result.tolerance && result.iterations > 10);
     assert_true(worst_error_from_ones(&s) < 1e-2);
-    /* beyond what single precision holds: it says so, and what it returns is still good */
+    /* below what single precision can reach: an error status, and a good x */
     options.rtol = 1e-12;
     assert_fails(ctx, spmv_cg(s.plan, s.b, s.x, &options, &result, sizeof result), SPMV_ERROR_STAGNATION,
                  "true residual");
@@ -210,7 +210,7 @@ static void single_precision(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* The same bits twice, and on omp for any number of threads. */
+/* The same bits in a second solve, and on omp for any number of threads. */
 static void bits_repeat(void **state)
 {
     (void)state;
@@ -247,15 +247,15 @@ static void starts(void **state)
     spmv_cg_options options;
     spmv_cg_options_init(&options, sizeof options);
     assert_ok(ctx, spmv_upload(ctx, b, s.b, sizeof b));
-    /* an exact start costs no step */
+    /* an exact start needs no iteration */
     assert_ok(ctx, spmv_upload(ctx, exact, s.x, sizeof exact));
     assert_ok(ctx, spmv_cg(s.plan, s.b, s.x, &options, &result, sizeof result));
     assert_true(result.iterations == 0 && result.true_residual == 0 && value(&s, s.x, 1) == 3);
-    /* two distinct eigenvalues: two steps from anywhere */
+    /* two distinct eigenvalues: two iterations from any start */
     assert_ok(ctx, spmv_upload(ctx, far, s.x, sizeof far));
     assert_ok(ctx, spmv_cg(s.plan, s.b, s.x, &options, &result, sizeof result));
     assert_true(result.iterations <= 3 && fabs(value(&s, s.x, 0) - 1) < 1e-6 && fabs(value(&s, s.x, 1) - 3) < 1e-6);
-    /* asked to, it does not read x */
+    /* zero_start: x is not read */
     const double poison[] = {NAN, INFINITY};
     assert_ok(ctx, spmv_upload(ctx, poison, s.x, sizeof poison));
     options.zero_start = 1;
@@ -336,12 +336,12 @@ static void every_failure(void **state)
     options.max_iterations = 0;
     options.zero_start = 1;
     assert_fails(ctx, spmv_cg(s.plan, s.b, s.x, &options, &result, sizeof result), SPMV_CANCELLED, "iteration 5");
-    assert_true(calls == 6 && result.iterations >= 5); /* x may be some steps on */
+    assert_true(calls == 6 && result.iterations >= 5); /* x may be a few iterations ahead */
     release(&s);
     spmv_context_destroy(ctx);
 }
 
-/* One equation a x = b from the start given, to the end. */
+/* Solves one equation a x = b from a start value. */
 static spmv_status solve_one(spmv_context *ctx, double a, double b, double start, double *x, spmv_cg_result *result)
 {
     static const int32_t ptr[] = {0, 1}, col[] = {0};
@@ -359,8 +359,8 @@ static spmv_status solve_one(spmv_context *ctx, double a, double b, double start
     return st;
 }
 
-/* Numbers whose quotients leave the type's range end with a status, never with a false solution; x is then the start,
- * which the steps did not improve. Squares may leave it. */
+/* Quotients beyond the type's range end with a status, never with a wrong solution; x is then the
+ * start value. Squares may exceed the range. */
 static void ends_of_the_range(void **state)
 {
     (void)state;
@@ -371,14 +371,17 @@ static void ends_of_the_range(void **state)
     assert_true(x == 1e200 / 4 && result.iterations == 1 && fabs(result.tolerance - 1e192) < 1e178);
     assert_int_equal(solve_one(ctx, 4, NAN, 3, &x, &result), SPMV_ERROR_NOT_FINITE);
     assert_true(x == 3 && isnan(result.true_residual));
-    assert_int_equal(solve_one(ctx, 1e-310, 1, 5, &x, &result), SPMV_ERROR_NOT_FINITE); /* 1 / 1e-310 overflows */
+    /* 1 / 1e-310 overflows */
+    assert_int_equal(solve_one(ctx, 1e-310, 1, 5, &x, &result), SPMV_ERROR_NOT_FINITE);
     assert_true(x == 5 && result.iterations == 1 && result.true_residual == 1);
-    assert_int_equal(solve_one(ctx, 4, 1e-200, 3, &x, &result), SPMV_OK); /* from 0: 3 is too far to be of use */
+    /* starts from 0, because 3 is too far away to be of use */
+    assert_int_equal(solve_one(ctx, 4, 1e-200, 3, &x, &result), SPMV_OK);
     assert_true(x == 1e-200 / 4 && result.iterations == 1 && result.norm_b == 1e-200);
     spmv_context_destroy(ctx);
 }
 
-/* A tolerance that no double reaches: it says so after a bounded number of steps, and x is as good as it gets. */
+/* A tolerance below rounding errors ends with a status after a bounded number of iterations, with
+ * the most exact x. */
 static void tolerance_out_of_reach(void **state)
 {
     (void)state;
@@ -392,15 +395,16 @@ static void tolerance_out_of_reach(void **state)
     assert_true(st == SPMV_ERROR_STAGNATION || (st == SPMV_OK && result.true_residual == 0));
     assert_true(result.true_residual < 1e-13 * result.norm_b && result.iterations < 1000);
     assert_true(worst_error_from_ones(&s) < 1e-12);
-    /* from there on nothing gets worse */
+    /* a solve from there does not make x worse */
     (void)spmv_cg(s.plan, s.b, s.x, &options, &again, sizeof again);
     assert_true(again.true_residual <= result.true_residual);
     release(&s);
     spmv_context_destroy(ctx);
 }
 
-/* Where a tolerance is out of reach each solve restarts until that gains nothing, says how often it did, and never
- * hands back an x that is worse than the one it began with: by every rung, from its own last x. */
+/* If the tolerance cannot be reached, a solve restarts until a restart gains nothing, reports the
+ * number of restarts, and never returns an x worse than its start. For every rung, each time from
+ * its previous x. */
 static void nothing_gets_worse(void **state)
 {
     (void)state;
@@ -433,7 +437,7 @@ static void nothing_gets_worse(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* An entry a_ij without its a_ji is seen wherever it is. */
+/* An entry a_ij without its a_ji is detected at every position. */
 static void one_entry_alone(void **state)
 {
     (void)state;

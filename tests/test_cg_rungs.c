@@ -1,5 +1,6 @@
-/* Conjugate gradients by every rung of a backend: every way to stop, each provoked by a matrix of a few rows; iteration
- * counts; bits; preconditioners; inner iterations in f32; several right-hand sides.
+/* Conjugate gradients by every rung of a backend: every way to stop, each caused by a matrix of a
+ * few rows; iteration counts; bits; preconditioners; inner iterations in f32; several right-hand
+ * sides.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
@@ -8,9 +9,9 @@
 #include "support_cg.h"
 #include "support_dense.h"
 
-/* Where the host plays the GPU, thread by thread, only what is small is run. */
+/* The host emulation of CUDA runs only small cases. */
 #ifdef HOST_CUDA
-#include <cuda_runtime_api.h> /* the host that plays a GPU can be told that it captures */
+#include <cuda_runtime_api.h> /* the host emulation can simulate a stream capture */
 enum { SLOW = 1 };
 #else
 enum { SLOW = 0 };
@@ -18,17 +19,17 @@ enum { SLOW = 0 };
 
 /* ------------------------------------------------------------------ systems */
 
-/* A, and vectors of its rows times columns. */
+/* A matrix A, and vectors of rows x columns elements. */
 struct system {
     spmv_context *ctx;
     spmv_matrix *matrix;
     spmv_csr a;
-    int32_t *row_ptr, *col; /* of a matrix made here */
+    int32_t *row_ptr, *col; /* if the matrix was made here */
     double *val;
     spmv_plan *plan;
-    spmv_preconditioner *jacobi; /* NULL: not made */
+    spmv_preconditioner *jacobi; /* NULL: none */
     int columns;
-    int64_t count; /* elements of a vector */
+    int64_t count; /* elements in a vector */
     void *b, *x;
 };
 
@@ -58,7 +59,7 @@ static void release(struct system *s)
     free(s->val);
 }
 
-/* From a dense one of up to 16 rows. */
+/* A system of a dense matrix with up to 16 rows. */
 static struct system from_dense(spmv_context *ctx, int64_t n, const double *dense, int columns)
 {
     struct system s = {.ctx = ctx};
@@ -76,7 +77,7 @@ static struct system generated(spmv_context *ctx, const char *spec, spmv_type ty
     return s;
 }
 
-/* S A S, S = diag(1 + 7 i mod 10): what Jacobi is for. */
+/* S A S with S = diag(1 + 7 i mod 10): badly scaled, which Jacobi corrects. */
 static struct system scaled(spmv_context *ctx, const char *spec)
 {
     struct system s = {.ctx = ctx};
@@ -112,7 +113,7 @@ static double at(const struct system *s, const void *vector, int64_t i)
     return s->a.type == SPMV_F32 ? f32 : f64;
 }
 
-/* b = A (factor of the column), x = 0: factor 1, 2, 3 ... */
+/* Sets x = 0 and b so that every element of column k of the solution is k + 1. */
 static void ask_for_ones(const struct system *s)
 {
     void *x = malloc((size_t)s->count * 8);
@@ -166,7 +167,8 @@ static void names_and_choice(void **state)
     assert_fails(ctx, spmv_cg(s.plan, s.b, s.x, &options, &result, sizeof result), SPMV_ERROR_METHOD, "textbook");
     assert_true(result.status == SPMV_ERROR_METHOD);
     release(&s);
-    if (support_backend == SPMV_BACKEND_OMP) { /* what forbids a rung is why another is taken */
+    if (support_backend == SPMV_BACKEND_OMP) {
+        /* the reported reason is why the preferred rung cannot be used */
         spmv_plan_options staged;
         spmv_plan_options_init(&staged, sizeof staged);
         staged.method = "staged";
@@ -195,8 +197,8 @@ static int cancel_at_three(int64_t iteration, double residual, void *user)
     return iteration == 3;
 }
 
-/* What a solve of A x = b must end with: its status, words of its sentence, after how many iterations (-1: any), and
- * which x (NULL: any that is finite). */
+/* Expected end of a solve of A x = b: status, words of the message, number of iterations (-1: any),
+ * and x (NULL: any that is finite). */
 struct ending {
     const char *name;
     int64_t n;
@@ -279,7 +281,7 @@ static void check_ending(const struct ending *e, const spmv_cg_options *options,
     spmv_cg_options o = *options;
     o.rtol = e->rtol;
     o.max_iterations = e->max_iterations;
-    o.symmetry_check = SPMV_SYMMETRY_TRUST; /* of what the recurrence finds by itself */
+    o.symmetry_check = SPMV_SYMMETRY_TRUST; /* so that the recurrence itself must detect it */
     set(s, s->b, e->b);
     set(s, s->x, e->start);
     const spmv_status st = spmv_cg(s->plan, s->b, s->x, &o, &result, sizeof result);
@@ -330,7 +332,7 @@ static void cancelled(void **state)
         options.user = &last;
         assert_fails(ctx, spmv_cg(s.plan, s.b, s.x, &options, &result, sizeof result), SPMV_CANCELLED, "iteration 3");
         assert_true(last == 3 && result.iterations >= 3);
-        /* x is the iterate reached */
+        /* x is the last iterate */
         assert_true(result.true_residual > 0 || result.recurrence_residual > 0);
         assert_true(at(&s, s.x, 50) != 0);
         release(&s);
@@ -338,7 +340,8 @@ static void cancelled(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* Symmetry by samples: what is not is named, what is passes, in both types, also where sums round. */
+/* Symmetry by samples: an asymmetric matrix is refused by name, a symmetric one passes, in both
+ * types, also with rounded sums. */
 static void symmetry(void **state)
 {
     (void)state;
@@ -353,7 +356,7 @@ static void symmetry(void **state)
         assert_fails(ctx, spmv_cg(s.plan, s.b, s.x, &options, &result, sizeof result), SPMV_ERROR_NOT_SYMMETRIC,
                      "not symmetric");
         assert_fails(ctx, spmv_cg(s.plan, s.b, s.x, NULL, &result, sizeof result), SPMV_ERROR_NOT_SYMMETRIC,
-                     "not symmetric"); /* without options, and by the verdict that the plan keeps */
+                     "not symmetric"); /* without options, and by the result stored in the plan */
         assert_true(result.status == SPMV_ERROR_NOT_SYMMETRIC && result.iterations == 0);
         options.symmetry_check = SPMV_SYMMETRY_TRUST;
         assert_int_not_equal(spmv_cg(s.plan, s.b, s.x, &options, &result, sizeof result), SPMV_ERROR_NOT_SYMMETRIC);
@@ -370,7 +373,7 @@ static void symmetry(void **state)
             assert_ok(ctx, spmv_cg(s.plan, s.b, s.x, &options, results, sizeof *results));
             release(&s);
         }
-    /* subnormal numbers, whose products round by more than their own size */
+    /* subnormal numbers, whose products have rounding errors larger than themselves */
     double tiny[9];
     for (int k = 0; k < 9; k++)
         tiny[k] = (k % 4 == 0 ? 3 : 1) * 0x1.8p-1072;
@@ -387,8 +390,8 @@ static void symmetry(void **state)
 
 /* ------------------------------------------------------- counts, accuracy, bits */
 
-/* As scipy.sparse.linalg.cg (SciPy 1.17.1) counts iterations to 1e-8 of b = A ones from 0; jacobi with M = diag(A). */
-/* The plan looks once at each set of values. Values that it borrows are changed behind its back to show that. */
+/* The plan checks the symmetry of each set of values once. The test changes borrowed values in
+ * place to show this. */
 static void symmetry_is_remembered(void **state)
 {
     (void)state;
@@ -420,7 +423,7 @@ static void symmetry_is_remembered(void **state)
     assert_ok(ctx, spmv_plan_update_values(plan, val));
     assert_ok(ctx, spmv_cg(plan, there_b, there_x, NULL, NULL, 0));
 #ifdef HOST_CUDA
-    /* values that a graph replaces: each launch may bring others, so each solve looks */
+    /* values that a graph replaces: each launch may bring others, so each solve checks */
     host_cuda.capturing = true;
     assert_ok(ctx, spmv_plan_update_values(plan, val));
     host_cuda.capturing = false;
@@ -435,6 +438,8 @@ static void symmetry_is_remembered(void **state)
     spmv_context_destroy(ctx);
 }
 
+/* Iterations to a residual of 1e-8 relative to b = A * ones from x = 0, as counted by
+ * scipy.sparse.linalg.cg (SciPy 1.17.1); jacobi with M = diag(A). */
 static void counts_as_scipy(void **state)
 {
     (void)state;
@@ -456,7 +461,8 @@ static void counts_as_scipy(void **state)
             ask_for_ones(&s);
             options.precond = known[k].jacobi ? s.jacobi : NULL;
             const spmv_status st = spmv_cg(s.plan, s.b, s.x, &options, &result, sizeof result);
-            if (st == SPMV_ERROR_UNSUPPORTED && known[k].jacobi) { /* a rung without preconditioners */
+            if (st == SPMV_ERROR_UNSUPPORTED && known[k].jacobi) {
+                /* the rung has no preconditioners */
                 release(&s);
                 continue;
             }
@@ -470,7 +476,8 @@ static void counts_as_scipy(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* ||x - ones|| <= ||b - A x|| / lambda_min, and lambda_min of poisson2d:m is 8 sin^2(pi / (2 (m + 1))). */
+/* ||x - ones|| <= ||b - A x|| / lambda_min, where lambda_min = 8 sin^2(pi / (2 (m + 1))) for
+ * poisson2d:m. */
 static void error_bound(void **state)
 {
     (void)state;
@@ -490,18 +497,19 @@ static void error_bound(void **state)
             double square = 0;
             for (int64_t j = 0; j < s.count; j++)
                 square += (at(&s, s.x, j) - 1) * (at(&s, s.x, j) - 1);
-            /* b and b - A x are rounded: 10 terms a row */
+            /* b and b - A x have rounding errors: 10 terms per row */
             const double rounding = 10 * 0x1p-53 * 8 * sqrt((double)s.count);
             if (!(sqrt(square) <= (result.true_residual + rounding) / lowest))
                 fail_msg("%s, rtol %g: the error is %g, its bound %g", options.method, options.rtol, sqrt(square),
                          result.true_residual / lowest);
-            assert_true(sqrt(square) > 0.01 * result.true_residual); /* the bound is of something */
+            /* so that the bound is not trivial */
+            assert_true(sqrt(square) > 0.01 * result.true_residual);
             release(&s);
         }
     spmv_context_destroy(ctx);
 }
 
-/* The bits of x and the residuals of a solve, as one number. */
+/* One hash of the bits of x and of the residuals of a solve. */
 static uint64_t fingerprint(const struct system *s, const spmv_cg_result *result)
 {
     const int64_t bytes = s->count * (int64_t)spmv_type_size(s->a.type);
@@ -516,8 +524,9 @@ static uint64_t fingerprint(const struct system *s, const spmv_cg_result *result
     return hash ^ residual ^ (uint64_t)result->iterations << 1;
 }
 
-/* 50 solves, and on omp 1 to 4 threads and more than there are processors, have the same bits: plain, with jacobi, in
- * f32, three columns. Sizes at which omp has one group a tile and several. */
+/* 50 solves have the same bits, on omp also with 1 to 4 threads and with more threads than
+ * processors: plain, with jacobi, in f32, with three columns. Sizes with one group per tile on omp,
+ * and with several. */
 static void bits(void **state)
 {
     (void)state;
@@ -542,7 +551,7 @@ static void bits(void **state)
                 options.rtol = 1e-5;
                 const spmv_status st = spmv_cg(s.plan, s.b, s.x, &options, results, sizeof *results);
                 if (st == SPMV_ERROR_UNSUPPORTED && (s.jacobi != NULL || form == 3))
-                    run = repeats; /* not by this rung */
+                    run = repeats; /* not supported by this rung */
                 else if (form != 4)
                     assert_ok(ctx, st);
                 const uint64_t now = fingerprint(&s, &results[0]);
@@ -556,7 +565,8 @@ static void bits(void **state)
         }
 }
 
-/* Rows over several tiles, and as long as the matrix: an arrow, made positive definite by a large diagonal. */
+/* Rows over several tiles, and one as long as the matrix: an arrow matrix, positive definite by a
+ * large diagonal. */
 static void long_rows(void **state)
 {
     (void)state;
@@ -591,7 +601,7 @@ static void long_rows(void **state)
             options.rtol = 1e-12;
             const spmv_status st = spmv_cg(s.plan, s.b, s.x, &options, results, sizeof *results);
             const bool fits = options.method == NULL || strcmp(options.method, "persistent") != 0;
-            assert_true(fits || SLOW || st == SPMV_ERROR_UNSUPPORTED); /* 30011 entries in a row */
+            assert_true(fits || SLOW || st == SPMV_ERROR_UNSUPPORTED); /* a row has 30011 entries */
             if (fits && !(columns > 1 && st == SPMV_ERROR_UNSUPPORTED)) {
                 assert_ok(ctx, st);
                 for (int64_t j = 0; j < s.count; j += SLOW ? 1 : 17)
@@ -621,7 +631,7 @@ static spmv_status own_apply(void *self, const void *r, void *z)
     return spmv_map_scalar(own->ctx, SPMV_MUL, SPMV_F64, &own->factor, r, z, own->n);
 }
 
-/* M that is no preconditioner: said so, each in its way. */
+/* Invalid preconditioners are reported, each in its way. */
 static void bad_preconditioners(void **state)
 {
     (void)state;
@@ -652,7 +662,7 @@ static void bad_preconditioners(void **state)
         assert_true(st == SPMV_OK || result.iterations == 0);
         spmv_preconditioner_destroy(options.precond);
     }
-    /* of other rows, another type, another context */
+    /* another number of rows, another type, another context */
     struct own own = {.ctx = ctx, .n = s.count, .factor = 1};
     assert_ok(ctx, spmv_preconditioner_wrap(ctx, SPMV_F64, s.count + 1, &class, &own, &options.precond));
     assert_fails(ctx, spmv_cg(s.plan, s.b, s.x, &options, &result, sizeof result), SPMV_ERROR_SIZE, "37 rows");
@@ -680,7 +690,7 @@ static spmv_plan *plan_of_type(spmv_context *ctx, const spmv_csr *a, spmv_type t
     return plan;
 }
 
-/* f32 values with f64 vectors; and f32 inner iterations that reach what f32 alone cannot. */
+/* f32 values with f64 vectors; and f32 inner iterations that reach a residual f32 alone cannot. */
 static void precisions(void **state)
 {
     (void)state;
@@ -723,7 +733,7 @@ static void precisions(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* Failures of inner iterations are those of the matrix, not of the type. */
+/* Failures of inner iterations come from the matrix, not from the type. */
 static void inner_failures(void **state)
 {
     (void)state;
@@ -742,11 +752,12 @@ static void inner_failures(void **state)
         options.inner = plan_of_type(ctx, &narrow, SPMV_F32);
         options.rtol = endings[e].rtol;
         options.max_iterations = endings[e].max_iterations;
-        options.symmetry_check = SPMV_SYMMETRY_TRUST; /* of what the recurrence finds by itself */
+        /* so that the recurrence itself must detect it */
+        options.symmetry_check = SPMV_SYMMETRY_TRUST;
         set(&s, s.b, endings[e].b);
         set(&s, s.x, endings[e].start);
         const spmv_status st = spmv_cg(s.plan, s.b, s.x, &options, &result, sizeof result);
-        /* 1e-310 is 0 in f32, and such a matrix not positive definite; in f64 it is */
+        /* 1e-310 is 0 in f32, so the matrix is not positive definite there; in f64 it is */
         const spmv_status expected = strstr(endings[e].name, "quotient") ? SPMV_ERROR_STAGNATION : endings[e].status;
         if (st != expected)
             fail_msg("%s: %s (%s)", endings[e].name, spmv_status_name(st), spmv_last_error(ctx));
@@ -755,7 +766,7 @@ static void inner_failures(void **state)
         spmv_plan_destroy(options.inner);
         release(&s);
     }
-    /* plans that do not fit */
+    /* incompatible plans */
     struct system s = generated(ctx, "poisson2d:6", SPMV_F64, 1), small = generated(ctx, "poisson2d:5", SPMV_F32, 1);
     options.inner = s.plan;
     assert_fails(ctx, spmv_cg(s.plan, s.b, s.x, &options, &result, sizeof result), SPMV_ERROR_TYPE, "f32");
@@ -768,7 +779,8 @@ static void inner_failures(void **state)
 
 /* ------------------------------------------------------ several right-hand sides */
 
-/* Columns of unlike fate: a plain one, zeros, one with an exact start, one with a tolerance of another size. */
+/* Columns with different ends: an ordinary one, zeros, an exact start, a tolerance of another
+ * size. */
 static void unlike_columns(void **state)
 {
     (void)state;
@@ -817,7 +829,7 @@ static void unlike_columns(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* One column fails, the others are solved; the sentence names it. */
+/* One column fails and the others are solved; the message names the column. */
 static void columns_that_fail(void **state)
 {
     (void)state;
@@ -840,7 +852,7 @@ static void columns_that_fail(void **state)
         }
         release(&s);
     }
-    /* the limit, for those that are not done */
+    /* the limit, for columns that did not converge */
     for (int i = 0; with_rung(i, &options); i++) {
         struct system s = generated(ctx, "poisson2d:9", SPMV_F64, 2);
         spmv_cg_result results[2];
@@ -856,8 +868,8 @@ static void columns_that_fail(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* "brief": a few steps by every rung, with z by nothing, by a diagonal, by products, in both types, on a system of
- * more rows than a block holds. */
+/* "brief": a few iterations by every rung, without a preconditioner, with a diagonal, and with
+ * products, in both types, on a system with more rows than one block processes. */
 static void few_steps(void **state)
 {
     (void)state;
@@ -891,9 +903,9 @@ static void few_steps(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* A first residual within the tolerance ends the solve before its first step, by every rung: x stays,
- * and no iteration counts. Each rung gets a context of its own, so that its workspace is new memory:
- * "brief" under a checker shows that no kernel reads what none has written. */
+/* A first residual within the tolerance ends the solve before its first iteration, for every rung:
+ * x stays and the count is 0. Each rung has its own context, so its workspace is new memory:
+ * "brief" under a checker shows that no kernel reads unwritten memory. */
 static void ended_at_the_start(void **state)
 {
     (void)state;

@@ -1,5 +1,6 @@
-/* Conjugate gradients far from 1: a power of two in A or b changes no digit of the answer and no count, where squares
- * would leave the type's range too; what the tolerance, the limit and a failure say then, of x as it is.
+/* Conjugate gradients with numbers far from 1. A power of two in A or b changes no digit of the
+ * result and no count, even where squares would exceed the type's range. Also what is reported for
+ * a tolerance, a limit and a failure then.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
@@ -9,7 +10,7 @@
 #include "support_cg.h"
 #include "support_types.h"
 
-/* Where the host plays the GPU, thread by thread, only what is small is run. */
+/* The host emulation of CUDA runs only small cases. */
 #ifdef HOST_CUDA
 #define SPEC "poisson2d:5"
 enum { N = 25, SLOW = 1 };
@@ -18,7 +19,7 @@ enum { N = 25, SLOW = 1 };
 enum { N = 900, SLOW = 0 };
 #endif
 
-/* 2^a times a matrix, in a type. */
+/* A system whose matrix is 2^a times a generated one. */
 struct system {
     spmv_context *ctx;
     spmv_type type;
@@ -57,7 +58,7 @@ static void release(struct system *s)
     free(s->val);
 }
 
-/* Whole numbers over 1024, times 2^exponent: exact in both types. */
+/* Integers over 1024, times 2^exponent: exact in both types. */
 static void set(const struct system *s, void *vector, uint64_t seed, int exponent)
 {
     double v[N];
@@ -66,7 +67,7 @@ static void set(const struct system *s, void *vector, uint64_t seed, int exponen
     assert_ok(s->ctx, spmv_upload(s->ctx, v, vector, N * (int64_t)spmv_type_size(s->type)));
 }
 
-/* x = 2^-exponent times what the solve gave */
+/* x = 2^-exponent times the result of the solve */
 static void read_scaled(const struct system *s, int exponent, double *x)
 {
     double v[N];
@@ -112,13 +113,13 @@ static int tell(int64_t iteration, double residual, void *user)
 
 /* ------------------------------------------------------------------- one side */
 
-/* The rung persistent adds up squares of A r too, which f32 keeps with few digits where A is that small. */
+/* The rung persistent also adds squares of A r, which lose digits in f32 if A is this small. */
 static bool sums_lose_digits(const spmv_cg_options *options, spmv_type type, int a)
 {
     return strcmp(options->method, "persistent") == 0 && type == SPMV_F32 && a < -45;
 }
 
-/* A times 2^a, b times 2^b, the start likewise: x is 2^(b - a) times what it is without. */
+/* With A scaled by 2^a, and b and the start by 2^b, x is scaled by 2^(b - a). */
 static void powers_of_two_change_nothing(void **state)
 {
     (void)state;
@@ -155,7 +156,7 @@ static void powers_of_two_change_nothing(void **state)
                     assert_true(fabsl(result[moved].tolerance - options.rtol * norm_b) <=
                                 1e-5L * options.rtol * norm_b);
                     assert_true(residual <= 1.01L * options.rtol * norm_b);
-                    /* of f32 numbers in f32, so it is as far off as they are rounded */
+                    /* the residual is calculated in f32, so it has rounding errors of f32 */
                     assert_true(fabsl(result[moved].true_residual - residual) <= 0.2L * options.rtol * norm_b);
                     assert_true(result[moved].true_residual <= result[moved].tolerance);
                     told[moved].first = ldexp(told[moved].first, -b);
@@ -166,7 +167,7 @@ static void powers_of_two_change_nothing(void **state)
                     fail_msg("%s, case %zu: %lld and %lld iterations", options.method, c,
                              (long long)result[0].iterations, (long long)result[1].iterations);
                 if (sums_lose_digits(&options, cases[c].type, cases[c].a))
-                    continue; /* what holds of the residual holds all the same */
+                    continue; /* but the checks of the residual hold */
                 if (memcmp(x[0], x[1], sizeof *x) != 0)
                     fail_msg("%s, case %zu: another x", options.method, c);
                 if (told[0].first != told[1].first || told[0].last != told[1].last)
@@ -176,7 +177,7 @@ static void powers_of_two_change_nothing(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* b of which no square is left, and atol: x = 0 will do, or not. */
+/* A b whose squares underflow, and atol: x = 0 is accepted or not. */
 static void absolute_tolerance(void **state)
 {
     (void)state;
@@ -202,8 +203,8 @@ static void absolute_tolerance(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* Two right-hand sides, of which one is so small that squares of its residuals vanish: it is not called solved, unless
- * x = 0 solves it. */
+/* Two right-hand sides, one so small that the squares of its residuals underflow: it counts as
+ * solved only if x = 0 solves it. */
 static void one_of_several(void **state)
 {
     (void)state;
@@ -248,7 +249,7 @@ static void one_of_several(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* What the sentences name is in the caller's units, and so is what a solve that fails reports. */
+/* Messages and results of a failed solve are in the caller's units. */
 static void failures_in_the_callers_units(void **state)
 {
     (void)state;
@@ -268,7 +269,8 @@ static void failures_in_the_callers_units(void **state)
             assert_true(fabsl((moved ? scaled : result).true_residual - residual_of(&s, &norm_b)) <= 1e-12L * norm_b);
             release(&s);
         }
-        assert_int_equal(scaled.iterations, 3); /* the residual of x may be summed up in another order */
+        /* the residual of x may be summed in another order */
+        assert_int_equal(scaled.iterations, 3);
         assert_true(fabs(ldexp(scaled.true_residual, 800) - result.true_residual) <= 1e-12 * result.true_residual);
         assert_true(ldexp(scaled.recurrence_residual, 800) == result.recurrence_residual);
         char expected[200];
@@ -280,7 +282,7 @@ static void failures_in_the_callers_units(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* Not a number is one however far from 1 the rest is. */
+/* NaN is detected whatever the scale of the other numbers. */
 static void not_a_number(void **state)
 {
     (void)state;
@@ -299,7 +301,8 @@ static void not_a_number(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* A solution that the type cannot hold: the answer says so, with x = 0 or the start, never infinity. */
+/* A solution outside the type's range: the status reports it, and x is 0 or the start, never
+ * infinity. */
 static void solutions_out_of_range(void **state)
 {
     (void)state;
@@ -341,7 +344,8 @@ static void solutions_out_of_range(void **state)
                 options.zero_start = 1;
                 const spmv_status st = spmv_cg(plan, there_b, there_x, &options, result, sizeof *result);
                 const char *sentence = spmv_last_error(ctx);
-                if (columns == 2 && st == SPMV_ERROR_UNSUPPORTED) { /* a rung for one right-hand side */
+                if (columns == 2 && st == SPMV_ERROR_UNSUPPORTED) {
+                    /* the rung takes one right-hand side only */
                     spmv_plan_destroy(plan);
                     spmv_free(ctx, there_b);
                     spmv_free(ctx, there_x);
@@ -368,7 +372,7 @@ static void solutions_out_of_range(void **state)
 
 /* ------------------------------------------------------- inner iterations in f32 */
 
-/* The direction moves as the preconditioner's residual does: as many iterations whatever the scale of M. */
+/* The number of iterations does not depend on the scale of M. */
 static void inner_with_preconditioners(void **state)
 {
     (void)state;
@@ -391,7 +395,8 @@ static void inner_with_preconditioners(void **state)
                     options.inner = narrow.plan;
                     st = spmv_cg(s.plan, s.b, s.x, &options, &result, sizeof result);
                 }
-                if (st != SPMV_ERROR_UNSUPPORTED) { /* by this rung, or no amg here */
+                if (st != SPMV_ERROR_UNSUPPORTED) {
+                    /* not supported by this rung, or built without amg */
                     if (st != SPMV_OK)
                         fail_msg("%s with %s at 2^%d: %s", options.method, spmv_preconditioner_name(p), exponent,
                                  spmv_last_error(ctx));
@@ -407,7 +412,7 @@ static void inner_with_preconditioners(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* At whatever iteration the limit is: the status says whether x is good enough, and nothing else. */
+/* With any iteration limit, the status says whether x meets the tolerance. */
 static void the_limit_and_the_tolerance(void **state)
 {
     (void)state;
@@ -437,7 +442,7 @@ static void the_limit_and_the_tolerance(void **state)
 
 /* ------------------------------------------------------------- preconditioners */
 
-/* M = I until so many calls are over, then a failure. */
+/* M = I for a number of calls, then a failure. */
 struct failing {
     spmv_context *ctx;
     int64_t rows;
@@ -456,7 +461,8 @@ static spmv_status fail_later(void *self, const void *r, void *z)
 static const spmv_preconditioner_class failing_class = {
     .size = sizeof failing_class, .name = "failing", .apply = fail_later};
 
-/* One that gives up: what is reported is of the x that there is, for one right-hand side and for two. */
+/* A preconditioner that fails: the report describes the current x, for one right-hand side and for
+ * two. */
 static void preconditioner_gives_up(void **state)
 {
     (void)state;
@@ -481,7 +487,8 @@ static void preconditioner_gives_up(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* One that ends the solve, of a right-hand side that has to be scaled: x is in the caller's units as far as it got. */
+/* A preconditioner that fails while the right-hand side is scaled: x is the current iterate in the
+ * caller's units. */
 static void preconditioner_ends_a_scaled_solve(void **state)
 {
     (void)state;
@@ -508,7 +515,7 @@ static void preconditioner_ends_a_scaled_solve(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* An object that does nothing is in no rung's way. */
+/* A preconditioner object that does nothing is accepted by every rung. */
 static void no_preconditioner(void **state)
 {
     (void)state;
@@ -552,7 +559,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(preconditioner_ends_a_scaled_solve),
         cmocka_unit_test(no_preconditioner),
     };
-    /* "brief": one solve or a few of each kind that the rungs scale, stop early or refuse */
+    /* "brief": a few solves of each kind that the rungs scale, stop early or refuse */
     const struct CMUnitTest some[] = {
         cmocka_unit_test(absolute_tolerance),
         cmocka_unit_test(not_a_number),

@@ -1,5 +1,5 @@
-/* Conjugate gradients for several right-hand sides with preconditioners: every kind, by every rung, against as many
- * single solves; columns of unlike fate; bits.
+/* Conjugate gradients for several right-hand sides with preconditioners: every kind, by every rung,
+ * compared with single solves; columns with different ends; bits.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
@@ -8,7 +8,7 @@
 
 #include "support.h"
 
-/* Where the host plays the GPU, thread by thread, only what is small is run. */
+/* The host emulation of CUDA runs only small cases. */
 #ifdef HOST_CUDA
 enum { SIDE = 7 };
 #else
@@ -17,8 +17,8 @@ enum { SIDE = 30 };
 
 enum { K = 3, MOST = 5 };
 
-/* S (L + I) S, L the 5-point Laplacian: what Jacobi is for. Well-conditioned, so that counts do not hang on rounding.
- */
+/* S (L + I) S, L the 5-point Laplacian: badly scaled, which Jacobi corrects, and else
+ * well-conditioned, so that rounding does not change counts. */
 struct system {
     spmv_context *ctx;
     spmv_type type;
@@ -26,11 +26,11 @@ struct system {
     int32_t *row_ptr, *col;
     void *val;
     spmv_csr a;
-    spmv_plan *one, *several; /* for one vector, for k */
+    spmv_plan *one, *several; /* for one vector and for k */
     int k;
-    void *b, *x; /* in the context's memory: n k */
+    void *b, *x; /* n k elements in context memory */
     void *b_one, *x_one;
-    double *host; /* n k */
+    double *host; /* n k elements */
 };
 
 static int64_t bytes_of(const struct system *s, int64_t count)
@@ -116,13 +116,14 @@ static void release(struct system *s)
     free(s->host);
 }
 
-/* Element i of the exact solution of column v: within 1 and 2 for v = 0, the others larger and of both signs. */
+/* Element i of the exact solution of column v: between 1 and 2 for v = 0; larger and of both signs
+ * for the others. */
 static double solution(int64_t i, int v)
 {
     return v == 0 ? 1 + (double)(i % 11) / 11 : pow(10, v) * ((double)(i * 7919 % 2003) / 1001 - 1);
 }
 
-/* b of column v, in place v of s->host, which has `columns`. */
+/* Stores b of column v as column `place` of s->host, which has `columns` columns. */
 static void make_b(const struct system *s, int v, int columns, int place)
 {
     for (int64_t i = 0; i < s->n; i++) {
@@ -149,11 +150,11 @@ static void fetch_x(const struct system *s, double *x)
 
 /* ------------------------------------------------------------- preconditioners */
 
-/* z = r / 4, or at one call another factor. */
+/* z = r / 4, or another factor at one call. */
 struct own {
     const struct system *s;
     double other;
-    int calls, other_at; /* -1: at none */
+    int calls, other_at; /* -1: at no call */
 };
 
 static spmv_status own_apply(void *self, const void *r, void *z)
@@ -168,7 +169,8 @@ static spmv_status own_apply(void *self, const void *r, void *z)
 
 static const spmv_preconditioner_class own_class = {.size = sizeof own_class, .name = "own", .apply = own_apply};
 
-/* The kind of that index; the one behind the built-in ones is one's own. NULL: not here, which only hypre's may be. */
+/* The preconditioner with this index; after the built-in ones comes a user-defined one. NULL: not
+ * built in, allowed only for that of hypre. */
 static spmv_preconditioner *make_kind(const struct system *s, int index, struct own *own)
 {
     spmv_preconditioner *m = NULL;
@@ -186,7 +188,7 @@ static spmv_preconditioner *make_kind(const struct system *s, int index, struct 
     return m;
 }
 
-/* The i-th rung of the backend, then auto, in options; false: there are no more. */
+/* Sets the i-th rung of the backend, then auto, in options; false if there is none. */
 static bool with_rung(int i, spmv_cg_options *options)
 {
     spmv_cg_options_init(options, sizeof *options);
@@ -197,7 +199,7 @@ static bool with_rung(int i, spmv_cg_options *options)
     return options->method != NULL;
 }
 
-/* Which rungs run several right-hand sides with this preconditioner. */
+/* Whether the rung must support several right-hand sides with this preconditioner. */
 static bool must_run(const char *rung, const char *precond)
 {
     const bool jacobi = strcmp(precond, "jacobi") == 0 || strcmp(precond, "none") == 0;
@@ -207,7 +209,7 @@ static bool must_run(const char *rung, const char *precond)
                        (support_backend == SPMV_BACKEND_CUDA && (fused || graph))));
 }
 
-/* A single solve of column v with the same M: iterations and x. */
+/* A single solve of column v with the same M: returns the result and x. */
 static spmv_cg_result solve_one(const struct system *s, int v, const spmv_cg_options *options, double *x)
 {
     spmv_cg_result result;
@@ -224,8 +226,8 @@ static spmv_cg_result solve_one(const struct system *s, int v, const spmv_cg_opt
     return result;
 }
 
-/* As each by itself: iterations within 1, and x. Both solve to a residual of rtol ||b||, and the least eigenvalue is
- * above 1, so their errors differ by at most 2 rtol ||b||. */
+/* Compares with single solves: iterations within 1, and x. Both solve to a residual of rtol ||b||,
+ * and the smallest eigenvalue is above 1, so the errors differ by at most 2 rtol ||b||. */
 static void compare(const struct system *s, const spmv_cg_options *options, const char *name)
 {
     spmv_cg_result results[K];
@@ -279,15 +281,16 @@ static void every_kind(void **state)
             }
             spmv_preconditioner_destroy(m);
         }
-        assert_true(done >= 12); /* six kinds, by name and by choice */
+        assert_true(done >= 12); /* six kinds, by name and by auto */
         release(&s);
     }
     spmv_context_destroy(ctx);
 }
 
-/* ---------------------------------------------------------------------- fates */
+/* ------------------------------------------------------------ different ends */
 
-/* With M, one column each: solved, zeros, an exact start, a number that is not finite, one far larger. */
+/* With M, one column each: ordinary, zeros, an exact start, a number that is not finite, one far
+ * larger. */
 static void unlike_columns(void **state)
 {
     (void)state;
@@ -338,8 +341,8 @@ static void unlike_columns(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* M turns bad for the second of two columns in its fourth application: that one keeps the iterate it had, the first
- * goes on, also through restarts (rtol out of reach). */
+/* M fails for the second of two columns in its fourth application. That column keeps its iterate,
+ * the first continues, also through restarts (rtol out of reach). */
 static void broken_late(void **state)
 {
     (void)state;
@@ -389,8 +392,8 @@ static void broken_late(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* Steps that made a column worse are taken back: one that overflowed, and, where the tolerance is out of reach, any;
- * the others keep theirs. By every rung, with and without M. */
+/* Iterations that made a column worse are undone: one that overflowed and, if the tolerance is out
+ * of reach, any. The other columns keep theirs. By every rung, with and without M. */
 static void steps_taken_back(void **state)
 {
     (void)state;
@@ -431,7 +434,7 @@ static void steps_taken_back(void **state)
             for (int solve = 0; solve < (SIDE < 10 ? 4 : 12) && must_run(options.method, "jacobi"); solve++) {
                 spmv_cg_result r[K];
                 options.zero_start = solve == 0;
-                /* the first begins anew, and goes on where the others are settled */
+                /* column 0 starts anew, while the others have converged */
                 assert_ok(ctx, spmv_download(ctx, s.x, s.host, bytes_of(&s, s.n * K)));
                 for (int64_t j = 0; j < s.n; j++)
                     put(&s, s.host, j * K, 0);
@@ -451,7 +454,7 @@ static void steps_taken_back(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* The limit of iterations is each column's own. */
+/* Each column has its own iteration limit. */
 static void limits(void **state)
 {
     (void)state;
@@ -520,9 +523,9 @@ static void same_bits(void **state)
     }
 }
 
-/* --------------------------------------------------------- as many as one wants */
+/* --------------------------------------------------------- many right-hand sides */
 
-/* Where allocations are counted: those of memory on the host, in the context, and of what a context keeps. */
+/* Counts allocations of host memory, of context memory, and of what a context keeps. */
 static int64_t allocations;
 
 spmv_status __real_host_alloc(spmv_context *ctx, int64_t bytes, const char *what, void **memory);
@@ -550,13 +553,13 @@ spmv_status __wrap_context_lend(spmv_context *ctx, int64_t bytes, void **memory)
     return __real_context_lend(ctx, bytes, memory);
 }
 
-/* On the host that plays a GPU graph is fused, and auto stands for it. */
+/* On the host emulation of CUDA, graph equals fused, and auto selects it. */
 static bool is_repetition(const char *rung)
 {
     return SIDE < 10 && (strcmp(rung, "graph") == 0 || strcmp(rung, "auto") == 0);
 }
 
-/* The next rung that runs several right-hand sides. */
+/* Sets the next rung that supports several right-hand sides. */
 static bool with_rung_of_several(int *i, spmv_cg_options *options)
 {
     while (with_rung(*i, options) && (!must_run(options->method, "jacobi") || is_repetition(options->method)))
@@ -564,7 +567,7 @@ static bool with_rung_of_several(int *i, spmv_cg_options *options)
     return with_rung((*i)++, options);
 }
 
-/* What runs where this is asked for. */
+/* The rung that a name selects. */
 static const char *rung_of(const char *method)
 {
     return strcmp(method, "auto") != 0            ? method
@@ -573,7 +576,7 @@ static const char *rung_of(const char *method)
                                                   : "textbook";
 }
 
-/* Column v starts from a share of its solution, none of some, all but a hundred-thousandth of others. */
+/* Column v starts at a fraction of its solution, from nothing to all but 1e-5 of it. */
 static double start_of(int64_t i, int v)
 {
     return (1 - pow(10, -(double)(v % 6))) * solution(i, v % 4);
@@ -593,7 +596,7 @@ static void put_right_hand_sides(const struct system *s)
     assert_ok(s->ctx, spmv_upload(s->ctx, s->host, s->b, bytes_of(s, s->n * s->k)));
 }
 
-/* Each column by itself: iterations, and x as column v of x. */
+/* Solves each column alone: results, and x as column v of x. */
 static void solve_each(const struct system *s, const spmv_cg_options *options, spmv_cg_result *one, double *x)
 {
     spmv_cg_options single = *options;
@@ -611,7 +614,7 @@ static void solve_each(const struct system *s, const spmv_cg_options *options, s
     }
 }
 
-/* From a start, with M and without, by every rung: each column as by itself. */
+/* From these starts, with and without M, by every rung: each column as if solved alone. */
 static void compare_starts(const struct system *s, spmv_preconditioner *m)
 {
     const size_t count = (size_t)(s->n * s->k);
@@ -652,7 +655,8 @@ static void compare_starts(const struct system *s, spmv_preconditioner *m)
     free(x_one);
 }
 
-/* Numbers of columns around those of a panel; 1 and 36 rows: less than a block's, and more where columns are many. */
+/* Numbers of columns around the width of a panel; 1 and 36 rows: fewer than those of a block, and
+ * more with many columns. */
 static void every_width(void **state)
 {
     (void)state;
@@ -672,7 +676,7 @@ static void every_width(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* The matrix in f32, all else in f64: as that matrix in f64. */
+/* A matrix in f32 with vectors in f64 gives the same as that matrix in f64. */
 static void mixed_types(void **state)
 {
     (void)state;
@@ -706,7 +710,7 @@ static void mixed_types(void **state)
         fetch_x(&s, x);
         for (int v = 0; v < K; v++) {
             assert_true(r[v].iterations > 1 && llabs(r[v].iterations - r_wide[v].iterations) <= 1);
-            for (int64_t j = v; j < s.n * K; j += K) /* the least eigenvalue is above 1/3 */
+            for (int64_t j = v; j < s.n * K; j += K) /* the smallest eigenvalue is above 1/3 */
                 assert_true(fabs(x[j] - x_wide[j]) <= 6 * options.rtol * r[v].norm_b);
         }
     }
@@ -718,8 +722,8 @@ static void mixed_types(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* A column that is done stands still, to the bit: x is what it is when all stop after as many steps; likewise counts.
- * The same bits every run. */
+/* A converged column no longer changes: x has the bits that it has if all columns stop at that
+ * iteration, and counts agree. The same bits in every run. */
 static void stands_still(void **state)
 {
     (void)state;
@@ -754,7 +758,8 @@ static void stands_still(void **state)
                     most = r[v].iterations > most ? r[v].iterations : most;
                 }
                 assert_true(least + 3 < most);
-                for (int64_t limit = least > 0 ? least : 1; limit < most; limit += SIDE < 10 ? 3 : 1) { /* 0 is none */
+                for (int64_t limit = least > 0 ? least : 1; limit < most; limit += SIDE < 10 ? 3 : 1) {
+                    /* limit 0 would mean none */
                     options.max_iterations = limit;
                     put_starts(&s);
                     assert_int_equal(spmv_cg(s.several, s.b, s.x, &options, r_again, sizeof *r), SPMV_ERROR_ITERATIONS);
@@ -778,8 +783,8 @@ static void stands_still(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* Two systems in one matrix, the second with a negative eigenvalue: columns that lie in the first are solved, the one
- * in the second breaks where it breaks alone, and keeps the x it had. */
+/* Two systems in one matrix, the second with a negative eigenvalue. Columns in the first are
+ * solved; the column in the second breaks down at the same iteration as alone and keeps its x. */
 static void breaks_late(void **state)
 {
     (void)state;
@@ -832,7 +837,7 @@ static void breaks_late(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* ------------------------------------------------------------ what is told of it */
+/* ------------------------------------------------------------ the callback */
 
 struct history {
     int64_t next, cancel_at, allocations; /* -1: none */
@@ -851,7 +856,7 @@ static int note_iteration(int64_t iteration, double residual, void *user)
     return iteration == h->cancel_at;
 }
 
-/* The first column has come farthest: others have the largest residual. */
+/* The first column starts closest to its solution; others have the largest residual. */
 static void put_other_starts(const struct system *s)
 {
     for (int64_t i = 0; i < s->n * s->k; i++) {
@@ -861,8 +866,9 @@ static void put_other_starts(const struct system *s)
     assert_ok(s->ctx, spmv_upload(s->ctx, s->host, s->x, bytes_of(s, s->n * s->k)));
 }
 
-/* The callback is told of every iteration once, in order, of the largest residual as the textbook has it; it cancels;
- * nothing is allocated meanwhile, nor more for more steps. */
+/* The callback gets every iteration once, in order, with the largest residual, which agrees with
+ * that of the textbook rung. It can cancel. No memory is allocated meanwhile, and the number of
+ * allocations does not depend on the number of iterations. */
 static void told(void **state)
 {
     (void)state;
@@ -882,7 +888,7 @@ static void told(void **state)
         *first = (struct history){.cancel_at = -1};
         put_other_starts(&s);
         assert_ok(ctx, spmv_cg(s.several, s.b, s.x, &options, r, sizeof *r));
-        i--; /* now the rung itself */
+        i--; /* with_rung_of_several advances to the rung itself */
         assert_true(with_rung_of_several(&i, &options));
         options.zero_start = 0;
         options.rtol = 1e-12;
@@ -923,8 +929,9 @@ static void told(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* The callback of a solve of several is told and obeyed as that of a single one: of iteration 0 where every b is 0, and
- * in the last iteration of a column, which is then cancelled, while a column that stopped before is not. */
+/* The callback of a solve with several columns behaves as that of a single one: it gets iteration 0
+ * if every b is 0, and the last iteration of a column, which it can cancel; a column that stopped
+ * before is not cancelled. */
 static void told_as_one_is(void **state)
 {
     (void)state;
@@ -945,7 +952,7 @@ static void told_as_one_is(void **state)
         assert_fails(ctx, spmv_cg(s.several, s.b, s.x, &options, r, sizeof *r), SPMV_CANCELLED, "at iteration 0");
         make_all_b(&s);
         for (int64_t j = 0; j < s.n; j++)
-            put(&s, s.host, j * K + 1, 0); /* which is done before the first step */
+            put(&s, s.host, j * K + 1, 0); /* which converges before the first iteration */
         assert_ok(ctx, spmv_upload(ctx, s.host, s.b, bytes_of(&s, s.n * K)));
         *h = (struct history){.cancel_at = -1};
         assert_ok(ctx, spmv_cg(s.several, s.b, s.x, &options, r, sizeof *r));
@@ -962,9 +969,9 @@ static void told_as_one_is(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* ------------------------------------------------------- more than a thread holds */
+/* ------------------------------------------------------- more than one thread's share */
 
-/* Some steps from x = 0, one number after the other. */
+/* Some iterations from x = 0, in sequential loops. */
 static void plain_steps(const struct system *s, int v, int steps, double *x)
 {
     const size_t bytes = (size_t)s->n * sizeof *x;
@@ -997,8 +1004,8 @@ static void plain_steps(const struct system *s, int v, int steps, double *x)
     free(q);
 }
 
-/* Parts of more blocks than a thread adds up at once, more than a block adds up at all, and blocks of more rows than a
- * thread has at once. */
+/* More blocks than a thread adds at once, more than a block adds in all, and blocks with more rows
+ * than a thread processes at once. */
 static void many_rows(void **state)
 {
     (void)state;
@@ -1018,7 +1025,7 @@ static void many_rows(void **state)
         put_right_hand_sides(&s);
         for (int i = 0; with_rung_of_several(&i, &options);) {
             if (k > 2 && strcmp(rung_of(options.method), "textbook") == 0)
-                continue; /* a primitive a column */
+                continue; /* too slow: one call of a primitive per column */
             options.max_iterations = STEPS;
             assert_int_equal(spmv_cg(s.several, s.b, s.x, &options, r, sizeof *r), SPMV_ERROR_ITERATIONS);
             fetch_x(&s, x);
@@ -1039,7 +1046,7 @@ static void many_rows(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* A row as long as the matrix: an arrow. */
+/* A row as long as the matrix: an arrow matrix. */
 static void long_row(void **state)
 {
     (void)state;
@@ -1078,7 +1085,7 @@ static void long_row(void **state)
             spmv_free(ctx, one_b);
             spmv_free(ctx, one_x);
             assert_true(one.iterations > 2 && llabs(r[v].iterations - one.iterations) <= 1);
-            for (int j = 0; j < N; j++) /* the least eigenvalue is above 1 */
+            for (int j = 0; j < N; j++) /* the smallest eigenvalue is above 1 */
                 assert_true(fabs(x[j * K + v] - x_one[j]) <= 2 * options.rtol * one.norm_b);
         }
     }
@@ -1089,13 +1096,13 @@ static void long_row(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* "auto" and its reason. */
+/* "auto" and the reason that it reports. */
 static void choice(void **state)
 {
     (void)state;
     spmv_context *ctx = support_context();
     struct system s = make(ctx, SPMV_F64, 5, K);
-    for (int kind = 0; kind < 3; kind++) { /* none, jacobi, one's own */
+    for (int kind = 0; kind < 3; kind++) { /* none, jacobi, user-defined */
         spmv_cg_options options;
         spmv_cg_result r[K];
         struct own own = {.s = &s, .other_at = -1};
@@ -1131,8 +1138,8 @@ static void choice(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* "brief": a few steps by every rung, with M and without, in both types; with p'q riding along, and of more than a
- * panel, where it does not. */
+/* "brief": a few iterations by every rung, with and without M, in both types; with p'q fused into
+ * the product, and with more columns than a panel, where it is not. */
 static void few_steps(void **state)
 {
     (void)state;
@@ -1165,9 +1172,9 @@ static void few_steps(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* First residuals within the tolerance end all columns before their first step, by every rung: x stays,
- * and no iteration counts. Each solve gets a context of its own, so that its workspace is new memory:
- * "brief" under a checker shows that no kernel reads what none has written. */
+/* First residuals within the tolerance end all columns before their first iteration, for every
+ * rung: x stays and the count is 0. Each solve has its own context, so its workspace is new memory:
+ * "brief" under a checker shows that no kernel reads unwritten memory. */
 static void ended_at_the_start(void **state)
 {
     (void)state;

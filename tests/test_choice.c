@@ -1,10 +1,11 @@
-/* Which method a plan takes by itself on CUDA, the same every time, and what it says of the matrix and of how it holds
- * it.
+/* The method that "auto" chooses on CUDA, the same every time, and the plan's description of the
+ * matrix and its layout.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "support.h"
 
-/* rows rows of `each` entries but the first, which has `first`; columns 0, 1, 2 ... */
+/* A matrix whose first row has `first` entries and each other row `each`, in columns 0, 1, 2,
+ * ... */
 static void expect(spmv_context *ctx, int64_t rows, int64_t each, int64_t first, const char *layout)
 {
     int64_t *row_ptr = malloc((size_t)(rows + 1) * sizeof *row_ptr);

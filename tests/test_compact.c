@@ -1,10 +1,10 @@
-/* Compact and generalised compact: by hand, every type, predicate and method at the seams against loops written here,
- * any number of threads, statuses.
+/* Compact and expand: hand-computed cases; every type, predicate and method at the seams against
+ * simple loops; any number of threads; statuses.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "support_pairs.h"
 
-/* One cell of the context's memory. */
+/* Downloads and frees a count. */
 static int64_t take_count(spmv_context *ctx, void *count)
 {
     int64_t *const host = take_result(ctx, count, sizeof(int64_t), "count"), kept = *host;
@@ -33,8 +33,8 @@ static void compact_by_hand(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* Every predicate of the list on numbers around the scalar, true and false; NaN is not equal to anything and nonzero.
- */
+/* Every predicate on numbers around the scalar, true and false. NaN equals nothing and is
+ * nonzero. */
 static void predicates_by_hand(void **state)
 {
     (void)state;
@@ -77,7 +77,7 @@ static void predicates_by_hand(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* Numbers 2, 0, 3, -5 (as 0), 0, 1: six outputs. The two formulas, total and rank, on numbers small enough to see. */
+/* Counts 2, 0, 3, -5 (taken as 0), 0, 1: six outputs. Both forms, total and rank. */
 static void expand_by_hand(void **state)
 {
     (void)state;
@@ -113,10 +113,10 @@ static void expand_by_hand(void **state)
 
 /* ------------------------------------------------- every type and size */
 
-/* One pair a type. */
+/* One pair per type. */
 #define FOR_TYPES(p) FOR_PAIRS(p) if (p->op == SPMV_ADD || p->op == SPMV_COMPOSE || p->op == SPMV_MAXSUM)
 
-/* How the flags look. */
+/* Patterns of flags. */
 enum flag_kind { NONE, ALL, HALF, FEW, RUNS, FLAG_KINDS };
 
 static uint8_t flag_of(enum flag_kind kind, int64_t i, uint64_t *seed)
@@ -127,7 +127,7 @@ static uint8_t flag_of(enum flag_kind kind, int64_t i, uint64_t *seed)
     return set ? (uint8_t)(1 + (r >> 32) % 255) : 0;
 }
 
-/* An array that begins skew bytes behind an aligned one; the block to free in *block. */
+/* An array that starts skew bytes after an aligned address. *block is the memory to free. */
 static void *upload_skewed(spmv_context *ctx, const void *host, int64_t bytes, int64_t skew, void **block)
 {
     assert_ok(ctx, spmv_alloc(ctx, bytes + skew + 1, block));
@@ -136,7 +136,7 @@ static void *upload_skewed(spmv_context *ctx, const void *host, int64_t bytes, i
     return (char *)*block + skew;
 }
 
-/* skew: elements (and flags) begin off their alignment to vectors. */
+/* skew: offset in elements (and flags) from vector alignment. */
 static void check_flags(spmv_context *ctx, const struct pair *p, enum flag_kind kind, const char *method, int64_t n,
                         int skew)
 {
@@ -192,7 +192,7 @@ static void flags_at_the_seams(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* The tiles of the kernels: 256 threads, 64 bytes of elements each. */
+/* Sizes around the tiles of the kernels: 256 threads with 64 bytes of elements each. */
 static void flags_at_the_tiles_of_a_gpu(void **state)
 {
     (void)state;
@@ -207,7 +207,7 @@ static void flags_at_the_tiles_of_a_gpu(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* Bytes to bits and back; flags that begin anywhere. */
+/* Bytes to bits and back, with flags at any offset. */
 static void flags_to_bits_and_back(void **state)
 {
     (void)state;
@@ -272,7 +272,7 @@ static void flags_to_bits_and_back(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* Definitions of the predicates, for any type of the list. */
+/* The predicates by definition, for every type. */
 #define DEFINE(NAME, name, TYPE, type, T, D, CLASS)                                                                    \
     static bool holds_##name##_##type(const void *a, const void *s)                                                    \
     {                                                                                                                  \
@@ -314,7 +314,7 @@ static void check_predicate(spmv_context *ctx, const struct predicate_row *row, 
     const struct pair *const p = pair_of(SPMV_ADD, row->type);
     void *x = pair_values(p, n, true, 89), *want = host_array(n * p->size);
     _Alignas(8) char scalar[8];
-    memcpy(scalar, element(x, (size_t)p->size, n / 2), (size_t)p->size); /* one that occurs */
+    memcpy(scalar, element(x, (size_t)p->size, n / 2), (size_t)p->size); /* one of the elements */
     int64_t kept = 0;
     for (int64_t i = 0; i < n; i++)
         if (row->holds(element(x, (size_t)p->size, i), scalar) == when)
@@ -344,7 +344,8 @@ static void every_predicate_and_type(void **state)
 
 /* ------------------------------------------------------ generalised compact */
 
-/* Numbers of outputs: mostly few, runs of none longer than a tile of a GPU, now and then thousands. */
+/* Numbers of outputs: usually few, runs of zeros longer than a tile of a GPU, sometimes
+ * thousands. */
 static int64_t count_of(int64_t i, uint64_t *seed)
 {
     const uint64_t r = support_random(seed);
@@ -353,7 +354,7 @@ static int64_t count_of(int64_t i, uint64_t *seed)
     return r % 997 == 0 ? (int64_t)(r >> 32) % 5000 : (int64_t)(r >> 32) % 4;
 }
 
-/* room: cells beyond (or, negative, short of) the outputs that there are. */
+/* room: cells in addition to the outputs; negative: too few cells. */
 static void check_expand(spmv_context *ctx, const struct pair *p, spmv_expand_form form, int bits, int64_t n,
                          int64_t room)
 {
@@ -370,7 +371,7 @@ static void check_expand(spmv_context *ctx, const struct pair *p, spmv_expand_fo
     const int64_t total = made + room > 0 ? made + room : 0, size = p->size, index_size = bits / 8;
     void *x = pair_values(p, n, true, 101), *out_wanted = host_array(total * size);
     void *source_wanted = host_array(total * index_size), *rank_wanted = host_array(total * index_size);
-    memset(out_wanted, GUARD_BYTE, (size_t)(total * size)); /* what nobody writes keeps its value */
+    memset(out_wanted, GUARD_BYTE, (size_t)(total * size)); /* unwritten cells keep their values */
     memset(source_wanted, GUARD_BYTE, (size_t)(total * index_size));
     memset(rank_wanted, GUARD_BYTE, (size_t)(total * index_size));
     for (int64_t i = 0; i < n; i++) {
@@ -388,7 +389,8 @@ static void check_expand(spmv_context *ctx, const struct pair *p, spmv_expand_fo
     assert_ok(ctx, spmv_expand_offsets(ctx, numbers, bits, places, n));
     assert_ok(ctx, spmv_expand(ctx, form, p->type, in, places, n, bits, out, source, rank, total));
     assert_ok(ctx,
-              spmv_expand(ctx, form, p->type, NULL, places, n, bits, NULL, NULL, NULL, total)); /* writes nothing */
+              /* writes nothing */
+              spmv_expand(ctx, form, p->type, NULL, places, n, bits, NULL, NULL, NULL, total));
     void *got[] = {take_result(ctx, places, (n + 1) * 8, "offsets"), take_result(ctx, out, total * size, "out"),
                    take_result(ctx, source, total * index_size, "source"),
                    take_result(ctx, rank, total * index_size, "rank")};
@@ -413,7 +415,7 @@ static void expand_at_the_seams(void **state)
         {
             FOR_SEAM_SIZES(n)
             {
-                const bool big = n > 3 * HOST_TILE + 7; /* these in one type alone */
+                const bool big = n > 3 * HOST_TILE + 7; /* large sizes with one type only */
                 if (big && p->type != SPMV_F32)
                     continue;
                 check_expand(ctx, p, (spmv_expand_form)form, n % 2 ? 32 : 64, n, 0);
@@ -427,7 +429,7 @@ static void expand_at_the_seams(void **state)
 
 /* ------------------------------------------------------------------ threads */
 
-/* Offsets from 100003 numbers and what a predicate keeps, on teams of every size. */
+/* compact_if gives the same result for any number of threads. */
 static void any_number_of_threads(void **state)
 {
     (void)state;
@@ -447,7 +449,8 @@ static void any_number_of_threads(void **state)
             assert_in_range(kept, N / 2 - 1000, N / 2 + 1000);
         } else {
             assert_int_equal(now, kept);
-            assert_same(got, first, 8, N, "compact_if"); /* behind the last kept nothing is written */
+            /* nothing is written after the last kept element */
+            assert_same(got, first, 8, N, "compact_if");
             free(got);
         }
         spmv_free(ctx, in);
@@ -496,7 +499,7 @@ static void statuses(void **state)
                  SPMV_ERROR_ARGUMENT, "-1");
     assert_fails(ctx, spmv_expand(ctx, SPMV_EXPAND_GATHER, SPMV_F64, m, o, 2, 32, r, NULL, NULL, (int64_t)1 << 31),
                  SPMV_ERROR_SIZE, "2147483648");
-    /* nothing to do: the count is written, nothing else */
+    /* nothing to do: only the count is written */
     assert_ok(ctx, spmv_compact(ctx, SPMV_F64, NULL, NULL, NULL, c, 0));
     assert_int_equal(take_count(ctx, r), 0);
     r = guarded_result(ctx, 8);

@@ -1,5 +1,5 @@
-/* Complex matrices and vectors in files: the types they are read as, the way out and back to the same bits, the
- * binary form and the cache, hermitian files against their definition, and what is known of such matrices.
+/* Complex matrices and vectors in files: types, writing and reading back the same bits, the binary
+ * form and the cache, hermitian files against their definition, and statistics.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <dirent.h>
@@ -62,7 +62,7 @@ static void the_file_decides_by_default(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* Each part is rounded once, to the type that was asked for: never to f32 by way of f64. */
+/* Each part is rounded once, to the requested type: never to f32 via f64. */
 static void parts_are_rounded_once(void **state)
 {
     (void)state;
@@ -132,8 +132,8 @@ static void complex_files_are_never_real(void **state)
 
 /* ---------------------------------------------------------------- large files */
 
-/* Random entries, several at some places; hermitian: of the lower half, the diagonal real. Parts are multiples of 1/8,
- * so that every sum is exact. */
+/* Random entries, some at the same place; hermitian: in the lower half, with a real diagonal. Parts
+ * are multiples of 1/8, so every sum is exact. */
 struct lines {
     int64_t rows, entries;
     int32_t *row, *col;
@@ -182,7 +182,7 @@ static void free_lines(struct lines *l)
     free(l->text);
 }
 
-/* The file is the matrix of its entries, whatever the number of threads; entries of one place added. */
+/* A file gives the matrix of its entries for any number of threads; duplicate entries are added. */
 static void large_files_are_their_entries(void **state)
 {
     (void)state;
@@ -208,7 +208,8 @@ static void large_files_are_their_entries(void **state)
     free_lines(&l);
 }
 
-/* y = A x for the hermitian A that the lower half stands for, from the definition: a_ji is the conjugate of a_ij. */
+/* y = A x for the hermitian A given by its lower half, by definition: a_ji is the conjugate of
+ * a_ij. */
 static void hermitian_products(void **state)
 {
     (void)state;
@@ -244,7 +245,8 @@ static void hermitian_products(void **state)
             assert_ok(ctx, spmv_plan_create(ctx, &a, &options, &plan));
             memset(y, 0xff, (size_t)l.rows * sizeof *y);
             assert_ok(ctx, spmv_apply(plan, NULL, x, NULL, y));
-            for (int64_t i = 0; i < l.rows; i++) /* the sums are exact, and 0 has either sign */
+            /* the sums are exact, and 0 may have either sign */
+            for (int64_t i = 0; i < l.rows; i++)
                 assert_true(y[i].re == want[i].re && y[i].im == want[i].im);
             spmv_plan_destroy(plan);
         }
@@ -259,7 +261,7 @@ static void hermitian_products(void **state)
 
 /* ---------------------------------------------------------------- out and back */
 
-/* Every bit pattern that is a finite number, in both parts. */
+/* A matrix with random finite bit patterns in both parts. */
 static spmv_matrix *random_matrix(spmv_context *ctx, spmv_type type)
 {
     enum { ROWS = 200, ENTRIES = 40000 };
@@ -270,7 +272,7 @@ static spmv_matrix *random_matrix(spmv_context *ctx, spmv_type type)
     uint64_t seed = 77;
     spmv_matrix *matrix = NULL;
     for (int k = 0; k < ENTRIES; k++) {
-        row[k] = k % ROWS; /* no place twice: sums could overflow */
+        row[k] = k % ROWS; /* no duplicates: sums could overflow */
         col[k] = k / ROWS;
     }
     for (int k = 0; k < 2 * ENTRIES; k++) {
@@ -310,7 +312,7 @@ static void matrices_round_trip(void **state)
             assert_int_equal(info.field, SPMV_FIELD_COMPLEX);
             assert_true(same_matrix(matrix, back));
             spmv_matrix_destroy(back);
-            /* by default it is c128, whatever is in the file; and no real matrix */
+            /* default options read it as c128, whatever its precision; a real type is refused */
             assert_ok(ctx, spmv_matrix_read(ctx, path, NULL, &back, NULL, 0));
             spmv_matrix_view(back, &a);
             assert_int_equal(a.type, SPMV_C128);
@@ -347,7 +349,7 @@ static void written_text(void **state)
     unlink(path);
 }
 
-/* The head's type, and values of another type than the file's. */
+/* The type in the header, and values of another type than the file's. */
 static void binary_form(void **state)
 {
     (void)state;
@@ -373,7 +375,7 @@ static void binary_form(void **state)
     options.type = SPMV_C64;
     assert_fails(ctx, spmv_matrix_read(ctx, path, &options, &back, NULL, 0), SPMV_ERROR_LIMIT,
                  "entry 2, 1e+300, is too large for f32");
-    /* real values as complex ones */
+    /* real values read as complex */
     static const double real[] = {1.5, 0.1};
     a.val = real;
     a.type = SPMV_F64;
@@ -384,7 +386,7 @@ static void binary_form(void **state)
     assert_int_equal(b.type, SPMV_C64);
     assert_true(narrow[0].re == 1.5f && narrow[0].im == 0 && narrow[1].re == 0.1f && narrow[1].im == 0);
     spmv_matrix_destroy(back);
-    /* a pattern has no type of its own */
+    /* a pattern has no type */
     a.val = NULL;
     assert_ok(ctx, spmv_matrix_write(ctx, &a, path));
     assert_ok(ctx, spmv_matrix_read(ctx, path, &options, &back, NULL, 0));
@@ -410,7 +412,7 @@ static int empty_folder(const char *path)
     return n;
 }
 
-/* What was kept by default is complex, and nobody gets it as real. */
+/* A matrix cached with default options is complex and is never returned as real. */
 static void cache(void **state)
 {
     (void)state;
@@ -549,7 +551,7 @@ static void vectors_round_trip(void **state)
     assert_int_equal(n, N);
     assert_memory_equal(back, values, sizeof values);
     spmv_host_free(back);
-    /* with a format, and the longest numbers there are */
+    /* with a format, and the longest numbers */
     const spmv_c64 small[] = {{0.1f, -2}, {NAN, 3}};
     const spmv_c128 huge = {-1.7e308, 1.7e308};
     char expected[3000];
@@ -567,7 +569,7 @@ static void vectors_round_trip(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* ---------------------------------------------------------------- what is known of them */
+/* ---------------------------------------------------------------- statistics */
 
 static void statistics_of(spmv_context *ctx, const char *text, spmv_statistics *s)
 {
@@ -610,7 +612,7 @@ static void statistics(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* A SPEC's values are real: the same numbers, and 0. */
+/* The values of a SPEC are real: imaginary parts are 0. */
 static void generated(void **state)
 {
     (void)state;

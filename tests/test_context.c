@@ -39,7 +39,8 @@ static void threads_are_kept(void **state)
     assert_non_null(strstr(spmv_last_error(NULL), "-1 threads"));
 }
 
-/* A program built against an older header has a shorter struct; one built against a newer header a longer one. */
+/* A program compiled with an older header has a shorter struct; one compiled with a newer header
+ * has a longer one. */
 static void options_of_other_sizes(void **state)
 {
     (void)state;
@@ -56,7 +57,7 @@ static void options_of_other_sizes(void **state)
     assert_int_equal(spmv_context_create(&newer.known, &ctx), SPMV_OK);
     spmv_context_destroy(ctx);
 
-    newer.unknown[3] = 1; /* asks for something this library does not know */
+    newer.unknown[3] = 1; /* a setting that this library does not support */
     assert_int_equal(spmv_context_create(&newer.known, &ctx), SPMV_ERROR_ARGUMENT);
     assert_non_null(strstr(spmv_last_error(NULL), "spmv_context_options_init"));
 

@@ -1,6 +1,6 @@
-/* Contexts of the backend cuda: the caller's device, streams, captures, memory that does not suffice, dead contexts, a
- * GPU that is not there. Runs on a GPU, and on the host that plays one (HOST_CUDA), where drivers and devices fail on
- * demand.
+/* Contexts of the backend cuda: the caller's device, streams, captures, too little memory, contexts
+ * after a device error, no GPU. Runs on a GPU and on the host emulation of CUDA (HOST_CUDA), where
+ * drivers and devices fail on demand.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "support.h"
@@ -41,7 +41,7 @@ static spmv_context *context_with(int device, cudaStream_t stream)
     return ctx;
 }
 
-/* The numbers negated, through the context. */
+/* Negates the numbers, to check that the context works. */
 static void negate(spmv_context *ctx)
 {
     double back[NUMBERS];
@@ -102,7 +102,7 @@ static void devices_that_are_not_there(void **state)
     assert_non_null(strstr(spmv_last_error(NULL), "1000"));
     options.device = -2;
     assert_int_equal(spmv_context_create(&options, &ctx), SPMV_ERROR_ARGUMENT);
-    assert_int_equal(cudaGetLastError(), cudaSuccess); /* nothing is left for the application to trip over */
+    assert_int_equal(cudaGetLastError(), cudaSuccess); /* the application's last error is clean */
 }
 
 static void application_streams(void **state)
@@ -153,15 +153,16 @@ static void too_much_memory(void **state)
     assert_null(memory);
     struct cudaDeviceProp properties;
     assert_int_equal(cudaGetDeviceProperties(&properties, current_device()), cudaSuccess);
-    /* fits on paper, but something is in use */
+    /* the size of the whole device memory, some of which is in use */
     assert_fails(ctx, spmv_alloc(ctx, (int64_t)properties.totalGlobalMem, &memory), SPMV_ERROR_MEMORY, "device memory");
     assert_null(memory);
     assert_int_equal(cudaGetLastError(), cudaSuccess);
-    negate(ctx); /* alive */
+    negate(ctx); /* the context still works */
     spmv_context_destroy(ctx);
 }
 
-/* Memory for queued work: from a pool where the device has one, else from the device; freed as any. */
+/* Memory for queued work: from a pool if the device has one, else from the device; both are freed
+ * the same way. */
 static void memory_for_queued_work(void **state)
 {
     (void)state;
@@ -190,10 +191,11 @@ static void memory_for_queued_work(void **state)
         assert_int_equal(cudaGetLastError(), cudaSuccess);
         assert_ok(ctx, context_alloc(ctx, 0, &memory));
         assert_null(memory);
-        negate(ctx); /* alive */
+        negate(ctx); /* the context still works */
         spmv_context_destroy(ctx);
 #ifdef HOST_CUDA
-        assert_int_equal(host_cuda.from_pools - before.from_pools, without ? 0 : 4); /* the last one twice */
+        /* the last one twice */
+        assert_int_equal(host_cuda.from_pools - before.from_pools, without ? 0 : 4);
         assert_int_equal(host_cuda.trims - before.trims, without ? 0 : 1);
         assert_int_equal(host_cuda.allocations, before.allocations);
         assert_int_equal(host_cuda.others, before.others);
@@ -202,8 +204,8 @@ static void memory_for_queued_work(void **state)
 #endif
 }
 
-/* What waits or allocates is refused while the stream is captured, and the capture stays whole; what only queues is
- * taken down. */
+/* While the stream is captured, calls that wait or allocate are refused and leave the capture
+ * valid; calls that only queue are recorded. */
 static void captures(void **state)
 {
     (void)state;
@@ -212,7 +214,8 @@ static void captures(void **state)
     spmv_context *ctx = context_with(-1, stream);
     double back[NUMBERS] = {0};
     void *const memory = support_upload(ctx, numbers, sizeof numbers), *const spare = support_upload(ctx, numbers, 8);
-    for (int twice = 0; twice < 2; twice++) /* the kernels are loaded, and the numbers are what they were */
+    /* loads the kernels; negating twice restores the numbers */
+    for (int twice = 0; twice < 2; twice++)
         assert_ok(ctx, spmv_map(ctx, SPMV_MAP_NEG, SPMV_F64, memory, memory, NUMBERS));
     assert_ok(ctx, spmv_map(ctx, SPMV_MAP_COPY, SPMV_F64, memory, memory, NUMBERS));
 #ifdef HOST_CUDA
@@ -229,8 +232,9 @@ static void captures(void **state)
     assert_fails(ctx, spmv_upload(ctx, numbers, memory, 8), SPMV_ERROR_CAPTURE, "upload");
     assert_fails(ctx, spmv_download(ctx, memory, back, 8), SPMV_ERROR_CAPTURE, "download");
     assert_fails(ctx, spmv_synchronize(ctx), SPMV_ERROR_CAPTURE, "waiting");
-    spmv_free(ctx, spare);                                         /* put off */
-    assert_ok(ctx, context_scratch(ctx, (int64_t)1 << 20, &more)); /* what the primitives need is there */
+    spmv_free(ctx, spare); /* deferred */
+    /* the scratch of the primitives exists already */
+    assert_ok(ctx, context_scratch(ctx, (int64_t)1 << 20, &more));
     assert_ok(ctx, spmv_map(ctx, SPMV_MAP_COPY, SPMV_F64, memory, memory, NUMBERS));
     assert_ok(ctx, spmv_map(ctx, SPMV_MAP_NEG, SPMV_F64, memory, memory, NUMBERS));
 #ifdef HOST_CUDA
@@ -238,7 +242,7 @@ static void captures(void **state)
     assert_false(host_cuda.capture_broken);
     const int64_t allocations = host_cuda.allocations;
     assert_ok(ctx, spmv_synchronize(ctx));
-    assert_int_equal(host_cuda.allocations, allocations - 1); /* what was put off is done */
+    assert_int_equal(host_cuda.allocations, allocations - 1); /* the deferred release is done */
 #else
     assert_int_equal(cudaStreamEndCapture(stream, &graph), cudaSuccess);
     assert_int_equal(cudaGraphInstantiate(&replay, graph, 0), cudaSuccess);
@@ -257,7 +261,8 @@ static void captures(void **state)
     assert_int_equal(cudaStreamDestroy(stream), cudaSuccess);
 }
 
-/* After a device error every call says so, names the first failure and what was queued; destroying is still fine. */
+/* After a device error every call fails with the first error and the name of the queued kernel.
+ * Destroying the context still works. */
 static void expect_dead(spmv_context *ctx, void *memory)
 {
     double number = 0;
@@ -295,7 +300,7 @@ static void dead_contexts(void **state)
     assert_int_equal(host_cuda.allocations, 0);
 }
 
-/* auto goes on to OpenMP and says why, whatever makes the GPU unusable; nothing stays behind. */
+/* "auto" falls back to OpenMP and reports why, whatever makes the GPU unusable; no memory leaks. */
 static void auto_falls_back(void **state)
 {
     (void)state;
@@ -328,7 +333,7 @@ static void auto_falls_back(void **state)
     }
 }
 
-/* A device that has pools but gives none, or none with a threshold of its own, is used all the same. */
+/* A device with pools that fail, or whose threshold cannot be set, is still used. */
 static void pools_that_fail(void **state)
 {
     (void)state;
@@ -350,7 +355,7 @@ static void pools_that_fail(void **state)
     }
 }
 
-/* What a context keeps of its last solve gives way to its scratch, too. */
+/* The block that a context keeps from its last solve is released for its scratch, too. */
 static void kept_blocks_give_way(void **state)
 {
     (void)state;
@@ -360,17 +365,18 @@ static void kept_blocks_give_way(void **state)
     assert_ok(ctx, context_lend(ctx, bytes, &kept));
     context_take_back(ctx, kept);
     const int64_t allocations = host_cuda.allocations;
-    host_cuda.refused = 2; /* the second try is behind the pool's trimming */
+    host_cuda.refused = 2; /* the second attempt comes after the pool is trimmed */
     assert_ok(ctx, context_scratch(ctx, bytes, &scratch));
     assert_non_null(scratch);
     assert_int_equal(host_cuda.refused, 0);
-    assert_int_equal(host_cuda.allocations, allocations - 1); /* the block; the scratch took the old one's place */
+    /* less the kept block; the new scratch replaces the old one */
+    assert_int_equal(host_cuda.allocations, allocations - 1);
     spmv_context_destroy(ctx);
 }
 
 #else
 
-/* In a process of its own: the error ends the process's use of the device. */
+/* In its own process, because the error ends the process's use of the device. */
 static void dead_contexts(void **state)
 {
     (void)state;
@@ -387,7 +393,7 @@ static void dead_contexts(void **state)
     assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-/* An array at an address where nothing is. */
+/* Uses an array at an invalid address. */
 static void dies(void **state)
 {
     (void)state;
@@ -399,7 +405,7 @@ static void dies(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* A driver to which no device is visible: this runs without a GPU too. */
+/* A driver without visible devices. Also runs without a GPU. */
 static void auto_falls_back(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
-/* The kernels of the backend cuda beyond 2^31 elements, where 32-bit arithmetic on sizes would break. Everything is
- * made and compared on the device: i32 wraps around, so that out[i] = i + 1 modulo 2^32 is known for every i. Skipped
- * where the device has too little memory.
+/* The kernels of the backend cuda with more than 2^31 elements, where 32-bit sizes would overflow.
+ * All data is made and compared on the device: i32 wraps, so out[i] = i + 1 modulo 2^32 is known
+ * for every i. Skipped on devices with too little memory.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "support.h"
@@ -8,7 +8,7 @@
 static const int64_t N = ((int64_t)1 << 31) + 4099;
 static const int32_t zero = 0, one = 1, minus_one = -1;
 
-/* n elements of i32 on the device; skips the test when they cannot be had. */
+/* n elements of i32 on the device; skips the test if out of memory. */
 static int32_t *array(spmv_context *ctx, int64_t n)
 {
     void *memory = NULL;
@@ -28,7 +28,7 @@ static int32_t *filled(spmv_context *ctx, int64_t n, int32_t first, int32_t step
     return a;
 }
 
-/* Takes first + i step off a[i]; what is left must be zero from the least to the greatest. */
+/* Asserts a[i] == first + i step: subtracts it, then checks that minimum and maximum are 0. */
 static void expect_index(spmv_context *ctx, int32_t *a, int64_t n, int32_t first, int32_t step)
 {
     int32_t *const index = filled(ctx, n, first, step), *const extremes = array(ctx, 2), host[2];
@@ -79,7 +79,7 @@ static void scans(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* Three segments, the second a giant that crosses 2^31. */
+/* Three segments; the second is long and crosses 2^31. */
 static void segments_across(void **state)
 {
     (void)state;
@@ -125,7 +125,7 @@ static void many_segments(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* Everything turned round, there and back. */
+/* Reverses the order and restores it. */
 static void gather_and_scatter(void **state)
 {
     (void)state;

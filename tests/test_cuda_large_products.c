@@ -1,7 +1,7 @@
-/* Products with 2^31 nonzeros and more on the backend cuda: offsets of 64 bits, a place in memory that 32 bits do not
- * hold. The matrix is made on the device: row i of a band has ones (or threes) in the columns i ... i + length - 1, so
- * with x_j = j the sum is known for every row, exactly, and compared there. Skipped where the device has too little
- * memory; on the host that plays a GPU the matrix is small, and only the test itself is tried.
+/* Products with more than 2^31 nonzeros on the backend cuda: 64-bit offsets and indices. The matrix
+ * is made on the device: row i of a band has ones (or threes) in columns i ... i + length - 1, so
+ * with x_j = j every sum is known exactly and compared there. Skipped on devices with too little
+ * memory. On the host emulation of CUDA the matrix is small, which only tests this program.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "runtime_cuda.h"
@@ -15,7 +15,7 @@ static const int64_t NONZEROS = ((int64_t)1 << 31) + 4099; /* at least */
 
 static spmv_context *ctx;
 
-/* Memory; skips the test when it cannot be had. */
+/* Memory; skips the test if out of memory. */
 static void *get(int64_t bytes)
 {
     void *memory = NULL;
@@ -28,7 +28,7 @@ static void *get(int64_t bytes)
     return memory;
 }
 
-/* first + i step */
+/* An array of first + i step. */
 static double *numbers(int64_t n, double first, double step)
 {
     double *const v = get(n * 8);
@@ -43,7 +43,7 @@ struct band {
     float *val; /* NULL: a pattern */
 };
 
-/* Columns grow by one, but from row to row: an inclusive scan of what they grow by. */
+/* The columns are an inclusive scan of differences: 1 within a row, a step back at each new row. */
 static struct band make_band(int64_t length, bool with_values)
 {
     struct band b = {.rows = NONZEROS / length + 1, .length = length};
@@ -88,7 +88,7 @@ static spmv_csr view_of(const struct band *b)
                       .memory = SPMV_MEMORY_CONTEXT};
 }
 
-/* NULL where the device has too little memory for what the method keeps. */
+/* NULL if the device has too little memory for the plan. */
 static spmv_plan *plan_of(const spmv_csr *a, const char *method, int compression, int vectors)
 {
     spmv_plan_options options;
@@ -107,7 +107,7 @@ static spmv_plan *plan_of(const spmv_csr *a, const char *method, int compression
     return plan;
 }
 
-/* y_i == first + i step for all of n; y is used up. */
+/* Asserts y_i == first + i step for i < n; overwrites y. */
 static void expect(const char *what, double *y, int64_t n, double first, double step)
 {
     const double minus_one = -1;
@@ -123,7 +123,7 @@ static void expect(const char *what, double *y, int64_t n, double first, double 
         fail_msg("%s: off by %g to %g", what, host[0], host[1]);
 }
 
-/* layout: what the plan must say of itself; NULL: nothing */
+/* layout: text that the plan must report; NULL: none */
 static void check(const struct band *b, const char *method, int compression, const char *layout)
 {
     const spmv_csr a = view_of(b);
@@ -144,8 +144,8 @@ static void check(const struct band *b, const char *method, int compression, con
     spmv_plan_destroy(plan);
 }
 
-/* Of what a plan held, gigabytes here, the context's pool keeps its share of the device's memory and gives the rest
- * back. */
+/* Asserts that the pool of the context keeps at most its share of the device memory after a plan of
+ * gigabytes is freed. */
 static void expect_given_back(void)
 {
 #ifndef HOST_CUDA
@@ -158,7 +158,7 @@ static void expect_given_back(void)
 #endif
 }
 
-/* On few diagonals, in 16 bits, and plain; with values and without; by every method. */
+/* With the diagonal, 16-bit and plain formats, with and without values, by every method. */
 static void a_band(void **state)
 {
     (void)state;

@@ -1,13 +1,16 @@
-/* Products and solves on the backend cuda: every kernel at the seams of its threads, warps and grids; CUDA graphs on
- * the application's stream; the same bits again and again beside other work. Runs on a GPU, and on the host that plays
- * one.
+/* Products and solves on the backend cuda: every kernel at the seams of its threads, warps and
+ * grids; CUDA graphs on the application's stream; repeatable bits, also beside other work. Runs on
+ * a GPU and on the host emulation of CUDA.
  *
- * Matrices and vectors of the first two hold small whole numbers, so that every order of summation gives the same
- * result in floating point too: results are compared for equality.
+ * The matrices and vectors of the first two groups hold small integers, so every order of summation
+ * gives the same floating-point result and results are compared for equality.
  *
- * How much is run, by argv[2]: everything; "brief": each kernel once, for checkers that slow a GPU down a hundredfold;
- * "repeat": only the repetitions, many, while the device does other work; "none": only finds out whether there is a
- * GPU.
+ * argv[2] selects what runs:
+ *
+ *   (none)    everything
+ *   "brief"   each kernel once, for checkers that slow a GPU down a hundredfold
+ *   "repeat"  only the repetitions, many, while the device does other work
+ *   "none"    nothing; only finds out whether there is a GPU
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "support.h"
@@ -65,7 +68,8 @@ static void *get(int64_t count, size_t size)
     return memory;
 }
 
-/* Row lengths around a warp's; every row of a few when the matrix is large; one row much longer than the others. */
+/* Row lengths around that of a warp; the same for all rows of a large matrix; one row much longer
+ * than the others. */
 static int64_t length_of(int64_t rows, int64_t row)
 {
     static const int64_t seams[] = {0, 1, 2, 31, 32, 33, 0, 63, 64, 65, 127, 129, 0, 0, 300};
@@ -74,7 +78,7 @@ static int64_t length_of(int64_t rows, int64_t row)
     return rows > 10000 ? row % 3 : seams[row % (int64_t)(sizeof seams / sizeof seams[0])];
 }
 
-/* values: whole numbers from -8 to 8, or uniform in [-1, 1) */
+/* values: integers from -8 to 8, or uniform in [-1, 1) */
 static double draw(bool whole, uint64_t *random)
 {
     return whole ? (double)((int)(support_random(random) >> 40) % 17 - 8) : support_uniform(random);
@@ -112,7 +116,7 @@ static double *make_vector(int64_t n, uint64_t seed, bool whole)
     return v;
 }
 
-/* values in the type, to be freed */
+/* A copy of the values in the type, which the caller frees. */
 static void *in_type(spmv_type type, const double *values, int64_t n)
 {
     void *const copy = get(n, sizeof *values);
@@ -163,7 +167,7 @@ static spmv_plan *make_plan(spmv_context *ctx, const struct matrix *m, const cha
     return plan;
 }
 
-/* Offsets of 64 bits, which plans keep only from 2^31 nonzeros on. */
+/* Gives the plan 64-bit offsets, which plans normally have only for 2^31 nonzeros and more. */
 static void *widen(spmv_context *ctx, const struct matrix *m, spmv_plan *plan)
 {
     void *const wide = support_upload(ctx, m->row_ptr, (m->rows + 1) * 8);
@@ -189,7 +193,7 @@ static spmv_status apply(spmv_plan *plan, spmv_type type, bool scaled, const voi
     return type == SPMV_F32 ? spmv_apply(plan, &alpha32, x, &beta32, y) : spmv_apply(plan, &alpha, x, &beta, y);
 }
 
-/* The same by coordinates, exact for whole numbers. */
+/* The product entry by entry, exact for integers. */
 static double *product(const struct matrix *m, spmv_operation operation, bool scaled, const double *x, const double *y0)
 {
     const bool transposed = operation != SPMV_OPERATION_N;
@@ -245,7 +249,8 @@ static void check_product(spmv_context *ctx, const struct matrix *m, const char 
     free(expected);
 }
 
-/* Every method, type and width of offsets, with values and without; transposed with offsets of 32 bits. */
+/* Every method, type and width of offsets, with and without values; transposed with 32-bit
+ * offsets. */
 static void check_matrix(spmv_context *ctx, int64_t rows, int64_t cols)
 {
     for (int pattern = 0; pattern < 2; pattern++) {
@@ -275,7 +280,7 @@ static void products_at_seams(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* More rows than a grid has warps, and threads: blocks go round. */
+/* More rows than the grid has warps and threads, so each block processes several groups. */
 static void products_beyond_the_grid(void **state)
 {
     (void)state;
@@ -294,7 +299,7 @@ static void products_beyond_the_grid(void **state)
 
 /* ---------------------------------------------------------- conjugate gradients */
 
-/* A x = b with b = A * ones, from x = 0; the bytes of x, to be freed. */
+/* Solves A x = b with b = A * ones from x = 0. Returns a copy of x, which the caller frees. */
 static void *solve(spmv_context *ctx, const char *spec, const char *method, spmv_type type, int64_t *n,
                    spmv_cg_result *result)
 {
@@ -353,7 +358,7 @@ static int repeats(void)
     return repeat_often ? 200 : real_gpu ? 20 : 3;
 }
 
-/* Work on another stream, at the same time. */
+/* Concurrent work on another stream. */
 struct noise {
     spmv_context *ctx;
     void *values;
@@ -457,8 +462,9 @@ static void bits_of_solves_repeat(void **state)
 
 #ifdef HOST_CUDA
 
-/* The host takes launches down without running them: what it shows is that the capture survives, that nothing is
- * allocated, and that all work is in the launches: y stays what it is. */
+/* The host emulation records launches without running them. This checks that the capture stays
+ * valid, that nothing is allocated, and that all work is in the launches, because y does not
+ * change. */
 static void capture_and_replay(spmv_context *ctx, spmv_plan *plan, struct variant v, void *x, void *y,
                                const struct matrix *m)
 {
@@ -477,7 +483,7 @@ static void capture_and_replay(spmv_context *ctx, spmv_plan *plan, struct varian
 
 #else
 
-/* Captured once, replayed on other numbers in the same arrays. */
+/* Captured once, then replayed with other numbers in the same arrays. */
 static void capture_and_replay(spmv_context *ctx, spmv_plan *plan, struct variant v, void *x, void *y,
                                const struct matrix *m)
 {

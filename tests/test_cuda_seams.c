@@ -1,8 +1,9 @@
-/* Every kernel of the backend cuda, for every operator and type, at the seams of its tiles and chunks, against loops
- * written here.
+/* Every kernel of the backend cuda, for every operator and type, at the seams of its tiles and
+ * chunks, against simple loops.
  *
- * All values are small whole numbers (products: of 1 and -1), so that every way to put the parentheses gives the same
- * result in floating point too: results are compared for equality. Runs on a GPU, and on the host that plays one.
+ * All values are small integers (for products 1 and -1), so every order of evaluation gives the
+ * same floating-point result and results are compared for equality. Runs on a GPU and on the host
+ * emulation of CUDA.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "support.h"
@@ -10,17 +11,17 @@
 #include "backend.h"
 #include "ops.h"
 
-/* Elements of a tile of the kernels: 64 bytes for each of 256 threads. */
+/* Bytes of a tile of the kernels: 64 for each of 256 threads. */
 enum { TILE_BYTES = 64 * 256 };
 
-/* How much is run, by argv[2]: everything; "brief": each kernel once at the main seams, for checkers that slow a GPU
- * down a hundredfold; "repeat": only the repetitions, many, while the device does other work; "none": only finds out
- * whether there is a GPU. */
+/* argv[2] selects what runs: everything; "brief": each kernel once at the main seams, for checkers
+ * that slow a GPU down a hundredfold; "repeat": only the repetitions, many, while the device does
+ * other work; "none": nothing, only finds out whether there is a GPU. */
 static spmv_context *context;
-static bool real_gpu; /* not the host that plays one, which is built with few chunks and gets fewer sizes */
+static bool real_gpu; /* false on the host emulation, which has few chunks and gets fewer sizes */
 static bool brief, repeat_often;
 
-/* How n elements are cut into segments: positions has count + 1 entries, the last is n. */
+/* A cut of n elements into segments: positions has count + 1 entries, the last is n. */
 struct cut {
     int64_t n, count;
     int64_t *positions;
@@ -37,7 +38,8 @@ static int64_t length_of(enum cut_kind kind, int64_t s, uint64_t *random)
         return 1;
     case RANDOM:
         return r % 7 == 0 ? (int64_t)(r >> 32) % 700 : (int64_t)(r >> 32) % 6;
-    case EMPTY_RUNS: /* runs of empty segments that are longer than a block, then one of a few hundred elements */
+    /* runs of empty segments longer than a block, then one of a few hundred elements */
+    case EMPTY_RUNS:
         return s % 1500 == 1499 ? (int64_t)(r >> 32) % 900 : s % 3000 < 40;
     default:
         return INT64_MAX;
@@ -68,7 +70,7 @@ static struct cut make_cut(enum cut_kind kind, int64_t n, uint64_t *random)
         cut.positions[cut.count++] = at;
     while (kind == EMPTY_ENDS && cut.count < 1400 && (at = n) == n);
     cut.positions[cut.count] = n;
-    cut.flags[0] = 0; /* starts a segment all the same */
+    cut.flags[0] = 0; /* element 0 starts a segment without a flag */
     return cut;
 }
 
@@ -78,7 +80,8 @@ static void free_cut(struct cut *cut)
     free(cut->flags);
 }
 
-/* An array on the device that begins `skew` bytes off its alignment; the block to free in *block. */
+/* An array on the device that starts `skew` bytes after an aligned address. *block is the memory to
+ * free. */
 static void *upload_at(const void *host, int64_t bytes, int skew, void **block)
 {
     assert_ok(context, spmv_alloc(context, bytes + 64, block));
@@ -87,7 +90,7 @@ static void *upload_at(const void *host, int64_t bytes, int skew, void **block)
     return (char *)*block + skew;
 }
 
-/* Memory for results, which must replace what it holds. */
+/* Memory for results, filled with a pattern that results must replace. */
 static void *alloc_poisoned(int64_t bytes)
 {
     unsigned char *const poison = malloc((size_t)bytes);
@@ -105,7 +108,7 @@ static void *scratch_of(int64_t bytes)
     return scratch;
 }
 
-/* The positions as 32- or 64-bit numbers on the device. */
+/* The positions as 32- or 64-bit integers on the device. */
 static spmv_segments upload_segments(const struct cut *cut, spmv_segment_form form, int bits, int skew, void **block)
 {
     const int64_t entries = cut->count + (form == SPMV_SEGMENT_OFFSETS);
@@ -126,7 +129,7 @@ static spmv_segments upload_segments(const struct cut *cut, spmv_segment_form fo
     return segments;
 }
 
-/* ---------------------------------- one set of functions an operator and type */
+/* ---------------------------------- a set of functions for each operator and type */
 
 struct pair {
     spmv_op op;
@@ -139,8 +142,8 @@ struct pair {
     int64_t (*differs)(const void *a, const void *b, int64_t n);
 };
 
-/* values: 1 or -1 for products; mostly zero, which is what it skips, for last; else -8 ... 8 and now and then a NaN for
- * min and max of reals */
+/* values: 1 or -1 for products; mostly 0, which is skipped, for last; else -8 ... 8, and sometimes
+ * NaN for min and max of reals */
 #define FILL_NAN_INTEGER(T) ((T)-100)
 #define FILL_NAN_REAL(T) ((T)NAN)
 #define FILL_INTEGER FILL_NUMBER
@@ -163,7 +166,8 @@ static spmv_segsum_f64 fill_segsum_f64(int r)
     return (spmv_segsum_f64){x, x, x, x};
 }
 
-/* Numbers are the same when equal, or when neither is one; tuples here never hold a NaN or a negative zero. */
+/* Numbers are the same if they are equal or both NaN; tuples here contain neither NaN nor negative
+ * zero. */
 #define SAME_INTEGER(x, y) ((x) == (y))
 #define SAME_REAL(x, y) ((x) == (y) || ((x) != (x) && (y) != (y)))
 #define SAME_TUPLE(x, y) (memcmp(&(x), &(y), sizeof(x)) == 0)
@@ -225,7 +229,7 @@ static const struct pair pairs[] = {SPMV_PAIR_LIST(ROW)};
 #undef ROW
 enum { PAIRS = sizeof pairs / sizeof pairs[0] };
 
-/* Compares an array on the device with what it should be. */
+/* Compares an array on the device with the expected values. */
 static void expect(const struct pair *p, const char *what, const void *expected, const void *device, int64_t n)
 {
     void *const got = malloc((size_t)(n * p->size) + 1);
@@ -300,7 +304,7 @@ static void check_segments(const struct pair *p, enum cut_kind cut_kind, int64_t
                                             scratch_of(b->segreduce_scratch(context, p->type, &segments, n))));
             expect(p, "segreduce", expected, out_block, cut.count);
         }
-        if (n > 0 && f == variant % 3) { /* in place, once; the input comes back */
+        if (n > 0 && f == variant % 3) { /* in place, once; then the input is restored */
             p->scan(in, cut.flags, exclusive, expected, n);
             assert_ok(context,
                       b->segscan(context, exclusive ? SPMV_EXCLUSIVE : SPMV_INCLUSIVE, p->op, p->type, &segments,
@@ -317,8 +321,8 @@ static void check_segments(const struct pair *p, enum cut_kind cut_kind, int64_t
     free_cut(&cut);
 }
 
-/* Sizes at the seams; tile: elements of one, chunks: how many there can be. The host that plays a GPU is built with
- * few chunks. */
+/* Sizes at the seams. tile: elements of a tile; chunks: their maximum number, which is small on the
+ * host emulation. */
 static int seams(int64_t tile, int64_t *sizes)
 {
     const int64_t chunks = real_gpu ? 2048 : 6;
@@ -350,13 +354,13 @@ static void segments_at_seams(void **state)
     for (int p = 0; p < PAIRS; p++) {
         const int count = seams(TILE_BYTES / pairs[p].size, sizes);
         for (int kind = 0; kind < CUT_KINDS; kind++)
-            /* every size for the first and the last pair, a few for the others */
+            /* every size for the first and the last pair, a few sizes for the others */
             for (int s = p + kind; s < p + kind + (brief ? 1 : p == 0 || p == PAIRS - 1 ? count : 3); s++)
                 check_segments(&pairs[p], (enum cut_kind)kind, sizes[s % count], variant++, &random);
     }
     for (int p = 0; p < PAIRS; p++)
         check_segments(&pairs[p], EMPTY_ENDS, 0, p, &random);
-    if (brief && real_gpu) /* all chunks, some of two tiles */
+    if (brief && real_gpu) /* all chunks, some with two tiles */
         check_segments(&pairs[0], RANDOM, 2049 * (TILE_BYTES / pairs[0].size) + 5, 0, &random);
 }
 
@@ -384,7 +388,7 @@ static void segments_at_seams(void **state)
 SPMV_FUNCTION_PAIR_LIST(DEFINE)
 #undef DEFINE
 
-/* out[i] = a[i] op b[i] in place of b, and s op a[i] with s the last of b. */
+/* out[i] = a[i] op b[i] in place of b, and s op a[i], where s is the last element of b. */
 static void check_binary(const struct pair *p, int64_t n, int skew, uint64_t *random)
 {
     const int64_t bytes = n * p->size;
@@ -434,7 +438,8 @@ static void check_binary(const struct pair *p, int64_t n, int skew, uint64_t *ra
 SPMV_NUMBER_LIST(DEFINE, )
 #undef DEFINE
 
-/* a / b with b a power of two, alpha x + beta y with the scalars on the device or absent, and x . y: all exact. */
+/* a / b with b a power of two, alpha x + beta y with the scalars on the device or absent, and x .
+ * y; all are exact. */
 #define DEFINE(NAME, T)                                                                                                \
     static void check_reals_##NAME(int64_t n, int skew, uint64_t *random)                                              \
     {                                                                                                                  \
@@ -503,13 +508,14 @@ static void maps_at_seams(void **state)
                 check_binary(&pairs[p], sizes[s], skew, &random);
         }
     }
-    if (real_gpu && !brief) { /* more than the grid may have blocks */
+    if (real_gpu && !brief) { /* more than the maximum number of blocks of a grid */
         check_reals_F64(10000001, 0, &random);
         check_binary(&pairs[0], (int64_t)(1 << 16) * 256 * 4 + 77, 1, &random);
     }
 }
 
-/* A shuffled permutation with some indices outside: what is there must move, and nothing else be touched. */
+/* Gather and scatter with a random permutation in which some indices are invalid: those elements
+ * must not change. */
 static void move(spmv_type type, int bits, int64_t n, uint64_t *random)
 {
     const struct pair p = {SPMV_ADD,
@@ -586,7 +592,7 @@ static void gather_and_scatter_at_seams(void **state)
         move(SPMV_I64, 32, (int64_t)(1 << 16) * 256 * 4 + 99, &random);
 }
 
-/* Sums of numbers that round: the same bits every time. */
+/* Sums with rounding errors have the same bits every time. */
 static void bits_repeat(void **state)
 {
     (void)state;
@@ -610,7 +616,7 @@ static void bits_repeat(void **state)
     const struct backend_table *const b = context->backend;
     for (int call = 0; call < 4; call++) {
         for (int repeat = 0; repeat < repeats; repeat++) {
-            if (repeat_often) /* on another stream, at the same time */
+            if (repeat_often) /* concurrently on another stream */
                 assert_ok(noise, spmv_map(noise, SPMV_MAP_SQRT, SPMV_F64, noise_block, noise_block, n));
             int64_t count = n;
             if (call == 0) {

@@ -1,5 +1,5 @@
-/* The places to measure on: runs are counted and timed, caches are emptied, bandwidths are measured, failures come back
- * with their sentence.
+/* Devices of the benchmark: runs are counted and timed, caches are flushed, bandwidths are
+ * measured, failures return their message.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "device.h"
@@ -12,7 +12,7 @@
 
 enum { ELEMENTS = 1 << 16, REPEATS = 7 };
 
-/* A run: a scan, or a failure at the call of that number. */
+/* A run: a scan, or a failure at call number fails_at. */
 struct work {
     spmv_context *ctx;
     void *in, *out;
@@ -74,10 +74,10 @@ static void test_describes(void **unused)
     assert_true(gpu ? device.cache_bytes > 0 : device.cache_bytes >= 0);
     device_close(&device);
     assert_null(device.functions);
-    device_close(&device); /* once more: nothing */
+    device_close(&device); /* closing again does nothing */
 }
 
-/* The time is that of the runs: not zero, and no more than went by. */
+/* The time covers the runs: it is positive and at most the elapsed time. */
 static void test_batch(void **unused)
 {
     (void)unused;
@@ -122,7 +122,7 @@ static void test_flushed(void **unused)
     device_close(&device);
 }
 
-/* A run that fails ends the measurement there, with a sentence; the device goes on. */
+/* A failing run ends the measurement with its message; the device stays usable. */
 static void test_failing_run(void **unused)
 {
     (void)unused;
@@ -172,7 +172,8 @@ static void test_bandwidth(void **unused)
     device_close(&device);
 }
 
-/* Arrays are four times the last caches; the variable that the other tests run with stands in for these. */
+/* Arrays are four times the last-level caches. The environment variable that other tests use
+ * overrides their size. */
 static void test_caches(void **unused)
 {
     (void)unused;

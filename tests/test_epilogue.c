@@ -1,10 +1,10 @@
-/* Products with an epilogue (spmv_apply_with): a dot product of y with a vector, y added to another one, or both, on
- * every method of the backend, in every type.
+/* Products with an epilogue (spmv_apply_with): a dot product of y with a vector, y added to another
+ * vector, or both, with every method of the backend, in every type.
  *
  *   y      has the bits of spmv_apply
- *   dot    lies within the bound of any order of summation around the sum in long double of the very w and y
+ *   dot    within the rounding bound, for any order of summation, of the sum in long double
  *   z      likewise, element by element
- *   again  all bits repeat, with products in between, and, on omp, for any number of threads
+ *   again  all bits repeat, with products in between and, on omp, for any number of threads
  *
  * argv[2] "brief": each kernel once, for checkers that slow a GPU down a hundredfold.
  *
@@ -43,10 +43,13 @@ static void *random_elements(spmv_type type, int64_t n, uint64_t seed)
 
 /* ------------------------------------------------------------------ matrices */
 
-/* MIXED: rows of 0 to 59 entries; LONG: mostly empty, two rows longer than a tile, and one at the end; HUGE: one so
- * long that its pieces are folded in groups, and are leaves of several nodes; SPARSE: 0 to 5; NONE: none; ONES: one
- * each; ARROW: a long row and rows of 3 whose columns move on from row to row, in most of them but for the first, which
- * stays. */
+/*   MIXED     rows of 0 to 59 entries
+ *   LONG      mostly empty rows, two rows longer than a tile, and one at the end
+ *   HUGE_ROW  a row so long that its pieces are folded in groups and span several tree nodes
+ *   SPARSE    rows of 0 to 5 entries
+ *   NONE      no entries
+ *   ONES      one entry per row
+ *   ARROW     a long row, and rows of 3 whose columns move with the row; the first is mostly 0 */
 enum shape { MIXED, LONG, HUGE_ROW, SPARSE, NONE, ONES, ARROW };
 
 struct matrix {
@@ -104,18 +107,18 @@ struct variant {
 
 static const double alpha_parts[2] = {0.5, -0.75}, beta_parts[2] = {-3, 0.25}, gamma_parts[2] = {1.25, 0.5};
 
-/* A product with all that belongs to it. */
+/* A product with its data. */
 struct product {
     spmv_context *ctx;
     spmv_plan *plan;
     const char *method;
     struct variant v;
     int64_t rows, cols, size;
-    void *host_x, *host_y, *host_w, *host_z; /* as they are before */
+    void *host_x, *host_y, *host_w, *host_z; /* initial values */
     void *x, *y, *w, *z, *gamma, *dot;
 };
 
-/* What came out, in host memory. */
+/* Results in host memory. */
 struct outcome {
     void *y, *z;
     double dot[2];
@@ -127,7 +130,7 @@ static void free_outcome(struct outcome *o)
     free(o->z);
 }
 
-/* False where the method has no such products. */
+/* Returns false if the method does not support the variant. */
 static bool begin(spmv_context *ctx, const struct matrix *m, const char *method, struct variant v, struct product *p)
 {
     const spmv_type type = v.types->sums;
@@ -192,7 +195,7 @@ static spmv_status multiply(const struct product *p, const spmv_epilogue *e)
     return spmv_apply_with(p->plan, p->v.scaled ? scalars : NULL, p->x, p->v.scaled ? scalars + 2 : NULL, p->y, e);
 }
 
-/* What v asks for. */
+/* The epilogue of the variant. */
 static spmv_epilogue epilogue_of(const struct product *p)
 {
     spmv_epilogue e;
@@ -204,7 +207,7 @@ static spmv_epilogue epilogue_of(const struct product *p)
     return e;
 }
 
-/* y, z and dot before a product: dot is not a number. */
+/* Initializes y, z and dot; dot is NaN. */
 static void set_up(const struct product *p)
 {
     double nan[2];
@@ -252,7 +255,7 @@ static void same_bits(const struct product *p, const char *when, const struct ou
                  element(p->v.types->sums, a->dot, 0).re);
 }
 
-/* The outcome against sums in long double of what came out as y. */
+/* Compares dot and z with long double sums of the resulting y. */
 static void check_sums(const struct product *p, const struct outcome *o)
 {
     const spmv_type type = p->v.types->sums;
@@ -288,7 +291,7 @@ static void check_sums(const struct product *p, const struct outcome *o)
         fail_msg("%s: a squared norm is %.17Lg", name_of(p), dot.re);
 }
 
-/* The dot product by itself, where there is one: within both bounds. */
+/* If there is a dot product, compares it with a separate one, within both bounds. */
 static void check_beside_dot(const struct product *p, const struct outcome *o)
 {
     const spmv_type type = p->v.types->sums;
@@ -330,7 +333,8 @@ static const struct {
     {OWN_W, false, false}, {Y_AS_W, true, true}, {OWN_W, true, false}, {NO_W, true, true}, {X_AS_W, false, false}};
 enum { REQUESTS = sizeof requests / sizeof requests[0] };
 
-/* Every method on a matrix, in every type; requests and the rest in turn, all of them where all is set. */
+/* Every method on a matrix, in every type. all: every second combination of variants; else every
+ * seventh. */
 static void check_matrix(spmv_context *ctx, const struct matrix *m, bool all)
 {
     const char *method;
@@ -360,7 +364,8 @@ static void every_method(void **state)
     } sizes[] = {{20, 230, HUGE_ROW}, {151, 151, LONG},   {150, 230, MIXED}, {900, 900, SPARSE}, {3000, 40, NONE},
                  {1, 1, ONES},        {4097, 30, SPARSE}, {1, 70, HUGE_ROW}, {4000, 4100, ARROW}};
     const size_t all =
-        sizeof sizes / sizeof sizes[0] - (support_backend == SPMV_BACKEND_CUDA); /* the last is for omp */
+        /* the last is only for omp */
+        sizeof sizes / sizeof sizes[0] - (support_backend == SPMV_BACKEND_CUDA);
     for (size_t s = 0; s < (brief ? 2 : all); s++) {
         struct matrix m = make_matrix(sizes[s].rows, sizes[s].cols, sizes[s].shape);
         check_matrix(ctx, &m, s == 1 && !brief);
@@ -369,7 +374,8 @@ static void every_method(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* So many tiles that the tree of their sums has three levels, on a GPU; more than the threads of omp have. */
+/* So many tiles that the tree of their sums has three levels on a GPU, and more tiles than omp
+ * threads. */
 static void many_tiles(void **state)
 {
     (void)state;
@@ -419,7 +425,8 @@ static void any_number_of_threads(void **state)
     free_matrix(&m);
 }
 
-/* omp: in large regular matrices y waits in a cache for the epilogue and is written past the others. */
+/* omp: for large regular matrices y stays in a cache for the epilogue and is written with
+ * nontemporal stores. */
 static void past_the_caches(void **state)
 {
     (void)state;
@@ -508,7 +515,7 @@ static void refusals(void **state)
     assert_fails(ctx, multiply(&p, &odd), SPMV_ERROR_ARGUMENT, "spmv_epilogue_init");
     assert_fails(ctx, spmv_apply_with(p.plan, NULL, NULL, NULL, p.y, &good), SPMV_ERROR_ARGUMENT, "x is NULL");
     assert_fails(ctx, spmv_apply_with(p.plan, NULL, p.x, NULL, p.x, &good), SPMV_ERROR_ARGUMENT, "same array");
-    struct outcome o = outcome_of(&p); /* nothing was written by any of them */
+    struct outcome o = outcome_of(&p); /* none of the calls wrote anything */
     assert_memory_equal(o.z, p.host_z, (size_t)(p.rows * p.size));
     assert_true(isnan(o.dot[0]));
     free_outcome(&o);
@@ -571,7 +578,8 @@ static void misplaced(void **state)
 
 #ifdef HOST_CUDA
 
-/* The host takes launches down without running them: the capture survives, and all work is in the launches. */
+/* The host emulation records launches without running them: the capture stays valid, and all work
+ * is in the launches. */
 static void capture_and_replay(const struct product *p, const spmv_epilogue *e, const struct outcome *expected)
 {
     (void)expected;

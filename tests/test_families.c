@@ -1,5 +1,5 @@
-/* The generated families: each against a naive definition or its promised properties at small sizes, random ones within
- * a few standard deviations for fixed seeds; what all have in common.
+/* The generated families: each against a naive definition or its documented properties at small
+ * sizes; random ones within a few standard deviations for fixed seeds; properties common to all.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
@@ -22,7 +22,7 @@ static int64_t length_of(const spmv_csr *a, int64_t row)
     return row_first(a, row + 1) - row_first(a, row);
 }
 
-/* The value at (i, j); 0 where nothing is stored. */
+/* The value at (i, j), or 0 if not stored. */
 static double entry(const spmv_csr *a, int64_t i, int64_t j)
 {
     for (int64_t k = row_first(a, i); k < row_first(a, i + 1); k++)
@@ -39,7 +39,7 @@ static int64_t *column_lengths(const spmv_csr *a)
     return count;
 }
 
-/* ------------------------------------------------------------------ patterns without chance */
+/* ------------------------------------------------------------------ deterministic patterns */
 
 typedef double (*cell_fn)(int64_t i, int64_t j, int64_t parameter);
 
@@ -56,7 +56,7 @@ static double cell_band(int64_t i, int64_t j, int64_t half)
     return llabs(i - j) <= half;
 }
 
-/* An arrow's other entries: row 0, column 0, the diagonal. */
+/* The fixed entries of an arrow: row 0, column 0, the diagonal. */
 static double cell_arrow(int64_t i, int64_t j, int64_t unused)
 {
     (void)unused;
@@ -107,8 +107,8 @@ static void against_cells(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* A row of LEN, a column of LEN at the same places, OTHERS in the other rows: consecutive but for column 0, around the
- * diagonal. */
+/* A row of LEN entries, a column of LEN at the same indices, and OTHERS entries in the other rows,
+ * consecutive around the diagonal except column 0. */
 static void check_arrow(spmv_context *ctx, int64_t rows, int64_t len, int64_t others)
 {
     char spec[64];
@@ -150,7 +150,7 @@ static void arrows(void **state)
 
 /* ------------------------------------------------------------------ random patterns */
 
-/* Row lengths are binomial, and so is the length of every column; the sum is within four standard deviations. */
+/* Row and column lengths are binomial; the sum is within four standard deviations. */
 static void uniform_rows(void **state)
 {
     (void)state;
@@ -171,7 +171,9 @@ static void uniform_rows(void **state)
     assert_true(fabs(squares / ROWS - variance) < 5 * sqrt((2 * variance * variance + variance) / ROWS));
     const double share = pow(1 - mean / COLS, COLS);
     assert_true(fabs((double)empty - ROWS * share) < 4 * sqrt(ROWS * share));
-    for (int col = 0; col < COLS; col++) /* 50 in each, so nearly normal: 1000 squares add up to 1000, +- sqrt(2000) */
+    /* about 50 in each column, nearly normal: 1000 normalized squares add up to 1000 +-
+     * sqrt(2000) */
+    for (int col = 0; col < COLS; col++)
         column_squares += ((double)column[col] - 50) * ((double)column[col] - 50) / (50 * (1 - 0.0025));
     assert_true(fabs(column_squares - COLS) < 5 * sqrt(2.0 * COLS));
     free(column);
@@ -217,7 +219,7 @@ static void check_empty(spmv_context *ctx, const char *spec, int64_t rows, int64
     }
     assert_int_equal(empty, expected_empty);
     assert_true(fabs((double)a.nnz - full * mean) <= 4 * sqrt(full * (mean - 1)));
-    /* any set of rows: those of the first half are hypergeometric, whose variance is below this */
+    /* any set of rows: the number in the first half is hypergeometric with a smaller variance */
     assert_true(fabs((double)early - (double)empty / 2) <= 4 * sqrt((double)empty * full / (double)rows) / 2 + 1);
     spmv_matrix_destroy(m);
 }
@@ -236,7 +238,7 @@ static void empty_rows(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* The longest row, the sum, the exponent of the tail, and hubs where the long rows are. */
+/* Checks the longest row, the sum, the exponent of the tail, and the hubs. */
 static void check_powerlaw(spmv_context *ctx, int64_t rows, double mean, double alpha, int64_t max)
 {
     char spec[96];
@@ -254,7 +256,7 @@ static void check_powerlaw(spmv_context *ctx, int64_t rows, double mean, double 
     }
     assert_int_equal(longest, max);
     assert_true(fabs((double)a.nnz / (double)rows - mean) < 0.02 * mean);
-    /* of the rows from x on there are as many as the integral of t^-alpha between x and max says */
+    /* the number of rows of length >= x follows the integral of t^-alpha from x to max */
     const double a1 = 1 - alpha, end = pow((double)max, a1);
     const double expected =
         alpha == 1 ? log((double)max / 39.5) / log((double)max / 19.5) : (pow(39.5, a1) - end) / (pow(19.5, a1) - end);
@@ -274,8 +276,10 @@ static void powerlaw_rows(void **state)
     check_powerlaw(ctx, 50000, 10.3, 3, 1000);
     check_powerlaw(ctx, 50000, 40, 1, 1000);
     check_powerlaw(ctx, 20000, 105, 0.5, 300);
-    spmv_matrix *m = generated(ctx, "powerlaw:50000,0.5,2.1,5000", SPMV_F64, &a); /* most rows are empty */
-    assert_true(fabs((double)a.nnz - 25000) < 2500); /* what chance is left is that of a row or two near the longest */
+    /* most rows are empty */
+    spmv_matrix *m = generated(ctx, "powerlaw:50000,0.5,2.1,5000", SPMV_F64, &a);
+    /* only one or two rows near the longest are random */
+    assert_true(fabs((double)a.nnz - 25000) < 2500);
     spmv_matrix_destroy(m);
     m = generated(ctx, "powerlaw:2,2,2,2", SPMV_F64, &a); /* all rows as long as the longest */
     assert_int_equal(a.nnz, 4);
@@ -286,8 +290,9 @@ static void powerlaw_rows(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* Cells with i levels in the first quarter, k in the last and the rest in the others have the probability
- * .57^i .19^(scale-i-k) .05^k; what draws leave empty of them, and of the rows, is known exactly. */
+/* A cell with i levels in the first quarter, k in the last and the rest in the others has
+ * probability .57^i .19^(scale-i-k) .05^k, so the expected numbers of empty cells and rows are
+ * known exactly. */
 static void check_rmat(spmv_context *ctx, int scale, int edges, uint64_t seed)
 {
     char spec[64];
@@ -317,11 +322,13 @@ static void check_rmat(spmv_context *ctx, int scale, int edges, uint64_t seed)
         early += row < a.rows / 2 ? (double)length_of(&a, row) : 0;
     }
     assert_true((double)a.rows == vertices && a.cols == a.rows);
-    /* where one cell is taken another is less likely to be: the variance is below that of independent ones */
+    /* occupied cells are negatively correlated, so the variance is below that of independent
+     * ones */
     assert_true(fabs((double)a.nnz - cells) < 4 * sqrt(cells_variance));
     assert_true(fabs(with_row - rows) < 4 * sqrt(rows_variance));
     assert_true(fabs(with_column - rows) < 4 * sqrt(rows_variance));
-    assert_true(fabs(early / (double)a.nnz - 0.5) < 0.1); /* in order of the vertices it would be .76 or so */
+    /* in vertex order it would be about .76 */
+    assert_true(fabs(early / (double)a.nnz - 0.5) < 0.1);
     free(column);
     spmv_matrix_destroy(m);
 }
@@ -341,7 +348,8 @@ static void rmat_graphs(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* Dense blocks, a symmetric pattern, the diagonal, the number of neighbours, and no neighbour far away. */
+/* Dense blocks, a symmetric pattern, the diagonal, the number of neighbours, and only near
+ * neighbours. */
 static void check_fem(spmv_context *ctx, int64_t nodes, int64_t block, double neighbours)
 {
     char spec[64];
@@ -362,7 +370,7 @@ static void check_fem(spmv_context *ctx, int64_t nodes, int64_t block, double ne
     spmv_statistics s;
     assert_ok(ctx, spmv_matrix_statistics(ctx, &a, &s, sizeof s));
     assert_int_equal(s.pattern_symmetric, 1);
-    /* some of the pairs at the largest distance are drawn, each counts twice */
+    /* some of the pairs at the largest distance are random, and each counts twice */
     const double expected = (double)nodes * neighbours;
     assert_true(fabs((double)(a.nnz / (block * block)) - expected) <= 2 * 4 * sqrt(expected / 8));
     spmv_matrix_destroy(m);
@@ -378,7 +386,7 @@ static void fem_blocks(void **state)
         check_fem(ctx, 777, 3, some[i]);
     }
     check_fem(ctx, 1, 4, 1);
-    /* all nodes are neighbours in the end, whatever part of the grid there is: every pair is counted once */
+    /* finally all nodes are neighbours, with any part of the grid: every pair counts once */
     for (int64_t nodes = 1; nodes <= 40; nodes++) {
         char spec[64];
         spmv_csr a;
@@ -390,9 +398,9 @@ static void fem_blocks(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* ------------------------------------------------------------------ what all have in common */
+/* ------------------------------------------------------------------ common to all */
 
-/* Each with enough rows or entries for a team (host_team), chance or none. */
+/* Each has enough rows or entries for a team (host_team); random and deterministic ones. */
 static const char *const specs[] = {
     "stencil27:66",
     "diagonal:270000",
@@ -422,7 +430,8 @@ static void same_bits_for_any_team(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* The f64 values rounded; ones; random ones; other seeds, other values, and other patterns where they are random. */
+/* f32 values are rounded f64 values; constant and random values; another seed changes random values
+ * and random patterns. */
 static void options_of_all(void **state)
 {
     (void)state;
@@ -501,7 +510,8 @@ static void refused_specs(void **state)
         {"uniform:5,5,-1", SPMV_ERROR_SPEC, "uniform:ROWS,COLS,MEAN"},
         {"uniform:5,5,1e0", SPMV_ERROR_SPEC, "uniform:ROWS,COLS,MEAN"},
         {"uniform:5,5,nan", SPMV_ERROR_SPEC, "uniform:ROWS,COLS,MEAN"},
-        {"uniform:5,5,1.000000000000000", SPMV_ERROR_SPEC, "uniform:ROWS,COLS,MEAN"}, /* 16 digits */
+        /* 16 digits */
+        {"uniform:5,5,1.000000000000000", SPMV_ERROR_SPEC, "uniform:ROWS,COLS,MEAN"},
         {"uniform:5.5,5,1", SPMV_ERROR_SPEC, "uniform:ROWS,COLS,MEAN"},
         {"uniform:5,5,5.01", SPMV_ERROR_SPEC, "with a MEAN up to COLS"},
         {"uniform:5,2147483648,1", SPMV_ERROR_LIMIT, "2147483648 columns"},
@@ -535,7 +545,8 @@ static void refused_specs(void **state)
     assert_refused(refused, sizeof refused / sizeof refused[0]);
 }
 
-/* Every form opens with a name that is known; a form's own text is what a malformed SPEC of that name is told. */
+/* Every form starts with a known name, and a malformed SPEC of that name is answered with its
+ * form. */
 static void forms_are_listed(void **state)
 {
     (void)state;

@@ -1,10 +1,15 @@
-/* The method "fused" of the backend cuda: matrices on which a cut into equal tiles of nonzeros can go wrong. Rows that
- * end with a tile, just before and just behind; rows over so many tiles that threads, warps and blocks add their parts;
- * empty rows at the borders of tiles, and so many of them that they are what there is; the least matrices that there
- * are. Runs on a GPU, and, with smaller tiles, on the host that plays one. How large a tile is, the plan says.
+/* The method "fused" of the backend cuda, on matrices that test the cut into equal tiles of
+ * nonzeros:
  *
- * Values are small whole numbers where results are compared with expected ones, so that every order of summation gives
- * the same; where bits are compared with bits, they are not whole.
+ *   - rows that end with a tile, just before its end and just after
+ *   - rows over so many tiles that threads, warps and blocks add their parts
+ *   - empty rows at the borders of tiles, and long sequences of them; minimal matrices
+ *
+ * Runs on a GPU and, with smaller tiles, on the host emulation of CUDA. The plan reports the size
+ * of its tiles.
+ *
+ * Where results are compared with expected ones, values are small integers, so every order of
+ * summation gives the same. Where results are compared with each other, values are not integers.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "support.h"
@@ -13,7 +18,8 @@
 
 #include "plan_internal.h"
 
-/* What the kernel that adds carries is built for: parts that a thread adds, threads of a block. */
+/* Constants of the kernel that adds carries: FEW parts are added by one thread; ADD threads per
+ * block. */
 enum { FEW = 4, WARP = 32 };
 #ifdef HOST_CUDA
 enum { ADD = 64 };
@@ -31,7 +37,7 @@ static void *get(int64_t count, size_t size)
     return memory;
 }
 
-/* Vectors and values are pairs of numbers, real and imaginary part. */
+/* Vectors and values are given as pairs of real and imaginary part. */
 struct types {
     spmv_type vectors, values;
 };
@@ -49,7 +55,7 @@ static int parts_of(spmv_type type)
     return type == SPMV_C64 || type == SPMV_C128 ? 2 : 1;
 }
 
-/* n pairs as elements of the type, to be freed */
+/* n pairs as elements of the type, which the caller frees. */
 static void *in_type(spmv_type type, const double *pairs, int64_t n)
 {
     const int parts = parts_of(type);
@@ -68,7 +74,7 @@ static double part_at(spmv_type type, const void *elements, int64_t at)
     return is_single(type) ? (double)((const float *)elements)[at] : ((const double *)elements)[at];
 }
 
-/* n pairs; whole numbers from -4 to 4, or uniform in [-1, 1) */
+/* n pairs of integers from -4 to 4, or of reals uniform in [-1, 1). */
 static double *draw(int64_t n, uint64_t seed, bool whole)
 {
     double *const pairs = get(2 * n, sizeof *pairs);
@@ -127,7 +133,8 @@ static spmv_plan *make_plan(const struct matrix *m, struct types types)
     return plan;
 }
 
-/* Offsets of 64 bits, which plans keep only from 2^31 nonzeros on. To be freed behind the plan. */
+/* Gives the plan 64-bit offsets, which plans normally have only for 2^31 nonzeros and more. Free
+ * the result after the plan. */
 static void *widen(const struct matrix *m, spmv_plan *plan)
 {
     void *const wide = support_upload(ctx, m->row_ptr, (m->rows + 1) * 8);
@@ -140,14 +147,14 @@ static void *widen(const struct matrix *m, spmv_plan *plan)
 
 static const double alpha[] = {2, -1}, beta[] = {-3, 1};
 
-/* (a + bi) (c + di), added to the sum; real types take the first number alone. */
+/* Adds (a + bi) (c + di) to the sum; real types use the real parts only. */
 static void add_product(int parts, const double *a, const double *b, double *sum)
 {
     sum[0] += a[0] * b[0] - (parts == 2 ? a[1] * b[1] : 0);
     sum[1] += parts == 2 ? a[0] * b[1] + a[1] * b[0] : 0;
 }
 
-/* By the definition, exact for whole numbers. */
+/* The product by definition, exact for integers. */
 static double *expected_of(const struct matrix *m, spmv_type type, bool scaled, const double *x, const double *y0)
 {
     static const double one[] = {1, 0};
@@ -164,7 +171,7 @@ static double *expected_of(const struct matrix *m, spmv_type type, bool scaled, 
     return y;
 }
 
-/* y, as it lies in memory, after so many products; to be freed. */
+/* A copy of y as stored after `times` products, which the caller frees. */
 static void *multiply(spmv_plan *plan, const struct matrix *m, struct types types, bool scaled, const double *x,
                       const double *y0, int times)
 {
@@ -210,7 +217,7 @@ static void check_matrix(const char *name, const struct matrix *m, struct types 
     free(y0);
 }
 
-/* With values and as a pattern, scaled and not, with offsets of either width. */
+/* With and without values, scaled and not, with both widths of offsets. */
 static void check_lengths(const char *name, const int64_t *lengths, int64_t rows, struct types types)
 {
     for (int pattern = 0; pattern < 2; pattern++) {
@@ -246,7 +253,7 @@ static int64_t capacity_of(struct types types)
     return capacity;
 }
 
-/* Every test for every type, with its capacity. */
+/* A test for one type; capacity: nonzeros of a tile. */
 typedef void family_fn(struct types types, int64_t capacity);
 
 static void for_all_types(family_fn *family)
@@ -276,7 +283,8 @@ static void empty_rows_at_borders(struct types types, int64_t c)
     check_lengths("empty rows at borders, none first", lengths + 2, ROWS - 4, types);
 }
 
-/* Rows that leave n parts open, for the ways in which these are added, from all places of a block's tiles. */
+/* Rows over so many tiles that they leave n open parts, for each way to add parts, at all places in
+ * a block. */
 static void rows_over_many_tiles(struct types types, int64_t c)
 {
     static const int64_t parts[] = {1,       2,       FEW - 1, FEW,     FEW + 1, WARP - 1, WARP,       WARP + 1,
@@ -290,7 +298,7 @@ static void rows_over_many_tiles(struct types types, int64_t c)
     check_lengths("rows over many tiles", lengths, brief ? 22 : 2 * COUNT, types);
 }
 
-/* More tiles than a block of carries has threads, a row over each border. */
+/* More tiles than the kernel of carries has threads in a block; a row crosses each border. */
 static void rows_over_every_border(struct types types, int64_t c)
 {
     const int64_t rows = ADD + 70;
@@ -325,7 +333,7 @@ static void one_row(struct types types, int64_t c)
     free(lengths);
 }
 
-/* Around what a block looks through, and many times as many. */
+/* Empty rows: around the number that a block searches at once, and many times that. */
 static void huge_empty_stretches(struct types types, int64_t c)
 {
     const int64_t some = 3 * c / 2, most = (brief ? 1 : 30) * c;
@@ -402,8 +410,7 @@ static void test_short_rows(void **state)
 
 /* --------------------------------------------------------- bits, and the layout */
 
-/* The same bits from products one after the other, with offsets of 64 bits, and when empty rows come between the
- * others. */
+/* The same bits from consecutive products, with 64-bit offsets, and with empty rows inserted. */
 static void bits(struct types types, int64_t c)
 {
     const int64_t rows = 90, size = (int64_t)spmv_type_size(types.vectors);
@@ -450,7 +457,7 @@ static void test_bits(void **state)
     for_all_types(bits);
 }
 
-/* Tiles, rows in more than one of them and empty rows are as many as the lengths say. */
+/* The plan reports the expected numbers of tiles, rows in several tiles, and empty rows. */
 static void layout(struct types types, int64_t c)
 {
     const int64_t lengths[] = {0, 3, c - 3, c, 0, 1, c, 4 * c, 2, 0, 0, c - 3, 5, c - 5, c + 6};

@@ -1,5 +1,5 @@
-/* Gather and scatter, with filters too, and the check of indices: by hand, indices that lie outside, every type and
- * width of index at the seams, statuses.
+/* Gather and scatter, with and without filters, and the check of indices: hand-computed cases,
+ * invalid indices, every type and width of index at the seams, statuses.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "support_pairs.h"
@@ -12,7 +12,8 @@ static void gather_by_hand(void **state)
     spmv_context *ctx = support_context();
     const double x[] = {3, 5, 2, 7, 28};
     const int32_t index[] = {4, 0, 0, -1, 2, 5, INT32_MIN, INT32_MAX, 3};
-    const int64_t wide[] = {4, 0, 0, -1, 2, 5, INT64_MIN, (int64_t)1 << 32, 3}; /* 2^32 is 0 in 32 bits */
+    /* 2^32 is 0 in 32 bits */
+    const int64_t wide[] = {4, 0, 0, -1, 2, 5, INT64_MIN, (int64_t)1 << 32, 3};
     const double before[] = {-1, -2, -3, -4, -5, -6, -7, -8, -9}, want[] = {28, 3, 3, -4, 2, -6, -7, -8, 7};
     void *in = support_upload(ctx, x, sizeof x);
     const void *indices[] = {index, wide};
@@ -52,7 +53,7 @@ static void scatter_by_hand(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* No element to gather, no cell to scatter to: every index lies outside. */
+/* No element to gather, no cell to scatter to: every index is invalid. */
 static void nothing_to_index(void **state)
 {
     (void)state;
@@ -71,12 +72,13 @@ static void nothing_to_index(void **state)
 
 /* --------------------------------------------- every type, width and size */
 
-/* A permutation of 0 .. n-1 in which about every eighth entry is replaced by one outside. */
+/* A permutation of 0 .. n-1 in which about every eighth entry is replaced by an invalid index. */
 static int64_t *indices_of(int64_t n, uint64_t *seed)
 {
     int64_t *index = host_array(n * 8);
     for (int64_t i = 0; i < n; i++) {
-        const int64_t j = (int64_t)(support_random(seed) % (uint64_t)(i + 1)); /* Fisher and Yates, inside out */
+        /* Fisher and Yates, inside out */
+        const int64_t j = (int64_t)(support_random(seed) % (uint64_t)(i + 1));
         index[i] = index[j];
         index[j] = i;
     }
@@ -98,7 +100,8 @@ static void *upload_indices(spmv_context *ctx, const int64_t *index, int bits, i
     return memory;
 }
 
-/* Gathers with the permutation, then scatters with the same one: cells named come back to where they were. */
+/* Gathers with the permutation, then scatters with the same one: the cells with valid indices are
+ * restored. */
 static void check_round(spmv_context *ctx, const struct pair *p, int bits, int64_t n)
 {
     uint64_t seed = 71 + (uint64_t)n;
@@ -135,7 +138,8 @@ static void every_type_at_the_seams(void **state)
     spmv_context *ctx = support_context();
     FOR_PAIRS(p)
     {
-        if (p->op != SPMV_ADD && p->op != SPMV_COMPOSE && p->op != SPMV_MAXSUM) /* one pair a type */
+        /* one pair a type */
+        if (p->op != SPMV_ADD && p->op != SPMV_COMPOSE && p->op != SPMV_MAXSUM)
             continue;
         FOR_SEAM_SIZES(n)
         {
@@ -157,9 +161,9 @@ static void filters_by_hand(void **state)
     const uint8_t mask[] = {1, 1, 0, 255, 0, 1, 2};
     const double before[] = {-1, -2, -3, -4, -5, -6, -7};
     const double masked[] = {7, -2, -3, 3, -5, -6, 2}, at_least[] = {7, -2, -3, -4, 5, -6, -7};
-    const double not_at_least[] = {-1, -2, NAN, 3, -5, -6, 2}; /* what compares with nothing is not at least five */
+    const double not_at_least[] = {-1, -2, NAN, 3, -5, -6, 2}; /* NaN is not at least five */
     const struct {
-        int when; /* -1: by mask */
+        int when; /* -1: with a mask */
         const double *want;
     } rows[] = {{-1, masked}, {1, at_least}, {0, not_at_least}};
     void *in = support_upload(ctx, x, sizeof x), *at = support_upload(ctx, index, sizeof index);
@@ -198,7 +202,7 @@ static void filters_by_hand(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* The first bad entry is named, wherever it lies. */
+/* The first bad index is reported, wherever it is. */
 static void checked_indices(void **state)
 {
     (void)state;
@@ -218,13 +222,14 @@ static void checked_indices(void **state)
     for (size_t k = 0; k < sizeof places / sizeof places[0]; k++) {
         char text[64];
         const int64_t good = index[places[k]], last = index[N - 1];
-        index[N - 1] = 1000; /* a later one does not matter */
+        index[N - 1] = 1000; /* a later one is not reported */
         index[places[k]] = -1;
         snprintf(text, sizeof text, "index[%lld] is -1, wanted 0 <= index < 100", (long long)places[k]);
         for (int bits = 32; bits <= 64; bits += 32) {
             void *at = upload_indices(ctx, index, bits, N);
             assert_fails(ctx, spmv_index_check(ctx, at, bits, 0, 100, N), SPMV_ERROR_SIZE, text);
-            assert_ok(ctx, spmv_index_check(ctx, at, bits, -1, 1001, N)); /* -1 marks, and the last may be 1000 */
+            /* -1 and 1000 are valid here */
+            assert_ok(ctx, spmv_index_check(ctx, at, bits, -1, 1001, N));
             spmv_free(ctx, at);
         }
         index[N - 1] = last;
@@ -242,7 +247,7 @@ static void checked_indices(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* Every predicate and type, as a function of elements: less than the scalar, and so on. */
+/* Every predicate and type as a function of an element and the scalar. */
 struct test {
     spmv_predicate predicate;
     spmv_type type;
@@ -260,7 +265,7 @@ static const struct test tests_of_elements[] = {SPMV_PREDICATE_PAIR_LIST(ROW)};
 #undef ROW
 enum { TESTS = sizeof tests_of_elements / sizeof tests_of_elements[0] };
 
-/* test NULL: by mask */
+/* test NULL: with a mask */
 static void check_filtered(spmv_context *ctx, const struct pair *p, const struct test *test, bool when, int bits,
                            int64_t n)
 {
@@ -313,7 +318,8 @@ static void filters_at_the_seams(void **state)
     spmv_context *ctx = support_context();
     FOR_PAIRS(p)
     {
-        if (p->op != SPMV_ADD && p->op != SPMV_COMPOSE && p->op != SPMV_MAXSUM) /* one pair a type */
+        /* one pair a type */
+        if (p->op != SPMV_ADD && p->op != SPMV_COMPOSE && p->op != SPMV_MAXSUM)
             continue;
         FOR_SEAM_SIZES(n)
         {

@@ -1,5 +1,5 @@
-/* SPECs: the Poisson stencils against a naive one, arguments, and what is refused. test_families.c has the other
- * generators.
+/* SPECs: the Poisson stencils against a naive one, arguments, and refused SPECs. test_families.c
+ * tests the other generators.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "generate.h"
@@ -14,7 +14,7 @@ static void coordinates(int64_t point, int64_t n, int axes, int64_t *x)
     }
 }
 
-/* 2 axes for a point with itself, -1 for two points one step apart along one axis, 0 else. */
+/* 2 * axes on the diagonal, -1 for two points one step apart along one axis, else 0. */
 static double stencil(int64_t i, int64_t j, int64_t n, int axes)
 {
     int64_t x[3], y[3], distance = 0;
@@ -61,7 +61,7 @@ static void poisson_against_stencil(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* 1, then 2 x 2 by hand. */
+/* N = 1 and N = 2, by hand. */
 static void poisson_by_hand(void **state)
 {
     (void)state;
@@ -85,7 +85,8 @@ static void poisson_by_hand(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* What a row sums to is the number of its neighbours beyond the boundary; 5 N^2 - 4 N and 7 N^3 - 6 N^2 entries. */
+/* The sum of a row is the number of its neighbours beyond the boundary; 5 N^2 - 4 N and 7 N^3 - 6
+ * N^2 entries. */
 static void row_sums(void **state)
 {
     (void)state;
@@ -165,7 +166,8 @@ static void known_specs(void **state)
 {
     (void)state;
     assert_int_equal(spmv_spec_known("poisson2d:10"), 1);
-    assert_int_equal(spmv_spec_known("poisson3d:"), 1); /* the form of one, though malformed */
+    /* starts like the form of one, though malformed */
+    assert_int_equal(spmv_spec_known("poisson3d:"), 1);
     assert_int_equal(spmv_spec_known("poisson2d:-1"), 1);
     assert_int_equal(spmv_spec_known("poisson2d"), 0);
     assert_int_equal(spmv_spec_known("poisson2:5"), 0);
@@ -180,7 +182,7 @@ static const struct generator_request *with_arguments(struct generator_request *
     return request;
 }
 
-/* What generators of more arguments use. */
+/* Parsing of several arguments. */
 static void several_arguments(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* Histogram: by hand, every rung at sizes and numbers of bins around the seams, indices outside, one bin for nearly
- * all, the same for any number of threads, statuses.
+/* Histogram: hand-computed cases; every rung at sizes and numbers of bins around the seams; indices
+ * out of range; nearly all indices in one bin; the same result for any number of threads; statuses.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "support_pairs.h"
@@ -8,7 +8,8 @@
     for (int r_ = 0; r_ < 16; r_++)                                                                                    \
         for (const char *rung = spmv_histogram_rung_name(support_backend, r_); rung != NULL; rung = NULL)
 
-/* bins + 1 counts of the type on the host, the last of them what is left out; to be freed. */
+/* A host array of bins + 1 counts of the type; the last counts indices out of range. The caller
+ * frees it. */
 static void *count(spmv_context *ctx, const char *rung, spmv_type type, const int32_t *index, int64_t n, int64_t bins)
 {
     const int64_t size = (int64_t)spmv_type_size(type);
@@ -61,7 +62,7 @@ static void by_hand(void **state)
         rungs++;
     }
     assert_int_equal(rungs, support_backend == SPMV_BACKEND_CUDA ? 2 : 1);
-    /* without the count of what is left out; nothing to count; no bins */
+    /* without the count of indices out of range; nothing to count; no bins */
     int32_t zero[2] = {7, 7};
     void *in = support_upload(ctx, index, sizeof index), *m = support_upload(ctx, zero, sizeof zero);
     assert_ok(ctx, spmv_histogram(ctx, SPMV_I32, in, m, 2, NULL, 10));
@@ -78,7 +79,7 @@ static void by_hand(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* Indices spread over somewhat more than the bins; nearly all in one bin; ascending. */
+/* Indices spread over slightly more than the bins; nearly all in one bin; ascending. */
 enum kind { SPREAD, CROWDED, ASCENDING, KINDS };
 
 static int32_t *indices(enum kind kind, int64_t n, int64_t bins)
@@ -100,7 +101,7 @@ static void every_rung_at_the_seams(void **state)
 {
     (void)state;
     spmv_context *ctx = support_context();
-    /* around the shared memory of a block; fewer and more than elements */
+    /* around the size of shared memory; fewer and more bins than elements */
     static const int64_t bins[] = {0, 1, 2, 31, 255, 256, 3071, 6142, 6143, 6144, 50000};
     const bool gpu = support_backend == SPMV_BACKEND_CUDA;
     static const int64_t gpu_sizes[] = {0, 1, 31, 33, 256, 4095, 4096, 4097, 6 * 4096 + 1, 100003};
@@ -118,7 +119,7 @@ static void every_rung_at_the_seams(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* Enough elements for several pieces, with bins that fit in pieces and bins that do not. */
+/* Enough elements for several parts, with numbers of bins that fit in parts and that do not. */
 static void same_for_any_team(void **state)
 {
     (void)state;
@@ -159,7 +160,8 @@ static void statuses(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* "brief": every rung on several tiles, with bins that fit in shared memory and bins that do not. */
+/* "brief": every rung on several tiles, with numbers of bins that fit in shared memory and that do
+ * not. */
 static void each_kernel(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
-/* More than 2^31 entries: through a pipe into a matrix, into the binary form and back, and as text. Needs some 20 GB of
- * memory that is free and 10 GB of disk, and says so where they are not; SPMV_TEST_LARGE=1 asks for it. The first
- * ones need neither: places and counts beyond 32 bits.
+/* More than 2^31 entries: through a pipe into a matrix, into the binary form and back, and as text.
+ * Runs only with SPMV_TEST_LARGE=1, and if about 20 GB of memory and 10 GB of disk are free. The
+ * first tests need neither: indices and counts beyond 32 bits.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
@@ -12,7 +12,8 @@
 
 #define MANY (((int64_t)1 << 31) + 81 * 1000)
 
-/* Numbers of arrays whose columns have up to 2^31 - 1 rows: before a column, and back. */
+/* Indices into arrays with up to 2^31 - 1 rows: the number of elements before a column, and its
+ * inverse. */
 static void places_beyond_32_bits(void **state)
 {
     (void)state;
@@ -34,13 +35,13 @@ static void places_beyond_32_bits(void **state)
                 assert_true(top.row == first && top.col == cols[c] && bottom.row == n - 1 && bottom.col == cols[c]);
             }
         }
-    /* 2^31 - 1 columns of as many rows: their number needs 62 bits */
+    /* 2^31 - 1 rows and columns: the number of elements needs 62 bits */
     const struct mtx_header all = {
         .array = true, .symmetry = SPMV_SYMMETRY_GENERAL, .rows = INT32_MAX, .cols = INT32_MAX};
     assert_true(array_before(&all, INT32_MAX) == (int64_t)INT32_MAX * INT32_MAX);
 }
 
-/* Counts that only their size line makes large are refused by what follows them. */
+/* A large count in the size line is refused if fewer entries follow. */
 static void large_counts_are_counted(void **state)
 {
     (void)state;
@@ -67,7 +68,7 @@ static void large_counts_are_counted(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* ---------------------------------------------------------------- large ones */
+/* ---------------------------------------------------------------- large files */
 
 static int64_t memory_available(void)
 {
@@ -107,7 +108,7 @@ static bool write_all(int fd, const char *bytes, size_t n)
     return true;
 }
 
-/* A pattern of 9 x 9 cells, each stated MANY / 81 times, in the order of rows and columns. */
+/* A pattern of 9 x 9 cells, each given MANY / 81 times, sorted by row and column. */
 static void *feed_entries(void *path)
 {
     enum { LINES = 1 << 18, LINE = 4 };
@@ -140,7 +141,7 @@ static void a_pipe_of_more_than_2_31_entries(void **state)
     spmv_context *ctx = support_context_on(SPMV_BACKEND_OMP, 4);
     spmv_read_options options;
     spmv_read_options_init(&options, sizeof options);
-    options.max_bytes = INT64_MAX; /* the estimate is larger than what it takes */
+    options.max_bytes = INT64_MAX; /* the estimate is larger than the memory that is used */
     spmv_read_info info;
     spmv_matrix *matrix = NULL;
     spmv_csr a;
@@ -189,7 +190,7 @@ static void the_binary_form_of_more_than_2_31_entries(void **state)
                         .type = SPMV_F64,
                         .memory = SPMV_MEMORY_HOST};
     assert_ok(ctx, spmv_matrix_write(ctx, &a, in_folder("a.spmv", path)));
-    assert_ok(ctx, spmv_matrix_write(ctx, &a, "/dev/null")); /* some 25 GB of text */
+    assert_ok(ctx, spmv_matrix_write(ctx, &a, "/dev/null")); /* about 25 GB of text */
     spmv_matrix *matrix = NULL;
     spmv_csr b;
     const spmv_status st = spmv_matrix_read(ctx, path, NULL, &matrix, NULL, 0);

@@ -1,15 +1,17 @@
-/* The C code of docs/library.md and of README.md, compiled as it stands there and run.
- * tests/CMakeLists.txt extracts it.
+/* The C code of docs/library.md and of README.md, compiled unchanged and run. tests/CMakeLists.txt
+ * extracts it.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include <library_page.inc> /* made by the build; first, because it needs no other header than its own */
+/* generated; comes first to show that it includes every header it needs */
+#include <library_page.inc>
 #undef TRY
 
 #include <math.h>
 
 #include "support_io.h"
 
-/* The example of README.md inside of a function: x and y are in the memory of a default context. */
+/* The example of README.md as the body of a function: x and y are in memory of a default
+ * context. */
 static void readme_page(const int32_t *R, const int32_t *C, const double *V, const void *x, void *y)
 {
 #include <readme_page.inc>
@@ -156,7 +158,8 @@ static void solves(void **state)
 static void events(void **state)
 {
     (void)state;
-    static const char matrix[] = "%MatrixMarket matrix coordinate real general\n1 1 1\n1 1 3\n"; /* one percent sign */
+    /* one percent sign */
+    static const char matrix[] = "%MatrixMarket matrix coordinate real general\n1 1 1\n1 1 3\n";
     char path[128];
     int warnings = 0;
     spmv_context *ctx = NULL;

@@ -1,6 +1,6 @@
-/* The lists of types and operators take complex and tuple types without a change elsewhere: with two more lines of
- * types and one of operators, the generated functions exist for exactly the pairs whose class fits, and compute what
- * their formulas say.
+/* The lists of types and operators accept complex and tuple types without a change elsewhere. With
+ * two more lines of types and one of operators, the generated functions exist for exactly the pairs
+ * of matching class, and compute their formulas.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
@@ -14,7 +14,7 @@ struct affine {
     int64_t a, b; /* x -> a x + b */
 };
 
-/* What a new type costs: its line ... */
+/* A new type needs one line in this list. */
 #undef SPMV_TYPE_LIST
 #define SPMV_TYPE_LIST(X, ARG)                                                                                         \
     X(I64, i64, 2, int64_t, int64_t, INTEGER, ARG)                                                                     \
@@ -23,7 +23,8 @@ struct affine {
     X(AFFINE, affine, 6, struct affine, struct affine, TUPLE, ARG)                                                     \
     X(OTHER, other, 7, struct affine, struct affine, TUPLE, ARG)
 
-/* ... and an operator's: its line, a formula a class that it takes, and which tuples it takes. */
+/* A new operator needs one line, a formula for each class that it takes, and the list of its
+ * tuples. */
 #undef SPMV_OP_LIST
 #define SPMV_OP_LIST(X, ARG)                                                                                           \
     X(ADD, add, 1, 1, 1, 1, 1, 0, ARG)                                                                                 \
@@ -32,7 +33,7 @@ struct affine {
 #define SPMV_TUPLE_CHAIN_AFFINE_ SPMV_PAIR_EXISTS_
 #define SPMV_FN_ADD_COMPLEX(T, x, y) ((T){(x).re + (y).re, (x).im + (y).im})
 #define SPMV_ID_ADD_COMPLEX(T) ((T){0, 0})
-/* first x, then y */
+/* x first, then y */
 #define SPMV_FN_CHAIN_TUPLE(T, x, y) ((T){(x).a * (y).a, (x).b * (y).a + (y).b})
 #define SPMV_ID_CHAIN_TUPLE(T) ((T){1, 0})
 

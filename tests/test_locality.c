@@ -1,12 +1,13 @@
-/* The three figures of locality: by hand, and against their definitions on matrices of random rows.
+/* The three figures of locality: hand-computed cases, and against their definitions on matrices of
+ * random rows.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "support_locality.h"
 
-/*  x x . x . .    extent 4, neighbours 1 1 0; the next row that is not empty holds 1 2 5: of 0 1 3 all match
+/*  x x . x . .    extent 4; neighbours 1 1 0; all of 0 1 3 match the next nonempty row, 1 2 5
  *  . . . . . .
- *  . x x . . x    extent 5, neighbours 1 1 0; of 1 2 5 only 1 and 2 have one within 1 of 0, 3
- *  x . . x . .    extent 4, none; the last row with entries: 0
+ *  . x x . . x    extent 5; neighbours 1 1 0; of 1 2 5 only 1 and 2 are within 1 of 0 or 3
+ *  x . . x . .    extent 4; neighbours 0 0; no nonempty row follows
  *  . . . . . . */
 static void locality_by_hand(void **state)
 {
@@ -38,7 +39,7 @@ static void locality_by_hand(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* The largest column beside one at both ends of the range: c + 1 does not fit in 32 bits. */
+/* The largest column in use, together with column 0: c + 1 does not fit in 32 bits. */
 static void locality_at_the_last_column(void **state)
 {
     (void)state;
@@ -53,8 +54,8 @@ static void locality_at_the_last_column(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* Rows of random lengths, a third of them empty, dense enough for neighbours and matches; the same bits for any team.
- */
+/* Rows of random lengths, a third of them empty, dense enough for neighbours and matches; the same
+ * bits for any number of threads. */
 static void against_definitions(void **state)
 {
     (void)state;

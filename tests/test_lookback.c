@@ -1,8 +1,8 @@
-/* The look-back of the single-pass rungs on CUDA: many tiny tiles, with states delayed and held back at random, give
- * the bits that undelayed ones give, time after time, and right results; so do all shapes; several launches hand on a
- * carry.
+/* The look-back of the single-pass rungs on CUDA. With many small tiles and with states delayed and
+ * hidden at random, results are right and have the bits of a run without delays, in every run. The
+ * same holds for all shapes and for several launches with a carry between them.
  *
- *     test_lookback cuda time [log2 n]    times the shapes against a copy of the same bytes
+ * usage: test_lookback cuda time [log2 n]    times the shapes against a copy of the same bytes
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "support.h"
@@ -25,7 +25,8 @@ static const struct lookback_rung *rung_of(const char *name)
     return NULL;
 }
 
-/* What is scanned: n values of a pair, cut by flags and by positions that say the same but for empty segments. */
+/* Input: n values of a pair, cut by flags and by positions, which agree except for empty
+ * segments. */
 struct input {
     spmv_op op;
     spmv_type type;
@@ -41,7 +42,7 @@ static const struct pair {
 } pairs[] = {{SPMV_ADD, SPMV_F32}, {SPMV_ADD, SPMV_F64}, {SPMV_LAST, SPMV_I32}};
 enum { PAIRS = sizeof pairs / sizeof pairs[0] };
 
-/* Lengths of segments: a few elements, many tiles, or none at all. */
+/* Lengths of segments: a few elements, many tiles, or none. */
 static int64_t length_of(uint64_t *random)
 {
     const uint64_t r = support_random(random), kind = r % 100;
@@ -63,7 +64,8 @@ static struct input make_input(struct pair pair, int64_t n, uint64_t seed)
         else if (x.type == SPMV_F64)
             ((double *)x.host_in)[i] = u;
         else
-            ((int32_t *)x.host_in)[i] = fabs(u) < 0.0002 ? (int32_t)(u * 1e9) : 0; /* mostly what last skips */
+            /* mostly 0, which last skips */
+            ((int32_t *)x.host_in)[i] = fabs(u) < 0.0002 ? (int32_t)(u * 1e9) : 0;
     }
     for (int64_t at = 0; at < n && x.count < n;) {
         x.host_positions[x.count++] = (int32_t)at;
@@ -144,7 +146,7 @@ static int64_t results_of(const struct input *x, enum call call)
     return call == SEGREDUCE ? x->count : x->n;
 }
 
-/* What the rung makes of it; to be freed. */
+/* The result of the rung, which the caller frees. */
 static void *run(const struct lookback_rung *rung, const struct input *x, enum call call)
 {
     const int64_t bytes = results_of(x, call) * x->size;
@@ -155,8 +157,9 @@ static void *run(const struct lookback_rung *rung, const struct input *x, enum c
     return got;
 }
 
-/* One sum as it goes from left to right: its value, and how far any order of summation may be from it: twice
- * (m + 1) u (|x_0| + ... + |x_m|) (Higham 2002, section 4.2). For last: the value, exactly. */
+/* A running sum from left to right: its value, and the bound on the difference of any order of
+ * summation, twice (m + 1) u (|x_0| + ... + |x_m|) (Higham 2002, section 4.2). For last: the value,
+ * exactly. */
 struct running {
     long double value, magnitude;
     int64_t terms;
@@ -212,8 +215,8 @@ static void delays_do_not_show(void **state)
 {
     (void)state;
     const int repeats = brief ? 1 : repeat_often ? 200 : real_gpu ? 20 : 3;
-    /* another stream keeps some multiprocessors busy, so that blocks of ours begin, and draw their numbers, in another
-     * order each time */
+    /* another stream keeps some multiprocessors busy, so that blocks start, and draw their tickets,
+     * in another order each time */
     spmv_context *const noise = support_context();
     const int64_t noise_n = real_gpu ? 4000000 : 1000;
     const double one = 1;
@@ -223,7 +226,8 @@ static void delays_do_not_show(void **state)
     static const char *const ways[][2] = {{"small", "delayed"}, {"small-pipeline", "delayed-pipeline"}};
     for (int w_p = 0; w_p < (real_gpu ? 2 : 1) * PAIRS; w_p++) {
         const int w = w_p / PAIRS, p = w_p % PAIRS;
-        /* tiles of 1 KiB and more: deeper than a look-back sees, and more than one launch has states for */
+        /* tiles of 1 KiB and more: more than a look-back inspects, and more than one launch has
+         * states for */
         struct input x = make_input(pairs[p],
                                     brief          ? 30001
                                     : repeat_often ? (int64_t)1 << 20
@@ -231,7 +235,7 @@ static void delays_do_not_show(void **state)
                                                    : 150001,
                                     41 + (uint64_t)p);
         for (int call = 0; call < CALLS; call++) {
-            if (call == SEGREDUCE && w == 0) { /* no more than the form for few elements takes */
+            if (call == SEGREDUCE && w == 0) { /* at most the size for the form for few elements */
                 const int64_t n = x.n;
                 free_input(&x);
                 x = make_input(pairs[p], n < 600000 ? n : 600000, 41 + (uint64_t)p);
@@ -274,7 +278,7 @@ static void every_shape_is_right_and_repeats(void **state)
     }
 }
 
-/* Sizes around a tile, from memory that no vector fits, in place. */
+/* Sizes around a tile, from memory unaligned for vectors, in place. */
 static void odd_addresses_and_sizes(void **state)
 {
     (void)state;
@@ -319,7 +323,8 @@ static double seconds(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Seconds of one of several queued calls; the least of three rounds after one to warm up. rung NULL: a copy. */
+/* Seconds of one of several queued calls: the minimum of three rounds after a warm-up. rung NULL: a
+ * copy. */
 static double time_of(const struct lookback_rung *rung, const struct input *x, enum call call)
 {
     enum { ROUNDS = 4, QUEUED = 10 };
@@ -366,7 +371,7 @@ static void print_times(const struct input *x, int64_t length)
     }
 }
 
-/* The values do not matter, so nothing is uploaded but the positions and flags. */
+/* The values do not matter, so only the positions and flags are uploaded. */
 static void time_shapes(int log2_n)
 {
     static const int64_t lengths[] = {32, 2, 1000000};

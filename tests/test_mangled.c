@@ -1,6 +1,6 @@
-/* Broken files: tests/data/mangled holds one for each way in which a file can be wrong, expected.tsv what the readers
- * answer: file, how it is read, status, line and column (0 where there is none), sentence. Every file stands in the
- * table, and in the documentation beside the case that it is an example of.
+/* Malformed files: tests/data/mangled has at least one file for each error of the readers. Each
+ * line of expected.tsv has a file, how to read it, and the expected status, line, column (0: none)
+ * and message. Every file must be in that table and in docs/formats.md.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <dirent.h>
@@ -102,7 +102,8 @@ static void check(spmv_context *ctx, const struct mangled *m, int threads)
     snprintf(path, sizeof path, "%s/%s", FOLDER, m->file);
     const spmv_status st = read_as(ctx, path, m->how);
     const size_t length = strlen(expected);
-    const bool more = length > 3 && strcmp(expected + length - 3, "...") == 0; /* what follows is a library's */
+    /* The text after "..." comes from another library. */
+    const bool more = length > 3 && strcmp(expected + length - 3, "...") == 0;
     if (strcmp(spmv_status_name(st), m->status) != 0 ||
         (more ? strncmp(spmv_last_error(ctx), expected, length - 3) : strcmp(spmv_last_error(ctx), expected)) != 0)
         fail_msg("%s, %d threads: %s \"%s\" instead of %s \"%s\"", m->file, threads, spmv_status_name(st),

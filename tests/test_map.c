@@ -1,15 +1,16 @@
-/* Map: functions, operators on two arrays and on a scalar and an array, values counted from an index; every function or
- * operator and type at the seams, in place, operand order, wrap-around, NaN, statuses.
+/* Map: functions, operators on two arrays or on a scalar and an array, and arithmetic sequences.
+ * Covers every function or operator and type at the seams, in place, operand order, wrap-around,
+ * NaN, statuses.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
 
 #include "support_pairs.h"
 
-/* Where the result goes: to memory of its own, or over the first or second operand. */
+/* Destination of the result: separate memory, or over the first or second operand. */
 enum place { ELSEWHERE, OVER_A, OVER_B };
 
-/* ------------------------------------------------------- one row a function */
+/* ------------------------------------------------------- functions */
 
 struct function_pair {
     spmv_function function;
@@ -87,9 +88,9 @@ static void *map_index(spmv_context *ctx, spmv_type type, const void *first, con
     return take_result(ctx, to, bytes, "map_index");
 }
 
-/* ------------------------------------------------------ values by hand */
+/* ------------------------------------------------------ expected values by hand */
 
-/* call: an expression that returns the result of n elements on the host */
+/* call: expression that returns a host array with n results */
 #define CHECK_VALUES(T, want, call)                                                                                    \
     do {                                                                                                               \
         const T want_[] = want;                                                                                        \
@@ -113,10 +114,11 @@ static void functions_by_hand(void **state)
     CHECK_VALUES(float, LIST(16, 0.0625f, 0, 9), map(ctx, SPMV_MAP_SQUARE, SPMV_F32, f, n, ELSEWHERE));
     CHECK_VALUES(float, LIST(0.25f, -4, INFINITY), map(ctx, SPMV_MAP_RECIPROCAL, SPMV_F32, f, n, ELSEWHERE));
     CHECK_VALUES(double, LIST(2), map(ctx, SPMV_MAP_SQRT, SPMV_F64, d, n, ELSEWHERE));
-    /* correctly rounded, in the type itself: no square root in f64 rounded to f32 twice, nor the other way round */
+    /* The root is correctly rounded in the type itself, without a second rounding between f64 and
+     * f32. */
     CHECK_VALUES(double, LIST(0x1.6a09e667f3bcdp+0), map(ctx, SPMV_MAP_SQRT, SPMV_F64, (double[]){2}, n, ELSEWHERE));
     CHECK_VALUES(float, LIST(0x1.6a09e6p+0f), map(ctx, SPMV_MAP_SQRT, SPMV_F32, (float[]){2}, n, ELSEWHERE));
-    /* integers wrap: the smallest has no positive counterpart */
+    /* Integers wrap: the smallest one has no positive counterpart. */
     CHECK_VALUES(int32_t, LIST(-4, 3, 0, INT32_MIN), map(ctx, SPMV_MAP_NEG, SPMV_I32, i, n, ELSEWHERE));
     CHECK_VALUES(int64_t, LIST(4, 3, 0, INT64_MIN), map(ctx, SPMV_MAP_ABS, SPMV_I64, l, n, ELSEWHERE));
     CHECK_VALUES(int32_t, LIST(16, 9, 0, 0), map(ctx, SPMV_MAP_SQUARE, SPMV_I32, i, n, ELSEWHERE));
@@ -138,7 +140,7 @@ static void operators_by_hand(void **state)
     CHECK_VALUES(double, LIST(5, 7, 0, 9), map_binary(ctx, SPMV_LAST, SPMV_F64, p, q, n, ELSEWHERE));
     CHECK_VALUES(int32_t, LIST(INT32_MIN, -1, 131073), map_binary(ctx, SPMV_ADD, SPMV_I32, i, j, n, ELSEWHERE));
     CHECK_VALUES(int32_t, LIST(INT32_MAX, -6, 65536), map_binary(ctx, SPMV_MUL, SPMV_I32, i, j, n, ELSEWHERE));
-    /* the scalar is the left operand */
+    /* The scalar is the left operand. */
     CHECK_VALUES(double, LIST(5, 8, 8, 9), map_scalar(ctx, SPMV_LAST, SPMV_F64, &(double){8}, q, n, ELSEWHERE));
     CHECK_VALUES(double, LIST(3, 3, 6, 7),
                  map_scalar(ctx, SPMV_ADD, SPMV_F64, &(double){2}, (double[]){1, 1, 4, 5}, n, ELSEWHERE));
@@ -173,7 +175,7 @@ static void index_by_hand(void **state)
     CHECK_VALUES(int32_t, LIST(INT32_MAX, INT32_MIN, INT32_MIN + 1), map_index(ctx, SPMV_I32, &i[0], &i[1], n));
     CHECK_VALUES(int64_t, LIST(-3, -5, -7), map_index(ctx, SPMV_I64, &l[0], &l[1], n));
     CHECK_VALUES(int64_t, LIST(-3, -3, -3), map_index(ctx, SPMV_I64, &l[0], NULL, n));
-    /* the product is rounded before the sum: 3 + 3/2 units in the last place becomes 3 + 2 of them */
+    /* The product is rounded before the sum: 3 + 3/2 ulp becomes 3 + 2 ulp. */
     const double first = -3, step = 1 + 0x1p-52;
     double *got = map_index(ctx, SPMV_F64, &first, &step, 4);
     assert_true(got[3] == 0x1p-50);
@@ -235,7 +237,8 @@ static void every_operator_at_the_seams(void **state)
                 assert_same(got, want, p->size, n, p->name);
                 free(got);
             }
-            for (uint64_t seed = 59; p->op == SPMV_LAST && is_zero(a, p->size);) /* an operand that counts */
+            /* an operand that is not 0 */
+            for (uint64_t seed = 59; p->op == SPMV_LAST && is_zero(a, p->size);)
                 p->fill(a, 1, true, &seed);
             oracle_map(p, a, true, b, want, n);
             for (int place = ELSEWHERE; place <= OVER_A; place++) {
@@ -251,7 +254,7 @@ static void every_operator_at_the_seams(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* Both operands and the result in one place: a[i] = a[i] op a[i]. */
+/* Both operands and the result share one array: a[i] = a[i] op a[i]. */
 static void all_in_one_place(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* Matrices in memory: coordinate entries to CSR, the transpose, the check of a view.
+/* Matrices in memory: coordinate entries to CSR, the transpose, the check of a matrix view.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "coo.h"
@@ -9,10 +9,10 @@ enum { VALUE_TYPES = sizeof value_types / sizeof value_types[0] };
 
 /* ------------------------------------------------------------------- from coordinate entries */
 
-/*  . 7 . . -2      row 1 is empty, row 2 stores a zero, (0, 4) is given three times, (3, 0) twice,
- *  . . . . .       the cells of row 3 from right to left
- *  0 . 5 . .
- *  9 1 . 4 .  */
+/*  . 7 . . -2      Row 1 is empty. Row 2 stores an explicit zero. (0, 4) appears three times,
+     *  . . . . .       (3, 0) twice. The entries of row 3 are given from right to left.
+     *  0 . 5 . .
+     *  9 1 . 4 .  */
 enum { HAND_N = 11, HAND_NNZ = 7 };
 static const int64_t hand_row[HAND_N] = {3, 0, 2, 3, 0, 3, 0, 2, 3, 0, 3};
 static const int32_t hand_col[HAND_N] = {3, 4, 2, 1, 1, 0, 4, 0, 0, 4, 3};
@@ -58,7 +58,7 @@ static void small_by_hand(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* Floating sums show the order: (big + 1) - big is 0, (big - big) + 1 is 1. */
+/* The floating-point sums reveal the order: (big + 1) - big is 0, (big - big) + 1 is 1. */
 static void duplicates_in_the_order_given(void **state)
 {
     (void)state;
@@ -82,7 +82,7 @@ static void duplicates_in_the_order_given(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* Against the dense oracle; returns nothing, fails the test. */
+/* Compares with the dense oracle. */
 static void check_entries(spmv_context *ctx, const struct entries *e, spmv_type type, bool pattern)
 {
     struct dense d = support_dense(e->rows, e->cols);
@@ -135,7 +135,7 @@ static void nothing_at_all(void **state)
         assert_ok(ctx, spmv_matrix_from_coo(ctx, rows, cols, 0, NULL, NULL, &none, SPMV_F32, &m, &duplicates));
         spmv_matrix_view(m, &a);
         assert_true(a.rows == rows && a.cols == cols && a.nnz == 0 && duplicates == 0);
-        assert_non_null(a.val); /* without entries, but with values of a type: not a pattern */
+        assert_non_null(a.val); /* no entries, but values of a type: not a pattern */
         assert_int_equal(a.type, SPMV_F32);
         assert_ok(ctx, spmv_matrix_check(ctx, &a));
         assert_ok(ctx, spmv_matrix_transpose(ctx, &a, &t));
@@ -153,7 +153,8 @@ static void nothing_at_all(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* One row of 200,000 entries, unsorted and with repeated columns, between a sorted and an empty one. */
+/* One row of 200,000 entries, unsorted and with repeated columns, between a sorted and an empty
+ * row. */
 static void one_full_row(void **state)
 {
     (void)state;
@@ -173,7 +174,7 @@ static void one_full_row(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* Columns that differ in one digit only, rows of every length about where the way of sorting changes. */
+/* Columns differ in one digit only; row lengths lie around the switch between sorting methods. */
 static void rows_of_every_length(void **state)
 {
     (void)state;
@@ -205,7 +206,7 @@ static void same_bits_for_any_team(void **state)
     spmv_matrix *expected = NULL, *expected_t = NULL;
     spmv_csr a;
     int64_t duplicates = 0;
-    e.col[4321] = 17; /* a few more at one place */
+    e.col[4321] = 17; /* more entries at one position */
     for (int64_t k = 0; k < e.n; k += 1000) {
         e.row[k] = 1234;
         e.col[k] = 17;
@@ -234,7 +235,7 @@ static void same_bits_for_any_team(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* A list whose sizes and indices are wrong: the sentence names the entry and the value, the outputs are empty. */
+/* Wrong sizes or indices: the message names the entry and the value, and the outputs are empty. */
 static void bad_entries(void **state)
 {
     (void)state;
@@ -255,7 +256,7 @@ static void bad_entries(void **state)
         int64_t duplicates = -1;
         e.row[8000] = bad[b].row;
         e.col[8000] = bad[b].col;
-        e.row[8999] = 77; /* not the first */
+        e.row[8999] = 77; /* a second error: the message must name the first */
         assert_fails(ctx, spmv_matrix_from_coo(ctx, 4, 5, e.n, e.row, e.col, e.val, SPMV_F64, &m, &duplicates),
                      SPMV_ERROR_SIZE, bad[b].sentence);
         assert_null(m);
@@ -287,7 +288,7 @@ static void bad_arguments(void **state)
                  SPMV_ERROR_LIMIT, "2147483648");
     assert_fails(ctx, spmv_matrix_from_coo(ctx, INT64_MAX, 1, 1, &row, &col, &val, SPMV_F64, &m, NULL),
                  SPMV_ERROR_LIMIT, "overflow");
-    /* the counts of 2^56 rows, as many row offsets, one entry */
+    /* 2^56 row counts, as many row offsets, and one entry */
     assert_fails(ctx, spmv_matrix_from_coo(ctx, (int64_t)1 << 56, 1, 1, &row, &col, &val, SPMV_F64, &m, NULL),
                  SPMV_ERROR_MEMORY, "1152921504606846988 bytes");
     assert_null(m);
@@ -305,7 +306,8 @@ static void allocation_limits(void **state)
     assert_fails(ctx, matrix_allocate(ctx, 1, 1, -1, SPMV_F64, false, &m), SPMV_ERROR_LIMIT, "-1 entries");
     assert_fails(ctx, matrix_allocate(ctx, 1, (int64_t)INT32_MAX + 1, 1, SPMV_F64, false, &m), SPMV_ERROR_LIMIT,
                  "2147483648");
-    /* 8 (rows + 1) + (4 + 8) entries bytes: more than any machine has, so the system is not even asked */
+    /* 8 (rows + 1) + (4 + 8) entries bytes exceed any machine, so nothing is requested from the
+     * system. */
     assert_fails(ctx, matrix_allocate(ctx, 9, 1, (int64_t)1 << 58, SPMV_F64, false, &m), SPMV_ERROR_MEMORY,
                  "a matrix of 9 x 1 with 288230376151711744 entries: 3458764513820541008 bytes");
     assert_null(m);
@@ -317,7 +319,8 @@ static void allocation_limits(void **state)
 
 /* ------------------------------------------------------------------------ chunks and mirrors */
 
-/* The list cut into chunks of the given lengths (the last takes the rest), rows in 32 or 64 bits. */
+/* Cuts the list into chunks of the given lengths (the last takes the rest), rows in 32 or 64
+ * bits. */
 static void cut_into_chunks(const struct entries *e, int row_bits, const int32_t *row32, const int64_t *lengths,
                             int64_t chunks, struct coo_chunk *chunk)
 {
@@ -360,7 +363,8 @@ static void check_mirror(spmv_context *ctx, const struct entries *e, enum coo_mi
     free(row32);
 }
 
-/* Entries of both triangles, so that an entry meets the mirror of another; the oracle adds them in file order. */
+/* Entries of both triangles, so that an entry coincides with the mirror image of another; the
+ * oracle adds them in file order. */
 static void chunks_and_mirrors(void **state)
 {
     (void)state;
@@ -476,7 +480,7 @@ static void transpose_random(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* Repeated and unsorted columns are no error and stay: all of them arrive, in the order in which they stood. */
+/* Repeated and unsorted columns are valid: the transpose keeps all of them, in their order. */
 static void transpose_keeps_what_repeats(void **state)
 {
     (void)state;
@@ -516,7 +520,7 @@ static void transpose_refuses(void **state)
 
 /* --------------------------------------------------------------------------------- the check */
 
-/* A good matrix of 6000 rows with 3 entries each, in which a test plants one error. */
+/* A valid matrix of 6000 rows with 3 entries each; a test plants one error in it. */
 enum { CHECK_ROWS = 6000, CHECK_NNZ = 3 * CHECK_ROWS };
 struct planted {
     int64_t row_ptr[CHECK_ROWS + 1];
@@ -561,7 +565,7 @@ static void planted_structure_errors(void **state)
     for (int bits = 32; bits <= 64; bits += 32) {
         make_good(&p, bits);
         assert_ok(ctx, spmv_matrix_check(ctx, &p.a));
-        p.col[300] = 8; /* any order and repeated columns are fine */
+        p.col[300] = 8; /* any order and repeated columns are valid */
         p.col[301] = 0;
         p.col[302] = 8;
         assert_ok(ctx, spmv_matrix_check(ctx, &p.a));
@@ -623,7 +627,7 @@ static void planted_argument_errors(void **state)
     assert_fails(ctx, spmv_matrix_check(ctx, NULL), SPMV_ERROR_ARGUMENT, "NULL");
     p.a = good;
     p.a.val = NULL;
-    p.a.type = (spmv_type)30; /* of no value: not read */
+    p.a.type = (spmv_type)30; /* without values the type is not read */
     assert_ok(ctx, spmv_matrix_check(ctx, &p.a));
     spmv_context_destroy(ctx);
 }

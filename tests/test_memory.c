@@ -1,8 +1,8 @@
-/* Every allocation of the library failed in turn: the call says "out of memory", leaves its outputs empty and leaks
- * nothing; and what must not allocate does not.
+/* Fails every allocation of the library in turn: the call must return "out of memory", leave its
+ * outputs empty and leak nothing. Functions that must not allocate are checked too.
  *
- * The library is linked with malloc and its kin wrapped (see tests/CMakeLists.txt), so that a counter can refuse the
- * n-th allocation and count what is not returned.
+ * The library is linked with wrapped malloc functions (see tests/CMakeLists.txt), so a counter can
+ * refuse the n-th allocation and count the blocks that are not freed.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <pthread.h>
@@ -25,11 +25,11 @@ void __wrap_free(void *memory);
 
 static long allocations;    /* since the last reset */
 static long live;           /* not freed yet */
-static long refuse_at = -1; /* the number of the allocation to refuse */
+static long refuse_at = -1; /* number of the allocation to refuse */
 
-/* The blocks that are live, found by address: what the C library allocates behind our back (open_memstream, realpath)
- * is freed by us too, and must not count. Open addressing; a freed place becomes GONE, so that searches go on past it.
- */
+/* The live blocks, in a hash table by address (open addressing). The library also frees blocks that
+ * the C library allocated (open_memstream, realpath); those must not count. A removed entry becomes
+ * GONE, so that searches continue past it. */
 enum { PLACES = 1 << 16 };
 static void *block[PLACES];
 static char gone;
@@ -44,7 +44,7 @@ static size_t place_of(const void *memory, bool vacant)
     return at;
 }
 
-/* Counts an allocation; true when it is the one to refuse. */
+/* Counts an allocation. Returns true for the one to refuse. */
 static bool refused(void)
 {
     pthread_mutex_lock(&lock);
@@ -89,7 +89,7 @@ void *__wrap_realloc(void *memory, size_t size)
 {
     if (refused())
         return NULL;
-    died(memory); /* first: another thread may be given the old address */
+    died(memory); /* before realloc: another thread may get the old address */
     void *moved = __real_realloc(memory, size);
     born(moved != NULL ? moved : memory);
     return moved;
@@ -106,11 +106,11 @@ void __wrap_free(void *memory)
     __real_free(memory);
 }
 
-/* Sentences about the entries of a file, so far. */
+/* number of messages so far about memory for the entries of a file */
 static long entries_refused;
 
-/* Runs the activity with allocation 0, 1, 2 ... refused until it succeeds; each failure must be SPMV_ERROR_MEMORY and
- * must leave as much memory as before. Returns the number of failures. */
+/* Runs the activity with allocation 0, 1, 2 ... refused until it succeeds. Each failure must return
+ * SPMV_ERROR_MEMORY and leave as much memory as before. Returns the number of failures. */
 static long fail_each_allocation(const char *name, spmv_status (*activity)(spmv_context *), spmv_context *ctx)
 {
     for (long n = 0;; n++) {
@@ -128,7 +128,7 @@ static long fail_each_allocation(const char *name, spmv_status (*activity)(spmv_
         if (ctx != NULL && strstr(spmv_last_error(ctx), "bytes") == NULL)
             fail_msg("%s: refusing allocation %ld: the sentence \"%s\" does not say how much was needed", name, n,
                      spmv_last_error(ctx));
-        /* what reading takes, not the size of one entry */
+        /* the memory of the whole read, not the size of one entry */
         const char *const needed = ctx != NULL ? strstr(spmv_last_error(ctx), "entries of a file: ") : NULL;
         if (needed != NULL && strtoll(needed + strlen("entries of a file: "), NULL, 10) < 1000)
             fail_msg("%s: refusing allocation %ld: \"%s\"", name, n, spmv_last_error(ctx));
@@ -182,7 +182,7 @@ static spmv_status from_coo(spmv_context *ctx)
     return st;
 }
 
-/* A matrix for the activities that need one. */
+/* The matrix of the activities that need one. */
 static spmv_matrix *poisson;
 static spmv_csr poisson_view;
 
@@ -221,7 +221,7 @@ static spmv_status plan_and_transposed_plan(spmv_context *ctx)
     return st;
 }
 
-/* By name; and one whose pivots fail, which tries again. */
+/* Creates a preconditioner by name, then one whose pivots fail, so that it retries. */
 static const char *preconditioner_name;
 
 static spmv_status make_preconditioner(spmv_context *ctx)
@@ -264,7 +264,7 @@ static spmv_status write_matrix(spmv_context *ctx)
     return spmv_matrix_write(ctx, &poisson_view, matrix_path);
 }
 
-/* Into a file with that ending, and back. */
+/* Writes a file with this ending and reads it back. */
 static spmv_status write_and_read_as(spmv_context *ctx, const char *ending)
 {
     char path[80];
@@ -290,7 +290,7 @@ static spmv_status write_and_read_packed(spmv_context *ctx)
     return write_and_read_as(ctx, ".mtx.gz");
 }
 
-/* Mirrored entries, repeated ones, several buckets. */
+/* Mirrored and repeated entries, several buckets. */
 static spmv_status read_symmetric(spmv_context *ctx)
 {
     enum { ROWS = 200000, ENTRIES = 40000 };
@@ -328,7 +328,7 @@ static spmv_status write_and_read_vector(spmv_context *ctx)
     return st;
 }
 
-/* Primitives grow the context's scratch: made anew each time. */
+/* Primitives grow the scratch of the context, so each call creates a new context. */
 static spmv_status primitives(spmv_context *unused)
 {
     enum { N = 100000 };
@@ -363,7 +363,7 @@ static void each_allocation(void **state)
                                         "longrows:3,500,60", "empty:50,0.5",  "powerlaw:500,3,2.1,300",
                                         "rmat:6,200", /* merges, and sorts long rows */
                                         "fem:50,2,5.5"};
-    const long before = live; /* what the CUDA runtime took before main began */
+    const long before = live; /* allocated by the CUDA runtime before main */
     spmv_context *ctx = support_context();
     assert_ok(ctx, spmv_matrix_generate(ctx, "poisson2d:30", SPMV_F64, &poisson));
     spmv_matrix_view(poisson, &poisson_view);
@@ -383,8 +383,10 @@ static void each_allocation(void **state)
     for (int i = 0; (plan_method = spmv_method_name(support_backend, i)) != NULL; i++)
         assert_true(fail_each_allocation("plan_and_transposed_plan", plan_and_transposed_plan, ctx) > 0);
     for (int i = 0; (preconditioner_name = spmv_preconditioner_name(i)) != NULL; i++)
-        if (strcmp(preconditioner_name, "amg") != 0) { /* what a module allocates is not ours */
-            assert_ok(ctx, make_preconditioner(ctx));  /* the context's scratch grows, and stays */
+        /* Not amg: it comes from a module, whose allocations are not counted. */
+        if (strcmp(preconditioner_name, "amg") != 0) {
+            /* the scratch of the context grows here and stays */
+            assert_ok(ctx, make_preconditioner(ctx));
             assert_true(fail_each_allocation(preconditioner_name, make_preconditioner, ctx) > 0);
         }
     preconditioner_name = "auto";
@@ -394,7 +396,7 @@ static void each_allocation(void **state)
     assert_true(fail_each_allocation("read_matrix", read_matrix, ctx) > 0);
     assert_true(fail_each_allocation("read_symmetric", read_symmetric, ctx) > 0);
     assert_true(fail_each_allocation("write_and_read_binary", write_and_read_binary, ctx) > 0);
-    if (write_and_read_packed(ctx) != SPMV_ERROR_UNSUPPORTED) /* there is a libarchive */
+    if (write_and_read_packed(ctx) != SPMV_ERROR_UNSUPPORTED) /* libarchive is available */
         assert_true(fail_each_allocation("write_and_read_packed", write_and_read_packed, ctx) > 0);
     assert_true(fail_each_allocation("write_and_read_vector", write_and_read_vector, ctx) > 0);
 
@@ -430,12 +432,13 @@ static void products_allocate_nothing(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* Nor does applying a preconditioner, for any of ours. */
+/* Applying a preconditioner of this library allocates nothing. */
 static void preconditioners_allocate_nothing(void **state)
 {
     (void)state;
     spmv_context *ctx = support_context();
-    assert_ok(ctx, spmv_matrix_generate(ctx, "poisson3d:60", SPMV_F64, &poisson)); /* with levels that threads share */
+    /* The levels are large enough to be shared by threads. */
+    assert_ok(ctx, spmv_matrix_generate(ctx, "poisson3d:60", SPMV_F64, &poisson));
     spmv_matrix_view(poisson, &poisson_view);
     double *const r = calloc((size_t)poisson_view.rows, sizeof *r), *const z =
                                                                         calloc((size_t)poisson_view.rows, sizeof *z);
@@ -467,11 +470,11 @@ static spmv_status solve(spmv_context *ctx)
 {
     spmv_cg_result results[3];
     const spmv_status st = spmv_cg(cg_plan, cg_b, cg_x, &cg_options, results, sizeof *results);
-    context_release_blocks(ctx); /* which it keeps for the next solve */
+    context_release_blocks(ctx); /* which the context keeps for the next solve */
     return st;
 }
 
-/* Allocations are counted from iteration 0 on. */
+/* Counts allocations from iteration 0 on; there must be none. */
 static int nothing_allocated(int64_t iteration, double residual, void *user)
 {
     (void)residual;
@@ -483,8 +486,9 @@ static int nothing_allocated(int64_t iteration, double residual, void *user)
     return 0;
 }
 
-/* Nothing is allocated between the first iteration and the last, and each allocation before that may fail: every rung,
- * with jacobi, with an inner plan, for three right-hand sides, for those with jacobi. */
+/* A solve allocates only before its first iteration, and each of those allocations may fail. Every
+ * rung runs plain, with jacobi, with an inner plan, with three right-hand sides, and with those and
+ * jacobi. */
 static void solves_allocate_before_the_loop(void **state)
 {
     (void)state;
@@ -516,7 +520,7 @@ static void solves_allocate_before_the_loop(void **state)
             cg_options.precond = form == 1 || form == 4 ? jacobi : NULL;
             cg_options.inner = form == 2 ? plan[2] : NULL;
             cg_plan = plan[form >= 3];
-            assert_ok(ctx, solve(ctx)); /* the context's scratch stays */
+            assert_ok(ctx, solve(ctx)); /* the scratch of the context stays */
             assert_true(fail_each_allocation(cg_options.method, solve, ctx) >= 4);
             cg_options.on_iteration = nothing_allocated;
             cg_options.user = &last;

@@ -1,4 +1,5 @@
-/* Matrix Market files in: what is read, what is refused and with which sentence, whatever the number of threads.
+/* Reading Matrix Market files: accepted files, refused files and their messages, for any number of
+ * threads.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <dirent.h>
@@ -22,7 +23,7 @@
 #define COMPLEX_ARRAY "%%MatrixMarket matrix array complex general\n"
 #define HERMITIAN_ARRAY "%%MatrixMarket matrix array complex hermitian\n"
 
-/* ---------------------------------------------------------------- what is read */
+/* ---------------------------------------------------------------- accepted files */
 
 static const struct good {
     const char *text, *dense;
@@ -37,7 +38,8 @@ static const struct good {
     {SKEW "3 3 2\n2 1 2\n3 2 -3\n", ". -2 .; 2 . 3; . -3 .", 0, 0},
     {"%%MatrixMarket matrix coordinate integer skew-symmetric\n2 2 1\n2 1 5\n", ". -5; 5 .", 0, 0},
     {"%%MatrixMarket matrix coordinate pattern symmetric\n2 2 1\n2 1\n", ". x; x .", 0, 0},
-    {ARRAY "2 3\n1\n2\n0\n4\n5\n-0\n", "1 . 5; 2 4 .", 0, 0}, /* by columns; zeros are dropped */
+    /* in column order; zeros are dropped */
+    {ARRAY "2 3\n1\n2\n0\n4\n5\n-0\n", "1 . 5; 2 4 .", 0, 0},
     {"%%MatrixMarket matrix array integer general\n1 2\n3\n4\n", "3 4", 0, 0},
     {"%%MatrixMarket matrix array real symmetric\n3 3\n1\n2\n3\n4\n5\n6\n", "1 2 3; 2 4 5; 3 5 6", 0, 0},
     {"%%MatrixMarket matrix array real skew-symmetric\n3 3\n1\n2\n3\n", ". -1 -2; 1 . -3; 2 3 .", 0, 0},
@@ -53,7 +55,8 @@ static const struct good {
     {"%%MatrixMarket matrix array complex skew-symmetric\n2 2\n3 4\n", ". -3-4i; 3+4i .", 0, 0},
     {HERMITIAN_ARRAY "2 2\n1 -0\n3 4\n5 0\n", "1-0i 3-4i; 3+4i 5+0i", 0, 0},
     {COMPLEX "1 1 3\n1 1 1 2\n1 1 0.5 -4\n1 1 2 1\n", "3.5-1i", 2, 0},
-    {HERMITIAN "2 2 2\n2 1 1 2\n1 2 3 5\n", ". 4+3i; 4-3i .", 1, 1}, /* each with its mirror */
+    /* each entry with its mirror image */
+    {HERMITIAN "2 2 2\n2 1 1 2\n1 2 3 5\n", ". 4+3i; 4-3i .", 1, 1},
     {COMPLEX "1 2 2\n1 1 inf 1\n1 2 1 -Inf\n", "inf+1i 1-infi", 0, 1},
     /* shapes */
     {GENERAL "0 0 0\n", "", 0, 0},
@@ -62,15 +65,16 @@ static const struct good {
     {GENERAL "2 2 0\n", ". .; . .", 0, 0},
     {ARRAY "0 3\n", "", 0, 0},
     {GENERAL "1 4 1\n1 4 1\n", ". . . 1", 0, 0},
-    /* entries at one place are added, explicit zeros stay, a pattern has an entry once */
+    /* Repeated entries are added, explicit zeros stay, a pattern has each entry once. */
     {GENERAL "1 2 4\n1 1 1\n1 2 0\n1 1 2\n1 1 4\n", "7 0", 2, 0},
     {PATTERN "1 2 3\n1 1\n1 1\n1 2\n", "x x", 1, 0},
-    /* the upper half stands for the lower; both halves are added, with a warning */
+    /* The upper triangle may stand for the lower one. If both are present they are added, with a
+     * warning. */
     {SYMMETRIC "2 2 1\n1 2 3\n", ". 3; 3 .", 0, 0},
     {SKEW "2 2 1\n1 2 3\n", ". 3; -3 .", 0, 0},
     {SYMMETRIC "2 2 3\n1 2 3\n2 1 3\n1 1 1\n", "1 6; 6 .", 1, 1},
-    {SKEW "2 2 2\n1 1 0\n2 1 1\n", "0 -1; 1 .", 0, 0}, /* a zero on the diagonal is true */
-    /* layout: case, blanks, tabs, CR LF, comments and blank lines anywhere, no line end at the end */
+    {SKEW "2 2 2\n1 1 0\n2 1 1\n", "0 -1; 1 .", 0, 0}, /* a zero on the diagonal is valid */
+    /* layout: case, blanks, tabs, CR LF, comments and blank lines anywhere, no final line end */
     {"%%matrixmarket MATRIX Coordinate REAL GENERAL\n1 1 1\n1 1 5\n", "5", 0, 0},
     {"%%MATRIXMARKET\tmatrix  coordinate real general  \n1 1 1\n1 1 5\n", "5", 0, 0},
     {"%%MatrixMarket matrix coordinate real general\r\n%c\r\n\r\n1 1 1\r\n1 1 5\r\n", "5", 0, 0},
@@ -78,7 +82,8 @@ static const struct good {
     {GENERAL "1 1 1\n1 1 5", "5", 0, 0},
     {GENERAL "1 1 1\n1 1 5\r", "5", 0, 0},
     {GENERAL "+1 01 000000000000000000000000001\n+1 00000000000000000000000001 5\n", "5", 0, 0},
-    /* seen in the wild: one percent sign, a byte order mark, blanks before the banner, a long comment, blanks behind */
+    /* found in real files: one percent sign, a byte order mark, blanks before the banner, trailing
+     * blanks */
     {"%MatrixMarket matrix coordinate real general\n1 1 1\n1 1 5\n", "5", 0, 1},
     {"\xef\xbb\xbf" GENERAL "1 1 1\n1 1 5\n", "5", 0, 1},
     {" \t" GENERAL "1 1 1\n1 1 5\n", "5", 0, 1},
@@ -87,7 +92,8 @@ static const struct good {
     {"%%MatrixMarket matrix coordinate pattern hermitian\n2 2 1\n2 1\n", ". x; x .", 0, 1},
     {"%%MatrixMarket matrix array REAL Hermitian\n2 2\n1\n2\n3\n", "1 2; 2 3", 0, 1},
     {"%%MatrixMarket matrix coordinate integer hermitian\n2 2 1\n1 2 7\n", ". 7; 7 .", 0, 1},
-    /* several numbers on a line of an array: by columns, with a warning where that is not the only order */
+    /* several numbers on a line of an array: column order, with a warning where another order is
+     * possible */
     {ARRAY "2 1\n1 2\n", "1; 2", 0, 0},
     {ARRAY "1 3\n1\n2 3\n", "1 2 3", 0, 0},
     {ARRAY "2 2\n1 2\n% c\n 3\t4\n", "1 3; 2 4", 0, 1},
@@ -162,8 +168,8 @@ static void rounded_integers_are_told(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* Rounded once, to nearest even, directly to the type: halfway cases, the traps of rounding to f64 first, the ends of
- * the range, and long texts. The expected bits are written out, not computed. */
+/* A value is rounded once, to nearest even, directly to the type: ties, double rounding through
+ * f64, the ends of the range, long texts. The expected bits are constants, not computed. */
 static void numbers_are_rounded_correctly(void **state)
 {
     (void)state;
@@ -179,12 +185,12 @@ static void numbers_are_rounded_correctly(void **state)
         {"0.1", 0x1.999999999999ap-4, 0x1.99999ap-4f},
         {"9007199254740993", 0x1p53, 0x1p53f},
         {"9007199254740993.00000000000000000000000000000000000000001", 0x1.0000000000001p53, 0x1p53f},
-        {"2.2250738585072011e-308", 0x0.fffffffffffffp-1022, 0.0f}, /* hung a PHP */
+        {"2.2250738585072011e-308", 0x0.fffffffffffffp-1022, 0.0f}, /* made PHP hang */
         {"4.9406564584124654e-324", 0x1p-1074, 0.0f},
         {"2.4703282292062328e-324", 0x1p-1074, 0.0f},    /* just over half of it */
-        {"2.4703282292062327e-324", 0.0, 0.0f},          /* just under */
-        {"7.0064923216240854e-46", 0x1p-150, 0x1p-149f}, /* just over half of the least float */
-        {"7.0064923216240853e-46", 0x1p-150, 0.0f},      /* ... and just under */
+        {"2.4703282292062327e-324", 0.0, 0.0f},          /* just under half */
+        {"7.0064923216240854e-46", 0x1p-150, 0x1p-149f}, /* just over half of the smallest float */
+        {"7.0064923216240853e-46", 0x1p-150, 0.0f},      /* just under half */
         {"1.4012984643e-45", 0x1.ffffffffd90e2p-150, 0x1p-149f},
         {"3.4028234663852886e38", 0x1.fffffep127, 0x1.fffffep127f},
         {"0.000000000000000000000000000000000000000000000000000000000000000000000000000000000000001e90", 1e3, 1e3f},
@@ -215,7 +221,7 @@ static void information_is_filled(void **state)
     spmv_matrix *matrix = NULL;
     struct {
         spmv_read_info info;
-        char more[8]; /* a newer caller's */
+        char more[8]; /* members of a newer caller */
     } newer;
     memset(&newer, 0x55, sizeof newer);
     assert_ok(ctx, matrix_read_memory(ctx, "a", text, sizeof text - 1, NULL, &matrix, &newer.info, sizeof newer));
@@ -233,7 +239,7 @@ static void information_is_filled(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* ---------------------------------------------------------------- what is refused */
+/* ---------------------------------------------------------------- refused files */
 
 #define TEXT(literal) literal, sizeof(literal) - 1
 #define BANNER_WANTED                                                                                                  \
@@ -244,7 +250,7 @@ static const struct mangled {
     const char *text;
     size_t bytes;
     spmv_status status;
-    const char *sentence; /* the whole of it, after "m.mtx:" */
+    const char *sentence; /* the whole message after "m.mtx:" */
 } mangled[] = {
     /* banner */
     {TEXT(""), SPMV_ERROR_FORMAT, "1:1: the file is empty"},
@@ -381,7 +387,7 @@ static const struct mangled {
     {TEXT(COMPLEX_ARRAY "1 1\n1 2 3\n"), SPMV_ERROR_FORMAT, "3:5: more entries than the 1 declared on line 2"},
     {TEXT(HERMITIAN_ARRAY "2 2\n1 0\n2 3\n4 5\n"), SPMV_ERROR_FORMAT,
      "5:3: the diagonal of a hermitian matrix is real; the imaginary part of (2, 2) is not 0"},
-    /* what is on a line */
+    /* content of a line */
     {TEXT(GENERAL "3 3 1\n1 1 1 1\n"), SPMV_ERROR_FORMAT,
      "3:7: extra text \"1\" after the entry: row, column and value"},
     {TEXT(PATTERN "3 3 1\n1 1 1.0\n"), SPMV_ERROR_FORMAT,
@@ -400,7 +406,7 @@ static const struct mangled {
      "3:3: the diagonal of a hermitian matrix is real; the imaginary part of (1, 1) is not 0"},
     {TEXT(GENERAL "3 3 1\n1 1 1 % note\n"), SPMV_ERROR_FORMAT,
      "3:7: extra text \"%\" after the entry: row, column and value"},
-    /* how many */
+    /* number of entries */
     {TEXT(GENERAL "3 3 2\n1 1 1\n% and then\n"), SPMV_ERROR_FORMAT,
      "5:1: the file ends after 1 of the 2 entries declared on line 2"},
     {TEXT(GENERAL "3 3 2\n1 1 1.000000"), SPMV_ERROR_FORMAT,
@@ -414,9 +420,9 @@ static const struct mangled {
      "4:1: trailing text \"END\" after the 1 entry declared on line 2"},
     {TEXT(GENERAL "3 3 1\n1 1 1\n\0\0\0"), SPMV_ERROR_FORMAT,
      "4:1: trailing text \"\\x00\\x00\\x00\" after the 1 entry declared on line 2"},
-    /* the first error counts */
+    /* The first error is reported. */
     {TEXT(GENERAL "3 3 2\n1 1 x\n0 0 0\n"), SPMV_ERROR_FORMAT, "3:5: \"x\" is not a number"},
-    /* a file of old Macintosh line ends is one line */
+    /* A file with old Macintosh line ends is one line. */
     {TEXT("%%MatrixMarket matrix coordinate real general\r1 1 1\r1 1 1\r"), SPMV_ERROR_FORMAT,
      "1:47: bad banner: extra text \"1\" after the symmetry"},
 };
@@ -449,7 +455,7 @@ static void refuses_too_large_for_f32(void **state)
     spmv_context *ctx = support_context_on(SPMV_BACKEND_REF, 0);
     void *values = NULL;
     int64_t n = 0;
-    /* half an ulp over the largest float rounds away from it */
+    /* Half an ulp above the largest float rounds up out of range. */
     assert_fails(ctx, vector_read_memory(ctx, "x", "3.4028235677973367e38", 21, SPMV_F32, 0, &values, &n),
                  SPMV_ERROR_LIMIT, "x:1:1: \"3.4028235677973367e38\" is too large for f32");
     assert_ok(ctx, vector_read_memory(ctx, "x", "3.4028235677973365e38", 21, SPMV_F32, 0, &values, &n));
@@ -458,8 +464,9 @@ static void refuses_too_large_for_f32(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* Each prefix of a file is refused with a place in it, or is the whole: nothing but line ends was cut off. The last
- * value has one digit, since a number that lost digits is still a number. */
+/* Each prefix of a file is refused with a position in it, or lacks only line ends and gives the
+ * whole matrix. The last value has one digit, because a number with fewer digits is still a
+ * number. */
 static void every_prefix_is_refused_or_equal(void **state)
 {
     (void)state;
@@ -477,7 +484,7 @@ static void every_prefix_is_refused_or_equal(void **state)
         assert_ok(ctx, matrix_read_memory(ctx, "w", whole[w], bytes, NULL, &full, NULL, 0));
         int64_t equal = 0;
         for (int64_t b = 0; b < bytes; b++) {
-            /* a copy of exactly b bytes, so that a sanitizer sees a read past them */
+            /* A copy of exactly b bytes, so that a sanitizer detects a read past them. */
             char *const prefix = malloc((size_t)b + (b == 0));
             memcpy(prefix, whole[w], (size_t)b);
             spmv_matrix *matrix = NULL;
@@ -500,12 +507,12 @@ static void every_prefix_is_refused_or_equal(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* ---------------------------------------------------------------- large files: tiles, blocks, threads */
+/* ------------------------------------------------- large files: tiles, blocks, threads */
 
 enum { LARGE = 800000, LARGE_ROWS = 50000 };
 
-/* Over 20 MB, so more than one block and many tiles, with comments and blank lines between, and duplicates; line k + 3
- * + k / 1000 holds entry k. */
+/* Over 20 MB, so several blocks and many tiles, with comments, blank lines and duplicates. Entry k
+ * is on line k + 3 + k / 1000. */
 static char *large_text(size_t *bytes)
 {
     char *const text = malloc(LARGE * 48u);
@@ -522,7 +529,8 @@ static char *large_text(size_t *bytes)
 }
 
 /* The first byte of a line. */
-/* By hand: where sanitizers check whole strings, strchr reads the 20 MB to their end at each call. */
+/* A loop of its own: sanitizers that check whole strings make each strchr read the 20 MB to their
+ * end. */
 static char *next_line(char *text)
 {
     while (*text != '\n')
@@ -570,7 +578,7 @@ static void same_sentence_for_any_team(void **state)
     size_t bytes = 0;
     char *const text = large_text(&bytes);
     text[bytes] = '\0';
-    /* from the last to the first: each new error comes before the ones already there */
+    /* From the last line to the first, so that each new error precedes the earlier ones. */
     for (size_t e = sizeof lines / sizeof lines[0]; e-- > 0;) {
         char expected[64];
         char *line = find_line(text, lines[e]);
@@ -597,8 +605,8 @@ static void same_sentence_for_any_team(void **state)
     free(text);
 }
 
-/* Places of array entries in every tile: a_ij = n j + i + 1, by columns, read as general, symmetric and skew; one
- * number a line, and seven. */
+/* Positions of array entries in every tile: a_ij = n j + i + 1, by columns, read as general,
+ * symmetric and skew-symmetric, with one number on a line and with seven. */
 static void large_arrays(void **state)
 {
     (void)state;
@@ -638,15 +646,16 @@ static uint64_t next_random(uint64_t *seed)
     return *seed ^= *seed << 17;
 }
 
-/* Entries in any order, many of them twice: as spmv_matrix_from_coo has them, which goes another way. Shapes whose
- * buckets are rows, ranges of rows, ranges of columns, and one that holds nearly everything; general and mirrored. */
+/* Unordered entries with many duplicates give the matrix of spmv_matrix_from_coo, a different
+ * algorithm. The shapes make buckets of rows, of row ranges, of column ranges, and one bucket with
+ * nearly everything; general and mirrored. */
 static void shapes_of_buckets(void **state)
 {
     (void)state;
     enum { N = 300000 };
     static const struct {
         int64_t rows, cols;
-        int one_row_in; /* so many entries are in row 0; 0: none more than others */
+        int one_row_in; /* number of entries in row 0; 0: not more than in other rows */
         bool mirrored;
     } shapes[] = {
         {1, 2000000, 0, false}, {3, 70000, 0, false},      {100000, 1, 0, false},        {5000, 5000, 0, false},
@@ -697,14 +706,14 @@ static void shapes_of_buckets(void **state)
     free(text);
 }
 
-/* Entries by rows, columns ascending, with empty rows, as most writers have them; then one entry out of order or twice,
- * early, late and at the ends: as spmv_matrix_from_coo has them. */
+/* Ordered entries with empty rows, as most programs write them; then with one entry out of order or
+ * repeated, early, late or at an end. The result is that of spmv_matrix_from_coo. */
 static void order_and_where_it_ends(void **state)
 {
     (void)state;
     enum { N = 300000, COLS = 70000 };
     static const struct {
-        int at; /* entry at comes before the one before it; 0: none */
+        int at; /* position of an entry that precedes its predecessor; 0: none */
         bool twice;
         bool pattern;
     } cases[] = {{0, false, false},     {0, false, true},     {1, false, false},     {1, true, true},
@@ -777,7 +786,7 @@ static void order_and_where_it_ends(void **state)
 #define ADDRESSES_CHECKED
 #endif
 
-/* "needs N bytes" of the sentence that refuses the file. */
+/* Returns N of "needs N bytes" in the message that refuses the file. */
 static int64_t bytes_said(spmv_context *ctx, const char *path, spmv_type type)
 {
     spmv_read_options options;
@@ -793,7 +802,8 @@ static int64_t bytes_said(spmv_context *ctx, const char *path, spmv_type type)
     return said;
 }
 
-/* The most resident memory of this process since it was reset; 0 where the system does not tell. */
+/* The memory of this process in /proc/self/status under this name, in bytes; 0 where it is not
+ * available. */
 static int64_t resident(const char *name)
 {
     char line[256];
@@ -816,7 +826,7 @@ static bool reset_peak(void)
     return fclose(f) == 0 && written;
 }
 
-/* n > 0, in decimal: many of them, so faster than fprintf. */
+/* Writes n > 0 in decimal; faster than fprintf. */
 static void write_number(FILE *f, int n)
 {
     char digits[16];
@@ -827,17 +837,19 @@ static void write_number(FILE *f, int n)
         putc_unlocked(digits[at], f);
 }
 
-/* What a file that is in no order is said to need is what it takes: never less, and not much more. */
+/* The memory that the reader reports for an unordered file is what reading takes: never less, not
+ * much more. */
 static void memory_as_said(void **state)
 {
     (void)state;
-#if defined(ADDRESSES_CHECKED) /* the checker's own memory is resident too */
+#if defined(ADDRESSES_CHECKED) /* the memory of the sanitizer is resident too */
     skip();
 #endif
-#if defined(PLAIN_ENTRIES) /* the memory is the same by either way to read entries */
+#if defined(PLAIN_ENTRIES) /* both ways to read entries take the same memory */
     skip();
 #endif
-    enum { N = 2400000, MANY = 6400000 }; /* so many are in large pages, which go back later */
+    /* MANY entries use large pages, which are returned later. */
+    enum { N = 2400000, MANY = 6400000 };
     static const struct {
         const char *banner;
         int rows;
@@ -854,10 +866,12 @@ static void memory_as_said(void **state)
                  {"real general", 200000, false, false, false, SPMV_F64, MANY},
                  {"real general", 200000, false, false, true, SPMV_F64, MANY}};
     static const int threads[] = {1, 3};
-#if defined(M_MMAP_THRESHOLD) /* what is freed goes back to the system, and shows again when it is taken anew */
+/* Freed memory returns to the system, so that it counts again when it is allocated again. */
+#if defined(M_MMAP_THRESHOLD)
     mallopt(M_MMAP_THRESHOLD, 1 << 16);
 #endif
-#if defined(PR_SET_THP_DISABLE) /* which page of 2 MB is touched when is the clock's: some MB more at times */
+/* Which pages of 2 MB are touched depends on timing and can add some MB. */
+#if defined(PR_SET_THP_DISABLE)
     assert_int_equal(prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0), 0);
 #endif
     char path[128];
@@ -886,11 +900,12 @@ static void memory_as_said(void **state)
             options.type = cases[c].type;
             const int64_t said = bytes_said(ctx, path, cases[c].type);
             options.max_bytes = said;
-            if (cases[c].crowded) { /* which shows when they are there */
+            if (cases[c].crowded) { /* which is detected only when the entries have been read */
                 assert_int_equal(spmv_matrix_read(ctx, path, &options, &matrix, NULL, 0), SPMV_ERROR_MEMORY);
                 options.max_bytes = 2 * said;
             }
-            /* memory that was free in the process does not show: the most of some times counts */
+            /* Memory that is already free in the process does not show up, so take the maximum of
+             * several runs. */
             int64_t taken = 0;
             for (int again = 0; again < 3; again++) {
 #if defined(M_MMAP_THRESHOLD)
@@ -903,8 +918,9 @@ static void memory_as_said(void **state)
                 taken = resident("VmHWM") - before > taken ? resident("VmHWM") - before : taken;
                 spmv_matrix_destroy(matrix);
             }
-            /* the system counts pages in lots, of each core its own; a group's last large page, and a second group on
-             * its way, count in full, but are there for moments or, as here without such pages, not at all */
+            /* The system counts pages in batches for each core. The last large page of a group and
+             * the next group count in full, but exist only briefly or, without large pages as here,
+             * not at all. */
             const int64_t beside = cases[c].entries > N ? taken / 2 : taken / 10;
             if (taken > options.max_bytes + (1 << 20) || (!cases[c].crowded && said > taken + beside + (10 << 20)))
                 fail_msg("%s, %d rows, %s, %d threads: %.1f MB said, %.1f taken", cases[c].banner, cases[c].rows,
@@ -918,7 +934,7 @@ static void memory_as_said(void **state)
 #endif
 }
 
-/* Numbers of every length and form against the C library, which rounds correctly too. */
+/* Numbers of every length and form, compared with the C library, which rounds correctly too. */
 static void numbers_as_the_c_library_reads_them(void **state)
 {
     (void)state;
@@ -1006,9 +1022,9 @@ static void files_that_cannot_be_read(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* ---------------------------------------------------------------- the binary form, the cache */
+/* ---------------------------------------------------------------- the binary form and the cache */
 
-/* A copy counts against max_bytes, what is mapped does not. */
+/* A copy counts against max_bytes; mapped memory does not. */
 static void binary_forms_keep_to_the_limit(void **state)
 {
     (void)state;
@@ -1045,7 +1061,7 @@ static void binary_forms_keep_to_the_limit(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* The only file in a folder: its path. */
+/* Returns the path of the only file in a folder. */
 static const char *only_file(const char *place, char path[512])
 {
     int n = 0;
@@ -1071,13 +1087,13 @@ static void same_facts(const spmv_read_info *a, const spmv_read_info *b)
     assert_int_equal(a->symmetry, b->symmetry);
 }
 
-/* Hears warnings alone: the progress of keeping a matrix begins anew after that of reading. */
+/* Records warnings only: the progress of writing the cache starts again at 0. */
 static int hear_warnings(const spmv_event *event, void *user)
 {
     return event->kind == SPMV_EVENT_WARNING ? hear(event, user) : 0;
 }
 
-/* A cached matrix comes with the facts of its file and with the warnings of its reading. */
+/* A matrix from the cache has the information of its file and the warnings of its first reading. */
 static void a_cache_tells_the_same(void **state)
 {
     (void)state;
@@ -1085,7 +1101,7 @@ static void a_cache_tells_the_same(void **state)
         const char *text;
         int warnings;
     } files[] = {
-        /* both halves, an integer above 2^53 */
+        /* both triangles, an integer above 2^53 */
         {"%%MatrixMarket matrix coordinate integer symmetric\n2 2 3\n1 2 9007199254740993\n2 1 1\n1 1 3\n", 2},
         {"%MatrixMarket matrix array real hermitian\n2 2\n1\ninf\n0\n", 3},
         {"%%MatrixMarket matrix array integer skew-symmetric\n2 2\n5\n", 0},
@@ -1130,20 +1146,20 @@ static void a_cache_tells_the_same(void **state)
             spmv_matrix_destroy(cached);
         }
         spmv_matrix_destroy(matrix);
-        if (files[k].warnings > 0) { /* a warning that comes again may be refused again */
+        if (files[k].warnings > 0) { /* the callback may cancel at a repeated warning too */
             heard = (struct heard){.thread = heard.thread, .cancel_at = files[k].warnings};
             assert_fails(ctx, spmv_matrix_read(ctx, path, &options, &cached, &info, sizeof info), SPMV_CANCELLED,
                          "a.mtx");
             assert_null(cached);
         }
     }
-    unlink(only_file(place, kept)); /* of the path's older contents nothing is left */
+    unlink(only_file(place, kept)); /* nothing is left of the older contents of the path */
     rmdir(place);
     unlink(path);
     spmv_context_destroy(ctx);
 }
 
-/* Any damage to the facts, or their lack: the file is read again and kept anew. */
+/* If the information is damaged or missing, the file is read and cached again. */
 static void damaged_facts_are_read_again(void **state)
 {
     (void)state;
@@ -1174,7 +1190,7 @@ static void damaged_facts_are_read_again(void **state)
             same_facts(&info, &want);
             spmv_matrix_destroy(matrix);
         }
-    /* the binary form alone */
+    /* the binary form without the information */
     spmv_csr a;
     assert_ok(ctx, spmv_matrix_read(ctx, path, NULL, &matrix, NULL, 0));
     spmv_matrix_view(matrix, &a);
@@ -1183,7 +1199,7 @@ static void damaged_facts_are_read_again(void **state)
     assert_ok(ctx, spmv_matrix_read(ctx, path, &options, &matrix, &info, sizeof info));
     assert_string_equal(info.form, "mtx");
     spmv_matrix_destroy(matrix);
-    /* a kept file is one of the binary form for whoever reads it */
+    /* a cached file can be read as an ordinary binary file */
     assert_ok(ctx, spmv_matrix_read(ctx, kept, NULL, &matrix, &info, sizeof info));
     assert_string_equal(info.form, "binary");
     spmv_matrix_destroy(matrix);
@@ -1226,7 +1242,7 @@ struct feed {
     size_t bytes;
 };
 
-/* Writes the text in small, odd pieces, and closes. */
+/* Writes the text in pieces of odd size, then closes the pipe. */
 static void *feed_pipe(void *argument)
 {
     const struct feed *const feed = argument;
@@ -1242,7 +1258,8 @@ static void *feed_pipe(void *argument)
     return NULL;
 }
 
-/* A file, standard input that is a file not at its beginning, standard input that is a pipe, a FIFO: one matrix. */
+/* A file, standard input at an offset in a file, standard input from a pipe, and a FIFO give the
+ * same matrix. */
 static void same_from_everywhere(void **state)
 {
     (void)state;
@@ -1302,7 +1319,8 @@ static void same_from_everywhere(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* A pipe does not say how long it is: a lie about the entries is found by what they would need, or at the end. */
+/* The length of a pipe is unknown, so a wrong number of entries is detected by the memory that they
+ * would need, or at the end. */
 static void lies_through_a_pipe(void **state)
 {
     (void)state;
@@ -1332,7 +1350,7 @@ static void lies_through_a_pipe(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* The memory that entries really take is bounded as well, not only what is declared. */
+/* The limit bounds the memory that the entries really take, not only the declared size. */
 static void entries_keep_to_the_limit(void **state)
 {
     (void)state;
@@ -1345,10 +1363,10 @@ static void entries_keep_to_the_limit(void **state)
     spmv_read_options options;
     spmv_read_options_init(&options, sizeof options);
     spmv_matrix *matrix = NULL;
-    options.max_bytes = 2400000 - 1; /* 8 bytes a number, 16 a row */
+    options.max_bytes = 2400000 - 1; /* 8 bytes for each number, 16 for each row */
     assert_fails(ctx, matrix_read_memory(ctx, "x", text, p - text, &options, &matrix, NULL, 0), SPMV_ERROR_MEMORY,
                  "x:2:1: a 100000 x 1 matrix with 100000 stored entries needs 2400000 bytes");
-    options.max_bytes = 2400000; /* what they make is known when they have been read */
+    options.max_bytes = 2400000; /* the size of the matrix is known after the entries are read */
     assert_fails(ctx, matrix_read_memory(ctx, "x", text, p - text, &options, &matrix, NULL, 0), SPMV_ERROR_MEMORY,
                  "x:2:1: a 100000 x 1 matrix with 100000 stored entries needs 3600000 bytes");
     options.max_bytes = 3600000;
@@ -1371,7 +1389,7 @@ static void lengthen(void *path)
     fclose(f);
 }
 
-/* Other contents, same length: only the time tells. */
+/* Different contents of the same length: only the time of modification differs. */
 static void overwrite(void *path)
 {
     const struct timespec times[2] = {{.tv_sec = 1000000000}, {.tv_sec = 1000000000}};
@@ -1431,7 +1449,7 @@ static void progress_and_cancelling(void **state)
     }
     unlink(path);
 
-    /* a warning can cancel as well, also the one after the matrix stands */
+    /* A warning can cancel too, even one after the matrix is complete. */
     const char both[] = SYMMETRIC "2 2 2\n1 2 3\n2 1 3\n";
     heard = (struct heard){.events = 0};
     ctx = context_that_tells(1, &heard);

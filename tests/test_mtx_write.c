@@ -1,4 +1,5 @@
-/* Matrix Market files out: the text, the way back to the same bits, and what happens to the file that was there.
+/* Writing Matrix Market files: the text, the round trip to the same bits, and replacing an existing
+ * file.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <dirent.h>
@@ -69,8 +70,8 @@ static void text_is_as_expected(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* Every exponent with random fractions, subnormals, and the ends of the range, as both types; enough to flush the
- * buffer several times. */
+/* Every exponent with random fractions, subnormals and the ends of the range, in both types; enough
+ * to flush the buffer several times. */
 static void back_to_the_same_bits(void **state)
 {
     (void)state;
@@ -158,7 +159,7 @@ static void an_existing_file_is_replaced_whole(void **state)
     const spmv_csr a = small(small_values);
     struct stat s;
 
-    /* its mode stays; a new file gets what the umask leaves */
+    /* The file keeps its mode; a new file gets the mode of the umask. */
     put_file(in_folder("a.mtx", path), "old", 3);
     assert_int_equal(chmod(path, 0640), 0);
     assert_ok(ctx, spmv_matrix_write(ctx, &a, path));
@@ -172,7 +173,7 @@ static void an_existing_file_is_replaced_whole(void **state)
     assert_int_equal(stat(path, &s), 0);
     assert_int_equal(s.st_mode & 07777, 0640);
 
-    /* through a link: the link stays one, its target is replaced */
+    /* Through a link: the link stays, its target is replaced. */
     put_file(path, "old", 3);
     assert_int_equal(symlink(path, in_folder("link.mtx", link)), 0);
     assert_ok(ctx, spmv_matrix_write(ctx, &a, link));
@@ -193,7 +194,8 @@ static void an_existing_file_is_replaced_whole(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* The longest names that there are have no room for an ending; longer ones are refused before anything is written. */
+/* The longest possible names leave no room for an ending; longer ones are refused before anything
+ * is written. */
 static void names_of_any_length(void **state)
 {
     (void)state;
@@ -218,7 +220,7 @@ static void names_of_any_length(void **state)
             if (st == SPMV_ERROR_UNSUPPORTED && e == 1) /* no libarchive */
                 continue;
             assert_ok(ctx, st);
-            assert_ok(ctx, spmv_matrix_write(ctx, &a, path)); /* over the old one */
+            assert_ok(ctx, spmv_matrix_write(ctx, &a, path)); /* over the old file */
             spmv_matrix *matrix = NULL;
             assert_ok(ctx, spmv_matrix_read(ctx, path, NULL, &matrix, NULL, 0));
             spmv_matrix_destroy(matrix);
@@ -228,7 +230,7 @@ static void names_of_any_length(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* A text takes columns in any order, the binary form only ascending ones. */
+/* A text file may have columns in any order, the binary form only ascending ones. */
 static void columns_in_any_order(void **state)
 {
     (void)state;
@@ -282,7 +284,7 @@ static void a_full_disk_is_told(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* "-": after what stdio still holds, and left open. */
+/* "-" writes after what stdio has buffered, and leaves standard output open. */
 static void standard_output(void **state)
 {
     (void)state;
@@ -305,7 +307,7 @@ static void standard_output(void **state)
     assert_file(path, expected);
     unlink(path);
 
-    /* nobody reads the pipe any more */
+    /* The pipe has no reader any more. */
     int ends[2];
     assert_int_equal(pipe(ends), 0);
     close(ends[0]);
@@ -323,7 +325,7 @@ static void standard_output(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* Banners of many threads at once: mmio builds its text in one buffer. */
+/* Many threads write banners at once: mmio builds its text in one buffer. */
 static void *write_many(void *argument)
 {
     const char *const path = argument;

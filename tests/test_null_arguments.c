@@ -1,9 +1,10 @@
-/* NULL arguments of every public function: a status, or the neutral value that the header documents, never a crash.
+/* NULL arguments of every public function return a status or the neutral value that the header
+ * documents, and never crash.
  *
- * Each function of include/spmv has a row in one of two tables. The first holds the functions that return a status: a
- * call with valid arguments in which each pointer in turn is NULL. The second holds all others. The headers are read to
- * tell whether a function, or one of its pointers, is missing from the tables. Public enumerations out of range come
- * last.
+ * Each function of include/spmv has a row in one of two tables. The first holds the functions that
+ * return a status: a call with valid arguments in which each pointer in turn is NULL. The second
+ * holds all others. The test reads the headers to find functions or pointers that the tables lack.
+ * Public enumerations out of range come last.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <ctype.h>
@@ -13,7 +14,7 @@
 
 enum { N = 4 };
 
-/* What the calls share; the arrays are in the context's memory, but for those of the host. */
+/* Shared by the calls. The arrays are in the memory of the context, except `host`. */
 static spmv_context *ctx;
 static spmv_plan *plan;
 static spmv_preconditioner *jacobi;
@@ -22,10 +23,10 @@ static char folder[] = "/tmp/spmv_null_XXXXXX", file[sizeof folder + 8], vector_
 static double *host;
 static void *x, *y, *z, *index32, *heads, *bits, *count, *counts, *keys, *scalar;
 static spmv_segments segments;
-static void *made; /* what a call made, released after it */
+static void *made; /* created by a call, released after it */
 static int64_t n64, k64;
 
-/* The pointer that is NULL in this call; -1: none. */
+/* The index of the pointer that is NULL in this call; -1: none. */
 static int turn;
 
 /* Argument k of the call. */
@@ -55,8 +56,8 @@ static spmv_status no_precond(void *self, const void *r, void *to)
 
 /* -------------------------------------------------------- functions with a status */
 
-/* A function, how many of its pointers must not be NULL (arguments 0, 1, ... of the call), how many may be (those
- * behind), and the call. */
+/* A function, the number of pointers that must not be NULL (arguments 0, 1, ... of the call), the
+ * number that may be NULL (the following ones), and the call. */
 struct function {
     const char *name;
     int needed, optional;
@@ -85,7 +86,7 @@ CALL(matrix_write, C, arg(1, &csr), arg(2, file))
 CALL(matrix_write_as, C, arg(1, &csr), arg(2, file), arg(3, NULL))
 CALL(output_check, C, arg(1, file), arg(2, NULL))
 
-/* The file is closed here, and what stands in its place stays. */
+/* Closes the file here; an existing file at its path stays. */
 static spmv_status call_file_create(void)
 {
     spmv_file *f = NULL;
@@ -131,7 +132,7 @@ CALL(apply, arg(0, plan), arg(3, NULL), arg(1, x), arg(4, NULL), arg(2, y))
 CALL(apply_with, arg(0, plan), arg(3, NULL), arg(1, x), arg(4, NULL), arg(2, y), arg(5, NULL))
 CALL(plan_describe, arg(0, plan), arg(1, host), sizeof(size_t))
 
-/* On a host context; y = A x is what the check wants. */
+/* On a host context; the check expects y = A x. */
 static spmv_status call_verify(void)
 {
     spmv_context *const checker = support_context_on(SPMV_BACKEND_REF, 1);
@@ -296,7 +297,7 @@ static const struct function functions[] = {
 };
 enum { FUNCTIONS = sizeof functions / sizeof *functions };
 
-/* Releases what the call made, by what the function makes. */
+/* Releases the object that the call created; the function name gives its type. */
 static void release_made(const char *name)
 {
     if (strstr(name, "context_create"))
@@ -314,7 +315,7 @@ static void release_made(const char *name)
     made = NULL;
 }
 
-/* The arrays as the calls expect them. */
+/* Fills the arrays with valid contents for the calls. */
 static void fill_arrays(void)
 {
     const double numbers[2 * N] = {1, 2, 3, 4, 0, 0, 0, 0};
@@ -345,13 +346,14 @@ static void each_pointer_in_turn(void **state)
     }
 }
 
-/* With a context, the sentence names the function, or what is missing. */
+/* With a context, the message names the function or what is missing. */
 static void sentences(void **state)
 {
     (void)state;
-    static const char *const without[] = {"spmv_backend_parse",  "spmv_type_parse",      "spmv_op_parse",
+    static const char *const without[] = {"spmv_backend_parse", "spmv_type_parse", "spmv_op_parse",
                                           "spmv_function_parse", "spmv_predicate_parse", "spmv_op_identity",
-                                          "spmv_verify",         "spmv_context_create"}; /* no context, or another */
+                                          /* These have no context, or another one. */
+                                          "spmv_verify", "spmv_context_create"};
     for (int f = 0; f < FUNCTIONS; f++) {
         bool has = true;
         for (size_t i = 0; i < sizeof without / sizeof *without; i++)
@@ -418,7 +420,7 @@ static void check_objects(void)
     assert_ok(ctx, spmv_matrix_generate(ctx, "diagonal:2", SPMV_F64, &matrix));
     spmv_matrix_view(matrix, NULL);
     spmv_matrix_destroy(matrix);
-    /* outputs are empty after an error */
+    /* Outputs are empty after an error. */
     spmv_plan_info info = {.size = 1, .rows = 5};
     assert_int_equal(spmv_plan_describe(NULL, &info, sizeof info), SPMV_ERROR_ARGUMENT);
     assert_true(info.size == sizeof info && info.rows == 0 && info.method == NULL);
@@ -430,7 +432,7 @@ static void check_objects(void)
     assert_true(result.size == sizeof result && result.status == SPMV_ERROR_ARGUMENT);
 }
 
-/* An enumeration's value that names nothing, below and above. */
+/* Enumeration values below and above the valid range. */
 static void check_names(void)
 {
     static const int wrong[] = {-1, 31, 32, 99, 2147483647, -2147483647 - 1};
@@ -481,7 +483,7 @@ static void check_names(void)
     assert_non_null(spmv_version());
 }
 
-/* Name, and the number of pointers that are NULL above. */
+/* Name, and the number of pointers that are NULL in the functions above. */
 static const struct {
     const char *name;
     int pointers;
@@ -552,7 +554,7 @@ static void neutral_values(void **state)
 
 /* ------------------------------------------------- the tables against the headers */
 
-/* The pointers that the tables have of a function; -1: it is in neither. */
+/* The number of pointers that the tables have for a function; -1: it is in neither. */
 static int known_pointers(const char *name)
 {
     for (int f = 0; f < FUNCTIONS; f++)
@@ -575,7 +577,8 @@ static void check_declaration(const char *from, const char *end)
         begin--;
     snprintf(name, sizeof name, "%.*s", (int)(open - begin), begin);
     for (const char *p = open; p < end; p++)
-        pointers += (*p == '*' && p[1] != '*') + (strncmp(p, "_fn ", 4) == 0); /* types of functions end so */
+        /* The name of a function type ends in _fn and counts as a pointer. */
+        pointers += (*p == '*' && p[1] != '*') + (strncmp(p, "_fn ", 4) == 0);
     if (known_pointers(name) != pointers)
         fail_msg("%s has %d pointers, the tables of this test have %d (-1: none): add what is missing", name, pointers,
                  known_pointers(name));
@@ -615,7 +618,7 @@ static void tables_are_complete(void **state)
             found += check_header(path);
     }
     closedir(headers);
-    assert_int_equal(found, FUNCTIONS + OTHERS); /* and none that is no more */
+    assert_int_equal(found, FUNCTIONS + OTHERS); /* no removed function is left in the tables */
 }
 
 /* ------------------------------------------------------- enumerations out of range */
@@ -656,7 +659,7 @@ static void enumerations(void **state)
         spmv_cg_options_init(&cg, sizeof cg);
         cg.symmetry_check = w;
         REFUSED(spmv_cg(plan, x, y, &cg, NULL, 0));
-        /* where arrays lie */
+        /* memory of the arrays */
         spmv_csr odd = csr;
         odd.memory = (spmv_memory)w;
         REFUSED(spmv_matrix_check(ctx, &odd));
@@ -686,7 +689,7 @@ static void enumerations(void **state)
         REFUSED(spmv_gather_if(ctx, (spmv_predicate)w, 1, SPMV_F64, host, x, N, index32, 32, z, N));
         REFUSED(spmv_scatter_if(ctx, (spmv_predicate)w, 1, SPMV_F64, host, x, index32, 32, z, N, N));
         REFUSED(spmv_compact_if(ctx, (spmv_predicate)w, 1, SPMV_F64, host, x, z, count, N));
-        /* types, of which 9 is none either */
+        /* types; 9 is not a type either */
         REFUSED(spmv_map(ctx, SPMV_MAP_COPY, type, x, z, N));
         REFUSED(spmv_map_index(ctx, type, host, NULL, z, N));
         REFUSED(spmv_dot(ctx, type, x, y, scalar, N));
@@ -728,7 +731,7 @@ static int begin(void **state)
     snprintf(vector_file, sizeof vector_file, "%s/b.txt", folder);
     ctx = support_context();
     csr = support_csr(N, N, row_ptr, col, val);
-    host = calloc(512, 1); /* also what a description is written to */
+    host = calloc(512, 1); /* also receives descriptions */
     void **const arrays[] = {&x, &y, &z, &count, &counts, &keys, &scalar};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
         *arrays[i] = support_upload(ctx, zeros, sizeof zeros);

@@ -1,5 +1,5 @@
-/* Output files: they appear as a whole or not at all, for any owner and after any interruption. The
- * name's ending decides the form; symmetry and comments are kept.
+/* Output files appear as a whole or not at all, for any owner and after any interruption. The
+ * ending of the name selects the form; symmetry and comments are kept.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 /* seteuid, setegid, flock */
@@ -75,7 +75,7 @@ static void whole_or_not_at_all(void **state)
     assert_ok(ctx, spmv_file_write(file, "th", 2));
     assert_ok(ctx, spmv_file_write(file, "ree\n", 4));
     assert_ok(ctx, spmv_file_write(file, NULL, 0));
-    assert_file(path, "one\n"); /* until the end */
+    assert_file(path, "one\n"); /* until the file is closed */
     assert_int_equal(files_in_folder(".part"), 1);
     assert_ok(ctx, spmv_file_close(file, 1));
     assert_file(path, "three\n");
@@ -119,7 +119,7 @@ static void a_failed_write_keeps_the_old_file(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* What a handler does, here without a signal. */
+/* Calls the cleanup of a signal handler without a signal. */
 static void unfinished_files_are_removed(void **state)
 {
     (void)state;
@@ -127,14 +127,14 @@ static void unfinished_files_are_removed(void **state)
     char path[128], name[16];
     spmv_file *file[FILES] = {NULL};
     spmv_context *ctx = context();
-    spmv_remove_unfinished(); /* none */
+    spmv_remove_unfinished(); /* no files yet */
     for (int k = 0; k < FILES; k++) {
         snprintf(name, sizeof name, "f%d", k);
         assert_ok(ctx, spmv_file_create(ctx, in_folder(name, path), &file[k]));
         assert_ok(ctx, spmv_file_write(file[k], "new", 3));
     }
     assert_int_equal(files_in_folder(".part"), FILES);
-    /* a process that was forked leaves those of its parent alone */
+    /* A forked process leaves the files of its parent. */
     const pid_t child = fork();
     if (child == 0) {
         spmv_remove_unfinished();
@@ -176,7 +176,7 @@ static void set_id_bits_are_not_taken_over(void **state)
     assert_ok(ctx, write_text(ctx, path, "new", 1));
     assert_mode(path, 0755);
     assert_int_equal(stat(path, &s), 0);
-    if (geteuid() == 0) { /* owner and group are */
+    if (geteuid() == 0) { /* owner and group are kept */
         assert_int_equal(s.st_uid, 1234);
         assert_int_equal(s.st_gid, 2345);
     }
@@ -184,7 +184,7 @@ static void set_id_bits_are_not_taken_over(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* A user who cannot give the file to the group that had it. */
+/* A user who cannot give the file to its former group. */
 static void a_group_that_cannot_be_kept_reduces_the_mode(void **state)
 {
     (void)state;
@@ -208,7 +208,7 @@ static void a_group_that_cannot_be_kept_reduces_the_mode(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* ---------------------------------------------------------------- what a killed writer leaves in the cache */
+/* --------------------------------------- partial files of a killed writer in the cache */
 
 static void left_over_parts_of_the_cache_go(void **state)
 {
@@ -229,7 +229,7 @@ static void left_over_parts_of_the_cache_go(void **state)
     put_file(old, "half", 4);
     put_file(held, "half", 4);
     assert_int_equal(symlink("../a.mtx", link), 0);
-    const int fd = open(held, O_RDWR); /* a writer that is at work */
+    const int fd = open(held, O_RDWR); /* an active writer */
     assert_int_equal(flock(fd, LOCK_EX), 0);
     spmv_read_options_init(&options, sizeof options);
     options.cache_folder = place;
@@ -286,7 +286,8 @@ static void endings_say_what_is_written(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* Many pieces, with any number of threads the same bytes, and the same matrix back. */
+/* The files have many pieces. Any number of threads writes the same bytes, and they give the same
+ * matrix. */
 static void compressed_files_are_the_same_every_time(void **state)
 {
     (void)state;
@@ -311,7 +312,7 @@ static void compressed_files_are_the_same_every_time(void **state)
         char *const second = get_file(path, &again);
         assert_int_equal(bytes, again);
         assert_memory_equal(first, second, bytes);
-        if (e == 0) /* no time: RFC 1952, bytes 4 to 7 */
+        if (e == 0) /* no time stamp: RFC 1952, bytes 4 to 7 */
             assert_memory_equal(first + 4, "\0\0\0\0", 4);
         assert_ok(ctx, spmv_matrix_read(ctx, path, NULL, &back, NULL, 0));
         assert_true(same_matrix(matrix, back));
@@ -363,7 +364,7 @@ static void vectors_as_matrix_market(void **state)
     assert_ok(ctx, spmv_vector_read(ctx, path, SPMV_F64, &back, &n));
     assert_int_equal(n, 0);
     spmv_host_free(back);
-    /* an answer with infinities is written, and told of */
+    /* A result with infinities is written, with a warning. */
     const double odd[] = {1, INFINITY};
     heard = (struct heard){.thread = heard.thread};
     assert_ok(ctx, spmv_vector_write(ctx, path, SPMV_F64, odd, 2, NULL));
@@ -397,7 +398,7 @@ static void symmetry_and_comments_stay(void **state)
         spmv_read_info info;
         put_file(in_folder("a.mtx", path), texts[t], strlen(texts[t]));
         assert_ok(ctx, spmv_matrix_read(ctx, path, NULL, &matrix, NULL, 0));
-        assert_string_equal(spmv_matrix_comments(matrix), ""); /* not asked for */
+        assert_string_equal(spmv_matrix_comments(matrix), ""); /* comments were not requested */
         spmv_matrix_destroy(matrix);
         options.comments = 1;
         assert_ok(ctx, spmv_matrix_read(ctx, path, &options, &matrix, &info, sizeof info));
@@ -453,8 +454,8 @@ static void what_is_not_symmetric_is_refused(void **state)
     write.symmetry = (spmv_symmetry)9;
     assert_fails(ctx, spmv_matrix_write_as(ctx, &a, path, &write), SPMV_ERROR_ARGUMENT, "no symmetry 9");
     assert_int_equal(files_in_folder(""), 0);
-    /* real values: hermitian is symmetric; lines without a percent sign are comments all the
-     * same */
+    /* For real values hermitian means symmetric. Lines without a percent sign become comments
+     * too. */
     write.symmetry = SPMV_SYMMETRY_HERMITIAN;
     write.comments = "a\n\n%b";
     a = support_csr(2, 2, row_ptr, col, whole);
@@ -464,7 +465,7 @@ static void what_is_not_symmetric_is_refused(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* Notes that are damaged are none: the matrix is there all the same. */
+/* Damaged notes are ignored: the matrix is still read. */
 static void damaged_notes_are_none(void **state)
 {
     (void)state;
@@ -500,7 +501,7 @@ static void damaged_notes_are_none(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* The second reading finds the matrix in the cache, and the comments in the file. */
+/* The second read takes the matrix from the cache and the comments from the file. */
 static void the_cache_keeps_symmetry_and_comments(void **state)
 {
     (void)state;
@@ -548,8 +549,8 @@ static int cancel_when_alarmed(const spmv_event *event, void *user)
     return alarmed;
 }
 
-/* A signal interrupts the wait for a FIFO's writer; the callback's wish is heard there, and the
- * call ends. The signal comes again and again, so that it does not matter when the wait begins. */
+/* A signal interrupts the wait for the writer of a FIFO; the callback then cancels and the call
+ * ends. The signal repeats, so the start of the wait does not matter. */
 static void a_read_that_waits_can_be_cancelled(void **state)
 {
     (void)state;
@@ -567,7 +568,8 @@ static void a_read_that_waits_can_be_cancelled(void **state)
     const struct sigaction action = {.sa_handler = on_alarm};
     sigaction(SIGALRM, &action, NULL);
     for (int written_to = 0; written_to < 2; written_to++) {
-        const int fd = written_to ? open(path, O_RDWR) : -1; /* nobody opens it for writing; nobody writes */
+        /* Without fd the FIFO has no writer; with it nothing is written. */
+        const int fd = written_to ? open(path, O_RDWR) : -1;
         alarmed = 0;
         setitimer(ITIMER_REAL, &often, NULL);
         const spmv_status st = spmv_matrix_read(ctx, path, NULL, &matrix, NULL, 0);

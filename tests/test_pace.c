@@ -1,4 +1,4 @@
-/* How many iterations a solve has left, by its residuals (app/solve_pace.c).
+/* Estimates the remaining iterations of a solve from its residuals (app/solve_pace.c).
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
@@ -8,7 +8,7 @@
 
 static struct pace pace;
 
-/* The residuals of iterations 0 to last. */
+/* Adds the residuals of iterations 0 to last and returns the estimate. */
 static double after(int64_t last, double (*residual)(int64_t iteration), double goal)
 {
     for (int64_t i = 0; i <= last; i++)
@@ -16,37 +16,37 @@ static double after(int64_t last, double (*residual)(int64_t iteration), double 
     return pace_left(&pace, goal);
 }
 
-/* A tenth in 100 iterations. */
+/* Falls by a factor of 10 in 100 iterations. */
 static double steady(int64_t i)
 {
     return 3e4 * pow(10, -(double)i / 100);
 }
 
-/* A tenth in 10000 iterations. */
+/* Falls by a factor of 10 in 10000 iterations. */
 static double gentle(int64_t i)
 {
     return pow(10, -(double)i / 10000);
 }
 
-/* As steady, with jumps of up to a factor of 100 above. */
+/* Like steady, with jumps of up to a factor of 100. */
 static double jumping(int64_t i)
 {
     return steady(i) * (i % 7 == 0 ? 1 : i % 3 == 0 ? 100 : 8);
 }
 
-/* Nothing for 1000 iterations, then as steady. */
+/* Stagnates for 1000 iterations, then like steady. */
 static double late(int64_t i)
 {
     return i < 1000 ? 3e4 + (double)(i % 5) : steady(i - 1000);
 }
 
-/* Slower and slower: a power of the iteration. */
+/* Slows down: a power of the iteration. */
 static double slowing(int64_t i)
 {
     return 1 / (1 + (double)i);
 }
 
-/* Faster and faster. */
+/* Accelerates. */
 static double hastening(int64_t i)
 {
     return exp(-1e-5 * (double)i * (double)i);
@@ -60,13 +60,13 @@ static double growing(int64_t i)
 static void steady_residuals_are_foreseen(void **state)
 {
     (void)state;
-    /* 3e4 to 3e-6 are 1000 iterations */
+    /* From 3e4 to 3e-6 takes 1000 iterations. */
     const int64_t lasts[] = {400, 511, 512, 513, 700, 950};
     for (size_t k = 0; k < sizeof lasts / sizeof *lasts; k++) {
         assert_true(fabs(after(lasts[k], steady, 3e-6) - (double)(1000 - lasts[k])) <= 4);
         assert_true(fabs(after(lasts[k], jumping, 3e-6) - (double)(1000 - lasts[k])) <= 0.1 * 1000);
     }
-    /* beyond the room for samples, several times halved */
+    /* More samples than there is room for, so they are halved several times. */
     assert_true(fabs(after(50000, gentle, 1e-6) - 10000) <= 300);
 }
 
@@ -83,7 +83,7 @@ static void what_is_not_stable_is_not_told(void **state)
     }
     for (int64_t last = 100; last < 900; last += 100)
         assert_true(after(last, hastening, exp(-10)) == -1);
-    /* further ahead than 4 times the iterations so far */
+    /* A goal further ahead than 4 times the iterations so far. */
     assert_true(after(100, gentle, 1e-6) == -1);
     assert_true(after(100, gentle, gentle(400)) > 0);
 }
@@ -101,7 +101,7 @@ static void odd_numbers(void **state)
     assert_true(fabs(pace_left(&pace, 3e-6) - 600) <= 20);
     pace = (struct pace){.count = 0};
     assert_true(pace_left(&pace, 1) == -1);
-    pace_add(&pace, 1, 5); /* iteration 0 was not told */
+    pace_add(&pace, 1, 5); /* iteration 0 is missing */
     assert_true(pace_left(&pace, 1) == -1);
     assert_true(pace.count >= 0 && pace.stride == 1);
 }

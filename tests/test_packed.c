@@ -1,5 +1,5 @@
-/* Damage of packed files: every bit of a small one in turn, and every length. Either the file is refused or the matrix
- * is the one that was packed. The files are in tests/data/packed.
+/* Damaged packed files: flips every bit of a small file in turn and truncates it to every length.
+ * Either the file is refused or the matrix is the packed one. The files are in tests/data/packed.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "io/packed.h"
@@ -10,7 +10,7 @@ static spmv_status read_bytes(spmv_context *ctx, const char *file, size_t bytes,
     return matrix_read_memory(ctx, "packed", file, (int64_t)bytes, NULL, matrix, NULL, 0);
 }
 
-/* What is read must be like want; true when it was refused. */
+/* Reads the bytes. The matrix must equal `want`; returns true if the file is refused. */
 static bool refused_or_same(spmv_context *ctx, const char *file, size_t bytes, const spmv_matrix *want,
                             const char *name, const char *what, size_t at)
 {

@@ -1,6 +1,6 @@
-/* Peers on the CPU, and what opens their modules: each peer's y against sums in long double, on matrices of many
- * shapes; its processes and settings gone when it is closed; modules that are absent or wrong are refused in a
- * sentence.
+/* CPU peers and the loader of their modules. Checks the y of each peer against sums in long double,
+ * on matrices of many shapes; that closing a peer ends its processes and restores settings; and
+ * that missing or wrong modules are refused with a message.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <dirent.h>
@@ -18,7 +18,8 @@
 #include "support_solve.h"
 #include "timing.h"
 
-/* In the environment of this program and of all that it starts: how its processes are found in /proc. */
+/* A variable in the environment of this program and of all that it starts; it identifies their
+ * processes in /proc. */
 static const char MARK[] = "SPMV_TEST_PEERS";
 
 /* ------------------------------------------------------------------- matrices */
@@ -27,7 +28,7 @@ struct shape {
     const char *name;
     int64_t rows, cols;
     enum { EVEN, EMPTY_ROWS, ONE_LONG, POWER_LAW, NO_ENTRIES } lengths;
-    int64_t entries; /* of a usual row */
+    int64_t entries; /* in an ordinary row */
 };
 
 static const struct shape shapes[] = {
@@ -51,7 +52,7 @@ static int64_t row_length(const struct shape *shape, int64_t i)
     switch (shape->lengths) {
     case EVEN:
         break;
-    case EMPTY_ROWS: /* the first and the last rows, too */
+    case EMPTY_ROWS: /* includes the first and the last rows */
         n = i < 500 || i >= shape->rows - 500 || i % 3 == 0 ? 0 : n;
         break;
     case ONE_LONG:
@@ -73,7 +74,7 @@ struct matrix {
     float *val_f32, *x_f32;
 };
 
-/* Strictly ascending columns: the row's entries one to each of as many equal parts of the row. */
+/* Strictly ascending columns: the row is cut into equal parts, with one entry in each. */
 static struct matrix make_matrix(const struct shape *shape, uint64_t seed)
 {
     struct matrix m = {.row_ptr = calloc((size_t)shape->rows + 1, sizeof *m.row_ptr)};
@@ -109,7 +110,7 @@ static void free_matrix(struct matrix *m)
     free(m->x_f32);
 }
 
-/* What a peer of this op does: A x, or a sum or prefix sums of x. y: space for results_most(shape). */
+/* The problem for this op: A x, or a sum or prefix sums of x. y: space for results_most(shape). */
 static struct peer_problem make_problem(enum peer_op op, const struct shape *shape, const struct matrix *m,
                                         spmv_type type, int threads, void *y)
 {
@@ -150,7 +151,8 @@ static void poison(const struct peer_problem *problem)
             ((float *)result)[i] = NAN;
 }
 
-/* The sum of i + 1 numbers, within 2 (i + 4) eps of the sum of their sizes: any order of the sum keeps it. */
+/* Checks a sum of i + 1 numbers within 2 (i + 4) eps of the sum of magnitudes; any summation order
+ * meets it. */
 static void check_sums(const struct peer_problem *problem, const char *peer, const char *shape, const char *when)
 {
     const double eps = problem->type == SPMV_F64 ? DBL_EPSILON : FLT_EPSILON;
@@ -173,7 +175,7 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The numbers of in as qsort has them. */
+/* Checks the result against `in` sorted by qsort. */
 static void check_sorted(const struct peer_problem *problem, const char *peer, const char *shape, const char *when)
 {
     double *const right = malloc((size_t)problem->n * sizeof *right + 1);
@@ -188,7 +190,7 @@ static void check_sorted(const struct peer_problem *problem, const char *peer, c
     free(right);
 }
 
-/* |y_i - r_i| <= 2 (n_i + 3) eps sum_j |a_ij x_j|: any order of the sum keeps it. */
+/* |y_i - r_i| <= 2 (n_i + 3) eps sum_j |a_ij x_j|; any summation order meets it. */
 static void check_y(const struct peer_problem *problem, const char *peer, const char *shape, const char *when)
 {
     const int f64 = problem->type == SPMV_F64;
@@ -237,7 +239,8 @@ static int is_marked(const char *pid)
     return 0;
 }
 
-/* How many processes that this one started there are; *one becomes one whose name begins so, when there is one. */
+/* Counts the processes that this one started. Sets *one to one whose name begins with `name`, if
+ * any. */
 static int count_processes(const char *name, pid_t *one)
 {
     DIR *proc = opendir("/proc");
@@ -266,12 +269,12 @@ static void assert_no_processes(void)
 {
     pid_t one = 0;
     int left = -1;
-    /* a killed one may take a moment until it is gone */
+    /* A killed process may take a moment to end. */
     for (int tries = 0; tries < 100 && (left = count_processes("", &one)) > 0; tries++)
         nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
     if (left != 0)
         fail_msg("%d processes are left, one is %d", left, (int)one);
-    assert_int_equal(waitpid(-1, NULL, WNOHANG), -1); /* and none waits to be waited for */
+    assert_int_equal(waitpid(-1, NULL, WNOHANG), -1); /* no child is left to wait for */
 }
 
 /* -------------------------------------------------------------------- the peers */
@@ -298,7 +301,8 @@ static const struct peer_module *load(const char *name)
     return module;
 }
 
-/* Opens, runs twice, times and closes a peer on one matrix. y is not a number before each run. */
+/* Opens a peer on one matrix, runs it twice, times it and closes it. y is filled with NaN before
+ * each run. */
 static void peer_is_right(const struct peer *peer, const struct shape *shape, const struct peer_problem *problem)
 {
     void *state = NULL;
@@ -352,7 +356,7 @@ static struct peer_problem system_problem(const struct linear_system *s, int thr
                                  .solved = solved};
 }
 
-/* A solver, on systems of its own, up to the tolerance and to limits. */
+/* Runs a solver on one system up to the tolerance and to limits. */
 static void solver_is_right(const struct peer *peer, const struct system_of *of, spmv_type type, int threads,
                             int64_t limit)
 {
@@ -385,7 +389,8 @@ static void solver_is_right(const struct peer *peer, const struct system_of *of,
     free_system(&s);
 }
 
-/* The limits, and one thread, on one system: a library of ranks takes its time to start. */
+/* All limits, and one thread, on one system only, because a library of ranks takes long to
+ * start. */
 static void solvers_are_right(const struct peer_module *module)
 {
     for (int p = 0; p < module->count; p++) {
@@ -407,7 +412,7 @@ static void module_is_right(const char *name)
     assert_int_equal(module->abi, PEER_ABI);
     assert_true(strlen(module->library) > 3);
     printf("%s: %s\n", name, module->library);
-    omp_set_num_threads(2); /* the caller's own: neither 1 nor 3 */
+    omp_set_num_threads(2); /* the setting of the caller: neither 1 nor 3 */
     for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++) {
         struct matrix m = make_matrix(&shapes[s], 11 + s);
         void *y = malloc((size_t)results_most(&shapes[s]) * sizeof(double));
@@ -431,8 +436,9 @@ static void module_is_right(const char *name)
     assert_no_processes();
 }
 
-/* Three problems of one module open at the same time, run in turn: what a library keeps for all must not mix them up.
- * librsb has one number of threads for all, and says so. */
+/* Three problems of one module are open at the same time and run in turn; global state of the
+ * library must not mix them up. librsb has one number of threads for all of them, and reports
+ * it. */
 static void states_are_independent(const char *name)
 {
     const struct peer_module *module = load(name);
@@ -478,7 +484,7 @@ static void states_are_independent(const char *name)
     assert_no_processes();
 }
 
-/* Processor time of all threads of this process but this one. */
+/* Processor time of all threads of this process except this one. */
 static double time_of_others(void)
 {
     struct timespec all, own;
@@ -487,8 +493,9 @@ static double time_of_others(void)
     return (double)(all.tv_sec - own.tv_sec) + 1e-9 * (double)(all.tv_nsec - own.tv_nsec);
 }
 
-/* In a process of its own: runs the module's peers with one thread while the caller's OpenMP would give four. 1 when
- * other threads worked. Threads that wait spin there, so that one that only joined a team is seen. */
+/* Runs in its own process: the peers of the module run with one thread, while the OpenMP default of
+ * the caller is four. Returns 1 if other threads worked. Waiting threads spin there, so that a
+ * thread that only joined a team is detected too. */
 static int one_thread_works(const char *name)
 {
     static const struct shape shape = {"many entries", 40000, 40000, EVEN, 25};
@@ -568,7 +575,7 @@ static void threads_are_those_asked_for(const char *name)
 #define TESTS_OF(module, backend, peers, operations, brings) ON_##backend(module)
 PEER_MODULE_LIST(TESTS_OF)
 
-/* --------------------------------------------------------------- petsc's workers */
+/* --------------------------------------------------------------- PETSc workers */
 
 struct open_petsc {
     struct matrix m;
@@ -607,7 +614,8 @@ static void petsc_refuses_f32(void **state)
     free_matrix(&p.m);
 }
 
-/* A worker that is killed, or stopped, is an error soon, and stays one; closing leaves nothing behind. */
+/* After a worker is killed or stopped, runs soon return an error, and keep doing so. Closing leaves
+ * nothing behind. */
 static void petsc_survives_its_workers(void **state)
 {
     (void)state;
@@ -632,7 +640,7 @@ static void petsc_survives_its_workers(void **state)
     }
 }
 
-/* A caller that lets its children vanish. */
+/* The caller ignores SIGCHLD. */
 static void petsc_works_without_sigchld(void **state)
 {
     (void)state;
@@ -697,7 +705,8 @@ static void odd_modules_are_refused(void **state)
     rmdir(broken);
 }
 
-/* SPMV_PEER_PATH comes before the folders near the program; parts of it without the module are passed over. */
+/* SPMV_PEER_PATH precedes the folders near the program; folders in it without the module are
+ * skipped. */
 static void the_environment_comes_first(void **state)
 {
     (void)state;

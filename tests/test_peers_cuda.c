@@ -1,11 +1,13 @@
-/* The peers on a GPU: every module shows what the list of modules says; every peer computes what it is asked for, on
- * matrices and lengths of many kinds, into results full of not-a-numbers.
+/* GPU peers: every module has the peers that the list of modules names, and every peer computes the
+ * requested result on many kinds of matrices and lengths. Results are filled with NaN before each
+ * run.
  *
- *   test_peers_cuda exports      opens the modules, which needs no GPU
+ *   test_peers_cuda exports      opens the modules; needs no GPU
  *   test_peers_cuda cuda         runs the peers
  *
- * A result of k terms passes when it is within 2 (k + 3) u S of the sum in long double, u the unit roundoff, S the sum
- * of the terms' absolute values: every order of summation keeps that (docs/design.md, Checking a product).
+ * A result of k terms passes if it is within 2 (k + 3) u S of the sum in long double, where u is
+ * the unit roundoff and S the sum of the magnitudes of the terms. Every summation order meets this
+ * bound (docs/design.md, Checking a product).
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <dlfcn.h>
@@ -31,7 +33,7 @@ static const struct row rows[] = {PEER_MODULE_LIST(ROW_)};
 #undef ROW_
 enum { MODULES = sizeof rows / sizeof rows[0] };
 
-/* SPMV_CUDA_PEERS: the modules of this build, each with a blank behind. */
+/* SPMV_CUDA_PEERS: the modules of this build, each followed by a blank. */
 static bool is_built(const char *name)
 {
     char word[64];
@@ -39,8 +41,8 @@ static bool is_built(const char *name)
     return strstr(SPMV_CUDA_PEERS, word) != NULL;
 }
 
-/* The module, beside this program in a build or in a bundle. NULL, said why, when only NVIDIA's library is absent: it
- * belongs to the machine. */
+/* Opens the module beside this program, in a build or a bundle. Returns NULL, with a message, only
+ * if NVIDIA's library is missing, which is part of the machine. */
 static const struct peer_module *open_module(const char *name)
 {
     static const char *const folders[] = {"../bench/peers", "../lib/spmv/peers"};
@@ -70,7 +72,7 @@ static const struct peer_module *open_module(const char *name)
     return NULL;
 }
 
-/* The module's name comes first, hyphens for what is no letter in a file's name. */
+/* The name of the module comes first, with hyphens for underscores. */
 static bool is_of_module(const char *peer, const char *module)
 {
     size_t i = 0;
@@ -138,7 +140,7 @@ static void close_place(struct place *place)
     device_close(&place->device);
 }
 
-/* A copy on the device; one byte at least. */
+/* A copy on the device, at least one byte. */
 static void *sent(struct place *place, const void *host, int64_t bytes)
 {
     void *memory = NULL;
@@ -148,7 +150,7 @@ static void *sent(struct place *place, const void *host, int64_t bytes)
     return memory;
 }
 
-/* On the device, all bits set: not-a-number in both types. */
+/* Sets all bits on the device: NaN in both types. */
 static void *poison(struct place *place, int64_t bytes, void *memory)
 {
     void *const host = malloc((size_t)bytes + 1);
@@ -167,7 +169,7 @@ static double value_at(const void *values, spmv_type type, int64_t i)
     return type == SPMV_F32 ? (double)((const float *)values)[i] : ((const double *)values)[i];
 }
 
-/* Both signs, no two neighbours alike, most not representable in few digits. */
+/* Values of both signs, no two neighbours equal, most not representable in few digits. */
 static void *some_values(spmv_type type, int64_t n)
 {
     void *const values = malloc((size_t)(n > 0 ? n : 1) * spmv_type_size(type));
@@ -244,7 +246,7 @@ struct matrix {
     int64_t rows, cols, nnz;
     int32_t *row_ptr, *col;
     void *val, *x, *y, *w;
-    int k; /* vectors */
+    int k; /* number of vectors */
 };
 
 static void make_matrix(const struct shape *shape, spmv_type type, int k, struct matrix *a)
@@ -262,7 +264,7 @@ static void make_matrix(const struct shape *shape, spmv_type type, int k, struct
     a->row_ptr[0] = 0;
     for (int64_t r = 0; r < a->rows; r++) {
         const int64_t n = shape->length(r);
-        for (int64_t j = 0; j < n; j++) /* ascends, because n <= cols */
+        for (int64_t j = 0; j < n; j++) /* ascending, because n <= cols */
             a->col[a->row_ptr[r] + j] = (int32_t)(j * a->cols / n);
         a->row_ptr[r + 1] = (int32_t)(a->row_ptr[r] + n);
     }
@@ -293,7 +295,7 @@ static void check_product(const struct peer *peer, spmv_type type, const struct 
     }
 }
 
-/* The dot product behind y. */
+/* Checks the dot product that follows y. */
 static void check_dot(const struct peer *peer, spmv_type type, const struct matrix *a)
 {
     long double sum = 0, sizes = 0;
@@ -365,7 +367,7 @@ static void test_product(struct place *place, const struct peer *peer, spmv_type
 
 /* -------------------------------------------------------------- primitives */
 
-/* Everything on the host that a primitive reads, and the result. */
+/* All host data that a primitive reads, and the result. */
 struct input {
     int64_t n, segments, kept;
     void *in, *out;
@@ -375,7 +377,7 @@ struct input {
 
 enum { BINS = 77 };
 
-/* Segments of 0 to 40 elements, now and then of a thousand. */
+/* Segments of 0 to 40 elements, a few of 1000. */
 static int64_t segment_length(int64_t s)
 {
     return s % 5 == 4 ? 0 : s % 97 == 3 ? 1000 : 1 + s % 40;
@@ -506,8 +508,8 @@ static void check_primitive(const struct peer *peer, spmv_type type, const struc
     }
 }
 
-/* Elements of out that the peer writes; of a compact all, of which it writes the first; of a histogram as many as hold
- * its counts. */
+/* Number of elements that the peer writes to `out`: all for compact, of which only the first count;
+ * the number of bins for a histogram. */
 static int64_t results(const struct peer *peer, const struct input *input)
 {
     if (peer->op == PEER_HISTOGRAM)

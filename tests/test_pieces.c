@@ -1,6 +1,7 @@
-/* Scan and reduce of host arrays, piece by piece: every operator and type, both kinds, at the seams of units and
- * pieces, in place; the same bits whatever the pieces; page-locked arrays; progress and cancelling; what is left when
- * memory is short, and when a call fails; on a GPU an array larger than the memory that is left there.
+/* Scan and reduce of host arrays in pieces: every operator and type, both kinds, at the seams of
+ * units and pieces, in place; the same bits for any piece size; page-locked arrays; progress and
+ * cancelling; the state after a shortage of memory and after a failed call; on a GPU an array
+ * larger than the free memory.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifdef SPMV_HAVE_CUDA
@@ -10,7 +11,7 @@
 #include "pieces.h"
 #include "support_pairs.h"
 
-/* Elements of a unit; tiny ones where a GPU is played. */
+/* Elements of a unit; a small number where the host emulates the GPU. */
 enum { U = PIECE_UNIT };
 
 static spmv_pieces_options pieces_of(int64_t bytes)
@@ -22,7 +23,7 @@ static spmv_pieces_options pieces_of(int64_t bytes)
     return options;
 }
 
-/* The scan of a host array; to be freed. */
+/* The scan of a host array; the caller frees it. */
 static void *scan(spmv_context *ctx, spmv_scan_kind kind, const struct pair *p, const void *in, int64_t n,
                   int64_t piece_bytes, bool in_place)
 {
@@ -42,7 +43,7 @@ static void *scan(spmv_context *ctx, spmv_scan_kind kind, const struct pair *p, 
     return out;
 }
 
-/* units: of a piece */
+/* units: number of units in a piece */
 static void check(spmv_context *ctx, const struct pair *p, int64_t n, int units)
 {
     void *in = pair_values(p, n, true, 17 + (uint64_t)n), *want = host_array(n * p->size);
@@ -73,7 +74,8 @@ static void every_pair(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* Units, and pieces of one and of two of them; more pieces than are under way at once, several times over. */
+/* Around units, and pieces of one and two units; several times more pieces than are in flight at
+ * once. */
 static void seams(void **state)
 {
     (void)state;
@@ -107,7 +109,7 @@ static void nothing(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* Numbers with full mantissas: pieces do not show, nor does anything else from run to run. */
+/* With full mantissas, neither the pieces nor repeated runs change the bits. */
 static void pieces_do_not_show(void **state)
 {
     (void)state;
@@ -185,7 +187,8 @@ static void progress_and_cancelling(void **state)
     assert_fails(ctx, spmv_reduce_host(ctx, p->op, p->type, in, &sum, n, &one), SPMV_CANCELLED, "spmv_reduce_host");
     assert_int_equal(sum, 77);
     heard = (struct heard){.most = 1000};
-    assert_ok(ctx, spmv_reduce_host(ctx, p->op, p->type, in, &sum, n, &one)); /* the context lives on */
+    /* the context stays usable */
+    assert_ok(ctx, spmv_reduce_host(ctx, p->op, p->type, in, &sum, n, &one));
     assert_int_equal(sum, want[n - 1]);
     spmv_context_destroy(ctx);
     free(in);
@@ -217,7 +220,7 @@ static void statuses(void **state)
 
 #ifdef SPMV_HAVE_CUDA
 
-/* Arrays from which the device copies by itself: no buffers, the same bits. */
+/* The device copies directly from these arrays: no buffers, the same bits. */
 static void page_locked_arrays(void **state)
 {
     (void)state;
@@ -233,7 +236,7 @@ static void page_locked_arrays(void **state)
     memcpy(from, in, (size_t)n * 8);
     memset(to, 0, (size_t)n * 8);
     const spmv_pieces_options options = pieces_of(U * 8);
-    /* both, one of the two, in place */
+    /* both arrays page-locked, only one of them, in place */
     for (int form = 0; form < 4; form++) {
         double *const pageable = host_array(n * 8);
         void *const out = form == 1 ? pageable : form == 3 ? from : to;
@@ -254,8 +257,8 @@ static void page_locked_arrays(void **state)
 
 #ifdef HOST_CUDA
 
-/* The device of a caller stays; capture is refused and left whole; pieces shrink where memory is short; a failing
- * device leaves nothing behind. */
+/* The caller's current device stays; a capture is refused but not broken; pieces shrink where
+ * memory is short; a failing device leaves nothing allocated. */
 static void what_is_left(void **state)
 {
     (void)state;
@@ -269,7 +272,7 @@ static void what_is_left(void **state)
     spmv_context *ctx = support_context();
     assert_int_equal(cudaSetDevice(1), cudaSuccess);
     const int64_t kept = host_cuda.others;
-    /* room for three pieces of two units, and not for the nine that the default would have */
+    /* Memory for three pieces of two units; a default piece has nine. */
     host_cuda.most_bytes = 3 * (2 * U + 2) * 8 + 4 * 256;
     assert_ok(ctx, spmv_scan_host(ctx, SPMV_INCLUSIVE, p->op, p->type, in, out, n, NULL));
     host_cuda.most_bytes = (size_t)1 << 33;
@@ -277,7 +280,7 @@ static void what_is_left(void **state)
     assert_int_equal(host_cuda.others, kept + 1); /* the buffers */
     const int64_t locked = host_cuda.locked;
     assert_ok(ctx, spmv_scan_host(ctx, SPMV_INCLUSIVE, p->op, p->type, in, out, 2 * U, NULL));
-    assert_true(host_cuda.others == kept + 1 && host_cuda.locked == locked); /* the same ones */
+    assert_true(host_cuda.others == kept + 1 && host_cuda.locked == locked); /* the same buffers */
     int device = -1;
     assert_int_equal(cudaGetDevice(&device), cudaSuccess);
     assert_int_equal(device, 1);
@@ -286,14 +289,14 @@ static void what_is_left(void **state)
                  "captured");
     host_cuda.capturing = 0;
     assert_int_equal(host_cuda.capture_broken, 0);
-    /* no room for a single unit */
+    /* No memory for a single unit. */
     spmv_context *const poor = support_context();
     host_cuda.most_bytes = U;
     assert_fails(poor, spmv_scan_host(poor, SPMV_INCLUSIVE, p->op, p->type, in, out, n, NULL), SPMV_ERROR_MEMORY,
                  "device memory");
     host_cuda.most_bytes = (size_t)1 << 33;
     assert_ok(poor, spmv_scan_host(poor, SPMV_INCLUSIVE, p->op, p->type, in, out, n, NULL));
-    /* kernels cannot be started */
+    /* Kernel launches fail. */
     host_cuda.launch_error = cudaErrorIllegalAddress;
     assert_fails(poor, spmv_scan_host(poor, SPMV_INCLUSIVE, p->op, p->type, in, out, n, NULL), SPMV_ERROR_DEVICE,
                  "scan");
@@ -310,7 +313,7 @@ static void what_is_left(void **state)
 
 #elif defined(SPMV_HAVE_CUDA)
 
-/* Nearly all of the device's memory is taken; the array is some times larger than the rest. */
+/* Nearly all device memory is taken; the array is several times larger than the rest. */
 static void larger_than_what_is_left(void **state)
 {
     (void)state;

@@ -1,5 +1,6 @@
-/* Preconditioners: what each applies, column by column, is symmetric and positive and equals a dense form written here
- * by its definition; wrong arguments are refused; the same bits every time.
+/* Preconditioners: the operator that each applies, column by column, is symmetric and positive and
+ * equals a dense form computed here from its definition. Wrong arguments are refused. Results have
+ * the same bits in every run.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <float.h>
@@ -10,7 +11,7 @@
 #include "precond_internal.h"
 #include "support_dense.h"
 
-/* Where the host plays the GPU, thread by thread, only what is small is run. */
+/* Only small cases run where the host emulates the GPU thread by thread. */
 #ifdef HOST_CUDA
 enum { SLOW = 1 };
 #else
@@ -51,7 +52,8 @@ static double *dense_of(const spmv_csr *a)
     return dense;
 }
 
-/* Symmetric with a positive, dominant diagonal of widely differing scale; a share of the cells is not zero. */
+/* Symmetric, with a positive dominant diagonal of widely varying scale; `share` of the cells are
+ * nonzero. */
 static struct sparse random_spd(int64_t n, double share, uint64_t seed)
 {
     double *dense = calloc((size_t)(n * n) + 1, sizeof *dense);
@@ -79,7 +81,7 @@ static struct sparse random_spd(int64_t n, double share, uint64_t seed)
 
 /* ---------------------------------------------------------------- application */
 
-/* z = M^-1 r with arrays of doubles on the host, whatever the type of M. */
+/* z = M^-1 r with arrays of doubles on the host, for M of any type. */
 static void apply(spmv_context *ctx, const spmv_preconditioner *m, const double *r, double *z)
 {
     spmv_preconditioner_info info;
@@ -152,7 +154,7 @@ static void check_symmetric_positive(const char *name, const double *z, int64_t 
     free(scaled);
 }
 
-/* z against what it should be, element by element, relative to the largest of its row. */
+/* Checks z against the expected values, element by element, relative to the largest of the row. */
 static void check_equal(const char *name, const double *z, const double *expected, int64_t n, double relative)
 {
     for (int64_t i = 0; i < n; i++) {
@@ -186,7 +188,8 @@ static double *inverse_diagonal_of(const spmv_csr *a)
     return dense;
 }
 
-/* Every kind, in both types, on small matrices: symmetric, positive, the facts that describe tells. */
+/* Every kind, in both types, on small matrices: symmetric, positive, and the information that
+ * describe returns. */
 static void every_kind(void **state)
 {
     (void)state;
@@ -209,7 +212,7 @@ static void every_kind(void **state)
                 spmv_preconditioner *m = NULL;
                 spmv_preconditioner_info info;
                 const spmv_status st = spmv_preconditioner_create(ctx, name, &a, NULL, &m);
-                if (st == SPMV_ERROR_UNSUPPORTED) { /* the sentence says why; m is empty */
+                if (st == SPMV_ERROR_UNSUPPORTED) { /* the message says why; m is NULL */
                     assert_string_equal(name, "amg");
                     if (!narrow && getenv("SPMV_HYPRE_BUILT") != NULL)
                         fail_msg("amg is built, but: %s", spmv_last_error(ctx));
@@ -237,7 +240,8 @@ static void every_kind(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* none and jacobi by hand; the diagonal's parts are added; arrays in the context's memory; 64-bit offsets. */
+/* none and jacobi against values by hand; repeated diagonal entries are added; arrays in the
+ * context's memory; 64-bit offsets. */
 static void none_and_jacobi(void **state)
 {
     (void)state;
@@ -278,7 +282,8 @@ static void none_and_jacobi(void **state)
 
 /* ------------------------------------------------------- dense definitions */
 
-/* The inverse of a symmetric positive definite matrix, by Gauss and Jordan in long double. */
+/* The inverse of a symmetric positive definite matrix, by Gauss-Jordan elimination in long
+ * double. */
 static double *dense_inverse(const double *a, int64_t n)
 {
     long double *w = calloc((size_t)(2 * n * n) + 1, sizeof *w);
@@ -306,8 +311,8 @@ static double *dense_inverse(const double *a, int64_t n)
     return inverse;
 }
 
-/* L L' of IC(0) of A + shift D: elimination of the whole matrix, column after column, in which what would fill an empty
- * place is dropped. False where a pivot is not positive. */
+/* L L' of IC(0) of A + shift D: column by column elimination of the dense matrix that drops all
+ * fill-in. Returns false if a pivot is not positive. */
 static bool incomplete_product(const double *a, int64_t n, double shift, double *product)
 {
     long double *l = calloc((size_t)(n * n) + 1, sizeof *l);
@@ -350,7 +355,7 @@ static void check_ic0(spmv_context *ctx, const char *what, const struct sparse *
     double *expected = dense_inverse(product, n), *z = inverse_of(ctx, m, n);
     check_equal(what, z, expected, n, 1e-10);
     check_symmetric_positive(what, z, n, 0x1p-53);
-    /* the smallest shift tried that works: those before it do not */
+    /* The shift is the smallest tried one that works: the smaller ones fail. */
     if (info.fallen == 0) {
         assert_true(info.shift == asked && strstr(info.layout, "fail") == NULL);
     } else {
@@ -366,7 +371,7 @@ static void check_ic0(spmv_context *ctx, const char *what, const struct sparse *
     spmv_preconditioner_destroy(m);
 }
 
-/* IC(0) equals its definition; a dense pattern gives A^-1 itself; a shift asked for is taken. */
+/* IC(0) equals its definition; a dense pattern gives A^-1 itself; a given shift is used. */
 static void ic0_as_defined(void **state)
 {
     (void)state;
@@ -375,7 +380,7 @@ static void ic0_as_defined(void **state)
         struct sparse s = random_spd(i < 5 ? 20 + 3 * i : (SLOW ? 45 : 120), i == 0 ? 2 : i == 5 ? 0.05 : 0.25, 30 + i);
         double *dense = dense_of(&s.view);
         check_ic0(ctx, "ic0", &s, dense, i == 2 ? 0.5 : 0);
-        if (i == 0) { /* nothing is left out */
+        if (i == 0) { /* no fill-in is dropped */
             spmv_preconditioner *m = make(ctx, "ic0", &s.view, NULL);
             double *exact = dense_inverse(dense, s.n), *z = inverse_of(ctx, m, s.n);
             check_equal("ic0, dense", z, exact, s.n, 1e-11);
@@ -389,7 +394,8 @@ static void ic0_as_defined(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* D. S. Kershaw's matrix (J. Comp. Phys. 26, 1978): positive definite, but its IC(0) has a negative pivot. */
+/* D. S. Kershaw's matrix (J. Comp. Phys. 26, 1978): positive definite, but its IC(0) has a negative
+ * pivot. */
 static void ic0_failing_pivot(void **state)
 {
     (void)state;
@@ -408,7 +414,8 @@ static void ic0_failing_pivot(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* The inverses of the blocks, by their definition; a block that is not positive definite becomes its diagonal. */
+/* The inverses of the diagonal blocks, by definition; a block that is not positive definite becomes
+ * its diagonal. */
 static void block_jacobi_as_defined(void **state)
 {
     (void)state;
@@ -453,8 +460,9 @@ static void block_jacobi_as_defined(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* The residual polynomial I - M^-1 A is T_k((b + a - 2 X) / (b - a)) / T_k((b + a) / (b - a)) at X = D^-1 A, k = degree
- * + 1, by the three-term recurrence of the Chebyshev polynomials on dense matrices. */
+/* The residual polynomial I - M^-1 A is T_k((b + a - 2 X) / (b - a)) / T_k((b + a) / (b - a)) at X
+ * = D^-1 A, k = degree + 1, by the three-term recurrence of the Chebyshev polynomials on dense
+ * matrices. */
 static void chebyshev_as_defined(void **state)
 {
     (void)state;
@@ -497,7 +505,7 @@ static void chebyshev_as_defined(void **state)
             scale[k % 3] = 2 * middle * scale[(k - 1) % 3] - scale[(k - 2) % 3];
         }
         for (int i = 0; i < N; i++)
-            for (int j = 0; j < N; j++) { /* z is M^-1, by rows and by columns alike */
+            for (int j = 0; j < N; j++) { /* z is M^-1, and symmetric */
                 long double residual = i == j, size = 1;
                 for (int e = 0; e < N; e++) {
                     residual -= (long double)z[e * N + i] * dense[e * N + j];
@@ -517,8 +525,9 @@ static void chebyshev_as_defined(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* The interval estimated for poisson2d:N, whose D^-1 A has the eigenvalues 1 - (cos + cos) / 2: what is said to be the
- * highest lies above it and no farther than a tenth or Gershgorin's 2; the lowest above the lowest. */
+/* The interval estimated for poisson2d:N, where D^-1 A has the eigenvalues 1 - (cos + cos) / 2. The
+ * upper end is at least the largest eigenvalue and at most 1.1 times it or Gershgorin's 2. The
+ * lower end is at least the smallest eigenvalue. */
 static void chebyshev_interval(void **state)
 {
     (void)state;
@@ -540,7 +549,7 @@ static void chebyshev_interval(void **state)
         spmv_preconditioner_destroy(m);
         spmv_matrix_destroy(matrix);
     }
-    /* not positive definite, as the steps show: by eigenvalues -1 and 3 */
+    /* Not positive definite (eigenvalues -1 and 3), which the estimate detects. */
     const double indefinite[] = {1, 2, 2, 1};
     struct sparse s = from_dense(2, indefinite);
     spmv_preconditioner *m = NULL;
@@ -548,7 +557,7 @@ static void chebyshev_interval(void **state)
                  "p'Ap = -");
     assert_null(m);
     release(&s);
-    /* a plan that does not fit */
+    /* A plan of another size. */
     spmv_plan *plan = NULL;
     s = random_spd(5, 1, 1);
     assert_ok(ctx, spmv_plan_create(ctx, &s.view, NULL, &plan));
@@ -567,9 +576,9 @@ static void chebyshev_interval(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* ---------------------------------------------------------------- repeating */
+/* ---------------------------------------------------------------- types and repetition */
 
-/* An f32 matrix with f64 vectors: the bits of the same numbers in f64. */
+/* An f32 matrix with f64 vectors gives the bits of the same numbers in f64. */
 static void mixed_types(void **state)
 {
     (void)state;
@@ -606,7 +615,7 @@ static void mixed_types(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* The bits of M^-1 r for a pseudo-random r, as a checksum (FNV-1a), on a context of so many threads. */
+/* The bits of `repeats` results M^-1 r for a pseudo-random r, as a checksum (FNV-1a). */
 static uint64_t bits_of(spmv_context *ctx, const spmv_preconditioner *m, int64_t n, int repeats)
 {
     double *r = malloc((size_t)n * sizeof *r), *z = malloc((size_t)n * sizeof *z);
@@ -631,7 +640,8 @@ static uint64_t bits_of(spmv_context *ctx, const spmv_preconditioner *m, int64_t
     return first;
 }
 
-/* Each kind made anew and applied 50 times; on omp by teams of 1 to 5. poisson3d:60 has levels that threads share. */
+/* Each kind is created again and applied 50 times; on omp with teams of 1 to 5. The levels of
+ * poisson3d:60 are large enough to be shared by threads. */
 static void same_bits(void **state)
 {
     (void)state;
@@ -639,7 +649,7 @@ static void same_bits(void **state)
     for (int s = 0; s < (SLOW ? 1 : 2); s++) {
         const char *name = NULL;
         for (int k = 0; (name = spmv_preconditioner_name(k)) != NULL; k++) {
-            if (s == 1 && strcmp(name, "amg") == 0) /* slow to set up, and one thread anyway */
+            if (s == 1 && strcmp(name, "amg") == 0) /* slow to set up, and single-threaded */
                 continue;
             uint64_t first = 0;
             const int most = support_backend == SPMV_BACKEND_OMP ? 5 : 2;
@@ -673,7 +683,7 @@ static void same_bits(void **state)
 
 /* ------------------------------------------------------------------- solving */
 
-/* Conjugate gradients with M on poisson2d:N: no more iterations than an M as good may take, and the solution. */
+/* CG with M on poisson2d:N: reaches the solution within the expected number of iterations. */
 static void fewer_iterations(void **state)
 {
     (void)state;
@@ -712,7 +722,8 @@ static void fewer_iterations(void **state)
             assert_true(fabs(solution[i] - ones[i]) < 1e-4);
         if (k == 0)
             plain = result.iterations;
-        /* of the plain count: the diagonal is constant; then what a quarter more than measured is */
+        /* Allowed share of the iterations without a preconditioner: 1 where M has no effect
+         * (constant diagonal), else some 25 % above the measured share. */
         const double share = strcmp(name, "none") == 0 || strcmp(name, "jacobi") == 0 ? 1
                              : strcmp(name, "block-jacobi") == 0                      ? 0.95
                              : strcmp(name, "amg") == 0                               ? (SLOW ? 0.5 : 0.12)
@@ -745,7 +756,7 @@ static void check_auto(spmv_context *ctx, const spmv_csr *a, const char *name, c
     spmv_preconditioner_destroy(m);
 }
 
-/* The tridiagonal Laplacian of n rows, with this on the diagonal. */
+/* The tridiagonal Laplacian of n rows with this diagonal. */
 static spmv_matrix *line(spmv_context *ctx, int64_t n, double diagonal)
 {
     int64_t *row = malloc((size_t)(3 * n) * sizeof *row), nnz = 0;
@@ -788,7 +799,7 @@ static void auto_decides(void **state)
     }
     const spmv_csr empty = support_csr(0, 0, (const int32_t[]){0}, NULL, NULL);
     check_auto(ctx, &empty, "none", "no rows");
-    /* a long way from end to end: multigrid, or why not */
+    /* A graph of large diameter: multigrid, or the reason why not. */
     spmv_matrix *matrix = line(ctx, 1500, 2);
     spmv_csr a;
     spmv_matrix_view(matrix, &a);
@@ -808,7 +819,7 @@ static void auto_decides(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* amg where there is none, or what there is is none. */
+/* amg on an unsupported backend, with a broken module, and in f32. */
 static void amg_refusals(void **state)
 {
     (void)state;
@@ -915,7 +926,7 @@ static void refusals(void **state)
     spmv_free(ctx, r);
     spmv_preconditioner_destroy(m);
     spmv_preconditioner_destroy(NULL);
-    /* no rows: nothing to do */
+    /* A matrix without rows. */
     b = support_csr(0, 0, (const int32_t[]){0}, NULL, NULL);
     for (int k = 0; (name = spmv_preconditioner_name(k)) != NULL; k++) {
         const spmv_status st = spmv_preconditioner_create(ctx, name, &b, NULL, &m);
@@ -928,7 +939,7 @@ static void refusals(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* A class of a user's own: M = 2 I. */
+/* A user-defined preconditioner: M = 2 I. */
 struct half {
     spmv_context *ctx;
     int64_t n;
@@ -994,7 +1005,7 @@ int main(int argc, char **argv)
                                        cmocka_unit_test(amg_refusals),
                                        cmocka_unit_test(refusals),
                                        cmocka_unit_test(own_class)};
-    /* "brief": small systems; test_cg_rungs launches the kernels of every preconditioner */
+    /* "brief": small systems only; test_cg_rungs launches the kernels of every preconditioner. */
     const struct CMUnitTest some[] = {cmocka_unit_test(ic0_failing_pivot), cmocka_unit_test(refusals),
                                       cmocka_unit_test(own_class)};
     if (support_brief(argc, argv))

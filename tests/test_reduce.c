@@ -1,5 +1,6 @@
-/* Reduce: the lectures' examples, every operator and type at the seams, the identity of nothing, operand order,
- * wrap-around, NaN, the same bits for any number of threads, scratch sizes, statuses.
+/* Reduce: the examples of the lectures, every operator and type at the seams, the identity for an
+ * empty array, operand order, wrap-around, NaN, the same bits for any number of threads, scratch
+ * sizes, statuses.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
@@ -72,7 +73,7 @@ static void order_of_operands(void **state)
     spmv_context *ctx = support_context();
     CHECK_REDUCE(SPMV_LAST, SPMV_I32, int32_t, LIST(3, 0, 5, 0, 0), 5);
     CHECK_REDUCE(SPMV_LAST, SPMV_F64, double, LIST(9, 8, 7, 6, 5, 4, 3, 2, 1, 0), 1);
-    /* one value left in a long row of zeros, with an earlier one that must not come back */
+    /* The last nonzero of a long array of zeros; the nonzero before it must not be the result. */
     const int64_t n = 5 * HOST_TILE + 3;
     int64_t *x = host_array(n * 8), got;
     for (int64_t at = 1; at < n; at += 1009) {
@@ -154,8 +155,8 @@ static void same_bits_for_any_team(void **state)
     }
 }
 
-/* Any order of summation stays within (n - 1) u sum |x|, to first order: Higham 2002, section 4.2; twice that covers
- * the rest. */
+/* Any summation order stays within (n - 1) u sum |x| to first order (Higham 2002, section 4.2);
+ * twice that covers the higher orders. */
 static void rounding_stays_in_its_bound(void **state)
 {
     (void)state;
@@ -175,7 +176,7 @@ static void rounding_stays_in_its_bound(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* Sizes beyond 32 bits, without the arrays: 8 bytes a tile. */
+/* Scratch sizes beyond 32 bits, without allocating the arrays: 8 bytes for each tile. */
 static void scratch_of_large_arrays(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
-/* The rungs of reduce by name, and map and reduce in one: every rung, operator and type at the seams against the
- * definition; the refusal of operators that do not commute; the same bits in every run and wherever the array begins;
- * both ways to finish; names that there are not.
+/* The rungs of reduce by name, and map and reduce fused: every rung, operator and type at the seams
+ * against the definition; refused operators that do not commute; the same bits in every run and for
+ * any alignment of the array; both ways to finish; unknown names.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
@@ -12,7 +12,7 @@
 #include "backend.h"
 #include "support_pairs.h"
 
-/* The library's own list is not asked: a rung that is missing would not be missed. */
+/* A list of its own, not the library's, so that a missing rung is detected. */
 struct rung {
     const char *name;
     bool reorders, repeats;
@@ -34,12 +34,14 @@ static const struct rung *rungs(void)
 
 #define FOR_RUNGS(r) for (const struct rung *r = rungs(); r->name != NULL; r++)
 
-/* Around blocks of 256, their squares, tiles of 16 KiB, and the number of results that a host finishes. */
+/* Sizes around blocks of 256, their squares, tiles of 16 KiB, and the number of results that a host
+ * finishes. */
 static const int64_t sizes[] = {0,    1,    2,    31,   32,   33,   255,  256,  257,   511,   512,   513,   1023,
                                 1024, 1025, 2047, 2048, 2049, 4095, 4096, 4097, 12289, 24577, 65536, 65537, 100003};
 enum { SIZES = sizeof sizes / sizeof sizes[0] };
 
-/* An array in the context's memory that begins skew elements behind its alignment; the block in *block. */
+/* An array in the context's memory, `skew` elements past its alignment; *block is the
+ * allocation. */
 static void *upload_behind(spmv_context *ctx, const struct pair *p, const void *host, int64_t n, int skew, void **block)
 {
     assert_ok(ctx, spmv_alloc(ctx, (n + skew + 1) * p->size, block));
@@ -48,8 +50,8 @@ static void *upload_behind(spmv_context *ctx, const struct pair *p, const void *
     return at;
 }
 
-/* Values whose results are exact in any order, too: a product's are 1 and -1, without the 2 and 1/2 in turn that some
- * orders gather. */
+/* Values with exact results in any order: for a product only 1 and -1, since alternating 2 and 1/2
+ * would overflow in some orders. */
 static void *values_in_any_order(const struct pair *p, int64_t n, uint64_t seed)
 {
     void *const x = pair_values(p, n, true, seed);
@@ -62,7 +64,7 @@ static void *values_in_any_order(const struct pair *p, int64_t n, uint64_t seed)
     return x;
 }
 
-/* function 0: none */
+/* function 0: no function */
 static void reduce(spmv_context *ctx, const char *rung, spmv_function function, const struct pair *p, const void *in,
                    int64_t n, int skew, void *out)
 {
@@ -99,7 +101,8 @@ static void names(void **state)
     assert_null(spmv_reduce_rung_name((spmv_backend)99, 0));
 }
 
-/* On the host that plays a GPU a launch of many blocks takes long: the sizes are shared out among the pairs there. */
+/* Launches of many blocks take long where the host emulates the GPU, so each pair gets only some
+ * sizes there. */
 static bool is_taken(int pair, int size)
 {
 #ifdef HOST_CUDA
@@ -136,7 +139,8 @@ static void every_rung_and_pair_at_the_seams(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* One value with an earlier one that must not come back, at places all over: the order of the operands. */
+/* The last nonzero at many positions; the nonzero before it must not be the result. This checks
+ * operand order. */
 static void order_of_operands(void **state)
 {
     (void)state;
@@ -178,8 +182,9 @@ static void those_that_reorder_refuse(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* Numbers with full mantissas: each way to put the parentheses shows. A rung gives the bits of its first run whenever
- * and wherever it is run; the GPU's threads run in another order each time on the host that plays one. */
+/* With full mantissas every parenthesization gives other bits. A rung must give the bits of its
+ * first run every time and for any alignment. The GPU emulation runs the threads in a different
+ * order each time. */
 static void same_bits_every_run(void **state)
 {
     (void)state;
@@ -201,8 +206,8 @@ static void same_bits_every_run(void **state)
     }
 }
 
-/* Any order of summation stays within (n - 1) u sum |x|, to first order: Higham 2002, section 4.2; twice that covers
- * the rest. */
+/* Any summation order stays within (n - 1) u sum |x| to first order (Higham 2002, section 4.2);
+ * twice that covers the higher orders. */
 static void rounding_stays_in_its_bound(void **state)
 {
     (void)state;
@@ -226,7 +231,7 @@ static void rounding_stays_in_its_bound(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* The very bits of a map and a reduce after it, for every function, operator and type. */
+/* Gives the bits of a map followed by a reduce, for every function, operator and type. */
 static void map_reduce_is_map_then_reduce(void **state)
 {
     (void)state;
@@ -253,7 +258,7 @@ static void map_reduce_is_map_then_reduce(void **state)
                 double a = 0, b = 0;
                 memcpy(&a, want, 8);
                 memcpy(&b, got, 8);
-                if (!(p->type == SPMV_F64 && a != a && b != b)) /* a NaN is as good as another */
+                if (!(p->type == SPMV_F64 && a != a && b != b)) /* any NaN equals any other */
                     fail_msg("%s of %s, n = %lld: another result", p->name, spmv_function_name((spmv_function)f),
                              (long long)n);
             }
@@ -314,7 +319,7 @@ static void statuses(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* What a trace was told. */
+/* The events of a trace. */
 struct told {
     int steps;
     int64_t operations;
@@ -334,7 +339,8 @@ static void listen(const spmv_trace *trace, void *user)
         strcat(strcat(told->text, trace->label), ";");
 }
 
-/* The arrays of the tree by hand, and additions counted: n - 1, and those with identities where a rung fills up. */
+/* The arrays of the tree, by hand, and the count of additions: n - 1, plus those with identities
+ * where a rung pads. */
 static void traces(void **state)
 {
     (void)state;
@@ -348,8 +354,8 @@ static void traces(void **state)
     assert_int_equal(told.operations, 7);
     told = (struct told){0};
     assert_ok(ctx, spmv_reduce_trace(ctx, NULL, SPMV_ADD, SPMV_F64, x, &out, 8, listen, &told));
-    const double divergent[8] = {25, 1, 7, 0,
-                                 14, 1, 9, 3}; /* every second cell stays, every fourth of the others ... */
+    /* Odd cells keep their input; even cells hold the partial sum of their last step. */
+    const double divergent[8] = {25, 1, 7, 0, 14, 1, 9, 3};
     assert_memory_equal(told.cells, divergent, sizeof divergent);
     assert_int_equal(told.steps, 10);
     assert_int_equal(told.operations, 255);
@@ -383,7 +389,8 @@ static void traces(void **state)
 
 #ifdef HOST_CUDA
 
-/* What a captured graph may hold: launches alone, and no growing scratch. The finish on the host waits: refused. */
+/* A captured graph may hold launches only, and scratch must not grow. The rung that finishes on the
+ * host must wait, so it is refused. */
 static void capture(void **state)
 {
     (void)state;
@@ -401,7 +408,7 @@ static void capture(void **state)
     assert_int_equal(on_host, SPMV_ERROR_CAPTURE);
     assert_false(host_cuda.capture_broken);
     assert_int_equal(host_cuda.allocations, kept);
-    /* and the context goes on; one launch for a reduce of many chunks */
+    /* The context stays usable; a reduce of many chunks takes one launch. */
     const int64_t n = 50001, launches = host_cuda.launches;
     double *ones = host_array(n * 8), got = 0;
     for (int64_t i = 0; i < n; i++)
@@ -417,7 +424,7 @@ static void capture(void **state)
 
 #endif
 
-/* "brief": every rung, operator and type, and every function mapped, on several tiles. */
+/* "brief": every rung, operator and type, and every mapped function, on several tiles. */
 static void each_kernel(void **state)
 {
     (void)state;
@@ -437,7 +444,8 @@ static void each_kernel(void **state)
         }
         for (int f = 1; f < SPMV_FUNCTION_LIMIT; f++)
             if (spmv_function_takes((spmv_function)f, p->type))
-                reduce(ctx, "map_reduce", (spmv_function)f, p, in, n, 1, got); /* its result: the other tests */
+                /* Only launched here; other tests check the result. */
+                reduce(ctx, "map_reduce", (spmv_function)f, p, in, n, 1, got);
         free(in);
     }
     spmv_context_destroy(ctx);

@@ -1,11 +1,12 @@
-/* The same bits again and again, while the device does other work: every rung of reduce and scan, segmented scan and
- * segmented reduce, a map in a reduce, compact, expand, sort, histogram, the dot product.
+/* Bit-identical results while the device does other work: every rung of reduce and scan, segmented
+ * scan and segmented reduce, a map in a reduce, compact, expand, sort, histogram, the dot product.
  *
- * Values have full mantissas, so that another way to put the parentheses, or another order, shows. A result is compared
- * with the first one, byte for byte, over a result that was overwritten before. The one rung whose bits may differ,
- * reduce by atomic, is left out.
+ * Values have full mantissas, so that another parenthesization or order changes the bits. Each
+ * result is compared with the first one, byte for byte, after the output was overwritten. The rung
+ * `atomic` of reduce is left out, because its bits may differ.
  *
- * How much is run, by argv[2]: a few repetitions; "repeat": 200 of each; "none": only finds out whether there is a GPU.
+ * argv[2] selects the amount of work: a few repetitions by default; "repeat": 200 of each; "none":
+ * only checks for a GPU.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "support.h"
@@ -13,21 +14,23 @@
 static spmv_context *context;
 static int repeats;
 
-enum { BINS = 6000 }; /* more than one block's threads, less than its shared memory has room for */
+enum { BINS = 6000 }; /* more than the threads of one block, less than fits in its shared memory */
 
-/* What the calls work on, in the context's memory. */
+/* Inputs and outputs of the calls, in the context's memory. */
 struct data {
     spmv_type type;
-    int64_t size, n, few; /* few: for n^2 operations */
+    int64_t size, n, few; /* few: length for the rungs with n^2 operations */
     void *in, *other, *out;
     void *flags, *starts, *index, *counts, *offsets;
     int64_t segments, made;
 };
 
-/* One call: queues it, and says how many bytes of out it writes. name: of a rung or a form. */
+/* One call: queues it and sets *bytes to the bytes of `out` that it writes. name: of a rung or a
+ * form. */
 typedef spmv_status call_fn(const struct data *d, const char *name, int64_t *bytes);
 
-/* Other work on another stream, at the same time: memory traffic, and a scan whose blocks wait for each other. */
+/* Concurrent work on another stream: memory traffic, and a scan whose blocks wait for each
+ * other. */
 struct noise {
     spmv_context *ctx;
     void *values, *sums;
@@ -49,7 +52,7 @@ static void *get(int64_t bytes)
 }
 
 static const struct noise *noise;
-static void *first, *again, *poison; /* host: room for every result */
+static void *first, *again, *poison; /* host buffers for any result */
 
 static void check(const struct data *d, const char *what, const char *name, call_fn *call)
 {
@@ -126,7 +129,7 @@ static spmv_status exclusive_segscan(const struct data *d, const char *name, int
     return spmv_segscan(context, SPMV_EXCLUSIVE, SPMV_ADD, d->type, &segments, d->in, d->out, d->n);
 }
 
-/* By rung; the teaching ones are built for sums. */
+/* One rung by name; the teaching rungs support sums only. */
 static spmv_status segscan_rung(const struct data *d, const char *name, int64_t *bytes)
 {
     const int64_t n = strcmp(name, "definition") == 0 ? d->few : d->n;
@@ -143,7 +146,7 @@ static spmv_status segreduce(const struct data *d, const char *name, int64_t *by
 
 static spmv_status compact(const struct data *d, const char *name, int64_t *bytes)
 {
-    *bytes = d->n * d->size; /* what lies behind the elements kept stays as it was, too */
+    *bytes = d->n * d->size; /* the memory after the kept elements must not change either */
     return spmv_compact_by(context, name, d->type, d->in, d->flags, d->out, d->counts, d->n);
 }
 
@@ -168,7 +171,8 @@ static spmv_status histogram(const struct data *d, const char *name, int64_t *by
 
 /* -------------------------------------------------------------------- the data */
 
-/* Segments of 0 to 60 elements, with a flag at the head of each that has some; 0 to 3 outputs an element of expand. */
+/* Segments of 0 to 60 elements, a flag at the head of each non-empty one, 0 to 3 outputs for each
+ * element of expand. */
 static struct data make_data(spmv_type type, int64_t n, int64_t few)
 {
     struct data d = {.type = type, .size = (int64_t)spmv_type_size(type), .n = n, .few = few};

@@ -1,5 +1,5 @@
 /* Work, depth and source of the rungs (spmv_rung_describe): every rung of a backend has them, and
- * the file is there.
+ * the source file exists.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "support.h"
@@ -57,7 +57,7 @@ static void wrong_arguments(void **state)
     assert_int_equal(spmv_rung_describe(ctx, "scan", "", &info, sizeof info), SPMV_ERROR_METHOD);
     assert_int_equal(spmv_rung_describe(ctx, "scans", "blelloch", &info, sizeof info), SPMV_ERROR_METHOD);
     assert_non_null(strstr(spmv_last_error(ctx), "scans has no rung \"blelloch\""));
-    /* a caller that knows the first fields only */
+    /* A caller whose structure has only the first fields. */
     memset(&info, 0, sizeof info);
     assert_int_equal(spmv_rung_describe(ctx, "scan", "blelloch", &info, offsetof(spmv_rung_info, work)), SPMV_OK);
     assert_non_null(info.source);

@@ -1,5 +1,5 @@
-/* Random columns, orders and lengths: what they promise exactly, and their distributions within a few standard
- * deviations, for fixed seeds.
+/* Random columns, orders and lengths: their exact guarantees, and their distributions within a few
+ * standard deviations, for fixed seeds.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
@@ -53,7 +53,7 @@ static void orders_are_permutations(void **state)
         check_order((uint64_t)size, size);
     check_order(1, 65536);
     check_order(2, 65537);
-    /* another seed, another order; hardly a number stays, 1 in the mean */
+    /* Another seed gives another order; about one number is expected to stay in place. */
     const struct permutation a = permutation_make(1, 3, 100000), b = permutation_make(2, 3, 100000);
     int64_t same = 0, stay = 0;
     for (int64_t i = 0; i < 100000; i++) {
@@ -63,7 +63,7 @@ static void orders_are_permutations(void **state)
     assert_true(same < 10 && stay < 10);
 }
 
-/* Distinct, ascending, inside; the same again; another row has others. */
+/* Columns are distinct, ascending and in range; repeatable; another row has other columns. */
 static void check_sample(int64_t n, int64_t cols, const struct permutation *hubs)
 {
     int32_t *a = support_array(n, sizeof *a), *b = support_array(n, sizeof *b);
@@ -94,15 +94,16 @@ static void samples_are_distinct(void **state)
         check_sample(sizes[s], sizes[s], NULL);
     }
     const struct permutation hubs = permutation_make(9, 9, 1600000);
-    for (int64_t n = 99999; n <= 100001; n++) { /* the last sparse row and the first dense one */
+    /* The last sparse row and the first dense one. */
+    for (int64_t n = 99999; n <= 100001; n++) {
         check_sample(n, 1600000, NULL);
         check_sample(n, 1600000, &hubs);
     }
     check_sample(100000, INT32_MAX, NULL);
 }
 
-/* Of many rows: how often each column occurs, and how often two neighbours do, which a sample with too regular or too
- * clustered columns would miss. */
+/* Counts how often each column occurs in many rows, and how often two neighbours do. The latter
+ * detects samples that are too regular or too clustered. */
 static void check_uniform(int64_t n, int64_t cols)
 {
     enum { ROWS = 40000, MOST = 64 };
@@ -115,8 +116,8 @@ static void check_uniform(int64_t n, int64_t cols)
             neighbours += k > 0 && col[k] == col[k - 1] + 1;
         }
     }
-    /* a column's count is binomial; the squares, in units of the variance, add up to cols, with cols - 1 degrees of
-     * freedom */
+    /* The count of a column is binomial. The sum of squared deviations in units of the variance has
+     * the mean cols and cols - 1 degrees of freedom. */
     const double p = (double)n / (double)cols;
     for (int64_t c = 0; c < cols; c++)
         sum += (count[c] - ROWS * p) * (count[c] - ROWS * p) / (ROWS * p * (1 - p));
@@ -130,9 +131,9 @@ static void samples_are_uniform(void **state)
     (void)state;
     check_uniform(2, 64); /* drawn and sorted */
     check_uniform(4, 64);
-    check_uniform(5, 64); /* looked at one by one */
+    check_uniform(5, 64); /* each column is tested in turn */
     check_uniform(40, 64);
-    /* with as many columns as possible: halves, odd ones */
+    /* The largest number of columns: lower half, odd columns. */
     static int32_t col[100000];
     int64_t low = 0, odd = 0;
     sample_columns(1, 2, 3, 100000, INT32_MAX, NULL, col);
@@ -140,10 +141,11 @@ static void samples_are_uniform(void **state)
         low += col[k] < INT32_MAX / 2;
         odd += col[k] & 1;
     }
-    assert_true(labs((long)low - 50000) < 5 * 159 && labs((long)odd - 50000) < 5 * 159); /* 159: sqrt(n / 4) */
+    /* 159: sqrt(n / 4) */
+    assert_true(labs((long)low - 50000) < 5 * 159 && labs((long)odd - 50000) < 5 * 159);
 }
 
-/* One column a row: rank r has the probability ((r + 1)^(1/3) - r^(1/3)) / cols^(1/3). */
+/* One column for each row: rank r has probability ((r + 1)^(1/3) - r^(1/3)) / cols^(1/3). */
 static void hubs_as_promised(void **state)
 {
     (void)state;
@@ -175,7 +177,7 @@ static void check_binomial(spmv_context *ctx, int64_t trials, double mean)
     }
     const double variance = trials > 0 ? mean * (1 - mean / (double)trials) : 0;
     assert_true(fabs(sum / DRAWS - mean) <= 4 * sqrt(variance / DRAWS));
-    /* the variance of a square is 2 variance^2 + variance at most */
+    /* The variance of a squared deviation is at most 2 variance^2 + variance. */
     assert_true(fabs(squares / DRAWS - variance) <= 5 * sqrt((2 * variance * variance + variance) / DRAWS));
     binomial_free(&law);
 }
@@ -185,7 +187,7 @@ static void binomial_laws(void **state)
     (void)state;
     spmv_context *ctx = support_context();
     struct binomial law;
-    static const double halves[] = {0.125, 0.5, 0.875, 1}; /* of three trials with p = 1/2 */
+    static const double halves[] = {0.125, 0.5, 0.875, 1}; /* three trials with p = 1/2 */
     check_binomial(ctx, 0, 0);
     check_binomial(ctx, 1, 0);
     check_binomial(ctx, 1, 1);

@@ -1,5 +1,5 @@
-/* Scan: the lectures' examples, every operator and type at the seams, in place, operand order, wrap-around, NaN, the
- * same bits for any number of threads, statuses.
+/* Scan: the examples of the lectures, every operator and type at the seams, in place, operand
+ * order, wrap-around, NaN, the same bits for any number of threads, statuses.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
@@ -7,7 +7,7 @@
 
 #include "support_pairs.h"
 
-/* The scan of a host array, in place or not, back on the host (to be freed). */
+/* The scan of a host array, in place or not, copied back to the host; the caller frees it. */
 static void *scan(spmv_context *ctx, spmv_scan_kind kind, const struct pair *p, const void *in, int64_t n,
                   bool in_place)
 {
@@ -23,7 +23,7 @@ static void *scan(spmv_context *ctx, spmv_scan_kind kind, const struct pair *p, 
     return take_result(ctx, to, bytes, p->name);
 }
 
-/* in and want: LIST(...) of as many elements */
+/* in and want: LIST(...) of the same length */
 #define CHECK_SCAN(kind, op, type, T, in, want)                                                                        \
     do {                                                                                                               \
         const T in_[] = in, want_[sizeof in_ / sizeof(T)] = want;                                                      \
@@ -66,12 +66,13 @@ static void identity_begins_an_exclusive_scan(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* An inclusive scan begins with the element itself: 0 + -0 would be 0. */
+/* An inclusive scan starts with the element itself; starting with 0 would turn -0 into 0. */
 static void negative_zero_stays(void **state)
 {
     (void)state;
     if (support_backend == SPMV_BACKEND_CUDA)
-        skip(); /* its kernels begin with the identity: the zero is equal, its sign is not promised */
+        /* CUDA kernels start with the identity; they do not promise the sign of a zero. */
+        skip();
     spmv_context *ctx = support_context();
     CHECK_SCAN(SPMV_INCLUSIVE, SPMV_ADD, SPMV_F64, double, LIST(-0.0, -0.0), LIST(-0.0, -0.0));
     spmv_context_destroy(ctx);
@@ -101,7 +102,7 @@ static void integers_wrap(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* From a NaN on all of min and max is NaN, across tiles too. */
+/* After a NaN all results of min and max are NaN, across tiles too. */
 static void nan_stays(void **state)
 {
     (void)state;
@@ -168,8 +169,9 @@ static void same_bits_for_any_team(void **state)
     }
 }
 
-/* |computed - exact| <= (i + 1) u (|x_0| + ... + |x_i|) to first order, in any order of summation: Higham, "Accuracy
- * and Stability of Numerical Algorithms", 2002, section 4.2. Twice that covers the higher orders and the reference. */
+/* |computed - exact| <= (i + 1) u (|x_0| + ... + |x_i|) to first order in any summation order
+ * (Higham, "Accuracy and Stability of Numerical Algorithms", 2002, section 4.2). Twice that covers
+ * the higher orders and the reference. */
 static void rounding_stays_in_its_bound(void **state)
 {
     (void)state;
@@ -208,7 +210,7 @@ static void *map_scan(spmv_context *ctx, bool fused, spmv_function f, spmv_scan_
     return take_result(ctx, to, bytes, p->name);
 }
 
-/* One NaN is as good as another. */
+/* Any NaN equals any other. */
 static bool both_nan(const struct pair *p, const void *a, const void *b)
 {
     float x, y;
@@ -223,7 +225,7 @@ static bool both_nan(const struct pair *p, const void *a, const void *b)
     return p->type == SPMV_F64 && isnan(u) && isnan(v);
 }
 
-/* The very bits of a map and a scan after it, for every function, operator and type. */
+/* Gives the bits of a map followed by a scan, for every function, operator and type. */
 static void map_scan_is_map_then_scan(void **state)
 {
     (void)state;
@@ -268,7 +270,7 @@ static void map_scan_by_hand(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* Many tiles, several launches where a GPU is played. */
+/* Many tiles; several launches where the host emulates the GPU. */
 static void map_scan_of_many(void **state)
 {
     (void)state;
@@ -288,7 +290,8 @@ static void map_scan_of_many(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* Results too large for the caches are written past them, which must not show; in place they are not. */
+/* Results larger than the caches use non-temporal stores, except in place; the bits are the
+ * same. */
 static void large_results_have_the_same_bits(void **state)
 {
     (void)state;
@@ -333,7 +336,7 @@ static void inside_a_team_of_the_caller(void **state)
 {
     (void)state;
     if (support_backend == SPMV_BACKEND_CUDA)
-        skip(); /* about OpenMP in OpenMP */
+        skip(); /* tests OpenMP inside OpenMP */
     enum { TEAM = 2 };
     const struct pair *p = pair_of(SPMV_ADD, SPMV_I64);
     const int64_t n = 100003, bytes = n * p->size;

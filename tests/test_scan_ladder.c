@@ -1,6 +1,7 @@
-/* The rungs of scan by name: each against the definition at the seams, for every operator and type, inclusive and
- * exclusive, in place; several levels of small blocks; the bound of sums in floating point; block scans and their sums,
- * taken and read off; how many operations each rung takes, and its arrays step by step; the same bits again; statuses.
+/* The rungs of scan by name: each against the definition at the seams, for every operator and type,
+ * inclusive and exclusive, in place; several levels of small blocks; the error bound of
+ * floating-point sums; block scans with and without block sums; the number of operations of each
+ * rung, and its arrays step by step; the same bits in every run; statuses.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
@@ -8,12 +9,13 @@
 #include "support_pairs.h"
 
 #ifdef HOST_CUDA
-enum { SLOW = 1 }; /* threads as fibers */
+enum { SLOW = 1 }; /* the host emulates GPU threads with fibers */
 #else
 enum { SLOW = 0 };
 #endif
 
-/* Around one block of 1024 elements, two levels, and (1024 * 4 + 1) more blocks than tickets of a warp. */
+/* Sizes around one block of 1024 elements, two levels, and more blocks than one warp looks back
+ * over. */
 static const int64_t sizes[] = {1, 2, 3, 31, 32, 33, 255, 256, 257, 1023, 1024, 1025, 2048, 4099, 100003};
 enum { SIZES = sizeof sizes / sizeof sizes[0] };
 
@@ -60,7 +62,7 @@ static bool is(const char *name, const char *other)
     return strcmp(name, other) == 0;
 }
 
-/* Those that keep a block's elements in shared memory, and so take numbers only. */
+/* Teaching rungs keep the elements of a block in shared memory, so they take numbers only. */
 static bool is_teaching(const char *name)
 {
     static const char *const others[] = {"tiles", "reduce-scan", "look-back", "single-pass"};
@@ -70,7 +72,7 @@ static bool is_teaching(const char *name)
     return !other;
 }
 
-/* Those with blocks of a size that can be told. */
+/* The rungs with a selectable block size. */
 static const char *const by_block[] = {"hillis-steele", "hillis-steele-double", "blelloch-divergent", "blelloch"};
 enum { BY_BLOCK = 4 };
 
@@ -93,7 +95,7 @@ static void names_are_listed(void **state)
     assert_null(spmv_scan_rung_name((spmv_backend)77, 0));
 }
 
-/* The definition does n^2 / 2 operations. */
+/* The definition needs n^2 / 2 operations. */
 static int64_t length_for(const char *rung, int64_t n)
 {
     return is(rung, "definition") && n > 5003 ? 5003 : n;
@@ -107,8 +109,8 @@ static void every_rung_at_the_seams(void **state)
     for (int s = 0; s < SIZES; s++)
         FOR_PAIRS(p)
         {
-            /* n^2 operations, and fibers, are for small sizes; the larger in one type that shows the order of operands
-             */
+            /* Rungs with n^2 operations and emulated threads run only small sizes in all types;
+             * larger sizes use one type that detects a wrong operand order. */
             const bool all = sizes[s] < (is(name, "definition") ? 2000 : 5000) && !(SLOW && sizes[s] > 257);
             if (is(name, "definition") ? sizes[s] > 4099 : SLOW && sizes[s] > 5000 && !is(name, "reduce-scan"))
                 continue;
@@ -128,7 +130,7 @@ static void several_levels(void **state)
 {
     (void)state;
     if (support_backend == SPMV_BACKEND_OMP)
-        skip(); /* its tiles are of one size */
+        skip(); /* its tiles have one size */
     static const int64_t lengths[] = {7, 8, 9, 63, 64, 65, 511, 512, 513, 1000};
     spmv_context *ctx = support_context();
     const struct pair *tests[] = {pair_of(SPMV_LAST, SPMV_I32), pair_of(SPMV_ADD, SPMV_F64),
@@ -144,9 +146,9 @@ static void several_levels(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* Random numbers: |computed - exact| <= (i + 1) u (|x_0| + ... + |x_i|) to first order in any order of summation
- * (Higham 2002, section 4.2); an operation more for the identity. Twice that covers the higher orders and the
- * reference. */
+/* Random numbers: |computed - exact| <= (i + 1) u (|x_0| + ... + |x_i|) to first order in any
+ * summation order (Higham 2002, section 4.2), with one more operation for the identity. Twice that
+ * covers the higher orders and the reference. */
 static void rounding_stays_in_its_bound(void **state)
 {
     (void)state;
@@ -170,7 +172,8 @@ static void rounding_stays_in_its_bound(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* Whatever the order of the threads (on the host it is another one in every step) and the timing of the blocks. */
+/* The same bits for any order of the threads (on the host it changes in every step) and any timing
+ * of the blocks. */
 static void the_same_bits_again(void **state)
 {
     (void)state;
@@ -193,7 +196,7 @@ static void the_same_bits_again(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* Two forms of one tree give the same parentheses, so the same bits; so do one buffer and two. */
+/* Two forms of one tree have the same parentheses, so the same bits; so do one buffer and two. */
 static void forms_of_one_rung_agree(void **state)
 {
     (void)state;
@@ -269,7 +272,7 @@ static void blocks_one_by_one(void **state)
                         if (k == BY_BLOCK || support_backend != SPMV_BACKEND_OMP)
                             check_blocks(ctx, k < BY_BLOCK ? by_block[k] : "auto", tests[t], (spmv_scan_kind)kind,
                                          blocks[b], lengths[n]);
-    /* sums are not asked for: as many elements come out */
+    /* Without block sums. */
     double x[4] = {1, 2, 3, 4};
     double *memory = support_upload(ctx, x, sizeof x);
     assert_ok(ctx, spmv_block_scan(ctx, NULL, SPMV_INCLUSIVE, SPMV_ADD, SPMV_F64, memory, memory, NULL, 2, 4));
@@ -313,9 +316,10 @@ static int64_t operations_of(const char *rung, spmv_scan_kind kind, int64_t n)
     return seen.operations;
 }
 
-/* N = 1024, log2 N = 10. The definition: N (N - 1) / 2. Hillis and Steele: the sum of N - 2^k for k < 10. Blelloch,
- * inclusive: N - 1 up, the sum of 2^k - 1 for 1 <= k <= 9 down; exclusive: N - 1 up and N - 1 down. In blocks of 32: 32
- * blocks, their 32 sums (one block), and 31 blocks of 32 to add to. */
+/* N = 1024, log2 N = 10. The definition: N (N - 1) / 2. Hillis and Steele: the sum of N - 2^k for k
+ * < 10. Blelloch, inclusive: N - 1 up, the sum of 2^k - 1 for 1 <= k <= 9 down; exclusive: N - 1 up
+ * and N - 1 down. In blocks of 32: 32 blocks, their 32 sums (one block), and 31 blocks of 32 to add
+ * to. */
 static void operations_are_counted(void **state)
 {
     (void)state;
@@ -356,7 +360,7 @@ static void check_steps(const char *rung, spmv_scan_kind kind, const int64_t (*w
     spmv_context_destroy(ctx);
 }
 
-/* The lectures' example, step by step. */
+/* The example of the lectures, step by step. */
 static void arrays_are_shown(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
-/* Segmented reduce: the lectures' example, every operator and type at the seams, heads at every place near a seam, many
- * empty segments, operand order, the same bits for any number of threads, statuses. The check of positions is tested
- * with the segmented scan.
+/* Segmented reduce: the example of the lectures, every operator and type at the seams, heads at
+ * every position near a seam, many empty segments, operand order, the same bits for any number of
+ * threads, statuses. The check of positions is tested with the segmented scan.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
@@ -57,7 +57,7 @@ static void lectures(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* positions 0 0 2 5 5 of 5 elements: empty segments in front, in the middle and at the end */
+/* positions 0 0 2 5 5 of 5 elements: empty segments at the start, in the middle and at the end */
 #define CHECK_EMPTY(op, type, T, in, want)                                                                             \
     do {                                                                                                               \
         const T in_[5] = in, want_[5] = want;                                                                          \
@@ -101,7 +101,7 @@ static void nan_stays_in_its_segment(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* Segments, but not one element: the positions, all 0, may be missing. */
+/* Segments without any element: the positions are all 0 and may be missing. */
 static void no_elements(void **state)
 {
     (void)state;
@@ -154,7 +154,7 @@ static void heads_around_the_seams(void **state)
     check_heads_around_the_seams(check_cut);
 }
 
-/* A million empty segments around one of 100 000 elements. */
+/* A million empty segments around one of 100,000 elements. */
 static void a_million_empty_segments(void **state)
 {
     (void)state;
@@ -237,8 +237,8 @@ static void statuses(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* "brief": every operator and type in every form, on several tiles; a segment of more than a tile, short ones, and runs
- * of empty ones. */
+/* "brief": every operator and type in every form, on several tiles; a segment longer than a tile,
+ * short ones, and runs of empty ones. */
 static void each_kernel(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
-/* Segmented scan: the lectures' example in every form, every operator and type at the seams, heads at every place near
- * a seam, many empty segments, in place, operand order, the same bits for any number of threads; the check of
- * positions; statuses.
+/* Segmented scan: the example of the lectures in every form, every operator and type at the seams,
+ * heads at every position near a seam, many empty segments, in place, operand order, the same bits
+ * for any number of threads; the check of positions; statuses.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
@@ -18,7 +18,7 @@ static void *segscan(spmv_context *ctx, spmv_scan_kind kind, const struct pair *
     return take_result(ctx, to, bytes, p->name);
 }
 
-/* One cut, one pair, inclusive and exclusive, in the first so many forms; in place on and off by turns. */
+/* One cut and one pair, inclusive and exclusive, in every form; in place alternates. */
 static void check_cut(spmv_context *ctx, const struct pair *p, const struct cut *cut, const char *what)
 {
     void *in = pair_values(p, cut->n, true, 83), *want = host_array(cut->n * p->size);
@@ -72,7 +72,8 @@ static void lectures(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* By hand: each segment begins anew, in an exclusive scan with the identity, and the earlier element is on the left. */
+/* By hand: each segment starts again, an exclusive scan with the identity; the earlier element is
+ * the left operand. */
 static void segments_begin_anew(void **state)
 {
     (void)state;
@@ -93,7 +94,7 @@ static void segments_begin_anew(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* A NaN or a value that wraps ends with its segment. */
+/* A NaN or a wrapped value stays in its segment. */
 static void segments_do_not_leak(void **state)
 {
     (void)state;
@@ -175,7 +176,7 @@ static void same_bits_for_any_team(void **state)
 
 /* --------------------------------------------------- the check of positions */
 
-/* Segmented scan and segmented reduce refuse the positions with a sentence that contains text. */
+/* Segmented scan and segmented reduce refuse the positions with a message that contains `text`. */
 static void check_refused(spmv_context *ctx, spmv_segment_form form, int bits, const int64_t *positions,
                           int64_t entries, int64_t n, const char *text)
 {
@@ -205,7 +206,7 @@ static void wrong_positions_are_named(void **state)
 {
     (void)state;
     if (support_backend == SPMV_BACKEND_CUDA)
-        skip(); /* there the caller promises */
+        skip(); /* CUDA does not check positions */
     spmv_context *ctx = support_context();
     CHECK_REFUSED(SPMV_SEGMENT_STARTS, 9, "entry 0 is 1,", LIST(1, 3, 9));
     CHECK_REFUSED(SPMV_SEGMENT_STARTS, 9, "entry 0 is -1,", LIST(-1, 3, 9));
@@ -221,8 +222,8 @@ static void wrong_positions_are_named(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* One wrong entry among many, in every tile and at its seams; with a later one that is wrong, too, the first is named.
- */
+/* One wrong entry among many, in every tile and at its seams. If a later entry is wrong too, the
+ * message names the first. */
 static void a_wrong_position_is_found_anywhere(void **state)
 {
     (void)state;
@@ -296,8 +297,8 @@ static void statuses(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* "brief": every operator and type, both kinds, in every form, on several tiles; a segment of more than a tile, short
- * ones, and runs of empty ones. */
+/* "brief": every operator and type, both kinds, in every form, on several tiles; a segment longer
+ * than a tile, short ones, and runs of empty ones. */
 static void each_kernel(void **state)
 {
     (void)state;

@@ -1,6 +1,7 @@
-/* The rungs of segmented scan by name: each against the definition, inclusive and exclusive, in place and not; random
- * segments, one, each element its own, a head at every border of a tile and beside it; several levels of small blocks;
- * how many operations each takes, and its pairs step by step; bits; statuses.
+/* The rungs of segmented scan by name: each against the definition, inclusive and exclusive, in
+ * place and not; random segments, one segment, one for each element, heads at and next to every
+ * tile border; several levels of small blocks; the number of operations of each rung, and its pairs
+ * step by step; the same bits in every run; statuses.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
@@ -8,15 +9,15 @@
 #include "support_pairs.h"
 
 #ifdef HOST_CUDA
-enum { SLOW = 1 }; /* threads as fibers */
+enum { SLOW = 1 }; /* the host emulates GPU threads with fibers */
 #else
 enum { SLOW = 0 };
 #endif
 
-/* How n elements are cut, with the block of the rungs, or the tile, as seam. */
+/* Ways to cut n elements; the seams are at the blocks of the rungs or at the tiles. */
 enum cut { CUT_NONE, CUT_EACH, CUT_RANDOM, CUT_LONG, CUT_BORDERS, CUT_BEFORE, CUT_BEHIND, CUT_ONE_BORDER, CUTS };
 
-/* Flags of many values; element 0 starts a segment whether it has a flag or not. */
+/* Flags with various nonzero values; element 0 starts a segment with or without a flag. */
 static uint8_t *make_flags(enum cut cut, int64_t n, int64_t block, uint64_t seed)
 {
     uint8_t *flags = host_array(n);
@@ -55,7 +56,7 @@ static void *run(spmv_context *ctx, const char *rung, spmv_scan_kind kind, const
     return take_result(ctx, to, bytes, rung);
 }
 
-/* Both kinds, in place and not. block: where cuts have their seams. */
+/* Both kinds, in place and not. block: distance of the seams of the cuts. */
 static void check_rung(spmv_context *ctx, const char *rung, const struct pair *p, enum cut cut, int64_t block,
                        int64_t n)
 {
@@ -86,7 +87,8 @@ static bool is(const char *name, const char *other)
     return strcmp(name, other) == 0;
 }
 
-/* All but the backend's own method, which takes every pair, are built for few. */
+/* Only the own method of a backend takes every pair; the teaching rungs are built for a few
+ * pairs. */
 static bool is_teaching(const char *name)
 {
     return !is(name, "serial") && !is(name, "tiles") && !is(name, "single-pass");
@@ -123,13 +125,14 @@ static void names_are_listed(void **state)
     assert_null(spmv_segscan_rung_name((spmv_backend)77, 0));
 }
 
-/* The definition does n^2 / 2 operations. */
+/* The definition needs n^2 / 2 operations. */
 static int64_t length_for(const char *rung, int64_t n)
 {
     return is(rung, "definition") && n > 5003 ? 5003 : n;
 }
 
-/* One block of 1024, around it, two levels; every cut. The larger size in one type that shows the order of operands. */
+/* Around one block of 1024 and two levels, with every cut. The largest size uses one type that
+ * detects a wrong operand order. */
 static void every_rung_at_the_seams(void **state)
 {
     (void)state;
@@ -154,12 +157,12 @@ static void every_rung_at_the_seams(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* Blocks of 2, 4, 8 and 32: up to ten levels; heads at the borders of the blocks and beside them. */
+/* Blocks of 2, 4, 8 and 32: up to ten levels; heads at and next to the block borders. */
 static void several_levels(void **state)
 {
     (void)state;
     if (support_backend == SPMV_BACKEND_OMP)
-        skip(); /* its tiles are of one size */
+        skip(); /* its tiles have one size */
     static const int64_t lengths[] = {1, 7, 8, 9, 31, 32, 33, 63, 65, 513, 1000};
     static const int blocks[] = {2, 4, 8, 32};
     spmv_context *ctx = support_context();
@@ -176,7 +179,7 @@ static void several_levels(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* Tiles and chunks of several tiles of the rungs that have them (host_cuda: 6 chunks). */
+/* Tiles, and chunks of several tiles, of the rungs that have them (host_cuda: 6 chunks). */
 static void tuned_at_their_tiles(void **state)
 {
     (void)state;
@@ -197,9 +200,10 @@ static void tuned_at_their_tiles(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* Random numbers in segments of about 700: |computed - exact| <= (k + 1) u (|x_h| + ... + |x_i|) to first order for the
- * k-th element of a segment, in any order of summation (Higham 2002, section 4.2); an operation more for the identity.
- * Twice that covers the higher orders. What came before the segment must not show. */
+/* Random numbers in segments of about 700: |computed - exact| <= (k + 1) u (|x_h| + ... + |x_i|) to
+ * first order for the k-th element of a segment, in any summation order (Higham 2002, section 4.2),
+ * with one more operation for the identity. Twice that covers the higher orders. Elements before
+ * the segment have no effect. */
 static void rounding_stays_in_its_bound(void **state)
 {
     (void)state;
@@ -231,7 +235,7 @@ static void rounding_stays_in_its_bound(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* Whatever the order of the threads and the timing of the blocks. */
+/* The same bits for any order of the threads and timing of the blocks. */
 static void the_same_bits_again(void **state)
 {
     (void)state;
@@ -256,7 +260,7 @@ static void the_same_bits_again(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* An infinity in one segment is not seen in the next, not even as infinity minus infinity. */
+/* An infinity stays in its segment; infinity minus infinity must not appear in the next one. */
 static void segments_do_not_touch(void **state)
 {
     (void)state;
@@ -316,7 +320,7 @@ static int64_t operations_of(const char *rung, spmv_scan_kind kind, int64_t n)
     return seen.operations;
 }
 
-/* As many operations on pairs as the rung has on numbers (test_scan_ladder.c). */
+/* A rung needs as many operations on pairs as on numbers (test_scan_ladder.c). */
 static void operations_are_counted(void **state)
 {
     (void)state;
@@ -344,7 +348,7 @@ static void compare_step(const spmv_trace *t, void *user)
     seen->row++;
 }
 
-/* The lectures' numbers in segments that begin at 0, 3 and 4, step by step. */
+/* The numbers of the lectures in segments that begin at 0, 3 and 4, step by step. */
 static void arrays_are_shown(void **state)
 {
     (void)state;
@@ -354,7 +358,7 @@ static void arrays_are_shown(void **state)
                                            {3, 4, 11, 0, 4, 5, 11, 14}, {3, 4, 11, 0, 4, 5, 11, 14},
                                            {3, 4, 11, 0, 4, 5, 11, 14}, {3, 4, 11, 0, 4, 5, 11, 14}};
     static const char *const inclusive_heads[] = {"x..xx...", "xx.xxx..", "xxxxxxxx", "xxxxxxxx", "xxxxxxxx", NULL};
-    /* up: sums of what follows the last head; down: swapped with what stands before, cut at heads */
+    /* Up: sums since the last head. Down: swapped with the preceding value, cut at heads. */
     static const int32_t exclusive[][8] = {
         {3, 1, 7, 0, 4, 1, 6, 3},   {3, 4, 7, 0, 4, 5, 6, 9}, {3, 4, 7, 0, 4, 5, 6, 14}, {3, 4, 7, 0, 4, 5, 6, 14},
         {3, 4, 7, 0, 4, 5, 6, 0},   {3, 4, 7, 0, 4, 5, 6, 0}, {3, 0, 7, 4, 4, 0, 6, 5},  {0, 3, 4, 11, 0, 4, 5, 11},

@@ -1,5 +1,6 @@
-/* Sort by key: examples by hand, every rung, type of keys and size of values at the seams against a stable sort written
- * here, in place, stability, bits, signed zeros and NaN, the same result for any number of threads, statuses, capture.
+/* Sort by key: examples by hand; every rung, key type and value size at the seams against a stable
+ * sort of this test; in place, stability, bits, signed zeros and NaN, the same result for any
+ * number of threads, statuses, capture.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
@@ -13,7 +14,7 @@
 static const spmv_type key_types[] = {SPMV_I32, SPMV_I64, SPMV_F32, SPMV_F64};
 enum { KEY_TYPES = 4 };
 
-/* What is asked of a sort. */
+/* The parameters of a sort. */
 struct job {
     spmv_type type;
     int value_bytes, begin_bit, end_bit;
@@ -24,9 +25,9 @@ static int width_of(spmv_type type)
     return 8 * (int)spmv_type_size(type);
 }
 
-/* ------------------------------------------------------- a sort to hold against */
+/* ------------------------------------------------------- the reference sort */
 
-/* One element: its place in the order, and which it was. */
+/* One element: its sort key and its index. */
 struct place {
     uint64_t order;
     int64_t i;
@@ -40,8 +41,8 @@ static int by_order_then_number(const void *a, const void *b)
     return x->i < y->i ? -1 : 1;
 }
 
-/* The place of a key, made of comparisons of numbers, not of the trick that the library uses: the sign is looked at,
- * and then the magnitude. */
+/* The sort key of an element, from comparisons of sign and magnitude; the library uses a bit trick
+ * instead. */
 static uint64_t order_of(const struct job *j, const void *keys, int64_t i)
 {
     const bool real = j->type == SPMV_F32 || j->type == SPMV_F64;
@@ -77,7 +78,7 @@ struct sorted {
     void *keys, *values;
 };
 
-/* Sorts host arrays; which of keys and values in place: bits 0 and 1. */
+/* Sorts host arrays. in_place: bit 0 for the keys, bit 1 for the values. */
 static struct sorted sort(spmv_context *ctx, const char *rung, const struct job *j, const void *keys,
                           const void *values, int64_t n, int in_place)
 {
@@ -89,7 +90,7 @@ static struct sorted sort(spmv_context *ctx, const char *rung, const struct job 
     void *out_values = !with ? NULL : in_place & 2 ? in_values : guarded_result(ctx, value_bytes);
     assert_ok(ctx, spmv_sort_rung(ctx, rung, j->type, j->begin_bit, j->end_bit, in_keys, in_values, j->value_bytes,
                                   out_keys, out_values, n));
-    if (out_keys != in_keys) { /* the input stays */
+    if (out_keys != in_keys) { /* the input must not change */
         void *still = take_result(ctx, in_keys, key_bytes, "input");
         assert_memory_equal(still, keys, (size_t)key_bytes);
         free(still);
@@ -108,7 +109,8 @@ static void check(spmv_context *ctx, const char *rung, const struct job *j, cons
     const size_t size = (size_t)width_of(j->type) / 8, value_size = (size_t)j->value_bytes;
     int64_t *order = stable_order(j, keys, n), *numbers = host_array(n * 8);
     char *want_keys = host_array(n * (int64_t)size), *want_values = host_array(n * 8), what[96];
-    for (int64_t i = 0; i < n; i++) /* values are the elements' numbers, in either width */
+    /* The values are the indices of the elements, in either width. */
+    for (int64_t i = 0; i < n; i++)
         memcpy(element_out(numbers, value_size, i), &i, value_size);
     for (int64_t k = 0; k < n; k++) {
         memcpy(element_out(want_keys, size, k), element(keys, size, order[k]), size);
@@ -128,8 +130,8 @@ static void check(spmv_context *ctx, const char *rung, const struct job *j, cons
     free(want_values);
 }
 
-/* n keys: any bits at all, NaN and infinities among them; few different ones; sorted; sorted the other way; all the
- * same. */
+/* n keys: any bits, including NaN and infinities; few different keys; ascending; descending; all
+ * equal. */
 enum kind { ANY, FEW, ASCENDING, DESCENDING, SAME, KINDS };
 
 static void *make_keys(spmv_type type, enum kind kind, int64_t n)
@@ -162,7 +164,7 @@ static bool playing(const spmv_context *ctx)
     return strstr(spmv_context_describe(ctx), "host playing") != NULL;
 }
 
-/* Calls body for every rung of the backend. */
+/* Runs the body for every rung of the backend. */
 #define FOR_RUNGS(rung)                                                                                                \
     for (int r_ = 0; r_ < 16; r_++)                                                                                    \
         for (const char *rung = spmv_sort_rung_name(support_backend, r_); rung != NULL; rung = NULL)
@@ -209,7 +211,7 @@ static void reals_by_hand(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* The public name without a rung, which is the last of the list. */
+/* The public function without a rung name uses the last rung of the list. */
 static void the_automatic_choice(void **state)
 {
     (void)state;
@@ -229,7 +231,7 @@ static void the_automatic_choice(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* The seams of the host's tiles; on a GPU those of its own and of the chunks. */
+/* The seams of the tiles on the host; on a GPU those of its tiles and chunks. */
 static int sizes_of(const spmv_context *ctx, const char *rung, int64_t *sizes)
 {
     int count = 0;
@@ -237,7 +239,8 @@ static int sizes_of(const spmv_context *ctx, const char *rung, int64_t *sizes)
         memcpy(sizes, seam_sizes, sizeof seam_sizes);
         return SEAM_SIZES;
     }
-    const bool split = strcmp(rung, "split") == 0; /* 32 or 64 passes: fewer, smaller sizes where a GPU is played */
+    /* split makes 32 or 64 passes: fewer and smaller sizes where the host emulates the GPU. */
+    const bool split = strcmp(rung, "split") == 0;
     const int64_t tiles[] = {2048, 4096};
     const int64_t small[] = {0, 1, 2, 31, 32, 33, 255, 256, 257};
     for (int k = 0; k < 9; k++)
@@ -277,7 +280,7 @@ static void every_rung_at_the_seams(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* Values tell equal keys apart. */
+/* The values identify equal keys. */
 static void equal_keys_keep_their_order(void **state)
 {
     (void)state;
@@ -299,8 +302,8 @@ static void equal_keys_keep_their_order(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* Ranges of bits of every length around a digit's, at the bottom, in the middle, and up to the sign; with an odd and an
- * even number of passes, in place too. */
+/* Bit ranges of every length around that of a digit, at the bottom, in the middle and up to the
+ * sign; with an odd and an even number of passes, in place too. */
 static void ranges_of_bits(void **state)
 {
     (void)state;
@@ -340,7 +343,8 @@ static void same_for_any_team(void **state)
     free(keys);
 }
 
-/* More tiles than their number is limited to, so that tiles are longer than one of the host's. */
+/* More elements than the limit on the number of tiles allows for ordinary tiles, so tiles are
+ * longer. */
 static void long_tiles(void **state)
 {
     (void)state;
@@ -404,7 +408,8 @@ static void statuses(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* Room grows outside of captures only, and never moves the scratch that captured graphs hold. */
+/* The buffer of a sort grows only outside of captures, and never moves the scratch that captured
+ * graphs use. */
 static void capture(void **state)
 {
     (void)state;
@@ -428,14 +433,16 @@ static void capture(void **state)
     const int64_t with = host_cuda.allocations;
     spmv_free(ctx, m);
     spmv_context_destroy(ctx);
-    assert_int_equal(host_cuda.allocations, with - 5); /* the keys, the scratch, a ticket, the chain, the room */
+    /* These are the keys, the scratch, a ticket, the chain and the buffer. */
+    assert_int_equal(host_cuda.allocations, with - 5);
     free(keys);
 #else
     skip();
 #endif
 }
 
-/* "brief": every rung, type and size of values on several tiles; few bits, an odd number of passes and an even one. */
+/* "brief": every rung, type and value size on several tiles; few bits, an odd and an even number of
+ * passes. */
 static void each_kernel(void **state)
 {
     (void)state;

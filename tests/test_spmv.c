@@ -1,5 +1,5 @@
-/* The product y = alpha op(A) x + beta y: every method of the backend against hand values and against an oracle of its
- * own; plans: what they borrow, copy, refuse and say of themselves.
+/* The product y = alpha op(A) x + beta y: every method of the backend against values by hand and an
+ * independent oracle. Plans: what they borrow, copy, refuse and describe.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <float.h>
@@ -11,7 +11,7 @@
 #include "support.h"
 
 #ifdef HOST_CUDA
-enum { SLOW = 1 }; /* threads as fibers */
+enum { SLOW = 1 }; /* the host emulates GPU threads with fibers */
 #else
 enum { SLOW = 0 };
 #endif
@@ -39,7 +39,8 @@ static void release(struct matrix *m)
     free(m->val);
 }
 
-/* A matrix with the given row lengths and random columns and values; columns may repeat and are not sorted. */
+/* A matrix with the given row lengths and random columns and values; columns may repeat and are
+ * unsorted. */
 static struct matrix random_matrix(int64_t rows, int64_t cols, const int64_t *length, bool pattern, uint64_t seed)
 {
     struct matrix m = {.rows = rows, .cols = cols};
@@ -65,7 +66,7 @@ static double *random_vector(int64_t n, uint64_t seed)
     return v;
 }
 
-/* values converted to the type, in the context's memory */
+/* Converts values to the type and copies them to the context's memory. */
 static void *upload_as(spmv_context *ctx, const double *values, int64_t n, spmv_type type)
 {
     if (type == SPMV_F64)
@@ -94,8 +95,8 @@ static double *download_as(spmv_context *ctx, const void *memory, int64_t n, spm
 }
 
 /* ---------------------------------------------------------------- the oracle
- * Goes over the entries as coordinates, in the order stored, in long double, with the bound of spmv_verify beside it.
- */
+ * Sums the entries as coordinates, in stored order, in long double, and applies the bound of
+ * spmv_verify. */
 static void oracle(const struct matrix *m, bool transposed, spmv_type type, double alpha, const double *x, double beta,
                    const double *y0, const double *y)
 {
@@ -148,7 +149,8 @@ struct scaling {
     double alpha, beta;
 };
 
-/* Products by one plan, from host arrays, each compared with the oracle; y is poisoned before. */
+/* Products by one plan from host arrays, each compared with the oracle; y is filled with NaN
+ * before. */
 static void check_products(spmv_context *ctx, const struct matrix *m, const char *method, spmv_operation operation,
                            spmv_type type, int bits, const struct scaling *scalings, int count)
 {
@@ -202,7 +204,7 @@ static void check_everything(spmv_context *ctx, const struct matrix *m)
         for (int t = 0; t < 2; t++)
             for (int operation = SPMV_OPERATION_N; operation <= SPMV_OPERATION_H; operation++) {
                 const spmv_type type = t == 0 ? SPMV_F64 : SPMV_F32;
-                /* of real numbers T and H are the same */
+                /* T and H are the same for real numbers. */
                 if (!SLOW || operation != SPMV_OPERATION_H)
                     check_products(ctx, m, method, (spmv_operation)operation, type, 64, of_wide, 3);
                 if (!SLOW || operation != SPMV_OPERATION_T)
@@ -212,7 +214,7 @@ static void check_everything(spmv_context *ctx, const struct matrix *m)
 
 /* --------------------------------------------------------------------- tests */
 
-/* The lectures' 3 x 3 example: A = [3 0 1; 0 0 0; 2 4 0], x = (1 2 3): y = (6 0 10). */
+/* The 3 x 3 example of the lectures: A = [3 0 1; 0 0 0; 2 4 0], x = (1 2 3), y = (6 0 10). */
 static void lecture_example(void **state)
 {
     (void)state;
@@ -241,12 +243,13 @@ static void lecture_example(void **state)
         spmv_free(ctx, device_y);
         spmv_plan_destroy(plan);
     }
-    assert_non_null(spmv_method_name(support_backend, 1)); /* the loop above had work to do */
+    assert_non_null(spmv_method_name(support_backend, 1)); /* the loop above ran */
     spmv_context_destroy(ctx);
 }
 
-/* Every method, type, operation and scaling on matrices whose rows are: all alike; of random lengths; mostly empty,
- * with empty rows first and last; one long among short; a single one; all empty. */
+/* Every method, type, operation and scaling, on matrices with equal rows, random row lengths,
+ * mostly empty rows (also the first and last), one long row among short ones, a single row, and
+ * only empty rows. */
 static void all_shapes(void **state)
 {
     (void)state;
@@ -275,7 +278,8 @@ static void all_shapes(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* Sizes around the border of a tile of the method "tiles" (4096 rows and nonzeros), and rows that cross several. */
+/* Sizes around the border of a tile of the method "tiles" (4096 rows and nonzeros), and rows that
+ * span several. */
 static void tile_borders(void **state)
 {
     (void)state;
@@ -297,7 +301,7 @@ static void tile_borders(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* 0 rows, 0 columns, neither; columns that no entry names. */
+/* No rows, no columns, neither; columns without entries. */
 static void empty_sizes(void **state)
 {
     (void)state;
@@ -314,7 +318,8 @@ static void empty_sizes(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* The same bits from 1, 2, 3 and 7 threads, and from a second run: all that a backend without threads has. */
+/* The same bits from 1, 2, 3 and 7 threads and in a second run; a backend without threads is only
+ * run again. */
 static void bits_do_not_depend_on_threads(void **state)
 {
     (void)state;
@@ -357,8 +362,8 @@ static void bits_do_not_depend_on_threads(void **state)
     release(&m);
 }
 
-/* Offsets of 64 bits, which plans keep only from 2^31 nonzeros on: put under a plan of fewer, the method must give the
- * same bits. */
+/* Plans use 64-bit offsets only from 2^31 nonzeros on. The test puts them into a smaller plan; the
+ * method must give the same bits. */
 static void wide_offsets(void **state)
 {
     (void)state;
@@ -417,7 +422,7 @@ static void wide_offsets(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* Infinity and not-a-number arrive in the rows that touch them, and only there. */
+/* Infinity and NaN reach only the rows that use them. */
 static void not_finite_values(void **state)
 {
     (void)state;
@@ -444,8 +449,8 @@ static void not_finite_values(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* Rows of 0 to 5 entries in any order of lengths, the last rows too: numbers that are not finite stay in the rows that
- * touch them, sums of small integers are exact. */
+/* Rows of 0 to 5 entries with lengths in any order, up to the last row: values that are not finite
+ * stay in the rows that use them, and sums of small integers are exact. */
 static void short_rows_keep_apart(void **state)
 {
     (void)state;
@@ -491,7 +496,8 @@ static void short_rows_keep_apart(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* Host arrays may go once the plan stands; arrays in the context's memory are borrowed and seen to change. */
+/* Host arrays may be freed after the plan is created. Arrays in the context's memory are borrowed,
+ * so changes to them have an effect. */
 static void copies_and_borrows(void **state)
 {
     (void)state;
@@ -529,7 +535,7 @@ static void copies_and_borrows(void **state)
     assert_true(y[0] == 700 && y[1] == 30);
     spmv_plan_destroy(plan);
 
-    /* the transpose of borrowed arrays */
+    /* The transpose of borrowed arrays. */
     spmv_plan_options options;
     spmv_plan_options_init(&options, sizeof options);
     options.operation = SPMV_OPERATION_T;

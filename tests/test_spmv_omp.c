@@ -1,6 +1,6 @@
-/* What the method "tiles" of the backend omp leaves out when it reads a matrix: whether it sees what there is to see,
- * at its borders too, and that none of it shows in the bits: neither stretches of rows, their order, columns of 16
- * bits, vectors, prefetches, nor stores past the caches, for any number of threads.
+/* The optimizations of the method "tiles" of the omp backend. Checks that it finds all structure of
+ * a matrix, also at tile borders, and that no optimization changes a bit: stretches of rows, row
+ * order, 16-bit columns, vectors, prefetches, non-temporal stores, any number of threads.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
@@ -10,8 +10,8 @@
 
 #include "spmv_omp.h"
 
-/* Columns in a row: rows alike, each shifted by one; alike in blocks; of one run each; of their own;
- * each shifted by two, which is no stretch. */
+/* Columns: each row is the one before shifted by one; equal rows in blocks; a run of neighbours in
+ * each row; SHIFTED with some shorter rows; random; shifted by two, which forms no stretch. */
 enum shape { SHIFTED, BLOCKS, RUNS, MIXED, RANDOM, STEPS, SHAPES };
 
 struct matrix {
@@ -36,7 +36,7 @@ static void release(struct matrix *m)
     free(m->val32);
 }
 
-/* Room for a matrix with rows of these lengths; values, not columns, are there. */
+/* A matrix with these row lengths and with values; the caller fills in the columns. */
 static struct matrix empty_matrix(int64_t rows, int64_t cols, const int64_t *length)
 {
     struct matrix m = {.row_ptr = get(rows + 1, sizeof *m.row_ptr)};
@@ -56,7 +56,7 @@ static struct matrix empty_matrix(int64_t rows, int64_t cols, const int64_t *len
     return m;
 }
 
-/* Rows of n entries, at most; every 50th of MIXED has one less. Columns below cols. */
+/* Rows of at most n entries; every 50th row of MIXED has one less. Columns are below cols. */
 static struct matrix shaped(enum shape shape, int64_t rows, int64_t cols, int64_t n, int64_t block)
 {
     int64_t *length = get(rows, sizeof *length);
@@ -77,14 +77,14 @@ static struct matrix shaped(enum shape shape, int64_t rows, int64_t cols, int64_
     return m;
 }
 
-/* ------------------------------------------------------------------ one product, in all ways */
+/* ------------------------------------------------------------------ one product, all variants */
 
 struct way {
     int compression;
     int threads;
-    bool plain;    /* no vectors beyond those that all processors have */
-    int stream;    /* -1: as the plan says */
-    bool unsorted; /* rows in the order in which they come */
+    bool plain;    /* baseline vector instructions only */
+    int stream;    /* -1: as the plan decides */
+    bool unsorted; /* rows in matrix order */
 };
 
 static const struct way ways[] = {
@@ -107,7 +107,7 @@ static spmv_plan *plan_of(spmv_context *ctx, const spmv_csr *a, int compression)
     return plan;
 }
 
-/* y = alpha A x + beta y0 on a way; *y is new. */
+/* y = alpha A x + beta y0 in one variant; the caller frees *y. */
 static void *product(const spmv_csr *a, struct way way, const void *x, const void *y0, double alpha, double beta)
 {
     spmv_context *ctx = support_context_on(SPMV_BACKEND_OMP, way.threads);
@@ -127,7 +127,8 @@ static void *product(const spmv_csr *a, struct way way, const void *x, const voi
     memcpy(y, y0, bytes);
     const float alpha32 = (float)alpha, beta32 = (float)beta;
     const bool f32 = a->type == SPMV_F32;
-    for (int run = 0; run < 2; run++) { /* what a run leaves behind in the plan is no matter to the next */
+    /* A run must leave nothing in the plan that affects the next. */
+    for (int run = 0; run < 2; run++) {
         memcpy(y, y0, bytes);
         assert_ok(ctx, spmv_apply(plan, f32 ? (const void *)&alpha32 : (const void *)&alpha, x,
                                   f32 ? (const void *)&beta32 : (const void *)&beta, y));
@@ -137,7 +138,7 @@ static void *product(const spmv_csr *a, struct way way, const void *x, const voi
     return y;
 }
 
-/* All ways against the first, bit by bit, and the first against the definition. */
+/* All variants against the first, bit by bit, and the first against the definition. */
 static void check_ways(const spmv_csr *a, double alpha, double beta)
 {
     const bool f32 = a->type == SPMV_F32;
@@ -190,7 +191,7 @@ static void check_all(const struct matrix *m)
 
 /* ----------------------------------------------------------------------------- tests */
 
-/* Rows of every length to beyond where sums go side by side, and long ones, in every shape. */
+/* Row lengths around the vector and unrolling widths, and long rows, in every shape. */
 static void lengths_and_shapes(void **state)
 {
     (void)state;
@@ -209,11 +210,12 @@ static void lengths_and_shapes(void **state)
         }
 }
 
-/* The number of stretches that are not plain, and of rows in them, by kind. */
+/* Counts the stretches that are not plain, and the rows in them, by kind. */
 static void count_stretches(const spmv_plan *plan, int64_t *shifted, int64_t *same, int64_t *run)
 {
     const struct omp_tiles *tiles = plan->state;
-    *shifted = *same = *run = 0; /* all rows of these shapes follow from the one before, or none */
+    /* In these shapes all rows follow from the one before, or none does. */
+    *shifted = *same = *run = 0;
     assert_int_equal(tiles->tile[tiles->count].code, 0);
     for (int64_t s = 0; s < tiles->tile[tiles->count].stretch; s++) {
         const int kind = tiles->stretch[s].kind;
@@ -223,8 +225,8 @@ static void count_stretches(const spmv_plan *plan, int64_t *shifted, int64_t *sa
     }
 }
 
-/* What is there to see is seen: one stretch a tile in regular rows, one a block, none among random columns; and a plan
- * without compression keeps nothing. */
+/* All structure is found: one stretch for each tile in regular rows, one for each block, none among
+ * random columns. A plan without compression stores none. */
 static void what_is_seen(void **state)
 {
     (void)state;
@@ -246,7 +248,8 @@ static void what_is_seen(void **state)
             } else if (shape == SHIFTED || shape == RUNS) {
                 assert_int_equal(shifted, tiles->count);
                 assert_int_equal(run, shape == RUNS ? tiles->count : 0);
-                assert_true(columns > 0 && columns < 3 * 12 * tiles->count); /* one row and two parts of rows a tile */
+                /* Each tile stores one whole row and two parts of rows. */
+                assert_true(columns > 0 && columns < 3 * 12 * tiles->count);
             } else if (shape == BLOCKS) {
                 assert_true(same >= 2000 - 2 * tiles->count && same <= 2000);
                 assert_true(columns < m.a.nnz / 2);
@@ -259,7 +262,8 @@ static void what_is_seen(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* Columns a tile's width apart: 65536 of them fit in 16 bits, one more does not. Without a base and with one. */
+/* Columns fit in 16 bits if those of the tile span at most 65536 values. Without a base and with
+ * one. */
 static void border_of_16_bits(void **state)
 {
     (void)state;
@@ -297,8 +301,8 @@ static void border_of_16_bits(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* Rows that cross tiles, among empty, short and regular ones, and tiles that end with a row, before it and behind it.
- */
+/* Rows that cross tiles, among empty, short and regular ones; tiles that end at, before and after
+ * the end of a row. */
 static void border_of_a_tile(void **state)
 {
     (void)state;
@@ -323,7 +327,7 @@ static void border_of_a_tile(void **state)
         }
 }
 
-/* Columns beyond what is near, in short, long and empty rows: prefetched, the last tile is not. */
+/* Distant columns in short, long and empty rows: prefetched, except in the last tile. */
 static void far_columns(void **state)
 {
     (void)state;
@@ -348,8 +352,8 @@ static void far_columns(void **state)
     release(&m);
 }
 
-/* Every sorted stretch has each of its rows once, by length and then in the matrix's order, with its first entry.
- * Returns the number of such rows. */
+/* Every sorted stretch has each of its rows once, by length and then in matrix order, with its
+ * first entry. Returns the number of such rows. */
 static int64_t check_places(const spmv_plan *plan, const spmv_csr *a)
 {
     const struct omp_tiles *tiles = plan->state;
@@ -389,9 +393,9 @@ static int64_t check_places(const spmv_plan *plan, const spmv_csr *a)
     return sorted;
 }
 
-/* Rows in lengths that nobody can foresee are taken by length, those in lengths that follow a rule are not, nor are
- * long ones, sooner so where values have 8 bytes; among them regular rows, empty ones, and rows beyond where sums go
- * side by side. */
+/* Rows of irregular lengths are sorted by length. Rows whose lengths follow a pattern are not, nor
+ * are long rows, with a lower limit for 8-byte values. Regular, empty and very long rows are mixed
+ * in. */
 static void rows_by_length(void **state)
 {
     (void)state;
@@ -399,8 +403,8 @@ static void rows_by_length(void **state)
     static int64_t length[ROWS];
     static const struct {
         const char *what;
-        int least, most;           /* share of rows that are sorted, in percent */
-        int least_of_4, most_of_4; /* where values have 4 bytes or none */
+        int least, most;           /* share of sorted rows, in percent */
+        int least_of_4, most_of_4; /* the same for values of 4 bytes or a pattern */
     } cases[] = {{"0 to 4, random", 95, 100, 95, 100},
                  {"5 and 9 in turn", 0, 0, 0, 0},
                  {"all 6", 0, 0, 0, 0},
@@ -439,9 +443,8 @@ static void rows_by_length(void **state)
             assert_ok(ctx, spmv_plan_describe(plan, &info, sizeof info));
             const int64_t sorted = check_places(plan, &a);
             const int least = way / 3 == 0 ? cases[c].least : cases[c].least_of_4;
-            const int most = c == 5 && compression == 0 ? 100 /* then regular rows are like others */
-                             : way / 3 == 0             ? cases[c].most
-                                                        : cases[c].most_of_4;
+            /* Without compression, regular rows are like others. */
+            const int most = c == 5 && compression == 0 ? 100 : way / 3 == 0 ? cases[c].most : cases[c].most_of_4;
             if (sorted * 100 < least * rows || sorted * 100 > most * rows)
                 fail_msg("%s, way %d: %lld of %lld rows are sorted", cases[c].what, way, (long long)sorted,
                          (long long)rows);
@@ -454,7 +457,8 @@ static void rows_by_length(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* Every formed stretch has, row by row, the columns of the matrix. Returns the number of such rows. */
+/* Every formed stretch has, row by row, the columns of the matrix. Returns the number of such
+ * rows. */
 static int64_t check_spots(const spmv_plan *plan, const spmv_csr *a)
 {
     const struct omp_tiles *tiles = plan->state;
@@ -491,16 +495,17 @@ static int64_t check_spots(const spmv_plan *plan, const spmv_csr *a)
     return formed;
 }
 
-/* Rows of n entries, each in one of so many forms, drawn: in form f entry j stays where bit j + f of stays is set, and
- * moves on with the row elsewhere. What stays changes every `change` rows, 0: never. Every `odd`-th row has columns of
- * its own, 0: none. The first row is long. wide: columns too far apart for 16 bits. */
+/* Rows of n entries, each in one of `forms` random forms: in form f, entry j keeps its column if
+ * bit j + f of `stays` is set, else it moves with the row. `stays` changes every `change` rows (0:
+ * never). Every `odd`-th row has its own columns (0: none). The first row is long. wide: columns
+ * too far apart for 16 bits. */
 struct forms_case {
     int64_t n;
     int forms;
     unsigned stays;
     int64_t change, odd;
     bool wide;
-    int least, most; /* share of rows that are in forms, in percent */
+    int least, most; /* share of rows in forms, in percent */
 };
 
 static struct matrix formed_matrix(struct forms_case c, int64_t rows)
@@ -523,8 +528,9 @@ static struct matrix formed_matrix(struct forms_case c, int64_t rows)
     return m;
 }
 
-/* Columns that stay, at the front, in the middle and at the end; forms that take turns; forms that change in the middle
- * of a tile; rows between them that have none; more forms than are kept; rows too long for them. */
+/* Fixed columns at the front, in the middle and at the end; alternating forms; forms that change
+ * within a tile; rows without a form in between; more forms than can be stored; rows too long for
+ * forms. */
 static void forms(void **state)
 {
     (void)state;
@@ -567,7 +573,8 @@ static void forms(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* Whatever the number of threads, each gets its share of what is read and written, up to a tile; and all tiles. */
+/* For any number of threads the parts cover all tiles, and each has an equal share of the bytes
+ * read and written, up to one tile. */
 static void equal_parts(void **state)
 {
     (void)state;
@@ -612,7 +619,7 @@ static void equal_parts(void **state)
             }
 }
 
-/* Numbers that are not finite stay in the rows that touch them, in regular rows too. */
+/* Values that are not finite stay in the rows that use them, in regular rows too. */
 static void not_finite_stays(void **state)
 {
     (void)state;

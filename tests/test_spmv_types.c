@@ -1,10 +1,11 @@
-/* Products of several vectors at once, in complex types, and with f32 values under f64 sums: every method of the
- * backend that takes them against an oracle of its own, entry by entry in long double; those that do not, refuse. Gaps
- * between the rows of x are not read, those of y not written. A column has the bits of a product by itself on ref and
- * omp, and the same bits again on cuda. And the check of such products.
+/* Products of several vectors at once, in complex types, and with f32 values and f64 sums. Every
+ * method that supports them is compared with an independent oracle, entry by entry in long double;
+ * the others must refuse. Gaps between the rows of x are not read, gaps between those of y not
+ * written. On ref and omp a column has the bits of a product of one vector; on cuda repeated runs
+ * have the same bits. Also tests spmv_verify on these products.
  *
- *   test_spmv_types BACKEND time [SPEC...]    times them instead: a line a matrix, type, operation and number of
- * vectors
+ *   test_spmv_types BACKEND time [SPEC...]    measures times instead: one line for each matrix,
+ *                                             type, operation and number of vectors
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <float.h>
@@ -16,7 +17,7 @@
 #include "support_types.h"
 
 #ifdef HOST_CUDA
-enum { SLOW = 1 }; /* threads as fibers */
+enum { SLOW = 1 }; /* the host emulates GPU threads with fibers */
 #else
 enum { SLOW = 0 };
 #endif
@@ -48,9 +49,14 @@ struct matrix {
     int32_t *col;
 };
 
-/* shape 0: rows of 0 to 59 entries; 1: of 0 to 5; 2: mostly empty, two of thousands; 3: none; 4: as 1, with one so long
- * that its pieces are folded in groups; 5: an arrow, one long row and rows of 4 whose columns move on from row to row,
- * in most of them but for one, which stays: the first, the third, the last. */
+/* Row lengths:
+ *   0: 0 to 59 entries
+ *   1: 0 to 5
+ *   2: mostly empty, two rows of thousands
+ *   3: no entries
+ *   4: as 1, with one row so long that its pieces are folded in groups
+ *   5: an arrow: one long row and rows of 4 whose columns shift from row to row, most with one
+ *      fixed column: the first, the third or the last */
 enum { SHAPES = 4, HUGE_ROW = 4, ARROW = 5 };
 
 static struct matrix make_matrix(int64_t rows, int64_t cols, int shape)
@@ -110,7 +116,7 @@ struct variant {
     int vectors, x_gap, y_gap; /* columns; elements between the rows */
 };
 
-/* What the documentation says of the methods. */
+/* The methods that support a variant according to the documentation. */
 static bool method_takes(const char *method, const struct variant *v)
 {
     const bool host = support_backend != SPMV_BACKEND_CUDA;
@@ -209,7 +215,7 @@ static spmv_status apply(spmv_plan *plan, const struct variant *v, const void *x
     return v->scaled ? spmv_apply(plan, scalars, x, scalars + 2, y) : spmv_apply(plan, NULL, x, NULL, y);
 }
 
-/* Column c by itself, with a plan of the same method, has the bits that it has among the others. */
+/* Column c has the same bits in a product of that column only, by a plan of the same method. */
 static void same_alone(spmv_context *ctx, const spmv_csr *a, const char *method, const struct variant *v, const void *x,
                        int64_t x_n, const void *y0, const void *y, int64_t y_n, int c)
 {
@@ -240,7 +246,7 @@ static void same_alone(spmv_context *ctx, const spmv_csr *a, const char *method,
     free(my_y);
 }
 
-/* Twice by one plan: the same bits. */
+/* Two products by one plan have the same bits. */
 static void check_applied(spmv_context *ctx, const struct matrix *m, const char *method, const struct variant *v,
                           const spmv_csr *a, spmv_plan *plan, const void *x, int64_t x_n, void *device_x)
 {
@@ -308,7 +314,7 @@ static void check_methods(spmv_context *ctx, const struct matrix *m, const struc
         check_product(ctx, m, method, v, both);
 }
 
-/* One vector, in every type, operation, with and without values and scaling. */
+/* One vector, in every type and operation, with and without values and scaling. */
 static void every_type(void **state)
 {
     (void)state;
@@ -324,7 +330,8 @@ static void every_type(void **state)
                                           .pattern = number % 2,
                                           .operation = (spmv_operation)(number / 2),
                                           .vectors = 1};
-                /* of real numbers T and H are the same: there one pattern, the other values */
+                /* T and H are the same for real numbers: one runs with a pattern, the other with
+                 * values. */
                 if (!SLOW || type_is_complex(v.types->sums) || v.operation == SPMV_OPERATION_N ||
                     v.pattern == (v.operation == SPMV_OPERATION_T))
                     check_methods(ctx, &m, &v, true);
@@ -334,7 +341,7 @@ static void every_type(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* Columns far from each other, which have kernels of their own. */
+/* Distant columns, which have kernels of their own. */
 static void wide_matrices(void **state)
 {
     (void)state;
@@ -350,7 +357,8 @@ static void wide_matrices(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* Several vectors: counts that are whole packs and not, more than one launch's; with gaps and without. */
+/* Several vectors: numbers that fill whole packs and others, more than one launch takes; with and
+ * without gaps. */
 static void several_vectors(void **state)
 {
     (void)state;
@@ -380,7 +388,8 @@ static void several_vectors(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* Rows that cross tiles of the method "tiles" on omp, and sizes around a tile; no rows, no columns. */
+/* Rows that cross tiles of the method "tiles" on omp, and sizes around a tile; no rows, no
+ * columns. */
 static void borders_and_empty_sizes(void **state)
 {
     (void)state;
@@ -400,7 +409,8 @@ static void borders_and_empty_sizes(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* Offsets of 64 bits, which plans keep only from 2^31 nonzeros on, put under a plan of fewer: the same bits. */
+/* Plans use 64-bit offsets only from 2^31 nonzeros on. Put into a smaller plan, they give the same
+ * bits. */
 static void wide_offsets(void **state)
 {
     (void)state;
@@ -452,7 +462,8 @@ static void wide_offsets(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* x and y one element behind where packs of columns begin: the right values, and the same bits as elsewhere. */
+/* x and y one element past the alignment of packs of columns: correct values, with the bits of
+ * aligned arrays. */
 static void misplaced_vectors(void **state)
 {
     (void)state;
@@ -495,7 +506,7 @@ static void misplaced_vectors(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* A complex number where a GPU cannot load it as a whole. */
+/* Complex numbers at addresses where a GPU cannot load them as a whole. */
 static void misplaced_complex_numbers(void **state)
 {
     (void)state;
@@ -568,7 +579,8 @@ static void refusals(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* spmv_verify in complex types and mixed: passes what is right, finds one wrong part of one row, tells T from H. */
+/* spmv_verify in complex and mixed types: accepts correct results, detects one wrong part of one
+ * row, and distinguishes T from H. */
 static void checks(void **state)
 {
     (void)state;
@@ -627,7 +639,7 @@ static void checks(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* Conjugate gradients take a mixed plan, and refuse complex ones and those for several vectors. */
+/* CG accepts a mixed plan, and refuses complex plans and those for several vectors. */
 static void solvers(void **state)
 {
     (void)state;
@@ -645,7 +657,7 @@ static void solvers(void **state)
     struct variant v = {.types = &all_types[2], .vectors = 1};
     spmv_cg_options options;
     spmv_cg_options_init(&options, sizeof options);
-    options.rtol = 1e-12; /* beyond f32 */
+    options.rtol = 1e-12; /* not reachable in f32 */
     options.zero_start = 1;
     assert_ok(ctx, try_plan(ctx, &a, NULL, &v, &plan));
     assert_ok(ctx, spmv_apply(plan, NULL, device_x, NULL, device_b));
@@ -682,7 +694,7 @@ static double now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Seconds of a product, the least mean of a few rounds. */
+/* Seconds of a product: the smallest mean of several rounds. */
 static double seconds_of(spmv_context *ctx, spmv_plan *plan, const void *x, void *y)
 {
     enum { ROUNDS = 5, PRODUCTS = 10 };
@@ -718,7 +730,7 @@ static void time_variant(spmv_context *ctx, const char *spec, const spmv_csr *a,
     spmv_plan *plan = NULL;
     spmv_plan_info info;
     assert_ok(ctx, spmv_alloc(ctx, y_n * size, &device_y));
-    for (int i = 0; i < 2; i++) { /* the second plan finds everything warm */
+    for (int i = 0; i < 2; i++) { /* the second plan finds warm caches */
         spmv_plan_destroy(plan);
         assert_ok(ctx, try_plan(ctx, a, NULL, v, &plan));
     }

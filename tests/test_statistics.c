@@ -1,4 +1,4 @@
-/* Statistics of a matrix: by hand, against a naive recomputation, and what they refuse.
+/* Statistics of a matrix: by hand, against a naive computation, and refused input.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
@@ -17,7 +17,7 @@ static spmv_statistics statistics_of(spmv_context *ctx, const spmv_csr *a)
 /*  1  2  .  .  inf
  *  .  .  .  .  .
  *  .  0  .  .  .
- *  .  .  .  nan .     lengths 3, 0, 1, 1; columns 2 is empty */
+ *  .  .  .  nan .     row lengths 3, 0, 1, 1; column 2 is empty */
 static void small_by_hand(void **state)
 {
     (void)state;
@@ -46,7 +46,7 @@ static void small_by_hand(void **state)
 
 /* ---------------------------------------------------------------------------------- symmetry */
 
-/* 3 x 3, zero cells stored where stored says so; the flags expected. */
+/* A 3 x 3 matrix; `stored` marks the stored cells, zeros included. Checks the flags. */
 static void check_flags(spmv_context *ctx, const double cell[9], const char *stored, spmv_type type, int pattern,
                         int symmetric, int skew)
 {
@@ -91,18 +91,20 @@ static void symmetry_by_hand(void **state)
         check_flags(ctx, neither, "xx.x.x.x.", types[t], 1, 0, 0);
         check_flags(ctx, hole, "xx..x...x", types[t], 0, 0, 0);
         check_flags(ctx, hole, "xx.xx...x", types[t], 1, 0, 0);
-        check_flags(ctx, zero, "..x......", types[t], 0, 1, 1); /* a_13 = 0 is stored, a_31 = 0 is not: equal */
+        /* a_13 = 0 is stored, a_31 = 0 is not: equal */
+        check_flags(ctx, zero, "..x......", types[t], 0, 1, 1);
         check_flags(ctx, zero, ".........", types[t], 1, 1, 1);
         check_flags(ctx, symmetric, "xxxxxx.x.", types[t], 0, 1, 0);
     }
     check_flags(ctx, nan_pair, "xx.xx....", SPMV_F64, 1, 0, 0);
-    check_flags(ctx, zero, "xx.xx....", SPMV_TYPE_DEFAULT, 1, 1, 0); /* patterns: every entry is 1 */
+    /* In a pattern every entry is 1. */
+    check_flags(ctx, zero, "xx.xx....", SPMV_TYPE_DEFAULT, 1, 1, 0);
     check_flags(ctx, zero, "xx..x....", SPMV_TYPE_DEFAULT, 0, 0, 0);
     check_flags(ctx, zero, ".........", SPMV_TYPE_DEFAULT, 1, 1, 1);
     spmv_context_destroy(ctx);
 }
 
-/* A large symmetric matrix, and the same with one cell changed: one row among thousands decides. */
+/* A large symmetric matrix, and the same with one cell changed: one row in thousands decides. */
 static void one_cell_breaks_symmetry(void **state)
 {
     (void)state;
@@ -117,14 +119,14 @@ static void one_cell_breaks_symmetry(void **state)
     ((double *)m->val)[m->row_ptr[3000]] = -1.5;
     s = statistics_of(ctx, &a);
     assert_true(s.pattern_symmetric && !s.symmetric && !s.skew_symmetric);
-    m->col[m->row_ptr[3000]]++; /* still ascending: the neighbour after it is 69 columns further */
+    m->col[m->row_ptr[3000]]++; /* still ascending: the next entry is 69 columns further */
     s = statistics_of(ctx, &a);
     assert_true(!s.pattern_symmetric && !s.symmetric);
     spmv_matrix_destroy(m);
     spmv_context_destroy(ctx);
 }
 
-/* ------------------------------------------------------------------------ naive recomputation */
+/* ------------------------------------------------------------------------ naive computation */
 
 static int naive_bin(int64_t length)
 {
@@ -148,7 +150,7 @@ static double naive_std(const spmv_csr *a)
     return (double)sqrtl(sum / (long double)a->rows);
 }
 
-/* Value at (row, col) by looking along the row; there: whether it is stored. */
+/* The value at (row, col), by a search along the row; *there: whether it is stored. */
 static double naive_cell(const spmv_csr *a, int64_t row, int64_t col, bool *there)
 {
     *there = false;
@@ -226,7 +228,7 @@ static void assert_same_statistics(const spmv_statistics *a, const spmv_statisti
     assert_int_equal(a->skew_symmetric, b->skew_symmetric);
 }
 
-/* Also: the very same bytes for any number of threads. */
+/* Also checks that any number of threads gives the same bytes. */
 static void random_against_naive(void **state)
 {
     (void)state;
@@ -254,7 +256,7 @@ static void random_against_naive(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* Row lengths 2^b - 1, 2^b: the seams of the histogram. */
+/* Row lengths 2^b - 1 and 2^b: the limits of the histogram's bins. */
 static void histogram_seams(void **state)
 {
     (void)state;
@@ -300,7 +302,7 @@ static void nothing_at_all(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* Structs of other header versions, and matrices that are not as promised: an error and an empty struct. */
+/* Structures of other header versions; invalid matrices give an error and an empty structure. */
 static void sizes_and_refusals(void **state)
 {
     (void)state;
@@ -320,7 +322,7 @@ static void sizes_and_refusals(void **state)
     memset(&s, 0x55, sizeof s);
     assert_ok(ctx, spmv_matrix_statistics(ctx, &a, &s, offsetof(spmv_statistics, row_min)));
     assert_true(s.size == offsetof(spmv_statistics, row_min) && s.cols == 5 && s.nnz == 2);
-    assert_true(s.row_min == 0x5555555555555555); /* past the caller's struct */
+    assert_true(s.row_min == 0x5555555555555555); /* beyond the caller's structure */
     struct {
         spmv_statistics known;
         char unknown[16];

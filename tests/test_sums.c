@@ -1,7 +1,7 @@
-/* The vectors of the sums: their bits are those of the association that loops_sums.c describes, written out here
- * element by element, at every length and place near the seams of vectors, of pairs and of 16 heads; on every
- * processor, to whatever address, past the caches or not. Folds take from behind their end at most what they may read,
- * and none of it.
+/* Vectorized sums: their bits are those of the association that loops_sums.c describes, computed
+ * here element by element, at every length and position near the seams of vectors, pairs and 16
+ * heads; on every processor, for any alignment, with and without non-temporal stores. Folds may
+ * read up to their limit beyond the end, but must not use what they read there.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "loops_sums.h"

@@ -1,12 +1,13 @@
-/* The typed part of test_sums.c, included once a type (each_sum.h).
+/* The typed part of test_sums.c, included once for each type (each_sum.h).
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-/* What added to x leaves all bits of x. */
+/* Adding this to x keeps all bits of x. */
 #define NOTHING (IS_REAL ? -(T)0 : (T)0)
 
-/* ------------------------------------------------ the association, written out
- * A vector has 16 bytes. In a pair the lanes of each vector are scanned in steps of one and two lanes, the second gets
- * the last lane of the first, both what stands before them; a step stops at a head. */
+/* ------------------------------------------------ the association, element by element
+ * A vector has 16 bytes. In a pair of vectors the lanes of each are scanned in steps of one and two
+ * lanes. The last lane of the first vector is added to the second, and the sum before the pair to
+ * both. A step stops at a head. */
 static void TYPED(pair_by_hand)(bool inclusive, T *before, const uint8_t *heads, const T *x, T *y)
 {
     T v[2 * LANES];
@@ -112,7 +113,7 @@ static void TYPED(scans)(void **state)
     free(x);
 }
 
-/* -0 stays, whatever stands next to it */
+/* -0 keeps its sign, whatever its neighbours are */
 static void TYPED(zeros)(void **state)
 {
     (void)state;
@@ -144,7 +145,7 @@ static void TYPED(folds)(void **state)
             TYPED(fold)(x, begin, end, &sum);
             assert_same(&sum, &want, sizeof(T), 1, spmv_type_name((spmv_type)TYPED(type_of)));
             for (int64_t limit = end; limit <= MOST; limit++) {
-                T *exact = host_array(limit * (int64_t)sizeof(T)); /* nothing behind it to read */
+                T *exact = host_array(limit * (int64_t)sizeof(T)); /* nothing readable after it */
                 memcpy(exact, x, (size_t)limit * sizeof(T));
                 sum = TYPED(run)(exact, begin, end, limit);
                 assert_same(&sum, &want, sizeof(T), 1, spmv_type_name((spmv_type)TYPED(type_of)));
@@ -155,7 +156,7 @@ static void TYPED(folds)(void **state)
     free(x);
 }
 
-/* side by side each is the fold from its first element on, one by one */
+/* Several folds computed side by side each equal the fold of their elements one by one. */
 static void TYPED(sides)(void **state)
 {
     (void)state;

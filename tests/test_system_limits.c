@@ -1,4 +1,5 @@
-/* Limits of processors and memory, from files as Linux has them, made here; jobs that are held to a limit of memory.
+/* Limits of processors and memory, from files in the form of Linux's that this test writes; limits
+ * on the memory of jobs.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "support.h"
@@ -11,7 +12,7 @@
 
 static char root[64];
 
-/* Writes the file root/path, and makes its folders. */
+/* Writes the file root/path and creates its folders. */
 static void put(const char *path, const char *text)
 {
     char name[512];
@@ -59,7 +60,7 @@ static void quota_of_version_2(void **state)
     assert_int_equal(machine_cpu_quota(root), INT_MAX);
     put("sys/fs/cgroup/a/b/cpu.max", "max 100000\n");
     assert_int_equal(machine_cpu_quota(root), INT_MAX);
-    put("sys/fs/cgroup/a/cpu.max", "250000 100000\n"); /* the group above */
+    put("sys/fs/cgroup/a/cpu.max", "250000 100000\n"); /* the parent group */
     assert_int_equal(machine_cpu_quota(root), 3);
     put("sys/fs/cgroup/a/b/cpu.max", "200000 100000\n");
     assert_int_equal(machine_cpu_quota(root), 2);
@@ -209,7 +210,7 @@ static void too_many_threads(void **state)
     }
 }
 
-/* Loops ask for all threads or one, never for a team of another size. */
+/* Loops use all threads or one, never a team of another size. */
 static void teams_have_one_size(void **state)
 {
     (void)state;

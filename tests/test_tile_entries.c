@@ -1,5 +1,5 @@
-/* A tile's entries by each set of instructions: the same entries, lines, errors and warnings, and values as strtod and
- * strtof round them.
+/* Entries of a tile, parsed with each instruction set: the same entries, lines, errors and
+ * warnings, with values rounded as by strtod and strtof.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
@@ -7,10 +7,10 @@
 #include "support.h"
 #include "tile_entries.h"
 
-/* Of a text; entries of a tile. */
+/* Size of a text; entries of a tile. */
 enum { BYTES = 1 << 16, ENTRIES = 4096 };
 
-/* What the way made of a text. */
+/* The result of parsing a text in one way. */
 struct outcome {
     struct findings found;
     struct ordered_tile tile;
@@ -46,7 +46,7 @@ static void same_remarks(const struct remarks *a, const struct remarks *b)
     assert_int_equal(a->column, b->column);
 }
 
-/* The text by both ways; what is behind it is what a tile before left there. */
+/* Parses the text in both ways. The memory after it has the remains of the tile before. */
 static void both(const struct mtx_header *header, spmv_type type, int64_t bytes)
 {
     const size_t size = header->field == SPMV_FIELD_PATTERN ? 0 : spmv_type_size(type);
@@ -84,7 +84,7 @@ static struct mtx_header header_of(spmv_field field)
                                .size_line = 2};
 }
 
-/* strtod's value of the number on the line, whose row and column it has behind it. */
+/* Compares with the value by strtod of the number, which follows the row and column on the line. */
 static void as_strtod(spmv_type type, const char *number, int64_t k)
 {
     if (type == SPMV_F64) {
@@ -100,7 +100,7 @@ static void as_strtod(spmv_type type, const char *number, int64_t k)
 
 /* ---------------------------------------------------------------- numbers */
 
-/* A number of the kind, as writers have them. */
+/* A number of the given kind, in a form that programs write. */
 static void write_number(char *to, size_t room, int kind, uint64_t *seed)
 {
     static const char *const formats[] = {"%.17g", "%.16g", "%.15g", "%g",   "%.16e",
@@ -113,7 +113,7 @@ static void write_number(char *to, size_t room, int kind, uint64_t *seed)
     if (kind / FORMATS % 4 == 1)
         x = unit * strtod((const char *[]){"1e-5", "1e-3", "1e-1", "1e1", "1e3", "1e7"}[(power + 20) % 6], NULL);
     if (kind / FORMATS % 4 == 2)
-        x = (double)(random % 2000) / 16; /* few digits: ties of f32 among them */
+        x = (double)(random % 2000) / 16; /* few digits, including ties of f32 */
     if (kind / FORMATS % 4 == 3)
         x = (random < 0 ? -1.0 : 1.0) + (double)(random % 64) * 0x1p-24;
     snprintf(to, room, formats[kind % FORMATS], x);
@@ -146,7 +146,7 @@ static void numbers_as_strtod(void **state)
         }
 }
 
-/* Ends of ranges and of what is taken at one look. */
+/* Limits of the ranges, and of what one vector step handles. */
 static void numbers_at_the_seams(void **state)
 {
     (void)state;
@@ -230,7 +230,7 @@ static void numbers_at_the_seams(void **state)
 
 /* ---------------------------------------------------------------- lines */
 
-/* Lines of other forms, right and wrong, at every place of a tile's end. */
+/* Other forms of lines, valid and invalid, at every position relative to the end of a tile. */
 static void other_lines(void **state)
 {
     (void)state;
@@ -311,7 +311,7 @@ static void other_lines(void **state)
     }
 }
 
-/* Usual lines with a byte or two replaced, taken out or doubled. */
+/* Ordinary lines with a byte or two replaced, removed or doubled. */
 static void damaged_lines(void **state)
 {
     (void)state;

@@ -1,9 +1,10 @@
-/* The method "tiles" of the backend cuda: matrices on which a cut into tiles can go wrong. Rows as long as a tile, a
- * little shorter and longer, and many times as long; empty rows in blocks; tiles whose columns lie just within 16 bits
- * and just not; the least matrices that there are. Runs on a GPU, and, smaller, on the host that plays one.
+/* The method "tiles" of the backend cuda, on matrices that are critical for the cut into tiles:
+ * rows as long as a tile, slightly shorter and longer, and many times as long; blocks of empty
+ * rows; tiles whose columns just fit in 16 bits or just do not; the smallest matrices. Runs on a
+ * GPU and, with smaller sizes, on the host that emulates one.
  *
- * Values are small whole numbers where results are compared with expected ones, so that every order of summation gives
- * the same; where bits are compared with bits, they are not whole.
+ * Values are small whole numbers where results are compared with expected ones, so that every
+ * summation order gives the same. Where bits are compared with bits, they are not whole.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "support_lengths.h"
@@ -12,14 +13,14 @@
 
 #include "plan_internal.h"
 
-/* What the kernels are built for: nonzeros of a tile (half as many in small matrices), pieces whose sums are folded at
- * once, rows of a small matrix's tile with and without nonzeros. */
+/* Constants of the kernels: nonzeros of a tile (half as many in small matrices), pieces whose sums
+ * are folded at once, rows of a tile of a small matrix with and without nonzeros. */
 enum { CAPACITY = 2048, GROUP = 32, ROWS = 512, EMPTY_ROWS = 2048 };
 
 static spmv_context *ctx;
 static bool real_gpu, brief;
 
-/* An array in the context's memory, behind `skew` elements of its block. */
+/* An array in the context's memory, `skew` elements past the start of its block. */
 struct placed {
     void *block, *at;
 };
@@ -57,11 +58,11 @@ static struct placed place_values(spmv_type type, const double *values, int64_t 
 
 struct variant {
     spmv_type type;
-    bool scaled, plain, wide; /* plain: no compression; wide: offsets of 64 bits */
+    bool scaled, plain, wide; /* plain: no compression; wide: 64-bit offsets */
     int skew;
 };
 
-/* A plan with its arrays, on the device. */
+/* A plan with its arrays on the device. */
 struct planned {
     struct placed row_ptr, col, val, x, y;
     spmv_plan *plan;
@@ -93,7 +94,7 @@ static struct planned make_plan(const struct matrix *m, struct variant v, const 
     options.type = v.type;
     options.compression = v.plain ? 0 : -1;
     assert_ok(ctx, spmv_plan_create(ctx, &a, &options, &p.plan));
-    if (v.wide) { /* which plans keep only from 2^31 nonzeros on */
+    if (v.wide) { /* which plans use only from 2^31 nonzeros on */
         p.plan->method->release(p.plan);
         p.plan->a.row_ptr = p.row_ptr.at;
         p.plan->a.row_ptr_bits = 64;
@@ -123,7 +124,7 @@ static void apply(const struct planned *p)
                                 : spmv_apply(p->plan, &alpha, p->x.at, &beta, p->y.at));
 }
 
-/* y, as it lies in memory; to be freed */
+/* A copy of y on the host; the caller frees it. */
 static void *result(const struct planned *p)
 {
     const int64_t size = (int64_t)spmv_type_size(p->v.type);
@@ -132,7 +133,7 @@ static void *result(const struct planned *p)
     return y;
 }
 
-/* By the definition, exact for whole numbers. */
+/* By the definition; exact for whole numbers. */
 static double *expected_of(const struct matrix *m, bool scaled, const double *x, const double *y0)
 {
     double *const y = get(m->rows, sizeof *y);
@@ -169,7 +170,8 @@ static void check_variant(const char *name, const struct matrix *m, struct varia
     free(expected);
 }
 
-/* Both types; scaled or not; compressed or not; with offsets of 64 bits; arrays that are not aligned. */
+/* Both types; scaled and not; compressed and not; with 64-bit offsets; arrays that are not
+ * aligned. */
 static void check_matrix(const char *name, const struct matrix *m)
 {
     static const struct variant others[] = {
@@ -183,7 +185,7 @@ static void check_matrix(const char *name, const struct matrix *m)
     }
 }
 
-/* With values, as a pattern, and with columns that lie far apart. */
+/* With values, as a pattern, and with distant columns. */
 static void check_lengths(const char *name, const int64_t *lengths, int64_t rows, int64_t cols)
 {
     for (int form = 0; form < 3; form++) {
@@ -222,7 +224,8 @@ static void one_long_row_among_short_ones(void **state)
 static void even_rows(void **state)
 {
     (void)state;
-    const bool as_large_as_it_says = !(real_gpu && brief); /* the host counts less as large */
+    /* The emulated GPU counts smaller matrices as large. */
+    const bool as_large_as_it_says = !(real_gpu && brief);
     const int64_t rows = scaled_down(1600000, 2500);
     int64_t *const lengths = get(rows, sizeof *lengths);
     for (int64_t i = 0; i < rows; i++)
@@ -239,7 +242,8 @@ static void even_rows(void **state)
             fail_msg("%s: %s", spmv_type_name(v.type), info.layout);
         free_plan(&p);
     }
-    for (int64_t k = 0; k < m.nnz; k++) /* now they lie far apart */
+    /* Now the columns are far apart. */
+    for (int64_t k = 0; k < m.nnz; k++)
         m.col[k] += (int32_t)(k % 60 * 4000);
     m.cols = 60 * 4000;
     double *const wide_x = make_vector(m.cols, 3, true);
@@ -259,12 +263,12 @@ static void even_rows(void **state)
     free_matrix(&m);
 }
 
-/* A share of the matrix stays in the last-level cache where the vectors leave room for it. */
+/* Part of the matrix is retained in the last-level cache if the vectors leave room for it. */
 static void retained_beside_the_vectors(void **state)
 {
     (void)state;
     if (real_gpu && brief)
-        skip(); /* too small to have a share */
+        skip(); /* too small to have a part retained */
     const int64_t rows = scaled_down(60000, 2500), wide = scaled_down(6000000, 120000);
     int64_t *const lengths = get(rows, sizeof *lengths);
     for (int64_t i = 0; i < rows; i++)
@@ -289,7 +293,7 @@ static void retained_beside_the_vectors(void **state)
     free(lengths);
 }
 
-/* The same with a few rows that are longer than such a tile. */
+/* As even_rows, with a few rows longer than such a tile. */
 static void even_rows_and_some_longer(void **state)
 {
     (void)state;
@@ -355,7 +359,7 @@ static void least_matrices(void **state)
     free(lengths);
 }
 
-/* Without columns there is no x, without rows no y. */
+/* Without columns x may be NULL, without rows y. */
 static void without_columns_or_rows(void **state)
 {
     (void)state;
@@ -379,7 +383,8 @@ static void without_columns_or_rows(void **state)
 
 /* -------------------------------------------------------------------- borders */
 
-/* Lengths around a tile's room, also behind a few entries that move the row off the line; around whole groups. */
+/* Lengths around the capacity of a tile, also after a few entries that misalign the row; around
+ * whole groups. */
 static void rows_as_long_as_a_tile(void **state)
 {
     (void)state;
@@ -395,7 +400,9 @@ static void rows_as_long_as_a_tile(void **state)
     for (int i = 0; i < 40; i++)
         lengths[i] = CAPACITY - i % 3;
     check_lengths("rows of exactly a tile", lengths, 40, 600);
-    for (int i = 0; i < 60; i++) /* three tiles for each two rows, of which one just does not fit: as many as can be */
+    /* Three tiles for every two rows, one of which just does not fit: the largest possible number
+     * of tiles. */
+    for (int i = 0; i < 60; i++)
         lengths[i] = i % 2 ? CAPACITY : 1;
     check_lengths("rows of a tile and of one nonzero", lengths, 60, 600);
     lengths[0] = (GROUP + 1) * CAPACITY;
@@ -404,7 +411,7 @@ static void rows_as_long_as_a_tile(void **state)
     check_lengths("rows of many groups", lengths, 3, 600);
 }
 
-/* Rows around a tile's most, with a nonzero each, without, and in turn. */
+/* Numbers of rows around the maximum of a tile, with one nonzero each, without, and alternating. */
 static void as_many_rows_as_a_tile(void **state)
 {
     (void)state;
@@ -421,7 +428,8 @@ static void as_many_rows_as_a_tile(void **state)
     free(lengths);
 }
 
-/* Every mean length for which another number of lanes sums a row, with one row that is long for them. */
+/* Every mean length at which the number of lanes that sum a row changes, with one row that is long
+ * for them. */
 static void every_group_of_lanes(void **state)
 {
     (void)state;
@@ -432,20 +440,22 @@ static void every_group_of_lanes(void **state)
         const int64_t rows = means[k] < 40 ? LINES : 24;
         for (int64_t i = 0; i < rows; i++)
             lengths[i] = i % 7 == 3 ? 0 : means[k] + i % 3;
-        for (int64_t i = 4; i < rows; i += 5) /* six of them in one warp: more than are summed at a time */
+        /* Six of them in one warp: more than are summed at a time. */
+        for (int64_t i = 4; i < rows; i += 5)
             lengths[i] = 17 * (means[k] < 9 ? 1 : 4) + i % 3;
         check_lengths("groups of lanes", lengths, rows, 333);
     }
     free(lengths);
 }
 
-/* Rows of so many entries that fill whole tiles, in two halves, and are enough for tiles of the usual size. */
+/* Number of rows of this length that fills whole tiles, in two halves, and suffices for tiles of
+ * ordinary size. */
 static int64_t stretched_rows(int length)
 {
     return scaled_down(1 << 21, 1 << 14) / length;
 }
 
-/* The matrix's product is right in every variant, and its plan says so of its columns. */
+/* Checks the product in every variant, and the plan's description of its columns. */
 static void check_columns(const struct matrix *m, const char *says)
 {
     check_matrix("16 bits", m);
@@ -464,7 +474,8 @@ static void check_columns(const struct matrix *m, const char *says)
     free(x);
 }
 
-/* Tiles whose columns span 65535 have 16-bit columns from one base, those that span 65536 from two stretches. */
+/* Tiles whose columns span 65535 have 16-bit columns from one base, those that span 65536 from two
+ * stretches. */
 static void columns_at_the_border_of_16_bits(void **state)
 {
     (void)state;
@@ -482,7 +493,7 @@ static void columns_at_the_border_of_16_bits(void **state)
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
         struct matrix m = make_matrix(lengths, rows, 80000, true, false);
         for (int64_t i = 0; i < rows; i++) {
-            m.col[2 * i] = 5; /* every tile has the span */
+            m.col[2 * i] = 5; /* every tile has this span */
             m.col[2 * i + 1] = 5 + (i < half ? cases[c].first : cases[c].second);
         }
         check_columns(&m, cases[c].says);
@@ -491,18 +502,20 @@ static void columns_at_the_border_of_16_bits(void **state)
     free(lengths);
 }
 
-/* 32 stretches of 2048 columns are enough, one more is not, nor one column more in one of them; half of the tiles are
- * enough, three eighths are not. Stretches begin at multiples of 64 columns behind the tile's least, of 128 where the
- * tile spans more than two million. The columns of a tile come in no order. */
+/* 32 stretches of 2048 columns are allowed; 33, or one stretch that is one column wider, are not.
+ * Half of the tiles suffice, three eighths do not. Stretches begin at multiples of 64 columns after
+ * the smallest column of the tile, of 128 if the tile spans more than two million columns. The
+ * columns of a tile are unordered. */
 static void columns_in_stretches(void **state)
 {
     (void)state;
     enum { NEAR = 110 * 64, FAR = 550 * 128, ALL = 1000 };
     const int64_t rows = stretched_rows(4);
     static const struct {
-        int apart;         /* how far each stretch is from the next */
-        int eighths;       /* of the rows, that are the first part */
-        int first, second; /* stretches of the tiles of each part; ALL more: one of them a column wider */
+        int apart;   /* distance between neighbouring stretches */
+        int eighths; /* of the rows, that belong to the first part */
+        /* Stretches of the tiles of each part; plus ALL: one of them is a column wider. */
+        int first, second;
         const char *says;
     } cases[] = {{NEAR, 4, 32, 32, "16-bit columns in 100 % of the tiles (100 % by stretches);"},
                  {NEAR, 4, 33, 33, "16-bit columns in 0 % of the tiles;"},
@@ -522,7 +535,8 @@ static void columns_in_stretches(void **state)
         for (int64_t k = 0; k < 4 * rows; k++) {
             const int asked = k < 4 * (rows * cases[c].eighths / 8) ? cases[c].first : cases[c].second,
                       stretches = asked % ALL;
-            const int64_t turn = k * 29 % 512; /* of a tile, each place of a stretch's four comes up */
+            /* Within a tile every stretch gets each of its four positions. */
+            const int64_t turn = k * 29 % 512;
             const int stretch = (int)(turn % stretches);
             static const int places[] = {0, 2047, 1024, 333};
             const int place =
@@ -535,10 +549,10 @@ static void columns_in_stretches(void **state)
     free(lengths);
 }
 
-/* ------------------------------------------------------------- bits and packing */
+/* ------------------------------------------------------------- repeated bits and packing */
 
-/* The same bits again, from many launches one after the other, with and without 16-bit columns, with offsets of 64
- * bits, and from arrays that are not aligned. */
+/* The same bits from many consecutive launches, with and without 16-bit columns, with 64-bit
+ * offsets, and from arrays that are not aligned. */
 static void bits_repeat(void **state)
 {
     (void)state;
@@ -559,14 +573,17 @@ static void bits_repeat(void **state)
             struct variant v = others[k];
             v.type = f32 ? SPMV_F32 : SPMV_F64;
             struct planned p = make_plan(&m, v, x, y0);
-            for (int repeat = 0; repeat < REPEATS; repeat++) /* queued; the last one counts, and all share the sums */
+            /* Queued without waiting; all launches share the sums, and the last result is
+             * compared. */
+            for (int repeat = 0; repeat < REPEATS; repeat++)
                 apply(&p);
             void *const y = result(&p);
             if (first == NULL)
                 first = y;
             else
                 assert_memory_equal(first, y, bytes);
-            for (int64_t i = 0; i < rows; i++) /* so that a row left out shows */
+            /* So that a row that is not written is detected. */
+            for (int64_t i = 0; i < rows; i++)
                 y0[i] = NAN;
             upload_values(p.v.type, y0, rows, p.y.at);
             apply(&p);
@@ -587,7 +604,8 @@ static void bits_repeat(void **state)
     free_matrix(&m);
 }
 
-/* Tiles are full: a tenth more than nonzeros or rows need, and one a segment. */
+/* Tiles are full: at most a tenth more than the nonzeros or rows need, plus one for each
+ * segment. */
 static void tiles_are_packed(void **state)
 {
     (void)state;

@@ -1,12 +1,13 @@
-/* Operators on tuples: linear recurrences and polynomials by affine maps, the maximum segment sum; by scan, segmented
- * scan, reduce and segmented reduce. All in whole numbers that f64 holds exactly, so results are compared for equality.
+/* Operators on tuples: linear recurrences and polynomials by affine maps, the maximum segment sum;
+ * by scan, segmented scan, reduce and segmented reduce. All values are whole numbers that f64 holds
+ * exactly, so results are compared for equality.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
 
 #include "support_pairs.h"
 
-/* Scans (kind 0, 1) or reduces (kind 2) a host array of a pair; to be freed. */
+/* Scans (kind 0, 1) or reduces (kind 2) a host array of a pair; the caller frees the result. */
 enum { REDUCE = 2 };
 static void *compute(spmv_context *ctx, int kind, const struct pair *p, const void *in, int64_t n)
 {
@@ -32,7 +33,8 @@ static const struct pair *maxsum(void)
 
 /* ------------------------------------------------------------- affine maps */
 
-/* x_i = a_i x_{i-1} + b_i, x_{-1} = 3, by hand: 2 3 + 1 = 7, -7 + 4 = -3, 0 + 5 = 5, 3 5 - 2 = 13. */
+/* x_i = a_i x_{i-1} + b_i, x_{-1} = 3, by hand: 2 3 + 1 = 7, -7 + 4 = -3, 0 + 5 = 5, 3 5 - 2 =
+ * 13. */
 static void recurrence_by_hand(void **state)
 {
     (void)state;
@@ -51,9 +53,10 @@ static void recurrence_by_hand(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* Like Fibonacci's numbers modulo 2^20, of two terms, split in two recurrences of one: with d_i = x_i - c x_{i-1},
- * x_i = (c + e) x_{i-1} - c e x_{i-2} is d_i = e d_{i-1}, x_i = c x_{i-1} + d_i. Here c = 1, e = -1 and a source of
- * whole numbers, so that all stays small: x_i = x_{i-2} + s_i, every second element summed up. */
+/* A recurrence of two terms, like Fibonacci's, split into two recurrences of one: with d_i = x_i -
+ * c x_{i-1}, x_i = (c + e) x_{i-1} - c e x_{i-2} is d_i = e d_{i-1}, x_i = c x_{i-1} + d_i. Here c
+ * = 1, e = -1 and the source s is whole numbers, so values stay small: x_i = x_{i-2} + s_i, a sum
+ * of every second element. */
 static void second_order_by_two_scans(void **state)
 {
     (void)state;
@@ -87,7 +90,7 @@ static void second_order_by_two_scans(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* Coefficients that double and halve, signs that turn, resets by 0: every step depends on the one before it. */
+/* Factors that double, change the sign or reset to 0: every step depends on the one before it. */
 static void recurrence_at_the_seams(void **state)
 {
     (void)state;
@@ -99,7 +102,7 @@ static void recurrence_at_the_seams(void **state)
         for (int64_t i = 0; i < n; i++) {
             const uint64_t r = support_random(&seed) >> 32;
             map[i] = (spmv_affine_f64){r % 23 == 0 ? 0 : r % 2 ? 2 : -1, (double)(int)(r / 64 % 9) - 4};
-            if (i % 20 == 19) /* at most 2^20 times 8 in between */
+            if (i % 20 == 19) /* the factors in between are at most 2^20 */
                 map[i].a = 0;
         }
         spmv_affine_f64 *got = compute(ctx, SPMV_INCLUSIVE, compose(), map, n);
@@ -115,8 +118,8 @@ static void recurrence_at_the_seams(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* p(x) = c_0 x^(n-1) + ... + c_{n-1}: each map is v -> x v + c_i. At x = -1 and 1 for every length, at x = 3 for one
- * whose value is known, against the sum of powers. */
+/* p(x) = c_0 x^(n-1) + ... + c_{n-1}: each map is v -> x v + c_i. At x = -1 and 1 for every length,
+ * and at x = 3 for one length with a known value, against the sum of powers. */
 static void polynomials(void **state)
 {
     (void)state;
@@ -188,7 +191,7 @@ static void maximum_by_hand(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* All segments of a short array, tried one by one. */
+/* Tries all segments of a short array. */
 static void maximum_against_brute_force(void **state)
 {
     (void)state;
@@ -244,7 +247,7 @@ static void maximum_at_the_seams(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* A NaN does not get lost behind a comparison. */
+/* Comparisons must not drop a NaN. */
 static void nan_stays(void **state)
 {
     (void)state;
@@ -258,9 +261,9 @@ static void nan_stays(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* ---------------------------------------------------------------- the rest */
+/* ---------------------------------------------------------------- other primitives */
 
-/* Tuples move as they are, but are no numbers. */
+/* Gather and scatter take tuples; primitives for numbers refuse them. */
 static void gather_scatter_fill(void **state)
 {
     (void)state;
@@ -272,7 +275,8 @@ static void gather_scatter_fill(void **state)
         const size_t size = (size_t)p->size;
         void *in = pair_values(p, N, false, 61), *want = host_array(N * p->size);
         int32_t index[N];
-        for (int i = 0; i < N; i++) { /* 387 and 1000 have no common divisor */
+        /* 387 and 1000 are coprime. */
+        for (int i = 0; i < N; i++) {
             index[i] = i * 387 % N;
             memcpy(element_out(want, size, i), element(in, size, index[i]), size);
         }
@@ -296,7 +300,7 @@ static void gather_scatter_fill(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* Empty segments get the identity, the others what reduce gives. */
+/* Empty segments get the identity, the others the result of reduce. */
 static void segments(void **state)
 {
     (void)state;

@@ -1,4 +1,5 @@
-/* Twins of figures stated in the SPEC, SPECs that are refused. The known twins are in test_twin_known.c.
+/* Twins of matrices described by figures in the SPEC; refused SPECs. The known twins are in
+ * test_twin_known.c.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
@@ -20,7 +21,7 @@ static spmv_matrix *make(spmv_context *ctx, const char *spec, spmv_csr *a, spmv_
     return m;
 }
 
-/* Figures of many kinds, met as closely as those of the known twins. */
+/* Many kinds of figures, met as closely as those of the known twins. */
 static void figures_are_met(void **state)
 {
     (void)state;
@@ -28,13 +29,12 @@ static void figures_are_met(void **state)
         int64_t rows, cols, nnz, max;
         double std, bw_frac, avg_neighbours, similarity;
     } t[] = {
-        {10000, 10000, 100000, 40, 5, 0.1, 0.9, 0.5},     {10000, 10000, 100000, 10, 0, 0.1, 0.9, 0.9}, /* all alike */
-        {20000, 5000, 200000, 3000, 60, 0.3, 1.2, 0.8},   /* tall, a long tail */
-        {2000, 300000, 200000, 1000, 150, 0.9, 0.2, 0.1}, /* wide */
-        {20000, 20000, 10000, 20, 1.5, 0.001, 0.1, 0.3},  /* mostly empty rows */
-        {5000, 5000, 100000, 30, 3, 0.5, 1.8, 0.99},      /* runs of 10 */
-        {3000, 64, 90000, 64, 12, 0.9, 1.3, 0.9},         /* rows nearly full */
-        {5000, 5000, 60000, 5000, 72, 0.4, 1.0, 0.7},     /* one full row, which makes the deviation alone */
+        /* In this order: ordinary rows; all rows alike; tall with a long tail; wide; mostly empty
+         * rows; runs of 10; rows nearly full; one full row, which alone causes the deviation. */
+        {10000, 10000, 100000, 40, 5, 0.1, 0.9, 0.5},    {10000, 10000, 100000, 10, 0, 0.1, 0.9, 0.9},
+        {20000, 5000, 200000, 3000, 60, 0.3, 1.2, 0.8},  {2000, 300000, 200000, 1000, 150, 0.9, 0.2, 0.1},
+        {20000, 20000, 10000, 20, 1.5, 0.001, 0.1, 0.3}, {5000, 5000, 100000, 30, 3, 0.5, 1.8, 0.99},
+        {3000, 64, 90000, 64, 12, 0.9, 1.3, 0.9},        {5000, 5000, 60000, 5000, 72, 0.4, 1.0, 0.7},
     };
     spmv_context *ctx = support_context();
     for (size_t i = 0; i < sizeof t / sizeof t[0]; i++) {
@@ -59,7 +59,7 @@ static void figures_are_met(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* What is not stated gives way to what is: all of these exist. */
+/* Figures that are not given adapt to those that are: all of these exist. */
 static void defaults(void **state)
 {
     (void)state;
@@ -111,7 +111,8 @@ static bool same_columns(const spmv_csr *a, const spmv_csr *b)
            memcmp(a->col, b->col, (size_t)a->nnz * sizeof *a->col) == 0;
 }
 
-/* Another seed is another matrix of the same kind; the kind of values does not move the columns. */
+/* Another seed gives another matrix of the same kind. The kind of values does not change the
+ * columns. */
 static void seeds_and_values(void **state)
 {
     (void)state;
@@ -170,7 +171,7 @@ static void refused_specs(void **state)
         {"twin:rows=10,nnz=50,avg_neighbours=2", SPMV_ERROR_SPEC, "avg_neighbours should be below 2"},
         {"twin:rows=10,nnz=50,cross_row_similarity=1.01", SPMV_ERROR_SPEC, "cross_row_similarity should be at most 1"},
         {"twin:rows=5000,nnz=100000,max=20,std=1", SPMV_ERROR_SPEC, "standard deviations from 0 to 0, not 1"},
-        /* each is possible, but not all together */
+        /* Each figure is possible, but not their combination. */
         {"twin:rows=1000,nnz=1000,max=1,bw_frac=0.5", SPMV_ERROR_SPEC, "bw_frac=0.5 does not go together"},
         {"twin:rows=1000,nnz=3000,max=3,avg_neighbours=1.9", SPMV_ERROR_SPEC, "avg_neighbours=1.9 does not go"},
         {"twin:rows=1000,nnz=10000,bw_frac=0.012,cross_row_similarity=0.1", SPMV_ERROR_SPEC,

@@ -1,5 +1,6 @@
-/* All known twins against the figures of data/twins.csv, measured with spmv_matrix_statistics (whose figures
- * of locality test_locality holds to their definitions). Prints what was asked and got.
+/* All known twins against the figures of data/twins.csv, measured with spmv_matrix_statistics
+ * (test_locality checks its locality figures against their definitions). Prints the required and
+ * the measured figures.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
@@ -21,7 +22,7 @@ static double seconds(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* Within a share of what was asked. */
+/* Checks that a figure is within a share of the required one. */
 static void check_near(const char *name, const char *figure, double got, double asked, double share)
 {
     if (!(fabs(got - asked) <= share * asked))
@@ -72,7 +73,7 @@ static void known_twins(void **state)
         struct asked t;
         if (sscanf(line, "%63[^,],%lld,%lld,%lld,%lf,%lf,%lld,%lf,%lf,%lf", t.name, &t.rows, &t.cols, &t.nnz, &t.mean,
                    &t.std, &t.max, &t.bw_frac, &t.avg_neighbours, &t.cross_row_similarity) != 10)
-            continue; /* comments and the names of the columns */
+            continue; /* comments and column names */
         check_twin(ctx, &t);
         count++;
     }

@@ -1,6 +1,6 @@
-/* spmv_plan_update_values: on every method, the product with the new values, bit for bit what a plan made from them
- * gives; plans from host arrays, from borrowed ones, and transposed. And the transpose that a plan forms: the one of
- * spmv_matrix_transpose, array by array.
+/* spmv_plan_update_values: on every method the product with the new values has the bits of a plan
+ * made from them; plans from host arrays, from borrowed ones, and transposed. The transpose in a
+ * plan equals that of spmv_matrix_transpose, array by array.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "matrix_internal.h"
@@ -41,8 +41,8 @@ static void *random_values(spmv_type type, int64_t n, uint64_t seed)
 
 static bool brief;
 
-/* kind 0: rows of 0 to 12 entries, columns anywhere; 1: a row of 3000 among short ones, and the upper half of the
- * columns empty; 2: all entries in one column; 3: no entries; 4: one entry. */
+/* kind 0: rows of 0 to 12 entries, columns anywhere; 1: a row of 3000 among short ones, the upper
+ * half of the columns empty; 2: all entries in one column; 3: no entries; 4: one entry. */
 enum { KINDS = 5 };
 
 static struct matrix make_matrix(int64_t rows, int64_t cols, int kind, spmv_type type)
@@ -100,7 +100,7 @@ static spmv_plan *make_plan(spmv_context *ctx, const spmv_csr *a, const char *me
     return plan;
 }
 
-/* The bytes of y = op(A) x, to be freed. */
+/* The bytes of y = op(A) x; the caller frees them. */
 static void *product(spmv_context *ctx, spmv_plan *plan, const void *x, int64_t bytes)
 {
     void *y = get(bytes, 1), *device_y = support_upload(ctx, y, bytes);
@@ -139,8 +139,9 @@ static void check_updates(spmv_context *ctx, const struct matrix *m, const char 
         assert_ok(ctx, spmv_plan_update_values(plan, device_fresh));
         assert_ok(ctx, spmv_synchronize(ctx));
         const bool copies = transposed || !borrowed;
+        /* The plan has its own copy, so this change must have no effect. */
         if (copies && m->nnz > 0)
-            assert_ok(ctx, spmv_upload(ctx, m->val, device_fresh, m->nnz * size)); /* they are the plan's own now */
+            assert_ok(ctx, spmv_upload(ctx, m->val, device_fresh, m->nnz * size));
         void *got = product(ctx, plan, device_x, y_bytes), *expected = product(ctx, other, device_x, y_bytes);
         if (memcmp(got, expected, (size_t)y_bytes) != 0)
             fail_msg("%s, %s, %lld x %lld, operation %d, %s: other bits than from a new plan", method,
@@ -150,7 +151,8 @@ static void check_updates(spmv_context *ctx, const struct matrix *m, const char 
         free(expected);
         free(fresh);
         spmv_plan_destroy(other);
-        if (!copies && round == 0) /* a borrowed array stays in use until the next update */
+        /* A borrowed array stays in use until the next update. */
+        if (!copies && round == 0)
             assert_ok(ctx, spmv_plan_update_values(plan, val));
         spmv_free(ctx, device_fresh);
     }
@@ -165,7 +167,7 @@ static void check_updates(spmv_context *ctx, const struct matrix *m, const char 
 static const spmv_type types[] = {SPMV_F64, SPMV_F32, SPMV_C64, SPMV_C128};
 enum { TYPES = sizeof types / sizeof types[0] };
 
-/* Not every method has every type; real ones all have. */
+/* All methods take real types; some lack other types. */
 static bool takes(spmv_context *ctx, const struct matrix *m, const char *method)
 {
     const spmv_csr a = view_of(m, m->val);
@@ -246,7 +248,7 @@ static void check_transpose(spmv_context *ctx, const struct matrix *m, bool patt
     for (int64_t i = 0; i <= m->rows; i++)
         offsets[i] = (int32_t)m->row_ptr[i];
     void *row_ptr = NULL, *col = NULL, *val = NULL;
-    if (borrowed) { /* and with offsets of 32 bits */
+    if (borrowed) { /* and with 32-bit offsets */
         row_ptr = support_upload(ctx, offsets, (m->rows + 1) * 4);
         col = support_upload(ctx, m->col, m->nnz * 4);
         val = pattern ? NULL : support_upload(ctx, m->val, m->nnz * size);
@@ -295,7 +297,7 @@ static void transposes_are_the_hosts(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* 0 rows, 0 columns, neither. */
+/* No rows, no columns, neither. */
 static void transposes_without_entries(void **state)
 {
     (void)state;
@@ -312,7 +314,7 @@ static void transposes_without_entries(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* Numbers and offsets of 64 bits, which plans use from 2^31 nonzeros on. */
+/* 64-bit numbers and offsets, which plans use from 2^31 nonzeros on. */
 static void wide_numbers(void **state)
 {
     (void)state;
@@ -356,8 +358,8 @@ static void wide_numbers(void **state)
 #endif
 }
 
-/* A plan keeps the transposed matrix, what an epilogue needs and, with update_values, the numbers; all else is given
- * back. */
+/* A plan keeps the transposed matrix, what an epilogue needs and, with update_values, the entry
+ * numbers; all other memory is freed. */
 static void nothing_more_is_kept(void **state)
 {
     (void)state;

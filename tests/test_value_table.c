@@ -1,7 +1,8 @@
-/* Tables of values (plan option compression = 2): the product through a table has the bits of the one without, in every
- * type, for every way of holding columns, in short, empty and very long rows, with an epilogue, with offsets of 64
- * bits; which values count as different, and that 256 fit and 257 do not, wherever in the matrix they come; values
- * replaced by few and by many; where there is no table, the plan says so and is the one without.
+/* Value tables (plan option compression = 2). A product through a table has the bits of one
+ * without: in every type, for every form of the columns, in short, empty and very long rows, with
+ * an epilogue, with 64-bit offsets. 256 different values fit, 257 do not, wherever in the matrix
+ * they are. Values may be replaced by few or many. A plan without a table describes the reason and
+ * equals one without the option.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "support.h"
@@ -38,11 +39,12 @@ static void free_matrix(struct matrix *m)
     free(m->col);
 }
 
-/* Where columns lie: together, so that 16 bits hold a place behind a base; in a few stretches far apart; anywhere. */
+/* Columns close together, so that 16 bits and a base suffice; in a few distant stretches;
+ * anywhere. */
 enum columns { TOGETHER, STRETCHES, ANYWHERE, FORMS };
 
-/* Rows of 0 to 8 entries, one of several tiles, one just behind it; enough for tiles of the usual size. large: for a
- * cut into many more blocks than look for values. */
+/* Rows of 0 to 8 entries, one of several tiles, one just after it; enough for tiles of ordinary
+ * size. large: for many more blocks than search for values. */
 static struct matrix make_matrix(enum columns form, bool large)
 {
     const int64_t rows = real_gpu ? 400000 : large ? 12000 : 3000;
@@ -62,7 +64,7 @@ static struct matrix make_matrix(enum columns form, bool large)
     return m;
 }
 
-/* Number i of a set of different ones, in a type's bits. */
+/* Stores number i of a set of different values as element k. */
 static void put_value(spmv_type type, void *values, int64_t k, int64_t i)
 {
     uint64_t seed = (uint64_t)i + 1000;
@@ -73,8 +75,8 @@ static void put_value(spmv_type type, void *values, int64_t k, int64_t i)
         ((double *)values)[k] = value;
 }
 
-/* How count values are spread over the nonzeros: in turn; each in a part of its own, so that no block meets many; all
- * but the last in turn, and that one at the very end. */
+/* Order of `count` values among the nonzeros: in turn; each in a part of its own, so that no block
+ * has many; all but the last in turn, and the last at the very end. */
 enum spread { IN_TURN, IN_PARTS, ONE_AT_THE_END, SPREADS };
 
 static void *make_values(spmv_type type, int64_t nnz, int count, enum spread spread)
@@ -96,7 +98,8 @@ struct setting {
     spmv_operation operation;
     int compression, vectors;
     bool borrowed, updates;
-    size_t most_bytes; /* where the host plays a GPU: of a block, while the plan is made; 0: as ever */
+    /* Where the host emulates a GPU: the largest block while the plan is made; 0: unlimited. */
+    size_t most_bytes;
 };
 
 /* A plan with its arrays. */
@@ -198,7 +201,8 @@ static void *vector(spmv_type type, int64_t n, uint64_t seed)
     return v;
 }
 
-/* y, z and the dot product of a product with everything, one behind the other; without: y alone. To be freed. */
+/* y, z and the dot product of a product with all options, one after the other; without `with` only
+ * y. The caller frees them. */
 static void *outcome(const struct planned *p, bool with, int vectors, int64_t *bytes)
 {
     static const double alpha[2] = {2.5, 0}, beta[2] = {-0.75, 0};
@@ -233,7 +237,7 @@ static void *outcome(const struct planned *p, bool with, int vectors, int64_t *b
     return result;
 }
 
-/* Two plans' products are the same, but for the bits of what is not a number. */
+/* The products of two plans are the same, except for the bits of NaN. */
 static void same_products(const struct planned *p, const struct planned *q, int vectors, const char *what)
 {
     for (int with = 0; with < (vectors == 1 ? 2 : 1); with++) {
@@ -258,14 +262,14 @@ static const struct {
 } reals[] = {{SPMV_F64, SPMV_F64}, {SPMV_F32, SPMV_F32}, {SPMV_F32, SPMV_F64}};
 enum { REALS = sizeof reals / sizeof reals[0] };
 
-/* What a table takes: bits and numbers of 256, then the codes. */
+/* The size of a table: bits and numbers of 256 values, then the codes. */
 static int64_t table_bytes(spmv_type sums, int64_t nnz)
 {
     return MOST * (8 + (int64_t)spmv_type_size(sums)) + nnz;
 }
 
-/* The bytes of the last-level cache that plans are made for from now on; gives those before. Where there is little, no
- * part of a matrix is to stay in it, and products have kernels of their own. */
+/* Sets the size of the last-level cache for new plans and returns the old one. With a small cache
+ * no part of a matrix is retained in it, and products use other kernels. */
 static int64_t change_cache(int64_t bytes)
 {
 #ifdef SPMV_HAVE_CUDA
@@ -280,7 +284,7 @@ static int64_t change_cache(int64_t bytes)
 
 /* ------------------------------------------------------------------ products */
 
-/* One plan with a table, or not, of a matrix of so many values, and one without. */
+/* Compares a plan with the option, of a matrix with `count` values, with a plan without. */
 static void check_count(const struct matrix *m, struct setting s, int count, enum columns form, bool retained)
 {
     void *const values = make_values(s.stored, m->nnz, count, IN_TURN);
@@ -314,7 +318,7 @@ static void same_bits_and_bytes_as_it_says(void **state)
             const bool retained = number % 2;
             const struct setting s = {
                 .method = "tiles", .stored = reals[number / 2].stored, .sums = reals[number / 2].sums};
-            change_cache(retained ? 50000000 : 0); /* room for all of it */
+            change_cache(retained ? 50000000 : 0); /* the whole matrix fits */
             for (size_t c = brief ? 3 : 0; c < (brief ? 4 : sizeof counts / sizeof counts[0]); c++)
                 check_count(&m, s, counts[c], form, retained);
         }
@@ -323,7 +327,8 @@ static void same_bits_and_bytes_as_it_says(void **state)
     change_cache(cache);
 }
 
-/* The share that the last-level cache is to retain is one of what the product reads: a byte for a value. */
+/* The share retained in the last-level cache counts the bytes that the product reads: one for each
+ * value. */
 static void retained_share(void **state)
 {
     (void)state;
@@ -334,7 +339,8 @@ static void retained_share(void **state)
     void *const few = make_values(s.stored, m.nnz, 20, IN_TURN), *const many =
                                                                      make_values(s.stored, m.nnz, 300, IN_TURN);
     const int64_t stream = m.nnz * (1 + 2) + m.rows * 4, vectors = (m.rows + m.cols) * 8;
-    const int64_t cache = change_cache((vectors + stream / 2) * 5 / 2); /* two fifths are for vectors and the share */
+    /* Two fifths of the cache are for vectors and the retained share. */
+    const int64_t cache = change_cache((vectors + stream / 2) * 5 / 2);
     struct planned p = make_plan(&m, few, s);
     assert_non_null(strstr(info_of(&p).layout, "a byte a nonzero; 50 % retained"));
     void *const there = support_upload(ctx, many, m.nnz * 8);
@@ -352,7 +358,7 @@ static void retained_share(void **state)
     free_matrix(&m);
 }
 
-/* The last nonzero decides, and so do values of which no block meets many. */
+/* A table is refused also if only the last nonzero exceeds it, or if no block has many values. */
 static void values_are_found_wherever_they_are(void **state)
 {
     (void)state;
@@ -377,7 +383,7 @@ static void values_are_found_wherever_they_are(void **state)
     free_matrix(&m);
 }
 
-/* Offsets of 64 bits, which plans keep only from 2^31 nonzeros on. */
+/* 64-bit offsets, which plans use only from 2^31 nonzeros on. */
 static void wide_offsets(void **state)
 {
     (void)state;
@@ -403,8 +409,8 @@ static void wide_offsets(void **state)
 
 /* ---------------------------------------------------------------- special values */
 
-/* Both zeros, infinities, not-a-numbers that differ in their bits, the one that the search takes for an empty slot, all
- * bits 1, the least and the largest numbers: 14 values. */
+/* Both zeros, infinities, NaNs with different bits, the value that marks an empty slot of the
+ * search, all bits 1, the smallest and the largest numbers: 14 values. */
 static const uint64_t special64[] = {0,
                                      0x8000000000000000,
                                      0x7ff0000000000000,
@@ -424,8 +430,8 @@ static const uint32_t special32[] = {0,          0x80000000, 0x7f800000, 0xff800
                                      0x80000001, 0x007fffff, 0x7f7fffff, 0x3f800000};
 enum { SPECIALS = sizeof special64 / sizeof special64[0] };
 
-/* Alone, two of them alone (the last of which in the order of the bits is the one that looks like an empty slot), and
- * beside so many others that together they are 256, or 257. */
+/* Only these; only two of them (the last in bit order looks like an empty slot); and with so many
+ * others that there are 256 or 257 in total. */
 static void bits_are_values(void **state)
 {
     (void)state;
@@ -476,7 +482,8 @@ static void check_updates(const struct matrix *m, int first, struct setting s)
     check_layout(&p, first);
     for (size_t c = 0; c < sizeof counts / sizeof counts[0]; c++) {
         void *const fresh = make_values(s.stored, m->nnz, counts[c], c % 2 ? IN_PARTS : IN_TURN);
-        for (int64_t k = 0; k < m->nnz; k++) /* other ones than any before */
+        /* Values that did not occur before. */
+        for (int64_t k = 0; k < m->nnz; k++)
             if (s.stored == SPMV_F32)
                 ((float *)fresh)[k] += (float)c;
             else
@@ -498,7 +505,8 @@ static void check_updates(const struct matrix *m, int first, struct setting s)
         same_products(&p, &q, 1, "an update");
         free_plan(&q);
         free(fresh);
-        spmv_free(ctx, last); /* a borrowed array stays in use until the next update */
+        /* A borrowed array stays in use until the next update. */
+        spmv_free(ctx, last);
         last = there;
     }
     free_plan(&p);
@@ -523,7 +531,8 @@ static void updates(void **state)
     free_matrix(&m);
 }
 
-/* An update in a capture is refused before anything is changed, and one that fails leaves a plan that multiplies. */
+/* An update during a capture is refused before anything changes. After a failed update the plan
+ * still works. */
 static void updates_that_cannot_be(void **state)
 {
     (void)state;
@@ -551,8 +560,8 @@ static void updates_that_cannot_be(void **state)
 #endif
 }
 
-/* A device with less and less memory: the plan is made or refused, and nothing is left of it. A plan that borrows its
- * matrix goes without 16-bit columns, then without a table, before it is refused. */
+/* A device with less and less memory: the plan is made or refused, without a leak. A plan that
+ * borrows its matrix first gives up 16-bit columns, then the table, and is refused last. */
 static void memory_runs_out(void **state)
 {
     (void)state;
@@ -581,7 +590,7 @@ static void memory_runs_out(void **state)
                 columns_alone_missing += wide && !plain;
                 both_missing += wide && plain;
                 if (wide || plain)
-                    assert_string_equal(spmv_last_error(ctx), ""); /* nothing failed */
+                    assert_string_equal(spmv_last_error(ctx), ""); /* no error */
                 assert_int_equal(info_of(&whole).bytes - info.bytes,
                                  (wide ? m.nnz * 2 : 0) + (plain ? table_bytes(s.sums, m.nnz) : 0));
                 same_products(&p, &whole, 1, "a plan with little memory");
@@ -590,7 +599,7 @@ static void memory_runs_out(void **state)
                     same_products(&p, &renewed, 1, "a plan with little memory and new values");
                 }
                 spmv_plan_destroy(p.plan);
-                assert_int_equal(host_cuda.freed, 0); /* the pool could look at what it keeps */
+                assert_int_equal(host_cuda.freed, 0); /* synchronized after the last free */
                 p.plan = NULL;
             }
             free_plan(&p);
@@ -610,7 +619,7 @@ static void memory_runs_out(void **state)
 
 /* ------------------------------------------------------------------ no table */
 
-/* The plan with the option says why it has no table, and is the one without. */
+/* The plan with the option describes why it has no table, and equals one without the option. */
 static void check_without(const struct matrix *m, const void *values, struct setting s, const char *says)
 {
     char wanted[96];
@@ -634,7 +643,7 @@ static void where_there_is_none(void **state)
     static const char only[] = "only the methods slices and tiles on cuda have them";
     struct matrix m = make_matrix(TOGETHER, false);
     void *const values = make_values(SPMV_F64, m.nnz, 2, IN_TURN);
-    void *const ones = get(2 * m.nnz, 8); /* also as complex numbers */
+    void *const ones = get(2 * m.nnz, 8); /* also read as complex numbers */
     const char *method;
     for (int i = 0; (method = spmv_method_name(support_backend, i)) != NULL; i++)
         if (!on_cuda || (strcmp(method, "tiles") != 0 && strcmp(method, "slices") != 0))
@@ -662,7 +671,7 @@ static void where_there_is_none(void **state)
     free_matrix(&m);
 }
 
-/* Other numbers are no settings. */
+/* Other values of the option are refused. */
 static void refusals(void **state)
 {
     (void)state;

@@ -1,4 +1,5 @@
-/* Vectors in and out: one number a line, several, Matrix Market forms, the binary form, refusals, formats.
+/* Reading and writing vectors: one number on a line, several, Matrix Market files, the binary form,
+ * refused files, formats.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
@@ -80,7 +81,8 @@ static void vectors_are_refused(void **state)
         {ARRAY "3 1\n1\n2.5\n", SPMV_ERROR_FORMAT,
          "x.txt:5:1: the file ends after 2 of the 3 entries declared on line 2"},
         {ARRAY "1 1\n1\n2\n", SPMV_ERROR_FORMAT, "x.txt:4:1: more entries than the 1 declared on line 2"},
-        {ARRAY "1 1\n# no\n", SPMV_ERROR_FORMAT, "x.txt:3:1: \"#\" is not a number"}, /* comments there are % */
+        /* Comments in Matrix Market files start with %. */
+        {ARRAY "1 1\n# no\n", SPMV_ERROR_FORMAT, "x.txt:3:1: \"#\" is not a number"},
         {COORDINATE "3 1 1\n4 1 1\n", SPMV_ERROR_FORMAT, "x.txt:3:1: row 4 exceeds the 3 rows declared on line 2"},
         {COORDINATE "2000000000000000000 1 1\n4 1 1\n", SPMV_ERROR_MEMORY,
          "x.txt:2:1: a vector of 2000000000000000000 numbers needs more than the 1000000 bytes of memory that are "
@@ -113,7 +115,8 @@ static void vectors_are_refused(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* Written with the fewest digits and read back: the same bits, also of what a matrix file cannot hold, for any team. */
+/* Written with the fewest digits and read back with the same bits, also values that a matrix file
+ * cannot hold, for any team. */
 static void large_vectors_round_trip(void **state)
 {
     (void)state;
@@ -326,7 +329,7 @@ static void several_are_refused(void **state)
 
 enum { ROWS = 70001, COLS = 3 };
 
-/* Written and read back in every type and form, by any team: the same bits. */
+/* Written and read back in every type and form, for any team: the same bits. */
 static void forms_round_trip(void **state)
 {
     (void)state;
@@ -425,7 +428,7 @@ static void binary_form_of_a_vector(void **state)
     spmv_matrix *matrix = NULL;
     assert_fails(ctx, spmv_matrix_read(ctx, path, NULL, &matrix, NULL, 0), SPMV_ERROR_FORMAT,
                  "the binary form of a vector, not of a matrix");
-    /* one bit wrong anywhere, or a byte too few or too many, is found */
+    /* One wrong bit anywhere, or a missing or additional byte, is detected. */
     for (size_t b = 0; b < 8 * bytes; b++) {
         file[b / 8] = (char)(file[b / 8] ^ 1 << b % 8);
         const spmv_status st =

@@ -1,4 +1,5 @@
-/* spmv_verify: passes what is right, finds what is wrong, names the row; its bound is the one that is documented.
+/* spmv_verify: accepts correct results, detects wrong ones and names the row; its bound is the
+ * documented one.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <float.h>
@@ -50,7 +51,7 @@ static void wrong_answers_fail(void **state)
     assert_fails(ctx, verify(ctx, SPMV_OPERATION_N, yt, &result), SPMV_ERROR_CHECK, "3 of 3 rows");
     assert_fails(ctx, verify(ctx, SPMV_OPERATION_N, nan_row, &result), SPMV_ERROR_CHECK, "row 1");
     assert_true(isinf(result.worst_ratio));
-    /* an empty row is exactly 0 but for the smallest subnormal */
+    /* an empty row must be 0, up to the smallest subnormal */
     assert_fails(ctx, verify(ctx, SPMV_OPERATION_N, all_wrong, &result), SPMV_ERROR_CHECK, "3 of 3 rows");
     spmv_context_destroy(ctx);
 }
@@ -70,7 +71,7 @@ static void the_bound_is_the_documented_one(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* A product that underflows before a large alpha is not wrong; more than what that makes of it is. */
+/* A product that underflows before a large alpha is accepted; a larger error is not. */
 static void underflow_is_scaled(void **state)
 {
     (void)state;

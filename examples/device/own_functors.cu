@@ -1,8 +1,9 @@
-/* A path of small rotations, with types and functors of this program: where it stands after each step (a scan of
- * quaternion products, which do not commute), which step turns the most (a reduction that keeps the place), and the
- * steps that turn much (compact of structs by a predicate). Each is checked against a loop on the host.
+/* A path of small rotations, with types and functors defined in this program: the orientation after
+ * each step (a scan of quaternion products, which do not commute), the step with the largest angle
+ * (a reduction that returns the index), and the steps with large angles (compact of structs by a
+ * predicate). Each is checked against a loop on the host.
  *
- * Ends with 0 when all agree, 1 when not, 77 without a GPU.
+ * Exit code 0 if all agree, 1 if not, 77 without a GPU.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
@@ -14,7 +15,7 @@
 /* ------------------------------------------------------------------- types */
 
 struct step {
-    float axis[3]; /* of length 1 */
+    float axis[3]; /* unit length */
     float angle;
     int id;
 };
@@ -44,7 +45,7 @@ struct then {
     }
 };
 
-/* The larger angle; of equal ones the first. */
+/* The larger angle; among equal ones the first. */
 struct farther {
     using type = place;
     static constexpr bool commutes = true;
@@ -91,7 +92,9 @@ static std::vector<step> make_steps(int n)
     unsigned random = 1;
     for (int i = 0; i < n; i++) {
         float v[4];
-        for (float &c : v) { /* a linear congruence: D. E. Knuth, The Art of Computer Programming, vol. 2, 3.3.4 */
+        for (float &c : v) {
+            /* a linear congruential generator (D. E. Knuth, The Art of Computer Programming,
+             * vol. 2, 3.3.4) */
             random = random * 1664525u + 1013904223u;
             c = (float)(random >> 8) * 0x1p-23f - 1;
         }
@@ -101,8 +104,8 @@ static std::vector<step> make_steps(int n)
     return steps;
 }
 
-/* How many of the path's quaternions lie off the product, computed in f64 of the same f32 rotations. A product of f32
- * quaternions of length 1 has an error of a few 2^-24; n of them add up. */
+/* Counts quaternions of the path that differ from the product, computed in f64 from the same f32
+ * rotations. A product of unit f32 quaternions has an error of a few 2^-24; n of them add up. */
 static int wrong_path(const std::vector<step> &steps, const std::vector<quaternion> &path)
 {
     double w = 1, x = 0, y = 0, z = 0;
@@ -165,7 +168,8 @@ int main(void)
     CHECK(spmv_download(ctx, large, kept.data(), number * (int64_t)sizeof *large));
 
     wrong += wrong_path(steps, path);
-    wrong += memcmp(path.data(), again.data(), (size_t)n * sizeof(quaternion)) != 0; /* the same bits */
+    /* both runs give the same bits */
+    wrong += memcmp(path.data(), again.data(), (size_t)n * sizeof(quaternion)) != 0;
     for (int i = 0; i < n; i++) {
         most_wanted = farther()(most_wanted, {steps[(size_t)i].angle, i});
         if (!much(steps[(size_t)i]))

@@ -114,8 +114,9 @@ SPMV_API void spmv_plan_destroy(spmv_plan *plan);
  *     contents. Products captured before keep reading the old array.
  *   - The method "blocked" keeps a sorted copy, which this call makes. Products captured before
  *     read this copy.
- *   - With SPMV_COMPRESSION_VALUES and a matrix that can have a table of values, the call waits and cannot be
- *     captured. Products captured before must not be launched any more. The layout may change.
+ *   - With SPMV_COMPRESSION_VALUES and a matrix that can have a table of values, the call waits and
+ *     cannot be captured. Products captured before must not be launched any more. The layout may
+ *     change.
  *
  * Errors: SPMV_ERROR_UNSUPPORTED (the plan was made without the option), SPMV_ERROR_ARGUMENT (NULL,
  * alignment as for spmv_apply), SPMV_ERROR_CAPTURE. */

@@ -1,6 +1,7 @@
-/* Fuzzing of the binary form, with libFuzzer: any bytes as a file of it; where the first says so with every checksum
- * put right first, so that what lies behind them is reached. What is read must be a valid matrix with sorted columns,
- * or vectors of as many numbers as the file has.
+/* libFuzzer target for the binary form. Any bytes are read as such a file. If the first byte
+ * requests it, all checksums are corrected first, so that the code behind them is reached. The
+ * result must be a valid matrix with sorted columns, or vectors with as many numbers as the file
+ * has.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <spmv/spmv.h>
@@ -21,7 +22,7 @@ static void require(int holds, const char *what, const char *sentence)
     }
 }
 
-/* Places in the head, as docs/binary-form.md has them. */
+/* Offsets in the head, as in docs/binary-form.md. */
 enum { TYPE = 16, ROWS = 24, NNZ = 40, ARRAYS = 48, SUMS = 80, HEAD_SUM = 120, HEAD = 128 };
 
 static uint64_t word_at(const char *file, int at)
@@ -47,7 +48,7 @@ static void put_right(spmv_context *ctx, char *file, int64_t size)
     memcpy(file + HEAD_SUM, &sum, sizeof sum);
 }
 
-/* The same bytes as vectors, whose head is shorter. */
+/* Reads the same bytes as vectors, whose head is shorter. */
 static void try_vector(spmv_context *ctx, char *file, int64_t bytes, bool right, spmv_type type)
 {
     enum { SIZE = 40, VALUES_SUM = 48, VECTOR_SUM = 56, VECTOR_HEAD = 64 };
@@ -67,7 +68,8 @@ static void try_vector(spmv_context *ctx, char *file, int64_t bytes, bool right,
         const int class = spmv_status_class(st);
         require(values == NULL && class >= 3 && class <= 5, "vectors or an unexpected status", spmv_last_error(ctx));
     }
-    volatile float last = rows * cols > 0 ? ((const float *)values)[rows * cols - 1] : 0; /* the sanitizer watches */
+    /* Reads the last element, so that the sanitizer checks the size. */
+    volatile float last = rows * cols > 0 ? ((const float *)values)[rows * cols - 1] : 0;
     (void)last;
     spmv_host_free(values);
 }

@@ -1,6 +1,7 @@
-/* Fuzzing of the readers, with libFuzzer: any text is read as a matrix in f64 and as a vector in f32, with blocks and
- * tiles of a few bytes, so that short texts cross their ends too. Whatever is read must be a valid matrix; whatever is
- * refused must leave nothing and name a place that is in the text.
+/* libFuzzer target for the readers. Any text is read as a matrix in f64 and as a vector in f32,
+ * with blocks and tiles of a few bytes, so that short texts cross their borders too. An accepted
+ * text must give a valid matrix. A refused one must leave no output and name a position in the
+ * text.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <spmv/spmv.h>
@@ -13,7 +14,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* What one text may take: little, so that a large declared size costs no time. */
+/* Memory limit for one text; small, so that a large declared size costs no time. */
 enum { MAX_BYTES = 1 << 20 };
 
 static void require(int holds, const char *what, const char *sentence)
@@ -24,7 +25,7 @@ static void require(int holds, const char *what, const char *sentence)
     }
 }
 
-/* "fuzz:LINE:COLUMN: why", the place inside the text or just behind it. */
+/* Checks for "fuzz:LINE:COLUMN: reason" with a position in the text or directly after it. */
 static void check_place(const char *sentence, const uint8_t *data, size_t size)
 {
     long long line = 0, column = 0, number = 1;
@@ -88,7 +89,8 @@ static void try_vector(spmv_context *ctx, const uint8_t *data, size_t size)
         require(values == NULL && n == 0, "a vector beside an error", spmv_last_error(ctx));
         check_refusal(ctx, st, data, size);
     }
-    volatile float last = n > 0 ? ((const float *)values)[n - 1] : 0; /* the sanitizer watches */
+    /* Reads the last element, so that the sanitizer checks the size. */
+    volatile float last = n > 0 ? ((const float *)values)[n - 1] : 0;
     spmv_host_free(values);
     values = NULL;
     const spmv_status complex =
@@ -119,9 +121,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         options.backend = SPMV_BACKEND_REF;
         require(spmv_context_create(&options, &ctx) == SPMV_OK, "no context", spmv_last_error(NULL));
     }
-    /* libFuzzer gives NULL for the empty text, which would mean a file */
+    /* libFuzzer passes NULL for the empty text; NULL would mean a file. */
     const uint8_t *const text = size > 0 ? data : (const uint8_t *)"";
-    if (packed_form((const char *)text, (int64_t)size) != NULL) /* fuzz_packed.c is for these */
+    /* fuzz_packed.c tests these. */
+    if (packed_form((const char *)text, (int64_t)size) != NULL)
         return 0;
     try_matrix(ctx, text, size);
     try_vector(ctx, text, size);

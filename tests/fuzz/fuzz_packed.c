@@ -1,6 +1,7 @@
-/* Fuzzing of compressed texts and archives, with libFuzzer: any bytes, the first of which chooses whether the matrix or
- * the member _b is wanted. What is read must be a valid matrix; what is refused must leave nothing. Nothing may be
- * written to a disk, and little memory taken, whatever the bytes claim.
+/* libFuzzer target for compressed texts and archives. The first byte selects the matrix or the
+ * member _b. An accepted input must give a valid matrix; a refused one must leave no output.
+ * Nothing may be written to disk, and memory use must stay small, whatever sizes the input
+ * declares.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <spmv/spmv.h>
@@ -41,7 +42,7 @@ static void try_matrix(spmv_context *ctx, const char *data, int64_t size)
     spmv_matrix_destroy(matrix);
 }
 
-/* The text of a member, byte by byte. */
+/* Reads the text of a member, byte by byte. */
 static void try_member(spmv_context *ctx, const char *data, int64_t size)
 {
     const struct packed_limits limits = {1 << 20, 100};

@@ -1,6 +1,6 @@
-/* Kernels on the host: a block's threads run as fibers, one after the other from barrier to barrier, in an order that
- * is shuffled anew each time. A missing barrier shows as a wrong result, a barrier or a shuffle that not all threads
- * reach ends the program. See cuda_runtime_api.h.
+/* Kernels on the host: the threads of a block run as fibers, one after the other from barrier to
+ * barrier, in an order that is shuffled each time. A missing barrier gives a wrong result; a
+ * barrier or shuffle that not all threads reach ends the program. See cuda_runtime_api.h.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef HOST_CUDA_RUNTIME_H
@@ -47,7 +47,7 @@ struct cudaLaunchConfig_t {
     dim3 gridDim, blockDim;
     size_t dynamicSmemBytes;
     cudaStream_t stream;
-    cudaLaunchAttribute *attrs; /* here every kernel ends before the next begins */
+    cudaLaunchAttribute *attrs; /* ignored: every kernel ends before the next begins */
     unsigned numAttrs;
 };
 
@@ -59,13 +59,13 @@ cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t *config, void (*kernel)(
     return host_cuda_launch(*config, [=] { kernel(arguments...); });
 }
 
-/* Waits for all threads of the block; gives the number of them that said yes. */
+/* Waits for all threads of the block. Returns the number of those with yes. */
 int host_cuda_barrier(const char *file, int line, bool yes);
 
 #define __syncthreads() ((void)host_cuda_barrier(__FILE__, __LINE__, false))
 #define __syncthreads_count(yes) host_cuda_barrier(__FILE__, __LINE__, (yes))
 
-/* Lays bytes out for the warp, waits for all its lanes, takes those of lane from. */
+/* Publishes the bytes to the warp, waits for all its lanes, and fetches those of lane `from`. */
 void host_cuda_exchange(void *value, size_t bytes, int from);
 
 template <typename T> T __shfl_up_sync(unsigned, T value, unsigned distance)
@@ -88,7 +88,7 @@ template <typename T> T __shfl_xor_sync(unsigned, T value, int mask)
     return value;
 }
 
-/* Bit l: lane l said yes. */
+/* Bit l is set if lane l passes yes. */
 unsigned host_cuda_ballot(bool yes);
 
 #define __ballot_sync(mask, yes) host_cuda_ballot(yes)
@@ -104,7 +104,7 @@ inline void __syncwarp()
     __shfl_sync(0xffffffffu, 0, 0);
 }
 
-/* The lanes whose value is the same as this one's. */
+/* The lanes with the same value as this one. */
 unsigned host_cuda_match(unsigned value);
 
 inline unsigned __match_any_sync(unsigned, unsigned value)
@@ -112,7 +112,7 @@ inline unsigned __match_any_sync(unsigned, unsigned value)
     return host_cuda_match(value);
 }
 
-/* Between two barriers only one thread runs at a time. */
+/* Atomic, because only one thread runs at a time between two barriers. */
 template <typename T> T atomicAdd(T *cell, T value)
 {
     const T before = *cell;

@@ -1,8 +1,10 @@
-/* The part of the CUDA runtime that the backend cuda calls, played on the host: for tests on machines without a GPU.
+/* The part of the CUDA runtime that the backend cuda calls, emulated on the host for tests on
+ * machines without a GPU.
  *
- * In the include path before the toolkit's own header of this name, it lets an ordinary compiler build the backend and
- * its kernels. host_cuda.cc plays devices, streams and memory; cuda_runtime.h plays kernels. Values of enumerators are
- * the toolkit's. A test steers it through host_cuda.
+ * With this folder in the include path before the header of the toolkit, an ordinary compiler
+ * builds the backend and its kernels. host_cuda.cc emulates devices, streams and memory;
+ * cuda_runtime.h emulates kernels. The values of enumerators are those of the toolkit. A test
+ * controls it through host_cuda.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef HOST_CUDA_RUNTIME_API_H
@@ -12,7 +14,7 @@
 #include <stdint.h>
 
 #define CUDART_VERSION 13000
-#define HOST_CUDA 1 /* this is not the toolkit's header */
+#define HOST_CUDA 1 /* identifies this header */
 
 #ifdef __cplusplus
 extern "C" {
@@ -51,7 +53,7 @@ typedef struct host_cuda_stream *cudaStream_t;
 #define cudaStreamPerThread ((cudaStream_t)0x2)
 enum { cudaStreamNonBlocking = 1 };
 
-/* A pool: only there, its memory is that of cudaMalloc. */
+/* Pools exist, but their memory comes from cudaMalloc. */
 typedef struct host_cuda_pool *cudaMemPool_t;
 enum cudaDeviceAttr { cudaDevAttrMaxSharedMemoryPerBlockOptin = 97, cudaDevAttrMemoryPoolsSupported = 115 };
 enum cudaMemAllocationType { cudaMemAllocationTypePinned = 1 };
@@ -119,26 +121,27 @@ cudaError_t cudaHostAlloc(void **memory, size_t bytes, unsigned flags);
 cudaError_t cudaFreeHost(void *memory);
 cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *attributes, const void *memory);
 
-/* What a test sets, and what it looks at afterwards. */
+/* Settings and observations of a test. */
 struct host_cuda {
     int devices;              /* default 2 */
     int major, minor;         /* of every device; default 9.0 */
-    cudaError_t driver_error; /* what looking for devices reports; default none */
-    cudaError_t sticky_error; /* what every call from now on reports */
-    cudaError_t launch_error; /* what every launch reports */
-    int capturing;            /* all streams are being captured: launches are taken down, not run */
-    int capture_broken;       /* set when something was called that a capture does not survive */
+    cudaError_t driver_error; /* returned by the search for devices; default none */
+    cudaError_t sticky_error; /* returned by every call from now on */
+    cudaError_t launch_error; /* returned by every launch */
+    int capturing;            /* all streams are being captured: launches are recorded, not run */
+    int capture_broken;       /* set when a call invalidates the capture */
     int64_t allocations;      /* blocks of device memory not freed */
     int64_t launches;
-    int refused;       /* so many blocks of device memory, from now on, are not to be had */
-    size_t most_bytes; /* a block of device memory has at most so many; default 8 GiB */
-    int64_t others;    /* streams, events, pools, and blocks of page-locked memory not given back */
+    int refused;       /* number of allocations of device memory to refuse from now on */
+    size_t most_bytes; /* largest block of device memory; default 8 GiB */
+    int64_t others;    /* streams, events, pools, and blocks of page-locked memory that exist */
     int without_pools; /* devices have no memory pools; default 0 */
-    cudaError_t pool_error, pool_attribute_error; /* what making a pool, and setting its threshold, report */
+    /* Returned when a pool is created, and when its threshold is set. */
+    cudaError_t pool_error, pool_attribute_error;
     int64_t from_pools, trims;
-    int64_t freed;  /* blocks since somebody waited for a stream last */
-    int64_t locked; /* bytes of those */
-    uint64_t order; /* decides in which order the threads of a block run between barriers */
+    int64_t freed;  /* blocks freed since the last wait for a stream */
+    int64_t locked; /* bytes of page-locked memory */
+    uint64_t order; /* seed of the order in which the threads of a block run between barriers */
 };
 extern struct host_cuda host_cuda;
 

@@ -1,4 +1,4 @@
-/* Devices, streams, memory and blocks of the host's CUDA. See cuda_runtime_api.h.
+/* Devices, streams, memory and blocks of the CUDA emulation. See cuda_runtime_api.h.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "cuda_runtime.h"
@@ -13,7 +13,7 @@
 #include "splitmix.h"
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
-#define __SANITIZE_ADDRESS__ 1 /* as gcc says it */
+#define __SANITIZE_ADDRESS__ 1 /* the name in gcc */
 #endif
 #endif
 #if defined(__SANITIZE_ADDRESS__)
@@ -52,7 +52,7 @@ static cudaError_t report(cudaError_t error)
     return error;
 }
 
-/* For calls that a capture does not survive. */
+/* For calls that invalidate a capture. */
 static cudaError_t report_outside_capture(cudaError_t error)
 {
     if (host_cuda.capturing) {
@@ -67,7 +67,7 @@ static int device_of(cudaStream_t stream)
     return stream == cudaStreamLegacy || stream == cudaStreamPerThread ? current_device : stream->device;
 }
 
-/* ---------------------------------------------------------- the runtime's C */
+/* ---------------------------------------------------------- the C functions of the runtime */
 
 cudaError_t cudaGetDeviceCount(int *count)
 {
@@ -134,7 +134,7 @@ cudaError_t cudaMalloc(void **memory, size_t bytes)
         error = report(cudaErrorMemoryAllocation);
     }
     if (error == cudaSuccess) {
-        /* exact size: a checker of memory sees an access past the end */
+        /* The exact size, so that a memory checker detects an access past the end. */
         if (posix_memalign(memory, 256, bytes) != 0)
             return report(cudaErrorMemoryAllocation);
         std::memset(*memory, 0xa5, bytes);
@@ -214,8 +214,8 @@ cudaError_t cudaMemsetAsync(void *memory, int value, size_t bytes, cudaStream_t 
     return error;
 }
 
-/* Code of the oldest architecture: blocks run one after the other here, so kernels whose blocks wait for later ones
- * must not be chosen. */
+/* Reports the oldest architecture. Blocks run one after the other here, so kernels whose blocks
+ * wait for later ones must not be chosen. */
 cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *attributes, const void *)
 {
     *attributes = {};
@@ -254,7 +254,8 @@ cudaError_t cudaStreamSynchronize(cudaStream_t)
     return report_outside_capture(cudaSuccess);
 }
 
-/* What is queued is done at once: an event that was recorded has come. One that was not, nobody may wait for. */
+/* Work is done when it is queued, so a recorded event has occurred. Waiting for an event that was
+ * not recorded is an error. */
 static cudaError_t wait_for(cudaEvent_t event)
 {
     return report(event->recorded ? cudaSuccess : cudaErrorInvalidResourceHandle);
@@ -338,7 +339,8 @@ cudaError_t cudaStreamGetDevice(cudaStream_t stream, int *device)
 
 /* ------------------------------------------------------------------ blocks */
 
-dim3 threadIdx(0, 0, 0), blockIdx(0, 0, 0), blockDim, gridDim; /* blocks and grids of one dimension */
+/* Blocks and grids have one dimension. */
+dim3 threadIdx(0, 0, 0), blockIdx(0, 0, 0), blockDim, gridDim;
 
 namespace
 {
@@ -347,13 +349,13 @@ enum { LANES = 32, MOST_THREADS = 1024, STACK = 256 * 1024, WIDEST = 64 };
 
 enum fiber_state { READY, AT_BARRIER, AT_EXCHANGE, DONE };
 
-/* Switches from one stack to another. What ucontext has for it asks the system each time, which is most of what a
- * switch costs, so on x86-64 a switch is what the calling convention asks for: the registers that a call preserves go
- * to the stack, which is then another's (System V ABI, AMD64 supplement, figure 3.4; no kernel changes how numbers are
- * rounded). The checker of addresses is told of each. */
+/* Switches between stacks. swapcontext makes a system call each time, which is most of its cost. On
+ * x86-64 the switch therefore pushes only the registers that the calling convention preserves, and
+ * changes the stack (System V ABI, AMD64 supplement, figure 3.4; kernels do not change the rounding
+ * mode). The address sanitizer is notified of each switch. */
 #if defined(__x86_64__)
 struct context {
-    char *top; /* of a stack at rest */
+    char *top; /* of a stack that is not running */
     const void *stack;
     size_t bytes;
     void *checkers;
@@ -408,7 +410,7 @@ void go(context &from, const context &to)
     arrives(from);
 }
 
-/* The first switch to it returns to function, which sees the stack as if it had been called. */
+/* The first switch to it returns to `function`, which finds the stack as after a call. */
 void make(context &made, char *stack, size_t bytes, void (*function)())
 {
     enum { PRESERVED = 6 };
@@ -418,7 +420,7 @@ void make(context &made, char *stack, size_t bytes, void (*function)())
     std::memcpy(top, &function, sizeof function);
 }
 
-/* The stack that this is called on. */
+/* Describes the stack of the caller. */
 void describe(context &here)
 {
     pthread_attr_t attributes;
@@ -456,15 +458,15 @@ void describe(context &)
 
 struct fiber {
     context here;
-    const char *file; /* of the barrier waited at */
+    const char *file; /* of the barrier where it waits */
     int line;
     fiber_state state;
     unsigned exchanges;
     std::unique_ptr<char[]> stack;
 };
 
-/* What the lanes of a warp lay out, bytes each, one behind the other; by turns: a lane may be one exchange ahead of
- * another. */
+/* Values that the lanes of a warp publish, `bytes` each, in lane order. There are two buffers in
+ * turn, because a lane may be one exchange ahead of another. */
 struct exchange {
     size_t bytes[2];
     int waiting; /* lanes that wait for the others */
@@ -475,8 +477,9 @@ fiber fibers[MOST_THREADS];
 exchange exchanges[MOST_THREADS / LANES];
 context scheduler;
 int running;
-int ready[MOST_THREADS], ready_count;            /* the fibers that go on in the next round */
-int order[MOST_THREADS], order_count, order_now; /* those of this round, and which of them is running */
+int ready[MOST_THREADS], ready_count; /* fibers of the next round */
+/* The fibers of this round, and the index of the running one. */
+int order[MOST_THREADS], order_count, order_now;
 int barrier_yes, barrier_result;
 const std::function<void()> *body;
 
@@ -492,7 +495,7 @@ uint64_t next_random()
     return splitmix_next(&host_cuda.order);
 }
 
-/* On to the next of the round; back here in a later one. */
+/* Switches to the next fiber of the round; returns in a later round. */
 void yield()
 {
     context &mine = fibers[running].here;
@@ -503,7 +506,8 @@ void yield()
     go(mine, fibers[running].here);
 }
 
-/* A fiber is made once and is one thread of each block after another: making a context asks the system, twice. */
+/* A fiber is created once and runs one thread of each block in turn, because creating a context
+ * takes two system calls. */
 void run_fiber()
 {
     arrives(fibers[running].here);
@@ -518,8 +522,8 @@ void prepare(int thread)
 {
     fiber &f = fibers[thread];
     if (!f.stack) {
-        /* Tops of stacks at different places of their pages: at one and the same they would share few lines of the
-         * cache. */
+        /* The tops of the stacks have different offsets in their pages; with equal offsets they
+         * would compete for the same few cache lines. */
         const size_t bytes = STACK + (size_t)(thread % 256) * 576;
         f.stack.reset(new char[bytes]);
         make(f.here, f.stack.get(), bytes, run_fiber);
@@ -537,7 +541,7 @@ void make_ready(int thread)
     ready[ready_count++] = thread;
 }
 
-/* Warps whose lanes have all laid out their values go on. */
+/* Resumes the warps whose lanes have all published their values. */
 void release_warps(int threads)
 {
     for (int warp = 0; warp * LANES < threads; warp++) {
@@ -550,7 +554,8 @@ void release_warps(int threads)
     }
 }
 
-/* Nothing else can go on: all threads wait at one barrier, or all are done (none gets ready). */
+/* No other fiber can run: all threads wait at one barrier, or all are done (then none becomes
+ * ready). */
 void release_barrier(int threads)
 {
     int done = 0;
@@ -572,7 +577,7 @@ void release_barrier(int threads)
     barrier_yes = 0;
 }
 
-/* All that are ready, in a random order. */
+/* Runs all ready fibers in a random order. */
 void run_round()
 {
     order_count = ready_count;
@@ -615,7 +620,7 @@ int host_cuda_barrier(const char *file, int line, bool yes)
     return barrier_result;
 }
 
-/* memcpy, of most sizes by one instruction. */
+/* memcpy, one instruction for most sizes. */
 static void copy_value(void *to, const void *from, size_t bytes)
 {
     switch (bytes) {
@@ -633,7 +638,8 @@ static void copy_value(void *to, const void *from, size_t bytes)
     }
 }
 
-/* Lays bytes out for the warp and waits for all its lanes; where those of lane 0 lie then, the others behind. */
+/* Publishes the bytes to the warp and waits for all its lanes. Returns the address of those of lane
+ * 0; the others follow. */
 static const char *lay_out(const void *value, size_t bytes)
 {
     fiber &f = fibers[running];

@@ -1,17 +1,21 @@
 #!/bin/bash
-# Checks of what cmake --install puts down. usage: install_checks.sh CHECK; the environment says where things are (see
-# tests/install/CMakeLists.txt): BUILD, SOURCE, WORK (a folder of our own), LIBDIR, INCLUDEDIR (relative), CC, CXX, NM,
-# READELF, CMAKE, DATADIR, DOCDIR (relative), C_FLAGS (a sanitizer that the libraries were built with), CUDA_INCLUDE, CUDA_LIBDIR and NVCC (empty without
-# CUDA).
+# Checks of what cmake --install installs. usage: install_checks.sh CHECK
 #
-#   prefix    installs into WORK/first, then moves it to WORK/prefix: everything below runs on a moved tree
-#   headers   each public header compiles alone, as C and as C++, without a warning
-#   symbols   both libraries show spmv_* and nothing else; the SONAME
-#   examples  examples/ built outside the tree four ways (pkg-config, find_package; shared, static), run, output checked
-#   device    spmv/device.cuh compiles alone with nvcc, also after macros of every name that it uses; examples/device built outside
-#             the tree, run where a GPU is
-#   documents README's documents and the scripts are there; the scripts find their data, and the program beside them
-#   program   the installed program runs and needs no libspmv.so; the man page is there if the source has one
+#   prefix     installs into WORK/first and moves it to WORK/prefix for the other checks
+#   headers    each public header compiles alone, as C and as C++, without a warning
+#   symbols    both libraries export only spmv_*; the SONAME
+#   examples   builds examples/ outside the tree in four ways (pkg-config, find_package; shared,
+#              static), runs them and checks the output
+#   device     spmv/device.cuh compiles alone with nvcc, also after macros with common names; builds
+#              examples/device outside the tree and runs it if there is a GPU
+#   documents  the documents of README and the scripts are installed; the scripts find their data
+#              and the program
+#   program    the installed program runs without libspmv.so; the man page is installed if the
+#              source has one
+#
+# The environment (see tests/install/CMakeLists.txt) has BUILD, SOURCE, WORK (a folder for this
+# test), LIBDIR, INCLUDEDIR, DATADIR, DOCDIR (relative), CC, CXX, NM, READELF, CMAKE, C_FLAGS (the
+# sanitizer of the libraries), and CUDA_INCLUDE, CUDA_LIBDIR and NVCC (empty without CUDA).
 #
 # SPDX-License-Identifier: BSD-3-Clause
 set -euo pipefail
@@ -58,7 +62,7 @@ check_headers() {
     echo "$count headers, each alone, as C and as C++"
 }
 
-# Lists on standard input must hold spmv_* alone and the function $2, which every version has.
+# The list on standard input must contain only spmv_*, and the function $2, which every version has.
 only_ours() {
     local symbols strangers
     symbols=$(cat)
@@ -71,13 +75,13 @@ only_ours() {
 check_symbols() {
     "$NM" -D --defined-only --format=posix "$lib/libspmv.so" | awk '{ print $1 }' | only_ours libspmv.so spmv_apply
     "$NM" -g --defined-only --format=posix "$lib/libspmv.a" | awk 'NF > 1 { print $1 }' | only_ours libspmv.a spmv_apply
-    # one list for both: neither hides what the other shows
+    # both libraries export the same functions
     diff <("$NM" -D --defined-only --format=posix "$lib/libspmv.so" | awk '{ print $1 }' | sort) \
         <("$NM" -g --defined-only --format=posix "$lib/libspmv.a" | awk 'NF > 1 { print $1 }' | sort) ||
         fail "libspmv.so and libspmv.a show different functions"
     "$READELF" -d "$lib/libspmv.so" | grep -q 'SONAME.*\[libspmv\.so\.0\]' || fail "the SONAME is not libspmv.so.0"
     "$READELF" -d "$lib/libspmv.so" | grep -E 'NEEDED.*(cuda|cublas|cusparse|lpsolve)' && fail "libspmv.so needs the above"
-    # every declared function is there to be linked
+    # every declared function is exported
     local name missing=""
     for name in $(cat "$include"/spmv/*.h | tr '\n' ' ' | grep -oE 'SPMV_API [^;(]*\(' | grep -oE 'spmv_[a-z0-9_]+ *\(' |
         tr -d '( ' | sort -u); do
@@ -89,7 +93,7 @@ check_symbols() {
 examples=(own_arrays repeat linear_system)
 [ -z "$CUDA_INCLUDE" ] || examples+=(graph)
 
-# run_examples WAY KIND FOLDER: runs the examples there, checks what they say and how they are linked
+# run_examples WAY KIND FOLDER: runs the examples there, checks their output and how they are linked
 run_examples() {
     local way=$1 kind=$2 folder=$3 example status
     for example in "${examples[@]}"; do
@@ -145,7 +149,7 @@ check_examples() {
     done
 }
 
-# Names that a program may well have as macros. spmv/device.cuh and the rungs behind it use none of them.
+# Names that macros of a program may have. spmv/device.cuh and its rungs must not use them.
 hostile_names=(
     APART BLOCKS BLOCK_CUH BLOCK_WARPS CASE CELLS CHUNKS COMMUTES_ COMPACT_2_COUNT_WRITE_CUH
     COMPACT_2_SCRATCH_ELEMENTS COMPACT_STEPS COUNT COUNTED CUDA_CHUNKS CUDA_LOOKBACK_BYTES D
@@ -159,8 +163,8 @@ hostile_names=(
     THREADS_ TILES_CUH V VECTORS W WARP WARPS WARPS_ WINDOWS WORDS
 )
 
-# Names in capitals that the installed rungs use: there are to be none but those of the toolkit, of spmv, and the
-# parameters of macros, for which a macro of a program does nothing.
+# Prints the names in capitals that the installed rungs use. Allowed are those of the toolkit and of
+# spmv, and parameters of macros, which macros of a program do not affect.
 device_names() {
     local header
     for header in "$include"/spmv/device.cuh "$include"/spmv/device/*.cuh; do
@@ -176,7 +180,7 @@ check_device() {
     [ -z "$names" ] || fail "the installed rungs use names that a program's macro may have: $names"
     echo '#include <spmv/device.cuh>' >"$WORK/device.cu"
     "$NVCC" "${flags[@]}" "$WORK/device.cu" || fail "spmv/device.cuh does not compile alone"
-    # the toolkit's headers first: what they make of a program's macros is not our affair
+    # The headers of the toolkit come first, because they need not work with these macros.
     printf '#include <cuda_runtime.h>\n#include <stdio.h>\n#include <math.h>\n#include <type_traits>\n' >"$WORK/device.cu"
     {
         for name in "${hostile_names[@]}"; do

@@ -1,11 +1,11 @@
 #!/bin/bash
-# The scripts that install packages, build the program and point at it, without a network: script_checks.sh CHECK, from the
-# variables SOURCE, BUILD, WORK.
+# Checks of the scripts that install packages and build the program, without a network.
+# usage: script_checks.sh CHECK, with the variables SOURCE, BUILD, WORK
 #
-#   groups    packages.sh takes every group of its table, and asks apt-get for the packages of what is missing
-#   rows      where all packages of a row are installed, its test passes
-#   demo      demo.sh ends with the place of the program that it built, and with how to install it
-#   target    the target that demo.sh builds makes every file that cmake --install takes from the build
+#   groups    packages.sh accepts every group of its table and runs apt-get for the missing packages
+#   rows      if all packages of a row are installed, its test passes
+#   demo      demo.sh ends with the path of the program that it built and the command to install it
+#   target    the target that demo.sh builds makes every built file that cmake --install installs
 #
 # SPDX-License-Identifier: BSD-3-Clause
 set -euo pipefail
@@ -15,7 +15,7 @@ fail() {
     exit 1
 }
 
-# stub NAME TEXT: a command of that name in front of the others
+# stub NAME TEXT: puts a command with this name first in PATH
 stub() {
     mkdir -p "$WORK/bin"
     printf '#!/bin/bash\n%s\n' "$2" >"$WORK/bin/$1"
@@ -47,7 +47,7 @@ check_groups() {
     [ "$count" -ge 6 ] || fail "only $count groups"
     if bash "$SOURCE/scripts/packages.sh" am >"$WORK/said" 2>&1; then fail "packages.sh am: there is no such group"; fi
     grep -q "no group am; there are: amg build" "$WORK/said" || fail "packages.sh am: $(cat "$WORK/said")"
-    # padding in the table is no part of a name; what is missing is asked for
+    # padding in the table is not part of a name; missing packages are requested
     # shellcheck disable=SC2317 # packages_groups and packages_install call it
     packages_table() { echo 'odd     | nothing | no-such-one | no-such-one | false'; }
     [ "$(packages_groups)" = odd ] || fail "the groups are: $(packages_groups)"
@@ -69,7 +69,7 @@ check_rows() {
         for name in $names; do
             [ "$(dpkg-query -W -f '${db:Status-Status}' "$name" 2>/dev/null)" = installed ] || there=no
         done
-        # a python3 in front of the system's does not see the system's packages
+        # a python3 that precedes that of the system does not find the system's packages
         case $check in *python3\ -c*) [ "$(command -v python3)" = /usr/bin/python3 ] || there=no ;; esac
         [ "$there" = yes ] || continue
         count=$((count + 1))
@@ -84,7 +84,7 @@ check_demo() {
     mkdir -p "$tree"
     cp -r "$SOURCE/scripts" "$tree/scripts"
     cp -r "$SOURCE/data" "$tree/data"
-    # configuring makes the folder, building the program
+    # the stub creates the folder when it configures, and the program when it builds
     stub cmake "if [ \"\$1\" = --version ]; then echo 'cmake version 3.25.1'; fi
 case \$1 in --build) mkdir -p \"\$2/app\"; cp '$BUILD/app/spmv' \"\$2/app/spmv\"; echo \"\$*\" >'$WORK/built' ;; -S) mkdir -p \"\$4\" ;; esac"
     bash "$tree/scripts/demo.sh" >"$WORK/said" 2>"$WORK/errors" || fail "demo.sh: $(cat "$WORK/said" "$WORK/errors")"
@@ -98,7 +98,7 @@ check_target() {
     command -v ninja >/dev/null && [ -e "$BUILD/build.ninja" ] || exit 77
     local file missing="" count=0
     ninja -C "$BUILD" -t query spmv_installed | tr -d ' ' >"$WORK/made"
-    # what the install scripts take from the build and a compiler or linker made
+    # files made by a compiler or linker that the install scripts take from the build
     for file in $(find "$BUILD" -name cmake_install.cmake -exec grep -ohE "\"$BUILD/[^\"*]*\"" {} + | tr -d '"' |
         grep -E '(/app/spmv|\.a|\.so(\.[0-9]+)*)$' | sort -u); do
         [ ! -L "$file" ] || continue

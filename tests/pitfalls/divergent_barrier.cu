@@ -1,18 +1,18 @@
-/* The lectures' second mistake: a barrier inside a branch that not all threads of the block take.
+/* The second mistake of the lectures: a barrier in a branch that not all threads of the block take.
  *
- * In step d of the tree those threads t add that t mod 2d == 0, and only they reach the barrier behind the addition.
- * But a barrier is for all threads of a block. What happens when some do not come is undefined: it hung older devices;
- * newer ones wait until the others have ended, which here hides the mistake: the sum is right, until the kernel grows
- * something behind the loop.
+ * In step d of the tree the threads with t mod 2d == 0 add, and only they reach the barrier after
+ * the addition. A barrier must be reached by all threads of a block; otherwise the behaviour is
+ * undefined. Older devices hang. Newer ones wait until the other threads have ended, which hides
+ * the mistake here: the sum is right until code is added after the loop.
  *
- * The remedy: the branch around the addition alone, the barrier outside. The rung of the library is
+ * The remedy: only the addition in the branch, the barrier outside. The rung of the library is
  * primitives/reduce/reduce_2_block.cuh.
  *
  *     compute-sanitizer --tool synccheck divergent_barrier wrong        must find divergent threads
  *     compute-sanitizer --tool synccheck divergent_barrier right        must find none
  *
- * M. Harris, S. Sengupta, J. D. Owens, GPU Gems 3, chapter 39, 2007, has the tree; "CUDA C++ Programming Guide",
- * section "Synchronization Functions", the rule.
+ * The tree: M. Harris, S. Sengupta, J. D. Owens, GPU Gems 3, chapter 39, 2007. The rule: "CUDA C++
+ * Programming Guide", section "Synchronization Functions".
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "pitfall.cuh"
@@ -28,7 +28,7 @@ __global__ static void wrong(int *cells)
     for (int d = 1; d < N; d *= 2)
         if (t % (2 * d) == 0) {
             x[t] += x[t + d];
-            __syncthreads(); /* half of the threads, then a quarter, never get here */
+            __syncthreads(); /* half of the threads, then a quarter, do not get here */
         }
     if (t == 0)
         cells[0] = x[0];

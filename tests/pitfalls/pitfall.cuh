@@ -1,7 +1,9 @@
-/* What the demonstrations of mistakes share: one block of a kernel on the numbers 1, 2, 3 ...
+/* Shared code of the demonstrations of mistakes: runs one block of a kernel on the numbers 1, 2, 3
+ * ...
  *
- * usage: PROGRAM wrong|right|none        the kernel with the mistake, its corrected twin, or only: is there a GPU?
- * Exit status 0: the results were right; 1: they were not, or the device failed; 77: no GPU.
+ * usage: PROGRAM wrong|right|none the kernel with the mistake, the corrected kernel, or only a
+ * check for a GPU Exit status: 0: correct results; 1: wrong results or a failure of the device; 77:
+ * no GPU.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef PITFALL_CUH
@@ -12,7 +14,7 @@
 #include <cuda_runtime.h>
 #include <vector>
 
-/* The first results cells as they are after the kernel; false after saying what failed. */
+/* Runs the kernel on the cells. Returns false after printing what failed. */
 static bool pitfall_run(void (*kernel)(int *), std::vector<int> &cells)
 {
     const size_t bytes = cells.size() * sizeof(int);

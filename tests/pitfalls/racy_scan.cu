@@ -1,12 +1,12 @@
-/* The lectures' first mistake: a Hillis-Steele scan in one buffer, without a register and with one barrier.
+/* The first mistake of the lectures: a Hillis-Steele scan in one buffer, with one barrier per step.
  *
- * In step d thread t adds cell t - d to cell t. Thread t - d changes that very cell in the same step, and nothing says
- * which of the two comes first: where a warp runs late, it adds a sum of the step after. Inside a warp of the same step
- * the hardware happens to read before it writes, so small examples come out right and the mistake is found late.
+ * In step d thread t adds cell t - d to cell t. Thread t - d changes that cell in the same step, in
+ * an undefined order: a late warp adds a sum of the next step. Within a warp the hardware happens
+ * to read before it writes, so small examples give the right result and hide the mistake.
  *
- * The remedy: take the sum into a register, wait until all have read, write, and wait again until all have written. The
- * rung of the library is primitives/scan/scan_1_hillis_steele.cuh; with two buffers
- * (scan_1_hillis_steele.cuh) one barrier a step is enough, since what is read is not written.
+ * The remedy: compute the sum in a register, wait until all have read, write, and wait until all
+ * have written. The rung of the library is primitives/scan/scan_1_hillis_steele.cuh. Its version
+ * with two buffers needs only one barrier per step, since no thread reads what another writes.
  *
  *     compute-sanitizer --tool racecheck racy_scan wrong        must find hazards
  *     compute-sanitizer --tool racecheck racy_scan right        must find none

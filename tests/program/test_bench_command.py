@@ -61,7 +61,7 @@ class Bench(unittest.TestCase):
         self.assertIn(sentence, done.stderr)
         return done
 
-    # ------------------------------------------------------------ what comes out
+    # ------------------------------------------------------------ output
 
     def test_table(self):
         done = self.ok("poisson2d:50", "poisson3d:9", "--peers", "loops", "--method", "all")
@@ -179,7 +179,7 @@ class Bench(unittest.TestCase):
             best = min(peer["seconds"]["median"] for peer in result["peers"])
             speedup = best / result["result"]["seconds"]["median"]
             self.assertAlmostEqual(float(of_matrix["auto"]["speedup_over_best_peer"]), speedup, places=9)
-        # the summary's means, from the results
+        # The means in the summary, computed from the results.
         summary = done.stdout[done.stdout.index("# summary") :].splitlines()
         means = {" ".join(line.split()[2:-6]): (line.split()[-6:], after)
                  for line, after in zip(summary, summary[1:] + [""]) if line.startswith("f64 ")}
@@ -210,7 +210,7 @@ class Bench(unittest.TestCase):
             self.assertEqual([primitive["name"], primitive["n"]], [operation, 5000])
             self.assertTrue(result["verify"]["passed"])
             self.assertNotIn("matrix", result)
-            # of this operation, where it is built
+            # The peer of this operation, if it was built.
             self.assertLessEqual({peer["name"] for peer in result["peers"]}, {f"tbb-{operation}"})
             for peer in result["peers"]:
                 if "missing" in peer:
@@ -241,7 +241,7 @@ class Bench(unittest.TestCase):
             stderr=subprocess.PIPE,
             text=True,
         )
-        # once the first matrix's two rows are there, the rest need not be waited for
+        # Once both rows of the first matrix are there, there is no need to wait for the rest.
         rows = []
         for line in process.stdout:
             if re.match(r"\S+ f(64|32)$", line):
@@ -275,13 +275,13 @@ class Bench(unittest.TestCase):
         try:
             while chunk := os.read(terminal, 4096):
                 seen += chunk
-        except OSError:  # the terminal's other end is closed
+        except OSError:  # the other end of the terminal is closed
             pass
         os.close(terminal)
         self.assertEqual(process.wait(timeout=60), 0)
         self.assertRegex(seen, rb"[23] of 3: poisson2d:40[12] f64, (auto|loops-[a-z]+|getting ready); about \d+ s left")
 
-    # ------------------------------------------------------------ what goes wrong
+    # ------------------------------------------------------------ errors
 
     def test_usage(self):
         self.fails(1, "name matrices", "--peers", "none")

@@ -84,13 +84,13 @@ class Bench(unittest.TestCase):
             by_csv = {row["system"]: row for row in csv.DictReader(file)}
         rows = self.rows(done.stdout.split("# summary")[0])
         own_steady = result["result"]["seconds"]["steady"]
-        # system, us with its mark, min, spread, flushed, GB/s, share, x best
+        # Columns: system, us with its mark, min, spread, flushed, GB/s, share, x best.
         self.assertEqual(rows["loops-static"][1:4], ["1000.00", "1000.00", "0%"])
         self.assertEqual(rows["loops-guided"][1:4], ["3000.00*", "1000.00", "200%"])
         self.assertEqual(rows["loops-merge"][1:4], ["2000.00", "2000.00", "0%"])
         self.assertEqual([rows[name][7] for name in ("loops-static", "loops-guided", "loops-merge")],
                          ["1.000", "(0.333)", "0.500"])
-        auto = rows["auto"][1:]  # behind it "(tiles)"
+        auto = rows["auto"][1:]  # followed by "(tiles)"
         self.assertEqual(auto[1].endswith("*"), not own_steady)
         self.assertEqual(auto[7].startswith("("), not own_steady)
         peers = {peer["name"]: peer for peer in result["peers"]}
@@ -163,7 +163,7 @@ class Bench(unittest.TestCase):
         self.assertRegex(table.stdout, r"# at the start: load average [0-9.]+, other processes used \d+% of 1 processor\n")
         self.assertIn("# " + SENTENCE, table.stdout)
         self.assertEqual(table.stderr, "")
-        # a bandwidth that was measured then is of no use to later runs
+        # Later runs do not use a bandwidth that was measured under load.
         self.assertEqual(result["bandwidth_age_seconds"], 0)
         self.assertFalse(os.path.exists(os.path.join(self.cache, "spmv")))
 
@@ -186,7 +186,7 @@ class Bench(unittest.TestCase):
         self.assertEqual(trust["trusted"], "sentence" not in trust)
         self.assertEqual(SENTENCE in done.stderr, not trust["trusted"])
 
-    # ------------------------------------------------------------ the bandwidth that is kept
+    # ------------------------------------------------------------ the saved bandwidth
 
     def plant(self, age=600, figures="1234000000000 5678000000000 910000000000", threads=2):
         """The file that a run before would have left; its name and text are those of bench/bandwidth_cache.c."""
@@ -320,10 +320,10 @@ class Bench(unittest.TestCase):
             self.assertEqual(float(by_csv[asked]["median"]), cg["solution_seconds"])
             self.assertEqual(float(by_csv[asked]["precond_seconds"]), cg["precond_seconds"])
             iterations[asked] = cg["iterations"]
-        # the solver is told of the preconditioner: the factor takes fewer iterations, its making takes time
+        # The solver uses the preconditioner: ic0 takes fewer iterations, and its setup takes time.
         self.assertLess(iterations["ic0"], iterations["none"])
         self.assertGreater(results[4]["cg"]["precond_seconds"], 0)
-        # the run includes the making
+        # The time of a run includes the setup.
         self.assertGreater(results[4]["seconds"]["max"], 0)
         head = next(line for line in done.stdout.splitlines() if line.startswith("system"))
         self.assertIn("set-up, us", head)
@@ -385,7 +385,7 @@ class Bench(unittest.TestCase):
             done = self.run_bench(*words, env=env)
             self.assertIn(done.returncode, (0, 9), done.stderr)
             for line in done.stdout.splitlines():
-                if not line.startswith(self.folder):  # a path is as long as it is
+                if not line.startswith(self.folder):  # a path may make a line longer
                     self.assertLessEqual(len(line), 120, line)
                 self.assertNotIn("spmv:", line)
             if long_name in words and "load" not in words:

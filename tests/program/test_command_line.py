@@ -49,7 +49,7 @@ class PlainForm(test_program.Case):
         self.assertIn("spmv A [x]", self.ok("help", "mul").stdout)
 
 
-# One run of each option that shows whether the command takes it.
+# For each option, arguments of a run that shows whether the command takes it.
 VALUES = {
     "output": ["-o", "out.svg"], "alpha": ["--alpha", "2"], "beta": ["--beta", "2"], "y0": ["--y0", "v"], "transpose": ["--transpose"],
     "x0": ["--x0", "v"], "rtol": ["--rtol", "1"], "atol": ["--atol", "1"], "max-iterations": ["--max-iterations", "3"],
@@ -71,7 +71,7 @@ class Help(test_program.Case):
             text = self.ok(command, "--help").stdout
             listed = options_of(text)
             for option, words in VALUES.items():
-                # help stops before any work, behind the check of the options
+                # Help stops before any work, but after the check of the options.
                 done = run(command, *words, "--help")
                 if option in listed:
                     self.assertNotIn("is not for", done.stderr, (command, option))
@@ -241,7 +241,8 @@ class Text(test_program.Case):
                 self.assertRegex(line, r"^(spmv: \S|  +[a-z0-9]|spmv:   \S)", (words, line))
                 if line.startswith("spmv: "):  # a table has no prefix
                     self.assertNotRegex(line, r"^spmv: (load|plan|solve|check|none|jacobi) {2,}")
-        self.assertNotIn("\nspmv:   ", text)  # facts are short enough not to be broken
+        # lines of information are short enough not to be broken
+        self.assertNotIn("\nspmv:   ", text)
 
     def test_long_texts_are_broken_at_blanks(self):
         text = self.ok("-v", "poisson2d:100", "-o", os.devnull).stderr
@@ -275,7 +276,7 @@ class Text(test_program.Case):
                       ["bench", "uniform:9,8,2", "--op", "cg", "--peers", "none"], ["explain", "--op", "segscan", "--operator", "max", "1"],
                       ["explain", "--op", "scan", "--method", "zig", "1"]):  # fmt: skip
             done = run(*words)
-            said = done.stderr.replace("spmv_precond_hypre.so", "MODULE")  # a file
+            said = done.stderr.replace("spmv_precond_hypre.so", "MODULE")  # a file name
             self.assertNotRegex(said, r"\b(spmv|context|plan|cg|host|matrix)_[a-z_]+", words)
 
     def test_plurals(self):
@@ -306,7 +307,7 @@ class Release(test_program.Case):
             page = file.read()
         for name in ("SPMV_TEST_", "PLANT_ERROR", "CACHE_BYTES"):
             self.assertNotIn(name, page)
-        # the names without their beginning may stand in information for debuggers
+        # Debug information may contain the names without their prefix.
         self.assertFalse(b"SPMV_TEST_" in program, "the program holds SPMV_TEST_")
         self.ok("poisson2d:4", env={"SPMV_TEST_PLANT_ERROR": "5"})
 

@@ -31,7 +31,7 @@ RUNGS = [
     "chained",
 ]
 
-# Behind the title and the costs, the same for all: the arrays of eight cells, three columns wide.
+# After the title and the costs, common to all rungs: the arrays of eight cells, three columns wide.
 TOP = """\
 *: the step changed the cell
 {pad}   0   1   2   3   4   5   6   7
@@ -440,7 +440,7 @@ class Pages(Explain):
                 idle = [step for step in steps if "idle" in step]
                 for block in {step["block"] for step in steps}:
                     here = min(256, n - 256 * block)
-                    # a tree over so many cells, of the 8 levels that a block has
+                    # A tree over this many cells, of the 8 levels of a block.
                     levels = sum("idle" not in s and "cells" in s["did"] for s in steps if s["block"] == block)
                     if len({step["launch"] for step in steps}) == 1 and n <= 256:
                         self.assertEqual(levels, (here - 1).bit_length())
@@ -515,7 +515,8 @@ class Steps(Explain):
 
     def test_marks_and_operations(self):
         got = self.json_of("--op", "scan", *LECTURE)
-        self.assertEqual(self.check_changed(got["steps"]), 11)  # each operation of this rung changes a cell here
+        # Each operation of this rung changes a cell here.
+        self.assertEqual(self.check_changed(got["steps"]), 11)
         self.assertEqual(got["operations"], 11)
         self.assertEqual([s["step"] for s in got["steps"]], list(range(7)))
 
@@ -557,7 +558,7 @@ class Steps(Explain):
                 got = self.json_of("--op", "reduce", "--method", rung, *map(str, range(1, n + 1)))
                 self.assertEqual(got["out"], [n * (n + 1) / 2])
                 self.assertEqual(got["rung"], rung)
-                if n > 1:  # the tree has nothing to do for one
+                if n > 1:  # a tree of one cell has no steps
                     self.assertGreater(len(got["steps"]), 0)
 
     def test_compact(self):

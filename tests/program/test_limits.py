@@ -62,7 +62,7 @@ class Memory(LimitsCase):
             needed[command] = int(done.stderr.split("the whole job needs ")[1].split(" MB")[0])
         self.refused(5, "convert", rows, out, "--max-memory", "1G", says=["the whole job needs"])
         self.refused(5, "bench", rows, "--peers", "none", "--max-memory=1G", says=["the whole job needs"])
-        # row offsets 17 GB, vectors of 17 GB each
+        # Row offsets take 17 GB, vectors 17 GB each.
         self.assertGreater(needed["info"], 17_000)
         self.assertGreater(needed["mul"], needed["info"] + 2 * 17_000)
         self.assertGreater(needed["solve"], needed["mul"] + 4 * 17_000)
@@ -81,7 +81,7 @@ class Memory(LimitsCase):
         rows = self.write("rows.mtx", ROWS)
         for command in ("info", "mul", "solve"):
             self.refused(5, command, rows, **space(8 * GIGA), says=["the limit of the address space, ulimit -v"])
-        # the option overrides: then the allocation itself fails
+        # The option overrides the limit, so the allocation itself fails.
         done = self.refused(5, "info", rows, "--max-memory", "off", **space(8 * GIGA))
         self.assertNotIn("the whole job", done.stderr)
 
@@ -154,7 +154,7 @@ class Threads(LimitsCase):
         needs_plain_program(self)
         done = self.refused(5, "--threads", "1000", "-q", "poisson2d:300", **space(3 * GIGA), says=["1000 threads: the system lets only", "ask for fewer"])
         self.assertNotIn("libgomp", done.stderr)
-        # those that it said would run do
+        # The number of threads in the message does run.
         most = int(done.stderr.split("lets only ")[1].split()[0]) // 2
         self.answer("--threads", str(most), "-q", "poisson2d:300", **space(3 * GIGA))
 
@@ -178,7 +178,8 @@ class Threads(LimitsCase):
             os.mkfifo(fifo)
         given = {k: v for k, v in os.environ.items() if k not in ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT")}
         process = subprocess.Popen([test_program.PROGRAM, *options, "-q", fifo], env={**given, **(env or {})}, stdout=subprocess.PIPE)
-        with open(fifo, "w", encoding="ascii") as to:  # waits until it is opened for reading: it has begun for good
+        # open() waits until the program has opened the FIFO for reading.
+        with open(fifo, "w", encoding="ascii") as to:
             with open(f"/proc/{process.pid}/environ", "rb") as file:
                 found = dict(entry.split(b"=", 1) for entry in file.read().split(b"\0") if b"=" in entry)
             with open(f"/proc/{process.pid}/comm", encoding="utf-8") as file:
@@ -218,7 +219,8 @@ class Unpacking(LimitsCase):
 
     def test_what_inner_compressions_unpack_counts(self):
         text, zeros = TEXT.encode(), bytes(40 << 20)
-        skipped = self.zstd(text) + struct.pack("<II", 0x184D2A50, len(zeros)) + zeros  # a frame to be skipped behind the text
+        # A skippable frame after the text.
+        skipped = self.zstd(text) + struct.pack("<II", 0x184D2A50, len(zeros)) + zeros
         padded = lzma.compress(text) + zeros  # padding of a stream
         for name, inner in (("skipped", skipped), ("padded", padded)):
             path = self.put(name + ".mtx", lzma.compress(inner, preset=0))

@@ -107,7 +107,7 @@ class Packed(LoadingTest):
             self.assertEqual(result["load"]["source"], form)
             self.assertEqual(result["load"]["bytes"], len(text))
             self.assertEqual(result["matrix"]["name"], "a")
-        # the ending does not matter, several pieces are one text
+        # The ending does not matter; several compressed pieces form one text.
         two = gzip.compress(text[:70000].encode()) + gzip.compress(text[70000:].encode())
         self.assertEqual(self.ok(self.put("b.mtx", two)).stdout, want)
 
@@ -132,13 +132,13 @@ class Packed(LoadingTest):
         for member in "_b", "three_b", "three_b.mtx", "three/three_b.mtx":
             self.assertEqual(self.ok(path, f"{path}:{member}").stdout, want, member)
         self.assertEqual(self.ok(f"{path}:three", f"{path}:_x").stdout.decode(), ANSWER)
-        # another name of the archive: the folder tells
+        # An archive of another name: the folder in it identifies the matrix.
         self.assertEqual(self.ok(self.put("copy.tgz", self.get("three.tar.gz"))).stdout.decode(), ANSWER)
-        # no name tells: the only matrix, which a stream cannot go back to
+        # No name matches: the only matrix is used, although a stream cannot be read twice.
         only = self.put("only.tgz", tar([("readme", "text"), ("odd/name.mtx", TEXT)]))
         self.assertEqual(self.ok(only).stdout.decode(), ANSWER)
         self.fails(2, "-", stdin=self.get("only.tgz"), says="the archive has 1 matrices, odd/name.mtx")
-        # nothing that would do
+        # No suitable member.
         self.fails(2, f"{path}:_c", says=["three.tar.gz", "the archive has no member _c"])
         two = self.put("two.tgz", tar([("x.mtx", TEXT), ("y.mtx", TEXT)]))
         self.fails(2, two, says="the archive has 2 matrices, x.mtx and y.mtx for two; name one behind a colon")
@@ -182,13 +182,13 @@ class Packed(LoadingTest):
             self.fails(1, bomb, env={"SPMV_MAX_UNPACKED_RATIO": bad}, says=f"SPMV_MAX_UNPACKED_RATIO is {bad}: a number")
         line = self.put("line.mtx.gz", gzip.compress(TEXT.encode() + b"%" * 60_000_000))
         self.fails(3, line, env={"SPMV_MAX_UNPACKED_RATIO": "2000"}, says="line.mtx.gz:7:1: a line of more than 16777215 bytes")
-        # regular matrices are none
+        # Regular matrices give no such warning.
         regular = "%%MatrixMarket matrix coordinate real general\n400000 400000 1200000\n" + "".join(
             f"{i} {j} 1\n" for i in range(1, 400001) for j in (i, max(1, i - 1), min(400000, i + 1)))
         self.ok("info", self.put("regular.mtx.xz", lzma.compress(regular.encode(), preset=1)))
 
     def test_long_comments_take_little_memory(self):
-        # 40 comments of 8 MiB each, from a pipe and packed
+        # 40 comments of 8 MiB each, from a pipe and compressed.
         head, entries = TEXT.split("\n", 1)
         text = (head + "\n" + ("%" + "x" * (8 << 20) + "\n") * 40 + entries).encode()
         packed = self.put("long.mtx.gz", gzip.compress(text, compresslevel=1))
@@ -210,7 +210,7 @@ class Packed(LoadingTest):
             damaged[digit] ^= 1
             self.assertNotEqual(damaged, stored)
             self.fails(3, self.put("b.mtx.gz", bytes(damaged)), says="the checksum of its text does not match")
-        # each piece has its own sum, and so has what stands behind a member of an archive
+        # Each piece has its own checksum, also the data after a member of an archive.
         pieces = bytearray(gzip.compress(text[:5000].encode(), compresslevel=0) + gzip.compress(text[5000:].encode()))
         self.ok("info", self.put("c.mtx.gz", bytes(pieces)))
         pieces[next(k for k in range(4000, 5000) if chr(pieces[k]).isdigit())] ^= 1
@@ -226,7 +226,7 @@ class Packed(LoadingTest):
         for form, packed in (("gz", gzip.compress(text.encode())), ("tar.gz", tar([("a/a.mtx", text)])), ("xz", lzma.compress(text.encode()))):
             for length in list(range(0, 24)) + list(range(24, len(packed), max(1, len(packed) // 40))) + [len(packed) - 1]:
                 done = run(self.put("cut", packed[:length]))
-                # of an archive what lacks its last bytes only may be read as a whole
+                # An archive that lacks only its last bytes may be read.
                 self.assertIn(done.returncode, (0, 2, 3), f"{form} {length}: {done.stderr}")
                 if done.returncode == 0:
                     self.assertEqual(done.stdout, whole, f"{form} {length}")
@@ -272,7 +272,7 @@ class Measured(LoadingTest):
                 self.assertEqual(result["text_bytes"], os.path.getsize(path))
                 self.assertGreaterEqual(result["seconds"]["repeats"], 5)
                 self.assertTrue(0 < result["seconds"]["min"] <= result["seconds"]["median"] <= result["seconds"]["max"])
-                # no more than the file and 1.6 times the matrix
+                # The peak is at most the file plus 1.6 times the matrix.
                 if "peak_bytes" in result:
                     self.assertLess(result["peak_bytes"], result["file_bytes"] + 1.6 * result["matrix_bytes"])
         table = self.ok("bench", "--op", "load", path).stdout.decode().splitlines()
@@ -314,7 +314,7 @@ class Converted(LoadingTest):
                 self.ok("convert", a, b, "--type", kind)
                 self.assertEqual(self.ok("convert", b, "-", "--type", kind).stdout,
                                  self.ok("convert", a, "-", "--type", kind).stdout, name)
-        # f64 in the file, f32 wanted: rounded once
+        # f64 in the file, f32 requested: rounded once.
         self.ok("convert", a, b)
         self.assertEqual(self.ok("convert", b, "-", "--type", "f32").stdout.split(b"\n")[2:4], [b"1 1 0.1", b"1 2 0"])
 
@@ -338,7 +338,7 @@ class Converted(LoadingTest):
         a = self.put("a.mtx", random_text(3000, 2500, 40000, seed=5))
         for name in "old.mtx", "old.mtx.gz", "old.spmv":
             old = self.put(name, b"old")
-            # files may not grow further: stands in for a full disk
+            # The limit on file sizes simulates a full disk.
             done = subprocess.run(["sh", "-c", f'trap "" XFSZ; ulimit -f 40; exec "$@"', "sh", PROGRAM, "convert", a, old],
                                   capture_output=True, check=False)
             self.assertEqual(done.returncode, 2, done.stderr)
@@ -348,7 +348,7 @@ class Converted(LoadingTest):
     def test_every_byte_of_the_binary_form_matters(self):
         self.ok("convert", self.put("a.mtx", TEXT), os.path.join(self.folder, "a.spmv"))
         whole = self.get("a.spmv")
-        # magic, version, head, arrays; the gaps between arrays hold nothing
+        # Magic, version, head, arrays; the gaps between the arrays are unused.
         used = set(range(128)) | set(range(128, 128 + 32)) | set(range(192, 192 + 16)) | set(range(256, 256 + 32))
         self.assertEqual(len(whole), 288)
         for at in range(len(whole)):
@@ -414,10 +414,10 @@ class Cached(LoadingTest):
         self.assertEqual(len(os.listdir(self.cache)), 1)
         self.assertEqual(self.source(a), "cache")
         self.assertEqual(self.ok(a, env=self.env).stdout, want)
-        # another type is kept beside
+        # Another type is cached in addition.
         self.assertEqual(self.ok(a, "--type", "f32", env=self.env).stdout, self.ok(a, "--type", "f32").stdout)
         self.assertEqual(len(os.listdir(self.cache)), 2)
-        # other contents of the same size and time; another time
+        # Other contents of the same size and time; another time.
         text = self.get("a.mtx").replace(b"0.1", b"0.2")
         times = os.stat(a)
         self.put("a.mtx", text)
@@ -427,7 +427,7 @@ class Cached(LoadingTest):
         os.utime(a, (1, 1))
         self.assertEqual(self.source(a), "mtx")
         self.assertEqual(len(os.listdir(self.cache)), 2)
-        # a packed one too
+        # A compressed file is cached too.
         b = self.put("b.mtx.gz", gzip.compress(text))
         self.assertEqual([self.source(b), self.source(b)], ["gz", "cache"])
 
@@ -436,7 +436,7 @@ class Cached(LoadingTest):
         a = self.put("a.tar", tar([("a.mtx", one.format(1)), ("b.mtx", one.format(2))], "w"))
         b = os.path.join(self.folder, "b.tar")
         os.symlink(a, b)
-        # the name as given decides which matrix is meant, whatever file it leads to
+        # The given name selects the matrix, whatever file it leads to.
         for source in "tar", "cache":
             for path, value in (a, b"1"), (b, b"2"):
                 self.assertEqual(self.source(path), source)
@@ -484,7 +484,7 @@ class Cached(LoadingTest):
         for asked in "", "0":
             self.ok(a, env={"HOME": os.path.join(self.folder, "nobody"), "SPMV_CACHE": asked})
         self.assertFalse(os.path.exists(os.path.join(self.folder, "nobody")))
-        # standard input has no name
+        # Standard input has no name, so it is not cached.
         self.assertEqual(self.ok("-", stdin=TEXT.encode(), env=self.env).stdout.decode(), ANSWER)
         self.assertFalse(os.path.exists(self.cache))
 

@@ -100,7 +100,7 @@ class Inputs(Case):
         self.assertEqual(self.read("a.mtx"), SYMMETRIC)
 
     def test_others_are_not(self):
-        # gen reads no file, a SPEC is none, and a device may be both
+        # gen reads no file, a SPEC is not a file, and a device may be input and output.
         self.write("poisson2d:2", "old\n")
         self.ok("gen", "poisson2d:2", "-o", "poisson2d:2", cwd=self.folder)
         self.ok("mul", self.a, "-o", self.path("y.txt"), f"--json={os.devnull}")
@@ -142,7 +142,7 @@ class Kept(Case):
             self.assertEqual(self.read(name), text)
             os.unlink(target)
             self.assertEqual(self.files(), ["a.mtx"])
-        # a cache that cannot be written is a warning
+        # A cache that cannot be written is a warning.
         done = subprocess.run(["sh", "-c", 'ulimit -f 8; exec "$@"', "sh", test_program.PROGRAM, "info", a],
                               env=dict(os.environ, SPMV_CACHE=cache), capture_output=True, text=True, check=False)  # fmt: skip
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -178,7 +178,7 @@ class Kept(Case):
             os.unlink(self.path("probe.svg"))
             jobs += [["spy", a, "-o", long(".svg")], ["solve", a, "--plot", long(".png"), "-o", os.devnull]]
         for job in jobs:
-            for _ in range(2):  # new, and over the old one
+            for _ in range(2):  # new, and over the old file
                 self.ok(*job, "-q")
                 (name,) = [n for n in self.files() if n != "a.mtx"]
                 self.assertEqual(len(name), 255)
@@ -222,7 +222,7 @@ class Signals(Case):
                     _, errors = process.communicate(timeout=100)
                 self.assertIn(process.returncode, (10, -pair[0], -pair[1]), errors)
                 self.assertEqual(self.parts(out), [])
-                for name in os.listdir(out):  # what there is is whole
+                for name in os.listdir(out):  # existing files are complete
                     with open(os.path.join(out, name), encoding="ascii") as file:
                         self.assertTrue(file.read().endswith("\n"), name)
 
@@ -265,7 +265,7 @@ class Signals(Case):
             self.ends_by_one(-signal.SIGINT, "mul", fifo, "-o", self.path("y.txt"), env=env)
             self.ends_by_one(-signal.SIGINT, "info", "-", stdin=subprocess.PIPE, env=env)
             self.ends_by_one(-signal.SIGINT, "convert", fifo, self.path("b.mtx"), env=env)
-            # bench ends in order: with what was measured by then
+            # bench ends regularly, with the results so far.
             bench = ["bench", "poisson2d:5", fifo, "--peers", "none", "--json=" + self.path("r.json")]
             self.assertIn("what was measured by then is there", self.ends_by_one(10, *bench, env=env))
             self.assertEqual(json.loads(self.read("r.json"))["matrix"]["name"], "poisson2d:5")
@@ -295,7 +295,7 @@ class Forms(Case):
                 self.assertEqual(self.ok(a, self.path(stem + packing)).stdout, answer)
         self.ok("solve", "poisson2d:2", "-o", self.path("s.mtx"))
         self.assertTrue(self.read("s.mtx").startswith("%%MatrixMarket matrix array real general\n4 1\n"))
-        # several right-hand sides are columns
+        # Several right-hand sides are columns.
         self.ok("mul", "diagonal:2,values=constant", self.write("k.txt", "1 2 3\n4 5 6\n"), "-o", self.path("k.mtx"))
         self.assertEqual(self.read("k.mtx").split("\n", 1)[1], "2 3\n1\n4\n2\n5\n3\n6\n")
 
@@ -355,7 +355,7 @@ class Forms(Case):
                     contents.append(file.read())
             self.assertEqual(*contents)
         with open(self.path("p.mtx.gz"), "rb") as file:
-            self.assertEqual(file.read(8)[4:], b"\0\0\0\0")  # RFC 1952: the time
+            self.assertEqual(file.read(8)[4:], b"\0\0\0\0")  # RFC 1952: the time stamp is 0
 
 
 if __name__ == "__main__":

@@ -426,9 +426,9 @@ class Complex(Case):
         self.fails(4, path, short, says=["short.txt has 2 numbers", "9"])
         mangled = self.write("mangled.txt", "1 2\n3 4i\n")
         self.fails(3, path, mangled, says='mangled.txt:2:3: "4i" is not a number')
-        # real matrices take complex vectors where complex products are asked for, and only there
+        # Real matrices take complex vectors only if complex products are requested.
         self.assertEqual(self.pairs(self.ok("diagonal:2,values=constant", short, "--type", "c128").stdout), [1 + 2j, 3 + 4j])
-        # else they are two
+        # Otherwise a pair of numbers is two vectors.
         self.assertEqual(self.ok("diagonal:2,values=constant", short).stdout, "1 2\n3 4\n")
         self.assertEqual(self.ok("solve", "diagonal:2,values=constant", short).stdout, "1 2\n3 4\n")
 
@@ -586,7 +586,7 @@ class Streams(Case):
             try:
                 while chunk := os.read(leader, 4096):
                     text += chunk
-            except OSError:  # how Linux tells the end of a terminal whose other side is closed
+            except OSError:  # on Linux: the other end of the terminal is closed
                 pass
         os.close(leader)
         self.assertEqual(process.returncode, 0, text)
@@ -598,7 +598,7 @@ class Streams(Case):
         self.assertIn("checked against", quick)
         self.assertNotIn("\x1b", quick)
         slow = self.on_terminal("-", stdin=matrix, delay=0.8)
-        # drawn, and taken away before the summary
+        # The progress line is drawn, and erased before the summary.
         self.assertRegex(slow, r"^spmv: reading standard input: .*\r\x1b\[Kspmv: -: 40 x 40")
         self.assertEqual(self.on_terminal("-q", "-", stdin=matrix, delay=0.8), "")
 
@@ -626,21 +626,21 @@ class Streams(Case):
         for number in signal.SIGINT, signal.SIGTERM, signal.SIGHUP:
             self.assertEqual(self.interrupted(out, number, "convert", source, text), [])
         self.assertEqual(self.interrupted(out, signal.SIGINT, "gen", "poisson2d:1500", "-o", text), [])
-        # the program's own files, also while something else goes on
+        # The program's own output files, also during other work.
         json_path = os.path.join(out, "s.json")
         solve = "solve", "poisson2d:700", "--precond", "none", f"--json={json_path}"
         self.assertEqual(self.interrupted(out, signal.SIGINT, *solve), [])
-        # a file that is there is left as it is
+        # An existing file is left unchanged.
         with open(text, "w", encoding="ascii") as file:
             file.write("there")
         self.assertEqual(self.interrupted(out, signal.SIGINT, "convert", source, text), ["a.mtx"])
         with open(text, encoding="ascii") as file:
             self.assertEqual(file.read(), "there")
-        # the cache
+        # The cache.
         self.ok("gen", "poisson2d:1500", "-o", text)
         env = dict(os.environ, SPMV_CACHE=cache)
         self.assertEqual(self.interrupted(cache, signal.SIGINT, "info", text, env=env), [])
-        # a signal that is ignored stays so
+        # A signal that is ignored stays ignored.
         ignore = lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN)
         with subprocess.Popen(
             [PROGRAM, "convert", source, text], stderr=subprocess.DEVNULL, preexec_fn=ignore
@@ -792,7 +792,7 @@ class ExitCodes(Case):
         self.fails(4, "poisson2d:3", "--type", "i32", says=["i32", "f64"])
 
     def test_5_memory_says_how_much(self):
-        # the declared number of rows alone needs 8 PB
+        # The declared number of rows alone needs 8 PB.
         text = "%%MatrixMarket matrix coordinate real general\n1000000000000000 1 1\n1 1 1\n"
         self.assertRegex(self.fails(5, "-", stdin=text).stderr, r"\d{16}")
 
@@ -842,7 +842,7 @@ class Outputs(Case):
 
     def test_other_outputs_are_written_when_x_is_not(self):
         x, history, j = self.path("x.txt"), self.path("h.csv"), self.path("r.json")
-        # the JSON and the history fit, x does not
+        # The JSON and the history fit within the limit, x does not.
         done = run("solve", "poisson2d:70", "-o", x, "--history", history, f"--json={j}", **limit_files(32768))
         self.assertEqual(done.returncode, 2)
         self.assertIn("x.txt", done.stderr)
@@ -994,7 +994,7 @@ class Json(Case):
         self.ok("poisson2d:2", f"--json={j}")
         written = self.read("r.json")
         self.assertEqual(json.loads(written)["schema"], "spmv/1")
-        # some OpenMP runtimes write a shared file of 1 KiB themselves: the limit has to let that pass
+        # Some OpenMP runtimes write a shared file of 1 KiB; the limit must allow it.
         done = run("poisson2d:2", f"--json={j}", "-v", *["--threads=1"] * 200, **limit_files(1024))
         self.assertEqual(done.returncode, 2)
         self.assertIn("r.json", done.stderr)
@@ -1155,7 +1155,7 @@ class Solve(Case):
             r["seconds"]["median"], cg["setup_seconds"] + cg["iterations"] * cg["seconds_per_iteration"] * (1 - 1e-9)
         )
         self.assertLessEqual(result["verify"]["worst_error_over_bound"], 1)
-        # the rung may sum in an order of its own
+        # The rung may use another order of summation.
         self.assertLess(abs(result["verify"]["true_residual"] - cg["true_residual"]), 1e-5 * cg["true_residual"])
         self.assertNotIn("verify", json.loads(self.ok("solve", "poisson2d:3", "--json", "--verify=off").stdout))
         self.fails(1, "solve", "poisson2d:3", "--json", "-o", "-", says="--json=FILE")
@@ -1167,10 +1167,11 @@ class Solve(Case):
         self.assertIn("stopped after 5", done.stderr)
         x = numbers(done.stdout)
         self.assertEqual(len(x), 400)
-        self.assertTrue(all(0 < v < 3 for v in (x[0], x[19], x[-1])))  # the corners, where b is largest
+        # The corners, where b is largest.
+        self.assertTrue(all(0 < v < 3 for v in (x[0], x[19], x[-1])))
         cg = self.cg("poisson2d:20", "--max-iterations", "5", code=7)["cg"]
         self.assertEqual((cg["status"], cg["iterations"]), ("iterations", 5))
-        # what it reached is a start for the next
+        # The solution so far is the start of the next run.
         start = self.write("x0.txt", done.stdout)
         again = self.cg("poisson2d:20", "--max-iterations", "5", "--x0", start, code=7)["cg"]
         self.assertLess(again["true_residual"], cg["true_residual"])
@@ -1218,7 +1219,7 @@ class Solve(Case):
     def test_8_not_positive_names_the_iteration(self):
         first = symmetric([[1.0, 0.0], [0.0, -2.0]])
         self.fails(8, "solve", "-", stdin=first.text(), says=["p'Ap", "iteration 0"])
-        # the first direction sees a positive curvature, the second does not
+        # The first direction has positive curvature, the second does not.
         later = self.write("later.mtx", symmetric([[1.0, 2.0], [2.0, 1.0]]).text())
         b = self.vector("b.txt", [1.0, 0.25])
         self.fails(8, "solve", later, b, says=["p'Ap", "iteration 1"])
@@ -1337,7 +1338,7 @@ class Solve(Case):
         for r in solved:
             cg = r["result"]["cg"]
             self.assertEqual(sum(line.startswith(cg["precond"] + ",") for line in lines), cg["iterations"] + 1)
-        # none of them solves it: the exit code is that of the x written
+        # No preconditioner solves it: the exit code is that of the written x.
         done = run("solve", matrix, "--precond", "all", "--max-iterations", "2", "-o", x)
         self.assertEqual(done.returncode, 7)
         self.assertIn("2 iterations", done.stderr)
@@ -1350,7 +1351,7 @@ class Solve(Case):
         results = [json.loads(line)["result"]["cg"] for line in done.stdout.splitlines()]
         self.assertNotIn("ok", [cg["status"] for cg in results])
         best = min((cg for cg in results if cg["status"] == "iterations"), key=lambda cg: cg["true_residual"])
-        self.assertNotEqual(best["precond"], "none")  # the first of as many iterations
+        self.assertNotEqual(best["precond"], "none")  # the first one with this number of iterations
         marked = [line for line in done.stderr.splitlines() if "the x written" in line]
         self.assertEqual(len(marked), 1, done.stderr)
         self.assertIn(f" {best['precond']} ", marked[0])
@@ -1393,7 +1394,7 @@ class Solve(Case):
         picture = self.read("p.svg")
         self.assertTrue(picture.lstrip().startswith("<?xml") and picture.rstrip().endswith("</svg>"))
         colours = set(re.findall(r'stroke="(rgb\([^)]*\))"', picture)) | set(re.findall(r"stroke:(rgb\([^)]*\))", picture))
-        self.assertGreaterEqual(len(colours), 5)  # as many lines as preconditioners, and the axes
+        self.assertGreaterEqual(len(colours), 5)  # one colour for each preconditioner, and the axes
         self.ok("solve", "poisson2d:20", "--plot", png, "-o", os.devnull)
         with open(png, "rb") as file:
             self.assertEqual(file.read(24), b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\x03\x84\0\0\x02\x30")
@@ -1491,7 +1492,7 @@ class SolveSeveral(Case):
         each = cg["right_hand_sides"]
         self.assertEqual([r["iterations"] > 0 for r in each], [False, True, False, False])
         self.check(self.columns(self.ok("solve", self.spec, self.path, "--x0", start).stdout))
-        # without b it says how many are made
+        # Without b the message gives the number of generated right-hand sides.
         done = self.ok("solve", self.spec, "--x0", start, "-o", os.devnull)
         self.assertIn("4 of 4 right-hand sides solved", done.stderr)
 
@@ -1537,12 +1538,13 @@ class SolveSeveral(Case):
         self.assertEqual(done.returncode, 7)
         self.assertIn("right-hand side 2 of 4", done.stderr)
         self.assertIn("3 of 4 right-hand sides solved", done.stderr)
-        self.assertRegex(done.stderr, r"(?m)^ +number .*\n +2 +0 .* not_finite$")  # the worst comes first
+        # The worst right-hand side comes first.
+        self.assertRegex(done.stderr, r"(?m)^ +number .*\n +2 +0 .* not_finite$")
         columns = self.columns(done.stdout)
         self.assertEqual(set(columns[1]), {0.0})
         self.x[1] = columns[1]
         self.check(columns)
-        # the limit: the first that needs more says so
+        # The limit: the message names the first right-hand side that needs more.
         cg = self.cg(self.spec, self.path, "--max-iterations", "3", code=7)
         self.assertEqual([r["status"] for r in cg["right_hand_sides"]], ["iterations", "iterations", "ok", "iterations"])
         self.assertEqual(cg["status"], "iterations")
@@ -1552,7 +1554,7 @@ class SolveSeveral(Case):
         b = self.write("b3.txt", "1 1\n2 0\n0 1\n")
         done = self.fails(8, "solve", matrix, b, says=["right-hand side 2 of 2", "p'Ap"])
         self.assertIn("1 of 2 right-hand sides solved", done.stderr)
-        # also where another one failed first, and otherwise
+        # Also if another one failed first, and in other ways.
         self.write("b3.txt", "1e-200 1\n2e-200 0\n0 1\n")
         self.fails(7, "solve", matrix, b, says="right-hand side 1 of 2")
         self.assertEqual(self.cg(matrix, b, code=7)["right_hand_sides"][1]["status"], "not_positive")
@@ -1575,7 +1577,7 @@ class SolveSeveral(Case):
         self.assertEqual(len(verify["true_residuals"]), 4)
         for checked, r in zip(verify["true_residuals"], each):
             self.assertLessEqual(abs(checked - r["true_residual"]), 1e-12 * r["true_residual"])
-        # an error in the last: said of that one
+        # An error in the last right-hand side: the message names that one.
         done = run("solve", self.spec, self.path, env={"SPMV_TEST_PLANT_ERROR": "5"})
         self.assertEqual(done.returncode, 9)
         self.assertIn("worst row 6 of vector 4", done.stderr)
@@ -1688,7 +1690,7 @@ class Info(Case):
                 self.assertEqual("a table of 2 values" in layout, table, layout)
 
     def test_table_of_values_in_a_solve_and_a_bench(self):
-        for backend in ["omp", "ref"]:  # no table is looked for where there is none
+        for backend in ["omp", "ref"]:  # CPU backends make no attempt to build a table
             text = self.ok("solve", "poisson2d:20", "--backend", backend, "--json").stdout
             self.assertNotIn("table of values", text)
         for command in [["solve", "poisson2d:20", "--inner"], ["bench", "poisson2d:20", "--peers", "none"]]:
@@ -1775,7 +1777,7 @@ class Gen(Case):
         self.fails(1, "gen", says=["argument is missing", "spmv gen SPEC"])
         self.fails(1, "gen", "dense:3,5", "x", says="too many")
         self.fails(1, "gen", "cube:3", "-o", path, says=['"cube:3"', "poisson2d:N"])
-        self.fails(1, "gen", path, says="no generator")  # a file is no SPEC, even if it is there
+        self.fails(1, "gen", path, says="no generator")  # an existing file is not a SPEC either
         self.fails(1, "gen", "dense:3", "-o", path, says=["dense:ROWS,COLS", "integers from 1"])
         self.fails(1, "gen", "dense:3,5", "--alpha", "2", says=["--alpha", "gen"])
         self.fails(3, "gen", "poisson2d:46341", "-o", path, says="46341^2")
@@ -1788,7 +1790,8 @@ class Gen(Case):
         self.assertEqual((self.read("a.mtx"), sorted(os.listdir(self.folder))), ("old\n", before))
 
     def test_other_commands_take_the_specs(self):
-        self.assertEqual(numbers(self.ok("stencil27:3").stdout)[13], 0)  # inside, 26 and 26 times -1
+        # Inside, the diagonal 26 and 26 times -1 add up to 0.
+        self.assertEqual(numbers(self.ok("stencil27:3").stdout)[13], 0)
         self.assertEqual(numbers(self.ok("dense:2,5,values=constant").stdout), [5.0, 5.0])
         self.assertEqual(len(numbers(self.ok("solve", "stencil27:5").stdout)), 125)
 

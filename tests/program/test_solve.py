@@ -35,7 +35,7 @@ class Advice(Solve):
         self.assertIn("after 5 iterations", lines[-2])
         self.assertIn("try --precond auto", lines[-1])
         self.assertTrue(any(CHECKED in line and "passed" in line for line in lines[:-2]), done.stderr)
-        # a solve that is solved still ends with its check
+        # A successful solve still ends with its check.
         done = self.ok("solve", "poisson2d:10")
         self.assertIn("passed", done.stderr.rstrip("\n").split("\n")[-1])
 
@@ -59,7 +59,7 @@ class Advice(Solve):
         self.assertIn("--type f64", self.last(7, *limit, "--type", "f32"))
 
     def test_the_default_limit(self):
-        # 100 iterations are the least limit; eigenvalues 1 to 10^12, each by itself
+        # 100 iterations are the smallest limit; all eigenvalues from 1 to 10^12 are distinct.
         entries = [(i, i, 10.0 ** (12 * i / 399)) for i in range(400)]
         path = self.write("wide.mtx", Matrix(400, 400, entries).text())
         said = self.last(7, path, "--max-iterations", "50")
@@ -74,7 +74,7 @@ class Advice(Solve):
             self.ok("solve", *arguments, "--backend", "omp", "--rtol", re.search(r"--rtol (\S+),", said).group(1))
 
     def test_inner(self):
-        # of condition 1e10, which f32 cannot tell from singular
+        # Condition number 1e10: singular in f32.
         entries = [(0, 0, 1.0), (0, 1, 1.0), (1, 0, 1.0), (1, 1, 1.0 + 1e-10)]
         path = self.write("close.mtx", Matrix(2, 2, entries).text())
         b = self.vector("b.txt", [1.0, 2.0])
@@ -89,7 +89,7 @@ class Advice(Solve):
         triangle = Matrix(3, 3, [(0, 0, 2.0), (1, 0, 1.0), (1, 1, 2.0), (2, 1, 1.0), (2, 2, 2.0)])
         path = self.write("lower.mtx", triangle.text())
         self.assertIn("must say symmetric in place of general", self.last(8, path))
-        # and that is the remedy
+        # The suggested remedy works.
         with open(path, encoding="utf-8") as file:
             text = file.read().replace("general", "symmetric")
         self.ok("solve", self.write("symmetric.mtx", text))

@@ -29,7 +29,7 @@ import test_program
 from test_program import limit_files, run
 
 PICTURES = len(sys.argv) > 3 and sys.argv[3] == "ON"
-try:  # the program opens it, so a build that was moved may find none
+try:  # The program loads the library at run time, so a build that was moved may not find it.
     ctypes.CDLL("libcairo.so.2")
     CAIRO = True
 except OSError:
@@ -219,7 +219,8 @@ class Pictures(Case):
                 self.assertIn(png.pixel(left + k, top + line), [(209, 209, 209)], "no line of the grid")
 
     def test_every_cell_of_scattered_matrices(self):
-        # with and without a smaller cell at the ends; one pixel and several a cell; both longer sides
+        # With and without a smaller cell at the ends; one and several pixels for each cell; either
+        # side longer.
         for rows, cols, count, size in [(230, 170, 2000, 64), (64, 64, 300, 64), (97, 300, 6000, 50), (40, 31, 200, 90)]:
             with self.subTest(rows=rows, cols=cols, size=size):
                 spy, _, shades = self.check(rows, cols, scattered(rows, cols, count, seed=rows), size)
@@ -229,12 +230,13 @@ class Pictures(Case):
                     self.assertGreater(len({d for _, d in shades}), 5)
 
     def test_shades_are_logarithmic(self):
-        # four cells of 8 x 8 with 1, 4, 16 and 64 nonzeros: equal steps
+        # Four cells of 8 x 8 with 1, 4, 16 and 64 nonzeros: equal steps of the scale.
         places = [(q, 8 * k + r) for k, n in enumerate([1, 4, 16, 64]) for q in range(8) for r in range(8) if 8 * q + r < n]
         places += [(8 + i, 0) for i in range(120)]
         _, spy, middle = self.cells(self.matrix(128, 128, places), "--size", "16")
         self.assertEqual((spy["rows"]["block"], spy["density"]), (8, {"min": 1 / 64, "max": 1}))
-        # from one shade of the ramp to the next: both ends and the two thirds between, on two straight pieces
+        # The ramp between two shades: both ends and the two thirds in between, interpolated
+        # linearly.
         blue = [(107, 166, 222), None, None, (5, 33, 92)]
         self.assertEqual([middle[0, 0], middle[0, 3]], [blue[0], blue[3]])
         half = (48, 122, 191)
@@ -314,7 +316,7 @@ class Pictures(Case):
         data, spy = self.draw("poisson2d:1000")
         self.assertLess(time.monotonic() - began, 20)
         self.assertEqual(spy["rows"], {"cells": 800, "block": 1250})
-        # the diagonals at 1000 reach the next cell of 1250 rows
+        # The diagonals at 1000 extend into the next cell of 1250 rows.
         self.assertEqual(spy["filled"], 800 + 2 * 799)
         self.assertIn(b"IDAT", data)
 
@@ -340,12 +342,14 @@ class Pictures(Case):
                 file.write(mtx(4, 4, pattern))
             png = Png(self.draw(os.fsdecode(path))[0])
             self.assertEqual((png.width, png.height), (short.width, short.height))
-            # the name's end is within the picture
+            # The end of the name is inside the picture.
             self.assertTrue(all(png.pixel(png.width - x, y) == WHITE for x in range(1, 8) for y in range(60)))
 
     def test_2_files(self):
         path = self.matrix(3, 3, [(0, 0)])
-        self.draw(path)  # the first picture on a machine makes the cache of fonts, which a limit on files would stop
+        # The first picture on a machine creates the font cache, which a limit on file sizes would
+        # prevent.
+        self.draw(path)
         os.remove(os.path.join(self.folder, "a.png"))
         out = os.path.join(self.folder, "none", "a.png")
         self.fails(2, "spy", path, "-o", out, says=[out, "No such file or directory"])
@@ -447,7 +451,7 @@ class Terminal(Case):
     def test_braille(self):
         places = [(i, i) for i in range(100)] + [(99, 0)]
         lines = self.lines(self.matrix(100, 100, places), env=with_columns(UTF8, 27))
-        # 25 characters of 2 dots are there for 100 columns
+        # 100 columns need 25 characters of 2 dots.
         filled = {(i // 2, j // 2) for i, j in places}
         self.assertEqual(lines[:-3], framed(braille(50, 50, filled)))
         legend = ["a: 100 x 100, 101 nonzeros", "a dot: 2 x 2 entries, at least one of them a nonzero", ""]
@@ -464,7 +468,8 @@ class Terminal(Case):
             self.assertEqual(lines[-2], f"a dot: {entries}")
 
     def test_shades_in_ascii(self):
-        # each character: 2 x 1 entries of 28; densities 1/2 and 1 are the ends of the scale
+        # Each character shows 2 x 1 entries of 28; the densities 1/2 and 1 are the ends of the
+        # scale.
         places = [(i, j) for i in range(28) for j in range(i + 1)]
         lines = self.lines(self.matrix(28, 28, places), env=with_columns(ASCII, 30))
         drawing = ["@" * (2 * r + 1) + "." + " " * (28 - 2 * r - 2) for r in range(14)]
@@ -476,7 +481,7 @@ class Terminal(Case):
 
     def test_long_and_narrow(self):
         lines = self.lines(self.matrix(100000, 100, [(i, i // 1000) for i in range(0, 100000, 50)]), env=ASCII)
-        # as wide as an eighth of its length: a character is twice as tall as wide
+        # The width is an eighth of the length: a character is twice as tall as wide.
         self.assertEqual((len(lines) - 5, len(lines[0]) - 2), (39, 9))
         self.assertTrue(all(len(line) == 11 for line in lines[:-3]))
         lines = self.lines(self.matrix(1, 10**6, [(0, 999999)]), env=UTF8)
@@ -528,7 +533,7 @@ class Terminal(Case):
             try:
                 while chunk := os.read(leader, 65536):
                     text += chunk
-            except OSError:  # how Linux tells the end of a terminal whose other side is closed
+            except OSError:  # on Linux: the other end of the terminal is closed
                 pass
         os.close(leader)
         self.assertEqual(process.returncode, 0)
@@ -539,7 +544,7 @@ class Terminal(Case):
         coloured = self.on_terminal("poisson2d:60", env=env)
         self.assertRegex(coloured, r"\x1b\[38;5;\d+m[⠁-⣿]")
         lines = re.sub(r"\x1b\[[0-9;]*m", "", coloured).split("\n")
-        # 18 lines of 4 dots are the shorter side here: 3600 / 72 rows a dot
+        # The shorter side has 18 lines of 4 dots: 3600 / 72 rows for each dot.
         self.assertEqual((len(lines), len(lines[0])), (18 + 5, 18 * 2 + 2))
         self.assertTrue(all(line.endswith("\x1b[0m│") for line in coloured.split("\n")[1:-4]))
         self.assertRegex(lines[-2], r"^a dot: 50 x 50 entries, .*; ⣿{5}: densities from \S+ to \S+, log scale$")
@@ -548,7 +553,7 @@ class Terminal(Case):
             self.assertNotIn("\x1b", plain)
             self.assertEqual("⣀" <= max(plain) <= "⣿", "LC_ALL" not in change)
         narrow = self.on_terminal("poisson2d:60", env=dict(env, NO_COLOR="1"), columns=20).split("\n")
-        self.assertLessEqual(len(narrow[0]), 20)  # COLUMNS says 30
+        self.assertLessEqual(len(narrow[0]), 20)  # COLUMNS is 30
         self.assertNotIn("\x1b", self.ok("spy", "poisson2d:60", env=env).stdout)
 
 

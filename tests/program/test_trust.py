@@ -79,7 +79,7 @@ class Entries(TrustTest):
 
     def test_links(self):
         entry = self.fill()
-        # to a good entry elsewhere: not followed
+        # A link to a valid entry elsewhere is not followed.
         elsewhere = os.path.join(self.folder, "elsewhere.spmv")
         os.rename(entry, elsewhere)
         with open(elsewhere, "rb") as file:
@@ -87,7 +87,7 @@ class Entries(TrustTest):
         os.symlink(elsewhere, entry)
         self.assertEqual(self.load()[0], "mtx")
         self.kept()
-        # nor written through, be the file there or not
+        # Nor is the target of a link written, whether it exists or not.
         for target in self.put("precious.txt", "precious"), os.path.join(self.folder, "nothing"):
             os.unlink(entry)
             os.symlink(target, entry)
@@ -104,7 +104,7 @@ class Entries(TrustTest):
         entry = self.fill()
         os.unlink(entry)
         precious = self.put("precious.txt", "precious")
-        # the program's process number is not known before: exec keeps that of the shell
+        # The process number of the program is unknown beforehand; exec keeps that of the shell.
         script = ('for k in 0 1 2 3 4 5; do ln -s "$PRECIOUS" "$ENTRY.$$.$k.part"; done; '
                   'exec "$PROGRAM" mul "$A" -o /dev/null')
         done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, timeout=60, check=False,
@@ -161,7 +161,7 @@ class Folders(TrustTest):
         os.symlink(real, self.cache)
         self.refused("a link")
         self.refused("a link", self.cache + "/")
-        # a link above it is the user's own affair
+        # A link above the folder is the user's responsibility.
         below = os.path.join(self.cache, "below")
         self.assertEqual([self.load(below)[0], self.load(below)[0]], ["mtx", "cache"])
 
@@ -172,7 +172,7 @@ class Folders(TrustTest):
             os.chmod(self.cache, mode)
             self.refused("others may write to it")
             self.assertEqual(stat.S_IMODE(os.stat(self.cache).st_mode), mode)
-        os.chmod(self.cache, 0o755)  # others may look
+        os.chmod(self.cache, 0o755)  # others may read the folder
         self.assertEqual([self.load()[0], self.load()[0]], ["mtx", "cache"])
 
     @unittest.skipUnless(os.geteuid() == 0, "needs root, to give files to another user")
