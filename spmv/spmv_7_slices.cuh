@@ -26,9 +26,12 @@
 namespace slices
 {
 
-/* AT_ONCE: slots whose loads are under way together. HEAVY_RESIDENT: blocks that an SM is to hold at once
- * where an epilogue needs registers. */
-enum { ROWS = 2 * warp_lanes, BLOCK = 128, WARPS = BLOCK / warp_lanes, AT_ONCE = 4, HEAVY_RESIDENT = 8 };
+/* AT_ONCE: slots whose loads are under way together. RESIDENT: blocks that an SM is to hold at least. Without the
+ * number the compiler saves registers where they are needed for the loads. */
+#ifndef AO
+#define AO 4
+#endif
+enum { ROWS = 2 * warp_lanes, BLOCK = 128, WARPS = BLOCK / warp_lanes, AT_ONCE = AO, RESIDENT = 6 };
 
 struct shape {
     enum { BLOCK = slices::BLOCK };
@@ -74,52 +77,49 @@ template <typename Value> struct chunk {
     two<Value> value[AT_ONCE];
 };
 
-template <tiles::values HELD, typename Load, typename Matrix, typename Value>
-__device__ void load_chunk(const Matrix &m, const Load &load, head mine, int k, int count, chunk<Value> *c)
+/* The first `count` of them, or all; from: the lane's values. Slots that are not there have no rows. */
+template <tiles::values HELD, typename Load, typename Value>
+__device__ void load_chunk(const Load &load, const slot *at, const two<Value> *from, int count, chunk<Value> *c)
 {
-    const int64_t from = ((int64_t)mine.begin + k) * warp_lanes + (int)threadIdx.x % warp_lanes;
-    const slot *const at = m.patterns + mine.pattern + k;
 #pragma unroll
     for (int i = 0; i < AT_ONCE; i++) {
         c->at[i] = slot();
         c->value[i] = two<Value>();
-        if (k + i < count) {
-            if constexpr (HELD == tiles::values::PLAIN)
-                c->value[i] = load(m.val + from + i * warp_lanes);
-            else if constexpr (HELD == tiles::values::CODED)
-                c->value[i] = load(m.code + from + i * warp_lanes);
+        if (i < count) {
+            if constexpr (HELD != tiles::values::NONE)
+                c->value[i] = load(from + i * warp_lanes);
             c->at[i] = at[i];
         }
     }
 }
 
-/* What an entry adds to its row. */
-template <tiles::values HELD, typename Matrix, typename T, typename Value>
-__device__ T add_entry(const Matrix &m, T sum, Value value, T x)
+/* The array that a kernel reads in the order of slots. */
+template <tiles::values HELD, typename Matrix> __device__ auto held_values(const Matrix &m)
 {
-    if constexpr (HELD == tiles::values::NONE)
-        return sum + x;
+    if constexpr (HELD == tiles::values::PLAIN)
+        return m.val;
     else if constexpr (HELD == tiles::values::CODED)
-        return sum + load_gathered(m.value_table + value) * x;
+        return m.code;
     else
-        return sum + T(value) * x;
+        return (const two<uint8_t> *)nullptr;
 }
 
-template <tiles::values HELD> struct held_as;
-template <> struct held_as<tiles::values::CODED> {
-    template <typename Matrix> using type = uint8_t;
-};
-template <> struct held_as<tiles::values::PLAIN> {
-    template <typename Matrix> using type = typename Matrix::stored;
-};
-template <> struct held_as<tiles::values::NONE> {
-    template <typename Matrix> using type = uint8_t;
-};
+/* An entry's product, of x and of its value as it is held, where the row has one; 0 elsewhere. Adding that 0 changes no
+ * bit: a sum that begins at +0 is never -0. So additions need no condition. */
+template <tiles::values HELD, typename Matrix, typename T, typename Value>
+__device__ T product_of(const Matrix &m, bool has, Value value, T x)
+{
+    if constexpr (HELD == tiles::values::NONE)
+        return x;
+    else if constexpr (HELD == tiles::values::CODED)
+        return (has ? load_gathered(m.value_table + value) : T()) * x;
+    else
+        return T(value) * x; /* a value that is not there is stored as 0 */
+}
 
 template <tiles::values HELD, typename Load, typename Matrix, typename T, typename Store>
-__global__ void __launch_bounds__(BLOCK, Store::HEAVY ? HEAVY_RESIDENT : 0) kernel(Matrix m, const T *x, Store store)
+__global__ void __launch_bounds__(BLOCK, RESIDENT) kernel(Matrix m, const T *x, Store store)
 {
-    using value_type = typename held_as<HELD>::template type<Matrix>;
     const int lane = (int)threadIdx.x % warp_lanes;
     const int64_t slice = (int64_t)blockIdx.x * WARPS + (int)threadIdx.x / warp_lanes, first = slice * ROWS;
     const Load load(m.retained);
@@ -130,11 +130,15 @@ __global__ void __launch_bounds__(BLOCK, Store::HEAVY ? HEAVY_RESIDENT : 0) kern
         mine = m.heads[slice];
         count = m.heads[slice + 1].begin - mine.begin;
     }
-    const T *const x_from = x + first + 2 * lane;
+    const T *const x_from = settled(x + first + 2 * lane);
+    const slot *const at = m.patterns + mine.pattern;
+    auto *from = held_values<HELD>(m);
+    if constexpr (HELD != tiles::values::NONE)
+        from = settled(from + (int64_t)mine.begin * warp_lanes + lane);
     typename Store::ahead held[2] = {};
     T even = T(), odd = T();
-    chunk<value_type> c;
-    load_chunk<HELD>(m, load, mine, 0, count, &c);
+    chunk<std::decay_t<decltype(from->even)>> c;
+    load_chunk<HELD>(load, at, from, count, &c);
 
     await_kernel_before();
     const bool stopped = store.stopped();
@@ -145,31 +149,30 @@ __global__ void __launch_bounds__(BLOCK, Store::HEAVY ? HEAVY_RESIDENT : 0) kern
     for (int k = 0; k < count; k += AT_ONCE) {
         T x_even[AT_ONCE], x_odd[AT_ONCE];
         if (k > 0)
-            load_chunk<HELD>(m, load, mine, k, count, &c);
+            load_chunk<HELD>(load, at + k, HELD != tiles::values::NONE ? from + k * warp_lanes : from, count - k, &c);
 #pragma unroll
         for (int i = 0; i < AT_ONCE; i++) {
+            const T *const x_at = x_from + c.at[i].offset;
             x_even[i] = x_odd[i] = T();
             if ((c.at[i].even >> lane & 1u) != 0)
-                x_even[i] = load_gathered(x_from + c.at[i].offset);
+                x_even[i] = load_gathered(x_at);
             if ((c.at[i].odd >> lane & 1u) != 0)
-                x_odd[i] = load_gathered(x_from + 1 + c.at[i].offset);
+                x_odd[i] = load_gathered(x_at + 1);
         }
         if (stopped) /* looked at when the gathers are under way */
             return;
 #pragma unroll
         for (int i = 0; i < AT_ONCE; i++) {
-            if ((c.at[i].even >> lane & 1u) != 0)
-                even = add_entry<HELD>(m, even, c.value[i].even, x_even[i]);
-            if ((c.at[i].odd >> lane & 1u) != 0)
-                odd = add_entry<HELD>(m, odd, c.value[i].odd, x_odd[i]);
+            even += product_of<HELD>(m, (c.at[i].even >> lane & 1u) != 0, c.value[i].even, x_even[i]);
+            odd += product_of<HELD>(m, (c.at[i].odd >> lane & 1u) != 0, c.value[i].odd, x_odd[i]);
         }
     }
     if (stopped)
         return;
 #pragma unroll
     for (int half = 0; half < 2; half++) { /* so that neighbouring lanes store neighbouring rows */
-        const int from = half * (warp_lanes / 2) + lane / 2;
-        const T of_even = __shfl_sync(0xffffffffu, even, from), of_odd = __shfl_sync(0xffffffffu, odd, from);
+        const int whose = half * (warp_lanes / 2) + lane / 2;
+        const T of_even = __shfl_sync(0xffffffffu, even, whose), of_odd = __shfl_sync(0xffffffffu, odd, whose);
         const int64_t row = first + half * warp_lanes + lane;
         if (row < m.rows)
             store(row, lane % 2 == 0 ? of_even : of_odd, held[half]);

@@ -60,46 +60,123 @@ struct making {
     int32_t *slots, *own_slots, *begins, *own_begins, *chosen;
 };
 
-/* A lane's places in its two rows of a slice. */
-template <typename Offset> struct merging {
-    const int32_t *col;
-    int64_t at[2], end[2];
-    int32_t row[2], next[2]; /* next: offset of the entry there */
+/* How a value is held. */
+template <typename Stored> struct as_is {
+    const Stored *val;
+    __device__ Stored operator()(int64_t k) const
+    {
+        return val[k];
+    }
+};
 
-    __device__ merging(const Offset *row_ptr, const int32_t *columns, int64_t rows, int64_t slice) : col(columns)
+template <typename T, typename Stored> struct as_codes {
+    const Stored *val;
+    const tiles::value_table<T> *table;
+    __device__ uint8_t operator()(int64_t k) const
+    {
+        return tiles::code_of(table->bits, tiles::bits_of(val + k));
+    }
+};
+
+struct no_values {
+    __device__ uint8_t operator()(int64_t) const
+    {
+        return 0;
+    }
+};
+
+/* The next entries of each row of a slice, in a block's shared memory. */
+template <typename Value> struct window {
+    enum { AHEAD = 8, STRIDE = AHEAD + 1 /* rows begin in different banks */ };
+    int64_t at[ROWS], end[ROWS];
+    int32_t offset[ROWS * STRIDE];
+    Value value[ROWS * STRIDE];
+};
+
+/* A lane's places in its two rows of a slice. All rows' next entries are loaded together, neighbouring lanes
+ * neighbouring entries, since a row goes on by one entry a slot at most. A warp. */
+template <typename Offset, typename Value, typename Source> struct merging {
+    const int32_t *col;
+    Source source;
+    window<Value> *near;
+    int64_t at[2], end[2], loaded[2];
+    int32_t first, next[2]; /* row of the slice; offset of the lane's next entries */
+    int slots;              /* taken from the window */
+
+    __device__ merging(const Offset *row_ptr, const int32_t *columns, int64_t rows, int64_t slice, Source from,
+                       window<Value> *shared)
+        : col(columns), source(from), near(shared), first((int32_t)(slice * ROWS)), slots(0)
     {
         for (int i = 0; i < 2; i++) {
-            const int64_t r = slice * ROWS + 2 * ((int)threadIdx.x % warp_lanes) + i;
-            row[i] = (int32_t)r;
+            const int64_t r = slice * ROWS + row(i);
             at[i] = r < rows ? (int64_t)row_ptr[r] : 0;
             end[i] = r < rows ? (int64_t)row_ptr[r + 1] : 0;
-            next[i] = offset(i);
         }
+        load();
     }
 
-    __device__ int32_t offset(int i) const
+    static __device__ int row(int i)
     {
-        return at[i] < end[i] ? col[at[i]] - row[i] : (int32_t)NO_OFFSET;
+        return 2 * ((int)threadIdx.x % warp_lanes) + i;
     }
 
-    /* The next slot, whose offset is NO_OFFSET behind the last, and past it. A warp. unsorted becomes
-     * true where a row's columns do not ascend. */
+    __device__ void load()
+    {
+        enum { AHEAD = window<Value>::AHEAD };
+        slots = 0;
+        __syncwarp();
+        for (int i = 0; i < 2; i++) {
+            near->at[row(i)] = loaded[i] = at[i];
+            near->end[row(i)] = end[i];
+        }
+        __syncwarp();
+#pragma unroll 8
+        for (int e = (int)threadIdx.x % warp_lanes; e < ROWS * AHEAD; e += warp_lanes) {
+            const int r = e / AHEAD, place = r * window<Value>::STRIDE + e % AHEAD;
+            const int64_t k = near->at[r] + e % AHEAD;
+            const bool is_there = k < near->end[r];
+            near->offset[place] = is_there ? col[k] - (first + r) : (int32_t)NO_OFFSET;
+            near->value[place] = is_there ? source(k) : Value();
+        }
+        __syncwarp();
+        look();
+    }
+
+    __device__ int place(int i) const
+    {
+        return row(i) * window<Value>::STRIDE + (int)(at[i] - loaded[i]);
+    }
+
+    __device__ void look()
+    {
+        for (int i = 0; i < 2; i++)
+            next[i] = at[i] < end[i] ? near->offset[place(i)] : (int32_t)NO_OFFSET;
+    }
+
+    /* Past the entries of the lane's rows that a slot has. */
+    __device__ void pass(bool even, bool odd)
+    {
+        at[0] += even;
+        at[1] += odd;
+        if (++slots == window<Value>::AHEAD)
+            load();
+        else
+            look();
+    }
+
+    /* The next slot, whose offset is NO_OFFSET behind the last, and past it. unsorted becomes true where a row's columns
+     * do not ascend. */
     __device__ slot take(bool *unsorted)
     {
         slot s = {};
         s.offset = tiles::warp_least(next[0] < next[1] ? next[0] : next[1]);
-        const bool has[2] = {next[0] == s.offset, next[1] == s.offset};
+        const bool even = next[0] == s.offset, odd = next[1] == s.offset;
         if (s.offset == NO_OFFSET)
             return s;
-        s.even = __ballot_sync(0xffffffffu, has[0]);
-        s.odd = __ballot_sync(0xffffffffu, has[1]);
-#pragma unroll
-        for (int i = 0; i < 2; i++)
-            if (has[i]) {
-                at[i]++;
-                next[i] = offset(i);
-                *unsorted = *unsorted || next[i] <= s.offset;
-            }
+        s.even = __ballot_sync(0xffffffffu, even);
+        s.odd = __ballot_sync(0xffffffffu, odd);
+        pass(even, odd);
+        *unsorted = *unsorted || next[0] <= s.offset || next[1] <= s.offset;
         return s;
     }
 
@@ -158,12 +235,13 @@ __global__ void __launch_bounds__(BLOCK)
     count(const Offset *row_ptr, const int32_t *col, int64_t rows, int64_t slices, bool any, making m)
 {
     const int lane = (int)threadIdx.x % warp_lanes;
+    __shared__ window<uint8_t> near[WARPS];
     const int64_t warps = (int64_t)gridDim.x * WARPS;
     unsigned long long slots = 0, entries = 0, longest = 0;
     bool unsorted = false, unsuited = false;
     for (int64_t slice = (int64_t)blockIdx.x * WARPS + (int)threadIdx.x / warp_lanes; slice < slices && !unsuited;
          slice += warps) {
-        merging<Offset> rows_of(row_ptr, col, rows, slice);
+        merging<Offset, uint8_t, no_values> rows_of(row_ptr, col, rows, slice, {}, near + threadIdx.x / warp_lanes);
         const int64_t mine = rows_of.length(0) > rows_of.length(1) ? rows_of.length(0) : rows_of.length(1);
         const int32_t most = -tiles::warp_least(-(int32_t)(mine < INT32_MAX / 4 ? mine : INT32_MAX / 4));
         const int limit = any ? INT32_MAX : 2 * most + SPARE_SLOTS;
@@ -223,12 +301,13 @@ template <typename Offset>
 __global__ void __launch_bounds__(BLOCK) write(const Offset *row_ptr, const int32_t *col, int64_t rows, int64_t slices,
                                                int64_t capacity, making m, slot *patterns)
 {
+    __shared__ window<uint8_t> near[WARPS];
     const int64_t warps = (int64_t)gridDim.x * WARPS;
     bool unsorted = false;
     for (int64_t slice = (int64_t)blockIdx.x * WARPS + (int)threadIdx.x / warp_lanes; slice < slices; slice += warps) {
         if (m.chosen[slice] != slice)
             continue;
-        merging<Offset> rows_of(row_ptr, col, rows, slice);
+        merging<Offset, uint8_t, no_values> rows_of(row_ptr, col, rows, slice, {}, near + threadIdx.x / warp_lanes);
         const int32_t begin = m.own_begins[slice], end = m.own_begins[slice + 1];
         for (int32_t k = begin; k < end; k++) {
             const slot s = rows_of.take(&unsorted);
@@ -237,31 +316,6 @@ __global__ void __launch_bounds__(BLOCK) write(const Offset *row_ptr, const int3
         }
     }
 }
-
-/* How a value is held. */
-template <typename Stored> struct as_is {
-    const Stored *val;
-    __device__ Stored operator()(int64_t k) const
-    {
-        return val[k];
-    }
-};
-
-template <typename T, typename Stored> struct as_codes {
-    const Stored *val;
-    const tiles::value_table<T> *table;
-    __device__ uint8_t operator()(int64_t k) const
-    {
-        return tiles::code_of(table->bits, tiles::bits_of(val + k));
-    }
-};
-
-struct no_values {
-    __device__ uint8_t operator()(int64_t) const
-    {
-        return 0;
-    }
-};
 
 static __global__ void __launch_bounds__(BLOCK) write_heads(int64_t slices, making m, head *heads)
 {
@@ -275,27 +329,26 @@ __global__ void __launch_bounds__(BLOCK)
     fill(const Offset *row_ptr, const int32_t *col, int64_t rows, int64_t slices, const head *heads,
          const slot *patterns, int64_t capacity, Source source, two<Value> *to, findings *found)
 {
+    __shared__ window<Value> near[WARPS];
     const int lane = (int)threadIdx.x % warp_lanes;
     const int64_t warps = (int64_t)gridDim.x * WARPS;
     bool differs = false;
     for (int64_t slice = (int64_t)blockIdx.x * WARPS + (int)threadIdx.x / warp_lanes; slice < slices; slice += warps) {
-        merging<Offset> rows_of(row_ptr, col, rows, slice);
+        merging<Offset, Value, Source> rows_of(row_ptr, col, rows, slice, source, near + threadIdx.x / warp_lanes);
         const head mine = heads[slice];
         const int count = heads[slice + 1].begin - mine.begin;
         for (int k = 0; k < count; k++) {
             const slot s = mine.pattern + k < capacity ? patterns[mine.pattern + k] : slot();
-            Value value[2] = {};
-#pragma unroll
-            for (int i = 0; i < 2; i++)
-                if (((i == 0 ? s.even : s.odd) >> lane & 1u) != 0) {
-                    differs = differs || rows_of.next[i] != s.offset;
-                    if (rows_of.at[i] < rows_of.end[i])
-                        value[i] = source(rows_of.at[i]);
-                    rows_of.at[i]++;
-                    rows_of.next[i] = rows_of.offset(i);
-                }
+            const bool even = (s.even >> lane & 1u) != 0, odd = (s.odd >> lane & 1u) != 0;
+            two<Value> value = {};
+            differs = differs || (even && rows_of.next[0] != s.offset) || (odd && rows_of.next[1] != s.offset);
+            if (even)
+                value.even = rows_of.near->value[rows_of.place(0)];
+            if (odd)
+                value.odd = rows_of.near->value[rows_of.place(1)];
+            rows_of.pass(even, odd);
             if (to != nullptr)
-                to[((int64_t)mine.begin + k) * warp_lanes + lane] = {value[0], value[1]};
+                to[((int64_t)mine.begin + k) * warp_lanes + lane] = value;
         }
         differs = differs || rows_of.length(0) != 0 || rows_of.length(1) != 0;
     }
