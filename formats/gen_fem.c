@@ -14,8 +14,9 @@ enum { STREAM_SHUFFLE = 0x66656d73, STREAM_PAIRS = 0x66656d70, WINDOW = 64 };
 
 struct mesh {
     uint64_t seed;
-    int64_t nodes, block, side;  /* the grid has side points along each axis */
-    int64_t reach, distance;     /* of the farthest neighbours: steps along an axis; squared distance */
+    int64_t nodes, block, side; /* the grid has side points along each axis */
+    /* of the farthest neighbours: steps along an axis; squared distance */
+    int64_t reach, distance;
     double share;                /* share of the pairs at that distance that are coupled */
     int32_t *point_of, *node_at; /* the point of a node, and the node at a point */
 };
