@@ -39,7 +39,7 @@ struct bench {
     spmv_status verdict; /* the first failure of a check or a matrix */
 };
 
-/* ---------------------------------------------------------------- what is asked for */
+/* ---------------------------------------------------------------- operation and operands */
 
 static spmv_status choose_suite(struct bench *b)
 {
@@ -131,7 +131,7 @@ static spmv_status open_outputs(struct bench *b)
     return st;
 }
 
-/* ---------------------------------------------------------------- where it runs */
+/* ---------------------------------------------------------------- devices and contexts */
 
 /* Opens the backend, its device, and another backend for checks. */
 static spmv_status open_places(struct bench *b)

@@ -12,14 +12,15 @@
 struct explain_line {
     /* owned; the text, the title of the array, or the description of the step */
     char *label;
-    const char *key;        /* name of an array in the JSON; NULL: not in the JSON, or a step */
-    char *launch;           /* owned; of a step: the kernel's name; NULL: not a step */
-    int64_t block;          /* of a step */
-    int step;               /* of a step */
-    int64_t n;              /* cells */
-    double *cells;          /* owned; double represents all values of the types here, below 2^53 */
-    unsigned char *heads;   /* owned; 1: a segment starts in the cell; NULL: no segments */
-    unsigned char *changed; /* owned; of a step: 1 where the step changed the cell; NULL: unknown */
+    const char *key;      /* name of an array in the JSON; NULL: not in the JSON, or a step */
+    char *launch;         /* owned; of a step: the kernel's name; NULL: not a step */
+    int64_t block;        /* of a step */
+    int step;             /* of a step */
+    int64_t n;            /* cells */
+    double *cells;        /* owned; double represents all values of the types here, below 2^53 */
+    unsigned char *heads; /* owned; 1: a segment starts in the cell; NULL: no segments */
+    /* owned; of a step: 1 for each cell that the step changed; NULL: unknown */
+    unsigned char *changed;
     spmv_type type;
     int64_t operations; /* of a step: total since the page began */
     bool idle;          /* of a step: spmv_trace.idle; not printed */

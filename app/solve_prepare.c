@@ -91,8 +91,7 @@ static spmv_status make_solution(struct job *job)
     return st;
 }
 
-/* Computes b = A solution and checks it: with a wrong b, a right x would be compared with the wrong
- * solution. */
+/* Computes b = A solution and checks it: with a wrong b, a right x would appear wrong. */
 static spmv_status make_b(struct job *job)
 {
     struct product *p = &job->p;

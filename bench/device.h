@@ -32,7 +32,8 @@ struct device_functions {
      * monotonic clock. */
     int (*time_batch)(struct device *device, int (*run)(void *), void *state, int repeats, double *seconds, char *why);
 
-    /* Repeats times: overwrites the last-level cache, then times one run as samples[i]. */
+    /* Repeats the following repeats times: overwrite the last-level cache, then time one run as
+     * samples[i]. */
     int (*time_flushed)(struct device *device, int (*run)(void *), void *state, int repeats, double *samples,
                         char *why);
 

@@ -209,7 +209,7 @@ static int run(void *state)
     return st == SPMV_OK || st == SPMV_ERROR_ITERATIONS ? 0 : -1;
 }
 
-/* ---------------------------------------------------------------- what is right */
+/* ---------------------------------------------------------------- checks */
 
 /* Sums the squares of b - A x and of b in parts of PART rows, so that the order is the same for any
  * number of threads. */

@@ -210,7 +210,7 @@ static spmv_status setup_compact(struct work *work)
     return st;
 }
 
-/* ---------------------------------------------------------------- what is run */
+/* ---------------------------------------------------------------- runs */
 
 /* An operation on the arrays of one context. */
 typedef spmv_status compute_fn(spmv_context *ctx, const struct peer_problem *p);
@@ -367,7 +367,7 @@ static int run_compact(void *state)
                : -1;
 }
 
-/* ---------------------------------------------------------------- what is right */
+/* ---------------------------------------------------------------- checks */
 
 /* Copies an array to host memory; NULL stays NULL. */
 static spmv_status host_copy(struct work *work, const void *from, int64_t bytes, void **to)

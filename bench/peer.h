@@ -41,8 +41,9 @@ struct peer_solved {
     double residual;    /* ||r|| / ||b||, r by the recurrence, after the last update */
 };
 
-/* The work, in the memory of the peer's backend. All arrays outlive the peer's state. Only y, out
- * and kept may be written. Arrays that the operation does not use are NULL. */
+/* The work, in the memory of the peer's backend. The comment of an array gives its number of
+ * elements. All arrays outlive the peer's state. Only y, out and kept may be written. Arrays that
+ * the operation does not use are NULL. */
 struct peer_problem {
     enum peer_op op;
     spmv_type type; /* of the values: SPMV_F32 or SPMV_F64 */
@@ -65,7 +66,7 @@ struct peer_problem {
     int64_t segments;
     const int32_t *offsets; /* segments + 1 */
     const uint8_t *flags;   /* n: 0 or 1 */
-    int64_t *kept;          /* 1 */
+    int64_t *kept;          /* 1 element */
     const int32_t *index;   /* n, 0 <= index[i] < bins */
     int64_t bins;
 

@@ -156,7 +156,8 @@ int64_t coo_buckets_bytes(int64_t rows, int64_t cols, spmv_type type, bool patte
         bytes > INT64_MAX / 2 - of_rows / 2)
         return INT64_MAX;
     bytes = entries * (int64_t)b.entry_size;
-    /* Header and unused end of a block take less than 1/512 of it; of a small one, 1/128. */
+    /* Header and unused end take less than 1/512 of a BLOCK, and less than 1/128 of a LARGE_BLOCK,
+     * which is smaller. */
     bytes += bytes / (b.large_pages ? 128 : 512);
     bytes += min_i64(entries, b.count * threads) * (b.large_pages ? b.block_bytes : PAGE);
     /* partly filled pages, and the groups being moved to the matrix */

@@ -21,7 +21,7 @@ struct mesh {
     int32_t *point_of, *node_at; /* the point of a node, and the node at a point */
 };
 
-/* ------------------------------------------------------------------ how far neighbours reach */
+/* ------------------------------------------------------------------ distance of neighbours */
 
 /* Number of nodes q for which q - (dx, dy, dz) is a grid point too. As dz >= 0, that point precedes
  * q and is a node. */
@@ -126,7 +126,8 @@ static void fem_fill(const void *rule, int64_t row, int64_t length, int32_t *col
 
 /* ------------------------------------------------------------------ the mesh */
 
-/* R. A. Fisher, F. Yates; R. Durstenfeld, CACM 7(7), 1964, algorithm 235. */
+/* Shuffles the numbers within each window. R. A. Fisher, F. Yates; R. Durstenfeld, CACM 7(7), 1964,
+ * algorithm 235. */
 static void shuffle_windows(spmv_context *ctx, struct mesh *m)
 {
 #pragma omp parallel for num_threads(host_team(ctx, m->nodes)) schedule(static)

@@ -148,7 +148,7 @@ static int is_there(const struct rank *rank)
            (poll_fd.revents & (POLLHUP | POLLERR)) == 0;
 }
 
-/* Ends all processes. Workers that were told to quit have patience seconds. */
+/* Ends all processes. Workers that received the quit command get patience seconds to end. */
 static void end_processes(struct ranks *ranks, double patience)
 {
     const pid_t launcher = ranks->launcher;
@@ -548,7 +548,7 @@ int ranks_fetch(void *state)
 
 /* ------------------------------------------------------------------ the module */
 
-/* Asks the worker beside this module for the versions of its library and of MPI. */
+/* Gets the versions of its library and of MPI from the worker beside this module. */
 static int ask_versions(char *text, size_t size)
 {
     Dl_info info;

@@ -20,7 +20,7 @@ const char *packed_form(const char *head, int64_t bytes)
         {"gz", "\x1f\x8b", 0, 2},
         {"xz", "\xfd\x37zXZ\0", 0, 6},
         {"zst", "\x28\xb5\x2f\xfd", 0, 4},
-        /* of pzstd */
+        /* the second zst: of pzstd */
         {"bz2", "BZh", 0, 3},
         {"tar", "ustar", 257, 5},
         {"zst", "\x50\x2a\x4d\x18", 0, 4},

@@ -271,7 +271,7 @@ static bool take_of_stream(struct text_tiles *tiles, struct text_tile *tile)
     return more;
 }
 
-/* ---------------------------------------------------------------- both */
+/* ---------------------------------------------------------------- files and streams */
 
 bool text_tile_take(struct text_tiles *tiles, struct text_memory *memory, struct text_tile *tile)
 {
