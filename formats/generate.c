@@ -1,4 +1,4 @@
-/* SPECs: finding the generator by name, reading its arguments.
+/* Matrix SPECs: finds the generator by name and reads its arguments.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "generate.h"
@@ -12,7 +12,7 @@ static const struct generator generators[] = {GENERATOR_LIST(ROW)};
 #undef ROW
 enum { GENERATORS = sizeof generators / sizeof generators[0] };
 
-/* The generator whose name is the first length characters; NULL when there is none. */
+/* The generator whose name is the first length characters; NULL if there is none. */
 static const struct generator *find_generator(const char *name, size_t length)
 {
     for (int g = 0; g < GENERATORS; g++)
@@ -35,10 +35,10 @@ const char *spmv_spec_form(int index, const char **about)
     return there ? generators[index].form : NULL;
 }
 
-/* The sentence lists the known ones. */
+/* The message lists the known generators. */
 static spmv_status fail_unknown(spmv_context *ctx, const char *spec, size_t length)
 {
-    char known[768] = ""; /* the forms alone: a context's sentence has 1024 characters */
+    char known[768] = ""; /* only the forms: a context's message has at most 1024 characters */
     size_t used = 0;
     for (int g = 0; g < GENERATORS && used < sizeof known; g++)
         used += (size_t)snprintf(known + used, sizeof known - used, "%s%s", g == 0 ? "" : ", ", generators[g].form);
@@ -53,7 +53,8 @@ spmv_status generator_fail(spmv_context *ctx, const struct generator_request *re
                         request->self->name, request->arguments, request->self->form, why[0] != '\0' ? " " : "", why);
 }
 
-/* Digits only: no sign, no blank. *end: behind the last digit. False when the number is beyond 64 bits. */
+/* Reads digits only: no sign, no blank. *end: behind the last digit. False if the number exceeds 64
+ * bits. */
 static bool read_digits(const char *text, int64_t *value, const char **end)
 {
     bool fits = true;
@@ -68,8 +69,8 @@ static bool read_digits(const char *text, int64_t *value, const char **end)
     return fits;
 }
 
-/* Digits with a point among them or none: 15 of them and a power of ten up to 10^15 are exact, so that the quotient is
- * the number correctly rounded. False when there are more. */
+/* Reads digits with at most one point. Up to 15 digits and a power of ten up to 10^15 are exact, so
+ * the quotient is the correctly rounded number. False if there are more. */
 static bool read_decimal(const char *text, double *value, const char **end)
 {
     int64_t digits = 0;
@@ -152,7 +153,7 @@ spmv_status generator_fits(spmv_context *ctx, const struct generator_request *re
     if (!(bytes + beside < 0x1p62))
         return context_fail(ctx, SPMV_ERROR_LIMIT, "matrix SPEC \"%s:%.100s\": its bytes overflow 64 bits",
                             request->self->name, request->arguments);
-    /* values become complex ones beside the real ones */
+    /* complex values are made while the real ones are still in memory */
     const double wide = entries * (double)spmv_type_size(request->wide);
     const bool widens = request->wide != request->type;
     const spmv_matrix_size size = {.rows = rows,
@@ -167,7 +168,8 @@ spmv_status generator_fits(spmv_context *ctx, const struct generator_request *re
                                                                request->self->name, request->arguments, why);
 }
 
-/* Reads one option, text up to length: false when it is none. *bad: it is one, but its value is not. */
+/* Reads one option, the text up to length. False if it is not an option. *bad: it is an option with
+ * an invalid value. */
 static bool read_option(const char *text, size_t length, struct generator_request *request, bool *bad)
 {
     static const char *const names[] = {
@@ -191,7 +193,8 @@ static bool read_option(const char *text, size_t length, struct generator_reques
     return true;
 }
 
-/* Takes the options out of the arguments, which are rewritten. The same option twice: the later one counts. */
+/* Removes the options from the arguments, which are rewritten. If an option is repeated, the last
+ * one counts. */
 static bool take_options(char *arguments, struct generator_request *request)
 {
     char *to = arguments;
@@ -275,7 +278,7 @@ spmv_status spmv_matrix_generate_within(spmv_context *ctx, const char *spec, con
         return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_matrix_generate: the SPEC is NULL");
     if (type == SPMV_TYPE_DEFAULT)
         type = SPMV_F64;
-    const spmv_type part = type_part(type); /* values are real ones */
+    const spmv_type part = type_part(type); /* values are generated as real numbers */
     if (part != SPMV_F64 && part != SPMV_F32)
         return context_fail(ctx, SPMV_ERROR_TYPE,
                             "spmv_matrix_generate: values of type %s: f64, f32, c128 or c64 it must be",
