@@ -44,21 +44,15 @@ template <typename T> struct column {
     int stop, ending; /* stop: an enum column_stop; ending: no step follows */
 };
 
-#ifndef HOST_CUDA
-using graph = cudaGraphExec_t;
-#else
-using graph = void *; /* graphs do not exist on the host */
-#endif
-
 struct queue {
     spmv_context *ctx;
     const void *states; /* on the device: one a column */
     int64_t bytes;      /* of all */
     bool graphs;
-    bool *ran;                  /* the columns that run */
-    double *before;             /* r'r of each column at the last check */
-    graph replay[LENGTHS];      /* NULL: not captured, or not possible */
-    bool tried[LENGTHS], plain; /* plain: a capture failed */
+    bool *ran;                       /* the columns that run */
+    double *before;                  /* r'r of each column at the last check */
+    cudaGraphExec_t replay[LENGTHS]; /* NULL: not captured, or not possible */
+    bool tried[LENGTHS], plain;      /* plain: a capture failed */
     cudaEvent_t told[AHEAD];
 };
 
@@ -90,11 +84,9 @@ inline spmv_status open(queue *q, const struct cg *cg, const void *states, bool 
 
 inline void close(queue *q)
 {
-#ifndef HOST_CUDA
     for (int l = 0; l < LENGTHS; l++)
         if (q->replay[l] != nullptr && cudaGraphExecDestroy(q->replay[l]) != cudaSuccess)
             cudaGetLastError();
-#endif
     for (int k = 0; k < AHEAD; k++)
         if (q->told[k] != nullptr && cudaEventDestroy(q->told[k]) != cudaSuccess)
             cudaGetLastError();
@@ -111,7 +103,6 @@ template <typename Step> spmv_status queue_steps(const Step &step, int length)
     return st;
 }
 
-#ifndef HOST_CUDA
 /* Captures the steps. Where capture is not possible, as on the default stream, steps are launched
  * one by one from now on. */
 template <typename Step> spmv_status capture(queue *q, const Step &step, int length)
@@ -150,17 +141,6 @@ inline spmv_status replay(const queue &q, int length)
         return cuda_check(q.ctx, cudaGraphLaunch(q.replay[length], (cudaStream_t)q.ctx->stream), "cg graph");
     });
 }
-#else
-template <typename Step> spmv_status capture(queue *, const Step &, int)
-{
-    return SPMV_OK;
-}
-
-inline spmv_status replay(const queue &, int)
-{
-    return SPMV_OK;
-}
-#endif
 
 /* Queues a block of steps, and after it the copy `which` of the states. */
 template <typename Step> spmv_status queue_block(queue *q, const Step &step, int length, int which)

@@ -156,18 +156,6 @@ template <typename T, typename Index> struct runs {
 
 enum { HEAD = 1 << 15 };
 
-/* The block's dynamic shared memory. */
-template <int BYTES> __device__ unsigned char *shared_memory()
-{
-#ifdef __CUDACC__
-    extern __shared__ __align__(16) unsigned char blocked_shared[];
-    return blocked_shared;
-#else /* on the host, blocks run one after the other */
-    alignas(16) static unsigned char memory[BYTES];
-    return memory;
-#endif
-}
-
 /* Copies elements 0 ... count - 1 into shared memory. Called after the wait for the kernel
  * before. */
 template <int BLOCK, typename T> __device__ void stage(const T *from, int count, T *to)
@@ -281,7 +269,8 @@ __global__ void __launch_bounds__(X::BLOCK, X::RESIDENT) multiply(sorted_matrix<
 {
     using held = batch<X::BLOCK, T, Stored>;
     constexpr int COLUMNS = columns_of<X, T>();
-    T *const block_x = (T *)shared_memory<X::BYTES>();
+    SPMV_DYNAMIC_SHARED(dynamic_shared);
+    T *const block_x = (T *)dynamic_shared;
     const int first = m.first[blockIdx.x], behind = m.first[blockIdx.x + 1];
     let_next_begin();
     for (int s = first; s < behind; s++) {
@@ -338,7 +327,8 @@ __global__ void __launch_bounds__(Tile::BLOCK, Tile::RESIDENT) add(tiles::matrix
 {
     constexpr int BLOCK = Tile::BLOCK, ITEMS = Tile::ITEMS;
     constexpr int AT_ONCE = sizeof(T) > 4 ? 4 : 8; /* limited by registers */
-    T *const products = (T *)shared_memory<tile_bytes<Tile, T>()>();
+    SPMV_DYNAMIC_SHARED(dynamic_shared);
+    T *const products = (T *)dynamic_shared;
     uint16_t *const ends = (uint16_t *)(products + Tile::CAPACITY);
     const int thread = (int)threadIdx.x;
     const int64_t t = blockIdx.x;
