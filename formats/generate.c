@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "random.h"
+#include "reals.h"
 
 #define ROW(name_, form_, about_) {.name = #name_, .form = (form_), .about = (about_), .make = generate_##name_},
 static const struct generator generators[] = {GENERATOR_LIST(ROW)};
@@ -221,10 +222,7 @@ void generator_fill_values(spmv_context *ctx, const struct generator_request *re
         const double value = request->values == GENERATOR_CONSTANT
                                  ? 1
                                  : random_value(random_bits(request->seed, GENERATOR_STREAM_VALUES, (uint64_t)k));
-        if (m->type == SPMV_F32)
-            ((float *)m->val)[k] = (float)value;
-        else
-            ((double *)m->val)[k] = value;
+        real_set(m->type, m->val, k, value);
     }
 }
 

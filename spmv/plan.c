@@ -8,6 +8,7 @@
 
 #include "matrix_internal.h"
 #include "plan_internal.h"
+#include "reals.h"
 
 static double now(void)
 {
@@ -191,31 +192,28 @@ bool plan_can_load(const spmv_plan *plan, const void *array)
 }
 
 /* One in the plan's type; a complex one is followed by its imaginary part 0. */
-static const void *scalar_one(spmv_type type)
+static const void *scalar_one(const spmv_plan *plan)
 {
     static const double f64[2] = {1, 0};
     static const float f32[2] = {1, 0};
-    return type == SPMV_F32 || type == SPMV_C64 ? (const void *)f32 : (const void *)f64;
+    switch (plan->types) {
+    case PLAN_f32:
+    case PLAN_c64:
+        return f32;
+    case PLAN_f64:
+    case PLAN_mixed:
+    case PLAN_c128:
+        return f64;
+    case PLAN_TYPES:
+        break;
+    }
+    return NULL;
 }
 
 static bool is_zero(const spmv_plan *plan, const void *scalar)
 {
-    const double *f64 = scalar;
-    const float *f32 = scalar;
-    switch (plan->types) {
-    case PLAN_f32:
-        return *f32 == 0;
-    case PLAN_f64:
-    case PLAN_mixed:
-        return *f64 == 0;
-    case PLAN_c64:
-        return f32[0] == 0 && f32[1] == 0;
-    case PLAN_c128:
-        return f64[0] == 0 && f64[1] == 0;
-    case PLAN_TYPES:
-        break;
-    }
-    return false;
+    const spmv_type part = type_part(plan->type);
+    return real_at(part, scalar, 0) == 0 && (!type_is_complex(plan->type) || real_at(part, scalar, 1) == 0);
 }
 
 static const double zeros[2] = {0, 0}; /* all bits 0, which is zero in every type */
@@ -224,7 +222,7 @@ struct plan_product plan_product_of(const spmv_plan *plan, const void *host_alph
                                     void *y)
 {
     const void *const beta = host_beta != NULL ? host_beta : zeros;
-    return (struct plan_product){.alpha = host_alpha != NULL ? host_alpha : scalar_one(plan->type),
+    return (struct plan_product){.alpha = host_alpha != NULL ? host_alpha : scalar_one(plan),
                                  .beta = beta,
                                  .beta_zero = is_zero(plan, beta),
                                  .x = x,

@@ -219,8 +219,12 @@ extern "C" int64_t columns_cuda_parts(const spmv_plan *plan, const void *x)
     const int k = plan->vectors;
     if (k > columns::MOST || s->rows > 0 || type_is_complex(plan->type) || plan->a.rows != plan->a.cols)
         return 0;
-    return shape(s, k, plan->type == SPMV_F32 ? pack_for<float>(plan, x, k) : pack_for<double>(plan, x, k))
-        .blocks(plan->a.rows);
+    int64_t parts = 0;
+    (void)with_types(plan, [&](auto sums, auto) {
+        parts = shape(s, k, pack_for<decltype(sums)>(plan, x, k)).blocks(plan->a.rows);
+        return SPMV_OK;
+    });
+    return parts;
 }
 
 extern "C" spmv_status columns_cuda_apply(const spmv_plan *plan, const struct plan_product *product)

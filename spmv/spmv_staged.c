@@ -13,6 +13,7 @@
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "plan_internal.h"
+#include "reals.h"
 
 /* lengths[i] = row_ptr[i + 1] - row_ptr[i], as wide as row_ptr, in the context's memory. */
 static spmv_status row_lengths(spmv_context *ctx, const spmv_csr *a, void *lengths)
@@ -120,8 +121,7 @@ spmv_status staged_apply(const spmv_plan *plan, const struct plan_product *produ
     const spmv_csr *a = &plan->a;
     const struct staged *s = plan->state;
     void *sums = product->beta_zero ? y : s->sums;
-    const bool unscaled =
-        plan->type == SPMV_F32 ? *(const float *)product->alpha == 1 : *(const double *)product->alpha == 1;
+    const bool unscaled = real_at(plan->type, product->alpha, 0) == 1;
     TRY(ctx->backend->map_index(ctx, plan->type, &zero, NULL, sums, a->rows));
     if (a->nnz > 0) {
         TRY(scanned_products(plan, s, product->x));

@@ -16,8 +16,9 @@
 #include "complex.cuh"
 #include "launch.cuh"
 
+#include "spmv_types.cuh"
+
 extern "C" {
-#include "plan_internal.h"
 #include "sort_request.h"
 }
 
@@ -217,14 +218,16 @@ extern "C" spmv_status take_values_cuda(spmv_context *ctx, spmv_type type, bool 
             return run_take<decltype(element), decltype(function)>(ctx, values, from, from_bits, to, n);
         };
         if (conjugates)
-            return type == SPMV_C64 ? run(spmv_c64(), conjugate<spmv_c64>()) : run(spmv_c128(), conjugate<spmv_c128>());
+            return with_complex(type, [&](auto of) { return run(of, conjugate<decltype(of)>()); });
         switch (spmv_type_size(type)) {
         case 4:
             return run(int32_t(), as_it_is<int32_t>());
         case 8:
             return run(int64_t(), as_it_is<int64_t>());
-        default:
+        case 16:
             return run(spmv_c128(), as_it_is<spmv_c128>());
+        default:
+            return SPMV_ERROR_TYPE;
         }
     });
 }

@@ -13,6 +13,7 @@
 #include "mmio_banner.h"
 #include "numbers.h"
 #include "output_form.h"
+#include "reals.h"
 #include "text_pieces.h"
 
 /* "ROW COL VALUE\n": 19 and 10 digits, and the two parts of a complex value. */
@@ -27,7 +28,7 @@ static int parts(const spmv_csr *a)
 /* Real number k of the values, of which an entry has parts. */
 static double part_at(const spmv_csr *a, int64_t k)
 {
-    return type_part(a->type) == SPMV_F32 ? (double)((const float *)a->val)[k] : ((const double *)a->val)[k];
+    return real_at(type_part(a->type), a->val, k);
 }
 
 /* The first real number among the values that is not finite; their number when there is none. */
