@@ -243,11 +243,9 @@ spmv_status spmv_matrix_generate(spmv_context *ctx, const char *spec, spmv_type 
 static spmv_status check_options(spmv_context *ctx, const spmv_generate_options *given, spmv_generate_options *options)
 {
     spmv_generate_options_init(options, sizeof *options);
-    if (given != NULL && !options_read(options, sizeof *options, given))
-        return context_fail(ctx, SPMV_ERROR_ARGUMENT,
-                            "generate options of %zu bytes do not fit this library's %zu: fill them with "
-                            "spmv_generate_options_init",
-                            given->size, sizeof *options);
+    const spmv_status st = options_take(ctx, "generate", options, sizeof *options, given);
+    if (st != SPMV_OK)
+        return st;
     if (options->max_bytes < 0)
         return context_fail(ctx, SPMV_ERROR_ARGUMENT, "generate options: max_bytes is %lld",
                             (long long)options->max_bytes);

@@ -170,7 +170,7 @@ spmv_status run(struct cg *cg)
     });
 }
 
-spmv_status prepare(struct cg *cg, bool graphs)
+spmv_status prepare(struct cg *cg)
 {
     const int64_t size = (int64_t)spmv_type_size(cg->s.type);
     spmv_status st = host_alloc(cg->s.ctx, (int64_t)sizeof(workspace), "a solve", &cg->state);
@@ -188,7 +188,7 @@ spmv_status prepare(struct cg *cg, bool graphs)
         st = context_lend(cg->s.ctx, cg->s.n * size, &own->z);
     if (st != SPMV_OK)
         return st;
-    st = cg_blocks::open(&own->queue, cg, own->memory, graphs);
+    st = cg_blocks::open(&own->queue, cg, own->memory, cg->method == &cg_graph);
     return st != SPMV_OK ? st : on_device(cg->s.ctx, [&] {
         /* the host copies all of it, also members that no kernel wrote */
         return cuda_check(cg->s.ctx,
@@ -197,31 +197,12 @@ spmv_status prepare(struct cg *cg, bool graphs)
     });
 }
 
-spmv_status prepare_fused(struct cg *cg)
-{
-    return prepare(cg, false);
-}
-
-spmv_status prepare_graph(struct cg *cg)
-{
-    return prepare(cg, true);
-}
-
 void release(struct cg *cg)
 {
     workspace *const own = workspace_of(cg);
-    if (own == nullptr)
-        return;
     cg_blocks::close(&own->queue);
     context_take_back(cg->s.ctx, own->memory);
     context_take_back(cg->s.ctx, own->z);
-    host_free(own);
-    cg->state = nullptr;
-}
-
-spmv_status supports(const struct cg *)
-{
-    return SPMV_OK;
 }
 
 } // namespace
@@ -232,8 +213,8 @@ extern "C" const struct cg_method cg_fused_cuda = {"fused",
                                                    1,
                                                    1,
                                                    false,
-                                                   supports,
-                                                   prepare_fused,
+                                                   nullptr,
+                                                   prepare,
                                                    run,
                                                    release};
 
@@ -243,7 +224,7 @@ extern "C" const struct cg_method cg_graph = {"graph",
                                               1,
                                               1,
                                               false,
-                                              supports,
-                                              prepare_graph,
+                                              nullptr,
+                                              prepare,
                                               run,
                                               release};

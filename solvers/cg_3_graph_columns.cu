@@ -147,7 +147,7 @@ spmv_status run(struct cg *cg)
     });
 }
 
-spmv_status prepare(struct cg *cg, bool graphs)
+spmv_status prepare(struct cg *cg)
 {
     const int k = cg->s.columns;
     const int64_t size = (int64_t)spmv_type_size(cg->s.type), n = cg->s.n;
@@ -175,29 +175,15 @@ spmv_status prepare(struct cg *cg, bool graphs)
     if (st != SPMV_OK)
         return st;
     memset(w->begun, 0, (size_t)w->pq_at);
-    return cg_blocks::open(&w->queue, cg, (char *)w->memory + w->columns_at, graphs);
-}
-
-spmv_status prepare_fused(struct cg *cg)
-{
-    return prepare(cg, false);
-}
-
-spmv_status prepare_graph(struct cg *cg)
-{
-    return prepare(cg, true);
+    return cg_blocks::open(&w->queue, cg, (char *)w->memory + w->columns_at, cg->method == &cg_graph_columns);
 }
 
 void release(struct cg *cg)
 {
     workspace *const w = workspace_of(cg);
-    if (w == nullptr)
-        return;
     cg_blocks::close(&w->queue);
     context_take_back(cg->s.ctx, w->memory);
     host_free(w->begun);
-    host_free(w);
-    cg->state = nullptr;
 }
 
 spmv_status supports(const struct cg *cg)
@@ -219,7 +205,7 @@ extern "C" const struct cg_method cg_graph_columns = {
     CG_ANY_COLUMNS,
     false,
     supports,
-    prepare_graph,
+    prepare,
     run,
     release};
 
@@ -231,6 +217,6 @@ extern "C" const struct cg_method cg_fused_columns_cuda = {
     CG_ANY_COLUMNS,
     false,
     supports,
-    prepare_fused,
+    prepare,
     run,
     release};

@@ -271,13 +271,9 @@ spmv_status prepare(struct cg *cg)
 
 void release(struct cg *cg)
 {
-    persistent *const own = (persistent *)cg->state;
-    if (own == nullptr)
-        return;
+    const persistent *const own = (const persistent *)cg->state;
     context_take_back(cg->s.ctx, own->memory);
     context_take_back(cg->s.ctx, own->pairs);
-    host_free(own);
-    cg->state = nullptr;
 }
 
 } // namespace

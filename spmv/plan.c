@@ -23,6 +23,14 @@ void spmv_plan_options_init(spmv_plan_options *options, size_t size)
     result_write(options, size, &defaults, sizeof defaults);
 }
 
+spmv_status plan_new_state(spmv_plan *plan, int64_t bytes)
+{
+    const spmv_status st = host_alloc(plan->ctx, bytes, "a plan", &plan->state);
+    if (st == SPMV_OK)
+        memset(plan->state, 0, (size_t)bytes);
+    return st;
+}
+
 spmv_status plan_alloc(spmv_plan *plan, int64_t bytes, void **memory)
 {
     const spmv_status st = context_alloc(plan->ctx, bytes, memory);
@@ -134,11 +142,7 @@ spmv_status spmv_plan_create(spmv_context *ctx, const spmv_csr *a, const spmv_pl
         return st;
     *plan_out = NULL;
     spmv_plan_options_init(&o, sizeof o);
-    if (options != NULL && !options_read(&o, sizeof o, options))
-        return context_fail(
-            ctx, SPMV_ERROR_ARGUMENT,
-            "plan options of %zu bytes do not fit this library's %zu: fill them with spmv_plan_options_init",
-            options->size, sizeof o);
+    TRY(options_take(ctx, "plan", &o, sizeof o, options));
     TRY(check_view(ctx, a));
     TRY(check_options(ctx, a, &o));
     TRY(host_alloc(ctx, sizeof *plan, "a plan", (void **)&plan));
@@ -177,8 +181,9 @@ void spmv_plan_destroy(spmv_plan *plan)
     if (plan == NULL)
         return;
     spmv_context *const ctx = plan->ctx;
-    if (plan->method != NULL && plan->method->release != NULL)
+    if (plan->state != NULL)
         plan->method->release(plan);
+    host_free(plan->state);
     plan_release_matrix(plan);
     spmv_free(plan->ctx, plan->epilogue);
     host_free(plan);

@@ -69,7 +69,8 @@ struct spmv_method {
     /* The number of parts of each column's x'y that a product can leave; 0: none. NULL: 0. */
     int64_t (*column_parts)(const spmv_plan *plan, const void *x);
 
-    /* Releases plan->state, which may be NULL or partly built. NULL: nothing to release. */
+    /* Releases what plan->state points to. Called if plan->state is not NULL; it may be partly
+     * built. */
     void (*release)(spmv_plan *plan);
 };
 
@@ -140,6 +141,9 @@ unsigned plan_needs(const spmv_plan *plan);
  * first that meets the plan's requirements. SPMV_ERROR_METHOD (the message lists the names),
  * SPMV_ERROR_UNSUPPORTED. */
 spmv_status method_choose(spmv_plan *plan, const char *name);
+
+/* Allocates plan->state, all bits 0. */
+spmv_status plan_new_state(spmv_plan *plan, int64_t bytes);
 
 /* Allocates memory of the plan, counted in plan->bytes. */
 spmv_status plan_alloc(spmv_plan *plan, int64_t bytes, void **memory);

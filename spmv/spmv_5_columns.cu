@@ -196,11 +196,10 @@ void describe(spmv_plan *plan, const columns_state *s)
 
 extern "C" spmv_status columns_cuda_prepare(spmv_plan *plan)
 {
-    spmv_status st = host_alloc(plan->ctx, (int64_t)sizeof(columns_state), "a plan", &plan->state);
+    spmv_status st = plan_new_state(plan, (int64_t)sizeof(columns_state));
     if (st != SPMV_OK)
         return st;
     columns_state *const s = (columns_state *)plan->state;
-    *s = {};
     const int64_t each = plan->a.nnz / max_i64(plan->a.rows, 1) / columns::EACH_SLOT;
     s->slots_wanted_log = std::min(log_of(each), 5);
     try {
@@ -237,12 +236,8 @@ extern "C" spmv_status columns_cuda_apply(const spmv_plan *plan, const struct pl
 
 extern "C" void columns_cuda_release(spmv_plan *plan)
 {
-    columns_state *const s = (columns_state *)plan->state;
-    if (s == nullptr)
-        return;
+    const columns_state *const s = (const columns_state *)plan->state;
     spmv_free(plan->ctx, s->row_table);
     spmv_free(plan->ctx, s->piece_table);
     spmv_free(plan->ctx, s->sums);
-    host_free(s);
-    plan->state = nullptr;
 }

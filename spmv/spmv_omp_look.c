@@ -562,11 +562,11 @@ spmv_status tiles_omp_prepare(spmv_plan *plan)
     const int64_t cache = cache_bytes(plan->ctx->threads);
     struct found found = {0};
     struct omp_tiles *tiles = NULL;
-    TRY(host_alloc(plan->ctx, sizeof *tiles, "a plan", &plan->state));
+    TRY(plan_new_state(plan, sizeof *tiles));
     tiles = plan->state;
-    *tiles = (struct omp_tiles){.count = ceil_divide(work, TILE_WORK),
-                                .avx2 = avx2_here(),
-                                .columns = (plan_needs(plan) & (METHOD_VECTORS | METHOD_COMPLEX)) != 0};
+    tiles->count = ceil_divide(work, TILE_WORK);
+    tiles->avx2 = avx2_here();
+    tiles->columns = (plan_needs(plan) & (METHOD_VECTORS | METHOD_COMPLEX)) != 0;
     tiles->threads = (int)max_i64(1, min_i64(plan->ctx->threads, tiles->count * plan->vectors / TILES_A_THREAD));
     TRY(plan_alloc(plan, (tiles->count + 1) * (int64_t)sizeof *tiles->tile, (void **)&tiles->tile));
     TRY(plan_alloc(plan, tiles->count * plan->vectors * size, &tiles->head));

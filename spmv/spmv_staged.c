@@ -67,9 +67,8 @@ spmv_status staged_prepare(spmv_plan *plan)
     const int64_t size = (int64_t)spmv_type_size(plan->type);
     const spmv_segments segments = segments_of(a);
     struct staged *s = NULL;
-    TRY(host_alloc(ctx, sizeof *s, "a plan", &plan->state));
+    TRY(plan_new_state(plan, sizeof *s));
     s = plan->state;
-    memset(s, 0, sizeof *s);
     TRY(plan_alloc(plan, a->nnz * size, &s->products));
     TRY(plan_alloc(plan, a->rows * size, &s->sums));
     TRY(plan_alloc(plan, a->rows * (a->row_ptr_bits / 8), &s->last));
@@ -82,15 +81,11 @@ done:
 
 void staged_release(spmv_plan *plan)
 {
-    struct staged *s = plan->state;
-    if (s == NULL)
-        return;
+    const struct staged *s = plan->state;
     spmv_free(plan->ctx, s->products);
     spmv_free(plan->ctx, s->sums);
     spmv_free(plan->ctx, s->last);
     spmv_free(plan->ctx, s->scratch);
-    host_free(s);
-    plan->state = NULL;
 }
 
 /* Computes S in s->products: the pipeline up to the scan. */

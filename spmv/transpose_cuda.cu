@@ -14,6 +14,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "block.cuh"
 #include "complex.cuh"
+#include "device_loops.cuh"
 #include "launch.cuh"
 
 #include "spmv_types.cuh"
@@ -28,32 +29,9 @@ namespace
 /* Entries for which a block finds the rows at a time. */
 enum { CHUNK = 8 * block_threads };
 
-template <typename Body> __device__ void for_each(int64_t n, const Body &body)
-{
-    for (int64_t i = (int64_t)blockIdx.x * block_threads + threadIdx.x; i < n; i += (int64_t)gridDim.x * block_threads)
-        body(i);
-}
-
 template <typename Number> __global__ void __launch_bounds__(block_threads) number_entries(Number *to, int64_t n)
 {
     for_each(n, [=](int64_t i) { to[i] = (Number)i; });
-}
-
-template <typename Offset>
-__global__ void __launch_bounds__(block_threads)
-    column_begins(const int32_t *sorted, int64_t nnz, Offset *row_ptr, int64_t cols)
-{
-    for_each(cols + 1, [=](int64_t c) {
-        int64_t low = 0, high = nnz;
-        while (low < high) {
-            const int64_t middle = low + (high - low) / 2;
-            if (sorted[middle] < c)
-                low = middle + 1;
-            else
-                high = middle;
-        }
-        row_ptr[c] = (Offset)low;
-    });
 }
 
 /* The first row in [low, high] that ends behind entry k. Row high must end behind it. */
@@ -130,9 +108,9 @@ spmv_status run_number(spmv_context *ctx, void *to, int bits, int64_t n)
 spmv_status run_begins(spmv_context *ctx, const int32_t *sorted, int64_t nnz, void *row_ptr, int bits, int64_t cols)
 {
     const int blocks = grid_for(cols + 1, block_threads);
-    return bits == 32 ? launch(ctx, "transpose begins", blocks, block_threads, column_begins<int32_t>, sorted, nnz,
+    return bits == 32 ? launch(ctx, "transpose begins", blocks, block_threads, find_begins<int32_t>, sorted, nnz,
                                (int32_t *)row_ptr, cols)
-                      : launch(ctx, "transpose begins", blocks, block_threads, column_begins<int64_t>, sorted, nnz,
+                      : launch(ctx, "transpose begins", blocks, block_threads, find_begins<int64_t>, sorted, nnz,
                                (int64_t *)row_ptr, cols);
 }
 

@@ -303,11 +303,9 @@ static spmv_status check_options(spmv_context *ctx, const spmv_write_options *gi
 {
     spmv_write_options options;
     spmv_write_options_init(&options, sizeof options);
-    if (given != NULL && !options_read(&options, sizeof options, given))
-        return context_fail(ctx, SPMV_ERROR_ARGUMENT,
-                            "write options of %zu bytes do not fit this library's %zu: fill them with "
-                            "spmv_write_options_init",
-                            given->size, sizeof options);
+    const spmv_status st = options_take(ctx, "write", &options, sizeof options, given);
+    if (st != SPMV_OK)
+        return st;
     if (options.symmetry < SPMV_SYMMETRY_GENERAL || options.symmetry > SPMV_SYMMETRY_HERMITIAN)
         return context_fail(ctx, SPMV_ERROR_ARGUMENT, "write options: there is no symmetry %d", (int)options.symmetry);
     text->symmetry = options.symmetry;
