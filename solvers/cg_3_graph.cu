@@ -163,11 +163,9 @@ template <typename T> spmv_status queue_begin(struct cg *cg)
 
 spmv_status run(struct cg *cg)
 {
-    return cg_blocks::with_type(cg, [=](auto type) {
-        using T = decltype(type);
-        const spmv_status st = queue_begin<T>(cg);
-        return st != SPMV_OK ? st : cg_blocks::run<T>(cg, &workspace_of(cg)->queue, [=] { return queue_step<T>(cg); });
-    });
+    return cg_blocks::run(
+        cg, &workspace_of(cg)->queue, [=](auto type) { return queue_begin<decltype(type)>(cg); },
+        [=](auto type) { return queue_step<decltype(type)>(cg); });
 }
 
 spmv_status prepare(struct cg *cg)
@@ -205,26 +203,13 @@ void release(struct cg *cg)
     context_take_back(cg->s.ctx, own->z);
 }
 
+constexpr cg_method method(const char *name, const char *why)
+{
+    return {name, why, 1u << SPMV_BACKEND_CUDA, 1, 1, false, nullptr, prepare, run, release};
+}
+
 } // namespace
 
-extern "C" const struct cg_method cg_fused_cuda = {"fused",
-                                                   "three kernels a step, launched ahead of need",
-                                                   1u << SPMV_BACKEND_CUDA,
-                                                   1,
-                                                   1,
-                                                   false,
-                                                   nullptr,
-                                                   prepare,
-                                                   run,
-                                                   release};
-
-extern "C" const struct cg_method cg_graph = {"graph",
-                                              "three kernels a step, replayed by the dozen as one graph",
-                                              1u << SPMV_BACKEND_CUDA,
-                                              1,
-                                              1,
-                                              false,
-                                              nullptr,
-                                              prepare,
-                                              run,
-                                              release};
+extern "C" const struct cg_method cg_fused_cuda = method("fused", "three kernels a step, launched ahead of need");
+extern "C" const struct cg_method cg_graph =
+    method("graph", "three kernels a step, replayed by the dozen as one graph");

@@ -140,11 +140,9 @@ template <typename T> spmv_status queue_begin(struct cg *cg)
 
 spmv_status run(struct cg *cg)
 {
-    return cg_blocks::with_type(cg, [=](auto type) {
-        using T = decltype(type);
-        const spmv_status st = queue_begin<T>(cg);
-        return st != SPMV_OK ? st : cg_blocks::run<T>(cg, &workspace_of(cg)->queue, [=] { return queue_step<T>(cg); });
-    });
+    return cg_blocks::run(
+        cg, &workspace_of(cg)->queue, [=](auto type) { return queue_begin<decltype(type)>(cg); },
+        [=](auto type) { return queue_step<decltype(type)>(cg); });
 }
 
 spmv_status prepare(struct cg *cg)
@@ -195,28 +193,14 @@ spmv_status supports(const struct cg *cg)
     return SPMV_OK;
 }
 
+constexpr cg_method method(const char *name, const char *why)
+{
+    return {name, why, 1u << SPMV_BACKEND_CUDA, 2, CG_ANY_COLUMNS, false, supports, prepare, run, release};
+}
+
 } // namespace
 
-extern "C" const struct cg_method cg_graph_columns = {
-    "graph",
-    "three or four kernels a step for all right-hand sides, replayed by the dozen as one graph",
-    1u << SPMV_BACKEND_CUDA,
-    2,
-    CG_ANY_COLUMNS,
-    false,
-    supports,
-    prepare,
-    run,
-    release};
-
-extern "C" const struct cg_method cg_fused_columns_cuda = {
-    "fused",
-    "three or four kernels a step for all right-hand sides, launched ahead of need",
-    1u << SPMV_BACKEND_CUDA,
-    2,
-    CG_ANY_COLUMNS,
-    false,
-    supports,
-    prepare,
-    run,
-    release};
+extern "C" const struct cg_method cg_graph_columns =
+    method("graph", "three or four kernels a step for all right-hand sides, replayed by the dozen as one graph");
+extern "C" const struct cg_method cg_fused_columns_cuda =
+    method("fused", "three or four kernels a step for all right-hand sides, launched ahead of need");

@@ -241,9 +241,8 @@ inline void begin(const struct cg *cg, queue *q)
     }
 }
 
-/* The run, after the states are written: queues steps until all columns have ended or the callback
- * cancels. */
-template <typename T, typename Step> spmv_status run(struct cg *cg, queue *q, const Step &step)
+/* Queues steps until all columns have ended or the callback cancels; the states are written. */
+template <typename T, typename Step> spmv_status run_steps(struct cg *cg, queue *q, const Step &step)
 {
     const auto copy = [=](int which) { return (const column<T> *)copy_of(*q, which); };
     const int64_t base = cg->s.iterations;
@@ -281,10 +280,14 @@ template <typename T, typename Step> spmv_status run(struct cg *cg, queue *q, co
     return SPMV_OK;
 }
 
-/* body(T()) */
-template <typename Body> spmv_status with_type(const struct cg *cg, const Body &body)
+/* A run: begin(T()) writes the states, step(T()) queues a step. */
+template <typename Begin, typename Step> spmv_status run(struct cg *cg, queue *q, const Begin &begin, const Step &step)
 {
-    return cg->s.type == SPMV_F32 ? body(float()) : body(double());
+    const auto typed = [&](auto type) {
+        const spmv_status st = begin(type);
+        return st != SPMV_OK ? st : run_steps<decltype(type)>(cg, q, [&] { return step(type); });
+    };
+    return cg->s.type == SPMV_F32 ? typed(float()) : typed(double());
 }
 
 } // namespace cg_blocks
