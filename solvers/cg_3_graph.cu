@@ -1,16 +1,15 @@
 /* Conjugate gradients on CUDA: rung 3, "graph", and the host side that it shares with rung 2,
  * "fused", for one right-hand side. Several: cg_3_graph_columns.cu.
  *
- * Idea: a launch costs the host about 3 us, as long as a step of a small system takes on the
- * device. Rung 2 launches the kernels of cg_2_fused.cuh one by one. Rung 3 captures the kernels of
- * 16 steps once and replays them as one CUDA graph, which is one launch.
- * Changed since rung 2: nothing on the device.
- * Wins when: the system has more than about 245,000 rows (it does not fit the persistent rung) and
- * fewer than some millions (launches then no longer show).
+ * Idea:       a launch costs the host about 3 us, as long as a step of a small system takes on the
+ *             device. Rung 2 launches the kernels of cg_2_fused.cuh one by one. Rung 3 captures the
+ *             kernels of 16 steps once and replays them as one CUDA graph, which is one launch.
+ * Changed:    since rung 2, nothing on the device.
+ * Wins when:  the system has more than about 245,000 rows (it does not fit the persistent rung) and
+ *             fewer than some millions (launches then do not count).
+ * Source:     CUDA C++ Programming Guide, "CUDA graphs", "Programmatic dependent launch".
  *
  * The loop: cg_blocks.cuh.
- *
- * Source: CUDA C++ Programming Guide, "CUDA graphs", "Programmatic dependent launch".
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "cg_2_fused.cuh"

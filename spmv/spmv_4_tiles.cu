@@ -24,7 +24,7 @@ enum way { LITTLE, USUAL };
 struct tiles_state {
     tiles::statistics about;
     void *table, *narrow;
-    /* ranges: begins of column ranges, behind the table, or NULL; then long_rows */
+    /* ranges: starts of column ranges, behind the table, or NULL; then long_rows */
     void *ranges, *long_rows;
     /* of pieces, then of groups; of groups, then of rows; NULL: no long rows */
     void *sums, *counts;

@@ -73,7 +73,7 @@ template <int BLOCK_, int ITEMS_, int RESIDENT_, int SEGMENT_TILES_> struct tile
         CAPACITY = BLOCK * ITEMS,
         ROWS = CAPACITY / 2,
         EMPTY_ROWS = 4 * ROWS,
-        ENDS = ROWS + 8, /* the begin of a tile's rows and their ends */
+        ENDS = ROWS + 8, /* the start of a tile's rows and their ends */
     };
     static_assert(CAPACITY <= 1 << 15, "places of 15 bits");
 };
@@ -147,7 +147,7 @@ template <typename T, typename Stored> struct sorted_matrix {
 
 /* The arrays that locate the products of a tile. */
 template <typename T, typename Index> struct runs {
-    const uint16_t *place; /* 15 bits; the 16th marks the begin of a run */
+    const uint16_t *place; /* 15 bits; the 16th marks the start of a run */
     const Index *before;   /* the number of runs that begin before each 32 places */
     /* of a run: the distance from a place in tile order to the place in the sorted matrix */
     const Index *shift;

@@ -18,7 +18,7 @@
  * 8 tiles, and longer if it waits for a core. */
 enum { TILES_A_THREAD = 16 };
 
-/* The cost of the search for the begin of a tile, in elements of a simple loop. */
+/* The cost of the search for the start of a tile, in elements of a simple loop. */
 enum { A_SEARCH = 256 };
 
 /* The least number of columns that a stretch must leave unread. */
@@ -55,7 +55,7 @@ enum { SPAN = 1 << 16 };
  * it. */
 enum { FAR_BYTES = 1 << 22 };
 
-/* Reads the number at the begin of a file on the first processor's third-level cache; 0 if there is
+/* Reads the number at the start of a file on the first processor's third-level cache; 0 if there is
  * none. *last: the number behind a '-', as in "0-7". */
 static int64_t cache_number(const char *name, int64_t *last)
 {
