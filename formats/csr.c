@@ -10,6 +10,7 @@
 
 #include "backend.h"
 #include "matrix_internal.h"
+#include "reals.h"
 
 /* Whether values of the type can be added and multiplied: the number types of the primitives, and
  * complex types. */
@@ -144,20 +145,12 @@ spmv_status matrix_from_map(spmv_context *ctx, const spmv_csr *a, spmv_type type
     return SPMV_OK;
 }
 
-#define WIDEN(T)                                                                                                       \
-    for (int64_t k = 0; k < n; k++)                                                                                    \
-        ((T *)to)[2 * k] = ((const T *)from)[k];
-
 /* Writes the values of from as real parts; the imaginary parts are 0 already. */
 static void widen(spmv_type part, const void *from, int64_t n, void *to)
 {
-    if (part == SPMV_F32) {
-        WIDEN(float)
-    } else {
-        WIDEN(double)
-    }
+    for (int64_t k = 0; k < n; k++)
+        real_set(part, to, 2 * k, real_at(part, from, k));
 }
-#undef WIDEN
 
 spmv_status values_widen(spmv_context *ctx, const void *values, int64_t n, spmv_type type, void **wide)
 {

@@ -7,6 +7,7 @@
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "generate.h"
+#include "reals.h"
 
 enum { AXES_MAX = 3 };
 
@@ -66,15 +67,11 @@ static inline void fill_columns(const struct grid *grid, int64_t row, int32_t *c
             *col++ = (int32_t)(row + grid->stride[axis]);
 }
 
-#define DEFINE(name, T)                                                                                                \
-    static void fill_values_##name(const spmv_matrix *m, int axes, int64_t row)                                        \
-    {                                                                                                                  \
-        for (int64_t k = m->row_ptr[row]; k < m->row_ptr[row + 1]; k++)                                                \
-            ((T *)m->val)[k] = m->col[k] == row ? (T)(2 * axes) : (T)-1;                                               \
-    }
-DEFINE(f32, float)
-DEFINE(f64, double)
-#undef DEFINE
+static void fill_values(const spmv_matrix *m, int axes, int64_t row)
+{
+    for (int64_t k = m->row_ptr[row]; k < m->row_ptr[row + 1]; k++)
+        real_set(m->type, m->val, k, m->col[k] == row ? 2 * axes : -1);
+}
 
 static spmv_status poisson(spmv_context *ctx, const struct generator_request *request, int axes, spmv_matrix **matrix)
 {
@@ -100,12 +97,8 @@ static spmv_status poisson(spmv_context *ctx, const struct generator_request *re
 #pragma omp parallel for num_threads(host_team(ctx, m->nnz)) schedule(static)
     for (int64_t row = 0; row < grid.points; row++) {
         fill_columns(&grid, row, m->col + m->row_ptr[row]);
-        if (request->values != GENERATOR_OWN)
-            continue;
-        if (request->type == SPMV_F32)
-            fill_values_f32(m, axes, row);
-        else
-            fill_values_f64(m, axes, row);
+        if (request->values == GENERATOR_OWN)
+            fill_values(m, axes, row);
     }
     if (request->values != GENERATOR_OWN)
         generator_fill_values(ctx, request, m);

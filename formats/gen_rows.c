@@ -3,16 +3,15 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "gen_rows.h"
 
+#include "reals.h"
+
 static void fill_own_values(spmv_context *ctx, const struct generator_rows *g, spmv_matrix *m)
 {
 #pragma omp parallel for num_threads(host_team(ctx, m->nnz)) schedule(static)
     for (int64_t row = 0; row < m->rows; row++) {
         for (int64_t k = m->row_ptr[row]; k < m->row_ptr[row + 1]; k++) {
             const double value = g->value(g->rule, row, m->col[k]);
-            if (m->type == SPMV_F32)
-                ((float *)m->val)[k] = (float)value;
-            else
-                ((double *)m->val)[k] = value;
+            real_set(m->type, m->val, k, value);
         }
     }
 }

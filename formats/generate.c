@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "random.h"
+#include "reals.h"
 
 #define ROW(name_, form_, about_) {.name = #name_, .form = (form_), .about = (about_), .make = generate_##name_},
 static const struct generator generators[] = {GENERATOR_LIST(ROW)};
@@ -224,10 +225,7 @@ void generator_fill_values(spmv_context *ctx, const struct generator_request *re
         const double value = request->values == GENERATOR_CONSTANT
                                  ? 1
                                  : random_value(random_bits(request->seed, GENERATOR_STREAM_VALUES, (uint64_t)k));
-        if (m->type == SPMV_F32)
-            ((float *)m->val)[k] = (float)value;
-        else
-            ((double *)m->val)[k] = value;
+        real_set(m->type, m->val, k, value);
     }
 }
 
@@ -248,11 +246,9 @@ spmv_status spmv_matrix_generate(spmv_context *ctx, const char *spec, spmv_type 
 static spmv_status check_options(spmv_context *ctx, const spmv_generate_options *given, spmv_generate_options *options)
 {
     spmv_generate_options_init(options, sizeof *options);
-    if (given != NULL && !options_read(options, sizeof *options, given))
-        return context_fail(ctx, SPMV_ERROR_ARGUMENT,
-                            "generate options of %zu bytes do not fit this library's %zu: fill them with "
-                            "spmv_generate_options_init",
-                            given->size, sizeof *options);
+    const spmv_status st = options_take(ctx, "generate", options, sizeof *options, given);
+    if (st != SPMV_OK)
+        return st;
     if (options->max_bytes < 0)
         return context_fail(ctx, SPMV_ERROR_ARGUMENT, "generate options: max_bytes is %lld",
                             (long long)options->max_bytes);

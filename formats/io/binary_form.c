@@ -17,6 +17,7 @@
 #include "checksum.h"
 #include "matrix_internal.h"
 #include "output_file.h"
+#include "reals.h"
 
 enum { VERSION = 1, ALIGNMENT = 64 };
 static const char magic[8] = {'\x89', 'S', 'P', 'M', 'V', '\r', '\n', '\x1a'};
@@ -164,11 +165,6 @@ spmv_status binary_type_check(spmv_context *ctx, const char *name, spmv_type fro
                         spmv_type_name(type));
 }
 
-static double part_at(spmv_type part, const void *values, int64_t k)
-{
-    return part == SPMV_F32 ? (double)((const float *)values)[k] : ((const double *)values)[k];
-}
-
 spmv_status binary_values(spmv_context *ctx, const char *name, spmv_type from_type, const void *from, int64_t n,
                           spmv_type type, void *to)
 {
@@ -176,15 +172,12 @@ spmv_status binary_values(spmv_context *ctx, const char *name, spmv_type from_ty
     const int from_parts = type_is_complex(from_type) ? 2 : 1, parts = type_is_complex(type) ? 2 : 1;
     for (int64_t k = 0; k < n; k++)
         for (int i = 0; i < parts; i++) {
-            const double value = i < from_parts ? part_at(from_part, from, k * from_parts + i) : 0;
+            const double value = i < from_parts ? real_at(from_part, from, k * from_parts + i) : 0;
             /* As for a text: a number in the file must not become infinite. */
             if (part == SPMV_F32 && isfinite(value) && !isfinite((float)value))
                 return context_fail(ctx, SPMV_ERROR_LIMIT, "%s: entry %lld, %g, is too large for f32", name,
                                     (long long)k + 1, value);
-            if (part == SPMV_F32)
-                ((float *)to)[k * parts + i] = (float)value;
-            else
-                ((double *)to)[k * parts + i] = value;
+            real_set(part, to, k * parts + i, value);
         }
     return SPMV_OK;
 }

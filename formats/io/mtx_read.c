@@ -30,11 +30,9 @@ static double seconds_now(void)
 static spmv_status check_options(spmv_context *ctx, const spmv_read_options *given, spmv_read_options *options)
 {
     spmv_read_options_init(options, sizeof *options);
-    if (given != NULL && !options_read(options, sizeof *options, given))
-        return context_fail(ctx, SPMV_ERROR_ARGUMENT,
-                            "read options of %zu bytes do not fit this library's %zu: fill them with "
-                            "spmv_read_options_init",
-                            given->size, sizeof *options);
+    const spmv_status st = options_take(ctx, "read", options, sizeof *options, given);
+    if (st != SPMV_OK)
+        return st;
     const spmv_type part = type_part(options->type);
     if (options->type != SPMV_TYPE_DEFAULT && part != SPMV_F64 && part != SPMV_F32)
         return context_fail(ctx, SPMV_ERROR_TYPE, "matrices are read as f64, f32, c128 or c64, not as %s",

@@ -13,6 +13,7 @@
 #include "mmio_banner.h"
 #include "numbers.h"
 #include "output_form.h"
+#include "reals.h"
 #include "text_pieces.h"
 
 /* "ROW COL VALUE\n": 19 and 10 digits, and the two parts of a complex value. */
@@ -27,7 +28,7 @@ static int parts(const spmv_csr *a)
 /* Real number k among all values. */
 static double part_at(const spmv_csr *a, int64_t k)
 {
-    return type_part(a->type) == SPMV_F32 ? (double)((const float *)a->val)[k] : ((const double *)a->val)[k];
+    return real_at(type_part(a->type), a->val, k);
 }
 
 /* The index of the first real number that is not finite; their count if there is none. */
@@ -303,11 +304,9 @@ static spmv_status check_options(spmv_context *ctx, const spmv_write_options *gi
 {
     spmv_write_options options;
     spmv_write_options_init(&options, sizeof options);
-    if (given != NULL && !options_read(&options, sizeof options, given))
-        return context_fail(ctx, SPMV_ERROR_ARGUMENT,
-                            "write options of %zu bytes do not fit this library's %zu: fill them with "
-                            "spmv_write_options_init",
-                            given->size, sizeof options);
+    const spmv_status st = options_take(ctx, "write", &options, sizeof options, given);
+    if (st != SPMV_OK)
+        return st;
     if (options.symmetry < SPMV_SYMMETRY_GENERAL || options.symmetry > SPMV_SYMMETRY_HERMITIAN)
         return context_fail(ctx, SPMV_ERROR_ARGUMENT, "write options: there is no symmetry %d", (int)options.symmetry);
     text->symmetry = options.symmetry;

@@ -12,6 +12,7 @@
 #include "mmio_banner.h"
 #include "numbers.h"
 #include "output_form.h"
+#include "reals.h"
 #include "text_pieces.h"
 
 /* A double has up to 309 digits before the point. A conversion may add sign, point (of the locale)
@@ -86,8 +87,7 @@ static int parts(const struct text *text)
 /* Real number i among all values. */
 static double part_at(const struct text *text, int64_t i)
 {
-    return type_part(text->type) == SPMV_F32 ? (double)((const float *)text->values)[i]
-                                             : ((const double *)text->values)[i];
+    return real_at(type_part(text->type), text->values, i);
 }
 
 static char *write_part(char *p, const struct text *text, int64_t i)
