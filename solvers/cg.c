@@ -40,6 +40,15 @@ const char *spmv_cg_method_name(spmv_backend backend, int index)
     return NULL;
 }
 
+spmv_status cg_multiply(const struct cg *cg, const void *p, void *q, void *pq)
+{
+    spmv_epilogue dot;
+    spmv_epilogue_init(&dot, sizeof dot);
+    dot.w = p;
+    dot.dot = pq;
+    return spmv_apply_with(cg->s.plan, NULL, p, NULL, q, &dot);
+}
+
 spmv_status cg_precondition(const struct cg *cg, const void *r, void *z)
 {
     return spmv_preconditioner_apply(cg->s.precond, r, z);
@@ -156,7 +165,7 @@ static spmv_status choose(struct cg *cg)
     for (int m = 0; m < METHODS && cg->method == NULL; m++) {
         if (!is_for(methods[m], ctx->backend->id, cg->s.info.vectors) || (named && strcmp(methods[m]->name, name) != 0))
             continue;
-        const spmv_status st = methods[m]->supports(cg);
+        const spmv_status st = methods[m]->supports != NULL ? methods[m]->supports(cg) : SPMV_OK;
         if (st == SPMV_OK) {
             cg->method = methods[m];
         } else if (named || st != SPMV_ERROR_UNSUPPORTED) {
@@ -204,8 +213,9 @@ done:
 
 void cg_close(struct cg *cg)
 {
-    if (cg->method != NULL)
+    if (cg->state != NULL)
         cg->method->release(cg);
+    host_free(cg->state);
     context_take_back(cg->s.ctx, cg->p);
     host_free(cg->column);
     krylov_close(&cg->s);
@@ -265,11 +275,8 @@ spmv_status spmv_cg(spmv_plan *plan, const void *b, void *x, const spmv_cg_optio
     for (int v = 0; v < s->info.vectors; v++)
         s->result[v] = unsolved;
     spmv_cg_options_init(&o, sizeof o);
-    if (options != NULL && !options_read(&o, sizeof o, options)) {
-        st = context_fail(ctx, SPMV_ERROR_ARGUMENT,
-                          "cg options of %zu bytes do not fit this library's %zu: fill them with spmv_cg_options_init",
-                          options->size, sizeof o);
-    } else {
+    st = options_take(ctx, "cg", &o, sizeof o, options);
+    if (st == SPMV_OK) {
         s->precond = o.precond;
         s->rtol = o.rtol;
         s->atol = o.atol;

@@ -34,12 +34,6 @@ struct textbook {
     double *values; /* host memory: RR, PQ, RZ */
 };
 
-static spmv_status supports(const struct cg *cg)
-{
-    (void)cg;
-    return SPMV_OK;
-}
-
 static spmv_status prepare(struct cg *cg)
 {
     spmv_status st = SPMV_OK;
@@ -71,14 +65,10 @@ done:
 
 static void release(struct cg *cg)
 {
-    struct textbook *own = cg->state;
-    if (own == NULL)
-        return;
+    const struct textbook *own = cg->state;
     context_take_back(cg->s.ctx, own->memory);
     context_take_back(cg->s.ctx, own->scalars);
     host_free(own->values);
-    host_free(own);
-    cg->state = NULL;
 }
 
 static void *column_of(const struct cg *cg, void *vectors, int v)
@@ -158,13 +148,8 @@ static spmv_status multiply(const struct cg *cg)
     spmv_status st = SPMV_OK;
     const struct krylov *s = &cg->s;
     const struct textbook *own = cg->state;
-    if (s->columns == 1) {
-        spmv_epilogue dot;
-        spmv_epilogue_init(&dot, sizeof dot);
-        dot.w = own->p;
-        dot.dot = scalar_of(cg, PQ, 0);
-        return spmv_apply_with(s->plan, NULL, own->p, NULL, own->q, &dot);
-    }
+    if (s->columns == 1)
+        return cg_multiply(cg, own->p, own->q, scalar_of(cg, PQ, 0));
     for (int v = 0; v < s->columns; v++)
         if (runs(cg, v))
             TRY(krylov_give(s, column_of(cg, own->p, v), v, cg->p));
@@ -291,7 +276,6 @@ const struct cg_method cg_textbook = {.name = "textbook",
                                       .backends = ~0u,
                                       .least_columns = 1,
                                       .most_columns = CG_ANY_COLUMNS,
-                                      .supports = supports,
                                       .prepare = prepare,
                                       .run = run,
                                       .release = release};

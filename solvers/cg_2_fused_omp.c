@@ -195,8 +195,6 @@ done:
 static void release(struct cg *cg)
 {
     struct workspace *w = cg->state;
-    if (w == NULL)
-        return;
     host_free(w->pq);
     host_free(w->rr);
     host_free(w->rz);
@@ -204,8 +202,6 @@ static void release(struct cg *cg)
     host_free(w->claims);
     pthread_mutex_destroy(&w->lock);
     pthread_cond_destroy(&w->opened);
-    host_free(w);
-    cg->state = NULL;
 }
 
 static spmv_status run(struct cg *cg)

@@ -47,15 +47,9 @@ struct persistent {
     int64_t counter_at, history_at;
 };
 
-/* The limits of the device. The host build runs one block at a time. */
+/* The limits of the device. Without cooperative launches, only one block can run. */
 spmv_status limits(spmv_context *ctx, int *shared_bytes, int *most_blocks)
 {
-#ifdef HOST_CUDA
-    (void)ctx;
-    *shared_bytes = cg_persistent::HOST_SHARED;
-    *most_blocks = 1;
-    return SPMV_OK;
-#else
     const cuda_state *const device = (const cuda_state *)ctx->device;
     int cooperative = 0, shared = 0;
     cudaError_t error = cudaDeviceGetAttribute(&cooperative, cudaDevAttrCooperativeLaunch, device->device);
@@ -64,7 +58,6 @@ spmv_status limits(spmv_context *ctx, int *shared_bytes, int *most_blocks)
     *shared_bytes = shared - cg_persistent::STATIC_BYTES;
     *most_blocks = cooperative != 0 ? device->multiprocessors : 1;
     return cuda_check(ctx, error, "cudaDeviceGetAttribute");
-#endif
 }
 
 /* Sets *own to the first cut that the system fits. Returns false if there is none. */
@@ -278,13 +271,9 @@ spmv_status prepare(struct cg *cg)
 
 void release(struct cg *cg)
 {
-    persistent *const own = (persistent *)cg->state;
-    if (own == nullptr)
-        return;
+    const persistent *const own = (const persistent *)cg->state;
     context_take_back(cg->s.ctx, own->memory);
     context_take_back(cg->s.ctx, own->pairs);
-    host_free(own);
-    cg->state = nullptr;
 }
 
 } // namespace

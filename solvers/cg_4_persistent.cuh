@@ -64,8 +64,8 @@ enum { MOST_STEPS = 2048, CLUSTER = 8 };
  * of the clerk, whose registers suffice for no more. */
 template <int ROWS> constexpr int most_blocks = ROWS < 4 ? 132 : 128;
 
-/* The most shared memory besides the dynamic part; the dynamic part of the host build. */
-enum { STATIC_BYTES = 8192, HOST_SHARED = 128 * 1024 };
+/* The most shared memory of a block besides the dynamic part. */
+enum { STATIC_BYTES = 8192 };
 
 /* Indices of the sums. RR: r'r, where it differs from NU. */
 enum { NU, MU, DELTA, GAMMA, FOUR, RR = FOUR, STRIDE = 8 };
@@ -662,11 +662,7 @@ template <typename T, typename Stored, int BLOCK, int ROWS, bool SCALED, bool TO
 __global__ void __launch_bounds__(BLOCK + warp_lanes) kernel(system<T, Stored> a)
 {
     using its_worker = worker<T, Stored, BLOCK, ROWS, SCALED, TOGETHER>;
-#ifdef HOST_CUDA
-    alignas(16) static unsigned char dynamic_shared[HOST_SHARED];
-#else
-    extern __shared__ __align__(16) unsigned char dynamic_shared[];
-#endif
+    SPMV_DYNAMIC_SHARED(dynamic_shared);
     constexpr int WARPS_ = its_worker::WARPS_, COUNT = its_worker::COUNT;
     __shared__ int widths[WARPS_ * ROWS];
     __shared__ T of_warps[WARPS_][STRIDE], totals[STRIDE];

@@ -44,21 +44,15 @@ template <typename T> struct column {
     int stop, ending; /* stop: an enum column_stop; ending: no step follows */
 };
 
-#ifndef HOST_CUDA
-using graph = cudaGraphExec_t;
-#else
-using graph = void *; /* graphs do not exist on the host */
-#endif
-
 struct queue {
     spmv_context *ctx;
     const void *states; /* on the device: one a column */
     int64_t bytes;      /* of all */
     bool graphs;
-    bool *ran;                  /* the columns that run */
-    double *before;             /* r'r of each column at the last check */
-    graph replay[LENGTHS];      /* NULL: not captured, or not possible */
-    bool tried[LENGTHS], plain; /* plain: a capture failed */
+    bool *ran;                       /* the columns that run */
+    double *before;                  /* r'r of each column at the last check */
+    cudaGraphExec_t replay[LENGTHS]; /* NULL: not captured, or not possible */
+    bool tried[LENGTHS], plain;      /* plain: a capture failed */
     cudaEvent_t told[AHEAD];
 };
 
@@ -90,11 +84,9 @@ inline spmv_status open(queue *q, const struct cg *cg, const void *states, bool 
 
 inline void close(queue *q)
 {
-#ifndef HOST_CUDA
     for (int l = 0; l < LENGTHS; l++)
         if (q->replay[l] != nullptr && cudaGraphExecDestroy(q->replay[l]) != cudaSuccess)
             cudaGetLastError();
-#endif
     for (int k = 0; k < AHEAD; k++)
         if (q->told[k] != nullptr && cudaEventDestroy(q->told[k]) != cudaSuccess)
             cudaGetLastError();
@@ -111,7 +103,6 @@ template <typename Step> spmv_status queue_steps(const Step &step, int length)
     return st;
 }
 
-#ifndef HOST_CUDA
 /* Captures the steps. Where capture is not possible, as on the default stream, steps are launched
  * one by one from now on. */
 template <typename Step> spmv_status capture(queue *q, const Step &step, int length)
@@ -150,17 +141,6 @@ inline spmv_status replay(const queue &q, int length)
         return cuda_check(q.ctx, cudaGraphLaunch(q.replay[length], (cudaStream_t)q.ctx->stream), "cg graph");
     });
 }
-#else
-template <typename Step> spmv_status capture(queue *, const Step &, int)
-{
-    return SPMV_OK;
-}
-
-inline spmv_status replay(const queue &, int)
-{
-    return SPMV_OK;
-}
-#endif
 
 /* Queues a block of steps, and after it the copy `which` of the states. */
 template <typename Step> spmv_status queue_block(queue *q, const Step &step, int length, int which)
@@ -261,9 +241,8 @@ inline void begin(const struct cg *cg, queue *q)
     }
 }
 
-/* The run, after the states are written: queues steps until all columns have ended or the callback
- * cancels. */
-template <typename T, typename Step> spmv_status run(struct cg *cg, queue *q, const Step &step)
+/* Queues steps until all columns have ended or the callback cancels; the states are written. */
+template <typename T, typename Step> spmv_status run_steps(struct cg *cg, queue *q, const Step &step)
 {
     const auto copy = [=](int which) { return (const column<T> *)copy_of(*q, which); };
     const int64_t base = cg->s.iterations;
@@ -301,10 +280,14 @@ template <typename T, typename Step> spmv_status run(struct cg *cg, queue *q, co
     return SPMV_OK;
 }
 
-/* body(T()) */
-template <typename Body> spmv_status with_type(const struct cg *cg, const Body &body)
+/* A run: begin(T()) writes the states, step(T()) queues a step. */
+template <typename Begin, typename Step> spmv_status run(struct cg *cg, queue *q, const Begin &begin, const Step &step)
 {
-    return cg->s.type == SPMV_F32 ? body(float()) : body(double());
+    const auto typed = [&](auto type) {
+        const spmv_status st = begin(type);
+        return st != SPMV_OK ? st : run_steps<decltype(type)>(cg, q, [&] { return step(type); });
+    };
+    return cg->s.type == SPMV_F32 ? typed(float()) : typed(double());
 }
 
 } // namespace cg_blocks

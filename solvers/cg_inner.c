@@ -38,12 +38,6 @@ static int on_iteration(int64_t iteration, double residual, void *user)
     return krylov_tell(&outer->s, iteration, residual / in->scale) != SPMV_OK;
 }
 
-static spmv_status supports(const struct cg *cg)
-{
-    (void)cg;
-    return SPMV_OK;
-}
-
 static spmv_status prepare(struct cg *cg)
 {
     spmv_status st = SPMV_OK;
@@ -79,15 +73,11 @@ done:
 static void release(struct cg *cg)
 {
     struct inner *in = cg->state;
-    if (in == NULL)
-        return;
     cg_close(&in->cg);
     spmv_free(cg->s.ctx, in->b);
     spmv_free(cg->s.ctx, in->x);
     host_free(in->f64);
     host_free(in->f32);
-    host_free(in);
-    cg->state = NULL;
 }
 
 /* to = factor * from, f64 to f32. */
@@ -125,16 +115,12 @@ static spmv_status judge(const struct cg *cg)
     const struct inner *in = cg->state;
     double pq = 0;
     char sentence[200];
-    spmv_epilogue dot;
     if (in->cg.column->rz <= 0)
         return SPMV_ERROR_NOT_POSITIVE;
     snprintf(sentence, sizeof sentence, "p'Ap = %.3g at iteration %lld", in->cg.column->pq,
              (long long)in->result.iterations);
     TRY(widen(cg, in->cg.p, 1, cg->p));
-    spmv_epilogue_init(&dot, sizeof dot);
-    dot.w = cg->p;
-    dot.dot = s->cells;
-    TRY(spmv_apply_with(s->plan, NULL, cg->p, NULL, s->q, &dot));
+    TRY(cg_multiply(cg, cg->p, s->q, s->cells));
     TRY(krylov_read(s, s->cells, 1, &pq));
     if (pq <= 0)
         st =
@@ -236,7 +222,6 @@ const struct cg_method cg_inner = {.name = "inner",
                                    .backends = 0,
                                    .least_columns = 1,
                                    .most_columns = 1,
-                                   .supports = supports,
                                    .prepare = prepare,
                                    .run = run,
                                    .release = release};

@@ -45,7 +45,7 @@ struct cg_method {
     bool measures;                   /* as in struct krylov */
 
     /* Returns SPMV_OK, or SPMV_ERROR_UNSUPPORTED with the reason (size, type, preconditioner, the
-     * plan's method). */
+     * plan's method). NULL: supports every solve. */
     spmv_status (*supports)(const struct cg *);
 
     /* Allocates the rung's workspace into state, once for each solve. Nothing is allocated
@@ -57,7 +57,7 @@ struct cg_method {
      * for iteration 0 unless an earlier run has. */
     spmv_status (*run)(struct cg *);
 
-    /* Releases state, which may be NULL or partly built. */
+    /* Releases what state points to. Called if state is not NULL; it may be partly built. */
     void (*release)(struct cg *);
 };
 
@@ -79,6 +79,9 @@ void cg_close(struct cg *cg);
 
 /* One run of the rung: the member run of a solve. */
 spmv_status cg_run(struct krylov *s);
+
+/* q = A p, *pq = p'q, for one right-hand side. */
+spmv_status cg_multiply(const struct cg *cg, const void *p, void *q, void *pq);
 
 /* z = M^-1 r */
 spmv_status cg_precondition(const struct cg *cg, const void *r, void *z);

@@ -223,11 +223,9 @@ spmv_status spmv_preconditioner_create(spmv_context *ctx, const char *name, cons
         return st;
     *preconditioner = NULL;
     spmv_preconditioner_options_init(&o, sizeof o);
-    if (options != NULL && !options_read(&o, sizeof o, options))
-        return context_fail(ctx, SPMV_ERROR_ARGUMENT,
-                            "preconditioner options of %zu bytes do not fit this library's %zu: fill them with "
-                            "spmv_preconditioner_options_init",
-                            options->size, sizeof o);
+    st = options_take(ctx, "preconditioner", &o, sizeof o, options);
+    if (st != SPMV_OK)
+        return st;
     const bool choose = name == NULL || strcmp(name, "auto") == 0;
     char why[PRECOND_SENTENCE] = "asked for by name";
     const struct precond_kind *kind = find(ctx, choose ? kinds[0].name : name);

@@ -10,6 +10,7 @@
 #include <spmv/preconditioner.h>
 
 #include "backend.h"
+#include "reals.h"
 
 enum { PRECOND_NAME = 64, PRECOND_SENTENCE = 512 };
 
@@ -62,7 +63,7 @@ spmv_status precond_upload_reciprocals(spmv_preconditioner *m, const struct prec
 /* The value of entry k. */
 static inline double precond_value(const spmv_csr *a, int64_t k)
 {
-    return a->val == NULL ? 1 : a->type == SPMV_F32 ? (double)((const float *)a->val)[k] : ((const double *)a->val)[k];
+    return a->val == NULL ? 1 : real_at(a->type, a->val, k);
 }
 
 spmv_status precond_make_none(spmv_preconditioner *, const struct precond_source *);

@@ -59,6 +59,5 @@ extern "C" int64_t epilogue_scratch_cuda(const spmv_plan *plan)
 
 extern "C" spmv_status epilogue_cuda(const spmv_plan *plan, const void *y, const spmv_epilogue *e, void *scratch)
 {
-    return plan->type == SPMV_C64 ? run(plan, (const spmv_c64 *)y, e, scratch)
-                                  : run(plan, (const spmv_c128 *)y, e, scratch);
+    return with_complex(plan->type, [&](auto of) { return run(plan, (const decltype(of) *)y, e, scratch); });
 }

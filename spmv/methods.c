@@ -160,13 +160,11 @@ spmv_status method_choose(spmv_plan *plan, const char *name)
 spmv_status method_instead(spmv_plan *plan, const char *name, const char *reason)
 {
     const struct spmv_method *const method = method_named(plan->ctx->backend->id, name);
-    spmv_status st = SPMV_OK;
     if (plan->named)
         snprintf(plan->why, sizeof plan->why, "%s in place of %s: %s", name, plan->method->name, reason);
     else
         snprintf(plan->why, sizeof plan->why, "%s", method->why);
+    plan_release_state(plan);
     plan->method = method;
-    if (method->prepare != NULL)
-        st = method->prepare(plan);
-    return st;
+    return method->prepare(plan);
 }

@@ -8,6 +8,7 @@
 
 #include "matrix_internal.h"
 #include "plan_internal.h"
+#include "reals.h"
 
 static double now(void)
 {
@@ -20,6 +21,22 @@ void spmv_plan_options_init(spmv_plan_options *options, size_t size)
 {
     const spmv_plan_options defaults = {.size = sizeof defaults, .vectors = 1, .compression = SPMV_COMPRESSION_AUTO};
     result_write(options, size, &defaults, sizeof defaults);
+}
+
+spmv_status plan_new_state(spmv_plan *plan, int64_t bytes)
+{
+    const spmv_status st = host_alloc(plan->ctx, bytes, "a plan", &plan->state);
+    if (st == SPMV_OK)
+        memset(plan->state, 0, (size_t)bytes);
+    return st;
+}
+
+void plan_release_state(spmv_plan *plan)
+{
+    if (plan->state != NULL)
+        plan->method->release(plan);
+    host_free(plan->state);
+    plan->state = NULL;
 }
 
 spmv_status plan_alloc(spmv_plan *plan, int64_t bytes, void **memory)
@@ -133,11 +150,7 @@ spmv_status spmv_plan_create(spmv_context *ctx, const spmv_csr *a, const spmv_pl
         return st;
     *plan_out = NULL;
     spmv_plan_options_init(&o, sizeof o);
-    if (options != NULL && !options_read(&o, sizeof o, options))
-        return context_fail(
-            ctx, SPMV_ERROR_ARGUMENT,
-            "plan options of %zu bytes do not fit this library's %zu: fill them with spmv_plan_options_init",
-            options->size, sizeof o);
+    TRY(options_take(ctx, "plan", &o, sizeof o, options));
     TRY(check_view(ctx, a));
     TRY(check_options(ctx, a, &o));
     TRY(host_alloc(ctx, sizeof *plan, "a plan", (void **)&plan));
@@ -176,8 +189,7 @@ void spmv_plan_destroy(spmv_plan *plan)
     if (plan == NULL)
         return;
     spmv_context *const ctx = plan->ctx;
-    if (plan->method != NULL && plan->method->release != NULL)
-        plan->method->release(plan);
+    plan_release_state(plan);
     plan_release_matrix(plan);
     spmv_free(plan->ctx, plan->epilogue);
     host_free(plan);
@@ -191,31 +203,28 @@ bool plan_can_load(const spmv_plan *plan, const void *array)
 }
 
 /* One in the plan's type; a complex one is followed by its imaginary part 0. */
-static const void *scalar_one(spmv_type type)
+static const void *scalar_one(const spmv_plan *plan)
 {
     static const double f64[2] = {1, 0};
     static const float f32[2] = {1, 0};
-    return type == SPMV_F32 || type == SPMV_C64 ? (const void *)f32 : (const void *)f64;
+    switch (plan->types) {
+    case PLAN_f32:
+    case PLAN_c64:
+        return f32;
+    case PLAN_f64:
+    case PLAN_mixed:
+    case PLAN_c128:
+        return f64;
+    case PLAN_TYPES:
+        break;
+    }
+    return NULL;
 }
 
 static bool is_zero(const spmv_plan *plan, const void *scalar)
 {
-    const double *f64 = scalar;
-    const float *f32 = scalar;
-    switch (plan->types) {
-    case PLAN_f32:
-        return *f32 == 0;
-    case PLAN_f64:
-    case PLAN_mixed:
-        return *f64 == 0;
-    case PLAN_c64:
-        return f32[0] == 0 && f32[1] == 0;
-    case PLAN_c128:
-        return f64[0] == 0 && f64[1] == 0;
-    case PLAN_TYPES:
-        break;
-    }
-    return false;
+    const spmv_type part = type_part(plan->type);
+    return real_at(part, scalar, 0) == 0 && (!type_is_complex(plan->type) || real_at(part, scalar, 1) == 0);
 }
 
 static const double zeros[2] = {0, 0}; /* all bits 0, which is zero in every type */
@@ -224,7 +233,7 @@ struct plan_product plan_product_of(const spmv_plan *plan, const void *host_alph
                                     void *y)
 {
     const void *const beta = host_beta != NULL ? host_beta : zeros;
-    return (struct plan_product){.alpha = host_alpha != NULL ? host_alpha : scalar_one(plan->type),
+    return (struct plan_product){.alpha = host_alpha != NULL ? host_alpha : scalar_one(plan),
                                  .beta = beta,
                                  .beta_zero = is_zero(plan, beta),
                                  .x = x,

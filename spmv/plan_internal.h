@@ -69,7 +69,8 @@ struct spmv_method {
     /* The number of parts of each column's x'y that a product can leave; 0: none. NULL: 0. */
     int64_t (*column_parts)(const spmv_plan *plan, const void *x);
 
-    /* Releases plan->state, which may be NULL or partly built. NULL: nothing to release. */
+    /* Releases what plan->state points to. Called if plan->state is not NULL; it may be partly
+     * built. */
     void (*release)(spmv_plan *plan);
 };
 
@@ -142,9 +143,15 @@ unsigned plan_needs(const spmv_plan *plan);
  * SPMV_ERROR_UNSUPPORTED. */
 spmv_status method_choose(spmv_plan *plan, const char *name);
 
-/* Prepares the plan with the method of this name in place of plan->method, which has released its state; reason: why.
- */
+/* Releases what plan->method has built and prepares the plan with the method of this name. reason: why
+ * plan->method was not possible. */
 spmv_status method_instead(spmv_plan *plan, const char *name, const char *reason);
+
+/* Allocates plan->state, all bits 0. */
+spmv_status plan_new_state(spmv_plan *plan, int64_t bytes);
+
+/* Releases plan->state with what it owns, and sets it to NULL. */
+void plan_release_state(spmv_plan *plan);
 
 /* Allocates memory of the plan, counted in plan->bytes. */
 spmv_status plan_alloc(spmv_plan *plan, int64_t bytes, void **memory);

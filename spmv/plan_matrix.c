@@ -110,28 +110,21 @@ done:
     return st;
 }
 
-/* to[k] = values[from[k]] */
-#define TAKE(name, T)                                                                                                  \
-    static void take_##name(const spmv_plan *plan, const T *values, T *to)                                             \
-    {                                                                                                                  \
-        const int64_t n = plan->a.nnz;                                                                                 \
-        _Pragma("omp parallel for schedule(static) num_threads(host_team(plan->ctx, n))") for (int64_t k = 0; k < n;   \
-                                                                                               k++) to[k] =            \
-            values[offset_at(plan->from, plan->from_bits, k)];                                                         \
-    }
-TAKE(4, int32_t)
-TAKE(8, int64_t)
-TAKE(16, spmv_c128)
-#undef TAKE
+/* to[k] = values[from[k]], begin <= k < end; size is a constant after inlining. */
+static inline void take_range(const spmv_plan *plan, const void *values, void *to, int64_t begin, int64_t end,
+                              size_t size)
+{
+    for (int64_t k = begin; k < end; k++)
+        copy_value(to, k, values, offset_at(plan->from, plan->from_bits, k), size);
+}
 
 static void take_on_host(const spmv_plan *plan, const void *values, void *to)
 {
-    if (value_bytes(plan) == 4)
-        take_4(plan, values, to);
-    else if (value_bytes(plan) == 8)
-        take_8(plan, values, to);
-    else
-        take_16(plan, values, to);
+    enum { RANGE = 1 << 12 };
+    const int64_t n = plan->a.nnz;
+#pragma omp parallel for schedule(static) num_threads(host_team(plan->ctx, n))
+    for (int64_t begin = 0; begin < n; begin += RANGE)
+        SIZED((size_t)value_bytes(plan), take_range(plan, values, to, begin, min_i64(begin + RANGE, n), SIZE))
     if (conjugates(plan))
         csr_conjugate(plan->ctx, plan->transposed);
 }

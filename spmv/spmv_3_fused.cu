@@ -115,11 +115,10 @@ extern "C" spmv_status fused_cuda_prepare(spmv_plan *plan)
     spmv_context *const ctx = plan->ctx;
     const int64_t rows = plan->a.rows;
     void *memory = nullptr;
-    spmv_status st = host_alloc(ctx, (int64_t)sizeof(fused_state), "a plan", &plan->state);
+    spmv_status st = plan_new_state(plan, (int64_t)sizeof(fused_state));
     if (st != SPMV_OK)
         return st;
     fused_state *const s = (fused_state *)plan->state;
-    *s = {};
     if (rows > 0) {
         const int64_t head = (int64_t)sizeof(fused::statistics) + 8;
         st = spmv_alloc(ctx, head + rows * 9, &memory);
@@ -156,12 +155,8 @@ extern "C" spmv_status fused_cuda_apply(const spmv_plan *plan, const struct plan
 
 extern "C" void fused_cuda_release(spmv_plan *plan)
 {
-    fused_state *const s = (fused_state *)plan->state;
-    if (s == nullptr)
-        return;
+    const fused_state *const s = (const fused_state *)plan->state;
     spmv_free(plan->ctx, s->filled);
     spmv_free(plan->ctx, s->first);
     spmv_free(plan->ctx, s->parts);
-    host_free(s);
-    plan->state = nullptr;
 }

@@ -18,7 +18,7 @@ enum way { LITTLE, USUAL };
 struct tiles_state {
     tiles::statistics about;
     void *table, *narrow;
-    /* ranges: begins of column ranges, behind the table, or NULL; then long_rows */
+    /* ranges: starts of column ranges, behind the table, or NULL; then long_rows */
     void *ranges, *long_rows;
     /* of pieces, then of groups; of groups, then of rows; NULL: no long rows */
     void *sums, *counts;
@@ -266,11 +266,10 @@ spmv_status multiply(const spmv_plan *plan, const T *x, Store store)
 extern "C" spmv_status tiles_cuda_prepare(spmv_plan *plan)
 {
     const bool wide = plan->a.row_ptr_bits == 64;
-    spmv_status st = host_alloc(plan->ctx, (int64_t)sizeof(tiles_state), "a plan", &plan->state);
+    spmv_status st = plan_new_state(plan, (int64_t)sizeof(tiles_state));
     if (st != SPMV_OK)
         return st;
     tiles_state *const s = (tiles_state *)plan->state;
-    *s = {};
     if (plan->a.rows > 0)
         st = with_types(plan, [&](auto sums, auto) {
             return wide ? make<decltype(sums), int64_t>(plan, s) : make<decltype(sums), int32_t>(plan, s);
@@ -328,13 +327,9 @@ extern "C" const void *tiles_cuda_parts(const spmv_plan *plan, int64_t *count)
 
 extern "C" void tiles_cuda_release(spmv_plan *plan)
 {
-    tiles_state *const s = (tiles_state *)plan->state;
-    if (s == nullptr)
-        return;
+    const tiles_state *const s = (const tiles_state *)plan->state;
     spmv_free(plan->ctx, s->table);
     spmv_free(plan->ctx, s->narrow);
     spmv_free(plan->ctx, s->sums);
     spmv_free(plan->ctx, s->coded.memory);
-    host_free(s);
-    plan->state = nullptr;
 }

@@ -33,7 +33,7 @@
  * tree; a piece is summed likewise. All depends on the cut into tiles and the shape: on the rows'
  * lengths and the type, not on how columns and values are stored.
  *
- * Last-level cache: successive products read the same matrix from begin to end. With
+ * Last-level cache: successive products read the same matrix from start to end. With
  * least-recently-used replacement, a matrix somewhat larger than the cache never hits. So for
  * matrices of that size, a fixed share of the matrix is loaded with a policy that retains it, as
  * large as the cache has room for beside the vectors, and the rest with a policy that evicts it
@@ -92,7 +92,7 @@ template <typename T> struct shapes {
 enum { GROUP = warp_lanes };
 
 /* A 16-bit column in ranges: the upper bits select one of RANGES column ranges, the lower
- * RANGE_BITS are the place in it. One lane holds the begin of each range. */
+ * RANGE_BITS are the place in it. One lane holds the start of each range. */
 enum { RANGES = warp_lanes, RANGE_BITS = 11, RANGE = 1 << RANGE_BITS };
 static_assert(RANGES << RANGE_BITS == 65536, "16 bits");
 
@@ -125,7 +125,7 @@ template <typename T, typename Stored> struct matrix {
     int32_t cols;
     const int32_t *col;
     const uint16_t *narrow; /* NULL: no tile has 16-bit columns */
-    const int32_t *ranges;  /* begins of the column ranges, RANGES a tile */
+    const int32_t *ranges;  /* starts of the column ranges, RANGES a tile */
     const Stored *val;      /* NULL: a pattern */
     const long_row *long_rows;
     T *piece_sums, *group_sums;          /* GROUP a group; 1 a group */

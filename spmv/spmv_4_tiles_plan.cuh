@@ -5,7 +5,7 @@
  * pack in parallel. A warp finds the end of a tile by a search with 32 probes a step. The cost is
  * the unused room in the last tile of each segment, on average half a tile in SEGMENT_TILES.
  *
- * pack      one block a segment: finds the begins of its tiles from offsets in shared memory;
+ * pack      one block a segment: finds the starts of its tiles from offsets in shared memory;
  *           passes the numbers of tiles, long rows and groups of pieces on by look-back; writes its
  *           part of the table
  * measure   other blocks of the same launch: the longest row and the number of empty ones
@@ -123,7 +123,7 @@ template <typename Shape, typename Offset> struct packing {
         return (int64_t)row_ptr[row];
     }
 
-    /* The distance from base to the begin of the row, limited to FAR, which lies behind all that
+    /* The distance from base to the start of the row, limited to FAR, which lies behind all that
      * begins in a segment. */
     enum { FAR = 1 << 30 };
     static_assert(FAR > 2 * SEGMENT + CAPACITY, "a segment's rows and a tile behind them");
@@ -272,7 +272,7 @@ __device__ void take_tiles(const Packing &p, int from, int count, int rows, int6
     }
 }
 
-/* Finds the begins of a segment's tiles. Called by a block. */
+/* Finds the starts of a segment's tiles. Called by a block. */
 template <typename Packing> __device__ void pack_segment(const Packing &p, int64_t segment, segment_rows<Packing> *s)
 {
     const int thread = (int)threadIdx.x, warp = thread / warp_lanes;

@@ -196,11 +196,10 @@ void describe(spmv_plan *plan, const columns_state *s)
 
 extern "C" spmv_status columns_cuda_prepare(spmv_plan *plan)
 {
-    spmv_status st = host_alloc(plan->ctx, (int64_t)sizeof(columns_state), "a plan", &plan->state);
+    spmv_status st = plan_new_state(plan, (int64_t)sizeof(columns_state));
     if (st != SPMV_OK)
         return st;
     columns_state *const s = (columns_state *)plan->state;
-    *s = {};
     const int64_t each = plan->a.nnz / max_i64(plan->a.rows, 1) / columns::EACH_SLOT;
     s->slots_wanted_log = std::min(log_of(each), 5);
     try {
@@ -219,8 +218,12 @@ extern "C" int64_t columns_cuda_parts(const spmv_plan *plan, const void *x)
     const int k = plan->vectors;
     if (k > columns::MOST || s->rows > 0 || type_is_complex(plan->type) || plan->a.rows != plan->a.cols)
         return 0;
-    return shape(s, k, plan->type == SPMV_F32 ? pack_for<float>(plan, x, k) : pack_for<double>(plan, x, k))
-        .blocks(plan->a.rows);
+    int64_t parts = 0;
+    (void)with_types(plan, [&](auto sums, auto) {
+        parts = shape(s, k, pack_for<decltype(sums)>(plan, x, k)).blocks(plan->a.rows);
+        return SPMV_OK;
+    });
+    return parts;
 }
 
 extern "C" spmv_status columns_cuda_apply(const spmv_plan *plan, const struct plan_product *product)
@@ -233,12 +236,8 @@ extern "C" spmv_status columns_cuda_apply(const spmv_plan *plan, const struct pl
 
 extern "C" void columns_cuda_release(spmv_plan *plan)
 {
-    columns_state *const s = (columns_state *)plan->state;
-    if (s == nullptr)
-        return;
+    const columns_state *const s = (const columns_state *)plan->state;
     spmv_free(plan->ctx, s->row_table);
     spmv_free(plan->ctx, s->piece_table);
     spmv_free(plan->ctx, s->sums);
-    host_free(s);
-    plan->state = nullptr;
 }

@@ -273,8 +273,8 @@ template <typename Index> spmv_status sort_columns(spmv_plan *plan, making *m, b
     if (st == SPMV_OK)
         st = on_device(ctx, [&] {
             const spmv_status step = launch(ctx, "spmv blocked begins", grid_for(s->blocks + 1, blocked::PLAN_THREADS),
-                                            blocked::PLAN_THREADS, blocked::begins, (const int32_t *)m->keys[0], a.nnz,
-                                            (int64_t *)s->block_begins, s->blocks);
+                                            blocked::PLAN_THREADS, find_begins<int64_t>, (const int32_t *)m->keys[0],
+                                            a.nnz, (int64_t *)s->block_begins, s->blocks);
             return step != SPMV_OK ? step
                                    : launch(ctx, "spmv blocked local", grid, blocked::PLAN_THREADS,
                                             blocked::local<Index>, a.col, (const int32_t *)m->keys[0],
@@ -452,11 +452,10 @@ spmv_status run(const spmv_plan *plan, const blocked_state *s, const T *x, tiles
 
 extern "C" spmv_status blocked_cuda_prepare(spmv_plan *plan)
 {
-    spmv_status st = host_alloc(plan->ctx, (int64_t)sizeof(blocked_state), "a plan", &plan->state);
+    spmv_status st = plan_new_state(plan, (int64_t)sizeof(blocked_state));
     if (st != SPMV_OK)
         return st;
     blocked_state *const s = (blocked_state *)plan->state;
-    *s = {};
     if (plan->a.rows == 0)
         return SPMV_OK;
     try {
@@ -504,13 +503,9 @@ extern "C" spmv_status blocked_cuda_apply(const spmv_plan *plan, const struct pl
 
 extern "C" void blocked_cuda_release(spmv_plan *plan)
 {
-    blocked_state *const s = (blocked_state *)plan->state;
-    if (s == nullptr)
-        return;
+    const blocked_state *const s = (const blocked_state *)plan->state;
     void *const memory[] = {s->table, s->sums,  s->segment_table, s->first, s->block_begins, s->column,
                             s->val,   s->place, s->before,        s->shift, s->products,     s->from};
     for (void *m : memory)
         spmv_free(plan->ctx, m);
-    host_free(s);
-    plan->state = nullptr;
 }

@@ -73,7 +73,7 @@ template <int BLOCK_, int ITEMS_, int RESIDENT_, int SEGMENT_TILES_> struct tile
         CAPACITY = BLOCK * ITEMS,
         ROWS = CAPACITY / 2,
         EMPTY_ROWS = 4 * ROWS,
-        ENDS = ROWS + 8, /* the begin of a tile's rows and their ends */
+        ENDS = ROWS + 8, /* the start of a tile's rows and their ends */
     };
     static_assert(CAPACITY <= 1 << 15, "places of 15 bits");
 };
@@ -147,7 +147,7 @@ template <typename T, typename Stored> struct sorted_matrix {
 
 /* The arrays that locate the products of a tile. */
 template <typename T, typename Index> struct runs {
-    const uint16_t *place; /* 15 bits; the 16th marks the begin of a run */
+    const uint16_t *place; /* 15 bits; the 16th marks the start of a run */
     const Index *before;   /* the number of runs that begin before each 32 places */
     /* of a run: the distance from a place in tile order to the place in the sorted matrix */
     const Index *shift;
@@ -155,18 +155,6 @@ template <typename T, typename Index> struct runs {
 };
 
 enum { HEAD = 1 << 15 };
-
-/* The block's dynamic shared memory. */
-template <int BYTES> __device__ unsigned char *shared_memory()
-{
-#ifdef __CUDACC__
-    extern __shared__ __align__(16) unsigned char blocked_shared[];
-    return blocked_shared;
-#else /* on the host, blocks run one after the other */
-    alignas(16) static unsigned char memory[BYTES];
-    return memory;
-#endif
-}
 
 /* Copies elements 0 ... count - 1 into shared memory. Called after the wait for the kernel
  * before. */
@@ -281,7 +269,8 @@ __global__ void __launch_bounds__(X::BLOCK, X::RESIDENT) multiply(sorted_matrix<
 {
     using held = batch<X::BLOCK, T, Stored>;
     constexpr int COLUMNS = columns_of<X, T>();
-    T *const block_x = (T *)shared_memory<X::BYTES>();
+    SPMV_DYNAMIC_SHARED(dynamic_shared);
+    T *const block_x = (T *)dynamic_shared;
     const int first = m.first[blockIdx.x], behind = m.first[blockIdx.x + 1];
     let_next_begin();
     for (int s = first; s < behind; s++) {
@@ -338,7 +327,8 @@ __global__ void __launch_bounds__(Tile::BLOCK, Tile::RESIDENT) add(tiles::matrix
 {
     constexpr int BLOCK = Tile::BLOCK, ITEMS = Tile::ITEMS;
     constexpr int AT_ONCE = sizeof(T) > 4 ? 4 : 8; /* limited by registers */
-    T *const products = (T *)shared_memory<tile_bytes<Tile, T>()>();
+    SPMV_DYNAMIC_SHARED(dynamic_shared);
+    T *const products = (T *)dynamic_shared;
     uint16_t *const ends = (uint16_t *)(products + Tile::CAPACITY);
     const int thread = (int)threadIdx.x;
     const int64_t t = blockIdx.x;

@@ -24,18 +24,13 @@
 #pragma GCC diagnostic ignored "-Wunused-function"
 #include "spmv_4_tiles_plan.cuh"
 #pragma GCC diagnostic pop
+#include "device_loops.cuh"
 #include "spmv_6_blocked.cuh"
 
 namespace blocked
 {
 
-enum { PLAN_THREADS = 256 };
-
-template <typename Body> __device__ void for_each(int64_t n, const Body &body)
-{
-    for (int64_t i = (int64_t)blockIdx.x * PLAN_THREADS + threadIdx.x; i < n; i += (int64_t)gridDim.x * PLAN_THREADS)
-        body(i);
-}
+enum { PLAN_THREADS = block_threads };
 
 template <typename Index>
 __global__ void __launch_bounds__(PLAN_THREADS)
@@ -44,22 +39,6 @@ __global__ void __launch_bounds__(PLAN_THREADS)
     for_each(nnz, [=](int64_t k) {
         block[k] = col[k] / columns;
         index[k] = (Index)k;
-    });
-}
-
-static __global__ void __launch_bounds__(PLAN_THREADS)
-    begins(const int32_t *sorted, int64_t nnz, int64_t *block_begins, int64_t blocks)
-{
-    for_each(blocks + 1, [=](int64_t b) {
-        int64_t low = 0, high = nnz;
-        while (low < high) {
-            const int64_t middle = low + (high - low) / 2;
-            if (sorted[middle] < b)
-                low = middle + 1;
-            else
-                high = middle;
-        }
-        block_begins[b] = low;
     });
 }
 

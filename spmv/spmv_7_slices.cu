@@ -325,7 +325,8 @@ template <typename T, typename Stored> slices::matrix<T, Stored> matrix_of(const
             (const slices::head *)s->heads,
             (const slices::slot *)s->patterns,
             (const slices::two<Stored> *)s->val,
-            s->retained};
+            s->retained,
+            slices::takes_many((int64_t)((s->found.slots + (uint64_t)s->slices / 2) / (uint64_t)s->slices))};
 }
 
 template <typename T> slices::coded_matrix<T> coded_matrix_of(const spmv_plan *plan)
@@ -354,18 +355,18 @@ spmv_status multiply(const spmv_plan *plan, const T *x, Store store)
 extern "C" spmv_status slices_cuda_prepare(spmv_plan *plan)
 {
     const bool named = plan->named;
+    const int64_t before = plan->bytes;
     const char *why = excluded(plan, named);
-    spmv_status st = host_alloc(plan->ctx, (int64_t)sizeof(slices_state), "a plan", &plan->state);
+    spmv_status st = plan_new_state(plan, (int64_t)sizeof(slices_state));
     if (st != SPMV_OK)
         return st;
     slices_state *const s = state_of(plan);
-    *s = {};
     if (why == nullptr)
         st = plan->a.row_ptr_bits == 64 ? make<int64_t>(plan, named, s, &why) : make<int32_t>(plan, named, s, &why);
     if (st != SPMV_OK)
         return st;
     if (why != nullptr) {
-        slices_cuda_release(plan);
+        plan->bytes = before;
         return method_instead(plan, "tiles", why);
     }
     plan->longest_row = (int64_t)s->found.longest;
@@ -417,13 +418,9 @@ extern "C" const void *slices_cuda_parts(const spmv_plan *plan, int64_t *count)
 extern "C" void slices_cuda_release(spmv_plan *plan)
 {
     slices_state *const s = state_of(plan);
-    if (s == nullptr)
-        return;
     spmv_free(plan->ctx, s->heads);
     spmv_free(plan->ctx, s->patterns);
     spmv_free(plan->ctx, s->val);
     spmv_free(plan->ctx, s->coded.memory);
     spmv_free(plan->ctx, s->tree);
-    host_free(s);
-    plan->state = nullptr;
 }

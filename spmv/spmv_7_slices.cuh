@@ -26,12 +26,17 @@
 namespace slices
 {
 
-/* AT_ONCE: slots whose loads are under way together. RESIDENT: blocks that an SM is to hold at least. Without the
- * number the compiler saves registers where they are needed for the loads. */
-#ifndef AO
-#define AO 4
-#endif
-enum { ROWS = 2 * warp_lanes, BLOCK = 128, WARPS = BLOCK / warp_lanes, AT_ONCE = AO, RESIDENT = 6 };
+/* RESIDENT: the least number of blocks of an SM. Without it the compiler saves registers by waiting for one load before
+ * the next. */
+enum { ROWS = 2 * warp_lanes, BLOCK = 128, WARPS = BLOCK / warp_lanes, RESIDENT = 6 };
+
+/* The number of slots whose loads are under way together, from the usual number of slots of a slice: the one that needs
+ * fewer rounds, or fewer registers. */
+enum { FEW_AT_ONCE = 4, MANY_AT_ONCE = 5 };
+inline bool takes_many(int64_t slots)
+{
+    return (slots - 1) / MANY_AT_ONCE < (slots - 1) / FEW_AT_ONCE;
+}
 
 struct shape {
     enum { BLOCK = slices::BLOCK };
@@ -63,6 +68,7 @@ template <typename T, typename Stored> struct matrix {
     const slot *patterns;
     const two<Stored> *val; /* warp_lanes a slot; NULL: a pattern */
     float retained;         /* the share that the last-level cache is to keep between products */
+    bool many_at_once;
 };
 
 /* Another, with values in a table of the type of the sums. */
@@ -72,14 +78,15 @@ template <typename T> struct coded_matrix : matrix<T, T> {
 };
 
 /* AT_ONCE slots, without x. */
-template <typename Value> struct chunk {
+template <int AT_ONCE, typename Value> struct chunk {
     slot at[AT_ONCE];
     two<Value> value[AT_ONCE];
 };
 
 /* The first `count` of them, or all; from: the lane's values. Slots that are not there have no rows. */
-template <tiles::values HELD, typename Load, typename Value>
-__device__ void load_chunk(const Load &load, const slot *at, const two<Value> *from, int count, chunk<Value> *c)
+template <tiles::values HELD, int AT_ONCE, typename Load, typename Value>
+__device__ void load_chunk(const Load &load, const slot *at, const two<Value> *from, int count,
+                           chunk<AT_ONCE, Value> *c)
 {
 #pragma unroll
     for (int i = 0; i < AT_ONCE; i++) {
@@ -117,7 +124,7 @@ __device__ T product_of(const Matrix &m, bool has, Value value, T x)
         return T(value) * x; /* a value that is not there is stored as 0 */
 }
 
-template <tiles::values HELD, typename Load, typename Matrix, typename T, typename Store>
+template <int AT_ONCE, tiles::values HELD, typename Load, typename Matrix, typename T, typename Store>
 __global__ void __launch_bounds__(BLOCK, RESIDENT) kernel(Matrix m, const T *x, Store store)
 {
     const int lane = (int)threadIdx.x % warp_lanes;
@@ -130,6 +137,8 @@ __global__ void __launch_bounds__(BLOCK, RESIDENT) kernel(Matrix m, const T *x, 
         mine = m.heads[slice];
         count = m.heads[slice + 1].begin - mine.begin;
     }
+    /* rounds of nearly equal size: seven slots are four and three, not five and two */
+    const int step = count > 0 ? (count - 1) / ((count - 1) / AT_ONCE + 1) + 1 : 0;
     const T *const x_from = settled(x + first + 2 * lane);
     const slot *const at = m.patterns + mine.pattern;
     auto *from = held_values<HELD>(m);
@@ -137,8 +146,8 @@ __global__ void __launch_bounds__(BLOCK, RESIDENT) kernel(Matrix m, const T *x, 
         from = settled(from + (int64_t)mine.begin * warp_lanes + lane);
     typename Store::ahead held[2] = {};
     T even = T(), odd = T();
-    chunk<std::decay_t<decltype(from->even)>> c;
-    load_chunk<HELD>(load, at, from, count, &c);
+    chunk<AT_ONCE, std::decay_t<decltype(from->even)>> c;
+    load_chunk<HELD>(load, at, from, step, &c);
 
     await_kernel_before();
     const bool stopped = store.stopped();
@@ -146,10 +155,11 @@ __global__ void __launch_bounds__(BLOCK, RESIDENT) kernel(Matrix m, const T *x, 
     for (int half = 0; half < 2; half++)
         if (first + half * warp_lanes + lane < m.rows)
             held[half] = store.look_ahead(first + half * warp_lanes + lane);
-    for (int k = 0; k < count; k += AT_ONCE) {
+    for (int k = 0; k < count; k += step) {
         T x_even[AT_ONCE], x_odd[AT_ONCE];
         if (k > 0)
-            load_chunk<HELD>(load, at + k, HELD != tiles::values::NONE ? from + k * warp_lanes : from, count - k, &c);
+            load_chunk<HELD>(load, at + k, HELD != tiles::values::NONE ? from + k * warp_lanes : from,
+                             count - k < step ? count - k : step, &c);
 #pragma unroll
         for (int i = 0; i < AT_ONCE; i++) {
             const T *const x_at = x_from + c.at[i].offset;
@@ -189,8 +199,12 @@ template <tiles::values HELD, typename Load, typename Matrix, typename T, typena
 spmv_status run_as(spmv_context *ctx, const Matrix &m, const T *x, Store store)
 {
     enum { SHARED_PERCENT = 5 }; /* the rest of an SM's memory caches x and patterns */
-    return launch_cached<kernel<HELD, Load, Matrix, T, Store>>(ctx, "spmv slices", (int)blocks_for(m.slices), BLOCK,
-                                                               SHARED_PERCENT, m, x, store);
+    const int blocks = (int)blocks_for(m.slices);
+    return m.many_at_once
+               ? launch_cached<kernel<MANY_AT_ONCE, HELD, Load, Matrix, T, Store>>(ctx, "spmv slices", blocks, BLOCK,
+                                                                                   SHARED_PERCENT, m, x, store)
+               : launch_cached<kernel<FEW_AT_ONCE, HELD, Load, Matrix, T, Store>>(ctx, "spmv slices", blocks, BLOCK,
+                                                                                  SHARED_PERCENT, m, x, store);
 }
 
 template <tiles::values HELD, typename Matrix, typename T, typename Store>

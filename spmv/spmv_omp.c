@@ -53,6 +53,11 @@ struct reading {
     bool stream;  /* y is written with streaming stores */
 };
 
+/* X(length) for the lengths 1 to 6, 8 or 9. */
+#define LENGTHS_6(X) X(1) X(2) X(3) X(4) X(5) X(6)
+#define LENGTHS_8(X) LENGTHS_6(X) X(7) X(8)
+#define LENGTHS_9(X) LENGTHS_8(X) X(9)
+
 /* Prefetches the address so many bytes behind from, which may lie beyond the end of the array. */
 static ALWAYS_INLINE void prefetch(const void *from, int64_t bytes)
 {
@@ -153,9 +158,7 @@ void tiles_share_out(struct omp_tiles *tiles, tile_function *function, const voi
 
 void tiles_omp_release(spmv_plan *plan)
 {
-    struct omp_tiles *tiles = plan->state;
-    if (tiles == NULL)
-        return;
+    const struct omp_tiles *tiles = plan->state;
     spmv_free(plan->ctx, tiles->tile);
     spmv_free(plan->ctx, tiles->stretch);
     spmv_free(plan->ctx, tiles->col);
@@ -167,8 +170,6 @@ void tiles_omp_release(spmv_plan *plan)
     spmv_free(plan->ctx, tiles->tail);
     spmv_free(plan->ctx, tiles->dots);
     spmv_free(plan->ctx, tiles->share);
-    host_free(tiles);
-    plan->state = NULL;
 }
 
 spmv_status tiles_omp_apply(const spmv_plan *plan, const struct plan_product *product)

@@ -1,4 +1,4 @@
-/* What the method "tiles" of the backend omp keeps of a matrix: see spmv_omp.c.
+/* The data that method "tiles" of the backend omp keeps of a matrix (see spmv_omp.c).
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SPMV_OMP_H

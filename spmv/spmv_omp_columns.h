@@ -68,7 +68,7 @@ static ALWAYS_INLINE void TYPED(finish)(const struct TYPED(columns) * c, VALUE s
 }
 
 /* One tile for `width` columns from `first` on; width is a constant after inlining. Rows that begin
- * and end in the tile go to y. The end of a row that began before goes to head, the begin of a row
+ * and end in the tile go to y. The end of a row that began before goes to head, the start of a row
  * that ends later to tail, one sum for each column. */
 static ALWAYS_INLINE void TYPED(some)(const struct omp_tiles *tiles, int64_t t, const struct TYPED(columns) * c,
                                       bool pattern, int first, int width)

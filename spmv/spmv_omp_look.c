@@ -18,7 +18,7 @@
  * 8 tiles, and longer if it waits for a core. */
 enum { TILES_A_THREAD = 16 };
 
-/* The cost of the search for the begin of a tile, in elements of a simple loop. */
+/* The cost of the search for the start of a tile, in elements of a simple loop. */
 enum { A_SEARCH = 256 };
 
 /* The least number of columns that a stretch must leave unread. */
@@ -55,7 +55,7 @@ enum { SPAN = 1 << 16 };
  * it. */
 enum { FAR_BYTES = 1 << 22 };
 
-/* Reads the number at the begin of a file on the first processor's third-level cache; 0 if there is
+/* Reads the number at the start of a file on the first processor's third-level cache; 0 if there is
  * none. *last: the number behind a '-', as in "0-7". */
 static int64_t cache_number(const char *name, int64_t *last)
 {
@@ -562,11 +562,11 @@ spmv_status tiles_omp_prepare(spmv_plan *plan)
     const int64_t cache = cache_bytes(plan->ctx->threads);
     struct found found = {0};
     struct omp_tiles *tiles = NULL;
-    TRY(host_alloc(plan->ctx, sizeof *tiles, "a plan", &plan->state));
+    TRY(plan_new_state(plan, sizeof *tiles));
     tiles = plan->state;
-    *tiles = (struct omp_tiles){.count = ceil_divide(work, TILE_WORK),
-                                .avx2 = avx2_here(),
-                                .columns = (plan_needs(plan) & (METHOD_VECTORS | METHOD_COMPLEX)) != 0};
+    tiles->count = ceil_divide(work, TILE_WORK);
+    tiles->avx2 = avx2_here();
+    tiles->columns = (plan_needs(plan) & (METHOD_VECTORS | METHOD_COMPLEX)) != 0;
     tiles->threads = (int)max_i64(1, min_i64(plan->ctx->threads, tiles->count * plan->vectors / TILES_A_THREAD));
     TRY(plan_alloc(plan, (tiles->count + 1) * (int64_t)sizeof *tiles->tile, (void **)&tiles->tile));
     TRY(plan_alloc(plan, tiles->count * plan->vectors * size, &tiles->head));

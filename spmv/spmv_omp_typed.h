@@ -256,14 +256,7 @@ static ALWAYS_INLINE void TYPED(sorted_rows)(const struct TYPED(source) * s, str
         TYPED(group)(s, how, place, length, group->rows, rows, k, y, &next);                                           \
         break;
             CASE(0)
-            CASE(1)
-            CASE(2)
-            CASE(3)
-            CASE(4)
-            CASE(5)
-            CASE(6)
-            CASE(7)
-            CASE(8)
+            LENGTHS_8(CASE)
 #undef CASE
         default:
             TYPED(group)(s, how, place, group->n, group->rows, rows, k, y, &next);
@@ -311,12 +304,7 @@ static ALWAYS_INLINE void TYPED(formed_rows)(const struct TYPED(source) * s, boo
     case length:                                                                                                       \
         TYPED(forms)(s, pattern, stream, spot, code, length, rows, k, y);                                              \
         break;
-        CASE(1)
-        CASE(2)
-        CASE(3)
-        CASE(4)
-        CASE(5)
-        CASE(6)
+        LENGTHS_6(CASE)
 #undef CASE
     }
     _Static_assert(MOST_FORMED == 6, "a case for each length");
@@ -347,15 +335,7 @@ static ALWAYS_INLINE int64_t TYPED(stretch)(const struct TYPED(source) * s, stru
     case length:                                                                                                       \
         TYPED(regular_rows)(s, how, length == 1, step, length, k, first, last);                                        \
         break;
-        CASE(1)
-        CASE(2)
-        CASE(3)
-        CASE(4)
-        CASE(5)
-        CASE(6)
-        CASE(7)
-        CASE(8)
-        CASE(9)
+        LENGTHS_9(CASE)
 #undef CASE
     default:
         if (n <= TYPED(SERIAL))

@@ -13,6 +13,7 @@
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "plan_internal.h"
+#include "reals.h"
 
 /* lengths[i] = row_ptr[i + 1] - row_ptr[i], as wide as row_ptr, in the context's memory. */
 static spmv_status row_lengths(spmv_context *ctx, const spmv_csr *a, void *lengths)
@@ -66,9 +67,8 @@ spmv_status staged_prepare(spmv_plan *plan)
     const int64_t size = (int64_t)spmv_type_size(plan->type);
     const spmv_segments segments = segments_of(a);
     struct staged *s = NULL;
-    TRY(host_alloc(ctx, sizeof *s, "a plan", &plan->state));
+    TRY(plan_new_state(plan, sizeof *s));
     s = plan->state;
-    memset(s, 0, sizeof *s);
     TRY(plan_alloc(plan, a->nnz * size, &s->products));
     TRY(plan_alloc(plan, a->rows * size, &s->sums));
     TRY(plan_alloc(plan, a->rows * (a->row_ptr_bits / 8), &s->last));
@@ -81,15 +81,11 @@ done:
 
 void staged_release(spmv_plan *plan)
 {
-    struct staged *s = plan->state;
-    if (s == NULL)
-        return;
+    const struct staged *s = plan->state;
     spmv_free(plan->ctx, s->products);
     spmv_free(plan->ctx, s->sums);
     spmv_free(plan->ctx, s->last);
     spmv_free(plan->ctx, s->scratch);
-    host_free(s);
-    plan->state = NULL;
 }
 
 /* Computes S in s->products: the pipeline up to the scan. */
@@ -120,8 +116,7 @@ spmv_status staged_apply(const spmv_plan *plan, const struct plan_product *produ
     const spmv_csr *a = &plan->a;
     const struct staged *s = plan->state;
     void *sums = product->beta_zero ? y : s->sums;
-    const bool unscaled =
-        plan->type == SPMV_F32 ? *(const float *)product->alpha == 1 : *(const double *)product->alpha == 1;
+    const bool unscaled = real_at(plan->type, product->alpha, 0) == 1;
     TRY(ctx->backend->map_index(ctx, plan->type, &zero, NULL, sums, a->rows));
     if (a->nnz > 0) {
         TRY(scanned_products(plan, s, product->x));

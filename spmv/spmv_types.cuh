@@ -29,4 +29,18 @@ template <typename Body> spmv_status with_types(const spmv_plan *plan, const Bod
     return SPMV_ERROR_TYPE;
 }
 
+/* Calls body with an object of this complex type. */
+template <typename Body> spmv_status with_complex(spmv_type type, const Body &body)
+{
+    switch ((int)type) {
+#define CASE(NAME, name, value, T, D, CLASS, ARG)                                                                      \
+    case SPMV_##NAME:                                                                                                  \
+        return body(D());
+        SPMV_COMPLEX_LIST(CASE, )
+#undef CASE
+    default:
+        return SPMV_ERROR_TYPE;
+    }
+}
+
 #endif

@@ -14,10 +14,12 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "block.cuh"
 #include "complex.cuh"
+#include "device_loops.cuh"
 #include "launch.cuh"
 
+#include "spmv_types.cuh"
+
 extern "C" {
-#include "plan_internal.h"
 #include "sort_request.h"
 }
 
@@ -27,32 +29,9 @@ namespace
 /* Entries for which a block finds the rows at a time. */
 enum { CHUNK = 8 * block_threads };
 
-template <typename Body> __device__ void for_each(int64_t n, const Body &body)
-{
-    for (int64_t i = (int64_t)blockIdx.x * block_threads + threadIdx.x; i < n; i += (int64_t)gridDim.x * block_threads)
-        body(i);
-}
-
 template <typename Number> __global__ void __launch_bounds__(block_threads) number_entries(Number *to, int64_t n)
 {
     for_each(n, [=](int64_t i) { to[i] = (Number)i; });
-}
-
-template <typename Offset>
-__global__ void __launch_bounds__(block_threads)
-    column_begins(const int32_t *sorted, int64_t nnz, Offset *row_ptr, int64_t cols)
-{
-    for_each(cols + 1, [=](int64_t c) {
-        int64_t low = 0, high = nnz;
-        while (low < high) {
-            const int64_t middle = low + (high - low) / 2;
-            if (sorted[middle] < c)
-                low = middle + 1;
-            else
-                high = middle;
-        }
-        row_ptr[c] = (Offset)low;
-    });
 }
 
 /* The first row in [low, high] that ends behind entry k. Row high must end behind it. */
@@ -129,9 +108,9 @@ spmv_status run_number(spmv_context *ctx, void *to, int bits, int64_t n)
 spmv_status run_begins(spmv_context *ctx, const int32_t *sorted, int64_t nnz, void *row_ptr, int bits, int64_t cols)
 {
     const int blocks = grid_for(cols + 1, block_threads);
-    return bits == 32 ? launch(ctx, "transpose begins", blocks, block_threads, column_begins<int32_t>, sorted, nnz,
+    return bits == 32 ? launch(ctx, "transpose begins", blocks, block_threads, find_begins<int32_t>, sorted, nnz,
                                (int32_t *)row_ptr, cols)
-                      : launch(ctx, "transpose begins", blocks, block_threads, column_begins<int64_t>, sorted, nnz,
+                      : launch(ctx, "transpose begins", blocks, block_threads, find_begins<int64_t>, sorted, nnz,
                                (int64_t *)row_ptr, cols);
 }
 
@@ -217,14 +196,16 @@ extern "C" spmv_status take_values_cuda(spmv_context *ctx, spmv_type type, bool 
             return run_take<decltype(element), decltype(function)>(ctx, values, from, from_bits, to, n);
         };
         if (conjugates)
-            return type == SPMV_C64 ? run(spmv_c64(), conjugate<spmv_c64>()) : run(spmv_c128(), conjugate<spmv_c128>());
+            return with_complex(type, [&](auto of) { return run(of, conjugate<decltype(of)>()); });
         switch (spmv_type_size(type)) {
         case 4:
             return run(int32_t(), as_it_is<int32_t>());
         case 8:
             return run(int64_t(), as_it_is<int64_t>());
-        default:
+        case 16:
             return run(spmv_c128(), as_it_is<spmv_c128>());
+        default:
+            return SPMV_ERROR_TYPE;
         }
     });
 }

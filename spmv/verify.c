@@ -15,6 +15,7 @@
 
 #include "matrix_internal.h"
 #include "plan_internal.h"
+#include "reals.h"
 
 /* The arguments of the check of a row. */
 struct question {
@@ -25,6 +26,17 @@ struct question {
     long double roundoff, smallest;
 };
 
+/* The unit roundoff of each real type and its smallest subnormal number. */
+static const struct {
+    long double roundoff, smallest;
+} limits[SPMV_TYPE_LIMIT] = {
+#define LIMITS_F32 FLT_EPSILON / 2, 0x1p-149L
+#define LIMITS_F64 DBL_EPSILON / 2, 0x1p-1074L
+#define ROW(NAME, name, T) [SPMV_##NAME] = {LIMITS_##NAME},
+    REAL_LIST(ROW)
+#undef ROW
+};
+
 /* A real or complex number; im is 0 for a real one. */
 struct wide {
     long double re, im;
@@ -32,18 +44,10 @@ struct wide {
 
 static struct wide element(const void *values, spmv_type type, int64_t i)
 {
-    switch (type) {
-    case SPMV_F32:
-        return (struct wide){(long double)((const float *)values)[i], 0};
-    case SPMV_C64:
-        return (struct wide){(long double)((const spmv_c64 *)values)[i].re,
-                             (long double)((const spmv_c64 *)values)[i].im};
-    case SPMV_C128:
-        return (struct wide){(long double)((const spmv_c128 *)values)[i].re,
-                             (long double)((const spmv_c128 *)values)[i].im};
-    default:
-        return (struct wide){(long double)((const double *)values)[i], 0};
-    }
+    const spmv_type part = type_part(type);
+    if (type_is_complex(type))
+        return (struct wide){real_at(part, values, 2 * i), real_at(part, values, 2 * i + 1)};
+    return (struct wide){real_at(part, values, i), 0};
 }
 
 static bool is_finite(struct wide z)
@@ -143,7 +147,6 @@ static spmv_status verify_rows(spmv_context *ctx, const spmv_csr *a, const void 
 {
     spmv_status st = SPMV_OK;
     void *reference = NULL;
-    const bool f32 = type == SPMV_F32 || type == SPMV_C64;
     const long double b = beta != NULL ? modulus(element(beta, type, 0)) : 0;
     char im[2][40] = {"", ""};
     struct question q = {.a = a,
@@ -153,8 +156,8 @@ static spmv_status verify_rows(spmv_context *ctx, const spmv_csr *a, const void 
                          .x = x,
                          .y0 = b != 0 ? y0 : NULL,
                          .y = y,
-                         .roundoff = f32 ? FLT_EPSILON / 2 : DBL_EPSILON / 2,
-                         .smallest = f32 ? 0x1p-149L : 0x1p-1074L};
+                         .roundoff = limits[type_part(type)].roundoff,
+                         .smallest = limits[type_part(type)].smallest};
     TRY(host_alloc(ctx, a->rows * (int64_t)spmv_type_size(type), "the reference of the check", &reference));
     TRY(recompute(ctx, a, alpha, x, beta, q.y0, type, reference));
     q.reference = reference;

@@ -127,7 +127,7 @@ static spmv_status try_plan(const struct matrix *m, struct setting s, struct pla
 #endif
     if (st == SPMV_OK && s.wide) { /* offsets of 64 bits, which plans keep only from 2^31 nonzeros on */
         const bool named = p->plan->named;
-        p->plan->method->release(p->plan);
+        plan_release_state(p->plan);
         p->plan->a.row_ptr = p->row_ptr;
         p->plan->a.row_ptr_bits = 64;
         p->plan->named = named;
@@ -446,6 +446,10 @@ static void memory_runs_out(void **state)
     struct matrix m = make_grid(40, 50, true);
     struct setting s = {.method = "slices", .stored = SPMV_F64, .sums = SPMV_F64, .compression = -1};
     int with_slices = 0, with_tiles = 0, refused = 0;
+    struct planned in_slices = make_plan(&m, s);
+    s.method = "tiles";
+    struct planned in_tiles = make_plan(&m, s);
+    s.method = "slices";
     for (s.most_bytes = 1 << 10; s.most_bytes < (size_t)1 << 18; s.most_bytes += s.most_bytes / 16) {
         const int64_t before = host_cuda.allocations;
         struct planned p;
@@ -458,6 +462,7 @@ static void memory_runs_out(void **state)
                 assert_string_equal(p.plan->why,
                                     "tiles in place of slices: there is no memory for a second copy of the values");
             assert_string_equal(spmv_last_error(ctx), "");
+            assert_int_equal(p.plan->bytes, slices ? in_slices.plan->bytes : in_tiles.plan->bytes);
             check_product("little memory", &m, &p, m.val);
         } else {
             assert_int_equal(st, SPMV_ERROR_MEMORY);
@@ -467,6 +472,8 @@ static void memory_runs_out(void **state)
         assert_int_equal(host_cuda.allocations, before);
     }
     assert_true(with_slices > 3 && with_tiles > 3 && refused > 3);
+    free_plan(&in_slices);
+    free_plan(&in_tiles);
     free_matrix(&m);
 #endif
 }

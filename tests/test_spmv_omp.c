@@ -520,9 +520,9 @@ static struct matrix formed_matrix(struct forms_case c, int64_t rows)
             const bool own = i == 0 || (c.odd > 0 && i % c.odd == 3);
             const unsigned stays = c.change > 0 ? c.stays << i / c.change % 3 : c.stays;
             const int64_t at = (c.wide ? 100000 : 40) * (j % 2);
-            m.col[m.row_ptr[i] + j] = (int32_t)(own                        ? (int64_t)(support_random(&seed) % 50000)
-                                                : stays >> (j + form) & 1u ? 7 + at + j
-                                                                           : at + i + 3 * j + form);
+            m.col[m.row_ptr[i] + j] = (int32_t)(own ? (int64_t)(support_random(&seed) % 50000)
+                                                : stays >> (j + form) % 32 & 1u ? 7 + at + j
+                                                                                : at + i + 3 * j + form);
         }
     free(length);
     return m;

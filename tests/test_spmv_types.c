@@ -438,8 +438,7 @@ static void wide_offsets(void **state)
                 assert_ok(ctx, spmv_upload(ctx, y0, device_y, y_bytes));
                 assert_ok(ctx, apply(plan, &v, device_x, device_y));
                 assert_ok(ctx, spmv_download(ctx, device_y, narrow_y, y_bytes));
-                if (plan->method->release != NULL)
-                    plan->method->release(plan);
+                plan_release_state(plan);
                 plan->a.row_ptr = wide;
                 plan->a.row_ptr_bits = 64;
                 if (plan->method->prepare != NULL)

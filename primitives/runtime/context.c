@@ -117,13 +117,7 @@ spmv_status spmv_context_create(const spmv_context_options *options, spmv_contex
         snprintf(create_error, sizeof create_error, "a context needs %zu bytes of memory", sizeof *ctx);
         return SPMV_ERROR_MEMORY;
     }
-    if (options != NULL && !options_read(&o, sizeof o, options)) {
-        st = context_fail(ctx, SPMV_ERROR_ARGUMENT,
-                          "context options of %zu bytes do not fit this library's %zu: fill them with "
-                          "spmv_context_options_init",
-                          options->size, sizeof o);
-        goto done;
-    }
+    TRY(options_take(ctx, "context", &o, sizeof o, options));
     if (o.threads < 0 || o.threads > SPMV_MAX_THREADS) {
         st = context_fail(ctx, SPMV_ERROR_ARGUMENT, "%d threads: a number from 1 to %d is needed, or 0 for the default",
                           o.threads, SPMV_MAX_THREADS);
