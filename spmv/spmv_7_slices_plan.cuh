@@ -31,7 +31,8 @@ namespace slices
 {
 
 enum {
-    ENTRIES = 4096, /* of the dictionary, a power of 2 */
+    ENTRIES = 4096,   /* of the dictionary, a power of 2 */
+    MOST_PROBES = 32, /* of a search in it, which is at most half full */
     MOST_PATTERNS = SPMV_SLICES_PATTERNS,
     NO_OFFSET = INT32_MAX,  /* behind a row's last entry; columns are less */
     SPARE_SLOTS = 16,       /* that a slice may have beyond twice its longest row */
@@ -194,15 +195,15 @@ __device__ inline unsigned long long hash_of(unsigned long long before, const sl
     return h ^ h >> 32;
 }
 
-/* The entry of a hash in the dictionary, free or its own; ENTRIES: none. */
-__device__ inline int entry_of(const dictionary &known, unsigned long long hash)
+/* The entry of a hash in the dictionary, free or its own; ENTRIES: none in reach. */
+__device__ inline int entry_of(const dictionary &known, unsigned long long hash, unsigned long long *there)
 {
     int at = (int)(hash % ENTRIES);
-    for (int probes = 0; probes < ENTRIES; probes++) {
-        const unsigned long long there = *(volatile unsigned long long *)&known.hashes[at];
-        if (there == 0 || there == hash)
+    for (int probes = 0; probes < MOST_PROBES; probes++) {
+        *there = *(volatile unsigned long long *)&known.hashes[at];
+        if (*there == 0 || *there == hash)
             return at;
-        at = (at + 1) % ENTRIES;
+        at = (int)(((unsigned)at + (unsigned)(hash >> 32 | 1)) % ENTRIES);
     }
     return ENTRIES;
 }
@@ -212,16 +213,22 @@ __device__ inline void enter(const dictionary &known, unsigned long long hash, i
                              findings *found)
 {
     while (*(volatile int *)&found->many == 0) {
-        const int at = entry_of(known, hash);
-        if (at == ENTRIES)
-            break;
-        const unsigned long long there = atomicCAS(&known.hashes[at], 0ull, hash);
-        if (there == 0) {
-            atomicAdd(&found->pattern_slots, (unsigned long long)slots);
-            if (atomicAdd(&found->patterns, 1u) >= MOST_PATTERNS)
-                found->many = 1;
+        unsigned long long there = 0;
+        const int at = entry_of(known, hash, &there);
+        if (at == ENTRIES) {
+            found->many = 1;
+            return;
         }
-        if (there == 0 || there == hash) {
+        if (there == 0) {
+            there = atomicCAS(&known.hashes[at], 0ull, hash);
+            if (there == 0) {
+                atomicAdd(&found->pattern_slots, (unsigned long long)slots);
+                if (atomicAdd(&found->patterns, 1u) >= MOST_PATTERNS)
+                    found->many = 1;
+                there = hash;
+            }
+        }
+        if (there == hash) {
             if (*(volatile unsigned *)&known.last[at] < ~(unsigned)slice)
                 atomicMax(&known.last[at], ~(unsigned)slice);
             return;
@@ -260,7 +267,8 @@ __global__ void __launch_bounds__(BLOCK)
         if (lane == 0) {
             m.slots[slice] = k;
             m.hashes[slice] = hash;
-            enter(m.known, hash, slice, k, m.found);
+            if (k < limit)
+                enter(m.known, hash, slice, k, m.found);
         }
         unsigned long long all = entries;
         for (int distance = warp_lanes / 2; distance > 0; distance /= 2)
@@ -287,7 +295,9 @@ __global__ void __launch_bounds__(BLOCK)
 static __global__ void __launch_bounds__(BLOCK) choose(int64_t slices, bool shares, making m)
 {
     for (int64_t s = (int64_t)blockIdx.x * BLOCK + threadIdx.x; s <= slices; s += (int64_t)gridDim.x * BLOCK) {
-        const int64_t chosen = s < slices && shares ? (int64_t)~m.known.last[entry_of(m.known, m.hashes[s])] : s;
+        unsigned long long there = 0;
+        const int64_t chosen =
+            s < slices && shares ? (int64_t)~m.known.last[entry_of(m.known, m.hashes[s], &there)] : s;
         if (s < slices)
             m.chosen[s] = (int32_t)chosen;
         else
