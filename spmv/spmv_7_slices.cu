@@ -69,7 +69,7 @@ spmv_status make_room(const spmv_plan *plan, int64_t count, void **memory, makin
     int64_t all = 0, cleared = bytes[0] + bytes[1] + bytes[2];
     for (int64_t b : bytes)
         all += b;
-    const spmv_status st = spmv_alloc(ctx, all, memory);
+    const spmv_status st = context_alloc(ctx, all, memory);
     if (st != SPMV_OK)
         return st;
     char *at = (char *)*memory;
@@ -309,7 +309,7 @@ template <typename Offset> spmv_status make(spmv_plan *plan, bool named, slices_
     if (lacks_room)
         *why = "there is no memory for a second copy of the values";
     if (st == SPMV_OK && *why == nullptr)
-        st = spmv_alloc(ctx, ctx->backend->scan_scratch(ctx, SPMV_I32, s->slices + 1), &scratch);
+        st = context_alloc(ctx, ctx->backend->scan_scratch(ctx, SPMV_I32, s->slices + 1), &scratch);
     if (st == SPMV_OK && *why == nullptr)
         st = encode<Offset>(plan, m, scratch, s);
     spmv_free(ctx, scratch);
