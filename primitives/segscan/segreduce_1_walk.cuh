@@ -25,7 +25,7 @@
 /* The results of the chunks for the second launch; arrays of most_chunks entries. */
 template <typename Type> struct walk_chunks {
     int64_t *first;        /* the first segment that the chunk may close */
-    Type *first_part;      /* the fold of that segment's elements in this chunk; only if closed here */
+    Type *first_part;      /* the fold of its elements in this chunk; only if closed here */
     Type *left_open;       /* the fold of the elements after the last closing, or of all */
     unsigned char *closed; /* whether the chunk closes a segment */
 };
