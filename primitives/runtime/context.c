@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* The backends, in the order that SPMV_BACKEND_AUTO tries them. omp always opens, so AUTO never
- * selects ref. */
+/* The backends, in the order that SPMV_BACKEND_AUTO tries them. AUTO never selects
+ * ref, because omp either opens or ends the search with its error. */
 static const struct backend_table *const backends[] = {
 #ifdef SPMV_HAVE_CUDA
     &backend_cuda,

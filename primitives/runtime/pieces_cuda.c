@@ -5,7 +5,7 @@
  * page-locked, buffers in page-locked memory, which host threads fill and empty. (From pageable
  * memory the driver copies in small steps while the caller waits, so nothing would overlap.)
  *
- *  who    before                 waits until                                      event
+ *  step   before                 waits until                                      event
  *  up     overwriting cells      their earlier piece is computed and downloaded   done_of
  *  work   starting on a piece    it is uploaded                                   up
  *  down   downloading a piece    it is computed                                   worked
