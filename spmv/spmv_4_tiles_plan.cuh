@@ -615,10 +615,10 @@ inline spmv_status make_sums(spmv_plan *plan, packed_counts packed, void **sums,
     return cleared(plan->ctx, *counts, counts_bytes);
 }
 
-/* The share of a matrix of `stream` bytes that the last-level cache retains between products. RETAINED_PERCENT of
- * the cache hold this share and the vectors. The share is 0 if less than an eighth of the matrix
- * fits, or if the matrix is larger than LARGEST_PERCENT of the cache. Without the vectors in the
- * account, matrices with long vectors become slower. */
+/* The share of a matrix of `stream` bytes that the last-level cache retains between products.
+ * RETAINED_PERCENT of the cache hold this share and the vectors. The share is 0 if less than an
+ * eighth of the matrix fits, or if the matrix is larger than LARGEST_PERCENT of the cache. Without
+ * the vectors in the account, matrices with long vectors become slower. */
 inline float retained_share(const spmv_plan *plan, double stream)
 {
     enum { RETAINED_PERCENT = 40, LARGEST_PERCENT = 220 };

@@ -242,7 +242,8 @@ struct coded_values {
         return (uint8_t *)memory + codes_at;
     }
 
-    /* Adds itself to a plan's layout, of which `used` of `size` characters are in use; how many it added. */
+    /* Adds itself to a plan's layout, of which `used` of `size` characters are in use; how many it
+     * added. */
     int describe(char *text, int used, int size, const char *place) const
     {
         if (used >= size || (!in_use && none == nullptr))
@@ -278,9 +279,9 @@ template <typename Stored> spmv_status search_values(const spmv_plan *plan, int 
     return st;
 }
 
-/* Makes a table of the present values if there are few, and finds memory for `codes` codes, which the caller writes
- * where in_use becomes true. Where values may be replaced, the memory is allocated in any case, since the next values
- * may fit. Waits. */
+/* Makes a table of the present values if there are few, and finds memory for `codes` codes, which
+ * the caller writes where in_use becomes true. Where values may be replaced, the memory is
+ * allocated in any case, since the next values may fit. Waits. */
 template <typename T, typename Stored> spmv_status make_table(spmv_plan *plan, int64_t codes, coded_values *c)
 {
     c->in_use = false; /* also if this fails */

@@ -1,8 +1,9 @@
-/* Method "slices" of the backend cuda: the plan re-encodes the matrix on the device, the product is one
- * launch (spmv_7_slices.cuh).
+/* Method "slices" of the backend cuda: the plan re-encodes the matrix on the device, the product is
+ * one launch (spmv_7_slices.cuh).
  *
- * A plan that chooses its method takes slices where they need fewer bytes than tiles with 16-bit columns.
- * Otherwise, and where there is no memory for the second copy of the values, it takes tiles.
+ * A plan that chooses its method takes slices where they need fewer bytes than tiles with 16-bit
+ * columns. Otherwise, and where there is no memory for the second copy of the values, it takes
+ * tiles.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
@@ -22,7 +23,7 @@ struct slices_state {
     slices::findings found;
     int64_t slices, pattern_slots;
     void *heads, *patterns;
-    void *val; /* in the order of slots; NULL: the matrix is a pattern, or all values are in the table */
+    void *val; /* in slot order; NULL: a pattern, or all values are in the table */
     tiles::coded_values coded;
     bool shares; /* slices share patterns */
     void *tree;  /* sums of an epilogue's dot product; behind them its counts and unread */
@@ -217,8 +218,8 @@ spmv_status make_table(spmv_plan *plan, slices_state *s)
     });
 }
 
-/* Patterns, heads and values. Slices whose hashes agree share a pattern; should one of them differ from it, all get
- * patterns of their own. */
+/* Patterns, heads and values. Slices whose hashes agree share a pattern; should one of them differ
+ * from it, all get patterns of their own. */
 template <typename Offset> spmv_status encode(spmv_plan *plan, const making &m, void *scratch, slices_state *s)
 {
     spmv_context *const ctx = plan->ctx;

@@ -6,16 +6,16 @@
  *   share them: a pattern, which stays in the first-level cache. So a large grid stores nothing for
  *   its columns. A warp computes a slice, a lane two neighbouring rows; it loads the values of a
  *   slot in whole lines, and gathers x at row + offset, where neighbouring lanes are neighbours.
- * Work: nnz products. Depth: the most slots of a slice. Launches: 1.
- * Bytes: ROWS values a slot, 8 bytes a slice, x, y.
- * Changed since rung 4: values in the order of slots, columns by pattern, no shared memory.
- * Wins when: neighbouring rows have nearly the same offsets: grids and bands (finite differences,
+ * Work: nnz products. Depth: the most slots of a slice. Launches: 1. Bytes: ROWS values a slot, 8
+ * bytes a slice, x, y. Changed since rung 4: values in the order of slots, columns by pattern, no
+ * shared memory. Wins when: neighbouring rows have nearly the same offsets: grids and bands (finite
+ * differences,
  *   finite volumes).
  * Order of the sum: a row's entries in ascending columns. The bits depend on the row alone.
  *
  * Source: A. Monakov, A. Lokhmotov, A. Avetisyan, "Automatically tuning sparse matrix-vector
- * multiplication for GPU architectures", HiPEAC 2010 (slices); N. Bell, M. Garland, SC09 (offsets of
- * diagonals).
+ * multiplication for GPU architectures", HiPEAC 2010 (slices); N. Bell, M. Garland, SC09 (offsets
+ * of diagonals).
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SPMV_7_SLICES_CUH
@@ -26,12 +26,12 @@
 namespace slices
 {
 
-/* RESIDENT: the least number of blocks of an SM. Without it the compiler saves registers by waiting for one load before
- * the next. */
+/* RESIDENT: the least number of blocks of an SM. Without it the compiler saves registers by waiting
+ * for one load before the next. */
 enum { ROWS = 2 * warp_lanes, BLOCK = 128, WARPS = BLOCK / warp_lanes, RESIDENT = 6 };
 
-/* The number of slots whose loads are under way together, from the usual number of slots of a slice: the one that needs
- * fewer rounds, or fewer registers. */
+/* The number of slots whose loads are under way together, from the usual number of slots of a
+ * slice: the one that needs fewer rounds, or fewer registers. */
 enum { FEW_AT_ONCE = 4, MANY_AT_ONCE = 5 };
 inline bool takes_many(int64_t slots)
 {
@@ -83,7 +83,8 @@ template <int AT_ONCE, typename Value> struct chunk {
     two<Value> value[AT_ONCE];
 };
 
-/* The first `count` of them, or all; from: the lane's values. Slots that are not there have no rows. */
+/* The first `count` of them, or all; from: the lane's values. Slots that are not there have no
+ * rows. */
 template <tiles::values HELD, int AT_ONCE, typename Load, typename Value>
 __device__ void load_chunk(const Load &load, const slot *at, const two<Value> *from, int count,
                            chunk<AT_ONCE, Value> *c)
@@ -111,8 +112,9 @@ template <tiles::values HELD, typename Matrix> __device__ auto held_values(const
         return (const two<uint8_t> *)nullptr;
 }
 
-/* An entry's product, of x and of its value as it is held, where the row has one; 0 elsewhere. Adding that 0 changes no
- * bit: a sum that begins at +0 is never -0. So additions need no condition. */
+/* An entry's product, of x and of its value as it is held, where the row has one; 0 elsewhere.
+ * Adding that 0 changes no bit: a sum that begins at +0 is never -0. So additions need no
+ * condition. */
 template <tiles::values HELD, typename Matrix, typename T, typename Value>
 __device__ T product_of(const Matrix &m, bool has, Value value, T x)
 {

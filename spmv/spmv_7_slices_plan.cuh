@@ -6,9 +6,9 @@
  *   write     the patterns
  *   fill      the values in the order of slots; checks that each slice's rows agree with its pattern
  *
- * The slots of a slice come from merging its rows: a lane holds a place in each of its two rows, the
- * least offset of all is the next slot, and the rows that have it go on by one entry. So the columns
- * of each row must ascend strictly.
+ * The slots of a slice come from merging its rows: a lane holds a place in each of its two rows,
+ * the least offset of all is the next slot, and the rows that have it go on by one entry. So the
+ * columns of each row must ascend strictly.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SPMV_7_SLICES_PLAN_CUH
@@ -42,9 +42,10 @@ enum {
 /* What the kernels find; all bits 0 at first. */
 struct findings {
     unsigned long long slots, longest;
-    unsigned long long pattern_slots;      /* of all patterns in the dictionary */
-    unsigned patterns;                     /* in the dictionary */
-    int unsorted, unsuited, many, differs; /* many: of patterns; differs: a slice from its pattern */
+    unsigned long long pattern_slots; /* of all patterns in the dictionary */
+    unsigned patterns;                /* in the dictionary */
+    /* many: too many patterns; differs: a slice differs from its pattern */
+    int unsorted, unsuited, many, differs;
 };
 
 struct dictionary {
@@ -52,8 +53,9 @@ struct dictionary {
     unsigned *last;             /* ~(the first slice that has it) */
 };
 
-/* While the plan is made, a number for each slice and one behind the last; own_slots: slots of those that write a
- * pattern, else 0; begins, own_begins: their exclusive sums; chosen: whose pattern the slice has. */
+/* While the plan is made, a number for each slice and one behind the last; own_slots: slots of
+ * those that write a pattern, else 0; begins, own_begins: their exclusive sums; chosen: whose
+ * pattern the slice has. */
 struct making {
     findings *found;
     dictionary known;
@@ -94,8 +96,9 @@ template <typename Value> struct window {
     Value value[ROWS * STRIDE];
 };
 
-/* A lane's places in its two rows of a slice. All rows' next entries are loaded together, neighbouring lanes
- * neighbouring entries, since a row goes on by one entry a slot at most. A warp. */
+/* A lane's places in its two rows of a slice. All rows' next entries are loaded together,
+ * neighbouring lanes neighbouring entries, since a row goes on by one entry a slot at most. A warp.
+ */
 template <typename Offset, typename Value, typename Source> struct merging {
     const int32_t *col;
     Source source;
@@ -165,8 +168,8 @@ template <typename Offset, typename Value, typename Source> struct merging {
             look();
     }
 
-    /* The next slot, whose offset is NO_OFFSET behind the last, and past it. unsorted becomes true where a row's columns
-     * do not ascend. */
+    /* The next slot, whose offset is NO_OFFSET behind the last, and past it. unsorted becomes true
+     * where a row's columns do not ascend. */
     __device__ slot take(bool *unsorted)
     {
         slot s = {};
@@ -333,7 +336,8 @@ static __global__ void __launch_bounds__(BLOCK) write_heads(int64_t slices, maki
         heads[s] = {m.begins[s], s < slices ? m.own_begins[m.chosen[s]] : 0};
 }
 
-/* Values in the order of slots, to NULL: none; found->differs becomes 1 where a row differs from its slice's pattern. */
+/* Values in the order of slots, to NULL: none; found->differs becomes 1 where a row differs from
+ * its slice's pattern. */
 template <typename Offset, typename Value, typename Source>
 __global__ void __launch_bounds__(BLOCK)
     fill(const Offset *row_ptr, const int32_t *col, int64_t rows, int64_t slices, const head *heads,

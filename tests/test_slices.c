@@ -1,10 +1,11 @@
-/* The method "slices" of the backend cuda: grids and bands whose size is no multiple of a slice, rows that lack
- * entries, empty rows, more columns than rows and fewer; patterns that are shared, too many to be shared, and different
- * ones with the same hash; new values, with and without a table; which matrices get tiles instead; memory that runs
- * out. Runs on a GPU, and on a host that runs the kernels.
+/* The method "slices" of the backend cuda: grids and bands whose size is no multiple of a slice,
+ * rows that lack entries, empty rows, more columns than rows and fewer; patterns that are shared,
+ * too many to be shared, and different ones with the same hash; new values, with and without a
+ * table; which matrices get tiles instead; memory that runs out. Runs on a GPU, and on a host that
+ * runs the kernels.
  *
- * Values are small integers where results are compared with expected ones, so that every order of summation gives the
- * same result.
+ * Values are small integers where results are compared with expected ones, so that every order of
+ * summation gives the same result.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "support_lengths.h"
@@ -15,7 +16,8 @@
 
 #ifdef HOST_CUDA
 #include <cuda_runtime_api.h>
-enum { LARGE = 4000, PATTERNS = 40 }; /* as the kernels are built: SPMV_TILES_LARGE, SPMV_SLICES_PATTERNS */
+/* SPMV_TILES_LARGE and SPMV_SLICES_PATTERNS of this build */
+enum { LARGE = 4000, PATTERNS = 40 };
 #else
 enum { LARGE = 1 << 20, PATTERNS = 2048 };
 #endif
@@ -24,8 +26,8 @@ enum { SLICE = 64 };
 static spmv_context *ctx;
 static bool brief;
 
-/* Row i has columns i + offsets[j] where they exist, but for one in `lacks` entries, which are left out at random (0:
- * none). offsets ascend. */
+/* Row i has columns i + offsets[j] where they exist, but for one in `lacks` entries, which are left
+ * out at random (0: none). offsets ascend. */
 static struct matrix make_band(int64_t rows, int64_t cols, const int32_t *offsets, int count, int lacks, bool whole)
 {
     uint64_t random = (uint64_t)(rows + 31 * count + lacks);
@@ -73,7 +75,7 @@ struct setting {
     spmv_type stored, sums;
     int compression;
     bool scaled, wide, pattern, updates;
-    size_t most_bytes; /* of one allocation while the plan is made, on a host that runs the kernels; 0: no limit */
+    size_t most_bytes; /* largest allocation while the plan is made (host only); 0: no limit */
 };
 
 /* A plan with its arrays, on the device. */
@@ -125,7 +127,7 @@ static spmv_status try_plan(const struct matrix *m, struct setting s, struct pla
 #ifdef HOST_CUDA
     host_cuda.most_bytes = room;
 #endif
-    if (st == SPMV_OK && s.wide) { /* offsets of 64 bits, which plans keep only from 2^31 nonzeros on */
+    if (st == SPMV_OK && s.wide) { /* 64-bit offsets, which plans keep from 2^31 nonzeros on */
         const bool named = p->plan->named;
         plan_release_state(p->plan);
         p->plan->a.row_ptr = p->row_ptr;
@@ -256,8 +258,8 @@ static void sizes(void **state)
     free_matrix(&one);
 }
 
-/* Rows that lack entries at random: each slice has a pattern of its own, and there may be too many to share. Empty
- * slices. */
+/* Rows that lack entries at random: each slice has a pattern of its own, and there may be too many
+ * to share. Empty slices. */
 static void lacking_entries(void **state)
 {
     (void)state;
@@ -274,7 +276,8 @@ static void lacking_entries(void **state)
 }
 
 #ifdef HOST_CUDA
-/* Different patterns with one hash: few enough to be shared, and the hash of the build has 12 bits. */
+/* Different patterns with one hash: few enough to be shared, and the hash of the build has 12 bits.
+ */
 static void equal_hashes(void **state)
 {
     (void)state;
@@ -438,7 +441,8 @@ static void new_values(void **state)
     free_matrix(&m);
 }
 
-/* The plan is made with less and less memory: with slices, with tiles, which it says, or not at all. */
+/* The plan is made with less and less memory: with slices, with tiles, which it says, or not at
+ * all. */
 static void memory_runs_out(void **state)
 {
     (void)state;
