@@ -40,7 +40,7 @@ template <> struct cache_hint<caching::RETAINED> {
     }
 };
 
-/* load(from) is *from, of 1, 2, 4, 8 or (ONCE) 16 bytes. An integer of 8 or 16 bits is returned as
+/* load(from) is *from, of 1, 2, 4, 8 or 16 bytes. An integer of 8 or 16 bits is returned as
  * int, because the instruction widens it. */
 template <caching Policy> struct loads : cache_hint<Policy> {
     using cache_hint<Policy>::cache_hint;
@@ -82,9 +82,14 @@ template <caching Policy> struct loads : cache_hint<Policy> {
             memcpy(&value, &word, sizeof value);
             return value;
         } else {
-            static_assert(sizeof(T) == 16 && Policy == caching::ONCE, "1, 2, 4, 8 or (ONCE) 16 bytes");
+            static_assert(sizeof(T) == 16, "1, 2, 4, 8 or 16 bytes");
             uint64_t word[2];
-            asm volatile("ld.global.cs.v2.u64 {%0, %1}, [%2];" : "=l"(word[0]), "=l"(word[1]) : "l"(from));
+            if constexpr (Policy == caching::ONCE)
+                asm volatile("ld.global.cs.v2.u64 {%0, %1}, [%2];" : "=l"(word[0]), "=l"(word[1]) : "l"(from));
+            else
+                asm volatile("ld.global.L1::no_allocate.L2::cache_hint.v2.u64 {%0, %1}, [%2], %3;"
+                             : "=l"(word[0]), "=l"(word[1])
+                             : "l"(from), "l"(this->policy));
             memcpy(&value, word, sizeof value);
             return value;
         }
