@@ -191,6 +191,7 @@ void spmv_plan_destroy(spmv_plan *plan)
     spmv_context *const ctx = plan->ctx;
     plan_release_state(plan);
     plan_release_matrix(plan);
+    spmv_free(plan->ctx, plan->prepared);
     spmv_free(plan->ctx, plan->epilogue);
     host_free(plan);
     context_freed(ctx);

@@ -108,6 +108,8 @@ struct spmv_plan {
     void *row_ptr, *col, *val;
     void *from; /* For a transposed matrix with updates: the index in A of each entry of a. */
     int from_bits;
+    /* Memory that only the preparation needed. It is freed with the plan, since freeing waits. */
+    void *prepared;
     void *state;         /* private data of the method */
     void *epilogue;      /* scratch memory of an epilogue that follows the product */
     int64_t longest_row; /* -1: not yet measured */

@@ -21,7 +21,7 @@ using slices::making;
 /* What a plan keeps, in the context's memory but for the numbers. */
 struct slices_state {
     slices::findings found;
-    int64_t slices, pattern_slots;
+    int64_t slices, pattern_slots, prepared_bytes;
     void *heads, *patterns;
     void *val; /* in slot order; NULL: a pattern, or all values are in the table */
     tiles::coded_values coded;
@@ -54,8 +54,8 @@ const char *excluded(const spmv_plan *plan, bool named)
 
 /* ------------------------------------------------------------ the plan, step by step */
 
-/* Memory for the count, in one block; the findings and the dictionary are cleared. */
-spmv_status make_room(const spmv_plan *plan, int64_t count, void **memory, making *m)
+/* Memory for the preparation, in one block, or NULL; the findings and the dictionary are cleared. */
+spmv_status make_room(spmv_plan *plan, int64_t count, making *m)
 {
     spmv_context *const ctx = plan->ctx;
     const int64_t bytes[] = {padded((int64_t)sizeof(slices::findings)),
@@ -66,14 +66,15 @@ spmv_status make_room(const spmv_plan *plan, int64_t count, void **memory, makin
                              padded((count + 1) * 4),
                              padded((count + 1) * 4),
                              padded((count + 1) * 4),
-                             padded(count * 4)};
+                             padded(count * 4),
+                             ctx->backend->scan_scratch(ctx, SPMV_I32, count + 1)};
     int64_t all = 0, cleared = bytes[0] + bytes[1] + bytes[2];
     for (int64_t b : bytes)
         all += b;
-    const spmv_status st = context_alloc(ctx, all, memory);
-    if (st != SPMV_OK)
+    const spmv_status st = plan_alloc_if_room(plan, all, &plan->prepared);
+    if (plan->prepared == nullptr)
         return st;
-    char *at = (char *)*memory;
+    char *at = (char *)plan->prepared;
     m->found = (slices::findings *)at;
     m->known.hashes = (unsigned long long *)(at += bytes[0]);
     m->known.last = (unsigned *)(at += bytes[1]);
@@ -83,6 +84,8 @@ spmv_status make_room(const spmv_plan *plan, int64_t count, void **memory, makin
     m->begins = (int32_t *)(at += bytes[5]);
     m->own_begins = (int32_t *)(at += bytes[6]);
     m->chosen = (int32_t *)(at += bytes[7]);
+    m->scratch = at + bytes[8];
+    m->bytes = all;
     return tiles::cleared(ctx, m->found, cleared);
 }
 
@@ -131,15 +134,14 @@ const char *unsuitable(const spmv_plan *plan, bool named, const slices_state *s)
                                                                        : nullptr;
 }
 
-spmv_status scan_counts(const spmv_plan *plan, const int32_t *counts, int32_t *begins, int64_t n, void *scratch)
+spmv_status scan_counts(const spmv_plan *plan, const making &m, const int32_t *counts, int32_t *begins, int64_t n)
 {
     spmv_context *const ctx = plan->ctx;
-    return ctx->backend->scan(ctx, SPMV_EXCLUSIVE, SPMV_ADD, SPMV_I32, counts, begins, n, scratch);
+    return ctx->backend->scan(ctx, SPMV_EXCLUSIVE, SPMV_ADD, SPMV_I32, counts, begins, n, m.scratch);
 }
 
 /* Heads and patterns. */
-template <typename Offset>
-spmv_status make_patterns(spmv_plan *plan, bool shares, const making &m, void *scratch, slices_state *s)
+template <typename Offset> spmv_status make_patterns(spmv_plan *plan, bool shares, const making &m, slices_state *s)
 {
     spmv_context *const ctx = plan->ctx;
     const spmv_csr &a = plan->a;
@@ -151,9 +153,9 @@ spmv_status make_patterns(spmv_plan *plan, bool shares, const making &m, void *s
         st = on_device(
             ctx, [&] { return launch(ctx, "spmv slices choose", grid, slices::BLOCK, slices::choose, n, shares, m); });
     if (st == SPMV_OK)
-        st = scan_counts(plan, m.slots, m.begins, n + 1, scratch);
+        st = scan_counts(plan, m, m.slots, m.begins, n + 1);
     if (st == SPMV_OK)
-        st = scan_counts(plan, m.own_slots, m.own_begins, n + 1, scratch);
+        st = scan_counts(plan, m, m.own_slots, m.own_begins, n + 1);
     if (st == SPMV_OK)
         st = on_device(ctx, [&] {
             return launch(ctx, "spmv slices write", blocks_of(plan, n), slices::BLOCK, slices::write<Offset>,
@@ -220,7 +222,7 @@ spmv_status make_table(spmv_plan *plan, slices_state *s)
 
 /* Patterns, heads and values. Slices whose hashes agree share a pattern; should one of them differ
  * from it, all get patterns of their own. */
-template <typename Offset> spmv_status encode(spmv_plan *plan, const making &m, void *scratch, slices_state *s)
+template <typename Offset> spmv_status encode(spmv_plan *plan, const making &m, slices_state *s)
 {
     spmv_context *const ctx = plan->ctx;
     slices::findings now = {};
@@ -232,7 +234,7 @@ template <typename Offset> spmv_status encode(spmv_plan *plan, const making &m, 
         shares = shares && now.differs == 0;
         st = tiles::cleared(ctx, &m.found->differs, (int64_t)sizeof m.found->differs);
         if (st == SPMV_OK)
-            st = make_patterns<Offset>(plan, shares, m, scratch, s);
+            st = make_patterns<Offset>(plan, shares, m, s);
         if (st == SPMV_OK)
             st = fill_values<Offset>(plan, s, m.found);
         if (st == SPMV_OK)
@@ -295,27 +297,21 @@ void describe(spmv_plan *plan, const slices_state *s)
 /* The slices; *why: why there are none, NULL where there are. */
 template <typename Offset> spmv_status make(spmv_plan *plan, bool named, slices_state *s, const char **why)
 {
-    spmv_context *const ctx = plan->ctx;
     making m = {};
-    void *memory = nullptr, *scratch = nullptr;
     bool lacks_room = false;
     s->slices = (plan->a.rows - 1) / slices::ROWS + 1;
-    spmv_status st = make_room(plan, s->slices, &memory, &m);
-    if (st == SPMV_OK)
+    spmv_status st = make_room(plan, s->slices, &m);
+    lacks_room = plan->prepared == nullptr;
+    s->prepared_bytes = m.bytes;
+    if (st == SPMV_OK && !lacks_room)
         st = count_slots<Offset>(plan, named, m, s);
-    if (st == SPMV_OK)
+    if (st == SPMV_OK && !lacks_room)
         *why = unsuitable(plan, named, s);
-    if (st == SPMV_OK && *why == nullptr)
+    if (st == SPMV_OK && !lacks_room && *why == nullptr)
         st = make_kept(plan, s, &lacks_room);
     if (lacks_room)
         *why = "there is no memory for a second copy of the values";
-    if (st == SPMV_OK && *why == nullptr)
-        st = context_alloc(ctx, ctx->backend->scan_scratch(ctx, SPMV_I32, s->slices + 1), &scratch);
-    if (st == SPMV_OK && *why == nullptr)
-        st = encode<Offset>(plan, m, scratch, s);
-    spmv_free(ctx, scratch);
-    spmv_free(ctx, memory);
-    return st;
+    return st != SPMV_OK || *why != nullptr ? st : encode<Offset>(plan, m, s);
 }
 
 template <typename T, typename Stored> slices::matrix<T, Stored> matrix_of(const spmv_plan *plan)
@@ -367,7 +363,7 @@ extern "C" spmv_status slices_cuda_prepare(spmv_plan *plan)
     if (st != SPMV_OK)
         return st;
     if (why != nullptr) {
-        plan->bytes = before;
+        plan->bytes = before + s->prepared_bytes;
         return method_instead(plan, "tiles", why);
     }
     plan->longest_row = (int64_t)s->found.longest;

@@ -61,6 +61,8 @@ struct making {
     dictionary known;
     unsigned long long *hashes;
     int32_t *slots, *own_slots, *begins, *own_begins, *chosen;
+    void *scratch; /* of the scans */
+    int64_t bytes; /* of all */
 };
 
 /* How a value is held. */

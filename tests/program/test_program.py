@@ -1680,8 +1680,8 @@ class Info(Case):
         self.fails(1, "info", "poisson2d:3", "--compress", "maybe", says="--compress maybe: auto, off, columns or values is needed")
 
     def test_table_of_values(self):
-        """Only method tiles on cuda has one; elsewhere the plan says so, and y is what it is without."""
-        says = "no table of values: only the method tiles on cuda has them"
+        """Only slices and tiles on cuda have one; elsewhere the plan says so, and y is what it is without."""
+        says = "no table of values: only the methods slices and tiles on cuda have them"
 
         def run_with(command, size, backend, how, *more):
             return self.ok(command, f"poisson2d:{size}", "--backend", backend, "--compress", how, *more).stdout
