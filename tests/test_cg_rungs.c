@@ -469,7 +469,7 @@ static void counts_as_scipy(void **state)
             assert_ok(ctx, st);
             assert_string_equal(result.precond, known[k].jacobi ? "jacobi" : "none");
             if (llabs(result.iterations - known[k].count) > 2 + known[k].count / 50)
-                fail_msg("%s by %s: %lld iterations, %lld known", known[k].spec, options.method,
+                fail_msg("%s by %s: %lld iterations, expected %lld", known[k].spec, options.method,
                          (long long)result.iterations, (long long)known[k].count);
             release(&s);
         }

@@ -34,7 +34,7 @@ static void expect(spmv_context *ctx, int64_t rows, int64_t each, int64_t first,
         assert_string_equal(info.method, "tiles");
         assert_non_null(strstr(info.why, "whole rows"));
         if (strstr(info.layout, layout) == NULL)
-            fail_msg("\"%s\" lacks \"%s\"", info.layout, layout);
+            fail_msg("\"%s\" does not contain \"%s\"", info.layout, layout);
         spmv_plan_destroy(plan);
     }
     free(row_ptr);

@@ -699,7 +699,7 @@ static void odd_modules_are_refused(void **state)
         assert_int_equal(peer_load(cases[c].name, cases[c].folder, &module, why), -1);
         assert_null(module);
         if (strstr(why, cases[c].sentence) == NULL)
-            fail_msg("\"%s\" lacks \"%s\"", why, cases[c].sentence);
+            fail_msg("\"%s\" does not contain \"%s\"", why, cases[c].sentence);
     }
     unlink(path);
     rmdir(broken);

@@ -191,7 +191,8 @@ class Case(unittest.TestCase):
         return [sys.executable, "-S", self.script, words[0], *quick, *words[1:]]
 
     def run_script(self, *words, apart=False, **more):
-        """Runs the script as a process or, ten times as fast, in this one: exit status and output."""
+        """Runs the script as a process or, ten times as fast, in this one: exit status and
+        output."""
         if apart or more:
             return subprocess.run(
                 self.command(*words),

@@ -349,7 +349,7 @@ static void retained_share(void **state)
     snprintf(wanted, sizeof wanted, "more than 256 values; %.3g %% retained", 50.0 * (double)stream / (double)plain);
     assert_ok(ctx, spmv_plan_update_values(p.plan, there));
     if (strstr(info_of(&p).layout, wanted) == NULL)
-        fail_msg("\"%s\" lacks \"%s\"", info_of(&p).layout, wanted);
+        fail_msg("\"%s\" does not contain \"%s\"", info_of(&p).layout, wanted);
     change_cache(cache);
     free_plan(&p);
     spmv_free(ctx, there);
@@ -629,7 +629,7 @@ static void check_without(const struct matrix *m, const void *values, struct set
     s.compression = 2;
     struct planned with = make_plan(m, values, s);
     if (strstr(info_of(&with).layout, wanted) == NULL)
-        fail_msg("%s: \"%s\" lacks \"%s\"", s.method, info_of(&with).layout, wanted);
+        fail_msg("%s: \"%s\" does not contain \"%s\"", s.method, info_of(&with).layout, wanted);
     assert_null(strstr(info_of(&without).layout, "table"));
     assert_int_equal(info_of(&with).bytes, info_of(&without).bytes);
     same_products(&with, &without, s.vectors > 0 ? s.vectors : 1, says);

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""spmv bench as its users meet it: table, CSV, JSON, summary, exit codes, what an interruption leaves.
+"""Tests spmv bench: table, CSV, JSON, summary, exit codes, and the files left by an interruption.
 
 test_bench_command.py PROGRAM SOURCE_DIR [unittest arguments]. Python's standard library only.
 
@@ -221,7 +221,8 @@ class Bench(unittest.TestCase):
                 self.assertTrue(5000 / 64 < primitive["segments"] < 5000 / 16)
 
     def test_values_are_random_unless_said_otherwise(self):
-        """Bits cannot tell from outside; what the SPEC becomes can: one that has values= is taken as it is."""
+        """The bits do not show whether values are random, but the name of the matrix does: a SPEC
+        with values= is used unchanged."""
         for spec, good in (("poisson2d:9,values=constant", True), ("poisson2d:9,values=none", False)):
             done = run(spec, "--peers", "none", "--json")
             self.assertEqual(done.returncode == 0, good, done.stderr)
@@ -260,7 +261,8 @@ class Bench(unittest.TestCase):
         self.assertLess(time.monotonic() - started, 60)
 
     def test_progress_on_a_terminal(self):
-        """What runs and how long it will take; and nothing of that where standard error is no terminal."""
+        """On a terminal, standard error shows what runs and the remaining time; otherwise it shows
+        neither."""
         arguments = ["poisson2d:400", "poisson2d:401", "poisson2d:402", "--peers", "loops"]
         self.assertEqual(self.ok(*arguments).stderr, "")
         terminal, stderr = pty.openpty()
@@ -355,7 +357,8 @@ class Bench(unittest.TestCase):
         self.fails(9, "CHECK FAILED", "--op", "scan", "--size", "999", env=planted)
 
     def test_misbehaving_peers(self):
-        """A module that fails to open is told of, and so are peers whose results are wrong; ours go on."""
+        """A module that cannot be opened and peers with wrong results are reported; spmv is still
+        measured."""
         broken = self.path("spmv_peer_loops.so", "no library\n")
         done = self.ok("poisson2d:20", "--peers", "loops", env={"SPMV_PEER_PATH": os.path.dirname(broken)})
         self.assertEqual(done.stdout.count("missing:"), 3)

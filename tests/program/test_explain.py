@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""spmv explain: what is printed, character by character; the steps of every rung against arrays computed here.
+"""Tests spmv explain: its exact output, and the steps of every rung against arrays computed here.
 
 test_explain.py PROGRAM SOURCE_DIR [unittest arguments]. Python's standard library only.
 
@@ -321,7 +321,7 @@ out                                    6
 
 
 def on_terminal(environment, *arguments):
-    """Standard output as a terminal gets it."""
+    """Standard output of the program on a terminal."""
     leader, follower = pty.openpty()
     with subprocess.Popen([test_program.PROGRAM, *arguments], stdout=follower, env=environment) as child:
         os.close(follower)
@@ -357,7 +357,8 @@ class Explain(test_program.Case):
         return json.loads(self.explain(*arguments, "--json"))["explain"]
 
     def check_changed(self, steps):
-        """Every cell that differs from the step before in the same block is marked, and no other."""
+        """The marked cells are exactly those that differ from the previous step of the same
+        block."""
         marks = 0
         for before, step in zip([None] + steps, steps):
             if before is None or step["step"] == 0 or len(before["cells"]) != len(step["cells"]):
@@ -616,7 +617,7 @@ class Steps(Explain):
 
 
 class Costs(Explain):
-    """Work, depth and source of a rung, from the library's table."""
+    """Work, depth and source of a rung, compared with the library's table."""
 
     def costs_of(self, *words):
         costs = self.json_of(*words)["costs"]
@@ -626,7 +627,8 @@ class Costs(Explain):
         return costs
 
     def assert_source_names(self, rung, source):
-        """The rung in the file's name, or in quotes in its text: variants of a rung share a file."""
+        """The source contains the rung in its name, or in quotes in its text if variants share a
+        file."""
         with open(os.path.join(test_program.SOURCE, source), encoding="utf-8") as file:
             self.assertTrue(rung.split("-")[0] in os.path.basename(source) or f'"{rung}"' in file.read(), (rung, source))
 
@@ -660,7 +662,7 @@ class Costs(Explain):
 
 
 class Moves(Explain):
-    """The arrays of expand, gather, sort and histogram against what Python computes."""
+    """The arrays of expand, gather, sort and histogram, compared with what Python computes."""
 
     def test_sort(self):
         rng = random.Random(4)

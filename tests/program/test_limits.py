@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Limits of memory, threads and unpacking, as the program keeps them: hostile sizes end in a sentence.
+"""Tests the limits of memory, threads and unpacking: hostile sizes give an error message.
 
 test_limits.py PROGRAM SOURCE_DIR [unittest arguments]. Python's standard library only.
 
@@ -28,12 +28,13 @@ GIGA = 1 << 30
 
 
 def space(size):
-    """A limit of the address space for the program."""
+    """Arguments for run() that limit the address space of the program."""
     return {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_AS, (size, size))}
 
 
 def needs_plain_program(test):
-    """Sanitizers take terabytes of address space, and memory of their own."""
+    """Skips the test in a sanitizer build, which needs terabytes of address space and more
+    memory."""
     if run("--version", **space(8 * GIGA)).returncode != 0:
         test.skipTest("a sanitizer's program needs more address space")
 
@@ -172,7 +173,7 @@ class Threads(LimitsCase):
         self.assertEqual(threads(env={"OMP_NUM_THREADS": "3"}), 3)
 
     def environment(self, *options, env=None):
-        """The variables of the running program, which waits for a FIFO; with its name."""
+        """The name and the environment of the running program while it waits for a FIFO."""
         fifo = os.path.join(self.folder, "fifo.mtx")
         if not os.path.exists(fifo):
             os.mkfifo(fifo)
@@ -202,7 +203,7 @@ class Threads(LimitsCase):
 class Unpacking(LimitsCase):
     @staticmethod
     def zstd(text):
-        """One frame of one raw block (RFC 8878, section 3.1.1)."""
+        """A frame with one raw block (RFC 8878, section 3.1.1)."""
         return b"\x28\xb5\x2f\xfd\x20" + bytes([len(text)]) + struct.pack("<I", 1 | len(text) << 3)[:3] + text
 
     def put(self, name, content):

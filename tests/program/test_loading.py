@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Files as the program spmv loads and converts them: compressed, in archives, from standard input; damaged and hostile ones.
+"""Tests how the program loads and converts files: compressed, in archives, from standard input,
+damaged and hostile.
 
-test_loading.py PROGRAM SOURCE_DIR [unittest arguments]. Python's standard library only. Exit code 77 where the program was built
-without libarchive or cannot open it.
+test_loading.py PROGRAM SOURCE_DIR [unittest arguments]. Python's standard library only. Exit code
+77 if the program was built without libarchive or cannot open it.
 
 SPDX-License-Identifier: BSD-3-Clause
 """
@@ -29,7 +30,7 @@ SKIPPED = 77
 
 
 def run(*arguments, stdin=None, env=None, cwd=None):
-    """Runs the program; standard output and error as bytes and text."""
+    """Runs the program; standard output is bytes, standard error text."""
     done = subprocess.run([PROGRAM, *arguments], input=stdin, stdin=subprocess.DEVNULL if stdin is None else None,
                           capture_output=True, env=dict(os.environ, **(env or {})), cwd=cwd, timeout=120, check=False)
     done.stderr = done.stderr.decode(errors="replace")
@@ -43,7 +44,7 @@ def random_text(rows, cols, entries, seed):
 
 
 def tar(members, mode="w:gz"):
-    """An archive of (name, text) or (name, TarInfo attributes)."""
+    """An archive of members (name, text) or (name, TarInfo attributes)."""
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode=mode) as archive:
         for name, content in members:
@@ -374,7 +375,7 @@ class Converted(LoadingTest):
             return total
 
         def form(row_ptr, col, val, rows=3, cols=3, nnz=4):
-            """A file of the binary form as docs/binary-form.md describes it."""
+            """A file of the binary form (docs/binary-form.md)."""
             words = lambda values, size: b"".join(int(v).to_bytes(size, "little", signed=v < 0) for v in values)
             import struct
             arrays = [words(row_ptr, 8), words(col, 4), struct.pack(f"<{len(val)}d", *val)]

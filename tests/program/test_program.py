@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""The program spmv as its users meet it: answers, streams, options, JSON, exit codes, the man page.
+"""Tests the program spmv: results, streams, options, JSON, exit codes, the man page.
 
-test_program.py PROGRAM SOURCE_DIR [unittest arguments]. Python's standard library only. Matrices are written here and
-hold multiples of 1/8, so every product is exact in f32 and f64 and is compared without a tolerance.
+test_program.py PROGRAM SOURCE_DIR [unittest arguments]. Python's standard library only. The values
+of the matrices are multiples of 1/8, so every product is exact in f32 and f64 and is compared
+without a tolerance.
 
 SPDX-License-Identifier: BSD-3-Clause
 """
@@ -28,7 +29,8 @@ COMMANDS = ["mul", "solve", "bench", "info", "explain", "gen", "convert", "spy",
 
 
 def suppress_fontconfig(folder):
-    """Tells the leak sanitizer of a kilobyte that Cairo's fontconfig keeps to the end."""
+    """Suppresses the leak sanitizer's report of a kilobyte that fontconfig, used by Cairo, never
+    frees."""
     path = os.path.join(folder, "suppressions")
     with open(path, "w", encoding="utf-8") as file:
         file.write("leak:libfontconfig\n")
@@ -37,7 +39,7 @@ def suppress_fontconfig(folder):
 
 
 def run(*arguments, stdin=None, cwd=None, env=None, **more):
-    """Runs the program; stdout and stderr as text."""
+    """Runs the program; standard output and standard error are text."""
     environment = dict(os.environ, **(env or {}))
     done = subprocess.run(
         [PROGRAM, *arguments],
@@ -57,7 +59,8 @@ def run(*arguments, stdin=None, cwd=None, env=None, **more):
 
 
 def limit_files(size):
-    """Files may not grow beyond size: stands in for a full disk. Python ignores SIGXFSZ, and so does then the program."""
+    """Limits the size of files, as a substitute for a full disk. Python ignores SIGXFSZ, and the
+    program inherits that."""
     limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
     return {"preexec_fn": limit, "restore_signals": False}
 
@@ -71,7 +74,7 @@ def eighths(rng):
 
 
 class Matrix:
-    """Entries (i, j, value) in the order of the file; repeated places add up."""
+    """Entries (i, j, value) in the order of the file; repeated positions add up."""
 
     def __init__(self, rows, cols, entries):
         self.rows, self.cols, self.entries = rows, cols, entries
@@ -99,7 +102,7 @@ class Matrix:
 
 
 def poisson2d(n):
-    """Row sums of the 5-point Laplacian: 4 less the neighbours."""
+    """Row sums of the 5-point Laplacian: 4 minus the number of neighbours."""
     return [
         4.0 - sum(0 <= i + di < n and 0 <= j + dj < n for di, dj in [(0, 1), (1, 0), (0, -1), (-1, 0)])
         for i in range(n)
@@ -133,7 +136,8 @@ class Case(unittest.TestCase):
         return done
 
     def fails(self, code, *arguments, says=(), **more):
-        """Fails with this exit code, an empty answer and a message that holds all of says."""
+        """Checks that a run fails with this exit code, no output, and a message that contains all
+        of `says`."""
         done = run(*arguments, **more)
         self.assertEqual(done.returncode, code, f"{arguments}: {done.stderr}")
         for words in [says] if isinstance(says, str) else says:
@@ -147,7 +151,7 @@ class Case(unittest.TestCase):
         return os.path.join(SOURCE, "data", name)
 
     def usable_backends(self):
-        """(backend, its methods) of all that work here, as doctor lists them."""
+        """[(backend, its methods)] of all usable backends, as listed by doctor."""
         if not Case.backends:
             doctor = json.loads(self.ok("doctor", "--json", "-q").stdout)["doctor"]
             Case.backends = [(b["name"], b["methods"]) for b in doctor["backends"] if b["usable"]]
@@ -376,7 +380,7 @@ class Complex(Case):
     """Complex matrices and vectors; Python's own complex numbers are the definition."""
 
     def matrix(self, symmetry, n=9, seed=5):
-        """The file's text, and the matrix that it stands for."""
+        """The text of a file, and its matrix."""
         rng = random.Random(seed)
         lines, full = [], [[0j] * n for _ in range(n)]
         for i, j in sorted(rng.sample([(i, j) for i in range(n) for j in range(n) if symmetry == "general" or i >= j], 30)):
@@ -573,7 +577,7 @@ class Streams(Case):
         self.assertEqual(self.read("a.mtx"), before)
 
     def on_terminal(self, *arguments, stdin=b"", delay=0.0):
-        """What a terminal on standard error receives, while standard input keeps the program waiting."""
+        """The output on a terminal at standard error while the program waits for standard input."""
         leader, terminal = os.openpty()
         with subprocess.Popen(
             [PROGRAM, *arguments], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=terminal
@@ -603,7 +607,8 @@ class Streams(Case):
         self.assertEqual(self.on_terminal("-q", "-", stdin=matrix, delay=0.8), "")
 
     def interrupted(self, folder, number, *arguments, **more):
-        """Sends the signal as soon as an unfinished file is in the folder; what is in the folder after the end by it."""
+        """Sends the signal once an unfinished file is in the folder; returns the files left after
+        the program has ended by the signal."""
         process = subprocess.Popen([PROGRAM, *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, **more)
         with process:
             until = time.monotonic() + 60
@@ -805,7 +810,7 @@ class ExitCodes(Case):
 
 
 class Outputs(Case):
-    """What several outputs, or one that cannot be written, come to."""
+    """Several outputs, and outputs that cannot be written."""
 
     def path(self, name):
         return os.path.join(self.folder, name)
@@ -1015,13 +1020,13 @@ class Solve(Case):
     quick = ["--backend", "omp", "--threads", "2"]
 
     def cg(self, *arguments, code=0, **more):
-        """The JSON's "result" of a solve with this exit code."""
+        """"result" of the JSON of a solve that ends with this exit code."""
         done = run("solve", *arguments, "--json", **more)
         self.assertEqual(done.returncode, code, done.stderr)
         return json.loads(done.stdout)["result"]
 
     def history(self, *arguments, code=0):
-        """The residuals in the history, whose iterations must count up from 0."""
+        """The residuals of the history; checks that its iterations count up from 0."""
         path = os.path.join(self.folder, "history.csv")
         done = run("solve", *arguments, "--history", path, "-q")
         self.assertEqual(done.returncode, code, done.stderr)
@@ -1285,7 +1290,8 @@ class Solve(Case):
         self.fails(1, "solve", "poisson2d:20", "--method", "fused:sparkle", *self.quick, says="sparkle")
 
     def scaled(self):
-        """A matrix that Jacobi solves in far fewer iterations: the Laplacian between two diagonals."""
+        """The Laplacian scaled by a diagonal matrix on both sides: Jacobi needs far fewer
+        iterations."""
         n = 12
         s = [1.0 + 7 * i % 10 for i in range(n * n)]
         entries = []
@@ -1432,14 +1438,15 @@ class SolveSeveral(Case):
         return list(zip(*([float(word) for word in line.split()] for line in text.split("\n")[:-1])))
 
     def cg(self, *arguments, code=0, **more):
-        """The "cg" of the JSON of a solve with this exit code."""
+        """"cg" of the JSON of a solve that ends with this exit code."""
         done = run("solve", *arguments, "--json", **more)
         self.assertEqual(done.returncode, code, done.stderr)
         self.last = json.loads(done.stdout)
         return self.last["result"]["cg"]
 
     def check(self, columns, rtol=1e-8):
-        """The least eigenvalue of the Laplacian is 8 sin^2(pi / (2 n + 2)), which bounds the error by the residual."""
+        """Checks the error by its bound: the residual over the least eigenvalue, 8 sin^2(pi / (2 n
+        + 2))."""
         least = 8 * math.sin(math.pi / (2 * self.n + 2)) ** 2
         self.assertEqual(len(columns), len(self.x))
         for got, want, b in zip(columns, self.x, self.b):
@@ -1667,7 +1674,8 @@ class Info(Case):
         self.fails(1, "info", "poisson2d:3", "--compress", "maybe", says="--compress maybe: auto, off, columns or values is needed")
 
     def test_table_of_values(self):
-        """Only method tiles on cuda has one; elsewhere the plan says so, and y is what it is without."""
+        """Only the method tiles on cuda has a table of values. Elsewhere the plan reports that, and
+        y is the same as without."""
         says = "no table of values: only the method tiles on cuda has them"
 
         def run_with(command, size, backend, how, *more):
@@ -1738,7 +1746,7 @@ class Gen(Case):
     ]
 
     def test_round_trip(self):
-        """What is written is the matrix that the SPEC stands for, to the last bit."""
+        """The written matrix equals that of the SPEC bit for bit."""
         for spec in self.SPECS:
             for type_name in ("f64", "f32"):
                 with self.subTest(spec=spec, type=type_name):
@@ -1798,7 +1806,7 @@ class Gen(Case):
 
 class Help(Case):
     def test_specs_are_listed(self):
-        """Every form of the help stands in the manual, and the other way round."""
+        """The manual and the help list the same forms of SPEC."""
         forms = re.findall(r"(?m)^  ([a-z0-9]+:\S+)", self.ok("--help").stdout)
         self.assertGreaterEqual(len(forms), 13)
         self.assertEqual(re.findall(r"(?m)^  ([a-z0-9]+:\S+)", self.ok("help", "gen").stdout), forms)

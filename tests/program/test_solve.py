@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""spmv solve: what it says when it stops before the tolerance or cannot take the matrix; the defaults.
+"""Tests spmv solve: its messages if it stops before the tolerance or rejects the matrix; its
+defaults.
 
 test_solve.py PROGRAM SOURCE_DIR [unittest arguments]. Python's standard library only.
 
@@ -19,7 +20,7 @@ CHECKED = "b - A x checked against"
 
 class Solve(test_program.Case):
     def last(self, code, *arguments, **more):
-        """The last line on standard error of a solve that ends with the code: the advice."""
+        """The last line on standard error, the advice, of a solve that ends with this exit code."""
         done = run("solve", *arguments, "--backend", "omp", **more)
         self.assertEqual(done.returncode, code, done.stderr)
         lines = done.stderr.rstrip("\n").split("\n")
