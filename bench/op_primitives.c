@@ -288,7 +288,7 @@ static spmv_status open_reduce(struct work *work, const char *name, struct metho
     const spmv_status st = spmv_reduce_rung(work->ctx, name, SPMV_ADD, p->type, p->in, p->out, 0);
     if (work_open_rung(work, name, st, method) != SPMV_OK)
         return st;
-    method->why = method->state == NULL ? "the fastest rung for every size" : "asked for by name";
+    method->why = method->state == NULL ? "the fastest rung for every size" : "requested by name";
     method->figures.bits_may_differ = strcmp(name, "atomic") == 0;
     return SPMV_OK;
 }

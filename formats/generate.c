@@ -247,7 +247,7 @@ static spmv_status check_options(spmv_context *ctx, const spmv_generate_options 
     spmv_generate_options_init(options, sizeof *options);
     if (given != NULL && !options_read(options, sizeof *options, given))
         return context_fail(ctx, SPMV_ERROR_ARGUMENT,
-                            "generate options of %zu bytes do not fit this library's %zu: fill them with "
+                            "generate options have %zu bytes, this library expects %zu: initialize them with "
                             "spmv_generate_options_init",
                             given->size, sizeof *options);
     if (options->max_bytes < 0)

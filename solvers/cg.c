@@ -140,8 +140,9 @@ static spmv_status fail_no_method(const struct cg *cg, const char *name)
     return known ? context_fail(cg->s.ctx, SPMV_ERROR_UNSUPPORTED,
                                 "spmv_cg: method %s is not for several right-hand sides on %s; there are: auto%s", name,
                                 spmv_backend_name(backend), list)
-                 : context_fail(cg->s.ctx, SPMV_ERROR_METHOD, "spmv_cg: no method %s on backend %s; there are: auto%s",
-                                name, spmv_backend_name(backend), list);
+                 : context_fail(cg->s.ctx, SPMV_ERROR_METHOD,
+                                "spmv_cg: unknown method %s on backend %s; there are: auto%s", name,
+                                spmv_backend_name(backend), list);
 }
 
 /* cg->method: the one of that name, or the backend's first that can. Why: what forbade the one before it in the table,
@@ -170,7 +171,7 @@ static spmv_status choose(struct cg *cg)
         return fail_no_method(cg, named ? name : "auto");
     ctx->error[0] = '\0'; /* what others were refused for is no failure */
     if (named || refused == NULL)
-        snprintf(why, sizeof why, "%s", named ? "asked for by name" : cg->method->why);
+        snprintf(why, sizeof why, "%s", named ? "requested by name" : cg->method->why);
     for (int v = 0; v < cg->s.info.vectors; v++) {
         cg->s.result[v].method = cg->method->name;
         memcpy(cg->s.result[v].why, why, sizeof why);
@@ -265,9 +266,10 @@ spmv_status spmv_cg(spmv_plan *plan, const void *b, void *x, const spmv_cg_optio
         s->result[v] = unsolved;
     spmv_cg_options_init(&o, sizeof o);
     if (options != NULL && !options_read(&o, sizeof o, options)) {
-        st = context_fail(ctx, SPMV_ERROR_ARGUMENT,
-                          "cg options of %zu bytes do not fit this library's %zu: fill them with spmv_cg_options_init",
-                          options->size, sizeof o);
+        st = context_fail(
+            ctx, SPMV_ERROR_ARGUMENT,
+            "cg options have %zu bytes, this library expects %zu: initialize them with spmv_cg_options_init",
+            options->size, sizeof o);
     } else {
         s->precond = o.precond;
         s->rtol = o.rtol;

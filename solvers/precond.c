@@ -223,11 +223,11 @@ spmv_status spmv_preconditioner_create(spmv_context *ctx, const char *name, cons
     spmv_preconditioner_options_init(&o, sizeof o);
     if (options != NULL && !options_read(&o, sizeof o, options))
         return context_fail(ctx, SPMV_ERROR_ARGUMENT,
-                            "preconditioner options of %zu bytes do not fit this library's %zu: fill them with "
+                            "preconditioner options have %zu bytes, this library expects %zu: initialize them with "
                             "spmv_preconditioner_options_init",
                             options->size, sizeof o);
     const bool choose = name == NULL || strcmp(name, "auto") == 0;
-    char why[PRECOND_SENTENCE] = "asked for by name";
+    char why[PRECOND_SENTENCE] = "requested by name";
     const struct precond_kind *kind = find(ctx, choose ? kinds[0].name : name);
     if (kind == NULL)
         return SPMV_ERROR_METHOD;

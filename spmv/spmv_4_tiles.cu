@@ -46,7 +46,7 @@ spmv_status make_block(spmv_plan *plan, const Packing &p, tiles::statistics **ab
     const int64_t most = p.most_tiles();
     if (most > INT32_MAX)
         return context_fail(ctx, SPMV_ERROR_LIMIT,
-                            "spmv_plan_create: there may be %lld tiles, more than a launch has blocks",
+                            "spmv_plan_create: up to %lld tiles exceed the number of blocks of a launch",
                             (long long)most);
     const bool may_stretch = plan->compression != SPMV_COMPRESSION_NONE && Packing::shape::MAY_STRETCH;
     const tiles::tree_size tree(most);
@@ -251,7 +251,7 @@ void describe(spmv_plan *plan, const tiles_state *s)
     int used = snprintf(text, (size_t)size, "rows of %.3g entries on average, %llu at most, in %d tiles of at most %d",
                         (double)plan->a.nnz / (double)max_i64(plan->a.rows, 1), about.longest, about.packed.tiles,
                         s->capacity);
-    const char *between = "; lanes a row:";
+    const char *between = "; lanes per row:";
     for (int k = 0; k < tiles::SHIFTS && used < size; k++)
         if (about.by_shift[k] > 0) {
             used += snprintf(text + used, (size_t)(size - used), "%s %d (%.3g %% of these tiles)", between, 1 << k,
@@ -265,7 +265,7 @@ void describe(spmv_plan *plan, const tiles_state *s)
         used += snprintf(text + used, (size_t)(size - used), " (%.3g %% by stretches)",
                          100.0 * (double)about.stretched / (double)about.filled);
     if (used < size && s->coded)
-        used += snprintf(text + used, (size_t)(size - used), "; a table of %d value%s, a byte a nonzero", s->values,
+        used += snprintf(text + used, (size_t)(size - used), "; a table of %d value%s, 1 byte per nonzero", s->values,
                          s->values == 1 ? "" : "s");
     if (used < size && s->no_table != nullptr)
         used += snprintf(text + used, (size_t)(size - used), "; no table of values: %s", s->no_table);

@@ -161,7 +161,7 @@ static void names_and_choice(void **state)
     for (int i = 0; with_rung(i, &options); i++) {
         assert_ok(ctx, spmv_cg(s.plan, s.b, s.x, &options, &result, sizeof result));
         assert_string_equal(result.method, options.method);
-        assert_string_equal(result.why, "asked for by name");
+        assert_string_equal(result.why, "requested by name");
     }
     options.method = "no-such-rung";
     assert_fails(ctx, spmv_cg(s.plan, s.b, s.x, &options, &result, sizeof result), SPMV_ERROR_METHOD, "textbook");

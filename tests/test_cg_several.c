@@ -1125,7 +1125,7 @@ static void choice(void **state)
         options.method = "textbook";
         assert_ok(ctx, spmv_cg(s.several, s.b, s.x, &options, r, sizeof *r));
         assert_string_equal(r[0].method, "textbook");
-        assert_string_equal(r[0].why, "asked for by name");
+        assert_string_equal(r[0].why, "requested by name");
         options.method = "persistent"; /* a rung for one right-hand side, or of another backend */
         assert_fails(ctx, spmv_cg(s.several, s.b, s.x, &options, r, sizeof *r),
                      support_backend == SPMV_BACKEND_CUDA ? SPMV_ERROR_UNSUPPORTED : SPMV_ERROR_METHOD,

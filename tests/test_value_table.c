@@ -181,7 +181,7 @@ static void check_layout(const struct planned *p, int count)
 {
     char wanted[64];
     const char *const layout = info_of(p).layout;
-    snprintf(wanted, sizeof wanted, "; a table of %d value%s, a byte a nonzero", count, count == 1 ? "" : "s");
+    snprintf(wanted, sizeof wanted, "; a table of %d value%s, 1 byte per nonzero", count, count == 1 ? "" : "s");
     const bool has = strstr(layout, "a table of") != NULL, says = strstr(layout, "no table") != NULL;
     if (count <= MOST ? strstr(layout, wanted) == NULL || says
                       : has || strstr(layout, "; no table of values: more than 256 values") == NULL)
@@ -342,7 +342,7 @@ static void retained_share(void **state)
     /* Two fifths of the cache are for vectors and the retained share. */
     const int64_t cache = change_cache((vectors + stream / 2) * 5 / 2);
     struct planned p = make_plan(&m, few, s);
-    assert_non_null(strstr(info_of(&p).layout, "a byte a nonzero; 50 % retained"));
+    assert_non_null(strstr(info_of(&p).layout, "1 byte per nonzero; 50 % retained"));
     void *const there = support_upload(ctx, many, m.nnz * 8);
     const int64_t plain = m.nnz * (8 + 2) + m.rows * 4;
     char wanted[64];

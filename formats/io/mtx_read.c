@@ -31,7 +31,7 @@ static spmv_status check_options(spmv_context *ctx, const spmv_read_options *giv
     spmv_read_options_init(options, sizeof *options);
     if (given != NULL && !options_read(options, sizeof *options, given))
         return context_fail(ctx, SPMV_ERROR_ARGUMENT,
-                            "read options of %zu bytes do not fit this library's %zu: fill them with "
+                            "read options have %zu bytes, this library expects %zu: initialize them with "
                             "spmv_read_options_init",
                             given->size, sizeof *options);
     const spmv_type part = type_part(options->type);

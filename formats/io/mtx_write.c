@@ -304,7 +304,7 @@ static spmv_status check_options(spmv_context *ctx, const spmv_write_options *gi
     spmv_write_options_init(&options, sizeof options);
     if (given != NULL && !options_read(&options, sizeof options, given))
         return context_fail(ctx, SPMV_ERROR_ARGUMENT,
-                            "write options of %zu bytes do not fit this library's %zu: fill them with "
+                            "write options have %zu bytes, this library expects %zu: initialize them with "
                             "spmv_write_options_init",
                             given->size, sizeof options);
     if (options.symmetry < SPMV_SYMMETRY_GENERAL || options.symmetry > SPMV_SYMMETRY_HERMITIAN)

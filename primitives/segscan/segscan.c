@@ -15,7 +15,7 @@ static spmv_status check(spmv_context *ctx, const char *what, spmv_scan_kind kin
         return context_fail(ctx, SPMV_ERROR_TYPE, "%s: no operator %s for type %s", what, spmv_op_name(op),
                             spmv_type_name(type));
     if (kind != SPMV_INCLUSIVE && kind != SPMV_EXCLUSIVE)
-        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "%s: %d is no kind of scan", what, (int)kind);
+        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "%s: %d is not a kind of scan", what, (int)kind);
     if (n < 0)
         return context_fail(ctx, SPMV_ERROR_ARGUMENT, "%s: n = %lld is negative", what, (long long)n);
     if (n > 0 && (in == NULL || out == NULL))

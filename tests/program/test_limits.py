@@ -149,14 +149,14 @@ class Threads(LimitsCase):
         done = run("--threads", "1024", "-q", "poisson2d:3")
         self.assertIn(done.returncode, (0, 5), done.stderr)
         if done.returncode == 5:
-            self.assertIn("ask for fewer", done.stderr)
+            self.assertIn("use fewer", done.stderr)
 
     def test_threads_that_do_not_fit(self):
         needs_plain_program(self)
-        done = self.refused(5, "--threads", "1000", "-q", "poisson2d:300", **space(3 * GIGA), says=["1000 threads: the system lets only", "ask for fewer"])
+        done = self.refused(5, "--threads", "1000", "-q", "poisson2d:300", **space(3 * GIGA), says=["1000 threads: the system allows only", "use fewer"])
         self.assertNotIn("libgomp", done.stderr)
         # The number of threads in the message does run.
-        most = int(done.stderr.split("lets only ")[1].split()[0]) // 2
+        most = int(done.stderr.split("allows only ")[1].split()[0]) // 2
         self.answer("--threads", str(most), "-q", "poisson2d:300", **space(3 * GIGA))
 
     def test_small_stacks(self):

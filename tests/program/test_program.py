@@ -1688,7 +1688,7 @@ class Info(Case):
             self.assertEqual(*(run_with("mul", 9, backend, how) for how in ["auto", "values"]))
         if "cuda" in dict(self.usable_backends()):
             layout = json.loads(run_with("info", 600, "cuda", "values", "--json"))["result"]["layout"]
-            self.assertIn("a table of 2 values, a byte a nonzero", layout)
+            self.assertIn("a table of 2 values, 1 byte per nonzero", layout)
             for command in ["mul", "solve"]:
                 first, *others = (run_with(command, 600, "cuda", how) for how in ["off", "auto", "columns", "values"])
                 for other in others:
