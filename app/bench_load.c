@@ -1,5 +1,5 @@
-/* spmv bench --op load: its options, its table and its JSON, which tell other figures than those of
- * the other operations (bench/op_load.c).
+/* spmv bench --op load: its options, table and JSON, which have other figures than the other
+ * operations (bench/op_load.c).
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
@@ -66,7 +66,7 @@ static spmv_status head(struct line *line, struct text_file *file, const struct 
     return line_end(line, file);
 }
 
-/* A name that is longer than its column gets a line of its own. */
+/* A name longer than its column gets a separate line. */
 spmv_status bench_load_table(struct text_file *file, const struct bench_run *run, const struct bench_case *c,
                              bool with_head)
 {

@@ -36,7 +36,7 @@ spmv_status line_end(struct line *line, struct text_file *file)
 
 /* ---------------------------------------------------------------- the table */
 
-/* The widest line of the table. A name that is longer still stays whole. */
+/* The widest line of the table; only a longer name exceeds it. */
 enum { TABLE_WIDTH = 120, SYSTEM_WIDTH = 27 };
 
 spmv_status bench_wrap(struct text_file *file, const char *begin, const char *words)
@@ -57,7 +57,7 @@ spmv_status bench_wrap(struct text_file *file, const char *begin, const char *wo
     return st == SPMV_OK ? line_end(&line, file) : st;
 }
 
-/* "auto", or with a preconditioner "auto, ic0": what ours is called. */
+/* The name of our method as requested: "auto", or with a preconditioner "auto, ic0". */
 static void asked_name(const struct result *r, char *text, size_t size)
 {
     const char *const precond = r->candidate->precond;
@@ -80,13 +80,13 @@ static bool is_probe(const struct result *r)
     return r->candidate->peer != NULL && r->candidate->peer->probe != 0;
 }
 
-/* Elements that compact kept: those of its result. */
+/* Number of elements that compact kept: those of its result. */
 static int64_t kept_of(const struct trial *t)
 {
     return t->work.result_bytes / (int64_t)spmv_type_size(t->work.type);
 }
 
-/* How many times as fast as the best peer. */
+/* The best peer's time over this one. */
 static double speed_up(const struct trial *trial, const struct result *r)
 {
     const struct result *best = trial_best_peer(trial);
@@ -95,14 +95,14 @@ static double speed_up(const struct trial *trial, const struct result *r)
                : 0;
 }
 
-/* Whether that ratio can be trusted: both times are steady. */
+/* Whether speed_up is reliable: both times are steady. */
 static bool speed_up_counts(const struct trial *trial, const struct result *r)
 {
     const struct result *best = trial_best_peer(trial);
     return best != NULL && timing_steady(&best->warm) && timing_steady(&r->warm);
 }
 
-/* With so many decimals, or fewer where the number is too large for the width. */
+/* Adds a number with this many decimals, or fewer if it exceeds the width. */
 static void add_number(struct line *line, int width, int decimals, double value, bool there)
 {
     char text[64];
@@ -116,7 +116,7 @@ static void add_number(struct line *line, int width, int decimals, double value,
         line_add(line, " %*.3g", width, value);
 }
 
-/* Why a result has no figure, else what a reader must know about the figure. */
+/* The reason why a result has no figure, or else a remark that readers of the figure need. */
 static const char *remark_of(const struct result *r, bool *bad)
 {
     *bad = true;
@@ -133,7 +133,7 @@ static const char *bits_text(const struct result *r)
     return r->bit_repeats == 0 ? "-" : r->bit_different == 0 ? "same" : "differ";
 }
 
-/* One of ours that the peers' iterations are compared with: the first that was checked and has no
+/* The result of ours with which the peers' iterations are compared: the first checked one without a
  * preconditioner; NULL: none. */
 static const struct result *ours_of(const struct trial *t)
 {
@@ -151,7 +151,7 @@ static bool same_iterations(const struct trial *t, const struct result *r)
     return ours != NULL && ours->solved.iterations == r->solved.iterations;
 }
 
-/* A solver's: whether it converged, and how its iterations compare. */
+/* Of a solver: whether it converged, and how its iterations compare. */
 static void solver_text(const struct trial *t, const struct result *r, char *text, size_t size)
 {
     const struct result *const ours = ours_of(t);
@@ -167,7 +167,7 @@ static void solver_text(const struct trial *t, const struct result *r, char *tex
         snprintf(text + strlen(text), size - strlen(text), ": does not count");
 }
 
-/* What the columns mean. */
+/* The meaning of the columns. */
 static const char *legend(const struct bench_run *run)
 {
     if (run->solutions)
@@ -226,7 +226,7 @@ static spmv_status table_head(struct text_file *file, const struct bench_run *ru
     return st == SPMV_OK ? line_end(&line, file) : st;
 }
 
-/* 1.309, or (1.309) where one of the two times is not steady. */
+/* 1.309, or (1.309) if one of the two times is not steady. */
 static void add_speed_up(struct line *line, const struct trial *t, const struct result *r)
 {
     char text[64] = "-";
@@ -287,7 +287,7 @@ static spmv_status table_row(struct text_file *file, const struct bench_run *run
     return line_end(&line, file);
 }
 
-/* What is to be said below the row. */
+/* The remarks below the row. */
 static spmv_status table_remark(struct text_file *file, const struct trial *t, const struct result *r)
 {
     bool bad;
@@ -330,7 +330,7 @@ spmv_status bench_table(struct text_file *file, const struct bench_run *run, con
 
 /* ---------------------------------------------------------------- CSV */
 
-/* A field in quotes where it needs them (RFC 4180). */
+/* Adds a field, in quotes if necessary (RFC 4180). */
 static void add_text(struct line *line, const char *text)
 {
     if (strpbrk(text, ",\"\n\r") == NULL) {
@@ -375,7 +375,7 @@ static void add_timing(struct line *line, const struct timing *t, bool there)
     add_integer(line, t->repeats, there);
 }
 
-/* Of a solution with a preconditioner: its making included. */
+/* For a solution with a preconditioner, its set-up is included. */
 static double seconds_per_iteration(const struct result *r)
 {
     return r->solved.iterations > 0 ? r->warm.median / (double)r->solved.iterations : r->warm.median;
@@ -464,7 +464,7 @@ static json_t *json_verdict(const struct result *r, const char *reference)
     return verify;
 }
 
-/* The residuals are norms, as spmv solve has them. */
+/* The residuals are norms, as in spmv solve. */
 static json_t *json_cg(const struct trial *t, const struct result *r)
 {
     json_t *cg = json_object();
@@ -558,7 +558,7 @@ static json_t *json_primitive(const struct bench_run *run, const struct trial *t
     return primitive;
 }
 
-/* r NULL: none of ours, the peers alone. */
+/* r NULL: no result of ours, only peers. */
 static json_t *json_result(const struct bench_run *run, const struct trial *t, const struct result *r)
 {
     json_t *result = json_object();
@@ -659,7 +659,7 @@ struct ratio {
     char ours[2 * NAME_SIZE + 2], peer[NAME_SIZE];
     char *on; /* owned */
     spmv_type type;
-    double warm, flushed; /* the peer's time over ours; 0: not known, or not to be trusted */
+    double warm, flushed; /* the peer's time over ours; 0: unknown or not reliable */
 };
 
 static spmv_status add_ratio(struct bench_summary *summary, const struct ratio *ratio)
@@ -686,8 +686,8 @@ static double quotient(const struct timing *peer, const struct timing *ours)
 
 static const char best_name[] = "the best peer";
 
-/* Of those that are measured and right: the least flushed median, which may be another peer's than
- * the warm one. */
+/* The smallest flushed median among measured and right results; it may belong to another peer than
+ * the best warm one. */
 static struct timing best_flushed(const struct trial *t)
 {
     struct timing best = {0};
@@ -782,7 +782,7 @@ static void summary_row(struct line *line, const struct ratio *of, const struct 
     add_number(line, 8, 3, d->best, d->count > 0);
 }
 
-/* The cases of the extremes, below their row. */
+/* The cases with the extreme ratios, below their row. */
 static spmv_status summary_cases(const struct digest *d, struct text_file *file)
 {
     char *text = NULL;

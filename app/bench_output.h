@@ -1,4 +1,4 @@
-/* What spmv bench says: a table, CSV, JSON and a summary, each made from trials as they are done.
+/* The output of spmv bench: a table, CSV, JSON and a summary, each written as trials end.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef BENCH_OUTPUT_H
@@ -8,29 +8,28 @@
 #include "quiet.h"
 #include "trial.h"
 
-/* What is known against the figures of a run. */
+/* The reasons to distrust the figures of a run. */
 struct bench_trust {
     struct machine_load load; /* at the start */
-    char doubt[128];          /* why that load forbids trust; "" */
-    int rows, unsteady;       /* measured; of these not steady (quiet.h) */
+    char doubt[128];          /* why that load makes figures unreliable; "" */
+    int rows, unsteady;       /* rows measured; those that are not steady (quiet.h) */
 };
 
-/* threads: of the work. */
+/* threads: of the measured work. */
 void bench_trust_begin(struct bench_trust *trust, const struct machine_load *load, int threads);
 void bench_trust_row(struct bench_trust *trust, const struct timing *seconds);
 
-/* The sentence that says why figures cannot be trusted, without a full stop; "": nothing is known
- * against them. */
+/* The reason why figures are not reliable, without a full stop; "": none is known. */
 void bench_trust_text(const struct bench_trust *trust, char *text, size_t size);
 json_t *bench_trust_json(const struct bench_trust *trust);
 
 /* "at the start: load average 0.31, other processes used 2% of 4 processors" */
 void bench_load_text(const struct machine_load *load, char *text, size_t size);
 
-/* json_timing with the spread, and whether it is steady. */
+/* json_timing with the spread, and whether the time is steady. */
 json_t *bench_timing_json(const struct timing *seconds);
 
-/* A line of text under way. What does not fit is cut off, blanks at its end are left out. */
+/* A line of text being built. Text that does not fit is cut off; blanks at the end are removed. */
 enum { LINE_SIZE = 4096 };
 struct line {
     char text[LINE_SIZE];
@@ -39,7 +38,7 @@ struct line {
 __attribute__((format(printf, 2, 3))) void line_add(struct line *line, const char *format, ...);
 spmv_status line_end(struct line *line, struct text_file *file);
 
-/* Writes words in lines of at most 120 characters, each of which begins with the text of begin. */
+/* Writes words in lines of at most 120 columns, each of which begins with begin. */
 spmv_status bench_wrap(struct text_file *file, const char *begin, const char *words);
 
 /* The run that all trials belong to. */
@@ -49,13 +48,13 @@ struct bench_run {
     spmv_backend backend;
     const struct device *device;
     struct bandwidth bandwidth;
-    int64_t bandwidth_age; /* seconds since an earlier run measured it; -1: this run did */
+    int64_t bandwidth_age; /* seconds since an earlier run measured it; -1: measured in this run */
     struct bench_trust trust;
     bool solutions; /* --precond: whole solutions are timed */
     struct candidate_list list;
 };
 
-/* One trial's surroundings. */
+/* A trial and its operand. */
 struct bench_case {
     const struct trial *trial;
     const char *name;                  /* of the matrix, or "n = 1000" */
@@ -63,20 +62,21 @@ struct bench_case {
     const spmv_statistics *statistics; /* of the matrix */
 };
 
-/* Rows of the table: one for each of ours and each peer. */
+/* Writes the rows of the table: one per method of ours and per peer. */
 spmv_status bench_table(struct text_file *file, const struct bench_run *run, const struct bench_case *c, bool head);
 spmv_status bench_csv(struct text_file *file, const struct bench_run *run, const struct bench_case *c, bool head);
 
-/* A line for each of ours that was made ready; one for the peers alone when there is none of
- * ours. */
+/* Writes a line per method of ours that could be opened. If there is none, writes one for the
+ * peers. */
 spmv_status bench_json(struct text_file *file, const struct bench_run *run, const struct bench_case *c);
 
-/* Adds the rows of a trial; how far the figures of that trial alone can be trusted. */
+/* trial_trust adds the rows of a trial. bench_trial_trust: how reliable the figures of this trial
+ * alone are. */
 void trial_trust(const struct trial *t, struct bench_trust *trust);
 json_t *bench_trial_trust(const struct bench_run *run, const struct trial *t);
 
-/* --op load (bench_load.c): refuses what has no effect; a row, and a line, as bench_table and
- * bench_json have them. */
+/* --op load (bench_load.c): refuses options without effect; writes a row, and a line, as
+ * bench_table and bench_json do. */
 spmv_status bench_load_check(const struct options *o, int count);
 spmv_status bench_load_table(struct text_file *file, const struct bench_run *run, const struct bench_case *c,
                              bool with_head);

@@ -1,4 +1,4 @@
-/* Whether the figures of spmv bench can be trusted: the load of the machine at the start, and the
+/* Whether the figures of spmv bench are reliable: the load of the machine at the start, and the
  * spread of each row.
  *
  * SPDX-License-Identifier: BSD-3-Clause */

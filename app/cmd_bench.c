@@ -1,8 +1,8 @@
-/* spmv bench: how long our methods and other libraries take for the same work.
+/* spmv bench: compares the times of our methods and of other libraries for the same work.
  *
- * A run is a list of operands (matrices, or a number of elements), each in one or two types. Every
- * such case is a trial (bench/trial.h), whose figures go out as soon as they are there. The method
- * is told in docs/benchmarking.md.
+ * A run has a list of operands (matrices, or a number of elements), each in one or two types. Each
+ * such case is a trial (bench/trial.h), whose figures are written when it ends.
+ * docs/benchmarking.md describes the measurement.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
@@ -20,7 +20,7 @@ enum { USUAL_VECTORS = 4, PATH_SIZE = 4096 };
 
 struct bench {
     const struct options *o;
-    int vectors; /* of spmm; 0: another operation */
+    int vectors; /* for spmm; 0: another operation */
     struct bench_run run;
     struct device device;
     spmv_context *ctx, *checker;
@@ -29,21 +29,21 @@ struct bench {
     bool csv_headed, table_headed;
     struct bench_summary summary;
     const char *const *operands; /* matrices */
-    int operand_count;           /* at least 1: of elements, one without a name */
+    int operand_count;           /* at least 1: an operation on elements has one without a name */
     spmv_type types[2];
     int type_count;
-    int done; /* cases */
+    int done; /* number of finished cases */
     double began;
-    char what[128]; /* the case under way, for the progress line */
+    char what[128]; /* the current case, for the progress line */
     const struct trial *trial;
-    spmv_status verdict; /* the first that went wrong: a check, a matrix */
+    spmv_status verdict; /* the first failure of a check or a matrix */
 };
 
-/* ---------------------------------------------------------------- what is asked for */
+/* ---------------------------------------------------------------- operation and operands */
 
 static spmv_status choose_suite(struct bench *b)
 {
-    b->operands = suite_find(b->o->suite); /* options_check knows the name */
+    b->operands = suite_find(b->o->suite); /* options_check has checked the name */
     while (b->operands[b->operand_count] != NULL)
         b->operand_count++;
     return SPMV_OK;
@@ -52,7 +52,7 @@ static spmv_status choose_suite(struct bench *b)
 static spmv_status choose_operands(struct bench *b, const char *const *arguments, int count)
 {
     const struct options *const o = b->o;
-    /* several vectors of the product that is the default are the product of several vectors */
+    /* spmv, the default, with several vectors is spmm. */
     b->run.operation = operation_find(o->vectors > 0 && strcmp(o->op, "spmv") == 0 ? "spmm" : o->op);
     if (b->run.operation->on_file) {
         b->operands = arguments;
@@ -131,9 +131,9 @@ static spmv_status open_outputs(struct bench *b)
     return st;
 }
 
-/* ---------------------------------------------------------------- where it runs */
+/* ---------------------------------------------------------------- devices and contexts */
 
-/* The backend, its clock, and another one that checks. */
+/* Opens the backend, its device, and another backend for checks. */
 static spmv_status open_places(struct bench *b)
 {
     const struct options *const o = b->o;
@@ -141,12 +141,12 @@ static spmv_status open_places(struct bench *b)
     spmv_context *first = NULL;
     const bool on_file = b->run.operation->on_file;
     const spmv_backend asked = on_file && o->backend == SPMV_BACKEND_AUTO ? SPMV_BACKEND_OMP : o->backend;
-    spmv_status st = open_context(o, asked, &first); /* says what auto means here */
+    spmv_status st = open_context(o, asked, &first); /* resolves auto */
     if (st != SPMV_OK)
         return st;
     b->run.backend = spmv_context_backend(first);
     const int threads = spmv_context_threads(first);
-    /* before the first team of threads, which may spin after its work */
+    /* Before the first team of threads, which may spin after its work. */
     const struct machine_load load = machine_load_measure();
     const bool gpu = b->run.backend == SPMV_BACKEND_CUDA && !on_file;
     bench_trust_begin(&b->run.trust, &load, gpu ? 1 : threads);
@@ -160,8 +160,8 @@ static spmv_status open_places(struct bench *b)
     return st;
 }
 
-/* The bandwidth: of an earlier run on this machine, else measured, and kept where nothing disturbed
- * it. */
+/* Takes the bandwidth from an earlier run on this machine. Otherwise measures it, and caches it if
+ * the machine was quiet. */
 static spmv_status measure_roof(struct bench *b)
 {
     char why[WHY_SIZE] = "", folder[PATH_SIZE], key[BANDWIDTH_KEY_SIZE];
@@ -201,8 +201,8 @@ static void keep_verdict(struct bench *b, spmv_status status)
         b->verdict = status;
 }
 
-/* Reports wrong results. A wrong result of ours, or one whose bits change, fails the run; one of a
- * peer does not. */
+/* Reports wrong results. Wrong results or changing bits of ours make the run fail; those of a peer
+ * do not. */
 static void judge(struct bench *b, const struct bench_case *c)
 {
     for (int i = 0; i < c->trial->count; i++) {
@@ -272,7 +272,7 @@ static spmv_status run_case(struct bench *b, const struct operand *operand, stru
     spmv_status st = trial_run(trial);
     progress_end();
     if (st == SPMV_OK && !trial->ended && operand->path != NULL)
-        st = load_figures(&trial->work)->status; /* of a reading that failed */
+        st = load_figures(&trial->work)->status; /* status of a failed reading */
     if (st != SPMV_OK && operand->path != NULL) {
         report(st, trial->work.error);
     } else if (st != SPMV_OK) {
@@ -287,8 +287,8 @@ static spmv_status run_case(struct bench *b, const struct operand *operand, stru
     return st;
 }
 
-/* The SPEC with what it leaves open: values are random, so that nothing profits from repeating
- * ones; for a solver its own, which make it positive definite. */
+/* Completes the SPEC. Values are random, so that no method profits from repeated ones; for a solver
+ * they are the generator's own, which are positive definite. */
 static void complete_spec(const struct bench *b, const char *argument, char *text, size_t size)
 {
     const bool random = !b->run.operation->solver && strstr(argument, "values=") == NULL;
@@ -305,7 +305,7 @@ static spmv_status run_matrix(struct bench *b, const char *argument)
     struct options o = *b->o;
     char text[1024];
     const bool spec = !file_exists(argument) && spmv_spec_known(argument);
-    o.type = is_complex(b->o->type) ? SPMV_C128 : SPMV_F64; /* each trial rounds */
+    o.type = is_complex(b->o->type) ? SPMV_C128 : SPMV_F64; /* each trial converts to its type */
     if (spec)
         complete_spec(b, argument, text, sizeof text);
     snprintf(b->what, sizeof b->what, "%s", argument);
@@ -322,7 +322,7 @@ static spmv_status run_matrix(struct bench *b, const char *argument)
     if (st == SPMV_OK && b->vectors > 0)
         snprintf(with_vectors, sizeof with_vectors, "%s, %d vectors", name, b->vectors);
     struct bench_case c = {.name = b->vectors > 0 ? with_vectors : name, .in = &in, .statistics = &statistics};
-    /* a complex file is measured as what it is where no type is asked for */
+    /* Without --type, a complex file is measured in its own type. */
     const spmv_type own = input_type(&o, &in);
     for (int t = 0; st == SPMV_OK && t < b->type_count && !stops_asked(); t++)
         st = run_case(b, &operand, &c, is_complex(own) && !option_given(b->o, "type") ? own : b->types[t]);
@@ -338,7 +338,7 @@ static spmv_status run_file(struct bench *b, const char *path)
     return run_case(b, &operand, &c, b->types[0]);
 }
 
-/* Mean length of segments: what the peers' published figures have. */
+/* Mean length of segments, as in published figures of the peers. */
 enum { MEAN_SEGMENT = 32 };
 
 static spmv_status run_elements(struct bench *b)
@@ -353,8 +353,8 @@ static spmv_status run_elements(struct bench *b)
     return run_case(b, &operand, &c, b->types[0]);
 }
 
-/* What goes wrong with one matrix of several is told, and the others are measured. A dead device, a
- * full disk and a method that does not exist end the run. */
+/* A failure with one matrix is reported, and the other matrices are measured. A device failure, a
+ * full disk and an unknown method end the run. */
 static bool ends_the_run(spmv_status status)
 {
     return spmv_status_class(status) == 6 || status == SPMV_ERROR_WRITE || status == SPMV_ERROR_METHOD;
@@ -382,7 +382,7 @@ static spmv_status close_outputs(struct bench *b, bool keep)
     return csv != SPMV_OK ? csv : json;
 }
 
-/* The summary, and whether the figures can be trusted: below the table, else on standard error. */
+/* Writes the summary and the reliability of the figures: below the table, or to standard error. */
 static spmv_status summarize(struct bench *b)
 {
     char text[WHY_SIZE];
@@ -408,7 +408,7 @@ static spmv_status check_methods(const struct bench *b)
     return names_check(&names, "method", b->o->method, true);
 }
 
-/* Options that have no effect on what is asked for. */
+/* Refuses options without effect on this run. */
 static spmv_status check_effects(const struct bench *b)
 {
     bool random = !b->run.operation->solver;

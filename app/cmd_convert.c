@@ -1,5 +1,5 @@
-/* spmv convert: a matrix from one kind of file into another, by the names' endings. Symmetry and
- * comments stay.
+/* spmv convert: converts a matrix file to another form, by the endings of the names. Symmetry and
+ * comments are kept.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <string.h>
@@ -7,14 +7,14 @@
 
 #include "app.h"
 
-/* Where an ending begins in the path, of length bytes; length: the path does not end so. */
+/* Position of the ending in path[0 .. length); length if the path does not have it. */
 static size_t cut(const char *path, size_t length, const char *ending)
 {
     const size_t n = strlen(ending);
     return length > n && strncasecmp(path + length - n, ending, n) == 0 ? length - n : length;
 }
 
-/* .mtx, also compressed, or .spmv. */
+/* The ending is .mtx, also compressed, or .spmv. */
 static bool has_known_ending(const char *path)
 {
     static const char *const packings[] = {".gz", ".xz", ".zst", ".bz2"};
@@ -25,7 +25,7 @@ static bool has_known_ending(const char *path)
     return cut(path, length, ".mtx") < length || cut(path, length, ".spmv") < length;
 }
 
-/* What can be told before the matrix is read. */
+/* Checks the output before the matrix is read. */
 static spmv_status check_output(const struct options *o, const char *source, const char *path)
 {
     if (strcmp(path, "-") != 0 && !has_known_ending(path)) {

@@ -1,7 +1,8 @@
-/* spmv doctor: features of this build and this machine, memory bandwidth, and a self-test of products.
+/* spmv doctor: features of this build and this machine, memory bandwidth, and a self-test of
+ * products.
  *
- * The self-test multiplies a small matrix with every method of every backend that works here, in both types, and checks
- * each result against another backend.
+ * The self-test multiplies a small matrix with every method of every usable backend, in both types,
+ * and checks each result against another backend.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
@@ -22,7 +23,7 @@ struct doctor {
     const struct options *o;
     bool text;                           /* the report goes to standard output */
     spmv_context *contexts[BACKENDS];    /* NULL: not usable */
-    char reasons[BACKENDS][256];         /* why not */
+    char reasons[BACKENDS][256];         /* why it is not usable */
     struct bandwidth memory, gpu_memory; /* gpu_memory: all zeros without a GPU */
     char gpu_name[128];
     int tests, failed;
@@ -65,7 +66,7 @@ static json_t *solver_names(spmv_backend backend)
     return names;
 }
 
-/* "head   label: a, b, c", where the label begins in column indent. */
+/* Prints "head   label: a, b, c", with the label at column indent. */
 static void print_list(const char *head, int indent, const char *label, const struct names *names)
 {
     char list[1024], text[1100];
@@ -123,7 +124,7 @@ static spmv_status measure_memory(struct doctor *d)
     return SPMV_OK;
 }
 
-/* Where there is a GPU. */
+/* Measures the memory of the GPU, if there is one. */
 static spmv_status measure_gpu_memory(struct doctor *d)
 {
     struct device device;
@@ -158,7 +159,7 @@ static void set_element(void *values, spmv_type type, int64_t i, double value)
         ((double *)values)[i] = value;
 }
 
-/* Values that are not all alike, so that a wrong index shows. */
+/* The values differ, so that a wrong index is detected. */
 static spmv_status make_operands(spmv_context *ctx, spmv_type type, struct operands *t)
 {
     *t = (struct operands){.type = type};
@@ -217,7 +218,7 @@ static void test_method(struct doctor *d, int b, const char *method, const struc
     product_free(&p);
 }
 
-/* Every method of every usable backend in one type. */
+/* Tests every method of every usable backend in one type. */
 static spmv_status test_type(struct doctor *d, spmv_type type)
 {
     struct operands t;

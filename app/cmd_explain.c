@@ -1,9 +1,7 @@
-/* spmv explain: a primitive, or the product as the lectures build it from primitives, step by
- * step.
+/* spmv explain: shows a primitive, or the product built from primitives, step by step.
  *
- * Every array shown is one that a rung of the ladder itself holds, from the library's traces; the
- * rungs are those that a GPU runs, their steps taken on the host. Around them stand the arrays
- * that the primitives hand to one another.
+ * Every array shown comes from the library's traces of a rung. The rungs are those of the GPU,
+ * whose steps are computed on the host. The arrays passed between primitives are shown too.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
@@ -11,14 +9,14 @@
 
 #include "explain.h"
 
-/* As much as one takes in at a glance. */
+/* Default limit of the number of values. */
 enum { USUAL_MOST = 32 };
 
-/* What --op may name. rung: the default of --method; where the primitive's page traces a scan, the
- * scan's. */
+/* The subjects of --op. rung: the default of --method; for a primitive that traces a scan, the rung
+ * of the scan. */
 static const struct subject {
     const char *name, *rung;
-    bool exclusive, heads, keep, an_operator, type; /* which options it takes */
+    bool exclusive, heads, keep, an_operator, type; /* the options that it takes */
     spmv_status (*run)(struct explain_job *job, const char *const *words, int count);
 } subjects[] = {
     {"spmv", "blelloch", false, false, false, false, true, explain_product},
@@ -103,7 +101,7 @@ static spmv_status find_subject(const struct options *o, const struct subject **
     return SPMV_ERROR_ARGUMENT;
 }
 
-/* Options that the subject has no use for; places that do not exist. */
+/* Refuses options that the subject does not take, and invalid numbers. */
 static spmv_status check_wishes(const struct options *o, const struct subject *subject)
 {
     const char *wrong = o->exclusive && !subject->exclusive                 ? "exclusive"
@@ -135,7 +133,7 @@ static spmv_status find_operator(const char *name, spmv_op *op)
     return SPMV_ERROR_ARGUMENT;
 }
 
-/* {"op", "rung", "operator", "type", "n"}, what the subject adds, and the page. */
+/* {"op", "rung", "operator", "type", "n"}, members of the subject, and the page. */
 static spmv_status write_json(const struct explain_job *job, const struct subject *subject)
 {
     json_t *root = json_begin(job->o);

@@ -1,4 +1,4 @@
-/* spmv gen: a generated matrix into a file, whose name says the form.
+/* spmv gen: writes a generated matrix to a file, in the form given by the file's name.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <string.h>

@@ -1,4 +1,4 @@
-/* spmv info: properties of a matrix, and the method that would be chosen for it.
+/* spmv info: properties of a matrix, and the method that is selected for it.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdarg.h>
@@ -11,7 +11,7 @@ struct bin {
     int64_t from, to, rows; /* row lengths from ... to */
 };
 
-/* The bins of the histogram up to the last that holds a row; returns how many. */
+/* Fills the bins of the histogram up to the last non-empty one; returns their number. */
 static int collect_bins(const spmv_statistics *s, struct bin *bins)
 {
     int count = 0;
@@ -42,7 +42,7 @@ static const char *symmetry_text(const spmv_statistics *s)
 
 enum { BAR = 40, LABEL = 24, WIDTH = 100 };
 
-/* Full bars stand for the most frequent length; a bin that holds any row shows at least one mark. */
+/* The longest bar is the most frequent length. A non-empty bin has at least one mark. */
 static void print_histogram(const spmv_statistics *s)
 {
     struct bin bins[SPMV_HISTOGRAM_BINS];

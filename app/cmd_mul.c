@@ -1,7 +1,7 @@
-/* spmv mul, whose name may be left out: y = alpha op(A) x + beta y0.
+/* spmv mul (the default command): y = alpha op(A) x + beta y0.
  *
- * It loads, plans, multiplies, checks and writes, in this order. The answer is written also when the check fails; the
- * exit code and a message say so.
+ * Steps: load, plan, multiply, check, write. The answer is written even if the check fails; the
+ * exit code and a message report the failure.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
@@ -28,7 +28,7 @@ static spmv_status choose_output(const struct options *o, const char **y_path)
     return st == SPMV_OK ? check_writable(o) : st;
 }
 
-/* Refuses combinations of arguments that make no sense. *y_path: where y goes; NULL: nowhere. */
+/* Refuses invalid combinations of arguments. *y_path: destination of y; NULL: none. */
 static spmv_status check_wishes(const struct options *o, const char *const *arguments, int count, const char **y_path)
 {
     const char *const inputs[] = {arguments[0], count > 1 ? arguments[1] : NULL, o->y0};
@@ -42,7 +42,7 @@ static spmv_status check_wishes(const struct options *o, const char *const *argu
     return choose_output(o, y_path);
 }
 
-/* x and y0, whose lengths are those of op(A). */
+/* Loads x and y0, whose lengths are those of op(A). */
 static spmv_status load_vectors(struct job *job, const char *x_path)
 {
     const struct options *o = job->o;
@@ -91,7 +91,7 @@ static spmv_status load_and_multiply(struct job *job, const char *const *argumen
     return st == SPMV_OK ? product_run(&job->p) : st;
 }
 
-/* A failed check is kept for the end; any other failure ends the job. */
+/* A failed check is reported at the end; any other failure ends the job. */
 static spmv_status check(struct job *job)
 {
     if (job->o->verify == VERIFY_OFF)
@@ -160,7 +160,7 @@ static spmv_status write_json(const struct job *job)
     return json_finish(job->o, root);
 }
 
-/* Writes both, also when one fails. Returns the first failure. */
+/* Writes both outputs even if one fails. Returns the first failure. */
 static spmv_status write_results(const struct job *job, const char *y_path)
 {
     const struct product *p = &job->p;

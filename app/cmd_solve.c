@@ -1,11 +1,11 @@
 /* spmv solve: solves A x = b by conjugate gradients, with one preconditioner or with each in turn.
- * Several right-hand sides lie row by row, and so do their solutions.
+ * Several right-hand sides and their solutions are stored row by row.
  *
- * The steps: load, test that the matrix is square and symmetric, solve, check the residual, write.
- * The x is also written when the solver stopped before the tolerance; the exit code and the last
- * message say so. The residual b - A x is checked like any product, row by row against another
+ * Steps: load, test that the matrix is square and symmetric, solve, check the residual, write. x is
+ * written even if the solver stopped before the tolerance; the exit code and the last message
+ * report that. The residual b - A x is checked like any product, row by row against another
  * backend, and its norm against the one that the solver reports. With --precond all, the answer is
- * the x of the fewest iterations, or without a solved one that of the smallest residual.
+ * the x with the fewest iterations, or the smallest residual if none was solved.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "solve_job.h"

@@ -41,7 +41,7 @@ static json_t *json_axis(const struct spy_axis *axis)
     return json_pack("{s:i, s:I}", "cells", axis->cells, "block", (json_int_t)axis->block);
 }
 
-/* "matrix" without row lengths, which are not computed here. */
+/* "matrix" without row lengths, which this command does not compute. */
 static json_t *json_spy_matrix(const struct input *in)
 {
     return json_pack("{s:o, s:I, s:I, s:I}", "name", json_text(in->name), "rows", (json_int_t)in->view.rows, "cols",
@@ -80,7 +80,7 @@ spmv_status run_spy(const struct options *o, const char *const *arguments, int c
         st = choose_kind(o->output, &kind);
     if (st == SPMV_OK)
         st = check_writable(o);
-    if (st == SPMV_OK) /* a GPU is not used */
+    if (st == SPMV_OK) /* never on a GPU */
         st = open_context(o, o->backend == SPMV_BACKEND_AUTO ? SPMV_BACKEND_OMP : o->backend, &ctx);
     if (st == SPMV_OK)
         st = input_load(ctx, o, JOB_LOOK, arguments[0], &in);

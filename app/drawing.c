@@ -48,16 +48,17 @@ spmv_status drawing_ready(const char *otherwise)
         void *const symbol = dlsym(library, functions[i].name);
         if (symbol == NULL)
             library = NULL;
-        memcpy(functions[i].pointer, &symbol, sizeof symbol); /* C has no cast from an object to a function */
+        /* C has no cast from an object pointer to a function pointer */
+        memcpy(functions[i].pointer, &symbol, sizeof symbol);
     }
     if (library != NULL)
-        return SPMV_OK; /* it stays open until the program ends */
+        return SPMV_OK; /* the library stays open until the program ends */
     complain("cairo, which draws pictures, cannot be opened: %s; install it (Debian, Ubuntu: libcairo2), or %s",
              dlerror(), otherwise);
     return SPMV_ERROR_UNSUPPORTED;
 }
 
-/* Collects the bytes that cairo writes. The file is written afterwards, in one piece. */
+/* The bytes that cairo writes. The file is written afterwards, at once. */
 struct text {
     char *data;
     size_t size, room;

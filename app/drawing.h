@@ -1,7 +1,7 @@
 /* Pictures drawn with cairo, as .png or .svg.
  *
- * Cairo is opened when a picture is asked for, not linked: it brings some twenty libraries, which would nearly double
- * the time that the program takes to start, for every command, and the program also runs where it is not installed.
+ * Cairo is opened only when a picture is drawn, and not linked: its some twenty libraries would
+ * nearly double the start-up time of every command, and the program also runs without it.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef DRAWING_H
@@ -11,10 +11,11 @@
 
 enum drawing_kind { DRAWING_NONE, DRAWING_PNG, DRAWING_SVG };
 
-/* By the ending of the name; DRAWING_NONE: neither. */
+/* The kind by the ending of the name; DRAWING_NONE: neither. */
 enum drawing_kind drawing_kind_of(const char *path);
 
-/* Whether a picture can be drawn; complains, and says what to do otherwise: "leave --plot out". */
+/* Opens cairo. Complains if a picture cannot be drawn; otherwise: the remedy in the message, such
+ * as "leave --plot out". */
 spmv_status drawing_ready(const char *otherwise);
 
 #ifdef SPMV_HAVE_CAIRO
@@ -59,12 +60,12 @@ spmv_status drawing_ready(const char *otherwise);
 #define CAIRO_MEMBER(name) __typeof__(cairo_##name) *name;
 extern struct cairo_functions {
     CAIRO_FUNCTIONS(CAIRO_MEMBER)
-} cairo; /* filled by drawing_ready */
+} cairo; /* set by drawing_ready */
 #undef CAIRO_MEMBER
 
 typedef void drawing_function(cairo_t *cr, const void *what);
 
-/* Has a page of so many pixels drawn, and writes it. Complains. */
+/* Draws a page of this size in pixels and writes it. Complains. */
 spmv_status drawing_write(const char *path, enum drawing_kind kind, int width, int height, drawing_function *draw,
                           const void *what);
 

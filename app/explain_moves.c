@@ -1,8 +1,8 @@
-/* spmv explain of the primitives that move elements or count them: expand, gather with a filter,
- * sort, histogram.
+/* spmv explain of the primitives that move or count elements: expand, gather with a filter, sort,
+ * histogram.
  *
- * The arrays come from the library's calls on the host: scans from its traces; a split's places
- * are checked by its sort.
+ * The arrays come from calls of the library on the host: scans from its traces. The positions of a
+ * split are checked with the library's sort.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <inttypes.h>
@@ -12,7 +12,7 @@
 
 #include "explain.h"
 
-/* The values as whole numbers from the least to the most that 32 bits hold. */
+/* Reads the values as 32-bit integers. */
 static spmv_status read_whole(struct explain_job *job, const char *const *words, int count, int64_t *whole)
 {
     bool bars = false;
@@ -28,7 +28,7 @@ static spmv_status read_whole(struct explain_job *job, const char *const *words,
     return st;
 }
 
-/* An array that is on the page only, whose JSON the caller makes. */
+/* Adds an array to the page only; the caller makes its JSON. */
 static void show(struct explain_job *job, const char *title, const int64_t *values, int64_t n)
 {
     explain_array(&job->page, NULL, title, SPMV_I64, values, n, NULL);
@@ -44,12 +44,12 @@ static json_t *json_whole(const int64_t *values, int64_t n)
 
 /* ---------------------------------------------------------------- sort */
 
-/* One pass: elements whose bit is 0 go to the front, those whose bit is 1 behind them, both in
- * their order. */
+/* One pass: elements with bit 0 move to the front, those with bit 1 behind them, both in their
+ * order. */
 static spmv_status show_split(struct explain_job *job, int bit, int64_t *keys)
 {
     int64_t zeros[EXPLAIN_MOST], before[EXPLAIN_MOST], to[EXPLAIN_MOST], moved[EXPLAIN_MOST];
-    /* a negative number has bit 31 and goes to the front */
+    /* Bit 31 is the sign, so numbers with it go to the front. */
     const int64_t n = job->n, sign = bit == 31;
     for (int64_t i = 0; i < n; i++)
         zeros[i] = ((uint32_t)keys[i] >> bit & 1) == (uint32_t)sign;
@@ -79,7 +79,7 @@ static spmv_status show_split(struct explain_job *job, int bit, int64_t *keys)
     return st;
 }
 
-/* The library's own sort says the same. */
+/* Checks the result against the library's sort. */
 static spmv_status check_sorted(const struct explain_job *job, const int64_t *in, const int64_t *sorted)
 {
     int64_t right[EXPLAIN_MOST];
@@ -98,7 +98,7 @@ spmv_status explain_sort(struct explain_job *job, const char *const *words, int 
     spmv_status st = count <= EXPLAIN_MOST ? SPMV_OK : explain_check_size(job->o, "values", count);
     if (st == SPMV_OK)
         st = read_whole(job, words, count, in);
-    if (st == SPMV_OK) /* of no elements: names an unknown rung, also where no bit differs */
+    if (st == SPMV_OK) /* with n = 0: reports an unknown rung even if no bit differs */
         st = explain_status(job, spmv_scan_trace(job->ctx, job->rung, SPMV_EXCLUSIVE, SPMV_ADD, SPMV_I64, in, keys, 0,
                                                  explain_step, &job->page));
     if (st != SPMV_OK)
@@ -128,7 +128,7 @@ spmv_status explain_sort(struct explain_job *job, const char *const *words, int 
 
 /* ---------------------------------------------------------------- histogram */
 
-/* Counts of the elements from first to before end whose turn is at most the given one. */
+/* Counts the elements from first to before end whose turn is at most most. */
 static spmv_status count(const struct explain_job *job, const int64_t *index, const int64_t *turn, int64_t most,
                          int64_t first, int64_t end, int64_t bins, int64_t *counts)
 {
@@ -138,7 +138,7 @@ static spmv_status count(const struct explain_job *job, const int64_t *index, co
     return explain_status(job, spmv_histogram(job->ctx, SPMV_I64, chosen, counts, bins, NULL, end - first));
 }
 
-/* Every element adds one to its bin; additions to one bin take turns. */
+/* Shows one addition per element to its bin; additions to the same bin take turns. */
 static spmv_status show_atomic(struct explain_job *job, const int64_t *index, int64_t bins)
 {
     int64_t turn[EXPLAIN_MOST], counts[EXPLAIN_MOST], turns = 0, done = 0;
@@ -168,7 +168,7 @@ static spmv_status show_atomic(struct explain_job *job, const int64_t *index, in
     return st;
 }
 
-/* Blocks count apart, and then add their counts to the result. */
+/* Shows blocks that count separately and then add their counts to the result. */
 static spmv_status show_private(struct explain_job *job, const int64_t *index, int64_t bins, int64_t block)
 {
     int64_t own[EXPLAIN_MOST], counts[EXPLAIN_MOST] = {0}, done = 0;
@@ -198,7 +198,7 @@ static spmv_status show_private(struct explain_job *job, const int64_t *index, i
     return st;
 }
 
-/* "private:4": the elements of a block, 4 unless told. */
+/* "private:4": elements per block, 4 by default. */
 static spmv_status private_block(const char *rung, int64_t *block)
 {
     char *end = NULL;
@@ -247,7 +247,7 @@ spmv_status explain_histogram(struct explain_job *job, const char *const *words,
     if (outside > 0)
         explain_text(&job->page, "%lld value%s below 0, where there is no bin: left out", (long long)outside,
                      outside == 1 ? " is" : "s are");
-    job->page.widest = 0; /* cells are bins here */
+    job->page.widest = 0; /* cells are bins here, not values */
     explain_end(job, job->n - outside);
     return st;
 }
@@ -305,7 +305,7 @@ spmv_status explain_expand(struct explain_job *job, const char *const *words, in
 
 /* ---------------------------------------------------------------- gather */
 
-/* "10 20 30 | 2 -1 0": values, then indices. */
+/* Parses "10 20 30 | 2 -1 0": values, then indices. */
 static spmv_status read_indices(struct explain_job *job, const char *const *words, int count, int *values,
                                 int64_t *index, int64_t *n)
 {
@@ -332,8 +332,8 @@ static spmv_status read_indices(struct explain_job *job, const char *const *word
     return st;
 }
 
-/* The elements named, as bytes of the job's type, 0 where there is none; then what the filter
- * leaves of them. */
+/* Gathers the elements as bytes of the job's type, 0 for an index outside; then applies the
+ * filter. */
 static spmv_status gather(struct explain_job *job, const int64_t *index, int64_t n, void *named, void *out)
 {
     const spmv_type type = job->o->type;

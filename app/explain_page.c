@@ -1,7 +1,8 @@
 /* The page of spmv explain: collecting, columns, JSON. See explain.h.
  *
- * Columns are as wide as the widest cell of the page, so that a cell stays below itself from step
- * to step. What does not fit into a line goes on in the next one, from the first column.
+ * All columns have the width of the widest cell of the page, so that a cell stays in its column
+ * from step to step. Cells that do not fit in a line continue in the next one, from the first
+ * column.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdarg.h>
@@ -98,7 +99,7 @@ void explain_array(struct explain_page *page, const char *key, const char *title
     keep_cells(page, line, type, values, n, heads);
 }
 
-/* What a step changed, seen from the one before in the same block. */
+/* Marks the cells that differ from the step before in the same block. */
 static void mark_changes(struct explain_page *page, struct explain_line *line, const struct explain_line *before)
 {
     if (line->n == 0 || before->n != line->n)
@@ -151,7 +152,7 @@ void explain_free(struct explain_page *page)
 
 /* ---------------------------------------------------------------- in columns */
 
-/* In the fewest digits that read back to the same value of the type. */
+/* Writes a cell in the fewest digits that read back to the same value of the type. */
 static int cell_text(const struct explain_line *line, int64_t i, char *text)
 {
     const double value = line->cells[i];
@@ -205,7 +206,7 @@ static int64_t end_of_line(const struct columns *c, int64_t from, int64_t n)
     return n - from > c->in_line ? from + c->in_line : n;
 }
 
-/* Cells from one on. One blank before each cell and, behind it, the place of the mark. */
+/* Prints cells from one on. One blank before each cell, and one column behind it for the mark. */
 static void print_cells(const struct columns *c, const struct explain_line *line, int64_t from)
 {
     const int64_t end = end_of_line(c, from, line->n);
@@ -234,7 +235,7 @@ static void print_array(const struct columns *c, const struct explain_line *line
     }
 }
 
-/* Words, in lines of the page's width; all but the first are indented. */
+/* Prints words in lines of the page's width; all lines except the first are indented. */
 static void print_text(const char *text)
 {
     int column = 0;
@@ -251,7 +252,7 @@ static void print_text(const char *text)
     putchar('\n');
 }
 
-/* Of a launch, and of a block where the launch has several. */
+/* Prints the name of a launch, and the block if the launch has several. */
 static void print_launch(const struct explain_page *page, int64_t k)
 {
     const struct explain_line *const line = &page->lines[k];

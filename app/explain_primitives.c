@@ -51,7 +51,7 @@ spmv_status explain_values(struct explain_job *job, const char *const *words, in
     return st == SPMV_OK ? allocate("the result", job->n, size, &job->out) : st;
 }
 
-/* "0,3,5": where segments start, ascending; 0 goes without saying. */
+/* Parses "0,3,5": where segments start, ascending; 0 is implied. */
 static spmv_status read_heads(struct explain_job *job)
 {
     const char *at = job->o->heads;
@@ -82,7 +82,7 @@ static const char *kind_name(const struct explain_job *job)
     return job->kind == SPMV_EXCLUSIVE ? "exclusive" : "inclusive";
 }
 
-/* what: "reduce of"; how: "with the operator add,"; primitive: whose rung it is */
+/* what: "reduce of"; how: "with the operator add,"; primitive: the primitive of the rung */
 static void show_title(struct explain_job *job, const char *what, const char *how, const char *primitive)
 {
     explain_text(&job->page, "%s %lld value%s (%s) %s by the rung %s", what, (long long)job->n, job->n == 1 ? "" : "s",

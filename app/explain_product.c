@@ -1,7 +1,7 @@
-/* spmv explain of the product: the lectures' pipeline, gather, map, segmented scan, gather.
+/* spmv explain of the product as a pipeline of primitives: gather, map, segmented scan, gather.
  *
- * S. Sengupta, M. Harris, Y. Zhang, J. D. Owens, "Scan primitives for GPU computing", 2007,
- * section 4.2; the method "staged" of the library is the same without the steps.
+ * S. Sengupta, M. Harris, Y. Zhang, J. D. Owens, "Scan primitives for GPU computing", 2007, section
+ * 4.2. The library's method "staged" is the same without the steps.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
@@ -58,12 +58,12 @@ static spmv_status load_operands(struct explain_job *job, const char *const *wor
     if (st == SPMV_OK)
         st = allocate("y", a->rows, size, &p->y);
     if (st == SPMV_OK)
-        memset(p->y, 0, (size_t)a->rows * size); /* also in floating point a zero */
+        memset(p->y, 0, (size_t)a->rows * size); /* all bits 0 is also a floating-point zero */
     return st;
 }
 
-/* A head flag where a row begins; last: a row's last element, -1 for an empty row. Returns how
- * many rows are not empty. / */
+/* Sets a head flag where a row begins. last: the last element of each row, -1 for an empty row.
+ * Returns the number of non-empty rows. */
 static int64_t mark_rows(const struct explain_job *job, struct pipeline *p, int64_t *flags)
 {
     const spmv_csr *const a = &job->in.view;

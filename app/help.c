@@ -1,7 +1,7 @@
 /* Help of the program and of each command.
  *
- * A command's help has its options alone, from the table in options.c, and the names that they take, from the tables of
- * the library and of bench.
+ * The help of a command has only its own options, from the table in options.c, and the names that
+ * they take, from the tables of the library and of bench.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
@@ -26,12 +26,12 @@ static void print_specs(void)
         printf("  %-32s%s\n", form, about);
 }
 
-/* "label: a, b, c", with line breaks between names. */
+/* Prints "label: a, b, c", with line breaks between names. */
 static void print_names(const char *label, const struct names *names)
 {
     int column = printf("%*s%s:", INDENT, "", label);
     for (int i = 0; i < names->count; i++) {
-        const int length = (int)strlen(names->name[i]) + 1; /* with the comma */
+        const int length = (int)strlen(names->name[i]) + 1; /* including the comma */
         if (column + 1 + length > WIDTH)
             column = printf("\n%*s", 2 * INDENT, "") - 1;
         else

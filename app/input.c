@@ -17,7 +17,7 @@ bool file_exists(const char *path)
     return strcmp(path, "-") == 0 || stat(path, &s) == 0;
 }
 
-/* "name:rest" without a folder: meant as a SPEC, known or not. */
+/* Whether the text is "name:rest" without a folder: then it is treated as a SPEC. */
 static bool looks_like_spec(const char *text)
 {
     const char *colon = strchr(text, ':');
@@ -29,7 +29,7 @@ static bool looks_like_spec(const char *text)
     return true;
 }
 
-/* The last part of the path without ".mtx", ".tar.gz" and the like; a SPEC as it is. */
+/* The last component of the path without endings such as ".mtx" and ".tar.gz"; a SPEC unchanged. */
 static spmv_status make_name(const char *argument, bool spec, char **name)
 {
     static const char *const endings[] = {".gz", ".xz", ".zst", ".bz2", ".tgz", ".tar", ".mtx", ".spmv"};
@@ -67,8 +67,9 @@ static void remark_load(const struct input *in)
                bytes_text((double)info->bytes), info->threads, info->threads == 1 ? "" : "s");
 }
 
-/* The folder of the cache, when --cache or SPMV_CACHE asks for one. SPMV_CACHE is 0 or empty (no cache), 1 (the folder
- * spmv beside the user's other caches), or a path, which holds a slash; a relative one starts at the current folder. */
+/* The folder of the cache, if --cache or SPMV_CACHE requests one. SPMV_CACHE is 0 or empty (no
+ * cache), 1 (the folder spmv in the user's cache folder), or a path with a slash, absolute or
+ * relative to the current folder. */
 static spmv_status cache_folder(const struct options *o, char **folder)
 {
     const char *const asked = getenv("SPMV_CACHE");
@@ -92,7 +93,8 @@ static spmv_status cache_folder(const struct options *o, char **folder)
     return st;
 }
 
-/* A file that unpacks to more may be meant. 0: the reader's own. */
+/* Reads SPMV_MAX_UNPACKED_RATIO, for files that unpack to more than usual. 0: the library's
+ * default. */
 static spmv_status unpacked_ratio(int64_t *ratio)
 {
     const char *const given = getenv("SPMV_MAX_UNPACKED_RATIO");
@@ -158,7 +160,7 @@ static spmv_status read_file(spmv_context *ctx, const struct options *o, enum jo
     return st;
 }
 
-/* With -v: the memory that the job is expected to take. */
+/* With -v: prints the memory that the job is expected to need. */
 static void remark_memory(const struct input *in)
 {
     const struct memory *const m = &in->memory;
@@ -231,7 +233,7 @@ spmv_status vector_load(spmv_context *ctx, const char *path, spmv_type type, int
     return SPMV_ERROR_SIZE;
 }
 
-/* What is wrong with n x k numbers, if anything is. */
+/* Complains of a wrong number of rows or vectors. */
 static spmv_status check_vectors(const char *path, int64_t rows, int64_t cols, int64_t n, int k, const char *what,
                                  const char *why_n)
 {
@@ -255,7 +257,7 @@ spmv_status vectors_load(spmv_context *ctx, const char *path, spmv_type type, in
     progress_end();
     if (st != SPMV_OK)
         return report(st, spmv_last_error(ctx));
-    if (rows == 1 && n != 1 && cols == n) { /* the same bytes */
+    if (rows == 1 && n != 1 && cols == n) { /* a row of n numbers has the same bytes as a column */
         rows = n;
         cols = 1;
     }

@@ -1,9 +1,10 @@
-/* The memory of a whole job: how much a command takes with a matrix, and how much there is.
+/* The memory of a whole job: how much a command needs for a matrix, and how much is available.
  *
- * The sum is asked for once the sizes of a matrix are known and before memory for it is allocated: a system that runs
- * out of memory ends the process without a word, or another one. The sum is an estimate, within a quarter of what was
- * measured (docs/notebook/memory-estimates.md). It counts arrays in proportion to rows, columns and entries; smaller
- * things, such as buffers of text, are a constant.
+ * The need is computed when the sizes of a matrix are known, before its memory is allocated,
+ * because a system that runs out of memory kills this or another process without a message. It is
+ * an estimate, within a quarter of measured values (docs/notebook/memory-estimates.md). It counts
+ * arrays in proportion to rows, columns and entries. Smaller objects, such as text buffers, are a
+ * constant.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdint.h>
@@ -12,10 +13,10 @@
 
 #include "app.h"
 
-/* Code that is loaded late, stacks of threads, buffers. */
+/* Code loaded late, stacks of threads, buffers. */
 enum { SMALL_THINGS = 1 << 20 };
 
-/* Sums of bytes; they end at INT64_MAX. */
+/* Sums of bytes, limited to INT64_MAX. */
 static int64_t plus(int64_t a, int64_t b)
 {
     return a <= INT64_MAX - b ? a + b : INT64_MAX;
@@ -31,14 +32,14 @@ static int64_t larger(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-/* What one job works with. */
+/* The sizes of a job. */
 struct work {
     const struct options *o;
     const spmv_matrix_size *matrix;
     int64_t rows, cols, entries; /* of op(A) */
-    int64_t value, stored;       /* bytes of a number of a vector, of an entry */
+    int64_t value, stored;       /* bytes of a number in a vector, of an entry's value */
     int64_t vectors;
-    bool host; /* plans and vectors of the context lie in host memory */
+    bool host; /* plans and vectors of the context are in host memory */
 };
 
 static int64_t of_y(const struct work *w)
@@ -51,7 +52,7 @@ static int64_t of_x(const struct work *w)
     return times(times(w->cols, w->vectors), w->value);
 }
 
-/* Row offsets in 32 bits where they fit, packed columns, and 3 bytes in 100 for the tables of tiles. */
+/* Row offsets in 32 bits if they fit, packed columns, and 3 % for the tables of tiles. */
 static int64_t of_plan(const struct work *w)
 {
     const int64_t offsets = times(w->rows, w->entries < INT32_MAX ? 4 : 8);
@@ -68,8 +69,8 @@ static int64_t of_statistics(const struct work *w)
     return plus(a->cols, a->rows == a->cols ? plus(arrays, times(a->rows, 16)) : 0);
 }
 
-/* Allocated with y = op(A) x at the same time: y, its start, and copies of x and y in the context's memory; then y, its
- * reference, and the checker's plan. */
+/* The larger of two sets of arrays that exist together with y = op(A) x: y, its initial value, and
+ * copies of x and y in the context's memory; or y, its reference, and the checker's plan. */
 static int64_t of_product(const struct work *w)
 {
     const int64_t copies = w->host ? plus(of_x(w), of_y(w)) : 0;
@@ -81,13 +82,14 @@ static int64_t of_product(const struct work *w)
 static int64_t of_multiplying(const struct work *w)
 {
     const int64_t product = of_product(w);
-    /* the JSON's statistics; the system gets back a part only of what the product has released */
+    /* the JSON's statistics; only part of the memory that the product released goes back to the
+     * system */
     const int64_t told = w->o->json ? plus(product / 2, of_statistics(w)) : 0;
     return plus(plus(of_x(w), w->o->y0 != NULL ? of_y(w) : 0), plus(of_plan(w), larger(product, told)));
 }
 
-/* Of the preconditioners whose size grows with the entries: the factors of ic0 and their transposes, while they are
- * made; the levels of amg. The others keep a few numbers a row. */
+/* Preconditioners that grow with the entries: the factors of ic0 and their transposes during
+ * set-up; the levels of amg. The others store a few numbers per row. */
 static int64_t of_preconditioner(const struct work *w)
 {
     const char *const name = w->o->precond;
@@ -101,7 +103,8 @@ static int64_t of_preconditioner(const struct work *w)
     return times(w->rows, 8 * w->value);
 }
 
-/* b, the solution and x, of which the context has copies; r, p, q and z of conjugate gradients; then the check. */
+/* b, the solution and x, with copies in the context; r, p, q and z of conjugate gradients; then the
+ * check. */
 static int64_t of_solving(const struct work *w)
 {
     const int64_t kept = times(of_y(w), w->host ? 8 : 3);
@@ -109,14 +112,14 @@ static int64_t of_solving(const struct work *w)
     return plus(plus(plus(kept, narrow), plus(of_plan(w), of_product(w))), of_preconditioner(w));
 }
 
-/* Texts are written in pieces, a round of them at a time. */
+/* Text is written in pieces, one round of them at a time. */
 static int64_t of_text(int64_t numbers)
 {
     const int64_t a_number = 8, a_round = 40 << 20;
     return numbers < a_round / a_number ? numbers * a_number : a_round;
 }
 
-/* Beside the matrix, the most at a time. */
+/* The peak memory of the job besides the matrix. */
 static int64_t of_work(const struct work *w, enum job_kind job)
 {
     switch (job) {
@@ -151,7 +154,8 @@ static int64_t job_bytes(const spmv_matrix_size *matrix, void *user)
                            .vectors = o->vectors > 0 ? o->vectors : 1,
                            .host = m->host};
     m->needed = plus(larger(matrix->load_bytes, plus(matrix->matrix_bytes, of_work(&w, m->job))), SMALL_THINGS);
-    spmv_memory_available(&m->used, NULL); /* the libraries that unpack are there now */
+    /* measured again, because libraries for unpacking are loaded by now */
+    spmv_memory_available(&m->used, NULL);
     return m->needed;
 }
 
@@ -167,7 +171,7 @@ void memory_limit(spmv_context *ctx, const struct options *o, enum job_kind job,
         m->allowed = larger(o->max_memory - m->used, 1);
         m->limit = "what --max-memory leaves";
     }
-    m->allowed = larger(m->allowed, 1); /* 0 would be the library's default */
+    m->allowed = larger(m->allowed, 1); /* 0 would select the library's default */
 }
 
 int64_t memory_peak(void)

@@ -14,7 +14,7 @@
 
 static spmv_status run_help(const struct options *o, const char *const *arguments, int count);
 
-/* The first is also the form without a command. */
+/* The first is also the default command. */
 static const struct command commands[] = {
     {"mul", "A [x]", "y = alpha A x + beta y0, one value a line; x: ones when absent", GROUP_PRODUCT, 1, 2,
      run_product},
@@ -85,7 +85,7 @@ static bool is_word(const char *text)
     return true;
 }
 
-/* A word that names neither a command nor a file. The message serves both. */
+/* Complains of a word that is neither a command nor a file. */
 static spmv_status refuse_word(const char *word)
 {
     struct names names;
@@ -113,7 +113,8 @@ static spmv_status refuse_count(const struct command *command, bool named, const
     return SPMV_ERROR_ARGUMENT;
 }
 
-/* A file that is not there, behind --json or --csv, was meant for writing. A member of an archive has a colon. */
+/* Whether the missing file follows --json or --csv and was meant for writing; then explains it. A
+ * member of an archive has a colon. */
 static bool explain_missing(const struct options *o, const char *const *arguments, int count)
 {
     for (int i = 0; i < count; i++)
@@ -149,14 +150,14 @@ static spmv_status dispatch(const struct options *o)
         return refuse_count(command, named, o, arguments, count);
     if (command->run != run_explain && explain_missing(o, arguments, count))
         return SPMV_ERROR_OPEN;
-    /* the argument of gen is no file, the second one of convert is an output */
+    /* gen has no input file; the second argument of convert is an output */
     const int inputs = command->run == run_gen ? 0 : command->run == run_convert ? 1 : count;
     const spmv_status inputs_differ = check_inputs(o, arguments, inputs, NULL);
     return inputs_differ == SPMV_OK ? command->run(o, arguments, count) : inputs_differ;
 }
 
-/* A standard stream that the caller closed would hand its number to the next file opened, and the answer would end up
- * there. It is opened in the direction that makes every use fail. */
+/* If the caller closed a standard stream, the next opened file would get its number and receive the
+ * answer. So /dev/null is opened in its place, in the direction that makes every use fail. */
 static void keep_standard_streams(void)
 {
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {

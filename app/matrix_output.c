@@ -1,5 +1,5 @@
-/* A matrix written to a file, for the commands gen and convert: its text or binary form, the line
- * that says so, and the JSON about it.
+/* Writes a matrix to a file, for the commands gen and convert: text or binary form, the message,
+ * and the JSON.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <string.h>
@@ -7,8 +7,9 @@
 
 #include "app.h"
 
-/* With the symmetry of the file, where the values read have it bit by bit, as they do but for
- * real skew-symmetric values that are read as complex ones; else general. */
+/* Writes the matrix with the symmetry of its file, if the values have it bit by bit. That fails
+ * only for real skew-symmetric values read as complex ones; then it is written as a general
+ * matrix. */
 static spmv_status write_as_it_was(spmv_context *ctx, const struct input *in, const char *path)
 {
     spmv_write_options options;
@@ -26,7 +27,7 @@ static spmv_status write_as_it_was(spmv_context *ctx, const struct input *in, co
 
 spmv_status write_matrix(spmv_context *ctx, const struct input *in, const char *path, const char *made)
 {
-    /* the matrix and a progress line on the same terminal would mix */
+    /* The matrix and a progress line would mix on the same terminal. */
     progress_allow(strcmp(path, "-") != 0 || !isatty(STDOUT_FILENO));
     const double began = monotonic_seconds();
     const spmv_status st = write_as_it_was(ctx, in, path);

@@ -1,6 +1,7 @@
-/* Lists of names that options and arguments take, and the name that a mistyped word was meant to be.
+/* Lists of names that options and arguments accept, and the name most similar to a mistyped word.
  *
- * Help, checks and messages all read these lists, which come from the tables of the library and of bench.
+ * Help, checks and messages use these lists, which come from the tables of the library and of
+ * bench.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <ctype.h>
@@ -53,8 +54,9 @@ static char lower(char c)
     return (char)tolower((unsigned char)c);
 }
 
-/* Insertions, deletions, replacements and swaps of neighbours that make one word of the other, letters of either case
- * being equal (F. J. Damerau, "A technique for computer detection and correction of spelling errors", 1964). */
+/* The number of insertions, deletions, replacements and swaps of neighbours that turn one word into
+ * the other, ignoring case (F. J. Damerau, "A technique for computer detection and correction of
+ * spelling errors", 1964). */
 static int distance(const char *a, size_t m, const char *b, size_t n)
 {
     int d[WORD_MOST + 1][WORD_MOST + 1];
@@ -77,7 +79,7 @@ static int distance(const char *a, size_t m, const char *b, size_t n)
 const char *names_nearest(const struct names *names, const char *word, size_t length)
 {
     const char *nearest = NULL;
-    int best = length < 3 ? 1 : (int)(length + 2) / 3; /* one mistake in three letters */
+    int best = length < 3 ? 1 : (int)(length + 2) / 3; /* one error per three letters */
     for (int i = 0; i < names->count; i++) {
         const char *const name = names->name[i];
         const size_t size = strlen(name);
@@ -92,7 +94,7 @@ const char *names_nearest(const struct names *names, const char *word, size_t le
     return nearest;
 }
 
-/* As many as a sentence may have. */
+/* The most names in a message. */
 enum { LISTED_MOST = 32 };
 
 spmv_status names_refuse(const struct names *names, const char *what, const char *word, size_t length)
@@ -162,7 +164,7 @@ void names_of_suites(struct names *names)
         names_add(names, suite_name(i, &about));
 }
 
-/* The words of a text, each of which ends with a blank. */
+/* Adds the words of a text, each of which ends with a blank. */
 static void add_words(struct names *names, char *text)
 {
     for (char *end; (end = strchr(text, ' ')) != NULL; text = end + 1) {

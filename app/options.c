@@ -1,13 +1,12 @@
-/* The command line: one table of options, from which parsing, defaults and the help of each command
- * are made.
+/* The command line: one table of options defines parsing, defaults and the help of each command.
  *
  * getopt_long reads the arguments in the order given, so options may stand before, between and
  * after the others; "--" ends the options. An option without an effect in the command is refused.
  *
- * --json and --csv take a file behind "=" or none. With a space in place of "=" the next word could
- * be an input. It is the file to write only where its name ends in .json or .csv and no such file
- * is there; a file that is there is never overwritten. --verify takes a following off, bound or
- * bitwise as its value.
+ * --json and --csv have an optional file behind "=". With a space in place of "=", the next word
+ * could be an input. It is the output file only if its name ends in .json or .csv and no such file
+ * exists; an existing file is never overwritten. --verify accepts a following off, bound or bitwise
+ * as its value.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <ctype.h>
@@ -23,16 +22,16 @@
 
 #include "app.h"
 
-/* How an option's argument is read, and the type of the member of struct options that it sets. */
+/* How an option's argument is parsed, and the type of the member of struct options that it sets. */
 enum kind {
     KIND_FLAG,      /* bool: no argument */
     KIND_TEXT,      /* const char * */
-    KIND_COUNT,     /* int, within the bounds of the row */
-    KIND_COUNT_64,  /* int64_t, alike */
+    KIND_COUNT,     /* int, within the row's bounds */
+    KIND_COUNT_64,  /* int64_t, within the row's bounds */
     KIND_NUMBER,    /* double */
-    KIND_TOLERANCE, /* double, from 0 on */
+    KIND_TOLERANCE, /* double >= 0 */
     KIND_CHOICE,    /* an enum or int: one of the row's choices */
-    KIND_TYPE,      /* spmv_type; "mixed" sets another member */
+    KIND_TYPE,      /* spmv_type; "mixed" also sets another member */
     KIND_BYTES,     /* int64_t: 4000000, 512M, 1.5G (powers of 1024); off: -1 */
     KIND_FILE       /* bool, and the file behind "=" in another member */
 };
@@ -42,7 +41,7 @@ struct choice {
     int value;
 };
 
-/* Each list ends with a name of NULL. */
+/* Each list ends with a NULL name. */
 static const struct choice backends[] = {{"auto", SPMV_BACKEND_AUTO},
                                          {"cuda", SPMV_BACKEND_CUDA},
                                          {"omp", SPMV_BACKEND_OMP},
@@ -56,7 +55,7 @@ static const struct choice compressions[] = {{"auto", COMPRESSION_BY_COMMAND},
 static const struct choice verify_modes[] = {
     {"off", VERIFY_OFF}, {"bound", VERIFY_BOUND}, {"bitwise", VERIFY_BITWISE}, {0}};
 
-/* An option. Its number is its place in the table, and its bit in options.given. */
+/* An option. Its number is its index in the table, and its bit in options.given. */
 struct row {
     const char *name;
     char letter;          /* 0: none */
@@ -66,15 +65,16 @@ struct row {
     int64_t least, most;          /* of KIND_COUNT and KIND_COUNT_64 */
     const struct choice *choices; /* of KIND_CHOICE */
     unsigned group;               /* the commands in which it has an effect */
-    const char *standard;         /* the default, read as if given; NULL: the help says it */
+    /* the default, parsed like a given value; NULL: described in the help */
+    const char *standard;
     const char *help;
     struct {
         unsigned group;
         const char *help;
-    } special[4]; /* where it means something else in these commands */
+    } special[4]; /* other meanings in these commands */
 };
 
-/* The offset of a member, which must have the type. */
+/* The offset of a member; fails to compile if the member does not have the type. */
 #define MEMBER(type, name)                                                                                             \
     (offsetof(struct options, name) + 0 * sizeof(_Generic(((struct options *)0)->name, type : 1)))
 #define FLAG(name) .kind = KIND_FLAG, .member = MEMBER(bool, name)
@@ -203,7 +203,7 @@ static bool argument_is_optional(const struct row *row)
     return row->argument != NULL && row->argument[0] == '[';
 }
 
-/* The first mistake is the one that is reported. */
+/* Records an error; only the first one is reported. */
 __attribute__((format(printf, 2, 3))) static void mistake(struct options *o, const char *format, ...)
 {
     va_list values;
@@ -219,7 +219,7 @@ static void set_count(struct options *o, const struct row *row, const char *text
     char *const member = (char *)o + row->member;
     char *end = NULL;
     errno = 0;
-    const long long number = strtoll(text, &end, 10); /* the nearest there is when it is out of range */
+    const long long number = strtoll(text, &end, 10); /* the nearest value if out of range */
     if (end == text || *end != '\0' || number < row->least)
         mistake(o, "--%s %s: a number from %lld on is needed", row->name, text, (long long)row->least);
     else if (errno != 0 || number > row->most)
@@ -251,7 +251,7 @@ static void set_bytes(struct options *o, const struct row *row, const char *text
         *value = (int64_t)bytes;
 }
 
-/* "inf" is what it says; a finite number that becomes infinite is a mistake. */
+/* Parses a number. "inf" is accepted; a finite number that overflows is an error. */
 static void set_number(struct options *o, const struct row *row, const char *text, double *value)
 {
     char *end = NULL;
@@ -265,7 +265,7 @@ static void set_number(struct options *o, const struct row *row, const char *tex
         mistake(o, "--%s %s: a number from 0 on is needed", row->name, text);
 }
 
-/* The choice of that name; NULL: there is none. */
+/* The choice of that name; NULL if there is none. */
 static const struct choice *find_choice(const struct choice *choices, const char *name)
 {
     while (choices->name != NULL && strcmp(choices->name, name) != 0)
@@ -276,7 +276,7 @@ static const struct choice *find_choice(const struct choice *choices, const char
 _Static_assert(sizeof(spmv_backend) == sizeof(int) && sizeof(enum verify_mode) == sizeof(int),
                "set_choice copies an int");
 
-/* text NULL: the default. */
+/* text NULL: sets the default. */
 static void set_choice(struct options *o, const struct row *row, const char *text)
 {
     const struct choice *const choice = find_choice(row->choices, text != NULL ? text : row->standard);
@@ -353,13 +353,13 @@ int plan_compression(const struct options *o, spmv_backend backend, bool solves)
     return solves && backend == SPMV_BACKEND_CUDA ? SPMV_COMPRESSION_VALUES : SPMV_COMPRESSION_AUTO;
 }
 
-/* getopt's tables: long options return LONG_BASE + their index, letters themselves. */
+/* getopt's tables: for a long option it returns LONG_BASE + the index, for a letter the letter. */
 enum { LONG_BASE = 256 };
 
 static void make_tables(struct option *table, char *letters)
 {
-    *letters++ = '-'; /* everything in the order given */
-    *letters++ = ':'; /* tell a missing argument from an unknown option */
+    *letters++ = '-'; /* return all arguments in the order given */
+    *letters++ = ':'; /* distinguish a missing argument from an unknown option */
     for (int i = 0; i < OPTIONS; i++) {
         const int has = rows[i].argument == NULL         ? no_argument
                         : argument_is_optional(&rows[i]) ? optional_argument
@@ -375,7 +375,7 @@ static void make_tables(struct option *table, char *letters)
     table[OPTIONS] = (struct option){0};
 }
 
-/* NULL: no option has the code. */
+/* The option with the code; NULL if there is none. */
 static const struct row *option_of(int code)
 {
     for (int i = 0; i < OPTIONS; i++)
@@ -384,7 +384,7 @@ static const struct row *option_of(int code)
     return NULL;
 }
 
-/* The option as it was typed, without dashes and value. */
+/* The option as typed, without dashes and value. */
 static const char *typed_name(const char *word, size_t *length)
 {
     while (*word == '-')
@@ -393,7 +393,8 @@ static const char *typed_name(const char *word, size_t *length)
     return word;
 }
 
-/* getopt takes the beginning of a name; this is one of several names. */
+/* getopt accepts unique prefixes of names. Whether this is a prefix of several names, which are
+ * listed in text. */
 static bool is_ambiguous(const char *name, size_t length, char *text, size_t size)
 {
     size_t used = 0;
@@ -434,7 +435,7 @@ static void bad_option(struct options *o, int code, const char *word)
         unknown_option(o, word);
 }
 
-/* -3 and -.5 behind "explain" are values: no option begins with a digit. */
+/* Whether a word such as -3 or -.5 after "explain" is a value. No option begins with a digit. */
 static bool is_value(const struct options *o, const char *word)
 {
     return o->count > 0 && strcmp(o->arguments[0], "explain") == 0 && word != NULL && word[0] == '-' &&
@@ -447,7 +448,7 @@ static bool ends_in(const char *word, const char *ending)
     return length > n && strcmp(word + length - n, ending) == 0;
 }
 
-/* --json FILE and --csv FILE: NULL where the next word is not the value. */
+/* --json FILE and --csv FILE: the file, or NULL if the next word is not the value. */
 static const char *spaced_file(struct options *o, const struct row *row, const char *next)
 {
     char ending[16];
@@ -463,7 +464,7 @@ static const char *spaced_file(struct options *o, const struct row *row, const c
     return next;
 }
 
-/* --verify MODE. */
+/* --verify MODE: the mode, or NULL if the next word is none. */
 static const char *spaced_mode(struct options *o, const struct row *row, const char *next)
 {
     if (find_choice(row->choices, next) == NULL)
@@ -474,7 +475,7 @@ static const char *spaced_mode(struct options *o, const struct row *row, const c
     return next;
 }
 
-/* The next word, where it is the value of an option that takes its value behind "=". */
+/* The next word, if it is the value of an option whose value should stand behind "=". */
 static const char *spaced_value(struct options *o, const struct row *row, const char *next)
 {
     if (next == NULL || next[0] == '-' || !argument_is_optional(row))
@@ -520,8 +521,8 @@ static void read_options(int argc, char **argv, struct options *o)
         o->arguments[o->count++] = argv[optind++];
 }
 
-/* Copies one word in single quotes where the shell would read it otherwise; returns the end. At
- * most 4 characters for each of the word, and 3 more. */
+/* Copies one word, in single quotes if the shell would interpret it; returns the end. Needs at most
+ * 4 characters for each of the word, and 3 more. */
 static char *quote_word(char *to, const char *word)
 {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789%+,-./:=@^_";
@@ -581,7 +582,7 @@ void options_free(struct options *o)
     free(o->command_line);
 }
 
-/* "spmv mul takes it", "spmv bench, spmv explain and spmv spy take it". */
+/* Writes "spmv mul takes it", or "spmv bench, spmv explain and spmv spy take it". */
 static void list_takers(unsigned groups, char *text, size_t size)
 {
     const struct command *command;
@@ -603,7 +604,7 @@ static void list_takers(unsigned groups, char *text, size_t size)
         snprintf(text + used, size - used, " take%s it", count == 1 ? "s" : "");
 }
 
-/* Factors are rounded to the type of the product, which may make them infinite. */
+/* Factors are rounded to the type of the product, where they may overflow. */
 static spmv_status check_factors(const struct options *o)
 {
     const struct {
@@ -630,7 +631,7 @@ static spmv_status check_given(const struct options *o, enum option_group group,
     return SPMV_OK;
 }
 
-/* Options of which one leaves the other without an effect. */
+/* Refuses pairs of options where one makes the other ineffective. */
 static spmv_status check_pairs(const struct options *o, enum option_group group)
 {
     if (o->quiet && o->verbose)
@@ -664,8 +665,8 @@ static spmv_status check_type(const struct options *o, enum option_group group, 
     return SPMV_OK;
 }
 
-/* METHOD; of solve RUNG, METHOD or RUNG:METHOD. Those of another backend, of bench and of
- * explain are checked later, where it is known which there are. */
+/* Checks METHOD; for solve RUNG, METHOD or RUNG:METHOD. Names of another backend, of bench and of
+ * explain are checked later, when the valid ones are known. */
 static spmv_status check_method(const struct options *o, enum option_group group)
 {
     struct names methods = {.count = 0}, either = {.count = 0};
@@ -759,7 +760,7 @@ struct options options_for_matrix(const struct options *o)
     return reading;
 }
 
-/* Where the text of an option begins (a longer option gets a line of its own), and where it
+/* The columns where the text of an option begins (a longer option gets a line of its own) and
  * ends. */
 enum { HELP_COLUMN = 34, HELP_WIDTH = 100 };
 

@@ -1,8 +1,8 @@
 /* Output of the program: messages and progress on standard error, JSON, text files, and the checks
  * of output names.
  *
- * A pipe whose reader has gone is not a failure. The handler of SIGPIPE sets a flag, the write
- * fails, and write_status returns success if the flag is set.
+ * A pipe closed by its reader is not an error. The handler of SIGPIPE sets a flag, the write fails,
+ * and write_status returns success if the flag is set.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 /* realpath and strndup */
@@ -46,7 +46,8 @@ enum level messages_level(void)
 /* State of the progress line. */
 static struct {
     bool forbidden, shown;
-    double began, heard, drawn; /* seconds: the activity, its last event, the last drawing */
+    /* seconds: start of the activity, its last event, the last drawing */
+    double began, heard, drawn;
     char activity[160];
 } progress;
 
@@ -83,7 +84,8 @@ void complain(const char *format, ...)
 
 enum { LINE_WIDTH = 100, REMARK_MOST = 4096 };
 
-/* Breaks the text at blanks; lines behind the first are indented. Columns are counted as characters of UTF-8. */
+/* Breaks the text at blanks; all lines except the first are indented. Columns are counted as UTF-8
+ * characters. */
 static void say_wrapped(const char *text)
 {
     int column = fprintf(stderr, "spmv: ");
@@ -141,7 +143,8 @@ spmv_status report(spmv_status status, const char *sentence)
     return status;
 }
 
-/* True half a second after the activity began, and a tenth of a second after the last drawing. */
+/* Whether the activity began at least half a second ago and the last drawing was at least a tenth
+ * of a second ago. */
 static bool progress_due(double began)
 {
     const double now = monotonic_seconds();
@@ -167,7 +170,7 @@ void progress_show(double began, const char *format, ...)
     fflush(stderr);
 }
 
-/* Progress in bytes: how many, bytes per second, time left. */
+/* Shows progress in bytes: amount, bytes per second, time left. */
 static void show_bytes(const spmv_event *event)
 {
     const double spent = progress.heard - progress.began, done = (double)event->done, total = (double)event->total;
@@ -202,7 +205,8 @@ static int on_event(const spmv_event *event, void *user)
     (void)user;
     const bool warning = event->kind == SPMV_EVENT_WARNING;
     if (warning && level >= LEVEL_NORMAL)
-        complain("warning: %s", plain_sentence(event->text)); /* FILE:LINE:COLUMN stays on one line with its text */
+        /* FILE:LINE:COLUMN stays on one line with its text */
+        complain("warning: %s", plain_sentence(event->text));
     else if (!warning)
         show_event(event);
     return stops_asked();
@@ -265,21 +269,21 @@ spmv_status choose_answer(const struct options *o, const char *what, const char 
     return SPMV_ERROR_ARGUMENT;
 }
 
-/* Complains that path cannot be written; reason: an errno. */
+/* Complains that path cannot be written; reason: errno. */
 static spmv_status fail_write(const char *path, int reason)
 {
     complain("cannot write %s: %s", path, strerror(reason));
     return reason == ENOENT || reason == EACCES ? SPMV_ERROR_OPEN : SPMV_ERROR_WRITE;
 }
 
-/* "a" for "a/b", "." for "b", for the caller to free. NULL: no memory. */
+/* "a" for "a/b", "." for "b"; the caller frees it. NULL: out of memory. */
 static char *folder_of(const char *path)
 {
     const char *const slash = strrchr(path, '/');
     return slash == NULL ? strdup(".") : strndup(path, slash == path ? 1 : (size_t)(slash - path));
 }
 
-/* True when two paths to files that do not exist name the same place. */
+/* Whether two paths to files that do not exist are the same place. */
 static bool is_same_place(const char *a, const char *b)
 {
     const char *const a_slash = strrchr(a, '/'), *const b_slash = strrchr(b, '/');
@@ -304,8 +308,8 @@ static bool is_same_file(const char *a, const char *b)
     return strcmp(a, b) == 0 || (!a_there && !b_there && is_same_place(a, b));
 }
 
-/* Finds the regular file that is read for path: for "archive:member" the archive, for "-"
- * standard input. */
+/* Finds the regular file that path refers to: for "archive:member" the archive, for "-" standard
+ * input. */
 static bool find_input(const char *path, struct stat *s)
 {
     const char *const colon = strrchr(path, ':');
@@ -318,7 +322,7 @@ static bool find_input(const char *path, struct stat *s)
     return found && S_ISREG(s->st_mode);
 }
 
-/* Complains when output (NULL: standard output) is the file that is read for input. */
+/* Complains if output (NULL: standard output) is the input file. */
 static spmv_status check_input(const char *input, const char *output)
 {
     struct stat in, out;
@@ -330,7 +334,7 @@ static spmv_status check_input(const char *input, const char *output)
     return SPMV_ERROR_ARGUMENT;
 }
 
-/* The output files that options name. */
+/* The output files named by options. */
 enum { OUTPUTS = 5 };
 
 static void list_outputs(const struct options *o, const char **paths)
@@ -373,7 +377,7 @@ spmv_status check_inputs(const struct options *o, const char *const *inputs, int
     return st;
 }
 
-/* Complains when path cannot be written, so far as this can be known without writing. */
+/* Complains if path cannot be written, as far as this is known without writing. */
 static spmv_status check_path(const char *path)
 {
     struct stat s;
@@ -436,7 +440,7 @@ spmv_status check_standard_input(const char *const *paths, int count)
 spmv_status write_answer(spmv_context *ctx, const struct options *o, const char *path, spmv_type type,
                          const void *host_values, int64_t n, int64_t k)
 {
-    /* numbers and a progress line on the same terminal would mix */
+    /* Numbers and a progress line would mix on the same terminal. */
     progress_allow(strcmp(path, "-") != 0 || !isatty(STDOUT_FILENO));
     const spmv_status st = spmv_vectors_write(ctx, path, type, host_values, n, k, o->format);
     progress_allow(true);
@@ -450,8 +454,8 @@ struct unit {
     const char *name;
 };
 
-/* Three digits with the largest unit that leaves at least 1. The texts of the last few calls stay valid, so that one
- * printf may have several. */
+/* Writes three digits with the largest unit that leaves at least 1. The texts of the last few calls
+ * stay valid, so that one printf may have several. */
 static const char *quantity_text(double value, const struct unit *units, int count)
 {
     static char texts[8][32];
@@ -482,7 +486,7 @@ int number_text(double value, char *text)
 {
     int length = 0;
     if (isnan(value))
-        return snprintf(text, NUMBER_TEXT, "nan"); /* without its sign */
+        return snprintf(text, NUMBER_TEXT, "nan"); /* without a sign */
     for (int digits = 15; digits <= 17; digits++) {
         length = snprintf(text, NUMBER_TEXT, "%.*g", digits, value);
         if (strtod(text, NULL) == value)
@@ -493,7 +497,7 @@ int number_text(double value, char *text)
 
 /* ---------------------------------------------------------------- JSON */
 
-/* Memory ran out for a value. */
+/* Set when memory runs out for a value. */
 static bool json_incomplete;
 
 void json_put(json_t *object, const char *key, json_t *value)
@@ -512,8 +516,8 @@ json_t *json_timing(const struct timing *t)
     return json_pack("{s:f, s:f, s:f, s:i}", "median", t->median, "min", t->min, "max", t->max, "repeats", t->repeats);
 }
 
-/* JSON is UTF-8; names and arguments need not be. If the text is not, its bytes above 127 become
- * '?'. */
+/* A JSON string. JSON is UTF-8, but names and arguments need not be: in other texts, bytes above
+ * 127 become '?'. */
 json_t *json_text(const char *text)
 {
     json_t *value = json_string(text);
@@ -551,7 +555,7 @@ json_t *json_matrix(const char *name, const spmv_statistics *s)
                      (json_int_t)s->row_min, "mean", s->row_mean, "max", (json_int_t)s->row_max, "std", s->row_std);
 }
 
-/* Complains with the sentence of the library. */
+/* Complains with the library's message. */
 static spmv_status fail_text_file(struct text_file *file, spmv_status status)
 {
     return report(status, spmv_last_error(file->ctx));
@@ -622,7 +626,7 @@ spmv_status json_line(struct text_file *file, json_t *root)
     if (text == NULL)
         return report(SPMV_ERROR_MEMORY, "the JSON text: a few thousand bytes of memory needed, not available");
     const size_t length = strlen(text);
-    text[length] = '\n'; /* in place of the zero byte; the length is known */
+    text[length] = '\n'; /* replaces the zero byte; the length is known */
     const spmv_status st = text_file_add(file, text, length + 1);
     free(text);
     return st;

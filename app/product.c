@@ -1,8 +1,8 @@
-/* One product for the program: plan it, run it, time it, check it against another backend.
+/* One product for the program: plan, run, time, and check against another backend.
  *
- * Time is told in parts, as a user meets them: uploading, planning, the first call, and the median of repeats within a
- * small budget, so that the answer is never kept waiting for its own measurement. Plan time counts from a CSR that lies
- * in the context's memory; on the host backends that is the memory where it was read to.
+ * Times are reported in parts: upload, plan, first call, and the median of repeats within a small
+ * time limit, so that timing never delays the answer much. The plan's time begins with CSR in the
+ * context's memory; on the host backends that is the memory where the matrix was read.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdint.h>
@@ -13,7 +13,8 @@
 #include "app.h"
 #include "faults.h"
 
-/* Repeats end when this many seconds are over, or at so many samples; comparing bits takes at least so many repeats. */
+/* Repeats end after this many seconds or after MAX_REPEATS samples. Comparing bits needs at least
+ * BITWISE_REPEATS. */
 static const double repeat_budget = 0.05;
 enum { MAX_REPEATS = 64, BITWISE_REPEATS = 2 };
 
@@ -42,7 +43,7 @@ static spmv_status fail(const struct product *p, spmv_status st)
     return report(st, spmv_last_error(p->ctx));
 }
 
-/* Of all vectors, n rows of them. */
+/* Bytes of all vectors with n rows. */
 static int64_t vector_bytes(const struct product *p, int64_t n)
 {
     return n * p->vectors * (int64_t)spmv_type_size(p->type);
@@ -54,7 +55,7 @@ spmv_status send_array(spmv_context *ctx, const void *host_from, int64_t bytes, 
     return st == SPMV_OK ? spmv_upload(ctx, host_from, *to, bytes) : st;
 }
 
-/* a as the context sees it: the very same arrays where its memory is the host's, else copies. */
+/* A view of a for the context: the same arrays if its memory is host memory, else copies. */
 static spmv_status view_in_context(struct product *p, spmv_csr *view)
 {
     const spmv_csr *a = p->a;
@@ -104,7 +105,8 @@ spmv_status product_plan(spmv_context *ctx, struct product *p)
     return SPMV_OK;
 }
 
-/* For tests of the check: a fault makes y wrong (bench/faults.h); of several vectors the last. */
+/* For tests of the check: makes y wrong if a fault is set (bench/faults.h); of several vectors the
+ * last one. */
 static void plant_error(const struct product *p)
 {
     const char *text = fault_text(FAULT_ERROR);
@@ -127,14 +129,14 @@ static void plant_error(const struct product *p)
         ((double *)p->y)[row] = 2 * ((double *)p->y)[row] + 1;
 }
 
-/* What a product works with in the context's memory. */
+/* The data of a product in the context's memory. */
 struct work {
     void *x, *y;
     union scalar alpha, beta;
     const void *host_beta;
-    const void *host_start; /* y before the product: y0, or bytes that must not survive it */
-    void *poison;           /* owns those */
-    void *again;            /* host: a repeat's y, for its bits */
+    const void *host_start; /* y before the product: y0, or NaN, which the product must overwrite */
+    void *poison;           /* owns the NaN */
+    void *again;            /* host memory: y of a repeat, to compare bits */
 };
 
 static spmv_status prepare(struct product *p, struct work *w)
@@ -149,7 +151,8 @@ static spmv_status prepare(struct product *p, struct work *w)
     if (st == SPMV_OK && p->y0 == NULL) {
         st = allocate("y before the product", rows, spmv_type_size(p->type), &w->poison);
         if (st == SPMV_OK)
-            memset(w->poison, 0xff, (size_t)y_bytes); /* NaN, so that an unwritten row is detected */
+            /* NaN, so that an unwritten row is detected */
+            memset(w->poison, 0xff, (size_t)y_bytes);
     }
     if (st == SPMV_OK && p->bitwise)
         st = allocate("y of a repeat", rows, spmv_type_size(p->type), &w->again);
@@ -189,7 +192,7 @@ static spmv_status compare_bits(struct product *p, const struct work *w)
     return SPMV_OK;
 }
 
-/* The first call counts as the only sample when it used up the budget. */
+/* If the first call used up the time limit, it is the only sample. */
 static spmv_status repeat(struct product *p, const struct work *w)
 {
     double samples[MAX_REPEATS];
@@ -241,7 +244,7 @@ spmv_status product_run(struct product *p)
     return st;
 }
 
-/* Vector v of n rows of them, by itself. */
+/* Copies vector v of the vectors with n rows. */
 static void take_vector(const struct product *p, const void *all, int64_t n, int v, void *one)
 {
     const size_t size = spmv_type_size(p->type);
@@ -249,7 +252,7 @@ static void take_vector(const struct product *p, const void *all, int64_t n, int
         memcpy((char *)one + (size_t)i * size, (const char *)all + (size_t)(i * p->vectors + v) * size, size);
 }
 
-/* The vectors one by one; the worst row of all. */
+/* Checks the vectors one by one; keeps the worst row of all. */
 static spmv_status check_vectors(spmv_context *checker, struct product *p, const void *alpha, const void *beta)
 {
     const int64_t rows = p->info.rows, cols = p->info.cols;
@@ -318,7 +321,8 @@ void product_free(struct product *p)
     free(p->y);
 }
 
-/* "omp, 2 threads (auto: no usable CUDA device)": what a context runs on, with the head of the reason. */
+/* "omp, 2 threads (auto: no usable CUDA device)": the description of a context, with the first part
+ * of the reason. */
 static void describe_briefly(const spmv_context *ctx, char *text, size_t size)
 {
     static const char begin[] = "(auto: ";
@@ -349,7 +353,8 @@ void remark_plan(const char *matrix, const struct product *p)
         remark(LEVEL_VERBOSE, "the plan: %s", p->info.layout);
 }
 
-/* Rows and vectors count from 1 here, as lines of the vector file do. In the JSON they count from 0. */
+/* Rows and vectors count from 1 here, as lines of the vector file do. In the JSON they count from
+ * 0. */
 void tell_check(const struct product *p, const char *what)
 {
     const spmv_verify_result *c = &p->check;

@@ -8,11 +8,12 @@
 #include "app.h"
 #include "solve_pace.h"
 
-/* What the solver reports while it runs. */
+/* Progress of the solver. */
 struct watch {
-    double began, first, last; /* seconds: at the call, at iteration 0, at the latest iteration */
+    /* times in seconds: of the call, of iteration 0, of the latest iteration */
+    double began, first, last;
     bool recording;
-    double goal; /* the tolerance, of several right-hand sides the least */
+    double goal; /* the tolerance; of several right-hand sides the smallest */
     struct pace pace;
     double *residuals; /* of iterations 0, 1, ... */
     int64_t count, room;
@@ -21,37 +22,40 @@ struct watch {
 
 /* One solve of all right-hand sides, with one preconditioner. */
 struct attempt {
-    const char *name;       /* of the preconditioner, as asked for */
+    const char *name;       /* requested name of the preconditioner */
     spmv_preconditioner *m; /* NULL: none, or it could not be made */
-    char failure[400];      /* why it could not be made, or why the solver stopped before the tolerance; else "" */
-    double setup_seconds;   /* making m */
-    double seconds;         /* of the solve */
+    /* why it could not be made, or why the solver stopped before the tolerance; else "" */
+    char failure[400];
+    double setup_seconds; /* making m */
+    double seconds;       /* of the solve */
     struct watch watch;
     int columns;           /* right-hand sides */
-    spmv_cg_result *each;  /* one a right-hand side; NULL: not solved */
+    spmv_cg_result *each;  /* one per right-hand side; NULL: not solved */
     spmv_cg_result result; /* of all: columns_summary */
-    int worst;             /* the right-hand side farthest from its tolerance; failed ones before solved ones */
-    double *error;         /* the largest of x, one a right-hand side; NULL: the solution is not known */
-    spmv_status stop;      /* what the solver said: SPMV_OK, class 7, SPMV_ERROR_NOT_POSITIVE */
-    void *x, *again;       /* host memory; of the repeat */
-    bool other_bits;       /* of the repeat */
-    double *checked;       /* ||b - A x|| of the checked residual, one a right-hand side */
-    spmv_status verdict;   /* of the checks */
+    /* the right-hand side farthest from its tolerance; failed ones before solved ones */
+    int worst;
+    /* the largest error of x, one per right-hand side; NULL: the solution is not known */
+    double *error;
+    spmv_status stop;    /* status of the solver: SPMV_OK, class 7, SPMV_ERROR_NOT_POSITIVE */
+    void *x, *again;     /* host memory; again: of the repeat */
+    bool other_bits;     /* the repeat gave other bits */
+    double *checked;     /* ||b - A x|| as checked, one per right-hand side */
+    spmv_status verdict; /* of the checks */
     double check_seconds;
 };
 
-/* result and worst from each: the most iterations, the restarts of all, the rest of the worst. */
+/* Sets result and worst from each: the largest number of iterations, the sum of restarts, the other
+ * members of the worst. */
 void columns_summary(struct attempt *a);
 
-/* The table of all right-hand sides, the worst first. */
+/* Prints the table of all right-hand sides, the worst first. */
 void remark_columns(const struct attempt *a);
 
-/* The same, in their order; NULL when memory is out. */
+/* All right-hand sides in their order; NULL if out of memory. */
 json_t *json_columns(const struct attempt *a);
 
-/* What to try after a solve that stopped with the status, of class 7 or 8; "" when nothing is
- * known to help. matrix: in host memory. a: the solve; NULL when the matrix was refused before
- * one. */
+/* What to try after a solve that stopped with this status, of class 7 or 8; "" if nothing is known
+ * to help. matrix: in host memory. a: the solve; NULL if the matrix was refused before one. */
 struct advice {
     char text[400];
 };

@@ -11,7 +11,7 @@
 
 #include "solve.h"
 
-/* Adds a sentence's part to the text. */
+/* Adds a part of a sentence to the text. */
 __attribute__((format(printf, 2, 3))) static void add(struct advice *to, const char *format, ...)
 {
     va_list values;
@@ -21,7 +21,7 @@ __attribute__((format(printf, 2, 3))) static void add(struct advice *to, const c
     va_end(values);
 }
 
-/* A tolerance that the residual reached satisfies: rounded up to one digit. */
+/* A tolerance that the reached residual satisfies: rounded up to one digit. */
 static double reachable(double relative)
 {
     const double power = pow(10, floor(log10(relative)));
@@ -33,7 +33,7 @@ static bool is_f32(const struct options *o)
     return o->type == SPMV_F32;
 }
 
-/* A preconditioner that was not tried. Returns whether there is one. */
+/* Adds a preconditioner that was not tried. Returns whether there is one. */
 static bool add_preconditioner(struct advice *to, const struct options *o)
 {
     if (strcmp(o->precond, "none") == 0)
@@ -61,7 +61,8 @@ static void at_the_limit(struct advice *to, const struct options *o)
 static void at_the_precision(struct advice *to, const struct options *o, const struct attempt *a)
 {
     const double relative = a->result.true_residual / a->result.norm_b;
-    const bool known = relative > 0 && relative < 0.1; /* what lies above is hardly an answer */
+    /* a larger residual is not a useful answer */
+    const bool known = relative > 0 && relative < 0.1;
     add(to, "rounding errors of %s keep the residual there: try ", o->inner || is_f32(o) ? "f32" : "f64");
     if (o->inner)
         add(to, "it without --inner");
@@ -89,7 +90,7 @@ static double entry(const spmv_csr *a, int64_t k)
     return a->val == NULL ? 1 : a->type == SPMV_F32 ? (double)((const float *)a->val)[k] : ((const double *)a->val)[k];
 }
 
-/* Every diagonal entry is there and negative. */
+/* Whether every diagonal entry exists and is negative. */
 static bool has_negative_diagonal(const spmv_csr *a)
 {
     int64_t negative = 0;
@@ -112,7 +113,7 @@ static void not_positive(struct advice *to, const spmv_csr *matrix, const struct
         add(to, "no solver of spmv takes an indefinite matrix (MINRES is a method for symmetric ones)");
 }
 
-/* All entries lie on one side of the diagonal or on it. */
+/* Whether all entries are on one side of the diagonal or on it. */
 static bool is_triangle(const spmv_csr *a)
 {
     int64_t lower = 0, upper = 0;

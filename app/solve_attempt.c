@@ -1,4 +1,4 @@
-/* spmv solve: one solve with one preconditioner, and which one of several is the answer.
+/* spmv solve: one solve with one preconditioner, and the choice of the answer among several.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
@@ -26,7 +26,7 @@ static bool record(struct watch *w, double residual)
     return true;
 }
 
-/* ", roughly 3.2 s left"; "" where that cannot be told. Static storage. */
+/* ", roughly 3.2 s left"; "" if unknown. Static storage. */
 static const char *time_left(const struct watch *w, int64_t iteration)
 {
     static char text[48];
@@ -51,7 +51,7 @@ static int on_iteration(int64_t iteration, double residual, void *user)
     return w->recording && !record(w, residual);
 }
 
-/* Solves once and copies x to the host. *stop: the solver's verdict on the system. results: one a
+/* Solves once and copies x to the host. *stop: the solver's status for the system. results: one per
  * right-hand side. */
 static spmv_status solve_once(struct job *job, struct attempt *a, struct watch *w, spmv_cg_result *results, void *x,
                               spmv_status *stop, double *seconds)
@@ -59,7 +59,7 @@ static spmv_status solve_once(struct job *job, struct attempt *a, struct watch *
     const struct options *o = job->o;
     spmv_cg_options options;
     spmv_cg_options_init(&options, sizeof options);
-    options.symmetry_check = SPMV_SYMMETRY_TRUST; /* every entry was looked at */
+    options.symmetry_check = SPMV_SYMMETRY_TRUST; /* symmetry was checked for every entry */
     options.rtol = o->rtol;
     options.atol = o->atol;
     options.max_iterations = o->max_iterations;
@@ -114,7 +114,7 @@ static spmv_status solve_again(struct job *job, struct attempt *a)
     return st;
 }
 
-/* The largest |x_i - solution_i| of each right-hand side; not finite where some x_i is not. */
+/* The largest |x_i - solution_i| of each right-hand side; not finite if some x_i is not. */
 static spmv_status find_errors(const struct job *job, struct attempt *a)
 {
     const spmv_status st = allocate("errors of x", job->columns, sizeof *a->error, (void **)&a->error);
@@ -145,7 +145,8 @@ static spmv_status make_preconditioner(struct job *job, struct attempt *a)
     spmv_preconditioner_options options;
     spmv_preconditioner_options_init(&options, sizeof options);
     options.type = job->inner != NULL ? SPMV_F32 : job->o->type;
-    options.plan = job->inner != NULL ? job->inner : job->columns == 1 ? job->p.plan : NULL; /* a plan of one vector */
+    /* it is a plan for one vector */
+    options.plan = job->inner != NULL ? job->inner : job->columns == 1 ? job->p.plan : NULL;
     if (strcmp(a->name, "none") == 0)
         return SPMV_OK;
     const double began = monotonic_seconds();

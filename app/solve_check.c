@@ -15,8 +15,8 @@ static double modulus_of_entry(const spmv_csr *a, int64_t k)
     return fabs(a->type == SPMV_F32 ? (double)((const float *)a->val)[k] : ((const double *)a->val)[k]);
 }
 
-/* The largest norm of the difference of two residuals of x that were summed in different orders:
- * the bound of spmv_verify in each row. */
+/* The largest norm of the difference of two residuals of x that were summed in different orders,
+ * from the bound of spmv_verify in each row. */
 static double residuals_apart(const struct job *job, const void *x, int v, double eps)
 {
     const spmv_csr *const a = &job->in.view;
@@ -33,9 +33,9 @@ static double residuals_apart(const struct job *job, const void *x, int v, doubl
 }
 
 /* n products and n - 1 additions of numbers >= 0, in any order, change the sum by at most a factor
- * of (1 + eps)^n, its root by half of that exponent; the first term leaves room for the root's own
- * rounding. Each square may also lose up to the smallest normal number. The solver's sum may be
- * infinite where squares leave the type's range. */
+ * of (1 + eps)^n, and its root by half of that exponent. The first term includes the rounding of
+ * the root. Each square may also lose up to the smallest normal number. The solver's sum may be
+ * infinite if squares exceed the type's range. */
 static bool norms_agree(const struct job *job, const void *x, int v, double reported, double checked)
 {
     const bool narrow = job->o->type == SPMV_F32;

@@ -26,8 +26,7 @@ const char *status_word(spmv_status st)
     return word;
 }
 
-/* The residual over the tolerance; 0 for a residual of 0, infinite where the residual is not
- * finite. */
+/* residual / tolerance; 0 for a residual of 0, infinite if the residual is not finite. */
 static double distance(const spmv_cg_result *r)
 {
     if (r->true_residual == 0)
@@ -35,8 +34,8 @@ static double distance(const spmv_cg_result *r)
     return isfinite(r->true_residual) ? r->true_residual / r->tolerance : INFINITY;
 }
 
-/* A failed solve is worse than a solved one; of two alike, the one farther from its tolerance is
- * worse. */
+/* A failed solve is worse than a solved one; of two with the same result, the one farther from its
+ * tolerance is worse. */
 static bool is_worse(const spmv_cg_result *r, const spmv_cg_result *than)
 {
     if ((r->status == SPMV_OK) != (than->status == SPMV_OK))
@@ -60,8 +59,8 @@ void columns_summary(struct attempt *a)
     a->result.restarts = restarts;
 }
 
-/* A right-hand side to be sorted: the worst first, equals by number. It holds its result, because
- * the comparison of qsort sees two elements only. */
+/* A right-hand side to be sorted: the worst first, ties by number. It includes its result, because
+ * the comparison function of qsort gets only two elements. */
 struct placed {
     const spmv_cg_result *result;
     int number;

@@ -1,4 +1,4 @@
-/* The job of spmv solve: what its steps share.
+/* The job of spmv solve: functions common to its steps.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>

@@ -22,7 +22,7 @@ struct job {
     void *context_b, *context_x; /* in the context's memory */
     double look_seconds, upload_seconds, made_seconds, inner_seconds;
     int columns; /* right-hand sides */
-    double goal; /* the least tolerance of the right-hand sides other than 0 */
+    double goal; /* the smallest tolerance that is not 0 */
     struct attempt *attempt;
     int attempts;
     int best;           /* the attempt whose x is the answer; -1: none */
@@ -34,21 +34,21 @@ struct job {
 /* Bytes of all right-hand sides, or of all solutions. */
 int64_t job_vector_bytes(const struct job *job);
 
-/* Element i of a block of vectors that lie row by row. */
+/* Element i of a block of vectors stored row by row. */
 double job_element(const struct job *job, const void *vector, int64_t i);
 
-/* On a GPU rungs may sum residuals in another order, and report several iterations at once,
- * after they ran. */
+/* Whether the job runs on a GPU, where rungs may sum residuals in another order and report several
+ * iterations at once, after they ran. */
 bool job_on_gpu(const struct job *job);
 
 /* ||r|| of right-hand side v. The sum is in long double, so that squares do not overflow or
  * vanish. */
 double job_norm(const struct job *job, const void *r, int v);
 
-/* Complains with the library's sentence; returns st. */
+/* Complains with the library's message; returns st. */
 spmv_status job_library_failed(const struct job *job, spmv_status st);
 
-/* Follows a complaint: what to try next. a: NULL before the solve. */
+/* Adds to an error message what to try next. a: NULL before the solve. */
 void job_tell_next(const struct job *job, const struct attempt *a, spmv_status stop);
 
 void job_release(struct job *job);
@@ -66,8 +66,8 @@ spmv_status job_begin(struct job *job, const char *const *arguments, int count);
 /* Makes the preconditioner of that attempt, solves, and keeps the best attempt in job->best. */
 spmv_status job_solve(struct job *job, int number);
 
-/* Whether the attempt has an x. A matrix that one right-hand side shows to be indefinite has
- * none for all. */
+/* Whether the attempt has an x. If one right-hand side shows that the matrix is indefinite, none
+ * has. */
 bool attempt_has_x(const struct attempt *a);
 
 /* The largest error of all right-hand sides. */
@@ -79,19 +79,20 @@ double attempt_largest_error(const struct attempt *a);
  * for the end. */
 spmv_status job_check(struct job *job, struct attempt *a);
 
-/* The first right-hand side whose residual differs from the reported one; job->columns when none
- * does. */
+/* The first right-hand side whose residual differs from the reported one; job->columns if there is
+ * none. */
 int job_first_difference(const struct job *job, const struct attempt *a);
 
 /* ---------------------------------------------------------------- solve_report.c */
 
-/* Whether an x is written: none is for a matrix that proved indefinite. */
+/* Whether an x is written: not for a matrix that proved indefinite. */
 bool job_writes_x(const struct job *job);
 
-/* --history: one line an iteration; with several preconditioners the first column is their name. */
+/* --history: one line per iteration; with several preconditioners, the first column is their
+ * name. */
 spmv_status job_write_history(const struct job *job);
 
-/* The JSON object of one solve. Where the preconditioner could not be made: a status and the
+/* The JSON object of one solve. If the preconditioner could not be made: a status and the
  * reason. */
 json_t *job_json(const struct job *job, const struct attempt *a);
 
@@ -99,7 +100,7 @@ json_t *job_json(const struct job *job, const struct attempt *a);
 void job_remark(const struct job *job, const struct attempt *a);
 void job_remark_table(const struct job *job);
 
-/* What the check found; why the solve stopped, and what to try next. */
+/* Print the result of the check; why the solve stopped, and what to try next. */
 void job_tell_verdict(const struct job *job, const struct attempt *a);
 void job_tell_failure(const struct job *job, const struct attempt *a);
 

@@ -1,12 +1,15 @@
-/* spmv solve: how many iterations are left, from how the residual fell so far.
+/* spmv solve: estimates the remaining iterations from the residuals so far.
  *
- * Residuals of conjugate gradients jump. So the lowest residual so far is kept, as a logarithm, at up
- * to PACE_SAMPLES iterations; a full table drops every second sample. A line through the last half of
- * the iterations and one through the last quarter each give the iterations that are left, and the
- * estimate is their geometric mean. It counts as stable when
- *   - the totals estimated at half and at three quarters of the iterations agree with today's,
- *   - it is no more than a few times the iterations done.
- * A residual that stands still and then falls fails these tests.
+ * Residuals of conjugate gradients oscillate. So the lowest residual so far is stored, as a
+ * logarithm, at up to PACE_SAMPLES iterations; a full table drops every second sample. A line
+ * through the last half of the iterations and one through the last quarter each give the remaining
+ * iterations, and the estimate is their geometric mean. It counts as stable if
+ *
+ *   - the totals estimated at half and at three quarters of the iterations agree with the
+ *     present one, and
+ *   - it is at most a few times the iterations done.
+ *
+ * A residual that stagnates and then falls fails these tests.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
@@ -39,8 +42,8 @@ void pace_add(struct pace *p, int64_t iteration, double residual)
     p->samples[p->count++] = p->lowest;
 }
 
-/* Samples left from sample last on, by the line from sample first to it; infinite where nothing
- * fell. */
+/* Remaining samples from sample last on, by the line from sample first to it; infinite if the
+ * residual did not fall. */
 static double left_by(const struct pace *p, int first, int last, double goal)
 {
     const double fallen = p->samples[first] - p->samples[last];

@@ -1,4 +1,4 @@
-/* How many iterations a solve still takes. Needs no clock: solve_pace.c says how.
+/* Estimates the remaining iterations of a solve, without a clock. See solve_pace.c.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SOLVE_PACE_H
@@ -17,10 +17,10 @@ struct pace {
     int count;
 };
 
-/* The residual of iteration 0, 1, ...; 0 begins anew. */
+/* Adds the residual of iteration 0, 1, ...; 0 starts again. */
 void pace_add(struct pace *p, int64_t iteration, double residual);
 
-/* Iterations until the residual is goal; -1 where that cannot be told. */
+/* Iterations until the residual reaches goal; -1 if unknown. */
 double pace_left(const struct pace *p, double goal);
 
 #endif

@@ -1,5 +1,5 @@
-/* spmv solve --plot: how the residual fell, iteration by iteration, on a scale of powers of ten;
- * one line a preconditioner, each in its colour and named in a legend with its iterations.
+/* spmv solve --plot: the residual of each iteration on a logarithmic scale; one line per
+ * preconditioner, in its own colour and with its iterations in a legend.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
@@ -32,10 +32,10 @@ spmv_status solve_plot_write(const char *path, const char *matrix, const struct 
 enum { WIDTH = 900, HEIGHT = 560, LEFT = 80, RIGHT = 24, TOP = 72, BOTTOM = 64, LINE = 20, TEXT = 13, TITLE = 17 };
 enum { PLOT_WIDTH = WIDTH - LEFT - RIGHT, PLOT_HEIGHT = HEIGHT - TOP - BOTTOM };
 
-/* Most points of a line: more cannot be seen, and would make an .svg large. */
+/* Most points of a line: more are not visible, and would make an .svg large. */
 enum { POINTS = 4 * PLOT_WIDTH };
 
-/* Colours that differ in lightness too (P. Tol, "Colour schemes", SRON/EPS/TN/09-002, 2021:
+/* Colours that also differ in lightness (P. Tol, "Colour schemes", SRON/EPS/TN/09-002, 2021:
  * bright). */
 static const double colours[][3] = {{0.27, 0.47, 0.67}, {0.93, 0.40, 0.47}, {0.13, 0.53, 0.20}, {0.80, 0.73, 0.27},
                                     {0.40, 0.80, 0.93}, {0.67, 0.20, 0.47}, {0.45, 0.45, 0.45}};
@@ -74,7 +74,7 @@ static void measure(struct chart *c)
         c->least = fmin(c->least, log10(c->goal));
         c->most = fmax(c->most, log10(c->goal));
     }
-    if (!(c->least <= c->most)) /* b = 0: there is nothing to draw but axes */
+    if (!(c->least <= c->most)) /* b = 0: only axes are drawn */
         c->least = c->most = 0;
     c->least = floor(c->least);
     c->most = fmax(ceil(c->most), c->least + 1);
@@ -109,7 +109,7 @@ static void put_line(cairo_t *cr, double x, double y, double to_x, double to_y, 
     cairo.stroke(cr);
 }
 
-/* 1, 2 or 5 times a power of ten, so that there are at most so many steps. */
+/* The smallest of 1, 2 and 5 times a power of ten with at most steps steps. */
 static int64_t step_for(int64_t length, int steps)
 {
     for (int64_t power = 1;; power *= 10)
@@ -164,7 +164,7 @@ static void draw_attempt(cairo_t *cr, const struct chart *c, const struct watch 
     cairo.stroke(cr);
 }
 
-/* In the upper right corner: residuals fall, so there is room. */
+/* Draws the legend in the upper right corner, which is free because residuals fall. */
 static void draw_legend(cairo_t *cr, const struct chart *c)
 {
     char text[160];

@@ -1,6 +1,6 @@
 /* spmv solve, before the solver: the options, the matrix, the vectors and the plan.
  *
- * The matrix must be square and symmetric. Without b, b = A times a known solution is made, and
+ * The matrix must be square and symmetric. Without b, b = A times a known solution is computed, and
  * checked like any product.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -45,7 +45,7 @@ static spmv_status refuse(const struct job *job, spmv_status st)
     return st;
 }
 
-/* A NaN differs from itself, so a matrix with one does not count as symmetric; the solver names
+/* A NaN differs from itself, so a matrix with one does not count as symmetric; the solver reports
  * the NaN. */
 static spmv_status check_matrix(struct job *job)
 {
@@ -68,7 +68,7 @@ static spmv_status check_matrix(struct job *job)
     return refuse(job, SPMV_ERROR_NOT_SYMMETRIC);
 }
 
-/* The solution that b is made from: ones, or numbers in [-1, 1) that look random. */
+/* Makes the solution for b: ones, or pseudo-random numbers in [-1, 1). */
 static spmv_status make_solution(struct job *job)
 {
     const spmv_type type = job->o->type;
@@ -91,7 +91,7 @@ static spmv_status make_solution(struct job *job)
     return st;
 }
 
-/* b = A solution, checked: a wrong b would give a wrong system with a right solution. */
+/* Computes b = A solution and checks it: with a wrong b, a right x would appear wrong. */
 static spmv_status make_b(struct job *job)
 {
     struct product *p = &job->p;
@@ -111,7 +111,7 @@ static spmv_status make_b(struct job *job)
     return st;
 }
 
-/* --method RUNG, RUNG:PRODUCT or PRODUCT: the rung comes first where its name is one. */
+/* --method RUNG, RUNG:PRODUCT or PRODUCT. A name of a rung is taken as the rung. */
 static const char *split_method(const struct job *job, char *rung, size_t size)
 {
     const char *name = job->o->method;
@@ -128,8 +128,8 @@ static const char *split_method(const struct job *job, char *rung, size_t size)
     }
 }
 
-/* Follows the complaint that the product has no such method: the name may have been meant for the
- * solver. */
+/* Called after the message that the product has no such method: the name may have been meant for
+ * the solver, so its rungs are listed. */
 static void tell_rungs(const struct job *job)
 {
     char names[128] = "";
@@ -141,7 +141,7 @@ static void tell_rungs(const struct job *job)
     complain("the solver has no such rung either; its rungs: %s", names);
 }
 
-/* The plan of --inner: the same matrix in f32. */
+/* Makes the plan of --inner: the same matrix in f32. */
 static spmv_status make_inner(struct job *job)
 {
     const double began = monotonic_seconds();
@@ -172,7 +172,7 @@ static spmv_status make_inner(struct job *job)
     return st == SPMV_OK ? st : job_library_failed(job, st);
 }
 
-/* Lists the preconditioners to try: the one named, or all. */
+/* Lists the preconditioners to try: the named one, or all. */
 static spmv_status list_attempts(struct job *job)
 {
     const char *name = job->o->precond;
@@ -187,7 +187,7 @@ static spmv_status list_attempts(struct job *job)
     return st;
 }
 
-/* Reads b and x0; they decide the number of right-hand sides. */
+/* Reads b and x0, which determine the number of right-hand sides. */
 static spmv_status load_vectors(struct job *job, const char *b_path)
 {
     const struct options *o = job->o;
@@ -238,7 +238,7 @@ static spmv_status prepare(struct job *job, const char *b_path)
     return st == SPMV_OK && o->inner ? make_inner(job) : st;
 }
 
-/* Brings b to the context's memory and makes room for x there. */
+/* Copies b to the context's memory and allocates x there. */
 static spmv_status send_vectors(struct job *job)
 {
     const double began = monotonic_seconds();
@@ -249,8 +249,7 @@ static spmv_status send_vectors(struct job *job)
     return st == SPMV_OK ? st : job_library_failed(job, st);
 }
 
-/* Sets the tolerance that the progress line shows. Where ||b|| overflows, rtol gives none, and
- * atol counts alone. */
+/* Sets the tolerance shown in the progress line. If ||b|| overflows, only atol is used. */
 static void set_goal(struct job *job)
 {
     const struct options *o = job->o;

@@ -1,4 +1,4 @@
-/* What spmv solve reports: the history, JSON, the summary, failures.
+/* The output of spmv solve: the history, JSON, the summary, failures.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
@@ -14,7 +14,7 @@ spmv_status job_write_history(const struct job *job)
     for (int i = 0; i < job->attempts; i++)
         lines += job->attempt[i].watch.count;
     char *text = NULL;
-    /* an iteration's number has at most 20 characters, a name fewer than 40 */
+    /* an iteration number has at most 20 characters, a name fewer than 40 */
     spmv_status st = allocate("the history", lines, NUMBER_TEXT + 64, (void **)&text);
     if (st != SPMV_OK)
         return st;
@@ -122,7 +122,7 @@ bool job_writes_x(const struct job *job)
     return job->x_path != NULL && job->best >= 0 && attempt_has_x(&job->attempt[job->best]);
 }
 
-/* The share of each stage in the time: four lines. */
+/* Prints the share of each stage in the time: four lines. */
 static void remark_profile(const struct job *job, const struct attempt *a)
 {
     const struct {

@@ -1,12 +1,13 @@
-/* How long OpenMP's threads spin while they wait.
+/* Limits the spinning of OpenMP's waiting threads.
  *
- * libgomp lets a waiting thread spin for 300,000 rounds, some milliseconds, before it sleeps. On a machine whose cores
- * other programs need as well, a spinning thread holds the core that the thread it waits for should run on: a solve
- * takes several times as long (docs/cpu.md, "Threads"). A bounded number of rounds, some hundred microseconds, is
- * enough for threads that are needed again at once, and short enough to do no harm.
+ * A waiting thread of libgomp spins for 300,000 rounds, some milliseconds, before it sleeps. If
+ * other programs need the cores too, a spinning thread may occupy the core of the thread that it
+ * waits for, and a solve takes several times as long (docs/cpu.md, "Threads"). A limit of some
+ * hundred microseconds is long enough for threads that are needed again at once, and short enough
+ * to do no harm.
  *
- * libgomp reads GOMP_SPINCOUNT before main. So the program sets it and executes itself, once: the variable is there
- * afterwards. A user who has set it, or OMP_WAIT_POLICY, is left alone.
+ * libgomp reads GOMP_SPINCOUNT before main. So the program sets it and executes itself once; the
+ * variable is then set. If the user has set it, or OMP_WAIT_POLICY, nothing is changed.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <omp.h>
@@ -16,11 +17,11 @@
 
 #include "app.h"
 
-/* Rounds of some 20 to 50 ns each, as the processor's pause takes. */
+/* Rounds of 20 to 50 ns each, depending on the processor's pause instruction. */
 #define SPIN_ROUNDS "3000"
 
-/* The name of this program's file; false where the system does not tell, or it has been replaced meanwhile. The name
- * and not /proc/self/exe is executed, because it becomes the name of the process. */
+/* The path of this program's file; false if it is unknown or was replaced meanwhile. The path is
+ * executed instead of /proc/self/exe, because it becomes the name of the process. */
 static bool own_file(char *path, size_t size)
 {
     const ssize_t n = readlink("/proc/self/exe", path, size);
@@ -38,6 +39,6 @@ void bound_spinning(const struct options *o, char **argv)
         return;
     if (setenv("GOMP_SPINCOUNT", SPIN_ROUNDS, 1) != 0)
         return;
-    execv(path, argv); /* returns only when it fails: the default it is then */
+    execv(path, argv); /* returns only after a failure; then the default is kept */
     unsetenv("GOMP_SPINCOUNT");
 }

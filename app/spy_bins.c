@@ -1,8 +1,8 @@
-/* The pattern of a matrix, counted into the cells of a picture: one pass, memory for the cells only.
+/* Counts the pattern of a matrix into the cells of a picture: one pass, memory only for the cells.
  *
- * All cells are blocks of one size (but those at the far ends), because cells that differ by one row or column show
- * stripes that are not in the matrix. A row of cells belongs to one thread, so the integers come out the same for any
- * team without atomics.
+ * All cells except those at the far ends have the same size, because sizes that differ by one row
+ * or column would show stripes that the matrix does not have. A row of cells belongs to one thread,
+ * so no atomics are needed and the counts are the same for any team.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
@@ -32,8 +32,8 @@ static void cut(struct spy_axis *axis, int64_t length, int64_t block)
     *axis = (struct spy_axis){length, block, (int)ceil_div(length, block)};
 }
 
-/* One scale for both sides; of a long and narrow matrix, the long side takes its room and the short one an eighth of
- * that. */
+/* Chooses one scale for both sides. For a long and narrow matrix, the long side gets its whole room
+ * and the short one an eighth of it. */
 static void lay_out(int64_t rows, int64_t cols, struct spy_room room, struct spy_bins *bins)
 {
     const bool is_tall = rows / SPY_ASPECT > cols || (rows / SPY_ASPECT == cols && rows % SPY_ASPECT != 0);
@@ -54,8 +54,8 @@ static void lay_out(int64_t rows, int64_t cols, struct spy_room room, struct spy
     cut(&bins->rows, rows, ceil_div(rows, room_rows));
 }
 
-/* One row of cells. Columns ascend, so most entries fall into the cell of the one before: a division is only needed
- * where they leave it. */
+/* Counts one row of cells. Columns ascend, so most entries are in the cell of the entry before: a
+ * division is needed only at a change of cell. */
 static void count_row_of_cells(const spmv_csr *a, const struct spy_axis *rows, const struct spy_axis *cols, int row,
                                int64_t *counts)
 {
@@ -77,7 +77,7 @@ static void count_row_of_cells(const spmv_csr *a, const struct spy_axis *rows, c
     *cell += n;
 }
 
-/* Below so many nonzeros a team costs more than it saves. */
+/* Below this number of nonzeros a team costs more than it saves. */
 enum { FEW = 1 << 16 };
 
 static void count(const spmv_csr *a, int threads, struct spy_bins *bins)
@@ -89,13 +89,13 @@ static void count(const spmv_csr *a, int threads, struct spy_bins *bins)
         count_row_of_cells(a, &rows, &cols, row, counts + (int64_t)row * cols.cells);
 }
 
-/* Rows (or columns) in a cell: the last has what is left. */
+/* Number of rows (or columns) in a cell; the last has the rest. */
 static int64_t extent(const struct spy_axis *axis, int cell)
 {
     return cell < axis->cells - 1 ? axis->block : axis->length - cell * axis->block;
 }
 
-/* Looks at the cells that are whole, or at all of them; false when none holds a nonzero. */
+/* Finds the extreme densities of the full-size cells, or of all; false if none has a nonzero. */
 static bool find_extremes(struct spy_bins *bins, bool whole)
 {
     bool found = false;
@@ -164,7 +164,7 @@ int spy_level(const struct spy_bins *bins, int row, int col, int levels)
     return 1 + (int)lround(log(density / bins->least) / log(bins->most / bins->least) * (levels - 1));
 }
 
-/* Exponents without the zero that C pads them with. */
+/* Removes the zero with which C pads exponents. */
 const char *spy_density_text(double density)
 {
     static char texts[4][NUMBER_TEXT];

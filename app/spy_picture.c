@@ -1,6 +1,6 @@
-/* A pattern in a PNG or SVG file: cells shaded by density, axes, a bar that says what the shades mean.
+/* A pattern in a PNG or SVG file: cells shaded by density, axes, a bar that explains the shades.
  *
- * Cairo draws (drawing.h). Cells are drawn on whole pixels, so their colours are exact.
+ * Cairo draws (drawing.h). Cells are aligned to whole pixels, so their colours are exact.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "drawing.h"
@@ -39,8 +39,8 @@ struct colour {
     double red, green, blue;
 };
 
-/* Shades of one blue, from the thinnest cell to the densest: ever darker, so that a print in grey tells them apart,
- * and the lightest still seen on white as a single pixel. */
+/* Shades of blue, from the lowest density to the highest: increasingly dark, so that they differ in
+ * a grey print too; the lightest is still visible on white as a single pixel. */
 enum { LEVELS = 64 };
 static const struct colour ramp[] = {{0.42, 0.65, 0.87}, {0.19, 0.48, 0.75}, {0.02, 0.13, 0.36}};
 static const struct colour ink = {0.1, 0.1, 0.1}, frame = {0.5, 0.5, 0.5}, faint = {0.82, 0.82, 0.82};
@@ -58,14 +58,14 @@ static struct colour shade(int level)
 /* Sizes in pixels, before they are scaled with the picture. */
 enum {
     USUAL_SIZE = 800,
-    GRID_PIXEL = 8,  /* cells from this size on are drawn apart */
+    GRID_PIXEL = 8,  /* cells of at least this size are drawn separately */
     SVG_CELLS = 900, /* of an embedded image: keeps the file below 2 MB in the worst case */
     MARGIN = 16,
     LEFT = 80,
     TOP = 104,
     BOTTOM = 18,
     LINE = 20,
-    BAR_GAP = 36, /* with room for the half of a label that stands over the edge */
+    BAR_GAP = 36, /* includes the half of a label beyond the edge */
     BAR_WIDTH = 18,
     BAR_LABELS = 76,
     BAR_LEAST_HEIGHT = 120,
@@ -91,7 +91,8 @@ struct spy_room spy_picture_room(enum spy_kind kind, int size)
     return (struct spy_room){cells, cells, 1};
 }
 
-/* Pixels of one side of a cell, when room pixels are there for the whole side. A few cells do not fill the room. */
+/* Pixels of one side of a cell, if the whole side has room pixels. A few cells do not fill the
+ * room. */
 static int cell_pixels(const struct spy_axis *axis, int room, int size)
 {
     const int pixels = axis->cells > 0 ? room / axis->cells : room;
@@ -110,7 +111,7 @@ static int plot_pixels(const struct spy_axis *axis, int pixels)
     return (axis->cells > 0 ? axis->cells : 1) * pixels;
 }
 
-/* Shades differ, so that a bar must say what they mean. */
+/* Whether shades differ, so that a bar must explain them. */
 static bool shaded(const struct spy_bins *bins)
 {
     return bins->least < bins->most;
@@ -160,7 +161,8 @@ static double text_width(const struct page *p, const char *text)
     return extents.x_advance;
 }
 
-/* The text's baseline is at y; x is its left end, middle or right end, by align 0, 0.5, 1. */
+/* Draws text with its baseline at y. x is its left end, middle or right end, for align 0, 0.5,
+ * 1. */
 static void put_text(const struct page *p, double x, double y, double align, const char *text)
 {
     set_colour(p, ink);
@@ -175,7 +177,7 @@ static void set_font(const struct page *p, int pixels, bool bold)
     cairo.set_font_size(p->cr, p->scale * pixels);
 }
 
-/* Lines on whole pixels, one wide at the usual size. */
+/* Draws a line aligned to whole pixels, one pixel wide at the default size. */
 static void put_line(const struct page *p, double x, double y, double width, double height)
 {
     const double thick = scaled(p, 1);
@@ -185,7 +187,8 @@ static void put_line(const struct page *p, double x, double y, double width, dou
 
 /* ---------------------------------------------------------------- cells */
 
-/* Each cell by itself, with a line of the grid at its right and lower side: for a matrix of few rows and columns. */
+/* Draws each cell separately, with a grid line at its right and lower side: for a matrix of few
+ * rows and columns. */
 static void draw_squares(const struct page *p)
 {
     const struct spy_bins *bins = p->bins;
@@ -235,7 +238,8 @@ static void draw_image(const struct page *p)
         fill_pixels(p, image);
         cairo.surface_mark_dirty(image);
     }
-    cairo.set_source_surface(p->cr, image, p->left, p->top); /* an image in error passes its error on */
+    /* reports the error of an invalid image */
+    cairo.set_source_surface(p->cr, image, p->left, p->top);
     cairo.rectangle(p->cr, p->left, p->top, p->plot_width, p->plot_height);
     cairo.fill(p->cr);
     cairo.surface_destroy(image);
@@ -258,7 +262,7 @@ static void draw_cells(const struct page *p)
 
 /* ---------------------------------------------------------------- axes, title, bar */
 
-/* 1, 2 or 5 times a power of ten, not below least. */
+/* The smallest of 1, 2 and 5 times a power of ten that is at least least. */
 static int64_t round_step(double least)
 {
     int64_t power = 1;
@@ -274,7 +278,7 @@ static int64_t round_step(double least)
     return power;
 }
 
-/* "0", "250", "20000", "150k", "2M": short for what is round. */
+/* "0", "250", "20000", "150k", "2M": round numbers are abbreviated. */
 static void index_text(int64_t index, int64_t last, char *text, size_t size)
 {
     static const struct {
@@ -292,7 +296,8 @@ static void index_text(int64_t index, int64_t last, char *text, size_t size)
 
 enum { BLANK = 24, ROW_SPACING = 44 };
 
-/* Ticks at the middle of the first cell's first row, and so on; pixels: length of the axis. */
+/* Draws ticks, each at the middle of the first row or column of a cell; pixels: length of the
+ * axis. */
 static void draw_ticks(const struct page *p, const struct spy_axis *axis, int pixels, bool is_rows)
 {
     const double each = axis->length > 0 ? (double)pixels / ((double)axis->cells * (double)axis->block) : 0;
@@ -330,7 +335,7 @@ static void draw_axes(const struct page *p)
     cairo.restore(p->cr);
 }
 
-/* The name, without its end where it is too long. */
+/* Draws the name, shortened at its end if it is too long. */
 static void draw_name(const struct page *p)
 {
     enum { MOST = 250 };
@@ -341,7 +346,7 @@ static void draw_name(const struct page *p)
     while (length > 0 && (length > MOST || text_width(p, text) > room)) {
         length = length > MOST ? MOST : length - 1;
         while (length > 0 && ((unsigned char)p->name[length] & 0xc0) == 0x80)
-            length--; /* not within a character of UTF-8 */
+            length--; /* not inside a UTF-8 character */
         snprintf(text, sizeof text, "%.*s...", (int)length, p->name);
     }
     put_text(p, scaled(p, MARGIN), scaled(p, MARGIN + 14), 0, text);
@@ -359,7 +364,8 @@ static void draw_title(const struct page *p)
     put_text(p, scaled(p, MARGIN), scaled(p, MARGIN + 34), 0, text);
 }
 
-/* Below the matrix: what a cell is, what density is, and that the sides have scales of their own. */
+/* Draws the text below the matrix: the size of a cell, the meaning of density, and different scales
+ * of the sides. */
 static void draw_notes(const struct page *p)
 {
     const struct spy_bins *bins = p->bins;
@@ -377,7 +383,7 @@ static void draw_notes(const struct page *p)
     }
 }
 
-/* A density's label beside the bar. */
+/* Draws the label of a density beside the bar. */
 static void label_bar(const struct page *p, int x, int y, int height, double density)
 {
     const struct spy_bins *bins = p->bins;
@@ -406,7 +412,7 @@ static void draw_bar(const struct page *p)
     put_text(p, x, y - scaled(p, 10), 0, "density");
     label_bar(p, x + width, y, height, bins->least);
     label_bar(p, x + width, y, height, bins->most);
-    /* powers of ten between, where they and the ends leave room for each other's text */
+    /* Powers of ten between the ends, if all labels have enough room. */
     const double decades = log10(bins->most / bins->least), room = scaled(p, TEXT + 3) / (double)height * decades;
     if (room > 1)
         return;
@@ -439,7 +445,7 @@ spmv_status spy_picture_write(const char *path, enum spy_kind kind, int size, co
                               const struct spy_bins *bins, int *width, int *height)
 {
     struct page p = {.bins = bins};
-    json_t *utf8 = json_text(name); /* cairo takes nothing else */
+    json_t *utf8 = json_text(name); /* cairo needs UTF-8 */
     p.name = utf8 != NULL ? json_string_value(utf8) : "";
     lay_out_page(size, &p);
     const spmv_status st =

@@ -1,8 +1,8 @@
 /* A pattern in the terminal.
  *
- * A small matrix has a sign for each entry. A larger one is drawn in braille, 2 x 4 dots a character (U+2800 and on;
- * Unicode's chart "Braille Patterns"), coloured by density on a terminal; in ASCII, where the locale is not UTF-8, a
- * character's darkness is the density.
+ * A small matrix has a character for each entry. A larger one is drawn in braille, 2 x 4 dots per
+ * character (U+2800 and on; Unicode's chart "Braille Patterns"), coloured by density on a terminal.
+ * Without a UTF-8 locale it is drawn in ASCII, where the darkness of a character shows the density.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
@@ -16,7 +16,7 @@
 
 struct screen {
     bool utf8, colours;
-    int width, lines; /* characters that the drawing may have, its frame included */
+    int width, lines; /* characters available for the drawing and its frame */
 };
 
 enum { LEAST_WIDTH = 16, LEAST_LINES = 10, USUAL_WIDTH = 80, LEGEND_LINES = 4 };
@@ -27,8 +27,8 @@ static const char *variable(const char *name)
     return value != NULL && value[0] != '\0' ? value : NULL;
 }
 
-/* By name: a UTF-8 locale that is asked for but not installed, as in small containers, still is what the terminal
- * shows. */
+/* Checks the name: if a UTF-8 locale is set but not installed, as in small containers, the terminal
+ * still displays UTF-8. */
 static bool locale_is_utf8(void)
 {
     static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
@@ -52,7 +52,8 @@ static struct screen look_at_screen(void)
     if (s.width <= 0)
         s.width = USUAL_WIDTH;
     s.width = s.width < LEAST_WIDTH ? LEAST_WIDTH : s.width > 2000 ? 2000 : s.width;
-    s.lines = (s.width - 1) / 2 + 2; /* a character is about twice as tall as wide: square within the frame */
+    /* a character is about twice as tall as wide, so the frame is about square */
+    s.lines = (s.width - 1) / 2 + 2;
     if (terminal && size.ws_row > 0 && s.lines > size.ws_row - LEGEND_LINES)
         s.lines = size.ws_row - LEGEND_LINES;
     s.lines = s.lines < LEAST_LINES ? LEAST_LINES : s.lines;
@@ -60,7 +61,8 @@ static struct screen look_at_screen(void)
     return s;
 }
 
-/* From thin to dense, in xterm's 256 colours; all of middling brightness, to be seen on black and on white. */
+/* From low to high density, in xterm's 256 colours of medium brightness, visible on black and on
+ * white. */
 static const int colours[] = {73, 68, 98, 133, 161};
 enum { COLOURS = sizeof colours / sizeof colours[0] };
 
@@ -75,7 +77,7 @@ static void print_edge(bool utf8, bool top, int width)
     puts(utf8 ? (top ? "┐" : "┘") : "+");
 }
 
-/* A sign for each entry, apart, so that the drawing is about square. */
+/* Prints a character for each entry, with blanks between, so that the drawing is about square. */
 static void print_entries(const struct spy_bins *bins, bool utf8)
 {
     for (int row = 0; row < bins->rows.cells; row++) {
@@ -98,7 +100,8 @@ static void print_shades(const struct spy_bins *bins)
     }
 }
 
-/* The character of 4 rows and 2 columns of cells from there on; returns the level of the densest. */
+/* The braille character of 4 rows and 2 columns of cells from (row, col); returns the level of the
+ * densest. */
 static int braille(const struct spy_bins *bins, int row, int col, int *dots)
 {
     static const int dot[4][2] = {{0x01, 0x08}, {0x02, 0x10}, {0x04, 0x20}, {0x40, 0x80}};

@@ -1,13 +1,12 @@
-/* What a signal that ends the program leaves: no unfinished file. The program still ends by the
- * signal.
+/* Signals that end the program leave no unfinished file. The program still ends by the signal.
  *
- * The library knows its unfinished files and removes them in the handler (spmv_remove_unfinished).
- * The handler does so on the thread that runs main: that thread creates the files, so it cannot
+ * The library lists its unfinished files and removes them in the handler (spmv_remove_unfinished).
+ * The handler does this on the thread that runs main: that thread creates the files, so it cannot
  * create another one between the removal and the end of the program. On other threads the handler
- * hands the signal on. While a handler runs, all these signals wait, so several signals at once do
- * not get in each other's way.
+ * forwards the signal. All these signals are blocked while a handler runs, so several at once do
+ * not interfere.
  *
- * Signals that somebody else handles, or that are ignored (nohup), are left as they are.
+ * Signals that are ignored (nohup), or have another handler, are left unchanged.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 /* sigaction, SIGVTALRM */
@@ -20,14 +19,14 @@
 
 #include "app.h"
 
-/* Those that end a program from outside, then those that a fault of its own raises. */
+/* First signals that end a program from outside, then those that its own faults raise. */
 static const int numbers[] = {SIGINT,    SIGTERM, SIGHUP,  SIGQUIT, SIGALRM, SIGUSR1, SIGUSR2, SIGXCPU,
                               SIGVTALRM, SIGPROF, SIGSEGV, SIGBUS,  SIGFPE,  SIGILL,  SIGABRT};
 enum { SIGNALS = sizeof numbers / sizeof numbers[0], POLITE = 3, FROM_OUTSIDE = 10 };
 
 static pthread_t main_thread;
 static volatile sig_atomic_t deferred, asked;
-static struct timespec asked_at; /* written before asked, by the handler alone */
+static struct timespec asked_at; /* written before asked, only by the handler */
 
 static int place_of(int number)
 {
@@ -37,7 +36,7 @@ static int place_of(int number)
     return i;
 }
 
-/* timeout sends its signal twice at once, to the process and to its group: both are one wish. */
+/* timeout sends its signal twice at once, to the process and to its group: both are one request. */
 static bool is_the_same_wish(void)
 {
     struct timespec now = asked_at;
@@ -56,7 +55,7 @@ static void on_stop(int number)
     } else if (place >= POLITE || !asked || !is_the_same_wish()) {
         spmv_remove_unfinished();
         signal(number, SIG_DFL);
-        raise(number); /* waits until the handler returns, and then ends the program */
+        raise(number); /* blocked until the handler returns; then ends the program */
     }
     errno = before;
 }
@@ -79,7 +78,7 @@ void stops_defer(void)
 {
     struct sigaction there;
     deferred = 1;
-    /* a read that waits must notice the wish: it is not restarted */
+    /* A waiting read must notice the request, so it is not restarted. */
     for (int i = 0; i < POLITE; i++)
         if (sigaction(numbers[i], NULL, &there) == 0 && there.sa_handler == on_stop) {
             there.sa_flags &= ~SA_RESTART;

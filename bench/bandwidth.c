@@ -1,9 +1,9 @@
 /* Copy, read and triad bandwidth on OpenMP.
  *
  * Three arrays of doubles, first touched by the threads that use them, several times larger than
- * the caches. Bytes are counted as J. D. McCalpin's STREAM counts them (each array named in the
- * loop once, no write-allocate): copy c = a 16 n, triad a = b + s c 24 n; read sums one array, 8 n.
- * One warm-up, then the median.
+ * the caches. Bytes are counted as in J. D. McCalpin's STREAM (each array in the loop once, no
+ * write-allocate): copy c = a 16 n, triad a = b + s c 24 n; read sums one array, 8 n. One warm-up,
+ * then the median.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "bandwidth.h"
@@ -24,10 +24,10 @@ struct arrays {
     double *a, *b, *c;
     int64_t n;
     int threads;
-    double sum; /* of the last read */
+    double sum; /* result of the last read */
 };
 
-/* The first line of a file below cpu0's cache folder, "" when it cannot be read. */
+/* Reads the first line of a file in cpu0's cache folder; "" if it cannot be read. */
 static void cache_property(int index, const char *name, char *line, int size)
 {
     char path[128];
@@ -100,7 +100,7 @@ static void triad(struct arrays *s)
         s->a[i] = s->b[i] + 3 * s->c[i];
 }
 
-/* Eight partial sums, so that the loop waits for memory and not for the latency of one addition. */
+/* Eight partial sums, so that the loop is limited by memory and not by the latency of additions. */
 static void sum_all(struct arrays *s)
 {
     double sum = 0;
@@ -140,7 +140,7 @@ static int team_size(int threads)
     return team;
 }
 
-/* The kernels did what they are timed for: integers this small are exact in any order. */
+/* Whether the kernels computed the right values: integers this small are exact in any order. */
 static bool computed_right(const struct arrays *s)
 {
     const int64_t last = s->n - 1;

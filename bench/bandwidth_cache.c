@@ -1,11 +1,11 @@
 /* The cache of measured bandwidths: a small text file for each device and number of threads.
  *
- * Two lines of text: the key, and "TIME COPY READ TRIAD BYTES THREADS", integers, bandwidths in
- * bytes a second. The name of a file is a checksum of the key without the boot, so a new boot
- * replaces it.
+ * A file has two lines: the key, and "TIME COPY READ TRIAD BYTES THREADS", integers, bandwidths in
+ * bytes per second. The name of a file is a checksum of the key without the boot id, so files of an
+ * earlier boot are replaced.
  *
  * Folder and file must belong to the effective user and be writable by nobody else; links are not
- * followed. A file is written beside and renamed.
+ * followed. A file is written under another name and renamed.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "bandwidth_cache.h"
@@ -24,8 +24,7 @@ static const long long MOST_BYTES_A_SECOND = 1000000000000000;
 
 /* ---------------------------------------------------------------- keys */
 
-/* The number of this start of the machine; "" when the system does not say: then nothing is
- * kept. */
+/* The id of this boot; "" if unknown, and then nothing is cached. */
 static void boot_id(char *id, size_t size)
 {
     FILE *const file = fopen("/proc/sys/kernel/random/boot_id", "r");
@@ -53,7 +52,7 @@ void bandwidth_key(const struct device *device, char *key)
         key[0] = '\0';
 }
 
-/* FNV-1a of what follows the boot (G. Fowler, L. C. Noll, K.-P. Vo). */
+/* FNV-1a of the key behind the boot id (G. Fowler, L. C. Noll, K.-P. Vo). */
 static void file_name(const char *key, char *name)
 {
     uint64_t sum = 14695981039346656037u;
@@ -69,7 +68,7 @@ static bool is_ours(const struct stat *s)
     return s->st_uid == geteuid() && (s->st_mode & (S_IWGRP | S_IWOTH)) == 0;
 }
 
-/* The folder, if it can be trusted; -1. */
+/* Opens the folder if it can be trusted; else -1. */
 static int open_folder(const char *folder)
 {
     struct stat s;
@@ -81,7 +80,7 @@ static int open_folder(const char *folder)
     return -1;
 }
 
-/* The file's text, with its end marked; "" when it is not there or cannot be trusted. */
+/* Reads the file's text and ends it with a zero byte; "" if it is missing or cannot be trusted. */
 static void read_text(int folder, const char *name, char *text)
 {
     struct stat s;
@@ -99,7 +98,7 @@ static bool write_file(int folder, const char *name, const char *text)
 {
     char beside[NAME_SIZE + 32];
     snprintf(beside, sizeof beside, "%s.%ld.tmp", name, (long)getpid());
-    unlinkat(folder, beside, 0); /* of an earlier process of this number */
+    unlinkat(folder, beside, 0); /* left by an earlier process with this number */
     const int fd = openat(folder, beside, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, S_IRUSR | S_IWUSR);
     if (fd < 0)
         return false;
@@ -112,7 +111,7 @@ static bool write_file(int folder, const char *name, const char *text)
     return false;
 }
 
-/* Makes the folder and the one around it, open to the user alone. */
+/* Creates the folder and its parent, with access only for the user. */
 static void make_folder(const char *folder)
 {
     char around[1024];
@@ -123,7 +122,7 @@ static void make_folder(const char *folder)
         around[length] = '\0';
         mkdir(around, S_IRWXU);
     }
-    mkdir(folder, S_IRWXU); /* where it fails, opening it tells */
+    mkdir(folder, S_IRWXU); /* a failure shows when the folder is opened */
 }
 
 /* ---------------------------------------------------------------- figures */

@@ -1,5 +1,5 @@
-/* The bandwidth that an earlier run measured on this machine, kept for an hour or until the machine
- * starts again.
+/* Cache of bandwidths measured by earlier runs on this machine, valid for an hour and until the
+ * next boot.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef BENCH_BANDWIDTH_CACHE_H
@@ -11,20 +11,19 @@
 
 enum { BANDWIDTH_KEPT_SECONDS = 3600, BANDWIDTH_KEY_SIZE = 2048 };
 
-/* What a figure depends on, as text: the boot, the device, its threads and processors, the size of
- * the arrays. */
+/* The key of a measurement, as text: boot, device, threads and processors, size of the arrays. */
 void bandwidth_key(const struct device *device, char *key);
 
-/* The figures under the key that are at most an hour old at now (seconds since 1970), and their age
- * in seconds. False: there are none; what is no such file, or may be another user's work, counts as
- * none. folder: the cache's own. */
+/* Finds the figures of the key that are at most an hour old at now (seconds since 1970), and their
+ * age in seconds. False: there are none. Invalid files, and files that another user can write, are
+ * ignored. folder: the cache's own. */
 bool bandwidth_recall(const char *folder, const char *key, int64_t now, struct bandwidth *result, int64_t *age);
 
-/* Keeps them; makes the folder. False: that was not possible, which is no failure of a
- * measurement. */
+/* Stores the figures; creates the folder. False if that is not possible, which is not an error of
+ * the measurement. */
 bool bandwidth_keep(const char *folder, const char *key, int64_t now, const struct bandwidth *result);
 
-/* spmv in the folder of the user's caches: XDG_CACHE_HOME where it is an absolute path, else
+/* The folder spmv in the user's cache folder: XDG_CACHE_HOME if that is an absolute path, else
  * ~/.cache. False: neither is known, or the name is longer than size. */
 bool user_cache_folder(char *folder, size_t size);
 

@@ -1,8 +1,8 @@
-/* Writing, copying and summing as fast as the memory of a GPU allows.
+/* Writes, copies and sums at the full speed of a GPU's memory.
  *
- * Threads move 16 bytes at a time, in strides of the whole grid, with four loads under way before the first is used: at
- * full occupancy that is more than latency times bandwidth asks for on any GPU so far. Sums are of integers, so that
- * every order of adding gives the same and a wrong one shows.
+ * Threads move 16 bytes at a time, in strides of the whole grid, with four loads in flight before
+ * the first is used. At full occupancy that exceeds latency times bandwidth on current GPUs. Sums
+ * are of integers, so that they are exact in any order and errors are detected.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "bandwidth_cuda.h"
@@ -54,7 +54,7 @@ __device__ unsigned long long sum_of(uint4 words)
     return ((unsigned long long)words.x + words.y) + ((unsigned long long)words.z + words.w);
 }
 
-/* One atomic addition a warp, of integers: no order of them changes the sum. */
+/* One atomic addition per warp. Integer sums do not depend on the order. */
 __global__ void __launch_bounds__(BANDWIDTH_THREADS) sum_kernel(const uint4 *from, size_t n, unsigned long long *sum)
 {
     const size_t stride = grid_size();

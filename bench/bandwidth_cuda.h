@@ -1,7 +1,7 @@
-/* The kernels that emptying the cache and measuring the memory bandwidth of a GPU need, queued on a stream.
+/* Kernels that empty the cache and measure the memory bandwidth of a GPU, queued on a stream.
  *
- * blocks: how many to launch; bytes: a multiple of 16; arrays are aligned to 16 bytes and seen as 32-bit words. All
- * return what the launch said.
+ * blocks: number of blocks to launch; bytes: a multiple of 16. Arrays are aligned to 16 bytes and
+ * treated as 32-bit words. All functions return the status of the launch.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef BANDWIDTH_CUDA_H
@@ -15,7 +15,7 @@
 extern "C" {
 #endif
 
-enum { BANDWIDTH_THREADS = 256 }; /* of a block */
+enum { BANDWIDTH_THREADS = 256 }; /* per block */
 
 /* to[i] = first + step i, modulo 2^32 */
 cudaError_t words_write(cudaStream_t stream, int blocks, uint32_t first, uint32_t step, void *to, size_t bytes);

@@ -1,4 +1,4 @@
-/* Choosing methods and peers by name.
+/* Selects methods and peers by name.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "candidate_list.h"
@@ -49,7 +49,7 @@ static bool list_has(const char *list, char separator, const char *name)
     return false;
 }
 
-/* The candidate of that name, made when it is not there yet; NULL: no more room. */
+/* Adds the candidate of that name if it is not in the list; NULL: it is, or there is no room. */
 static struct candidate *add(struct candidate_list *list, const char *name, size_t length, bool ours)
 {
     for (int e = 0; e < list->count; e++)
@@ -80,7 +80,7 @@ static void add_methods(const struct operation *operation, spmv_backend backend,
     }
 }
 
-/* The modules: there are too many peers for a sentence. */
+/* Lists the modules; there are too many peers for a message. */
 static void list_known(char *text, size_t size)
 {
     size_t used = 0;
@@ -111,14 +111,14 @@ static const struct peer *find_peer(const struct peer_module *module, const char
     return NULL;
 }
 
-/* The module has a peer for the operation. */
+/* Whether the module has a peer for the operation. */
 static bool has_one_for(const struct known *row, const char *operation)
 {
     return list_has(row->operations, ' ', operation);
 }
 
-/* Adds the module's peers that the list has. A module of another backend is not opened, nor one of
- * which none is wanted. */
+/* Adds the module's peers that are in the list wanted. A module is opened only if it belongs to the
+ * backend and one of its peers is wanted. */
 static void add_module(const struct known *row, const struct operation *operation, spmv_backend backend,
                        const char *wanted, const char *folder, struct candidate_list *list)
 {
@@ -135,7 +135,8 @@ static void add_module(const struct known *row, const struct operation *operatio
         const char *const does = next_word(&operations, ' ', &operation_length);
         const bool fits = does != NULL && is_word(does, operation_length, operation->name);
         memcpy(name, word, length < NAME_SIZE ? length : NAME_SIZE - 1);
-        /* where a peer has its module's name, the module is meant, unless it has none that fits */
+        /* If a peer has its module's name, the name selects the module, unless no peer of it
+         * fits. */
         const bool of_module = strcmp(name, row->module) == 0 && has_one_for(row, operation->name);
         if (!(list_has(wanted, ',', name) && !of_module) && !((whole || (all && here)) && fits))
             continue;
@@ -153,7 +154,7 @@ static void add_module(const struct known *row, const struct operation *operatio
     }
 }
 
-/* The list with "all" replaced by every name. False: an unknown name, at *word, of *length
+/* Replaces "all" in the list by every name. False: there is an unknown name, at *word, of *length
  * characters. */
 static bool expand_preconditioners(const char *names, char *list, size_t size, const char **word, size_t *length)
 {

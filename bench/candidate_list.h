@@ -1,4 +1,4 @@
-/* The candidates of a measurement: our methods and the peers asked for.
+/* The candidates of a measurement: our methods and the requested peers.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef BENCH_CANDIDATE_LIST_H
@@ -10,13 +10,15 @@
 enum { CANDIDATES_MOST = 48, NAME_SIZE = 48 };
 
 struct candidate {
-    char name[NAME_SIZE]; /* our method as asked for ("auto"), or the peer's name */
+    char name[NAME_SIZE]; /* our method as requested ("auto"), or the peer's name */
     bool ours;
-    char precond[NAME_SIZE]; /* ours, of solutions: the preconditioner as asked for; "": iterations are measured */
-    bool optional;           /* of a list with "all": a pair that is not supported is no failure */
-    const struct peer *peer; /* NULL: ours, or missing */
+    /* ours, for whole solutions: the preconditioner as requested; "": iterations are measured */
+    char precond[NAME_SIZE];
+    /* from a list with "all": an unsupported pair is not an error */
+    bool optional;
+    const struct peer *peer;          /* NULL: ours, or missing */
     const struct peer_module *module; /* the peer's */
-    char missing[WHY_SIZE];           /* why the peer is not here; "": it is */
+    char missing[WHY_SIZE];           /* why the peer is missing; "": it is present */
 };
 
 struct candidate_list {
@@ -26,16 +28,17 @@ struct candidate_list {
 
 /* methods: names separated by commas, "all" (auto and every method), NULL: auto. peers: names of
  * peers or of modules, separated by commas; "all": those of the operation and the backend; "none";
- * NULL: all. Modules are opened and stay open. folder: where modules are; NULL: the usual places
- * (peer_load.h). A peer that is named but does another operation or belongs to another backend is
- * a candidate that is missing. SPMV_ERROR_ARGUMENT: an unknown peer, with the sentence in why; our
- * methods' names are for the operation to refuse. */
+ * NULL: all. folder: where modules are; NULL: the default places (peer_load.h).
+ *
+ * Modules are opened and stay open. A named peer of another operation or backend becomes a missing
+ * candidate. SPMV_ERROR_ARGUMENT: an unknown peer, with a message in why. The names of our methods
+ * are checked by the operation. */
 spmv_status candidate_list_make(const struct operation *operation, spmv_backend backend, const char *methods,
                                 const char *peers, const char *folder, struct candidate_list *list, char *why);
 
-/* Gives each method of ours a preconditioner: one candidate for each pair of a method and a name
- * of the list (separated by commas; "all": every preconditioner of the library).
- * SPMV_ERROR_ARGUMENT: an unknown name, or too many pairs, with the sentence in why. */
+/* Pairs each method of ours with each name of the list (separated by commas; "all": every
+ * preconditioner of the library). SPMV_ERROR_ARGUMENT: an unknown name, or too many pairs, with a
+ * message in why. */
 spmv_status candidate_list_precondition(const char *names, struct candidate_list *list, char *why);
 
 #endif

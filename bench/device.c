@@ -1,4 +1,4 @@
-/* What all devices share; and the GPU in a build that has none.
+/* Functions common to all devices; and stubs for a build without CUDA.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "device.h"

@@ -1,7 +1,9 @@
-/* The CPU as a place to measure: the monotonic clock around runs; caches emptied by the threads that the runs use.
+/* The CPU as a device: the monotonic clock around runs; caches emptied by the threads that the runs
+ * use.
  *
- * Emptying writes a buffer twice as large as all last-level caches and then reads it: the reading leaves the caches
- * with lines that need not be written back, which would otherwise be charged to the run that comes next.
+ * Emptying writes a buffer twice as large as all last-level caches and then reads it. After the
+ * reads, the caches have only clean lines; otherwise the next run would be charged for writing back
+ * dirty ones.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
@@ -14,13 +16,13 @@
 #include "timing.h"
 
 enum { BANDWIDTH_REPEATS = 9 };
-/* Where the system does not tell the size of its caches: more than most have. */
+/* Used if the size of the caches is unknown: larger than most caches. */
 static const int64_t LEAST_FLUSH = (int64_t)64 << 20;
 
 struct cpu_state {
-    uint64_t *buffer; /* what flushing overwrites; from the first flush on */
+    uint64_t *buffer; /* overwritten by flush; allocated by the first flush */
     int64_t words;
-    uint64_t pattern, sum; /* written last; read last */
+    uint64_t pattern, sum; /* pattern of the last write; sum of the last read */
 };
 
 static int time_batch(struct device *device, int (*run)(void *), void *state, int repeats, double *seconds, char *why)
@@ -87,7 +89,7 @@ static int time_flushed(struct device *device, int (*run)(void *), void *state, 
     return 0;
 }
 
-/* Runs are over when they return. */
+/* Runs are complete when they return. */
 static int wait_cpu(struct device *device, char *why)
 {
     (void)device;

@@ -1,10 +1,11 @@
-/* A GPU as a place to measure: events of one stream around runs; its level-2 cache emptied in between.
+/* A GPU as a device: events of one stream around runs; its level-2 cache is emptied in between.
  *
- * All of a measurement is queued without waiting in between. The host then runs ahead of the device, and what a launch
- * takes on the host hides behind the work before it: behind the runs before, or behind the emptying of the cache.
+ * A measurement is queued without waiting, so the host runs ahead of the device. The launch time on
+ * the host then overlaps with earlier work: with the runs before, or with the emptying of the
+ * cache.
  *
- * Emptying writes a buffer twice as large as the cache and then reads it: the reading leaves the cache with lines that
- * need not be written back, which would otherwise be charged to the run that comes next.
+ * Emptying writes a buffer twice as large as the cache and then reads it. After the reads, the
+ * cache has only clean lines; otherwise the next run would be charged for writing back dirty ones.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <cuda_runtime_api.h>
@@ -18,23 +19,24 @@
 #include "timing.h"
 
 enum {
-    BLOCKS_A_PROCESSOR = 8, /* of 256 threads: as many as a multiprocessor holds */
-    SAMPLES = 9,            /* of a bandwidth */
-    RUNS_A_SAMPLE = 4       /* one after the other, so that the launch of the first is a small part */
+    BLOCKS_A_PROCESSOR = 8, /* of 256 threads: the maximum per multiprocessor */
+    SAMPLES = 9,            /* per bandwidth */
+    /* consecutive, so that the launch time of the first one is small in comparison */
+    RUNS_A_SAMPLE = 4
 };
 static const size_t LEAST_ARRAY = (size_t)512 << 20, MOST_ARRAY = (size_t)8 << 30, MIB = (size_t)1 << 20;
 
 struct cuda_state {
     int blocks;
-    cudaEvent_t *events; /* a pool that grows */
+    cudaEvent_t *events; /* pool that grows */
     int event_count;
-    void *buffer; /* what emptying the cache overwrites; from the first time on */
+    void *buffer; /* overwritten to empty the cache; allocated at first use */
     size_t buffer_bytes;
-    uint32_t pattern;        /* written last */
-    unsigned long long *sum; /* on the device: what words_sum adds to */
+    uint32_t pattern;        /* of the last write */
+    unsigned long long *sum; /* on the device: target of words_sum */
 };
 
-/* True when the call failed, with the sentence in why. Nobody who looks later finds the same error again. */
+/* True if the call failed, with a message in why. Clears CUDA's last error. */
 static bool bad(cudaError_t error, const char *call, char *why)
 {
     if (error == cudaSuccess)
@@ -46,7 +48,7 @@ static bool bad(cudaError_t error, const char *call, char *why)
 
 /* ------------------------------------------------------------------ time */
 
-/* At least so many events in the pool. */
+/* Grows the pool to at least count events. */
 static int need_events(struct cuda_state *cuda, int count, char *why)
 {
     if (count <= cuda->event_count)
@@ -70,8 +72,8 @@ static int wait_cuda(struct device *device, char *why)
     return bad(cudaStreamSynchronize(device->stream), "cudaStreamSynchronize", why) ? -1 : 0;
 }
 
-/* A run failed, or could not be timed: nothing of it is under way when the caller releases what it works on. The
- * sentence of the failure stays. */
+/* Waits after a failure, so that the caller can release the memory of queued work. Keeps the
+ * message of the failure. */
 static int give_up(struct device *device)
 {
     if (cudaStreamSynchronize(device->stream) != cudaSuccess)
@@ -173,7 +175,7 @@ static int time_flushed(struct device *device, int (*run)(void *), void *state, 
 
 /* ------------------------------------------------------------- bandwidth */
 
-/* What the three runs below work on. */
+/* Arguments of the three runs below. */
 struct arrays {
     struct device *device;
     void *from, *to;
@@ -204,7 +206,7 @@ static int run_read(void *state)
     return a->error == cudaSuccess ? 0 : -1;
 }
 
-/* *seconds of one run: the median over several batches, after one that warms up. */
+/* *seconds of one run: the median over several batches, after a warm-up batch. */
 static int median_seconds(struct arrays *a, int (*run)(void *), const char *what, double *seconds, char *why)
 {
     double samples[SAMPLES], first;
@@ -218,8 +220,8 @@ static int median_seconds(struct arrays *a, int (*run)(void *), const char *what
     return failed;
 }
 
-/* array holds 0, 1, 2 ...: the runs did what they are timed for. Sums modulo 2^64 of fewer than 2^32 numbers are exact.
- */
+/* Checks that array contains 0, 1, 2 ... . Sums modulo 2^64 of fewer than 2^32 numbers are
+ * exact. */
 static int check_sum(const struct arrays *a, const void *array, const char *what, char *why)
 {
     const struct cuda_state *const cuda = a->device->state;
@@ -240,7 +242,7 @@ static int check_sum(const struct arrays *a, const void *array, const char *what
     return 0;
 }
 
-/* *seconds of one copy, checked. */
+/* *seconds of one copy, whose result is checked. */
 static int measure_copy(struct arrays *a, int (*run)(void *), const char *what, double *seconds, char *why)
 {
     if (bad(cudaMemsetAsync(a->to, 0, a->bytes, a->device->stream), "cudaMemsetAsync", why))
@@ -265,7 +267,7 @@ static int measure(struct arrays *a, struct bandwidth *result, char *why)
     return 0;
 }
 
-/* Eight times the cache, at least 512 MiB; at most what leaves half of the free memory free. */
+/* Eight times the cache, at least 512 MiB; both arrays together at most half of the free memory. */
 static int choose_bytes(const struct device *device, size_t *bytes, char *why)
 {
     size_t free_bytes = 0, all_bytes = 0;
@@ -302,7 +304,7 @@ static void close_cuda(struct device *device)
 {
     struct cuda_state *const cuda = device->state;
     if (device->stream != NULL)
-        cudaStreamDestroy(device->stream); /* what was queued on it still ends */
+        cudaStreamDestroy(device->stream); /* queued work still completes */
     for (int e = 0; e < cuda->event_count; e++)
         cudaEventDestroy(cuda->events[e]);
     cudaFree(cuda->buffer);
@@ -321,7 +323,8 @@ static const struct device_functions cuda_functions = {
     .close = close_cuda,
 };
 
-/* The driver's own number, "580.159.04", which only its management library tells; "" when it is not there. */
+/* The driver's version, such as "580.159.04", from its management library; "" without that
+ * library. */
 static void driver_number(char *text, unsigned size)
 {
     int (*start)(void) = NULL, (*stop)(void) = NULL, (*ask)(char *, unsigned) = NULL;
@@ -377,7 +380,8 @@ static int describe(struct device *device, int number, char *why)
     return 0;
 }
 
-/* A first kernel, on the 16 bytes that sum is the beginning of: does this GPU run this build's code? */
+/* Runs a first kernel on the 16 bytes at sum, to test whether this GPU can run the code of this
+ * build. */
 static int make_ready(struct device *device, char *why)
 {
     struct cuda_state *const cuda = device->state;

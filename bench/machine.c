@@ -1,4 +1,4 @@
-/* The name and the processors of the machine, as /proc tells them.
+/* The name and the processors of the machine, from /proc.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "machine.h"
@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The text after the colon on the first line of the file that begins with the name, into text;
- * false: there is none. */
+/* Copies the text behind the colon of the first line that begins with name; false if there is
+ * none. */
 static bool property(const char *path, const char *name, char *text, size_t size)
 {
     char line[1024];

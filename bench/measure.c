@@ -1,7 +1,8 @@
-/* The measurement's rounds.
+/* The rounds of a measurement.
  *
- * Contenders take turns, so that whatever disturbs the machine for a while disturbs all of them; and each gets one run
- * that is not timed before its batch, so that none starts with the caches of the one before.
+ * Contenders take turns, so that a temporary disturbance of the machine affects all of them. Each
+ * makes one untimed run before its batch, so that it does not start with the cache contents of the
+ * one before.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "measure.h"
@@ -14,7 +15,7 @@
 #include "faults.h"
 
 enum { WARM_UPS = 8, MOST_ROUNDS = 64 };
-static const double agreement = 0.05; /* of two batches: then it is warm */
+static const double agreement = 0.05; /* relative difference of two batches that ends the warm-up */
 
 void measure_defaults(bool gpu, struct measure_options *options)
 {
@@ -48,8 +49,8 @@ struct turn {
     const struct measure_options *options;
     measure_tick tick;
     void *user;
-    double *samples; /* of contender c: from c * MOST_ROUNDS on */
-    int *taken;      /* samples of each */
+    double *samples; /* of contender c: from index c * MOST_ROUNDS on */
+    int *taken;      /* number of samples of each */
     bool ended;
 };
 
@@ -59,7 +60,7 @@ static bool tick(struct turn *t, int c)
     return !t->ended;
 }
 
-/* A contender that cannot go on. */
+/* Removes a contender that failed. */
 static void drop(struct contender *c, const char *why)
 {
     c->failed = true;
@@ -68,7 +69,7 @@ static void drop(struct contender *c, const char *why)
         snprintf(c->why, sizeof c->why, "%s", why);
 }
 
-/* *seconds of a batch of so many runs. False: the contender failed. */
+/* *seconds of a batch of this many runs. False: the contender failed. */
 static bool time_batch(struct turn *t, struct contender *c, int runs, double *seconds)
 {
     c->why[0] = '\0';
@@ -85,7 +86,8 @@ static bool is_long(const struct turn *t, const struct contender *c)
     return t->options->long_seconds > 0 && c->last >= t->options->long_seconds;
 }
 
-/* Finds how many runs last long enough, and repeats such batches until two of them agree. */
+/* Finds the number of runs that last long enough, and repeats such batches until two of them
+ * agree. */
 static void warm_up(struct turn *t, struct contender *c)
 {
     double seconds = 0, before = 0;
@@ -107,7 +109,7 @@ static void warm_up(struct turn *t, struct contender *c)
     }
 }
 
-/* One batch of a contender, after a run that is not timed. */
+/* Times one batch of a contender, after an untimed run. */
 static void take_warm_sample(struct turn *t, int number)
 {
     struct contender *const c = &t->contenders[number];
@@ -118,7 +120,7 @@ static void take_warm_sample(struct turn *t, int number)
     t->samples[number * MOST_ROUNDS + t->taken[number]++] = seconds / c->batch;
 }
 
-/* Every median is known well enough. The samples are sorted by it, which does them no harm. */
+/* Whether every median is known accurately enough. Sorts the samples. */
 static bool stands_still(const struct turn *t)
 {
     for (int c = 0; c < t->count; c++)
@@ -148,7 +150,7 @@ static void measure_warm(struct turn *t)
             t->contenders[c].warm = timing_summary(t->samples + (ptrdiff_t)c * MOST_ROUNDS, t->taken[c]);
 }
 
-/* So many single runs, each with cold caches. */
+/* Times this many single runs, each with cold caches. */
 static void take_flushed_samples(struct turn *t, int number, int runs)
 {
     struct contender *const c = &t->contenders[number];

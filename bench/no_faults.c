@@ -1,4 +1,4 @@
-/* No faults: what every program has but those of tests, which link tests/faults.c in its place.
+/* No faults, for all programs except test programs, which link tests/faults.c instead.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stddef.h>

@@ -1,14 +1,14 @@
-/* Conjugate gradients as something to measure: A x = b, b = A times ones, from x = 0.
+/* Conjugate gradients as an operation: A x = b, b = A times ones, from x = 0.
  *
- * A run is a whole solve, with everything allocated before that an interface lets one allocate
- * before; its time over its iterations is what is told. With a preconditioner a run makes it,
- * solves and releases it, and the time of the whole run is told, because iterations with different
- * preconditioners do not compare. Peers have none. All stop by the same rule, ||r|| <= rtol ||b||
- * with r by the recurrence, or at the same limit, and the true residual of each x is computed here,
- * by the same code for all, in f64.
+ * A run is a whole solve. Everything that the interface allows is allocated before. The reported
+ * time is that of a run divided by its iterations. With a preconditioner, a run makes it, solves
+ * and releases it, and the time of the whole run is reported, because iterations with different
+ * preconditioners are not comparable. Peers have no preconditioner. All stop by the same rule,
+ * ||r|| <= rtol ||b|| with r by the recurrence, or at the same limit. The true residual of each x
+ * is computed here, in f64 and with the same code for all.
  *
- * Bytes of an iteration: the product's matrix once, and ten passes over vectors, which is what
- * three fused kernels need (product with p'Ap: p, q; r with r'r: r, q, r; x and p: x, p, x, r, p).
+ * Bytes of an iteration: the product's matrix once, and ten passes over vectors. That is what three
+ * fused kernels need: product with p'Ap: p, q; r with r'r: r, q, r; x and p: x, p, x, r, p.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
@@ -23,10 +23,10 @@ enum { MOST_ITERATIONS = 3000, VECTOR_PASSES = 10 };
 struct state {
     struct work_matrix matrix;
     void *b;                   /* host memory */
-    struct peer_solved solved; /* the last run; problem.solved */
+    struct peer_solved solved; /* of the last run; problem.solved points to it */
 };
 
-/* In f32 the rounding of the products limits how small the residual becomes. */
+/* In f32, rounding in the products limits the residual. */
 static double tolerance(spmv_type type)
 {
     return type == SPMV_F32 ? 1e-4 : 1e-8;
@@ -37,7 +37,7 @@ static double element(spmv_type type, const void *values, int64_t i)
     return type == SPMV_F32 ? (double)((const float *)values)[i] : ((const double *)values)[i];
 }
 
-/* The sum of row i's a_ij x_j in f64; x NULL: ones. */
+/* The sum of a_ij x_j over row i, in f64; x NULL: ones. */
 static double row_times(const spmv_csr *a, const void *x, int64_t i)
 {
     const int64_t *const row_ptr = a->row_ptr;
@@ -64,7 +64,7 @@ static spmv_status make_b(struct work *work, struct state *state)
     return work_array(work, b, bytes, &work->problem.b);
 }
 
-/* Refuses other matrices: peers do not check, and their behaviour on such a matrix is undefined. */
+/* Rejects unsuitable matrices: peers do not check them, and their behaviour would be undefined. */
 static spmv_status refuse_others(struct work *work)
 {
     const spmv_csr *const a = work->operand->matrix;
@@ -117,8 +117,8 @@ struct solve {
     spmv_plan_info info;
     spmv_cg_options options;
     spmv_cg_result result; /* of the last run */
-    char method[64];       /* asked for */
-    char precond[64];      /* asked for; "": none */
+    char method[64];       /* requested name */
+    char precond[64];      /* requested name; "": none */
 };
 
 static void close_solve(struct method *method)
@@ -129,7 +129,7 @@ static void close_solve(struct method *method)
     free(solve);
 }
 
-/* Makes the preconditioner where one is asked for, solves, and releases it. */
+/* Makes the preconditioner if one is requested, solves, and releases it. */
 static spmv_status solve_once(struct method *method)
 {
     struct solve *const solve = method->state;
@@ -153,8 +153,8 @@ static spmv_status solve_once(struct method *method)
     return st;
 }
 
-/* A solve that may take one iteration tells whether there is such a rung, and which one is
- * taken. */
+/* Tries a solve with at most one iteration, to find out whether the rung exists and which one is
+ * selected. */
 static spmv_status try_method(struct method *method)
 {
     struct solve *const solve = method->state;
@@ -175,7 +175,7 @@ static spmv_status open_solve(struct work *work, const char *name, struct method
     solve->options.method = solve->method;
     solve->options.rtol = work->problem.rtol;
     solve->options.zero_start = 1;
-    solve->options.symmetry_check = SPMV_SYMMETRY_TRUST; /* refuse_others has looked at every entry */
+    solve->options.symmetry_check = SPMV_SYMMETRY_TRUST; /* refuse_others has checked every entry */
     const struct state *const state = work->state;
     spmv_status st = work_make_plan(work, &state->matrix, 1, "auto", &solve->plan, &solve->info);
     *method = (struct method){.work = work, .state = solve};
@@ -196,7 +196,7 @@ static spmv_status open_solve(struct work *work, const char *name, struct method
     return SPMV_OK;
 }
 
-/* A solve that reaches the limit of iterations is no failure: its time is still comparable. */
+/* A solve that reaches the limit of iterations is not a failure: its time is still comparable. */
 static int run(void *state)
 {
     struct method *const method = state;
@@ -209,10 +209,10 @@ static int run(void *state)
     return st == SPMV_OK || st == SPMV_ERROR_ITERATIONS ? 0 : -1;
 }
 
-/* ---------------------------------------------------------------- what is right */
+/* ---------------------------------------------------------------- checks */
 
-/* Squares of b - A x and of b, added up in parts of so many rows: the same order for any number of
- * threads. */
+/* Sums the squares of b - A x and of b in parts of PART rows, so that the order is the same for any
+ * number of threads. */
 enum { PART = 4096 };
 
 static spmv_status true_residual(const struct work *work, const void *x, struct check *check)
@@ -243,8 +243,9 @@ static spmv_status true_residual(const struct work *work, const void *x, struct 
     return SPMV_OK;
 }
 
-/* Rounding separates the residual of the recurrence from the true one, little at such tolerances:
- * the check allows a factor of 2. A solve that ends before the tolerance and the limit is wrong. */
+/* Rounding separates the residual of the recurrence from the true one, but little at these
+ * tolerances: the check allows a factor of 2. A solve that stops before both the tolerance and the
+ * limit is wrong. */
 static spmv_status check(struct work *work, const void *host_result, struct check *check)
 {
     const struct peer_solved *const solved = work->problem.solved;
@@ -264,7 +265,7 @@ static spmv_status check(struct work *work, const void *host_result, struct chec
     return SPMV_ERROR_CHECK;
 }
 
-/* What one iteration leaves in the caches is used by the next: no flushed runs. */
+/* No flushed runs, because an iteration uses what the previous one left in the caches. */
 static void adapt(struct measure_options *options)
 {
     options->flushed_rounds = 0;

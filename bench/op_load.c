@@ -1,11 +1,12 @@
-/* Reading a matrix from a file as something to measure: how long it takes to become CSR in memory,
- * and how much memory that needs.
+/* Reading a matrix from a file as an operation: the time until it is CSR in memory, and the memory
+ * needed.
  *
- * The first reading stands for what a command does: the system provides fresh pages. The others
- * follow in the same process, with the file in the page cache. The time to read the bytes alone is
- * the lower bound. Each reading is a sample: there are no batches, and no result to check.
+ * The first reading is measured separately, because it includes fresh pages from the system, as in
+ * a command. The others follow in the same process, with the file in the page cache. The time to
+ * read only the bytes is the lower bound. Each reading is a sample: there are no batches, and no
+ * result to check.
  *
- * Bytes that count: those of the text.
+ * The counted bytes are those of the text.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "op_load.h"
@@ -23,10 +24,10 @@
 
 enum { REPEATS_MOST = 25, REPEATS_LEAST = 5, READ_BYTES = 256 << 10 };
 
-/* No further repeat begins after so many seconds. */
+/* No repeat begins after this many seconds. */
 static const double SECONDS_ENOUGH = 3;
 
-/* A line "VmHWM:   123 kB" of this process, in bytes; 0 when the system does not tell. */
+/* The value of a line such as "VmHWM:   123 kB" for this process, in bytes; 0 if unknown. */
 static int64_t memory_status(const char *name)
 {
     char line[256];
@@ -40,7 +41,7 @@ static int64_t memory_status(const char *name)
     return kilobytes * 1024;
 }
 
-/* Resets the peak; false where the system cannot. */
+/* Resets the peak of the resident memory; false if the system cannot. */
 static bool reset_peak(void)
 {
     FILE *const f = fopen("/proc/self/clear_refs", "w");
@@ -68,7 +69,8 @@ static spmv_status read_bytes(struct work *work, struct load_figures *f)
                  path);
         st = SPMV_ERROR_OPEN;
     }
-    for (int pass = 0; st == SPMV_OK && pass < 2; pass++) { /* the first fills the page cache */
+    /* the first pass fills the page cache */
+    for (int pass = 0; st == SPMV_OK && pass < 2; pass++) {
         const double began = monotonic_seconds();
         f->file_bytes = 0;
         for (ssize_t n = 1; n > 0; f->file_bytes += n)
@@ -130,7 +132,7 @@ static void adapt(struct measure_options *options)
     *options = (struct measure_options){.most_runs = 1,
                                         .least_rounds = REPEATS_LEAST,
                                         .most_rounds = REPEATS_MOST,
-                                        .spread = -1, /* as many as there is time for */
+                                        .spread = -1, /* as many as the time allows */
                                         .budget_seconds = SECONDS_ENOUGH,
                                         .long_seconds = DBL_MIN};
 }

@@ -1,4 +1,4 @@
-/* What reading a matrix from a file gives besides its time.
+/* Results of reading a matrix from a file, besides the time.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef BENCH_OP_LOAD_H
@@ -13,12 +13,12 @@ struct load_figures {
     spmv_read_info info;
     int64_t file_bytes, rows, cols, nnz, matrix_bytes;
     spmv_type type;
-    double bytes_seconds; /* reading the bytes alone */
+    double bytes_seconds; /* reading only the bytes */
     double first_seconds; /* the first reading */
-    int64_t peak_bytes;   /* resident memory that the first reading added; 0: not known */
+    int64_t peak_bytes;   /* resident memory that the first reading added; 0: unknown */
 };
 
-/* Of a trial of the operation load, until its trial_close. NULL: it was not set up. */
+/* The figures of an operation load, valid until trial_close. NULL: it was not set up. */
 const struct load_figures *load_figures(const struct work *work);
 
 #endif

@@ -1,13 +1,17 @@
-/* The primitives as something to measure: n elements, sums where there is an operator.
+/* The primitives as operations: n elements; the operator, if any, is a sum.
  *
- * Results are checked on elements -1, 0 and 1, whose sums are exact in any order, so that every bit
- * must be right; then the elements become random numbers with full mantissas, on which the runs are
- * timed. What is right is computed by the checker's backend; that is the state of each of these
- * operations.
+ * Results are checked on elements -1, 0 and 1, whose sums are exact in any order, so every bit must
+ * be right. The runs are timed on random numbers with full mantissas. The checker's backend
+ * computes the right result, which is the state of these operations.
  *
- * Bytes that count, v the size of an element: map, scan 2 n v; reduce n v; segmented scan 2 n v + n
- * (flags); segmented reduce n v + 4 (segments + 1) + segments v; gather, scatter n (2 v + 4);
- * compact n v + n (flags) + kept v.
+ * Counted bytes, with v the size of an element:
+ *
+ *   map, scan         2 n v
+ *   reduce            n v
+ *   segmented scan    2 n v + n (flags)
+ *   segmented reduce  n v + 4 (segments + 1) + segments v
+ *   gather, scatter   n (2 v + 4)
+ *   compact           n v + n (flags) + kept v
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
@@ -27,7 +31,7 @@ static int64_t element_bytes(const struct work *work)
 
 /* ---------------------------------------------------------------- arrays */
 
-/* in and out of n elements; results: elements of out that a run writes. */
+/* Allocates in and out of n elements. results: the number of elements of out that a run writes. */
 static spmv_status setup_elements(struct work *work, int64_t results)
 {
     struct peer_problem *const p = &work->problem;
@@ -56,7 +60,7 @@ static spmv_status setup_reduce(struct work *work)
     return setup_elements(work, 1);
 }
 
-/* Host arrays that describe segments: the lengths are 1 to 2 mean - 1, all as likely. */
+/* Host arrays that describe segments. Lengths are uniform from 1 to 2 mean - 1. */
 struct cuts {
     int32_t *offsets, *segment; /* count + 1; n */
     uint8_t *flags;             /* n: 1 at a segment's head */
@@ -91,7 +95,8 @@ static spmv_status make_cuts(struct work *work, struct cuts *cuts)
     return SPMV_OK;
 }
 
-/* Both forms, since ours and the peers' differ. reduced: a result for each segment. */
+/* Makes offsets and segment numbers, because our methods and peers need different forms. reduced:
+ * one result per segment. */
 static spmv_status setup_segments(struct work *work, bool reduced)
 {
     struct peer_problem *const p = &work->problem;
@@ -129,8 +134,8 @@ static spmv_status setup_segreduce(struct work *work)
     return setup_segments(work, true);
 }
 
-/* Where i goes in a permutation of 0 .. n - 1: rounds of steps that can be undone, within the
- * next power of two, until the image lies below n. */
+/* The image of i in a permutation of 0 .. n - 1: rounds of invertible steps within the next power
+ * of two, repeated until the image is below n. */
 static uint64_t permuted(uint64_t i, uint64_t n, int bits, uint64_t key)
 {
     const uint64_t mask = bits < 64 ? ((uint64_t)1 << bits) - 1 : ~(uint64_t)0;
@@ -144,7 +149,7 @@ static uint64_t permuted(uint64_t i, uint64_t n, int bits, uint64_t key)
     return i;
 }
 
-/* The elements' places, each once, in a random order or as they lie. */
+/* The positions of the elements, each once, in random order or in ascending order. */
 static spmv_status setup_places(struct work *work, bool in_order)
 {
     const int64_t n = work->operand->n;
@@ -180,7 +185,7 @@ static spmv_status setup_sequential(struct work *work)
     return setup_places(work, true);
 }
 
-/* Half of the elements, at random. */
+/* Keeps half of the elements, at random. */
 static spmv_status setup_compact(struct work *work)
 {
     struct peer_problem *const p = &work->problem;
@@ -205,9 +210,9 @@ static spmv_status setup_compact(struct work *work)
     return st;
 }
 
-/* ---------------------------------------------------------------- what is run */
+/* ---------------------------------------------------------------- runs */
 
-/* An operation on one context's arrays. */
+/* An operation on the arrays of one context. */
 typedef spmv_status compute_fn(spmv_context *ctx, const struct peer_problem *p);
 
 static spmv_status compute_map(spmv_context *ctx, const struct peer_problem *p)
@@ -247,7 +252,7 @@ static spmv_status compute_scatter(spmv_context *ctx, const struct peer_problem 
     return spmv_scatter(ctx, p->type, p->in, p->index, 32, p->out, p->n, p->n);
 }
 
-/* The rungs but the definition. It does n^2 / 2 operations, so it is measured only when it is
+/* All rungs except the definition, which does n^2 / 2 operations and is measured only if it is
  * named. */
 static const char *rung_but_definition(const char *(*rung)(spmv_backend, int), spmv_backend backend, int index)
 {
@@ -268,7 +273,7 @@ static const char *segscan_names(spmv_backend backend, int index)
     return rung_but_definition(spmv_segscan_rung_name, backend, index);
 }
 
-/* Working on nothing asks the library whether there is such a rung. */
+/* A call with n = 0 reports whether the rung exists. */
 static spmv_status open_scan(struct work *work, const char *name, struct method *method)
 {
     const spmv_status st = spmv_scan_rung(work->ctx, name, SPMV_INCLUSIVE, SPMV_ADD, work->type, NULL, NULL, 0);
@@ -332,7 +337,7 @@ DEFINE_RUN(gather)
 DEFINE_RUN(scatter)
 #undef DEFINE_RUN
 
-/* compact has methods by name. */
+/* compact has named methods. */
 static spmv_status open_compact(struct work *work, const char *asked, struct method *method)
 {
     const spmv_backend backend = spmv_context_backend(work->ctx);
@@ -362,9 +367,9 @@ static int run_compact(void *state)
                : -1;
 }
 
-/* ---------------------------------------------------------------- what is right */
+/* ---------------------------------------------------------------- checks */
 
-/* A copy in host memory; NULL stays NULL. */
+/* Copies an array to host memory; NULL stays NULL. */
 static spmv_status host_copy(struct work *work, const void *from, int64_t bytes, void **to)
 {
     *to = NULL;
@@ -377,7 +382,7 @@ static spmv_status host_copy(struct work *work, const void *from, int64_t bytes,
     return st == SPMV_OK ? st : work_fail(work, work->ctx, st);
 }
 
-/* Elements with a flag, in order. */
+/* Copies the elements with a flag, in order. */
 static void compact_on_host(const struct work *work, const void *in, const uint8_t *flags, void *out)
 {
     const size_t size = (size_t)element_bytes(work);
@@ -390,7 +395,7 @@ static void compact_on_host(const struct work *work, const void *in, const uint8
     }
 }
 
-/* The right result from the elements in host_in. compute NULL: compact. */
+/* Computes the right result for the elements in host_in. compute NULL: compact. */
 static spmv_status expect(struct work *work, const void *host_in, compute_fn *compute)
 {
     const struct peer_problem *const p = &work->problem;
@@ -453,13 +458,13 @@ static spmv_status fill_compact(struct work *work, bool exact)
     return fill(work, exact, NULL);
 }
 
-/* Every bit, since the elements make every result exact. */
+/* Every bit must match, since the elements make every result exact. */
 static spmv_status check(struct work *work, const void *host_result, struct check *check)
 {
     return work_check_cells(work, host_result, work->state, element_bytes(work), check);
 }
 
-/* The number kept, too. */
+/* Also checks the number of elements kept. */
 static spmv_status check_compact(struct work *work, const void *host_result, struct check *found)
 {
     const int64_t flagged = work->result_bytes / element_bytes(work);
@@ -477,7 +482,7 @@ static spmv_status check_compact(struct work *work, const void *host_result, str
 
 /* ---------------------------------------------------------------- the operations */
 
-/* names, opener: its methods of ours */
+/* names, opener: our methods and how they are opened */
 #define OPERATION_BY(row, text, an_operator, a_kind, peers, names, opener)                                             \
     const struct operation operation_##row = {.name = #row,                                                            \
                                               .formula = (text),                                                       \

@@ -1,8 +1,8 @@
-/* Scan of an array in host memory as something to measure, from end to end: up, the work, and down.
+/* Scan of an array in host memory as an operation, end to end: upload, scan, download.
  *
- * Beside it stand, in the sentence on the method, plain copies of as many bytes up and down, one after the other, by
- * the calls that everyone would use: what there is to win by letting them overlap. Bytes that count: 2 n v, what
- * crosses.
+ * The text on the method also has the times of plain copies of the same bytes up and down, one
+ * after the other, with the usual calls: this shows what overlapping can gain. Counted bytes: 2 n
+ * v, the bytes transferred.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
@@ -14,7 +14,7 @@
 
 enum { STREAM_IN = 0x696e, WHY_BYTES = 256 };
 
-/* Plain copies go through so much of the context's memory, again and again. */
+/* Plain copies reuse this many bytes of the context's memory. */
 static const int64_t COPY_BYTES = (int64_t)256 << 20;
 
 static int64_t array_bytes(const struct work *work)
@@ -24,7 +24,7 @@ static int64_t array_bytes(const struct work *work)
 
 struct state {
     void *in, *out, *expected;
-    double copy_seconds[2]; /* plain copies up and down */
+    double copy_seconds[2]; /* of plain copies up and down */
 };
 
 static spmv_status fill_scan_host(struct work *work, bool exact)
@@ -39,7 +39,7 @@ static spmv_status fill_scan_host(struct work *work, bool exact)
     return st == SPMV_OK ? st : work_fail(work, work->checker, st);
 }
 
-/* Seconds of the plain copies, [0] up and [1] down, each after one that is not timed. */
+/* Times plain copies, [0] up and [1] down, each after an untimed one. */
 static spmv_status time_copies(struct work *work, struct state *state)
 {
     const int64_t bytes = array_bytes(work), most = bytes < COPY_BYTES ? bytes : COPY_BYTES;
@@ -79,7 +79,7 @@ static spmv_status setup_scan_host(struct work *work)
     return time_copies(work, state);
 }
 
-/* method->state: the sentence. */
+/* method->state: the text on the method. */
 static spmv_status open_scan_host(struct work *work, const char *name, struct method *method)
 {
     const double *const seconds = ((const struct state *)work->state)->copy_seconds;

@@ -1,11 +1,11 @@
-/* Sort and histogram as something to measure: n keys with random mantissas; n indices, each of BINS
- * bins as likely.
+/* Sort and histogram as operations: n keys with random mantissas; n indices, uniform over BINS
+ * bins.
  *
- * Both have one right result, which every method must have to the last bit: the contents that are
- * timed are checked. The right result is the operation's state.
+ * Both have exactly one right result, to the last bit, so the timed contents are checked too. The
+ * right result is the operation's state.
  *
- * Bytes that count, v the size of a key: sort 2 n v, each key read and written once, the least that
- * any sort moves (a radix sort moves as much in each of its passes); histogram 4 n + 4 bins.
+ * Counted bytes, with v the size of a key: sort 2 n v, each key read and written once, the minimum
+ * for any sort (a radix sort moves this in each of its passes); histogram 4 n + 4 bins.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
@@ -45,7 +45,7 @@ static spmv_status setup_sort(struct work *work)
     return st;
 }
 
-/* A rung by its name; sorting nothing asks the library whether there is one. */
+/* Opens a rung by its name. A call with n = 0 reports whether the rung exists. */
 static spmv_status open_sort(struct work *work, const char *name, struct method *method)
 {
     const spmv_status st = spmv_sort_rung(work->ctx, name, work->type, 0, 1, NULL, NULL, 0, NULL, NULL, 0);

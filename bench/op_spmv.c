@@ -1,8 +1,10 @@
-/* The product y = A x as something to measure: by itself, for several vectors at once (spmm), and with a dot product
- * (spmv-dot), as in a step of conjugate gradients, which stands behind y in the result.
+/* The product y = A x as an operation: plain (spmv), for several vectors at once (spmm), and with a
+ * dot product as in a step of conjugate gradients (spmv-dot). The dot product is stored behind y in
+ * the result.
  *
- * Our plans borrow the arrays that the peers read: plain CSR, 32-bit offsets below 2^31 entries. A pattern matrix is
- * ones to peers and stays a pattern to us; its bytes are counted with values for both.
+ * Our plans borrow the arrays that peers read: plain CSR, with 32-bit offsets below 2^31 entries. A
+ * pattern matrix has ones as values for peers and stays a pattern for us; its bytes are counted
+ * with values for both.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
@@ -130,7 +132,7 @@ static spmv_status check_y(struct work *work, const void *host_result, struct ch
     return verify(work, ((const struct state *)work->state)->x, host_result, check);
 }
 
-/* Column v of rows of k elements. */
+/* Copies column v of an array of rows with k elements each. */
 static void take_column(const char *from, int64_t rows, int k, int v, size_t size, char *to)
 {
     for (int64_t i = 0; i < rows; i++)
@@ -166,7 +168,7 @@ static long double number(const struct work *work, const void *array, int64_t i)
     return work->type == SPMV_F32 ? (long double)((const float *)array)[i] : (long double)((const double *)array)[i];
 }
 
-/* y, and its dot product with w: (n + 2) u sum |w_i| |y_i| (operator.h). */
+/* Checks y, and its dot product with w: bound (n + 2) u sum |w_i| |y_i| (operator.h). */
 static spmv_status check_dot(struct work *work, const void *host_result, struct check *check)
 {
     const struct state *const state = work->state;
@@ -193,7 +195,7 @@ static spmv_status check_dot(struct work *work, const void *host_result, struct 
     return SPMV_ERROR_CHECK;
 }
 
-/* Those that take several vectors. */
+/* The methods that take several vectors. */
 static const char *spmm_method(spmv_backend backend, int index)
 {
     return index > 0                      ? NULL

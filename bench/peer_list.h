@@ -1,6 +1,7 @@
-/* The modules of peers that there are: what a build lacks is told from here.
+/* The list of all peer modules, also those that a build lacks.
  *
- * X(module, backend, names of its peers, what each of them does (enum peer_op, in lower case), what brings it)
+ * X(module, backend, names of its peers, operation of each (enum peer_op, in lower case), what it
+ * needs)
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef BENCH_PEER_LIST_H

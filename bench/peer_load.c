@@ -1,7 +1,8 @@
-/* Opens modules of peers: looks for the file, opens it, holds what it exports against its row in peer_list.h.
+/* Opens modules of peers: finds the file, opens it, and compares its exports with the row in
+ * peer_list.h.
  *
- * RTLD_LOCAL, so that two modules may bring the same symbols; RTLD_NOW, so that what a module lacks shows here and not
- * in the middle of a run.
+ * RTLD_LOCAL, so that two modules may define the same symbols; RTLD_NOW, so that missing symbols
+ * are found here and not during a run.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "peer_load.h"
@@ -35,7 +36,7 @@ static const struct row *find_row(const char *name, char *why)
     return NULL;
 }
 
-/* Whether FOLDER/spmv_peer_NAME.so is there; path is that name in any case, "" when it is too long. */
+/* Whether FOLDER/spmv_peer_NAME.so exists. path: that name in any case, "" if it is too long. */
 static int is_there(const char *folder, int length, const char *name, char *path)
 {
     const int n = snprintf(path, PATH_SIZE, "%.*s/spmv_peer_%s.so", length, folder, name);
@@ -46,7 +47,8 @@ static int is_there(const char *folder, int length, const char *name, char *path
     return access(path, F_OK) == 0;
 }
 
-/* The path of the module, first of the folders of SPMV_PEER_PATH, then of those near the program. */
+/* Finds the path of the module: first in the folders of SPMV_PEER_PATH, then in those near the
+ * program. */
 static int find(const char *name, char *path)
 {
     const char *list = getenv("SPMV_PEER_PATH");
@@ -74,7 +76,7 @@ static int find(const char *name, char *path)
     return 0;
 }
 
-/* The peers are those of the row: same names, same order; and each can be opened and run. */
+/* Whether the peers match the row: same names, same order; and each has open and run. */
 static int is_as_listed(const struct row *row, const struct peer_module *module, const char *path, char *why)
 {
     const char *names = row->peers;
@@ -115,7 +117,8 @@ int peer_load(const char *name, const char *folder, const struct peer_module **m
                  error != NULL ? error : "no reason", row->brings);
         return -1;
     }
-    /* POSIX: a function pointer may be read out of dlsym's answer; C has no cast for that. */
+    /* POSIX allows a function pointer to be copied from the result of dlsym; C has no cast for
+     * that. */
     const struct peer_module *(*get)(void) = NULL;
     void *symbol = dlsym(library, "spmv_peer_module");
     memcpy(&get, &symbol, sizeof get);

@@ -1,9 +1,11 @@
-/* What people write without a library, to compare with: an fscanf loop into coordinates, counting into CSR, and a plain
- * OpenMP loop over the rows. Prints one line of JSON: load_seconds, product_seconds (median), checksum.
+/* The usual code without a library, for comparison: an fscanf loop into coordinates, counting into
+ * CSR, and a plain OpenMP loop over the rows. Prints one line of JSON: load_seconds,
+ * product_seconds (median), checksum.
  *
  *   plain_loops A.mtx [REPEATS]
  *
- * Reads coordinate files, real, integer and pattern, general and symmetric; trusts its input, as such programs do.
+ * Reads coordinate files: real, integer and pattern, general and symmetric. Does not check its
+ * input, as is usual for such programs.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <omp.h>

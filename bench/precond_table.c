@@ -1,8 +1,9 @@
-/* Preconditioners side by side: conjugate gradients with each, on matrices from files or SPECs, b = A * ones, rtol
- * 1e-8, on OpenMP or a GPU. One line a matrix and preconditioner, as CSV: iterations, and seconds of set-up and of the
- * solve (the best of three where they are short).
+/* Compares preconditioners: conjugate gradients with each, on matrices from files or SPECs, b = A *
+ * ones, rtol 1e-8, on OpenMP or a GPU. Prints one CSV line per matrix and preconditioner:
+ * iterations, and seconds of set-up and solve (the best of three if they are short).
  *
- * usage: precond_table THREADS|cuda NAME[,NAME...] MATRIX...     NAME: of spmv_preconditioner_name, "auto", "all"
+ * usage: precond_table THREADS|cuda NAME[,NAME...] MATRIX...
+ * NAME: of spmv_preconditioner_name, "auto", "all"
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
@@ -41,7 +42,7 @@ static void try(const struct trial *t, const char *matrix, const char *name)
         }
         spmv_cg_options cg;
         spmv_cg_options_init(&cg, sizeof cg);
-        cg.symmetry_check = SPMV_SYMMETRY_TRUST; /* the systems are symmetric; the check is not timed */
+        cg.symmetry_check = SPMV_SYMMETRY_TRUST; /* the systems are known to be symmetric */
         cg.zero_start = 1;
         cg.precond = m;
         const double begin = monotonic_seconds();

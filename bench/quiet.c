@@ -1,7 +1,7 @@
-/* Load and spread.
+/* Load of the machine and spread of times.
  *
- * The processors are those of the process's affinity mask. Their ticks come from /proc/stat, whose
- * lines are: cpuN user nice system idle iowait irq softirq steal ... (proc(5)).
+ * The processors are those of the process's affinity mask. Their ticks come from /proc/stat, with
+ * lines: cpuN user nice system idle iowait irq softirq steal ... (proc(5)).
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "quiet.h"
@@ -33,7 +33,7 @@ bool processor_ticks_add(const char *line, const char *list, struct processor_ti
         const char *const field = end;
         const double spent = (double)strtoull(field, &end, 10);
         if (end == field)
-            break; /* an old kernel counts fewer kinds */
+            break; /* an old kernel has fewer columns */
         ticks->total += spent;
         ticks->busy += kind == IDLE || kind == IOWAIT ? 0 : spent;
     }
@@ -81,8 +81,8 @@ struct machine_load machine_load_measure(void)
     struct machine_load load = {.load_average = load_average(),
                                 .processors = omp_get_num_procs(),
                                 .machine_processors = (int)sysconf(_SC_NPROCESSORS_ONLN)};
-    /* OpenMP may have bound this thread to one processor: the mask then no longer says what the
-     * process may use */
+    /* If OpenMP bound this thread to one processor, the thread's mask is not that of the process:
+     * then all processors are read. */
     const char *const allowed = processors_allowed();
     const char *const list = processor_list_count(allowed) >= load.processors ? allowed : "";
     const double own = own_seconds();

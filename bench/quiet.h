@@ -1,4 +1,4 @@
-/* How busy the machine is with other work, and what that means for measured times.
+/* The load by other processes, and whether it makes measured times unreliable.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef BENCH_QUIET_H
@@ -9,40 +9,38 @@
 
 #include "timing.h"
 
-/* Time that a set of processors spent, in clock ticks since the machine started. */
+/* Time of a set of processors, in clock ticks since boot. */
 struct processor_ticks {
     double busy, total;
 };
 
 /* Adds a line of /proc/stat if it is that of one processor of the list ("0-3,8"; "": every
- * processor). Time that a virtual machine's host took away counts as busy. False: it is no such
- * line. */
+ * processor). Steal time of a virtual machine counts as busy. False: not such a line. */
 bool processor_ticks_add(const char *line, const char *list, struct processor_ticks *ticks);
 
-/* The share of the processors, 0 to 1, that other processes used between two readings; own: the
- * ticks that this process used. Returns -1 when no time passed. */
+/* The share of the processors, 0 to 1, used by other processes between two readings. own: the ticks
+ * that this process used. Returns -1 if no time passed. */
 double others_share(const struct processor_ticks *before, const struct processor_ticks *after, double own);
 
 struct machine_load {
-    double load_average;    /* of the last minute, of the whole machine; -1: not known */
-    double others_share;    /* of the processors of this process; -1: not known */
+    double load_average;    /* of the last minute, of the whole machine; -1: unknown */
+    double others_share;    /* of the processors of this process; -1: unknown */
     int processors;         /* that this process may use */
-    int machine_processors; /* that are switched on */
+    int machine_processors; /* online processors */
 };
 
-/* Watches the machine for a fifth of a second, in which the caller should have no work under
- * way. */
+/* Measures the load for 0.2 seconds. The caller should have no work running meanwhile. */
 struct machine_load machine_load_measure(void);
 
-/* Why times that so many threads take cannot be trusted under this load, without a full stop; "":
- * nothing is known against them. Others may use a tenth of the processors; the load average may be
- * 1.5 a processor. */
+/* The reason why times of this many threads are unreliable under this load, without a full stop;
+ * "": none. Limits: a tenth of the processors used by others, a load average of 1.5 per
+ * processor. */
 void machine_load_doubt(const struct machine_load *load, int threads, char *text, size_t size);
 
-/* Median over minimum, less 1. 0 where nothing was measured. */
+/* median / minimum - 1; 0 if nothing was measured. */
 double timing_spread(const struct timing *t);
 
-/* The spread is at most a fifth: the times can be compared with others. */
+/* Whether the spread is at most a fifth, so that the times are comparable. */
 bool timing_steady(const struct timing *t);
 
 #endif

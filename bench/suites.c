@@ -1,7 +1,9 @@
-/* The suites' lists.
+/* The lists of the suites.
  *
- * small has the families that CPUs differ on; std the same families at sizes beyond a GPU's caches, and the twins of
- * well-known matrices; cg symmetric positive definite systems; large what needs the memory of a big GPU.
+ *   small  the families on which CPUs differ
+ *   std    the same families at sizes beyond a GPU's caches, and twins of well-known matrices
+ *   cg     symmetric positive definite systems
+ *   large  matrices that need the memory of a large GPU
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "suites.h"
@@ -77,7 +79,7 @@ static const char *const large[] = {
     NULL,
 };
 
-/* Systems for conjugate gradients: what fits on a chip, what fits in its caches, what does not. */
+/* Systems for conjugate gradients: some fit on a chip, some in its caches, some in neither. */
 static const char *const solvers[] = {
     "poisson2d:32", "poisson2d:100", "poisson2d:316", "poisson2d:1000", "poisson2d:2000",
     "poisson3d:50", "poisson3d:100", "poisson3d:200", "stencil27:104",  NULL,

@@ -4,10 +4,10 @@
 #ifndef BENCH_SUITES_H
 #define BENCH_SUITES_H
 
-/* The SPECs of a suite, with NULL behind the last; NULL: there is no suite of that name. */
+/* The SPECs of a suite, terminated by NULL; NULL: no suite has that name. */
 const char *const *suite_find(const char *name);
 
-/* The suites' names: 0, 1, ... until NULL; *about: what it is. */
+/* The names of the suites: 0, 1, ... until NULL. *about: a description. */
 const char *suite_name(int index, const char **about);
 
 #endif

@@ -1,6 +1,6 @@
 /* Timing: a clock and the summary of repeated measurements.
  *
- * The median, not the mean: one interruption by the system must not move the figure.
+ * The median is used and not the mean, because it is insensitive to single interruptions.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "timing.h"

@@ -5,14 +5,15 @@
 #define BENCH_TIMING_H
 
 struct timing {
-    double median, min, max; /* seconds; the median of an even number of samples is the mean of the middle two */
+    /* seconds; the median of an even number of samples is the mean of the middle two */
+    double median, min, max;
     int repeats;
 };
 
-/* Seconds since some fixed moment; never goes back. */
+/* Seconds since a fixed moment; never decreases. */
 double monotonic_seconds(void);
 
-/* The summary of n samples, which it sorts. n == 0: all zeros. */
+/* The summary of n samples, which are sorted. n == 0: all zeros. */
 struct timing timing_summary(double *samples, int n);
 
 #endif

@@ -1,9 +1,9 @@
-/* The order of a trial.
+/* The steps of a trial.
  *
- * All are made ready first, and stay so, since they take turns. Each then computes into an
- * overwritten result, which is checked, and BIT_REPEATS times more, whose bits are compared. Then
- * comes the timing; and after it once more a result, which must have the first one's bits or be
- * right by itself.
+ * First all candidates are opened; they stay open, since they take turns. Each then computes a
+ * result in poisoned memory, which is checked, and BIT_REPEATS more, whose bits are compared. Then
+ * they are timed. Afterwards each computes another result, which must have the bits of the first or
+ * be right by itself.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "trial.h"
@@ -16,9 +16,10 @@
 #include "faults.h"
 
 enum { BIT_REPEATS = 5, OPENINGS = 5 };
-static const double QUICK_SECONDS = 0.05; /* to make something ready: below, OPENINGS times */
+/* candidates that open faster are opened OPENINGS times */
+static const double QUICK_SECONDS = 0.05;
 
-/* What a result needs while the trial runs. */
+/* State of a candidate during the trial. */
 struct slot {
     const struct peer *peer; /* NULL: ours */
     struct method method;
@@ -68,7 +69,7 @@ static void close_slot(struct run *run, int number)
     slot->open = false;
 }
 
-/* Makes it ready, and waits until it is. */
+/* Opens a candidate and waits until it is ready. */
 static void open_once(struct run *run, int number)
 {
     struct trial *const trial = run->trial;
@@ -106,8 +107,8 @@ static void open_once(struct run *run, int number)
     result->plan_seconds = monotonic_seconds() - began;
 }
 
-/* Makes it ready; what is quick, several times, and the median counts: the first may load its
- * kernels. */
+/* Opens a candidate. If that is quick, it is repeated and the median counts, because the first time
+ * may load kernels. */
 static void open_slot(struct run *run, int number)
 {
     struct result *const result = &run->trial->results[number];
@@ -126,14 +127,15 @@ static void open_slot(struct run *run, int number)
     result->plan_seconds = timing_summary(seconds, OPENINGS).median;
 }
 
-/* Tests of the check plant a wrong result of the first candidate (faults.h). */
+/* Makes the result of the first candidate wrong if a test requests it (faults.h). */
 static void plant(const struct trial *trial, const struct result *result, void *host_result)
 {
     if (fault_text(FAULT_ERROR) != NULL && result == &trial->results[0] && trial->work.result_bytes > 0)
         memset(host_result, 0xff, spmv_type_size(trial->work.type));
 }
 
-/* One result, computed over bytes that are no numbers, in host memory. *seconds: the run alone. */
+/* Computes one result, in host memory; the memory is filled with NaN before. *seconds: the run
+ * alone. */
 static spmv_status compute(struct run *run, int number, void *host_result, double *seconds)
 {
     struct trial *const trial = run->trial;
@@ -155,7 +157,7 @@ static spmv_status compute(struct run *run, int number, void *host_result, doubl
     *seconds = monotonic_seconds() - began;
     if (failed == 0 && slot->peer != NULL && slot->peer->fetch != NULL)
         failed = slot->peer->fetch(slot->state);
-    if (failed == 0 && slot->peer == NULL) { /* a method may choose as it runs */
+    if (failed == 0 && slot->peer == NULL) { /* the method may be chosen during the run */
         snprintf(result->method, sizeof result->method, "%s", slot->method.name);
         snprintf(result->why, sizeof result->why, "%s", slot->method.why);
     }
@@ -171,7 +173,7 @@ static spmv_status compute(struct run *run, int number, void *host_result, doubl
     return SPMV_OK;
 }
 
-/* Compares with what is right. */
+/* Compares a result with the right one. */
 static spmv_status check(struct run *run, int number, void *host_result)
 {
     struct trial *const trial = run->trial;
@@ -196,14 +198,14 @@ static spmv_status check(struct run *run, int number, void *host_result)
     return SPMV_OK;
 }
 
-/* A probe has no result: it only runs. */
+/* A probe only runs and has no result. */
 static bool has_result(const struct run *run, int number)
 {
     const struct peer *const peer = run->slots[number].peer;
     return takes_part(run, number) && (peer == NULL || peer->probe == 0);
 }
 
-/* Runs it some more times, and compares the bits of the results with those of the first. */
+/* Runs the candidate some more times, and compares the bits with those of the first result. */
 static spmv_status compare_bits(struct run *run, int number)
 {
     struct result *const result = &run->trial->results[number];
@@ -218,7 +220,7 @@ static spmv_status compare_bits(struct run *run, int number)
     return st;
 }
 
-/* The first result, checked, and the repeats' bits. */
+/* Checks the first result and the bits of the repeats. */
 static spmv_status check_first(struct run *run, int number)
 {
     spmv_status st = compute(run, number, run->first, &run->trial->results[number].first_call_seconds);
@@ -227,7 +229,7 @@ static spmv_status check_first(struct run *run, int number)
     return st == SPMV_OK ? compare_bits(run, number) : st;
 }
 
-/* After the timing, on the contents that were timed: two more results. */
+/* After the timing, on the contents that were timed: checks two more results. */
 static spmv_status check_again(struct run *run, int number)
 {
     double seconds;
@@ -241,7 +243,7 @@ static spmv_status check_again(struct run *run, int number)
 
 struct ticker {
     struct trial *trial;
-    const int *numbers; /* of the results behind the contenders */
+    const int *numbers; /* index of each contender's result */
 };
 
 static int on_tick(void *user, int contender)
@@ -250,7 +252,7 @@ static int on_tick(void *user, int contender)
     return tick(ticker->trial, ticker->numbers[contender]) ? 0 : 1;
 }
 
-/* Times all that are still there. */
+/* Times all candidates that have not failed. */
 static spmv_status time_all(struct run *run)
 {
     struct trial *const trial = run->trial;
@@ -287,7 +289,7 @@ static spmv_status time_all(struct run *run)
     return failed == 0 ? SPMV_OK : SPMV_ERROR_DEVICE;
 }
 
-/* A peer that stopped short of the tolerance does not count beside one of ours that reached it. */
+/* Excludes peers that stopped short of the tolerance if one of our methods reached it. */
 static void mark_unfinished(struct trial *trial)
 {
     bool reached = false, there = false;
@@ -302,7 +304,8 @@ static void mark_unfinished(struct trial *trial)
     }
 }
 
-/* A figure beyond what memory can do is not wrong, but it is not memory's. */
+/* Adds a note to figures above the memory bandwidth: they are possible, but not a speed of
+ * memory. */
 static void annotate(struct trial *trial)
 {
     const double cache = (double)trial->work.device->cache_bytes;

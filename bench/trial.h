@@ -1,5 +1,5 @@
-/* A trial: one operation on one operand in one type, by our methods and by peers. Checked first,
- * then timed, then checked again.
+/* A trial: one operation on one operand in one type, by our methods and by peers. Results are
+ * checked, then timed, then checked again.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef BENCH_TRIAL_H
@@ -11,60 +11,62 @@
 /* The result of one candidate. */
 struct result {
     const struct candidate *candidate;
-    char method[NAME_SIZE]; /* ours: what ran; the peer's name */
-    char why[WHY_SIZE];     /* ours: why that method */
-    char layout[512];       /* ours: how it holds the matrix */
-    char failed[WHY_SIZE];  /* the sentence; "": it did not fail */
+    char method[NAME_SIZE]; /* ours: the method that ran; otherwise the peer's name */
+    char why[WHY_SIZE];     /* ours: why this method */
+    char layout[512];       /* ours: how the matrix is stored */
+    char failed[WHY_SIZE];  /* message; "": no failure */
     spmv_status failed_status;
-    double plan_seconds;           /* from arrays in the context's memory to ready */
+    double plan_seconds;           /* time from arrays in the context's memory until ready */
     struct method_figures figures; /* ours */
     double first_call_seconds;
     struct timing warm, flushed;
-    bool measured;       /* warm is there */
-    bool checked, wrong; /* probes are not checked; wrong: past the bound */
+    bool measured;       /* warm is valid */
+    bool checked, wrong; /* probes are not checked; wrong: beyond the bound */
     struct check check;  /* the last one */
-    double worst_ratio;  /* error over its bound */
+    double worst_ratio;  /* error / bound */
     int64_t worst_at;
-    int bit_repeats;           /* runs compared with the first */
-    int bit_different;         /* of them, with other bits */
-    char note[WHY_SIZE];       /* what a reader of the figure must know; "" */
-    struct peer_solved solved; /* of a solver: the first solve, which all later ones repeat */
-    char precond[32];          /* of a solution of ours: the preconditioner that ran */
-    bool unfinished; /* a solver's peer at the limit of iterations, where one of ours was not: it does not count */
+    int bit_repeats;           /* runs compared with the first one */
+    int bit_different;         /* of these, runs with different bits */
+    char note[WHY_SIZE];       /* a remark that readers of the figure need; "" */
+    struct peer_solved solved; /* of a solver: the first solve; later ones repeat it */
+    char precond[32];          /* ours, for whole solutions: the preconditioner that ran */
+    /* a solver's peer reached the limit of iterations, but one of ours did not: excluded */
+    bool unfinished;
 };
 
 struct trial {
     /* set by the caller */
-    struct work work; /* its first part */
+    struct work work; /* only the first part of it */
     const struct candidate_list *list;
     struct measure_options options;
-    double read_gbs, copy_gbs; /* measured on this device; 0: not known */
-    measure_tick tick;         /* contender: index of a result; -1: getting ready */
+    double read_gbs, copy_gbs; /* measured on this device; 0: unknown */
+    measure_tick tick;         /* contender: index of a result; -1: opening */
     void *user;
     /* set by trial_run */
     struct result results[CANDIDATES_MOST];
     int count;
-    bool ended; /* by tick: what is missing was not measured */
+    bool ended; /* by tick; missing results were not measured */
 };
 
-/* Runs it. A failure of one of them is kept in its result; the status is that of a failure that
- * ends all (memory, the device), with the sentence in work.error. trial_close in any case. */
+/* Runs the trial. A failure of one candidate is stored in its result. The status is that of a
+ * failure that ends the trial (memory, the device), with a message in work.error. Call trial_close
+ * in any case. */
 spmv_status trial_run(struct trial *trial);
 void trial_close(struct trial *trial);
 
-/* How many steps a run has: the iterations of a solver, else 1, as where whole solutions are
- * compared. Times over it are what is compared. */
+/* The number of steps of a run: the iterations of a solver, else 1, also if whole solutions are
+ * compared. Times per step are compared. */
 double result_steps(const struct trial *trial, const struct result *result);
 
-/* A solver reached the tolerance. */
+/* Whether a solver reached the tolerance. */
 bool result_converged(const struct trial *trial, const struct result *result);
 
-/* model_bytes a second over the median of a step, in 1e9; 0 when it was not measured, and for whole
+/* model_bytes / (median time of a step), in 1e9 bytes per second; 0 if not measured, and for whole
  * solutions. */
 double result_gbs(const struct trial *trial, const struct result *result);
 
-/* The fastest peer (no probe, not wrong, not unfinished) by its warm median of a step; NULL: there
- * is none. */
+/* The peer with the smallest warm median per step, except probes and wrong or unfinished ones; NULL
+ * if there is none. */
 const struct result *trial_best_peer(const struct trial *trial);
 
 #endif

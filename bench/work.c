@@ -1,4 +1,4 @@
-/* Operations by name, and the arrays that every one of them needs.
+/* Operations by name, and arrays that all of them need.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "work.h"
@@ -133,7 +133,7 @@ void work_close(struct work *work)
     work->state = NULL;
 }
 
-/* All bits set is not a number in either type, and no index. */
+/* All bits set is NaN in either type, and not a valid index. */
 spmv_status work_poison(struct work *work)
 {
     void *const bytes = malloc((size_t)work->result_bytes + 1);

@@ -1,13 +1,12 @@
-/* The matrix of an operation on a matrix: its values in the type, a copy in the context's memory,
- * and plans.
+/* The matrix of an operation: its values in the type, a copy in the context's memory, and plans.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "work_matrix.h"
 
 #include <stdlib.h>
 
-/* The operand's values in the type, the real ones of a complex type with imaginary parts of 0;
- * ones for a pattern. */
+/* Converts the operand's values to the type; for a complex type with imaginary parts of 0, for a
+ * pattern ones. */
 static spmv_status make_values(struct work *work, spmv_csr *to)
 {
     const spmv_csr *const a = work->operand->matrix;
@@ -35,7 +34,8 @@ static spmv_status make_values(struct work *work, spmv_csr *to)
     return SPMV_OK;
 }
 
-/* The row offsets: 32 bits where they fit, which is what peers take, else 64 for us alone. */
+/* Sends the row offsets: with 32 bits if they fit, which peers need, else with 64 bits, only for
+ * us. */
 static spmv_status send_offsets(struct work *work, const spmv_csr *a, spmv_csr *to)
 {
     const int64_t *const wide = a->row_ptr;

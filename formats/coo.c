@@ -1,5 +1,5 @@
-/* Coordinate entries into CSR: a stable counting sort by row (counting.h), each row sorted by column and entries at the
- * same place added (rows.h).
+/* Converts coordinate entries to CSR: a stable counting sort by row (counting.h), then each row is
+ * sorted by column and entries at the same position are added (rows.h).
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "coo.h"
@@ -8,13 +8,14 @@
 #include "ops.h"
 #include "rows.h"
 
-/* A stretch of one chunk. */
+/* A range of entries of one chunk. */
 struct stretch {
     const struct coo_chunk *chunk;
     int64_t first, end;
 };
 
-/* The part of chunk c, whose first entry is entry number offset of the list, that lies in piece p. */
+/* The part of piece p that lies in this chunk. The chunk's first entry has number offset in the
+ * list. */
 static struct stretch stretch_of(const struct counting *counting, int64_t p, const struct coo_chunk *chunk,
                                  int64_t offset)
 {
@@ -23,7 +24,8 @@ static struct stretch stretch_of(const struct counting *counting, int64_t p, con
                             .end = min_i64(chunk->n, counting_first(counting, p + 1) - offset)};
 }
 
-/* Adds the stretch to its rows' counts and returns how many entries it stores, mirrored ones too. */
+/* Adds the entries of the stretch to the counts of their rows. Returns the number of entries
+ * stored, mirrored ones included. */
 static int64_t count_rows(const struct coo *coo, struct stretch s, int64_t *count)
 {
     int64_t stored = 0;
@@ -67,7 +69,8 @@ static void conjugate(spmv_type type, void *val, int64_t i)
         ((spmv_c128 *)val)[i].im = -((spmv_c128 *)val)[i].im;
 }
 
-/* Moves the stretch to its rows. next: where this piece's next entry of a row goes. */
+/* Moves the entries of the stretch to their rows. next[row]: where this piece stores its next entry
+ * of the row. */
 static inline void move_sized(const struct coo *coo, struct stretch s, int64_t *next, spmv_matrix *m, size_t size)
 {
     for (int64_t k = s.first; k < s.end; k++) {
@@ -110,7 +113,7 @@ static void move_piece(const struct coo *coo, const struct counting *counting, i
         move(coo, stretch_of(counting, p, &coo->chunk[c], offset), counting_of(counting, p), m);
 }
 
-/* The entries by row, in the order given. */
+/* Sorts the entries by row, in list order within a row. */
 static spmv_status sort_by_row(spmv_context *ctx, const struct coo *coo, spmv_matrix **matrix)
 {
     spmv_status st = SPMV_OK;
@@ -149,7 +152,8 @@ spmv_status coo_to_matrix(spmv_context *ctx, const struct coo *coo, spmv_matrix 
     TRY(rows_sort(ctx, m, INT64_MAX, &repeats));
     if (repeats.all > 0)
         rows_merge(ctx, m, repeats.all);
-    /* with a mirror the result's pattern is symmetric: what the entries repeat is what one triangle repeats */
+    /* With a mirror, the pattern of the result is symmetric: repeats in one triangle are the
+     * repeats of the list. */
     if (duplicates != NULL)
         *duplicates = coo->mirror == COO_MIRROR_NONE ? repeats.all : repeats.lower;
     *matrix = m;
@@ -159,7 +163,7 @@ done:
     return st;
 }
 
-/* The first entry with an index outside, n when there is none. */
+/* The first entry with an index out of range, or n if there is none. */
 static int64_t first_outside(spmv_context *ctx, int64_t rows, int64_t cols, int64_t n, const int64_t *row,
                              const int32_t *col)
 {

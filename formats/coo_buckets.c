@@ -1,9 +1,9 @@
-/* Entries by buckets of cells, and each bucket into its stretch of a CSR matrix: the first pass of a radix sort from
- * the highest digit (D. E. Knuth, "The Art of Computer Programming" vol. 3, section 5.2.5), made while the entries
- * come, and a counting sort by row for each bucket.
+/* Entries in buckets of cells, and each bucket moved to its part of a CSR matrix: the first pass of
+ * a radix sort from the highest digit (D. E. Knuth, "The Art of Computer Programming" vol. 3,
+ * section 5.2.5), done while the entries come, then a counting sort by row for each bucket.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-/* madvise is no part of POSIX */
+/* madvise is not part of POSIX */
 #define _DEFAULT_SOURCE
 #include "coo_buckets.h"
 
@@ -13,7 +13,7 @@
 
 #include "rows.h"
 
-/* Memory that is to be read soon; entries behind the end are as good as any. */
+/* Prefetches entries that are read soon. An address behind the end does no harm. */
 #if defined(__GNUC__)
 #define PREFETCH(p) __builtin_prefetch(p)
 #else
@@ -21,25 +21,28 @@
 #endif
 enum { AHEAD = 1024 };
 
-/* Where entries are few, blocks are a number of pages, each given back when its entries have been moved. */
+/* With few entries, a block is some small pages, which are released when its entries have been
+ * moved. */
 enum { PAGE = 4096, BLOCK = 16 * PAGE, SLAB_BLOCKS = 64 };
-/* Where they are many they lie in large pages, which cost a fraction of filling small ones. Such a page is given back
- * as a whole, else it would stay with the system until it is short of memory, and the matrix take others that must be
- * found first: so it holds blocks of one group of buckets, which are moved one soon after the other. Of the page's part
- * that is not used there is one in each group, so groups are few; slots are to have some blocks. A slab is so large
- * that malloc has it from the system, aligned as large pages need it. */
+/* With many entries, blocks lie in large pages, which cost a fraction of small ones to fill. A
+ * large page is only released as a whole: if parts of it were released, the system would keep the
+ * page until memory is short, and the matrix would need other pages. So a large page holds blocks
+ * of one group of buckets, which are moved soon after one another. Each group has one partly used
+ * page, so there are few groups, and a slot should have several blocks. A slab is so large that
+ * malloc takes it from the system with the alignment of large pages. */
 enum { LARGE_PAGE = 2 << 20, LARGE_BLOCK = 2 * PAGE, SLAB_PAGES = 32 };
 enum { SLOT_WORTH_IT = 4 * LARGE_BLOCK, LARGE_WORTH_IT = 32 * LARGE_PAGE, GROUP_WORTH_IT = 8 << 20, GROUPS_MAX = 32 };
-/* So many buckets that the stretch of each (12 bytes an entry in f64) fits in a cache, for up to some 10^8 entries, and
- * so few that the places where a thread writes do too. */
+/* Enough buckets that the part of the matrix for each (12 bytes per entry in f64) fits in a cache,
+ * up to about 10^8 entries; few enough that the write positions of a thread fit in one too. */
 enum { BUCKET_ENTRIES = 8192, BUCKET_ROWS = 65536, BUCKETS_MAX = 512 };
 
-/* From here on a matrix's array is in large pages (csr.c); what a thread that reads has beside entries. */
+/* From MATRIX_LARGE bytes on, an array of a matrix is in large pages (csr.c). BESIDE: memory of a
+ * reading thread besides its entries. */
 enum { MATRIX_LARGE = 8 << 20, BESIDE = 1 << 20 };
 
 struct coo_block {
     struct coo_block *next;
-    int64_t bytes; /* of entries; set when the next block begins */
+    int64_t bytes; /* of its entries; set when the next block begins */
 };
 
 /* A large page of a group. */
@@ -48,12 +51,12 @@ struct coo_chunk {
     char *memory;
 };
 
-/* Memory for blocks, or for large pages; only its pages are given back early. */
+/* Memory for blocks, or for large pages. Only its pages are released early, not the slab. */
 struct coo_slab {
     struct coo_slab *next;
-    char *memory, *parts;     /* as allocated; the first block, or large page */
-    int64_t size, used;       /* parts */
-    struct coo_chunk chunk[]; /* of each large page */
+    char *memory, *parts;     /* as allocated; the first block or large page in it */
+    int64_t size, used;       /* number of blocks or large pages */
+    struct coo_chunk chunk[]; /* one for each large page */
 };
 
 /* Buckets whose entries share large pages. */
@@ -61,11 +64,11 @@ struct coo_group {
     pthread_mutex_t lock;
     char *next, *end; /* in the last page */
     struct coo_chunk *chunks;
-    int64_t left; /* buckets that are not in the matrix */
+    int64_t left; /* buckets not yet moved to the matrix */
     bool given_back;
 };
 
-/* A number of tiles: who read each, and how many of its entries went to each bucket. */
+/* Some tiles: the thread that read each, and how many of its entries went to each bucket. */
 struct coo_tiles {
     struct coo_tiles *next;
     int n;
@@ -86,7 +89,7 @@ static void choose_buckets(struct coo_buckets *b, int64_t entries)
     const int64_t wanted = min_i64(BUCKETS_MAX, max_i64(1, max_i64(entries / BUCKET_ENTRIES, b->rows / BUCKET_ROWS)));
     const int bits = bits_of(max_i64(b->cols - 1, 0));
     b->shape.col_shift = 31; /* columns are below 2^31 */
-    /* rows within a bucket have 32 bits */
+    /* The row in the bucket has at most 32 bits. */
     while (b->rows > 0 && ((b->rows - 1) >> b->shape.row_shift) + 1 > wanted && b->shape.row_shift < 32)
         b->shape.row_shift++;
     b->count = b->rows > 0 ? ((b->rows - 1) >> b->shape.row_shift) + 1 : 1;
@@ -100,7 +103,8 @@ static void choose_buckets(struct coo_buckets *b, int64_t entries)
         b->shape.col_shift = bits - b->shape.col_bits;
 }
 
-/* For keys of so many bits: the low bytes of a word come first in memory, else all are kept. */
+/* Bytes of a key with this number of bits. On little-endian machines the low bytes of a word come
+ * first, so the high ones can be left out. */
 static int key_bytes(int bits)
 {
 #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
@@ -119,7 +123,7 @@ static struct coo_buckets buckets_for(int64_t rows, int64_t cols, spmv_type type
     b.shape.key_col_bits = bits;
     b.shape.key_bytes = key_bytes(b.shape.row_shift + bits);
     b.entry_size = (size_t)b.shape.key_bytes + value_size(type, pattern);
-    /* counts that are claims may be any */
+    /* entries comes from a file's header and may be any number: avoid overflow. */
     const int64_t of_a_slot = entries / (b.count * threads), size = (int64_t)b.entry_size;
     b.large_pages = of_a_slot >= SLOT_WORTH_IT / size && entries >= LARGE_WORTH_IT / size;
     b.block_bytes = b.large_pages ? LARGE_BLOCK : BLOCK;
@@ -132,8 +136,8 @@ static struct coo_buckets buckets_for(int64_t rows, int64_t cols, spmv_type type
     return b;
 }
 
-/* Of such a matrix, and of what is touched before it is needed where its arrays are in large pages: those at the places
- * where two threads write. */
+/* Bytes of the matrix. Arrays in large pages take more: pages are touched before they are needed at
+ * the two positions where threads write. */
 static int64_t bytes_of_matrix(const struct coo_buckets *b, int64_t nnz)
 {
     const int64_t of_rows = b->rows * (int64_t)sizeof(int64_t), of_columns = nnz * (int64_t)sizeof(int32_t);
@@ -142,24 +146,25 @@ static int64_t bytes_of_matrix(const struct coo_buckets *b, int64_t nnz)
     return of_rows + of_columns + of_values + (int64_t)sizeof(int64_t) + 2 * (int64_t)large * LARGE_PAGE;
 }
 
-/* Entries go as the matrix comes, so it is the larger of both that counts. */
+/* Entries are released as the matrix grows, so the larger of both counts. */
 int64_t coo_buckets_bytes(int64_t rows, int64_t cols, spmv_type type, bool pattern, int64_t entries, int threads)
 {
-    enum { OF_AN_ENTRY = 64 }; /* more than all that is counted takes of it */
+    enum { OF_AN_ENTRY = 64 }; /* upper bound of the bytes counted per entry below */
     const struct coo_buckets b = buckets_for(rows, cols, type, pattern, entries, threads);
     int64_t bytes = 0, of_rows = 0;
     if (!multiply_fits(entries, OF_AN_ENTRY, &bytes) || !multiply_fits(rows, 16, &of_rows) ||
         bytes > INT64_MAX / 2 - of_rows / 2)
         return INT64_MAX;
     bytes = entries * (int64_t)b.entry_size;
-    /* what a block's head and its unused end take is less than a 512th, of small blocks a 128th */
+    /* Header and unused end take less than 1/512 of a BLOCK, and less than 1/128 of a LARGE_BLOCK,
+     * which is smaller. */
     bytes += bytes / (b.large_pages ? 128 : 512);
     bytes += min_i64(entries, b.count * threads) * (b.large_pages ? b.block_bytes : PAGE);
-    /* pages that are not full, and groups that are on their way to the matrix */
+    /* partly filled pages, and the groups being moved to the matrix */
     if (b.large_pages)
         bytes += b.groups * LARGE_PAGE + bytes / b.groups * min_i64(b.groups, 2);
     bytes = max_i64(bytes, bytes_of_matrix(&b, entries));
-    /* beside them: the text, and places in the matrix that are touched before entries are gone */
+    /* besides: the text, and pages of the matrix that are touched before entries are released */
     return bytes >= MATRIX_LARGE ? bytes + (int64_t)threads * BESIDE : bytes;
 }
 
@@ -229,7 +234,7 @@ void coo_buckets_free(struct coo_buckets *buckets)
 
 /* ---------------------------------------------------------------- appending */
 
-/* The lock is held. */
+/* Adds a slab; the lock is held. */
 static bool add_slab(struct coo_buckets *buckets)
 {
     const int64_t part = buckets->large_pages ? LARGE_PAGE : BLOCK, page = buckets->large_pages ? LARGE_PAGE : PAGE;
@@ -257,7 +262,7 @@ static bool add_slab(struct coo_buckets *buckets)
     return true;
 }
 
-/* The next block, or large page. */
+/* The next free block or large page. */
 static char *next_part(struct coo_buckets *buckets, struct coo_chunk **chunk)
 {
     char *part = NULL;
@@ -314,7 +319,7 @@ bool coo_slot_grow(struct coo_buckets *buckets, struct coo_writer *writer, int64
     }
     chain->last = block;
     slot->next = (char *)(block + 1);
-    /* with room for the last key's whole word */
+    /* Leave room for the whole word of the last key. */
     const int64_t room = buckets->block_bytes - (int64_t)sizeof *block - (int64_t)sizeof(uint64_t);
     slot->end = slot->next + room / (int64_t)buckets->entry_size * (int64_t)buckets->entry_size;
     return true;
@@ -368,7 +373,7 @@ void coo_tile_done(struct coo_buckets *buckets, int thread, int tile)
 
 /* ---------------------------------------------------------------- the matrix */
 
-/* Where a thread's entries of a bucket are read. */
+/* Read position in a thread's entries of a bucket. */
 struct cursor {
     const struct coo_block *block;
     const char *next, *end;
@@ -384,10 +389,10 @@ static struct cursor cursor_at(const struct coo_block *block, const struct coo_w
 }
 
 struct place {
-    uint64_t row, col; /* row in the bucket */
+    uint64_t row, col; /* row: in the bucket */
 };
 
-/* bytes: of the key; a constant where that is 4. */
+/* bytes: size of the key; a constant if it is 4. */
 static inline struct place place_at(const char *p, int bytes, int col_bits)
 {
     uint64_t key;
@@ -411,7 +416,7 @@ static inline void count_places(const char *p, const char *end, int64_t entry_si
     }
 }
 
-/* cell[row]: how many entries of the bucket are in the row, added to what is there. */
+/* Adds to cell[row] the number of the slot's entries in each row of the bucket. */
 static void count_slot(const struct coo_buckets *buckets, const struct coo_writer *writer, int64_t bucket,
                        int64_t *cell)
 {
@@ -437,15 +442,15 @@ static inline void move_entries(const char *p, const char *end, int bytes, int c
     }
 }
 
-/* The pages of a block go back to the system. Where that fails they stay until coo_buckets_free. */
+/* Releases the pages of a block. If that fails, they stay until coo_buckets_free. */
 static void release_block(const struct coo_buckets *buckets, const struct coo_block *block)
 {
     if (block != NULL && !buckets->large_pages)
         madvise((void *)(uintptr_t)block, BLOCK, MADV_DONTNEED);
 }
 
-/* The next bucket that goes to the matrix, count: none. It waits until at most one group before the bucket's is still
- * there, so that a thread that is held up holds no more. */
+/* The next bucket to move, or count if there is none. Waits until at most one group before the
+ * bucket's group remains, so that a delayed thread holds back at most that much memory. */
 static int64_t take_bucket(struct coo_buckets *buckets)
 {
     pthread_mutex_lock(&buckets->lock);
@@ -457,7 +462,7 @@ static int64_t take_bucket(struct coo_buckets *buckets)
     return b;
 }
 
-/* A bucket is in the matrix: with the last one of its group, the group's pages go back. */
+/* Marks a bucket as moved. With the last bucket of a group, the group's pages are released. */
 static void release_bucket(struct coo_buckets *buckets, int64_t b)
 {
     if (!buckets->large_pages)
@@ -478,8 +483,8 @@ static void release_bucket(struct coo_buckets *buckets, int64_t b)
     pthread_mutex_unlock(&buckets->lock);
 }
 
-/* Moves the next n entries of the cursor, and gives back the blocks that it leaves; cell[row]: the next place of the
- * row. */
+/* Moves the next n entries of the cursor and releases the blocks that it leaves. cell[row]: the
+ * next position of the row. */
 static void move_some(const struct coo_buckets *buckets, const struct coo_writer *writer, int64_t bucket,
                       struct cursor *from, int64_t n, int64_t *cell, spmv_matrix *m)
 {
@@ -523,15 +528,15 @@ static void move_in_order(const struct coo_buckets *buckets, int64_t b, struct c
         }
 }
 
-/* The bucket's entries go to the places first <= k < end of col and val; row_ptr[row] = the row's first place, for the
- * rows that begin in the bucket. Where it has whole rows they are sorted, while the cache has them. False where there
- * is more to sort. */
+/* Moves the entries of the bucket to positions first <= k < end of col and val. Sets row_ptr[row]
+ * to the first position of each row that begins in the bucket. If the bucket has whole rows, they
+ * are sorted while they are in the cache. Returns false if rows remain to be sorted. */
 static bool place_bucket(struct coo_buckets *buckets, int64_t b, int64_t first, int64_t end, struct cursor *from,
                          spmv_matrix *m, struct repeats *repeats)
 {
     const int64_t begin = (b >> buckets->shape.col_bits) << buckets->shape.row_shift;
     const int64_t rows = min_i64(buckets->rows - begin, (int64_t)1 << buckets->shape.row_shift);
-    int64_t one = first; /* the place in a row that has several buckets */
+    int64_t one = first; /* the position in a row that has several buckets */
     int64_t *cell = &one;
     if (buckets->shape.col_bits == 0) {
         cell = m->row_ptr + begin;
@@ -555,13 +560,13 @@ static bool place_bucket(struct coo_buckets *buckets, int64_t b, int64_t first, 
     release_bucket(buckets, b);
     if (buckets->shape.col_bits > 0)
         return false;
-    /* each cell is now the end of its row, which is the beginning of the next */
+    /* Each cell is now the end of its row, which is the beginning of the next. */
     memmove(cell + 1, cell, (size_t)(rows - 1) * sizeof *cell);
     cell[0] = first;
     return rows_sort_short(m, begin, rows, end, repeats);
 }
 
-/* first[b]: the place of the bucket's first entry. Returns the number of entries. */
+/* first[b]: the position of the bucket's first entry. Returns the number of entries. */
 static int64_t bucket_places(const struct coo_buckets *buckets, int64_t *first)
 {
     int64_t place = 0;
@@ -573,8 +578,8 @@ static int64_t bucket_places(const struct coo_buckets *buckets, int64_t *first)
     return place;
 }
 
-/* Of the entries in so many buckets or groups, where a thread has one or two at a time: how many more may be in the
- * matrix and not yet gone than where each has as many as others. */
+/* A thread holds at_a_time units (buckets or groups of width buckets). Returns how many more
+ * entries can be in the matrix and not yet released than with units of equal size. */
 static int64_t crowd_in(const int64_t *first, int64_t nnz, int64_t buckets, int64_t width, int64_t at_a_time)
 {
     int64_t largest = 0;
@@ -583,8 +588,8 @@ static int64_t crowd_in(const int64_t *first, int64_t nnz, int64_t buckets, int6
     return min_i64(nnz, at_a_time * max_i64(0, largest - 2 * nnz / ceil_divide(buckets, width)));
 }
 
-/* A bucket, or group, of many more entries than others is in the matrix, all over it, before its entries are gone. Only
- * now it is known whether there are such. */
+/* A bucket or group with many more entries than others is completely in the matrix before its
+ * entries are released. Only now are the sizes known. */
 static spmv_status check_crowds(const struct coo_buckets *buckets, const int64_t *first, int64_t nnz, int64_t max_bytes)
 {
     const int64_t size = (int64_t)(sizeof(int32_t) + value_size(buckets->type, buckets->pattern));
@@ -598,7 +603,7 @@ static spmv_status check_crowds(const struct coo_buckets *buckets, const int64_t
                : context_fail_memory(buckets->ctx, "sorting entries that are crowded in few rows", bytes);
 }
 
-/* *sorted: whether no row needs to be sorted yet; then *repeats is what rows_sort would say. */
+/* *sorted: whether all rows are sorted; *repeats is then as from rows_sort. */
 static spmv_status place_all(struct coo_buckets *buckets, int64_t max_bytes, spmv_matrix **matrix,
                              struct repeats *repeats, bool *sorted)
 {

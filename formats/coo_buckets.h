@@ -1,12 +1,13 @@
-/* Coordinate entries into CSR while they come, from several threads, without holding them twice.
+/* Converts coordinate entries to CSR while several threads read them, without storing them twice.
  *
- * The cells of the matrix, row by row, are cut into buckets: ranges of rows, or of columns where the rows are few. Each
- * thread appends its entries to the bucket they belong to. When all are there each bucket is a stretch of the result
- * small enough for the cache: its entries are counted by row and moved to their places, and the memory they had goes
- * back meanwhile. So besides the result there is never much more than the entries that are still to be moved.
+ * The cells of the matrix, row by row, are divided into buckets: ranges of rows, or ranges of
+ * columns if there are few rows. Each thread appends its entries to their buckets. When all have
+ * come, each bucket is a part of the result that fits in the cache: its entries are counted by row
+ * and moved to their places, and their memory is released meanwhile. So the memory in use is little
+ * more than the result and the entries not yet moved.
  *
- * The entries of one place must be added in the order of the file. It is kept by telling, at the end of each tile of
- * the text, how many entries went to each bucket (coo_tile_done).
+ * Entries at the same position must be added in the order of the file. For this, the number of
+ * entries per bucket is recorded at the end of each tile of the text (coo_tile_done).
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef COO_BUCKETS_H
@@ -22,29 +23,31 @@ struct coo_chunk;
 struct coo_group;
 struct coo_tiles;
 
-/* Where one thread's next entry of a bucket goes: in the last of its blocks. Those of all buckets stay in the first
- * cache level. */
+/* Where one thread stores its next entry of a bucket: in the last of its blocks. The slots of all
+ * buckets stay in the first-level cache. */
 struct coo_slot {
     char *next, *end;
 };
 
-/* One thread's blocks of a bucket. */
+/* The blocks of one thread for a bucket. */
 struct coo_chain {
     struct coo_block *first, *last;
     int64_t closed; /* bytes of entries in the blocks before the last */
-    int64_t told;   /* entries, at the end of the last tile */
+    int64_t told;   /* number of entries at the end of the last tile */
 };
 
-/* One thread's entries. */
+/* The entries of one thread. */
 struct coo_writer {
     struct coo_slot *slot;
     struct coo_chain *chain;
 };
 
-/* How a place tells its bucket, and what is kept of it before the entry's value: a key of the row in the bucket and,
- * in its low bits, the column; so many bytes of it as there are bits for, 4 at least. */
+/* How a position gives its bucket, and what is stored before the entry's value: a key with the row
+ * in the bucket and, in its low bits, the column. It takes as many bytes as its bits need, at least
+ * 4. */
 struct coo_shape {
-    int row_shift, col_bits, col_shift; /* bucket = ((row >> row_shift) << col_bits) + (col >> col_shift) */
+    /* bucket = ((row >> row_shift) << col_bits) + (col >> col_shift) */
+    int row_shift, col_bits, col_shift;
     int key_col_bits, key_bytes;
 };
 
@@ -59,37 +62,42 @@ struct coo_buckets {
     int64_t block_bytes;
     int writers;
     struct coo_writer *writer;
-    pthread_mutex_t lock;  /* of all that follows up to tiles, but for a group's own */
-    struct coo_slab *slab; /* the last, and so on to the first */
+    pthread_mutex_t lock;  /* protects the members up to tiles; a group has a lock of its own */
+    struct coo_slab *slab; /* the last slab; the others are linked from it */
     int group_shift;       /* with large pages: group = bucket >> group_shift */
-    int64_t groups;        /* 0: none */
+    int64_t groups;        /* 0: small pages */
     struct coo_group *group;
-    int64_t taken, groups_moved; /* buckets on their way to the matrix or there; the first groups that are there */
+    /* buckets that threads have taken to move them to the matrix; groups, from the first on, that
+     * are moved completely */
+    int64_t taken, groups_moved;
     pthread_cond_t moved;
     struct coo_tiles *tiles, *last_tiles; /* in the order of the text */
 };
 
-/* The most memory that so many entries (mirrored ones too) from so many threads take until the matrix stands, the
- * matrix included, but for what rows_sort takes and for buckets with many more entries than others; INT64_MAX for
- * more. */
+/* The largest amount of memory, matrix included, needed for this number of entries (mirrored ones
+ * included) and threads; INT64_MAX on overflow. Not included: the memory of rows_sort, and that for
+ * buckets with many more entries than the others. */
 int64_t coo_buckets_bytes(int64_t rows, int64_t cols, spmv_type type, bool pattern, int64_t entries, int threads);
 
-/* Buckets for about so many entries (mirrored ones too) from so many threads. coo_buckets_free in any case. */
+/* Prepares buckets for about this number of entries (mirrored ones included) and threads. Call
+ * coo_buckets_free also after an error. */
 spmv_status coo_buckets_begin(spmv_context *ctx, int64_t rows, int64_t cols, spmv_type type, bool pattern,
                               int64_t entries, int threads, struct coo_buckets *buckets);
 void coo_buckets_free(struct coo_buckets *buckets);
 
-/* The next n tiles of the text, numbered from 0, are about to be read. */
+/* Begins the next n tiles of the text, numbered from 0. */
 spmv_status coo_tiles_begin(struct coo_buckets *buckets, int n);
 
-/* All entries of that tile have been appended by that thread, which takes tiles in ascending order. */
+/* Reports that this thread has appended all entries of the tile. A thread takes tiles in ascending
+ * order. */
 void coo_tile_done(struct coo_buckets *buckets, int thread, int tile);
 
-/* Room in a bucket's slot without any; false without memory. */
+/* Gives a full slot of a bucket a new block; false if out of memory. */
 bool coo_slot_grow(struct coo_buckets *buckets, struct coo_writer *writer, int64_t bucket);
 
-/* Appends an entry that lies inside the matrix; size: of its value; shape: the buckets', in the caller's own memory,
- * so that it need not be read again after each entry. False without memory. */
+/* Appends an entry that lies inside the matrix. size: bytes of its value. shape: a copy of the
+ * buckets' shape in the caller's own memory, so that it need not be read again after each entry.
+ * False if out of memory. */
 static inline bool coo_append(struct coo_buckets *buckets, const struct coo_shape *shape, struct coo_writer *writer,
                               int64_t row, int64_t col, const void *value, size_t size)
 {
@@ -108,7 +116,7 @@ static inline bool coo_append(struct coo_buckets *buckets, const struct coo_shap
             memcpy(to + 4, value, size);
         return true;
     }
-    /* what is behind the key is written later; each block has room for it */
+    /* The bytes behind the key are overwritten later; each block has room for them. */
     slot->next = to + shape->key_bytes + size;
     memcpy(to, &key, sizeof key);
     if (size > 0)
@@ -116,10 +124,10 @@ static inline bool coo_append(struct coo_buckets *buckets, const struct coo_shap
     return true;
 }
 
-/* The matrix of all entries, columns sorted in each row, entries at the same place added from the first to the last in
- * the order of the text (a pattern's become one). The entries are gone afterwards. *repeats (all, lower): as rows_sort
- * counts them; max_bytes: what it and the matrix may take. Errors: SPMV_ERROR_MEMORY, SPMV_ERROR_LIMIT; *matrix is then
- * NULL. */
+/* Makes the matrix of all entries. Columns are sorted in each row. Entries at the same position are
+ * added in the order of the text; in a pattern they become one. The entries are released. *repeats
+ * (all, lower): as rows_sort counts them. max_bytes: limit on the memory of this step, matrix
+ * included. Errors: SPMV_ERROR_MEMORY, SPMV_ERROR_LIMIT; *matrix is then NULL. */
 struct repeats;
 spmv_status coo_buckets_matrix(struct coo_buckets *buckets, int64_t max_bytes, spmv_matrix **matrix,
                                struct repeats *repeats);

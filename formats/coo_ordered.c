@@ -1,4 +1,4 @@
-/* Entries in order to their places; those that are not in order to buckets.
+/* Copies entries in order to their places, and moves entries out of order to buckets.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "coo_ordered.h"
@@ -88,14 +88,14 @@ struct ordered_tile *coo_ordered_take(struct coo_ordered *o, int thread, int num
     return tile;
 }
 
-/* Counts go on from tile to tile as far as they are there; the lock is held. */
+/* Advances over all tiles whose counts are there; the lock is held. */
 static void advance(struct coo_ordered *o)
 {
     while (o->known < o->tiles && o->place[o->known].counted && o->place[o->known].good && !o->broken) {
         struct ordered_place *const place = &o->place[o->known];
         place->before = o->entries;
         place->row_before = o->last_row;
-        /* more entries than were declared: an error that others report */
+        /* More entries than declared: an error that the caller reports. */
         if (place->n > o->matrix->nnz - o->entries)
             return;
         if (place->n > 0 &&
@@ -127,7 +127,7 @@ static void to_its_place(const struct coo_ordered *o, const struct ordered_tile 
             m->row_ptr[++row] = place->before + tile->first[r];
 }
 
-/* The thread's tiles before tile known go to their places. */
+/* Copies the thread's tiles before tile known to their places. */
 static void place_waiting(struct coo_ordered *o, int thread, int known)
 {
     struct ordered_owner *const own = &o->owner[thread];
@@ -184,7 +184,7 @@ spmv_matrix *coo_ordered_matrix(struct coo_ordered *o)
 
 /* ---------------------------------------------------------------- to buckets */
 
-/* So many entries of the matrix at a time, whose pages then go back to the system. */
+/* Entries of the matrix moved at a time; their pages then go back to the system. */
 enum { PART = 1 << 16 };
 
 /* Entries first <= k < end of the matrix. */
@@ -221,7 +221,7 @@ static bool append_tile(const struct coo_ordered *o, struct coo_buckets *buckets
     return fits;
 }
 
-/* The waiting tiles of all threads, by their numbers; how many. */
+/* Lists the waiting tiles of all threads by number; returns how many there are. */
 static int waiting_tiles(const struct coo_ordered *o, const struct ordered_tile **tiles)
 {
     int n = 0;
@@ -243,7 +243,7 @@ spmv_status coo_ordered_to_buckets(struct coo_ordered *o, struct coo_buckets *bu
     if (tiles == NULL)
         return context_fail_memory(o->ctx, "sorting entries", o->tiles * (int64_t)sizeof *tiles);
     const int n = waiting_tiles(o, tiles);
-    const int all = (int)parts + n; /* 2^63 entries would not be in memory */
+    const int all = (int)parts + n; /* no overflow: 2^63 entries do not fit in memory */
     spmv_status st = coo_tiles_begin(buckets, all);
     bool fits = true;
     o->matrix->row_ptr[o->last_row + 1] = o->entries;

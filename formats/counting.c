@@ -1,4 +1,4 @@
-/* The stable parallel counting sort: pieces, and counts turned into positions.
+/* The stable parallel counting sort: choice of pieces, and counts turned into positions.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "counting.h"
@@ -21,8 +21,9 @@ spmv_status counting_begin(spmv_context *ctx, int64_t entries, int64_t bins, int
         counting->pieces = max_i64(1, min_i64(host_team(ctx, entries), budget / bytes_of_piece));
     char what[128];
     snprintf(what, sizeof what, "counting the entries of %lld rows or columns, and what comes of it", (long long)bins);
-    const int64_t bytes = counting->pieces * bytes_of_piece; /* no overflow: one piece, or within the budget */
-    /* the result has offsets of the same size as one piece's counts */
+    /* no overflow: one piece, or within the budget */
+    const int64_t bytes = counting->pieces * bytes_of_piece;
+    /* The result has offsets of the same size as the counts of one piece. */
     spmv_status st = matrix_memory_check(ctx, what, add_saturated(add_saturated(bytes, bytes_of_piece), budget));
     if (st == SPMV_OK)
         st = host_alloc(ctx, bytes, what, &counts);

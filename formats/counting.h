@@ -1,9 +1,10 @@
-/* The stable parallel counting sort that coordinate entries and the transpose share.
+/* The stable parallel counting sort used for coordinate entries and for the transpose.
  *
- * The list of entries is cut into pieces in order. Each piece counts its entries a bin (counts), the counts become the
- * position of the piece's first entry in each bin (counting_offsets), and each piece then moves its entries, taking one
- * position after the other. An entry lands behind all earlier entries of its bin: the result is the serial one for any
- * number of pieces. M. Zagha, G. E. Blelloch, "Radix sort for vector multiprocessors", Supercomputing 1991.
+ * The list of entries is cut into pieces in order. Each piece counts its entries per bin (counts).
+ * The counts become the position of the piece's first entry in each bin (counting_offsets). Each
+ * piece then moves its entries to consecutive positions of their bins. An entry lands behind all
+ * earlier entries of its bin, so the result equals the serial one for any number of pieces. M.
+ * Zagha, G. E. Blelloch, "Radix sort for vector multiprocessors", Supercomputing 1991.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef COUNTING_H
@@ -16,8 +17,8 @@ struct counting {
     int64_t *counts; /* pieces x bins */
 };
 
-/* As many pieces as threads are worth asking for, but no more counts than fit in budget bytes, which is what the
- * result's entries take (one piece at least). Release with counting_end. */
+/* Chooses the number of pieces: at least one, at most as many as threads are useful, and with
+ * counts that fit in budget bytes (the size of the result's entries). Release with counting_end. */
 spmv_status counting_begin(spmv_context *ctx, int64_t entries, int64_t bins, int64_t budget, struct counting *counting);
 void counting_end(struct counting *counting);
 
@@ -27,14 +28,14 @@ static inline int64_t counting_first(const struct counting *c, int64_t p)
     return c->entries / c->pieces * p + min_i64(p, c->entries % c->pieces);
 }
 
-/* The counts of piece p: bins cells, set to 0 by the piece itself before it counts. */
+/* The counts of piece p: bins cells. The piece sets them to 0 before it counts. */
 static inline int64_t *counting_of(const struct counting *c, int64_t p)
 {
     return c->bins > 0 ? c->counts + p * c->bins : NULL;
 }
 
-/* offsets[b]: the first position of bin b, offsets[bins]: how many there are; each count becomes the position of its
- * piece's first entry of the bin. */
+/* offsets[b]: the first position of bin b; offsets[bins]: the number of entries. Each count becomes
+ * the position of its piece's first entry of the bin. */
 spmv_status counting_offsets(spmv_context *ctx, struct counting *counting, int64_t *offsets);
 
 #endif

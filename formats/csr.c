@@ -1,7 +1,7 @@
-/* CSR matrices that own their storage, and the check of a view.
+/* CSR matrices that own their storage, and checks of a view.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-/* madvise is no part of POSIX */
+/* madvise is not part of POSIX */
 #define _DEFAULT_SOURCE
 #include <spmv/operators.h>
 #include <stdio.h>
@@ -10,14 +10,16 @@
 
 #include "backend.h"
 #include "matrix_internal.h"
+#include "reals.h"
 
-/* Whether values of the type can be added and multiplied: the primitives' numbers, and complex ones. */
+/* Whether values of the type can be added and multiplied: the number types of the primitives, and
+ * complex types. */
 static bool is_number(spmv_type type)
 {
     return spmv_op_takes(SPMV_ADD, type) || type_is_complex(type);
 }
 
-/* Bytes of a matrix's arrays; false when they do not fit in 64 bits. */
+/* Bytes of a matrix's arrays; false if they do not fit in 64 bits. */
 static bool matrix_bytes(int64_t rows, int64_t nnz, size_t size, int64_t *row_ptr, int64_t *col, int64_t *val)
 {
     return rows < INT64_MAX && multiply_fits(rows + 1, sizeof(int64_t), row_ptr) &&
@@ -68,14 +70,14 @@ void pages_give_back(void *from, int64_t bytes)
         madvise((char *)from + aside, (size_t)whole, MADV_DONTNEED);
 }
 
-/* Large arrays come in large pages where the system has them on demand: their first use costs a fifth of filling them
- * otherwise. */
+/* Requests large pages for a large array: the first write to small pages costs several times as
+ * much. */
 static void use_large_pages(void *memory, int64_t bytes)
 {
 #ifdef MADV_HUGEPAGE
     enum { PAGE = 4096, WORTH_IT = 8 << 20 };
     const uintptr_t aside = (PAGE - (uintptr_t)memory % PAGE) % PAGE;
-    if (bytes >= WORTH_IT) /* advice: a system that does not take it is fine */
+    if (bytes >= WORTH_IT) /* only advice: an error is ignored */
         madvise((char *)memory + aside, (size_t)bytes - aside, MADV_HUGEPAGE);
 #else
     (void)memory;
@@ -129,7 +131,7 @@ spmv_status matrix_from_map(spmv_context *ctx, const spmv_csr *a, spmv_type type
     *matrix = calloc(1, sizeof **matrix);
     if (*matrix == NULL)
         return context_fail_memory(ctx, "a matrix", (int64_t)sizeof **matrix);
-    /* nothing writes to a matrix once it is made */
+    /* The casts remove const: no code writes to a finished matrix. */
     **matrix = (spmv_matrix){.rows = a->rows,
                              .cols = a->cols,
                              .nnz = a->nnz,
@@ -143,20 +145,12 @@ spmv_status matrix_from_map(spmv_context *ctx, const spmv_csr *a, spmv_type type
     return SPMV_OK;
 }
 
-#define WIDEN(T)                                                                                                       \
-    for (int64_t k = 0; k < n; k++)                                                                                    \
-        ((T *)to)[2 * k] = ((const T *)from)[k];
-
-/* The parts of the elements: from, and zeros that are there. */
+/* Writes the values of from as real parts; the imaginary parts are 0 already. */
 static void widen(spmv_type part, const void *from, int64_t n, void *to)
 {
-    if (part == SPMV_F32) {
-        WIDEN(float)
-    } else {
-        WIDEN(double)
-    }
+    for (int64_t k = 0; k < n; k++)
+        real_set(part, to, 2 * k, real_at(part, from, k));
 }
-#undef WIDEN
 
 spmv_status values_widen(spmv_context *ctx, const void *values, int64_t n, spmv_type type, void **wide)
 {
@@ -220,7 +214,7 @@ void spmv_matrix_view(const spmv_matrix *matrix, spmv_csr *view)
                        .memory = SPMV_MEMORY_HOST};
 }
 
-/* The host's own tables: a context on a device converts its matrices on the host. */
+/* Uses a host backend: a context on a device converts its matrices on the host. */
 spmv_status offsets_from_counts(spmv_context *ctx, int64_t *offsets, int64_t bins)
 {
     const struct backend_table *host = ctx->backend->id == SPMV_BACKEND_REF ? &backend_ref : &backend_omp;

@@ -1,9 +1,10 @@
-/* An arrow: a long first row, a long first column, and a few entries around the diagonal.
+/* An arrow matrix: a long first row, a long first column, and a few entries around the diagonal.
  *
- * Row 0 has column 0 and LEN - 1 others at random; column 0 has the same rows. Every other row has OTHERS entries:
- * column 0, if it is one of those rows, and for the rest consecutive columns from 1 on with the diagonal in their
- * middle, moved inwards at the ends. So the matrix has LEN + (ROWS - 1) OTHERS entries. LEN is ROWS and OTHERS is 2
- * when the SPEC does not say: the diagonal, the first row and the first column.
+ * Row 0 has column 0 and LEN - 1 random other columns. Column 0 has the same rows. Every other row
+ * has OTHERS entries: column 0 if column 0 has this row, and consecutive columns from 1 on with the
+ * diagonal in their middle, shifted inwards at the ends. So the matrix has LEN + (ROWS - 1) OTHERS
+ * entries. By default LEN is ROWS and OTHERS is 2: the diagonal, the first row and the first
+ * column.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "gen_rows.h"
@@ -61,7 +62,7 @@ spmv_status generate_arrow(spmv_context *ctx, const struct generator_request *re
                       .head_length = given > 1 ? argument[1].n : argument[0].n,
                       .others = given > 2 ? argument[2].n : 2};
     TRY(generator_columns(ctx, request, a.rows));
-    /* a row without column 0 has one place less */
+    /* A row without column 0 has one column less to choose from. */
     if (a.head_length > a.rows ||
         (a.rows > 1 && (a.others < 2 || a.others > a.rows - (a.head_length < a.rows ? 1 : 0)))) {
         st = generator_fail(ctx, request,

@@ -1,10 +1,11 @@
-/* The pattern of a finite element matrix: BLOCK unknowns a node, a dense block for each pair of nodes that are
- * neighbours.
+/* The pattern of a finite element matrix: BLOCK unknowns per node, a dense block for each pair of
+ * neighbouring nodes.
  *
- * Nodes are the first points of a cubic grid in natural ordering, whose numbers are then shuffled within windows of
- * WINDOW: the numbering of a mesh keeps neighbours near each other, but not at fixed distances. Every pair of nodes
- * nearer than some distance is coupled, and of the pairs at that distance a random part, the same for both nodes; both
- * are chosen so that a node has NEIGHBOURS of them in the mean, itself included. The pattern is symmetric.
+ * Nodes are the first points of a cubic grid in natural ordering. Their numbers are then shuffled
+ * within windows of WINDOW: the numbering of a mesh keeps neighbours near each other, but not at
+ * fixed distances. Every pair of nodes nearer than some distance is coupled, and so is a random
+ * share of the pairs at that distance, the same for both nodes. Distance and share are chosen so
+ * that a node has NEIGHBOURS neighbours on average, itself included. The pattern is symmetric.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "gen_rows.h"
@@ -13,25 +14,28 @@ enum { STREAM_SHUFFLE = 0x66656d73, STREAM_PAIRS = 0x66656d70, WINDOW = 64 };
 
 struct mesh {
     uint64_t seed;
-    int64_t nodes, block, side;  /* the grid has side points along each axis */
-    int64_t reach, distance;     /* of the farthest neighbours: along an axis; squared */
-    double share;                /* of the pairs at that distance */
-    int32_t *point_of, *node_at; /* where a node lies, and which node lies at a point */
+    int64_t nodes, block, side; /* the grid has side points along each axis */
+    /* of the farthest neighbours: steps along an axis; squared distance */
+    int64_t reach, distance;
+    double share;                /* share of the pairs at that distance that are coupled */
+    int32_t *point_of, *node_at; /* the point of a node, and the node at a point */
 };
 
-/* ------------------------------------------------------------------ how far neighbours reach */
+/* ------------------------------------------------------------------ distance of neighbours */
 
-/* Nodes q for which q - (dx, dy, dz) is a point of the grid too; dz >= 0, so that it lies before q and is a node. */
+/* Number of nodes q for which q - (dx, dy, dz) is a grid point too. As dz >= 0, that point precedes
+ * q and is a node. */
 static int64_t pairs_at(const struct mesh *m, int64_t dx, int64_t dy, int64_t dz)
 {
     const int64_t n = m->side, layer = n * n;
     const int64_t x0 = max_i64(dx, 0), x1 = n + min_i64(dx, 0), y0 = max_i64(dy, 0), y1 = n + min_i64(dy, 0);
     if (x0 >= x1 || y0 >= y1)
         return 0;
-    const int64_t whole = m->nodes / layer, last = m->nodes % layer; /* layers; nodes in the one after them */
+    /* full layers; nodes in the next one */
+    const int64_t whole = m->nodes / layer, last = m->nodes % layer;
     int64_t pairs = max_i64(0, whole - dz) * (x1 - x0) * (y1 - y0);
     if (whole >= dz) {
-        const int64_t row = last / n; /* that is not whole */
+        const int64_t row = last / n; /* the row that is not full */
         pairs += max_i64(0, min_i64(row, y1) - y0) * (x1 - x0);
         if (row >= y0 && row < y1)
             pairs += max_i64(0, min_i64(last % n, x1) - x0);
@@ -39,7 +43,7 @@ static int64_t pairs_at(const struct mesh *m, int64_t dx, int64_t dy, int64_t dz
     return pairs;
 }
 
-/* All pairs at a squared distance, each once. */
+/* The number of pairs at a squared distance, each counted once. */
 static int64_t pairs_at_distance(const struct mesh *m, int64_t distance, int64_t reach)
 {
     int64_t pairs = 0;
@@ -51,7 +55,8 @@ static int64_t pairs_at_distance(const struct mesh *m, int64_t distance, int64_t
     return pairs;
 }
 
-/* reach, distance and share for so many pairs, at most all there are. */
+/* Sets reach, distance and share so that there are this many pairs, or all pairs if there are
+ * fewer. */
 static void find_distance(struct mesh *m, double wanted)
 {
     double nearer = 0, here = 0;
@@ -76,7 +81,8 @@ static bool are_neighbours(const struct mesh *m, int64_t a, int64_t b, int64_t d
     return random_unit(random_bits(m->seed, STREAM_PAIRS, pair)) < m->share;
 }
 
-/* Writes the neighbours of a node, in no order, where neighbours is not NULL; returns how many. */
+/* Counts the neighbours of a node, and writes them in no particular order if neighbours is not
+ * NULL. */
 static int64_t find_neighbours(const struct mesh *m, int64_t node, int32_t *neighbours)
 {
     const int64_t n = m->side, at = m->point_of[node];
@@ -110,7 +116,7 @@ static void fem_fill(const void *rule, int64_t row, int64_t length, int32_t *col
     const int64_t count = find_neighbours(m, row / m->block, col);
     (void)length;
     sort_columns(col, count, m->nodes);
-    /* from the back: a block covers its own neighbour and such as are done */
+    /* From the back: a block overwrites its own neighbour and neighbours already expanded. */
     for (int64_t k = count - 1; k >= 0; k--) {
         const int64_t first = col[k] * m->block;
         for (int64_t i = 0; i < m->block; i++)
@@ -120,7 +126,8 @@ static void fem_fill(const void *rule, int64_t row, int64_t length, int32_t *col
 
 /* ------------------------------------------------------------------ the mesh */
 
-/* R. A. Fisher, F. Yates; R. Durstenfeld, CACM 7(7), 1964, algorithm 235. */
+/* Shuffles the numbers within each window. R. A. Fisher, F. Yates; R. Durstenfeld, CACM 7(7), 1964,
+ * algorithm 235. */
 static void shuffle_windows(spmv_context *ctx, struct mesh *m)
 {
 #pragma omp parallel for num_threads(host_team(ctx, m->nodes)) schedule(static)

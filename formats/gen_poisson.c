@@ -1,13 +1,13 @@
-/* The Laplacian with Dirichlet boundaries on a square or cubic grid, in natural ordering: 2 d on the diagonal and -1
- * for each of the neighbours in d dimensions.
+/* The Laplacian with Dirichlet boundaries on a square or cubic grid in d dimensions, in natural
+ * ordering: 2 d on the diagonal and -1 for each neighbour.
  *
- * Row r stands for the grid point with r = x + N y + N^2 z; its neighbours along an axis are r - 1 and r + 1, r - N and
- * r
- * + N, r - N^2 and r + N^2, as far as they lie in the grid. Y. Saad, "Iterative Methods for Sparse Linear Systems", 2nd
- * ed., section 2.2.
+ * Row r is the grid point with r = x + N y + N^2 z. Its neighbours along the axes are r - 1 and r +
+ * 1, r - N and r + N, r - N^2 and r + N^2, as far as they lie in the grid. Y. Saad, "Iterative
+ * Methods for Sparse Linear Systems", 2nd ed., section 2.2.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "generate.h"
+#include "reals.h"
 
 enum { AXES_MAX = 3 };
 
@@ -29,7 +29,7 @@ static bool make_grid(int64_t n, int axes, struct grid *grid)
     return true;
 }
 
-/* The columns of a row, ascending: below[] and above[] say which neighbours lie in the grid. */
+/* Which neighbours of a row lie in the grid, for each axis. */
 struct neighbours {
     bool below[AXES_MAX], above[AXES_MAX];
 };
@@ -38,7 +38,7 @@ static inline struct neighbours neighbours_of(const struct grid *grid, int64_t r
 {
     struct neighbours in = {{false}, {false}};
     for (int axis = 0; axis < grid->axes; axis++) {
-        /* 32 bits divide faster and suffice: points <= INT32_MAX */
+        /* Division of 32-bit numbers is faster and suffices: points <= INT32_MAX. */
         const uint32_t coordinate = (uint32_t)row / (uint32_t)grid->stride[axis] % (uint32_t)grid->n;
         in.below[axis] = coordinate > 0;
         in.above[axis] = coordinate + 1 < (uint32_t)grid->n;
@@ -67,15 +67,11 @@ static inline void fill_columns(const struct grid *grid, int64_t row, int32_t *c
             *col++ = (int32_t)(row + grid->stride[axis]);
 }
 
-#define DEFINE(name, T)                                                                                                \
-    static void fill_values_##name(const spmv_matrix *m, int axes, int64_t row)                                        \
-    {                                                                                                                  \
-        for (int64_t k = m->row_ptr[row]; k < m->row_ptr[row + 1]; k++)                                                \
-            ((T *)m->val)[k] = m->col[k] == row ? (T)(2 * axes) : (T)-1;                                               \
-    }
-DEFINE(f32, float)
-DEFINE(f64, double)
-#undef DEFINE
+static void fill_values(const spmv_matrix *m, int axes, int64_t row)
+{
+    for (int64_t k = m->row_ptr[row]; k < m->row_ptr[row + 1]; k++)
+        real_set(m->type, m->val, k, m->col[k] == row ? 2 * axes : -1);
+}
 
 static spmv_status poisson(spmv_context *ctx, const struct generator_request *request, int axes, spmv_matrix **matrix)
 {
@@ -89,7 +85,8 @@ static spmv_status poisson(spmv_context *ctx, const struct generator_request *re
                           request->self->name, (long long)n, (long long)n, axes, INT32_MAX);
         goto done;
     }
-    /* along each axis, one face of the grid lacks the neighbour below and one the neighbour above */
+    /* Along each axis, one face of the grid lacks the neighbour below and one the neighbour
+     * above. */
     const int64_t entries = (1 + 2 * axes) * grid.points - 2 * axes * (grid.points / n);
     TRY(generator_fits(ctx, request, grid.points, grid.points, (double)entries, 0));
     TRY(matrix_allocate(ctx, grid.points, grid.points, entries, request->type, false, &m));
@@ -100,12 +97,8 @@ static spmv_status poisson(spmv_context *ctx, const struct generator_request *re
 #pragma omp parallel for num_threads(host_team(ctx, m->nnz)) schedule(static)
     for (int64_t row = 0; row < grid.points; row++) {
         fill_columns(&grid, row, m->col + m->row_ptr[row]);
-        if (request->values != GENERATOR_OWN)
-            continue;
-        if (request->type == SPMV_F32)
-            fill_values_f32(m, axes, row);
-        else
-            fill_values_f64(m, axes, row);
+        if (request->values == GENERATOR_OWN)
+            fill_values(m, axes, row);
     }
     if (request->values != GENERATOR_OWN)
         generator_fill_values(ctx, request, m);

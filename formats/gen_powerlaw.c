@@ -1,15 +1,17 @@
-/* A square matrix whose row lengths follow a power law and whose columns have hubs.
+/* A square matrix with row lengths of a power law and with hub columns.
  *
- * Lengths: the longest row has MAX entries. Those of the others are numbers of the density x^-ALPHA between x0 and MAX
- * (a Pareto law cut off at MAX), one from each of ROWS - 1 equal parts of its distribution, so that their sum hardly
- * depends on chance; x0 is chosen for the mean MEAN. A length that is no integer is rounded up or down at random, with
- * the right mean: rows may be empty where x0 is below 1.
+ * Lengths: the longest row has MAX entries. The others are samples of the density x^-ALPHA between
+ * x0 and MAX (a Pareto law cut off at MAX), one from each of ROWS - 1 equal parts of its
+ * distribution, so that their sum hardly depends on chance. x0 is chosen for the mean MEAN. A
+ * fractional length is rounded up or down at random with the right mean; rows may be empty if x0 is
+ * below 1.
  *
- * Columns: a random order of the rows, by which the lengths are given out, ranks the columns too, so that a long row
- * meets a long column. The column of rank r is drawn with probability ((r + 1)^(1/3) - r^(1/3)) / ROWS^(1/3), which
- * falls as r^(-2/3): column lengths have a tail of exponent 2.5, as the degrees of many networks (A. Clauset, C. R.
- * Shalizi, M. E. J. Newman, "Power-law distributions in empirical data", SIAM Review 51, 2009: 2 to 3). A row keeps
- * what is new to it; rows longer than ROWS / 16 have uniform columns.
+ * Columns: the random order of the rows in which lengths are assigned also ranks the columns, so
+ * that row i and column i are both long or both short. The column of rank r is drawn with
+ * probability ((r + 1)^(1/3) - r^(1/3)) / ROWS^(1/3), which falls as r^(-2/3). Column lengths then
+ * have a tail of exponent 2.5, as the degrees of many networks have (A. Clauset, C. R. Shalizi, M.
+ * E. J. Newman, "Power-law distributions in empirical data", SIAM Review 51, 2009: 2 to 3). Columns
+ * drawn twice for a row are drawn again. Rows longer than ROWS / 16 have uniform columns.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
@@ -19,7 +21,7 @@
 
 enum { STREAM_LENGTHS = 0x706c6c, STREAM_ROUNDING = 0x706c72, STREAM_COLUMNS = 0x706c63, STREAM_ORDER = 0x706c6f };
 
-/* Steeper is no power law that could be told from one entry a row, and its integrals would overflow. */
+/* A larger exponent gives one entry in nearly every row, and its integrals would overflow. */
 static const double ALPHA_MAX = 10;
 
 struct powerlaw {
@@ -36,17 +38,17 @@ static double integral(double a, double length)
     return fabs(product) < 1e-8 ? length * (1 - product / 2) : -expm1(-product) / a;
 }
 
-/* The mean of the density x^-alpha between max e^-length and max: with x = max e^-s, a quotient of two such integrals.
- */
+/* The mean of the density x^-alpha between max e^-length and max: with x = max e^-s, a quotient of
+ * two such integrals. */
 static double law_mean(double alpha, double max, double length)
 {
     return max * integral(2 - alpha, length) / integral(1 - alpha, length);
 }
 
-/* The logarithm of max / x0 for a mean; negative when there is none. The mean falls with it. */
+/* log(max / x0) for a mean; negative if there is none. The mean decreases as the result grows. */
 static double solve_length(double alpha, double max, double mean)
 {
-    double low = 0, high = log(max) + 30; /* x0 from 1e-13 on */
+    double low = 0, high = log(max) + 30; /* x0 >= 1e-13 */
     if (!(mean <= max) || law_mean(alpha, max, high) > mean)
         return -1;
     for (int step = 0; step < 100; step++) {
@@ -59,7 +61,7 @@ static double solve_length(double alpha, double max, double mean)
     return high;
 }
 
-/* The number below which a share u of the law lies. */
+/* The quantile u of the law. */
 static double quantile(const struct powerlaw *p, double u)
 {
     const double a = 1 - p->alpha, product = a * p->span;

@@ -1,8 +1,9 @@
-/* Columns drawn at random, all sets of a length alike: rows around a mean, rows of one length, mostly empty rows.
+/* Random columns, all sets of a given size equally likely: rows around a mean, rows of one length,
+ * mostly empty rows.
  *
- * The uniform matrix is the random graph of E. N. Gilbert, "Random graphs", Annals of Mathematical Statistics 30, 1959:
- * every cell holds an entry with the same probability, independently; a row's length is then binomial, and its columns
- * are any set of that many.
+ * The uniform matrix is the random graph of E. N. Gilbert, "Random graphs", Annals of Mathematical
+ * Statistics 30, 1959: every cell holds an entry with the same probability, independently. So a
+ * row's length is binomial, and every set of that many columns is equally likely.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "gen_rows.h"
@@ -12,8 +13,8 @@ enum { STREAM_LENGTHS = 0x6c656e, STREAM_COLUMNS = 0x636f6c, STREAM_ORDER = 0x6f
 struct random_rows {
     uint64_t seed;
     int64_t cols;
-    int64_t empty; /* the first rows, before they are put in random order */
-    int64_t least; /* length: least + what the law says */
+    int64_t empty; /* number of empty rows: the first ones, before the random reordering */
+    int64_t least; /* length = least + a number drawn from the law */
     struct binomial law;
 };
 
@@ -57,7 +58,7 @@ done:
     return st;
 }
 
-/* Entries of a row that is not empty, when the SPEC does not say. */
+/* Default mean length of a row that is not empty. */
 static const double EMPTY_MEAN = 8;
 
 spmv_status generate_empty(spmv_context *ctx, const struct generator_request *request, spmv_matrix **matrix)
@@ -78,7 +79,7 @@ spmv_status generate_empty(spmv_context *ctx, const struct generator_request *re
     TRY(generator_fits(ctx, request, a[0].n, a[0].n, entries, 0));
     rule.cols = a[0].n;
     rule.empty = (int64_t)(share * a[0].real + 0.5);
-    /* a row that is not empty has one entry, and more of them by chance */
+    /* A row that is not empty has one entry, and a random number of further ones. */
     TRY(binomial_make(ctx, rule.cols - 1, mean - 1, &rule.law));
     const struct permutation order = permutation_make(request->seed, STREAM_ORDER, a[0].n);
     const struct generator_rows rows = {.rows = a[0].n,

@@ -1,10 +1,11 @@
-/* Patterns without chance: a 27-point stencil, bands, a diagonal, a dense matrix. Values are random but for the
- * stencil.
+/* Patterns without random choices: a 27-point stencil, bands, a diagonal, a dense matrix. Values
+ * are random, except for the stencil.
  *
- * The stencil is the operator of J. Dongarra, M. A. Heroux, P. Luszczek, "HPCG benchmark", University of Tennessee
- * UT-EECS-15-736, 2015: 26 on the diagonal and -1 for each of the up to 26 points of the grid that are at most one step
- * away along each axis, in natural ordering. Symmetric, and positive definite: the rows at the faces are strictly
- * dominated by their diagonal, and every point is connected to one of them.
+ * The stencil is the operator of J. Dongarra, M. A. Heroux, P. Luszczek, "HPCG benchmark",
+ * University of Tennessee UT-EECS-15-736, 2015: 26 on the diagonal and -1 for each of the up to 26
+ * grid points at most one step away along each axis, in natural ordering. It is symmetric. It is
+ * positive definite: the rows at the faces are strictly diagonally dominant, and every point is
+ * connected to one of them.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "gen_rows.h"
@@ -13,7 +14,7 @@ struct cube {
     int64_t n, points;
 };
 
-/* The points of a row's neighbourhood along one axis: from ... to. */
+/* The points of a row's neighbourhood along one axis: from <= point <= to. */
 struct span {
     int64_t from, to;
 };
@@ -68,7 +69,8 @@ spmv_status generate_stencil27(spmv_context *ctx, const struct generator_request
         return context_fail(ctx, SPMV_ERROR_LIMIT,
                             "matrix SPEC \"stencil27:%lld\": %lld^3 columns, at most %d are possible",
                             (long long)cube.n, (long long)cube.n, INT32_MAX);
-    const double along = 3 * (double)cube.n - 2; /* neighbours of all points of an axis, themselves included */
+    /* total number of neighbours along one axis, the points themselves included */
+    const double along = 3 * (double)cube.n - 2;
     const struct generator_rows rows = {.rows = cube.points,
                                         .cols = cube.points,
                                         .entries = along * along * along,
@@ -79,7 +81,8 @@ spmv_status generate_stencil27(spmv_context *ctx, const struct generator_request
     return generator_build(ctx, request, &rows, matrix);
 }
 
-/* Consecutive columns: from max(0, row - half) to min(cols - 1, row + half). A diagonal has half = 0. */
+/* Consecutive columns: from max(0, row - half) to min(cols - 1, row + half). A diagonal has half =
+ * 0. */
 struct band {
     int64_t rows, cols, half;
 };

@@ -1,13 +1,15 @@
-/* R-MAT graphs with the parameters of Graph500: D. Chakrabarti, Y. Zhan, C. Faloutsos, "R-MAT: a recursive model for
- * graph mining", SIAM Data Mining 2004; Graph500 specification, kernel 1 (graph500.org).
+/* R-MAT graphs with the parameters of Graph500: D. Chakrabarti, Y. Zhan, C. Faloutsos, "R-MAT: a
+ * recursive model for graph mining", SIAM Data Mining 2004; Graph500 specification, kernel 1
+ * (graph500.org).
  *
- * An edge falls into one of the four quarters of the matrix with probabilities A, B, C and 1 - A - B - C, then into one
- * of that quarter's quarters, and so on down to a cell. As Graph500 demands, the vertices are then renumbered at
- * random, so that a vertex's number says nothing about its degree. Rows are where edges start; repeated edges become
- * one entry, edges from a vertex to itself stay.
+ * An edge falls into one of the four quarters of the matrix with probabilities A, B, C and 1 - A -
+ * B - C, then into one of that quarter's quarters, and so on down to a cell. The vertices are then
+ * renumbered at random, as Graph500 requires, so that a vertex's number does not depend on its
+ * degree. The row is the start of an edge. Repeated edges become one entry; edges from a vertex to
+ * itself stay.
  *
- * Edges are sorted by row with a counting sort (counting.h) that draws them twice, which is cheaper than keeping them;
- * then each row is sorted.
+ * Edges are sorted by row with a counting sort (counting.h) that draws each edge twice, which is
+ * cheaper than storing it. Then each row is sorted.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
@@ -30,11 +32,12 @@ struct edge {
     int32_t col;
 };
 
-/* A, A + B and A + B + C as shares of 2^32: two levels take one number of 64 bits. */
+/* A, A + B and A + B + C as shares of 2^32: one 64-bit random number serves two levels. */
 static const uint32_t UPTO_A = (uint32_t)(0.57 * 4294967296.0), UPTO_B = (uint32_t)(0.76 * 4294967296.0),
                       UPTO_C = (uint32_t)(0.95 * 4294967296.0);
 
-/* The number's quarter, without a branch that could be guessed wrongly: row bits are 0 0 1 1, column bits 0 1 0 1. */
+/* Selects the quarter of a number without a branch that could be mispredicted. Row bits are 0 0 1
+ * 1, column bits 0 1 0 1. */
 static inline void descend(uint32_t number, uint32_t *row, uint32_t *col)
 {
     const uint32_t b = number >= UPTO_A, c = number >= UPTO_B, d = number >= UPTO_C;
@@ -58,7 +61,7 @@ static inline struct edge draw_edge(const struct rmat *r, int64_t k)
     return (struct edge){permutation_at(&r->order, row), (int32_t)permutation_at(&r->order, col)};
 }
 
-/* m->row_ptr and m->col from the edges, in the order in which they are drawn. */
+/* Fills m->row_ptr and m->col with the edges, each row in the order drawn. */
 static spmv_status sort_edges(spmv_context *ctx, const struct rmat *r, spmv_matrix *m)
 {
     spmv_status st = SPMV_OK;
@@ -85,7 +88,7 @@ done:
     return st;
 }
 
-/* A pattern gets values, once it is known how many. */
+/* Adds values to a pattern, when their number is known. */
 static spmv_status add_values(spmv_context *ctx, const struct generator_request *request, spmv_matrix *m)
 {
     void *val = NULL;
@@ -105,7 +108,7 @@ static spmv_status add_values(spmv_context *ctx, const struct generator_request 
 
 spmv_status generate_rmat(spmv_context *ctx, const struct generator_request *request, spmv_matrix **matrix)
 {
-    enum { SCALE_MAX = 30 }; /* 2^31 columns are one too many */
+    enum { SCALE_MAX = 30 }; /* 2^31 columns exceed INT32_MAX */
     spmv_status st = SPMV_OK;
     spmv_matrix *m = NULL;
     struct repeats repeats;

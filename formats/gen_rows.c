@@ -1,7 +1,9 @@
-/* Building a matrix from a rule for its rows.
+/* Builds a matrix from a rule for its rows.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "gen_rows.h"
+
+#include "reals.h"
 
 static void fill_own_values(spmv_context *ctx, const struct generator_rows *g, spmv_matrix *m)
 {
@@ -9,10 +11,7 @@ static void fill_own_values(spmv_context *ctx, const struct generator_rows *g, s
     for (int64_t row = 0; row < m->rows; row++) {
         for (int64_t k = m->row_ptr[row]; k < m->row_ptr[row + 1]; k++) {
             const double value = g->value(g->rule, row, m->col[k]);
-            if (m->type == SPMV_F32)
-                ((float *)m->val)[k] = (float)value;
-            else
-                ((double *)m->val)[k] = value;
+            real_set(m->type, m->val, k, value);
         }
     }
 }
@@ -24,7 +23,8 @@ spmv_status generator_build(spmv_context *ctx, const struct generator_request *r
     spmv_matrix *shell = NULL, *m = NULL;
     TRY(generator_columns(ctx, request, g->cols));
     TRY(generator_fits(ctx, request, g->rows, g->cols, g->entries, 0));
-    /* the entries are known only when all rows are counted: the offsets move from a matrix without entries */
+    /* The number of entries is known only after all rows are counted: the offsets are computed in a
+     * matrix without entries and moved. */
     TRY(matrix_allocate(ctx, g->rows, g->cols, 0, request->type, false, &shell));
 #pragma omp parallel for num_threads(host_team(ctx, g->rows)) schedule(static)
     for (int64_t i = 0; i < g->rows; i++)
@@ -35,7 +35,7 @@ spmv_status generator_build(spmv_context *ctx, const struct generator_request *r
     m->rows = g->rows;
     m->row_ptr = shell->row_ptr;
     shell->row_ptr = no_rows;
-    /* a few long rows are shared out one by one, many short ones in batches */
+    /* A few long rows are assigned to threads one by one, many short ones in batches. */
     const int batch = (int)max_i64(1, min_i64(512, g->rows / 256));
 #pragma omp parallel for num_threads(host_team(ctx, m->nnz)) schedule(dynamic, batch)
     for (int64_t row = 0; row < m->rows; row++) {

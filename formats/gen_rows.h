@@ -1,7 +1,7 @@
-/* A matrix built row by row from a rule, all rows at once: what most generators share.
+/* A matrix built row by row from a rule, all rows in parallel. Most generators use it.
  *
- * The rule says how long a row is and which columns it has, from the row's number alone. Lengths become offsets, then
- * every row is filled where it belongs; no result depends on who fills which row.
+ * The rule computes a row's length and columns from the row's number alone. Lengths become offsets,
+ * then every row is filled in place. The result does not depend on which thread fills which row.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef GEN_ROWS_H
@@ -12,12 +12,16 @@
 
 struct generator_rows {
     int64_t rows, cols;
-    double entries; /* about so many, for the check of memory */
+    double entries; /* approximate number, for the memory check */
     const void *rule;
-    int64_t (*length)(const void *rule, int64_t row);                          /* 0 <= length <= cols */
-    void (*fill)(const void *rule, int64_t row, int64_t length, int32_t *col); /* ascending strictly */
-    double (*value)(const void *rule, int64_t row, int32_t col);               /* own values; NULL: random ones */
-    const struct permutation *order; /* of the rows; NULL: none. Else length(i) is that of row permutation_at(i) */
+    int64_t (*length)(const void *rule, int64_t row); /* 0 <= length <= cols */
+    /* ascending strictly */
+    void (*fill)(const void *rule, int64_t row, int64_t length, int32_t *col);
+    /* the generator's values; NULL: random ones */
+    double (*value)(const void *rule, int64_t row, int32_t col);
+    /* order of the rows; NULL: as they are. Otherwise length(i) is the length of row
+     * permutation_at(order, i). */
+    const struct permutation *order;
 };
 
 spmv_status generator_build(spmv_context *ctx, const struct generator_request *request,

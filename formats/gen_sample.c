@@ -1,9 +1,9 @@
 /* Random columns, random row lengths, random orders.
  *
- * Columns of a sparse row: draw, sort, throw out the repeated ones, draw again as many. Sorting in place, by the
- * highest digit first: P. McIlroy, K. Bostic, M. D. McIlroy, "Engineering radix sort", Computing Systems 6(1), 1993
- * (American flag sort). Columns of a dense row: one look at each, D. E. Knuth, "The Art of Computer Programming" vol.
- * 2, section 3.4.2, algorithm S.
+ * Columns of a sparse row: draw, sort, remove repeats, draw as many again. The sort works in place
+ * from the highest digit: P. McIlroy, K. Bostic, M. D. McIlroy, "Engineering radix sort", Computing
+ * Systems 6(1), 1993 (American flag sort). Columns of a dense row: one decision per column, D. E.
+ * Knuth, "The Art of Computer Programming" vol. 2, section 3.4.2, algorithm S.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "gen_sample.h"
@@ -22,7 +22,7 @@ struct permutation permutation_make(uint64_t seed, uint64_t stream, int64_t size
     return p;
 }
 
-/* Up to SHORT_ROW columns insertion sort is no slower than a pass over the buckets. */
+/* Up to SHORT_ROW columns, insertion sort is as fast as a pass over the buckets. */
 enum { SHORT_ROW = 48, DIGIT_BITS = 8, BUCKETS = 1 << DIGIT_BITS };
 
 static void insertion_sort(int32_t *col, int64_t n)
@@ -36,7 +36,7 @@ static void insertion_sort(int32_t *col, int64_t n)
     }
 }
 
-/* All columns agree above shift + DIGIT_BITS. */
+/* Sorts columns whose bits from shift + DIGIT_BITS on agree. */
 static void flag_sort(int32_t *col, int64_t n, int shift)
 {
     int64_t next[BUCKETS] = {0}, end[BUCKETS];
@@ -76,7 +76,7 @@ void sort_columns(int32_t *col, int64_t n, int64_t cols)
     flag_sort(col, n, shift);
 }
 
-/* Sorted columns, each once; returns how many. */
+/* Removes repeats from sorted columns; returns how many remain. */
 static int64_t drop_repeated(int32_t *col, int64_t n)
 {
     int64_t kept = 1;
@@ -93,13 +93,13 @@ static void sample_dense(uint64_t key, int64_t n, int64_t cols, int32_t *col)
     int64_t taken = 0;
     for (int64_t c = 0; taken < n; c++) {
         const uint64_t left = (uint64_t)(cols - c);
-        col[taken] = (int32_t)c; /* overwritten unless it is taken */
+        col[taken] = (int32_t)c; /* overwritten unless the column is selected */
         taken += random_below(random_bits(key, 0, (uint64_t)c), left) < (uint64_t)(n - taken);
     }
 }
 
-/* By all 53 bits: with as many columns as there may be, 32 would favour some of them. A hub's rank: cols u^3 has the
- * distribution function (rank / cols)^(1/3). */
+/* Uses 53 bits: 32 would favour some columns if there are many. With hubs: the rank cols u^3 has
+ * the distribution function (rank / cols)^(1/3). */
 static inline int32_t draw_column(int64_t cols, const struct permutation *hubs, uint64_t bits)
 {
     const double u = random_unit(bits);
@@ -116,7 +116,8 @@ void sample_columns(uint64_t seed, uint64_t stream, int64_t row, int64_t n, int6
         sample_dense(key, n, cols, col);
         return;
     }
-    /* at least 60 of 100 draws are new, by chance alone: the n most likely columns have a share of (n / cols)^(1/3) */
+    /* On average at least 60 of 100 draws are new: the n most likely columns have a share of (n /
+     * cols)^(1/3). */
     uint64_t draw = 0;
     for (int64_t have = 0; have < n;) {
         for (int64_t k = have; k < n; k++)
@@ -126,7 +127,7 @@ void sample_columns(uint64_t seed, uint64_t stream, int64_t row, int64_t n, int6
     }
 }
 
-/* Weights are relative to that of the mode, and end where they no longer count. */
+/* Weights are relative to the weight of the mode; the table ends where they fall below this. */
 static const double NEGLIGIBLE = 0x1p-70;
 
 /* weight(k + 1) / weight(k) */
@@ -139,7 +140,7 @@ spmv_status binomial_make(spmv_context *ctx, int64_t trials, double mean, struct
 {
     const double p = trials > 0 ? mean / (double)trials : 0;
     const int64_t mode = p >= 1 ? trials : min_i64(trials, (int64_t)((double)(trials + 1) * p));
-    const double odds = p >= 1 ? 0 : p / (1 - p); /* with p = 1 the mode is all there is */
+    const double odds = p >= 1 ? 0 : p / (1 - p); /* with p = 1 only the mode is possible */
     int64_t low = mode, high = mode;
     double w = 1;
     while (high < trials && (w *= ratio_up(trials, odds, high)) > NEGLIGIBLE)
@@ -172,7 +173,7 @@ void binomial_free(struct binomial *law)
     law->upto = NULL;
 }
 
-/* The first whose upto is beyond the random number. */
+/* The first outcome whose upto exceeds the random number. */
 int64_t binomial_draw(const struct binomial *law, uint64_t bits)
 {
     const double u = random_unit(bits);

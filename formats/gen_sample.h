@@ -1,4 +1,5 @@
-/* Random columns of a row, random row lengths, random orders: each is a function of (seed, stream, row).
+/* Random columns of a row, random row lengths, random orders: each is a function of (seed, stream,
+ * row).
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef GEN_SAMPLE_H
@@ -7,10 +8,9 @@
 #include "random.h"
 #include "runtime.h"
 
-/* A random order of 0 .. size-1 that needs no memory: an invertible hash of b bits, 2^b >= size > 2^(b-1), applied
- * until the result is below size. J. Black, P. Rogaway, "Ciphers with arbitrary finite domains", CT-RSA 2002 (cycle
- * walking).
- */
+/* A random order of 0 .. size-1 that needs no memory: an invertible hash of b bits, 2^b >= size >
+ * 2^(b-1), applied until the result is below size. J. Black, P. Rogaway, "Ciphers with arbitrary
+ * finite domains", CT-RSA 2002 (cycle walking). */
 enum { PERMUTATION_ROUNDS = 4 };
 struct permutation {
     uint64_t size, mask;
@@ -19,7 +19,8 @@ struct permutation {
 };
 struct permutation permutation_make(uint64_t seed, uint64_t stream, int64_t size);
 
-/* Where i goes, 0 <= i < size. Each step can be undone within b bits: an odd factor, a sum, a shift to the right. */
+/* The image of i, 0 <= i < size. Each step is invertible in b bits: an odd factor, a sum, a right
+ * shift. */
 static inline int64_t permutation_at(const struct permutation *p, int64_t i)
 {
     uint64_t x = (uint64_t)i;
@@ -32,18 +33,19 @@ static inline int64_t permutation_at(const struct permutation *p, int64_t i)
     return (int64_t)x;
 }
 
-/* n distinct columns out of cols, ascending, 0 <= n <= cols <= INT32_MAX. Every set of n is equally likely where hubs
- * is NULL. Else column permutation_at(hubs, rank) is drawn with a probability falling as (rank + 1)^(-2/3), as long as
- * n <= cols / SAMPLE_DENSE; longer rows are uniform. */
+/* Draws n distinct columns out of cols, ascending, 0 <= n <= cols <= INT32_MAX. If hubs is NULL,
+ * every set of n is equally likely. Otherwise column permutation_at(hubs, rank) is drawn with a
+ * probability that falls as (rank + 1)^(-2/3), if n <= cols / SAMPLE_DENSE; longer rows are
+ * uniform. */
 enum { SAMPLE_DENSE = 16 };
 void sample_columns(uint64_t seed, uint64_t stream, int64_t row, int64_t n, int64_t cols,
                     const struct permutation *hubs, int32_t *col);
 
-/* Ascending, in place. 0 <= col[k] < cols. */
+/* Sorts in ascending order, in place. 0 <= col[k] < cols. */
 void sort_columns(int32_t *col, int64_t n, int64_t cols);
 
-/* The binomial law of trials with this mean (0 <= mean <= trials), as a table of its distribution function. Release
- * with binomial_free. */
+/* The binomial distribution of trials with this mean (0 <= mean <= trials), as a table of its
+ * distribution function. Release with binomial_free. */
 struct binomial {
     int64_t least, count;
     double *upto; /* upto[k]: the probability of at most least + k */

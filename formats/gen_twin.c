@@ -1,8 +1,10 @@
-/* twin: a matrix with the statistics of another: size, row lengths, bandwidth, neighbours in a row, similarity of rows.
+/* twin: a matrix with the statistics of another one: size, row lengths, bandwidth, neighbours in a
+ * row, similarity of rows.
  *
- * The idea, the statistics and the figures of the known ones are those of P. Mpakos, D. Galanopoulos, P. Anastasiadis,
- * N. Papadopoulou, N. Koziris, G. Goumas, "Feature-based SpMV performance analysis on contemporary devices", IPDPS 2023
- * (arXiv 2302.04225); the construction is our own: twin_lengths.c, twin_columns.c.
+ * The idea, the statistics and the figures of the known matrices are from P. Mpakos, D.
+ * Galanopoulos, P. Anastasiadis, N. Papadopoulou, N. Koziris, G. Goumas, "Feature-based SpMV
+ * performance analysis on contemporary devices", IPDPS 2023 (arXiv 2302.04225). The construction is
+ * our own: twin_lengths.c, twin_columns.c.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
@@ -29,8 +31,8 @@ static inline bool is_count(enum figure f)
 
 struct figures {
     bool given[FIGURES];
-    double value[FIGURES];  /* of all */
-    int64_t count[FIGURES]; /* of the counts */
+    double value[FIGURES];  /* of all figures */
+    int64_t count[FIGURES]; /* of the figures that are counts */
 };
 
 static spmv_status fail(spmv_context *ctx, const struct generator_request *request, const char *format, ...)
@@ -61,9 +63,11 @@ static spmv_status find_known(spmv_context *ctx, const struct generator_request 
     return fail(ctx, request, "no twin has this name; known: %s; or state figures: twin:rows=R,nnz=N,...", names);
 }
 
-/* ---------------------------------------------------------------------------------- the SPEC's own figures */
+/* ---------------------------------------------------------------------------------- figures in the
+ * SPEC */
 
-/* 12, 0.5, 1.5e-3, without a sign; the locale has no say. False when the text up to length is none of that. */
+/* Reads a number such as 12, 0.5 or 1.5e-3, without a sign, independent of the locale. False if the
+ * text up to length is not such a number. */
 static bool read_figure(const char *text, size_t length, double *value)
 {
     const char *const end = text + length;
@@ -92,7 +96,8 @@ static bool read_figure(const char *text, size_t length, double *value)
     return text == end && written > 0 && isfinite(*value);
 }
 
-/* Counts are exact up to 2^53: more than any row, column or entry that fits a machine's memory. */
+/* Reads one figure. Counts are exact up to 2^53, more than the rows, columns or entries that fit in
+ * memory. */
 static spmv_status take_figure(spmv_context *ctx, const struct generator_request *request, const char *text,
                                size_t length, struct figures *f)
 {
@@ -141,8 +146,9 @@ static double clamp(double low, double x, double high)
     return x < low ? low : x > high ? high : x;
 }
 
-/* What is not stated. As many columns as rows. Lengths: a standard deviation of half the mean, a longest row three of
- * them above it. Locality: near the middle of the known twins, where lengths and columns allow it. */
+/* Sets the figures that are not given. Columns: as many as rows. Standard deviation: half the mean.
+ * Longest row: three standard deviations above the mean. Locality: near the middle of the known
+ * twins, as far as lengths and columns allow it. */
 static spmv_status complete(spmv_context *ctx, const struct generator_request *request, struct figures *f,
                             struct twin *t)
 {
@@ -157,7 +163,7 @@ static spmv_status complete(spmv_context *ctx, const struct generator_request *r
         return fail(ctx, request, "%lld nonzeros do not fit into %lld x %lld", (long long)t->nnz, (long long)t->rows,
                     (long long)t->cols);
     t->std = f->given[STD] ? f->value[STD] : mean / 2;
-    if (!f->given[MAX]) /* a row of max must not make the deviation larger than it is to be */
+    if (!f->given[MAX]) /* The longest row alone must not exceed the standard deviation. */
         f->value[MAX] =
             clamp(mean_up, floor(mean + fmin(fmax(3, t->std / fmax(mean, 1e-300)), sqrt(rows) / 2) * t->std), fullest);
     t->max = (int64_t)f->value[MAX];
@@ -185,11 +191,11 @@ static spmv_status complete(spmv_context *ctx, const struct generator_request *r
     return SPMV_OK;
 }
 
-/* Figures that exclude each other come out far from what was stated. */
+/* Figures that exclude each other are not reached: reports the first that is far off. */
 static spmv_status check_reached(spmv_context *ctx, const struct generator_request *request, const struct figures *f,
                                  const struct twin *asked, const struct twin *got)
 {
-    /* a fifth off, and by more than what rounding makes of small matrices */
+    /* Off by more than a fifth, and by more than rounding causes in small matrices. */
     const struct {
         enum figure figure;
         double asked, got, rounding;

@@ -1,4 +1,4 @@
-/* SPECs: finding the generator by name, reading its arguments.
+/* Matrix SPECs: finds the generator by name and reads its arguments.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "generate.h"
@@ -6,13 +6,14 @@
 #include <stdio.h>
 
 #include "random.h"
+#include "reals.h"
 
 #define ROW(name_, form_, about_) {.name = #name_, .form = (form_), .about = (about_), .make = generate_##name_},
 static const struct generator generators[] = {GENERATOR_LIST(ROW)};
 #undef ROW
 enum { GENERATORS = sizeof generators / sizeof generators[0] };
 
-/* The generator whose name is the first length characters; NULL when there is none. */
+/* The generator whose name is the first length characters; NULL if there is none. */
 static const struct generator *find_generator(const char *name, size_t length)
 {
     for (int g = 0; g < GENERATORS; g++)
@@ -35,10 +36,10 @@ const char *spmv_spec_form(int index, const char **about)
     return there ? generators[index].form : NULL;
 }
 
-/* The sentence lists the known ones. */
+/* The message lists the known generators. */
 static spmv_status fail_unknown(spmv_context *ctx, const char *spec, size_t length)
 {
-    char known[768] = ""; /* the forms alone: a context's sentence has 1024 characters */
+    char known[768] = ""; /* only the forms: a context's message has at most 1024 characters */
     size_t used = 0;
     for (int g = 0; g < GENERATORS && used < sizeof known; g++)
         used += (size_t)snprintf(known + used, sizeof known - used, "%s%s", g == 0 ? "" : ", ", generators[g].form);
@@ -53,7 +54,8 @@ spmv_status generator_fail(spmv_context *ctx, const struct generator_request *re
                         request->self->name, request->arguments, request->self->form, why[0] != '\0' ? " " : "", why);
 }
 
-/* Digits only: no sign, no blank. *end: behind the last digit. False when the number is beyond 64 bits. */
+/* Reads digits only: no sign, no blank. *end: behind the last digit. False if the number exceeds 64
+ * bits. */
 static bool read_digits(const char *text, int64_t *value, const char **end)
 {
     bool fits = true;
@@ -68,8 +70,8 @@ static bool read_digits(const char *text, int64_t *value, const char **end)
     return fits;
 }
 
-/* Digits with a point among them or none: 15 of them and a power of ten up to 10^15 are exact, so that the quotient is
- * the number correctly rounded. False when there are more. */
+/* Reads digits with at most one point. Up to 15 digits and a power of ten up to 10^15 are exact, so
+ * the quotient is the correctly rounded number. False if there are more. */
 static bool read_decimal(const char *text, double *value, const char **end)
 {
     int64_t digits = 0;
@@ -152,7 +154,7 @@ spmv_status generator_fits(spmv_context *ctx, const struct generator_request *re
     if (!(bytes + beside < 0x1p62))
         return context_fail(ctx, SPMV_ERROR_LIMIT, "matrix SPEC \"%s:%.100s\": its bytes overflow 64 bits",
                             request->self->name, request->arguments);
-    /* values become complex ones beside the real ones */
+    /* complex values are made while the real ones are still in memory */
     const double wide = entries * (double)spmv_type_size(request->wide);
     const bool widens = request->wide != request->type;
     const spmv_matrix_size size = {.rows = rows,
@@ -167,7 +169,8 @@ spmv_status generator_fits(spmv_context *ctx, const struct generator_request *re
                                                                request->self->name, request->arguments, why);
 }
 
-/* Reads one option, text up to length: false when it is none. *bad: it is one, but its value is not. */
+/* Reads one option, the text up to length. False if it is not an option. *bad: it is an option with
+ * an invalid value. */
 static bool read_option(const char *text, size_t length, struct generator_request *request, bool *bad)
 {
     static const char *const names[] = {
@@ -191,7 +194,8 @@ static bool read_option(const char *text, size_t length, struct generator_reques
     return true;
 }
 
-/* Takes the options out of the arguments, which are rewritten. The same option twice: the later one counts. */
+/* Removes the options from the arguments, which are rewritten. If an option is repeated, the last
+ * one counts. */
 static bool take_options(char *arguments, struct generator_request *request)
 {
     char *to = arguments;
@@ -221,10 +225,7 @@ void generator_fill_values(spmv_context *ctx, const struct generator_request *re
         const double value = request->values == GENERATOR_CONSTANT
                                  ? 1
                                  : random_value(random_bits(request->seed, GENERATOR_STREAM_VALUES, (uint64_t)k));
-        if (m->type == SPMV_F32)
-            ((float *)m->val)[k] = (float)value;
-        else
-            ((double *)m->val)[k] = value;
+        real_set(m->type, m->val, k, value);
     }
 }
 
@@ -245,11 +246,9 @@ spmv_status spmv_matrix_generate(spmv_context *ctx, const char *spec, spmv_type 
 static spmv_status check_options(spmv_context *ctx, const spmv_generate_options *given, spmv_generate_options *options)
 {
     spmv_generate_options_init(options, sizeof *options);
-    if (given != NULL && !options_read(options, sizeof *options, given))
-        return context_fail(ctx, SPMV_ERROR_ARGUMENT,
-                            "generate options have %zu bytes, this library expects %zu: initialize them with "
-                            "spmv_generate_options_init",
-                            given->size, sizeof *options);
+    const spmv_status st = options_take(ctx, "generate", options, sizeof *options, given);
+    if (st != SPMV_OK)
+        return st;
     if (options->max_bytes < 0)
         return context_fail(ctx, SPMV_ERROR_ARGUMENT, "generate options: max_bytes is %lld",
                             (long long)options->max_bytes);
@@ -275,7 +274,7 @@ spmv_status spmv_matrix_generate_within(spmv_context *ctx, const char *spec, con
         return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_matrix_generate: the SPEC is NULL");
     if (type == SPMV_TYPE_DEFAULT)
         type = SPMV_F64;
-    const spmv_type part = type_part(type); /* values are real ones */
+    const spmv_type part = type_part(type); /* values are generated as real numbers */
     if (part != SPMV_F64 && part != SPMV_F32)
         return context_fail(ctx, SPMV_ERROR_TYPE,
                             "spmv_matrix_generate: values of type %s: f64, f32, c128 or c64 it must be",

@@ -8,7 +8,7 @@
 
 #include "matrix_internal.h"
 
-/* X(name, form of its SPEC, what it is) */
+/* X(name, form of its SPEC, description) */
 #define GENERATOR_LIST(X)                                                                                              \
     X(poisson2d, "poisson2d:N", "the 5-point Laplacian on an N x N grid")                                              \
     X(poisson3d, "poisson3d:N", "the 7-point Laplacian on an N x N x N grid")                                          \
@@ -25,28 +25,29 @@
     X(fem, "fem:NODES,BLOCK,NEIGHBOURS", "dense blocks for neighbours on a three-dimensional mesh")                    \
     X(twin, "twin:NAME", "statistics of a known matrix, or twin:rows=R,nnz=N,... (man spmv)")
 
-/* What the values of a generated matrix are. */
+/* The kind of values of a generated matrix. */
 enum generator_values {
-    GENERATOR_OWN,     /* the generator's own: a stencil's coefficients; random where it has none */
+    /* the generator's own values, such as a stencil's coefficients; random if it has none */
+    GENERATOR_OWN,
     GENERATOR_RANDOM,  /* random_value: full mantissas, random signs */
     GENERATOR_CONSTANT /* ones */
 };
 
-/* NAME:ARGUMENTS[,seed=N][,values=own|random|constant], taken apart. */
+/* The parts of NAME:ARGUMENTS[,seed=N][,values=own|random|constant]. */
 struct generator_request {
     const struct generator *self;
     const char *arguments; /* without the two options */
-    spmv_type type;        /* SPMV_F64 or SPMV_F32 */
-    spmv_type wide;        /* of the matrix: the same, or the complex type of such parts */
-    uint64_t seed;         /* 1 when the SPEC has none */
+    spmv_type type;        /* type of the generated values: SPMV_F64 or SPMV_F32 */
+    spmv_type wide;        /* type of the matrix: the same, or the complex type with such parts */
+    uint64_t seed;         /* 1 if the SPEC has none */
     enum generator_values values;
     struct job_limit limit;
 };
 
 struct generator {
     const char *name, *form, *about;
-    /* *matrix is NULL when it is called. The same request gives the same bits, for any number of threads; in f32 the
-     * values of f64, rounded. */
+    /* *matrix is NULL at the call. The same request gives the same bits for any number of threads.
+     * In f32 the values are those of f64, rounded. */
     spmv_status (*make)(spmv_context *ctx, const struct generator_request *request, spmv_matrix **matrix);
 };
 
@@ -55,34 +56,38 @@ struct generator {
 GENERATOR_LIST(GENERATOR_PROTOTYPE_)
 #undef GENERATOR_PROTOTYPE_
 
-/* Reads count integers >= 1, separated by commas, that are all of the request's arguments: SPMV_ERROR_SPEC with a
- * sentence that quotes the form, SPMV_ERROR_LIMIT for one beyond 64 bits. */
+/* Reads the request's arguments, which must be count integers >= 1, separated by commas.
+ * SPMV_ERROR_SPEC with a message that quotes the form; SPMV_ERROR_LIMIT for an integer beyond 64
+ * bits. */
 spmv_status generator_integers(spmv_context *ctx, const struct generator_request *request, int count, int64_t *values);
 
 struct generator_argument {
-    int64_t n;   /* 'n', 'z' */
-    double real; /* the number, whatever its kind */
+    int64_t n;   /* of kind 'n' or 'z' */
+    double real; /* the number, of any kind */
 };
 
-/* Reads arguments of these kinds, separated by commas, one letter an argument: 'n' an integer >= 1, 'z' one >= 0, 'd' a
- * decimal number >= 0 of at most 15 digits such as 2.5. Those behind a '?' may be left out, from the last on; *given
- * (may be NULL): how many are there. Errors as generator_integers; why: what they are, "with integers from 1". */
+/* Reads arguments separated by commas. kinds has one letter per argument: 'n' an integer >= 1, 'z'
+ * an integer >= 0, 'd' a decimal number >= 0 of at most 15 digits such as 2.5. Arguments behind a
+ * '?' are optional, from the last one on; *given (may be NULL): how many there are. Errors as
+ * generator_integers; why describes the arguments, such as "with integers from 1". */
 spmv_status generator_arguments(spmv_context *ctx, const struct generator_request *request, const char *kinds,
                                 const char *why, struct generator_argument *arguments, int *given);
 
-/* SPMV_ERROR_LIMIT unless so many columns are possible. */
+/* SPMV_ERROR_LIMIT unless a matrix can have this many columns. */
 spmv_status generator_columns(spmv_context *ctx, const struct generator_request *request, int64_t cols);
 
-/* A matrix of about so many entries: SPMV_ERROR_LIMIT when they are beyond 64 bits, SPMV_ERROR_MEMORY when generating it
- * or the caller's job takes more memory than allowed. Every generator asks before it computes anything. beside: bytes
- * that generating takes beside the matrix. */
+/* Checks the size of a matrix of about this many entries: SPMV_ERROR_LIMIT if its bytes exceed 64
+ * bits, SPMV_ERROR_MEMORY if generating it or the caller's job exceeds the memory limit. Every
+ * generator calls this before it computes anything. beside: bytes that generating needs besides the
+ * matrix. */
 spmv_status generator_fits(spmv_context *ctx, const struct generator_request *request, int64_t rows, int64_t cols,
                            double entries, double beside);
 
-/* SPMV_ERROR_SPEC: the sentence quotes the SPEC and its form, and ends with why, "" for the form alone. */
+/* SPMV_ERROR_SPEC. The message quotes the SPEC and its form, and ends with why; "": the form
+ * alone. */
 spmv_status generator_fail(spmv_context *ctx, const struct generator_request *request, const char *why);
 
-/* Fills all values of a matrix, whose arrays but val are complete: random ones or ones, as the request has it
+/* Fills all values of a matrix whose other arrays are complete: random values or ones, as requested
  * (GENERATOR_OWN: random). Value k is number k of the seed's stream GENERATOR_STREAM_VALUES. */
 enum { GENERATOR_STREAM_VALUES = 0x76616c };
 void generator_fill_values(spmv_context *ctx, const struct generator_request *request, spmv_matrix *m);

@@ -1,12 +1,13 @@
-/* Bandwidth, neighbours and similarity of rows: one pass, each row beside the next.
+/* Bandwidth, neighbours and similarity of rows: one pass that compares each row with the next.
  *
- * Everything is summed in integers, so the figures do not depend on how the rows are shared out: shares of a row in
- * units of 2^-30.
+ * All sums are integers, shares of a row in units of 2^-30, so the figures do not depend on the
+ * distribution of rows to threads.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "locality.h"
 
-enum { SHARE_BITS = 30 }; /* a row's columns, below 2^31, times 2^30 fit; so do the shares of 2^33 rows */
+/* a row's columns (below 2^31) times 2^30 fit in 64 bits; so do the shares of 2^33 rows */
+enum { SHARE_BITS = 30 };
 
 int64_t locality_matches(const int32_t *col, int64_t n, const int32_t *other, int64_t m)
 {
@@ -19,7 +20,7 @@ int64_t locality_matches(const int32_t *col, int64_t n, const int32_t *other, in
     return matches;
 }
 
-/* The share of a row's columns that the next row that is not empty has as well. */
+/* The share of a row's columns that the next non-empty row has too. */
 static uint64_t similarity(const spmv_csr *a, int64_t row)
 {
     const int64_t first = row_first(a, row), end = row_first(a, row + 1);

@@ -1,7 +1,8 @@
-/* Three figures that say how well a matrix's pattern treats caches.
+/* Three figures of a pattern that determine how well products use caches.
  *
- * The features of P. Mpakos, D. Galanopoulos, P. Anastasiadis, N. Papadopoulou, N. Koziris, G. Goumas, "Feature-based
- * SpMV performance analysis on contemporary devices", IPDPS 2023, as their program measures them.
+ * The features are those of P. Mpakos, D. Galanopoulos, P. Anastasiadis, N. Papadopoulou, N.
+ * Koziris, G. Goumas, "Feature-based SpMV performance analysis on contemporary devices", IPDPS
+ * 2023, as their program measures them.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef LOCALITY_H
@@ -12,18 +13,19 @@
 struct matrix_locality {
     /* mean over all rows of (last column - first column + 1) / cols; an empty row counts as 0 */
     double bw_frac;
-    /* mean over the entries of how many of the two columns beside theirs, c - 1 and c + 1, their row has as well */
+    /* mean over the entries of how many of the columns c - 1 and c + 1 their row has */
     double avg_neighbours;
-    /* mean over the rows that are not empty of the share of their columns c with one of c - 1, c, c + 1 in the next row
-     * that is not empty; the last row counts as 0 */
+    /* mean over the non-empty rows of the share of their columns c for which the next non-empty row
+     * has one of c - 1, c, c + 1; the last row counts as 0 */
     double cross_row_similarity;
 };
 
-/* a: host memory, columns sorted and unique in each row (not checked). All 0 for a matrix without entries. The same
- * bits for any number of threads. */
+/* a: host memory, columns sorted and unique in each row (not checked). All figures are 0 for a
+ * matrix without entries. The same bits for any number of threads. */
 void matrix_locality(spmv_context *ctx, const spmv_csr *a, struct matrix_locality *locality);
 
-/* How many of n columns (ascending) have one within 1 among the m other columns (ascending). */
+/* The number of the n columns (ascending) that are within 1 of one of the m other columns
+ * (ascending). */
 int64_t locality_matches(const int32_t *col, int64_t n, const int32_t *other, int64_t m);
 
 #endif

@@ -1,4 +1,5 @@
-/* The inside of spmv_matrix, and what the files of formats/ and formats/io/ share about CSR in host memory.
+/* The members of spmv_matrix, and declarations that files of formats/ and formats/io/ share about
+ * CSR in host memory.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef MATRIX_INTERNAL_H
@@ -13,61 +14,62 @@ struct spmv_matrix {
     int64_t rows, cols, nnz;
     int64_t *row_ptr; /* rows + 1 */
     int32_t *col;     /* nnz; NULL when nnz == 0 */
-    void *val;        /* nnz values of the type, never NULL; NULL for a pattern, whatever nnz is */
+    void *val;        /* nnz values of the type, never NULL; for a pattern always NULL */
     spmv_type type;
     bool pattern;
-    void *map; /* NULL: the arrays are allocated; else they lie in this map of a file, read-only */
+    /* NULL: the arrays are allocated; otherwise they lie in this read-only map of a file */
+    void *map;
     int64_t map_bytes;
-    char *comments; /* of the file that it was read from; NULL: none */
+    char *comments; /* of the file it was read from; NULL: none */
 };
 
-/* A matrix of the arrays of a (64-bit row offsets, checked), which lie in a map of a file; the map becomes the matrix's
- * own. type: of a pattern, the one it is to have. */
+/* Makes a matrix of the checked arrays of a (64-bit row offsets), which lie in a map of a file. The
+ * matrix takes ownership of the map. type: for a pattern, the type that the matrix gets. */
 spmv_status matrix_from_map(spmv_context *ctx, const spmv_csr *a, spmv_type type, void *map, int64_t map_bytes,
                             spmv_matrix **matrix);
 
-/* An empty shell with arrays of these sizes, contents undefined. Checks 0 <= rows, 0 <= cols <= INT32_MAX, 0 <= nnz
- * (SPMV_ERROR_LIMIT) and computes every size in 64 bits. */
+/* Makes a matrix with arrays of these sizes, contents undefined. Checks 0 <= rows, 0 <= cols <=
+ * INT32_MAX, 0 <= nnz (SPMV_ERROR_LIMIT) and computes every size in 64 bits. */
 spmv_status matrix_allocate(spmv_context *ctx, int64_t rows, int64_t cols, int64_t nnz, spmv_type type, bool pattern,
                             spmv_matrix **matrix);
 
-/* The real values of a matrix become complex ones of the type, whose parts they are, with imaginary parts of 0; a
- * pattern gets the type alone. The matrix's arrays are its own, not a map's. */
+/* Converts the real values of a matrix to the complex type, with imaginary parts of 0; a pattern
+ * only gets the type. The arrays must be allocated, not mapped. */
 spmv_status matrix_widen(spmv_context *ctx, spmv_matrix *matrix, spmv_type type);
 
-/* n real values as complex ones of the type, whose parts they are, in memory of their own (host_free). */
+/* Converts n real values to the complex type, in newly allocated memory (host_free). */
 spmv_status values_widen(spmv_context *ctx, const void *values, int64_t n, spmv_type type, void **wide);
 
-/* What of an array is no longer needed: its whole pages go back to the system, where that can be. */
+/* Returns whole pages inside an array that is no longer needed to the system, if possible. */
 void pages_give_back(void *from, int64_t bytes);
 
-/* SPMV_ERROR_MEMORY when so many bytes are more than the machine's memory: asking the system would not tell, it
- * promises more than it has. what names the thing in the sentence. */
+/* SPMV_ERROR_MEMORY if bytes exceed the machine's memory. The allocation alone does not detect
+ * this, because the system overcommits memory. what names the object in the message. */
 spmv_status matrix_memory_check(spmv_context *ctx, const char *what, int64_t bytes);
 
-/* What a job may take, and what says how much it takes. */
+/* The memory limit of a job, and the function that computes its need. */
 struct job_limit {
     int64_t max_bytes;
-    spmv_job_bytes_fn bytes; /* NULL: loading alone counts */
+    spmv_job_bytes_fn bytes; /* NULL: count loading alone */
     void *user;
 };
 
-/* False when the job takes more than it may. why: "a 5 x 3 matrix with 4 entries needs ... are allowed". The members of
- * size but size.size are set. */
+/* False if the job exceeds the limit. why: "a 5 x 3 matrix with 4 entries needs ... are allowed".
+ * All members of size except size.size must be set. */
 enum { JOB_WHY = 320 };
 bool job_fits(const struct job_limit *limit, spmv_matrix_size size, char why[JOB_WHY]);
 
-/* Bytes of a matrix's arrays, INT64_MAX for more. */
+/* Bytes of a matrix's arrays; INT64_MAX on overflow. */
 int64_t matrix_arrays_bytes(int64_t rows, int64_t nnz, size_t value_size);
 
-/* Checks what can be seen of a view without reading its arrays: sizes, missing arrays, bits, type. SPMV_ERROR_ARGUMENT,
- * SPMV_ERROR_LIMIT or SPMV_ERROR_TYPE; name is the function that was called. */
+/* Checks a view without reading its arrays: sizes, missing arrays, bits, type. SPMV_ERROR_ARGUMENT,
+ * SPMV_ERROR_LIMIT or SPMV_ERROR_TYPE; name: the function called. */
 spmv_status csr_check_shape(spmv_context *ctx, const char *name, const spmv_csr *a);
 
 enum csr_order { CSR_ANY_ORDER, CSR_SORTED /* columns ascend strictly in each row */ };
 
-/* csr_check_shape, then the arrays, which must be host memory (SPMV_ERROR_ARGUMENT): SPMV_ERROR_SIZE names the first
- * row or entry that is wrong. */
+/* csr_check_shape, then the arrays, which must be in host memory (else SPMV_ERROR_ARGUMENT).
+ * SPMV_ERROR_SIZE names the first wrong row or entry. */
 spmv_status csr_check(spmv_context *ctx, const char *name, const spmv_csr *a, enum csr_order order);
 
 /* spmv_matrix_transpose without the check. */
@@ -79,23 +81,24 @@ struct entry_numbers {
     int bits;
 };
 
-/* The same, and from.number[k] = the entry of A that became entry k of B. from.number NULL: not wanted. */
+/* As csr_transpose. from.number[k]: the entry of A that became entry k of B; NULL: not wanted. */
 spmv_status csr_transpose_numbered(spmv_context *ctx, const spmv_csr *a, spmv_matrix **b, struct entry_numbers from);
 
-/* Every value of b becomes its conjugate; nothing happens to real ones. */
+/* Conjugates every value of b; real values do not change. */
 void csr_conjugate(spmv_context *ctx, spmv_matrix *b);
 
-/* Turns bins counts, followed by one more cell, into their exclusive sums in place: offsets[0] = 0, offsets[bins] =
- * all. Host memory, with our own scan, whatever the context's backend. */
+/* Turns bins counts, followed by one more cell, into their exclusive sums in place: offsets[0] = 0,
+ * offsets[bins] = the total. Host memory; uses the library's own scan on the host for any
+ * backend. */
 spmv_status offsets_from_counts(spmv_context *ctx, int64_t *offsets, int64_t bins);
 
-/* Row i of a view is row_first(a, i) <= k < row_first(a, i + 1). */
+/* The first entry of a row: row i has the entries row_first(a, i) <= k < row_first(a, i + 1). */
 static inline int64_t row_first(const spmv_csr *a, int64_t row)
 {
     return offset_at(a->row_ptr, a->row_ptr_bits, row);
 }
 
-/* The row that holds entry k, 0 <= k < nnz: the first whose end lies beyond k. */
+/* The row that holds entry k, 0 <= k < nnz: the first that ends beyond k. */
 static inline int64_t row_of_entry(const spmv_csr *a, int64_t k)
 {
     int64_t low = 0, high = a->rows - 1;
@@ -115,21 +118,21 @@ static inline size_t value_size(spmv_type type, bool pattern)
     return pattern ? 0 : spmv_type_size(type);
 }
 
-/* Where element k lies; NULL for a pattern's val. */
+/* Address of element k; NULL for a pattern's val. */
 static inline const void *value_at(const void *val, int64_t k, size_t size)
 {
     return val == NULL ? NULL : (const char *)val + (size_t)k * size;
 }
 
-/* Copies element k of from to element i of to; size 0: a pattern, the pointers may be NULL. */
+/* Copies element k of from to element i of to. size 0: a pattern; the pointers may be NULL. */
 static inline void copy_value(void *to, int64_t i, const void *from, int64_t k, size_t size)
 {
     if (size > 0)
         memcpy((char *)to + (size_t)i * size, (const char *)from + (size_t)k * size, size);
 }
 
-/* Runs call with SIZE standing for size, as a constant for the usual sizes: loops that only move values need not know
- * their type, but must know their size to be fast. */
+/* Runs call with SIZE in place of size, a constant for the usual sizes. Loops that only move values
+ * do not depend on the type, but need a constant size to be fast. */
 #define SIZED(size, call)                                                                                              \
     switch (size) {                                                                                                    \
         SIZED_CASE_(0, call)                                                                                           \

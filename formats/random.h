@@ -1,5 +1,5 @@
-/* Random numbers that do not depend on who asks first: number i of stream s under a seed is a hash of the three, so
- * that threads fill arrays in any order and get the same bits.
+/* Random numbers that do not depend on the order of calls: number i of stream s under a seed is a
+ * hash of the three. So threads fill arrays in any order and get the same bits.
  *
  * The hash is the last step of splitmix64.
  *
@@ -9,15 +9,15 @@
 
 #include "splitmix.h"
 
-/* 64 random bits: number index of the stream. A generator gives each purpose a stream of its own. */
+/* 64 random bits: number index of the stream. A generator uses one stream per purpose. */
 static inline uint64_t random_bits(uint64_t seed, uint64_t stream, uint64_t index)
 {
     const uint64_t step = SPLITMIX_STEP;
     return splitmix_mix(splitmix_mix(splitmix_mix(seed + step) + stream + step) + step * (index + 1));
 }
 
-/* 0 <= result < bound, bound from 1. For bounds below 2^32 a multiplication, which is off from uniform by less
- * than bound / 2^32. */
+/* 0 <= result < bound, bound >= 1. Bounds below 2^32 take a multiplication, whose deviation from
+ * uniform is less than bound / 2^32. */
 static inline uint64_t random_below(uint64_t bits, uint64_t bound)
 {
     return bound >> 32 == 0 ? (bits >> 32) * bound >> 32 : bits % bound;

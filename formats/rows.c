@@ -1,8 +1,9 @@
-/* Sorting each row by column, stably, and adding what stands at the same place.
+/* Sorts each row by column, stably, and adds entries at the same position.
  *
- * Most rows come sorted (files usually are): one look at each. Short rows: each entry's rank, by comparing all pairs
- * (D. E. Knuth, "The Art of Computer Programming" vol. 3, section 5.2, algorithm C). Longer rows: a radix sort of the
- * columns from the lowest digit up, values moving along, linear in the row's length (section 5.2.5, algorithm R).
+ * Most rows are already sorted, as most files are: one pass checks that. Short rows: each entry's
+ * rank, by comparing all pairs (D. E. Knuth, "The Art of Computer Programming" vol. 3, section 5.2,
+ * algorithm C). Longer rows: a radix sort of the columns and values from the lowest digit up,
+ * linear in the row's length (section 5.2.5, algorithm R).
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "rows.h"
@@ -11,8 +12,8 @@
 
 #include "ops.h"
 
-/* Up to here ranks are no slower: n^2 comparisons, some at a time, against the radix sort's passes over 256 buckets
- * and the row. */
+/* Up to this length ranks are no slower: n^2 vectorised comparisons against the passes of the radix
+ * sort over 256 buckets and the row. */
 enum { SHORT_ROW = 64, DIGIT_BITS = 8, BUCKETS = 1 << DIGIT_BITS };
 enum { VALUE_BYTES_MAX = 32 };
 #define VALUE_FITS(NAME, name, value, T, D, CLASS, ARG) _Static_assert(sizeof(T) <= VALUE_BYTES_MAX, "value too large");
@@ -20,7 +21,7 @@ SPMV_TYPE_LIST(VALUE_FITS, )
 SPMV_COMPLEX_LIST(VALUE_FITS, )
 #undef VALUE_FITS
 
-/* A thread's memory for its radix sorts; only grows. */
+/* A thread's memory for its radix sorts; it only grows. */
 struct workspace {
     void *memory;
     int64_t bytes, limit;
@@ -45,8 +46,8 @@ static void *writable_at(void *val, int64_t k, size_t size)
     return val == NULL ? NULL : (char *)val + (size_t)k * size;
 }
 
-/* place[i]: where entry i goes, behind those before it that have the same column. width: a constant, n or more, so that
- * the compiler has vectors of comparisons; no branch depends on a column. */
+/* place[i]: the rank of entry i, behind earlier entries of the same column. width: a constant >= n,
+ * so that the compiler vectorises the comparisons; no branch depends on a column. */
 static inline void ranks(const int32_t *col, int64_t n, int32_t *place, int64_t width)
 {
     int32_t column[SHORT_ROW], smaller[SHORT_ROW] = {0};
@@ -88,7 +89,8 @@ static void sort_short(int32_t *col, void *val, int64_t n, size_t size)
     SIZED(size, move_to_places(col, val, place, n, SIZE));
 }
 
-/* start[d]: where the first column with digit d goes. False when all columns have the same digit. */
+/* start[d]: the position of the first column with digit d. False if all columns have the same
+ * digit. */
 static bool digit_starts(const int32_t *col, int64_t n, int shift, int64_t start[BUCKETS])
 {
     memset(start, 0, BUCKETS * sizeof *start);
@@ -141,7 +143,7 @@ static bool is_sorted(const int32_t *col, int64_t n)
     return true;
 }
 
-/* Bytes that were lacking, 0 when sorted. */
+/* Returns the number of bytes lacking, 0 if sorted. */
 static int64_t sort_row(int32_t *col, void *val, int64_t n, int32_t cols, size_t size, struct workspace *w)
 {
     if (is_sorted(col, n))
@@ -157,7 +159,7 @@ static int64_t sort_row(int32_t *col, void *val, int64_t n, int32_t cols, size_t
     return 0;
 }
 
-/* Of a sorted row. */
+/* Counts the repeats in a sorted row. */
 static inline struct repeats repeats_of(int64_t row, const int32_t *col, int64_t n)
 {
     struct repeats found = {0, 0};
@@ -168,8 +170,8 @@ static inline struct repeats repeats_of(int64_t row, const int32_t *col, int64_t
     return found;
 }
 
-/* Whether no column is at or before the one in front of it; the compiler has vectors of comparisons, for no branch
- * depends on a column. */
+/* Whether columns ascend strictly. No branch depends on a column, so the compiler vectorises the
+ * comparisons. */
 static bool ascends(const int32_t *col, int64_t n)
 {
     int32_t falls = 0;
@@ -252,8 +254,9 @@ static merge_fn find_merge(const spmv_matrix *matrix)
     return matrix->pattern ? merge_pattern : merge[matrix->type];
 }
 
-/* Each row is merged where it is, and a column of -1 ends it where it became shorter; then they move up, from the first
- * to the last. What is left over stays with the matrix, but its pages go back to the system. */
+/* Each row is merged in place, and a column of -1 marks the end of a row that became shorter. Then
+ * the rows move up, from the first to the last. Unused memory stays with the matrix, but its pages
+ * go back to the system. */
 void rows_merge(spmv_context *ctx, spmv_matrix *matrix, int64_t repeated)
 {
     int64_t *const row_ptr = matrix->row_ptr;

@@ -1,4 +1,4 @@
-/* The typed part of rows.c, included once a type of values (each_value.h).
+/* The typed part of rows.c, included once per type of values (each_value.h).
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 static inline T TYPED(sum)(T a, T b)
@@ -10,7 +10,7 @@ static inline T TYPED(sum)(T a, T b)
 #endif
 }
 
-/* col, values of one sorted row; returns how many entries remain. */
+/* Merges the entries of one sorted row; returns how many remain. */
 static int64_t TYPED(merge)(int32_t *col, void *values, int64_t n)
 {
     T *const val = values;

@@ -1,9 +1,11 @@
-/* Statistics of a matrix: one pass over the rows, one over the values, and the comparison with the transpose.
+/* Statistics of a matrix: one pass over the rows, one over the values, and the comparison with the
+ * transpose.
  *
- * Everything is counted in integers, so the numbers do not depend on how the rows are shared out; means and the
- * standard deviation are divided out at the end. For the latter the squares of (length - m) are summed, m the mean
- * rounded down: exact, in two words, and nothing cancels (T. F. Chan, G. H. Golub, R. J. LeVeque, "Algorithms for
- * computing the sample variance", The American Statistician 37(3), 1983: shifted data).
+ * All counts are integers, so the results do not depend on the distribution of rows to threads;
+ * means and the standard deviation are computed from them at the end. The standard deviation uses
+ * the sum of (length - m)^2, where m is the mean rounded down: exact in two words and without
+ * cancellation (T. F. Chan, G. H. Golub, R. J. LeVeque, "Algorithms for computing the sample
+ * variance", The American Statistician 37(3), 1983: shifted data).
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
@@ -27,7 +29,7 @@ static struct row row_of(const spmv_csr *a, int64_t row)
     return (struct row){.col = a->col + first, .val = value_at(a->val, first, spmv_type_size(a->type)), .n = n};
 }
 
-/* What one thread saw of the rows. */
+/* The counts of one thread. */
 struct tally {
     int64_t row_min, row_max, max_row;
     int64_t empty_rows, bandwidth, extent, diagonal;
@@ -69,7 +71,7 @@ static void tally_columns(struct tally *t, int64_t row, struct row r)
 {
     if (r.n == 0)
         return;
-    /* columns ascend: the ends are the farthest from the diagonal */
+    /* Columns ascend, so the first and the last are the farthest from the diagonal. */
     const int64_t first = r.col[0], last = r.col[r.n - 1];
     t->bandwidth = max_i64(t->bandwidth, max_i64(row - first, last - row));
     t->extent += last - first + 1;
@@ -111,7 +113,8 @@ static void tally_rows(spmv_context *ctx, const spmv_csr *a, struct tally *all)
     }
 }
 
-/* Population standard deviation: sqrt(mean of d^2 - (mean of d)^2), d = length - m, where 0 <= mean of d < 1. */
+/* Population standard deviation: sqrt(mean of d^2 - (mean of d)^2), d = length - m, where 0 <= mean
+ * of d < 1. */
 static double deviation_of_rows(const spmv_csr *a, const struct tally *t)
 {
     const double rows = (double)a->rows;
@@ -141,7 +144,8 @@ static void count_values(spmv_context *ctx, const spmv_csr *a, int64_t *zero_cou
     *odd_count = odd;
 }
 
-/* Columns without an entry: each column that has one is marked in a byte, by whoever comes first. */
+/* Counts columns without an entry. The first thread to find an entry in a column marks the column
+ * in a byte. */
 static spmv_status count_empty_columns(spmv_context *ctx, const spmv_csr *a, int64_t *empty)
 {
     void *memory = NULL;
@@ -155,7 +159,8 @@ static spmv_status count_empty_columns(spmv_context *ctx, const spmv_csr *a, int
 #pragma omp parallel for num_threads(host_team(ctx, a->nnz)) schedule(static) reduction(+ : used)
     for (int64_t k = 0; k < a->nnz; k++) {
         unsigned char before;
-        /* a look first: most columns are marked already, and a write takes the cache line from the others */
+        /* Read first: most columns are marked already, and a write takes the cache line from other
+         * cores. */
 #pragma omp atomic read
         before = seen[a->col[k]];
         if (before)

@@ -1,4 +1,4 @@
-/* The typed part of statistics.c, included once a type of values (each_value.h).
+/* The typed part of statistics.c, included once per type of values (each_value.h).
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 static inline bool TYPED(equal)(T a, T b)
@@ -40,7 +40,7 @@ static inline T TYPED(conjugate)(T a)
 #endif
 }
 
-/* A real number as one of the type. */
+/* Converts an integer to the type. */
 static inline T TYPED(number)(int a)
 {
 #if IS_COMPLEX
@@ -50,7 +50,7 @@ static inline T TYPED(number)(int a)
 #endif
 }
 
-/* Values equal to 0 and values that are not finite among the first n. */
+/* Counts the values that are 0 and those that are not finite among the first n. */
 static void TYPED(count_values)(const void *values, int64_t n, int64_t *zeros, int64_t *odd)
 {
     const T *const val = values;
@@ -60,7 +60,8 @@ static void TYPED(count_values)(const void *values, int64_t n, int64_t *zeros, i
     }
 }
 
-/* Which flags a row of A and the same row of its transpose leave standing. What is not stored is 0. */
+/* The flags that hold for a row of A and the same row of its transpose. An entry that is not stored
+ * is 0. */
 static int TYPED(compare)(struct row a, struct row b)
 {
     const T *const a_val = a.val, *const b_val = b.val, zero = TYPED(number)(0), one = TYPED(number)(1);

@@ -1,7 +1,7 @@
 /* B = transpose(A): the entries of A, sorted by column with the stable counting sort of counting.h.
  *
- * F. G. Gustavson, "Two fast algorithms for sparse matrices: multiplication and permuted transposition", ACM TOMS 4(3),
- * 1978, here in parallel pieces of equal numbers of entries.
+ * F. G. Gustavson, "Two fast algorithms for sparse matrices: multiplication and permuted
+ * transposition", ACM TOMS 4(3), 1978, here in parallel pieces of equal numbers of entries.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "counting.h"
@@ -12,8 +12,8 @@ static void count_columns(const spmv_csr *a, int64_t first, int64_t end, int64_t
         count[a->col[k]]++;
 }
 
-/* Moves the entries first <= k < end of A. next: where this piece's next entry of a column goes. from (its memory may
- * be NULL): which entry came to each place. */
+/* Moves the entries first <= k < end of A. next: the position of this piece's next entry of a
+ * column. from (its memory may be NULL): the entry of A at each position of B. */
 static inline void move_sized(const spmv_csr *a, int64_t first, int64_t end, int64_t *next, spmv_matrix *b,
                               struct entry_numbers from, size_t size)
 {

@@ -1,14 +1,19 @@
-/* The columns of a twin: chains of rows with the same columns, each row of which is runs of adjacent columns.
+/* The columns of a twin: chains of rows with similar columns, where each row consists of runs of
+ * adjacent columns.
  *
- * A chain is some rows that follow each other, none shorter than the one before. Its rows have the same number of runs,
- * over the same span of columns; each run begins where it did in the row above, or one column on when the diagonal
- * moves, and is at least as long. So all columns of a row have one within 1 in the row below, but those of a chain's
- * last row, which match by chance. That makes the three figures nearly independent of each other:
- *   neighbours  the number of runs: entries - pairs of neighbours, a row's as a share of its length;
- *   bandwidth   the span: the first run begins with it, the last ends with it, the others lie between in random places;
- *   similarity  the number of chains. What chance matches is measured on a sample of the chains' ends.
- * Share, span and number of chains are found by false position over all chains. Chains depend on nothing but their
- * first row, so threads fill them in any order.
+ * A chain is a sequence of rows, none shorter than the one before. Its rows have the same number of
+ * runs and the same span of columns. Each run begins where it did in the row above, or one column
+ * further if the diagonal moves, and is at least as long. So every column of a row has one within 1
+ * in the row below, except in the last row of a chain, where matches are random. This makes the
+ * three figures nearly independent of each other:
+ *
+ *   neighbours  the number of runs = entries - pairs of neighbours, as a share of the row's length
+ *   bandwidth   the span: the first run begins with it, the last ends with it, the others lie
+ *               at random places between
+ *   similarity  the number of chains; random matches are measured on a sample of chain ends
+ *
+ * Share, span and number of chains are found by false position over all chains. A chain depends
+ * only on its first row, so threads fill chains in any order.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
@@ -20,9 +25,13 @@
 enum { STREAM_BREAKS = 0x62726b73, STREAM_SHAPES = 0x73687073, STREAM_PLACES = 0x706c6373, STREAM_RUNS = 0x72756e73 };
 
 enum {
-    SAMPLES = 8192, /* ends of chains looked at: the mean share is known to 1/2 / sqrt(8192) < 0.006 */
-    ROUNDS = 3,     /* of measuring what chance matches, and changing the number of chains: it hardly depends on it */
-    STEPS = 60      /* of false position at most */
+    /* chain ends in the sample: the standard error of the mean share is at most 1/2 / sqrt(8192) <
+     * 0.006 */
+    SAMPLES = 8192,
+    /* rounds of measuring random matches and adapting the number of chains, on which they hardly
+     * depend */
+    ROUNDS = 3,
+    STEPS = 60 /* of false position, at most */
 };
 
 struct plan {
@@ -32,7 +41,7 @@ struct plan {
     int threads;
     int64_t *first; /* chain c is the rows first[c] <= i < first[c + 1] */
     int64_t chains;
-    int64_t filled; /* rows that are not empty */
+    int64_t filled; /* number of non-empty rows */
     double run_share, span;
 };
 
@@ -41,7 +50,8 @@ struct shape {
     int64_t first, rows;
     int64_t shortest, longest; /* lengths of its first and its last row */
     int64_t runs, span;
-    int64_t step;  /* run j is number j step mod runs to get one entry more: coprime to runs */
+    /* run number j step mod runs is the j-th to get one entry more; coprime to runs */
+    int64_t step;
     int64_t place; /* the first column of the first row */
 };
 
@@ -59,8 +69,9 @@ static inline int digits(int64_t n)
     return count;
 }
 
-/* A row that is shorter than the one before begins a chain, and so does one of more binary digits: then a chain's rows
- * are less than twice as long as its first, which sets the number of runs. */
+/* Whether a row begins a chain: it is shorter than the row before, or its length has more binary
+ * digits. So the rows of a chain are less than twice as long as its first, which determines the
+ * number of runs. */
 static inline bool begins_chain(const spmv_matrix *m, int64_t row)
 {
     const int64_t length = length_of(m, row), above = row > 0 ? length_of(m, row - 1) : 0;
@@ -76,7 +87,7 @@ static int64_t count_begun(const struct plan *p)
     return begun;
 }
 
-/* Besides the rows that must, others begin a chain with this probability. */
+/* Begins chains at the rows that must, and at others with this probability. */
 static void cut_chains(struct plan *p, double probability)
 {
     p->chains = 0;
@@ -86,7 +97,7 @@ static void cut_chains(struct plan *p, double probability)
     p->first[p->chains] = p->m->rows;
 }
 
-/* Runs and span; the rest of the shape is for the columns themselves. */
+/* Sets runs and span; the other members are set by place_chain. */
 static inline struct shape shape_of(const struct plan *p, int64_t chain)
 {
     const int64_t cols = p->m->cols;
@@ -131,9 +142,10 @@ static double total_span(struct plan *p, double span)
     return (double)total;
 }
 
-/* Leaves the argument of a function that does not fall, low <= x <= high, at which it comes to the target; at an end
- * when it does not. Returns what it comes to. False position, halving the weight of an end that stays (the "Illinois"
- * rule: M. Dowell, P. Jarratt, BIT 11, 1971). */
+/* Finds the argument, low <= x <= high, at which a non-decreasing function reaches the target, or
+ * an end if it does not. The function leaves its argument in the plan. Returns the value reached.
+ * False position with the "Illinois" rule, which halves the weight of an end that stays (M. Dowell,
+ * P. Jarratt, BIT 11, 1971). */
 static double solve(double (*function)(struct plan *, double), struct plan *p, double low, double high, double target)
 {
     double below = function(p, low) - target, above, at = 0;
@@ -172,7 +184,7 @@ static int64_t greatest_common_divisor(int64_t a, int64_t b)
     return a;
 }
 
-/* Folds x into [0, range], as mirrors at both ends would. */
+/* Reflects x into [0, range] at both ends. */
 static int64_t reflect(double x, int64_t range)
 {
     const double period = 2 * (double)range;
@@ -182,7 +194,7 @@ static int64_t reflect(double x, int64_t range)
     return min_i64(range, (int64_t)(x > (double)range ? period - x : x));
 }
 
-/* The shape with its place, near the diagonal: as far off as rows reach on average. */
+/* The shape with its place: near the diagonal, as far off as rows extend on average. */
 static struct shape place_chain(const struct plan *p, int64_t chain)
 {
     struct shape s = shape_of(p, chain);
@@ -192,21 +204,22 @@ static struct shape place_chain(const struct plan *p, int64_t chain)
     const double cols = (double)p->m->cols, middle = (double)s.first + (double)s.rows / 2;
     s.place = reflect(middle * cols / (double)p->m->rows - (double)s.span / 2 + (u - 0.5) * p->twin->bw_frac * cols,
                       p->m->cols - s.span);
-    s.step = (int64_t)((double)s.runs * 0.61803398874989485); /* the golden section spreads them evenly */
+    /* the golden ratio spreads them evenly */
+    s.step = (int64_t)((double)s.runs * 0.61803398874989485);
     while (s.runs > 1 && greatest_common_divisor(s.runs, s.step) != 1)
         s.step++;
     return s;
 }
 
-/* Where a row of the chain begins. */
+/* The first column of a row of the chain. */
 static inline int64_t row_place(const struct plan *p, const struct shape *s, int64_t row)
 {
     const double slope = (double)p->m->cols / (double)p->m->rows, moved = (double)(row - s->first);
     return min_i64(s->place + (int64_t)(slope < 1 ? moved * slope : moved), p->m->cols - s->span);
 }
 
-/* Room is left in each row for the runs of the longest, and a column between runs, so that rows fit into each other;
- * the other columns of the span are spread over the gaps. */
+/* Each row leaves room for the runs of the longest row and a column between runs, so that the rows
+ * of a chain match. The other columns of the span are distributed over the gaps. */
 static void fill_row(const struct plan *p, const struct shape *s, int64_t row, int32_t *col)
 {
     const int64_t length = length_of(p->m, row), each = length / s->runs, more = length % s->runs;
@@ -245,7 +258,8 @@ static void fill_chain(const struct plan *p, int64_t chain, int32_t *all)
     }
 }
 
-/* The mean share of a chain's last row that the next chain's first row matches, over a sample. room: for two rows. */
+/* The mean share of a chain's last row that the next chain's first row matches, over a sample.
+ * room: memory for two rows. */
 static double chance_share(const struct plan *p, int32_t *room)
 {
     const int64_t stride = max_i64(1, p->chains / SAMPLES);
@@ -272,7 +286,7 @@ static int64_t count_filled_chains(const struct plan *p)
     return filled;
 }
 
-/* Number of chains, runs and span for the figures asked; got: what they come to. */
+/* Finds the number of chains, runs and span for the requested figures. got: the figures reached. */
 static void calibrate(struct plan *p, int32_t *room, struct twin *got)
 {
     const struct twin *const twin = p->twin;

@@ -1,11 +1,12 @@
-/* Row lengths of a twin: a body of rows and, where the standard deviation asks for them, a tail of long ones.
+/* Row lengths of a twin: a body of rows and, if the standard deviation requires it, a tail of long
+ * ones.
  *
- * The body is logistic where the longest row is near the mean, log-logistic else, cut off at both ends: quantiles in
- * closed form, and with a location and a scale any mean and deviation in reach. Its two parameters are found by
- * bisection over the ranks, most of them in strata. The tail is a power law, max (k + 1)^-a for k = 0 to K - 1, whose
- * exponent makes up for the squares that the body leaves. Rank r of all rows gets the length of quantile
- * (r + 1/2) / rows, so the lengths are those of the distribution without sampling noise; the sum is then corrected to
- * nnz one by one.
+ * The body is logistic if the longest row is near the mean, else log-logistic, cut off at both
+ * ends. These have quantiles in closed form, and location and scale give any mean and deviation in
+ * range. Both parameters are found by bisection over the ranks, most of them in strata. The tail is
+ * a power law, max (k + 1)^-a for k = 0 to K - 1; its exponent supplies the squares that the body
+ * lacks. Rank r of all rows gets the length of quantile (r + 1/2) / rows, so the lengths follow the
+ * distribution without sampling noise. The sum is then corrected to nnz one by one.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
@@ -13,17 +14,18 @@
 #include "random.h"
 #include "twin.h"
 
-enum { STREAM_GROUPS = 0x67727073 }; /* of random.h: the order of the groups */
+enum { STREAM_GROUPS = 0x67727073 }; /* of random.h: order of the groups */
 
 enum {
-    SINGLES = 512,    /* so many ranks at either end are looked at one by one: most of the squares are theirs */
-    STRATA = 2048,    /* the others in so many strata */
+    /* ranks at either end that are evaluated one by one, because they have most of the squares */
+    SINGLES = 512,
+    STRATA = 2048,    /* strata of the other ranks */
     BISECTIONS = 44,  /* to 2^-44 of the interval */
-    TAIL_MOST = 4096, /* rows of the tail */
-    GROUP_MOST = 4096 /* rows of similar length that lie together */
+    TAIL_MOST = 4096, /* rows of the tail, at most */
+    GROUP_MOST = 4096 /* rows of similar length in a group, at most */
 };
 static const double BODY_CV =
-    1.0; /* the body's standard deviation over its mean, at most, where a tail can take the rest */
+    1.0; /* limit of the body's standard deviation over its mean, if a tail can supply the rest */
 
 struct body {
     bool logarithmic;
@@ -80,7 +82,7 @@ static void body_sums(const struct body *b, const struct strata *s, double about
     }
 }
 
-/* The location for which the body's lengths add up to sum. */
+/* Finds the location for which the body's lengths add up to sum. */
 static void body_locate(struct body *b, const struct strata *s, double sum)
 {
     const double reach = b->scale * 50 + 1; /* logits of 2^63 ranks stay below 45 */
@@ -94,7 +96,8 @@ static void body_locate(struct body *b, const struct strata *s, double sum)
     }
 }
 
-/* The body of so many ranks whose lengths add up to sum and their squares about the mean to squares. */
+/* Finds the body of this many ranks whose lengths add up to sum, and whose squares about the mean
+ * add up to squares. */
 static void body_fit(struct body *b, int64_t ranks, double sum, double squares)
 {
     struct strata strata;
@@ -121,7 +124,8 @@ static inline int64_t tail_length(const struct tail *t, int64_t k)
     return t->low + (int64_t)((double)(t->max - t->low) * pow((double)(k + 1), -t->exponent) + 0.5);
 }
 
-/* What is left for the body: its rows, the sum of their lengths, of their squares about their own mean. */
+/* What remains for the body: number of rows, sum of lengths, sum of squares about their own
+ * mean. */
 struct left {
     double rows, sum, squares;
 };
@@ -140,15 +144,16 @@ static struct left left_for_body(const struct twin *twin, const struct tail *t)
     return left;
 }
 
-/* Whole lengths deviate by part (1 - part) even when all are next to the mean: matters where that is near 1 or less. */
+/* Whole lengths deviate by part (1 - part) even if all are next to the mean; this matters for means
+ * near 1 or below. */
 static bool too_wide(const struct left *left)
 {
     const double mean = left->sum / left->rows, part = mean - floor(mean);
     return left->rows > 0 && left->squares > left->rows * (BODY_CV * BODY_CV * mean * mean + part * (1 - part));
 }
 
-/* The row of max alone where the body can take the other squares. Else a tail, the longest that leaves most entries to
- * the body. */
+/* One row of max if the body can supply the other squares. Otherwise a tail: the longest that
+ * leaves most entries to the body. */
 static struct tail make_tail(const struct twin *twin, int64_t low)
 {
     struct tail t = {1, low, twin->max, 0};
@@ -168,11 +173,11 @@ static struct tail make_tail(const struct twin *twin, int64_t low)
     return t;
 }
 
-/* By rank. */
+/* Sets the lengths by rank. */
 static void fill_ranks(spmv_context *ctx, const struct twin *twin, int32_t *by_rank)
 {
     const double mean = (double)twin->nnz / (double)twin->rows;
-    /* no empty rows unless they are needed */
+    /* No empty rows unless they are needed. */
     const bool all_filled = twin->std * twin->std <= (mean - 1) * ((double)twin->max - mean);
     const int64_t low = mean >= 1 && all_filled ? 1 : 0;
     const struct tail t = make_tail(twin, low);
@@ -189,14 +194,15 @@ static void fill_ranks(spmv_context *ctx, const struct twin *twin, int32_t *by_r
         by_rank[twin->rows - 1 - k] = (int32_t)tail_length(&t, k);
 }
 
-/* Lengthens or shortens rows by one until their sum is nnz, from the first quarter of the ranks upward, so that nearly
- * all stay in order; the last rank keeps max. Some row can always move: nnz lies between max and rows max. */
+/* Lengthens or shortens rows by one until their sum is nnz, from the first quarter of the ranks
+ * upward, so that nearly all stay in order. The last rank keeps max. Some row can always change,
+ * because nnz lies between max and rows max. */
 static void correct_sum(const struct twin *twin, int32_t *by_rank)
 {
     int64_t missing = twin->nnz;
     for (int64_t rank = 0; rank < twin->rows; rank++)
         missing -= by_rank[rank];
-    /* first within [1, max], then making empty rows, should nothing else be left */
+    /* First within [1, max], then with empty rows if necessary. */
     for (int64_t low = 1; low >= 0 && missing != 0; low--) {
         for (bool moved = true; moved && missing != 0;) {
             moved = false;
@@ -213,7 +219,8 @@ static void correct_sum(const struct twin *twin, int32_t *by_rank)
     }
 }
 
-/* Rows of similar length that lie together: some four times as many as rows follow each other with the same columns. */
+/* Size of a group of rows of similar length: about four times the number of consecutive rows with
+ * the same columns. */
 static int64_t group_rows(const struct twin *twin)
 {
     const double s = twin->cross_row_similarity, wanted = s < 1 ? 4 * s / (1 - s) : GROUP_MOST;
@@ -230,7 +237,8 @@ spmv_status twin_lengths(spmv_context *ctx, const struct twin *twin, uint64_t se
     TRY(host_alloc(ctx, groups * (int64_t)sizeof *order, "order of a twin's rows", (void **)&order));
     fill_ranks(ctx, twin, by_rank);
     correct_sum(twin, by_rank);
-    for (int64_t g = 0; g < groups; g++) { /* Knuth, "The Art of Computer Programming" vol. 2, 3.4.2, algorithm P */
+    /* Knuth, "The Art of Computer Programming" vol. 2, 3.4.2, algorithm P */
+    for (int64_t g = 0; g < groups; g++) {
         const int64_t other = (int64_t)random_below(random_bits(seed, STREAM_GROUPS, (uint64_t)g), (uint64_t)g + 1);
         if (other < g)
             order[g] = order[other];

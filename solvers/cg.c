@@ -1,5 +1,6 @@
-/* Conjugate gradients: the front. Checks what only this method asks for, picks a rung, and hands it to krylov.c, which
- * does around the recurrence what is the same for all. The rungs: cg_1_textbook.c and on.
+/* Conjugate gradients: the front. It does the checks that are specific to this method, chooses a
+ * rung, and calls krylov.c for everything around the recurrence. The rungs: cg_1_textbook.c and
+ * following.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <spmv/primitives.h>
@@ -9,7 +10,7 @@
 #include "cg_internal.h"
 #include "precond_internal.h"
 
-/* All rungs; auto takes the first of a backend that supports the solve. */
+/* All rungs. "auto" takes the first of its backend that supports the solve. */
 static const struct cg_method *const methods[] = {
 #ifdef SPMV_HAVE_CUDA
     &cg_persistent_cuda, &cg_graph,    &cg_graph_columns, &cg_fused_cuda, &cg_fused_columns_cuda,
@@ -39,12 +40,21 @@ const char *spmv_cg_method_name(spmv_backend backend, int index)
     return NULL;
 }
 
+spmv_status cg_multiply(const struct cg *cg, const void *p, void *q, void *pq)
+{
+    spmv_epilogue dot;
+    spmv_epilogue_init(&dot, sizeof dot);
+    dot.w = p;
+    dot.dot = pq;
+    return spmv_apply_with(cg->s.plan, NULL, p, NULL, q, &dot);
+}
+
 spmv_status cg_precondition(const struct cg *cg, const void *r, void *z)
 {
     return spmv_preconditioner_apply(cg->s.precond, r, z);
 }
 
-/* p += by * M^-1 r, of one right-hand side. q is overwritten. */
+/* p += by * M^-1 r, for one right-hand side. Overwrites q. */
 static spmv_status move_p(const struct cg *cg, double by)
 {
     spmv_status st = SPMV_OK;
@@ -75,7 +85,7 @@ done:
     return st;
 }
 
-/* A column that is broken: SPMV_ERROR_NOT_FINITE, SPMV_ERROR_NOT_POSITIVE. */
+/* The status of a broken column: SPMV_ERROR_NOT_FINITE or SPMV_ERROR_NOT_POSITIVE. */
 static spmv_status fail_broken(const struct krylov *s, int v)
 {
     const struct cg_column *c = &((const struct cg *)s)->column[v];
@@ -97,7 +107,7 @@ static spmv_status fail_broken(const struct krylov *s, int v)
                         rr, k);
 }
 
-/* *inner: of the plan that the recurrence runs with. */
+/* *inner: describes the plan of the recurrence. */
 static spmv_status check_inner(const struct cg *cg, spmv_plan_info *inner)
 {
     spmv_plan *plan = cg->inner;
@@ -125,7 +135,7 @@ static spmv_status check_inner(const struct cg *cg, spmv_plan_info *inner)
     return SPMV_OK;
 }
 
-/* No rung of that name takes the solve. */
+/* No rung of that name supports the solve. */
 static spmv_status fail_no_method(const struct cg *cg, const char *name)
 {
     const spmv_backend backend = cg->s.ctx->backend->id;
@@ -140,13 +150,12 @@ static spmv_status fail_no_method(const struct cg *cg, const char *name)
     return known ? context_fail(cg->s.ctx, SPMV_ERROR_UNSUPPORTED,
                                 "spmv_cg: method %s is not for several right-hand sides on %s; there are: auto%s", name,
                                 spmv_backend_name(backend), list)
-                 : context_fail(cg->s.ctx, SPMV_ERROR_METHOD,
-                                "spmv_cg: unknown method %s on backend %s; there are: auto%s", name,
-                                spmv_backend_name(backend), list);
+                 : context_fail(cg->s.ctx, SPMV_ERROR_METHOD, "spmv_cg: no method %s on backend %s; there are: auto%s",
+                                name, spmv_backend_name(backend), list);
 }
 
-/* cg->method: the one of that name, or the backend's first that can. Why: what forbade the one before it in the table,
- * or what is said of it there. */
+/* Sets cg->method: the rung of that name, or the backend's first that supports the solve. why: the
+ * reason why the rung before it was rejected, or else the rung's own sentence. */
 static spmv_status choose(struct cg *cg)
 {
     const char *name = cg->rung, *refused = NULL;
@@ -156,7 +165,7 @@ static spmv_status choose(struct cg *cg)
     for (int m = 0; m < METHODS && cg->method == NULL; m++) {
         if (!is_for(methods[m], ctx->backend->id, cg->s.info.vectors) || (named && strcmp(methods[m]->name, name) != 0))
             continue;
-        const spmv_status st = methods[m]->supports(cg);
+        const spmv_status st = methods[m]->supports != NULL ? methods[m]->supports(cg) : SPMV_OK;
         if (st == SPMV_OK) {
             cg->method = methods[m];
         } else if (named || st != SPMV_ERROR_UNSUPPORTED) {
@@ -169,9 +178,9 @@ static spmv_status choose(struct cg *cg)
     }
     if (cg->method == NULL)
         return fail_no_method(cg, named ? name : "auto");
-    ctx->error[0] = '\0'; /* what others were refused for is no failure */
+    ctx->error[0] = '\0'; /* rejected rungs are no failure */
     if (named || refused == NULL)
-        snprintf(why, sizeof why, "%s", named ? "requested by name" : cg->method->why);
+        snprintf(why, sizeof why, "%s", named ? "asked for by name" : cg->method->why);
     for (int v = 0; v < cg->s.info.vectors; v++) {
         cg->s.result[v].method = cg->method->name;
         memcpy(cg->s.result[v].why, why, sizeof why);
@@ -189,7 +198,7 @@ spmv_status cg_open(struct cg *cg)
     s->run = cg_run;
     s->fail_broken = fail_broken;
     if (cg->inner != NULL)
-        cg->method = &cg_inner; /* which chooses */
+        cg->method = &cg_inner; /* cg_inner chooses the rung */
     else
         TRY(choose(cg));
     s->measures = cg->method->measures;
@@ -204,14 +213,15 @@ done:
 
 void cg_close(struct cg *cg)
 {
-    if (cg->method != NULL)
+    if (cg->state != NULL)
         cg->method->release(cg);
+    host_free(cg->state);
     context_take_back(cg->s.ctx, cg->p);
     host_free(cg->column);
     krylov_close(&cg->s);
 }
 
-/* From arguments that are not checked yet. */
+/* Solves; the arguments are not checked yet. */
 static spmv_status solve(struct cg *cg, int symmetry_check)
 {
     spmv_status st = SPMV_OK;
@@ -244,7 +254,7 @@ done:
     return st;
 }
 
-/* A result before the solve. */
+/* The initial value of a result. */
 static const spmv_cg_result unsolved = {
     .size = sizeof unsolved, .status = SPMV_ERROR_ARGUMENT, .method = "", .precond = "none"};
 
@@ -265,12 +275,8 @@ spmv_status spmv_cg(spmv_plan *plan, const void *b, void *x, const spmv_cg_optio
     for (int v = 0; v < s->info.vectors; v++)
         s->result[v] = unsolved;
     spmv_cg_options_init(&o, sizeof o);
-    if (options != NULL && !options_read(&o, sizeof o, options)) {
-        st = context_fail(
-            ctx, SPMV_ERROR_ARGUMENT,
-            "cg options have %zu bytes, this library expects %zu: initialize them with spmv_cg_options_init",
-            options->size, sizeof o);
-    } else {
+    st = options_take(ctx, "cg", &o, sizeof o, options);
+    if (st == SPMV_OK) {
         s->precond = o.precond;
         s->rtol = o.rtol;
         s->atol = o.atol;

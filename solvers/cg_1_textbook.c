@@ -1,24 +1,29 @@
-/* Conjugate gradients, rung 1: the textbook, one library call a line, on every backend, with every preconditioner, for
- * any number of right-hand sides.
+/* Conjugate gradients, rung 1: the textbook method, one library call for each line of it, on every
+ * backend, with every preconditioner, for any number of right-hand sides.
  *
- * Idea: minimise the energy norm of the error along directions that are conjugate to one another.
- * Work a step: one product with A, two dots, three vector updates; vector passes read or written a step, beside the
- * product, in which p'q rides along: 3 (x) + 3 (r) + 1 (r'r) + 3 (p) = 10. A preconditioner adds its own, and 2 (r'z).
- * What the next rungs save: passes, launches, and the wait.
+ * Idea:       minimise the energy norm of the error along mutually conjugate directions.
+ * Work:       a step: one product with A, two dot products, three vector updates.
+ * Launches:   9 a step on CUDA, without a preconditioner.
+ * Bytes:      vector passes read or written a step, besides the product with its p'q: 3 (x) + 3 (r)
+ *             + 1 (r'r) + 3 (p) = 10. A preconditioner adds its own, and 2 (r'z). The next rungs
+ *             save passes, launches and the wait.
+ * Wins when:  no other rung supports the solve.
+ * Source:     Hestenes and Stiefel 1952; Y. Saad, "Iterative Methods for Sparse Linear Systems",
+ *             2nd ed., algorithms 6.18 and 9.1.
  *
- * Several right-hand sides: as many recurrences side by side, one product with A for all. The vectors are kept column
- * after column, each as if it were alone; only p and q = A p take the form of the plan, by a scatter and a gather a
- * column, which adds 2 x 2 passes and those of an index, and p'q a dot of 2. A column that stands still is not touched.
- * Scalars of all columns are divided in one call; those of columns that stand still have no meaning.
- * Hestenes & Stiefel 1952; Y. Saad, "Iterative Methods for Sparse Linear Systems", 2nd ed., algorithms 6.18 and 9.1.
+ * Several right-hand sides are independent recurrences with one product for all. Each vector is
+ * stored column after column. Only p and q = A p have the layout of the plan. Scattering and
+ * gathering them adds 2 x 2 passes and those of an index for each column, and p'q a dot product of
+ * 2. A column that has stopped is not changed. One call divides the scalars of all columns; those
+ * of stopped columns have no meaning.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <spmv/primitives.h>
 
 #include "cg_internal.h"
 
-/* The scalars of the recurrence, in the context's memory, each one a column. RR, PQ, RZ lie side by side, to be read in
- * one go. */
+/* The scalars of the recurrence, in the context's memory, one for each column. RR, PQ and RZ are
+ * contiguous and read together. */
 enum scalar { RR, PQ, RZ, ALPHA, MINUS_ALPHA, BETA, RHO_NEW, SCALARS };
 
 struct textbook {
@@ -29,17 +34,11 @@ struct textbook {
     double *values; /* host memory: RR, PQ, RZ */
 };
 
-static spmv_status supports(const struct cg *cg)
-{
-    (void)cg;
-    return SPMV_OK;
-}
-
 static spmv_status prepare(struct cg *cg)
 {
     spmv_status st = SPMV_OK;
     const struct krylov *s = &cg->s;
-    enum { APART = 32 }; /* so that each is aligned as memory of its own would be */
+    enum { APART = 32 }; /* alignment of each column, as that of separate memory */
     const int64_t size = (int64_t)spmv_type_size(s->type), k = s->columns;
     const bool several = k > 1;
     struct textbook *own = NULL;
@@ -56,7 +55,7 @@ static spmv_status prepare(struct cg *cg)
         TRY(context_lend(s->ctx, (end - begin) * k * own->stride * size, &own->memory));
     for (int i = begin; i < end; i++)
         *vectors[i] = (char *)own->memory + (i - begin) * k * own->stride * size;
-    if (several) { /* what belongs to columns that never run; all bits 0, also floats */
+    if (several) { /* also for columns that never run; all bits 0, also as floats */
         TRY(spmv_map_index(s->ctx, s->type, &(const double){0}, NULL, own->scalars, SCALARS * k));
         TRY(spmv_map_index(s->ctx, s->type, &(const double){0}, NULL, cg->p, s->count));
     }
@@ -66,14 +65,10 @@ done:
 
 static void release(struct cg *cg)
 {
-    struct textbook *own = cg->state;
-    if (own == NULL)
-        return;
+    const struct textbook *own = cg->state;
     context_take_back(cg->s.ctx, own->memory);
     context_take_back(cg->s.ctx, own->scalars);
     host_free(own->values);
-    host_free(own);
-    cg->state = NULL;
 }
 
 static void *column_of(const struct cg *cg, void *vectors, int v)
@@ -101,7 +96,7 @@ static bool any_runs(const struct cg *cg)
     return any;
 }
 
-/* The scalar that alpha and beta are made of: r'z, which is r'r without a preconditioner. */
+/* The numerator of alpha and beta: r'z, which is r'r without a preconditioner. */
 static enum scalar rho_of(const struct cg *cg)
 {
     return cg->s.precond != NULL ? RZ : RR;
@@ -127,7 +122,7 @@ done:
     return st;
 }
 
-/* p = z, rho = r'z: the recurrence starts here, and again after each restart. */
+/* p = z, rho = r'z: the start of the recurrence, and of each restart. */
 static spmv_status start(const struct cg *cg)
 {
     spmv_status st = SPMV_OK;
@@ -153,13 +148,8 @@ static spmv_status multiply(const struct cg *cg)
     spmv_status st = SPMV_OK;
     const struct krylov *s = &cg->s;
     const struct textbook *own = cg->state;
-    if (s->columns == 1) {
-        spmv_epilogue dot;
-        spmv_epilogue_init(&dot, sizeof dot);
-        dot.w = own->p;
-        dot.dot = scalar_of(cg, PQ, 0);
-        return spmv_apply_with(s->plan, NULL, own->p, NULL, own->q, &dot);
-    }
+    if (s->columns == 1)
+        return cg_multiply(cg, own->p, own->q, scalar_of(cg, PQ, 0));
     for (int v = 0; v < s->columns; v++)
         if (runs(cg, v))
             TRY(krylov_give(s, column_of(cg, own->p, v), v, cg->p));
@@ -174,7 +164,8 @@ done:
     return st;
 }
 
-/* q = A p, pq = p'q, and what all sums say: a product beyond the last step is the price of a single wait. */
+/* q = A p, pq = p'q, and reads all sums. One wait a step suffices, at the cost of one product after
+ * the last step. */
 static spmv_status look(const struct cg *cg)
 {
     spmv_status st = SPMV_OK;
@@ -196,7 +187,7 @@ done:
     return st;
 }
 
-/* One step of the columns that run, given q = A p and pq = p'q. */
+/* One step of the running columns; q = A p and pq = p'q are given. */
 static spmv_status step(const struct cg *cg)
 {
     spmv_status st = SPMV_OK;
@@ -232,7 +223,7 @@ done:
     return st;
 }
 
-/* The columns that make no further step. */
+/* Stops the columns that make no further step. */
 static void stop_columns(const struct cg *cg)
 {
     for (int v = 0; v < cg->s.columns; v++) {
@@ -260,7 +251,7 @@ static spmv_status run(struct cg *cg)
             s->column[v].start_residual = s->column[v].residual;
             s->column[v].enough = krylov_enough(s->type, &s->column[v]);
         }
-    if (s->iterations == 0) /* a run that goes on has been told of already */
+    if (s->iterations == 0) /* a continued run has been reported already */
         krylov_tell_running(s);
     while (s->told == SPMV_OK) {
         stop_columns(cg);
@@ -285,7 +276,6 @@ const struct cg_method cg_textbook = {.name = "textbook",
                                       .backends = ~0u,
                                       .least_columns = 1,
                                       .most_columns = CG_ANY_COLUMNS,
-                                      .supports = supports,
                                       .prepare = prepare,
                                       .run = run,
                                       .release = release};

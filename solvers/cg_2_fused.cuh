@@ -1,30 +1,32 @@
 /* Conjugate gradients, rung 2 on CUDA: a step in three kernels.
  *
- * Idea: each kernel does all the work that its elements allow while they are in registers.
- *   1. q = A p, with p'q in the product's epilogue
- *   2. r = r - alpha q, and r'r
- *   3. x = x + alpha p, p = z + beta p
- * No kernel finishes its own sum. Each block stores a part, and every block of the next kernel adds
- * up all parts, in the same order, while its elements are loaded. (Very large systems first fold
- * the parts to fewer.) So each block knows alpha, beta and whether the solve has ended, and the end
- * of a kernel is the only barrier. The host learns of the end later.
+ * Idea:       each kernel does all the work that its elements allow while they are in registers:
+ *             1. q = A p, with p'q in the product's epilogue
+ *             2. r = r - alpha q, and r'r
+ *             3. x = x + alpha p, p = z + beta p
+ *             No kernel finishes its own sum. Each block stores a part, and every block of the next
+ *             kernel adds all parts in the same order while its elements are loaded. (Very large
+ *             systems first fold the parts to fewer.) So each block computes alpha, beta and
+ *             whether the solve has ended, and the end of a kernel is the only barrier. The host
+ *             reads the result later.
+ * Launches:   3 a step.
+ * Bytes:      vector passes a step, besides the product: r: 2 + 1 (q), x: 2, p: 2 + 1 (r) = 8; 2
+ *             more with Jacobi's preconditioner; with another preconditioner its own passes and 3.
+ * Changed:    since rung 1, 3 launches instead of 9, 8 passes instead of 10, no wait.
+ * Wins when:  over rung 1, always. Rung 3 runs the same kernels with fewer launches.
+ * Bits:       the number of elements of a block, and so the parts, depends on n alone.
+ * Source:     Hestenes and Stiefel 1952; Saad 2003, algorithm 9.1.
  *
- * Launches: 3. Vector passes a step, beside the product: r: 2 + 1 (q), x: 2, p: 2 + 1 (r) = 8; 2
- * more with Jacobi's preconditioner; with another preconditioner its own passes and 3.
- * Changed since rung 1: 3 launches instead of 9, 8 passes instead of 10, no wait.
  * Host side: cg_3_graph.cu. Several right-hand sides: cg_2_fused_columns.cuh.
  *
  * Block 0 writes scalars for later kernels only: step_residual reads what step_direction wrote, and
  * the reverse.
  *
- * The end: the host queues steps before it knows whether they are needed. `ending` says that no
- * step follows. The kernels of later steps return at once, so x, the counts and the sums are those
- * of exactly as many steps as rung 1 makes. A kernel may load its operands before it looks at
- * `ending`, to hide the latency. So a solve that has ended before its first step loads q and the
- * parts of p'q, which no product wrote: `begin` sets them to 0.
- *
- * Bits: the number of elements a block has, and so the parts, follows from n alone.
- * Source: Hestenes & Stiefel 1952; Saad 2003, algorithm 9.1.
+ * The end: the host queues steps before the device has decided whether they are needed. `ending`
+ * states that no step follows. The kernels of later steps return at once, so x, the counts and the
+ * sums are those of exactly as many steps as rung 1 makes. A kernel may load its operands before it
+ * reads `ending`, to hide the latency. So a solve that has ended before its first step loads q and
+ * the parts of p'q, which no product wrote: `begin` sets them to 0.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef CG_2_FUSED_CUH
@@ -53,7 +55,7 @@ template <typename T> using two = typename two_of<T>::type;
 
 template <typename T> using state = cg_blocks::column<T>;
 
-/* The parts of a sum, one a block of the kernel that made them. */
+/* The parts of a sum, one for each block of the kernel that made them. */
 template <typename T> struct parts_of {
     const T *at;
     int count;

@@ -1,20 +1,26 @@
 /* Conjugate gradients, rung 2 on CUDA for several right-hand sides: a step of all columns in four
  * kernels, without a wait.
  *
- * Idea: cg_2_fused.cuh for vectors stored row by row, k columns side by side, as the product of
- * several vectors takes them. A step is
- *   1. q = A p for all columns, by the plan's product; p'q in the same kernel where the product
- *      can, else
- *   2. p'q in a kernel of its own
- *   3. r = r - alpha q, and r'r
- *   4. x = x + alpha p, p = z + beta p
- * A thread has one column, so its alpha and beta are registers. Columns are cut into panels of at
- * most MOST. A block has some rows of one panel and stores a part of each column's sum. Each block
- * of the next kernel adds up the parts of its panel, always in the same order.
- *
- * Launches: 4, and more where the product has more. Passes over n k numbers a step, beside the
- * product: p'q: 2, r: 2 + 1 (q), x: 2, p: 2 + 1 (r) = 10; with Jacobi's preconditioner one more of
- * n numbers in kernels 3 and 4.
+ * Idea:       cg_2_fused.cuh for vectors stored row by row, k columns side by side, as in the
+ *             product of several vectors. A step is
+ *             1. q = A p for all columns, by the plan's product; p'q in the same kernel if the
+ *                product supports it, otherwise
+ *             2. p'q in a kernel of its own
+ *             3. r = r - alpha q, and r'r
+ *             4. x = x + alpha p, p = z + beta p
+ *             A thread has one column, so its alpha and beta are registers. Columns are cut into
+ *             panels of at most MOST. A block has some rows of one panel and stores a part of each
+ *             column's sum. Each block of the next kernel adds the parts of its panel, always in
+ *             the same order.
+ * Launches:   4 a step, and more if the product has more.
+ * Bytes:      passes over n k numbers a step, besides the product: p'q: 2, r: 2 + 1 (q), x: 2, p: 2
+ *             + 1 (r) = 10; with Jacobi's preconditioner one more of n numbers in kernels 3 and 4.
+ * Changed:    since rung 1, four launches for all columns instead of several for each, and no wait.
+ * Wins when:  there are several right-hand sides and the preconditioner is none or jacobi.
+ * Bits:       the cut of the rows, the parts and their order depend on n and k alone; if the
+ *             product forms p'q, the parts depend on the plan.
+ * Source:     Hestenes and Stiefel 1952; Saad 2003, algorithm 9.1. These are k recurrences side by
+ *             side, not the block method of O'Leary (1980).
  *
  * A column that has converged or broken down is frozen: no kernel writes it any more, so its x and
  * its count are those of exactly the steps it made. `ending` marks such a column, `ended` counts
@@ -23,12 +29,7 @@
  * The first block of a panel writes scalars for later kernels only: step_residual reads what
  * step_direction wrote, and the reverse. The exception is `ending`, which step_residual sets for
  * columns that broke down or reached their limit: a block either reads it or reaches the same
- * verdict from the same numbers.
- *
- * Bits: the cut of the rows, the parts and their order follow from n and k alone; where the product
- * forms p'q, the parts follow from the plan.
- * Source: Hestenes & Stiefel 1952; Saad 2003, algorithm 9.1. These are k recurrences side by side,
- * not the block method of O'Leary (1980).
+ * result from the same numbers.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef CG_2_FUSED_COLUMNS_CUH
@@ -66,10 +67,12 @@ template <typename T> struct system {
     T *x, *r, *p, *q;
     const T *scale; /* the inverse diagonal of Jacobi's preconditioner */
     int64_t n;
-    int k, width, row_blocks; /* width: columns of a panel (the last may have fewer); row_blocks: blocks a panel */
-    T *pq, *rr, *rz;          /* parts: row_blocks x k, row by row */
-    T *products;              /* the parts of p'q that step_residual adds up: the product's own, or pq */
-    int product_parts;        /* parts a column in products */
+    /* width: columns of a panel (the last may have fewer); row_blocks: blocks a panel */
+    int k, width, row_blocks;
+    T *pq, *rr, *rz; /* parts: row_blocks x k, row by row */
+    /* the parts of p'q that step_residual adds up: the product's own, or pq */
+    T *products;
+    int product_parts; /* parts a column in products */
 };
 
 /* The work of a thread: a column, and of the rows of its block: slot, slot + slots, ... The threads
@@ -211,8 +214,9 @@ template <typename T, int N> __device__ T add_square(const system<T> &a, int64_t
 }
 
 /* Given r: p = z for the columns that run, 0 for the others, and the parts of the squares. N: 2
- * with Jacobi's preconditioner, else 1. Sets q and the parts of p'q to 0: where all columns end
- * before their first step, no product writes them, and step_residual loads them before it knows. */
+ * with Jacobi's preconditioner, otherwise 1. Sets q and the parts of p'q to 0: if all columns end
+ * before their first step, no product writes them, but step_residual loads them before it reads the
+ * state. */
 template <typename T, int N> __global__ void __launch_bounds__(BLOCK) begin(system<T> a)
 {
     place at(a);

@@ -1,24 +1,27 @@
 /* Conjugate gradients, rung 2 on OpenMP: the whole solve in one parallel region.
  *
- * Idea: a thread keeps its share of the tiles of the product (spmv/spmv_omp.c), and so of the rows of all vectors, from
- * the first iteration to the last; what it wrote in one phase it finds in its caches in the next. Three phases an
- * iteration, one after the other, take the place of seven regions begun and ended:
- *   1. q = A p, the parts of p'q a tile riding along;                         then alpha = rho / p'q
- *   2. rows that cross tiles; r -= alpha q, parts of r'r and r'M^-1 r;        then beta = rho_new / rho
- *   3. x += alpha p, p = M^-1 r + beta p.
- * A phase is over when its work is done, not when all threads have come: who finishes the last of it adds up the parts,
- * does the arithmetic with scalars, and opens the next phase. Who has nothing left to do helps the others, so a thread
- * that the system has put aside holds up the rest only by what it has in hand.
- * Vector passes read or written a step, beside the product: 3 (r, q) + 5 (x, p, r) = 8, two fewer than the textbook.
- * With the preconditioner "jacobi" two more, of its diagonal; z is never stored.
+ * Idea:       a thread keeps its share of the product's tiles (spmv/spmv_omp.c), and so of the rows
+ *             of all vectors, for the whole solve, so it finds in its caches what it wrote in the
+ *             phase before. An iteration has three phases instead of seven parallel regions:
+ *             1. q = A p, with the parts of p'q of each tile;  then alpha = rho / p'q
+ *             2. rows that cross tiles; r -= alpha q, with parts of r'r and r'M^-1 r;  then
+ *                beta = rho_new / rho
+ *             3. x += alpha p, p = M^-1 r + beta p
+ *             A phase ends when its work is done, not when all threads have arrived: the thread
+ *             that finishes the last group adds the parts, computes the scalars, and opens the next
+ *             phase. A finished thread takes groups from the others, so a descheduled thread delays
+ *             only the groups it holds.
+ * Bytes:      vector passes read or written a step, besides the product: 3 (r, q) + 5 (x, p, r) =
+ *             8, two fewer than rung 1. The preconditioner "jacobi" adds two, of its diagonal; z is
+ *             never stored.
+ * Changed:    since rung 1, one parallel region and fewer passes.
+ * Wins when:  the plan's method is tiles; most where an iteration takes some microseconds.
+ * Bits:       the parts of groups of tiles, whose size depends on the matrix alone, are added in
+ *             order, so the bits are the same for any number of threads. They differ from those of
+ *             rung 1, which cuts r'r elsewhere.
  *
- * The parts are those of tiles, added by groups of so many that the matrix alone says, in order: the bits are the same
- * for any number of threads. They are not the textbook's, whose r'r is cut at other places.
- *
- * Several right-hand sides run side by side, each with its own recurrence; one that is done stands still while the
- * others go on. The matrix is read once for all.
- *
- * Wins everywhere the method "tiles" is used, most where an iteration takes some microseconds.
+ * Several right-hand sides run side by side, each with its own recurrence; a finished one stops
+ * while the others continue. The matrix is read once for all.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <omp.h>
@@ -29,45 +32,46 @@
 #include "precond_internal.h"
 #include "spmv_omp.h"
 
-/* A thread is worth having for so many tiles: handing over from phase to phase costs about as much as one. */
+/* The least number of tiles for each thread. A change of phase costs about as much as one tile. */
 enum { TILES_A_THREAD = 4 };
 
-/* Parts are added in groups of so many tiles where there are many: there is less to add up between phases. */
+/* With at least GROUPED_FROM tiles, parts are added in groups of GROUP tiles, which leaves fewer
+ * parts to add between phases. */
 enum { GROUP = 8, GROUPED_FROM = 256 };
 
-/* A claim takes one in so many of the groups that are left: large ones first, so that there are few, small ones last,
- * so that all end together. */
+/* A claim takes one in CLAIMED of the groups that are left: large claims first, so that there are
+ * few, small ones last, so that all threads end together. */
 enum { CLAIMED = 4 };
 
-/* How often a thread that waits looks before it helps others, about a microsecond, and before it sleeps, some ten: a
- * phase that takes longer is held up by a thread that needs a core. */
+/* The number of polls of a waiting thread before it helps the others (about 1 us) and before it
+ * sleeps (about 10 us). A phase that takes longer waits for a thread without a core. */
 enum { HELPS_AFTER = 40, SLEEPS_AFTER = 500 };
 
 #define ALWAYS_INLINE inline __attribute__((always_inline))
 
-/* The phases; TELL is the calling thread's alone, which calls the user's function. A phase's number is 8 times how many
- * came before it, plus its kind. */
+/* The phases. In TELL, the calling thread calls the user's function. A phase's number is 8 times
+ * the number of phases before it, plus its kind. */
 enum kind { START, PRODUCT, RESIDUAL, DIRECTION, TELL, STOP, KINDS = 8 };
 
-/* What a thread has of the groups: phase << 32 | the next to claim, in the phase of that number. A claim is made only
- * where both are as they were seen, so one who comes late takes nothing of a phase that is over. */
+/* The groups of one thread: phase << 32 | the next group to claim. A claim succeeds only if both
+ * are unchanged, so a late thread cannot claim a group of a phase that has ended. */
 struct claims {
     _Alignas(64) atomic_llong next;
 };
 
 struct workspace {
     _Alignas(64) atomic_llong phase;
-    _Alignas(64) atomic_llong done; /* groups of the phase */
+    _Alignas(64) atomic_llong done; /* groups of the phase that are done */
     _Alignas(64) atomic_int sleepers;
-    pthread_mutex_t lock; /* of those who sleep */
+    pthread_mutex_t lock; /* for sleeping threads */
     pthread_cond_t opened;
-    struct claims *claims; /* threads of them */
-    struct pieces pieces;
-    spmv_epilogue dot;     /* of one column: p'q of a tile's own rows */
-    int64_t groups, group; /* of so many tiles */
+    struct claims *claims; /* one for each thread */
+    struct tile_loop product;
+    spmv_epilogue dot;     /* for one column: p'q of a tile's own rows */
+    int64_t groups, group; /* number of groups; tiles in a group */
     int threads;
-    void *pq, *rr, *rz; /* parts: groups a column each */
-    int *active;        /* the columns that run */
+    void *pq, *rr, *rz; /* parts of the sums: groups for each column */
+    int *active;        /* the running columns */
     int count;
     const void *inverse_diagonal; /* n elements of the preconditioner "jacobi"; NULL: none */
 };
@@ -77,7 +81,7 @@ static int64_t share_begin(const struct workspace *w, int thread)
     return w->groups * thread / w->threads;
 }
 
-/* What was written before is seen by those who take work of the phase. */
+/* Opens the next phase. Earlier writes are visible to threads that claim groups of it. */
 static void open_phase(struct workspace *w, enum kind kind)
 {
     const long long number = atomic_load_explicit(&w->phase, memory_order_relaxed) / KINDS + 1;
@@ -89,13 +93,13 @@ static void open_phase(struct workspace *w, enum kind kind)
                               memory_order_relaxed);
     atomic_store(&w->phase, phase);
     if (atomic_load(&w->sleepers) > 0) {
-        pthread_mutex_lock(&w->lock); /* nobody is between looking and sleeping any more */
+        pthread_mutex_lock(&w->lock); /* after this, no thread is between its check and its sleep */
         pthread_mutex_unlock(&w->lock);
         pthread_cond_broadcast(&w->opened);
     }
 }
 
-/* Groups *begin ... *end - 1 of those of thread p; false: there are none left. */
+/* Claims groups *begin ... *end - 1 of thread p. Returns false if none are left. */
 static bool claim(struct workspace *w, int p, long long phase, int64_t *begin, int64_t *end)
 {
     const int64_t limit = share_begin(w, p + 1);
@@ -110,7 +114,7 @@ static bool claim(struct workspace *w, int p, long long phase, int64_t *begin, i
     return true;
 }
 
-/* Until another phase than this one is open. */
+/* Sleeps until the phase changes. */
 static void sleep_through(struct workspace *w, long long phase)
 {
     pthread_mutex_lock(&w->lock);
@@ -121,7 +125,7 @@ static void sleep_through(struct workspace *w, long long phase)
     pthread_mutex_unlock(&w->lock);
 }
 
-/* True when another phase is open before so many looks. */
+/* Polls up to `looks` times. Returns true once the phase has changed. */
 static bool phase_passes(const struct workspace *w, long long phase, int looks)
 {
     for (; looks > 0; looks--) {
@@ -168,8 +172,8 @@ static spmv_status prepare(struct cg *cg)
                             .opened = PTHREAD_COND_INITIALIZER,
                             .inverse_diagonal = s->precond != NULL ? precond_inverse_diagonal(s->precond) : NULL};
     const int k = s->columns;
-    tiles_omp_pieces(s->plan, cg->p, s->q, k == 1 ? &w->dot : NULL, &w->pieces);
-    const int64_t count = w->pieces.tiles->count;
+    tiles_omp_loop(s->plan, cg->p, s->q, k == 1 ? &w->dot : NULL, &w->product);
+    const int64_t count = w->product.tiles->count;
     w->group = count >= GROUPED_FROM ? GROUP : 1;
     w->groups = ceil_divide(count, w->group);
     w->threads = (int)max_i64(1, min_i64(s->ctx->threads, min_i64(w->groups, count * k / TILES_A_THREAD)));
@@ -183,7 +187,7 @@ static spmv_status prepare(struct cg *cg)
         atomic_init(&w->claims[p].next, 0);
     spmv_epilogue_init(&w->dot, sizeof w->dot);
     w->dot.w = cg->p;
-    w->dot.dot = w->pq; /* not written: tiles keep their parts */
+    w->dot.dot = w->pq; /* not written: the tiles keep their parts */
 done:
     return st;
 }
@@ -191,8 +195,6 @@ done:
 static void release(struct cg *cg)
 {
     struct workspace *w = cg->state;
-    if (w == NULL)
-        return;
     host_free(w->pq);
     host_free(w->rr);
     host_free(w->rz);
@@ -200,8 +202,6 @@ static void release(struct cg *cg)
     host_free(w->claims);
     pthread_mutex_destroy(&w->lock);
     pthread_cond_destroy(&w->opened);
-    host_free(w);
-    cg->state = NULL;
 }
 
 static spmv_status run(struct cg *cg)

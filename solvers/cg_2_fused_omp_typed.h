@@ -1,13 +1,14 @@
-/* The typed part of cg_2_fused_omp.c, included once a type: VALUE, TYPED(name).
+/* The typed part of cg_2_fused_omp.c, included once for each type: VALUE, TYPED(name).
  *
- * Vectors hold k columns side by side; one alone is a constant to the compiler. list: the columns that run; NULL: all.
+ * Vectors hold k columns side by side; k = 1 is a constant for the compiler. list: the running
+ * columns; NULL: all.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 
-/* What the phases work with, of one thread. */
+/* The arguments of the phases, for one thread. */
 struct TYPED(job) {
-    const struct tiles *tiles;
-    int k, count; /* columns, those that run */
+    const struct omp_tiles *tiles;
+    int k, count; /* columns; running columns */
     const int *list;
     VALUE *x, *r, *p, *q;
     const VALUE *d;
@@ -16,14 +17,14 @@ struct TYPED(job) {
     VALUE *rr, *rz; /* the parts of one group, k each */
 };
 
-/* The sum of eight, as the epilogue of a product has it. */
+/* The sum of eight, as in the epilogue of a product. */
 static ALWAYS_INLINE VALUE TYPED(tree)(const VALUE *s)
 {
     return ((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]));
 }
 
-/* r -= alpha q where step says so; then the parts of r'r and r'z, z = d r, of rows first ... last - 1 of one column.
- * Row i goes to sum i mod 8, counted from first. */
+/* r -= alpha q if step is set; then the parts of r'r and r'z, z = d r, for rows first ... last - 1
+ * of one column. Row i, counted from first, is added to sum i mod 8. */
 static ALWAYS_INLINE void TYPED(residual_rows)(const struct TYPED(job) * job, bool step, bool jacobi, int64_t first,
                                                int64_t last)
 {
@@ -53,7 +54,7 @@ static ALWAYS_INLINE void TYPED(residual_rows)(const struct TYPED(job) * job, bo
         job->rz[0] += TYPED(tree)(sz);
 }
 
-/* The same of several columns, each summed row by row. */
+/* The same for several columns, each summed row by row. */
 static ALWAYS_INLINE void TYPED(residual_columns)(const struct TYPED(job) * job, bool step, bool jacobi, int64_t first,
                                                   int64_t last)
 {
@@ -98,7 +99,7 @@ static ALWAYS_INLINE void TYPED(direction_columns)(const struct TYPED(job) * job
         }
 }
 
-/* p = z of all columns */
+/* p = z for all columns */
 static void TYPED(first_directions)(const struct TYPED(job) * job, int64_t first, int64_t last)
 {
     const int k = job->k;
@@ -107,7 +108,8 @@ static void TYPED(first_directions)(const struct TYPED(job) * job, int64_t first
             job->p[row * k + v] = job->d != NULL ? job->d[row] * job->r[row * k + v] : job->r[row * k + v];
 }
 
-/* p'q of a tile of several columns: the rows of its own, and of those that cross its ends the parts it has. */
+/* p'q of a tile's own rows, for several columns. The parts of rows that cross its ends are added
+ * elsewhere. */
 static ALWAYS_INLINE void TYPED(products)(const struct TYPED(job) * job, int64_t t, VALUE *pq)
 {
     const struct own_rows rows = own_rows_of(&job->tiles->tile[t]);
@@ -164,10 +166,10 @@ static struct TYPED(passes) TYPED(passes_for)(bool avx2)
     return (struct TYPED(passes)){TYPED(residual_plain), TYPED(direction_plain), TYPED(products_plain)};
 }
 
-/* q of the row that ends in tile t and began before it. */
+/* Completes q of the row that ends in tile t but began before it. */
 static void TYPED(finish_row)(const struct TYPED(job) * job, int64_t t)
 {
-    const struct tiles *tiles = job->tiles;
+    const struct omp_tiles *tiles = job->tiles;
     const int64_t from = tiles_open_row(tiles, t);
     const VALUE *head = tiles->head, *tail = tiles->tail;
     const int k = job->k;
@@ -179,19 +181,19 @@ static void TYPED(finish_row)(const struct TYPED(job) * job, int64_t t)
     }
 }
 
-/* q = A p of one group of tiles, and its part of p'q. Of rows that cross tiles each tile has the part that it added
- * up. */
+/* q = A p for one group of tiles, and the group's part of p'q. Of a row that crosses tiles, each
+ * tile contributes its own partial sum. */
 static void TYPED(product_group)(const struct workspace *w, const struct TYPED(job) * job, struct TYPED(passes) passes,
                                  int64_t begin, int64_t end, VALUE *pq)
 {
-    const struct tiles *tiles = job->tiles;
+    const struct omp_tiles *tiles = job->tiles;
     const VALUE *head = tiles->head, *tail = tiles->tail, *dots = tiles->dots;
     const int k = job->k;
     for (int v = 0; v < k; v++)
         pq[v] = 0;
     for (int64_t t = begin; t < end; t++) {
         const struct tile *tile = &tiles->tile[t];
-        w->pieces.function(tiles, t, w->pieces.source);
+        w->product.function(tiles, t, w->product.source);
         if (k == 1)
             pq[0] += dots[t];
         else
@@ -205,7 +207,7 @@ static void TYPED(product_group)(const struct workspace *w, const struct TYPED(j
     }
 }
 
-/* The parts of all groups, in their order. */
+/* Adds the parts of all groups in order. */
 static VALUE TYPED(sum_up)(const VALUE *parts, int64_t groups, int k, int v)
 {
     VALUE sum = 0;
@@ -214,7 +216,7 @@ static VALUE TYPED(sum_up)(const VALUE *parts, int64_t groups, int k, int v)
     return sum;
 }
 
-/* rr and rz of the columns that run, from the parts. */
+/* rr and rz of the running columns, from the parts. */
 static void TYPED(read_squares)(const struct workspace *w, const struct TYPED(job) * job)
 {
     for (int a = 0; a < w->count; a++) {
@@ -226,7 +228,7 @@ static void TYPED(read_squares)(const struct workspace *w, const struct TYPED(jo
     }
 }
 
-/* Phase 2 of one group, or, without a step, what comes before the first iteration. */
+/* Phase 2 of one group; without step, the work before the first iteration. */
 static void TYPED(residual_group)(const struct workspace *w, struct TYPED(job) * job, struct TYPED(passes) passes,
                                   int64_t g, int64_t begin, int64_t end, bool step)
 {
@@ -242,7 +244,7 @@ static void TYPED(residual_group)(const struct workspace *w, struct TYPED(job) *
     }
 }
 
-/* One group in a phase. */
+/* The work of one group in a phase. */
 static void TYPED(work)(const struct cg *cg, struct TYPED(job) * job, struct TYPED(passes) passes, enum kind kind,
                         int64_t g)
 {
@@ -267,7 +269,7 @@ static void TYPED(work)(const struct cg *cg, struct TYPED(job) * job, struct TYP
     }
 }
 
-/* The columns that run, after some have stopped. */
+/* Lists the columns that still run. */
 static void TYPED(list_running)(struct workspace *w, const struct TYPED(job) * job)
 {
     w->count = 0;
@@ -276,7 +278,7 @@ static void TYPED(list_running)(struct workspace *w, const struct TYPED(job) * j
             w->active[w->count++] = v;
 }
 
-/* After phase 1: alpha = rz / pq; stops the columns that cannot go on. */
+/* After phase 1: alpha = rz / pq; stops the columns that cannot continue. */
 static void TYPED(after_product)(struct workspace *w, const struct TYPED(job) * job)
 {
     for (int a = 0; a < w->count; a++) {
@@ -305,7 +307,7 @@ static void TYPED(after_residual)(struct workspace *w, const struct TYPED(job) *
     }
 }
 
-/* Before the first iteration: where it starts. */
+/* Before the first iteration: the start residuals. */
 static void TYPED(after_start)(const struct cg *cg, const struct TYPED(job) * job)
 {
     const struct workspace *w = cg->state;
@@ -317,8 +319,8 @@ static void TYPED(after_start)(const struct cg *cg, const struct TYPED(job) * jo
     }
 }
 
-/* An iteration is over: the columns that run are told of to the caller's function, and those whose residual is small
- * enough stop. By the calling thread where there is such a function. */
+/* After an iteration: reports the running columns to the callback and stops those with a small
+ * enough residual. Called by the calling thread if there is a callback. */
 static void TYPED(look_around)(struct cg *cg, const struct TYPED(job) * job, bool tell)
 {
     struct workspace *w = cg->state;
@@ -332,7 +334,8 @@ static void TYPED(look_around)(struct cg *cg, const struct TYPED(job) * job, boo
     open_phase(w, w->count > 0 && !cancelled ? PRODUCT : STOP);
 }
 
-/* By who finished the last of a phase: what lies between it and the next. */
+/* Called by the thread that finished the last group of a phase: the work between it and the next
+ * phase. */
 static void TYPED(go_on)(struct cg *cg, const struct TYPED(job) * job, enum kind kind, int me)
 {
     struct workspace *w = cg->state;
@@ -350,7 +353,7 @@ static void TYPED(go_on)(struct cg *cg, const struct TYPED(job) * job, enum kind
         TYPED(after_start)(cg, job);
     else
         cg->s.iterations++;
-    /* a run that goes on from another one's x has been told of already */
+    /* a run that continues another one has been reported already */
     const bool tell = cg->s.on_iteration != NULL && (kind == DIRECTION || cg->s.iterations == 0);
     if (tell && me != 0)
         open_phase(w, TELL);
@@ -358,7 +361,7 @@ static void TYPED(go_on)(struct cg *cg, const struct TYPED(job) * job, enum kind
         TYPED(look_around)(cg, job, tell);
 }
 
-/* All groups of a part that are left; how many there were. */
+/* Processes the remaining groups of one thread's share. Returns their number. */
 static int64_t TYPED(work_on)(struct cg *cg, struct TYPED(job) * job, struct TYPED(passes) passes, long long phase,
                               int part)
 {
@@ -369,11 +372,11 @@ static int64_t TYPED(work_on)(struct cg *cg, struct TYPED(job) * job, struct TYP
     return done;
 }
 
-/* The region, seen by one thread. */
+/* The parallel region of one thread. */
 static void TYPED(thread)(struct cg *cg, int me)
 {
     struct workspace *w = cg->state;
-    struct TYPED(job) job = {.tiles = w->pieces.tiles,
+    struct TYPED(job) job = {.tiles = w->product.tiles,
                              .k = cg->s.columns,
                              .list = w->active,
                              .x = cg->s.x,
@@ -383,7 +386,7 @@ static void TYPED(thread)(struct cg *cg, int me)
                              .d = w->inverse_diagonal,
                              .state = cg->s.column,
                              .column = cg->column};
-    const struct TYPED(passes) passes = TYPED(passes_for)(w->pieces.tiles->avx2);
+    const struct TYPED(passes) passes = TYPED(passes_for)(w->product.tiles->avx2);
     for (;;) {
         const long long phase = atomic_load_explicit(&w->phase, memory_order_acquire);
         const enum kind kind = (enum kind)(phase % KINDS);
@@ -393,7 +396,8 @@ static void TYPED(thread)(struct cg *cg, int me)
             TYPED(look_around)(cg, &job, true);
             continue;
         }
-        /* first what is this thread's, then, if that takes the others long, what is left of theirs */
+        /* First the thread's own groups; then, if the phase still lasts, the remaining groups of
+         * the others. */
         for (int i = 0; i < w->threads && kind != TELL; i++) {
             const int64_t done = TYPED(work_on)(cg, &job, passes, phase, (me + i) % w->threads);
             if (done > 0 && atomic_fetch_add(&w->done, done) + done == w->groups)

@@ -1,16 +1,15 @@
 /* Conjugate gradients on CUDA: rung 3, "graph", and the host side that it shares with rung 2,
  * "fused", for one right-hand side. Several: cg_3_graph_columns.cu.
  *
- * Idea: a launch costs the host about 3 us, as long as a step of a small system takes on the
- * device. Rung 2 launches the kernels of cg_2_fused.cuh one by one. Rung 3 captures the kernels of
- * 16 steps once and replays them as one CUDA graph, which is one launch.
- * Changed since rung 2: nothing on the device.
- * Wins when: the system has more than about 245,000 rows (it does not fit the persistent rung) and
- * fewer than some millions (launches then no longer show).
+ * Idea:       a launch costs the host about 3 us, as long as a step of a small system takes on the
+ *             device. Rung 2 launches the kernels of cg_2_fused.cuh one by one. Rung 3 captures the
+ *             kernels of 16 steps once and replays them as one CUDA graph, which is one launch.
+ * Changed:    since rung 2, nothing on the device.
+ * Wins when:  the system has more than about 245,000 rows (it does not fit the persistent rung) and
+ *             fewer than some millions (launches then do not count).
+ * Source:     CUDA C++ Programming Guide, "CUDA graphs", "Programmatic dependent launch".
  *
  * The loop: cg_blocks.cuh.
- *
- * Source: CUDA C++ Programming Guide, "CUDA graphs", "Programmatic dependent launch".
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "cg_2_fused.cuh"
@@ -26,7 +25,8 @@ namespace
 /* The workspace. */
 struct workspace {
     cg_blocks::queue queue;
-    void *memory, *z; /* on the device: the state and parts of sums; M^-1 r, unless a kernel computes it itself */
+    /* on the device: the state and parts of sums; M^-1 r, unless a kernel computes it itself */
+    void *memory, *z;
     int64_t left_at, rz_at, pq_at, dot_at; /* dot_at: p'q of a product that does not store parts */
 };
 
@@ -162,14 +162,12 @@ template <typename T> spmv_status queue_begin(struct cg *cg)
 
 spmv_status run(struct cg *cg)
 {
-    return cg_blocks::with_type(cg, [=](auto type) {
-        using T = decltype(type);
-        const spmv_status st = queue_begin<T>(cg);
-        return st != SPMV_OK ? st : cg_blocks::run<T>(cg, &workspace_of(cg)->queue, [=] { return queue_step<T>(cg); });
-    });
+    return cg_blocks::run(
+        cg, &workspace_of(cg)->queue, [=](auto type) { return queue_begin<decltype(type)>(cg); },
+        [=](auto type) { return queue_step<decltype(type)>(cg); });
 }
 
-spmv_status prepare(struct cg *cg, bool graphs)
+spmv_status prepare(struct cg *cg)
 {
     const int64_t size = (int64_t)spmv_type_size(cg->s.type);
     spmv_status st = host_alloc(cg->s.ctx, (int64_t)sizeof(workspace), "a solve", &cg->state);
@@ -187,61 +185,30 @@ spmv_status prepare(struct cg *cg, bool graphs)
         st = context_lend(cg->s.ctx, cg->s.n * size, &own->z);
     if (st != SPMV_OK)
         return st;
-    st = cg_blocks::open(&own->queue, cg, own->memory, graphs);
+    st = cg_blocks::open(&own->queue, cg, own->memory, cg->method == &cg_graph);
     return st != SPMV_OK ? st : on_device(cg->s.ctx, [&] {
-        return cuda_check(cg->s.ctx, /* the host copies all of it, also what no kernel wrote */
+        /* the host copies all of it, also members that no kernel wrote */
+        return cuda_check(cg->s.ctx,
                           cudaMemsetAsync(own->memory, 0, (size_t)state_bytes, (cudaStream_t)cg->s.ctx->stream),
                           "the state");
     });
 }
 
-spmv_status prepare_fused(struct cg *cg)
-{
-    return prepare(cg, false);
-}
-
-spmv_status prepare_graph(struct cg *cg)
-{
-    return prepare(cg, true);
-}
-
 void release(struct cg *cg)
 {
     workspace *const own = workspace_of(cg);
-    if (own == nullptr)
-        return;
     cg_blocks::close(&own->queue);
     context_take_back(cg->s.ctx, own->memory);
     context_take_back(cg->s.ctx, own->z);
-    host_free(own);
-    cg->state = nullptr;
 }
 
-spmv_status supports(const struct cg *)
+constexpr cg_method method(const char *name, const char *why)
 {
-    return SPMV_OK;
+    return {name, why, 1u << SPMV_BACKEND_CUDA, 1, 1, false, nullptr, prepare, run, release};
 }
 
 } // namespace
 
-extern "C" const struct cg_method cg_fused_cuda = {"fused",
-                                                   "three kernels a step, launched ahead of need",
-                                                   1u << SPMV_BACKEND_CUDA,
-                                                   1,
-                                                   1,
-                                                   false,
-                                                   supports,
-                                                   prepare_fused,
-                                                   run,
-                                                   release};
-
-extern "C" const struct cg_method cg_graph = {"graph",
-                                              "three kernels a step, replayed by the dozen as one graph",
-                                              1u << SPMV_BACKEND_CUDA,
-                                              1,
-                                              1,
-                                              false,
-                                              supports,
-                                              prepare_graph,
-                                              run,
-                                              release};
+extern "C" const struct cg_method cg_fused_cuda = method("fused", "three kernels a step, launched ahead of need");
+extern "C" const struct cg_method cg_graph =
+    method("graph", "three kernels a step, replayed by the dozen as one graph");

@@ -15,8 +15,9 @@ namespace
 /* The workspace. */
 struct workspace {
     cg_blocks::queue queue;
-    void *memory; /* on the device: the number of columns that have ended, their states, parts of sums */
-    void *begun;  /* on the host: the first two of these, as they are before a run */
+    /* on the device: the number of columns that have ended, their states, parts of sums */
+    void *memory;
+    void *begun;                  /* on the host: the first two of these before a run */
     const void *inverse_diagonal; /* of the preconditioner "jacobi"; NULL: none */
     int64_t columns_at, pq_at, rr_at, rz_at, products_at;
     int64_t product_parts; /* parts of p'q a column that a product stores; 0: none */
@@ -139,14 +140,12 @@ template <typename T> spmv_status queue_begin(struct cg *cg)
 
 spmv_status run(struct cg *cg)
 {
-    return cg_blocks::with_type(cg, [=](auto type) {
-        using T = decltype(type);
-        const spmv_status st = queue_begin<T>(cg);
-        return st != SPMV_OK ? st : cg_blocks::run<T>(cg, &workspace_of(cg)->queue, [=] { return queue_step<T>(cg); });
-    });
+    return cg_blocks::run(
+        cg, &workspace_of(cg)->queue, [=](auto type) { return queue_begin<decltype(type)>(cg); },
+        [=](auto type) { return queue_step<decltype(type)>(cg); });
 }
 
-spmv_status prepare(struct cg *cg, bool graphs)
+spmv_status prepare(struct cg *cg)
 {
     const int k = cg->s.columns;
     const int64_t size = (int64_t)spmv_type_size(cg->s.type), n = cg->s.n;
@@ -174,29 +173,15 @@ spmv_status prepare(struct cg *cg, bool graphs)
     if (st != SPMV_OK)
         return st;
     memset(w->begun, 0, (size_t)w->pq_at);
-    return cg_blocks::open(&w->queue, cg, (char *)w->memory + w->columns_at, graphs);
-}
-
-spmv_status prepare_fused(struct cg *cg)
-{
-    return prepare(cg, false);
-}
-
-spmv_status prepare_graph(struct cg *cg)
-{
-    return prepare(cg, true);
+    return cg_blocks::open(&w->queue, cg, (char *)w->memory + w->columns_at, cg->method == &cg_graph_columns);
 }
 
 void release(struct cg *cg)
 {
     workspace *const w = workspace_of(cg);
-    if (w == nullptr)
-        return;
     cg_blocks::close(&w->queue);
     context_take_back(cg->s.ctx, w->memory);
     host_free(w->begun);
-    host_free(w);
-    cg->state = nullptr;
 }
 
 spmv_status supports(const struct cg *cg)
@@ -208,28 +193,14 @@ spmv_status supports(const struct cg *cg)
     return SPMV_OK;
 }
 
+constexpr cg_method method(const char *name, const char *why)
+{
+    return {name, why, 1u << SPMV_BACKEND_CUDA, 2, CG_ANY_COLUMNS, false, supports, prepare, run, release};
+}
+
 } // namespace
 
-extern "C" const struct cg_method cg_graph_columns = {
-    "graph",
-    "three or four kernels a step for all right-hand sides, replayed by the dozen as one graph",
-    1u << SPMV_BACKEND_CUDA,
-    2,
-    CG_ANY_COLUMNS,
-    false,
-    supports,
-    prepare_graph,
-    run,
-    release};
-
-extern "C" const struct cg_method cg_fused_columns_cuda = {
-    "fused",
-    "three or four kernels a step for all right-hand sides, launched ahead of need",
-    1u << SPMV_BACKEND_CUDA,
-    2,
-    CG_ANY_COLUMNS,
-    false,
-    supports,
-    prepare_fused,
-    run,
-    release};
+extern "C" const struct cg_method cg_graph_columns =
+    method("graph", "three or four kernels a step for all right-hand sides, replayed by the dozen as one graph");
+extern "C" const struct cg_method cg_fused_columns_cuda =
+    method("fused", "three or four kernels a step for all right-hand sides, launched ahead of need");

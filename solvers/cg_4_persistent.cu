@@ -1,5 +1,5 @@
-/* Conjugate gradients on CUDA, rung 4: the host's side of cg_4_persistent.cuh. It decides how the rows are shared out,
- * launches, and looks at what came of it.
+/* Conjugate gradients on CUDA, rung 4: the host side of cg_4_persistent.cuh. It distributes the
+ * rows, launches, and evaluates the result.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "cg_4_persistent.cuh"
@@ -15,10 +15,10 @@ namespace
 
 using cg_persistent::report;
 
-/* Blocks of threads with so many rows a thread. The first into which the system fits is taken: as few blocks as can be,
- * since each more makes the barriers slower, but the work of large systems is shared by all multiprocessors of an H100.
- * 480 threads and the clerk are 16 warps, which may have 128 registers a thread. Where no blocks run together, one
- * does it alone. */
+/* The possible distributions. The first one that the system fits is used: few blocks, since each
+ * block slows down the barriers, but all multiprocessors of an H100 for large systems. 480 threads
+ * and the clerk are 16 warps, which may have 128 registers a thread. A device without cooperative
+ * launches uses one block. */
 struct cut {
     int blocks, threads, rows_a_thread;
     bool cluster;
@@ -35,27 +35,21 @@ const cut cuts[] = {{1, 480, 1, false},
                     {1, 480, 4, false}};
 enum { CUTS = sizeof cuts / sizeof *cuts };
 
-/* Steps of a launch while somebody listens. */
+/* Steps of a launch with a callback. */
 enum { TOLD_STEPS = 256 };
 
-/* The rung's own. */
+/* The state of the rung. */
 struct persistent {
     cut how;
     int rows_each, cells, shared_bytes;
     void *memory; /* on the device: parts, counter, history */
-    void *pairs;  /* and behind them the vector s */
+    void *pairs;  /* and after them the vector s */
     int64_t counter_at, history_at;
 };
 
-/* Of the device. A host that plays one runs one block at a time. */
+/* The limits of the device. Without cooperative launches, only one block can run. */
 spmv_status limits(spmv_context *ctx, int *shared_bytes, int *most_blocks)
 {
-#ifdef HOST_CUDA
-    (void)ctx;
-    *shared_bytes = cg_persistent::HOST_SHARED;
-    *most_blocks = 1;
-    return SPMV_OK;
-#else
     const cuda_state *const device = (const cuda_state *)ctx->device;
     int cooperative = 0, shared = 0;
     cudaError_t error = cudaDeviceGetAttribute(&cooperative, cudaDevAttrCooperativeLaunch, device->device);
@@ -64,10 +58,9 @@ spmv_status limits(spmv_context *ctx, int *shared_bytes, int *most_blocks)
     *shared_bytes = shared - cg_persistent::STATIC_BYTES;
     *most_blocks = cooperative != 0 ? device->multiprocessors : 1;
     return cuda_check(ctx, error, "cudaDeviceGetAttribute");
-#endif
 }
 
-/* The first cut that the system fits into; false: none. */
+/* Sets *own to the first cut that the system fits. Returns false if there is none. */
 bool choose(const struct cg *cg, int shared_most, int most_blocks, persistent *own)
 {
     const spmv_plan *const plan = cg->s.plan;
@@ -117,7 +110,7 @@ spmv_status supports(const struct cg *cg)
     return look(cg, &own);
 }
 
-/* One launch of at most `steps` steps, and what it says. */
+/* One launch of at most `steps` steps, and its report. */
 template <typename T, typename Stored, bool SCALED>
 spmv_status launch_steps(const struct cg *cg, int steps, bool begins, bool asks, report *told)
 {
@@ -185,7 +178,7 @@ spmv_status launch_steps(const struct cg *cg, int steps, bool begins, bool asks,
     });
 }
 
-/* Tells of the iterations of the last launch, behind `done`. */
+/* Reports the iterations of the last launch, after iteration `done`, to the callback. */
 template <typename T> spmv_status tell(struct cg *cg, int64_t base, int64_t done, int64_t last, int64_t *next)
 {
     const persistent *const own = (const persistent *)cg->state;
@@ -197,7 +190,7 @@ template <typename T> spmv_status tell(struct cg *cg, int64_t base, int64_t done
     return st;
 }
 
-/* Which is why a column stands still. */
+/* The reason why a column stopped. */
 enum column_stop stop_of(const report &told)
 {
     return told.stop == cg_persistent::GOES_ON  ? COLUMN_RUNS
@@ -278,13 +271,9 @@ spmv_status prepare(struct cg *cg)
 
 void release(struct cg *cg)
 {
-    persistent *const own = (persistent *)cg->state;
-    if (own == nullptr)
-        return;
+    const persistent *const own = (const persistent *)cg->state;
     context_take_back(cg->s.ctx, own->memory);
     context_take_back(cg->s.ctx, own->pairs);
-    host_free(own);
-    cg->state = nullptr;
 }
 
 } // namespace

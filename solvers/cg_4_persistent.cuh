@@ -1,41 +1,51 @@
-/* Conjugate gradients, rung 4: the whole solve in one kernel, one barrier a step.
+/* Conjugate gradients, rung 4: the whole solve in one kernel, with one barrier a step.
  *
- * Idea: a small system fits into the multiprocessors: the matrix into their shared memory, the vectors into registers,
- * a thread a row or some. The blocks stay, and all that goes through memory in a step is what other blocks' rows gather
- * and the blocks' parts of the sums. The method is the pipelined one that predicts and recomputes (Chen & Carson): the
- * sums of a step are of vectors that are known before its product, so both need but one exchange. With z = M^-1 r,
- * t = M^-1 s:
+ * Idea:       a small system fits into the multiprocessors: the matrix into shared memory, the
+ *             vectors into registers, one or several rows a thread. The blocks stay resident. Only
+ *             the elements that rows of other blocks gather, and the blocks' parts of the sums,
+ *             travel through memory.
+ *             The method is the pipelined predict-and-recompute one (Chen and Carson): the sums of
+ *             a step are of vectors known before its product, so both need one exchange. With z =
+ *             M^-1 r, t = M^-1 s:
  *
- *     gather  w = A z, u = A t     meanwhile  nu = z'r, mu = p's, delta = z's, gamma = t's
- *     alpha = nu / mu;  x += alpha p;  r -= alpha s;  z, t anew after
- *     nu ahead = nu - 2 alpha delta + alpha^2 gamma;  beta = (nu ahead) / nu
- *     p = z + beta p;  s = (w - alpha u) + beta s
+ *             gather  w = A z, u = A t   meanwhile  nu = z'r, mu = p's, delta = z's, gamma = t's
+ *             alpha = nu / mu;  x += alpha p;  r -= alpha s;  z, t anew after
+ *             nu ahead = nu - 2 alpha delta + alpha^2 gamma;  beta = (nu ahead) / nu
+ *             p = z + beta p;  s = (w - alpha u) + beta s
  *
- * s is A p up to the rounding of one step, since w is a product anew each time, and mu is p'Ap itself: what older
- * pipelined forms lose in accuracy, by sums of sums, is not lost. The price is a second product with the same matrix,
- * whose gathers are the first one's: pairs (z, t). What is done once a solve is here, too: the norm of b, the first
- * residual, the true residual at the end. Launches: 1 for MOST_STEPS steps. Bytes a step: 16 n, in caches. Changed
- * since rung 3: no launch, no pass through memory. Wins: wherever the system fits, some 245,000 rows.
+ *             s is A p up to the rounding of one step, since w is a new product each time, and mu
+ *             is p'Ap. So the accuracy that older pipelined forms lose by sums of sums is kept. The
+ *             cost is a second product with the same matrix, which shares the gathers of the first:
+ *             pairs (z, t). The kernel also computes the norm of b, the first residual, and the
+ *             true residual at the end.
+ * Launches:   1 for MOST_STEPS steps.
+ * Bytes:      16 n a step, in caches.
+ * Changed:    since rung 3, no launch and no pass through memory.
+ * Wins when:  the system fits: up to about 245,000 rows.
+ * Source:     T. Chen, E. Carson, "Predict-and-recompute conjugate gradient variants", SIAM J. Sci.
+ *             Comput. 42(5), 2020, the pipelined variant; P. Ghysels, W. Vanroose, "Hiding global
+ *             synchronization latency in the preconditioned conjugate gradient algorithm", Parallel
+ *             Computing 40(7), 2014.
  *
- * The matrix: 32 rows a slice, the k-th entries of a slice's rows side by side (SELL), as wide as the slice's longest
- * row: each thread walks its row, and neighbours read neighbouring cells. Rows of the block itself are gathered from
+ * The matrix is stored in slices of 32 rows (SELL). The k-th entries of a slice's rows are
+ * adjacent, and a slice is as wide as its longest row. Each thread processes its rows, and
+ * neighbouring threads read neighbouring cells. Elements of the block's own rows are gathered from
  * shared memory.
  *
- * A block has a warp more, the clerk: it adds up the warps' sums, meets the other blocks, and adds up theirs, while the
- * others gather.
+ * A block has one more warp, the clerk. It adds the sums of the warps, passes the barrier, and adds
+ * the sums of all blocks, while the other warps gather.
  *
- * Progress: the launch is cooperative, so all blocks run at once. A barrier is one counter: each block adds 1 when it
- * has written what others read, and waits until all have. What blocks wrote before is seen after it (release, acquire),
- * but for caches of the own multiprocessor, which loads of others' data pass by. There are two sets of what is
- * exchanged, in turn: who writes one knows that all have come to the barrier behind the last use of it. A block alone
- * has no others to wait for. Few blocks are a cluster, where the device has such: its barrier, and the others' shared
- * memory in place of the caches.
+ * Progress: the launch is cooperative, so all blocks run at once. A barrier is one counter: each
+ * block adds 1 after its writes and waits until all blocks have. Release and acquire make these
+ * writes visible after it, except in the multiprocessor's own cache, which loads of other blocks'
+ * data bypass. The exchanged data have two sets, used in turn: a block that writes a set has passed
+ * the barrier after the last use of that set. A single block has no one to wait for. A few blocks
+ * are a cluster where the device has clusters: they use its barrier, and its shared memory instead
+ * of caches.
  *
- * Bits: the number of blocks, of rows a block and a thread, and the order of all sums follow from n, the longest row,
- * and whether the device has clusters and the multiprocessors for all blocks.
- * T. Chen, E. Carson, "Predict-and-recompute conjugate gradient variants", SIAM J. Sci. Comput. 42(5), 2020, the
- * pipelined variant; P. Ghysels, W. Vanroose, "Hiding global synchronization latency in the preconditioned conjugate
- * gradient algorithm", Parallel Computing 40(7), 2014.
+ * Bits: the number of blocks, the rows of a block and a thread, and the order of all sums depend on
+ * n, the longest row, and whether the device has clusters and enough multiprocessors for all
+ * blocks.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef CG_4_PERSISTENT_CUH
@@ -47,30 +57,30 @@
 namespace cg_persistent
 {
 
-enum { GOES_ON, ENDED, BROKEN, LIMIT, ZERO }; /* ZERO: b is */
+enum { GOES_ON, ENDED, BROKEN, LIMIT, ZERO }; /* ZERO: b is 0 */
 enum { MOST_STEPS = 2048, CLUSTER = 8 };
 
-/* With so many rows a thread: the multiprocessors of an H100, or four for each lane of the clerk, which has registers
- * for no more. */
+/* The most blocks with so many rows a thread: the multiprocessors of an H100, or four for each lane
+ * of the clerk, whose registers suffice for no more. */
 template <int ROWS> constexpr int most_blocks = ROWS < 4 ? 132 : 128;
 
-/* Of shared memory: at most, beside the dynamic part; on hosts that play a GPU, the dynamic part. */
-enum { STATIC_BYTES = 8192, HOST_SHARED = 128 * 1024 };
+/* The most shared memory of a block besides the dynamic part. */
+enum { STATIC_BYTES = 8192 };
 
-/* The sums. RR = r'r, where it is not NU. */
+/* Indices of the sums. RR: r'r, where it differs from NU. */
 enum { NU, MU, DELTA, GAMMA, FOUR, RR = FOUR, STRIDE = 8 };
 
-/* What a launch says, in host memory. */
+/* The result of a launch, in host memory. */
 struct report {
     double norm_b, tolerance; /* of the first launch */
-    double start, enough;     /* norms: of the first residual, of the last one wanted */
-    double rr, nu, mu;        /* of the last step looked at */
-    double residual;          /* the true one's norm, where it stopped */
-    long long iterations;     /* in all */
+    double start, enough;     /* norms: of the first residual; of a residual that ends the solve */
+    double rr, nu, mu;        /* of the last step */
+    double residual;          /* norm of the true residual at the end */
+    long long iterations;     /* in total */
     int stop;
 };
 
-/* What is gathered of a row. */
+/* The elements gathered from a row. */
 template <typename T> struct alignas(2 * sizeof(T)) pair {
     T z, t;
 };
@@ -81,17 +91,17 @@ template <typename T, typename Stored> struct system {
     int rows, rows_each, cells;
     const T *b;
     T *x, *start_x;
-    T *r, *p, *s;      /* between launches */
+    T *r, *p, *s;      /* kept between launches */
     pair<T> *pairs;    /* 2 * rows */
     const T *scale;    /* M^-1, a diagonal; NULL: none */
     T *parts;          /* 2 * blocks * STRIDE */
-    T *history;        /* r'r after iteration `first of the launch` + i; NULL: nobody asks */
+    T *history;        /* r'r after iteration i of this launch; NULL: not requested */
     unsigned *arrived; /* 0 before the launch */
     report *told;
-    double rtol, atol, roundoff, enough; /* enough: but for the first launch */
-    long long iterations, most;          /* those done before the launch; the limit */
-    int steps;                           /* of this launch, at most */
-    bool begins, from_zero;              /* the first launch; x is 0 */
+    double rtol, atol, roundoff, enough; /* enough: not for the first launch */
+    long long iterations, most;          /* done before the launch; the limit */
+    int steps;                           /* the most steps of this launch */
+    bool begins, from_zero;              /* the first launch; x starts as 0 */
 };
 
 __device__ inline void arrive([[maybe_unused]] unsigned *count)
@@ -111,7 +121,7 @@ __device__ inline void await_all([[maybe_unused]] const unsigned *count, [[maybe
 #endif
 }
 
-/* What others wrote in this launch. */
+/* Loads what other blocks wrote in this launch. */
 template <typename T> __device__ T load_others(const T *from)
 {
 #ifdef __CUDA_ARCH__
@@ -136,7 +146,7 @@ template <typename T> __device__ pair<T> load_others(const pair<T> *from)
 #endif
 }
 
-/* The sum over 2 * from lanes, for each of them. */
+/* The sum over 2 * from lanes, in each of them. */
 template <typename T> __device__ T sum_lanes(T v, int from)
 {
 #pragma unroll
@@ -145,7 +155,8 @@ template <typename T> __device__ T sum_lanes(T v, int from)
     return v;
 }
 
-/* Four sums over the warp: lane 8 k gets that of v[k]. A lane hands on what it will not add up. */
+/* Four sums over the warp: lane 8 k gets the sum of v[k]. Each exchange halves the values of a
+ * lane. */
 template <typename T> __device__ T sum_four(const T *v)
 {
     const int lane = (int)threadIdx.x % warp_lanes;
@@ -155,7 +166,7 @@ template <typename T> __device__ T sum_four(const T *v)
     return sum_lanes((odd ? second : first) + __shfl_xor_sync(0xffffffffu, odd ? first : second, 8), 4);
 }
 
-/* Clusters: everything that only they have. */
+/* Clusters: all code that is specific to them. */
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
 enum { HAVE_CLUSTERS = 1 };
 
@@ -168,7 +179,7 @@ __device__ inline uint32_t cluster_address(const void *own, int rank)
     return address;
 }
 
-/* All threads of all blocks. */
+/* For all threads of all blocks. */
 __device__ inline void meet_cluster()
 {
     asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
@@ -185,7 +196,7 @@ __device__ inline void store_in_cluster(float *own, int rank, float value)
     asm volatile("st.shared::cluster.f32 [%0], %1;" ::"r"(cluster_address(own, rank)), "f"(value) : "memory");
 }
 
-/* From an address in the cluster. */
+/* Loads from an address in the cluster. */
 __device__ inline pair<double> load_from_cluster(uint32_t address, pair<double>)
 {
     pair<double> value;
@@ -221,7 +232,7 @@ template <typename T> __device__ pair<T> load_from_cluster(uint32_t, pair<T> non
 }
 #endif
 
-/* The clerk's work: the block's sums from the warps'. Lane l has sum l / 8, and all have the rest, which is RR. */
+/* The clerk's sum over the block's warps. Lane l gets sum number l / 8, and all lanes get RR. */
 template <typename T, int WARPS_, int COUNT> __device__ pair<T> sum_block(const T (*of_warps)[STRIDE])
 {
     const int lane = (int)threadIdx.x % warp_lanes;
@@ -234,7 +245,8 @@ template <typename T, int WARPS_, int COUNT> __device__ pair<T> sum_block(const 
             COUNT > FOUR ? sum_lanes(lane < WARPS_ ? of_warps[lane][RR] : T(), warp_lanes / 2) : T()};
 }
 
-/* It hands them in, and waits for those of all blocks; all: what the counter says when they are there. */
+/* The clerk stores the block's sums and waits for all blocks. all: the value of the counter when
+ * all have arrived. */
 template <typename T, int COUNT> __device__ void hand_in(pair<T> sums, T *parts, unsigned *arrived, unsigned all)
 {
     const int lane = (int)threadIdx.x % warp_lanes;
@@ -250,7 +262,7 @@ template <typename T, int COUNT> __device__ void hand_in(pair<T> sums, T *parts,
     __syncwarp();
 }
 
-/* The sums of all blocks, of which there are MOST at most, in the same lanes. */
+/* The sums of all blocks, at most MOST, in the same lanes. */
 template <typename T, int COUNT, int MOST> __device__ pair<T> add_up(const T *parts)
 {
     const int lane = (int)threadIdx.x % warp_lanes;
@@ -269,7 +281,8 @@ template <typename T, int COUNT, int MOST> __device__ pair<T> add_up(const T *pa
     return {sum_four(mine), COUNT > FOUR ? sum_lanes(rest, warp_lanes / 2) : T()};
 }
 
-/* In a cluster each warp hands in its own sums, to every block: parts[which sum][which warp of the cluster]. */
+/* In a cluster, each warp stores its own sums in every block: parts[number of the sum][warp of the
+ * cluster]. */
 template <typename T, int COUNT, int ALL_WARPS>
 __device__ void hand_in_cluster(pair<T> sums, T (*parts)[ALL_WARPS], int its)
 {
@@ -291,36 +304,41 @@ template <typename T, int COUNT, int ALL_WARPS> __device__ pair<T> add_up_cluste
     return {sum_four(mine), COUNT > FOUR ? sum_lanes(mine[COUNT - 1], warp_lanes / 2) : T()};
 }
 
-/* A round serves one purpose. START_X: exchange x, for the first residual. START_R: exchange z, for the first
- * direction; add up b'b. STEP: a step. END_X: exchange x, for the true residual. END: add up its square. */
+/* The purpose of a round.
+ * - START_X: exchange x, for the first residual.
+ * - START_R: exchange z, for the first direction; add up b'b.
+ * - STEP: a step.
+ * - END_X: exchange x, for the true residual.
+ * - END: add up its square. */
 enum turn { START_X, START_R, STEP, END_X, END };
 
-/* The shared memory of a block beside its pairs and its part of the matrix. The arrays are variables of their own, so
- * that those without a use take no memory. */
+/* The shared memory of a block besides its pairs and its part of the matrix. The arrays are
+ * separate variables so that unused ones take no memory. */
 template <typename T, int WARPS_, int COUNT> struct block_memory {
-    int *widths;                              /* cells of each slice */
-    T (*of_warps)[STRIDE], *totals;           /* the sums of each warp; of all blocks */
-    T (*in_cluster)[COUNT][CLUSTER * WARPS_]; /* the sums of each warp of the cluster: two sets in turn */
+    int *widths;                    /* cells of each slice */
+    T (*of_warps)[STRIDE], *totals; /* the sums of each warp; of all blocks */
+    /* the sums of each warp of the cluster: two sets used in turn */
+    T (*in_cluster)[COUNT][CLUSTER * WARPS_];
 };
 
-/* The rows of a thread. They are a variable of their own, since the compiler keeps what is indexed in memory until it
- * has unrolled the loops. */
+/* The rows of a thread. They are a separate variable because the compiler keeps indexed arrays in
+ * memory until it has unrolled the loops. */
 template <typename T, int ROWS> struct own_rows {
     int begin[ROWS], length[ROWS]; /* of the rows' cells; the clerk has no rows */
     T x[ROWS], r[ROWS], p[ROWS], s[ROWS], scale[ROWS];
 };
 
-/* What one thread does and keeps in registers. BLOCK threads and the clerk, ROWS rows a thread. SCALED: with a
- * diagonal M. TOGETHER: a cluster. The kernel below calls the phases in order. */
+/* The work of one thread, with its registers. BLOCK threads and the clerk, ROWS rows a thread.
+ * SCALED: with a diagonal M. TOGETHER: a cluster. The kernel below calls the phases in order. */
 template <typename T, typename Stored, int BLOCK, int ROWS, bool SCALED, bool TOGETHER> struct worker {
     static constexpr bool IN_CLUSTER = TOGETHER && HAVE_CLUSTERS;
     static constexpr int WARPS_ = BLOCK / warp_lanes, COUNT = SCALED ? RR + 1 : FOUR;
-    static constexpr int UNROLL = 8 / ROWS; /* registers */
+    static constexpr int UNROLL = 8 / ROWS; /* limited by registers */
     using memory = block_memory<T, WARPS_, COUNT>;
 
     const system<T, Stored> &a;
     memory shared;
-    pair<T> *own; /* the block's pairs, behind them its cells of the matrix */
+    pair<T> *own; /* the block's pairs, then its cells of the matrix */
     Stored *val;
     int32_t *col;
     int thread, lane, warp, first, behind;
@@ -353,7 +371,8 @@ template <typename T, typename Stored, int BLOCK, int ROWS, bool SCALED, bool TO
         return is_clerk ? behind : first + k * BLOCK + thread;
     }
 
-    /* A cell's column says where to gather from: in the cluster an address; elsewhere a row of the block, or of all. */
+    /* The address from which a cell gathers: in a cluster an address of its shared memory;
+     * otherwise a row of the block, or the complement of a row of the matrix. */
     __device__ int32_t column_of(int32_t c) const
     {
         if (IN_CLUSTER)
@@ -394,7 +413,7 @@ template <typename T, typename Stored, int BLOCK, int ROWS, bool SCALED, bool TO
         }
     }
 
-    /* The first launch starts from x and b, a later one from where the launch before stopped. */
+    /* The first launch starts from x and b, a later one from the state of the launch before. */
     __device__ void load_vectors()
     {
 #pragma unroll
@@ -411,7 +430,8 @@ template <typename T, typename Stored, int BLOCK, int ROWS, bool SCALED, bool TO
         }
     }
 
-    /* The pairs that the block's own rows gather in this round, and those that rows of other blocks do. */
+    /* The pairs that the block's own rows gather in this round, and those that rows of other blocks
+     * gather. */
     __device__ pair<T> *own_pairs(int set) const
     {
         return own + (TOGETHER ? set * a.rows_each : 0);
@@ -422,7 +442,7 @@ template <typename T, typename Stored, int BLOCK, int ROWS, bool SCALED, bool TO
         return a.pairs + (int64_t)set * a.rows;
     }
 
-    /* Stores what is gathered of the thread's rows. Returns the warp's sums, in the lanes of sum_four. */
+    /* Stores the pairs of the thread's rows. Returns the warp's sums, in the lanes of sum_four. */
     __device__ pair<T> store_pairs(int set) const
     {
         T part[COUNT] = {};
@@ -458,8 +478,8 @@ template <typename T, typename Stored, int BLOCK, int ROWS, bool SCALED, bool TO
         return sums;
     }
 
-    /* Hands in the warp's sums, and passes the round's barrier: all pairs are then stored. The clerk adds up the sums
-     * of all blocks, while the others go on. */
+    /* Stores the warp's sums and passes the round's barrier, after which all pairs are stored. The
+     * clerk then adds the sums of all blocks while the other warps continue. */
     __device__ void exchange(int set, pair<T> sums)
     {
         if (!is_clerk && IN_CLUSTER) {
@@ -494,7 +514,8 @@ template <typename T, typename Stored, int BLOCK, int ROWS, bool SCALED, bool TO
         }
     }
 
-    /* w = A z and u = A t (or w = A x) for the thread's rows. The gathers of all rows are on their way together. */
+    /* w = A z and u = A t (or w = A x) for the thread's rows. The gathers of all rows are in flight
+     * together. */
     __device__ void multiply(int set, T (&w)[ROWS], T (&u)[ROWS]) const
     {
         const uint32_t its_set = (uint32_t)(set * a.rows_each * (int)sizeof(pair<T>));
@@ -536,7 +557,7 @@ template <typename T, typename Stored, int BLOCK, int ROWS, bool SCALED, bool TO
             rows.r[k] -= w[k];
     }
 
-    /* The tolerance, and the first direction. False where b is 0. */
+    /* Sets the tolerance and the first direction. Returns false if b is 0. */
     __device__ bool start_direction(const T (&w)[ROWS])
     {
         norm_b = sqrt((double)shared.totals[NU]);
@@ -553,7 +574,7 @@ template <typename T, typename Stored, int BLOCK, int ROWS, bool SCALED, bool TO
         return true;
     }
 
-    /* The sums of the step; stop, when no step follows. */
+    /* Reads the sums of the step and sets stop when no step follows. */
     __device__ void look()
     {
         nu = shared.totals[NU];
@@ -562,7 +583,8 @@ template <typename T, typename Stored, int BLOCK, int ROWS, bool SCALED, bool TO
         if (a.begins && step == 0) {
             start = sqrt((double)rr);
             enough = fmax(tolerance, a.roundoff * start);
-            enough_squared = fmax(1.01 * enough * enough, 1e-280); /* below which a root is worth taking */
+            /* square roots are taken below this only */
+            enough_squared = fmax(1.01 * enough * enough, 1e-280);
         }
         if (tells && a.history != nullptr)
             a.history[step] = rr;
@@ -574,7 +596,7 @@ template <typename T, typename Stored, int BLOCK, int ROWS, bool SCALED, bool TO
             stop = LIMIT;
     }
 
-    /* r = b, from which the true residual is made. */
+    /* r = b, for the true residual. */
     __device__ void load_b()
     {
 #pragma unroll
@@ -584,7 +606,7 @@ template <typename T, typename Stored, int BLOCK, int ROWS, bool SCALED, bool TO
         }
     }
 
-    /* One step of the recurrence, as at the top of this file. */
+    /* One step of the recurrence at the top of this file. */
     __device__ void take_step(T delta, T gamma, const T (&w)[ROWS], const T (&u)[ROWS])
     {
         const T alpha = nu / mu, per_nu = T(1) / nu;
@@ -601,7 +623,7 @@ template <typename T, typename Stored, int BLOCK, int ROWS, bool SCALED, bool TO
         step++;
     }
 
-    /* For the next launch, and for the host. */
+    /* Stores the state for the next launch and for the host. */
     __device__ void store_vectors() const
     {
 #pragma unroll
@@ -640,11 +662,7 @@ template <typename T, typename Stored, int BLOCK, int ROWS, bool SCALED, bool TO
 __global__ void __launch_bounds__(BLOCK + warp_lanes) kernel(system<T, Stored> a)
 {
     using its_worker = worker<T, Stored, BLOCK, ROWS, SCALED, TOGETHER>;
-#ifdef HOST_CUDA
-    alignas(16) static unsigned char dynamic_shared[HOST_SHARED];
-#else
-    extern __shared__ __align__(16) unsigned char dynamic_shared[];
-#endif
+    SPMV_DYNAMIC_SHARED(dynamic_shared);
     constexpr int WARPS_ = its_worker::WARPS_, COUNT = its_worker::COUNT;
     __shared__ int widths[WARPS_ * ROWS];
     __shared__ T of_warps[WARPS_][STRIDE], totals[STRIDE];
@@ -653,7 +671,7 @@ __global__ void __launch_bounds__(BLOCK + warp_lanes) kernel(system<T, Stored> a
     its_worker me(a, {widths, of_warps, totals, in_cluster}, dynamic_shared, rows);
     me.load_matrix();
     if (its_worker::IN_CLUSTER)
-        meet_cluster(); /* no block writes into the memory of one that has not started */
+        meet_cluster(); /* no block may write into the memory of one that has not started */
     me.load_vectors();
     for (int round = 0;; round++) {
         const int set = round % 2;
@@ -688,7 +706,7 @@ __global__ void __launch_bounds__(BLOCK + warp_lanes) kernel(system<T, Stored> a
         }
     }
     if (its_worker::IN_CLUSTER)
-        meet_cluster(); /* no block ends while others read its memory */
+        meet_cluster(); /* no block may end while others read its memory */
     me.store_vectors();
     if (me.tells)
         me.tell();

@@ -1,10 +1,11 @@
-/* What the rungs "fused" and "graph" share on CUDA, for one right-hand side and for several: the state of a recurrence
- * in device memory, and the host's loop.
+/* Shared by the rungs "fused" and "graph" on CUDA, for one right-hand side and for several: the
+ * state of a recurrence in device memory, and the host's loop.
  *
- * Steps are queued in blocks, ahead of need: each is captured once and replayed as one CUDA graph, or launched kernel
- * by kernel. Behind each block the states go to page-locked host memory, which the host reads while the next block
- * runs, so the device never waits. When the residuals show that the end is near, blocks become short, so that few steps
- * are queued in vain.
+ * Steps are queued in blocks, ahead of need. Each block is captured once and replayed as one CUDA
+ * graph, or launched kernel by kernel. After each block, the states are copied to page-locked host
+ * memory, which the host reads while the next block runs, so the device never waits. When the
+ * residuals show that the end is near, blocks become short, so that few unnecessary steps are
+ * queued.
  *
  * CUDA C++ Programming Guide, "CUDA graphs".
  *
@@ -43,21 +44,15 @@ template <typename T> struct column {
     int stop, ending; /* stop: an enum column_stop; ending: no step follows */
 };
 
-#ifndef HOST_CUDA
-using graph = cudaGraphExec_t;
-#else
-using graph = void *; /* there are none */
-#endif
-
 struct queue {
     spmv_context *ctx;
     const void *states; /* on the device: one a column */
     int64_t bytes;      /* of all */
     bool graphs;
-    bool *ran;                  /* columns that run in this run */
-    double *before;             /* r'r of each column when it was last looked at */
-    graph replay[LENGTHS];      /* NULL: not made, or this one cannot be */
-    bool tried[LENGTHS], plain; /* plain: a capture failed */
+    bool *ran;                       /* the columns that run */
+    double *before;                  /* r'r of each column at the last check */
+    cudaGraphExec_t replay[LENGTHS]; /* NULL: not captured, or not possible */
+    bool tried[LENGTHS], plain;      /* plain: a capture failed */
     cudaEvent_t told[AHEAD];
 };
 
@@ -67,7 +62,8 @@ inline void *copy_of(const queue &q, int which)
     return (char *)((cuda_state *)q.ctx->device)->staging + which * q.bytes;
 }
 
-/* For states on the device, one a column of the solve. *q is zero before; what is half open is closed by close. */
+/* Prepares the queue for states on the device, one for each column. *q must be zero. close also
+ * closes a partly opened queue. */
 inline spmv_status open(queue *q, const struct cg *cg, const void *states, bool graphs)
 {
     const int64_t columns = cg->s.columns;
@@ -88,11 +84,9 @@ inline spmv_status open(queue *q, const struct cg *cg, const void *states, bool 
 
 inline void close(queue *q)
 {
-#ifndef HOST_CUDA
     for (int l = 0; l < LENGTHS; l++)
         if (q->replay[l] != nullptr && cudaGraphExecDestroy(q->replay[l]) != cudaSuccess)
             cudaGetLastError();
-#endif
     for (int k = 0; k < AHEAD; k++)
         if (q->told[k] != nullptr && cudaEventDestroy(q->told[k]) != cudaSuccess)
             cudaGetLastError();
@@ -109,8 +103,8 @@ template <typename Step> spmv_status queue_steps(const Step &step, int length)
     return st;
 }
 
-#ifndef HOST_CUDA
-/* Captures the steps; where that cannot be, as on the default stream, they are launched one by one from now on. */
+/* Captures the steps. Where capture is not possible, as on the default stream, steps are launched
+ * one by one from now on. */
 template <typename Step> spmv_status capture(queue *q, const Step &step, int length)
 {
     const cudaStream_t stream = (cudaStream_t)q->ctx->stream;
@@ -147,19 +141,8 @@ inline spmv_status replay(const queue &q, int length)
         return cuda_check(q.ctx, cudaGraphLaunch(q.replay[length], (cudaStream_t)q.ctx->stream), "cg graph");
     });
 }
-#else
-template <typename Step> spmv_status capture(queue *, const Step &, int)
-{
-    return SPMV_OK;
-}
 
-inline spmv_status replay(const queue &, int)
-{
-    return SPMV_OK;
-}
-#endif
-
-/* A block of steps, and behind it the state as copy `which`. */
+/* Queues a block of steps, and after it the copy `which` of the states. */
 template <typename Step> spmv_status queue_block(queue *q, const Step &step, int length, int which)
 {
     const cudaStream_t stream = (cudaStream_t)q->ctx->stream;
@@ -181,8 +164,9 @@ inline spmv_status await(const queue &q, int which)
     return on_device(q.ctx, [&] { return cuda_check(q.ctx, cudaEventSynchronize(q.told[which]), "a step of cg"); });
 }
 
-/* Reports the iterations of this run, up to the last one made, to the callback: of each iteration the largest residual
- * of the columns that made it. *next: the next iteration to report; `base` iterations came before the run. */
+/* Reports the iterations of this run, up to the last one made, to the callback: of each iteration
+ * the largest residual of the columns that made it. *next: the next iteration to report; `base`
+ * iterations came before the run. */
 template <typename T> void tell(struct cg *cg, const queue &q, const column<T> *columns, int64_t base, int64_t *next)
 {
     int64_t last = 0;
@@ -208,8 +192,8 @@ template <typename T> bool all_ended(const struct cg *cg, const column<T> *colum
     return ended;
 }
 
-/* Whether the fall of r'r over the last `steps` steps predicts for all columns that fewer steps are left than are
- * queued at a time. */
+/* Whether the fall of r'r over the last `steps` steps predicts for all columns that fewer steps are
+ * left than are queued at a time. */
 template <typename T> bool near_end(const struct cg *cg, const queue &q, const column<T> *columns, int64_t steps)
 {
     bool near = true;
@@ -223,8 +207,8 @@ template <typename T> bool near_end(const struct cg *cg, const queue &q, const c
     return near;
 }
 
-/* Copies the states of the columns that ran. After a cancellation x is that of the last step queued; a column that had
- * not stopped before the iteration in question is cancelled. */
+/* Copies the states of the columns that ran. After a cancellation x is that of the last step
+ * queued; a column that had not stopped before the iteration in question is cancelled. */
 template <typename T> void digest(struct cg *cg, const queue &q, const column<T> *columns, int64_t base)
 {
     int64_t steps = 0;
@@ -257,12 +241,12 @@ inline void begin(const struct cg *cg, queue *q)
     }
 }
 
-/* The run, after the states are written: queues steps until all columns have ended or the callback cancels. */
-template <typename T, typename Step> spmv_status run(struct cg *cg, queue *q, const Step &step)
+/* Queues steps until all columns have ended or the callback cancels; the states are written. */
+template <typename T, typename Step> spmv_status run_steps(struct cg *cg, queue *q, const Step &step)
 {
     const auto copy = [=](int which) { return (const column<T> *)copy_of(*q, which); };
     const int64_t base = cg->s.iterations;
-    int64_t next = base > 0; /* iteration 0 of a run that goes on was reported before */
+    int64_t next = base > 0; /* a continued run has reported iteration 0 already */
     int length = LONG, last = 0, steps = 0;
     spmv_status st = SPMV_OK;
     for (int block = 0; st == SPMV_OK; block++) {
@@ -296,10 +280,14 @@ template <typename T, typename Step> spmv_status run(struct cg *cg, queue *q, co
     return SPMV_OK;
 }
 
-/* body(T()) */
-template <typename Body> spmv_status with_type(const struct cg *cg, const Body &body)
+/* A run: begin(T()) writes the states, step(T()) queues a step. */
+template <typename Begin, typename Step> spmv_status run(struct cg *cg, queue *q, const Begin &begin, const Step &step)
 {
-    return cg->s.type == SPMV_F32 ? body(float()) : body(double());
+    const auto typed = [&](auto type) {
+        const spmv_status st = begin(type);
+        return st != SPMV_OK ? st : run_steps<decltype(type)>(cg, q, [&] { return step(type); });
+    };
+    return cg->s.type == SPMV_F32 ? typed(float()) : typed(double());
 }
 
 } // namespace cg_blocks

@@ -1,15 +1,15 @@
-/* Conjugate gradients with inner iterations in f32: the work is done at half the bytes, the answer has the accuracy of
- * f64.
+/* Conjugate gradients with inner iterations in f32: half the bytes, with the accuracy of f64.
  *
- * Idea: the recurrence runs in f32 on the correction d, A d = r, from a residual r = b - A x that was computed in f64.
- * Whenever its residual has shrunk a hundredfold, x += d in f64, r is computed anew and takes the place of the
- * recurrence's, while the direction p is kept: so the replaced residual costs no start from the beginning. All numbers
- * of the recurrence are scaled by one power of two, so that ||b|| is about 1 and squares stay within f32. H. A. van der
- * Vorst, Q. Ye, "Residual replacement strategies for Krylov subspace iterative methods", SIAM J. Sci. Comput. 22(3),
- * 2000; M. A. Clark et al., "Solving lattice QCD systems of equations using mixed precision solvers on GPUs", Comput.
+ * Idea: the recurrence runs in f32 on the correction d, A d = r, from a residual r = b - A x
+ * computed in f64. Whenever its residual has shrunk a hundredfold, x += d in f64, and r is computed
+ * anew and replaces the recurrence's residual. The direction p is kept, so the replacement is no
+ * restart from the beginning. All numbers of the recurrence are scaled by one power of two, so that
+ * ||b|| is about 1 and squares fit f32. H. A. van der Vorst, Q. Ye, "Residual replacement
+ * strategies for Krylov subspace iterative methods", SIAM J. Sci. Comput. 22(3), 2000; M. A. Clark
+ * et al., "Solving lattice QCD systems of equations using mixed precision solvers on GPUs", Comput.
  * Phys. Commun. 181, 2010 ("reliable updates").
  *
- * Any rung runs the recurrence. Vectors are converted on the host, some times a solve.
+ * Any rung runs the recurrence. Vectors are converted on the host, a few times in a solve.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <spmv/primitives.h>
@@ -17,7 +17,8 @@
 
 #include "cg_internal.h"
 
-/* x is brought up to date whenever the residual has shrunk by this: f32 has it some digits more exact. */
+/* x is updated whenever the residual has shrunk by this factor, which is well above the roundoff of
+ * f32. */
 static const double REPLACE = 1e-2;
 
 struct inner {
@@ -25,22 +26,16 @@ struct inner {
     spmv_cg_result result;
     double scale;
     void *b, *x;
-    double *f64; /* n elements in host memory, and so f32 */
+    double *f64; /* n elements each, in host memory */
     float *f32;
 };
 
-/* What the rung tells, in units of b. */
+/* The callback of the inner rung: reports the residual in units of b. */
 static int on_iteration(int64_t iteration, double residual, void *user)
 {
     struct cg *outer = user;
     const struct inner *in = outer->state;
     return krylov_tell(&outer->s, iteration, residual / in->scale) != SPMV_OK;
-}
-
-static spmv_status supports(const struct cg *cg)
-{
-    (void)cg;
-    return SPMV_OK;
 }
 
 static spmv_status prepare(struct cg *cg)
@@ -78,15 +73,11 @@ done:
 static void release(struct cg *cg)
 {
     struct inner *in = cg->state;
-    if (in == NULL)
-        return;
     cg_close(&in->cg);
     spmv_free(cg->s.ctx, in->b);
     spmv_free(cg->s.ctx, in->x);
     host_free(in->f64);
     host_free(in->f32);
-    host_free(in);
-    cg->state = NULL;
 }
 
 /* to = factor * from, f64 to f32. */
@@ -115,8 +106,8 @@ done:
     return st;
 }
 
-/* The recurrence met p'Ap <= 0, or M the like, in f32, and the sentence says so. Where the same p says so in f64, A is
- * not positive definite; else f32 is too coarse for it. */
+/* Decides what p'Ap <= 0 in f32, or the same of M, means; the context has its message. If p'Ap <= 0
+ * for the same p in f64, A is not positive definite; otherwise f32 is too coarse. */
 static spmv_status judge(const struct cg *cg)
 {
     spmv_status st = SPMV_OK;
@@ -124,16 +115,12 @@ static spmv_status judge(const struct cg *cg)
     const struct inner *in = cg->state;
     double pq = 0;
     char sentence[200];
-    spmv_epilogue dot;
     if (in->cg.column->rz <= 0)
         return SPMV_ERROR_NOT_POSITIVE;
     snprintf(sentence, sizeof sentence, "p'Ap = %.3g at iteration %lld", in->cg.column->pq,
              (long long)in->result.iterations);
     TRY(widen(cg, in->cg.p, 1, cg->p));
-    spmv_epilogue_init(&dot, sizeof dot);
-    dot.w = cg->p;
-    dot.dot = s->cells;
-    TRY(spmv_apply_with(s->plan, NULL, cg->p, NULL, s->q, &dot));
+    TRY(cg_multiply(cg, cg->p, s->q, s->cells));
     TRY(krylov_read(s, s->cells, 1, &pq));
     if (pq <= 0)
         st =
@@ -145,7 +132,7 @@ done:
     return st;
 }
 
-/* x += what the inner iterations found */
+/* x += the correction of the inner iterations */
 static spmv_status correct(const struct cg *cg)
 {
     spmv_status st = SPMV_OK;
@@ -156,7 +143,8 @@ done:
     return st;
 }
 
-/* Runs the inner iterations to a residual of tolerance, in units of b. Returns what came of it, with its sentence. */
+/* Runs the inner iterations to this residual, in units of b. Returns their status, with its
+ * message. */
 static spmv_status run_inner(struct cg *cg, double tolerance)
 {
     spmv_status st = SPMV_OK;
@@ -204,7 +192,7 @@ static spmv_status run(struct cg *cg)
                               c->residual * c->residual, (long long)s->iterations);
             goto done;
         }
-        c->stop = COLUMN_DONE; /* or what f32 can do is done: the front sees which */
+        c->stop = COLUMN_DONE; /* or f32 gains no more; the front finds out which */
         if (c->residual <= c->enough || !(c->residual <= 0.5 * before))
             goto done;
         c->stop = COLUMN_RUNS;
@@ -234,7 +222,6 @@ const struct cg_method cg_inner = {.name = "inner",
                                    .backends = 0,
                                    .least_columns = 1,
                                    .most_columns = 1,
-                                   .supports = supports,
                                    .prepare = prepare,
                                    .run = run,
                                    .release = release};

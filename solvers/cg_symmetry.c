@@ -1,16 +1,18 @@
-/* Whether A is symmetric, as far as products with it tell.
+/* Checks by products whether A is symmetric.
  *
- * For a symmetric A, u'A v = v'A u for any u and v. u and v are fixed pseudo-random vectors of elements of modulus 1 to
- * 2. The difference of the two sides is then the sum of a_ij - a_ji times the random factors u_i v_j - u_j v_i: about
- * the Frobenius norm of A - A'. So an entry without its mirror shows wherever it is. (With elements of modulus 1 alone,
- * every other factor would be 0.) Three vectors give three pairs for three products. R. Freivalds, "Probabilistic
- * machines can use less running time", IFIP 1977, checks a product likewise.
+ * For a symmetric A, u'A v = v'A u for any u and v. u and v are fixed pseudo-random vectors with
+ * elements of modulus 1 to 2. The difference of the two sides is the sum of a_ij - a_ji times the
+ * random factors u_i v_j - u_j v_i, about the Frobenius norm of A - A'. So an entry without its
+ * mirror image shows wherever it is. (With elements of modulus 1, every other factor would be 0.)
+ * Three vectors give three pairs for three products. R. Freivalds, "Probabilistic machines can use
+ * less running time", IFIP 1977, checks a product likewise.
  *
- * Rounding makes the two sides differ too. The errors of the elements of A v add up to about the unit roundoff times
- * sqrt(longest row) ||A||_F, and ||A v|| estimates ||A||_F (M. F. Hutchinson, "A stochastic estimator of the trace",
- * Comm. Statist. 18, 1989). The bound MARGIN sqrt(nnz) unit roundoffs is far above that. A product that underflows
- * loses half of the smallest subnormal number, which the second term of the bound allows for. The sums u'(A v)
- * themselves are formed in long double, part by part, so the verdict does not depend on the number of threads.
+ * Rounding makes the two sides differ too. The errors of the elements of A v add up to about the
+ * unit roundoff times sqrt(longest row) ||A||_F, and ||A v|| estimates ||A||_F (M. F. Hutchinson,
+ * "A stochastic estimator of the trace", Comm. Statist. 18, 1989). The bound MARGIN sqrt(nnz) unit
+ * roundoffs is far above that. A product that underflows loses half of the smallest subnormal
+ * number, which the second term of the bound allows for. The sums u'(A v) are formed in long
+ * double, part by part, so the result does not depend on the number of threads.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
@@ -22,13 +24,14 @@
 
 enum { VECTORS = 3, MARGIN = 32, PARTS = 64 };
 
-/* Random bits of element i of all vectors, whatever asks for them. */
+/* Random bits of element i, from which all vectors are made. */
 static uint64_t bits_at(int64_t i)
 {
     return splitmix_mix(((uint64_t)i + ((uint64_t)1 << 40)) * SPLITMIX_STEP);
 }
 
-/* The element of vector number which, from eleven of these bits: 1 + k / 1024, 0 <= k < 1024, or minus that. */
+/* Element of vector number `which`, from eleven of these bits: 1 + k / 1024, 0 <= k < 1024, or its
+ * negative. */
 static double element_of(uint64_t bits, int which)
 {
     const uint64_t own = bits >> (11 * which);
@@ -37,13 +40,13 @@ static double element_of(uint64_t bits, int which)
 }
 
 struct sample {
-    void *host, *in, *out; /* count elements of the plan's type each; host in host memory */
+    void *host, *in, *out; /* count elements of the plan's type each; host is in host memory */
     int64_t count;         /* rows times vectors */
-    bool narrow;           /* f32, else f64 */
+    bool narrow;           /* f32; otherwise f64 */
     int team;              /* threads for loops on the host */
 };
 
-/* What one product A v tells: u'A v for each vector u, and ||A v||^2. */
+/* The sums from one product A v: u'A v for each vector u, and ||A v||^2. */
 struct sums {
     long double dot[VECTORS], square;
 };
@@ -92,7 +95,7 @@ static void add_up(const struct sample *s, struct sums *sums)
     }
 }
 
-/* One product with the vector of number which. */
+/* One product with vector number `which`. */
 static spmv_status look(const struct cg *cg, const struct sample *s, int which, struct sums *sums)
 {
     spmv_status st = SPMV_OK;
@@ -106,7 +109,7 @@ done:
     return st;
 }
 
-/* Compares all pairs; the plan keeps the verdict. */
+/* Compares all pairs and stores the result in the plan. */
 static void judge(const struct cg *cg, bool narrow, const struct sums *of)
 {
     const double roundoff = narrow ? 0x1p-24 : 0x1p-53, smallest = narrow ? 0x1p-149 : 0x1p-1074;
@@ -116,7 +119,8 @@ static void judge(const struct cg *cg, bool narrow, const struct sums *of)
         largest = fmaxl(largest, of[v].square);
     const double bound = MARGIN * roundoff * sqrt((double)cg->s.info.nnz) * (double)sqrtl(largest) + 4 * nnz * smallest;
     cg->s.plan->symmetry = PLAN_SYMMETRIC;
-    for (int u = 0; u < VECTORS && isfinite(bound); u++) /* the recurrence names what is not finite */
+    /* the recurrence reports what is not finite */
+    for (int u = 0; u < VECTORS && isfinite(bound); u++)
         for (int v = 0; v < u; v++) {
             const double difference = fabs((double)(of[v].dot[u] - of[u].dot[v]));
             if (difference > bound) {

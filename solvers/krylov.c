@@ -1,5 +1,5 @@
-/* What every Krylov method shares: see krylov.h. Around the recurrence of a method it does what is the same for all:
- * checks, the true residual, restarts from it, stagnation, which x is returned.
+/* Shared by all Krylov methods, see krylov.h: checks, the true residual, restarts from it,
+ * stagnation, and the choice of the returned x.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "krylov.h"
@@ -150,8 +150,8 @@ done:
     return st;
 }
 
-/* The columns of x that which says are replaced by those of from (NULL: zeros): several that are not all go through
- * the host. */
+/* Replaces the columns of x selected by which with those of from (NULL: zeros). A proper subset of
+ * several columns is replaced on the host. */
 static spmv_status replace_columns(const struct krylov *s, const bool *which, const void *from)
 {
     spmv_status st = SPMV_OK;
@@ -231,7 +231,7 @@ spmv_status krylov_tell_running(struct krylov *s)
     return krylov_tell(s, s->iterations, most);
 }
 
-/* ------------------------------------------------------------- statuses and their sentences */
+/* ------------------------------------------------------------- statuses and their messages */
 
 static spmv_status fail_cancelled(const struct krylov *s)
 {
@@ -296,7 +296,7 @@ spmv_status krylov_verdict(const struct krylov *s, int v)
     }
 }
 
-/* The column has its status; the sentence of the first that failed, by number, is kept. */
+/* Sets the status of the column. Keeps the message of the first column, by number, that failed. */
 static void close_column(struct krylov *s, int v, spmv_status status)
 {
     s->result[v].status = status;
@@ -306,7 +306,8 @@ static void close_column(struct krylov *s, int v, spmv_status status)
     }
 }
 
-/* The status of the first column that failed, with its sentence, which names it among several. */
+/* Returns the status of the first failed column with its message, which names the column among
+ * several. */
 static spmv_status fail_first(const struct krylov *s)
 {
     const spmv_status st = s->result[s->first].status;
@@ -322,7 +323,7 @@ static spmv_status fail_first(const struct krylov *s)
 
 /* ------------------------------------------------------------- the solve */
 
-/* What a method that does not measure leaves to the front, before it runs. */
+/* The front's part before a run, for methods that do not measure. */
 static spmv_status measure(struct krylov *s)
 {
     spmv_status st = SPMV_OK;
@@ -332,14 +333,15 @@ static spmv_status measure(struct krylov *s)
     for (int v = 0; v < s->columns; v++) {
         spmv_cg_result *result = &s->result[v];
         result->norm_b = s->norms[v];
-        /* where b'b overflows, rtol would allow anything */
+        /* if b'b overflows, a tolerance from rtol would accept anything */
         result->tolerance = fmax(isfinite(s->norms[v]) ? s->rtol * s->norms[v] : 0, s->atol);
     }
 done:
     return st;
 }
 
-/* The largest modulus in column v of numbers in host memory, and the norm, whose squares may be out of range. */
+/* The norm of column v of an array in host memory, and its largest modulus. Squares may be out of
+ * range, so elements are divided by the largest. */
 static double norm_of(const struct krylov *s, const void *numbers, int v, double *largest)
 {
     const float *f32 = numbers;
@@ -358,8 +360,8 @@ static double norm_of(const struct krylov *s, const void *numbers, int v, double
     return *largest * sqrt(square);
 }
 
-/* x = 0 solves b = 0. Among several it also is the answer where squares of residuals vanish, as far as atol allows; one
- * alone is scaled instead. */
+/* Solves the columns whose solution is x = 0: b = 0. Among several columns, also those for which
+ * squares of residuals underflow, as far as atol allows; a single column is scaled instead. */
 static spmv_status solve_zeros(struct krylov *s)
 {
     spmv_status st = SPMV_OK;
@@ -395,14 +397,15 @@ done:
     return st;
 }
 
-/* Prepares a run of the columns without a status. False: there are none. */
+/* Prepares a run of the columns without a status. Returns false if there are none. */
 static bool open_columns(struct krylov *s)
 {
     bool any = false;
     for (int v = 0; v < s->columns; v++) {
         const bool runs = krylov_is_open(s, v);
         s->column[v] = (struct krylov_column){.tolerance = s->result[v].tolerance,
-                                              .start_residual = INFINITY, /* until the run knows it */
+                                              /* until the run computes it */
+                                              .start_residual = INFINITY,
                                               .limit = s->max_iterations - s->result[v].iterations,
                                               .stop = runs ? COLUMN_RUNS : COLUMN_DONE};
         any = any || runs;
@@ -410,16 +413,17 @@ static bool open_columns(struct krylov *s)
     return any;
 }
 
-/* Given its true residual: what the run of column v came to. Returns whether x goes back to where the run started,
- * which takes back steps that made matters worse: numbers that overflowed, a restart beyond what the type holds. A
- * larger residual at the limit, or where A proves indefinite, stays: a method may reduce another norm at each step than
- * that of the residual. Without a status afterwards the column restarts. */
+/* Sets the status of column v, or none if it must restart, from its true residual. Returns whether
+ * x returns to its value at the start of the run. This undoes steps that made the residual worse:
+ * overflow, or a restart beyond the precision of the type. A larger residual at the limit or with
+ * an indefinite A is kept, since a method may reduce another norm than that of the residual. */
 static bool settle_column(struct krylov *s, int v, double residual)
 {
     spmv_cg_result *result = &s->result[v];
     const double start = s->column[v].start_residual;
     spmv_status stop = krylov_verdict(s, v);
-    /* an overflow explains it: a p'Ap <= 0 of numbers near the ends of the range says nothing of A */
+    /* Overflow is the cause: p'Ap <= 0 of numbers near the ends of the range says nothing about
+     * A. */
     if (!isfinite(residual) && (stop == SPMV_OK || stop == SPMV_ERROR_NOT_POSITIVE))
         stop = krylov_fail_overflow(s, v);
     const bool back = !isfinite(residual) || ((stop == SPMV_OK || stop == SPMV_ERROR_NOT_FINITE) && start < residual);
@@ -433,13 +437,13 @@ static bool settle_column(struct krylov *s, int v, double residual)
         stop = s->told != SPMV_OK ? fail_cancelled(s) : krylov_fail_stagnation(s, v);
     } else if (arrived &&
                (stop == SPMV_ERROR_ITERATIONS || stop == SPMV_ERROR_STAGNATION || stop == SPMV_ERROR_NOT_FINITE)) {
-        stop = SPMV_OK; /* the run stopped short, but x is good enough */
+        stop = SPMV_OK; /* the run stopped early, but x is good enough */
     }
     close_column(s, v, stop);
     return back;
 }
 
-/* The columns that ran: their true residuals, and whether they go on. */
+/* Computes the true residuals of the columns that ran, and settles them. */
 static spmv_status settle(struct krylov *s)
 {
     spmv_status st = SPMV_OK;
@@ -457,7 +461,7 @@ done:
     return st;
 }
 
-/* The solve, or, for one right-hand side, wanted_scale. */
+/* Solves, or sets wanted_scale (for one right-hand side). */
 static spmv_status solve(struct krylov *s)
 {
     spmv_status st = SPMV_OK;
@@ -470,7 +474,8 @@ static spmv_status solve(struct krylov *s)
         s->result[v].status = SPMV_ERROR_ARGUMENT; /* until it is settled */
         s->result[v].iterations = s->result[v].restarts = 0;
     }
-    if (!s->measures || s->type == SPMV_F32) { /* whose range is so small that this is worth a wait */
+    /* f32 has so small a range that checking first is worth a wait */
+    if (!s->measures || s->type == SPMV_F32) {
         TRY(measure(s));
         TRY(krylov_find_scale(s, false, false));
         if (s->wanted_scale != 0)

@@ -1,5 +1,6 @@
-/* Scaling, for one right-hand side: where squares of numbers between ||b|| and the tolerance would overflow or lose
- * digits, the method works on a power of two times b and x, which changes no digit.
+/* Scaling for one right-hand side. Where squares of numbers between ||b|| and the tolerance would
+ * overflow or lose digits, the method works on b and x times a power of two, which changes no
+ * digit.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <float.h>
@@ -8,7 +9,7 @@
 
 #include "krylov.h"
 
-/* The square of such a norm, and what it may grow to, overflows; not a number counts as that. */
+/* Whether squares of numbers somewhat larger than this norm overflow; true for NaN. */
 static bool squares_overflow(spmv_type type, double norm)
 {
     return !(norm <= (type == SPMV_F32 ? 0x1p40 : 0x1p480));
@@ -17,11 +18,12 @@ static bool squares_overflow(spmv_type type, double norm)
 bool krylov_squares_vanish(spmv_type type, double norm_b, double tolerance)
 {
     const bool narrow = type == SPMV_F32;
-    const double least = fmax(tolerance, (narrow ? 0x1p-48 : 0x1p-106) * norm_b); /* two unit roundoffs below */
+    /* two unit roundoffs below norm_b */
+    const double least = fmax(tolerance, (narrow ? 0x1p-48 : 0x1p-106) * norm_b);
     return least < (narrow ? 0x1p-56 : 0x1p-500);
 }
 
-/* *largest = max |v_i|; |v| into scratch. */
+/* *largest = max |v_i|. Writes |v| to scratch. */
 static spmv_status largest_element(const struct krylov *s, const void *v, void *scratch, double *largest)
 {
     spmv_status st = SPMV_OK;
@@ -37,8 +39,8 @@ spmv_status krylov_find_scale(struct krylov *s, bool ran, bool success)
     spmv_status st = SPMV_OK;
     const spmv_cg_result *result = s->result;
     const bool narrow = s->type == SPMV_F32;
-    /* p'Ap and r'M^-1 r are still smaller than r'r where A is small, or M^-1: a small b is scaled unless all went well
-     */
+    /* p'Ap and r'M^-1 r are smaller than r'r if A or M^-1 is small. So a small b is scaled unless
+     * the solve succeeded without. */
     const bool small = !(ran && success) && result->norm_b < (narrow ? 0x1p-10 : 0x1p-200);
     double largest = 0;
     int exponent = 0;
@@ -50,7 +52,8 @@ spmv_status krylov_find_scale(struct krylov *s, bool ran, bool success)
     if (!(largest > 0 && isfinite(largest)))
         return SPMV_OK;
     frexp(largest, &exponent);
-    const int most = narrow ? 126 : 1022; /* so that the scale and what undoes it are normal numbers */
+    /* so that the scale and its reciprocal are normal numbers */
+    const int most = narrow ? 126 : 1022;
     exponent = exponent > most ? most : exponent < -most ? -most : exponent;
     if (exponent == 0)
         return SPMV_OK;
@@ -61,18 +64,19 @@ done:
     return st;
 }
 
-/* to = factor * from, which do not overlap. */
+/* to = factor * from; the arrays do not overlap. */
 static spmv_status scaled_copy(const struct krylov *s, double factor, const void *from, void *to)
 {
     spmv_status st = SPMV_OK;
     TRY(krylov_set_cell(s, factor));
-    TRY(spmv_map_index(s->ctx, s->type, &(const double){0}, NULL, to, s->n)); /* all bits 0, also as a float */
+    /* all bits 0, also as a float */
+    TRY(spmv_map_index(s->ctx, s->type, &(const double){0}, NULL, to, s->n));
     TRY(spmv_map_axpby(s->ctx, s->type, s->cells, from, NULL, to, s->n));
 done:
     return st;
 }
 
-/* x *= factor; q holds x as it was. */
+/* x *= factor. q receives the old x. */
 static spmv_status scale_x(const struct krylov *s, double factor)
 {
     spmv_status st = SPMV_OK;
@@ -82,7 +86,7 @@ done:
     return st;
 }
 
-/* x and what is known of it, in the caller's units. */
+/* Converts x and its norms to the caller's units. */
 static spmv_status undo_scale(const struct krylov *s, double scale)
 {
     spmv_cg_result *result = s->result;
@@ -93,12 +97,13 @@ static spmv_status undo_scale(const struct krylov *s, double scale)
     return scale_x(s, 1 / scale);
 }
 
-/* The solution, whose largest element is largest / scale, does not fit into the type: x = 0 goes back, with the
- * residual of that. p'Ap <= 0 is then an underflow rather than a property of A. */
+/* The solution, whose largest element is largest / scale, exceeds the range of the type: returns x
+ * = 0 and its residual. p'Ap <= 0 is then an underflow rather than a property of A. */
 static spmv_status give_up_solution(const struct krylov *s, double largest, double scale, spmv_status stop)
 {
     spmv_status st = SPMV_OK;
-    TRY(spmv_map_index(s->ctx, s->type, &(const double){0}, NULL, s->x, s->n)); /* all bits 0, also as a float */
+    /* all bits 0, also as a float */
+    TRY(spmv_map_index(s->ctx, s->type, &(const double){0}, NULL, s->x, s->n));
     s->result->true_residual = s->result->norm_b;
     if (stop != SPMV_ERROR_NOT_FINITE && stop != SPMV_CANCELLED)
         st = context_fail(s->ctx, SPMV_ERROR_NOT_FINITE,
@@ -111,8 +116,8 @@ done:
     return st;
 }
 
-/* From the scaled solution to the x that goes back, and its true residual: elements that became 0 or subnormal in the
- * caller's units show in that residual. */
+/* Computes the returned x from the scaled solution, and its true residual, which includes the
+ * effect of elements that became 0 or subnormal. */
 static spmv_status settle_scaled(struct krylov *s, const void *b, double scale, spmv_status stop)
 {
     spmv_status st = SPMV_OK;
@@ -138,8 +143,8 @@ done:
     return st;
 }
 
-/* The solve of scale A x = scale b: powers of two change no bit but of what would leave the type's range. x = 0 is the
- * better start where squares of the other one's residual do not fit. */
+/* Solves scale A x = scale b. A power of two changes no bits except of numbers that leave the
+ * range. Starts from x = 0 if squares of the given x's residual overflow. */
 spmv_status krylov_solve_scaled(struct krylov *s, spmv_status (*solve)(struct krylov *))
 {
     spmv_status st = SPMV_OK;
@@ -164,7 +169,7 @@ spmv_status krylov_solve_scaled(struct krylov *s, spmv_status (*solve)(struct kr
     if (st == SPMV_OK || spmv_status_class(st) >= 7)
         st = settle_scaled(s, b, scale, stop);
     else
-        undo_scale(s, scale); /* of as much as still works: the caller is told of the first failure */
+        undo_scale(s, scale); /* best effort: the first failure is returned */
 done:
     s->b = b;
     s->scale = 0;

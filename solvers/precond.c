@@ -1,4 +1,5 @@
-/* Preconditioners: checks once, has the matrix where the host can read it, and makes the kind that was asked for.
+/* Preconditioners: checks arguments once, makes the matrix readable on the host, and makes the
+ * requested kind.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
@@ -39,7 +40,7 @@ const char *spmv_preconditioner_name(int index)
 
 /* ------------------------------------------------------------------- source */
 
-/* A copy of a device's array for the time being. */
+/* Copies a device array to the host. */
 static spmv_status fetch(spmv_context *ctx, const void *from, int64_t bytes, const char *what, const void **copy)
 {
     void *host = NULL;
@@ -50,7 +51,7 @@ static spmv_status fetch(spmv_context *ctx, const void *from, int64_t bytes, con
     return st;
 }
 
-/* source->host: a, or a copy of it that must be released. */
+/* Sets source->host: a, or a copy that source_close releases. */
 static spmv_status source_open(spmv_context *ctx, struct precond_source *source)
 {
     spmv_status st = SPMV_OK;
@@ -81,7 +82,8 @@ static void source_close(struct precond_source *source)
     host_free(source->diagonal);
 }
 
-/* Sums what lies on the diagonal; *bad: the first row whose sum is not finite, else not positive; rows when none. */
+/* Sums the diagonal entries of each row. *bad: the first row whose sum is not positive or not
+ * finite; rows if there is none. */
 static spmv_status take_diagonal(spmv_context *ctx, struct precond_source *source, int64_t *bad)
 {
     const spmv_csr *a = &source->host;
@@ -221,13 +223,11 @@ spmv_status spmv_preconditioner_create(spmv_context *ctx, const char *name, cons
         return st;
     *preconditioner = NULL;
     spmv_preconditioner_options_init(&o, sizeof o);
-    if (options != NULL && !options_read(&o, sizeof o, options))
-        return context_fail(ctx, SPMV_ERROR_ARGUMENT,
-                            "preconditioner options have %zu bytes, this library expects %zu: initialize them with "
-                            "spmv_preconditioner_options_init",
-                            options->size, sizeof o);
+    st = options_take(ctx, "preconditioner", &o, sizeof o, options);
+    if (st != SPMV_OK)
+        return st;
     const bool choose = name == NULL || strcmp(name, "auto") == 0;
-    char why[PRECOND_SENTENCE] = "requested by name";
+    char why[PRECOND_SENTENCE] = "asked for by name";
     const struct precond_kind *kind = find(ctx, choose ? kinds[0].name : name);
     if (kind == NULL)
         return SPMV_ERROR_METHOD;

@@ -1,9 +1,10 @@
-/* Preconditioner amg: a V-cycle of algebraic multigrid, by hypre's BoomerAMG, which a module brings
- * (modules/precond_hypre.c). This file finds and opens the module, the first time it is asked for.
+/* Preconditioner amg: a V-cycle of algebraic multigrid by hypre's BoomerAMG, which a module
+ * provides (modules/precond_hypre.c). This file finds and opens the module when it is first needed.
  *
- * It is looked for as spmv_precond_hypre.so in the folders of the environment's SPMV_MODULE_PATH (with : between them),
- * then from where this library or program lies: spmv/modules, solvers/modules beside it, ../lib/spmv/modules,
- * ../solvers/modules. Not unloaded again: MPI would not survive it.
+ * The module is spmv_precond_hypre.so. It is searched in the folders of the environment variable
+ * SPMV_MODULE_PATH (separated by :), then, relative to this library or program, in spmv/modules,
+ * solvers/modules, ../lib/spmv/modules and ../solvers/modules. It is never unloaded, because MPI
+ * does not support that.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef _GNU_SOURCE
@@ -25,7 +26,7 @@ static const char what_to_do[] =
     "preconditioner amg comes from the library hypre, through a module of its own: install hypre (Debian, Ubuntu: "
     "libhypre-dev; scripts/packages.sh amg) and build again, or name the module's folder in SPMV_MODULE_PATH";
 
-/* Whether the module lies in FOLDER/BEHIND; path is its name then. */
+/* Whether the module is in FOLDER/BEHIND; path is then its name. */
 static bool is_there(const char *folder, int length, const char *behind, char *path)
 {
     const int n =
@@ -63,7 +64,7 @@ static bool find_module(char *path)
     return is_near(program, path);
 }
 
-/* The module, or NULL with the sentence. */
+/* Returns the module, or NULL with a message. */
 static const struct precond_module *open_module(spmv_context *ctx)
 {
     char path[PATH_SIZE] = "";
@@ -78,7 +79,7 @@ static const struct precond_module *open_module(spmv_context *ctx)
                            error != NULL ? error : "no reason");
         return NULL;
     }
-    /* POSIX: a function pointer may be read out of dlsym's answer; C has no cast for that. */
+    /* POSIX allows a function pointer to be read from dlsym's result; C has no cast for that. */
     const struct precond_module *(*get)(void) = NULL;
     void *symbol = dlsym(library, "spmv_precond_module");
     memcpy(&get, &symbol, sizeof get);
@@ -131,7 +132,8 @@ spmv_status precond_amg_supports(spmv_context *ctx, spmv_type type, int64_t nnz)
     return open_module(ctx) != NULL ? SPMV_OK : SPMV_ERROR_UNSUPPORTED;
 }
 
-/* A copy of A with columns ascending, no column twice, 64-bit offsets, values of f64: what the module takes. */
+/* Copies A as the module requires it: ascending columns without duplicates, 64-bit offsets, values
+ * in f64. */
 static spmv_status take_matrix(spmv_context *ctx, const spmv_csr *a, spmv_matrix **matrix)
 {
     spmv_status st = SPMV_OK;

@@ -1,11 +1,13 @@
-/* Preconditioner block-jacobi: M = the square blocks of `block` consecutive rows along the diagonal of A.
+/* Preconditioner block-jacobi: M = the square blocks of `block` consecutive rows along the diagonal
+ * of A.
  *
- * Idea: what couples neighbouring rows is solved for exactly; blocks do not know of one another. The blocks are
- * inverted here, in f64, by Cholesky, so that an application is one product of a small dense matrix a block: block
- * products and sums a row. Inverting is safe as the blocks are small; one whose pivots vanish against its diagonal (A
- * is not positive definite there, or too near to it) becomes its diagonal instead, which is said. Traffic an
- * application: block numbers a row and 2 vectors. Saad 2003, section 12.2; inversion: Golub & Van Loan, 4th ed.,
- * section 4.2.
+ * Idea: couplings between neighbouring rows are solved exactly; blocks are independent. The blocks
+ * are inverted here, in f64, by Cholesky, so that an application is one small dense matrix-vector
+ * product for each block: block products and additions a row. Inversion is safe for such small
+ * blocks. A block whose pivots vanish relative to its diagonal (A is not positive definite there,
+ * or nearly not) is replaced by its diagonal, and the layout states this. Traffic an application:
+ * block numbers a row and 2 vectors. Saad 2003, section 12.2; inversion: Golub and Van Loan, 4th
+ * ed., section 4.2.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
@@ -62,7 +64,8 @@ static void destroy(void *self)
     host_free(j);
 }
 
-/* The rows first to first + n - 1 of A within these columns; from the lower triangle, so that it is symmetric. */
+/* The block of rows and columns first to first + n - 1 of A, from the lower triangle, so that it is
+ * symmetric. */
 static void take_block(const spmv_csr *a, int64_t first, int n, double *block)
 {
     memset(block, 0, (size_t)(n * n) * sizeof *block);
@@ -74,8 +77,8 @@ static void take_block(const spmv_csr *a, int64_t first, int n, double *block)
         }
 }
 
-/* The lower triangle becomes that of the inverse: L of the Cholesky factorisation, its inverse, and L^-T L^-1. False
- * where a pivot is no larger than what rounding (u) may have made of nothing. */
+/* Replaces the lower triangle by that of the inverse: the Cholesky factor L, its inverse, and L^-T
+ * L^-1. Returns false if a pivot is within the rounding error (u) of 0. */
 static bool invert(double *a, int n, double u)
 {
     for (int j = 0; j < n; j++) {
@@ -113,7 +116,7 @@ struct inversion {
     struct precond_blocks blocks;
     double u;
     double *inverse;
-    bool *fell; /* a block each */
+    bool *fell; /* one for each block */
 };
 
 /* Inverts one block into its place. */

@@ -1,17 +1,23 @@
 /* Preconditioner chebyshev: M^-1 = p(D^-1 A) D^-1 with a polynomial p of degree `degree`.
  *
- * Idea: the steps of the Chebyshev iteration for A z = r, from z = 0, are a fixed polynomial in D^-1 A: the one whose
- * residual polynomial 1 - t p(t) is smallest on the interval [lowest, highest]. So an application is `degree` products
- * with A and as many vector updates, and no dot product: nothing waits, all rows at once.
- * Positive: below lowest 0 < 1 - t p(t) < 1; on the interval |1 - t p(t)| < 1; above it, where 1 - t p(t) leaves these
- * bounds, it is negative when the degree is even, and p stays positive; when the degree is odd p is positive up to
- * lowest + highest. So an estimate that is too small does little harm.
- * Interval: conjugate gradients with D take a few steps from a fixed start; their alpha and beta are the entries of
- * Lanczos' tridiagonal matrix of D^-1/2 A D^-1/2, whose extreme eigenvalues are found by bisection (Sturm). The largest
- * is widened by a tenth, but to no more than the largest row sum of |D^-1 A|, which bounds all eigenvalues
- * (Gershgorin). Traffic an application: `degree` products and 2 + 6 degree vectors. Y. Saad, "Iterative Methods for
- * Sparse Linear Systems", 2nd ed., algorithm 12.1 and sections 12.3.2, 6.7.3; bisection: J. W. Givens 1954, in Golub &
- * Van Loan, 4th ed., section 8.4.1.
+ * Idea: the steps of the Chebyshev iteration for A z = r from z = 0 are a fixed polynomial in D^-1
+ * A, whose residual polynomial 1 - t p(t) is smallest on the interval [lowest, highest]. An
+ * application is `degree` products with A and as many vector updates. There is no dot product, so
+ * nothing waits, and all rows are computed at once.
+ *
+ * Positive definite: below lowest, 0 < 1 - t p(t) < 1; on the interval, |1 - t p(t)| < 1. Above it,
+ * 1 - t p(t) leaves these bounds: for an even degree it is negative, and p stays positive; for an
+ * odd degree p is positive up to lowest + highest. So an estimate that is too small does little
+ * harm.
+ *
+ * Interval: conjugate gradients with D take a few steps from a fixed start. Their alpha and beta
+ * are the entries of Lanczos' tridiagonal matrix of D^-1/2 A D^-1/2, whose extreme eigenvalues are
+ * found by bisection (Sturm). The largest is increased by a tenth, but at most to the largest row
+ * sum of |D^-1 A|, which bounds all eigenvalues (Gershgorin).
+ *
+ * Traffic an application: `degree` products and 2 + 6 degree vectors. Y. Saad, "Iterative Methods
+ * for Sparse Linear Systems", 2nd ed., algorithm 12.1 and sections 12.3.2, 6.7.3; bisection: J. W.
+ * Givens 1954, in Golub and Van Loan, 4th ed., section 8.4.1.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <float.h>
@@ -29,7 +35,7 @@ struct coefficients {
 
 struct chebyshev {
     spmv_preconditioner *m;
-    spmv_plan *plan, *own_plan; /* own_plan: NULL where the caller's is used */
+    spmv_plan *plan, *own_plan; /* own_plan: NULL if the caller's plan is used */
     void *inverse;              /* of the diagonal */
     void *residual, *d;
     int degree;
@@ -126,7 +132,8 @@ static double row_sum_bound(const struct precond_source *source)
     return bound;
 }
 
-/* How many eigenvalues of the tridiagonal matrix lie below x: the signs of the pivots of T - x I. */
+/* The number of eigenvalues of the tridiagonal matrix below x: the number of negative pivots of T -
+ * x I. */
 static int count_below(const double *diagonal, const double *beside, int n, double x)
 {
     int count = 0;
@@ -140,7 +147,7 @@ static int count_below(const double *diagonal, const double *beside, int n, doub
     return count;
 }
 
-/* The eigenvalue with so many below it. */
+/* The eigenvalue number `index` in ascending order, from 0. */
 static double eigenvalue(const double *diagonal, const double *beside, int n, int index)
 {
     double low = 0, high = 0;
@@ -157,7 +164,7 @@ static double eigenvalue(const double *diagonal, const double *beside, int n, in
     return high;
 }
 
-/* What a step needs besides the numbers of chebyshev. */
+/* The vectors of a Lanczos step, and a scalar. */
 struct lanczos {
     const struct chebyshev *c;
     void *r, *p, *q, *z, *scalar;
@@ -176,7 +183,7 @@ static spmv_status dot(const struct lanczos *l, const void *x, const void *y, do
     return st;
 }
 
-/* y = a x + b y with numbers of the host */
+/* y = a x + b y with scalars in host memory */
 static spmv_status axpby(const struct lanczos *l, double a, const void *x, double b, void *y)
 {
     spmv_status st = SPMV_OK;
@@ -190,7 +197,8 @@ done:
     return st;
 }
 
-/* The start: numbers in [-1, 1), the same ones for every matrix (splitmix64, Steele, Lea & Flood, OOPSLA 2014). */
+/* Fills the start vector with numbers in [-1, 1), the same for every matrix (splitmix64, Steele,
+ * Lea and Flood, OOPSLA 2014). */
 static spmv_status fill_start(const spmv_preconditioner *m, void *to)
 {
     spmv_status st = SPMV_OK;
@@ -210,7 +218,7 @@ done:
     return st;
 }
 
-/* Extreme Ritz values after at most so many steps. */
+/* Extreme Ritz values after at most `steps` steps. */
 static spmv_status run_lanczos(const struct lanczos *l, int steps, double *diagonal, double *beside, double *lowest,
                                double *highest)
 {
@@ -281,7 +289,7 @@ done:
     return st;
 }
 
-/* m->lowest and m->highest: given, or estimated. */
+/* Sets m->lowest and m->highest: given, or estimated. */
 static spmv_status find_interval(struct chebyshev *c, const struct precond_source *source)
 {
     spmv_preconditioner *m = c->m;
@@ -296,7 +304,8 @@ static spmv_status find_interval(struct chebyshev *c, const struct precond_sourc
         return st;
     const double bound = row_sum_bound(source);
     m->highest = fmin(1.1 * highest, bound);
-    m->lowest = fmin(lowest, m->highest / 2); /* an interval, also where all eigenvalues are the same */
+    /* so that the interval is not empty if all eigenvalues are equal */
+    m->lowest = fmin(lowest, m->highest / 2);
     return st;
 }
 

@@ -1,10 +1,11 @@
-/* Preconditioner "auto": which one, from the matrix and the backend, with the reason.
+/* Preconditioner "auto": the choice from the matrix and the backend, with the reason.
  *
- * What is looked at, in one pass: the diagonal, how it compares to the rest of its row, the signs beside it, the size;
- * for a large Laplacian also how many rows lie on the longest way from row 0, by breadth-first search: about so many
- * iterations do methods take that pass on what they know from neighbour to neighbour (docs/preconditioners.md has the
- * figures behind the limits). On a GPU the diagonal's signs alone. Nothing of it is timed, so the choice repeats, for
- * any number of threads. But for whether hypre is there: that is said.
+ * One pass examines the diagonal, its ratio to the rest of its row, the signs of the off-diagonal
+ * entries, and the size. For a large Laplacian, a breadth-first search also finds the distance from
+ * row 0 to the farthest row: methods that pass information from neighbour to neighbour need about
+ * as many iterations (docs/preconditioners.md has the figures behind the limits). On a GPU, only
+ * the signs of the diagonal count. Nothing is timed, so the choice is repeatable for any number of
+ * threads. It also depends on whether hypre is installed; the reason states this.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
@@ -13,20 +14,23 @@
 #include "matrix_internal.h"
 #include "precond_internal.h"
 
-/* The diagonal outweighs the rest of each row twice: D^-1 A has its eigenvalues in [1/2, 3/2]. */
+/* At this ratio the diagonal is at least twice the rest of each row: the eigenvalues of D^-1 A lie
+ * in [1/2, 3/2]. */
 static const double STRONG = 0.5;
 
-/* A hierarchy takes about as long as some hundred plain iterations: worth it for ways of this length. */
+/* A hierarchy takes as long as about a hundred plain iterations, so it pays off from this distance
+ * on. */
 enum { LONG_WAY = 1000 };
 
-/* Above, a factor whose chains are solved by one thread, or in many launches, costs more than it saves. */
+/* Beyond this size, a factor costs more than it saves if its chains are solved by one thread or in
+ * many launches. */
 enum { FACTOR_ROWS = 200000 };
 
 struct look {
     double heaviest;          /* the largest sum of |a_ij|, j != i, over a_ii */
     double smallest, largest; /* of the diagonal */
-    int64_t beside;           /* entries beside the diagonal that are not 0 */
-    int64_t positive;         /* of those */
+    int64_t beside;           /* off-diagonal entries that are not 0 */
+    int64_t positive;         /* of these */
 };
 
 static struct look look_at(const struct precond_source *source)
@@ -51,7 +55,7 @@ static struct look look_at(const struct precond_source *source)
     return look;
 }
 
-/* How many steps along entries the farthest row that can be reached lies from row 0. */
+/* The largest distance, in steps along entries, of a row reachable from row 0. */
 static spmv_status longest_way(spmv_context *ctx, const spmv_csr *a, int64_t *steps)
 {
     spmv_status st = SPMV_OK;

@@ -1,12 +1,13 @@
-/* The applications of preconditioners on CUDA: dense blocks, a Chebyshev step, a triangle level by level.
+/* The application of preconditioners on CUDA: dense blocks, a Chebyshev step, a triangular solve by
+ * levels.
  *
- * Blocks: a thread a row; neighbouring threads read neighbouring numbers of a column of their block, and the same
- * element of r. Step: one pass over four vectors, where maps would need three.
- * Triangle: a level worth it is a launch, a thread a row. A run of small levels is a launch of one block with a barrier
- * between levels: what a level wrote the next one reads after it, and a barrier is a tenth of a launch. So a matrix
- * with long chains takes microseconds a level, whatever its size: that is the price of this preconditioner on a GPU. M.
- * Naumov, "Parallel solution of sparse triangular linear systems in the preconditioned iterative methods on the GPU",
- * NVIDIA NVR-2011-001, 2011.
+ * Blocks: one thread a row; neighbouring threads read neighbouring elements of a column of their
+ * block, and the same element of r. Step: one pass over four vectors instead of three maps.
+ * Triangle: a large level is one launch, one thread a row. A run of small levels is one launch of
+ * one block, with a barrier between levels, which costs a tenth of a launch. So a matrix with long
+ * chains takes microseconds a level, whatever its size. M. Naumov, "Parallel solution of sparse
+ * triangular linear systems in the preconditioned iterative methods on the GPU", NVIDIA
+ * NVR-2011-001, 2011.
  *
  * The order of each sum is that of the host.
  *
@@ -55,7 +56,8 @@ template <typename T> struct triangle {
     const int32_t *col, *row;
     const T *val, *inverse;
 
-    /* in and out may be the same array, and other threads have written what is read of it: no cached loads. */
+    /* in and out may be the same array, and other threads write elements that are read here, so
+     * loads must not use the read-only cache. */
     __device__ void solve(int64_t p, const T *in, T *out) const
     {
         T sum = in[row[p]];

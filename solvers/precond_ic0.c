@@ -1,16 +1,19 @@
-/* Preconditioner ic0: M = L L', L an incomplete Cholesky factor of A with the pattern of A's lower triangle.
+/* Preconditioner ic0: M = L L', L an incomplete Cholesky factor of A with the pattern of A's lower
+ * triangle.
  *
- * Factoring is serial, on the host, in f64, whatever the backend (precond_ic0_factor.c): the same L everywhere. Where a
- * pivot fails, the diagonal is enlarged by a shift of 1/1000, which doubles until all pivots are positive (Manteuffel
- * 1980): as a strictly dominant matrix has a factor, that ends.
+ * The factorization is serial, on the host, in f64, on every backend (precond_ic0_factor.c), so L
+ * is the same everywhere. If a pivot fails, the diagonal is increased by a shift of 1/1000, which
+ * doubles until all pivots are positive (Manteuffel 1980). This ends because a strictly dominant
+ * matrix has a factor.
  *
- * An application solves L y = r and L' z = y. Row i of a triangle waits for the rows in its pattern: rows go level by
- * level, each level's rows at once. On omp, levels are cut into tiles that threads take in order, each waiting until
- * the levels before its own are done; nobody waits for a thread that holds no tile, so a thread that the system has put
- * aside delays little. A matrix with long chains (a banded one) is solved by one thread, in its own order: it is the
- * same arithmetic, and so are the bits. On the GPU a level is a launch, a run of small ones a launch of one block.
- * Traffic an application: L twice (12 bytes an entry in f64) and 5 vectors. Levels: Anderson & Saad 1989;
- * Saad 2003, section 11.6.
+ * An application solves L y = r and L' z = y. Row i of a triangle needs the rows in its pattern, so
+ * rows are solved by levels, all rows of a level at once. On omp, levels are cut into tiles that
+ * threads take in order, each after the levels before its own are done. No thread waits for a
+ * thread that holds no tile, so a descheduled thread delays little. A matrix with long chains (a
+ * banded one) is solved by one thread, in the matrix's own order, with the same arithmetic and so
+ * the same bits. On the GPU, a large level is one launch, and a run of small ones is one launch of
+ * one block. Traffic an application: L twice (12 bytes an entry in f64) and 5 vectors. Levels:
+ * Anderson and Saad 1989; Saad 2003, section 11.6.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <float.h>
@@ -23,12 +26,12 @@
 #include "precond_loops.h"
 #include "threads.h"
 
-/* A level with fewer entries is not worth sharing on the host, where others wait for it (some 0.5 us), nor a launch of
- * its own on a device (some 3 us). Entries of a tile: some microseconds. Where most entries lie in small levels, or
- * there are few in all, a solve takes less time by one thread than waking the others does; and fewer than four
- * threads gain nothing over one that goes through the matrix in its own order (poisson3d:100: one 12 ms, three 14, four
- * 9). */
-#ifndef CUDA_WIDE_LEVEL /* tests have smaller ones */
+/* WIDE_HOST, WIDE_CUDA: the least entries of a level that threads share (others wait for it about
+ * 0.5 us), or that gets a launch of its own (about 3 us). TILE_ENTRIES: some microseconds of work.
+ * WORTH_A_TEAM: with fewer entries, or with most entries in small levels, one thread is faster than
+ * waking the others. THREADS_WORTH: fewer threads gain nothing over one thread that solves in the
+ * matrix's own order. */
+#ifndef CUDA_WIDE_LEVEL /* tests use a smaller value */
 #define CUDA_WIDE_LEVEL 4096
 #endif
 enum {
@@ -45,11 +48,11 @@ struct solve {
     void *ptr, *col, *row, *val, *inverse, *level; /* in the context's memory */
     int64_t *first, *first_level;
     bool *wide;
-    int64_t tiles; /* omp: of a solve that threads share; 0: of one that one thread does */
+    int64_t tiles; /* omp: of a solve shared by threads; 0: one thread solves */
     struct tile *tile;
 };
 
-/* Positions begin to end - 1, once all tiles before number after are done. */
+/* Positions begin to end - 1, which may begin when `after` tiles are done. */
 struct tile {
     int64_t begin, end, after;
 };
@@ -61,8 +64,8 @@ struct ic0 {
 
 /* ------------------------------------------------------------------- solving */
 
-/* A solve under way: tiles are taken in order, and only begun when those that they need are done. The oldest tile that
- * is not done needs none that is not, so some thread always gets on. */
+/* A solve in progress. Tiles are taken in order, and only when the tiles they need are done. The
+ * oldest unfinished tile needs only finished ones, so some thread always makes progress. */
 struct chain {
     const struct solve *solve;
     const void *in;
@@ -80,8 +83,8 @@ static void wait_until_done(struct chain *chain, int64_t tiles)
             sched_yield();
 }
 
-/* What one thread does of a solve. A tile is not taken before it can be begun: a thread that waits holds nothing that
- * others wait for, so they get on while the system has it do something else. */
+/* One thread's part of a solve. A tile is not taken before it can begin, so a waiting thread holds
+ * nothing that others wait for. */
 static void solve_share(spmv_type type, struct chain *chain)
 {
     const struct solve *s = chain->solve;
@@ -160,7 +163,7 @@ static void destroy(void *self)
     host_free(f);
 }
 
-/* The triangle's entries in the order of its levels, the diagonal by itself. */
+/* The triangle's entries in the order of its levels, with the diagonal stored separately. */
 struct ordered {
     int64_t *ptr;
     int32_t *col;
@@ -192,7 +195,8 @@ static int64_t entries_of_level(const struct lower *from, const struct levels *l
     return entries;
 }
 
-/* Levels in phases: each level that is worth it is one, each run of others is one. *wide_entries: in those that are. */
+/* Cuts the levels into phases: each wide level is one, and each run of other levels is one. Adds
+ * the entries of wide levels to *wide_entries. */
 static spmv_status cut_phases(spmv_preconditioner *m, const struct lower *from, const struct levels *levels,
                               struct solve *s, int64_t *wide_entries)
 {
@@ -219,7 +223,8 @@ done:
     return st;
 }
 
-/* Wide phases in tiles of TILE_ENTRIES or a row more, the others as one. */
+/* Cuts wide phases into tiles of TILE_ENTRIES entries, or up to one row more; other phases are one
+ * tile. */
 static spmv_status cut_tiles(spmv_preconditioner *m, const struct lower *from, const struct levels *levels,
                              struct solve *s)
 {
@@ -307,7 +312,7 @@ done:
     return st;
 }
 
-/* The factor of a with the smallest shift tried that has one; m->shift, m->fallen, m->layout. */
+/* Factors a with the smallest shift tried that succeeds. Sets m->shift, m->fallen, m->layout. */
 static spmv_status factor_shifted(spmv_preconditioner *m, const struct precond_source *source, const struct lower *a,
                                   double *factor)
 {
@@ -376,7 +381,8 @@ spmv_status precond_make_ic0(spmv_preconditioner *m, const struct precond_source
     TRY(lower_transpose(m->ctx, &a, &upper));
     TRY(make_solve(m, &a, false, &f->forward));
     TRY(make_solve(m, &upper, true, &f->backward));
-    if (f->forward.tiles == 0 || f->backward.tiles == 0) /* one thread can do either order */
+    /* one thread must use its own order for both */
+    if (f->forward.tiles == 0 || f->backward.tiles == 0)
         f->forward.tiles = f->backward.tiles = 0;
     const size_t n = strlen(m->layout);
     snprintf(m->layout + n, sizeof m->layout - n, "; solves in %lld levels%s", (long long)m->levels,

@@ -1,10 +1,11 @@
 /* Incomplete Cholesky without fill-in: the factor, row by row, and the levels of its triangles.
  *
- * Row i of L needs the rows k < i of its pattern: l_ik = (a_ik - sum_{j < k} l_ij l_kj) / l_kk, j in both patterns, and
- * l_ii = sqrt(a_ii - sum l_ik^2). The row being made is kept in an array of all columns that is zero elsewhere, so a
- * sum runs over the entries of row k alone. Work: the entries of row k for each entry (i, k).
- * Meijerink & van der Vorst 1977; Saad 2003, section 10.3.2. Levels: E. Anderson, Y. Saad, "Solving sparse triangular
- * linear systems on parallel computers", Int. J. High Speed Computing 1, 1989.
+ * Row i of L needs the rows k < i of its pattern: l_ik = (a_ik - sum_{j < k} l_ij l_kj) / l_kk, j
+ * in both patterns, and l_ii = sqrt(a_ii - sum l_ik^2). The current row is kept in an array of all
+ * columns that is zero elsewhere, so a sum runs over the entries of row k only. Work: the entries
+ * of row k for each entry (i, k). Meijerink and van der Vorst 1977; Saad 2003, section 10.3.2.
+ * Levels: E. Anderson, Y. Saad, "Solving sparse triangular linear systems on parallel computers",
+ * Int. J. High Speed Computing 1, 1989.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
@@ -31,7 +32,7 @@ done:
     return st;
 }
 
-/* Sorts n entries by column, keeping the order of equal ones: they are nearly always in order. */
+/* Sorts n entries by column, stably. Insertion sort, since they are nearly always in order. */
 static void sort_entries(int32_t *col, double *val, int64_t n)
 {
     for (int64_t i = 1; i < n; i++) {
@@ -83,7 +84,7 @@ done:
 spmv_status lower_factor(spmv_context *ctx, const struct lower *a, double shift, double u, double *factor,
                          int64_t *failed, double *pivot)
 {
-    double *row = NULL; /* the row being made, by column */
+    double *row = NULL; /* the current row, by column */
     const spmv_status st = host_alloc(ctx, a->rows * 8, "a row of a factor", (void **)&row);
     if (st != SPMV_OK)
         return st;

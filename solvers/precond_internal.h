@@ -1,7 +1,7 @@
 /* The inside of a preconditioner, and the table of kinds.
  *
- * A kind is one way to make an M: one file with a function that fills the preconditioner, one row in the table
- * (precond.c).
+ * A kind is one way to make an M: one file with a function that fills the preconditioner, and one
+ * row in the table (precond.c).
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef PRECOND_INTERNAL_H
@@ -10,6 +10,7 @@
 #include <spmv/preconditioner.h>
 
 #include "backend.h"
+#include "reals.h"
 
 enum { PRECOND_NAME = 64, PRECOND_SENTENCE = 512 };
 
@@ -20,8 +21,8 @@ struct spmv_preconditioner {
     spmv_status (*apply)(void *self, const void *r, void *z);
     void (*destroy)(void *self);
     void *self;
-    const void *inverse_diagonal; /* of a "jacobi" one */
-    bool identity;                /* a "none" one */
+    const void *inverse_diagonal; /* for "jacobi" */
+    bool identity;                /* for "none" */
     int64_t bytes;
     double seconds;
     double lowest, highest, shift;
@@ -31,35 +32,38 @@ struct spmv_preconditioner {
     char layout[PRECOND_SENTENCE];
 };
 
-/* What a kind is made from. */
+/* The input of a kind. */
 struct precond_source {
-    const spmv_csr *a; /* as the caller gave it */
-    spmv_csr host;     /* the same, readable on the host, checked: square, every column within, any order */
-    double *diagonal;  /* host memory: rows sums of what lies on the diagonal; finite and positive */
+    const spmv_csr *a; /* as given by the caller */
+    /* the same, readable on the host, checked: square, valid columns, any order */
+    spmv_csr host;
+    /* host memory: the sum of the diagonal entries of each row; finite and positive */
+    double *diagonal;
     const spmv_preconditioner_options *options;
 };
 
 struct precond_kind {
     const char *name;
-    bool any_diagonal; /* can be made where the diagonal is not positive */
+    bool any_diagonal; /* does not require a positive diagonal */
 
-    /* Fills apply, destroy, self, and what else it has to say. On failure nothing is left in self. */
+    /* Fills apply, destroy, self and the informational members. On failure nothing is left in
+     * self. */
     spmv_status (*make)(spmv_preconditioner *m, const struct precond_source *source);
 };
 
-/* Memory in the context, counted in m->bytes. */
+/* Allocates memory in the context, counted in m->bytes. */
 spmv_status precond_alloc(spmv_preconditioner *m, int64_t bytes, void **memory);
 
-/* Host numbers in the context's memory, rounded to m->type, counted in m->bytes. */
+/* Copies host numbers to the context's memory, rounded to m->type, counted in m->bytes. */
 spmv_status precond_upload(spmv_preconditioner *m, const double *host, int64_t n, void **memory);
 
-/* 1 / source->diagonal likewise; SPMV_ERROR_NOT_FINITE where one overflows. */
+/* The same for 1 / source->diagonal; SPMV_ERROR_NOT_FINITE if one overflows. */
 spmv_status precond_upload_reciprocals(spmv_preconditioner *m, const struct precond_source *source, void **reciprocals);
 
 /* The value of entry k. */
 static inline double precond_value(const spmv_csr *a, int64_t k)
 {
-    return a->val == NULL ? 1 : a->type == SPMV_F32 ? (double)((const float *)a->val)[k] : ((const double *)a->val)[k];
+    return a->val == NULL ? 1 : real_at(a->type, a->val, k);
 }
 
 spmv_status precond_make_none(spmv_preconditioner *, const struct precond_source *);
@@ -69,11 +73,11 @@ spmv_status precond_make_chebyshev(spmv_preconditioner *, const struct precond_s
 spmv_status precond_make_ic0(spmv_preconditioner *, const struct precond_source *);
 spmv_status precond_make_amg(spmv_preconditioner *, const struct precond_source *);
 
-/* SPMV_OK, or SPMV_ERROR_UNSUPPORTED with the sentence why there is no "amg" for these. */
+/* SPMV_OK, or SPMV_ERROR_UNSUPPORTED with the reason why "amg" does not support these. */
 spmv_status precond_amg_supports(spmv_context *ctx, spmv_type type, int64_t nnz);
 
-/* "auto": the name of a kind, and why (PRECOND_SENTENCE bytes). bad: the first row whose diagonal entry is not positive
- * or not finite; rows when there is none. */
+/* "auto": the name of a kind, and the reason (PRECOND_SENTENCE bytes). bad: the first row whose
+ * diagonal entry is not positive or not finite; rows if there is none. */
 spmv_status precond_choose(spmv_context *ctx, spmv_type type, const struct precond_source *source, int64_t bad,
                            const char **name, char *why);
 
@@ -84,11 +88,11 @@ spmv_type precond_type(const spmv_preconditioner *m);
 int64_t precond_rows(const spmv_preconditioner *m);
 const char *precond_name(const spmv_preconditioner *m);
 
-/* The rows reciprocals of the diagonal, in the context's memory, of one that does nothing but multiply by them
- * ("jacobi"), so that a fused kernel can do that without a call; NULL for all others. */
+/* For a preconditioner that only multiplies by the reciprocals of the diagonal ("jacobi"): these
+ * rows numbers, in the context's memory, for fused kernels. NULL for all others. */
 const void *precond_inverse_diagonal(const spmv_preconditioner *m);
 
-/* M is the identity ("none"): a solver is spared it. */
+/* Whether M is the identity ("none"), which a solver can skip. */
 bool precond_is_identity(const spmv_preconditioner *m);
 
 #endif

@@ -1,8 +1,8 @@
 /* Preconditioners none (M = I, a copy) and jacobi (M = D): one map an application.
  *
- * Jacobi: C. G. J. Jacobi, Astronomische Nachrichten 22, 1845; as a preconditioner, Saad 2003, section 10.2. It evens
- * out rows of different scale; where all diagonal entries are equal, it changes nothing. Traffic an application: 3
- * vectors.
+ * Jacobi: C. G. J. Jacobi, Astronomische Nachrichten 22, 1845; as a preconditioner, Saad 2003,
+ * section 10.2. It compensates for different scales of rows; it has no effect if all diagonal
+ * entries are equal. Traffic an application: 3 vectors.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>

@@ -3,7 +3,8 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "precond_loops.h"
 
-/* The inner loops run over neighbouring rows, so that they become vectors; each row's sum keeps its order. */
+/* The inner loops run over neighbouring rows, so they vectorize; the sum of each row keeps its
+ * order. */
 #define BLOCKS(T, name)                                                                                                \
     static void blocks_##name(const struct precond_blocks *b, const T *r, T *z, int64_t begin, int64_t end)            \
     {                                                                                                                  \

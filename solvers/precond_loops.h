@@ -1,6 +1,6 @@
-/* What the applications of preconditioners compute, in f64 and f32: loops over a part of the rows, for ref and omp; the
- * same on the device (precond_cuda.cu). Every element is computed by one thread, in one order, so no result depends on
- * who computes what.
+/* The computations of preconditioners in f64 and f32: loops over a part of the rows for ref and
+ * omp, and the same on the device (precond_cuda.cu). One thread computes each element in a fixed
+ * order, so results do not depend on the distribution of the work.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef PRECOND_LOOPS_H
@@ -8,9 +8,9 @@
 
 #include "precond_internal.h"
 
-/* The inverses of the blocks along a diagonal. Block b, of the rows b block to (b + 1) block - 1, has its element (i,
- * j) at inverse[(b block + j) block + i]: neighbours in i, which neighbouring threads take, lie side by side. Rows and
- * columns beyond the last are zero. */
+/* The inverses of the blocks along a diagonal. Element (i, j) of block b, which has rows b block to
+ * (b + 1) block - 1, is inverse[(b block + j) block + i]: neighbours in i are adjacent and belong
+ * to neighbouring threads. Rows and columns beyond the last are zero. */
 struct precond_blocks {
     int64_t rows;
     int block;
@@ -21,7 +21,8 @@ struct precond_blocks {
 void precond_blocks_loop(spmv_type type, const struct precond_blocks *blocks, const void *r, void *z, int64_t begin,
                          int64_t end);
 
-/* d_i = before d_i + factor (inverse_i residual_i), z_i = z_i + d_i; first: d_i = factor (...), z_i = d_i. */
+/* d_i = before d_i + factor (inverse_i residual_i), z_i = z_i + d_i; first: d_i = factor (...), z_i
+ * = d_i. */
 struct precond_step {
     bool first;
     double before, factor;
@@ -31,23 +32,25 @@ struct precond_step {
 
 void precond_step_loop(spmv_type type, const struct precond_step *step, int64_t begin, int64_t end);
 
-/* A triangle in the order in which it is solved: position p stands for row row[p], whose entries besides the diagonal,
- * in rows of earlier positions all, are ptr[p] <= k < ptr[p + 1]; inverse[p] is the reciprocal of its diagonal entry.
- * Phase f is the positions first[f] to first[f + 1] - 1. Those of a wide one do not need one another; in a narrow one
- * each may need the ones before. */
+/* A triangle in the order of its solve. Position p is row row[p]. Its off-diagonal entries are
+ * ptr[p] <= k < ptr[p + 1], all in rows of earlier positions; inverse[p] is the reciprocal of its
+ * diagonal entry. Phase f has positions first[f] to first[f + 1] - 1. The rows of a wide phase are
+ * independent; in a narrow phase each may need the rows before. */
 struct precond_triangle {
     int64_t rows;
     const int64_t *ptr;
     const int32_t *col, *row;
     const void *val, *inverse;
     int64_t phases;
-    const int64_t *first; /* host memory, as is: */
+    const int64_t *first; /* host memory, like wide */
     const bool *wide;
-    const int64_t *level;       /* the positions at which levels begin, in the context's memory; cuda alone */
-    const int64_t *first_level; /* of each phase, phases + 1; host memory; cuda alone */
+    /* the positions at which levels begin, in the context's memory; cuda only */
+    const int64_t *level;
+    const int64_t *first_level; /* of each phase, phases + 1; host memory; cuda only */
 };
 
-/* out_i = (in_i - sum of val out_col) inverse for the rows at positions begin to end - 1; out may equal in. */
+/* out_i = (in_i - sum of val out_col) inverse for the rows at positions begin to end - 1; out may
+ * equal in. */
 void precond_triangle_loop(spmv_type type, const struct precond_triangle *triangle, const void *in, void *out,
                            int64_t begin, int64_t end);
 

@@ -1,5 +1,5 @@
-/* Complex numbers on the device: sums, products, loads of a whole number at once; and what a rung needs to say the same
- * of real and complex numbers.
+/* Complex numbers on the device: sums, products, loads of a whole number at once, and functions
+ * that let a rung treat real and complex numbers alike.
  *
  * A product is (a + bi) (c + di) = (ac - bd) + (ad + bc) i, as on the CPU.
  *
@@ -45,7 +45,7 @@ __host__ __device__ inline double conjugated(double a)
     return a;
 }
 
-/* An element that is loaded at once, wherever it lies at a multiple of its size. */
+/* An element aligned to its size, so that it is loaded at once. */
 template <typename T> struct alignas(sizeof(T)) whole {
     T element;
 };

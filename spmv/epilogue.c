@@ -1,6 +1,7 @@
-/* The epilogue of a product behind it, for methods that have none of their own: the primitives' dot and axpby on y,
- * with scratch that the plan brings. Primitives have no complex types, so these have a pass of their own
- * (epilogue_cuda.cu); on the host, the methods of complex products have their own epilogues.
+/* The epilogue of methods without one of their own: after the product, the primitives' dot and
+ * axpby run on y, with scratch memory that the plan owns. Primitives have no complex types, so
+ * complex vectors use the kernels of epilogue_cuda.cu. On the host, the methods with complex
+ * products have their own epilogues.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "plan_internal.h"

@@ -1,5 +1,5 @@
-/* The epilogue of complex products behind the product, for the CUDA methods that have none of their own: reduce, rung
- * 1, with a loader that multiplies, as dot_cuda.cu for real types; and a map.
+/* The epilogue of complex products for the CUDA methods without one of their own: rung 5 of reduce
+ * with a loader that multiplies, as in dot_cuda.cu for real types, and a map.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "reduce_5_shuffles.cuh"
@@ -59,6 +59,5 @@ extern "C" int64_t epilogue_scratch_cuda(const spmv_plan *plan)
 
 extern "C" spmv_status epilogue_cuda(const spmv_plan *plan, const void *y, const spmv_epilogue *e, void *scratch)
 {
-    return plan->type == SPMV_C64 ? run(plan, (const spmv_c64 *)y, e, scratch)
-                                  : run(plan, (const spmv_c128 *)y, e, scratch);
+    return with_complex(plan->type, [&](auto of) { return run(plan, (const decltype(of) *)y, e, scratch); });
 }

@@ -1,5 +1,5 @@
-/* The table of methods: every way to compute a product, by backend. A plan takes by itself the backend's first that can
- * do what it needs.
+/* The table of methods: all ways to compute a product, by backend. "auto" takes the first method of
+ * the backend that meets the plan's requirements.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
@@ -71,7 +71,7 @@ static const struct spmv_method methods[] = {
 };
 enum { METHODS = sizeof methods / sizeof methods[0] };
 
-/* Method number index of the backend, or NULL. */
+/* Method number `index` of the backend, or NULL. */
 static const struct spmv_method *method_at(spmv_backend backend, int index)
 {
     for (int m = 0; m < METHODS; m++)
@@ -94,7 +94,7 @@ static const struct spmv_method *method_named(spmv_backend backend, const char *
     return NULL;
 }
 
-/* The names of the backend's methods that can do what is needed, "a, b, c". */
+/* Lists the names of the backend's methods that have these capabilities: "a, b, c". */
 static void method_list(spmv_backend backend, unsigned needs, char *text, size_t size)
 {
     size_t used = 0;

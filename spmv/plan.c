@@ -1,4 +1,5 @@
-/* Plans: checks view and options once, has op(A) brought into the context's memory (plan_matrix.c), picks a method.
+/* Plans: checks the matrix view and the options once, takes op(A) into the context's memory
+ * (plan_matrix.c), and chooses a method.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
@@ -7,6 +8,7 @@
 
 #include "matrix_internal.h"
 #include "plan_internal.h"
+#include "reals.h"
 
 static double now(void)
 {
@@ -19,6 +21,14 @@ void spmv_plan_options_init(spmv_plan_options *options, size_t size)
 {
     const spmv_plan_options defaults = {.size = sizeof defaults, .vectors = 1, .compression = SPMV_COMPRESSION_AUTO};
     result_write(options, size, &defaults, sizeof defaults);
+}
+
+spmv_status plan_new_state(spmv_plan *plan, int64_t bytes)
+{
+    const spmv_status st = host_alloc(plan->ctx, bytes, "a plan", &plan->state);
+    if (st == SPMV_OK)
+        memset(plan->state, 0, (size_t)bytes);
+    return st;
 }
 
 spmv_status plan_alloc(spmv_plan *plan, int64_t bytes, void **memory)
@@ -89,16 +99,14 @@ static spmv_status choose_type(spmv_context *ctx, const spmv_csr *a, const spmv_
 static spmv_status check_options(spmv_context *ctx, const spmv_csr *a, const spmv_plan_options *o)
 {
     if (o->operation != SPMV_OPERATION_N && o->operation != SPMV_OPERATION_T && o->operation != SPMV_OPERATION_H)
-        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_plan_create: unknown operation %d", (int)o->operation);
+        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_plan_create: operation is %d", (int)o->operation);
     if (o->vectors < 1)
-        return context_fail(ctx, SPMV_ERROR_ARGUMENT,
-                            "spmv_plan_create: the number of vectors is %d, must be at least 1", o->vectors);
+        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_plan_create: %d vectors at once", o->vectors);
     for (int i = 0; i < 2; i++) {
         const int64_t stride = i == 0 ? o->x_stride : o->y_stride;
         if (stride != 0 && stride < o->vectors)
-            return context_fail(ctx, SPMV_ERROR_ARGUMENT,
-                                "spmv_plan_create: %s_stride is %lld, less than the %d vectors", i == 0 ? "x" : "y",
-                                (long long)stride, o->vectors);
+            return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_plan_create: %s_stride is %lld with %d vectors",
+                                i == 0 ? "x" : "y", (long long)stride, o->vectors);
     }
     if (o->compression < SPMV_COMPRESSION_AUTO || o->compression > SPMV_COMPRESSION_VALUES)
         return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_plan_create: compression is %d, not -1, 0, 1 or 2",
@@ -108,11 +116,12 @@ static spmv_status check_options(spmv_context *ctx, const spmv_csr *a, const spm
                             o->symmetric ? "symmetric storage" : "compression");
     if (o->update_values != 0 && a->val == NULL && a->nnz > 0)
         return context_fail(ctx, SPMV_ERROR_ARGUMENT,
-                            "spmv_plan_create: update_values is set, but a pattern has no values");
+                            "spmv_plan_create: update_values, but a pattern has no values to replace");
     return SPMV_OK;
 }
 
-/* The methods that have tables of values say themselves where they have none. */
+/* Adds to the layout that the method has no table of values, where one was requested. Methods with
+ * METHOD_TABLE report this themselves. */
 static void say_no_table(spmv_plan *plan)
 {
     const size_t used = strlen(plan->layout);
@@ -133,11 +142,7 @@ spmv_status spmv_plan_create(spmv_context *ctx, const spmv_csr *a, const spmv_pl
         return st;
     *plan_out = NULL;
     spmv_plan_options_init(&o, sizeof o);
-    if (options != NULL && !options_read(&o, sizeof o, options))
-        return context_fail(
-            ctx, SPMV_ERROR_ARGUMENT,
-            "plan options have %zu bytes, this library expects %zu: initialize them with spmv_plan_options_init",
-            options->size, sizeof o);
+    TRY(options_take(ctx, "plan", &o, sizeof o, options));
     TRY(check_view(ctx, a));
     TRY(check_options(ctx, a, &o));
     TRY(host_alloc(ctx, sizeof *plan, "a plan", (void **)&plan));
@@ -176,8 +181,9 @@ void spmv_plan_destroy(spmv_plan *plan)
     if (plan == NULL)
         return;
     spmv_context *const ctx = plan->ctx;
-    if (plan->method != NULL && plan->method->release != NULL)
+    if (plan->state != NULL)
         plan->method->release(plan);
+    host_free(plan->state);
     plan_release_matrix(plan);
     spmv_free(plan->ctx, plan->epilogue);
     host_free(plan);
@@ -190,41 +196,38 @@ bool plan_can_load(const spmv_plan *plan, const void *array)
            (uintptr_t)array % spmv_type_size(plan->type) == 0;
 }
 
-/* One and zero in the plan's type: the first element of each. */
-static const void *scalar_one(spmv_type type)
+/* One in the plan's type; a complex one is followed by its imaginary part 0. */
+static const void *scalar_one(const spmv_plan *plan)
 {
     static const double f64[2] = {1, 0};
     static const float f32[2] = {1, 0};
-    return type == SPMV_F32 || type == SPMV_C64 ? (const void *)f32 : (const void *)f64;
+    switch (plan->types) {
+    case PLAN_f32:
+    case PLAN_c64:
+        return f32;
+    case PLAN_f64:
+    case PLAN_mixed:
+    case PLAN_c128:
+        return f64;
+    case PLAN_TYPES:
+        break;
+    }
+    return NULL;
 }
 
 static bool is_zero(const spmv_plan *plan, const void *scalar)
 {
-    const double *f64 = scalar;
-    const float *f32 = scalar;
-    switch (plan->types) {
-    case PLAN_f32:
-        return *f32 == 0;
-    case PLAN_f64:
-    case PLAN_mixed:
-        return *f64 == 0;
-    case PLAN_c64:
-        return f32[0] == 0 && f32[1] == 0;
-    case PLAN_c128:
-        return f64[0] == 0 && f64[1] == 0;
-    case PLAN_TYPES:
-        break;
-    }
-    return false;
+    const spmv_type part = type_part(plan->type);
+    return real_at(part, scalar, 0) == 0 && (!type_is_complex(plan->type) || real_at(part, scalar, 1) == 0);
 }
 
-static const double zeros[2] = {0, 0}; /* all bits 0: the zero of every type */
+static const double zeros[2] = {0, 0}; /* all bits 0, which is zero in every type */
 
 struct plan_product plan_product_of(const spmv_plan *plan, const void *host_alpha, const void *x, const void *host_beta,
                                     void *y)
 {
     const void *const beta = host_beta != NULL ? host_beta : zeros;
-    return (struct plan_product){.alpha = host_alpha != NULL ? host_alpha : scalar_one(plan->type),
+    return (struct plan_product){.alpha = host_alpha != NULL ? host_alpha : scalar_one(plan),
                                  .beta = beta,
                                  .beta_zero = is_zero(plan, beta),
                                  .x = x,
@@ -238,7 +241,7 @@ spmv_status plan_multiply(const spmv_plan *plan, const struct plan_product *prod
     return st != SPMV_OK || !behind ? st : epilogue_behind(plan, product->y, product->epilogue);
 }
 
-/* The arguments of a product with rows. */
+/* Checks x and y of a product with at least one row. */
 static spmv_status check_vectors(const spmv_plan *plan, const char *call, const void *x, const void *y)
 {
     if (y == NULL || (x == NULL && plan->a.cols > 0))
@@ -246,7 +249,7 @@ static spmv_status check_vectors(const spmv_plan *plan, const char *call, const 
     if (x == y)
         return context_fail(plan->ctx, SPMV_ERROR_ARGUMENT, "%s: x and y are the same array", call);
     if (!plan_can_load(plan, x) || !plan_can_load(plan, y))
-        return context_fail(plan->ctx, SPMV_ERROR_ARGUMENT, "%s: %s is not aligned to %zu bytes", call,
+        return context_fail(plan->ctx, SPMV_ERROR_ARGUMENT, "%s: %s is not at a multiple of %zu bytes", call,
                             plan_can_load(plan, x) ? "y" : "x", spmv_type_size(plan->type));
     return SPMV_OK;
 }
@@ -285,13 +288,13 @@ static spmv_status check_epilogue(const spmv_plan *plan, const void *x, const vo
                             : e->z == y ? "y"
                                         : "w");
     if (sums && (e->dot == x || e->dot == y || e->dot == e->w || e->dot == e->z || e->dot == e->gamma))
-        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_apply_with: dot overlaps another argument");
+        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_apply_with: dot is where another argument lies");
     const void *const arrays[] = {e->w, e->dot, e->gamma, e->z};
     static const char *const names[] = {"w", "dot", "gamma", "z"};
     for (int i = 0; i < 4; i++)
         if (!plan_can_load(plan, arrays[i]))
-            return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_apply_with: %s is not aligned to %zu bytes", names[i],
-                                spmv_type_size(plan->type));
+            return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_apply_with: %s is not at a multiple of %zu bytes",
+                                names[i], spmv_type_size(plan->type));
     return SPMV_OK;
 }
 
@@ -306,16 +309,15 @@ spmv_status spmv_apply_with(spmv_plan *plan, const void *host_alpha, const void 
     spmv_epilogue e;
     spmv_epilogue_init(&e, sizeof e);
     if (epilogue != NULL && !options_read(&e, sizeof e, epilogue))
-        return context_fail(
-            ctx, SPMV_ERROR_ARGUMENT,
-            "the epilogue has %zu bytes, this library expects %zu: initialize it with spmv_epilogue_init",
-            epilogue->size, sizeof e);
+        return context_fail(ctx, SPMV_ERROR_ARGUMENT,
+                            "an epilogue of %zu bytes does not fit this library's %zu: fill it with spmv_epilogue_init",
+                            epilogue->size, sizeof e);
     if (e.w == NULL && e.dot == NULL && e.z == NULL)
         return spmv_apply(plan, host_alpha, x, host_beta, y);
     if (plan->a.rows > 0)
         TRY(check_vectors(plan, "spmv_apply_with", x, y));
     TRY(check_epilogue(plan, x, y, &e));
-    if (plan->a.rows == 0) /* all bits 0 */
+    if (plan->a.rows == 0) /* a dot product of no rows: all bits 0 */
         return e.dot == NULL ? SPMV_OK
                              : ctx->backend->map_index(ctx, SPMV_I32, zeros, NULL, e.dot,
                                                        (int64_t)spmv_type_size(plan->type) / 4);

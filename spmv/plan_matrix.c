@@ -1,9 +1,10 @@
-/* What a plan multiplies with: op(A) in the context's memory, with the narrowest row offsets, and its values replaced
- * under the same pattern.
+/* The matrix of a plan: op(A) in the context's memory with the narrowest row offsets, and the
+ * replacement of its values under the same pattern.
  *
- * A matrix from the host is copied, one in the context's memory borrowed. A transpose is formed where the arrays can be
- * read: on the device (transpose_cuda.cu) or on the host (formats/transpose.c), by stable sorts, so both give the same
- * matrix. Where values may be replaced, the plan of a transposed matrix keeps which entry of A each of its own is.
+ * A matrix in host memory is copied; a matrix in the context's memory is borrowed. A transpose is
+ * formed where the arrays can be read: on the device (transpose_cuda.cu) or on the host
+ * (formats/transpose.c). Both use stable sorts, so both give the same matrix. Where values may be
+ * replaced, the plan of a transposed matrix keeps the index in A of each of its entries.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "matrix_internal.h"
@@ -22,14 +23,14 @@ static int64_t value_bytes(const spmv_plan *plan)
     return (int64_t)spmv_type_size(plan->a.type);
 }
 
-/* A host array in memory of the plan's own. */
+/* Copies a host array into memory that the plan owns. */
 static spmv_status copy_in(spmv_plan *plan, const void *host, int64_t bytes, void **copy)
 {
     const spmv_status st = plan_alloc(plan, bytes, copy);
     return st != SPMV_OK ? st : spmv_upload(plan->ctx, host, *copy, bytes);
 }
 
-/* Row offsets in 32 bits where they fit: half the bytes to read in each product. */
+/* Narrows the row offsets to 32 bits, which halves the bytes that a product reads of them. */
 static spmv_status narrow_row_ptr(spmv_plan *plan, const spmv_csr *a)
 {
     spmv_status st = SPMV_OK;
@@ -55,7 +56,7 @@ done:
     return st;
 }
 
-/* The matrix in the context's memory, copied when it comes from the host. */
+/* Takes A without transposition: copies host arrays, borrows arrays in the context's memory. */
 static spmv_status take_as_it_is(spmv_plan *plan, const spmv_csr *a)
 {
     spmv_status st = SPMV_OK;
@@ -78,7 +79,7 @@ done:
     return st;
 }
 
-/* The conjugate transpose has other values than the transpose. */
+/* Whether the values of op(A) are the conjugates of those of A. */
 static bool conjugates(const spmv_plan *plan)
 {
     return plan->operation == SPMV_OPERATION_H && type_is_complex(plan->a.type) && plan->a.val != NULL;
@@ -86,7 +87,7 @@ static bool conjugates(const spmv_plan *plan)
 
 /* ------------------------------------------------------------- on the host */
 
-/* The transpose, which the plan keeps itself. */
+/* Forms the transpose on the host. The plan owns it. */
 static spmv_status transpose_on_host(spmv_plan *plan, const spmv_csr *a)
 {
     spmv_status st = SPMV_OK;
@@ -109,28 +110,21 @@ done:
     return st;
 }
 
-/* to[k] = values[from[k]] */
-#define TAKE(name, T)                                                                                                  \
-    static void take_##name(const spmv_plan *plan, const T *values, T *to)                                             \
-    {                                                                                                                  \
-        const int64_t n = plan->a.nnz;                                                                                 \
-        _Pragma("omp parallel for schedule(static) num_threads(host_team(plan->ctx, n))") for (int64_t k = 0; k < n;   \
-                                                                                               k++) to[k] =            \
-            values[offset_at(plan->from, plan->from_bits, k)];                                                         \
-    }
-TAKE(4, int32_t)
-TAKE(8, int64_t)
-TAKE(16, spmv_c128)
-#undef TAKE
+/* to[k] = values[from[k]], begin <= k < end; size is a constant after inlining. */
+static inline void take_range(const spmv_plan *plan, const void *values, void *to, int64_t begin, int64_t end,
+                              size_t size)
+{
+    for (int64_t k = begin; k < end; k++)
+        copy_value(to, k, values, offset_at(plan->from, plan->from_bits, k), size);
+}
 
 static void take_on_host(const spmv_plan *plan, const void *values, void *to)
 {
-    if (value_bytes(plan) == 4)
-        take_4(plan, values, to);
-    else if (value_bytes(plan) == 8)
-        take_8(plan, values, to);
-    else
-        take_16(plan, values, to);
+    enum { RANGE = 1 << 12 };
+    const int64_t n = plan->a.nnz;
+#pragma omp parallel for schedule(static) num_threads(host_team(plan->ctx, n))
+    for (int64_t begin = 0; begin < n; begin += RANGE)
+        SIZED((size_t)value_bytes(plan), take_range(plan, values, to, begin, min_i64(begin + RANGE, n), SIZE))
     if (conjugates(plan))
         csr_conjugate(plan->ctx, plan->transposed);
 }
@@ -138,14 +132,14 @@ static void take_on_host(const spmv_plan *plan, const void *values, void *to)
 /* ----------------------------------------------------------- on the device */
 
 #ifdef SPMV_HAVE_CUDA
-/* A copy of a host array in the context's memory, for the time being. */
+/* A temporary copy of a host array in the context's memory. */
 static spmv_status copy_for_now(spmv_context *ctx, const void *host, int64_t bytes, void **copy)
 {
     const spmv_status st = spmv_alloc(ctx, bytes, copy);
     return st != SPMV_OK || bytes == 0 ? st : spmv_upload(ctx, host, *copy, bytes);
 }
 
-/* The transpose of a matrix in the device's memory. What it takes beside the result is released. */
+/* Forms the transpose of a matrix in the device's memory and releases the temporary arrays. */
 static spmv_status transpose_device_arrays(spmv_plan *plan, const spmv_csr *a)
 {
     spmv_status st = SPMV_OK;
@@ -205,7 +199,7 @@ done:
 }
 #endif
 
-/* -------------------------------------------------------------------- both */
+/* ----------------------------------------------------------- either backend */
 
 spmv_status plan_take_matrix(spmv_plan *plan, const spmv_csr *a)
 {
@@ -235,7 +229,7 @@ void plan_release_matrix(spmv_plan *plan)
     spmv_matrix_destroy(plan->transposed);
 }
 
-/* The new values of a transposed matrix, into the plan's own array. */
+/* Writes new values into the plan's own array, in the order of the transpose. */
 static spmv_status take_through_numbers(spmv_plan *plan, const void *values)
 {
 #ifdef SPMV_HAVE_CUDA
@@ -247,7 +241,7 @@ static spmv_status take_through_numbers(spmv_plan *plan, const void *values)
     return SPMV_OK;
 }
 
-/* What plan->a.val holds, or which array it is. */
+/* Replaces the values: copies them, or borrows the new array where the old one was borrowed. */
 static spmv_status replace_values(spmv_plan *plan, const void *values)
 {
     spmv_context *ctx = plan->ctx;
@@ -276,14 +270,15 @@ spmv_status spmv_plan_update_values(spmv_plan *plan, const void *values)
         return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_plan_update_values: values is not aligned to %zu bytes",
                             spmv_type_size(plan->a.type));
     spmv_status st =
-        plan->update_waits ? spmv_synchronize(ctx) : SPMV_OK; /* refused, if at all, before anything is done */
+        /* An error must be returned before anything changes. */
+        plan->update_waits ? spmv_synchronize(ctx) : SPMV_OK;
     plan->symmetry = PLAN_SYMMETRY_UNKNOWN;
     if (st == SPMV_OK)
         st = replace_values(plan, values);
 #ifdef SPMV_HAVE_CUDA
     if (ctx->backend->id == SPMV_BACKEND_CUDA) {
         plan->values_unseen = plan->values_unseen || cuda_is_capturing(ctx);
-        cuda_next_in_order(ctx); /* a product reads values before it waits */
+        cuda_next_in_order(ctx); /* the next product reads values before its wait */
     }
 #endif
     return st != SPMV_OK || plan->method->update == NULL ? st : plan->method->update(plan);

@@ -1,12 +1,16 @@
-/* Rung 1, "scalar": a thread a row.
+/* Rung 1, "scalar": one thread a row.
  *
- * Idea: each thread walks through its own row and writes its own y_i; nothing is shared.
- * Work: nnz products, rows sums. Depth: the longest row. Launches: 1. Bytes: the matrix once, but in pieces:
- * neighbouring threads read places a row length apart, so a warp's load touches up to 32 lines, and most of what a line
- * brings has to wait in cache for the next steps. Wins: rows of a few entries (2 to 4) of nearly equal length. Loses:
- * long rows (uncoalesced), and rows of unequal length, for a warp lasts as long as its longest row. Reference: N. Bell,
- * M. Garland, "Implementing sparse matrix-vector multiplication on throughput-oriented processors", SC09, kernel "CSR
- * (scalar)".
+ * Idea:       each thread processes its own row and writes its own y_i; nothing is shared.
+ * Work:       nnz products, rows sums.
+ * Depth:      the longest row.
+ * Launches:   1.
+ * Bytes:      the matrix once, but uncoalesced: neighbouring threads read addresses a row length
+ *             apart, so a load of a warp touches up to 32 lines, which must stay in cache for the
+ *             next steps.
+ * Wins when:  rows have 2 to 4 entries and nearly equal length.
+ * Loses when: rows are long (uncoalesced), or unequal: a warp takes as long as its longest row.
+ * Source:     N. Bell, M. Garland, "Implementing sparse matrix-vector multiplication on
+ *             throughput-oriented processors", SC09, kernel "CSR (scalar)".
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SPMV_1_SCALAR_CUH

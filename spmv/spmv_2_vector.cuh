@@ -1,11 +1,18 @@
-/* Rung 2, "vector": a warp a row.
+/* Rung 2, "vector": one warp a row.
  *
- * Idea: the lanes of a warp take neighbouring entries of one row, so loads coalesce, and add their sums up by shuffles.
- * Work: nnz products, rows * 32 partial sums. Depth: longest row / 32 + 5. Launches: 1. Bytes: the matrix once, in
- * whole lines where rows are long. Changed since rung 1: a row belongs to 32 threads instead of one; a shuffle
- * reduction at its end. Wins: rows of a warp's length and longer. Loses: short rows (idle lanes), and one huge row,
- * which is still one warp's. Bits: lane l takes entries l, l + 32, ... of its row, lanes combine in a fixed tree: they
- * depend on the row alone. Reference: Bell & Garland, SC09, kernel "CSR (vector)".
+ * Idea:       the lanes of a warp take neighbouring entries of one row, so loads coalesce, and add
+ *             their sums by shuffles.
+ * Work:       nnz products, rows * 32 partial sums.
+ * Depth:      longest row / 32 + 5.
+ * Launches:   1.
+ * Bytes:      the matrix once, in whole lines where rows are long.
+ * Changed:    since rung 1, 32 threads instead of one process a row, with a shuffle reduction at
+ *             its end.
+ * Wins when:  rows are at least as long as a warp.
+ * Loses when: rows are short (idle lanes), or one row is huge, since one warp processes it.
+ * Bits:       lane l takes entries l, l + 32, ... of its row, and the lanes combine in a fixed
+ *             tree, so the bits depend on the row alone.
+ * Source:     Bell and Garland, SC09, kernel "CSR (vector)".
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SPMV_2_VECTOR_CUH
@@ -24,7 +31,7 @@ __global__ void __launch_bounds__(THREADS) kernel(csr_arrays<T, Offset, Stored> 
 {
     const int lane = threadIdx.x % LANES;
     const int64_t stride = (int64_t)gridDim.x * ROWS;
-    /* row is the same for all lanes of a warp: they leave the loop together */
+    /* row is the same for all lanes of a warp, so they leave the loop together. */
     for (int64_t row = (int64_t)blockIdx.x * ROWS + threadIdx.x / LANES; row < a.rows; row += stride) {
         const int64_t end = a.row_ptr[row + 1];
         T sum = {};

@@ -1,4 +1,5 @@
-/* Method "fused" of the backend cuda: the plan is made on the device, the product is two launches (spmv_3_fused.cuh).
+/* Method "fused" of the backend cuda: the plan is made on the device, and a product is two launches
+ * (spmv_3_fused.cuh).
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
@@ -12,7 +13,7 @@ namespace
 struct fused_state {
     fused::statistics about;
     int64_t tiles;
-    void *filled;        /* rows with nonzeros; NULL: all */
+    void *filled;        /* rows with nonzeros; NULL: all rows */
     void *first, *parts; /* of the cut; its carries */
 };
 
@@ -27,20 +28,20 @@ bool has_empty_rows(const spmv_plan *plan, const fused_state *s)
     return (int64_t)s->about.filled < plan->a.rows;
 }
 
-/* That look for empty rows. */
+/* The number of blocks that handle empty rows. */
 template <typename T> int64_t empty_blocks(const spmv_plan *plan, const fused_state *s)
 {
     return has_empty_rows(plan, s) ? ceil_divide(plan->a.rows, (int64_t)fused::shape<T>::ROWS) : 0;
 }
 
-/* What is needed only while the plan is made. */
+/* Temporary memory of the preparation. */
 struct making {
     fused::statistics *about;
     int64_t *count, *numbers; /* of rows */
     uint8_t *flags;
 };
 
-/* The lengths of the rows, and a flag for each one with nonzeros. */
+/* Finds the longest row and sets a flag for each row with nonzeros. */
 spmv_status look(spmv_plan *plan, const making &m, fused_state *s)
 {
     spmv_context *const ctx = plan->ctx;
@@ -53,7 +54,7 @@ spmv_status look(spmv_plan *plan, const making &m, fused_state *s)
     return st != SPMV_OK ? st : spmv_download(ctx, m.about, &s->about, (int64_t)sizeof s->about);
 }
 
-/* The rows with nonzeros, by the primitives: the numbers of rows, compacted. */
+/* Lists the rows with nonzeros, by compaction of the row numbers. */
 spmv_status list_filled(spmv_plan *plan, const making &m, fused_state *s)
 {
     spmv_context *const ctx = plan->ctx;
@@ -95,7 +96,7 @@ template <typename T> spmv_status make(spmv_plan *plan, const making &m, fused_s
     return st != SPMV_OK ? st : spmv_download(ctx, m.about, &s->about, (int64_t)sizeof s->about);
 }
 
-/* The plan in a sentence. */
+/* Describes the plan for users. */
 template <typename T> void describe(spmv_plan *plan, const fused_state *s)
 {
     const fused::statistics &about = s->about;
@@ -114,11 +115,10 @@ extern "C" spmv_status fused_cuda_prepare(spmv_plan *plan)
     spmv_context *const ctx = plan->ctx;
     const int64_t rows = plan->a.rows;
     void *memory = nullptr;
-    spmv_status st = host_alloc(ctx, (int64_t)sizeof(fused_state), "a plan", &plan->state);
+    spmv_status st = plan_new_state(plan, (int64_t)sizeof(fused_state));
     if (st != SPMV_OK)
         return st;
     fused_state *const s = (fused_state *)plan->state;
-    *s = {};
     if (rows > 0) {
         const int64_t head = (int64_t)sizeof(fused::statistics) + 8;
         st = spmv_alloc(ctx, head + rows * 9, &memory);
@@ -155,12 +155,8 @@ extern "C" spmv_status fused_cuda_apply(const spmv_plan *plan, const struct plan
 
 extern "C" void fused_cuda_release(spmv_plan *plan)
 {
-    fused_state *const s = (fused_state *)plan->state;
-    if (s == nullptr)
-        return;
+    const fused_state *const s = (const fused_state *)plan->state;
     spmv_free(plan->ctx, s->filled);
     spmv_free(plan->ctx, s->first);
     spmv_free(plan->ctx, s->parts);
-    host_free(s);
-    plan->state = nullptr;
 }

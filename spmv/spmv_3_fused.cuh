@@ -1,31 +1,38 @@
 /* Rung 3, "fused": gather, multiply and segmented sum in one kernel, over equal tiles of nonzeros.
  *
- * Idea: a tile is CAPACITY consecutive nonzeros, whatever the rows; a block of threads a tile. It loads values and
- * columns, neighbouring threads neighbouring ones, and stages the products in shared memory. Then it does to them what
- * "staged" does to memory: flags where rows end, a segmented inclusive sum, and a row's sum is what stands at its last
- * element. A thread walks through ITEMS neighbouring products, a scan of the pairs (open sum, did a row end) over the
- * threads gives what is open before each. Rows that lie in one tile are stored at once. What a tile leaves open at its
- * end, and the end of a row that began in an earlier tile, are carries; a second, small kernel adds them up for each
- * row that spans tiles: open[s] + ... + open[e - 1] + closing[e]. Few by a thread, more by a warp, more still by a
- * block, so that one row with all the nonzeros is no cliff. Neither are empty rows: where there are any, the plan lists
- * the others, and blocks of the first kernel's grid are left for them.
- *
- * Work: nnz products, about 2 nnz additions. Depth: ITEMS + log2 BLOCK in a tile, then a row's parts / 32 (parts /
- * ADD_THREADS from ADD_THREADS on). Launches: 2 (1 where all is in one tile). Bytes: the matrix once, in whole lines; 8
- * bytes a tile for the row that it begins in, two sums a tile out and in. Changed since "staged" (spmv_staged.c), which
- * makes a launch a step: the products never travel through memory. Wins: over scalar and vector where row lengths are
- * unequal, for a tile's work is the same whatever they are. What rung 4 changes: it cuts at rows' ends, so no carries,
- * no second launch, no scan across threads; for which its plan has to pack rows of all lengths into tiles.
- *
- * Early start (programmatic dependent launch, sm_90): as in rung 4, both kernels load what belongs to the plan while
- * the kernel before them ends, and wait for that end before they read x, y and carries.
- *
- * Bits: the cut is at multiples of CAPACITY, everything is added in a fixed shape: they follow from the rows' lengths
- * and the type alone. No atomics on values.
- *
- * G. E. Blelloch, M. A. Heroux, M. Zagha, "Segmented operations for sparse matrix computation on vector
- * multiprocessors", CMU-CS-93-173, 1993; D. Merrill, M. Garland, "Merge-based parallel sparse matrix-vector
- * multiplication", SC16 (carries of equal tiles).
+ * Idea:       A tile is CAPACITY consecutive nonzeros, independent of the rows; one block processes
+ *             it. It loads values and columns coalesced and stages the products in shared memory,
+ *             where it does what "staged" does in global memory: flags at the ends of rows, a
+ *             segmented inclusive sum, and the sum of a row is at its last element. Each thread
+ *             walks through ITEMS neighbouring products; a scan of the pairs (open sum, whether a
+ *             row ended) over the threads gives the open sum before each. Rows that lie in one tile
+ *             are stored at once. The open sum at the end of a tile, and the end of a row that
+ *             began in an earlier tile, are carries. A second, small kernel adds them for each row
+ *             that spans tiles: open[s] + ... + open[e - 1] + closing[e], by a thread, a warp or a
+ *             block according to their number, so that one row with all the nonzeros is not slow.
+ *             If there are empty rows, the plan lists the others, and further blocks of the first
+ *             kernel handle the empty ones.
+ * Work:       nnz products, about 2 nnz additions.
+ * Depth:      ITEMS + log2 BLOCK in a tile, then a row's parts / 32 (parts / ADD_THREADS from
+ *             ADD_THREADS on).
+ * Launches:   2 (1 if there is one tile).
+ * Bytes:      the matrix once, in whole lines; for each tile, 8 bytes for its first row, and two
+ *             sums written and read.
+ * Changed:    since "staged" (spmv_staged.c), which has a launch a step, the products never travel
+ *             through global memory.
+ * Wins when:  over scalar and vector: row lengths are unequal, since a tile has the same work for
+ *             any row lengths.
+ * Next rung:  rung 4 cuts at the ends of rows, so it has no carries, no second launch and no scan
+ *             across threads; its plan must pack rows of all lengths into tiles.
+ * Early start: (programmatic dependent launch, sm_90) as in rung 4, both kernels load the plan's
+ *             data while the kernel before them ends, and wait for that end before they read x, y
+ *             and carries.
+ * Bits:       the cut is at multiples of CAPACITY, and all sums have a fixed shape. So the bits
+ *             depend on the rows' lengths and the type alone. No atomics on values.
+ * Source:     G. E. Blelloch, M. A. Heroux, M. Zagha, "Segmented operations for sparse matrix
+ *             computation on vector multiprocessors", CMU-CS-93-173, 1993; D. Merrill, M. Garland,
+ *             "Merge-based parallel sparse matrix-vector multiplication", SC16 (carries of equal
+ *             tiles).
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SPMV_3_FUSED_CUH
@@ -35,7 +42,8 @@
 #include "loads.cuh"
 #include "spmv_cuda.cuh"
 
-/* Threads a tile, and of a block that adds carries. Tests build with fewer, to have many tiles at small sizes. */
+/* Threads of a tile's block, and of a block that adds carries. Tests build with fewer threads to
+ * get many tiles in small matrices. */
 #ifndef SPMV_FUSED_BLOCK
 #define SPMV_FUSED_BLOCK 128
 #endif
@@ -46,15 +54,15 @@
 namespace fused
 {
 
-/* Elements of T lie in cells of shared memory, one of padding a thread: neighbouring threads may read neighbouring
- * elements, or each its own ITEMS. */
+/* The shape of a tile. Shared memory has one cell of padding a thread, so there are few bank
+ * conflicts whether threads read neighbouring elements or ITEMS elements each. */
 template <typename T> struct shape {
     enum {
         BLOCK = SPMV_FUSED_BLOCK,
         ITEMS = sizeof(T) > 8 ? 4 : 8,
         CAPACITY = BLOCK * ITEMS,
         CELLS = CAPACITY + BLOCK,
-        ROWS = 4 * CAPACITY /* that a block looks through for empty ones */
+        ROWS = 4 * CAPACITY /* rows that one block examines for empty ones */
     };
     static_assert(CAPACITY < 65536, "places of 16 bits");
 
@@ -67,10 +75,10 @@ template <typename T> struct shape {
 enum { ADD_THREADS = SPMV_FUSED_ADD, ADD_WARPS = ADD_THREADS / warp_lanes, FEW = 4 };
 static_assert(ADD_THREADS <= warp_lanes * (int)warp_lanes, "a warp folds the warps' sums");
 
-/* The rows with nonzeros, numbered: number j is row filled[j]. */
+/* The rows with nonzeros: number j is row filled[j]. */
 struct rows_view {
     const void *row_ptr;
-    bool wide;             /* offsets of 64 bits */
+    bool wide;             /* 64-bit offsets */
     const int64_t *filled; /* NULL: all rows have nonzeros */
 
     __device__ int64_t offset(int64_t i) const
@@ -91,16 +99,16 @@ struct rows_view {
     }
 };
 
-/* The cut. first: tiles + 1 numbers of rows: that of nonzero t * CAPACITY; at the end, how many there are. So the rows
- * that end in tile t are first[t] ... first[t + 1] - 1. */
+/* The cut into tiles. first: tiles + 1 numbers of rows: the row of nonzero t * CAPACITY, and at the
+ * end the number of rows. Rows first[t] ... first[t + 1] - 1 end in tile t. */
 struct cut {
     rows_view rows;
     const int64_t *first;
     int64_t tiles, nnz;
 };
 
-/* tiles each: what is open at a tile's end; the last part of a row that began in an earlier tile and ends in this one.
- */
+/* One sum a tile each: the open sum at its end, and the last part of a row that began in an earlier
+ * tile and ends in this one. */
 template <typename T> struct carries {
     T *open, *closing;
 };
@@ -117,7 +125,7 @@ template <typename T> struct add {
     }
 };
 
-/* y = beta y for the empty ones of ROWS rows. */
+/* y = beta y for the empty rows of a chunk of ROWS rows. */
 template <typename T>
 __device__ void store_empty_rows(const rows_view &view, int64_t rows, int64_t chunk, scaling<T> s, T *y)
 {
@@ -127,7 +135,7 @@ __device__ void store_empty_rows(const rows_view &view, int64_t rows, int64_t ch
             s.store(T(), &y[row]);
 }
 
-/* Blocks from `tiles` on: empty rows. */
+/* Blocks from c.tiles on handle empty rows. */
 template <typename T, typename Stored>
 __global__ void __launch_bounds__(shape<T>::BLOCK)
     multiply(cut c, int64_t rows, const int32_t *col, const Stored *val, carries<T> to, scaling<T> s, const T *x, T *y)
@@ -136,8 +144,9 @@ __global__ void __launch_bounds__(shape<T>::BLOCK)
     using pair = segmented<T>;
     __shared__ T stage[shape<T>::CELLS];
     __shared__ pair warp_sums[BLOCK / warp_lanes];
-    __shared__ uint16_t last[CAPACITY];            /* of each row that ends here, its last element */
-    alignas(16) __shared__ uint8_t ends[CAPACITY]; /* does a row end with this element? */
+    /* for each row that ends here, its last element */
+    __shared__ uint16_t last[CAPACITY];
+    alignas(16) __shared__ uint8_t ends[CAPACITY]; /* whether a row ends with this element */
     const int thread = (int)threadIdx.x;
     const int64_t t = blockIdx.x;
     let_next_begin();
@@ -160,7 +169,7 @@ __global__ void __launch_bounds__(shape<T>::BLOCK)
         if (val != nullptr && at < count)
             value[i] = load_once(val + begin + at);
     }
-    /* the row that the first of these sums is for began in an earlier tile */
+    /* whether the first row that ends here began in an earlier tile */
     const bool leads = closed > 0 && c.rows.begin(first) < begin;
 #pragma unroll
     for (int i = 0; i < ITEMS; i++)
@@ -188,7 +197,7 @@ __global__ void __launch_bounds__(shape<T>::BLOCK)
     }
     __syncthreads();
 
-    /* Of the rows that end among a thread's elements all but the first begin there too. */
+    /* Of the rows that end among a thread's elements, all but the first begin there too. */
     T item[ITEMS];
     unsigned end_here = 0;
 #pragma unroll
@@ -230,7 +239,7 @@ __global__ void __launch_bounds__(shape<T>::BLOCK)
     }
 }
 
-/* The calling lane's part of from[0] + ... + from[n - 1], shared by `threads`. */
+/* The part of the calling thread, one of `threads`, of from[0] + ... + from[n - 1]. */
 template <typename T> __device__ T strided_sum(const T *from, int64_t n, int thread, int threads)
 {
     T sum = T();
@@ -240,7 +249,8 @@ template <typename T> __device__ T strided_sum(const T *from, int64_t n, int thr
     return sum;
 }
 
-/* A thread a tile, but for the first: the row that began before it and ends in it. */
+/* One thread for each tile but the first handles the row that began before the tile and ends in
+ * it. */
 template <typename T>
 __global__ void __launch_bounds__(ADD_THREADS) add_carries(cut c, carries<T> from, scaling<T> s, T *y)
 {
@@ -255,7 +265,7 @@ __global__ void __launch_bounds__(ADD_THREADS) add_carries(cut c, carries<T> fro
         if (begin < tile * shape<T>::CAPACITY)
             begin_tile = begin / shape<T>::CAPACITY;
     }
-    const int64_t parts = tile - begin_tile; /* that were left open */
+    const int64_t parts = tile - begin_tile; /* the number of open sums to add */
     const auto store = [&](int64_t end_tile, T sum) {
         s.store(sum + from.closing[end_tile], &y[c.rows.row(c.first[end_tile])]);
     };
@@ -273,7 +283,7 @@ __global__ void __launch_bounds__(ADD_THREADS) add_carries(cut c, carries<T> fro
             store(of + n, sum);
     }
 
-    /* Such a row began before the block's tiles, so there is one at most. */
+    /* Such a row began before the block's tiles, so there is at most one. */
     if (__syncthreads_count(is_long) == 0)
         return;
     if (is_long) {
@@ -293,7 +303,7 @@ __global__ void __launch_bounds__(ADD_THREADS) add_carries(cut c, carries<T> fro
         store(long_end, sum);
 }
 
-/* Behind the cut's tiles, so many blocks look for empty rows. */
+/* empty_blocks: blocks after those of the tiles that handle empty rows. */
 template <typename T, typename Stored>
 spmv_status run(spmv_context *ctx, const cut &c, int64_t rows, int64_t empty_blocks, const int32_t *col,
                 const Stored *val, carries<T> between, scaling<T> s, const T *x, T *y)
@@ -310,12 +320,12 @@ spmv_status run(spmv_context *ctx, const cut &c, int64_t rows, int64_t empty_blo
 
 enum { PLAN_THREADS = 128 };
 
-/* What the host learns. */
+/* The statistics that the host reads. */
 struct statistics {
     unsigned long long longest, filled, spanning; /* entries; rows; rows in more than one tile */
 };
 
-/* flags[i]: does row i have nonzeros? */
+/* flags[i] = whether row i has nonzeros. */
 static __global__ void __launch_bounds__(PLAN_THREADS)
     measure(rows_view view, int64_t rows, uint8_t *flags, statistics *about)
 {
@@ -338,7 +348,7 @@ static __global__ void __launch_bounds__(PLAN_THREADS)
     }
 }
 
-/* Fills first. A thread a tile: the last of the rows with nonzeros that begins at or before the tile. */
+/* Fills first, one thread a tile: the last row with nonzeros that begins at or before the tile. */
 static __global__ void __launch_bounds__(PLAN_THREADS)
     find_rows(cut c, int64_t filled, int capacity, int64_t *first, statistics *about)
 {

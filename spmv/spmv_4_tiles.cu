@@ -1,4 +1,5 @@
-/* Method "tiles" of the backend cuda: the plan is made on the device, the product is one launch (spmv_4_tiles.cuh).
+/* Method "tiles" of the backend cuda: the plan is made on the device, and a product is one launch
+ * (spmv_4_tiles.cuh).
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
@@ -8,8 +9,8 @@
 #include "spmv_4_tiles_values.cuh"
 #include "spmv_types.cuh"
 
-/* Nonzeros from which a matrix has tiles of the usual size for all SMs. Tests build with less, to have all shapes at
- * small sizes. */
+/* The least number of nonzeros for tiles of the usual size, which then suffice for all SMs. Tests
+ * build with less to get all shapes in small matrices. */
 #ifndef SPMV_TILES_LARGE
 #define SPMV_TILES_LARGE (1 << 20)
 #endif
@@ -19,26 +20,31 @@ namespace
 
 enum way { LITTLE, USUAL };
 
-/* What a plan keeps, in the context's memory but for the numbers. */
+/* The state of a plan; arrays are in the context's memory. */
 struct tiles_state {
     tiles::statistics about;
     void *table, *narrow;
-    void *stretches, *long_rows; /* of columns, behind the table, NULL: none; behind that */
-    void *sums, *counts;         /* of pieces, then of groups; behind them, of groups, of rows; NULL: no long rows */
-    void *tree;                  /* sums of an epilogue's dot product, behind the long rows; its counts */
+    /* ranges: starts of column ranges, behind the table, or NULL; then long_rows */
+    void *ranges, *long_rows;
+    /* of pieces, then of groups; of groups, then of rows; NULL: no long rows */
+    void *sums, *counts;
+    /* sums of an epilogue's dot product, behind the long rows, then its counters */
+    void *tree;
     unsigned *tree_counts;
     int capacity;
     way how;
-    float retained; /* share of the matrix that the last-level cache is to hold */
-    void *codes;    /* a table of values, and from codes_at on a code for each nonzero; NULL: none */
+    float retained; /* the share of the matrix that the last-level cache retains */
+    /* a table of values, and from codes_at on a code for each nonzero; NULL: none */
+    void *codes;
     int64_t codes_at;
-    bool coded;           /* the table holds all values there are now */
-    int values;           /* in the table */
-    const char *no_table; /* why there is none, where it was asked for */
+    bool coded;           /* the table has all present values */
+    int values;           /* number of values in the table */
+    const char *no_table; /* why there is no table, where one was requested */
 };
 
-/* Memory for as many tiles as there can be, in one block: their table, stretches, long rows, the sums of an epilogue's
- * dot product, and what must be 0 at first: its counts, the statistics and what the packing passes on. */
+/* Allocates one memory block for the largest possible number of tiles: their table, column ranges,
+ * long rows, the sums of an epilogue's dot product, and what is cleared here: its counters, the
+ * statistics and the look-back states of the packing. */
 template <typename Packing>
 spmv_status make_block(spmv_plan *plan, const Packing &p, tiles::statistics **about, tiles_state *s)
 {
@@ -48,10 +54,10 @@ spmv_status make_block(spmv_plan *plan, const Packing &p, tiles::statistics **ab
         return context_fail(ctx, SPMV_ERROR_LIMIT,
                             "spmv_plan_create: up to %lld tiles exceed the number of blocks of a launch",
                             (long long)most);
-    const bool may_stretch = plan->compression != SPMV_COMPRESSION_NONE && Packing::shape::MAY_STRETCH;
+    const bool may_use_ranges = plan->compression != SPMV_COMPRESSION_NONE && Packing::shape::MAY_USE_RANGES;
     const tiles::tree_size tree(most);
     const int64_t bytes[] = {tiles::part((most + 1) * (int64_t)sizeof(tiles::tile)),
-                             may_stretch ? tiles::part(most * tiles::STRETCHES * (int64_t)sizeof(int32_t)) : 0,
+                             may_use_ranges ? tiles::part(most * tiles::RANGES * (int64_t)sizeof(int32_t)) : 0,
                              tiles::part(p.most_long_rows() * (int64_t)sizeof(tiles::long_row)),
                              tiles::part(tree.sums * (int64_t)spmv_type_size(plan->type)),
                              tiles::part(tree.counts * (int64_t)sizeof(unsigned)),
@@ -63,7 +69,7 @@ spmv_status make_block(spmv_plan *plan, const Packing &p, tiles::statistics **ab
     if (st != SPMV_OK)
         return st;
     char *at = (char *)s->table + bytes[0];
-    s->stretches = may_stretch ? at : nullptr;
+    s->ranges = may_use_ranges ? at : nullptr;
     s->long_rows = at += bytes[1];
     s->tree = at += bytes[2];
     s->tree_counts = (unsigned *)(at += bytes[3]);
@@ -71,7 +77,7 @@ spmv_status make_block(spmv_plan *plan, const Packing &p, tiles::statistics **ab
     return tiles::cleared(ctx, at, bytes[4] + bytes[5]);
 }
 
-/* 16-bit columns, in case they pay; none where there is no memory for them. */
+/* Makes 16-bit columns, unless there is no memory for them. */
 template <typename Packing>
 spmv_status narrow(spmv_plan *plan, const Packing &p, tiles::statistics *about, tiles_state *s)
 {
@@ -84,12 +90,12 @@ spmv_status narrow(spmv_plan *plan, const Packing &p, tiles::statistics *about, 
     return st != SPMV_OK || s->narrow == nullptr ? st : on_device(ctx, [&] {
         return launch_early(ctx, "spmv tiles narrow", (int)min_i64(p.most_tiles(), at_once), tiles::PLAN_THREADS,
                             tiles::narrow<Packing::CAPACITY / tiles::PLAN_THREADS>, (tiles::tile *)s->table,
-                            plan->a.col, (int32_t *)s->stretches, (uint16_t *)s->narrow, about);
+                            plan->a.col, (int32_t *)s->ranges, (uint16_t *)s->narrow, about);
     });
 }
 
-/* What the kernels counted; waits for them. 16-bit columns stay where at least half of the tiles can have them: fewer
- * do not pay for the array. */
+/* Waits for the statistics. Keeps 16-bit columns if at least half of the tiles have them; for
+ * fewer, the array does not pay off. */
 spmv_status learn(spmv_plan *plan, const tiles::statistics *about, tiles_state *s)
 {
     const spmv_status st = spmv_download(plan->ctx, about, &s->about, (int64_t)sizeof s->about);
@@ -100,7 +106,7 @@ spmv_status learn(spmv_plan *plan, const tiles::statistics *about, tiles_state *
     return st;
 }
 
-/* Tiles for a shape. */
+/* Makes the tiles for a shape. */
 template <typename Shape, typename Offset> spmv_status make_tiles(spmv_plan *plan, tiles_state *s)
 {
     using packing = tiles::packing<Shape, Offset>;
@@ -122,7 +128,7 @@ template <typename Shape, typename Offset> spmv_status make_tiles(spmv_plan *pla
     return st != SPMV_OK ? st : tiles::make_sums(plan, s->about.packed, &s->sums, &s->counts);
 }
 
-/* Which shape a matrix gets follows from its size. */
+/* The size of the matrix determines the shape. */
 template <typename T, typename Offset> spmv_status make(spmv_plan *plan, tiles_state *s)
 {
     using shapes = tiles::shapes<T>;
@@ -133,7 +139,7 @@ template <typename T, typename Offset> spmv_status make(spmv_plan *plan, tiles_s
 
 /* ------------------------------------------------------------ table of values */
 
-/* The number of distinct values; 0: more than a table holds. Waits. */
+/* Finds the number of distinct values; 0: more than a table holds. Waits. */
 template <typename Stored> spmv_status search_values(const spmv_plan *plan, int *values)
 {
     struct {
@@ -160,7 +166,7 @@ template <typename Stored> spmv_status search_values(const spmv_plan *plan, int 
     return st;
 }
 
-/* The table, from what the search left, and the codes. */
+/* Makes the table from the result of the search, and the codes. */
 template <typename T, typename Stored> spmv_status encode(const spmv_plan *plan, const tiles_state *s)
 {
     spmv_context *const ctx = plan->ctx;
@@ -177,11 +183,11 @@ template <typename T, typename Stored> spmv_status encode(const spmv_plan *plan,
     });
 }
 
-/* The values that there are now, by a table if there are few. Where values may be replaced, there is room for codes
- * even if they do not fit now: the next ones may. */
+/* Makes a table of the present values if there are few. Where values may be replaced, memory for
+ * codes is allocated in any case, since the next values may fit. */
 template <typename T, typename Stored> spmv_status code_values(spmv_plan *plan, tiles_state *s)
 {
-    s->coded = false; /* also where this fails */
+    s->coded = false; /* also if this fails */
     spmv_status st = search_values<Stored>(plan, &s->values);
     s->no_table = s->values == 0 ? "more than 256 values" : nullptr;
     if (st == SPMV_OK && s->codes == nullptr && (s->values > 0 || plan->updates)) {
@@ -193,12 +199,12 @@ template <typename T, typename Stored> spmv_status code_values(spmv_plan *plan, 
     if (st == SPMV_OK && s->values > 0 && s->codes != nullptr) {
         st = encode<T, Stored>(plan, s);
         s->coded = st == SPMV_OK;
-        cuda_next_in_order(plan->ctx); /* a product reads codes before it waits */
+        cuda_next_in_order(plan->ctx); /* the next product reads codes before its wait */
     }
     return st;
 }
 
-/* Why the plan of this matrix can have no table, whatever its values; NULL: it can. */
+/* Why this matrix can have no table, whatever its values; NULL: it can. */
 const char *without_table(const spmv_plan *plan, const tiles_state *s)
 {
     return plan->a.val == nullptr || plan->a.nnz == 0 ? "no values"
@@ -220,14 +226,15 @@ spmv_status make_codes(spmv_plan *plan, tiles_state *s)
 
 /* ----------------------------------------------------------- the plan as a whole */
 
-/* The share of the matrix that the last-level cache is to hold from product to product: RETAINED_PERCENT of the cache
- * are for it and for the vectors. Nothing where that is less than an eighth, or the matrix larger than LARGEST_PERCENT
- * of the cache. On an H100 (50 MB) with 12, 16, 20, 24, 30 MB for a share of matrices of 20 to 120 MB, 16 to 24 are
- * alike and the best; without the vectors in the account, matrices with long ones lose up to 30 %. */
+/* The share of the matrix that the last-level cache retains between products. RETAINED_PERCENT of
+ * the cache hold this share and the vectors. The share is 0 if less than an eighth of the matrix
+ * fits, or if the matrix is larger than LARGEST_PERCENT of the cache. Without the vectors in the
+ * account, matrices with long vectors become slower. */
 float share_retained(const spmv_plan *plan, const tiles_state *s)
 {
     enum { RETAINED_PERCENT = 40, LARGEST_PERCENT = 220 };
-    if (s->how == LITTLE || plan->a.val == nullptr || type_is_complex(plan->type)) /* no kernel for it */
+    /* no kernel for it */
+    if (s->how == LITTLE || plan->a.val == nullptr || type_is_complex(plan->type))
         return 0.0f;
     const double cache = (double)((const cuda_state *)plan->ctx->device)->cache_bytes;
     const double a_value = s->coded ? 1.0 : (double)spmv_type_size(plan->a.type);
@@ -240,7 +247,7 @@ float share_retained(const spmv_plan *plan, const tiles_state *s)
     return stream <= room ? 1.0f : (float)(room / stream);
 }
 
-/* The plan in a sentence. */
+/* Describes the plan for users. */
 void describe(spmv_plan *plan, const tiles_state *s)
 {
     char *const text = plan->layout;
@@ -261,9 +268,9 @@ void describe(spmv_plan *plan, const tiles_state *s)
     if (used < size && about.filled > 0)
         used += snprintf(text + used, (size_t)(size - used), "; 16-bit columns in %.3g %% of the tiles",
                          s->narrow != nullptr ? 100.0 * (double)about.narrow / (double)about.filled : 0.0);
-    if (used < size && s->narrow != nullptr && about.stretched > 0)
+    if (used < size && s->narrow != nullptr && about.ranged > 0)
         used += snprintf(text + used, (size_t)(size - used), " (%.3g %% by stretches)",
-                         100.0 * (double)about.stretched / (double)about.filled);
+                         100.0 * (double)about.ranged / (double)about.filled);
     if (used < size && s->coded)
         used += snprintf(text + used, (size_t)(size - used), "; a table of %d value%s, 1 byte per nonzero", s->values,
                          s->values == 1 ? "" : "s");
@@ -291,7 +298,7 @@ template <typename T, typename Stored> tiles::matrix<T, Stored> matrix_of(const 
             (int32_t)plan->a.cols,
             plan->a.col,
             (const uint16_t *)s->narrow,
-            (const int32_t *)(s->narrow != nullptr && s->about.stretched > 0 ? s->stretches : nullptr),
+            (const int32_t *)(s->narrow != nullptr && s->about.ranged > 0 ? s->ranges : nullptr),
             (const Stored *)plan->a.val,
             (const tiles::long_row *)s->long_rows,
             sums,
@@ -334,11 +341,10 @@ spmv_status multiply(const spmv_plan *plan, const T *x, Store store)
 extern "C" spmv_status tiles_cuda_prepare(spmv_plan *plan)
 {
     const bool wide = plan->a.row_ptr_bits == 64;
-    spmv_status st = host_alloc(plan->ctx, (int64_t)sizeof(tiles_state), "a plan", &plan->state);
+    spmv_status st = plan_new_state(plan, (int64_t)sizeof(tiles_state));
     if (st != SPMV_OK)
         return st;
     tiles_state *const s = (tiles_state *)plan->state;
-    *s = {};
     if (plan->a.rows > 0)
         st = with_types(plan, [&](auto sums, auto) {
             return wide ? make<decltype(sums), int64_t>(plan, s) : make<decltype(sums), int32_t>(plan, s);
@@ -353,11 +359,12 @@ extern "C" spmv_status tiles_cuda_prepare(spmv_plan *plan)
         s->retained = share_retained(plan, s);
         describe(plan, s);
     }
-    plan->settled = plan->a.rows > 0 && s->sums == nullptr && s->codes == nullptr; /* learn waited */
+    /* learn has waited */
+    plan->settled = plan->a.rows > 0 && s->sums == nullptr && s->codes == nullptr;
     return st;
 }
 
-/* Other values may be fewer or more. Without a table there is nothing to follow. */
+/* New values may have more or fewer distinct ones. Without codes nothing depends on values. */
 extern "C" spmv_status tiles_cuda_update(spmv_plan *plan)
 {
     tiles_state *const s = (tiles_state *)plan->state;
@@ -395,13 +402,9 @@ extern "C" const void *tiles_cuda_parts(const spmv_plan *plan, int64_t *count)
 
 extern "C" void tiles_cuda_release(spmv_plan *plan)
 {
-    tiles_state *const s = (tiles_state *)plan->state;
-    if (s == nullptr)
-        return;
+    const tiles_state *const s = (const tiles_state *)plan->state;
     spmv_free(plan->ctx, s->table);
     spmv_free(plan->ctx, s->narrow);
     spmv_free(plan->ctx, s->sums);
     spmv_free(plan->ctx, s->codes);
-    host_free(s);
-    plan->state = nullptr;
 }

@@ -1,44 +1,48 @@
-/* Rung 4, "tiles": a block a tile of whole rows.
+/* Rung 4, "tiles": one block for each tile of whole rows.
  *
- * Idea: the plan packs whole rows into tiles of at most BLOCK * ITEMS nonzeros (spmv_4_tiles_plan.cuh). A block of
- * threads loads its tile's values and columns in the order in which they lie, neighbouring threads neighbouring ones,
- * forms the products in shared memory, and then sums the rows, a group of lanes a row, as many lanes as give each row
- * its own at once. Rows are whole, so a tile waits for nobody and writes its part of y alone. Work: nnz products, rows
- * * lanes partial sums. Depth: ITEMS + the longest of a tile's rows / lanes. Launches: 1. Bytes: the matrix once, in
- * whole lines; columns in 16 bits where a tile's columns lie in one stretch, base + number, or in a few: the number of
- * the stretch, a place in it. The plan keeps an array of them beside the matrix's own; by option also a table of the
- * values, where there are few, and a byte a nonzero, its place in the table. Changed since rung 3: nothing but y leaves
- * the multiprocessor, and one launch does all. Wins: everywhere but on rows of two or three entries all alike, where a
- * thread a row is as fast.
+ * Idea:       The plan packs whole rows into tiles of at most BLOCK * ITEMS nonzeros
+ *             (spmv_4_tiles_plan.cuh). A block loads its tile's values and columns coalesced, forms
+ *             the products in shared memory, and then sums the rows with groups of lanes, as many
+ *             lanes a row as let all rows be summed at once. Rows are whole, so a tile depends on
+ *             no other tile.
+ * Work:       nnz products, rows * lanes partial sums.
+ * Depth:      ITEMS + the longest of a tile's rows / lanes.
+ * Launches:   1.
+ * Bytes:      the matrix once, in whole lines. Columns have 16 bits where a tile's columns lie in
+ *             one range (base + number) or in a few ranges (number of the range, place in it); the
+ *             plan keeps these beside the matrix's own columns. With the table of values, a value
+ *             is a one-byte code.
+ * Changed:    since rung 3, only y leaves the multiprocessor, and there is one launch.
+ * Wins when:  always, except on equal rows of two or three entries, where scalar is as fast.
+ * Source:     N. Bell, M. Garland, SC09; J. L. Greathouse, M. Daga, "Efficient sparse matrix-vector
+ *             multiplication on GPUs using the CSR storage format", SC14 (whole rows in shared
+ *             memory).
  *
- * Rows longer than a tile are cut into pieces, tiles of their own. A piece leaves its sum in memory and counts itself;
- * the last to arrive of a group of GROUP pieces folds the group's sums in their order, and the last of a row's groups
- * the groups' sums. Which block that is depends on the clock, the order of the operands does not; nobody waits, so any
- * order of blocks will do. Who folds sets the counter back to 0 for the next launch.
+ * Long rows: a row longer than a tile is cut into pieces, each a tile of its own. A piece stores
+ * its sum and increments a counter. The last piece of a group of GROUP pieces to arrive adds the
+ * group's sums in their order; the last group of the row adds the groups' sums. Timing decides
+ * which block adds, but not the order of the operands. No block waits, so blocks may run in any
+ * order. The block that adds resets the counter for the next launch.
  *
- * Early start (programmatic dependent launch, sm_90): a launch may begin while the kernel before it in the stream still
- * runs; it then loads columns, values and tiles, and waits for that kernel's end before it reads x, y and the sums of
- * pieces. So columns and values must not be written by the kernel just before, which spmv_plan_create's contract says
- * anyway; x and y may be.
+ * Early start (programmatic dependent launch, sm_90): a launch may begin while the kernel before it
+ * in the stream still runs. It loads tiles, columns and values, then waits for the end of that
+ * kernel before it reads x, y and the sums of pieces. So the kernel just before may write x and y,
+ * but not columns and values; spmv_plan_create's contract states this.
  *
- * Bits: lane l of a row's group takes its elements l, l + lanes, ..., lanes combine in a fixed tree; a piece is summed
- * likewise. All depends on the cut into tiles and the shape: on the rows' lengths, the type, and where the columns lie,
- * not on how they are stored.
+ * Bits: lane l of a group takes elements l, l + lanes, ... of its row, and lanes combine in a fixed
+ * tree; a piece is summed likewise. All depends on the cut into tiles and the shape: on the rows'
+ * lengths and the type, not on how columns and values are stored.
  *
- * Last-level cache: what a product reads of the matrix comes again with the next product, and not before everything
- * else has passed, so a cache that keeps what came last keeps nothing of a matrix larger than itself. Of middling
- * matrices a share is asked to stay, as large as the cache has room for beside the vectors (a policy of the load
- * instruction; always the same addresses), and the rest to go first. On an H100 17 of the suite's 34 matrices gain 2 to
- * 28 % by it; larger ones would lose, and have it not.
+ * Last-level cache: successive products read the same matrix from start to end. With
+ * least-recently-used replacement, a matrix somewhat larger than the cache never hits. So for
+ * matrices of that size, a fixed share of the matrix is loaded with a policy that retains it, as
+ * large as the cache has room for beside the vectors, and the rest with a policy that evicts it
+ * first. Larger matrices do not use this. For measurements see docs/benchmarking.md.
  *
- * Table of values: read through the first-level cache, not from shared memory. Most matrices that have one have a few
- * values, which are one line of that cache; a copy in shared memory would cost each block the whole table (2 KiB in
- * f64, of the 20 with which five blocks fill the part of an SM's memory that is to be shared) and one barrier more.
- * Codes are asked for first, so they are there, and the values are looked up, while columns are on their way. The
+ * Table of values: the table is read through the first-level cache, not from shared memory. Most
+ * tables have a few values, which fit in one line; a copy in shared memory would cost each block 2
+ * KiB and a barrier. Codes are loaded first, so values are looked up while columns are loaded. The
  * numbers and the order of the sums are the same, and so are the bits.
- *
- * N. Bell, M. Garland, SC09; J. L. Greathouse, M. Daga, "Efficient sparse matrix-vector multiplication on GPUs using
- * the CSR storage format", SC14 (whole rows in shared memory).
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SPMV_4_TILES_CUH
@@ -51,33 +55,34 @@
 namespace tiles
 {
 
-/* Blocks of BLOCK threads with ITEMS elements each, neighbouring threads neighbouring ones, from a place that is a
- * multiple of LINE elements. SEGMENT_TILES: of the packing (spmv_4_tiles_plan.cuh). SHARED: of an SM's memory for
- * caches and shared memory, the part in percent that is to be shared memory: enough to keep the SM busy, and no more,
- * for what is left caches x. MAY_STRETCH: 16-bit columns also where they lie in a few stretches; small matrices stay in
- * the caches whatever their columns take. MAY_RETAIN: the last-level cache may be asked to retain a part. MAY_CODE: the
- * values may be in a table; of the same shapes. */
-template <int BLOCK_, int ITEMS_, int SEGMENT_TILES_, int SHARED_, bool MAY_STRETCH_, bool MAY_RETAIN_> struct shape {
+/* The shape of a tile: BLOCK threads with ITEMS elements each, neighbouring threads neighbouring
+ * ones, from a multiple of LINE elements on.
+ * - SEGMENT_TILES: for the packing (spmv_4_tiles_plan.cuh).
+ * - SHARED: shared memory in percent of an SM's combined cache and shared memory. It is just large
+ *   enough to keep the SM busy, because the remaining cache holds x.
+ * - MAY_USE_RANGES: 16-bit columns also in several ranges. Small matrices stay in the caches.
+ * - MAY_RETAIN: the last-level cache may retain a share of the matrix.
+ * - MAY_CODE: the values may be in a table; for the same shapes as MAY_RETAIN. */
+template <int BLOCK_, int ITEMS_, int SEGMENT_TILES_, int SHARED_, bool MAY_USE_RANGES_, bool MAY_RETAIN_>
+struct shape {
     enum {
         BLOCK = BLOCK_,
         ITEMS = ITEMS_,
         SEGMENT_TILES = SEGMENT_TILES_,
         SHARED = SHARED_,
-        MAY_STRETCH = MAY_STRETCH_,
+        MAY_USE_RANGES = MAY_USE_RANGES_,
         MAY_RETAIN = MAY_RETAIN_,
         MAY_CODE = MAY_RETAIN_,
         LINE = 32,
         CAPACITY = BLOCK * ITEMS,
         ROWS = CAPACITY / 2,   /* at most, of a tile with nonzeros */
-        EMPTY_ROWS = 4 * ROWS, /* at most, of a tile without */
+        EMPTY_ROWS = 4 * ROWS, /* at most, of a tile without nonzeros */
     };
     static_assert(CAPACITY < 65536, "offsets of 16 bits");
 };
 
-/* Large tiles fill better and cost less for each element; small matrices have too few elements for them. (Still larger
- * ones find more of x in their SM's cache: 2 to 4 % where gathers from all over x take the time, but elsewhere they
- * cost as much. Loads of several neighbouring elements by a thread gain little: one element a thread lets the gathers
- * of neighbouring columns meet.) */
+/* Large tiles fill better and cost less for each element; small matrices have too few elements for
+ * them. Each load of a thread has one element, so that gathers of neighbouring columns coalesce. */
 template <typename T> struct shapes {
     enum { ITEMS = sizeof(T) > 8 ? 4 : 8 };
     using little = shape<256, ITEMS / 2, 16, 30, false, false>;
@@ -86,19 +91,20 @@ template <typename T> struct shapes {
 
 enum { GROUP = warp_lanes };
 
-/* 16 bits: one of STRETCHES stretches of STRETCH columns each, the upper bits say which. A lane a stretch. */
-enum { STRETCHES = warp_lanes, STRETCH_BITS = 11, STRETCH = 1 << STRETCH_BITS };
-static_assert(STRETCHES << STRETCH_BITS == 65536, "16 bits");
+/* A 16-bit column in ranges: the upper bits select one of RANGES column ranges, the lower
+ * RANGE_BITS are the place in it. One lane holds the start of each range. */
+enum { RANGES = warp_lanes, RANGE_BITS = 11, RANGE = 1 << RANGE_BITS };
+static_assert(RANGES << RANGE_BITS == 65536, "16 bits");
 
-/* What a tile has instead of a base. */
-enum { NO_BASE = -1, STRETCHED = -2 };
+/* Values of tile.base without a base: no 16-bit columns, and 16-bit columns in ranges. */
+enum { NO_BASE = -1, IN_RANGES = -2 };
 
-/* Where a tile begins; it ends where the next one begins. */
+/* A tile; it ends where the next one begins. */
 struct alignas(16) tile {
     int64_t begin, row;
-    int32_t base;     /* of 16-bit columns; NO_BASE: the tile has none; STRETCHED */
-    int32_t long_row; /* whose piece the tile is; -1: whole rows */
-    int32_t shift;    /* a row is summed by 1 << shift lanes */
+    int32_t base;     /* of 16-bit columns; or NO_BASE, IN_RANGES */
+    int32_t long_row; /* the long row of which the tile is a piece; -1: whole rows */
+    int32_t shift;    /* 1 << shift lanes sum a row */
     int32_t unused;
 };
 
@@ -107,40 +113,47 @@ struct long_row {
     int32_t pieces, first_group;
 };
 
-/* A plan's matrix: T of vectors and sums, Stored of its values. */
+/* A plan's matrix. T: of vectors and sums; Stored: of its values. */
 template <typename T, typename Stored> struct matrix {
     using stored = Stored;
     const tile *table; /* tiles + 1 */
     int64_t tiles, nnz;
-    const uint32_t *row_ptr; /* the lower 32 bits of offset i at i * words: enough for distances within a tile */
-    int words;               /* 32-bit words an offset has */
+    /* The low 32 bits of offset i are row_ptr[i * words]. They suffice for distances within a
+     * tile. */
+    const uint32_t *row_ptr;
+    int words; /* 32-bit words of an offset */
     int32_t cols;
     const int32_t *col;
-    const uint16_t *narrow;   /* NULL: no tile has them */
-    const int32_t *stretches; /* where they begin, STRETCHES a tile */
-    const Stored *val;        /* NULL: a pattern */
+    const uint16_t *narrow; /* NULL: no tile has 16-bit columns */
+    const int32_t *ranges;  /* starts of the column ranges, RANGES a tile */
+    const Stored *val;      /* NULL: a pattern */
     const long_row *long_rows;
     T *piece_sums, *group_sums;          /* GROUP a group; 1 a group */
     unsigned *group_counts, *row_counts; /* 0 between launches */
-    float retained;                      /* the share that the last-level cache is to hold from product to product */
+    /* the share that the last-level cache retains between products */
+    float retained;
 };
 
-/* Another, whose values are in a table, in the type of the sums, whatever that of the values was. A type of its own, so
- * that the kernels of the others are what they were. */
+/* A matrix with a table of values, which has the type of the sums. It is a type of its own so that
+ * the other kernels keep their registers. */
 template <typename T> struct coded_matrix : matrix<T, T> {
     const T *value_table;
-    const uint8_t *code; /* for each nonzero, its value's place in the table */
+    const uint8_t *code; /* the index in the table for each nonzero */
 };
 
-/* A pattern; a value for each nonzero; a code for each. */
+/* none (a pattern); one for each nonzero; a code for each nonzero. */
 enum class values { NONE, PLAIN, CODED };
 
-/* What becomes of a row's sum: y = alpha sum + beta y. A storer is also told when the block has stored the rows of a
- * tile, and, its first warp, when a piece of a long row is done: whether it stored the row, and which tile is the row's
- * first; and it is asked whether there is anything to do at all. What it will want of a row besides the sum it loads
- * ahead of that. Another one: spmv_4_tiles_epilogue.cuh. */
+/* A storer: what happens to the sum of a row; here y = alpha sum + beta y. The kernel calls
+ * - stopped: whether the product is not needed;
+ * - look_ahead: loads early what the storer needs of a row besides the sum;
+ * - operator(): stores a row;
+ * - end_tile: after the rows of a tile;
+ * - end_piece: after a piece of a long row, by the block's first warp, with the row's first tile
+ *   and whether this piece stored the row.
+ * spmv_4_tiles_epilogue.cuh has another storer. */
 template <typename T> struct store_scaled {
-    enum { HEAVY = false }; /* with registers */
+    enum { HEAVY = false }; /* needs many registers */
     struct ahead {
     };
     scaling<T> s;
@@ -165,7 +178,7 @@ template <typename T> struct store_scaled {
     }
 };
 
-/* Of what another block wrote in this launch. */
+/* Loads what another block wrote in this launch. */
 template <typename T> __device__ T load_shared_sum(const T *from)
 {
     if constexpr (std::is_arithmetic<T>::value)
@@ -174,7 +187,8 @@ template <typename T> __device__ T load_shared_sum(const T *from)
         return {load_shared_sum(&from->re), load_shared_sum(&from->im)};
 }
 
-/* Adds 1 and gives what was there. What the thread wrote before is seen by those who count after it. */
+/* Increments a counter and returns its old value. Earlier writes of this thread are visible to
+ * threads that increment later. */
 __device__ inline unsigned count_one(unsigned *count)
 {
 #ifdef __CUDA_ARCH__
@@ -186,8 +200,8 @@ __device__ inline unsigned count_one(unsigned *count)
 #endif
 }
 
-/* A thread's part of the elements skip ... count - 1 of a tile, skip < LINE; from is where its first one lies. Places
- * without an element are 0. Columns may be in 16 bits, codes in 8. */
+/* Loads a thread's part of elements skip ... count - 1 of a tile, skip < LINE. from: of the
+ * thread's first element. Other positions become 0. Columns may have 16 bits, codes have 8. */
 template <typename Shape, typename From, typename Load, typename To>
 __device__ void load_part(const From *from, int skip, int count, const Load &load, To (&part)[Shape::ITEMS])
 {
@@ -201,20 +215,21 @@ __device__ void load_part(const From *from, int skip, int count, const Load &loa
     }
 }
 
-/* Columns from 16 bits, where a tile's may lie in several stretches. One base is as many stretches side by side, and
- * columns that are there already stay, so that nothing waits at a branch. begins: of the lane's stretch. */
+/* Widens 16-bit columns of a tile that may have several ranges. A tile with one base is treated as
+ * consecutive ranges, and 32-bit columns are kept, so nothing waits at a branch. begins: of the
+ * lane's range. */
 template <typename Shape> __device__ void widen(int32_t begins, bool is_narrow, int32_t (&column)[Shape::ITEMS])
 {
 #pragma unroll
     for (int i = 0; i < Shape::ITEMS; i++) {
-        const int32_t its_begin = __shfl_sync(0xffffffffu, begins, column[i] >> STRETCH_BITS);
-        column[i] = is_narrow ? its_begin + (column[i] & (STRETCH - 1)) : column[i];
+        const int32_t its_begin = __shfl_sync(0xffffffffu, begins, column[i] >> RANGE_BITS);
+        column[i] = is_narrow ? its_begin + (column[i] & (RANGE - 1)) : column[i];
     }
 }
 
-/* The rows of a tile from the products: every warp of the block, groups of 1 << shift lanes. A row that is very long
- * for its group is left to 8 lanes, four such rows at a time. held: what the storer loaded ahead for the first lane of
- * a group's first row. */
+/* Sums the rows of a tile from the products, with groups of 1 << shift lanes; called by every warp.
+ * Rows that are very long for their group are summed by 8 lanes each, four rows at a time. held:
+ * look_ahead of the group's first row, in its first lane. */
 template <typename Shape, typename T, typename Store>
 __device__ void sum_rows(const T *products, const uint16_t *ends, int rows, int shift, int64_t row, Store &store,
                          typename Store::ahead held)
@@ -265,8 +280,8 @@ __device__ void sum_rows(const T *products, const uint16_t *ends, int rows, int 
     }
 }
 
-/* Counts one more of `of`; true for the last, who then sees what lane 0 of the others wrote before it counted. One
- * warp. */
+/* Called by one warp: increments the counter. Returns true for the last of `of` warps, which then
+ * sees what lane 0 of the others wrote before, and resets the counter. */
 __device__ inline bool arrives_last(unsigned *count, int of)
 {
     const bool counts = threadIdx.x % warp_lanes == 0;
@@ -279,8 +294,8 @@ __device__ inline bool arrives_last(unsigned *count, int of)
     return true;
 }
 
-/* A piece of a long row has the sum, in lane 0 of the warp that calls: folds what is complete. Whether the row is, and
- * was stored. */
+/* Called by one warp with the sum of a piece in lane 0. Adds the sums of the group and of the row
+ * if they are complete. Returns whether this stored the row. */
 template <typename T, typename Stored, typename Store>
 __device__ bool hand_on(const matrix<T, Stored> &m, int which, int64_t t, T sum, Store &store)
 {
@@ -311,8 +326,8 @@ __device__ bool hand_on(const matrix<T, Stored> &m, int which, int64_t t, T sum,
     return true;
 }
 
-/* A piece's sum: the threads' own in the order of the elements, then a tree; its first warp hands it on. Whether that
- * stored the row. */
+/* Sums a piece: each thread in the order of the elements, then a tree; the first warp calls
+ * hand_on. Returns whether that stored the row. */
 template <typename Shape, typename T, typename Stored, typename Store>
 __device__ bool sum_piece(const matrix<T, Stored> &m, const T *products, int skip, int count, int which, int64_t t,
                           Store &store)
@@ -337,14 +352,14 @@ __device__ bool sum_piece(const matrix<T, Stored> &m, const T *products, int ski
     return hand_on(m, which, t, sum, store);
 }
 
-/* Blocks that an SM is to hold at once, as many as it holds with the plain storer: another one is not to have more
- * registers for that. 0: as the compiler likes. */
+/* The number of blocks that an SM holds at once with the plain storer. It limits the registers of
+ * heavy storers. 0: no limit. */
 template <typename Shape, typename T, typename Store> constexpr int resident()
 {
     return !Store::HEAVY || sizeof(T) > 8 ? 0 : sizeof(T) == 8 && Shape::ITEMS > 4 ? 5 : 6;
 }
 
-template <typename Shape, values HELD, bool BY_STRETCHES, typename Load, typename Matrix, typename T, typename Store>
+template <typename Shape, values HELD, bool BY_RANGES, typename Load, typename Matrix, typename T, typename Store>
 __global__ void __launch_bounds__(Shape::BLOCK, resident<Shape, T, Store>()) kernel(Matrix m, const T *x, Store store)
 {
     constexpr int BLOCK = Shape::BLOCK, ITEMS = Shape::ITEMS, TURNS = Shape::ROWS / BLOCK + 1;
@@ -385,9 +400,9 @@ __global__ void __launch_bounds__(Shape::BLOCK, resident<Shape, T, Store>()) ker
                 offset[i] = load(offsets + i * BLOCK * m.words);
     }
     int32_t begins = 0;
-    if (BY_STRETCHES)
-        begins = is_narrow && mine.base == STRETCHED ? m.stretches[t * STRETCHES + thread % warp_lanes]
-                                                     : mine.base + thread % warp_lanes * STRETCH;
+    if (BY_RANGES)
+        begins = is_narrow && mine.base == IN_RANGES ? m.ranges[t * RANGES + thread % warp_lanes]
+                                                     : mine.base + thread % warp_lanes * RANGE;
     if (is_narrow)
         load_part<Shape>(m.narrow + from + thread, skip, count, load, column);
     else
@@ -406,14 +421,14 @@ __global__ void __launch_bounds__(Shape::BLOCK, resident<Shape, T, Store>()) ker
     typename Store::ahead held{};
     if (whole_rows && (thread & ((1 << mine.shift) - 1)) == 0 && thread >> mine.shift < rows)
         held = store.look_ahead(mine.row + (thread >> mine.shift));
-    const T *const x_from = is_narrow && !BY_STRETCHES ? x + mine.base : x;
-    if (BY_STRETCHES)
+    const T *const x_from = is_narrow && !BY_RANGES ? x + mine.base : x;
+    if (BY_RANGES)
         widen<Shape>(begins, is_narrow, column);
     T product[ITEMS];
 #pragma unroll
     for (int i = 0; i < ITEMS; i++)
         product[i] = load_gathered(x_from + column[i]);
-    if (stopped) /* looked at when the gathers are on their way */
+    if (stopped) /* checked after the gathers are issued */
         return;
 #pragma unroll
     for (int i = 0; i < ITEMS; i++) {
@@ -433,35 +448,35 @@ __global__ void __launch_bounds__(Shape::BLOCK, resident<Shape, T, Store>()) ker
     }
 }
 
-template <typename Shape, values HELD, bool BY_STRETCHES, typename Load, typename Matrix, typename T, typename Store>
+template <typename Shape, values HELD, bool BY_RANGES, typename Load, typename Matrix, typename T, typename Store>
 spmv_status run_as(spmv_context *ctx, const Matrix &m, const T *x, Store store)
 {
-    return launch_cached<kernel<Shape, HELD, BY_STRETCHES, Load, Matrix, T, Store>>(
+    return launch_cached<kernel<Shape, HELD, BY_RANGES, Load, Matrix, T, Store>>(
         ctx, "spmv tiles", (int)m.tiles, Shape::BLOCK, Shape::SHARED, m, x, store);
 }
 
-template <typename Shape, values HELD, bool BY_STRETCHES, typename Matrix, typename T, typename Store>
+template <typename Shape, values HELD, bool BY_RANGES, typename Matrix, typename T, typename Store>
 spmv_status run_with_values(spmv_context *ctx, const Matrix &m, const T *x, Store store)
 {
     if constexpr (Shape::MAY_RETAIN)
         if (m.retained > 0)
-            return run_as<Shape, HELD, BY_STRETCHES, loads<caching::RETAINED>>(ctx, m, x, store);
-    return run_as<Shape, HELD, BY_STRETCHES, loads<caching::ONCE>>(ctx, m, x, store);
+            return run_as<Shape, HELD, BY_RANGES, loads<caching::RETAINED>>(ctx, m, x, store);
+    return run_as<Shape, HELD, BY_RANGES, loads<caching::ONCE>>(ctx, m, x, store);
 }
 
-template <typename Shape, bool BY_STRETCHES, typename T, typename Stored, typename Store>
+template <typename Shape, bool BY_RANGES, typename T, typename Stored, typename Store>
 spmv_status run_on_columns(spmv_context *ctx, const matrix<T, Stored> &m, const T *x, Store store)
 {
     if (m.val == nullptr)
-        return run_as<Shape, values::NONE, BY_STRETCHES, loads<caching::ONCE>>(ctx, m, x, store);
-    return run_with_values<Shape, values::PLAIN, BY_STRETCHES>(ctx, m, x, store);
+        return run_as<Shape, values::NONE, BY_RANGES, loads<caching::ONCE>>(ctx, m, x, store);
+    return run_with_values<Shape, values::PLAIN, BY_RANGES>(ctx, m, x, store);
 }
 
 template <typename Shape, typename T, typename Stored, typename Store>
 spmv_status run(spmv_context *ctx, const matrix<T, Stored> &m, const T *x, Store store)
 {
-    if constexpr (Shape::MAY_STRETCH)
-        if (m.stretches != nullptr)
+    if constexpr (Shape::MAY_USE_RANGES)
+        if (m.ranges != nullptr)
             return run_on_columns<Shape, true>(ctx, m, x, store);
     return run_on_columns<Shape, false>(ctx, m, x, store);
 }
@@ -470,8 +485,8 @@ template <typename Shape, typename T, typename Store>
 spmv_status run(spmv_context *ctx, const coded_matrix<T> &m, const T *x, Store store)
 {
     static_assert(Shape::MAY_CODE, "a kernel for each is too many");
-    return m.stretches != nullptr ? run_with_values<Shape, values::CODED, true>(ctx, m, x, store)
-                                  : run_with_values<Shape, values::CODED, false>(ctx, m, x, store);
+    return m.ranges != nullptr ? run_with_values<Shape, values::CODED, true>(ctx, m, x, store)
+                               : run_with_values<Shape, values::CODED, false>(ctx, m, x, store);
 }
 
 } // namespace tiles

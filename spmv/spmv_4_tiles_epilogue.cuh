@@ -1,15 +1,16 @@
-/* The epilogue of rung 4's product (spmv_apply_with): another storer.
+/* The epilogue of rung 4's product (spmv_apply_with), implemented as another storer.
  *
- * Idea: a thread that has a row's element of y multiplies it by w's at once, and adds it to z's; at the end of a tile
- * the threads' sums are one, in a fixed tree. The tiles' sums are the leaves of a tree, 32 a node: a block leaves its
- * own in memory and counts itself, the last to arrive at a node folds the node's 32 in their order and arrives at the
- * next one with that, and the last of all has the dot product. Which block that is depends on the clock, the order of
- * the operands does not; nobody waits, and counters spread over memory never queue. Launches: none besides the
- * product's. Bytes: w and z; y is not read again.
+ * Idea: the thread that holds an element of y multiplies it by w's and adds it to z's. At the end
+ * of a tile, a fixed tree adds the threads' products. The sums of the tiles are the leaves of a
+ * tree with 32 children a node. A block stores its leaf and increments the node's counter. The last
+ * block to arrive at a node adds the node's sums in their order and continues with the parent; the
+ * last one at the root has the dot product. Timing decides which block adds, but not the order of
+ * the operands. No block waits, and counters at different addresses do not serialize. Launches:
+ * none besides the product's. Bytes: w and z; y is not read again.
  *
- * Long rows: the leaf of a row's first piece is what the row adds, the leaves of its other pieces are 0, whichever
- * piece comes last and stores the row. Every piece arrives at its own leaf at once, but for the first, for which the
- * one that stores does.
+ * Long rows: the leaf of a row's first piece is the contribution of the row, and the leaves of its
+ * other pieces are 0, whichever piece arrives last and stores the row. Each piece but the first
+ * adds its own leaf; the piece that stores the row adds the leaf of the first.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SPMV_4_TILES_EPILOGUE_CUH
@@ -20,15 +21,15 @@
 namespace tiles
 {
 
-/* A level after the other, the leaves first; the root is *out. Where out is NULL, only the leaves are there, and
- * whoever wants the sum adds them up. */
+/* The levels of the tree one after the other, leaves first; *out receives the root. Where out is
+ * NULL, only the leaves are written, and the caller adds them. */
 template <typename T> struct sum_tree {
     int64_t leaves;
     T *sums, *out;
-    unsigned *counts; /* a node, but for leaves; 0 between launches */
+    unsigned *counts; /* one for each inner node; 0 between launches */
 };
 
-/* The numbers of sums and of counts of a tree. */
+/* The numbers of sums and of counters of a tree. */
 struct tree_size {
     int64_t sums, counts;
 
@@ -42,7 +43,7 @@ struct tree_size {
     }
 };
 
-/* A leaf is the sum in lane 0 of the warp that calls. */
+/* Adds a leaf, whose sum is in lane 0 of the calling warp. */
 template <typename T> __device__ void climb(const sum_tree<T> &tree, int64_t leaf, T sum)
 {
     const int lane = (int)threadIdx.x % warp_lanes;
@@ -78,15 +79,15 @@ template <typename T> struct store_with_epilogue {
     const T *w, *gamma; /* w NULL: no dot product; gamma NULL: 1 */
     T *z;               /* NULL: no axpy */
     sum_tree<T> tree;
-    const int *stop; /* of the plan */
-    T part;          /* the thread's of the dot product */
+    const int *stop; /* plan_product.stop */
+    T part;          /* the thread's part of the dot product */
 
     __device__ bool stopped() const
     {
         return stop != nullptr && *stop != 0;
     }
 
-    /* The element of w, which would else be waited for at the end of a tile; by a load that stays where it stands. */
+    /* The element of w, loaded early so that the end of a tile does not wait for it. */
     struct ahead {
         T w;
     };

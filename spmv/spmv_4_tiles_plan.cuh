@@ -1,22 +1,24 @@
-/* How rows are packed into the tiles of rung 4, on the device: from offsets to a table of tiles.
+/* Packs rows into the tiles of rung 4, on the device: from row offsets to a table of tiles.
  *
- * Greedy packing, a tile takes rows as long as it has room, is a chain: where a tile begins follows from where the one
- * before ended. So the rows are cut into segments of about SEGMENT_TILES tiles' work, each of which a block packs by
- * itself, all at once: the end of a tile is found by a search in which 32 lanes look at 32 rows at a time. What that
- * costs is the room left in the last tile of each segment, half a tile in SEGMENT_TILES on average.
+ * Greedy packing is sequential: a tile takes rows while it has room, so its end determines the next
+ * begin. Therefore the rows are cut into segments of about SEGMENT_TILES tiles' work, which blocks
+ * pack in parallel. A warp finds the end of a tile by a search with 32 probes a step. The cost is
+ * the unused room in the last tile of each segment, on average half a tile in SEGMENT_TILES.
  *
- *   pack      a block a segment: where its tiles begin, from offsets that it fetches into shared memory; how many
- *             tiles, long rows and groups of pieces there are, which it passes on by look-back; its part of the table
- *   measure   in the same launch: the lengths of the rows, the longest, the empty ones
- *   narrow    in 16 bits the columns of the tiles in which they lie less than 2^16 apart or in a few stretches
+ * pack      one block a segment: finds the starts of its tiles from offsets in shared memory;
+ *           passes the numbers of tiles, long rows and groups of pieces on by look-back; writes its
+ *           part of the table
+ * measure   other blocks of the same launch: the longest row and the number of empty ones
+ * narrow    writes 16-bit columns for the tiles whose columns span less than 2^16 or lie in a few
+ *           ranges
  *
- * The host waits once, for the numbers in `statistics`, when all is queued: memory is there for as many tiles as there
- * can be (most_tiles).
+ * All of it is queued before the host waits once, for `statistics`. Therefore memory is allocated
+ * for most_tiles, the largest possible number.
  *
- * Row r counts as its nonzeros + WEIGHT for the cut into segments, so that empty rows are shared out too. A tile has
- * room for CAPACITY nonzeros from the multiple of LINE at or before its first, and ROWS rows (EMPTY_ROWS if all are
- * empty); a row that alone is too long becomes as many pieces as it needs. Every cut is a function of the offsets and
- * the shape.
+ * For the cut into segments, a row counts as its nonzeros + WEIGHT, so that empty rows are
+ * distributed too. A tile has room for CAPACITY nonzeros from the multiple of LINE at or before its
+ * first, and for ROWS rows (EMPTY_ROWS if all are empty). A row that is too long for a tile becomes
+ * as many pieces as needed. Each cut depends on the offsets and the shape alone.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SPMV_4_TILES_PLAN_CUH
@@ -39,7 +41,7 @@ enum {
 
 enum { SHIFTS = 6 };
 
-/* What the packing counts, with groups of pieces. */
+/* Counts of the packing; groups are groups of pieces. */
 struct packed_counts {
     int32_t tiles, long_rows, groups;
 };
@@ -56,14 +58,15 @@ struct add_packed {
     }
 };
 
-/* What the host learns; all 0 at first. */
+/* The statistics that the host reads; all 0 at first. */
 struct statistics {
     unsigned long long longest, empty_rows;
-    /* tiles with nonzeros; those of them with columns in one stretch or a few; in a few */
-    unsigned long long filled, narrow, stretched;
+    /* Tiles with nonzeros; those of them with 16-bit columns; those of them with several column
+     * ranges. */
+    unsigned long long filled, narrow, ranged;
     unsigned long long by_shift[SHIFTS];
     packed_counts packed;
-    int ticket; /* the segments' */
+    int ticket; /* of the segments */
 };
 
 template <typename Shape, typename Offset> struct packing {
@@ -76,8 +79,9 @@ template <typename Shape, typename Offset> struct packing {
         EMPTY_ROWS = Shape::EMPTY_ROWS,
         WEIGHT = CAPACITY / ROWS,
         SEGMENT = Shape::SEGMENT_TILES * CAPACITY,
-        /* Tiles and long rows that can begin in a segment. Two in a row hold more work than a tile's room less a line,
-         * whatever ended the first; all but the segment's last row hold less than the segment. */
+        /* The largest number of tiles and long rows that begin in a segment. Two in a row hold more
+         * work than a tile's room less a line, whatever ended the first; all but the segment's last
+         * row hold less than the segment. */
         SEGMENT_MOST = 2 * Shape::SEGMENT_TILES + 8,
     };
     static_assert((SEGMENT_MOST - 4) * (CAPACITY - LINE) >= 2 * SEGMENT, "room for all that begin in a segment");
@@ -92,15 +96,17 @@ template <typename Shape, typename Offset> struct packing {
         return work / SEGMENT + (work % SEGMENT != 0);
     }
 
-    /* Rows longer than a tile: each holds more than a tile's room less a line. */
+    /* The largest number of rows longer than a tile: each holds more than a tile's room less a
+     * line. */
     int64_t most_long_rows() const
     {
         return nnz / (CAPACITY - LINE);
     }
 
-    /* Tiles. Of what begins in a segment, a long row as one, two in a row hold more work than a tile's room less a
-     * line. A long row of n nonzeros has (n + LINE - 2) / CAPACITY pieces more at most, which is n / (CAPACITY - LINE)
-     * or less, since n > CAPACITY - LINE. */
+    /* The largest number of tiles. Of what begins in a segment, counting a long row as one, two in
+     * a row hold more work than a tile's room less a line. A long row of n nonzeros has at most (n
+     * + LINE - 2) / CAPACITY pieces more, which is at most n / (CAPACITY - LINE), since n >
+     * CAPACITY - LINE. */
     int64_t most_tiles() const
     {
         return 2 * ((nnz + rows * WEIGHT) / (CAPACITY - LINE) + segments + 1) + most_long_rows();
@@ -111,7 +117,8 @@ template <typename Shape, typename Offset> struct packing {
         return (int64_t)row_ptr[row];
     }
 
-    /* How far behind base the row begins, at most FAR, which is behind all that begins in a segment. */
+    /* The distance from base to the start of the row, limited to FAR, which lies behind all that
+     * begins in a segment. */
     enum { FAR = 1 << 30 };
     static_assert(FAR > 2 * SEGMENT + CAPACITY, "a segment's rows and a tile behind them");
     __device__ int32_t distance(int64_t base, int64_t row) const
@@ -120,7 +127,7 @@ template <typename Shape, typename Offset> struct packing {
         return behind < FAR ? (int32_t)behind : (int32_t)FAR;
     }
 
-    /* From where a tile that begins at row counts its nonzeros. */
+    /* The position from which a tile that begins at this row counts its nonzeros. */
     __device__ int64_t line_of(int64_t row) const
     {
         return offset(row) & ~(int64_t)(LINE - 1);
@@ -137,8 +144,8 @@ template <typename Shape, typename Offset> struct packing {
     }
 };
 
-/* The last r in [low, high] for which holds(r), given that it holds for low and for no row after one for which it does
- * not. A warp. */
+/* The last r in [low, high] for which holds(r) is true. holds must be true for low, and false for
+ * all rows after the first false one. Called by a warp. */
 template <typename Row, typename Holds> __device__ Row last_row(Row low, Row high, const Holds &holds)
 {
     const int lane = (int)threadIdx.x % warp_lanes;
@@ -151,19 +158,19 @@ template <typename Row, typename Holds> __device__ Row last_row(Row low, Row hig
     return low;
 }
 
-/* The first row of a segment; `rows` behind the last. A warp. */
+/* The first row of a segment; `rows` behind the last segment. Called by a warp. */
 template <typename Packing> __device__ int64_t segment_begin(const Packing &p, int64_t segment)
 {
     if (segment == 0 || segment >= p.segments)
         return segment == 0 ? 0 : p.rows;
     const int64_t wanted = segment * Packing::SEGMENT;
-    /* the last row before it, and one on: row 0 is before it */
+    /* The row after the last one before `wanted`; row 0 is before it. */
     return last_row((int64_t)0, p.rows - 1,
                     [&](int64_t row) { return p.offset(row) + row * Packing::WEIGHT < wanted; }) +
            1;
 }
 
-/* The lengths of all rows; block number `block` of `blocks`. */
+/* Measures the lengths of all rows; called by block number `block` of `blocks`. */
 template <typename Offset>
 __device__ void measure(const Offset *row_ptr, int64_t rows, int64_t block, int64_t blocks, statistics *s)
 {
@@ -197,23 +204,25 @@ __device__ void measure(const Offset *row_ptr, int64_t rows, int64_t block, int6
         atomicAdd(&s->empty_rows, empty);
 }
 
-/* A segment, in a block's shared memory. */
+/* A segment in a block's shared memory. */
 template <typename Packing> struct segment_rows {
     enum {
-        WINDOW = 4096, /* rows whose offsets are there at once */
-        /* Rows that a tile may want to see; a larger one looks for the rest in memory. */
+        WINDOW = 4096, /* rows whose offsets are loaded at once */
+        /* Rows that a tile can see in the window. For more rows, offsets are read from global
+         * memory. */
         AHEAD = Packing::ROWS < WINDOW / 2 ? (int)Packing::ROWS : WINDOW / 2,
     };
-    int64_t first, behind; /* the first row, and the next segment's */
+    int64_t first, behind; /* its first row, and that of the next segment */
     int row;               /* where the next tile begins, counted from the first row */
-    int begins;            /* tiles that begin here, a long row as one */
+    int begins;            /* tiles that begin here; a long row counts as one */
     packed_counts all;
-    int at[Packing::SEGMENT_MOST]; /* where each begins, counted likewise */
+    int at[Packing::SEGMENT_MOST]; /* where each begins, counted from the first row */
     packed_counts before[Packing::SEGMENT_MOST];
     int32_t near[WINDOW + 1]; /* offsets, counted from the line of the segment's first */
 };
 
-/* Takes tiles from the window of `count` rows from `from` on while it shows enough of them. A warp. */
+/* Cuts tiles while the window, `count` offsets from row `from` on, shows enough rows. Called by a
+ * warp. */
 template <typename Packing>
 __device__ void take_tiles(const Packing &p, int from, int count, int rows, int64_t base, segment_rows<Packing> *s)
 {
@@ -257,7 +266,7 @@ __device__ void take_tiles(const Packing &p, int from, int count, int rows, int6
     }
 }
 
-/* Where the tiles of a segment begin. A block. */
+/* Finds the starts of a segment's tiles. Called by a block. */
 template <typename Packing> __device__ void pack_segment(const Packing &p, int64_t segment, segment_rows<Packing> *s)
 {
     const int thread = (int)threadIdx.x, warp = thread / warp_lanes;
@@ -285,7 +294,7 @@ template <typename Packing> __device__ void pack_segment(const Packing &p, int64
     }
 }
 
-/* Lanes that sum a row of a tile: as many as give each row of the tile its own at once. */
+/* log2 of the lanes that sum a row: as many lanes as let all rows of a tile be summed at once. */
 template <typename Shape> __device__ int shift_for(int64_t rows)
 {
     int shift = 0;
@@ -294,7 +303,7 @@ template <typename Shape> __device__ int shift_for(int64_t rows)
     return shift;
 }
 
-/* What a thread has to write of its tile, or long row, of a packed segment. */
+/* The tile or long row of a packed segment that a thread writes. */
 struct packed_tile {
     bool is_whole, is_long;
     int64_t row, begin, end, rows;
@@ -320,7 +329,8 @@ template <typename Packing> __device__ packed_tile packed_tile_of(const Packing 
     return t;
 }
 
-/* Writes it; before: what stands before the segment. A block. */
+/* Writes the tiles and long rows of a segment. before: the counts before the segment. Called by a
+ * block. */
 template <typename Packing>
 __device__ void fill(const Packing &p, const packed_tile &t, packed_counts before, tile *table, long_row *long_rows,
                      statistics *s)
@@ -341,7 +351,7 @@ __device__ void fill(const Packing &p, const packed_tile &t, packed_counts befor
     }
     int all_filled = __popc(__ballot_sync(0xffffffffu, filled));
     for (unsigned left = __ballot_sync(0xffffffffu, t.is_long); left != 0; left &= left - 1u) {
-        const int whose = __ffs((int)left) - 1; /* the warp writes a long row's pieces */
+        const int whose = __ffs((int)left) - 1; /* the warp writes the pieces of a long row */
         const int64_t row = __shfl_sync(0xffffffffu, t.row, whose), begin = __shfl_sync(0xffffffffu, t.begin, whose);
         const int first = __shfl_sync(0xffffffffu, at.tiles, whose);
         const int index = __shfl_sync(0xffffffffu, at.long_rows, whose);
@@ -356,7 +366,7 @@ __device__ void fill(const Packing &p, const packed_tile &t, packed_counts befor
         atomicAdd(&s->filled, (unsigned long long)all_filled);
 }
 
-/* The first blocks pack a segment each, the others measure. */
+/* The first blocks pack one segment each; the others measure. */
 template <typename Packing>
 __global__ void __launch_bounds__(PACK_THREADS)
     pack_and_measure(Packing p, lookback_states<packed_counts> states, tile *table, long_row *long_rows, statistics *s)
@@ -379,14 +389,14 @@ __global__ void __launch_bounds__(PACK_THREADS)
         table[(int64_t)before.tiles + rows.all.tiles] = {p.nnz, p.rows, NO_BASE, -1, 0, 0};
 }
 
-/* Bytes of a packing's statistics and of what its blocks pass on; to be cleared before. */
+/* Bytes of the statistics and the look-back states of a packing, which must be cleared before. */
 inline int64_t packing_bytes(int64_t segments)
 {
     return (int64_t)sizeof(statistics) + segments * pieces<packed_counts>::count * (int64_t)sizeof(uint64_t);
 }
 
-/* Queues the packing: the table, for most_tiles tiles and the end, the long rows, for most_long_rows, and s, of
- * packing_bytes, but for what it says of columns. Begins early. */
+/* Queues the packing, with an early start. Writes the table (room for most_tiles + 1), the long
+ * rows (room for most_long_rows), and s (packing_bytes) except for its counts of 16-bit columns. */
 template <typename Packing>
 spmv_status pack(spmv_context *ctx, const char *name, const Packing &p, tile *table, long_row *long_rows, statistics *s)
 {
@@ -407,7 +417,8 @@ __device__ inline int32_t warp_least(int32_t number)
     return number;
 }
 
-/* For all threads of the block; the calls take turns with 0 and 1. */
+/* The least number of a block, for all its threads. Successive calls alternate turn between 0 and
+ * 1. */
 __device__ inline int32_t block_least(int32_t number, int turn)
 {
     __shared__ int32_t of_warps[2][PLAN_WARPS];
@@ -420,14 +431,14 @@ __device__ inline int32_t block_least(int32_t number, int turn)
     return number;
 }
 
-/* Which columns there are in a tile, by bins of 1 << shift neighbours from the least on: a bit a bin, and a bit a word
- * of those. In a block's memory. */
+/* The columns in use in a tile, as a bitmap in shared memory: one bit for each bin of 1 << shift
+ * neighbouring columns from the least on, and one bit for each word of these bits. */
 struct column_bins {
     enum { WORDS = warp_lanes * warp_lanes, BIN_BITS = 6 };
     uint32_t bits[WORDS], in_use[warp_lanes];
 
-    /* The narrowest bins that suffice for columns up to `span` from the least on. One of STRETCH columns at most: else
-     * there are none. */
+    /* log2 of the width of the narrowest bins that cover `span` columns. If a bin would be wider
+     * than RANGE columns, the tile gets no column ranges. */
     static __device__ int shift_for(int32_t span)
     {
         int shift = BIN_BITS;
@@ -436,7 +447,8 @@ struct column_bins {
         return shift;
     }
 
-    /* The first bin in use from `from` on; WORDS * warp_lanes: none. A warp. */
+    /* The first bin in use from `from` on; WORDS * warp_lanes if there is none. Called by a
+     * warp. */
     __device__ int next(int from) const
     {
         const int lane = (int)threadIdx.x % warp_lanes, word = from / warp_lanes, group = word / warp_lanes;
@@ -456,16 +468,17 @@ struct column_bins {
     }
 };
 
-/* Stretches for the columns of a tile, which lie from low to high, each from the least bin in use that is not in one
- * yet; whether they suffice. A block; begins in its memory, NO_COLUMN behind the last stretch. */
+/* Finds column ranges for a tile whose columns lie from low to high. Greedy: each range begins at
+ * the least bin in use that no range covers. Returns whether RANGES ranges suffice. Called by a
+ * block. begins: in shared memory; NO_COLUMN behind the last range. */
 enum { NO_COLUMN = INT32_MAX };
 template <int PARTS>
-__device__ bool find_stretches(const int32_t (&column)[PARTS], int32_t low, int32_t high, int32_t *begins)
+__device__ bool find_ranges(const int32_t (&column)[PARTS], int32_t low, int32_t high, int32_t *begins)
 {
     __shared__ column_bins bins;
     __shared__ bool suffice;
     const int thread = (int)threadIdx.x, lane = thread % warp_lanes, shift = bins.shift_for(high - low);
-    if (1 << shift > STRETCH)
+    if (1 << shift > RANGE)
         return false;
     for (int i = thread; i < bins.WORDS; i += PLAN_THREADS)
         bins.bits[i] = 0;
@@ -473,7 +486,7 @@ __device__ bool find_stretches(const int32_t (&column)[PARTS], int32_t low, int3
         bins.in_use[thread] = 0;
     __syncthreads();
 #pragma unroll
-    for (int i = 0; i < PARTS; i++) { /* neighbours in one bin mark it once */
+    for (int i = 0; i < PARTS; i++) { /* a run of equal bins is marked once */
         const int bin = column[i] != NO_COLUMN ? (column[i] - low) >> shift : -1;
         const int before = __shfl_up_sync(0xffffffffu, bin, 1);
         if (bin >= 0 && (lane == 0 || bin != before)) {
@@ -484,13 +497,13 @@ __device__ bool find_stretches(const int32_t (&column)[PARTS], int32_t low, int3
     __syncthreads();
     if (thread < warp_lanes) {
         int bin = 0, mine = NO_COLUMN;
-        for (int k = 0; k < STRETCHES; k++) {
+        for (int k = 0; k < RANGES; k++) {
             bin = bins.next(bin);
             if (bin == bins.WORDS * warp_lanes)
                 break;
             if (lane == k)
                 mine = low + (bin << shift);
-            bin += STRETCH >> shift;
+            bin += RANGE >> shift;
         }
         begins[lane] = mine;
         bin = bins.next(bin);
@@ -501,22 +514,23 @@ __device__ bool find_stretches(const int32_t (&column)[PARTS], int32_t low, int3
     return suffice;
 }
 
-/* The number in 16 bits of a column that lies in one of the stretches. */
-__device__ inline uint16_t in_stretches(const int32_t *begins, int32_t column)
+/* The 16-bit number of a column that lies in one of the ranges. */
+__device__ inline uint16_t in_ranges(const int32_t *begins, int32_t column)
 {
     int k = 0;
-    for (int step = STRETCHES / 2; step > 0; step /= 2)
+    for (int step = RANGES / 2; step > 0; step /= 2)
         k += begins[k + step] <= column ? step : 0;
-    return (uint16_t)(k << STRETCH_BITS | (column - begins[k]));
+    return (uint16_t)(k << RANGE_BITS | (column - begins[k]));
 }
 
-/* Columns of tile t in 16 bits, out[k] for nonzero k: of one that spans no more from its least column, of one that has
- * few stretches by their numbers, elsewhere 0; which of them it is. A block; a tile has at most PARTS * PLAN_THREADS
- * nonzeros. stretches: STRETCHES a tile; NULL: one of 2^16 or none. */
+/* Writes the 16-bit columns of tile t, out[k] for nonzero k: relative to the least column if the
+ * tile spans less than 2^16, by ranges if there are few, otherwise 0. Returns the base, IN_RANGES
+ * or NO_BASE. Called by a block; a tile has at most PARTS * PLAN_THREADS nonzeros. ranges:
+ * RANGES a tile; NULL: do not use ranges. */
 template <int PARTS>
-__device__ int32_t narrow_tile(const tile *table, int64_t t, const int32_t *col, int32_t *stretches, uint16_t *out)
+__device__ int32_t narrow_tile(const tile *table, int64_t t, const int32_t *col, int32_t *ranges, uint16_t *out)
 {
-    __shared__ int32_t begins[STRETCHES];
+    __shared__ int32_t begins[RANGES];
     const int64_t begin = table[t].begin, end = table[t + 1].begin;
     if (begin == end)
         return NO_BASE;
@@ -531,41 +545,42 @@ __device__ int32_t narrow_tile(const tile *table, int64_t t, const int32_t *col,
     const int32_t low = block_least(least, 0), high = -block_least(-above, 1);
     __syncthreads();
     const bool one = high - low <= UINT16_MAX;
-    const bool some = !one && stretches != nullptr && find_stretches(column, low, high, begins);
+    const bool some = !one && ranges != nullptr && find_ranges(column, low, high, begins);
 #pragma unroll
     for (int i = 0; i < PARTS; i++) {
         const int64_t k = begin + i * PLAN_THREADS + threadIdx.x;
         if (k < end)
-            out[k] = one ? (uint16_t)(column[i] - low) : some ? in_stretches(begins, column[i]) : (uint16_t)0;
+            out[k] = one ? (uint16_t)(column[i] - low) : some ? in_ranges(begins, column[i]) : (uint16_t)0;
     }
-    if (some && threadIdx.x < STRETCHES)
-        stretches[t * STRETCHES + threadIdx.x] = begins[threadIdx.x];
-    return one ? low : some ? (int32_t)STRETCHED : (int32_t)NO_BASE;
+    if (some && threadIdx.x < RANGES)
+        ranges[t * RANGES + threadIdx.x] = begins[threadIdx.x];
+    return one ? low : some ? (int32_t)IN_RANGES : (int32_t)NO_BASE;
 }
 
-/* Blocks go from tile to tile. */
+/* Each block loops over tiles. */
 template <int PARTS>
 __global__ void __launch_bounds__(PLAN_THREADS)
-    narrow(tile *table, const int32_t *col, int32_t *stretches, uint16_t *out, statistics *s)
+    narrow(tile *table, const int32_t *col, int32_t *ranges, uint16_t *out, statistics *s)
 {
-    unsigned narrow = 0, stretched = 0;
+    unsigned narrow = 0, ranged = 0;
     await_kernel_before();
     const int64_t tiles = s->packed.tiles;
     for (int64_t t = blockIdx.x; t < tiles; t += gridDim.x) {
-        const int32_t base = narrow_tile<PARTS>(table, t, col, stretches, out);
+        const int32_t base = narrow_tile<PARTS>(table, t, col, ranges, out);
         if (threadIdx.x == 0 && base != NO_BASE)
             table[t].base = base;
         narrow += base != NO_BASE;
-        stretched += base == STRETCHED;
-        __syncthreads(); /* all have done with shared memory */
+        ranged += base == IN_RANGES;
+        __syncthreads(); /* before the next tile uses shared memory */
     }
     if (threadIdx.x > 0 || narrow == 0)
         return;
     atomicAdd(&s->narrow, (unsigned long long)narrow);
-    atomicAdd(&s->stretched, (unsigned long long)stretched);
+    atomicAdd(&s->ranged, (unsigned long long)ranged);
 }
 
-/* A part of a block of memory, of so many bytes, and the next one begins where any type may. */
+/* Rounds the bytes of a part of a memory block up, so that the next part is aligned for any
+ * type. */
 inline int64_t part(int64_t bytes)
 {
     return (bytes + 255) / 256 * 256;
@@ -579,8 +594,8 @@ inline spmv_status cleared(spmv_context *ctx, void *memory, int64_t bytes)
     });
 }
 
-/* Where the pieces of long rows leave their sums, in the plan's type, and count themselves; NULL where there are none.
- */
+/* Allocates the sums, in the plan's type, and counters of the pieces of long rows; NULL if there
+ * are no long rows. */
 inline spmv_status make_sums(spmv_plan *plan, packed_counts packed, void **sums, void **counts)
 {
     const int64_t sums_bytes = part((int64_t)packed.groups * (GROUP + 1) * (int64_t)spmv_type_size(plan->type));

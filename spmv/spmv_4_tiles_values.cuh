@@ -1,19 +1,20 @@
-/* A table of a matrix's values, for rung 4, on the device: from an array of values to the distinct ones and a code of 8
- * bits for each.
+/* The table of values of rung 4, made on the device: the distinct values of a matrix and an 8-bit
+ * code for each nonzero.
  *
- *   find      the distinct values, in a hash set; more than MOST_VALUES end the search
- *   sort      the table: in the order of the bits, so that codes do not depend on the order in which values were met
- *   encode    a code for each value, by a search of 8 steps in the table
+ * find      finds the distinct values with a hash set; more than MOST_VALUES end the search
+ * sort      sorts the table by bits, so that codes do not depend on the order of insertion
+ * encode    finds the code of each value by a binary search of 8 steps
  *
- * Values are bit patterns: +0 and -0 are two, and so are not-a-numbers with different bits; nothing is rounded and
- * nothing compared as a number. Each block keeps a set of its own in shared memory, so that a value that it has met
- * costs one read there, and adds it to the one of all blocks at its end. Ordinary matrices, whose values are all
- * different, are refused after a thousand values of each of the first blocks; the others look at a flag as they go
- * along. A turn of a block is in two: all look their values up, in a set that nobody changes; where a value is new,
- * which is seldom, all add theirs.
+ * Values are compared as bit patterns: +0 and -0 are distinct, and so are NaNs with different bits;
+ * nothing is rounded. Each block has a set in shared memory, so a value that the block has already
+ * found costs one read there. At its end, a block adds its set to the set of all blocks. Matrices
+ * with many distinct values are rejected after about a thousand values in each of the first blocks;
+ * later blocks read a flag in each turn. A turn of a block has two phases: all threads look their
+ * values up while the set does not change; if any value is new, which is rare, they add theirs.
  *
- * Sets: open addressing, a slot a word that is EMPTY until a compare-and-swap claims it; the one value that looks like
- * EMPTY has a flag. A set without a free slot has far too many values, and what it does not take is not missed.
+ * Sets use open addressing. A slot is a word that is EMPTY until a compare-and-swap claims it; a
+ * flag represents the one value that equals EMPTY. A set without a free slot already exceeds
+ * MOST_VALUES, so it may drop values.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SPMV_4_TILES_VALUES_CUH
@@ -27,16 +28,18 @@ namespace tiles
 enum { MOST_VALUES = 256, VALUE_THREADS = 256, VALUE_SLOTS = 1024, VALUES_A_TURN = 4 };
 static_assert(VALUE_SLOTS > 2 * MOST_VALUES, "searches are short, and a full set has too many");
 
-/* The set of all blocks. At first: slots EMPTY, numbers 0 (begin_search). */
+/* The set of all blocks. begin_search sets slots to EMPTY and numbers to 0. */
 struct value_set {
-    enum : unsigned long long { EMPTY = 0x7ff4c0dedeadbeefull }; /* a not-a-number that nothing computes */
+    /* a NaN that no computation produces */
+    enum : unsigned long long { EMPTY = 0x7ff4c0dedeadbeefull };
     unsigned long long slot[VALUE_SLOTS];
-    unsigned count;   /* of slots that are taken */
-    unsigned has_one; /* 1: the value that looks like EMPTY is there */
+    unsigned count;   /* of occupied slots */
+    unsigned has_one; /* 1: contains the value that equals EMPTY */
     unsigned too_many;
 };
 
-/* What a plan keeps beside the codes: the bits in order, ~0 behind the last, and the same as numbers. */
+/* The table of a plan: the values' bits in ascending order, padded with ~0, and the same as
+ * numbers. */
 template <typename T> struct value_table {
     unsigned long long bits[MOST_VALUES];
     T number[MOST_VALUES];
@@ -69,13 +72,14 @@ template <typename Stored> __device__ Stored number_of(unsigned long long bits)
     return number;
 }
 
-/* Where a search for it begins. Close numbers differ in their upper bits or their lower ones. */
+/* The hash of a value. Close numbers differ in their upper or in their lower bits, so both
+ * count. */
 __device__ inline unsigned first_slot(unsigned long long bits)
 {
     return (unsigned)((bits * 0x9e3779b97f4a7c15ull) >> 54) % VALUE_SLOTS;
 }
 
-/* Is it in a set that nobody adds to meanwhile? */
+/* Whether the set contains the value. No thread may add to the set meanwhile. */
 __device__ inline bool has_value(const unsigned long long *slots, unsigned long long bits)
 {
     unsigned at = first_slot(bits);
@@ -87,7 +91,7 @@ __device__ inline bool has_value(const unsigned long long *slots, unsigned long 
     return false;
 }
 
-/* Adds what is not EMPTY to a set, unless no slot is free: false. */
+/* Adds a value other than EMPTY to a set. Returns false if no slot is free. */
 __device__ inline bool add_value(unsigned long long *slots, unsigned *count, unsigned long long bits)
 {
     unsigned at = first_slot(bits);
@@ -141,7 +145,7 @@ __global__ void __launch_bounds__(VALUE_THREADS) find_values(const Stored *val, 
         for (int i = 0; i < VALUES_A_TURN && !known; i++) {
             if (bits[i] == value_set::EMPTY)
                 atomicOr(&has_one, 1u);
-            else if (!add_value(slots, &count, bits[i])) /* they are VALUE_SLOTS */
+            else if (!add_value(slots, &count, bits[i])) /* all VALUE_SLOTS are occupied */
                 break;
         }
         if (stops)
@@ -161,7 +165,8 @@ __global__ void __launch_bounds__(VALUE_THREADS) find_values(const Stored *val, 
         all->has_one = 1;
 }
 
-/* The table of a set that has at most MOST_VALUES. A block: a thread a value, which counts those before its own. */
+/* Makes the table of a set with at most MOST_VALUES values. One block: each thread counts the
+ * values less than its own. */
 template <typename T, typename Stored>
 __global__ void __launch_bounds__(VALUE_THREADS) sort_values(const value_set *all, value_table<T> *table)
 {
@@ -179,7 +184,7 @@ __global__ void __launch_bounds__(VALUE_THREADS) sort_values(const value_set *al
             met[atomicAdd(&count, 1u)] = all->slot[i];
     __syncthreads();
     const unsigned values = count;
-    if ((unsigned)thread >= values) { /* behind the last */
+    if ((unsigned)thread >= values) { /* padding */
         table->bits[thread] = ~0ull;
         table->number[thread] = T();
         return;
@@ -202,7 +207,7 @@ __global__ void __launch_bounds__(VALUE_THREADS)
     __syncthreads();
     for (int64_t k = (int64_t)blockIdx.x * VALUE_THREADS + threadIdx.x; k < nnz; k += stride) {
         const unsigned long long mine = bits_of(val + k);
-        int at = 0; /* the first that is not less */
+        int at = 0; /* the first element that is not less */
         for (int step = MOST_VALUES / 2; step > 0; step /= 2)
             at += bits[at + step - 1] < mine ? step : 0;
         code[k] = (uint8_t)at;

@@ -1,4 +1,4 @@
-/* Method "columns" of the backend cuda: plans and products of several vectors at once (spmv_5_columns.cuh).
+/* Method "columns" of the backend cuda: plans and products of several vectors (spmv_5_columns.cuh).
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <algorithm>
@@ -13,8 +13,8 @@ namespace
 {
 
 struct columns_state {
-    int slots_wanted_log; /* by the rows' mean length */
-    int64_t rows, pieces; /* long ones, theirs */
+    int slots_wanted_log; /* log2 of the slots that the mean row length suggests */
+    int64_t rows, pieces; /* numbers of the long rows and of their pieces */
     void *row_table, *piece_table, *sums;
 };
 
@@ -26,8 +26,8 @@ int log_of(int64_t n)
     return log;
 }
 
-/* Columns that a lane loads at once: as many as 16 bytes hold, where that is a whole number of times in what there is,
- * in width and place. */
+/* The columns that a lane loads at once: 16 bytes if count, the stride and the address of x are
+ * multiples of that, otherwise one column. */
 template <typename T> int pack_for(const spmv_plan *plan, const void *x, int count)
 {
     constexpr int PACK = sizeof(T) < 16 ? 16 / sizeof(T) : 1;
@@ -35,7 +35,7 @@ template <typename T> int pack_for(const spmv_plan *plan, const void *x, int cou
     return whole ? PACK : 1;
 }
 
-/* Rows that are left out: the same for every launch of a plan. */
+/* Rows with more entries are long. The limit is the same for all launches of a plan. */
 int64_t longest_of(const columns_state *s)
 {
     return (int64_t)columns::LONG << s->slots_wanted_log;
@@ -71,7 +71,7 @@ spmv_status find_long_rows(spmv_plan *plan, const columns_state *s, std::vector<
         st = spmv_download(ctx, rows, found->data(), (int64_t)count * (int64_t)sizeof(columns::long_row));
     }
     spmv_free(ctx, memory);
-    /* they came as the clock would have it */
+    /* Their order on the device depends on timing. */
     std::sort(found->begin(), found->end(),
               [](const columns::long_row &a_row, const columns::long_row &b_row) { return a_row.row < b_row.row; });
     return st;
@@ -107,13 +107,15 @@ spmv_status cut_long_rows(spmv_plan *plan, columns_state *s)
     return st;
 }
 
-/* Lanes for the columns, PACK a lane, and entries of a row at a time; most: of a piece. */
+/* log2 of the lanes for the columns, PACK columns a lane, and of the entries of a row at a time;
+ * most: of a piece. */
 struct shape {
     int width_log, slots_log, most_slots_log;
 
     shape(const columns_state *s, int count, int pack)
         : width_log(log_of(ceil_divide(count, pack))),
-          most_slots_log(5 - log_of(count)) /* whatever PACK is, which depends on where x lies */
+          /* independent of PACK, which depends on the alignment of x */
+          most_slots_log(5 - log_of(count))
     {
         slots_log = std::min(s->slots_wanted_log, most_slots_log);
     }
@@ -194,11 +196,10 @@ void describe(spmv_plan *plan, const columns_state *s)
 
 extern "C" spmv_status columns_cuda_prepare(spmv_plan *plan)
 {
-    spmv_status st = host_alloc(plan->ctx, (int64_t)sizeof(columns_state), "a plan", &plan->state);
+    spmv_status st = plan_new_state(plan, (int64_t)sizeof(columns_state));
     if (st != SPMV_OK)
         return st;
     columns_state *const s = (columns_state *)plan->state;
-    *s = {};
     const int64_t each = plan->a.nnz / max_i64(plan->a.rows, 1) / columns::EACH_SLOT;
     s->slots_wanted_log = std::min(log_of(each), 5);
     try {
@@ -217,8 +218,12 @@ extern "C" int64_t columns_cuda_parts(const spmv_plan *plan, const void *x)
     const int k = plan->vectors;
     if (k > columns::MOST || s->rows > 0 || type_is_complex(plan->type) || plan->a.rows != plan->a.cols)
         return 0;
-    return shape(s, k, plan->type == SPMV_F32 ? pack_for<float>(plan, x, k) : pack_for<double>(plan, x, k))
-        .blocks(plan->a.rows);
+    int64_t parts = 0;
+    (void)with_types(plan, [&](auto sums, auto) {
+        parts = shape(s, k, pack_for<decltype(sums)>(plan, x, k)).blocks(plan->a.rows);
+        return SPMV_OK;
+    });
+    return parts;
 }
 
 extern "C" spmv_status columns_cuda_apply(const spmv_plan *plan, const struct plan_product *product)
@@ -231,12 +236,8 @@ extern "C" spmv_status columns_cuda_apply(const spmv_plan *plan, const struct pl
 
 extern "C" void columns_cuda_release(spmv_plan *plan)
 {
-    columns_state *const s = (columns_state *)plan->state;
-    if (s == nullptr)
-        return;
+    const columns_state *const s = (const columns_state *)plan->state;
     spmv_free(plan->ctx, s->row_table);
     spmv_free(plan->ctx, s->piece_table);
     spmv_free(plan->ctx, s->sums);
-    host_free(s);
-    plan->state = nullptr;
 }

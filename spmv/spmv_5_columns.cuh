@@ -1,22 +1,29 @@
-/* Rung 5, "columns": several vectors at once, the columns of a matrix x that lies row by row.
+/* Rung 5, "columns": several vectors at once, the columns of a matrix x stored row by row.
  *
- * Idea: lanes side by side take the columns of x, so that the row of x that an entry of the matrix names is one piece
- * of memory, and the entry is read once for all of them; a lane loads 16 bytes of the row of x where x allows it (PACK
- * columns). A group of width * slots lanes has a row: slots entries at a time, which meet in a fixed tree at the end.
- * Work: nnz * columns products. Depth: a row's entries / slots. Launches: 1, for 16 columns at a time; 3 where rows are
- * long. Bytes: the matrix once, and for each entry a row of x, from cache where it can be: that, not the matrix, is
- * what takes the time from some 4 columns on. Changed since rung 2: a lane has columns of x instead of a part of the
- * row.
+ * Idea:       neighbouring lanes take the columns of x, so the row of x for an entry is contiguous,
+ *             and the entry is read once for all columns; a lane loads 16 bytes of a row of x (PACK
+ *             columns) where x allows it. A group of width * slots lanes processes a row: slots
+ *             entries at a time, whose sums combine in a fixed tree at the end.
+ * Work:       nnz * columns products.
+ * Depth:      a row's entries / slots.
+ * Launches:   1 for 16 columns at a time; 3 if there are long rows.
+ * Bytes:      the matrix once, and a row of x for each entry, from cache where possible. From about
+ *             4 columns on, x dominates the time.
+ * Changed:    since rung 2, a lane has columns of x instead of a part of the row.
+ * Wins when:  there are several vectors.
+ * Bits:       slot s of a group takes entries s, s + slots, ... of its row or piece. The number of
+ *             slots depends on the mean row length and the number of columns. So a column's bits
+ *             depend on the number of columns, but not on the alignment of x.
+ * Source:     H. M. Aktulga, A. Buluc, S. Williams, C. Yang, "Optimizing sparse matrix-multiple
+ *             vectors multiplication for nuclear configuration interaction calculations", IPDPS
+ *             2014.
  *
- * For solvers, parts of x'y ride along (dots): a lane has the row's element of x ready when it stores y's.
+ * For solvers, the kernel also computes parts of x'y (dots): a lane has the row's element of x when
+ * it stores that of y.
  *
- * Rows of more than LONG * slots entries are cut into pieces of PIECE, for a warp each; a block a row adds the pieces'
- * sums in a fixed order. The plan finds these rows on the device and cuts them on the host, where they are few.
- *
- * Bits: slot s of a group takes entries s, s + slots, ... of its row, or of its piece. How many slots there are follows
- * from the mean row length and from the number of columns, so a column's bits depend on k, but not on where x lies. H.
- * M. Aktulga, A. Buluc, S. Williams, C. Yang, "Optimizing sparse matrix-multiple vectors multiplication for nuclear
- * configuration interaction calculations", IPDPS 2014.
+ * Rows of more than LONG * slots entries are cut into pieces of PIECE entries, one for each group
+ * of lanes; one block a row adds the sums of the pieces in a fixed order. The plan finds these rows
+ * on the device and cuts them on the host, since they are few.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SPMV_5_COLUMNS_CUH
@@ -30,7 +37,7 @@ namespace columns
 
 enum { BLOCK = 128, BLOCK_WARPS = BLOCK / warp_lanes, MOST = 16, LONG = 256, PIECE = 1024 };
 
-/* Slots of a group are for at least so many entries each. */
+/* The least mean number of entries for each slot of a group. */
 enum { EACH_SLOT = 8 };
 
 struct piece {
@@ -41,7 +48,7 @@ struct long_row {
     int64_t row, begin, end; /* its entries */
 };
 
-/* Where the pieces of a long row are. */
+/* The pieces of a long row: their first one and their number. */
 struct pieces_of_row {
     int64_t row, first, count;
 };
@@ -51,7 +58,7 @@ template <typename T, int N> struct alignas(sizeof(T) * N) pack {
     T at[N];
 };
 
-/* What a launch works on: `columns` columns of x and y, at most MOST. */
+/* The arguments of a launch for `columns` columns of x and y, at most MOST. */
 template <typename T, typename Stored> struct job {
     int64_t rows;
     const void *row_ptr;
@@ -62,10 +69,10 @@ template <typename T, typename Stored> struct job {
     T *y;
     int64_t x_stride, y_stride;
     int columns;
-    int width_log;      /* lanes for the columns */
-    int slots_log;      /* entries a group takes at a time, of a row ... */
-    int most_slots_log; /* ... and of a piece */
-    int64_t longest;    /* longer rows are left out */
+    int width_log;      /* log2 of the lanes for the columns */
+    int slots_log;      /* log2 of the entries that a group takes at a time of a row, */
+    int most_slots_log; /* and of a piece */
+    int64_t longest;    /* rows with more entries are skipped */
     scaling<T> s;
 
     __device__ int64_t offset(int64_t row) const
@@ -74,15 +81,15 @@ template <typename T, typename Stored> struct job {
     }
 };
 
-/* What may ride along with the products of rows. */
+/* Optional dot products. */
 template <typename T> struct dots {
-    T *parts;        /* of x'y of each column: one a block and column */
-    const int *stop; /* where it is not 0, the product is for nothing; NULL: it never is */
+    T *parts;        /* the parts of x'y of each column: one for each block and column */
+    const int *stop; /* if *stop is not 0, the product is skipped; NULL: never */
 };
 struct no_dots {
 };
 
-/* A lane's place among those that share a row or piece. */
+/* The position of a lane in its group. */
 struct place {
     int slot, slots, column; /* its first column */
 };
@@ -93,7 +100,7 @@ template <int PACK> __device__ place place_of(int lane, int width_log, int slots
     return {in_group >> width_log, 1 << slots_log, (in_group & ((1 << width_log) - 1)) * PACK};
 }
 
-/* sum[i] += the lane's part of entries begin ... end - 1, in column i of its own. */
+/* sum[i] += the slot's part of entries begin ... end - 1, in the lane's column i. */
 template <int PACK, typename T, typename Stored>
 __device__ void add_entries(const job<T, Stored> &j, place p, int64_t begin, int64_t end, T *sum)
 {
@@ -114,7 +121,8 @@ __device__ void add_entries(const job<T, Stored> &j, place p, int64_t begin, int
     }
 }
 
-/* Slot 0 gets the fixed tree's sum of the slots. All lanes of the warp. */
+/* Adds the sums of the slots in a fixed tree; slot 0 has the result. Called by all lanes of a
+ * warp. */
 template <int PACK, typename T> __device__ void add_slots(int width_log, int slots, T *sum)
 {
     for (int distance = slots / 2; distance > 0; distance /= 2)
@@ -123,8 +131,8 @@ template <int PACK, typename T> __device__ void add_slots(int width_log, int slo
             sum[i] += shuffle_down(sum[i], distance << width_log);
 }
 
-/* The block's part of x'y of each column: sum has what a lane of slot 0 adds to its columns, 0 elsewhere. All threads.
- */
+/* Writes the block's part of x'y for each column. sum: the contributions of a lane of slot 0, 0 in
+ * other lanes. Called by all threads. */
 template <int PACK, typename T, typename Stored> __device__ void leave_parts(const job<T, Stored> &j, T *parts, T *sum)
 {
     __shared__ T of_warps[BLOCK_WARPS][MOST];
@@ -148,7 +156,7 @@ template <int PACK, typename T, typename Stored> __device__ void leave_parts(con
     }
 }
 
-/* Dots: no_dots, or dots<T>, of a square matrix. */
+/* Dots: no_dots, or dots<T> for a square matrix. */
 template <int PACK, typename Dots, typename T, typename Stored>
 __global__ void __launch_bounds__(BLOCK) multiply_rows(job<T, Stored> j, Dots dots)
 {
@@ -165,7 +173,7 @@ __global__ void __launch_bounds__(BLOCK) multiply_rows(job<T, Stored> j, Dots do
     const place p = place_of<PACK>(lane, j.width_log, j.slots_log);
     const bool has_columns = p.column < j.columns;
     const int64_t stride = (int64_t)gridDim.x * BLOCK_WARPS * groups;
-    /* the same for all lanes of a warp: they leave the loop together */
+    /* first is the same for all lanes of a warp, so they leave the loop together. */
     for (int64_t first = ((int64_t)blockIdx.x * BLOCK_WARPS + threadIdx.x / warp_lanes) * groups; first < j.rows;
          first += stride) {
         const int64_t row = first + group;
@@ -176,7 +184,7 @@ __global__ void __launch_bounds__(BLOCK) multiply_rows(job<T, Stored> j, Dots do
         if (end - begin > j.longest)
             mine = false;
         if constexpr (DOT) {
-            if (mine && p.slot == 0) /* on its way while the row is added up */
+            if (mine && p.slot == 0) /* loaded while the row is summed */
                 own = *(const pack<T, PACK> *)(j.x + row * j.x_stride + p.column);
         }
         if (mine)
@@ -196,7 +204,7 @@ __global__ void __launch_bounds__(BLOCK) multiply_rows(job<T, Stored> j, Dots do
         leave_parts<PACK>(j, dots.parts, dot);
 }
 
-/* sums[MOST * piece + column]; a group of lanes a piece. */
+/* sums[MOST * piece + column]; one group of lanes a piece. */
 template <int PACK, typename T, typename Stored>
 __global__ void __launch_bounds__(BLOCK) multiply_pieces(job<T, Stored> j, const piece *pieces, int64_t count, T *sums)
 {
@@ -204,7 +212,7 @@ __global__ void __launch_bounds__(BLOCK) multiply_pieces(job<T, Stored> j, const
     const int group = lane >> group_log, groups = warp_lanes >> group_log;
     const place p = place_of<PACK>(lane, j.width_log, j.most_slots_log);
     const int64_t stride = (int64_t)gridDim.x * BLOCK_WARPS * groups;
-    /* the same for all lanes of a warp: they leave the loop together */
+    /* first is the same for all lanes of a warp, so they leave the loop together. */
     for (int64_t first = ((int64_t)blockIdx.x * BLOCK_WARPS + threadIdx.x / warp_lanes) * groups; first < count;
          first += stride) {
         const int64_t i = first + group;
@@ -221,7 +229,8 @@ __global__ void __launch_bounds__(BLOCK) multiply_pieces(job<T, Stored> j, const
     }
 }
 
-/* y from the sums of the pieces of a long row; a block a row: lane c of each half warp has column c. */
+/* y of the long rows from the sums of their pieces. One block a row: threads with the same number
+ * modulo MOST have the same column. */
 template <typename T, typename Stored>
 __global__ void __launch_bounds__(BLOCK)
     add_pieces(job<T, Stored> j, const pieces_of_row *rows, int64_t count, const T *sums)
@@ -248,7 +257,7 @@ __global__ void __launch_bounds__(BLOCK)
     }
 }
 
-/* The rows of more than longest entries, in any order. */
+/* Lists the rows of more than `longest` entries, in any order. */
 template <typename Offset>
 __global__ void __launch_bounds__(BLOCK)
     find_long(const Offset *row_ptr, int64_t rows, int64_t longest, long_row *found, unsigned long long *count)

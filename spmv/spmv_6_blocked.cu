@@ -1,5 +1,5 @@
-/* Method "blocked" of the backend cuda: the plan sorts the matrix on the device, the product is two launches
- * (spmv_6_blocked.cuh).
+/* Method "blocked" of the backend cuda: the plan sorts the matrix on the device, and a product is
+ * two launches (spmv_6_blocked.cuh).
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <algorithm>
@@ -18,34 +18,36 @@ namespace
 {
 
 enum {
-    ENOUGH = 128,        /* bytes of a run, were columns evenly spread, for which the usual shape will do */
+    /* the least bytes of a run for the usual shape, if columns are evenly distributed */
+    ENOUGH = 128,
     SECTOR = 32,         /* bytes that a gather from memory moves */
-    PART = 1 << 16,      /* nonzeros of a part, at most, where a device is full */
-    LEAST_PART = 1 << 13 /* and at least, where it is not */
+    PART = 1 << 16,      /* the most nonzeros of a part, where the device is full */
+    LEAST_PART = 1 << 13 /* the least nonzeros of a part, where it is not */
 };
 
-/* What a plan keeps, in the context's memory but for the numbers. */
+/* The state of a plan; arrays are in the context's memory. */
 struct blocked_state {
     tiles::statistics about;
     bool large;
     int columns; /* of a block */
     int64_t blocks, parts, segments, runs;
-    int64_t few; /* nonzeros gathered straight from memory */
+    int64_t few; /* nonzeros gathered from memory */
     void *table, *long_rows, *sums, *counts;
     void *segment_table, *first, *block_begins;
     void *column, *val, *place, *before, *shift, *products;
     void *from; /* where values may be replaced: the nonzero of each place */
 };
 
-/* While the plan is made, in the context's memory. */
+/* Temporary memory of the preparation, in the context's memory. */
 struct making {
-    void *memory;                          /* of the packing */
-    void *keys[2], *indices[3], *its_tile; /* of the sorts: indices[0] is from, indices[1] order */
+    void *memory; /* of the packing */
+    /* of the sorts: indices[0] is from, indices[1] is order */
+    void *keys[2], *indices[3], *its_tile;
 };
 
 int64_t index_bytes(const spmv_plan *plan)
 {
-    return plan->a.row_ptr_bits / 8; /* 8 from 2^31 nonzeros on */
+    return plan->a.row_ptr_bits / 8; /* 8 bytes from 2^31 nonzeros on */
 }
 
 template <typename T> spmv_status keep(spmv_plan *plan, const std::vector<T> &table, void **memory)
@@ -55,7 +57,7 @@ template <typename T> spmv_status keep(spmv_plan *plan, const std::vector<T> &ta
     return st != SPMV_OK || bytes == 0 ? st : spmv_upload(plan->ctx, table.data(), *memory, bytes);
 }
 
-/* Shared memory that a block of the device may have. */
+/* The largest shared memory of a block on this device. */
 spmv_status shared_limit(spmv_context *ctx, int *bytes)
 {
     return cuda_check(
@@ -66,7 +68,7 @@ spmv_status shared_limit(spmv_context *ctx, int *bytes)
 
 /* ------------------------------------------------------- tiles, as in rung 4 */
 
-/* Memory for as many tiles as there can be, and for the packing. */
+/* Allocates memory for the largest possible number of tiles, and for the packing. */
 template <typename Packing> spmv_status make_table(spmv_plan *plan, const Packing &p, making *m, blocked_state *s)
 {
     spmv_context *const ctx = plan->ctx;
@@ -101,7 +103,8 @@ template <typename Shape, typename Offset> spmv_status make_tiles(spmv_plan *pla
 
 /* ----------------------------------------------------------- blocks of columns */
 
-/* Room for the sorts: what comes in lies in one of the two arrays that they go between (backend.h). */
+/* Allocates the arrays of the sorts. The input of a sort lies in one of its two output arrays
+ * (backend.h). */
 spmv_status make_sort_room(spmv_plan *plan, making *m, blocked_state *s)
 {
     spmv_context *const ctx = plan->ctx;
@@ -132,8 +135,8 @@ void free_making(const spmv_plan *plan, making *m, const blocked_state *s)
     spmv_free(plan->ctx, m->its_tile);
 }
 
-/* Sorts indices by keys of less than `keys`, stably: make(keys, indices) queues what writes them, to where they are to
- * lie; the sorted ones end in m->keys[0] and out. */
+/* Sorts indices by keys in 0 ... keys - 1, stably. make(keys, indices) queues the kernels that
+ * write the unsorted ones to these addresses. The sorted ones are in m->keys[0] and out. */
 template <typename Make>
 spmv_status sort_by(spmv_plan *plan, making *m, int64_t keys, void *out, void *spare, const Make &make)
 {
@@ -169,7 +172,8 @@ spmv_status sort_by(spmv_plan *plan, making *m, int64_t keys, void *out, void *s
     return st;
 }
 
-/* Segments of one part, from begin to end: those of blocks with enough nonzeros, and what lies between. */
+/* Cuts a part, from begin to end, into segments: one for each block of columns with enough
+ * nonzeros, and one for the blocks between. */
 void cut_part(const std::vector<int64_t> &begins, int64_t begin, int64_t end, int64_t few, int32_t *block,
               std::vector<blocked::segment> *segments, int64_t *gathered)
 {
@@ -193,8 +197,9 @@ void cut_part(const std::vector<int64_t> &begins, int64_t begin, int64_t end, in
     }
 }
 
-/* Equal parts of the sorted nonzeros: at most PART each, a whole number for each of the blocks that the device holds at
- * once; or, where there is too little, one for each, or less. */
+/* The number of equal parts of the sorted nonzeros: at most PART nonzeros a part, and a whole
+ * number of parts for each block that the device holds at once. If there is less work, one part for
+ * each block or less. */
 int64_t parts_for(int64_t nnz, int64_t at_once)
 {
     if (SPMV_BLOCKED_SMALL)
@@ -227,7 +232,7 @@ spmv_status cut_parts(spmv_plan *plan, blocked_state *s, int resident)
     return st != SPMV_OK ? st : keep(plan, first, &s->first);
 }
 
-/* Columns, values and products in the order of the blocks; whole packs of them can be loaded. */
+/* Allocates columns, values and products in the order of the blocks, padded to whole packs. */
 spmv_status make_sorted(spmv_plan *plan, blocked_state *s)
 {
     const int64_t padded = tiles::part(plan->a.nnz), size = (int64_t)spmv_type_size(plan->type);
@@ -268,8 +273,8 @@ template <typename Index> spmv_status sort_columns(spmv_plan *plan, making *m, b
     if (st == SPMV_OK)
         st = on_device(ctx, [&] {
             const spmv_status step = launch(ctx, "spmv blocked begins", grid_for(s->blocks + 1, blocked::PLAN_THREADS),
-                                            blocked::PLAN_THREADS, blocked::begins, (const int32_t *)m->keys[0], a.nnz,
-                                            (int64_t *)s->block_begins, s->blocks);
+                                            blocked::PLAN_THREADS, find_begins<int64_t>, (const int32_t *)m->keys[0],
+                                            a.nnz, (int64_t *)s->block_begins, s->blocks);
             return step != SPMV_OK ? step
                                    : launch(ctx, "spmv blocked local", grid, blocked::PLAN_THREADS,
                                             blocked::local<Index>, a.col, (const int32_t *)m->keys[0],
@@ -280,7 +285,7 @@ template <typename Index> spmv_status sort_columns(spmv_plan *plan, making *m, b
     return st != SPMV_OK ? st : cut_parts(plan, s, resident);
 }
 
-/* How the tiles' products are found. */
+/* Computes the arrays that locate the products of the tiles. */
 template <typename Index> spmv_status find_runs(spmv_plan *plan, making *m, blocked_state *s, int line)
 {
     spmv_context *const ctx = plan->ctx;
@@ -349,7 +354,7 @@ template <typename Shape, typename T, typename Index> spmv_status make(spmv_plan
     return st;
 }
 
-/* Would runs of the usual shape be long enough, were columns evenly spread? */
+/* Whether runs of the usual shape are long enough if columns are evenly distributed. */
 template <typename T> bool usual_will_do(int64_t cols)
 {
     using usual = typename blocked::shapes<T>::usual;
@@ -367,7 +372,7 @@ template <typename T> spmv_status choose(spmv_plan *plan, blocked_state *s)
     return st;
 }
 
-/* The plan in a sentence. */
+/* Describes the plan for users. */
 void describe(spmv_plan *plan, const blocked_state *s)
 {
     const int64_t nnz = plan->a.nnz;
@@ -388,7 +393,7 @@ void describe(spmv_plan *plan, const blocked_state *s)
 
 /* ----------------------------------------------------------------- the product */
 
-/* A launch that wants all of an SM's memory as shared memory. */
+/* Launches a kernel that uses all of an SM's combined memory as shared memory. */
 template <auto Kernel, typename... Arguments>
 spmv_status launch_sharing(spmv_context *ctx, const char *name, launch_shape shape, Arguments... arguments)
 {
@@ -447,11 +452,10 @@ spmv_status run(const spmv_plan *plan, const blocked_state *s, const T *x, tiles
 
 extern "C" spmv_status blocked_cuda_prepare(spmv_plan *plan)
 {
-    spmv_status st = host_alloc(plan->ctx, (int64_t)sizeof(blocked_state), "a plan", &plan->state);
+    spmv_status st = plan_new_state(plan, (int64_t)sizeof(blocked_state));
     if (st != SPMV_OK)
         return st;
     blocked_state *const s = (blocked_state *)plan->state;
-    *s = {};
     if (plan->a.rows == 0)
         return SPMV_OK;
     try {
@@ -499,13 +503,9 @@ extern "C" spmv_status blocked_cuda_apply(const spmv_plan *plan, const struct pl
 
 extern "C" void blocked_cuda_release(spmv_plan *plan)
 {
-    blocked_state *const s = (blocked_state *)plan->state;
-    if (s == nullptr)
-        return;
+    const blocked_state *const s = (const blocked_state *)plan->state;
     void *const memory[] = {s->table, s->sums,  s->segment_table, s->first, s->block_begins, s->column,
                             s->val,   s->place, s->before,        s->shift, s->products,     s->from};
     for (void *m : memory)
         spmv_free(plan->ctx, m);
-    host_free(s);
-    plan->state = nullptr;
 }

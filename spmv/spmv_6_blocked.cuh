@@ -1,36 +1,45 @@
-/* Rung 6, "blocked": the columns in blocks, so that each gather finds x in shared memory.
+/* Rung 6, "blocked": columns in blocks, so that each gather finds x in shared memory.
  *
- * Idea: where columns lie anywhere, an element of x costs a sector of 32 bytes out of the second cache, and that, not
- * the matrix, takes the time. The plan keeps the matrix a second time, sorted by (block of columns, row, column). A
- * product is two launches. The first, "multiply", takes a block's part of x into shared memory and streams values and
- * 16-bit columns past it; products go to memory where the values lie. The second, "add", takes a tile of whole rows,
- * whose products lie in runs, one in each block of columns, puts them in shared memory in the order of the rows and
- * sums these as rung 4 does. Work: nnz products, as many sums. Depth: as rung 4, twice through memory. Launches: 2.
- * Bytes, a nonzero: value + 2 + product in the first, product + 2 in the second (f32 16, f64 28), all in whole lines
- * but at the ends of runs, and no gather outside a multiprocessor. Changed since rung 4: the order of the matrix, and
- * that products leave the multiprocessor. Wins: columns anywhere in an x that is too large for the first cache, where
- * rung 4 moves more than 32 bytes a nonzero; loses everywhere else.
+ * Idea:       Where columns are scattered, an element of x costs a sector of 32 bytes from the
+ *             second-level cache, and that limits the product, not the matrix. The plan keeps a
+ *             copy of the matrix sorted by (block of columns, row, column). A product has two
+ *             launches. The first, "multiply", loads a block's part of x into shared memory and
+ *             streams values and 16-bit columns; it writes the products to memory in the order of
+ *             the values. The second, "add", takes a tile of whole rows. The tile's products lie in
+ *             runs, one in each block of columns. It puts them in shared memory in the order of the
+ *             rows and sums them as rung 4 does.
+ * Work:       nnz products, nnz additions.
+ * Depth:      as rung 4, twice through memory.
+ * Launches:   2.
+ * Bytes:      a nonzero: value + 2 + product in the first launch, product + 2 in the second (f32
+ *             16, f64 28), all in whole lines except at the ends of runs, and no gather outside the
+ *             multiprocessor.
+ * Changed:    since rung 4, the order of the matrix, and products travel through memory.
+ * Wins when:  columns are scattered over an x too large for the first-level cache, and rung 4 moves
+ *             more than 32 bytes a nonzero. It loses everywhere else.
+ * Source:     R. Nishtala, R. W. Vuduc, J. W. Demmel, K. A. Yelick, "When cache blocking of sparse
+ *             matrix vector multiply works and why", AAECC 18 (2007); S. Beamer, K. Asanovic, D.
+ *             Patterson, "Reducing Pagerank communication via propagation blocking", IPDPS 2017
+ *             (products through memory, so that accesses on both sides are local).
  *
- * Multiply: the sorted nonzeros are cut into equal parts, as many as fill the device a whole number of times, a thread
- * block each. Where blocks of columns begin, a part is cut into segments; one with so few nonzeros that x's part would
- * be more than they gather it straight from memory, and neighbours of this sort are one segment. The parts depend on
- * the device, the products do not.
+ * Multiply: the sorted nonzeros are cut into equal parts, one for each thread block, as many as
+ * fill the device a whole number of times. A part is cut into segments where blocks of columns
+ * begin. A segment with so few nonzeros that loading x's part costs more than its gathers gathers
+ * from memory; neighbouring segments of this kind are merged. The parts depend on the device, the
+ * products do not.
  *
- * Add: where the products of a tile lie follows from two arrays in the order (tile, block of columns, row, column). A
- * 16-bit number is a product's place among those of its tile; its upper bit says that a run begins. A product's run is
- * thus how many bits are set up to here: the plan keeps the count before each 32 of them, and a warp's ballot counts
- * the rest. All of this is read before the wait for the first launch; so no thread looks for anything, and what a tile
- * keeps grows with its runs, not with the number of blocks.
+ * Add: two arrays in the order (tile, block of columns, row, column) locate the products of a tile.
+ * A 16-bit number is the place of a product among those of its tile; its upper bit marks the begin
+ * of a run. The run of a product is the number of set bits up to it: the plan keeps the count
+ * before each 32 of them, and a warp's ballot counts the rest. All of this is read before the wait
+ * for the first launch. So nothing is searched, and the memory of a tile grows with its runs, not
+ * with the number of blocks.
  *
- * Early start: as rung 4, both launches. The first writes products only behind its wait, so those of a product before
- * have been read.
+ * Early start: both launches, as rung 4. The first writes products only after its wait, when the
+ * product before has read its own.
  *
- * Bits: those of rung 4 with this rung's tiles; they follow from the rows' lengths, the number of columns, the type and
- * which of the two shapes the device has room for.
- *
- * R. Nishtala, R. W. Vuduc, J. W. Demmel, K. A. Yelick, "When cache blocking of sparse matrix vector multiply works and
- * why", AAECC 18 (2007); S. Beamer, K. Asanovic, D. Patterson, "Reducing Pagerank communication via propagation
- * blocking", IPDPS 2017 (products by way of memory, so that both ends stay near).
+ * Bits: those of rung 4 with this rung's tiles. They depend on the rows' lengths, the number of
+ * columns, the type, and the shape, which depends on the device's shared memory.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SPMV_6_BLOCKED_CUH
@@ -38,7 +47,7 @@
 
 #include "spmv_4_tiles.cuh"
 
-/* Tests build with blocks and tiles so small that small matrices have many of them. */
+/* Tests set this to get many blocks and tiles in small matrices. */
 #ifndef SPMV_BLOCKED_SMALL
 #define SPMV_BLOCKED_SMALL 0
 #endif
@@ -46,13 +55,14 @@
 namespace blocked
 {
 
-/* Of the first launch: BYTES of x in shared memory, RESIDENT blocks of BLOCK threads an SM. */
+/* The shape of the first launch: BYTES of x in shared memory, RESIDENT blocks of BLOCK threads an
+ * SM. */
 template <int BLOCK_, int RESIDENT_, int BYTES_> struct x_shape {
     enum { BLOCK = BLOCK_, RESIDENT = RESIDENT_, BYTES = BYTES_ };
 };
 
-/* Of the second: tiles of BLOCK * ITEMS products, RESIDENT of them an SM. The rest is what the packing and the sums of
- * rung 4 ask for. */
+/* The shape of the second launch: tiles of BLOCK * ITEMS products, RESIDENT tiles an SM. Rung 4's
+ * packing and sums use the other members. */
 template <int BLOCK_, int ITEMS_, int RESIDENT_, int SEGMENT_TILES_> struct tile_shape {
     enum {
         BLOCK = BLOCK_,
@@ -63,14 +73,15 @@ template <int BLOCK_, int ITEMS_, int RESIDENT_, int SEGMENT_TILES_> struct tile
         CAPACITY = BLOCK * ITEMS,
         ROWS = CAPACITY / 2,
         EMPTY_ROWS = 4 * ROWS,
-        ENDS = ROWS + 8, /* of the rows of a tile, and their beginning */
+        ENDS = ROWS + 8, /* the start of a tile's rows and their ends */
     };
     static_assert(CAPACITY <= 1 << 15, "places of 15 bits");
 };
 
-/* Usual: two blocks an SM, so that one loads x while the other multiplies, and three tiles, since they wait for memory
- * three times one after the other. Large, where so many blocks of columns would leave short runs: blocks of more than
- * twice the columns, tiles of twice the products. 16-byte elements: half as many products. */
+/* Usual: two blocks an SM, so that one loads x while the other multiplies, and three tiles, since
+ * each waits for memory three times in sequence. Large, where so many blocks of columns would leave
+ * short runs: more than twice the columns a block, and twice the products a tile. 16-byte elements:
+ * half as many products. */
 template <typename T> struct shapes {
 #if SPMV_BLOCKED_SMALL
     struct usual {
@@ -107,7 +118,7 @@ template <typename Tile, typename T> __host__ __device__ constexpr int tile_byte
     return (int)(Tile::CAPACITY * sizeof(T) + Tile::ENDS * sizeof(uint16_t));
 }
 
-/* N neighbours, loaded and stored at once. */
+/* N neighbouring elements, loaded and stored at once. */
 template <typename T, int N> struct alignas(sizeof(T) * N) pack {
     T at[N];
 };
@@ -116,8 +127,8 @@ template <typename T> struct width_of {
     enum { PACK = sizeof(T) < 16 ? 16 / sizeof(T) : 1 };
 };
 
-/* Sorted nonzeros begin ... end - 1. last < 0: all of one block of columns, whose x is to be in shared memory; else of
- * the blocks up to last, gathered from memory. */
+/* Sorted nonzeros begin ... end - 1. last < 0: all in one block of columns, whose part of x is
+ * loaded into shared memory. Otherwise in the blocks up to last, gathered from memory. */
 struct segment {
     int64_t begin, end;
     int32_t block, last;
@@ -126,37 +137,27 @@ struct segment {
 /* The sorted matrix. */
 template <typename T, typename Stored> struct sorted_matrix {
     const segment *segments;
-    const int32_t *first;        /* of a part; parts + 1 */
+    const int32_t *first;        /* the first segment of each part; parts + 1 */
     const int64_t *block_begins; /* blocks + 1 */
     int64_t cols;
-    const uint16_t *column; /* within its block; like val with room for whole packs */
+    const uint16_t *column; /* within its block; like val padded to whole packs */
     const Stored *val;      /* NULL: a pattern */
     T *products;
 };
 
-/* How the products of a tile are found. */
+/* The arrays that locate the products of a tile. */
 template <typename T, typename Index> struct runs {
-    const uint16_t *place; /* 15 bits; the 16th: a run begins */
-    const Index *before;   /* how many runs begin before each 32 places */
-    const Index *shift;    /* of a run: from a place in tile order to the place in the sorted matrix */
+    const uint16_t *place; /* 15 bits; the 16th marks the start of a run */
+    const Index *before;   /* the number of runs that begin before each 32 places */
+    /* of a run: the distance from a place in tile order to the place in the sorted matrix */
+    const Index *shift;
     const T *products;
 };
 
 enum { HEAD = 1 << 15 };
 
-/* The block's dynamic shared memory. */
-template <int BYTES> __device__ unsigned char *shared_memory()
-{
-#ifdef __CUDACC__
-    extern __shared__ __align__(16) unsigned char blocked_shared[];
-    return blocked_shared;
-#else /* an ordinary compiler's blocks run one after the other */
-    alignas(16) static unsigned char memory[BYTES];
-    return memory;
-#endif
-}
-
-/* Elements 0 ... count - 1 into shared memory, behind the wait for the kernel before. */
+/* Copies elements 0 ... count - 1 into shared memory. Called after the wait for the kernel
+ * before. */
 template <int BLOCK, typename T> __device__ void stage(const T *from, int count, T *to)
 {
     constexpr int PACK = width_of<T>::PACK, AT_ONCE = 4;
@@ -187,7 +188,7 @@ template <int BLOCK, typename T> __device__ void stage(const T *from, int count,
     }
 }
 
-/* What a thread has of the matrix at a time: packs of neighbours, neighbouring threads neighbouring packs. */
+/* The part of the matrix that a thread loads at a time: packs of neighbouring elements. */
 template <int BLOCK, typename T, typename Stored> struct batch {
     enum { PACK = width_of<T>::PACK, PACKS = 4, STEP = BLOCK * PACK * PACKS };
     pack<Stored, PACK> value[PACKS];
@@ -228,7 +229,7 @@ template <int BLOCK, typename T, typename Stored> struct batch {
                         product.at[e] *= T(value[i].at[e]);
                 }
                 *(pack<T, PACK> *)(m.products + k) = product;
-            } else { /* at a border; the others are not this segment's */
+            } else { /* a pack on the segment's border, which may have elements of other segments */
 #pragma unroll
                 for (int e = 0; e < PACK; e++) {
                     if (k + e < begin || k + e >= end)
@@ -243,12 +244,12 @@ template <int BLOCK, typename T, typename Stored> struct batch {
     }
 };
 
-/* A segment of blocks with few nonzeros. */
+/* Multiplies a segment of blocks with few nonzeros. */
 template <typename T, typename Stored>
 __device__ void multiply_few(const sorted_matrix<T, Stored> &m, segment g, int columns, const T *x, int threads)
 {
     for (int64_t k = g.begin + threadIdx.x; k < g.end; k += threads) {
-        int32_t low = g.block, high = g.last; /* the last block that begins at k or before */
+        int32_t low = g.block, high = g.last; /* the last block that begins at or before k */
         while (low < high) {
             const int32_t middle = low + (high - low + 1) / 2;
             if (m.block_begins[middle] <= k)
@@ -268,7 +269,8 @@ __global__ void __launch_bounds__(X::BLOCK, X::RESIDENT) multiply(sorted_matrix<
 {
     using held = batch<X::BLOCK, T, Stored>;
     constexpr int COLUMNS = columns_of<X, T>();
-    T *const block_x = (T *)shared_memory<X::BYTES>();
+    SPMV_DYNAMIC_SHARED(dynamic_shared);
+    T *const block_x = (T *)dynamic_shared;
     const int first = m.first[blockIdx.x], behind = m.first[blockIdx.x + 1];
     let_next_begin();
     for (int s = first; s < behind; s++) {
@@ -285,7 +287,7 @@ __global__ void __launch_bounds__(X::BLOCK, X::RESIDENT) multiply(sorted_matrix<
         }
         const int64_t left = m.cols - (int64_t)g.block * COLUMNS;
         if (s > first)
-            __syncthreads(); /* all are done with the block before */
+            __syncthreads(); /* before x's part of the last segment is overwritten */
         stage<X::BLOCK>(x + (int64_t)g.block * COLUMNS, left < COLUMNS ? (int)left : COLUMNS, block_x);
         __syncthreads();
         while (true) {
@@ -298,7 +300,7 @@ __global__ void __launch_bounds__(X::BLOCK, X::RESIDENT) multiply(sorted_matrix<
     }
 }
 
-/* A thread's places of a tile; those behind it are 0. */
+/* Loads a thread's places of a tile; 0 behind its end. */
 template <typename Tile> __device__ void load_words(const uint16_t *from, int count, int (&word)[Tile::ITEMS])
 {
 #pragma unroll
@@ -306,7 +308,7 @@ template <typename Tile> __device__ void load_words(const uint16_t *from, int co
         word[i] = i * Tile::BLOCK + (int)threadIdx.x < count ? load_once(from + i * Tile::BLOCK) : 0;
 }
 
-/* Two places of 16 bits in a register: i and i + 1, i even. */
+/* The places of a thread, two 16-bit places a register. */
 template <int ITEMS> struct places {
     uint32_t two[ITEMS / 2];
 
@@ -324,8 +326,9 @@ template <typename Tile, typename T, typename Index, typename Store>
 __global__ void __launch_bounds__(Tile::BLOCK, Tile::RESIDENT) add(tiles::matrix<T, T> m, runs<T, Index> r, Store store)
 {
     constexpr int BLOCK = Tile::BLOCK, ITEMS = Tile::ITEMS;
-    constexpr int AT_ONCE = sizeof(T) > 4 ? 4 : 8; /* by registers */
-    T *const products = (T *)shared_memory<tile_bytes<Tile, T>()>();
+    constexpr int AT_ONCE = sizeof(T) > 4 ? 4 : 8; /* limited by registers */
+    SPMV_DYNAMIC_SHARED(dynamic_shared);
+    T *const products = (T *)dynamic_shared;
     uint16_t *const ends = (uint16_t *)(products + Tile::CAPACITY);
     const int thread = (int)threadIdx.x;
     const int64_t t = blockIdx.x;
@@ -343,9 +346,9 @@ __global__ void __launch_bounds__(Tile::BLOCK, Tile::RESIDENT) add(tiles::matrix
     const int skip = (int)(mine.begin - from), count = (int)(end - from), rows = (int)(row_end - mine.row);
     const bool whole_rows = mine.long_row < 0;
     const unsigned up_to_here = 0xffffffffu >> (warp_lanes - 1 - thread % warp_lanes);
-    const auto is_mine = [=](int i) { /* element i * BLOCK + thread; the line's first ones are another tile's */
-                                      return i * BLOCK + thread < count && (i > 0 || thread >= skip);
-    };
+    /* whether element i * BLOCK + thread is the tile's; the first elements of the line may be
+     * another tile's */
+    const auto is_mine = [=](int i) { return i * BLOCK + thread < count && (i > 0 || thread >= skip); };
     int word[ITEMS];
     load_words<Tile>(settled(r.place + from + thread), count, word);
     places<ITEMS> place;

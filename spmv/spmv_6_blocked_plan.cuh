@@ -1,41 +1,36 @@
-/* The order of rung 6, made on the device by two stable sorts.
+/* Computes the order of rung 6 on the device, with two stable sorts.
  *
- *   number    (block of columns, number) of each nonzero
- *   (sort)    by block: rows and columns keep their order within one. from[i]: the nonzero at place i
- *   begins    where the blocks begin, by binary search; the host cuts parts and segments from them
- *   local     columns within their blocks, in 16 bits
- *   tile_of   the tile of each nonzero, from the table that the packing of rung 4 makes
- *   tile_keys (tile, i) of place i
- *   (sort)    by tile: order[j], the place of the nonzero that is number j in the order (tile, block, row, column).
- *             Tile t has the same numbers j here as it has nonzeros in the matrix
- *   mark      place among its tile's products and whether a run begins, that is order[j] is not order[j - 1] + 1; how
- *             many do of each 32
- *   (scan)    how many runs begin before
- *   shift     of each run: from j to order[j]
+ * number    (block of columns, index) of each nonzero
+ * (sort)    by block: rows and columns keep their order within one. from[i]: the nonzero at place i
+ * begins    where the blocks begin, by binary search; the host cuts parts and segments from them
+ * local     columns within their blocks, in 16 bits
+ * tile_of   the tile of each nonzero, from the table of rung 4's packing
+ * tile_keys (tile, i) of place i
+ * (sort)    by tile: order[j], the place of the nonzero that is number j in the order (tile, block,
+ *           row, column). The numbers j of a tile are the same as its positions in the matrix
+ * mark      place among its tile's products, and whether a run begins, that is, order[j] is not
+ *           order[j - 1] + 1; the number of runs that begin in each 32 places
+ * (scan)    the number of runs that begin before
+ * shift     of each run: from j to order[j]
  *
- * Index: of 32 bits where there are less than 2^31 nonzeros.
+ * Index: 32 bits for fewer than 2^31 nonzeros.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SPMV_6_BLOCKED_PLAN_CUH
 #define SPMV_6_BLOCKED_PLAN_CUH
 
-/* Of the packing, not all is of use here. */
+/* This file uses only a part of the packing. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wunused-function"
 #include "spmv_4_tiles_plan.cuh"
 #pragma GCC diagnostic pop
+#include "device_loops.cuh"
 #include "spmv_6_blocked.cuh"
 
 namespace blocked
 {
 
-enum { PLAN_THREADS = 256 };
-
-template <typename Body> __device__ void for_each(int64_t n, const Body &body)
-{
-    for (int64_t i = (int64_t)blockIdx.x * PLAN_THREADS + threadIdx.x; i < n; i += (int64_t)gridDim.x * PLAN_THREADS)
-        body(i);
-}
+enum { PLAN_THREADS = block_threads };
 
 template <typename Index>
 __global__ void __launch_bounds__(PLAN_THREADS)
@@ -44,22 +39,6 @@ __global__ void __launch_bounds__(PLAN_THREADS)
     for_each(nnz, [=](int64_t k) {
         block[k] = col[k] / columns;
         index[k] = (Index)k;
-    });
-}
-
-static __global__ void __launch_bounds__(PLAN_THREADS)
-    begins(const int32_t *sorted, int64_t nnz, int64_t *block_begins, int64_t blocks)
-{
-    for_each(blocks + 1, [=](int64_t b) {
-        int64_t low = 0, high = nnz;
-        while (low < high) {
-            const int64_t middle = low + (high - low) / 2;
-            if (sorted[middle] < b)
-                low = middle + 1;
-            else
-                high = middle;
-        }
-        block_begins[b] = low;
     });
 }
 
@@ -93,7 +72,7 @@ template <typename Index> __device__ bool is_head(const Index *order, int64_t j,
     return j < nnz && (j == 0 || order[j] != order[j - 1] + 1);
 }
 
-/* Warps go round by 32 places. */
+/* Each warp loops over lines of 32 places. */
 template <typename Body> __device__ void for_each_line(int64_t nnz, const Body &body)
 {
     const int64_t stride = (int64_t)gridDim.x * PLAN_THREADS;

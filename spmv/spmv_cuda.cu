@@ -1,4 +1,4 @@
-/* The CUDA methods of the product: types to templates, for each rung.
+/* The CUDA methods "scalar" and "vector": selects the template instance for the types of a plan.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "block.cuh"

@@ -1,4 +1,5 @@
-/* What every CUDA rung of the product shares: the matrix's arrays by value, and how a sum becomes an element of y.
+/* Shared by the CUDA rungs of the product: the matrix's arrays, passed by value, and how a sum
+ * becomes an element of y.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SPMV_CUDA_CUH
@@ -8,14 +9,14 @@
 #include "complex.cuh"
 #include "launch.cuh"
 
-/* A plan's matrix with its types, T that of vectors and sums; val NULL: a pattern. */
+/* A plan's matrix with its types. T: of vectors and sums. val: NULL for a pattern. */
 template <typename T, typename Offset, typename Stored> struct csr_arrays {
     int64_t rows;
     const Offset *row_ptr;
     const int32_t *col;
     const Stored *val;
 
-    /* What entry k adds to its row. */
+    /* The term of entry k in the sum of its row. */
     __device__ T term(int64_t k, const T *x) const
     {
         const T element = load_whole(x + col[k]);
@@ -39,7 +40,7 @@ template <typename T> struct scaling {
     }
 };
 
-/* Lane 0 gets the fixed tree's sum of width lanes. */
+/* The sum over `width` lanes in a fixed tree; the result is in lane 0. */
 template <typename T> __device__ T warp_sum(T sum, int width)
 {
     for (int distance = width / 2; distance > 0; distance /= 2)
@@ -47,7 +48,7 @@ template <typename T> __device__ T warp_sum(T sum, int width)
     return sum;
 }
 
-/* gamma: a scalar in the device's memory, NULL for 1. */
+/* gamma y. gamma: a scalar in the device's memory, NULL for 1. */
 template <typename T> __device__ T scaled_by(const T *gamma, T y)
 {
     return gamma != nullptr ? load_whole(gamma) * y : y;

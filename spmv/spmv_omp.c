@@ -1,21 +1,24 @@
-/* Method "tiles" of the backend omp: tiles of equal work, work being rows plus nonzeros, so that neither one long row
- * nor a million empty ones idles a thread.
+/* Method "tiles" of the backend omp: tiles of equal work, where work is rows plus nonzeros. Neither
+ * one long row nor a million empty rows leave a thread idle.
  *
- * Think of the merge of the row ends with the nonzeros: each step finishes a row or takes a nonzero. The plan cuts that
- * path every TILE_WORK steps; a tile knows from which (row, nonzero) to which it goes. Rows that cross a border are
- * added up in tile order after the parallel loop. The tiles depend on the matrix alone, so the bits do not depend on
- * the number of threads. D. Merrill, M. Garland, "Merge-based parallel sparse matrix-vector multiplication", SC16.
+ * The tiles are sections of the merge path of row ends and nonzeros: each step finishes a row or
+ * takes a nonzero, and the plan cuts the path every TILE_WORK steps. Rows that cross a boundary are
+ * added in tile order after the parallel loop. The tiles depend on the matrix alone, so the bits do
+ * not depend on the number of threads. D. Merrill, M. Garland, "Merge-based parallel sparse
+ * matrix-vector multiplication", SC16.
  *
- * Products of large matrices wait for memory, so what is left is to read less (spmv_omp_look.c, which looks at the
- * tiles once): in stretches of rows whose columns follow from those of the first, only these are read; elsewhere
- * columns of 16 bits from a base of the tile take the place of those of 32 where they fit and where caches are too
- * small for the matrix. Both are exact. Where columns jump about in a long x, entries ahead are prefetched.
+ * Products of large matrices are limited by memory bandwidth, so the plan (spmv_omp_look.c) reduces
+ * the bytes read, without loss. In a stretch of rows whose columns follow from those of its first
+ * row, only the columns of the first row are read. Elsewhere, 16-bit columns relative to a base
+ * replace 32-bit columns where they fit and where the matrix exceeds the caches. Where columns are
+ * scattered over a long x, entries ahead are prefetched.
  *
- * Products of short rows wait for wrong guesses of where a row ends. Where lengths are such that a processor cannot
- * foresee them, a tile's rows are taken by length: one loop a length, whose end is known.
+ * Products of short rows are limited by mispredicted row ends. Where the lengths are unpredictable,
+ * the rows of a tile are processed in order of length, with one loop for each length.
  *
- * Which entry of a row meets which sum is a function of the row's length alone (spmv_omp_typed.h): neither kind of
- * stretch, order of the rows, nor width of columns, nor instruction set shows in the bits.
+ * The assignment of entries to partial sums depends on the length of the row alone
+ * (spmv_omp_typed.h). So the kind of stretch, the order of the rows, the width of columns and the
+ * instruction set do not change the bits.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <omp.h>
@@ -26,29 +29,36 @@
 
 #include "spmv_omp.h"
 
-/* A thread claims its tiles one after the other, or up to so many at once where each has many more: some 10 us. */
+/* A thread claims one tile at a time, or MOST_CLAIMED (about 10 us) where each thread has at least
+ * CLAIMS times as many. */
 enum { MOST_CLAIMED = 2, CLAIMS = 16 };
 
-/* So many entries ahead x is prefetched: some 100 ns at 1.5 ns an entry. */
+/* The prefetch distance of x in entries: about 100 ns at 1.5 ns an entry. */
 enum { AHEAD = 64 };
 
-/* So many bytes ahead values are prefetched, columns half as many: the processor itself stops at the end of a page. */
+/* The prefetch distance of values in bytes; columns use half of it. The hardware prefetcher stops
+ * at the end of a page. */
 enum { VALUES_AHEAD = 2048 };
 
 #define ALWAYS_INLINE inline __attribute__((always_inline))
 
-/* A vector of the processor; GCC and Clang have them on every machine. */
+/* A vector of the processor; GCC and Clang support them on every machine. */
 typedef int32_t pack_i32 __attribute__((vector_size(4 * SPOTS)));
 
-/* How a tile's columns are read: constants once they are inlined. */
+/* How a tile is read and written; constants after inlining. */
 struct reading {
     bool pattern; /* no values: all are 1 */
-    bool narrow;  /* columns of 16 bits */
+    bool narrow;  /* 16-bit columns */
     bool far;     /* x is prefetched */
-    bool stream;  /* y is written past the caches */
+    bool stream;  /* y is written with streaming stores */
 };
 
-/* What lies so many bytes behind from, which may be the end of an array and beyond. */
+/* X(length) for the lengths 1 to 6, 8 or 9. */
+#define LENGTHS_6(X) X(1) X(2) X(3) X(4) X(5) X(6)
+#define LENGTHS_8(X) LENGTHS_6(X) X(7) X(8)
+#define LENGTHS_9(X) LENGTHS_8(X) X(9)
+
+/* Prefetches the address so many bytes behind from, which may lie beyond the end of the array. */
 static ALWAYS_INLINE void prefetch(const void *from, int64_t bytes)
 {
     __builtin_prefetch((const void *)((uintptr_t)from + (uintptr_t)bytes));
@@ -59,26 +69,28 @@ static ALWAYS_INLINE int64_t column_at(const void *col, bool narrow, int64_t k)
     return narrow ? (int64_t)((const uint16_t *)col)[k] : (int64_t)((const int32_t *)col)[k];
 }
 
-/* Parts of equal bytes, up to a tile: not of as many tiles, as some read half of what others do. */
-static void cut_parts(struct tiles *tiles, int threads)
+/* Divides the tiles among the threads by bytes, not by number, since some tiles read half as many
+ * bytes as others. */
+static void cut_shares(struct omp_tiles *tiles, int threads)
 {
     const int64_t total = tiles->tile[tiles->count].bytes;
     int64_t t = 0;
     for (int p = 0; p < threads; p++) {
         while (t < tiles->count && tiles->tile[t].bytes < total / threads * p + total % threads * p / threads)
             t++;
-        tiles->part[p].begin = t;
+        tiles->share[p].begin = t;
         if (p > 0)
-            tiles->part[p - 1].end = t;
+            tiles->share[p - 1].end = t;
     }
-    tiles->part[threads - 1].end = tiles->count;
-    tiles->parts = threads;
+    tiles->share[threads - 1].end = tiles->count;
+    tiles->shares = threads;
 }
 
-/* All tiles, by all threads. Each thread has a part of them, always the same, which it goes through from begin to end,
- * so that it finds in its caches what the tile before has read of x, and the part itself where it fits. Who is done
- * helps the others, so that a thread that something else holds up does not hold up all. */
-void tiles_share_out(struct tiles *tiles, tile_function *function, const void *source)
+/* Each thread has the same range of tiles in every product and processes it in order, so it finds
+ * the elements of x that the tile before has read in its caches, and the matrix itself where it
+ * fits. A finished thread takes tiles from the others, so one delayed thread does not stall the
+ * product. */
+void tiles_share_out(struct omp_tiles *tiles, tile_function *function, const void *source)
 {
     const int64_t count = tiles->count;
     const int threads = tiles->threads;
@@ -88,18 +100,18 @@ void tiles_share_out(struct tiles *tiles, tile_function *function, const void *s
         return;
     }
     const int64_t claim = max_i64(1, min_i64(MOST_CLAIMED, count / threads / CLAIMS));
-    if (tiles->parts != threads)
-        cut_parts(tiles, threads);
+    if (tiles->shares != threads)
+        cut_shares(tiles, threads);
     for (int p = 0; p < threads; p++)
-        tiles->part[p].next = tiles->part[p].begin;
+        tiles->share[p].next = tiles->share[p].begin;
 #pragma omp parallel num_threads(threads)
     {
         const int me = omp_get_thread_num();
         for (int i = 0; i < threads; i++) {
             const int p = (me + i) % threads;
-            const int64_t end = tiles->part[p].end;
-            const int64_t its = i == 0 ? claim : 1; /* one at a time at the end, when all wait for the last */
-            int64_t *next = &tiles->part[p].next;
+            const int64_t end = tiles->share[p].end;
+            const int64_t its = i == 0 ? claim : 1; /* single tiles near the end */
+            int64_t *next = &tiles->share[p].next;
             for (;;) {
                 int64_t t;
 #pragma omp atomic capture
@@ -116,7 +128,7 @@ void tiles_share_out(struct tiles *tiles, tile_function *function, const void *s
     }
 }
 
-/* Of spmv_omp_epilogue.h */
+/* for spmv_omp_epilogue.h */
 #define ZERO 0
 #define PLUS(a, b) ((a) + (b))
 #define SCALE(a, b) ((a) * (b))
@@ -146,9 +158,7 @@ void tiles_share_out(struct tiles *tiles, tile_function *function, const void *s
 
 void tiles_omp_release(spmv_plan *plan)
 {
-    struct tiles *tiles = plan->state;
-    if (tiles == NULL)
-        return;
+    const struct omp_tiles *tiles = plan->state;
     spmv_free(plan->ctx, tiles->tile);
     spmv_free(plan->ctx, tiles->stretch);
     spmv_free(plan->ctx, tiles->col);
@@ -159,14 +169,12 @@ void tiles_omp_release(spmv_plan *plan)
     spmv_free(plan->ctx, tiles->head);
     spmv_free(plan->ctx, tiles->tail);
     spmv_free(plan->ctx, tiles->dots);
-    spmv_free(plan->ctx, tiles->part);
-    host_free(tiles);
-    plan->state = NULL;
+    spmv_free(plan->ctx, tiles->share);
 }
 
 spmv_status tiles_omp_apply(const spmv_plan *plan, const struct plan_product *product)
 {
-    const struct tiles *tiles = plan->state;
+    const struct omp_tiles *tiles = plan->state;
     if (tiles->columns) {
         columns_omp_product(plan, product);
         return SPMV_OK;
@@ -182,35 +190,35 @@ spmv_status tiles_omp_apply(const spmv_plan *plan, const struct plan_product *pr
         product_mixed(plan, product);
         return SPMV_OK;
     case PLAN_c64:
-    case PLAN_c128: /* always as columns */
+    case PLAN_c128: /* these use columns_omp_product */
     case PLAN_TYPES:
         break;
     }
     return SPMV_ERROR_TYPE;
 }
 
-void tiles_omp_pieces(const spmv_plan *plan, const void *x, void *y, const spmv_epilogue *epilogue,
-                      struct pieces *pieces)
+void tiles_omp_loop(const spmv_plan *plan, const void *x, void *y, const spmv_epilogue *epilogue,
+                    struct tile_loop *loop)
 {
-    const struct tiles *tiles = plan->state;
-    pieces->tiles = tiles;
+    const struct omp_tiles *tiles = plan->state;
+    loop->tiles = tiles;
     if (tiles->columns) {
-        columns_omp_pieces(plan, x, y, pieces);
+        columns_omp_loop(plan, x, y, loop);
         return;
     }
     switch (plan->types) {
     case PLAN_f32:
-        pieces_f32(plan, x, y, epilogue, pieces);
+        loop_f32(plan, x, y, epilogue, loop);
         return;
     case PLAN_f64:
-        pieces_f64(plan, x, y, epilogue, pieces);
+        loop_f64(plan, x, y, epilogue, loop);
         return;
     case PLAN_mixed:
-        pieces_mixed(plan, x, y, epilogue, pieces);
+        loop_mixed(plan, x, y, epilogue, loop);
         return;
     case PLAN_c64:
     case PLAN_c128:
-    case PLAN_TYPES: /* no pieces */
+    case PLAN_TYPES: /* the solvers have no loops in these types */
         return;
     }
 }

@@ -1,19 +1,20 @@
-/* Method "tiles" of the backend omp for several vectors at once, and for complex types: the tiles of spmv_omp.c, in
- * which each entry of the matrix meets all columns of x, side by side in vectors of the processor, before the next one.
+/* Method "tiles" of the backend omp for several vectors, and for complex types. It uses the tiles
+ * of spmv_omp.c. Each entry of the matrix is multiplied by all columns of x, in vectors of the
+ * processor, before the next entry is read.
  *
- * A column's sums are formed in the order of spmv_omp_typed.h, so it has the bits of a product by itself. Columns are
- * taken 16, 8, 4, 2 and 1 at a time, which are constants to the compiler; what a row has of the matrix is in the first
- * cache when the next of them reads it again.
+ * The sums of a column are formed in the order of spmv_omp_typed.h, so a column has the bits of a
+ * product of one vector. Columns are processed in groups of 16, 8, 4, 2 and 1, which are constants
+ * for the compiler. Each group after the first reads the tile's entries from a cache.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "spmv_omp.h"
 
 #define ALWAYS_INLINE inline __attribute__((always_inline))
 
-/* SERIAL and LANES: see spmv_omp_typed.h. */
+/* SERIAL and LANES as in spmv_omp_typed.h. */
 enum { MOST_COLUMNS = 16, SERIAL = 32, LANES = 8 };
 
-/* So many entries ahead x is prefetched where a row of it is more than one pack. */
+/* The distance in entries of the prefetch of x, where a row of x is longer than one pack. */
 enum { AHEAD = 16 };
 
 static ALWAYS_INLINE void prefetch_row(const void *from, size_t bytes)
@@ -22,7 +23,7 @@ static ALWAYS_INLINE void prefetch_row(const void *from, size_t bytes)
         __builtin_prefetch((const char *)from + b);
 }
 
-/* Vectors of the processor; GCC and Clang have them on every machine. */
+/* Vectors of the processor; GCC and Clang support them on every machine. */
 typedef double pack_f64 __attribute__((vector_size(32)));
 typedef double half_pack_f64 __attribute__((vector_size(16)));
 typedef float pack_f32 __attribute__((vector_size(16)));
@@ -30,7 +31,7 @@ typedef float half_pack_f32 __attribute__((vector_size(8)));
 
 /* ------------------------------------------------------------------ reals */
 
-#define PIECES
+#define LOOP
 #define ZERO 0
 #define PLUS(a, b) ((a) + (b))
 #define TIMES(a, b) ((a) * (b))
@@ -71,7 +72,7 @@ typedef float half_pack_f32 __attribute__((vector_size(8)));
 #undef STORED
 #undef TYPED
 
-#undef PIECES
+#undef LOOP
 #undef ZERO
 #undef PLUS
 #undef TIMES
@@ -142,21 +143,21 @@ void columns_omp_product(const spmv_plan *plan, const struct plan_product *produ
     multiply[plan->types](plan, product);
 }
 
-void columns_omp_pieces(const spmv_plan *plan, const void *x, void *y, struct pieces *pieces)
+void columns_omp_loop(const spmv_plan *plan, const void *x, void *y, struct tile_loop *loop)
 {
     switch (plan->types) {
     case PLAN_f32:
-        columns_pieces_f32(plan, x, y, pieces);
+        columns_loop_f32(plan, x, y, loop);
         return;
     case PLAN_f64:
-        columns_pieces_f64(plan, x, y, pieces);
+        columns_loop_f64(plan, x, y, loop);
         return;
     case PLAN_mixed:
-        columns_pieces_mixed(plan, x, y, pieces);
+        columns_loop_mixed(plan, x, y, loop);
         return;
     case PLAN_c64:
     case PLAN_c128:
-    case PLAN_TYPES: /* no pieces */
+    case PLAN_TYPES: /* the solvers have no loops in these types */
         return;
     }
 }

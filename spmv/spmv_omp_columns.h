@@ -1,11 +1,12 @@
-/* The typed part of spmv_omp_columns.c, included once a pair of types: VALUE (of vectors and sums), STORED (of the
- * matrix's values), TIMES(stored, value), SCALE(value, value), PLUS(value, value), CONJUGATE(value), ZERO, and
- * TYPED(name), the name with both types in it. PACK: a vector of the processor that holds COLUMNS values;
- * PACK_TERM(sum, pattern, stored, row) adds to one what an entry does.
+/* The typed part of spmv_omp_columns.c, included once for each pair of types: VALUE (of vectors and
+ * sums), STORED (of the matrix's values), TIMES(stored, value), SCALE(value, value), PLUS(value,
+ * value), CONJUGATE(value), ZERO, and TYPED(name), the name with both types in it. PACK: a vector
+ * of the processor that holds COLUMNS values. PACK_TERM(type, sum, pattern, stored, row) adds the
+ * term of an entry to sum.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 
-/* What a tile works with. */
+/* The arguments of a tile's product. */
 struct TYPED(columns) {
     const spmv_csr *a;
     const VALUE *x;
@@ -14,7 +15,7 @@ struct TYPED(columns) {
     int vectors;
     VALUE alpha, beta;
     bool beta_zero;
-    const spmv_epilogue *epilogue; /* NULL: none; else vectors is 1, without strides */
+    const spmv_epilogue *epilogue; /* NULL: none; otherwise vectors is 1 and there are no strides */
 };
 
 #include "spmv_omp_epilogue.h"
@@ -36,7 +37,7 @@ struct TYPED(columns) {
 #undef PACKED
 #endif
 
-/* The same for one column. */
+/* The sum of entries begin ... end - 1 for one column. */
 static ALWAYS_INLINE VALUE TYPED(sum_one)(const struct TYPED(columns) * c, bool pattern, const VALUE *x, int64_t begin,
                                           int64_t end)
 {
@@ -66,15 +67,16 @@ static ALWAYS_INLINE void TYPED(finish)(const struct TYPED(columns) * c, VALUE s
     *y = c->beta_zero ? scaled : PLUS(scaled, SCALE(c->beta, *y));
 }
 
-/* One tile, width columns from the first on, width being a constant once inlined: rows that begin and end in the tile
- * go to y; the end of a row begun before goes to head, the begin of one that ends later to tail, a sum a column. */
-static ALWAYS_INLINE void TYPED(some)(const struct tiles *tiles, int64_t t, const struct TYPED(columns) * c,
+/* One tile for `width` columns from `first` on; width is a constant after inlining. Rows that begin
+ * and end in the tile go to y. The end of a row that began before goes to head, the start of a row
+ * that ends later to tail, one sum for each column. */
+static ALWAYS_INLINE void TYPED(some)(const struct omp_tiles *tiles, int64_t t, const struct TYPED(columns) * c,
                                       bool pattern, int first, int width)
 {
     const spmv_csr *a = c->a;
     const struct tile *tile = &tiles->tile[t];
     const struct position from = tile->begin, to = tile[1].begin;
-    const struct TYPED(columns) copy = *c; /* which no store to y can change */
+    const struct TYPED(columns) copy = *c; /* a local copy, which no store to y can change */
     VALUE *head = (VALUE *)tiles->head + t * c->vectors + first, *tail = (VALUE *)tiles->tail + t * c->vectors + first;
     const VALUE *x = copy.x + first;
     int64_t begin = from.k;
@@ -102,9 +104,9 @@ static ALWAYS_INLINE void TYPED(some)(const struct tiles *tiles, int64_t t, cons
     }
 }
 
-/* All columns; where there are more than MOST_COLUMNS, what the tile has of the matrix is in the second cache when the
- * next of them read it. */
-static ALWAYS_INLINE void TYPED(tile)(const struct tiles *tiles, int64_t t, const struct TYPED(columns) * c,
+/* All columns. Where there are more than MOST_COLUMNS, the next group reads the tile's entries from
+ * the second-level cache. */
+static ALWAYS_INLINE void TYPED(tile)(const struct omp_tiles *tiles, int64_t t, const struct TYPED(columns) * c,
                                       bool pattern)
 {
     for (int first = 0; first < c->vectors;) {
@@ -129,7 +131,7 @@ static ALWAYS_INLINE void TYPED(tile)(const struct tiles *tiles, int64_t t, cons
 }
 
 /* The epilogue of the tile's own rows. */
-static ALWAYS_INLINE void TYPED(finish_tile)(const struct tiles *tiles, int64_t t, const struct TYPED(columns) * c)
+static ALWAYS_INLINE void TYPED(finish_tile)(const struct omp_tiles *tiles, int64_t t, const struct TYPED(columns) * c)
 {
     const struct own_rows rows = own_rows_of(&tiles->tile[t]);
     if (c->epilogue != NULL)
@@ -137,7 +139,7 @@ static ALWAYS_INLINE void TYPED(finish_tile)(const struct tiles *tiles, int64_t 
 }
 
 #define TILE_FUNCTION(name, target, pattern)                                                                           \
-    static target void TYPED(name)(const struct tiles *tiles, int64_t t, const void *source)                           \
+    static target void TYPED(name)(const struct omp_tiles *tiles, int64_t t, const void *source)                       \
     {                                                                                                                  \
         TYPED(tile)(tiles, t, source, pattern);                                                                        \
         TYPED(finish_tile)(tiles, t, source);                                                                          \
@@ -160,8 +162,9 @@ static tile_function *TYPED(tile_function_for)(bool avx2, bool pattern)
     return pattern ? TYPED(tile_pattern_plain) : TYPED(tile_plain);
 }
 
-/* Rows that cross tiles: their parts, added in tile order; and the epilogue's sums in the order of the rows. */
-static void TYPED(join)(const struct tiles *tiles, const struct TYPED(columns) * c)
+/* Adds the partial sums of rows that cross tiles, in tile order, and the epilogue's sums, in the
+ * order of the rows. */
+static void TYPED(join)(const struct omp_tiles *tiles, const struct TYPED(columns) * c)
 {
     const VALUE *heads = tiles->head, *tails = tiles->tail, *dots = tiles->dots;
     const spmv_epilogue *e = c->epilogue;
@@ -192,7 +195,7 @@ static void TYPED(join)(const struct tiles *tiles, const struct TYPED(columns) *
 
 static void TYPED(product)(const spmv_plan *plan, const struct plan_product *p)
 {
-    struct tiles *tiles = plan->state;
+    struct omp_tiles *tiles = plan->state;
     const struct TYPED(columns) c = {.a = &plan->a,
                                      .x = p->x,
                                      .y = p->y,
@@ -207,10 +210,10 @@ static void TYPED(product)(const spmv_plan *plan, const struct plan_product *p)
     TYPED(join)(tiles, &c);
 }
 
-#ifdef PIECES
-static void TYPED(pieces)(const spmv_plan *plan, const void *x, void *y, struct pieces *pieces)
+#ifdef LOOP
+static void TYPED(loop)(const spmv_plan *plan, const void *x, void *y, struct tile_loop *loop)
 {
-    const struct tiles *tiles = plan->state;
+    const struct omp_tiles *tiles = plan->state;
     const struct TYPED(columns) c = {.a = &plan->a,
                                      .x = x,
                                      .y = y,
@@ -219,8 +222,8 @@ static void TYPED(pieces)(const spmv_plan *plan, const void *x, void *y, struct 
                                      .vectors = plan->vectors,
                                      .alpha = 1,
                                      .beta_zero = true};
-    _Static_assert(sizeof c <= sizeof pieces->source, "room for a source");
-    memcpy(pieces->source, &c, sizeof c);
-    pieces->function = TYPED(tile_function_for)(tiles->avx2, plan->a.val == NULL);
+    _Static_assert(sizeof c <= sizeof loop->source, "room for a source");
+    memcpy(loop->source, &c, sizeof c);
+    loop->function = TYPED(tile_function_for)(tiles->avx2, plan->a.val == NULL);
 }
 #endif

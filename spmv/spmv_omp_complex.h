@@ -1,5 +1,5 @@
-/* Complex numbers for spmv_omp_columns.c, included once a type: COMPLEX; PACK, a vector of the processor that holds two;
- * and NAMED(name).
+/* Complex numbers for spmv_omp_columns.c, included once for each type: COMPLEX; PACK, a vector of
+ * the processor that holds two of them; and NAMED(name).
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 static ALWAYS_INLINE COMPLEX NAMED(plus)(COMPLEX a, COMPLEX b)
@@ -17,8 +17,9 @@ static ALWAYS_INLINE COMPLEX NAMED(conjugate)(COMPLEX a)
     return (COMPLEX){a.re, -a.im};
 }
 
-/* Two numbers z, w lie as (z.re, z.im, w.re, w.im). With value = a + bi, what is added is a times that, plus (-b, b,
- * -b, b) times (z.im, z.re, w.im, w.re): the bits of times. */
+/* Adds value times two numbers z, w, stored as (z.re, z.im, w.re, w.im). With value = a + bi, the
+ * term is a (z.re, z.im, w.re, w.im) + (-b, b, -b, b) (z.im, z.re, w.im, w.re). The bits equal
+ * those of times. */
 static ALWAYS_INLINE void NAMED(add)(PACK *sum, bool pattern, const COMPLEX *value, const COMPLEX *row)
 {
     PACK here;

@@ -1,14 +1,14 @@
-/* The epilogue of a product's rows (spmv_apply_with), included once a type: VALUE, PLUS(a, b), SCALE(a, b),
- * CONJUGATE(a), ZERO, and TYPED(name).
+/* The epilogue of a product's rows (spmv_apply_with), included once for each type: VALUE, PLUS(a,
+ * b), SCALE(a, b), CONJUGATE(a), ZERO, and TYPED(name).
  *
- * A tile has its own rows' right after it made them, from the first cache. Row i of n goes to sum i mod 8; a tile's sum
- * is one number, and those of all tiles are added in their order (join), so the bits of a dot product depend on the
- * tiles alone.
+ * It runs right after a tile, while the tile's own rows of y are in the first-level cache. Row i of
+ * the n rows is added to sum i mod 8. Each tile gives one number, and join adds these in tile
+ * order, so the bits of a dot product depend on the tiles alone.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 
-/* Of rows first ... last - 1, whose elements of y lie at own: the sum of conj(w_i) y_i, 0 where none is asked for, and
- * z_i = z_i + gamma y_i. */
+/* For rows first ... last - 1, whose elements of y are at own: z_i = z_i + gamma y_i, and the sum
+ * of conj(w_i) y_i, or 0 if no dot product is requested. */
 static ALWAYS_INLINE VALUE TYPED(epilogue)(const spmv_epilogue *e, const VALUE *y, const VALUE *own, int64_t first,
                                            int64_t last)
 {
@@ -30,7 +30,7 @@ static ALWAYS_INLINE VALUE TYPED(epilogue)(const spmv_epilogue *e, const VALUE *
     }
     if (e->w == NULL)
         return s[0];
-    /* what was written past the caches is not fetched back */
+    /* Do not read back from y what streaming stores have written. */
     const VALUE *w = e->w == y ? own : (const VALUE *)e->w + first;
     for (; i + SUMS <= n; i += SUMS)
         for (int j = 0; j < SUMS; j++)

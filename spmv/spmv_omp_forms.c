@@ -1,19 +1,20 @@
-/* Forms of rows, for method "tiles" of the backend omp: in a FORMED stretch (spmv_omp.h) every row takes one of a few
- * forms, so a byte a row, the number of its form, stands in for its columns. A form says of each column of a row
- * whether it stays where it is or moves on with the row: an arrow, whose rows have the first column and three around
- * the diagonal, has one; where some of its rows lack the first column, it has two.
+/* Forms of rows, for method "tiles" of the backend omp. In a FORMED stretch (spmv_omp.h) each row
+ * has one of a few forms, so one byte a row, the number of its form, replaces its columns. A form
+ * states for each column of a row whether it stays or moves on with the row. Example: an arrow
+ * matrix, whose rows have the first column and three around the diagonal, has one form; if some
+ * rows lack the first column, it has two.
  *
- * Forms are found in one pass over the rows, each compared with the forms there are: with the first row of a form a
- * second one settles which columns move, all later ones must agree with both. What is found is exact, and a function of
- * the rows alone.
+ * One pass over the rows finds the forms by comparing each row with the forms found so far. The
+ * second row of a form determines which columns move; all later rows must agree with both. The
+ * result is exact and depends on the rows alone.
  *
- * J. Willcock, A. Lumsdaine, "Accelerating sparse matrix computations via data compression", ICS 2006, have forms of
- * rows whose columns all move.
+ * J. Willcock, A. Lumsdaine, "Accelerating sparse matrix computations via data compression", ICS
+ * 2006, use forms in which all columns move.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "spmv_omp.h"
 
-/* A row against a form, n entries each. */
+/* Whether a row of n entries fits a form. The second row of a form settles its moving columns. */
 static bool fits(struct form *form, const int32_t *col, int64_t row, int64_t k, int64_t n)
 {
     const int32_t *here = col + k, *first = col + form->k;

@@ -1,9 +1,10 @@
-/* The look at the matrix that method "tiles" of the backend omp takes once: where the tiles begin, which rows have the
- * columns of the row before them, whether columns fit in 16 bits, whether they jump about in x. See spmv_omp.c.
+/* The analysis of the matrix for method "tiles" of the backend omp (see spmv_omp.c): where the
+ * tiles begin, which rows have the columns of the row before them, whether columns fit in 16 bits,
+ * and whether they are scattered over x.
  *
- * Every tile is looked at by one thread, and what is found is written where the matrix says. Of the number of threads
- * only this depends: whether the matrix is beyond the caches that so many have, where 16 bits and stores past the
- * caches pay. The bits of a product depend on neither.
+ * One thread analyses a tile, and the place of its results is fixed by the matrix. The number of
+ * threads affects one decision only: whether the matrix exceeds the caches of these threads, where
+ * 16-bit columns and streaming stores pay off. Neither changes the bits of a product.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
@@ -13,45 +14,49 @@
 #include "spmv_omp.h"
 #include "threads.h"
 
-/* A thread is worth starting for so many tiles of one vector: it takes as long as some 8 of them to start, more where
- * it must wait for a core. */
+/* The least number of tiles of one vector for each thread. Starting a thread takes as long as about
+ * 8 tiles, and longer if it waits for a core. */
 enum { TILES_A_THREAD = 16 };
 
-/* Finding where a tile begins takes as long as some elements of a loop. */
+/* The cost of the search for the start of a tile, in elements of a simple loop. */
 enum { A_SEARCH = 256 };
 
-/* A stretch is worth a record where it leaves so many columns unread. */
+/* The least number of columns that a stretch must leave unread. */
 enum { LEAST_SAVED = 24 };
 
-/* Where columns are not packed, gaps in what is read cost more than they save, but for stretches of this many rows. */
+/* The least number of rows of a stretch where columns are not packed. There, gaps in the columns
+ * read cost more than they save in shorter stretches. */
 enum { LEAST_ROWS = 16 };
 
-/* Then a tile of TILE_WORK steps has at most this many: one that is regular takes more than LEAST_SAVED entries, and
- * the rows between two of them are a plain one. */
+/* The most stretches of a tile: a regular stretch takes more than LEAST_SAVED entries, and a plain
+ * one lies between two of them. */
 enum { MOST_STRETCHES = 2 * (TILE_WORK / LEAST_SAVED) + 1 };
 
-/* Forms pay where each has so many rows. A REGULAR stretch, of which not even a byte a row is read, must be of fewer
- * rows than LONG_STRETCH for them to take its place, and leave so many times fewer columns unread. */
+/* Forms pay off with at least ROWS_A_FORM rows each. They replace a REGULAR stretch, which needs
+ * not even a byte a row, only if it has fewer than LONG_STRETCH rows and leaves
+ * FORMS_OVER_STRETCHES times fewer columns unread. */
 enum { ROWS_A_FORM = 16, FORMS_OVER_STRETCHES = 2, LONG_STRETCH = 64 };
 
-/* Sorting a stretch by length pays where it has so many rows, and at two lengths more than so many that come as a
- * surprise, and one surprise or more in so many entries: each costs a processor as much as some ten of 12 bytes, and
- * what reading out of order costs grows with the bytes. */
+/* Sorting a stretch by length pays off with at least LEAST_SORTED rows and enough mispredicted row
+ * ends: more than surprises_at_two at two lengths, and at least one in entries_a_surprise entries.
+ * A misprediction costs as much as about ten entries of 12 bytes; the cost of reading out of order
+ * grows with the bytes of an entry. */
 enum { LEAST_SORTED = 64 };
 struct sorting {
     int64_t surprises_at_two, entries_a_surprise;
 };
 static const struct sorting values_of_8 = {6, 14}, values_of_4 = {1, 64};
 
-/* Columns of 16 bits reach so far from the base. */
+/* The range of 16-bit columns. */
 enum { SPAN = 1 << 16 };
 
-/* x is far where columns of a tile span more than this many bytes of it, more than a core's own caches hold, and every
- * second entry lies in another cache line, of 64 bytes, than the one before it. */
+/* x is far where the columns of a tile span more than FAR_BYTES of it, which exceeds a core's own
+ * caches, and at least every second entry lies in another 64-byte cache line than the one before
+ * it. */
 enum { FAR_BYTES = 1 << 22 };
 
-/* The number that a file of the first processor's third-level cache begins with, 0 where there is none. *last: the
- * number behind a '-', as in "0-7". */
+/* Reads the number at the start of a file on the first processor's third-level cache; 0 if there is
+ * none. *last: the number behind a '-', as in "0-7". */
 static int64_t cache_number(const char *name, int64_t *last)
 {
     char path[80], line[80] = "", *end = line;
@@ -67,13 +72,14 @@ static int64_t cache_number(const char *name, int64_t *last)
     return *end == 'K' ? number << 10 : *end == 'M' ? number << 20 : number;
 }
 
-/* The third-level caches of so many threads. sysconf(_SC_LEVEL3_CACHE_SIZE) has all those of the package, also where
- * there are twelve and eight processors, the only ones that this machine may use, share one. */
+/* The bytes of the third-level caches of so many threads. sysconf(_SC_LEVEL3_CACHE_SIZE) would
+ * return the sum over the package, even where this process may use only the processors of one of
+ * its caches. */
 static int64_t cache_bytes(int threads)
 {
     int64_t last = 0, bytes = cache_number("size", &last);
     if (bytes <= 0)
-        return (int64_t)32 << 20; /* where the system does not say */
+        return (int64_t)32 << 20; /* default where the system does not provide it */
     const int64_t first = cache_number("shared_cpu_list", &last);
     return bytes * ceil_divide(threads, max_i64(1, last - first + 1));
 }
@@ -87,8 +93,8 @@ static bool avx2_here(void)
 #endif
 }
 
-/* Where the merge path is after so many steps: the first row whose end lies beyond the nonzeros taken. A row end comes
- * before the nonzero of the same number. */
+/* The position of the merge path after so many steps: the first row whose end lies beyond the
+ * nonzeros taken. A row end comes before the nonzero of the same number. */
 static struct position path_at(const spmv_csr *a, int64_t steps)
 {
     int64_t low = max_i64(0, steps - a->nnz), high = min_i64(steps, a->rows);
@@ -108,9 +114,9 @@ static bool begun_before(const spmv_csr *a, struct position p)
     return p.row < a->rows && offset_at(a->row_ptr, a->row_ptr_bits, p.row) < p.k;
 }
 
-/* How the columns of a row of n entries, from k on, follow from those n before them: STRETCH_REGULAR, with
- * STRETCH_SHIFTED, or STRETCH_PLAIN, not at all. Blocks of
- * rows in the same columns have few rows, and are left alone where columns are not packed. */
+/* How the n columns of a row from k on follow from those of the row before: STRETCH_REGULAR, with
+ * STRETCH_SHIFTED, or STRETCH_PLAIN if they do not. Rows with equal columns come in short blocks,
+ * so they count only where columns are packed. */
 static int follows(const int32_t *col, int64_t k, int64_t n, bool narrow)
 {
     const int32_t *here = col + k, *before = col + k - n;
@@ -138,13 +144,14 @@ static int64_t length_of(const spmv_csr *a, int64_t row)
     return offset_at(a->row_ptr, a->row_ptr_bits, row + 1) - offset_at(a->row_ptr, a->row_ptr_bits, row);
 }
 
-/* What a look at one tile finds. */
+/* The result of the analysis of one tile. */
 struct look {
     struct stretch stretch[MOST_STRETCHES];
     int count;
-    int64_t saved, regular; /* columns left unread in its regular stretches, and the rows of these */
-    int64_t formed;         /* entries of its formed ones, which keep no column by itself */
-    int64_t spots, codes;   /* of these */
+    /* columns left unread in its regular stretches, and the rows of these */
+    int64_t saved, regular;
+    int64_t formed;         /* entries of its formed stretches, which keep no columns */
+    int64_t spots, codes;   /* of its formed stretches */
     int64_t groups, places; /* of its sorted stretches */
 };
 
@@ -155,9 +162,9 @@ static void add_stretch(struct look *look, int64_t begin, int kind, int64_t n)
     look->stretch[look->count++] = (struct stretch){.begin = (uint16_t)begin, .kind = (uint16_t)kind, .n = (uint16_t)n};
 }
 
-/* Adds a formed stretch of whole rows begin ... end - 1 if rows from begin on are one that pays, more than a stretch
- * that leaves `saved` columns unread; returns its end, or begin. *tried: rows before it were looked at in
- * vain, and need not be once more. */
+/* Adds a formed stretch of whole rows from begin on if that pays off more than a stretch that
+ * leaves `saved` columns unread. Returns its end, or begin if there is none. *tried: rows before it
+ * were examined without success and are skipped. */
 static int64_t look_at_forms(const spmv_csr *a, int64_t first, int64_t begin, int64_t last, int64_t saved,
                              struct look *look, int64_t *tried)
 {
@@ -181,8 +188,8 @@ static int64_t look_at_forms(const spmv_csr *a, int64_t first, int64_t begin, in
     return end;
 }
 
-/* Adds the stretches of whole rows first ... last - 1. Greedy: a stretch goes on as long as the next row follows in the
- * way that its second row did. */
+/* Adds the stretches of whole rows first ... last - 1. Greedy: a stretch continues while the next
+ * row follows in the same way as its second row. */
 static void look_at_rows(const spmv_csr *a, int64_t first, int64_t last, bool narrow, struct look *look)
 {
     const int bits = a->row_ptr_bits;
@@ -200,7 +207,7 @@ static void look_at_rows(const spmv_csr *a, int64_t first, int64_t last, bool na
         }
         const int64_t saved = (end - row - 1) * n;
         const bool pays = saved >= LEAST_SAVED && (narrow || end - row >= LEAST_ROWS);
-        /* forms cannot reach beyond rows of as many entries either */
+        /* Forms cannot extend beyond rows of equal length either. */
         const bool as_far = end == last || length_of(a, end) != n;
         const int64_t formed = pays && (end - row >= LONG_STRETCH || as_far)
                                    ? row
@@ -212,7 +219,7 @@ static void look_at_rows(const spmv_csr *a, int64_t first, int64_t last, bool na
             look->saved += saved;
             look->regular += end - row;
         } else {
-            /* the last row may begin something better */
+            /* The last row may begin a better stretch. */
             end = max_i64(row + 1, kind == STRETCH_PLAIN ? end : end - 1);
             add_stretch(look, row - first, STRETCH_PLAIN, 0);
         }
@@ -222,8 +229,8 @@ static void look_at_rows(const spmv_csr *a, int64_t first, int64_t last, bool na
         look->count = 0;
 }
 
-/* rows_of[n]: how many of the whole rows first ... last - 1 of a tile have n entries; the longest of them comes back.
- */
+/* rows_of[n] = the number of whole rows first ... last - 1 of a tile with n entries. Returns the
+ * length of the longest row. */
 static int64_t count_lengths(const spmv_csr *a, int64_t first, int64_t last, uint16_t rows_of[TILE_WORK + 1])
 {
     int64_t begin = offset_at(a->row_ptr, a->row_ptr_bits, first), longest = 0;
@@ -237,8 +244,8 @@ static int64_t count_lengths(const spmv_csr *a, int64_t first, int64_t last, uin
     return longest;
 }
 
-/* How many of these rows have not as many entries as the one that came last after two such as come before it. A
- * processor foresees the end of a row from what came before much like that. */
+/* The number of rows whose length a branch predictor would miss. The model predicts the length that
+ * followed the last time after two rows of the same lengths. */
 static int64_t count_surprises(const spmv_csr *a, int64_t first, int64_t last)
 {
     enum { HISTORIES = 1024 };
@@ -256,7 +263,8 @@ static int64_t count_surprises(const spmv_csr *a, int64_t first, int64_t last)
     return surprises;
 }
 
-/* The groups of whole rows first ... last - 1 taken by length; 0: they are best taken as they come. */
+/* The number of groups of whole rows first ... last - 1 by length; 0 if sorting does not pay
+ * off. */
 static int64_t groups_of(const spmv_csr *a, int64_t first, int64_t last)
 {
     uint16_t rows_of[TILE_WORK + 1];
@@ -267,7 +275,8 @@ static int64_t groups_of(const spmv_csr *a, int64_t first, int64_t last)
     const int64_t entries =
         offset_at(a->row_ptr, a->row_ptr_bits, last) - offset_at(a->row_ptr, a->row_ptr_bits, first);
     const struct sorting pays =
-        a->val != NULL && spmv_type_size(a->type) == 8 ? values_of_8 : values_of_4; /* none: fewer bytes yet */
+        /* a pattern has even fewer bytes */
+        a->val != NULL && spmv_type_size(a->type) == 8 ? values_of_8 : values_of_4;
     if (2 * surprises <= pays.surprises_at_two || entries > pays.entries_a_surprise * surprises)
         return 0;
     const int64_t longest = count_lengths(a, first, last, rows_of);
@@ -276,7 +285,8 @@ static int64_t groups_of(const spmv_csr *a, int64_t first, int64_t last)
     return 2 * surprises > pays.surprises_at_two * groups ? groups : 0;
 }
 
-/* Makes stretches of a tile's whole rows first ... last - 1 sorted where that pays. */
+/* Turns plain stretches of a tile's whole rows first ... last - 1 into sorted ones where that pays
+ * off. */
 static void look_at_lengths(const spmv_csr *a, int64_t first, int64_t last, struct look *look)
 {
     if (look->count == 0)
@@ -297,11 +307,11 @@ static void look_at_lengths(const spmv_csr *a, int64_t first, int64_t last, stru
         look->count = 0;
 }
 
-/* The least and the greatest column of a tile, and how many jump. */
+/* Finds the least and the greatest column of a tile and counts the entries that jump. */
 static void look_at_columns(const spmv_csr *a, struct tile *tile, int64_t value_size)
 {
     const int64_t begin = tile->begin.k, end = tile[1].begin.k;
-    const int near = value_size == 8 ? 3 : 4; /* 2^near values lie in a line */
+    const int near = value_size == 8 ? 3 : 4; /* 2^near values fill a cache line */
     int32_t least = begin < end ? a->col[begin] : 0, most = least;
     int64_t jumps = 0;
     for (int64_t k = begin + 1; k < end; k++) {
@@ -315,9 +325,9 @@ static void look_at_columns(const spmv_csr *a, struct tile *tile, int64_t value_
     tile->far = ((int64_t)most - least) * value_size > FAR_BYTES && 2 * jumps > end - begin;
 }
 
-/* The stretches of all tiles one behind the other, and so their columns. found: what each tile's look found,
- * MOST_STRETCHES a tile. */
-static spmv_status keep_stretches(spmv_plan *plan, struct tiles *tiles, const struct stretch *found)
+/* Stores the stretches of all tiles, one tile after the other, and computes where the data of each
+ * tile begin. found: the stretches of each tile, MOST_STRETCHES apart. */
+static spmv_status keep_stretches(spmv_plan *plan, struct omp_tiles *tiles, const struct stretch *found)
 {
     spmv_status st = SPMV_OK;
     int64_t stretches = 0, columns = 0, groups = 0, places = 0, spots = 0, codes = 0;
@@ -352,7 +362,7 @@ done:
     return st;
 }
 
-/* Columns begin ... end - 1 in 16 bits; returns where the next go. */
+/* Writes columns begin ... end - 1 in 16 bits and returns the position behind them. */
 static uint16_t *pack(const int32_t *col, int32_t base, int64_t begin, int64_t end, uint16_t *to)
 {
     for (int64_t k = begin; k < end; k++)
@@ -360,7 +370,7 @@ static uint16_t *pack(const int32_t *col, int32_t base, int64_t begin, int64_t e
     return to;
 }
 
-static void pack_tile(const spmv_csr *a, const struct tiles *tiles, int64_t t)
+static void pack_tile(const spmv_csr *a, const struct omp_tiles *tiles, int64_t t)
 {
     const struct tile *tile = &tiles->tile[t];
     const int64_t first = tile->begin.row + tile->begun, end = tile[1].stretch;
@@ -379,12 +389,12 @@ static void pack_tile(const spmv_csr *a, const struct tiles *tiles, int64_t t)
     pack(a->col, tile->base, k, tile[1].begin.k, to);
 }
 
-/* The groups and places of one stretch, whole rows begin ... end - 1 of a tile whose first is `first`: sorting by
- * counting. */
+/* Writes the groups and places of one stretch, whole rows begin ... end - 1 of a tile whose first
+ * whole row is `first`, by a counting sort. */
 static void sort_rows(const spmv_csr *a, const struct tile *tile, int64_t first, int64_t begin, int64_t end,
                       struct group *group, struct place *place)
 {
-    uint16_t at[TILE_WORK + 1]; /* where the next row of so many entries goes */
+    uint16_t at[TILE_WORK + 1]; /* where the next row of each length goes */
     const int64_t longest = count_lengths(a, begin, end, at);
     uint16_t rows = 0;
     for (int64_t n = 0; n <= longest; n++) {
@@ -401,7 +411,7 @@ static void sort_rows(const spmv_csr *a, const struct tile *tile, int64_t first,
     }
 }
 
-static void sort_tile(const spmv_csr *a, const struct tiles *tiles, int64_t t)
+static void sort_tile(const spmv_csr *a, const struct omp_tiles *tiles, int64_t t)
 {
     const struct tile *tile = &tiles->tile[t];
     const int64_t first = tile->begin.row + tile->begun, end = tile[1].stretch;
@@ -419,7 +429,7 @@ static void sort_tile(const spmv_csr *a, const struct tiles *tiles, int64_t t)
     }
 }
 
-static void form_tile(const spmv_csr *a, const struct tiles *tiles, int64_t t)
+static void form_tile(const spmv_csr *a, const struct omp_tiles *tiles, int64_t t)
 {
     const struct tile *tile = &tiles->tile[t];
     const int64_t first = tile->begin.row + tile->begun, end = tile[1].stretch;
@@ -435,8 +445,9 @@ static void form_tile(const spmv_csr *a, const struct tiles *tiles, int64_t t)
     }
 }
 
-/* Columns, places and forms, written by the threads that will read them where tiles are dealt out in turn. */
-static void fill_tiles(const spmv_plan *plan, const struct tiles *tiles)
+/* Writes columns, places and forms. The static schedule lets the threads that will read them write
+ * them. */
+static void fill_tiles(const spmv_plan *plan, const struct omp_tiles *tiles)
 {
 #pragma omp parallel for schedule(static) num_threads(host_team(plan->ctx, tiles->count *TILE_WORK))
     for (int64_t t = 0; t < tiles->count; t++) {
@@ -449,13 +460,13 @@ static void fill_tiles(const spmv_plan *plan, const struct tiles *tiles)
     }
 }
 
-/* Of all tiles: columns that stretches leave unread, columns kept in 16 bits, rows taken by length, columns of rows in
- * forms. */
+/* Sums over all tiles: columns that stretches leave unread, columns kept in 16 bits, rows taken by
+ * length, columns of rows in forms. */
 struct found {
     int64_t saved, packed, sorted, formed;
 };
 
-/* What a tile reads of the matrix, and writes. */
+/* The bytes that the product of a tile reads of the matrix and writes to y. */
 static int64_t bytes_of(const spmv_plan *plan, const struct tile *tile, const struct look *look)
 {
     const spmv_csr *a = &plan->a;
@@ -466,8 +477,8 @@ static int64_t bytes_of(const spmv_plan *plan, const struct tile *tile, const st
            rows * plan->vectors * (int64_t)spmv_type_size(plan->type);
 }
 
-/* From the bytes of each tile to those of the tiles before it. */
-static void sum_bytes(struct tiles *tiles)
+/* Replaces the bytes of each tile by the bytes of the tiles before it. */
+static void sum_bytes(struct omp_tiles *tiles)
 {
     int64_t sum = 0;
     for (int64_t t = 0; t <= tiles->count; t++) {
@@ -477,8 +488,8 @@ static void sum_bytes(struct tiles *tiles)
     }
 }
 
-/* Looks at all tiles. large: the matrix fits in no cache. */
-static spmv_status look(spmv_plan *plan, struct tiles *tiles, bool large, struct found *sum)
+/* Analyses all tiles. large: the matrix exceeds the caches. */
+static spmv_status look(spmv_plan *plan, struct omp_tiles *tiles, bool large, struct found *sum)
 {
     spmv_status st = SPMV_OK;
     const spmv_csr *a = &plan->a;
@@ -498,7 +509,8 @@ static spmv_status look(spmv_plan *plan, struct tiles *tiles, bool large, struct
             look_at_rows(a, tile->begin.row + tile->begun, tile[1].begin.row, tile->narrow, &look);
         look_at_lengths(a, tile->begin.row + tile->begun, tile[1].begin.row, &look);
         memcpy(found + t * MOST_STRETCHES, look.stretch, (size_t)look.count * sizeof *found);
-        /* packing writes what it saves in two products, so where caches hold the matrix it is for few columns alone */
+        /* Writing packed columns costs as much as two products save. So if the matrix fits in the
+         * caches, columns are packed only where few of them are kept. */
         tile->narrow = tile->narrow && compression != SPMV_COMPRESSION_NONE &&
                        (compression == SPMV_COMPRESSION_COLUMNS || large || 2 * (look.saved + look.formed) >= entries);
         tile->stretch = look.count;
@@ -521,7 +533,7 @@ done:
     return st;
 }
 
-/* Adds to plan->why what was found. */
+/* Adds the findings to plan->why. */
 static void say(spmv_plan *plan, struct found found)
 {
     const double nnz = (double)max_i64(plan->a.nnz, 1);
@@ -549,26 +561,26 @@ spmv_status tiles_omp_prepare(spmv_plan *plan)
     const int64_t bytes = a->nnz * (4 + stored) + a->rows * (a->row_ptr_bits / 8 + size);
     const int64_t cache = cache_bytes(plan->ctx->threads);
     struct found found = {0};
-    struct tiles *tiles = NULL;
-    TRY(host_alloc(plan->ctx, sizeof *tiles, "a plan", &plan->state));
+    struct omp_tiles *tiles = NULL;
+    TRY(plan_new_state(plan, sizeof *tiles));
     tiles = plan->state;
-    *tiles = (struct tiles){.count = ceil_divide(work, TILE_WORK),
-                            .avx2 = avx2_here(),
-                            .columns = (plan_needs(plan) & (METHOD_VECTORS | METHOD_COMPLEX)) != 0};
+    tiles->count = ceil_divide(work, TILE_WORK);
+    tiles->avx2 = avx2_here();
+    tiles->columns = (plan_needs(plan) & (METHOD_VECTORS | METHOD_COMPLEX)) != 0;
     tiles->threads = (int)max_i64(1, min_i64(plan->ctx->threads, tiles->count * plan->vectors / TILES_A_THREAD));
     TRY(plan_alloc(plan, (tiles->count + 1) * (int64_t)sizeof *tiles->tile, (void **)&tiles->tile));
     TRY(plan_alloc(plan, tiles->count * plan->vectors * size, &tiles->head));
     TRY(plan_alloc(plan, tiles->count * plan->vectors * size, &tiles->tail));
     if (plan->vectors == 1)
         TRY(plan_alloc(plan, tiles->count * size, &tiles->dots));
-    TRY(plan_alloc(plan, plan->ctx->threads * (int64_t)sizeof *tiles->part, (void **)&tiles->part));
+    TRY(plan_alloc(plan, plan->ctx->threads * (int64_t)sizeof *tiles->share, (void **)&tiles->share));
     memset(tiles->tile, 0, (size_t)(tiles->count + 1) * sizeof *tiles->tile);
 #pragma omp parallel for num_threads(host_team(plan->ctx, tiles->count *A_SEARCH))
     for (int64_t t = 0; t <= tiles->count; t++) {
         tiles->tile[t].begin = path_at(a, min_i64(t * TILE_WORK, work));
         tiles->tile[t].begun = begun_before(a, tiles->tile[t].begin);
     }
-    if (tiles->columns) { /* which read plain CSR */
+    if (tiles->columns) { /* these products read plain CSR */
         const struct look nothing = {.count = 0};
         for (int64_t t = 0; t < tiles->count; t++)
             tiles->tile[t].bytes = bytes_of(plan, &tiles->tile[t], &nothing);
@@ -576,7 +588,8 @@ spmv_status tiles_omp_prepare(spmv_plan *plan)
         goto done;
     }
     TRY(look(plan, tiles, bytes > cache, &found));
-    /* y would not be found in a cache anyway, and is written in one go by rows that need no waiting */
+    /* Streaming stores pay off where no cache would keep y until the next product, and where most
+     * rows are regular, so that their results come without stalls. */
     tiles->stream = bytes > 2 * cache && 2 * found.saved >= a->nnz;
     say(plan, found);
     sum_bytes(tiles);

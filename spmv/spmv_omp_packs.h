@@ -1,10 +1,11 @@
-/* The part of spmv_omp_columns.h that a vector of the processor has, included once a vector: PACK_TYPE, PACK_COLUMNS,
- * the values it holds, and PACKED(name), the name with it and the types in it.
+/* The vectorized part of spmv_omp_columns.h, included once for each vector type: PACK_TYPE, the
+ * vector of the processor; PACK_COLUMNS, the values it holds; PACKED(name), the name with this
+ * vector and the types in it.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 
-/* sums[v] = the sum of entries begin ... end - 1 for the first packs * PACK_COLUMNS columns of x. The number of packs
- * is a constant once inlined. Each column is summed in the order of spmv_omp_typed.h. */
+/* sums[v] = the sum of entries begin ... end - 1 for the first packs * PACK_COLUMNS columns of x.
+ * packs is a constant after inlining. Each column is summed in the order of spmv_omp_typed.h. */
 static ALWAYS_INLINE void PACKED(sum_packs)(const struct TYPED(columns) * c, bool pattern, const VALUE *x,
                                             int64_t begin, int64_t end, int packs, VALUE *sums)
 {

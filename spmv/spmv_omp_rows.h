@@ -1,6 +1,7 @@
-/* What is done with the rows of a tile (spmv_omp_tile.h), included once a way to read the matrix: NARROW, FAR (struct
- * reading), and ROWS(name), the names; all three are undefined at the end. Functions of their own: a compiler that sees
- * all of a tile at once is short of registers in its innermost loops.
+/* The functions for the rows of a tile (spmv_omp_tile.h), included once for each way to read the
+ * matrix: NARROW and FAR (see struct reading), and ROWS(name), the names. All three are undefined
+ * at the end. These are separate functions because a compiler that inlines a whole tile runs out of
+ * registers in the innermost loops.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #define READING ((struct reading){PATTERN, NARROW, FAR, STREAM})
@@ -26,7 +27,7 @@ static __attribute__((noinline)) TARGET void ROWS(_sorted)(const struct TYPED(so
     TYPED(sorted_rows)(s, READING, group, groups, place, rows, k, next, y);
 }
 
-static __attribute__((noinline)) TARGET void ROWS()(const struct tiles *tiles, int64_t t,
+static __attribute__((noinline)) TARGET void ROWS()(const struct omp_tiles *tiles, int64_t t,
                                                     const struct TYPED(source) * s, VALUE *head, VALUE *tail)
 {
     const struct TYPED(rows) rows = {ROWS(_regular), ROWS(_plain), ROWS(_sorted), TILE(_formed)};

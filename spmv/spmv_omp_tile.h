@@ -1,6 +1,6 @@
-/* A tile's product (spmv_omp_typed.h), included once a way: TARGET, the instructions; PATTERN, whether there are no
- * values; STREAM, whether y is written past the caches; TILE(name), the function's name with name behind. All but TARGET
- * are undefined at the end.
+/* The product of a tile (spmv_omp_typed.h), included once for each variant: TARGET, the instruction
+ * set; PATTERN, whether there are no values; STREAM, whether y is written with streaming stores;
+ * TILE(name), the function's name followed by name. All but TARGET are undefined at the end.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 static __attribute__((noinline)) TARGET void TILE(_formed)(const struct TYPED(source) * s, const struct spots *spot,
@@ -23,7 +23,7 @@ static __attribute__((noinline)) TARGET void TILE(_formed)(const struct TYPED(so
 #define ROWS(name) TILE(name##_near)
 #include "spmv_omp_rows.h"
 
-static TARGET void TILE()(const struct tiles *tiles, int64_t t, const void *source)
+static TARGET void TILE()(const struct omp_tiles *tiles, int64_t t, const void *source)
 {
     const struct TYPED(ways) ways = {TILE(_narrow), TILE(_far), TILE(_near)};
     TYPED(any_tile)(tiles, t, source, ways, STREAM);

@@ -1,14 +1,17 @@
-/* The typed part of spmv_omp.c, included once a pair of types: VALUE (of vectors and sums), VALUE_BITS (the unsigned
- * integer of its size), STORED (of the matrix's values), and TYPED(name), the name with both in it.
+/* The typed part of spmv_omp.c, included once for each pair of types: VALUE (of vectors and sums),
+ * VALUE_BITS (the unsigned integer of its size), STORED (of the matrix's values), and TYPED(name),
+ * the name with both types in it.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 
-/* Rows up to SERIAL entries are summed one after the other; in longer ones LANES sums side by side hide the latency of
- * the additions and fill a vector: entry k goes to sum k % LANES as far as there are LANES of them, the sums are added
- * as a tree, the rest one after the other. Which entry goes into which sum depends on the length alone. */
+/* Rows of up to SERIAL entries are summed one entry after the other. In longer rows, LANES
+ * independent sums hide the latency of the additions and fill a vector: entry k goes to sum k %
+ * LANES in all complete groups of LANES entries. The sums are added as a tree, then the sum of the
+ * remaining entries. The assignment of entries to sums depends on the length alone. */
 enum { TYPED(SERIAL) = 32, TYPED(LANES) = 8 };
 
-/* Entries, whose values begin at val, columns at col, and x, already moved by what is added to the columns. */
+/* A position among the entries: its values, its columns, and x, shifted by the offset of the
+ * columns. */
 struct TYPED(entries) {
     const STORED *val;
     const void *col;
@@ -56,7 +59,7 @@ static ALWAYS_INLINE VALUE TYPED(dot)(struct TYPED(entries) e, struct reading ho
     return TYPED(tree)(s) + rest;
 }
 
-/* The same where columns follow one another: x begins at the first. */
+/* The same for consecutive columns; x begins at the first of them. */
 static ALWAYS_INLINE VALUE TYPED(dot_run)(const STORED *val, const VALUE *x, bool pattern, int64_t n)
 {
     enum { L = TYPED(LANES) };
@@ -80,7 +83,7 @@ static ALWAYS_INLINE VALUE TYPED(dot_run)(const STORED *val, const VALUE *x, boo
     return TYPED(tree)(s) + rest;
 }
 
-/* alpha and beta, loaded once: a compiler must fear that y is where they lie. */
+/* alpha and beta, loaded once: y could alias them. */
 struct TYPED(factors) {
     VALUE alpha, beta;
     bool beta_zero;
@@ -110,8 +113,9 @@ static ALWAYS_INLINE void TYPED(finish)(struct TYPED(factors) f, bool stream, VA
 
 #include "spmv_omp_epilogue.h"
 
-/* The matrix as one tile sees it: the column of entry k is col[k - left_out]; x is moved by the base of columns of 16
- * bits. keep: a tile's rows of y wait in the first cache for the epilogue, and are then written past the caches. */
+/* The matrix as one tile reads it. The column of entry k is col[k - left_out]; x is shifted by the
+ * base of 16-bit columns. keep: a tile's rows of y wait in the first-level cache for the epilogue,
+ * then streaming stores write them. */
 struct TYPED(source) {
     const spmv_csr *a;
     const void *val, *col;
@@ -131,7 +135,7 @@ static ALWAYS_INLINE struct TYPED(entries)
                                    .x = s->x};
 }
 
-/* What rows some way behind this one read of the matrix. */
+/* Prefetches the values and columns of later rows. */
 static ALWAYS_INLINE void TYPED(prefetch)(struct TYPED(entries) e, struct reading how)
 {
     if (!how.pattern)
@@ -139,8 +143,8 @@ static ALWAYS_INLINE void TYPED(prefetch)(struct TYPED(entries) e, struct readin
     prefetch(e.col, VALUES_AHEAD / 2);
 }
 
-/* Rows of any kind; row offsets of so many bits, a constant once inlined. What is in source is copied: a compiler must
- * fear that y lies where it is. */
+/* Rows of any kind. bits: of a row offset, a constant after inlining. source is copied because y
+ * could alias it. */
 static ALWAYS_INLINE void TYPED(plain_rows)(const struct TYPED(source) * source, struct reading how, int bits,
                                             int64_t first, int64_t last)
 {
@@ -157,8 +161,8 @@ static ALWAYS_INLINE void TYPED(plain_rows)(const struct TYPED(source) * source,
     }
 }
 
-/* Rows of n entries each, from entry k on, in the columns of the first, moved by step from row to row. n is a constant
- * where it is short. */
+/* Rows of n entries each, from entry k on, in the columns of the first row, shifted by step from
+ * row to row. n is a constant for short rows. */
 static ALWAYS_INLINE void TYPED(regular_rows)(const struct TYPED(source) * source, struct reading how, bool run,
                                               int64_t step, int64_t n, int64_t k, int64_t first, int64_t last)
 {
@@ -179,8 +183,8 @@ static ALWAYS_INLINE void TYPED(regular_rows)(const struct TYPED(source) * sourc
     }
 }
 
-/* The same of up to SERIAL entries, two rows at a time: each column is loaded for both, and the sums of one hide the
- * latency of the other's. */
+/* The same for rows of up to SERIAL entries, two rows at a time: each column is loaded once for
+ * both, and the two sums hide each other's latency. */
 static ALWAYS_INLINE void TYPED(regular_pairs)(const struct TYPED(source) * source, struct reading how, int64_t step,
                                                int64_t n, int64_t k, int64_t first, int64_t last)
 {
@@ -209,9 +213,10 @@ static ALWAYS_INLINE void TYPED(regular_pairs)(const struct TYPED(source) * sour
         TYPED(finish)(s.f, how.stream, TYPED(dot)(e, how, n), &y[row]);
 }
 
-/* A group of a SORTED stretch: rows of n entries, a constant where it is short. left: the places of this group and
- * those behind. The tile's first entry is k, its first whole row that of y. What is read in another order than it lies
- * the processor does not foresee; *ahead, an entry of the next tile, goes as far there as the groups have entries. */
+/* A group of a SORTED stretch: rows of n entries, a constant for short rows. left: the number of
+ * places of this group and the groups behind it. k: the tile's first entry. y: of the tile's first
+ * whole row. The hardware prefetcher cannot follow this order, so each row also prefetches n
+ * entries of the next tile, from *ahead on. */
 static ALWAYS_INLINE void TYPED(group)(const struct TYPED(source) * source, struct reading how,
                                        const struct place *place, int64_t n, int64_t rows, int64_t left, int64_t k,
                                        VALUE *y, int64_t *ahead)
@@ -251,14 +256,7 @@ static ALWAYS_INLINE void TYPED(sorted_rows)(const struct TYPED(source) * s, str
         TYPED(group)(s, how, place, length, group->rows, rows, k, y, &next);                                           \
         break;
             CASE(0)
-            CASE(1)
-            CASE(2)
-            CASE(3)
-            CASE(4)
-            CASE(5)
-            CASE(6)
-            CASE(7)
-            CASE(8)
+            LENGTHS_8(CASE)
 #undef CASE
         default:
             TYPED(group)(s, how, place, group->n, group->rows, rows, k, y, &next);
@@ -268,8 +266,9 @@ static ALWAYS_INLINE void TYPED(sorted_rows)(const struct TYPED(source) * s, str
     }
 }
 
-/* A FORMED stretch of rows of n entries, a constant once it is inlined, from entry k on. y: of its first row. The
- * columns of a row are written down first, SPOTS at a time, and then read as any other. */
+/* A FORMED stretch of rows of n entries from entry k on; n is a constant after inlining. y: of the
+ * first row. The columns of a row are generated first, SPOTS at a time, and then read like stored
+ * ones. */
 static ALWAYS_INLINE void TYPED(forms)(const struct TYPED(source) * source, bool pattern, bool stream,
                                        const struct spots *spot, const uint8_t *code, int64_t n, int64_t rows,
                                        int64_t k, VALUE *y)
@@ -305,19 +304,14 @@ static ALWAYS_INLINE void TYPED(formed_rows)(const struct TYPED(source) * s, boo
     case length:                                                                                                       \
         TYPED(forms)(s, pattern, stream, spot, code, length, rows, k, y);                                              \
         break;
-        CASE(1)
-        CASE(2)
-        CASE(3)
-        CASE(4)
-        CASE(5)
-        CASE(6)
+        LENGTHS_6(CASE)
 #undef CASE
     }
     _Static_assert(MOST_FORMED == 6, "a case for each length");
 }
 
-/* What is done with rows. Functions of their own: a compiler that sees all of a tile at once is
- * short of registers in its innermost loops. */
+/* The functions for the rows of a tile. They are not inlined because a compiler that inlines a
+ * whole tile runs out of registers in the innermost loops. */
 struct TYPED(rows) {
     int64_t (*regular)(const struct TYPED(source) *, struct stretch, int64_t k, int64_t first, int64_t last);
     void (*plain)(const struct TYPED(source) *, int64_t first, int64_t last);
@@ -327,7 +321,7 @@ struct TYPED(rows) {
                    int64_t k, VALUE *y);
 };
 
-/* The first entry of a REGULAR stretch is k; what comes back is its end. */
+/* A REGULAR stretch, whose first entry is k. Returns its end. */
 static ALWAYS_INLINE int64_t TYPED(stretch)(const struct TYPED(source) * s, struct reading how, struct stretch stretch,
                                             int64_t k, int64_t first, int64_t last)
 {
@@ -341,15 +335,7 @@ static ALWAYS_INLINE int64_t TYPED(stretch)(const struct TYPED(source) * s, stru
     case length:                                                                                                       \
         TYPED(regular_rows)(s, how, length == 1, step, length, k, first, last);                                        \
         break;
-        CASE(1)
-        CASE(2)
-        CASE(3)
-        CASE(4)
-        CASE(5)
-        CASE(6)
-        CASE(7)
-        CASE(8)
-        CASE(9)
+        LENGTHS_9(CASE)
 #undef CASE
     default:
         if (n <= TYPED(SERIAL))
@@ -360,7 +346,8 @@ static ALWAYS_INLINE int64_t TYPED(stretch)(const struct TYPED(source) * s, stru
     return end;
 }
 
-/* What is read of a stretch beside its values. The processor does not foresee it, as what lies between is left out. */
+/* Prefetches what a stretch reads besides values. The hardware prefetcher does not, because of the
+ * gaps that are left out. */
 static ALWAYS_INLINE void TYPED(prefetch_stretch)(const struct TYPED(source) * s, struct reading how,
                                                   struct stretch stretch, int64_t k, int64_t first)
 {
@@ -371,9 +358,9 @@ static ALWAYS_INLINE void TYPED(prefetch_stretch)(const struct TYPED(source) * s
             prefetch(s->col, 4 * (k + j));
 }
 
-/* One tile: rows that begin and end in it go to y; what belongs to a row begun before goes to *head, to a row that ends
- * later to *tail. */
-static ALWAYS_INLINE void TYPED(tile)(const struct tiles *tiles, int64_t t, struct TYPED(source) source,
+/* One tile: rows that begin and end in it go to y. The part of a row begun before goes to *head,
+ * the part of a row that ends later to *tail. */
+static ALWAYS_INLINE void TYPED(tile)(const struct omp_tiles *tiles, int64_t t, struct TYPED(source) source,
                                       struct reading how, struct TYPED(rows) rows, VALUE *head, VALUE *tail)
 {
     struct TYPED(source) *const s = &source;
@@ -422,8 +409,8 @@ static ALWAYS_INLINE void TYPED(tile)(const struct tiles *tiles, int64_t t, stru
     *tail = TYPED(dot)(TYPED(entries_at)(s, how, k), how, to.k - k);
 }
 
-/* The epilogue of the tile's own rows, whose y waits in kept where that is not NULL. */
-static ALWAYS_INLINE void TYPED(finish_tile)(const struct tiles *tiles, int64_t t, const struct TYPED(source) * s,
+/* The epilogue of the tile's own rows. kept: NULL, or their y, which is then copied to y. */
+static ALWAYS_INLINE void TYPED(finish_tile)(const struct omp_tiles *tiles, int64_t t, const struct TYPED(source) * s,
                                              const VALUE *kept)
 {
     const struct own_rows rows = own_rows_of(&tiles->tile[t]);
@@ -435,19 +422,19 @@ static ALWAYS_INLINE void TYPED(finish_tile)(const struct tiles *tiles, int64_t 
 
 /* The three ways to read a tile. */
 struct TYPED(ways) {
-    void (*narrow)(const struct tiles *, int64_t t, const struct TYPED(source) *, VALUE *head, VALUE *tail);
-    void (*far)(const struct tiles *, int64_t t, const struct TYPED(source) *, VALUE *head, VALUE *tail);
-    void (*near)(const struct tiles *, int64_t t, const struct TYPED(source) *, VALUE *head, VALUE *tail);
+    void (*narrow)(const struct omp_tiles *, int64_t t, const struct TYPED(source) *, VALUE *head, VALUE *tail);
+    void (*far)(const struct omp_tiles *, int64_t t, const struct TYPED(source) *, VALUE *head, VALUE *tail);
+    void (*near)(const struct omp_tiles *, int64_t t, const struct TYPED(source) *, VALUE *head, VALUE *tail);
 };
 
-static ALWAYS_INLINE void TYPED(any_tile)(const struct tiles *tiles, int64_t t, const struct TYPED(source) * s,
+static ALWAYS_INLINE void TYPED(any_tile)(const struct omp_tiles *tiles, int64_t t, const struct TYPED(source) * s,
                                           struct TYPED(ways) ways, bool stream)
 {
     const struct tile *tile = &tiles->tile[t];
     VALUE *head = (VALUE *)tiles->head + t, *tail = (VALUE *)tiles->tail + t;
     struct TYPED(source) moved = *s;
     VALUE kept[TILE_WORK];
-    if (s->keep) /* row i lies at y[i] there too */
+    if (s->keep) /* row i is y[i] there too */
         moved.y = (VALUE *)((uintptr_t)kept - (uintptr_t)own_rows_of(tile).first * sizeof *kept);
     if (tile->narrow) {
         moved.col = tiles->col;
@@ -463,7 +450,7 @@ static ALWAYS_INLINE void TYPED(any_tile)(const struct tiles *tiles, int64_t t, 
         TYPED(finish_tile)(tiles, t, s, s->keep ? kept : NULL);
 #ifdef __x86_64__
     if (stream || s->keep)
-        _mm_sfence(); /* what was written past the caches is there before what follows */
+        _mm_sfence(); /* completes the streaming stores before later writes */
 #endif
 }
 
@@ -508,8 +495,9 @@ static tile_function *TYPED(tile_function_for)(bool avx2, bool pattern, bool str
     return pattern ? TYPED(tile_pattern_plain) : stream ? TYPED(tile_stream_plain) : TYPED(tile_plain);
 }
 
-/* Rows that cross tiles: their parts, added in tile order; and the epilogue's sums in the order of the rows. */
-static void TYPED(join)(const struct tiles *tiles, const struct TYPED(source) * s)
+/* Adds the partial sums of rows that cross tiles, in tile order, and the epilogue's sums, in the
+ * order of the rows. */
+static void TYPED(join)(const struct omp_tiles *tiles, const struct TYPED(source) * s)
 {
     const VALUE *head = tiles->head, *tail = tiles->tail, *dots = tiles->dots;
     const spmv_epilogue *e = s->epilogue;
@@ -536,7 +524,7 @@ static void TYPED(join)(const struct tiles *tiles, const struct TYPED(source) * 
 
 static struct TYPED(source) TYPED(source_of)(const spmv_plan *plan, const struct plan_product *p)
 {
-    const struct tiles *tiles = plan->state;
+    const struct omp_tiles *tiles = plan->state;
     const spmv_csr *a = &plan->a;
     return (struct TYPED(source)){.a = a,
                                   .val = a->val,
@@ -552,7 +540,7 @@ static struct TYPED(source) TYPED(source_of)(const spmv_plan *plan, const struct
 
 static void TYPED(product)(const spmv_plan *plan, const struct plan_product *p)
 {
-    struct tiles *tiles = plan->state;
+    struct omp_tiles *tiles = plan->state;
     const spmv_csr *a = &plan->a;
     const bool stream = tiles->stream && p->beta_zero && a->val != NULL;
     const struct TYPED(source) source = TYPED(source_of)(plan, p);
@@ -561,16 +549,16 @@ static void TYPED(product)(const spmv_plan *plan, const struct plan_product *p)
     TYPED(join)(tiles, &source);
 }
 
-static void TYPED(pieces)(const spmv_plan *plan, const void *x, void *y, const spmv_epilogue *epilogue,
-                          struct pieces *pieces)
+static void TYPED(loop)(const spmv_plan *plan, const void *x, void *y, const spmv_epilogue *epilogue,
+                        struct tile_loop *loop)
 {
     static const VALUE one = 1;
-    const struct tiles *tiles = plan->state;
+    const struct omp_tiles *tiles = plan->state;
     const struct plan_product product = {
         .alpha = &one, .beta = &one, .beta_zero = true, .x = x, .y = y, .epilogue = epilogue};
     const struct TYPED(source) source = TYPED(source_of)(plan, &product);
     const bool stream = tiles->stream && plan->a.val != NULL && epilogue == NULL;
-    _Static_assert(sizeof source <= sizeof pieces->source, "room for a source");
-    memcpy(pieces->source, &source, sizeof source);
-    pieces->function = TYPED(tile_function_for)(tiles->avx2, plan->a.val == NULL, stream);
+    _Static_assert(sizeof source <= sizeof loop->source, "room for a source");
+    memcpy(loop->source, &source, sizeof source);
+    loop->function = TYPED(tile_function_for)(tiles->avx2, plan->a.val == NULL, stream);
 }

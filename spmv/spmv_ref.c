@@ -1,6 +1,7 @@
-/* Method "definition" of the backend ref: y_i = alpha sum_j a_ij x_j + beta y_i, a row after the other, in the order in
- * which the entries are stored, every product and sum in long double, rounded once at the end; for several vectors, one
- * after the other. What all else is tested against.
+/* Method "definition" of the backend ref: y_i = alpha sum_j a_ij x_j + beta y_i, one row after the
+ * other, in the order of the stored entries. Products and sums are in long double and rounded once
+ * at the end. Several vectors are computed one after the other. All other methods are tested
+ * against this one.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "plan_internal.h"

@@ -1,5 +1,5 @@
-/* The definition of a product of complex numbers and of its epilogue (spmv_ref.c), included once a type: VALUE; PART, of
- * its two parts; and TYPED(name).
+/* The definition of a product of complex numbers and of its epilogue (spmv_ref.c), included once
+ * for each type: VALUE; PART, the type of its real and imaginary parts; and TYPED(name).
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 static struct wide TYPED(widen)(VALUE z)

@@ -1,5 +1,5 @@
-/* The definition of a product of reals (spmv_ref.c), included once a pair of types: STORED, of the values; VALUE, of
- * vectors and sums; and TYPED(name).
+/* The definition of a product of real numbers (spmv_ref.c), included once for each pair of types:
+ * STORED, of the values; VALUE, of vectors and sums; and TYPED(name).
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 static void TYPED(definition)(const spmv_plan *plan, int v, const struct plan_product *p)

@@ -1,20 +1,21 @@
-/* Method "staged": the lectures' pipeline, one call of a primitive after the other, on every backend.
+/* Method "staged": a sequence of calls of primitives, on every backend.
  *
- *   G = gather X by C                       G[k] = x[col[k]]
- *   P = map multiply by V                   P[k] = val[k] G[k]            (left out for a pattern)
- *   S = segmented inclusive sum scan by R   S[k] = P[row start] + ... + P[k]
- *   y = the last element of each segment    y[i] = S[row_ptr[i + 1] - 1], 0 for an empty row
+ *     G = gather X by C                       G[k] = x[col[k]]
+ *     P = map multiply by V                   P[k] = val[k] G[k]            (not for a pattern)
+ *     S = segmented inclusive sum scan by R   S[k] = P[row start] + ... + P[k]
+ *     y = the last element of each segment    y[i] = S[row_ptr[i + 1] - 1], 0 for an empty row
  *
- * followed by maps for alpha and beta. Work O(nnz + rows); the products travel through memory three times, which is
- * what the fused methods save. S. Sengupta, M. Harris, Y. Zhang, J. D. Owens, "Scan primitives for GPU computing",
- * 2007, section 4.2.
+ * Maps for alpha and beta follow. Work is O(nnz + rows). The products travel through memory three
+ * times, which the fused methods avoid. S. Sengupta, M. Harris, Y. Zhang, J. D. Owens, "Scan
+ * primitives for GPU computing", 2007, section 4.2.
  *
- * The plan owns every array in between, so a product allocates nothing.
+ * The plan owns all intermediate arrays, so a product allocates nothing.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "plan_internal.h"
+#include "reals.h"
 
-/* lengths[i] = row_ptr[i + 1] - row_ptr[i], by the primitives, as wide as row_ptr, in the context's memory. */
+/* lengths[i] = row_ptr[i + 1] - row_ptr[i], as wide as row_ptr, in the context's memory. */
 static spmv_status row_lengths(spmv_context *ctx, const spmv_csr *a, void *lengths)
 {
     const int64_t size = a->row_ptr_bits / 8;
@@ -27,7 +28,7 @@ static spmv_status row_lengths(spmv_context *ctx, const spmv_csr *a, void *lengt
 
 struct staged {
     void *products; /* nnz: G, then P, then S, in place */
-    void *sums;     /* rows: S at the rows' ends, when y is needed beside it */
+    void *sums;     /* rows: S at the ends of the rows, where beta is not 0 */
     void *last;     /* rows: row_ptr[i + 1] - 1, or -1 for an empty row; as wide as row_ptr */
     void *scratch;  /* of the segmented scan */
 };
@@ -38,7 +39,8 @@ static spmv_segments segments_of(const spmv_csr *a)
         .form = SPMV_SEGMENT_OFFSETS, .heads = a->row_ptr, .bits = a->row_ptr_bits, .count = a->rows};
 }
 
-/* last[i] = min(row_ptr[i + 1] - row_ptr[i], 1) * row_ptr[i + 1] - 1: row_ptr[i + 1] - 1, or -1 for an empty row. */
+/* last[i] = min(row_ptr[i + 1] - row_ptr[i], 1) * row_ptr[i + 1] - 1, which is row_ptr[i + 1] - 1,
+ * or -1 for an empty row. */
 static spmv_status find_last(spmv_context *ctx, const spmv_csr *a, void *last)
 {
     spmv_status st = SPMV_OK;
@@ -65,9 +67,8 @@ spmv_status staged_prepare(spmv_plan *plan)
     const int64_t size = (int64_t)spmv_type_size(plan->type);
     const spmv_segments segments = segments_of(a);
     struct staged *s = NULL;
-    TRY(host_alloc(ctx, sizeof *s, "a plan", &plan->state));
+    TRY(plan_new_state(plan, sizeof *s));
     s = plan->state;
-    memset(s, 0, sizeof *s);
     TRY(plan_alloc(plan, a->nnz * size, &s->products));
     TRY(plan_alloc(plan, a->rows * size, &s->sums));
     TRY(plan_alloc(plan, a->rows * (a->row_ptr_bits / 8), &s->last));
@@ -80,18 +81,14 @@ done:
 
 void staged_release(spmv_plan *plan)
 {
-    struct staged *s = plan->state;
-    if (s == NULL)
-        return;
+    const struct staged *s = plan->state;
     spmv_free(plan->ctx, s->products);
     spmv_free(plan->ctx, s->sums);
     spmv_free(plan->ctx, s->last);
     spmv_free(plan->ctx, s->scratch);
-    host_free(s);
-    plan->state = NULL;
 }
 
-/* S, in s->products: the pipeline up to the scan. */
+/* Computes S in s->products: the pipeline up to the scan. */
 static spmv_status scanned_products(const spmv_plan *plan, const struct staged *s, const void *x)
 {
     spmv_status st = SPMV_OK;
@@ -103,7 +100,7 @@ static spmv_status scanned_products(const spmv_plan *plan, const struct staged *
     /* P = V G */
     if (a->val != NULL)
         TRY(ctx->backend->map_binary(ctx, SPMV_MUL, plan->type, a->val, s->products, s->products, a->nnz));
-    /* S = segmented scan of P; the table's own entry, because the plan brings the scratch */
+    /* S = segmented scan of P, by the backend's table, because the plan owns the scratch memory */
     TRY(ctx->backend->segscan(ctx, SPMV_INCLUSIVE, SPMV_ADD, plan->type, &segments, s->products, s->products, a->nnz,
                               s->scratch));
 done:
@@ -113,18 +110,17 @@ done:
 spmv_status staged_apply(const spmv_plan *plan, const struct plan_product *product)
 {
     void *const y = product->y;
-    static const double zero = 0; /* also of float: all bits are 0 */
+    static const double zero = 0; /* all bits 0, so also a zero of float */
     spmv_status st = SPMV_OK;
     spmv_context *ctx = plan->ctx;
     const spmv_csr *a = &plan->a;
     const struct staged *s = plan->state;
     void *sums = product->beta_zero ? y : s->sums;
-    const bool unscaled =
-        plan->type == SPMV_F32 ? *(const float *)product->alpha == 1 : *(const double *)product->alpha == 1;
+    const bool unscaled = real_at(plan->type, product->alpha, 0) == 1;
     TRY(ctx->backend->map_index(ctx, plan->type, &zero, NULL, sums, a->rows));
     if (a->nnz > 0) {
         TRY(scanned_products(plan, s, product->x));
-        /* the filtered gather leaves the zero of an empty row */
+        /* the filtered gather skips empty rows, which keep their 0 */
         TRY(ctx->backend->gather(
             ctx, &(struct move){NULL, plan->type, s->products, s->last, a->row_ptr_bits, sums, a->nnz, a->rows}));
     }

@@ -1,4 +1,4 @@
-/* From the types that a plan names to those of templates.
+/* Maps the types of a plan to template parameters.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SPMV_TYPES_CUH
@@ -8,7 +8,8 @@ extern "C" {
 #include "plan_internal.h"
 }
 
-/* body(sums, stored) with an object of the type of vectors and sums, and one of the values' type. */
+/* Calls body(sums, stored) with an object of the type of vectors and sums and one of the values'
+ * type. */
 template <typename Body> spmv_status with_types(const spmv_plan *plan, const Body &body)
 {
     switch (plan->types) {
@@ -26,6 +27,20 @@ template <typename Body> spmv_status with_types(const spmv_plan *plan, const Bod
         break;
     }
     return SPMV_ERROR_TYPE;
+}
+
+/* Calls body with an object of this complex type. */
+template <typename Body> spmv_status with_complex(spmv_type type, const Body &body)
+{
+    switch ((int)type) {
+#define CASE(NAME, name, value, T, D, CLASS, ARG)                                                                      \
+    case SPMV_##NAME:                                                                                                  \
+        return body(D());
+        SPMV_COMPLEX_LIST(CASE, )
+#undef CASE
+    default:
+        return SPMV_ERROR_TYPE;
+    }
 }
 
 #endif

@@ -1,59 +1,40 @@
-/* B = transpose(A) on the device: the entries of A sorted by column with the stable radix sort of the primitives.
+/* B = transpose(A) on the device: sorts the entries of A by column with the stable radix sort of
+ * the primitives.
  *
- *   sort    (column, number of the entry) by column: entries of one column keep their order, which is by rows
- *   begins  row_ptr[c] = how many sorted columns are less than c, by binary search
- *   rows    the row of each entry of A, by binary search in its offsets
- *   take    B's columns are the rows of the entries in the sorted order, its values their values
+ * sort    (column, index of the entry) by column: entries of a column keep their order, which is by
+ *         row
+ * begins  row_ptr[c] = the number of sorted columns less than c, by binary search
+ * rows    the row of each entry of A, by binary search in its offsets
+ * take    B's columns are the rows of the entries in sorted order; its values likewise
  *
- * So B is, bit for bit, what the counting sort of formats/transpose.c makes. Searches take the same time whether one
- * column has all the entries or most have none. Room beside the result: 12 bytes an entry (16 above 2^31 of them),
- * released at the end. F. G. Gustavson, ACM TOMS 4(3), 1978; M. Zagha, G. E. Blelloch, SC 1991.
+ * So B has the same bits as the counting sort of formats/transpose.c. The searches take the same
+ * time for one full column as for mostly empty ones. Temporary memory: 12 bytes an entry (16 beyond
+ * 2^31 entries). F. G. Gustavson, ACM TOMS 4(3), 1978; M. Zagha, G. E. Blelloch, SC 1991.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "block.cuh"
 #include "complex.cuh"
+#include "device_loops.cuh"
 #include "launch.cuh"
 
+#include "spmv_types.cuh"
+
 extern "C" {
-#include "plan_internal.h"
 #include "sort_request.h"
 }
 
 namespace
 {
 
-/* Entries a block finds the rows of at a time. */
+/* Entries for which a block finds the rows at a time. */
 enum { CHUNK = 8 * block_threads };
-
-template <typename Body> __device__ void for_each(int64_t n, const Body &body)
-{
-    for (int64_t i = (int64_t)blockIdx.x * block_threads + threadIdx.x; i < n; i += (int64_t)gridDim.x * block_threads)
-        body(i);
-}
 
 template <typename Number> __global__ void __launch_bounds__(block_threads) number_entries(Number *to, int64_t n)
 {
     for_each(n, [=](int64_t i) { to[i] = (Number)i; });
 }
 
-template <typename Offset>
-__global__ void __launch_bounds__(block_threads)
-    column_begins(const int32_t *sorted, int64_t nnz, Offset *row_ptr, int64_t cols)
-{
-    for_each(cols + 1, [=](int64_t c) {
-        int64_t low = 0, high = nnz;
-        while (low < high) {
-            const int64_t middle = low + (high - low) / 2;
-            if (sorted[middle] < c)
-                low = middle + 1;
-            else
-                high = middle;
-        }
-        row_ptr[c] = (Offset)low;
-    });
-}
-
-/* The first row in [low, high] that ends behind entry k, given that high does. */
+/* The first row in [low, high] that ends behind entry k. Row high must end behind it. */
 template <typename Offset> __device__ int64_t row_of(const Offset *row_ptr, int64_t low, int64_t high, int64_t k)
 {
     while (low < high) {
@@ -66,7 +47,8 @@ template <typename Offset> __device__ int64_t row_of(const Offset *row_ptr, int6
     return low;
 }
 
-/* Rows of a chunk's entries lie between those of its first and last, which one thread each looks for. */
+/* The rows of a chunk's entries lie between those of its first and last entry, which two threads
+ * find. */
 template <typename Offset>
 __global__ void __launch_bounds__(block_threads)
     entry_rows(const Offset *row_ptr, int64_t rows, int64_t nnz, int32_t *row, int64_t chunks)
@@ -83,7 +65,7 @@ __global__ void __launch_bounds__(block_threads)
     }
 }
 
-/* Elements as they are, and conjugates. */
+/* Functions on elements. */
 template <typename T> struct as_it_is {
     __device__ T operator()(T z) const
     {
@@ -126,9 +108,9 @@ spmv_status run_number(spmv_context *ctx, void *to, int bits, int64_t n)
 spmv_status run_begins(spmv_context *ctx, const int32_t *sorted, int64_t nnz, void *row_ptr, int bits, int64_t cols)
 {
     const int blocks = grid_for(cols + 1, block_threads);
-    return bits == 32 ? launch(ctx, "transpose begins", blocks, block_threads, column_begins<int32_t>, sorted, nnz,
+    return bits == 32 ? launch(ctx, "transpose begins", blocks, block_threads, find_begins<int32_t>, sorted, nnz,
                                (int32_t *)row_ptr, cols)
-                      : launch(ctx, "transpose begins", blocks, block_threads, column_begins<int64_t>, sorted, nnz,
+                      : launch(ctx, "transpose begins", blocks, block_threads, find_begins<int64_t>, sorted, nnz,
                                (int64_t *)row_ptr, cols);
 }
 
@@ -142,15 +124,15 @@ spmv_status run_rows(spmv_context *ctx, const spmv_csr &a, int32_t *row)
                                          (const int64_t *)a.row_ptr, a.rows, a.nnz, row, chunks);
 }
 
-/* from: the numbers of the entries in the order of their columns; *columns: these, in memory of at least 4 nnz bytes.
- */
+/* Sorts the entries by column. from receives their indices in this order. *columns receives the
+ * sorted columns, an array of room or a.col. */
 spmv_status sort_entries(spmv_context *ctx, const spmv_csr &a, void *from, int from_bits, char *room, int64_t room_part,
                          void *spare_from, const int32_t **columns)
 {
     int bits = 0;
     while ((a.cols - 1) >> bits != 0)
         bits++;
-    *columns = a.col; /* one column, or one entry */
+    *columns = a.col; /* one column or one entry: already sorted */
     if (bits == 0 || a.nnz == 1)
         return on_device(ctx, [&] { return run_number(ctx, from, from_bits, a.nnz); });
     const struct sort_rung *rung = ctx->backend->sort_rungs;
@@ -166,7 +148,7 @@ spmv_status sort_entries(spmv_context *ctx, const spmv_csr &a, void *from, int f
     r.out_values = from;
     r.spare_values = spare_from;
     r.n = a.nnz;
-    /* the pass that writes out last leaves these free before (backend.h) */
+    /* The last pass writes the out arrays, so the input may be in the other pair (backend.h). */
     const bool even = rung->digit_bits > 0 && sort_passes(&r, rung->digit_bits) % 2 == 0;
     r.in_values = even ? from : spare_from;
     void *scratch = nullptr;
@@ -214,14 +196,16 @@ extern "C" spmv_status take_values_cuda(spmv_context *ctx, spmv_type type, bool 
             return run_take<decltype(element), decltype(function)>(ctx, values, from, from_bits, to, n);
         };
         if (conjugates)
-            return type == SPMV_C64 ? run(spmv_c64(), conjugate<spmv_c64>()) : run(spmv_c128(), conjugate<spmv_c128>());
+            return with_complex(type, [&](auto of) { return run(of, conjugate<decltype(of)>()); });
         switch (spmv_type_size(type)) {
         case 4:
             return run(int32_t(), as_it_is<int32_t>());
         case 8:
             return run(int64_t(), as_it_is<int64_t>());
-        default:
+        case 16:
             return run(spmv_c128(), as_it_is<spmv_c128>());
+        default:
+            return SPMV_ERROR_TYPE;
         }
     });
 }

@@ -1,11 +1,12 @@
-/* The check of a result: every row against a bound that any correct order of summation keeps.
+/* The check of a result: compares every row with a bound that holds for any correct order of
+ * summation.
  *
- * The reference is recomputed with the default method of a host context. The bound is derived in spmv/operator.h's
- * source: each of two computed results differs from the exact one by at most (n_i + 3) u S_i to first order, S_i being
- * the sum of the absolute values of the terms, u the unit roundoff; so two of them differ by at most twice that. For
- * complex numbers these are moduli: the modulus of a product's error is at most sqrt(8) u, of a sum's u times that of
- * the result (Higham, section 3.6), so n_i sums and products, alpha and beta make (n_i + 6) u S_i; and a product has
- * four underflows in place of one.
+ * The reference is computed with the default method of a host context. Each of two computed results
+ * differs from the exact one by at most (n_i + 3) u S_i to first order, where S_i is the sum of the
+ * absolute values of the terms and u the unit roundoff; so the two differ by at most twice that.
+ * For complex numbers, absolute values are moduli. The relative error of a product is then at most
+ * sqrt(8) u and that of a sum u (Higham, section 3.6), so n_i sums and products, alpha and beta
+ * give (n_i + 6) u S_i. A complex product has four underflows instead of one.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <float.h>
@@ -14,35 +15,39 @@
 
 #include "matrix_internal.h"
 #include "plan_internal.h"
+#include "reals.h"
 
-/* What a row's check needs beside the matrix. */
+/* The arguments of the check of a row. */
 struct question {
     const spmv_csr *a;
-    spmv_type type;                     /* of the vectors; a->type: of the values */
+    spmv_type type;                     /* of the vectors; a->type is that of the values */
     long double alpha, beta;            /* moduli */
-    const void *x, *y0, *y, *reference; /* y0 NULL when beta is 0 */
+    const void *x, *y0, *y, *reference; /* y0 is NULL when beta is 0 */
     long double roundoff, smallest;
 };
 
-/* A number, im 0 where it is real. */
+/* The unit roundoff of each real type and its smallest subnormal number. */
+static const struct {
+    long double roundoff, smallest;
+} limits[SPMV_TYPE_LIMIT] = {
+#define LIMITS_F32 FLT_EPSILON / 2, 0x1p-149L
+#define LIMITS_F64 DBL_EPSILON / 2, 0x1p-1074L
+#define ROW(NAME, name, T) [SPMV_##NAME] = {LIMITS_##NAME},
+    REAL_LIST(ROW)
+#undef ROW
+};
+
+/* A real or complex number; im is 0 for a real one. */
 struct wide {
     long double re, im;
 };
 
 static struct wide element(const void *values, spmv_type type, int64_t i)
 {
-    switch (type) {
-    case SPMV_F32:
-        return (struct wide){(long double)((const float *)values)[i], 0};
-    case SPMV_C64:
-        return (struct wide){(long double)((const spmv_c64 *)values)[i].re,
-                             (long double)((const spmv_c64 *)values)[i].im};
-    case SPMV_C128:
-        return (struct wide){(long double)((const spmv_c128 *)values)[i].re,
-                             (long double)((const spmv_c128 *)values)[i].im};
-    default:
-        return (struct wide){(long double)((const double *)values)[i], 0};
-    }
+    const spmv_type part = type_part(type);
+    if (type_is_complex(type))
+        return (struct wide){real_at(part, values, 2 * i), real_at(part, values, 2 * i + 1)};
+    return (struct wide){real_at(part, values, i), 0};
 }
 
 static bool is_finite(struct wide z)
@@ -55,7 +60,7 @@ static long double modulus(struct wide z)
     return z.im == 0 ? fabsl(z.re) : hypotl(z.re, z.im);
 }
 
-/* |y_i - r_i| in units of its bound; infinite when only one of them is finite. */
+/* |y_i - r_i| divided by its bound; infinite if exactly one of the two is finite. */
 static double row_ratio(const struct question *q, int64_t i)
 {
     const struct wide y = element(q->y, q->type, i), r = element(q->reference, q->type, i);
@@ -73,13 +78,15 @@ static double row_ratio(const struct question *q, int64_t i)
         magnitude += q->beta * modulus(element(q->y0, q->type, i));
     const bool complex = type_is_complex(q->type);
     const long double terms = (long double)(end - begin);
-    const long double underflows = terms * fmaxl(1, q->alpha) + 2; /* of the products before alpha, and of the rest */
+    /* of the products before alpha, and of the rest */
+    const long double underflows = terms * fmaxl(1, q->alpha) + 2;
     const long double bound =
         2 * (terms + (complex ? 6 : 3)) * q->roundoff * magnitude + (complex ? 4 : 1) * underflows * q->smallest;
     return (double)(modulus((struct wide){y.re - r.re, y.im - r.im}) / bound);
 }
 
-/* Fills the result from all rows: the first row with the largest ratio, whatever the number of threads. */
+/* Fills the result from all rows. worst_row is the first row with the largest ratio, for any number
+ * of threads. */
 static void check_rows(const spmv_context *ctx, const struct question *q, spmv_verify_result *result)
 {
     int64_t failed = 0, worst_row = -1;
@@ -123,7 +130,7 @@ static spmv_status recompute(spmv_context *ctx, const spmv_csr *a, const void *a
     spmv_plan_options options;
     spmv_plan *plan = NULL;
     spmv_csr borrowed = *a;
-    borrowed.memory = SPMV_MEMORY_CONTEXT; /* a host context's memory is host memory */
+    borrowed.memory = SPMV_MEMORY_CONTEXT; /* the memory of a host context is host memory */
     spmv_plan_options_init(&options, sizeof options);
     options.type = type;
     if (y0 != NULL)
@@ -140,7 +147,6 @@ static spmv_status verify_rows(spmv_context *ctx, const spmv_csr *a, const void 
 {
     spmv_status st = SPMV_OK;
     void *reference = NULL;
-    const bool f32 = type == SPMV_F32 || type == SPMV_C64;
     const long double b = beta != NULL ? modulus(element(beta, type, 0)) : 0;
     char im[2][40] = {"", ""};
     struct question q = {.a = a,
@@ -150,8 +156,8 @@ static spmv_status verify_rows(spmv_context *ctx, const spmv_csr *a, const void 
                          .x = x,
                          .y0 = b != 0 ? y0 : NULL,
                          .y = y,
-                         .roundoff = f32 ? FLT_EPSILON / 2 : DBL_EPSILON / 2,
-                         .smallest = f32 ? 0x1p-149L : 0x1p-1074L};
+                         .roundoff = limits[type_part(type)].roundoff,
+                         .smallest = limits[type_part(type)].smallest};
     TRY(host_alloc(ctx, a->rows * (int64_t)spmv_type_size(type), "the reference of the check", &reference));
     TRY(recompute(ctx, a, alpha, x, beta, q.y0, type, reference));
     q.reference = reference;

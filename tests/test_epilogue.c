@@ -443,7 +443,7 @@ static void past_the_caches(void **state)
                                       .z = requests[r].z,
                                       .gamma = requests[r].gamma};
             assert_true(begin(ctx, &m, "tiles", v, &p));
-            struct tiles *tiles = p.plan->state;
+            struct omp_tiles *tiles = p.plan->state;
             assert_false(tiles->stream);
             struct outcome before = run(&p);
             tiles->stream = true;

@@ -112,7 +112,7 @@ static void *product(const spmv_csr *a, struct way way, const void *x, const voi
 {
     spmv_context *ctx = support_context_on(SPMV_BACKEND_OMP, way.threads);
     spmv_plan *plan = plan_of(ctx, a, way.compression);
-    struct tiles *tiles = plan->state;
+    struct omp_tiles *tiles = plan->state;
     tiles->threads = way.threads; /* in small matrices too */
     if (way.plain)
         tiles->avx2 = false;
@@ -213,7 +213,7 @@ static void lengths_and_shapes(void **state)
 /* Counts the stretches that are not plain, and the rows in them, by kind. */
 static void count_stretches(const spmv_plan *plan, int64_t *shifted, int64_t *same, int64_t *run)
 {
-    const struct tiles *tiles = plan->state;
+    const struct omp_tiles *tiles = plan->state;
     /* In these shapes all rows follow from the one before, or none does. */
     *shifted = *same = *run = 0;
     assert_int_equal(tiles->tile[tiles->count].code, 0);
@@ -235,7 +235,7 @@ static void what_is_seen(void **state)
         for (int compression = -1; compression <= 1; compression++) {
             struct matrix m = shaped((enum shape)shape, 6000, 1000000, 12, 3);
             spmv_plan *plan = plan_of(ctx, &m.a, compression);
-            const struct tiles *tiles = plan->state;
+            const struct omp_tiles *tiles = plan->state;
             int64_t shifted, same, run;
             count_stretches(plan, &shifted, &same, &run);
             const int64_t columns = tiles->tile[tiles->count].col;
@@ -282,7 +282,7 @@ static void border_of_16_bits(void **state)
             m.col[10] = (int32_t)least;
             m.col[20] = (int32_t)(least + 65535 + wide);
             spmv_plan *plan = plan_of(ctx, &m.a, 1);
-            const struct tiles *tiles = plan->state;
+            const struct omp_tiles *tiles = plan->state;
             assert_int_equal(tiles->count, 1);
             assert_int_equal(tiles->tile[0].narrow, !wide);
             assert_int_equal(tiles->tile[1].col, wide ? 0 : m.a.nnz);
@@ -342,7 +342,7 @@ static void far_columns(void **state)
     spmv_context *ctx = support_context_on(SPMV_BACKEND_OMP, 1);
     for (int compression = -1; compression <= 1; compression++) {
         spmv_plan *plan = plan_of(ctx, &m.a, compression);
-        const struct tiles *tiles = plan->state;
+        const struct omp_tiles *tiles = plan->state;
         for (int64_t t = 0; t < tiles->count; t++)
             assert_true(tiles->tile[t].far && !tiles->tile[t].narrow);
         spmv_plan_destroy(plan);
@@ -356,7 +356,7 @@ static void far_columns(void **state)
  * first entry. Returns the number of such rows. */
 static int64_t check_places(const spmv_plan *plan, const spmv_csr *a)
 {
-    const struct tiles *tiles = plan->state;
+    const struct omp_tiles *tiles = plan->state;
     const int32_t *row_ptr = a->row_ptr;
     int64_t sorted = 0;
     for (int64_t t = 0; t < tiles->count; t++) {
@@ -461,7 +461,7 @@ static void rows_by_length(void **state)
  * rows. */
 static int64_t check_spots(const spmv_plan *plan, const spmv_csr *a)
 {
-    const struct tiles *tiles = plan->state;
+    const struct omp_tiles *tiles = plan->state;
     const int32_t *row_ptr = a->row_ptr;
     int64_t formed = 0;
     for (int64_t t = 0; t < tiles->count; t++) {
@@ -520,9 +520,9 @@ static struct matrix formed_matrix(struct forms_case c, int64_t rows)
             const bool own = i == 0 || (c.odd > 0 && i % c.odd == 3);
             const unsigned stays = c.change > 0 ? c.stays << i / c.change % 3 : c.stays;
             const int64_t at = (c.wide ? 100000 : 40) * (j % 2);
-            m.col[m.row_ptr[i] + j] = (int32_t)(own                        ? (int64_t)(support_random(&seed) % 50000)
-                                                : stays >> (j + form) & 1u ? 7 + at + j
-                                                                           : at + i + 3 * j + form);
+            m.col[m.row_ptr[i] + j] = (int32_t)(own ? (int64_t)(support_random(&seed) % 50000)
+                                                : stays >> (j + form) % 32 & 1u ? 7 + at + j
+                                                                                : at + i + 3 * j + form);
         }
     free(length);
     return m;
@@ -594,7 +594,7 @@ static void equal_parts(void **state)
                 options.method = "tiles";
                 options.vectors = vectors;
                 assert_ok(ctx, spmv_plan_create(ctx, &a, &options, &plan));
-                struct tiles *tiles = plan->state;
+                struct omp_tiles *tiles = plan->state;
                 double *x = get(a.cols * vectors, sizeof *x), *y = get(a.rows * vectors, sizeof *y);
                 tiles->threads = threads;
                 assert_ok(ctx, spmv_apply(plan, NULL, x, NULL, y));
@@ -605,10 +605,10 @@ static void equal_parts(void **state)
                 for (int64_t t = 0; t < tiles->count; t++)
                     most = max_i64(most, tile[t + 1].bytes - tile[t].bytes);
                 for (int p = 0; p < threads; p++) {
-                    const struct part *part = &tiles->part[p];
-                    assert_int_equal(part->begin, at);
-                    assert_true(tile[part->end].bytes - tile[part->begin].bytes <= total / threads + most + 1);
-                    at = part->end;
+                    const struct share *share = &tiles->share[p];
+                    assert_int_equal(share->begin, at);
+                    assert_true(tile[share->end].bytes - tile[share->begin].bytes <= total / threads + most + 1);
+                    at = share->end;
                 }
                 assert_int_equal(at, tiles->count);
                 free(x);

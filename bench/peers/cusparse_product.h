@@ -1,7 +1,7 @@
-/* y = A x by cusparseSpMV: what peers share that have such a product. Each has a handle, a matrix
- * descriptor and a buffer of its own: preprocessing leaves its findings in them.
+/* y = A x by cusparseSpMV: the code common to peers with such a product. Each peer has its own
+ * handle, matrix descriptor and buffer, because preprocessing stores its results in them.
  *
- * Functions that return bool: false when a call failed, with the sentence in why.
+ * Functions that return bool return false after a failed call, with a message in why.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef CUSPARSE_PRODUCT_H
@@ -19,28 +19,28 @@ struct product {
     cudaDataType type;
     cusparseSpMVAlg_t algorithm;
     void *buffer;
-    void *offsets, *index, *values; /* what a format needs besides CSR; NULL: nothing */
+    void *offsets, *index, *values; /* arrays of formats other than CSR; NULL: not needed */
 };
 
-/* The handle and the vectors; *p was all 0. product_end in any case. */
+/* Makes the handle and the vectors; *p must be all 0. Call product_end in any case. */
 bool product_begin(struct product *p, const struct peer_problem *problem, cusparseSpMVAlg_t algorithm, char *why,
                    size_t why_size);
 
-/* The matrix as CSR where it lies, and its buffer. */
+/* Makes the matrix as CSR of the problem's arrays, and its buffer. */
 bool product_make_csr(struct product *p, char *why, size_t why_size);
 
-/* The buffer of the matrix that p->matrix describes. */
+/* Makes the buffer for the matrix that p->matrix describes. */
 bool product_make_buffer(struct product *p, char *why, size_t why_size);
 
 bool product_preprocess(struct product *p, char *why, size_t why_size);
 
-/* Queues it once: 0, or -1 when it failed. */
+/* Queues the product once. Returns 0, or -1 after a failure. */
 int product_run(const struct product *p);
 
-/* Releases the matrix and what was made for it. */
+/* Releases the matrix and its arrays. */
 void product_drop_matrix(struct product *p);
 
-/* Releases all but *p itself. */
+/* Releases everything except *p itself. */
 void product_end(struct product *p);
 
 #endif

@@ -1,7 +1,7 @@
 /* One rank of hypre (mpi_worker.h): A x = b by HYPRE_ParCSRPCG without a preconditioner.
  *
- * It stops by r'z over b'b, which without a preconditioner is ||r||^2, with less than rtol^2, not at most; a second
- * sum, of the 2-norm, would cost an iteration a pass.
+ * The solver stops when r'z / b'b < rtol^2 (strictly). Without a preconditioner r'z is ||r||^2.
+ * Stopping by the 2-norm would need another sum, and so another pass per iteration.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <HYPRE.h>
@@ -20,7 +20,8 @@ static HYPRE_ParCSRMatrix parcsr;
 static HYPRE_ParVector par_b, par_x;
 static HYPRE_Solver solver;
 
-/* hypre's own words on the errors since the last call. A solve that did not converge is none of them. */
+/* hypre's message for the errors since the last call. A solve that did not converge is not an
+ * error. */
 static const char *words(void)
 {
     static char text[128];
@@ -103,7 +104,7 @@ const char *worker_run(struct worker *worker)
     return words();
 }
 
-/* The rows lie as they were given, in order. */
+/* The rows are in their original order. */
 const char *worker_fetch(struct worker *worker, double *rows)
 {
     const HYPRE_Int own = (HYPRE_Int)(worker->row_end - worker->row_begin);
@@ -131,7 +132,7 @@ int main(int argc, char **argv)
     HYPRE_Init();
     const int failed = worker_serve(&worker, argv[1]);
     if (failed)
-        MPI_Abort(MPI_COMM_WORLD, 1); /* the others may wait for this one */
+        MPI_Abort(MPI_COMM_WORLD, 1); /* other ranks may be waiting for this one */
     if (solver != NULL)
         HYPRE_ParCSRPCGDestroy(solver);
     if (matrix != NULL)

@@ -1,13 +1,14 @@
-/* One MPI rank a core, for a library that works in such ranks.
+/* One MPI rank per core, for a library that uses MPI.
  *
- * The benchmark is no MPI program and shall not become one. So the ranks are processes of their own, a worker program
- * beside the module, started through mpiexec; the matrix and x go to them through files in memory, y comes back the
- * same way, commands and answers go over a socket (mpi_shared.h). They time themselves: run_timed gives what the
- * slowest rank took from one barrier to the next.
+ * The benchmark itself does not use MPI. The ranks are separate processes: a worker program beside
+ * the module, started by mpiexec. The matrix and x are passed in files in memory, and y is returned
+ * in the same way. Commands and replies use a socket (mpi_shared.h). The ranks measure the time:
+ * run_timed returns the time of the slowest rank between two barriers.
  *
- * Nothing here waits for ever: a worker that dies ends its connection, one that hangs runs into a deadline
- * (ranks_kind.timeout seconds, default 300), and close ends the launcher and every worker that is still there. Only our
- * own child is waited for, by its number, so it does not matter what the caller does with SIGCHLD.
+ * All waiting is bounded: a worker that dies closes its connection, a worker that hangs reaches a
+ * deadline (environment variable ranks_kind.timeout, default 300 seconds), and close ends the
+ * launcher and all remaining workers. Only our own child is waited for, by its process number, so
+ * the caller may handle SIGCHLD in any way.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <dlfcn.h>
@@ -41,18 +42,18 @@ struct rank {
     int socket; /* -1: not connected */
     pid_t pid;
     struct ranks_reply reply;
-    size_t got; /* bytes of it */
+    size_t got; /* bytes received */
 };
 
 struct ranks {
     const struct peer_problem *problem;
-    char folder[FOLDER_SIZE]; /* "" when it is gone */
-    int listener, log;        /* -1: none; log: what the launcher and the workers print */
+    char folder[FOLDER_SIZE]; /* "" after removal */
+    int listener, log;        /* -1: none; log: output of the launcher and the workers */
     pid_t launcher;           /* 0: none, or ended */
     struct rank *all;
     double *result;
     size_t result_bytes;
-    double timeout, run_seconds; /* of one run, as last timed */
+    double timeout, run_seconds; /* of the last timed run */
     int broken;
 };
 
@@ -74,8 +75,8 @@ __attribute__((format(printf, 3, 4))) static int fail(char *why, size_t why_size
 
 /* ------------------------------------------------------------------ processes */
 
-/* Starts a program in a process group of its own, with usual signals, no input, and its output to a file descriptor.
- * One OpenMP thread: a rank is a core. */
+/* Starts a program in its own process group, with default signals, without input, and with output
+ * to a file descriptor. It gets one OpenMP thread, because each rank has one core. */
 static int start(char *const *argv, int output, pid_t *pid)
 {
     size_t n = 0;
@@ -119,7 +120,7 @@ static int start(char *const *argv, int output, pid_t *pid)
     return error;
 }
 
-/* Whether the child has ended, now or (where the caller lets children vanish) at some time before. */
+/* Whether the child has ended, now or earlier (if the caller ignores SIGCHLD). */
 static int has_ended(pid_t pid)
 {
     int status = 0;
@@ -138,7 +139,8 @@ static int ends_within(pid_t pid, double seconds)
     }
 }
 
-/* A worker is there as long as its end of the connection is: its number is not yet another process's. */
+/* A worker exists as long as its connection is open, so its process number cannot belong to another
+ * process. */
 static int is_there(const struct rank *rank)
 {
     struct pollfd poll_fd = {.fd = rank->socket, .events = 0};
@@ -146,7 +148,7 @@ static int is_there(const struct rank *rank)
            (poll_fd.revents & (POLLHUP | POLLERR)) == 0;
 }
 
-/* Ends all processes: those told to quit have `patience` seconds. */
+/* Ends all processes. Workers that received the quit command get patience seconds to end. */
 static void end_processes(struct ranks *ranks, double patience)
 {
     const pid_t launcher = ranks->launcher;
@@ -159,7 +161,8 @@ static void end_processes(struct ranks *ranks, double patience)
         if (is_there(&ranks->all[r]))
             kill(ranks->all[r].pid, SIGKILL);
     if (!ended) {
-        kill(-launcher, SIGKILL); /* its group: not yet waited for, so the number is still its own */
+        /* its process group; the launcher was not waited for, so its number is still valid */
+        kill(-launcher, SIGKILL);
         while (!has_ended(launcher))
             nap();
     }
@@ -176,7 +179,8 @@ static void remove_file(const struct ranks *ranks, const char *name)
     unlink(path);
 }
 
-/* All names go as soon as the workers have what they name: nothing is left when we are killed. */
+/* Removes all names as soon as the workers have opened the files, so that nothing is left if this
+ * process is killed. */
 static void remove_folder(struct ranks *ranks)
 {
     if (ranks->folder[0] == '\0')
@@ -189,7 +193,7 @@ static void remove_folder(struct ranks *ranks)
     ranks->folder[0] = '\0';
 }
 
-/* A folder in memory where there is one, readable for us alone. */
+/* Makes a folder, in memory if possible, with access only for this user. */
 static int make_folder(struct ranks *ranks, char *why, size_t why_size)
 {
     const char *places[] = {"/dev/shm", getenv("TMPDIR"), "/tmp"};
@@ -203,7 +207,8 @@ static int make_folder(struct ranks *ranks, char *why, size_t why_size)
     return fail(why, why_size, "cannot make a folder in /dev/shm or /tmp: %s", strerror(errno));
 }
 
-/* A new file of that many bytes, which are there: a full disk shows now, not as SIGBUS. With memory: mapped. */
+/* Makes a file of this many bytes and allocates them, so that a full disk is an error here and not
+ * a SIGBUS later. memory not NULL: maps it. */
 static int make_file(const struct ranks *ranks, const char *name, size_t bytes, void **memory, char *why,
                      size_t why_size)
 {
@@ -267,7 +272,8 @@ static int listen_in_folder(struct ranks *ranks, char *why, size_t why_size)
     return 0;
 }
 
-/* The first line with a word in it that was printed; mpiexec frames its sentences with lines of dashes. */
+/* The first line of output that contains a word; mpiexec puts lines of dashes around its
+ * messages. */
 static void first_words(int log, char *line, size_t size)
 {
     char text[2048];
@@ -288,7 +294,7 @@ static int send_all(struct ranks *ranks, enum ranks_command_op op, int repeats)
     const struct ranks_command command = {.op = op, .repeats = repeats};
     for (int r = 0; r < ranks->problem->threads; r++) {
         ranks->all[r].got = 0;
-        /* a few bytes into an empty buffer: all or nothing */
+        /* a few bytes into an empty buffer are sent completely or not at all */
         if (ranks->all[r].socket < 0 ||
             send(ranks->all[r].socket, &command, sizeof command, MSG_NOSIGNAL) != (ssize_t)sizeof command)
             return -1;
@@ -296,7 +302,7 @@ static int send_all(struct ranks *ranks, enum ranks_command_op op, int repeats)
     return 0;
 }
 
-/* One reply from each rank, in whatever order they come. *seconds: the most that a rank took. */
+/* Receives one reply from each rank, in any order. *seconds: the longest time of a rank. */
 static int receive_all(struct ranks *ranks, double timeout, double *seconds, char *why, size_t why_size)
 {
     const int count = ranks->problem->threads;
@@ -349,7 +355,7 @@ static int receive_all(struct ranks *ranks, double timeout, double *seconds, cha
 static int command_all(struct ranks *ranks, enum ranks_command_op op, int repeats, double *seconds)
 {
     char why[256];
-    /* long runs are expected to be long: four times what the last run suggests */
+    /* The timeout grows with the expected length: four times the estimate from the last run. */
     const double timeout = ranks->timeout + 4 * repeats * ranks->run_seconds;
     if (ranks->broken)
         return -1;
@@ -370,8 +376,8 @@ static void close_sockets(struct ranks *ranks)
     }
 }
 
-/* Starts mpiexec and waits until all ranks have connected. bound: each rank on a core of its own, which mpiexec refuses
- * where there are too few, or where it may not. */
+/* Starts mpiexec and waits until all ranks have connected. bound: each rank on a core of its own.
+ * mpiexec refuses this if there are too few cores or binding is not permitted. */
 static int launch(struct ranks *ranks, int bound, char *why, size_t why_size)
 {
     char count[16], program[] = PEER_MPIEXEC;
@@ -386,7 +392,7 @@ static int launch(struct ranks *ranks, int bound, char *why, size_t why_size)
     if (strncmp(mpi_name, "Open MPI", 8) == 0) {
         if (geteuid() == 0)
             argv[a++] = as_root;
-        argv[a++] = over; /* more ranks than slots are wanted where the user says so */
+        argv[a++] = over; /* the user may request more ranks than slots */
         argv[a++] = bind_long;
         argv[a++] = bound ? core : none;
     } else if (bound) {
@@ -517,7 +523,7 @@ int ranks_run_timed(void *state, int repeats, double *seconds)
     if (repeats < 1 || command_all(ranks, RANKS_RUN, repeats, seconds) != 0)
         return -1;
     ranks->run_seconds = *seconds / repeats;
-    if (ranks->problem->op == PEER_CG) /* all ranks know the same */
+    if (ranks->problem->op == PEER_CG) /* all ranks have the same values */
         *ranks->problem->solved = (struct peer_solved){.iterations = ranks->all[0].reply.iterations,
                                                        .residual = ranks->all[0].reply.residual};
     return 0;
@@ -542,7 +548,7 @@ int ranks_fetch(void *state)
 
 /* ------------------------------------------------------------------ the module */
 
-/* Asks the worker beside this module for the versions of its library and of MPI. */
+/* Gets the versions of its library and of MPI from the worker beside this module. */
 static int ask_versions(char *text, size_t size)
 {
     Dl_info info;
@@ -587,10 +593,10 @@ static int ask_versions(char *text, size_t size)
     return error == 0 && text[0] >= '0' && text[0] <= '9' ? 0 : -1;
 }
 
-/* NULL when the worker does not run: its library or MPI is not there. */
+/* NULL if the worker does not run because its library or MPI is missing. */
 const struct peer_module *spmv_peer_module(void)
 {
-    static char library[192]; /* "PETSc 3.18.5, Open MPI v4.1.4", as the worker says */
+    static char library[192]; /* "PETSc 3.18.5, Open MPI v4.1.4", from the worker */
     static struct peer_module module = {.abi = PEER_ABI, .library = library};
     if (library[0] == '\0') {
         char text[512];

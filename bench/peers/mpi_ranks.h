@@ -1,7 +1,7 @@
-/* Peers of a library that works in MPI ranks: the module's side (mpi_ranks.c).
+/* Peers of a library that uses MPI ranks: the module's side (mpi_ranks.c).
  *
- * A module defines ranks_kind with its peers, each a RANKS_PEER; all else is here. The other side
- * is a worker program beside the module (mpi_worker.h).
+ * A module only defines ranks_kind with its peers, each a RANKS_PEER. The other side is a worker
+ * program beside the module (mpi_worker.h).
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef MPI_RANKS_H
@@ -10,15 +10,15 @@
 #include "peer.h"
 
 struct ranks_kind {
-    const char *name;    /* of the library, in sentences: "PETSc" */
+    const char *name;    /* of the library, for messages: "PETSc" */
     const char *worker;  /* the program's name: "petsc_worker" */
-    const char *timeout; /* the environment's variable for the seconds that a worker may take to answer */
+    const char *timeout; /* environment variable: seconds until a worker must answer */
     const struct peer *peers;
     int count;
 };
 extern const struct ranks_kind ranks_kind;
 
-/* As in struct peer. f64 alone. */
+/* As in struct peer. Only f64. */
 int ranks_open(const struct peer_problem *problem, void **state, char *why, size_t why_size);
 int ranks_run(void *state);
 int ranks_run_timed(void *state, int repeats, double *seconds);

@@ -1,4 +1,5 @@
-/* The ranks' common part: the connection, the files, the rows of each, the barriers around what is timed.
+/* Code common to all workers: the connection, the files, the rows of each rank, the barriers around
+ * timed runs.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "mpi_worker.h"
@@ -13,7 +14,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* Sends all; the other end gone: ends this process. */
+/* Sends the whole reply. Ends this process if the connection is closed. */
 static void send_reply(const struct worker *worker, const struct ranks_reply *reply)
 {
     const char *at = (const char *)reply;
@@ -83,8 +84,8 @@ static void *map(const char *folder, const char *name, int protection, size_t *b
     return memory == MAP_FAILED ? NULL : memory;
 }
 
-/* The first row of a rank's block: such that rows and entries together are shared out evenly. A product reads both;
- * with rows alone, a few long rows would keep one rank busy and all others waiting. */
+/* The first row of a rank's block. Blocks have the same number of rows + entries, because a product
+ * reads both. With equal numbers of rows, a few long rows would delay all ranks. */
 static int64_t first_row(const struct ranks_problem *problem, const int32_t *row_ptr, int rank, int ranks)
 {
     const int64_t goal =
@@ -100,7 +101,7 @@ static int64_t first_row(const struct ranks_problem *problem, const int32_t *row
     return rank == ranks ? problem->rows : low;
 }
 
-/* So many runs between two barriers. */
+/* Runs repeats times between two barriers. */
 static const char *run_timed(struct worker *worker, int repeats, double *seconds)
 {
     const char *failure = NULL;
@@ -151,7 +152,7 @@ int worker_serve(struct worker *worker, const char *folder)
     worker->row_begin = first_row(problem, row_ptr, worker->rank, worker->ranks);
     worker->row_end = first_row(problem, row_ptr, worker->rank + 1, worker->ranks);
     if (problem->rows == problem->cols) {
-        /* the same shares of x: the diagonal stays in the block that needs no messages */
+        /* The same partition of x keeps the diagonal in the block that needs no messages. */
         worker->col_begin = worker->row_begin;
         worker->col_end = worker->row_end;
     } else {
@@ -172,7 +173,7 @@ int worker_versions(const char *library)
 {
     char mpi[MPI_MAX_LIBRARY_VERSION_STRING] = "";
     int length = 0;
-    MPI_Get_library_version(mpi, &length); /* one of the few that may be called before MPI_Init */
+    MPI_Get_library_version(mpi, &length); /* may be called before MPI_Init */
     printf("%s\n%.*s\n", library, (int)strcspn(mpi, ",\n"), mpi);
     return 0;
 }

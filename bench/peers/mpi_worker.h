@@ -1,10 +1,12 @@
-/* One rank of a peer that works in MPI ranks, commanded over a socket (mpi_shared.h): the worker program's side.
+/* One rank of a peer that uses MPI ranks, controlled over a socket (mpi_shared.h): the worker
+ * program's side.
  *
- *   NAME_worker FOLDER       under mpiexec: works until it is told to quit, or until the socket's other end is gone
- *   NAME_worker --version    the version of the library, and that of MPI, one a line; without mpiexec
+ *   NAME_worker FOLDER       under mpiexec: works until the quit command or until the socket closes
+ *   NAME_worker --version    prints the versions of the library and of MPI, one per line;
+ *                            without mpiexec
  *
- * A program defines worker_open, worker_run and worker_fetch. While it waits for a command it sleeps: MPI's own waiting
- * would spin, and take the cores from whoever is measured in the meantime.
+ * A program defines worker_open, worker_run and worker_fetch. While it waits for a command it
+ * sleeps, because waiting in MPI would spin and take cores from other measurements.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef MPI_WORKER_H
@@ -19,21 +21,21 @@
 struct worker {
     int rank, ranks;
     int socket;
-    int64_t row_begin, row_end, col_begin, col_end; /* of this rank's share of A, y and x */
-    double *result;                                 /* all of y, shared */
+    int64_t row_begin, row_end, col_begin, col_end; /* this rank's part of A, y and x */
+    double *result;                                 /* whole y, shared */
     int64_t iterations;                             /* of the last solve */
     double residual;
 };
 
-/* This rank's rows: row_ptr begins with that of the first of them, col and val with its first entry, x (a solver's b)
- * with its first column. */
+/* This rank's rows. row_ptr begins with the offset of its first row, col and val with its first
+ * entry, x (b of a solver) with its first column. */
 struct share {
     const int32_t *row_ptr, *col;
     const double *val, *x;
 };
 
-/* Copies what it needs, makes all ready and computes once or more: what the first run sets up is no part of the second.
- * All three return NULL, or what went wrong. */
+/* Copies what it needs, prepares and computes at least once, so that the set-up by the first run is
+ * not timed. All three functions return NULL, or an error message. */
 const char *worker_open(struct worker *worker, const struct ranks_problem *problem, const struct share *share);
 
 /* Computes once, on all ranks together. */
@@ -42,10 +44,11 @@ const char *worker_run(struct worker *worker);
 /* Writes this rank's rows of the result. */
 const char *worker_fetch(struct worker *worker, double *rows);
 
-/* Between MPI_Init and MPI_Finalize: the exit code; not 0: the others may wait for this rank. */
+/* Call between MPI_Init and MPI_Finalize. Returns the exit code; if it is not 0, other ranks may be
+ * waiting for this one. */
 int worker_serve(struct worker *worker, const char *folder);
 
-/* Prints them; the exit code. */
+/* Prints the versions; returns the exit code. */
 int worker_versions(const char *library);
 
 #endif

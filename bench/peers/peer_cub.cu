@@ -1,7 +1,8 @@
-/* CUB, the CUDA toolkit's templates for primitives, each by its device-wide function as it tunes itself.
+/* CUB, the CUDA toolkit's templates for primitives: its device-wide functions with their own
+ * tuning.
  *
- * Lengths are 64 bits wide; segment numbers and offsets are what they are here, 32. The annotations for profilers are
- * left out (CCCL_DISABLE_NVTX), so that a run is the launches alone.
+ * Lengths have 64 bits; segment numbers and offsets 32, as in peer.h. Annotations for profilers are
+ * disabled (CCCL_DISABLE_NVTX), so that a run consists only of launches.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #define CCCL_DISABLE_NVTX
@@ -20,7 +21,7 @@
 namespace
 {
 
-/* temp NULL: only says how many bytes are needed there. */
+/* temp NULL: only sets bytes to the size needed. */
 typedef cudaError_t call_fn(const peer_problem &p, void *temp, size_t &bytes);
 
 struct state {

@@ -1,5 +1,6 @@
-/* cuSPARSE and cuBLAS one after the other: y = A x by cusparseSpMV, preprocessed, and w'y by cublasDdot or cublasSdot,
- * its result left on the device: what a conjugate gradients step costs with these libraries.
+/* cuSPARSE and cuBLAS in sequence: y = A x by cusparseSpMV, preprocessed, and w'y by cublasDdot or
+ * cublasSdot with the result on the device. This is the cost of a step of conjugate gradients with
+ * these libraries.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
@@ -58,7 +59,7 @@ static int run_product(void *state)
 {
     const struct product_dot *const d = state;
     const struct peer_problem *const q = &d->product.problem;
-    const int n = (int)q->rows; /* fewer than 2^31: row_ptr has 32 bits, and rows without entries are few */
+    const int n = (int)q->rows; /* below 2^31, because row_ptr has 32 bits and few rows are empty */
     if (product_run(&d->product) != 0)
         return -1;
     return (d->product.type == CUDA_R_32F

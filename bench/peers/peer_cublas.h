@@ -1,4 +1,4 @@
-/* What the peers on cuBLAS share: the sentence for an error, and the version.
+/* Code common to peers with cuBLAS: error messages and the version.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef PEER_CUBLAS_H
@@ -8,7 +8,7 @@
 
 #include "peer_cuda.h"
 
-/* True when the call failed, with the sentence in why. */
+/* True if the call failed, with a message in why. */
 static inline bool bad_blas(cublasStatus_t status, const char *call, char *why, size_t why_size)
 {
     if (status == CUBLAS_STATUS_SUCCESS)
@@ -18,7 +18,7 @@ static inline bool bad_blas(cublasStatus_t status, const char *call, char *why, 
     return true;
 }
 
-/* "cuBLAS 12.6.3", of the library that was loaded; without the numbers where it does not tell. */
+/* "cuBLAS 12.6.3", the version of the loaded library; without numbers if it is unknown. */
 static inline void blas_version(char *text, size_t size)
 {
     int major = 0, minor = 0, patch = 0;

@@ -1,4 +1,4 @@
-/* What the modules on a GPU share: the one place where a CUDA error becomes a sentence, and the device of a stream.
+/* Code common to GPU modules: messages for CUDA errors, and the device of a stream.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef PEER_CUDA_H
@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-/* True when the call failed, with the sentence in why. */
+/* True if the call failed, with a message in why. */
 static inline bool bad_cuda(cudaError_t error, const char *call, char *why, size_t why_size)
 {
     if (error == cudaSuccess)
@@ -18,22 +18,22 @@ static inline bool bad_cuda(cudaError_t error, const char *call, char *why, size
     return true;
 }
 
-/* A module has a CUDA runtime of its own: it, too, has to be told which device the stream belongs to. */
+/* Makes the stream's device the current one, because a module has its own CUDA runtime. */
 static inline cudaError_t use_device_of(cudaStream_t stream)
 {
 #if CUDART_VERSION >= 12080
     int device = 0;
-    cudaError_t error = cudaFree(NULL); /* starts the runtime */
+    cudaError_t error = cudaFree(NULL); /* initialises the runtime */
     if (error == cudaSuccess)
         error = cudaStreamGetDevice(stream, &device);
     return error == cudaSuccess ? cudaSetDevice(device) : error;
 #else
-    (void)stream; /* the device that the caller made current */
+    (void)stream; /* the caller has set the current device */
     return cudaSuccess;
 #endif
 }
 
-/* *memory of so many bytes, at least one. On failure NULL. */
+/* Allocates at least one byte. *memory is NULL after a failure. */
 static inline cudaError_t device_alloc(size_t bytes, void **memory)
 {
     const cudaError_t error = cudaMalloc(memory, bytes > 0 ? bytes : 1);

@@ -1,10 +1,9 @@
-/* cuSPARSE: y = A x by cusparseSpMV on CSR, on coordinates and on sliced ELLPACK, by each of its
- * algorithms; and the table of peers, in which several vectors at once are too
- * (peer_cusparse_spmm.c).
+/* cuSPARSE: y = A x by cusparseSpMV on CSR, coordinates and sliced ELLPACK, with each of its
+ * algorithms. The table of peers also has those for several vectors (peer_cusparse_spmm.c).
  *
- * CSR is used where it lies; coordinates and sliced ELLPACK are made when a peer is opened. The
- * height of the slices is the one of a few that multiplies fastest here: high slices read in step,
- * low ones pad less.
+ * CSR uses the problem's arrays; coordinates and sliced ELLPACK are made when a peer is opened. The
+ * height of the slices is the fastest of several: high slices give better coalesced reads, low ones
+ * have less padding.
  *
  * Source: the cuSPARSE documentation, "Generic APIs" and "Storage formats".
  *
@@ -17,7 +16,7 @@
 
 enum format { CSR, COO, SELL };
 
-/* name, peer, format, algorithm, is it preprocessed, settings */
+/* name, peer, format, algorithm, whether it is preprocessed, settings */
 #define VARIANT_LIST(X)                                                                                                \
     X(csr_alg1, "cusparse-csr-alg1", CSR, CUSPARSE_SPMV_CSR_ALG1, false, "CSR, CSR_ALG1")                              \
     X(csr_alg1_pre, "cusparse-csr-alg1-pre", CSR, CUSPARSE_SPMV_CSR_ALG1, true, "CSR, CSR_ALG1, preprocessed")         \
@@ -32,8 +31,8 @@ static const int heights[] = {8, 16, 32};
 enum {
     HEIGHTS = sizeof heights / sizeof heights[0],
     TRIALS = 10,
-    MOST_PADDING = 8,         /* times as much as there are nonzeros is refused ... */
-    PADDING_ALLOWED = 1 << 20 /* ... from so many stored elements on: what is small may be padded as it likes */
+    MOST_PADDING = 8,         /* more than this many times the nonzeros is refused ... */
+    PADDING_ALLOWED = 1 << 20 /* ... from this many stored elements on */
 };
 
 static size_t value_size(const struct product *p)
@@ -78,8 +77,8 @@ static int64_t slices_of(const struct product *p, int height)
     return (p->problem.rows + height - 1) / height;
 }
 
-/* offsets[s]: where slice s begins; gives the elements stored in all, -1 when 32 bits do not
- * hold them. */
+/* offsets[s]: where slice s begins. Returns the total number of stored elements, -1 if it exceeds
+ * 32 bits. */
 static int64_t slice_offsets(const struct product *p, const int32_t *row_ptr, int height, int32_t *offsets)
 {
     int64_t stored = 0;
@@ -98,7 +97,7 @@ static int64_t slice_offsets(const struct product *p, const int32_t *row_ptr, in
     return stored;
 }
 
-/* Says no where padding would make the format absurd, or larger than the memory that is free. */
+/* False if the padding is excessive, or the format exceeds the free memory. */
 static bool sell_fits(const struct product *p, int64_t stored, char *why, size_t why_size)
 {
     const double gigabytes = 1e-9 * (double)stored * (double)(value_size(p) + sizeof(int32_t));
@@ -142,7 +141,7 @@ static bool make_sell(struct product *p, int height, const int32_t *row_ptr, int
            product_make_buffer(p, why, why_size);
 }
 
-/* *milliseconds of a few products, after one that warms up. */
+/* *milliseconds of TRIALS products, after a warm-up. */
 static bool time_trials(struct product *p, cudaEvent_t begins, cudaEvent_t ends, float *milliseconds, char *why,
                         size_t why_size)
 {
@@ -161,7 +160,7 @@ static bool time_trials(struct product *p, cudaEvent_t begins, cudaEvent_t ends,
            !bad_cuda(cudaEventElapsedTime(milliseconds, begins, ends), "cudaEventElapsedTime", why, why_size);
 }
 
-/* The fastest height; 0 when none can be had, for the reason in why. */
+/* The fastest height; 0 if none is possible, with the reason in why. */
 static int choose_height(struct product *p, const int32_t *row_ptr, int32_t *offsets, char *why, size_t why_size)
 {
     cudaEvent_t begins = NULL, ends = NULL;
@@ -189,7 +188,7 @@ static bool make_best_sell(struct product *p, char *why, size_t why_size)
 {
     const size_t bytes = (size_t)(p->problem.rows + 1) * sizeof(int32_t);
     int32_t *const row_ptr = malloc(bytes);
-    /* the most slices are those of the least height */
+    /* The smallest height has the most slices. */
     int32_t *const offsets = malloc((size_t)(slices_of(p, heights[0]) + 1) * sizeof(int32_t));
     bool made = false;
     if (row_ptr == NULL || offsets == NULL) {
@@ -237,7 +236,7 @@ static int open_product(const struct peer_problem *problem, enum format format, 
 VARIANT_LIST(OPEN_)
 #undef OPEN_
 
-/* name, peer, algorithm, by columns, settings */
+/* name, peer, algorithm, whether X and Y are stored by columns, settings */
 #define SPMM_LIST(X)                                                                                                   \
     X(spmm_alg1, "cusparse-spmm-alg1", CUSPARSE_SPMM_CSR_ALG1, false, "rows, CSR_ALG1, preprocessed")                  \
     X(spmm_alg1_columns, "cusparse-spmm-alg1-columns", CUSPARSE_SPMM_CSR_ALG1, true,                                   \

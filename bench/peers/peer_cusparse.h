@@ -1,5 +1,5 @@
-/* What the peers on cuSPARSE share: the sentence for an error, scalars, handles, the matrix as CSR,
- * and products of several vectors (peer_cusparse_spmm.c).
+/* Code common to peers with cuSPARSE: error messages, scalars, handles, the matrix as CSR, and
+ * products of several vectors (peer_cusparse_spmm.c).
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef PEER_CUSPARSE_H
@@ -10,7 +10,7 @@
 #include "peer.h"
 #include "peer_cuda.h"
 
-/* True when the call failed, with the sentence in why. */
+/* True if the call failed, with a message in why. */
 static inline bool bad_sparse(cusparseStatus_t status, const char *call, char *why, size_t why_size)
 {
     if (status == CUSPARSE_STATUS_SUCCESS)
@@ -20,8 +20,8 @@ static inline bool bad_sparse(cusparseStatus_t status, const char *call, char *w
     return true;
 }
 
-/* "cuSPARSE 12.6.3", of the library that was loaded; without the numbers where it does not tell.
- * cusparseGetVersion tells the same, but only where there is a GPU. */
+/* "cuSPARSE 12.6.3", the version of the loaded library; without numbers if it is unknown.
+ * cusparseGetVersion would need a GPU. */
 static inline void sparse_version(char *text, size_t size)
 {
     int major = 0, minor = 0, patch = 0;
@@ -33,7 +33,7 @@ static inline void sparse_version(char *text, size_t size)
         snprintf(text, size, "cuSPARSE");
 }
 
-/* 1 and 0 in the type. */
+/* The constant 1 or 0 in the type. */
 static inline const void *sparse_scalar(cudaDataType type, int value)
 {
     static const float f32[] = {0, 1};
@@ -46,7 +46,8 @@ static inline cudaDataType sparse_type(const struct peer_problem *problem)
     return problem->type == SPMV_F32 ? CUDA_R_32F : CUDA_R_64F;
 }
 
-/* A handle on the stream, whose device becomes the current one; scalars are in host memory. */
+/* Makes a handle on the stream, whose device becomes the current one. Scalars are in host
+ * memory. */
 static inline bool sparse_handle(cudaStream_t stream, cusparseHandle_t *handle, char *why, size_t why_size)
 {
     return !bad_cuda(use_device_of(stream), "cudaSetDevice", why, why_size) &&
@@ -56,7 +57,7 @@ static inline bool sparse_handle(cudaStream_t stream, cusparseHandle_t *handle, 
                        why_size);
 }
 
-/* The problem's matrix, CSR where it lies. */
+/* Describes the problem's matrix as CSR without copying it. */
 static inline bool sparse_csr(const struct peer_problem *q, cusparseConstSpMatDescr_t *matrix, char *why,
                               size_t why_size)
 {
@@ -66,7 +67,7 @@ static inline bool sparse_csr(const struct peer_problem *q, cusparseConstSpMatDe
                        "cusparseCreateConstCsr", why, why_size);
 }
 
-/* Y = A X by cusparseSpMM. by_columns: X and Y are brought into columns, and Y back when it is
+/* Y = A X by cusparseSpMM. by_columns: X and Y are converted to column order, and Y back when it is
  * fetched. */
 int spmm_open(const struct peer_problem *problem, cusparseSpMMAlg_t algorithm, bool by_columns, void **state, char *why,
               size_t why_size);

@@ -1,14 +1,15 @@
-/* cuSPARSE and cuBLAS: conjugate gradients from their parts, as one builds them without kernels for vectors of one's
- * own. An iteration is cusparseSpMV on CSR by CSR_ALG1, preprocessed, two dots, two axpys, a scal and an axpy for the
- * new direction; scalars stay on the device, and kernels of one thread divide them.
+/* cuSPARSE and cuBLAS: conjugate gradients from their functions, as users without their own vector
+ * kernels write it. An iteration is cusparseSpMV on CSR with CSR_ALG1, preprocessed, two dots, two
+ * axpys, and a scal and an axpy for the new direction. Scalars stay on the device, and kernels of
+ * one thread divide them.
  *
- * The peer of the host's loop reads r'r in each iteration, and stops. The other captures blocks of iterations as a
- * graph (and what is left of the limit as a second one), and reads the r'r of all of a block at its end: within the
- * block alpha and beta become 0 once r'r is small enough, so that x, and the count of iterations, are those of the
- * loop.
+ * The peer with a loop on the host reads r'r in each iteration and stops. The other one captures
+ * blocks of iterations as a graph (and the rest up to the limit as a second graph), and reads all
+ * r'r of a block at its end. Within the block alpha and beta become 0 once r'r is small enough, so
+ * x and the count of iterations equal those of the loop.
  *
- * Source: the cuSPARSE documentation, "Generic APIs"; the cuBLAS documentation, "Scalar parameters", "CUDA graphs
- * support".
+ * Source: the cuSPARSE documentation, "Generic APIs"; the cuBLAS documentation, "Scalar
+ * parameters", "CUDA graphs support".
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <cmath>
@@ -78,7 +79,7 @@ template <typename T> struct scalars {
     T rr[BLOCK + 1], pq, alpha, minus_alpha, beta, enough, one;
 };
 
-/* From r'r in rr[0], at the start. */
+/* Sets enough from r'r in rr[0] at the start. */
 template <typename T> __global__ void begin_scalars(scalars<T> *s, T square)
 {
     s->enough = square * s->rr[0];
@@ -90,7 +91,7 @@ template <typename T> __global__ void carry(scalars<T> *s, int from)
     s->rr[0] = s->rr[from];
 }
 
-/* 0 once it is done: x, r and r'r stay what they are. */
+/* 0 after convergence: x, r and r'r then stay unchanged. */
 template <typename T> __global__ void divide_alpha(scalars<T> *s, int k)
 {
     s->alpha = s->rr[k] <= s->enough ? T(0) : s->rr[k] / s->pq;
@@ -154,7 +155,7 @@ template <typename T> bool product(const solver<T> *c, refusal r)
                 "cusparseSpMV", r);
 }
 
-/* x += alpha p, r -= alpha q, the new r'r. */
+/* x += alpha p, r -= alpha q, new r'r. */
 template <typename T> bool first_half(const solver<T> *c, int k, refusal r)
 {
     const int n = static_cast<int>(c->problem.rows);
@@ -191,7 +192,7 @@ template <typename T> bool start(const solver<T> *c, refusal r)
     return !bad(cudaGetLastError(), "the kernel that begins", r);
 }
 
-/* So many of rr from the first on; waits. */
+/* Reads count values of rr from first on; waits. */
 template <typename T> bool read_rr(const solver<T> *c, int first, int count, refusal r)
 {
     return !bad(cudaMemcpyAsync(c->host_rr, &c->s->rr[first], static_cast<size_t>(count) * sizeof(T),
@@ -207,7 +208,7 @@ template <typename T> int tell(const solver<T> *c, int64_t iterations, T rr, T r
     return 0;
 }
 
-/* As the device has it. */
+/* The same value as computed on the device. */
 template <typename T> T enough_of(const solver<T> *c, T rr0)
 {
     return static_cast<T>(c->problem.rtol * c->problem.rtol) * rr0;
@@ -344,7 +345,7 @@ template <typename T> int open_solver(const peer_problem *problem, bool graph, v
     c->problem = *problem;
     c->stream = static_cast<cudaStream_t>(problem->stream);
     c->rest_count = static_cast<int>(problem->max_iterations % BLOCK);
-    /* a first iteration loads the kernels, which a capture must not */
+    /* The first iteration loads the kernels, which is not allowed during a capture. */
     const bool ready =
         !bad(use_device_of(c->stream), "cudaSetDevice", r) && make_vectors(c, r) && make_matrix(c, r) &&
         make_blas(c, r) && start(c, r) && first_half(c, 0, r) && second_half(c, 0, r) &&
@@ -359,7 +360,7 @@ template <typename T> int open_solver(const peer_problem *problem, bool graph, v
     return -1;
 }
 
-/* The type is known where a state is opened, and must be where it is run: in front of the solver. */
+/* The type is needed when a state is run, so it is stored beside the solver. */
 struct typed {
     bool f32;
     void *solver;

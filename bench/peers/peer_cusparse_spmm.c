@@ -1,7 +1,7 @@
 /* cuSPARSE: Y = A X for several vectors by cusparseSpMM on CSR.
  *
- * X and Y lie row by row, which is how our own method takes them; an algorithm that its library recommends for columns
- * is offered both ways. The buffer is preprocessed once.
+ * X and Y are stored row by row, as for our own method. An algorithm for which the library
+ * recommends columns is measured both ways. The buffer is preprocessed once.
  *
  * Source: the cuSPARSE documentation, "cusparseSpMM".
  *
@@ -28,7 +28,7 @@ static size_t size_of(const struct spmm *p)
     return p->type == CUDA_R_32F ? sizeof(float) : sizeof(double);
 }
 
-/* An array of rows of k elements as k columns, or back. */
+/* Converts an array of rows of k elements to k columns, or back. */
 static bool turn(const struct spmm *p, const void *from, void *to, int64_t rows, bool back, char *why, size_t why_size)
 {
     const size_t size = size_of(p), k = (size_t)p->problem.vectors;
@@ -66,7 +66,7 @@ static bool describe(struct spmm *p, char *why, size_t why_size)
                        "cusparseCreateDnMat", why, why_size);
 }
 
-/* The buffer, and what the library finds out beforehand. */
+/* Makes the buffer and preprocesses the matrix. */
 static bool prepare(struct spmm *p, char *why, size_t why_size)
 {
     const cusparseOperation_t plain = CUSPARSE_OPERATION_NON_TRANSPOSE;

@@ -1,7 +1,8 @@
-/* Eigen: its row-major sparse matrix over our arrays, the one product with a sparse matrix that it runs in threads
- * (TopicMultiThreading in its documentation): schedule(dynamic) over chunks of a quarter of a thread's rows, above
- * 20000 entries. And its ConjugateGradient over the same, told that both triangles are there, which is what lets its
- * products run in threads; its vector operations do not. It allocates its vectors in each solve.
+/* Eigen: its row-major sparse matrix over our arrays, the only sparse product that it runs with
+ * threads (TopicMultiThreading in its documentation): schedule(dynamic) with chunks of a quarter of
+ * a thread's rows, above 20000 entries. And its ConjugateGradient with Lower|Upper, which makes its
+ * products use threads; its vector operations use one thread. It allocates its vectors in each
+ * solve.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <Eigen/IterativeLinearSolvers>
@@ -32,14 +33,14 @@ template <typename T> void multiply(const peer_problem *problem)
 
 int open_eigen(const peer_problem *problem, void **state, char *, size_t)
 {
-    *state = const_cast<peer_problem *>(problem); /* all there is to know; it outlives the state */
+    *state = const_cast<peer_problem *>(problem); /* needs nothing else; outlives the state */
     return 0;
 }
 
 int run_eigen(void *state)
 {
     const peer_problem *problem = static_cast<const peer_problem *>(state);
-    Eigen::setNbThreads(problem->threads); /* a variable of this module's own copy of Eigen */
+    Eigen::setNbThreads(problem->threads); /* a variable of this module's copy of Eigen */
     if (problem->type == SPMV_F64)
         multiply<double>(problem);
     else
@@ -50,7 +51,7 @@ int run_eigen(void *state)
 template <typename T> using Matrix = Eigen::SparseMatrix<T, Eigen::RowMajor, std::int32_t>;
 template <typename T> using Vector = Eigen::Matrix<T, Eigen::Dynamic, 1>;
 
-/* A solver of the type, which keeps a reference to the matrix. */
+/* A solver for the type, which keeps a reference to the matrix. */
 template <typename T> struct Solver {
     Eigen::Map<const Matrix<T>> a;
     Eigen::ConjugateGradient<Matrix<T>, Eigen::Lower | Eigen::Upper, Eigen::IdentityPreconditioner> cg;
@@ -72,7 +73,7 @@ template <typename T> struct Solver {
         const Eigen::Map<const Vector<T>> b(static_cast<const T *>(problem->b), problem->rows);
         Eigen::Map<Vector<T>> x(static_cast<T *>(problem->y), problem->rows);
         x = cg.solve(b);
-        /* it counts the iterations after which it went on */
+        /* Eigen does not count the iteration that reaches the tolerance. */
         const bool last = cg.info() == Eigen::Success && cg.iterations() < cg.maxIterations() && !nothing_to_do;
         problem->solved->iterations = cg.iterations() + (last ? 1 : 0);
         problem->solved->residual = static_cast<double>(cg.error());

@@ -1,9 +1,10 @@
-/* SuiteSparse:GraphBLAS (T. A. Davis, Algorithm 1037, ACM TOMS 49, 2023): y = A x over the semiring (+, *).
+/* SuiteSparse:GraphBLAS (T. A. Davis, Algorithm 1037, ACM TOMS 49, 2023): y = A x over the semiring
+ * (+, *).
  *
- * Of its ways to say that, the fastest is the one of LAGraph's PageRank: assign 0 to all of y, which only notes one
- * value, then y += A x with the accumulator +, which its dot-product method "dot4" does in place on a full vector. The
- * plain y = A x takes a method that makes a new y with a bitmap each time: on banded matrices of 3 to 20 million
- * entries and 4 threads, 5 to 50 % longer. It would also lack the rows without entries.
+ * The fastest formulation is that of LAGraph's PageRank: assign 0 to all of y, which only stores
+ * one value, then y += A x with the accumulator +. The dot-product method "dot4" does that in place
+ * on a full vector. The plain y = A x uses a slower method that makes a new y with a bitmap each
+ * time, and y would lack the empty rows.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <GraphBLAS.h>
@@ -19,8 +20,8 @@ struct graphblas {
     GrB_Vector x, y;
 };
 
-/* The library is started once and stays: it cannot be started again after GrB_finalize. Its number of threads is one
- * for all: what was set last, 0 before the first. */
+/* The library is started once and not ended, because it cannot be restarted after GrB_finalize. Its
+ * number of threads is global: threads_set is the last one, 0 before the first. */
 static int started, threads_set;
 
 static GrB_Info set_threads(int threads)
@@ -32,8 +33,8 @@ static GrB_Info set_threads(int threads)
     return info;
 }
 
-/* A block of room bytes, from 1, with those bytes in front. GraphBLAS uses a block again as large as it was told it is.
- */
+/* A block of room bytes, at least 1, that begins with the given bytes. room must be the exact size,
+ * because GraphBLAS reuses blocks by the size that it was given. */
 static void *copy(const void *from, size_t bytes, size_t room)
 {
     void *to = malloc(room);
@@ -42,7 +43,7 @@ static void *copy(const void *from, size_t bytes, size_t room)
     return to;
 }
 
-/* Offsets and columns as the library wants them: 64 bits. */
+/* Converts offsets or columns to the library's 64 bits. */
 static GrB_Index *widen(const int32_t *from, int64_t n)
 {
     GrB_Index *to = malloc((size_t)(n > 0 ? n : 1) * sizeof *to);
@@ -58,7 +59,7 @@ static GrB_Index *widen(const int32_t *from, int64_t n)
             return info;                                                                                               \
     } while (0)
 
-/* The matrix by rows; GraphBLAS takes the arrays over. */
+/* Makes the matrix by rows; GraphBLAS takes ownership of the arrays. */
 static GrB_Info make_matrix(const struct peer_problem *problem, GrB_Type type, size_t size, GrB_Matrix *a)
 {
     GrB_Info info = GrB_SUCCESS;
@@ -72,13 +73,13 @@ static GrB_Info make_matrix(const struct peer_problem *problem, GrB_Type type, s
     if (info == GrB_SUCCESS)
         info = GxB_Matrix_pack_CSR(*a, &row_ptr, &col, &val, offsets * sizeof *row_ptr, room * sizeof *col, room * size,
                                    false, false, NULL);
-    free(row_ptr); /* NULL where they were taken over */
+    free(row_ptr); /* NULL if GraphBLAS has taken them */
     free(col);
     free(val);
     return info;
 }
 
-/* A full vector of n values; zeros where values is NULL. */
+/* A full vector of n values; zeros if values is NULL. */
 static GrB_Info make_vector(const void *values, int64_t n, GrB_Type type, size_t size, GrB_Vector *vector)
 {
     GrB_Info info = GrB_SUCCESS;
@@ -160,7 +161,8 @@ static int run_graphblas(void *state)
     return info == GrB_SUCCESS ? 0 : -1;
 }
 
-/* y out of its vector and back. A vector of one value for all is kept as that value ("iso"). */
+/* Unpacks y from its vector and packs it again. A vector with a single value for all elements
+ * stores only that value ("iso"). */
 static int fetch_graphblas(void *state)
 {
     const struct graphblas *graphblas = state;
@@ -198,7 +200,8 @@ const struct peer_module *spmv_peer_module(void)
     static char library[64];
     static struct peer_module module = {PEER_ABI, library, peers, 1};
     int version[3] = {0, 0, 0};
-    if (GxB_Global_Option_get(GxB_LIBRARY_VERSION, version) != GrB_SUCCESS) /* not before the library is started */
+    /* fails before the library is started */
+    if (GxB_Global_Option_get(GxB_LIBRARY_VERSION, version) != GrB_SUCCESS)
         memcpy(version, (int[3]){GxB_IMPLEMENTATION_MAJOR, GxB_IMPLEMENTATION_MINOR, GxB_IMPLEMENTATION_SUB},
                sizeof version);
     snprintf(library, sizeof library, "SuiteSparse:GraphBLAS %d.%d.%d", version[0], version[1], version[2]);

@@ -1,4 +1,5 @@
-/* hypre: its PCG without a preconditioner, on ParCSR, one MPI rank a core (mpi_ranks.h, hypre_worker.c).
+/* hypre: its PCG without a preconditioner, on ParCSR, one MPI rank per core (mpi_ranks.h,
+ * hypre_worker.c).
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "mpi_ranks.h"

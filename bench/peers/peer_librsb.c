@@ -1,6 +1,7 @@
-/* librsb: recursive sparse blocks (M. Martone, Efficient multithreaded untransposed, transposed or symmetric sparse
- * matrix-vector multiplication with the Recursive Sparse Blocks format, Parallel Computing 40, 2014). The blocks are
- * made from CSR and then tuned by the library itself for the product with one vector.
+/* librsb: recursive sparse blocks (M. Martone, Efficient multithreaded untransposed, transposed or
+ * symmetric sparse matrix-vector multiplication with the Recursive Sparse Blocks format, Parallel
+ * Computing 40, 2014). The blocks are made from CSR and then tuned by the library itself for the
+ * product with one vector.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <omp.h>
@@ -10,9 +11,9 @@
 
 #include "peer.h"
 
-/* Tuning: at most so many rounds, the most that the library makes, each ended after so many seconds. Its clock is that
- * of one product, and a disturbed one may leave it with worse blocks than before (one block, which one thread
- * multiplies, was seen): so the better of both is kept, by the best of a few products each. */
+/* Tuning has at most 16 rounds, the library's maximum, of 1 second each. The library times single
+ * products, so a disturbance may leave worse blocks than before. The better of both matrices is
+ * kept, by the best of COMPARISONS products each. */
 enum { TUNING_ROUNDS = 16, COMPARISONS = 9 };
 static const double ROUND_SECONDS = 1;
 
@@ -21,9 +22,10 @@ struct librsb {
     struct rsb_mtx_t *matrix;
 };
 
-/* The library has one number of threads for all, and heeds it everywhere only when it is what OpenMP says at the time
- * of rsb_lib_init: of what is set later, rsb_spmv takes no notice. So it is started with the first state that is open
- * and ended with the last, and all that are open together have the number of the first. */
+/* The library has one global number of threads. Only the OpenMP setting at rsb_lib_init is
+ * respected everywhere; rsb_spmv ignores later changes. So the library is started with the first
+ * open state and ended with the last one, and all open states have the number of threads of the
+ * first. */
 static int open_count, library_threads;
 
 static rsb_err_t start_library(int threads)
@@ -57,7 +59,7 @@ static rsb_err_t multiply(const struct peer_problem *problem, const struct rsb_m
 static double best_seconds(const struct peer_problem *problem, const struct rsb_mtx_t *matrix)
 {
     double best = 0;
-    for (int c = 0; c <= COMPARISONS; c++) { /* the first warms up */
+    for (int c = 0; c <= COMPARISONS; c++) { /* the first is a warm-up */
         const double begin = omp_get_wtime();
         multiply(problem, matrix);
         const double seconds = omp_get_wtime() - begin;
@@ -67,8 +69,8 @@ static double best_seconds(const struct peer_problem *problem, const struct rsb_
     return best;
 }
 
-/* No number of threads goes in, so the library keeps its own. What is tuned is a copy, in place: given the
- * matrix itself to leave alone, the library prints. */
+/* The number of threads is not passed, so the library keeps its own. A copy is tuned in place,
+ * because the library prints text if it must leave the matrix unchanged. */
 static rsb_err_t tune(const struct peer_problem *problem, struct rsb_mtx_t **matrix)
 {
     struct rsb_mtx_t *tuned = NULL;

@@ -1,6 +1,6 @@
-/* What one writes without a library: OpenMP loops over the rows of the CSR arrays as they are, and the merge path,
- * which gives each thread the same number of rows and entries together (D. Merrill, M. Garland, Merge-based parallel
- * sparse matrix-vector multiplication, SC 2016).
+/* The usual code without a library: OpenMP loops over the rows of the CSR arrays; and the merge
+ * path, which gives each thread the same number of rows + entries (D. Merrill, M. Garland,
+ * Merge-based parallel sparse matrix-vector multiplication, SC 2016).
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
@@ -8,19 +8,19 @@
 
 #include "peer.h"
 
-/* A point of the merge path: so many rows are finished, so many entries used. */
+/* A point of the merge path: number of rows finished and of entries used. */
 struct point {
     int64_t row, k;
 };
 
 struct part {
     struct point begin, end;
-    double carry; /* what the part has of row end.row, which a later part finishes */
+    double carry; /* partial sum of row end.row, which a later part finishes */
 };
 
 struct loops {
     const struct peer_problem *problem;
-    struct part *parts; /* one a thread; NULL but for the merge path */
+    struct part *parts; /* one per thread; NULL except for the merge path */
 };
 
 #define VALUE double
@@ -44,8 +44,9 @@ static int open_rows(const struct peer_problem *problem, void **state, char *why
     return 0;
 }
 
-/* Where the path that consumes, in order, the ends of rows and the entries has made so many steps: the ends of the rows
- * before row come among the first `steps`, that of row does not. */
+/* The point after this many steps of the path that consumes the ends of rows and the entries in
+ * order: the ends of all rows before point.row are among the first steps, that of point.row is
+ * not. */
 static struct point on_path(const struct peer_problem *problem, int64_t steps)
 {
     int64_t low = steps > problem->nnz ? steps - problem->nnz : 0, high = steps < problem->rows ? steps : problem->rows;

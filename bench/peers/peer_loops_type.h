@@ -1,9 +1,10 @@
-/* The loops of peer_loops.c for one type of the values, VALUE; NAME makes the functions' names. Included once a type.
+/* The loops of peer_loops.c for one type of values, VALUE. NAME forms the names of the functions.
+ * Included once per type.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-/* No include guard: included once a type. */
+/* No include guard: included once per type. */
 
-/* The sum over the entries from k on, below end. */
+/* The sum over entries k to end - 1. */
 static inline VALUE NAME(sum)(const int32_t *col, const VALUE *val, const VALUE *x, int64_t k, int64_t end)
 {
     VALUE sum = 0;
@@ -34,7 +35,8 @@ static void NAME(rows_guided)(const struct peer_problem *problem)
         y[i] = NAME(sum)(col, val, x, row_ptr[i], row_ptr[i + 1]);
 }
 
-/* A row that several parts share: the last of them sets y, the earlier ones leave their share as a carry. */
+/* If several parts share a row, the last of them sets y, and the others leave their partial sums as
+ * carries. */
 static void NAME(merge)(const struct peer_problem *problem, struct part *parts)
 {
     const int32_t *const row_ptr = problem->row_ptr, *const col = problem->col;

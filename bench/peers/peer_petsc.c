@@ -1,4 +1,5 @@
-/* PETSc: MatMult on MATAIJ, and KSPCG without a preconditioner, one MPI rank a core (mpi_ranks.h, petsc_worker.c).
+/* PETSc: MatMult on MATAIJ, and KSPCG without a preconditioner, one MPI rank per core (mpi_ranks.h,
+ * petsc_worker.c).
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "mpi_ranks.h"

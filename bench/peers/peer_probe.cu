@@ -1,10 +1,11 @@
-/* The gather of a product and nothing else: reads col[k] and x[col[k]] for all nonzeros, neither values nor row
- * offsets, and writes nothing. No kernel that reads x once for each nonzero is faster by more than its streams are
- * saved.
+/* Only the gather of a product: reads col[k] and x[col[k]] for all nonzeros, but neither values nor
+ * row offsets, and writes nothing. A kernel that reads x once per nonzero can be faster only by
+ * what it saves on its streams.
  *
- * A thread takes two times four columns in a round, 16 bytes at a load, and has eight gathers under way; the columns
- * are read past the cache (evict first), so that it is left to x. The grid holds as many blocks as the device runs at
- * once. The sum of what was read is compared with a number that it never is, which keeps the loads and moves no data.
+ * A thread takes two times four columns per round, with 16-byte loads, and has eight gathers in
+ * flight. The columns bypass the cache (evict first), which is left to x. The grid has as many
+ * blocks as the device runs at once. The sum is compared with a number that it never equals, which
+ * keeps the loads and moves no data.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <cuda_runtime.h>
@@ -21,9 +22,10 @@ enum { THREADS = 256 };
 
 struct gather {
     peer_problem problem;
-    int64_t head, quads; /* columns before the first of 16 bytes; groups of four from there */
+    /* columns before the first aligned 16 bytes; groups of four columns from there on */
+    int64_t head, quads;
     int blocks;
-    void *sink; /* what the sum would be written to */
+    void *sink; /* target of a write that never happens */
 };
 
 template <typename T> __device__ T gather_four(const T *__restrict__ x, int4 col)
@@ -45,7 +47,7 @@ __global__ void __launch_bounds__(THREADS) gather_kernel(const int32_t *__restri
     }
     if (i < quads)
         sum += gather_four(x, __ldcs(four + i));
-    if (first < nnz - 4 * quads) /* at most three before, three behind */
+    if (first < nnz - 4 * quads) /* at most three before and three behind */
         sum += x[col[first < head ? first : 4 * quads + first]];
     if (sum == never)
         *sink = sum;

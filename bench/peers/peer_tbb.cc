@@ -1,8 +1,9 @@
-/* The C++ standard library's parallel algorithms, std::inclusive_scan, std::reduce and std::sort with
- * std::execution::par_unseq, which libstdc++ runs on oneTBB.
+/* The parallel algorithms of the C++ standard library: std::inclusive_scan, std::reduce and
+ * std::sort with std::execution::par_unseq, which libstdc++ runs on oneTBB.
  *
- * A scan of floating-point numbers is there the "strict" one: it does not reassociate inside a piece. A state runs
- * in an arena of its own, which has as many threads as asked for, the caller's among them.
+ * Its scan of floating-point numbers is the "strict" one, which does not reassociate within a
+ * piece. A state runs in an arena of its own with the requested number of threads, the caller's
+ * included.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <algorithm>
@@ -39,7 +40,7 @@ template <typename T> void reduce(const peer_problem &p)
     *static_cast<T *>(p.out) = std::reduce(std::execution::par_unseq, in, in + p.n);
 }
 
-/* It sorts in place, so what is sorted is a copy. */
+/* std::sort works in place, so a copy is sorted. */
 template <typename T> void sort(const peer_problem &p)
 {
     const T *const in = static_cast<const T *>(p.in);

@@ -1,7 +1,7 @@
 /* One rank of PETSc (mpi_worker.h): y = A x by MatMult, or A x = b by KSPCG.
  *
- * The norm that KSPCG stops by is the natural one, sqrt(r'z): without a preconditioner ||r||, and no sum beyond those
- * of the method.
+ * KSPCG stops by the natural norm, sqrt(r'z): without a preconditioner this is ||r|| and needs no
+ * further sum.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <petscksp.h>
@@ -15,11 +15,11 @@
 #endif
 
 static Mat matrix;
-static Vec x, y; /* y = A x; of a solve x is b and y the solution */
+static Vec x, y; /* y = A x; of a solve, x is b and y the solution */
 static KSP solver;
 static double norm_b;
 
-/* PETSc's own words on the error that it just gave up with. */
+/* PETSc's message for the error. */
 static const char *words(PetscErrorCode error)
 {
     const char *text = NULL;
@@ -29,7 +29,7 @@ static const char *words(PetscErrorCode error)
     return text != NULL && *text != '\0' ? text : "an error of PETSc";
 }
 
-/* This rank's rows as PETSc takes them: offsets from 0, in its own integers. */
+/* Makes the matrix of this rank's rows: offsets from 0, in PETSc's integer type. */
 static PetscErrorCode make_matrix(const struct worker *worker, const struct ranks_problem *problem,
                                   const struct share *share)
 {
@@ -47,7 +47,8 @@ static PetscErrorCode make_matrix(const struct worker *worker, const struct rank
     PetscCall(MatSetType(matrix, MATAIJ)); /* MATSEQAIJ on one rank, MATMPIAIJ on several */
     PetscCall(MatSetFromOptions(matrix));
     PetscCall(
-        MatSeqAIJSetPreallocationCSR(matrix, offsets, columns, share->val)); /* that of the other type does nothing */
+        /* the call for the other type has no effect */
+        MatSeqAIJSetPreallocationCSR(matrix, offsets, columns, share->val));
     PetscCall(MatMPIAIJSetPreallocationCSR(matrix, offsets, columns, share->val));
     PetscCall(PetscFree2(offsets, columns));
     PetscCall(MatCreateVecs(matrix, &x, &y));
@@ -77,7 +78,7 @@ static PetscErrorCode make_solver(const struct ranks_problem *problem)
     PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* It stops where ||r|| <= rtol ||b||. */
+/* Stops when ||r|| <= rtol ||b||. */
 static PetscErrorCode solve(struct worker *worker)
 {
     PetscInt iterations = 0;
@@ -135,13 +136,14 @@ int main(int argc, char **argv)
     if (strcmp(argv[1], "--version") == 0)
         return print_versions();
     struct worker worker = {.socket = -1};
-    /* argv is not PETSc's: its options come from PETSC_OPTIONS alone. Errors come back as codes, without a trace. */
+    /* PETSc does not get argv; its options come only from PETSC_OPTIONS. Errors are returned as
+     * codes, without a trace. */
     if (PetscInitializeNoArguments() != PETSC_SUCCESS ||
         PetscPushErrorHandler(PetscReturnErrorHandler, NULL) != PETSC_SUCCESS)
         return 1;
     const int failed = worker_serve(&worker, argv[1]);
     if (failed)
-        MPI_Abort(PETSC_COMM_WORLD, 1); /* the others may wait for this one */
+        MPI_Abort(PETSC_COMM_WORLD, 1); /* other ranks may be waiting for this one */
     KSPDestroy(&solver);
     MatDestroy(&matrix);
     VecDestroy(&x);

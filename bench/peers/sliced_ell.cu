@@ -1,5 +1,5 @@
-/* Sliced ELLPACK from CSR: a thread a stored element, which looks its slice up among the offsets. So one long row costs
- * no more than many short ones.
+/* Makes sliced ELLPACK from CSR with one thread per stored element, which finds its slice in the
+ * offsets. So a long row costs no more than many short ones.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "sliced_ell.h"
@@ -12,7 +12,7 @@ namespace
 enum { THREADS = 256 };
 const int64_t MOST_BLOCKS = 65536;
 
-/* The last slice that begins at or before element, of those that are not empty. */
+/* The last slice that begins at or before element, among those that are not empty. */
 __device__ int64_t slice_of(const int32_t *offsets, int64_t slices, int64_t element)
 {
     int64_t low = 0, high = slices; /* offsets[low] <= element < offsets[high] */

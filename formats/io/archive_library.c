@@ -1,4 +1,5 @@
-/* Opening libarchive and zlib: libarchive brings a dozen libraries with it, zlib among them.
+/* Opens libarchive and zlib at run time. Linking them would load a dozen other libraries with
+ * libarchive.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "archive_library.h"
@@ -25,7 +26,8 @@ static bool find_functions(const char *name, const struct function *functions, s
         void *const symbol = dlsym(library, functions[i].name);
         if (symbol == NULL)
             library = NULL;
-        memcpy(functions[i].pointer, &symbol, sizeof symbol); /* C has no cast from an object to a function */
+        /* C has no cast from an object pointer to a function pointer */
+        memcpy(functions[i].pointer, &symbol, sizeof symbol);
     }
     return library != NULL;
 }

@@ -1,4 +1,5 @@
-/* libarchive and zlib, opened at run time, as the machine has them; their headers are needed to build.
+/* libarchive and zlib, opened at run time if the machine has them. Their headers are needed to
+ * build.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef ARCHIVE_LIBRARY_H
@@ -51,14 +52,14 @@
 
 struct archive_library {
     bool open;
-    char why[256]; /* not */
+    char why[256]; /* the reason if not open */
 #define POINTER(name) __typeof__(&name) name;
     ARCHIVE_FUNCTIONS(POINTER)
     ZLIB_FUNCTIONS(POINTER)
 #undef POINTER
 };
 
-/* Their functions; opened by the first call, from any thread. */
+/* The functions of both libraries. The first call opens them; any thread may call. */
 const struct archive_library *archive_library(void);
 
 #endif

@@ -1,13 +1,14 @@
-/* Arrays hold their columns one after the other, of a symmetric matrix each from the diagonal on, of a skew-symmetric
- * one from below it. A matrix is made of them by blocks of rows, in which every column has a stretch of numbers that
- * lie side by side: first each block counts its rows' cells, then it writes them.
+/* Matrices from Matrix Market arrays. The numbers are stored column by column: of a symmetric
+ * matrix each column from the diagonal on, of a skew-symmetric one from below the diagonal. The
+ * matrix is made by blocks of rows, in which every column has a contiguous range of numbers. Each
+ * block first counts the entries of its rows, then writes them.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "arrays.h"
 
 #include "matrix_internal.h"
 
-/* The ends of so many rows fit in the first cache level, beside as many streams of numbers. */
+/* The counters of this many rows fit in the first-level cache, with as many streams of numbers. */
 enum { ROWS = 128 };
 
 int64_t array_before(const struct mtx_header *header, int64_t col)
@@ -28,7 +29,7 @@ static int64_t first_row(const struct mtx_header *header, int64_t col)
     return header->symmetry == SPMV_SYMMETRY_GENERAL ? 0 : mtx_keeps_diagonal(header->symmetry) ? col : col + 1;
 }
 
-/* The last column with no more than k numbers before it. */
+/* Finds the last column with at most k numbers before it. */
 struct array_cell array_cell(const struct mtx_header *header, int64_t k)
 {
     int64_t low = 0, high = header->cols - 1;
@@ -60,7 +61,7 @@ static struct array array_of(const struct mtx_header *header, const void *values
     return (struct array){header, values, type, type_part(type), (int64_t)spmv_type_size(type)};
 }
 
-/* The number of the cell (row, col) into *value; whether it is not 0. */
+/* Sets *value to the number of the cell (row, col); returns whether it is not 0. */
 static inline bool cell_value(const struct array *a, int64_t row, int64_t col, union value *value)
 {
     const spmv_symmetry symmetry = a->header->symmetry;
@@ -83,7 +84,8 @@ static inline bool cell_value(const struct array *a, int64_t row, int64_t col, u
     return value->f64[0] != 0 || (a->type != a->part && value->f64[1] != 0);
 }
 
-/* What has constants among its arguments is one function for each of them, whatever the compiler makes of its size. */
+/* Functions with constants among their arguments are always inlined, so that each constant has its
+ * own code. */
 #if defined(__GNUC__)
 #define FOR_EACH_KIND static inline __attribute__((always_inline))
 #else
@@ -99,8 +101,8 @@ FOR_EACH_KIND bool is_stored(spmv_type part, int parts, const char *p)
     return stored;
 }
 
-/* Rows first <= row < end. m NULL: counts them, at[row - first]; else writes them, at[row - first] on. part and parts
- * are constants. */
+/* Processes rows first <= row < end. m NULL: counts the entries of a row in at[row - first]; else
+ * writes them from at[row - first] on. part and parts are constants. */
 FOR_EACH_KIND void take_rows(const struct array *a, int64_t first, int64_t end, int64_t *at, spmv_matrix *m,
                              spmv_type part, int parts)
 {
@@ -117,7 +119,7 @@ FOR_EACH_KIND void take_rows(const struct array *a, int64_t first, int64_t end, 
                     memcpy((char *)m->val + k * size, &value, (size_t)size);
                 }
             }
-        /* the rest lies side by side, as it is */
+        /* The other numbers of the block are contiguous. */
         const char *p =
             above < end ? a->values + (array_before(a->header, col) + above - first_row(a->header, col)) * size : NULL;
         for (int64_t row = above; row < end; row++, p += size)

@@ -1,9 +1,9 @@
-/* The binary form: the file is mapped, checked and used where it lies. Changes of the file show in
- * the map: a program that rewrites the file in place changes the matrix, and one that shortens it
- * ends this program. The writers here put a new file in its place instead.
+/* The binary form: the file is mapped, checked and used in place. Changes of the file appear in the
+ * map: a program that rewrites the file in place changes the matrix, and a program that shortens it
+ * crashes this one. Therefore the writers here replace the file by a new one.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-/* madvise is no part of POSIX */
+/* madvise is not part of POSIX */
 #define _DEFAULT_SOURCE
 #include "binary_form.h"
 
@@ -17,6 +17,7 @@
 #include "checksum.h"
 #include "matrix_internal.h"
 #include "output_file.h"
+#include "reals.h"
 
 enum { VERSION = 1, ALIGNMENT = 64 };
 static const char magic[8] = {'\x89', 'S', 'P', 'M', 'V', '\r', '\n', '\x1a'};
@@ -25,16 +26,16 @@ struct section {
     uint64_t at, sum;
 };
 
-/* As it stands in the file, little-endian: every member at a multiple of its size, no gaps. */
+/* The layout in the file, little-endian: every member at a multiple of its size, no gaps. */
 struct head {
     char magic[8];
     uint32_t version, head_bytes, type, row_ptr_bits;
     uint64_t rows, cols, nnz;
-    uint64_t row_ptr, col, val; /* places in the file */
+    uint64_t row_ptr, col, val; /* offsets in the file */
     uint64_t bytes;             /* of the file */
     uint64_t row_ptr_sum, col_sum, val_sum;
     uint64_t zero[2];
-    uint64_t sum; /* of all before it */
+    uint64_t sum; /* checksum of all members before it */
 };
 _Static_assert(sizeof(struct head) == 128, "the head has 128 bytes");
 
@@ -51,7 +52,7 @@ static uint64_t head_sum(const struct head *head)
     return checksum_mix(0, checksum_tile(head, (int64_t)offsetof(struct head, sum)));
 }
 
-/* Bytes of the three arrays; false where they do not fit in 63 bits. */
+/* Bytes of the three arrays; false if they do not fit in 63 bits. */
 static bool array_bytes(int64_t rows, int64_t nnz, size_t size, int64_t bytes[3])
 {
     return rows < INT64_MAX && multiply_fits(rows + 1, (int64_t)sizeof(int64_t), &bytes[0]) &&
@@ -116,7 +117,7 @@ static spmv_status check_sum(spmv_context *ctx, const char *name, const char *wh
     return context_fail(ctx, SPMV_ERROR_FORMAT, "%s: damaged: the checksum of its %s does not match", name, what);
 }
 
-/* Checks the arrays at base; the head has been checked. */
+/* Checks the arrays at base. The head has been checked. */
 static spmv_status check_arrays(spmv_context *ctx, const char *name, const char *base, const struct head *head,
                                 spmv_csr *a)
 {
@@ -136,7 +137,7 @@ static spmv_status check_arrays(spmv_context *ctx, const char *name, const char 
     TRY(check_sum(ctx, name, "columns", a->col, bytes[1], head->col_sum));
     if (a->val != NULL)
         TRY(check_sum(ctx, name, "values", a->val, bytes[2], head->val_sum));
-    /* sums can match although the arrays are wrong */
+    /* Checksums can match although the arrays are wrong. */
     if (csr_check(ctx, name, a, CSR_SORTED) != SPMV_OK) {
         char sentence[sizeof ctx->error];
         memcpy(sentence, ctx->error, sizeof sentence);
@@ -147,7 +148,7 @@ done:
     return st;
 }
 
-/* The type of the matrix that is read. */
+/* Chooses the type of the matrix to be read. */
 static spmv_status choose_type(spmv_context *ctx, const char *name, const spmv_csr *a, spmv_type asked, spmv_type *type)
 {
     const bool complex = a->val != NULL && type_is_complex(a->type);
@@ -164,11 +165,6 @@ spmv_status binary_type_check(spmv_context *ctx, const char *name, spmv_type fro
                         spmv_type_name(type));
 }
 
-static double part_at(spmv_type part, const void *values, int64_t k)
-{
-    return part == SPMV_F32 ? (double)((const float *)values)[k] : ((const double *)values)[k];
-}
-
 spmv_status binary_values(spmv_context *ctx, const char *name, spmv_type from_type, const void *from, int64_t n,
                           spmv_type type, void *to)
 {
@@ -176,20 +172,17 @@ spmv_status binary_values(spmv_context *ctx, const char *name, spmv_type from_ty
     const int from_parts = type_is_complex(from_type) ? 2 : 1, parts = type_is_complex(type) ? 2 : 1;
     for (int64_t k = 0; k < n; k++)
         for (int i = 0; i < parts; i++) {
-            const double value = i < from_parts ? part_at(from_part, from, k * from_parts + i) : 0;
-            /* as in a text: no infinity where the file has a number */
+            const double value = i < from_parts ? real_at(from_part, from, k * from_parts + i) : 0;
+            /* As for a text: a number in the file must not become infinite. */
             if (part == SPMV_F32 && isfinite(value) && !isfinite((float)value))
                 return context_fail(ctx, SPMV_ERROR_LIMIT, "%s: entry %lld, %g, is too large for f32", name,
                                     (long long)k + 1, value);
-            if (part == SPMV_F32)
-                ((float *)to)[k * parts + i] = (float)value;
-            else
-                ((double *)to)[k * parts + i] = value;
+            real_set(part, to, k * parts + i, value);
         }
     return SPMV_OK;
 }
 
-/* SPMV_ERROR_MEMORY when a copy takes more than max_bytes. */
+/* SPMV_ERROR_MEMORY if a copy needs more than max_bytes. */
 static spmv_status check_memory(spmv_context *ctx, const char *name, const spmv_csr *a, spmv_type type,
                                 int64_t max_bytes)
 {

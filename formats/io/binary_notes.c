@@ -1,4 +1,4 @@
-/* Notes: the comments' text, then 32 bytes that are found from the end of the file.
+/* Notes: the text of the comments, then 32 bytes at the end of the file.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "binary_notes.h"
@@ -10,12 +10,12 @@
 enum { VERSION = 1 };
 static const char magic[8] = {'S', 'P', 'M', 'V', 'n', 'o', 't', 'e'};
 
-/* As it stands in the file, little-endian, without gaps. */
+/* The layout in the file, little-endian, without gaps. */
 struct tail {
     char magic[8];
     uint32_t version, symmetry;
     uint64_t comments_bytes;
-    uint64_t sum; /* of the comments, then of all before it in the tail */
+    uint64_t sum; /* checksum of the comments, then of the members before it */
 };
 _Static_assert(sizeof(struct tail) == 32, "the tail has 32 bytes");
 

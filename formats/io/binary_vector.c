@@ -1,4 +1,4 @@
-/* The binary form of vectors: read into memory, checked, converted where another type is asked for.
+/* The binary form of vectors: read into memory, checked, and converted to the requested type.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "binary_vector.h"
@@ -14,14 +14,14 @@
 enum { VERSION = 1 };
 static const char magic[8] = {'\x89', 'S', 'P', 'V', 'C', '\r', '\n', '\x1a'};
 
-/* As it stands in the file, little-endian: every member at a multiple of its size, no gaps. */
+/* The layout in the file, little-endian: every member at a multiple of its size, no gaps. */
 struct head {
     char magic[8];
     uint32_t version, head_bytes, type, zero;
     uint64_t rows, cols;
     uint64_t bytes; /* of the file */
     uint64_t values_sum;
-    uint64_t sum; /* of all before it */
+    uint64_t sum; /* checksum of all members before it */
 };
 _Static_assert(sizeof(struct head) == 64, "the head has 64 bytes");
 
@@ -50,7 +50,7 @@ static spmv_status fail(const struct input *in, const char *why)
     return context_fail(in->ctx, SPMV_ERROR_FORMAT, "%.480s: malformed binary form of a vector: %s", in->name, why);
 }
 
-/* Bytes [at, at + n), which lie inside. */
+/* Reads bytes [at, at + n), which lie inside the input. */
 static spmv_status take(const struct input *in, int64_t at, int64_t n, void *to)
 {
     enum { AT_ONCE = 1 << 30 };
@@ -76,7 +76,7 @@ static bool is_type(uint32_t type)
     return type == SPMV_F32 || type == SPMV_F64 || type == SPMV_C64 || type == SPMV_C128;
 }
 
-/* *count: how many numbers the file holds. */
+/* *count: the number of values in the file. */
 static spmv_status check_head(const struct input *in, const struct head *head, int64_t *count)
 {
     int64_t bytes = 0;

@@ -1,10 +1,11 @@
-/* The entries of a coordinate file. Threads take tiles of the text (text_tiles.h), whose entries go to their places
- * while they come in order (coo_ordered.h), else to buckets (coo_buckets.h), from which the matrix is made: the text is
- * read once, and no list of all entries ever exists.
+/* Reads the entries of a coordinate file. Threads take tiles of the text (text_tiles.h). Entries
+ * that come in order go directly to their places (coo_ordered.h), others to buckets
+ * (coo_buckets.h), from which the matrix is made. So the text is read once, and there is never a
+ * list of all entries.
  *
- * A tile does not know how many lines and entries came before it. That is added up between rounds, where errors get
- * their line and the first of them is found; only what stands in the tile of the last declared entry is looked for
- * again in the text.
+ * The number of lines and entries before a tile is not known while it is parsed. They are added up
+ * between rounds, where errors get their line numbers and the first error is found. Only the tile
+ * of the last declared entry may be parsed again.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "coordinates.h"
@@ -17,8 +18,8 @@
 #include "text_tiles.h"
 #include "tile_entries.h"
 
-/* One thread reads so much in a few ms, which waking a team for each round can cost on a machine that others use as
- * well. */
+/* One thread reads this many bytes in a few ms. On a busy machine, waking a team for each round can
+ * take as long. */
 enum { BYTES_WORTH_A_TEAM = 8 * TEAM_WORTH_ASLEEP };
 
 struct job {
@@ -30,7 +31,8 @@ struct job {
     int threads;
     struct text_tiles tiles;
     struct text_memory *memory; /* of each thread */
-    bool in_order;              /* the entries so far: they are in ordered, else in buckets */
+    /* all entries so far came in order and are in ordered; otherwise they are in buckets */
+    bool in_order;
     struct coo_ordered ordered;
     struct coo_buckets buckets;
     struct findings *found; /* of each tile of a round */
@@ -40,7 +42,8 @@ struct job {
 
 /* ---------------------------------------------------------------- a round */
 
-/* The tile's entries into memory of their own, and to their places where these are known; whether all were in order. */
+/* Parses a tile into a buffer of its own, and copies it to its place if that is known. Returns
+ * whether all entries were in order. */
 static bool read_in_order(struct job *job, int own, const struct text_tile *tile)
 {
     struct findings *const found = &job->found[tile->number];
@@ -78,7 +81,8 @@ static void read_tiles(struct job *job)
     }
 }
 
-/* The declared entries end before line content number excess (from 0) of the tile: fails there. */
+/* Fails at line content number excess (from 0) of the tile, which follows the last declared
+ * entry. */
 static spmv_status fail_excess(struct job *job, int number, int64_t excess)
 {
     struct text_tile tile;
@@ -97,12 +101,12 @@ static spmv_status fail_excess(struct job *job, int number, int64_t excess)
         }
         p = (const char *)memchr(p, '\n', (size_t)(tile.end - p)) + 1;
     }
-    if (found.status == SPMV_OK) /* other text than before */
+    if (found.status == SPMV_OK) /* the text has changed since it was parsed */
         return text_read_failed(job->source, SPMV_ERROR_CHANGED, 0);
     return text_fail(job->source, found.status, found.error_line, found.error_column, "%s", found.sentence);
 }
 
-/* After parsing: the first error, or lines, entries and remarks of the round. */
+/* After parsing: reports the first error, or adds up lines, entries and remarks of the round. */
 static spmv_status collect(struct job *job, int n)
 {
     struct text_source *const source = job->source;
@@ -146,7 +150,7 @@ static spmv_status read_rounds(struct job *job)
         else
             TRY(coo_tiles_begin(&job->buckets, most));
         read_tiles(job);
-        /* what was parsed comes before what could not be read */
+        /* An error in parsed text precedes a read error. */
         st = text_round_end(&job->tiles, &n);
         if (st != SPMV_OK)
             return st;
@@ -199,10 +203,11 @@ static spmv_status prepare(struct job *job)
     memset(memory, 0, (size_t)job->threads * sizeof *job->memory);
     TRY(host_alloc(job->source->ctx, TILES_MOST * (int64_t)sizeof *job->found, "reading a file", &found));
     job->found = found;
-    /* of a pipe the number is a claim; more buckets than needed do no harm */
+    /* The header of a pipe cannot be checked against its length; superfluous buckets do no harm. */
     TRY(coo_buckets_begin(job->source->ctx, header->rows, header->cols, job->type, header->field == SPMV_FIELD_PATTERN,
                           coordinates_most(header), job->threads, &job->buckets));
-    /* the matrix is made before there are entries: its size must be that of the text, and no mere claim */
+    /* The arrays of the matrix are allocated before its entries are read, so the length of the text
+     * must confirm the declared number. */
     job->in_order = header->symmetry == SPMV_SYMMETRY_GENERAL && text_is_random(job->source) &&
                     header->rows / 16 <= header->entries;
     if (job->in_order)
@@ -232,7 +237,7 @@ spmv_status coordinates_read(struct text_source *source, const struct mtx_header
     void *memory = NULL;
     *matrix = NULL;
     *duplicates = 0;
-    /* too large for a stack that may be a thread's */
+    /* The struct is too large for the stack of a thread. */
     TRY(host_alloc(source->ctx, (int64_t)sizeof(struct job), "reading a file", &memory));
     struct job *const job = memory;
     tile_entries_way *const wide = tile_entries_avx2();
@@ -250,7 +255,8 @@ spmv_status coordinates_read(struct text_source *source, const struct mtx_header
     else if (st == SPMV_OK)
         st = coo_buckets_matrix(&job->buckets, max_bytes, matrix, &repeats);
     release(job);
-    /* the pattern of a mirrored matrix is symmetric: what the entries repeat is what one triangle repeats */
+    /* The pattern of a mirrored matrix is symmetric: repeats in one triangle are the repeats in the
+     * file. */
     *duplicates = header->symmetry == SPMV_SYMMETRY_GENERAL ? repeats.all : repeats.lower;
 done:
     host_free(memory);

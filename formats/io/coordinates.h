@@ -1,4 +1,4 @@
-/* The entries of a coordinate file, parsed by all threads, into CSR.
+/* Parses the entries of a coordinate file with all threads and converts them to CSR.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef COORDINATES_H
@@ -7,20 +7,23 @@
 #include "findings.h"
 #include "matrix_internal.h"
 
-/* Reads the rest of the text, entries as header tells, one a line, between blank lines and comments, into a matrix:
- * columns sorted, the other half of a symmetric one filled in, entries of one place added in the order of the text.
- * *duplicates: how many were added into another. Warns of numbers that were rounded or are not finite. Errors name line
- * and column; the first in the text is reported, whatever the number of threads; *matrix is then NULL. type: a complex
- * one for field complex, else f64 or f32. max_bytes: SPMV_ERROR_MEMORY where sorting long rows, or many entries
- * in few rows, would take more; coordinates_bytes must fit. */
+/* Reads the rest of the text as described by header, one entry per line between blank lines and
+ * comments, into a matrix. Columns are sorted, the other half of a symmetric matrix is added, and
+ * entries at the same position are added in the order of the text. *duplicates: the number of
+ * entries added to another one.
+ *
+ * Warns of numbers that were rounded or are not finite. Errors name line and column. The first
+ * error in the text is reported for any number of threads; *matrix is then NULL. type: complex for
+ * field complex, else f64 or f32. max_bytes: limit for sorting long rows, or many entries in few
+ * rows (SPMV_ERROR_MEMORY). The caller checks that coordinates_bytes fits. */
 spmv_status coordinates_read(struct text_source *source, const struct mtx_header *header, spmv_type type,
                              int64_t max_bytes, spmv_matrix **matrix, int64_t *duplicates);
 
-/* The most entries of the matrix: those of the file with their mirrors. */
+/* The largest number of entries of the matrix: those of the file and their mirrors. */
 int64_t coordinates_most(const struct mtx_header *header);
 
-/* The most memory that reading them takes, the matrix included, but for what sorting long rows, or many entries in few
- * rows, takes; INT64_MAX for more. */
+/* The largest amount of memory needed to read the entries, the matrix included; INT64_MAX on
+ * overflow. Sorting long rows, or many entries in few rows, is not included. */
 int64_t coordinates_bytes(const struct text_source *source, const struct mtx_header *header, spmv_type type);
 
 #endif

@@ -1,11 +1,13 @@
-/* Numbers of ordinary length, read fast: the way of nearly every number in a file. What this does not take (other
- * forms, more digits, ties, the ends of the range) is left to number_parse and parse_count, with the same results.
+/* Fast parser for numbers of ordinary length, which are nearly all numbers in a file. Other cases
+ * (other forms, more digits, ties, the ends of the range) are left to number_parse and parse_count,
+ * with the same results.
  *
- * The ends of digits come from one look at 32 bytes, and digits are taken eight at a time within one word (D. Lemire,
- * "Number parsing at a gigabyte per second", Software: Practice and Experience 51, 2021), counted from their end, so
- * that numbers of different lengths cost few mispredicted branches. A decimal w 10^q becomes binary through the leading
- * 128 bits of 5^q, as in that paper's Eisel-Lemire algorithm, but rounded by an argument of our own: the product is too
- * small by less than three units of its 128th bit, so it decides the rounding unless it lies that close below a tie.
+ * The ends of digits are found in 32 bytes at once. Digits are converted eight at a time within one
+ * word (D. Lemire, "Number parsing at a gigabyte per second", Software: Practice and Experience 51,
+ * 2021), counted from their end, so that numbers of different lengths cause few mispredicted
+ * branches. A decimal w 10^q is multiplied by the leading 128 bits of 5^q, as in that paper's
+ * Eisel-Lemire algorithm. The rounding argument is our own: the product is too small by less than
+ * three units of its 128th bit, so it decides the rounding unless it lies that close below a tie.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef DECIMAL_H
@@ -20,7 +22,8 @@
 
 SPMV_BEGIN_DECLS
 
-/* 5^q = (high 2^64 + low + d) 2^e with 0 <= d < 1.001 and the top bit of high set, at index q - DECIMAL_LEAST. */
+/* 5^q = (high 2^64 + low + d) 2^e with 0 <= d < 1.001 and the top bit of high set, at index q -
+ * DECIMAL_LEAST. */
 enum { DECIMAL_LEAST = -342, DECIMAL_MOST = 308 };
 struct decimal_power {
     uint64_t high, low;
@@ -30,7 +33,7 @@ struct decimal_table {
 };
 extern const struct decimal_table decimal_powers;
 
-/* What the usual number takes in every file is no call, whatever the compiler makes of its size. */
+/* The code for ordinary numbers is always inlined. */
 #if defined(__GNUC__)
 #define DECIMAL_INLINE static inline __attribute__((always_inline))
 #else
@@ -40,7 +43,7 @@ extern const struct decimal_table decimal_powers;
 /* Bytes that must be readable before and behind the text. */
 enum { DECIMAL_PADDING = 64 };
 
-/* Eight bytes, the first lowest. */
+/* Loads eight bytes, the first one as the lowest. */
 static inline uint64_t decimal_load(const char *p)
 {
     uint64_t v;
@@ -51,11 +54,11 @@ static inline uint64_t decimal_load(const char *p)
     return v;
 }
 
-/* Bit i, i < 32: p[i] is no digit. */
+/* Bit i, i < 32, is set if p[i] is not a digit. */
 static inline uint32_t decimal_stops(const char *p)
 {
 #if defined(__SSE2__)
-    /* the digits are the least of all signed bytes after this shift */
+    /* After this shift the digits are the smallest signed bytes. */
     const __m128i shift = _mm_set1_epi8((char)(0x80 - '0')), nine = _mm_set1_epi8((char)(0x80 + 9));
     const __m128i first = _mm_add_epi8(_mm_loadu_si128((const __m128i *)(const void *)p), shift);
     const __m128i second = _mm_add_epi8(_mm_loadu_si128((const __m128i *)(const void *)(p + 16)), shift);
@@ -72,9 +75,9 @@ static inline uint32_t decimal_stops(const char *p)
 #endif
 }
 
-/* Which of the 64 bytes at a line's begin are what: bit i for p[i]. */
+/* Classifies the 64 bytes at the beginning of a line: bit i for p[i]. */
 struct decimal_line {
-    uint64_t stops; /* no digits */
+    uint64_t stops; /* not a digit */
     uint64_t ends;  /* line ends */
 };
 
@@ -100,7 +103,7 @@ static inline struct decimal_line decimal_look(const char *p)
     return line;
 }
 
-/* Where the first of these bits is; 64 for none. */
+/* The position of the first set bit; 64 if there is none. */
 static inline int decimal_first(uint64_t stops)
 {
 #if defined(__GNUC__)
@@ -113,10 +116,11 @@ static inline int decimal_first(uint64_t stops)
 #endif
 }
 
-/* The number made of the last n digits before end, 0 <= n <= 8: pairs, fours, all eight. */
+/* The number with the last n digits before end, 0 <= n <= 8. Adds digits to pairs, pairs to fours,
+ * fours to eight. */
 static inline uint64_t decimal_eight(const char *end, int n)
 {
-    const int half = 32 - 4 * n; /* shifts by all 64 bits are none */
+    const int half = 32 - 4 * n; /* halved, because a shift by 64 is undefined */
     uint64_t v = (decimal_load(end - 8) ^ 0x3030303030303030u) & UINT64_MAX << half << half;
     v = v * 10 + (v >> 8);
     return ((v & 0x000000ff000000ffu) * 0x000f424000000064u +
@@ -125,23 +129,23 @@ static inline uint64_t decimal_eight(const char *end, int n)
 }
 
 #if defined(__SSE2__)
-/* 16 digits, each as a byte's number, as four numbers of four digits. */
+/* Converts 16 digits, one per byte, to four numbers of four digits. */
 static inline __m128i decimal_fours(__m128i digits)
 {
     const __m128i tens = _mm_mullo_epi16(_mm_and_si128(digits, _mm_set1_epi16(0xff)), _mm_set1_epi16(10));
     return _mm_madd_epi16(_mm_add_epi16(tens, _mm_srli_epi16(digits, 8)), _mm_set1_epi32(100 | 1 << 16));
 }
 
-/* Eight numbers of four digits as four of eight. */
+/* Converts eight numbers of four digits to four numbers of eight digits. */
 static inline __m128i decimal_join(__m128i first, __m128i second)
 {
     return _mm_madd_epi16(_mm_packs_epi32(first, second), _mm_set1_epi32(10000 | 1 << 16));
 }
 
-/* n bytes of ones behind others of zeros, from decimal_ones + n on. */
+/* From decimal_ones + n on: n bytes of ones at the end of 16, zeros before. */
 extern const unsigned char decimal_ones[32];
 
-/* The last n digits before end, 0 <= n <= 16, behind zeros. */
+/* The last n digits before end, 0 <= n <= 16, with leading zeros. */
 static inline __m128i decimal_last(const char *end, int n)
 {
     const __m128i text = _mm_loadu_si128((const __m128i *)(const void *)(end - 16));
@@ -169,7 +173,8 @@ static inline void decimal_halves(__m128i v, uint64_t *low, uint64_t *high)
 }
 #endif
 
-/* The numbers made of the last n digits before end and of the last m before stop, up to eight each. */
+/* The numbers with the last n digits before end and with the last m before stop, up to eight digits
+ * each. */
 static inline void decimal_two(const char *end, int n, const char *stop, int m, uint64_t *first, uint64_t *second)
 {
 #if defined(__SSE2__)
@@ -181,7 +186,7 @@ static inline void decimal_two(const char *end, int n, const char *stop, int m, 
 #endif
 }
 
-/* The number made of the last n digits before end, 0 <= n <= 16. */
+/* The number with the last n digits before end, 0 <= n <= 16. */
 static inline uint64_t decimal_sixteen(const char *end, int n)
 {
 #if defined(__SSE2__)
@@ -195,9 +200,9 @@ static inline uint64_t decimal_sixteen(const char *end, int n)
 #endif
 }
 
-/* Of the last n digits before end, 0 <= n <= 24: *high, those before the last 16, and *low, the last 16; *whole: the
- * last m before stop, up to eight. Whether there are 16 or 17 is a matter of chance in the usual file, so it is no
- * branch. */
+/* Splits the last n digits before end, 0 <= n <= 24: *high, those before the last 16, and *low, the
+ * last 16. *whole: the last m digits before stop, up to eight. Without a branch, because in
+ * ordinary files numbers have 16 or 17 digits at random. */
 static inline void decimal_three(const char *end, int n, const char *stop, int m, uint64_t *high, uint64_t *low,
                                  uint64_t *whole)
 {
@@ -243,8 +248,8 @@ static inline int decimal_leading_zeros(uint64_t w)
 #endif
 }
 
-/* The bits of w 10^q rounded to nearest, in a format of so many bits of mantissa (the hidden one included) and that
- * exponent bias; false when this does not decide it. */
+/* The bits of w 10^q rounded to nearest, in a format with this many bits of mantissa (hidden bit
+ * included) and this exponent bias. False if the product does not decide the rounding. */
 static inline bool decimal_round(uint64_t w, int64_t q, int mantissa, int bias, uint64_t *bits)
 {
     if (w == 0) {
@@ -261,22 +266,23 @@ static inline bool decimal_round(uint64_t w, int64_t q, int mantissa, int bias, 
     decimal_multiply(w, power->low, &next, &least);
     low += next;
     high += low < next;
-    const int up = (int)(high >> 63); /* the product has its first bit at 126 + up */
+    const int up = (int)(high >> 63); /* the first set bit of the product is bit 126 + up */
     const int shift = 63 + up - mantissa;
     const uint64_t rest = high & (((uint64_t)1 << shift) - 1), half = (uint64_t)1 << (shift - 1);
     if ((rest == half && low == 0) || (rest == half - 1 && low >= UINT64_MAX - 2))
         return false;
-    /* 217706 / 2^16 is log2 10, near enough for the floor of q log2 10 up to |q| = 342 */
+    /* 217706 / 2^16 approximates log2 10 well enough for the floor of q log2 10 up to |q| = 342. */
     const int64_t exponent = 63 + up - zeros + (q * 217706 >> 16) + bias;
     if (exponent < 1 || exponent >= 2 * bias)
         return false;
-    /* a mantissa that rounds up to 2^mantissa carries into the exponent */
+    /* A mantissa that rounds up to 2^mantissa carries into the exponent. */
     *bits = ((uint64_t)(exponent - 1) << (mantissa - 1)) + (high >> shift) + (rest >= half);
     return true;
 }
 
-/* The same by the upper half of the power alone, from which the product lacks less than 2 + 2^-62 units of its 64th
- * bit: false also where that reaches or passes half a unit of the mantissa, for one number in 340 of f64. */
+/* As decimal_round, with only the upper half of the power. The product is then too small by less
+ * than 2 + 2^-62 units of its 64th bit. Also false if this error reaches half a unit of the
+ * mantissa, for one number in 340 of f64. */
 DECIMAL_INLINE bool decimal_quick(uint64_t w, int64_t q, int mantissa, int bias, uint64_t *bits)
 {
     if (w == 0) {
@@ -289,9 +295,9 @@ DECIMAL_INLINE bool decimal_quick(uint64_t w, int64_t q, int mantissa, int bias,
     uint64_t high, low;
     decimal_multiply(w << zeros, decimal_powers.power[q - DECIMAL_LEAST].high, &high, &low);
     const int up = (int)(high >> 63);
-    high <<= 1 - up; /* and its first bit at 63: it lacks less than 5 units then */
+    high <<= 1 - up; /* now the first bit is bit 63, and the error is below 5 units */
     const uint64_t half = (uint64_t)1 << (63 - mantissa), rest = high & (2 * half - 1);
-    /* 217706 / 2^16: as above */
+    /* As in decimal_round. */
     const int64_t exponent = 63 + up - zeros + (q * 217706 >> 16) + bias;
     if (rest - (half - 5) <= 5 || exponent < 1 || exponent >= 2 * bias)
         return false;
@@ -299,9 +305,9 @@ DECIMAL_INLINE bool decimal_quick(uint64_t w, int64_t q, int mantissa, int bias,
     return true;
 }
 
-/* Reads digits[.digits][e|d[sign]digits] at p: w, q and where it ends, as far as 64 bits hold the digits and they are
- * few; NULL for what is to be read by other means. stops: of the bytes from p on, of which the first that is neither
- * digit nor point is one. */
+/* Parses digits[.digits][e|d[sign]digits] at p into w and q and returns the end. NULL if the number
+ * has too many digits or another form. stops: non-digit bits from p on; they must include the first
+ * byte that is neither digit nor point. */
 static inline const char *decimal_parse(const char *p, uint64_t stops, uint64_t *w, int64_t *q)
 {
     static const uint64_t power[20] = {1u,
@@ -362,8 +368,8 @@ static inline const char *decimal_parse(const char *p, uint64_t stops, uint64_t 
     return p;
 }
 
-/* The number at p into *value, a float or a double; where it ends, or NULL for what is to be read by other means.
- * stops: as in decimal_parse. */
+/* Parses the number at p into *value, a float or a double. Returns its end, or NULL if it needs the
+ * general parser. stops: as in decimal_parse. */
 static inline const char *decimal_parse_f64(const char *p, uint64_t stops, double *value)
 {
     uint64_t w, bits;

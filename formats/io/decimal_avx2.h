@@ -1,11 +1,13 @@
-/* The usual line of a real coordinate file by AVX2: row, column and value, one blank between, up to 64 bytes.
+/* Parses an ordinary line of a real coordinate file with AVX2: row, column and value, one blank
+ * between, up to 64 bytes.
  *
- * One look at the line tells where its numbers end. Row and column become binary side by side; so do the value's digits
- * before and behind its point, which are moved together first: two loads, one byte apart, each for its side of the
- * point. A value of up to 19 digits w and exponent q becomes binary by one product (decimal_quick); what that does not
- * decide, and any other line, is left to decimal.h.
+ * The ends of all numbers are found in one pass over the line. Row and column are converted side by
+ * side. So are the value's digits before and behind its point: two loads, one byte apart, are
+ * blended to remove the point. A value of up to 19 digits w and exponent q is converted with one
+ * product (decimal_quick). Values that this does not decide, and all other lines, are left to
+ * decimal.h.
  *
- * Included where the compiler makes instructions for AVX2, BMI and BMI2 (tile_entries_avx2.c).
+ * Included where the compiler targets AVX2, BMI and BMI2 (tile_entries_avx2.c).
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef DECIMAL_AVX2_H
@@ -15,15 +17,16 @@
 
 #include "decimal.h"
 
-/* The compiler shall keep constants in registers: what it makes of them otherwise are several instructions in every
- * line. */
+/* Keeps a constant in a register. Otherwise the compiler computes it again with several
+ * instructions per line. */
 DECIMAL_INLINE __m256i decimal_kept(__m256i v)
 {
     __asm__("" : "+x"(v));
     return v;
 }
 
-/* n bytes of ones, or of the four bits of a digit that are its number, behind others of zeros: from index n on. */
+/* From index n on: n bytes of ones at the end of 32, zeros before. The second array has ones only
+ * in the four bits of a digit's value. */
 static const unsigned char decimal_avx2_ones[64] = {
     0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,
     0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255,
@@ -33,10 +36,10 @@ static const unsigned char decimal_avx2_fours[64] = {0,  0,  0,  0,  0,  0,  0, 
                                                      15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15,
                                                      15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15};
 
-/* Bit i, i < 64: p[i] is no digit. */
+/* Bit i, i < 64, is set if p[i] is not a digit. */
 DECIMAL_INLINE uint64_t decimal_avx2_stops(const char *p)
 {
-    /* the digits are the least of all signed bytes after this shift */
+    /* After this shift the digits are the smallest signed bytes. */
     const __m256i shift = decimal_kept(_mm256_set1_epi8((char)(0x80 - '0')));
     const __m256i nine = decimal_kept(_mm256_set1_epi8((char)(0x80 + 9)));
     const __m256i first = _mm256_add_epi8(_mm256_loadu_si256((const __m256i *)(const void *)p), shift);
@@ -45,7 +48,7 @@ DECIMAL_INLINE uint64_t decimal_avx2_stops(const char *p)
            (uint64_t)(uint32_t)_mm256_movemask_epi8(_mm256_cmpgt_epi8(second, nine)) << 32;
 }
 
-/* In each half: 16 digits, as bytes of their numbers, as two numbers of eight digits, twice. */
+/* Converts, in each half, 16 digits (one per byte) to two numbers of eight digits, stored twice. */
 DECIMAL_INLINE __m256i decimal_avx2_eights(__m256i digits)
 {
     const __m256i twos = _mm256_maddubs_epi16(digits, _mm256_set1_epi16(10 | 1 << 8));
@@ -53,7 +56,8 @@ DECIMAL_INLINE __m256i decimal_avx2_eights(__m256i digits)
     return _mm256_madd_epi16(_mm256_packus_epi32(fours, fours), _mm256_set1_epi32(10000 | 1 << 16));
 }
 
-/* The numbers made of the last n digits before end and of the last m before stop, 1 to 8 each. */
+/* The numbers with the last n digits before end and with the last m before stop, 1 to 8 digits
+ * each. */
 DECIMAL_INLINE void decimal_avx2_two(const char *end, uint64_t n, const char *stop, uint64_t m, uint64_t *first,
                                      uint64_t *second)
 {
@@ -68,8 +72,8 @@ DECIMAL_INLINE void decimal_avx2_two(const char *end, uint64_t n, const char *st
     *second = both >> 32;
 }
 
-/* The number made of the last n digits before end, 1 <= n <= 24, the last places of them behind a point; *high: those
- * before the last 16. */
+/* The number with the last n digits before end, 1 <= n <= 24, of which the last places digits are
+ * behind a point. *high: the digits before the last 16. */
 DECIMAL_INLINE uint64_t decimal_avx2_digits(const char *end, uint64_t n, uint64_t places, uint64_t *high)
 {
     const __m256i behind = _mm256_loadu_si256((const __m256i *)(const void *)(end - 32));
@@ -84,8 +88,8 @@ DECIMAL_INLINE uint64_t decimal_avx2_digits(const char *end, uint64_t n, uint64_
     return (*high * 100000000 + (lower & 0xffffffffu)) * 100000000 + (lower >> 32);
 }
 
-/* The entry on a line of the usual form; the next line, or NULL for what is to be read by other means, wrong lines
- * among it. value: a float (narrow), or a double. */
+/* Parses the entry on an ordinary line. Returns the next line, or NULL if the line needs the
+ * general parser, also if it is malformed. value: a float (narrow) or a double. */
 DECIMAL_INLINE const char *decimal_avx2_line(const char *line, int64_t rows, int64_t cols, bool narrow, int64_t *row,
                                              int64_t *col, void *value)
 {
@@ -102,7 +106,7 @@ DECIMAL_INLINE const char *decimal_avx2_line(const char *line, int64_t rows, int
     *col = (int64_t)numbers[1] - 1;
     if ((uint64_t)*row >= (uint64_t)rows || (uint64_t)*col >= (uint64_t)cols)
         return NULL;
-    /* signs are a matter of chance, and no branch */
+    /* No branch for the sign, because signs are random. */
     const uint64_t negative = stops >> start & 1;
     stops &= ~((uint64_t)1 << start);
     if ((line[start] == '-') != negative)
@@ -127,7 +131,7 @@ DECIMAL_INLINE const char *decimal_avx2_line(const char *line, int64_t rows, int
     if (*stop != '\n' && (*stop | 0x20) == 'e') {
         const bool less = stop[1] == '-';
         stop += 1 + (less || stop[1] == '+');
-        /* beyond the 64 bytes, where there is no stop, there are too many */
+        /* Beyond the 64 bytes no stop is found: the length is then too large. */
         const uint64_t length = _tzcnt_u64(stops >> (stop - line));
         if (length - 1 >= 4)
             return NULL;

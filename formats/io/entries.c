@@ -1,6 +1,7 @@
-/* The numbers of an array, or of lines that hold as many each. Threads take tiles of the text (text_tiles.h) and parse
- * each into memory of the tile's own; between rounds, where it is known how many numbers came before each, these are
- * put in their place, and lines, remarks and the first error are found. So the text is read once.
+/* Reads the numbers of an array, or of lines with the same number of values each. Threads take
+ * tiles of the text (text_tiles.h) and parse each into memory of its own. Between rounds, when the
+ * number of values before each tile is known, they are copied to their places, and lines, remarks
+ * and the first error are determined. So the text is read once.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "entries.h"
@@ -10,8 +11,8 @@
 #include "matrix_internal.h"
 #include "text_tiles.h"
 
-/* One thread reads so much in some 5 ms, which waking a team for each round can cost on a machine that others use as
- * well. */
+/* One thread reads this many bytes in some 5 ms. On a busy machine, waking a team for each round
+ * can take as long. */
 enum { BYTES_WORTH_A_TEAM = 8 * TEAM_WORTH_ASLEEP };
 
 /* The numbers of one tile. */
@@ -29,8 +30,8 @@ struct job {
     struct text_tiles tiles;
     struct text_memory *memory; /* of each thread */
     struct findings *found;     /* of each tile of a round */
-    struct piece *piece;        /* the same */
-    int64_t room;               /* for numbers, in entries->values */
+    struct piece *piece;        /* of each tile of a round */
+    int64_t room;               /* numbers that fit in entries->values */
     struct entries *entries;
 };
 
@@ -41,7 +42,7 @@ static bool opens_comment(const struct job *job, char c)
     return c == '%' || (c == '#' && job->options->number_sign_opens);
 }
 
-/* Room for one more number. */
+/* Makes room for one more number. */
 static bool piece_grow(struct piece *piece, size_t value_size)
 {
     enum { FIRST = 1024 };
@@ -59,7 +60,7 @@ static bool piece_grow(struct piece *piece, size_t value_size)
     return true;
 }
 
-/* The number at p into value; the byte behind it, or NULL. */
+/* Parses the number at p into value. Returns the byte behind it, or NULL. */
 static const char *parse_number(const struct job *job, struct findings *found, const struct place *place, const char *p,
                                 const char *end, char *value)
 {
@@ -74,7 +75,8 @@ static const char *parse_number(const struct job *job, struct findings *found, c
     return findings_value(found, place, p, end, field, part, value + spmv_type_size(part));
 }
 
-/* Parses the numbers from p to the end of the line; the first byte of the next line, or NULL. */
+/* Parses the numbers from p to the end of the line. Returns the first byte of the next line, or
+ * NULL. */
 static const char *parse_line(const struct job *job, struct findings *found, struct piece *piece,
                               const struct place *place, const char *p, const char *end)
 {
@@ -127,7 +129,7 @@ static void parse_tile(const struct job *job, const struct text_tile *tile, stru
 
 /* ---------------------------------------------------------------- a round */
 
-/* Words of a tile of the round that is over are counted from 0; *p: where that one stands. */
+/* Finds a word (numbered from 0) of a tile of the round that has ended. *p: its position. */
 static spmv_status find_word(struct job *job, int number, int64_t word, struct place *place, const char **p)
 {
     struct text_tile tile;
@@ -145,7 +147,8 @@ static spmv_status find_word(struct job *job, int number, int64_t word, struct p
         }
         q = (const char *)memchr(q, '\n', (size_t)(tile.end - q)) + 1;
     }
-    return text_read_failed(job->source, SPMV_ERROR_CHANGED, 0); /* other text than before */
+    /* the text has changed since it was parsed */
+    return text_read_failed(job->source, SPMV_ERROR_CHANGED, 0);
 }
 
 static int64_t words_of(const struct job *job, int64_t numbers)
@@ -158,7 +161,7 @@ static spmv_status fail_at(struct job *job, const struct findings *found)
     return text_fail(job->source, found->status, found->error_line, found->error_column, "%s", found->sentence);
 }
 
-/* The declared entries end before number excess (from 0) of the tile: fails there. */
+/* Fails at number excess (from 0) of the tile, which follows the last declared entry. */
 static spmv_status fail_excess(struct job *job, int tile, int64_t excess)
 {
     struct findings found;
@@ -186,7 +189,7 @@ static bool imaginary_is_zero(const struct job *job, const char *value)
     return im == 0;
 }
 
-/* Fails at the first number of the tile that stands on a hermitian diagonal and is not real. */
+/* Fails at the first number of the tile that is on a hermitian diagonal and is not real. */
 static spmv_status check_diagonal(struct job *job, int tile)
 {
     const struct mtx_header *const header = job->header;
@@ -214,7 +217,7 @@ static spmv_status check_diagonal(struct job *job, int tile)
     return SPMV_OK;
 }
 
-/* Room for so many numbers in all. */
+/* Makes room for n numbers in all. */
 static spmv_status make_room(struct job *job, int64_t n)
 {
     struct entries *const entries = job->entries;
@@ -240,7 +243,7 @@ static spmv_status make_room(struct job *job, int64_t n)
     return SPMV_OK;
 }
 
-/* After parsing: the first error, or the numbers in their place. */
+/* After parsing: reports the first error, or copies the numbers to their places. */
 static spmv_status collect(struct job *job, int n)
 {
     struct text_source *const source = job->source;
@@ -299,7 +302,7 @@ static spmv_status read_rounds(struct job *job)
     while (text_round_begin(&job->tiles) > 0) {
         int n = 0;
         read_tiles(job);
-        /* what was parsed comes before what could not be read */
+        /* An error in parsed text precedes a read error. */
         const spmv_status read = text_round_end(&job->tiles, &n);
         if (read != SPMV_OK)
             return read;
@@ -337,7 +340,7 @@ static spmv_status prepare(struct job *job)
     memset(piece, 0, TILES_MOST * sizeof *job->piece);
     TRY(host_alloc(source->ctx, TILES_MOST * (int64_t)sizeof *job->found, "reading a file", &found));
     job->found = found;
-    /* of a pipe the number is a claim */
+    /* Not for a pipe, where the length of the text cannot confirm the declared number. */
     if (left >= 0 && job->header->size_line > 0)
         TRY(make_room(job, job->header->entries));
 done:
@@ -362,7 +365,7 @@ spmv_status entries_read(struct text_source *source, const struct mtx_header *he
     spmv_status st = SPMV_OK;
     void *memory = NULL;
     *entries = (struct entries){.n = 0};
-    /* too large for a stack that may be a thread's */
+    /* The struct is too large for the stack of a thread. */
     TRY(host_alloc(source->ctx, (int64_t)sizeof(struct job), "reading a file", &memory));
     struct job *const job = memory;
     *job = (struct job){.source = source,

@@ -1,4 +1,4 @@
-/* What the parser of a tile finds: sentences, and remarks.
+/* Findings of the parser of a tile: error messages and remarks.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "findings.h"

@@ -1,8 +1,9 @@
-/* The cache. The name of a kept file holds the whole key: PATHSUM-SIZE-SECONDS.NANOSECONDS-CONTENTSUM-TYPE.spmv, so a
- * look-up is one open. The file has the binary form, with the facts of the reading at its end.
+/* The cache. The name of a cached file contains the whole key:
+ * PATHSUM-SIZE-SECONDS.NANOSECONDS-CONTENTSUM-TYPE.spmv, so a look-up is one open. The file has the
+ * binary form, with the facts of the reading at its end.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-/* realpath belongs to X/Open */
+/* realpath is part of X/Open */
 #define _XOPEN_SOURCE 700
 #include "matrix_cache.h"
 
@@ -39,13 +40,14 @@ void cache_key_free(struct cache_key *key)
     *key = (struct cache_key){NULL, NULL, NULL};
 }
 
-/* Whether nobody but the effective user can have written what s describes. */
+/* Whether only the effective user can have written the file that s describes. */
 static bool is_own(const struct stat *s)
 {
     return s->st_uid == geteuid() && (s->st_mode & (S_IWGRP | S_IWOTH)) == 0;
 }
 
-/* The folder, opened; else -1, and *why says what is wrong with it, NULL: it is not there. */
+/* Opens the folder. If it returns -1, *why says what is wrong with the folder; NULL: it does not
+ * exist. */
 static int open_folder(const char *folder, const char **why)
 {
     struct stat s;
@@ -75,7 +77,8 @@ static spmv_status warn_folder(spmv_context *ctx, const char *folder, const char
     return context_warn(ctx, "%.300s: the cache is not used: %s", folder, why);
 }
 
-/* An entry of the folder, opened; -1 where there is none that is to be trusted. A FIFO in its place does not block. */
+/* Opens an entry of the folder; -1 if there is no trusted one. A FIFO in its place does not
+ * block. */
 static int open_entry(int folder, const char *name)
 {
     struct stat s;
@@ -86,7 +89,7 @@ static int open_entry(int folder, const char *name)
     return -1;
 }
 
-/* key->folder and key->place, for a key with that sum of its path. */
+/* Sets key->folder and key->place, for this checksum of the path. */
 static spmv_status name_entry(spmv_context *ctx, uint64_t path_sum, const struct stat *s, uint64_t content,
                               spmv_type type, struct cache_key *key)
 {
@@ -94,7 +97,8 @@ static spmv_status name_entry(spmv_context *ctx, uint64_t path_sum, const struct
     key->place = malloc(bytes);
     if (key->place == NULL)
         return context_fail_memory(ctx, "a file name", (int64_t)bytes);
-    /* f64 and the default share a name: only a complex matrix differs, which a request for f64 never gets */
+    /* f64 and the default share a name: their matrices differ only if the file is complex, and then
+     * f64 is an error. */
     const int length = snprintf(key->place, bytes, "%s/", key->folder);
     snprintf(key->place + length, bytes - (size_t)length, "%016" PRIx64 "-%lld-%lld.%09ld-%016" PRIx64 "-%s.spmv",
              path_sum, (long long)s->st_size, (long long)s->st_mtim.tv_sec, (long)s->st_mtim.tv_nsec, content,
@@ -103,7 +107,8 @@ static spmv_status name_entry(spmv_context *ctx, uint64_t path_sum, const struct
     return SPMV_OK;
 }
 
-/* key->folder: without slashes at its end, behind which a link would be followed. */
+/* Sets key->folder. Slashes at the end are removed, because open would follow a link before
+ * them. */
 static spmv_status take_folder(spmv_context *ctx, const char *folder, struct cache_key *key)
 {
     size_t length = strlen(folder);
@@ -135,7 +140,7 @@ spmv_status cache_key_make(spmv_context *ctx, const char *folder, const char *pa
     if (why != NULL)
         return warn_folder(ctx, key->folder, why);
     char *const whole = realpath(path, NULL);
-    if (whole == NULL) /* "archive:member" */
+    if (whole == NULL) /* path is "archive:member" */
         return SPMV_OK;
     const char *const slash = strrchr(path, '/');
     const uint64_t path_sum = mix_text(mix_text(0, whole), slash != NULL ? slash + 1 : path);
@@ -149,7 +154,7 @@ static uint64_t facts_sum(const struct cache_facts *facts)
     return checksum_mix(0, checksum_tile(facts, (int64_t)offsetof(struct cache_facts, sum)));
 }
 
-/* Reads the facts at the end of the file; false when there are none, or damaged ones. */
+/* Reads the facts at the end of the file; false if there are none or they are damaged. */
 static bool read_facts(int fd, struct cache_facts *facts)
 {
     struct stat s;
@@ -174,14 +179,14 @@ void cache_find(spmv_context *ctx, const struct cache_key *key, spmv_type type, 
         close(folder);
     if (fd < 0)
         return;
-    /* a damaged entry is no entry: the file is read, and kept anew */
+    /* A damaged entry is ignored: the file is read and cached again. */
     if (binary_form_begins(fd) && read_facts(fd, facts))
         binary_form_read(ctx, key->place, fd, type, max_bytes, matrix, &bytes);
     close(fd);
 }
 
-/* Removes what is kept of the same path and type under another name, and what interrupted writers left. Closes the
- * folder. */
+/* Removes entries of the same path and type with another name, and files that interrupted writers
+ * left. Closes the folder. */
 static void tidy_folder(int folder, const struct cache_key *key)
 {
     const char *const own = key->name, *const ending = strrchr(own, '-');
@@ -200,7 +205,7 @@ static void tidy_folder(int folder, const struct cache_key *key)
     closedir(d);
 }
 
-/* Removes what stands in the entry's place and is not to be trusted, a link for instance, which writing would follow. */
+/* Removes an untrusted file in the entry's place, such as a link, which writing would follow. */
 static void remove_foreign(int folder, const char *name)
 {
     const int fd = open_entry(folder, name);
@@ -210,7 +215,7 @@ static void remove_foreign(int folder, const char *name)
         unlinkat(folder, name, 0);
 }
 
-/* Makes the folder and those above it. */
+/* Creates the folder and its parents. */
 static bool make_folders(const char *folder)
 {
     char *const copy = malloc(strlen(folder) + 1);
@@ -242,7 +247,7 @@ static spmv_status write_entry(spmv_context *ctx, int folder, const struct cache
     facts->sum = facts_sum(facts);
     remove_foreign(folder, key->name);
     const spmv_status st = binary_form_write_with(ctx, &a, key->place, facts, (int64_t)sizeof *facts);
-    if (st == SPMV_OK) /* whatever the umask leaves to others */
+    if (st == SPMV_OK) /* independent of the umask */
         (void)fchmodat(folder, key->name, S_IRUSR | S_IWUSR, 0);
     return st;
 }

@@ -1,8 +1,9 @@
-/* Matrices kept in the binary form in a folder, so that a file is parsed once.
+/* A cache of matrices in binary form in a folder, so that a file is parsed only once.
  *
- * What others can write to is not trusted: the folder and its entries are used only where they belong to the effective
- * user and nobody else may write to them. The folder must be no link, an entry a regular file. A folder that fails this
- * is left alone, with a warning; an entry that does is replaced.
+ * Files that others can write are not trusted: the folder and its entries must belong to the
+ * effective user, and nobody else may have write permission. The folder must not be a link, and an
+ * entry must be a regular file. An untrusted folder is not used, with a warning; an untrusted entry
+ * is replaced.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef MATRIX_CACHE_H
@@ -12,36 +13,42 @@
 
 #include "text_source.h"
 
-/* Where the matrix of a file is kept: the name of the entry tells whether it is that of the file as it is now. */
+/* The place of a file's matrix in the cache. The name of the entry identifies the present contents
+ * of the file. */
 struct cache_key {
-    char *folder;     /* without a slash at its end */
-    char *place;      /* folder/name; NULL: nowhere (standard input, a pipe, a folder that is not to be trusted) */
-    const char *name; /* in place */
+    char *folder; /* without a slash at its end */
+    /* folder/name; NULL: not cached (standard input, a pipe, an untrusted folder) */
+    char *place;
+    const char *name; /* part of place */
 };
 
-/* The facts of a reading beside the matrix. They stand at the end of the kept file, little-endian, without gaps. */
+/* Facts of a reading besides the matrix, at the end of the cached file, little-endian, without
+ * gaps. */
 struct cache_facts {
     char magic[8];
-    uint32_t version, field, symmetry, array; /* all but version as in spmv_read_info; so are the next three */
+    /* as in spmv_read_info, except version; so are the next three */
+    uint32_t version, field, symmetry, array;
     int64_t bytes, entries, duplicates;
     int64_t warnings_bytes;
     char warnings[TEXT_WARNINGS]; /* as in text_source */
     uint64_t sum;                 /* checksum of all members before it */
 };
 
-/* Makes the key of the file at path, opened as fd, for values of the type. It is made of the file's whole path, its
- * name as given (which decides what the matrix of an archive is), its size, its time and a checksum of all its bytes,
- * which are read for that. Warns of a folder that is not to be trusted. cache_key_free in any case. */
+/* Makes the key of the file at path, opened as fd, for values of the type. It consists of the
+ * file's absolute path, its name as given (which selects the matrix of an archive), size, time and
+ * a checksum of all bytes, which are read for this. Warns of an untrusted folder. Call
+ * cache_key_free also after an error. */
 spmv_status cache_key_make(spmv_context *ctx, const char *folder, const char *path, int fd, spmv_type type,
                            struct cache_key *key);
 void cache_key_free(struct cache_key *key);
 
-/* Reads the kept matrix and its facts. *matrix is NULL when there is none, or none that is whole and trusted. */
+/* Reads the cached matrix and its facts. *matrix is NULL if there is no complete, trusted entry. */
 void cache_find(spmv_context *ctx, const struct cache_key *key, spmv_type type, int64_t max_bytes, spmv_matrix **matrix,
                 struct cache_facts *facts);
 
-/* Keeps the matrix, in a folder that is made with mode 0700 where it is missing. facts: all but magic, version and sum.
- * Removes what was kept of the same path before. A failure is a warning; SPMV_CANCELLED comes from its callback. */
+/* Stores the matrix. A missing folder is created with mode 0700. facts: all members except magic,
+ * version and sum. Removes older entries of the same path. A failure is only a warning;
+ * SPMV_CANCELLED comes from the callback. */
 spmv_status cache_keep(spmv_context *ctx, const struct cache_key *key, const spmv_matrix *matrix,
                        struct cache_facts *facts);
 

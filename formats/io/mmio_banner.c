@@ -1,14 +1,16 @@
-/* Banners through mmio, kept on a short lead.
+/* Reads and writes banners with mmio, behind checks of its input and output.
  *
- * mmio (1996) reads the banner with sscanf into 64-byte buffers, from a line buffer of 1025 bytes, and compares the tag
- * as it stands. So the line is cut into words here, every word is checked for its length, and mmio gets a banner
- * written anew: one blank between the words, all in lower case but the tag. Its type code then decides what the file
- * is. mmio does not say which word it does not know; where it refuses, a look at its own words finds the one to name.
+ * mmio (1996) reads the banner with sscanf into 64-byte buffers, from a line buffer of 1025 bytes,
+ * and compares the tag case-sensitively. So the line is split into words here, the length of every
+ * word is checked, and mmio gets a rewritten banner: one blank between words, all in lower case
+ * except the tag. mmio's type code then determines the kind of file. mmio does not report which
+ * word it rejects; the words are compared with mmio's own to name it.
  *
- * Writing goes through a stream in memory too. Copies of mmio differ in what mm_write_banner returns (the original
- * reports failure always) and in whether they build the text in a static buffer, which two threads may not share; so a
- * lock is held, and what came out is looked at instead of the return value. mm_typecode_to_str is not called directly:
- * some copies return memory to be freed, others static memory, and nothing tells which.
+ * Writing uses a stream in memory too. Copies of mmio differ in the return value of mm_write_banner
+ * (the original always reports failure) and in whether they use a static buffer, which two threads
+ * must not share. So a lock is held, and the output is checked instead of the return value.
+ * mm_typecode_to_str is not called directly: some copies return memory to be freed, others static
+ * memory.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "mmio_banner.h"
@@ -37,7 +39,7 @@ static bool word_is(const struct word *word, const char *text)
     return p == word->end && *text == '\0';
 }
 
-/* What stands before the banner in some files: a byte order mark, blanks. */
+/* Skips what some files have before the banner: a byte order mark, blanks. */
 static const char *skip_before(const char *line, const char *line_end)
 {
     static const char mark[] = "\xef\xbb\xbf";
@@ -53,7 +55,7 @@ bool banner_tag(const char *line, const char *line_end)
     return line < line_end && (word_is(&first, MatrixMarketBanner) || word_is(&first, &MatrixMarketBanner[1]));
 }
 
-/* The banner is not as the standard has it, but there is no doubt what is meant. */
+/* Warns of a banner that deviates from the standard but is unambiguous. */
 static spmv_status warn_of_tag(struct text_source *source, const char *line, const char *line_end)
 {
     const char *const tag = skip_before(line, line_end);
@@ -68,7 +70,7 @@ static spmv_status warn_of_tag(struct text_source *source, const char *line, con
                                : "");
 }
 
-/* A banner of the words, for mmio; they have been measured. */
+/* Writes a banner of the words for mmio. Their lengths have been checked. */
 static int normalise(const struct word words[WORDS], char text[BANNER_TEXT])
 {
     int n = snprintf(text, BANNER_TEXT, "%s", MatrixMarketBanner);
@@ -89,7 +91,7 @@ static spmv_status fail_word(struct text_source *source, spmv_status status, con
                      text_show(word->begin, word->end, shown), why);
 }
 
-/* Not a Matrix Market file at all. */
+/* Fails: not a Matrix Market file. */
 static spmv_status fail_tag(struct text_source *source, const char *line, const char *line_end)
 {
     char shown[TEXT_SHOWN];
@@ -99,7 +101,7 @@ static spmv_status fail_tag(struct text_source *source, const char *line, const 
                      MatrixMarketBanner, text_show(line, line_end, shown));
 }
 
-/* mmio did not take the words: names the first that is none of its own. */
+/* Fails after mmio rejected the words: names the first that mmio does not have. */
 static spmv_status fail_unknown(struct text_source *source, const char *line, const struct word words[WORDS])
 {
     static const char *const known[WORDS][5] = {
@@ -129,7 +131,7 @@ static spmv_status fail_unknown(struct text_source *source, const char *line, co
     return text_fail(source, SPMV_ERROR_FORMAT, 1, 1, "bad banner: mmio refuses it");
 }
 
-/* What mmio takes and the standard does not. */
+/* Rejects combinations that mmio accepts and the standard does not. */
 static spmv_status check_code(struct text_source *source, const char *line, const struct word words[WORDS],
                               MM_typecode code)
 {

@@ -10,16 +10,17 @@
 
 #include "text_source.h"
 
-/* "%%MatrixMarket matrix coordinate real general" and a zero byte: tag and four words of less than 64 bytes each. */
+/* "%%MatrixMarket matrix coordinate real general" and a zero byte: tag and four words of less than
+ * 64 bytes each. */
 enum { BANNER_TEXT = 5 * MM_MAX_TOKEN_LENGTH + 8 };
 
-/* Whether the line opens with the tag of a Matrix Market file, in upper or lower case; also with one percent sign, and
- * behind a byte order mark and blanks, which banner_read warns of. */
+/* Whether the line begins with the tag of a Matrix Market file, in upper or lower case. Also true
+ * with one percent sign, or behind a byte order mark and blanks; banner_read warns of these. */
 bool banner_tag(const char *line, const char *line_end);
 
-/* Reads line 1, [line, line_end), into mmio's type code. Only what has its place in the standard passes: object matrix,
- * and a combination of format, field and symmetry that exists. Errors: SPMV_ERROR_FORMAT, SPMV_ERROR_UNSUPPORTED
- * (object vector). *field_column: where the word for the field stands. */
+/* Reads line 1, [line, line_end), into mmio's type code. Accepts only what the standard defines:
+ * object matrix, and a valid combination of format, field and symmetry. Errors: SPMV_ERROR_FORMAT,
+ * SPMV_ERROR_UNSUPPORTED (object vector). *field_column: column of the word for the field. */
 spmv_status banner_read(struct text_source *source, const char *line, const char *line_end, MM_typecode *code,
                         int64_t *field_column);
 

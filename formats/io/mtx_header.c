@@ -1,4 +1,4 @@
-/* The head of a Matrix Market file. Sizes are read here, in 64 bits; mmio holds them in int.
+/* The head of a Matrix Market file. Sizes are read here in 64 bits, because mmio uses int.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "mtx_header.h"
@@ -43,7 +43,7 @@ spmv_status explain_count(const char *p, const char *what, char sentence[COUNT_S
     return integer && !negative ? SPMV_ERROR_LIMIT : SPMV_ERROR_FORMAT;
 }
 
-/* Keeps the comment in [p, end), where end is its line end. */
+/* Keeps the comment [p, end), where end is its line end. */
 static spmv_status keep_comment(struct text_source *source, const char *p, const char *end)
 {
     if (end > p && end[-1] == '\r')
@@ -67,13 +67,13 @@ static spmv_status keep_comment(struct text_source *source, const char *p, const
     }
     char *to = source->comments + source->comments_bytes;
     for (; p < end; p++)
-        *to++ = *p != '\0' ? *p : ' '; /* comments are handed over as a string */
+        *to++ = *p != '\0' ? *p : ' '; /* comments are returned as a string */
     *to = '\n';
     source->comments_bytes = whole;
     return SPMV_OK;
 }
 
-/* The next line that is neither blank nor a comment; *begin its first token. Consumed. */
+/* Consumes the next line that is neither blank nor a comment. *begin: its first token. */
 static spmv_status content_line(struct text_source *source, const char **begin, const char **line,
                                 const char **line_end)
 {
@@ -106,7 +106,7 @@ static void read_code(MM_typecode code, struct mtx_header *header)
                        : mm_is_skew(code)      ? SPMV_SYMMETRY_SKEW
                        : mm_is_hermitian(code) ? SPMV_SYMMETRY_HERMITIAN
                                                : SPMV_SYMMETRY_GENERAL;
-    /* the conjugate of a real number is the number */
+    /* The conjugate of a real number is the number itself. */
     if (header->symmetry == SPMV_SYMMETRY_HERMITIAN && header->field != SPMV_FIELD_COMPLEX)
         header->symmetry = SPMV_SYMMETRY_SYMMETRIC;
 }
@@ -129,7 +129,7 @@ static spmv_status read_banner(struct text_source *source, struct mtx_header *he
     return SPMV_OK;
 }
 
-/* The numbers of the size line: 3 or 2. columns[k]: where number k stands. */
+/* Reads the numbers of the size line, 3 or 2. columns[k]: text column of number k. */
 static spmv_status read_sizes(struct text_source *source, int numbers, int64_t sizes[3], int64_t columns[3])
 {
     static const char *const names[3] = {"the number of rows", "the number of columns", "the number of entries"};
@@ -164,13 +164,13 @@ static spmv_status read_sizes(struct text_source *source, int numbers, int64_t s
     return SPMV_OK;
 }
 
-/* How many numbers an array of that symmetry stores; false when over 63 bits. */
+/* The number of values that an array of this symmetry stores; false if it exceeds 63 bits. */
 static bool array_entries(const struct mtx_header *header, int64_t *entries)
 {
     const int64_t n = header->rows;
     if (header->symmetry == SPMV_SYMMETRY_GENERAL)
         return multiply_fits(header->rows, header->cols, entries);
-    /* n (n + 1) / 2 with, n (n - 1) / 2 without the diagonal; n < 2^31 here */
+    /* n (n + 1) / 2 with the diagonal, n (n - 1) / 2 without; n < 2^31 here. */
     *entries = mtx_keeps_diagonal(header->symmetry) ? n * (n + 1) / 2 : n * (n - 1) / 2;
     return true;
 }
@@ -201,7 +201,8 @@ static spmv_status check_sizes(struct text_source *source, struct mtx_header *he
                          "an array of %lld x %lld entries: their number does not fit in 63 bits",
                          (long long)header->rows, (long long)header->cols);
     const int64_t left = text_left(source);
-    const int64_t most = (left + 1) / mtx_least_bytes(header); /* the last line may lack its end */
+    /* the last line may lack a line end */
+    const int64_t most = (left + 1) / mtx_least_bytes(header);
     if (left >= 0 && header->entries > most)
         return text_fail(source, SPMV_ERROR_FORMAT, line, header->array ? columns[0] : columns[2],
                          "%lld entries declared, but the %lld bytes that follow cannot hold more than %lld",

@@ -1,4 +1,5 @@
-/* Matrices from Matrix Market files: head, then a coordinate file's entries (coordinates.h) or an array's (entries.h).
+/* Reads matrices from Matrix Market files: the head, then the entries of a coordinate file
+ * (coordinates.h) or the numbers of an array (entries.h).
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "mtx_read.h"
@@ -29,11 +30,9 @@ static double seconds_now(void)
 static spmv_status check_options(spmv_context *ctx, const spmv_read_options *given, spmv_read_options *options)
 {
     spmv_read_options_init(options, sizeof *options);
-    if (given != NULL && !options_read(options, sizeof *options, given))
-        return context_fail(ctx, SPMV_ERROR_ARGUMENT,
-                            "read options have %zu bytes, this library expects %zu: initialize them with "
-                            "spmv_read_options_init",
-                            given->size, sizeof *options);
+    const spmv_status st = options_take(ctx, "read", options, sizeof *options, given);
+    if (st != SPMV_OK)
+        return st;
     const spmv_type part = type_part(options->type);
     if (options->type != SPMV_TYPE_DEFAULT && part != SPMV_F64 && part != SPMV_F32)
         return context_fail(ctx, SPMV_ERROR_TYPE, "matrices are read as f64, f32, c128 or c64, not as %s",
@@ -53,7 +52,8 @@ static int64_t sum_saturated(int64_t a, int64_t b)
     return a <= INT64_MAX - b ? a + b : INT64_MAX;
 }
 
-/* What reading a coordinate file takes; real values that become complex ones stand beside the matrix. */
+/* Bytes needed to read a coordinate file. If real values are converted to complex, both arrays
+ * exist at the same time. */
 static int64_t bytes_of_coordinates(const struct text_source *source, const struct mtx_header *header, spmv_type type)
 {
     const spmv_type read_as = header->field == SPMV_FIELD_COMPLEX ? type : type_part(type);
@@ -67,7 +67,8 @@ static int64_t bytes_of_coordinates(const struct text_source *source, const stru
     return sum_saturated(bytes, wide);
 }
 
-/* What an array takes: all its numbers, its rows twice, and the entries of the matrix, of which so many are known. */
+/* Bytes needed to read an array: its numbers, its row offsets twice, and the matrix with this
+ * number of entries. */
 static int64_t bytes_of_array(const struct mtx_header *header, int64_t entries, spmv_type type)
 {
     const int64_t value = (int64_t)spmv_type_size(type);
@@ -83,9 +84,9 @@ static struct job_limit limit_of(const spmv_read_options *options)
     return (struct job_limit){options->max_bytes, options->job_bytes, options->user};
 }
 
-/* What the text takes beside the entries while it is read: tiles that are parsed; of a packed file also the unpacked
- * bytes that the decompressor looks back to. The length of a packed text follows from its
- * lines, of which most have some 20 bytes, 10 without values. All measured (docs/notebook/memory-estimates.md). */
+/* Bytes of text in memory besides the entries: the tiles being parsed and, for a packed file, the
+ * decompressor's window. The length of a packed text is estimated from its lines: 20 bytes each, 10
+ * without values (docs/notebook/memory-estimates.md). */
 static int64_t bytes_of_text(const struct text_source *source, const struct mtx_header *header)
 {
     enum { IN_TILES = 6 << 20, LOOKED_BACK = 8 << 20, A_LINE = 20, A_PLACE = 10 };
@@ -94,8 +95,8 @@ static int64_t bytes_of_text(const struct text_source *source, const struct mtx_
     return min_i64(text, IN_TILES) + (source->packed != NULL ? min_i64(text, LOOKED_BACK) : 0);
 }
 
-/* bytes: the most that reading takes beside the text, which counts where the whole job is added up; entries: of the
- * matrix, at most; type: of its values. */
+/* bytes: the memory needed besides the text, which counts only for the whole job. entries: upper
+ * bound for the matrix. type: of its values. */
 static spmv_status check_memory(struct text_source *source, const struct mtx_header *header, int64_t bytes,
                                 int64_t entries, spmv_type type, const spmv_read_options *options)
 {
@@ -114,7 +115,8 @@ static spmv_status check_memory(struct text_source *source, const struct mtx_hea
                                        : text_fail(source, SPMV_ERROR_MEMORY, header->size_line, 1, "%s", why);
 }
 
-/* Below and above the diagonal, each stands for both: a file that holds both halves has every value doubled. */
+/* Warns of repeated positions. In a file with both halves of a symmetric matrix, every value off
+ * the diagonal is doubled. */
 static spmv_status warn_of_halves(struct text_source *source, const struct mtx_header *header, int64_t duplicates)
 {
     if (header->symmetry == SPMV_SYMMETRY_GENERAL || duplicates == 0)
@@ -149,7 +151,7 @@ const char *spmv_matrix_comments(const spmv_matrix *matrix)
     return matrix != NULL && matrix->comments != NULL ? matrix->comments : "";
 }
 
-/* The comments that the source has kept become the matrix's. */
+/* Moves the comments kept by the source to the matrix. */
 static spmv_status hand_over_comments(struct text_source *source, spmv_matrix *matrix)
 {
     void *text = NULL;
@@ -176,7 +178,7 @@ static spmv_status read_source(struct text_source *source, const spmv_read_optio
     TRY(check_memory(source, &header,
                      header.array ? bytes_of_array(&header, 0, type) : bytes_of_coordinates(source, &header, type),
                      header.array ? header.entries : coordinates_most(&header), type, options));
-    /* real numbers become complex ones when they are a matrix */
+    /* Real numbers are converted to complex after the matrix is made. */
     const spmv_type read_as = header.field == SPMV_FIELD_COMPLEX ? type : type_part(type);
     if (header.array)
         TRY(read_array(source, &header, options, read_as, matrix));
@@ -200,7 +202,7 @@ done:
     return st;
 }
 
-/* What the arrays tell of a matrix in binary form. */
+/* Describes a matrix in binary form from its arrays. */
 static void describe(const spmv_matrix *matrix, int64_t bytes, spmv_read_info *info)
 {
     spmv_csr a;
@@ -211,7 +213,7 @@ static void describe(const spmv_matrix *matrix, int64_t bytes, spmv_read_info *i
     snprintf(info->form, sizeof info->form, "binary");
 }
 
-/* The job with a matrix that is there already, in its file or a copy: what works with it takes memory. */
+/* Checks the memory of the job for a matrix that is mapped or copied already. */
 static spmv_status check_mapped(struct text_source *source, const spmv_read_options *options, spmv_matrix **matrix)
 {
     char why[JOB_WHY];
@@ -245,8 +247,8 @@ static spmv_status read_binary(struct text_source *source, const spmv_read_optio
     return st;
 }
 
-/* The comments of a file whose matrix comes from the cache: only its head is read. The warnings
- * of the head are told with the others, so they are not told here. */
+/* Reads only the head of a file, for the comments of a matrix from the cache. Its warnings are
+ * issued with the cached ones, so they are suppressed here. */
 static spmv_status read_comments(struct text_source *source, spmv_matrix *matrix)
 {
     struct mtx_header header;
@@ -259,7 +261,7 @@ static spmv_status read_comments(struct text_source *source, spmv_matrix *matrix
     return st == SPMV_OK ? hand_over_comments(source, matrix) : st;
 }
 
-/* A kept matrix tells of its file what the reading told, warnings included. */
+/* Reports what the original reading of a cached matrix reported, warnings included. */
 static spmv_status tell_kept(struct text_source *source, const struct cache_facts *facts, spmv_read_info *info)
 {
     info->bytes = facts->bytes;
@@ -325,13 +327,13 @@ static spmv_status read_any(struct text_source *source, const spmv_read_options 
     if (source->file_size >= 0 && source->packed == NULL && binary_vector_begins(source->fd))
         return context_fail(source->ctx, SPMV_ERROR_FORMAT, "%.480s: the binary form of a vector, not of a matrix",
                             source->name);
-    /* what standard input holds may begin anywhere */
+    /* Not standard input, which may start at any offset. */
     if (options->cache_folder != NULL && options->cache_folder[0] != '\0' && source->file_size >= 0 && source->owns_fd)
         return read_cached(source, options, matrix, info);
     return read_source(source, options, matrix, info);
 }
 
-/* text NULL: the file at path. */
+/* text NULL: reads the file at path. */
 static spmv_status read_matrix(spmv_context *ctx, const char *path, const char *text, int64_t size,
                                const spmv_read_options *given, spmv_matrix **matrix, spmv_read_info *info_out,
                                size_t info_size)

@@ -1,4 +1,4 @@
-/* Reading matrices from text that is already in memory, and what both readers share.
+/* Reads matrices and vectors from text in memory.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef MTX_READ_H
@@ -8,8 +8,8 @@
 
 #include "runtime.h"
 
-/* spmv_matrix_read, spmv_vector_read and spmv_vectors_read of size bytes at text (not NULL) instead of a file; name:
- * for sentences; max_bytes: as in spmv_read_options. */
+/* As spmv_matrix_read, spmv_vector_read and spmv_vectors_read, for size bytes at text (not NULL)
+ * instead of a file. name: for messages. max_bytes: as in spmv_read_options. */
 spmv_status matrix_read_memory(spmv_context *ctx, const char *name, const char *text, int64_t size,
                                const spmv_read_options *options, spmv_matrix **matrix, spmv_read_info *info,
                                size_t info_size);

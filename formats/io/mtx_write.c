@@ -1,6 +1,6 @@
-/* Matrices into files: Matrix Market coordinate files, also compressed, and the binary form. The
- * name's ending decides. Of a symmetric, skew-symmetric or hermitian matrix a text has the lower
- * triangle, where the values of the upper one follow bit by bit from it.
+/* Writes matrices to Matrix Market coordinate files, also compressed, or to the binary form, by the
+ * ending of the name. A text of a symmetric, skew-symmetric or hermitian matrix has only the lower
+ * triangle, provided that the upper one follows from it bit by bit.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
@@ -13,24 +13,25 @@
 #include "mmio_banner.h"
 #include "numbers.h"
 #include "output_form.h"
+#include "reals.h"
 #include "text_pieces.h"
 
 /* "ROW COL VALUE\n": 19 and 10 digits, and the two parts of a complex value. */
 enum { LINE = 19 + 1 + 10 + 1 + NUMBER_TEXT + 1 + NUMBER_TEXT + 1 };
 
-/* Real numbers in a value. */
+/* Number of real numbers in a value. */
 static int parts(const spmv_csr *a)
 {
     return type_is_complex(a->type) ? 2 : 1;
 }
 
-/* Real number k of the values, of which an entry has parts. */
+/* Real number k among all values. */
 static double part_at(const spmv_csr *a, int64_t k)
 {
-    return type_part(a->type) == SPMV_F32 ? (double)((const float *)a->val)[k] : ((const double *)a->val)[k];
+    return real_at(type_part(a->type), a->val, k);
 }
 
-/* The first real number among the values that is not finite; their number when there is none. */
+/* The index of the first real number that is not finite; their count if there is none. */
 static int64_t first_not_finite(spmv_context *ctx, const spmv_csr *a)
 {
     const int64_t n = a->nnz * parts(a);
@@ -44,7 +45,7 @@ static int64_t first_not_finite(spmv_context *ctx, const spmv_csr *a)
     return bad;
 }
 
-/* from_chars would read inf and nan back, but the format has no such numbers and other readers refuse them. */
+/* The format does not define inf and nan, and other readers reject them. */
 static spmv_status check_finite(spmv_context *ctx, const spmv_csr *a, const char *path)
 {
     const int64_t number = first_not_finite(ctx, a), k = number / parts(a);
@@ -55,7 +56,7 @@ static spmv_status check_finite(spmv_context *ctx, const spmv_csr *a, const char
                         part_at(a, number), (long long)k + 1, (int)a->col[k] + 1);
 }
 
-/* What is written, and how. */
+/* What is written, and in which form. */
 struct text {
     const spmv_csr *a;
     spmv_symmetry symmetry;
@@ -67,7 +68,7 @@ static bool is_lower(const struct text *text, int64_t row, int64_t k)
     return text->symmetry == SPMV_SYMMETRY_GENERAL || text->a->col[k] <= row;
 }
 
-/* Entries that are written. */
+/* The number of entries that are written. */
 static int64_t count_entries(spmv_context *ctx, const struct text *text)
 {
     const spmv_csr *const a = text->a;
@@ -83,7 +84,7 @@ static int64_t count_entries(spmv_context *ctx, const struct text *text)
 
 /* ---------------------------------------------------------------- symmetry */
 
-/* Place of the column in the row, whose columns ascend; -1: none. */
+/* The position of the column in a row with ascending columns; -1 if it is missing. */
 static int64_t find_entry(const spmv_csr *a, int64_t row, int64_t col)
 {
     int64_t low = row_first(a, row), high = row_first(a, row + 1);
@@ -97,7 +98,7 @@ static int64_t find_entry(const spmv_csr *a, int64_t row, int64_t col)
     return low < row_first(a, row + 1) && a->col[low] == col ? low : -1;
 }
 
-/* Whether the reader makes entry other of entry k, bit by bit, as its mirror. */
+/* Whether a reader would make entry other, bit by bit, as the mirror of entry k. */
 static bool is_mirror(const spmv_csr *a, spmv_symmetry symmetry, int64_t k, int64_t other)
 {
     const size_t size = spmv_type_size(type_part(a->type));
@@ -109,14 +110,14 @@ static bool is_mirror(const spmv_csr *a, spmv_symmetry symmetry, int64_t k, int6
         const bool turned =
             symmetry == SPMV_SYMMETRY_SKEW || (symmetry == SPMV_SYMMETRY_HERMITIAN && i == 1 && parts(a) == 2);
         if (turned)
-            want ^= (uint64_t)1 << (8 * size - 1); /* the sign */
+            want ^= (uint64_t)1 << (8 * size - 1); /* flip the sign bit */
         if (want != have)
             return false;
     }
     return true;
 }
 
-/* Whether a file of that symmetry may hold entry k, of the diagonal. */
+/* Whether entry k, on the diagonal, is allowed by the symmetry. */
 static bool fits_diagonal(const spmv_csr *a, spmv_symmetry symmetry, int64_t k)
 {
     for (int i = symmetry == SPMV_SYMMETRY_SKEW ? 0 : 1; symmetry != SPMV_SYMMETRY_SYMMETRIC && i < parts(a); i++)
@@ -125,7 +126,7 @@ static bool fits_diagonal(const spmv_csr *a, spmv_symmetry symmetry, int64_t k)
     return true;
 }
 
-/* The first row with an entry that does not fit the symmetry; rows: none. */
+/* The first row with an entry that contradicts the symmetry; rows: none. */
 static int64_t first_not_mirrored(spmv_context *ctx, const spmv_csr *a, spmv_symmetry symmetry)
 {
     int64_t bad = a->rows;
@@ -185,7 +186,8 @@ static spmv_status make_banner(spmv_context *ctx, const struct text *text, char 
     return banner_write(ctx, code, banner);
 }
 
-/* The comments, a percent sign before each line that has none; behind the last byte. */
+/* Writes the comments, with a percent sign before each line that lacks one. Returns the byte behind
+ * them. */
 static char *write_comments(const char *comments, char *p)
 {
     while (*comments != '\0') {
@@ -200,7 +202,7 @@ static char *write_comments(const char *comments, char *p)
     return p;
 }
 
-/* Banner, comments, size line; for the caller to release with host_free. */
+/* Makes banner, comments and size line; release with host_free. */
 static spmv_status make_head(spmv_context *ctx, const struct text *text, char **head, int64_t *bytes)
 {
     enum { SIZE_LINE = 3 * 21 + 1 };
@@ -208,7 +210,7 @@ static spmv_status make_head(spmv_context *ctx, const struct text *text, char **
     char banner[BANNER_TEXT];
     void *memory = NULL;
     spmv_status st = make_banner(ctx, text, banner);
-    if (st == SPMV_OK) /* at worst each byte of the comments is an empty line */
+    if (st == SPMV_OK) /* worst case: each byte of the comments is an empty line */
         st = host_alloc(ctx, BANNER_TEXT + SIZE_LINE + 2 * (int64_t)strlen(text->comments) + 2, "writing a file",
                         &memory);
     if (st != SPMV_OK)
@@ -234,7 +236,7 @@ static char *write_count(char *p, int64_t value)
     return p;
 }
 
-/* Entries first <= k < end, a line each. */
+/* Writes entries first <= k < end, one per line. */
 static char *write_entries(const void *user, int64_t first, int64_t end, char *p)
 {
     const struct text *const text = user;
@@ -302,11 +304,9 @@ static spmv_status check_options(spmv_context *ctx, const spmv_write_options *gi
 {
     spmv_write_options options;
     spmv_write_options_init(&options, sizeof options);
-    if (given != NULL && !options_read(&options, sizeof options, given))
-        return context_fail(ctx, SPMV_ERROR_ARGUMENT,
-                            "write options have %zu bytes, this library expects %zu: initialize them with "
-                            "spmv_write_options_init",
-                            given->size, sizeof options);
+    const spmv_status st = options_take(ctx, "write", &options, sizeof options, given);
+    if (st != SPMV_OK)
+        return st;
     if (options.symmetry < SPMV_SYMMETRY_GENERAL || options.symmetry > SPMV_SYMMETRY_HERMITIAN)
         return context_fail(ctx, SPMV_ERROR_ARGUMENT, "write options: there is no symmetry %d", (int)options.symmetry);
     text->symmetry = options.symmetry;
@@ -325,7 +325,7 @@ spmv_status spmv_matrix_write_as(spmv_context *ctx, const spmv_csr *a, const cha
         return context_fail(ctx, SPMV_ERROR_TYPE, "matrices are written from f64, f32, c128 or c64, not from %s",
                             spmv_type_name(a->type));
     spmv_status st = check_options(ctx, options, &text);
-    /* the conjugate of a real number is the number */
+    /* The conjugate of a real number is the number itself. */
     if (text.symmetry == SPMV_SYMMETRY_HERMITIAN && (a->val == NULL || !type_is_complex(a->type)))
         text.symmetry = SPMV_SYMMETRY_SYMMETRIC;
     if (st == SPMV_OK)

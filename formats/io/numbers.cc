@@ -1,12 +1,13 @@
-/* Numbers as text, on std::from_chars and std::to_chars: the standard C library has no equal that is correctly rounded,
- * bounded by a length and independent of the locale. Only their functions for float and double are used, so no template
- * of the C++ library is instantiated here and nothing of it is exported.
+/* Numbers as text, on std::from_chars and std::to_chars. The standard C library has no function
+ * that is correctly rounded, bounded by a length and independent of the locale. Only their
+ * overloads for float and double are used, so no template of the C++ library is instantiated or
+ * exported.
  *
- * from_chars takes the grammar of strtod in the C locale less the plus sign. What it does not take is added: the plus
- * sign, Fortran's exponent letter D. What it takes beyond the grammar of numbers.h is refused: nan(...).
+ * from_chars accepts the grammar of strtod in the C locale without the plus sign. Added here: the
+ * plus sign and Fortran's exponent letter D. Refused here: nan(...).
  *
- * Shortest output: U. Adams, "Ryu: fast float-to-string conversion", PLDI 2018; input: D. Lemire, "Number
- * parsing at a gigabyte per second", 2021: both are what the library functions are made of.
+ * The library functions are based on U. Adams, "Ryu: fast float-to-string conversion", PLDI 2018
+ * (output), and D. Lemire, "Number parsing at a gigabyte per second", 2021 (input).
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <charconv>
@@ -21,12 +22,13 @@
 namespace
 {
 
-/* 5^q rounded down to 128 bits, from products and quotients by 5 in 192 bits, each rounded down: 342 of them lose less
- * than 2^-54 of the last of the 128. */
+/* 5^q rounded down to 128 bits, by repeated multiplication and division by 5 in 192 bits, each
+ * rounded down. 342 steps lose less than 2^-54 of the last of the 128 bits. */
 constexpr decimal_table make_powers()
 {
     decimal_table table = {};
-    uint32_t limb[6] = {0, 0, 0, 0, 0, 0x80000000u}; /* the lowest first; 1 with its top bit in place */
+    /* the lowest first; 1 with its top bit in place */
+    uint32_t limb[6] = {0, 0, 0, 0, 0, 0x80000000u};
     uint32_t down[6] = {0, 0, 0, 0, 0, 0x80000000u};
     for (int q = 0; q <= -DECIMAL_LEAST; q++) {
         if (q <= DECIMAL_MOST) {
@@ -37,12 +39,12 @@ constexpr decimal_table make_powers()
                 limb[k] = uint32_t(carry);
                 carry >>= 32;
             }
-            for (; carry > 0; carry >>= 1) /* one bit to the right */
+            for (; carry > 0; carry >>= 1) /* shift right by one bit */
                 for (int k = 0; k < 6; k++)
                     limb[k] = limb[k] >> 1 | (k < 5 ? limb[k + 1] : uint32_t(carry)) << 31;
         }
         table.power[-q - DECIMAL_LEAST] = {uint64_t(down[5]) << 32 | down[4], uint64_t(down[3]) << 32 | down[2]};
-        /* a seventh limb takes the bits that the quotient's shift to the left brings in */
+        /* A seventh limb provides the bits that the left shift of the quotient needs. */
         uint64_t rest = 0;
         uint32_t quotient[7] = {};
         for (int k = 6; k >= 0; k--) {
@@ -61,8 +63,8 @@ constexpr decimal_table make_powers()
 
 constexpr decimal_table powers = make_powers();
 
-/* The longest number with an exponent letter D, which is copied to change the letter. The format's lines end at 1024.
- */
+/* Limit for a number with an exponent letter D, which is copied to change the letter. The format
+ * limits lines to 1024 bytes. */
 const int fortran_limit = 1024;
 
 inline bool is_digit(char c)
@@ -75,12 +77,12 @@ inline char lower(char c)
     return c >= 'A' && c <= 'Z' ? char(c - 'A' + 'a') : c;
 }
 
-/* The magnitude is below 1, for a number of the grammar [digits][.digits][e[sign]digits] that is known to be out of the
- * type's range: the decimal exponent of its first digit that is not 0 tells. */
+/* Whether a number of the grammar [digits][.digits][e[sign]digits] that is out of the type's range
+ * is below 1, by the decimal exponent of its first digit that is not 0. */
 bool tiny(const char *text, const char *end)
 {
     const long limit = LONG_MAX / 16;
-    long exponent = 0; /* of that digit */
+    long exponent = 0; /* of the first digit that is not 0 */
     bool point = false, found = false;
     for (; text < end && (is_digit(*text) || *text == '.'); text++) {
         if (*text == '.')
@@ -104,7 +106,7 @@ bool tiny(const char *text, const char *end)
     return exponent + written < 0;
 }
 
-/* inf, infinity or nan at text: where it ends, or NULL. */
+/* The end of inf, infinity or nan at text, or NULL. */
 const char *word_end(const char *text, const char *end)
 {
     static const char *const words[] = {"infinity", "inf", "nan"};
@@ -118,7 +120,7 @@ const char *word_end(const char *text, const char *end)
     return nullptr;
 }
 
-/* digits follows the sign. */
+/* digits: behind the sign. */
 template <class T>
 inline number_result parse_unsigned(const char *digits, const char *end, T *value, const char **rest,
                                     number_remark *remark)
@@ -136,7 +138,8 @@ inline number_result parse_unsigned(const char *digits, const char *end, T *valu
     if (r.ec == std::errc::invalid_argument)
         return NUMBER_MALFORMED;
     *rest = r.ptr;
-    /* Implementations differ in what they say of underflow, and in whether they report overflow or give infinity. */
+    /* Implementations differ in the result for underflow, and in whether overflow is an error or
+     * gives infinity. */
     if (r.ec == std::errc::result_out_of_range || std::isinf(*value)) {
         if (!tiny(digits, r.ptr))
             return NUMBER_TOO_LARGE;
@@ -145,7 +148,7 @@ inline number_result parse_unsigned(const char *digits, const char *end, T *valu
     return NUMBER_OK;
 }
 
-/* text holds an exponent letter d at letter. */
+/* Parses a number with an exponent letter d or D at letter. */
 template <class T>
 number_result parse_fortran(const char *digits, const char *letter, const char *end, T *value, const char **rest,
                             number_remark *remark)
@@ -184,7 +187,7 @@ inline number_result parse(const char *text, const char *end, T *value, const ch
     return result;
 }
 
-/* Whether value, an integer, is the one whose digits (without leading zeros) are given: its own, written out. */
+/* Whether the integer value has exactly the given digits (without leading zeros). */
 template <class T> bool same_digits(T value, const char *digits, const char *digits_end)
 {
     char text[320]; /* the largest double has 309 digits */
@@ -203,7 +206,7 @@ inline number_result parse_integer(const char *text, const char *end, T *value, 
     const char *const first = text;
     uint64_t n = 0;
     while (text < end && is_digit(*text))
-        n = 10 * n + uint64_t(*text++ - '0'); /* wraps after 19 digits; used only for up to 18 */
+        n = 10 * n + uint64_t(*text++ - '0'); /* wraps after 19 digits; used only up to 18 */
     if (text == first)
         return NUMBER_MALFORMED;
     *rest = text;

@@ -1,12 +1,12 @@
-/* Output: a new file beside the target (unfinished.h), fsync, rename.
+/* Output: a new file beside the target (unfinished.h), then fsync and rename.
  *
- * A new file has the mode that the umask leaves of 0666. A file that replaces another takes over
- * its owner, group and permissions. Set-id bits are never taken over: the bytes are new ones, which
- * nobody has trusted yet. Where the group cannot be kept, the new group gets no more than all
- * others had.
+ * A new file has mode 0666 less the umask. A file that replaces another takes over its owner, group
+ * and permissions, except set-id bits, because the contents are new. If the group cannot be kept,
+ * the new group gets at most the permissions that all others had.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-/* realpath and fchmod belong to X/Open; O_PATH opens a folder that may be written but not read */
+/* realpath and fchmod are part of X/Open; O_PATH opens a folder with write but no read
+ * permission */
 #define _GNU_SOURCE
 #include "output_file.h"
 
@@ -31,7 +31,7 @@ static spmv_status fail_write(const struct output_file *output)
     return st;
 }
 
-/* path with its links followed, for the caller to free; path itself when nothing is there yet. */
+/* Resolves the links of path; the caller frees the result. A path that does not exist is copied. */
 static spmv_status resolve(struct output_file *output, const char *path, bool exists, char **whole)
 {
     const size_t bytes = exists ? PATH_MAX : strlen(path) + 1;
@@ -45,7 +45,7 @@ static spmv_status resolve(struct output_file *output, const char *path, bool ex
     return SPMV_OK;
 }
 
-/* Opens the folder of the target and creates the new file in it. whole is cut at its last slash. */
+/* Opens the folder of the target and creates the new file in it. Cuts whole at its last slash. */
 static spmv_status create_beside(struct output_file *output, char *whole, bool exists)
 {
     char *const slash = strrchr(whole, '/');
@@ -68,7 +68,7 @@ static spmv_status take_over(struct output_file *output, const struct stat *old)
 {
     struct stat own;
     mode_t mode = old->st_mode & 0777;
-    /* only root may give a file away; others may give it to a group of theirs */
+    /* Only root may change the owner; other users may set one of their groups. */
     bool kept = fchown(output->fd, old->st_uid, old->st_gid) == 0;
     if (!kept)
         kept = fchown(output->fd, (uid_t)-1, old->st_gid) == 0;
@@ -117,7 +117,7 @@ spmv_status output_open(spmv_context *ctx, const char *path, int64_t items, stru
 
 static spmv_status write_all(struct output_file *output, const char *bytes, int64_t count)
 {
-    enum { AT_ONCE = 1 << 30 }; /* the system takes less than 2 GiB in one call */
+    enum { AT_ONCE = 1 << 30 }; /* one call writes less than 2 GiB */
     for (int64_t done = 0; done < count;) {
         const ssize_t n = write(output->fd, bytes + done, (size_t)min_i64(count - done, AT_ONCE));
         if (n < 0 && errno != EINTR)
@@ -143,12 +143,11 @@ spmv_status output_put(struct output_file *output, const void *bytes, int64_t n,
     return st == SPMV_OK ? tell(output) : st;
 }
 
-/* Everything is in the file: brings it to disk and gives it its name. Only then it is closed,
- * and with that no longer locked. */
+/* Syncs the complete file to disk and renames it. Then closes it, which also unlocks it. */
 static spmv_status settle(struct output_file *output)
 {
     const bool beside = output->beside.id != 0, owned = output->owns_fd;
-    /* devices and pipes cannot be synchronised, and need not be */
+    /* Devices and pipes cannot be synced. */
     if (beside && fsync(output->fd) != 0)
         return fail_write(output);
     if (beside && unfinished_rename(&output->beside, output->target) != 0)

@@ -1,8 +1,8 @@
-/* Endings of names. An ending that promises another kind of file is refused: a reader that goes by
- * the name would fail.
+/* Endings of file names. The ending of a kind of file that is not written is an error, because
+ * readers rely on it.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-/* strncasecmp belongs to X/Open */
+/* strncasecmp is part of X/Open */
 #define _XOPEN_SOURCE 700
 #include "output_form.h"
 
@@ -25,7 +25,7 @@ static const struct {
 } packings[] = {{".gz", PACKING_GZIP}, {".xz", PACKING_XZ}, {".zst", PACKING_ZSTD}, {".bz2", PACKING_BZIP2}};
 enum { PACKINGS = sizeof packings / sizeof packings[0] };
 
-/* Cuts the compression's ending off the length. */
+/* Removes the ending of a compression from the length. */
 static enum packing cut_packing(const char *path, size_t *length)
 {
     for (int i = 0; i < PACKINGS; i++)
@@ -36,7 +36,7 @@ static enum packing cut_packing(const char *path, size_t *length)
     return PACKING_NONE;
 }
 
-/* The ending of an archive, or of a compression that is not written; NULL: none. */
+/* The ending of an archive, or of a compression that cannot be written; NULL: neither. */
 static const char *foreign_ending(const char *path, size_t length)
 {
     static const char *const endings[] = {".tar", ".tgz", ".txz", ".tbz",  ".tbz2", ".tzst", ".zip", ".7z",  ".rar",

@@ -1,4 +1,4 @@
-/* What is written to a file of a name: the ending says it.
+/* The form of an output file, derived from the ending of its name.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef OUTPUT_FORM_H
@@ -13,12 +13,12 @@ struct output_form {
     enum packing packing;
 };
 
-/* *form by the ending of path; "-" is no compression and OUTPUT_OTHER. Errors:
- * SPMV_ERROR_ARGUMENT (an ending of what is not written: .zip, .tar.gz, .spmv.gz),
+/* Derives *form from the ending of path; "-" is OUTPUT_OTHER without compression. Errors:
+ * SPMV_ERROR_ARGUMENT (the ending of a kind that is not written: .zip, .tar.gz, .spmv.gz),
  * SPMV_ERROR_UNSUPPORTED (libarchive lacks the compression). */
 spmv_status output_form_of(spmv_context *ctx, const char *path, struct output_form *form);
 
-/* Whether a path ends so, in upper or lower case, and has a name before it. */
+/* Whether path ends with ending, in upper or lower case, behind a non-empty name. */
 bool path_ends_with(const char *path, const char *ending);
 
 #endif

@@ -1,5 +1,5 @@
-/* Compressed texts (unpack.h) and members of archives, which libarchive finds. Only headers are needed to build; the
- * libraries are opened at run time, as the machine has them.
+/* Compressed texts (unpack.h), and members of archives, which libarchive reads. Only the headers
+ * are needed to build; the libraries are opened at run time.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "packed.h"
@@ -17,8 +17,13 @@ const char *packed_form(const char *head, int64_t bytes)
         const char *form, *magic;
         int64_t at, length;
     } known[] = {
-        {"gz", "\x1f\x8b", 0, 2}, {"xz", "\xfd\x37zXZ\0", 0, 6}, {"zst", "\x28\xb5\x2f\xfd", 0, 4},
-        {"bz2", "BZh", 0, 3},     {"tar", "ustar", 257, 5},      {"zst", "\x50\x2a\x4d\x18", 0, 4}, /* of pzstd */
+        {"gz", "\x1f\x8b", 0, 2},
+        {"xz", "\xfd\x37zXZ\0", 0, 6},
+        {"zst", "\x28\xb5\x2f\xfd", 0, 4},
+        /* the second zst: of pzstd */
+        {"bz2", "BZh", 0, 3},
+        {"tar", "ustar", 257, 5},
+        {"zst", "\x50\x2a\x4d\x18", 0, 4},
     };
     for (size_t k = 0; k < sizeof known / sizeof known[0]; k++)
         if (bytes >= known[k].at + known[k].length &&
@@ -112,15 +117,15 @@ struct packed {
     const struct packed_input *input;
     struct packed_limits limits;
     struct unpack *unpack;
-    struct archive *archive; /* NULL: no archive, the text itself */
+    struct archive *archive; /* NULL: not an archive */
     char *buffer;
-    int64_t given; /* text bytes handed out */
+    int64_t given; /* text bytes returned */
     bool ended;
     char form[16];
-    /* what an archive without the member looked for has instead */
+    /* the .mtx members of an archive, for the error message if the matrix is not found */
     int matrices;
     char first[NAME_BYTES], second[NAME_BYTES];
-    spmv_status failed; /* of what the archive is read from */
+    spmv_status failed; /* status of the input */
 };
 
 static const char *base_of(const char *path)
@@ -140,7 +145,7 @@ static bool ends_with(const char *text, size_t length, const char *ending)
     return true;
 }
 
-/* Length of the name without the endings of archives and compressed files. */
+/* Length of the name without endings of archives and compressed files. */
 static size_t stem_length(const char *name)
 {
     static const char *const endings[] = {".gz", ".xz", ".zst", ".bz2", ".tgz", ".tar", ".mtx"};
@@ -173,8 +178,8 @@ static bool is_the_matrix(const char *path, const char *archive)
     return same_stem(base, length - 4, folder, (size_t)(base - 1 - folder));
 }
 
-/* The member's path, its last part, that without ".mtx", or (from '_' on) what follows the name of the archive's
- * matrix. */
+/* Whether member names this path: by the path, its last component, that without ".mtx", or (if it
+ * begins with '_') the part behind the name of the archive's matrix. */
 static bool is_called(const char *path, const char *member, const char *archive)
 {
     const char *const base = base_of(path), *const own = base_of(archive);
@@ -185,7 +190,7 @@ static bool is_called(const char *path, const char *member, const char *archive)
     return member[0] == '_' && stem == n + m && memcmp(base, own, n) == 0 && memcmp(base + n, member, m) == 0;
 }
 
-/* For sentences: what does not print is replaced. */
+/* Copies a name for messages; unprintable characters are replaced. */
 static void show_name(const char *path, char shown[NAME_BYTES])
 {
     size_t i = 0;
@@ -216,8 +221,8 @@ static spmv_status fail_damaged(struct packed *p)
         (long long)p->given, (long long)unpack_taken(p->unpack), why != NULL ? why : "libarchive does not say why");
 }
 
-/* An archive says so in its first member's head, or (older than POSIX) that head's sum is right: of its bytes, those of
- * the sum itself counted as blanks. */
+/* An archive is recognised by the magic number in its first member's head or (older than POSIX) by
+ * the checksum of that head, in which the checksum's own bytes count as blanks. */
 static bool begins_as_tar(const char *head, int64_t bytes)
 {
     enum { SUM_AT = 148, SUM_BYTES = 8 };
@@ -276,7 +281,8 @@ static void note_matrix(struct packed *p, const char *path)
     p->matrices++;
 }
 
-/* Goes on to the text or to the member; member NULL: to the matrix, or with any to the first there is; *found. */
+/* Advances to the text or to the member. member NULL: to the archive's matrix or, with any, to the
+ * first one. Sets *found. */
 static spmv_status find(struct packed *p, const char *member, bool any, bool *found)
 {
     struct archive_entry *entry = NULL;
@@ -317,7 +323,8 @@ static spmv_status fail_missing(struct packed *p, const char *member)
                         p->name, p->matrices, first, p->matrices > 1 ? second : "");
 }
 
-/* No member has the name that the matrix of an archive has: the only one will do. It has gone by, so once more. */
+/* If no member is named like the archive, the only matrix is taken. It has been passed already, so
+ * the archive is read again. */
 static spmv_status take_the_only_one(struct packed *p, bool *found)
 {
     if (p->matrices != 1 || p->input->rewind == NULL || !p->input->rewind(p->input->user))
@@ -364,7 +371,8 @@ void packed_close(struct packed *packed)
     free(packed);
 }
 
-/* The rest of a compressed archive, behind the member: only at its end the checksums are known. */
+/* Reads the rest of a compressed archive behind the member, because its checksums are at the
+ * end. */
 static spmv_status read_to_the_end(struct packed *p)
 {
     int64_t n = unpack_form(p->unpack)[0] != '\0';
@@ -411,8 +419,8 @@ const char *packed_form_of(const struct packed *packed)
 
 /* ---------------------------------------------------------------- writing */
 
-/* A filter that libarchive would leave to a program is none. gzip's head has a place for the
- * time, which is left empty: the same matrix gives the same file. */
+/* A filter for which libarchive would run a program is refused. gzip's time stamp is left empty, so
+ * that the same matrix gives the same file. */
 static bool add_filter(struct archive *a, enum packing packing)
 {
     const struct archive_library *const lib = archive_library();
@@ -456,7 +464,8 @@ static bool pack_into(enum packing packing, const char *text, int64_t bytes, cha
 
 bool packed_pack(enum packing packing, const char *text, int64_t bytes, char **to, int64_t *to_bytes)
 {
-    /* What cannot be shortened is stored: bzip2 needs the most for that, 1 % and 600 bytes. */
+    /* Incompressible data needs more room than the text: bzip2 needs the most, 1 % and 600
+     * bytes. */
     const int64_t room = bytes + bytes / 50 + 4096;
     void *memory = NULL;
     size_t used = 0;

@@ -1,5 +1,5 @@
-/* Texts that are compressed, or members of an archive, unpacked while they are read: through libarchive, which is
- * opened when the first such text is met. Nothing is ever written to a disk, and no program is started.
+/* Reads compressed texts, and members of archives, without temporary files or other programs.
+ * libarchive is opened when the first such text is read.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef PACKED_H
@@ -7,56 +7,58 @@
 
 #include "runtime.h"
 
-/* The first bytes that packed_form looks at. */
+/* Number of bytes that packed_form needs. */
 enum { PACKED_HEAD = 512 };
 
-/* What a file that begins so is: "gz", "xz", "zst", "bz2", "tar"; NULL: none of these. */
+/* The form of a file that begins with these bytes: "gz", "xz", "zst", "bz2", "tar"; NULL: none of
+ * these. */
 const char *packed_form(const char *head, int64_t bytes);
 
-/* Where packed bytes come from: up to bytes > 0 of them; how many, 0 at the end, -1 after an error, of which *failed is
- * the status and the context has the sentence. */
+/* The source of packed bytes. read returns up to bytes > 0 bytes: their number, 0 at the end, -1
+ * after an error (*failed is the status; the context has the message). */
 struct packed_input {
     void *user;
     int64_t (*read)(void *user, char *to, int64_t bytes, spmv_status *failed);
-    bool (*rewind)(void *user); /* back to the first byte; NULL or false: not possible */
+    bool (*rewind)(void *user); /* goes back to the first byte; NULL or false: not possible */
 };
 
 struct packed_limits {
-    int64_t bytes; /* of unpacked text, at most */
-    int64_t ratio; /* of unpacked text to packed bytes, at most */
+    int64_t bytes; /* limit of the unpacked text */
+    int64_t ratio; /* limit of unpacked text / packed bytes */
 };
 
 struct packed;
 
-/* Opens the text, or the member of the archive: the one called so, or (NULL) its matrix. name: of the file, in
- * sentences and for the rule that finds the matrix of ldoor.tar.gz. The structs that are pointed to must live as long.
- * packed_close in any case. Errors: SPMV_ERROR_UNSUPPORTED (no libarchive), SPMV_ERROR_OPEN (no such member),
- * SPMV_ERROR_FORMAT (damaged), SPMV_ERROR_MEMORY and those of the input. */
+/* Opens the text, or a member of the archive: the one named member or (NULL) the archive's matrix.
+ * name: of the file, for messages and for the rule that finds the matrix of ldoor.tar.gz. The
+ * structs passed must outlive the result. Call packed_close also after an error. Errors:
+ * SPMV_ERROR_UNSUPPORTED (no libarchive), SPMV_ERROR_OPEN (no such member), SPMV_ERROR_FORMAT
+ * (damaged), SPMV_ERROR_MEMORY and those of the input. */
 spmv_status packed_open(spmv_context *ctx, const char *name, const char *member, const struct packed_input *input,
                         const struct packed_limits *limits, struct packed **packed);
 void packed_close(struct packed *packed);
 
-/* Up to bytes > 0 bytes of text; *got 0: its end. Errors: SPMV_ERROR_FORMAT (damaged), SPMV_ERROR_LIMIT, those of the
- * input. */
+/* Reads up to bytes > 0 bytes of text; *got is 0 at the end. Errors: SPMV_ERROR_FORMAT (damaged),
+ * SPMV_ERROR_LIMIT, those of the input. */
 spmv_status packed_read(struct packed *packed, char *to, int64_t bytes, int64_t *got);
 
-/* Packed bytes read so far. */
+/* The number of packed bytes read so far. */
 int64_t packed_taken(const struct packed *packed);
 
-/* "gz", "tar.gz" ... of an open text. */
+/* The form of an open text: "gz", "tar.gz" ... */
 const char *packed_form_of(const struct packed *packed);
 
 /* Compressions that can be written. */
 enum packing { PACKING_NONE, PACKING_GZIP, PACKING_XZ, PACKING_ZSTD, PACKING_BZIP2 };
 
-/* The text compressed, as a piece that other pieces may follow; *to is to be released with
- * host_free. The same text gives the same bytes. Any thread. False: no libarchive, or no memory. */
+/* Compresses the text, as a piece that other pieces may follow. Release *to with host_free. The
+ * same text gives the same bytes. Any thread may call. False: no libarchive, or out of memory. */
 bool packed_pack(enum packing packing, const char *text, int64_t bytes, char **to, int64_t *to_bytes);
 
-/* Whether this machine's libarchive can compress so; the sentence otherwise. */
+/* SPMV_OK if this machine's libarchive has the compression; otherwise an error with a message. */
 spmv_status packed_can_pack(spmv_context *ctx, const char *name, enum packing packing);
 
-/* Whether this build and this machine can unpack and pack; the sentence otherwise. */
+/* SPMV_OK if this build and this machine can unpack and pack; otherwise an error with a message. */
 spmv_status packed_available(spmv_context *ctx, const char *name);
 
 #endif

@@ -1,12 +1,12 @@
-/* Long texts by all threads.
+/* Writes long texts with all threads.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "text_pieces.h"
 
 #include "matrix_internal.h"
 
-/* Bytes of a piece at most; pieces of a round: so many that a team has work for a while, and little memory is
- * touched. */
+/* PIECE_BYTES: largest piece. ROUND: pieces made at a time, enough for a team and small enough to
+ * limit memory. */
 enum { PIECE_BYTES = 3 << 20, ROUND = 64 };
 
 struct piece {
@@ -29,7 +29,7 @@ static bool make_piece(const struct text_pieces *text, int64_t first, int64_t en
     return packed_pack(text->packing, piece->text, piece->bytes, &piece->packed, &piece->bytes);
 }
 
-/* Items from first on, up to a round. */
+/* Makes and writes one round of pieces, from item first on. */
 static spmv_status write_round(struct output_file *output, const struct text_pieces *text, int64_t first,
                                struct piece *pieces)
 {

@@ -1,6 +1,6 @@
-/* Text in blocks of whole lines. A block is what the buffer holds up to its last line end; the rest moves to the front
- * before the buffer is filled again. Every line ends with '\n', the last one too (one is added), so loops over a line
- * need no other bound.
+/* Text in blocks of whole lines. A block is the contents of the buffer up to the last line end; the
+ * rest moves to the front before the buffer is filled again. Every line ends with '\n' (one is
+ * added to the last line if necessary), so loops over a line need no other bound.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "text_source.h"
@@ -15,8 +15,8 @@
 
 enum { SHOWN_BYTES = 40 };
 
-/* A signal has interrupted a call that may wait for long (a FIFO, standard input): the event
- * callback decides whether to go on. Cancelled: errno is EINTR. */
+/* Called when a signal interrupts a call that may wait long (a FIFO, standard input): the event
+ * callback decides whether to continue. If cancelled, errno is EINTR. */
 static bool goes_on(struct text_source *source)
 {
     const bool go_on = text_tell(source) == SPMV_OK;
@@ -33,7 +33,8 @@ static int open_for_reading(struct text_source *source, const char *path)
     return fd;
 }
 
-/* "archive:member" where no file has that name: the archive; *member: behind the colon. */
+/* Handles "archive:member" if no file has that name: opens the archive. *member: the part behind
+ * the colon. */
 static spmv_status open_archive(struct text_source *source, const char *path, const char **member)
 {
     const int why = errno;
@@ -67,7 +68,7 @@ static spmv_status open_file(struct text_source *source, const char *path, const
     return st;
 }
 
-/* What kind of file, and how many bytes it will give. */
+/* Determines the kind of file and the number of bytes it will give. */
 static spmv_status look_at_file(struct text_source *source)
 {
     struct stat s;
@@ -75,7 +76,8 @@ static spmv_status look_at_file(struct text_source *source)
         return context_fail(source->ctx, SPMV_ERROR_OPEN, "%s: cannot open: %s", source->name, strerror(errno));
     if (S_ISDIR(s.st_mode))
         return context_fail(source->ctx, SPMV_ERROR_OPEN, "%s: cannot read: it is a directory", source->name);
-    /* files of /proc and the like are regular and say 0 bytes: read to the end as a pipe is */
+    /* Files such as those of /proc are regular with size 0; they are read to the end like a
+     * pipe. */
     if (!S_ISREG(s.st_mode) || s.st_size == 0)
         return SPMV_OK;
     const off_t at = source->owns_fd ? 0 : lseek(source->fd, 0, SEEK_CUR);
@@ -88,7 +90,8 @@ static spmv_status look_at_file(struct text_source *source)
 
 static spmv_status allocate_buffer(struct text_source *source)
 {
-    /* never smaller than one byte more than the text: a line that fills the buffer is one that is too long */
+    /* One byte more than the text, up to TEXT_BLOCK, because a line that fills the buffer is
+     * reported as too long. */
     source->capacity = source->total >= 0 ? min_i64(source->total + 1, TEXT_BLOCK) : TEXT_BLOCK;
     void *memory = NULL;
     const spmv_status st = host_alloc(source->ctx, source->capacity + 1 + 2 * TEXT_PADDING, "reading a file", &memory);
@@ -98,7 +101,7 @@ static spmv_status allocate_buffer(struct text_source *source)
 
 /* ---------------------------------------------------------------- packed texts */
 
-/* Bytes of the file or stream as they are. */
+/* Reads bytes of the file or stream without unpacking. */
 static int64_t read_raw(struct text_source *source, char *to, int64_t bytes)
 {
     if (source->head_given < source->head_bytes) {
@@ -140,10 +143,10 @@ static bool rewind_packed(void *user)
     return source->fd < 0 || source->file_size >= 0;
 }
 
-/* So much longer than what it is unpacked from may a text be; gzip's own limit is 1032. */
+/* Default limit of unpacked text / packed bytes; gzip reaches at most 1032. */
 enum { RATIO = 300 };
 
-/* Looks at the first bytes, and has the text unpacked where they say so. */
+/* Reads the first bytes, and opens the text as packed if they show it. */
 static spmv_status look_at_head(struct text_source *source, const char *member, const struct packed_limits *limits)
 {
     char *const head = source->head;
@@ -157,7 +160,7 @@ static spmv_status look_at_head(struct text_source *source, const char *member, 
     }
     if (got < 0 && errno == EINTR)
         return SPMV_CANCELLED;
-    /* a reading error shows again when the text is read */
+    /* A read error occurs again when the text is read. */
     if (source->fd >= 0 && source->file_size < 0)
         source->head_bytes = n;
     if (packed_form(head, n) == NULL)
@@ -264,7 +267,7 @@ spmv_status text_read_failed(struct text_source *source, spmv_status status, int
                                              "%s: the file was shortened while it was read", source->name);
 }
 
-/* Up to bytes > 0 bytes; *got 0: nothing follows. */
+/* Reads up to bytes > 0 bytes; *got is 0 at the end. */
 static spmv_status read_some(struct text_source *source, char *to, int64_t bytes, int64_t *got)
 {
     if (source->packed != NULL)
@@ -308,10 +311,11 @@ spmv_status text_check_unchanged(struct text_source *source)
     return SPMV_OK;
 }
 
-/* The head is short: the first time little is read, then more each time. */
+/* The head is short, so the first read is small; each further read is MORE times larger. */
 enum { FIRST_FILL = 64 << 10, MORE = 8 };
 
-/* Fills the buffer up to what is wanted now or to the end of the text, and there ends an open last line. */
+/* Fills the buffer up to wanted or to the end of the text. At the end, adds a missing last line
+ * end. */
 static spmv_status fill(struct text_source *source)
 {
     memmove(source->buffer, source->buffer + source->next, (size_t)(source->full - source->next));
@@ -332,12 +336,12 @@ static spmv_status fill(struct text_source *source)
         while (last > source->buffer && last[-1] != '\n')
             last--;
         source->open_line_bytes = source->buffer + source->full - last;
-        source->buffer[source->full++] = '\n'; /* at most the byte beyond capacity */
+        source->buffer[source->full++] = '\n'; /* at most in the byte behind capacity */
     }
     return SPMV_OK;
 }
 
-/* The last line end at hand; NULL without one. */
+/* The last line end in the buffer; NULL if there is none. */
 static const char *last_line_end(const struct text_source *source)
 {
     const char *p = source->buffer + source->full;
@@ -390,7 +394,7 @@ int64_t text_left(const struct text_source *source)
 {
     if (source->total < 0)
         return -1;
-    const int64_t added = source->open_line_bytes > 0; /* a line end of our own */
+    const int64_t added = source->open_line_bytes > 0; /* the added line end */
     return max_i64(0, source->total - source->taken) + source->full - source->next - added;
 }
 

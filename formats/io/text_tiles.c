@@ -1,5 +1,6 @@
-/* Tiles of a text. A file's tile holds the lines that begin in its stretch of TEXT_TILE bytes: so each thread finds the
- * ends of its tile by itself, with one read that begins a byte early and ends a little late.
+/* Tiles of a text. A tile of a file has the lines that begin in its TEXT_TILE bytes. So each thread
+ * finds the ends of its tile by itself, with one read that begins a byte early and ends a little
+ * late.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "text_tiles.h"
@@ -8,10 +9,10 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* Most lines are shorter, so that the end of a tile's last one is read with it. */
+/* Read beyond a tile. Most lines are shorter, so the end of the tile's last line is read too. */
 enum { BEYOND = 256 };
 
-/* A stream's round ends here: long lines make long tiles. */
+/* Limit of a stream's round, because long lines make long tiles. */
 enum { ROUND_BYTES = 2 * TILES_OF_STREAM * TEXT_TILE };
 
 void text_memory_free(struct text_memory *memory)
@@ -20,7 +21,7 @@ void text_memory_free(struct text_memory *memory)
     *memory = (struct text_memory){NULL, 0};
 }
 
-/* At least so many bytes, and padding on both sides; the first kept ones stay. */
+/* Grows the memory to at least bytes, with padding on both sides. Keeps the first kept bytes. */
 static bool memory_grow(struct text_memory *memory, int64_t bytes, int64_t kept)
 {
     void *larger = NULL;
@@ -68,7 +69,7 @@ int text_round_begin(struct text_tiles *tiles)
 
 /* ---------------------------------------------------------------- a file */
 
-/* Reads [at, at + bytes) of the text, which ends before that only when it was shortened. */
+/* Reads [at, at + bytes) of the text. The text ends earlier only if the file was shortened. */
 static bool read_range(struct text_tiles *tiles, int64_t at, char *to, int64_t bytes, int *error)
 {
     while (bytes > 0) {
@@ -98,7 +99,7 @@ static spmv_status give_up(struct text_tiles *tiles, spmv_status status, int err
     return status;
 }
 
-/* What is read of a file's tile: [from, from + have) of the text. */
+/* The part [from, from + have) of the text that was read for a tile. */
 struct stretch {
     struct text_memory *memory;
     int64_t from, have;
@@ -115,8 +116,8 @@ static spmv_status stretch_extend(struct text_tiles *tiles, struct stretch *s, i
     return SPMV_OK;
 }
 
-/* The end of the line that begins at place line (in the memory), looking from place search on; at the end of the text
- * a line end is added. *end 0: the line is too long. */
+/* Finds the end of the line that begins at offset line of the memory, searching from offset search.
+ * At the end of the text a line end is added. *end 0: the line is too long. */
 static spmv_status find_line_end(struct text_tiles *tiles, struct stretch *s, int64_t line, int64_t search,
                                  int64_t *end, int64_t *open_line_bytes)
 {
@@ -143,7 +144,7 @@ static spmv_status find_line_end(struct text_tiles *tiles, struct stretch *s, in
     }
 }
 
-/* The lines that begin in [at, at + TEXT_TILE) of a file's text. */
+/* Reads the lines that begin in [at, at + TEXT_TILE) of a file. */
 static spmv_status read_lines(struct text_tiles *tiles, int64_t at, struct text_memory *memory, struct text_tile *tile,
                               struct text_tile_place *place)
 {
@@ -191,7 +192,8 @@ static bool take_of_file(struct text_tiles *tiles, struct text_memory *memory, s
 
 /* ---------------------------------------------------------------- a stream */
 
-/* Reads the stream's next tile into memory, whole lines; what is left of the last line is carried over. */
+/* Reads the stream's next tile, whole lines, into memory. The rest of the last line is carried
+ * over. */
 static spmv_status read_stream(struct text_tiles *tiles, struct text_memory *memory, struct text_tile_place *place)
 {
     int64_t have = tiles->carried, wanted = max_i64(TEXT_TILE, 2 * have), line_end = 0;
@@ -238,7 +240,7 @@ static spmv_status read_stream(struct text_tiles *tiles, struct text_memory *mem
     return SPMV_OK;
 }
 
-/* A slow stream's rounds are short, so that progress is told and the reading can be cancelled. */
+/* Rounds of a slow stream are short, so that progress is reported and reading can be cancelled. */
 static bool round_is_long(const struct text_tiles *tiles)
 {
     struct timespec now;
@@ -269,7 +271,7 @@ static bool take_of_stream(struct text_tiles *tiles, struct text_tile *tile)
     return more;
 }
 
-/* ---------------------------------------------------------------- both */
+/* ---------------------------------------------------------------- files and streams */
 
 bool text_tile_take(struct text_tiles *tiles, struct text_memory *memory, struct text_tile *tile)
 {
@@ -289,7 +291,7 @@ spmv_status text_round_end(struct text_tiles *tiles, int *n)
     if (tiles->status == SPMV_ERROR_MEMORY)
         return context_fail_memory(source->ctx, "reading a file", tiles->lacking);
     if (tiles->stream)
-        return tiles->status; /* the sentence is there */
+        return tiles->status; /* the message is set already */
     return text_read_failed(source, tiles->status, tiles->error);
 }
 

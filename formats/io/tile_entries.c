@@ -1,4 +1,4 @@
-/* Tiles of coordinate files by what every processor has.
+/* Parses tiles of coordinate files with instructions that every processor has.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "tile_entries_parse.h"

@@ -1,5 +1,5 @@
-/* Tiles of coordinate files by AVX2, where the processor has it: all of the file but its last function is compiled for
- * it.
+/* Parses tiles of coordinate files with AVX2, if the processor has it. All functions except the
+ * last are compiled for AVX2.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "tile_entries.h"
@@ -31,7 +31,7 @@ static void parse(const struct tile_kind *kind, const struct text_tile *tile, st
 #pragma GCC pop_options
 #endif
 
-/* Itself for every processor. */
+/* Compiled for every processor. */
 tile_entries_way *tile_entries_avx2(void)
 {
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") ? parse

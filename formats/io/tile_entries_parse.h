@@ -1,5 +1,5 @@
-/* How a tile's lines become entries: all of it in functions of the file that includes this, so that each set of
- * instructions has its own (tile_entries.c, tile_entries_avx2.c).
+/* Parses the lines of a tile to entries. All functions are static, so that each including file
+ * compiles them for its own instruction set (tile_entries.c, tile_entries_avx2.c).
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TILE_ENTRIES_PARSE_H
@@ -8,7 +8,8 @@
 #include "decimal.h"
 #include "tile_entries.h"
 
-/* What has constants among its arguments is one function for each of them, whatever the compiler makes of its size. */
+/* Functions with constants among their arguments are always inlined, so that each constant has its
+ * own code. */
 #if defined(__GNUC__)
 #define FOR_EACH_KIND static inline __attribute__((always_inline))
 #else
@@ -26,19 +27,21 @@ FOR_EACH_KIND void *part_of(spmv_type part, union value *value, int k)
     return part == SPMV_F32 ? (void *)&value->f32[k] : (void *)&value->f64[k];
 }
 
-/* ---------------------------------------------------------------- the usual line
+/* ---------------------------------------------------------------- ordinary lines
  *
- * One look at its 64 bytes tells where it and its numbers end. So the next line's begin is known before this one's
- * numbers are, and a processor works on several lines at once. */
+ * The ends of the line and of its numbers are found in its first 64 bytes at once. So the beginning
+ * of the next line is known before the numbers are converted, and the processor works on several
+ * lines at a time. */
 
-/* The number that begins at byte at of the line; where it ends, or 0 for what is to be read by other means. */
+/* Parses the number at byte at of the line. Returns its end, or 0 if it needs the general
+ * parser. */
 FOR_EACH_KIND int usual_number(const char *line, uint64_t stops, int at, spmv_field field, spmv_type part, void *value)
 {
     const char *const p = line + at;
     if (field == SPMV_FIELD_INTEGER) {
         const bool negative = *p == '-';
         const int digits = decimal_first(stops >> at >> negative);
-        /* so many are exact */
+        /* this many digits are exact */
         if (digits == 0 || digits > (part == SPMV_F32 ? 7 : 15))
             return 0;
         const int64_t low = (int64_t)decimal_sixteen(p + negative + digits, digits);
@@ -53,8 +56,8 @@ FOR_EACH_KIND int usual_number(const char *line, uint64_t stops, int at, spmv_fi
     return rest == NULL ? 0 : (int)(rest - line);
 }
 
-/* The entry on a line of the usual form, numbers of up to eight digits with one blank between for row and column; the
- * next line, or NULL for what is to be read by other means, wrong lines among it. */
+/* Parses the entry on an ordinary line: row and column of up to eight digits, one blank between.
+ * Returns the next line, or NULL if the line needs the general parser, also if it is malformed. */
 FOR_EACH_KIND const char *usual_entry(const struct mtx_header *header, const char *line, spmv_field field,
                                       spmv_type type, spmv_symmetry symmetry, int64_t *row, int64_t *col,
                                       union value *value)
@@ -84,20 +87,20 @@ FOR_EACH_KIND const char *usual_entry(const struct mtx_header *header, const cha
         if (at == 0)
             return NULL;
     }
-    /* what must be 0 on a diagonal is looked at elsewhere */
+    /* The general parser checks values that must be 0 on a diagonal. */
     if ((symmetry == SPMV_SYMMETRY_SKEW || symmetry == SPMV_SYMMETRY_HERMITIAN) && *row == *col)
         return NULL;
     return at == length || (at == length - 1 && line[at] == '\r') ? line + length + 1 : NULL;
 }
 
 #ifdef USUAL_REAL
-/* The same for real files by the including file's own instructions: the usual line is found there, all others go the
- * ways above. */
+/* As usual_entry for real files, with the instructions of the including file. NULL for all lines
+ * that it does not handle. */
 FOR_EACH_KIND const char *usual_real_entry(const struct mtx_header *header, const char *line, spmv_type type,
                                            spmv_symmetry symmetry, int64_t *row, int64_t *col, union value *value)
 {
     const char *const next = USUAL_REAL(line, header->rows, header->cols, type == SPMV_F32, row, col, value);
-    /* what must be 0 on a diagonal is looked at elsewhere */
+    /* The general parser checks values that must be 0 on a diagonal. */
     return next != NULL && symmetry == SPMV_SYMMETRY_SKEW && *row == *col ? NULL : next;
 }
 #endif
@@ -109,7 +112,7 @@ FOR_EACH_KIND const char *skip_blanks(const char *p)
     return *p == ' ' && !text_is_blank(p[1]) ? p + 1 : text_skip_blanks(p);
 }
 
-/* A row or column number at p, from 1 to limit, into *index from 0. */
+/* Parses a row or column number at p, from 1 to limit, into *index, from 0. */
 static const char *parse_index(const struct tile_kind *kind, struct findings *found, const struct place *place,
                                const char *p, const char *what, int64_t limit, int64_t *index)
 {
@@ -120,14 +123,14 @@ static const char *parse_index(const struct tile_kind *kind, struct findings *fo
     return rest;
 }
 
-/* Row and column at p, from 0; where the column ends. */
+/* Parses row and column at p, from 0. Returns the end of the column. */
 FOR_EACH_KIND const char *parse_indices(const struct tile_kind *kind, struct findings *found, const struct place *place,
                                         const char *p, int64_t *row, int64_t *col)
 {
     const struct mtx_header *const header = kind->header;
     const uint64_t stops = decimal_stops(p);
     const int first = decimal_first(stops), second = decimal_first(stops & (stops - 1)), digits = second - first - 1;
-    /* the usual: up to eight digits each, one blank between */
+    /* The ordinary case: up to eight digits each, one blank between. */
     if (first - 1u < 8u && digits - 1u < 8u && text_is_blank(p[first]) &&
         (text_is_blank(p[second]) || p[second] == '\n')) {
         *row = (int64_t)decimal_eight(p + first, first) - 1;
@@ -149,7 +152,7 @@ FOR_EACH_KIND const char *parse_value(struct findings *found, const struct place
     } else {
         const bool negative = *p == '-';
         const int digits = decimal_first(decimal_stops(p + negative));
-        /* seven digits are exact in every type */
+        /* Seven digits are exact in every type. */
         if (digits > 0 && digits < 8) {
             rest = p + negative + digits;
             const int64_t n = (int64_t)decimal_eight(rest, digits), integer = negative ? -n : n;
@@ -193,7 +196,7 @@ FOR_EACH_KIND bool append(struct coo_buckets *buckets, const struct coo_shape *s
     return coo_append(buckets, shape, writer, col, row, value, size);
 }
 
-/* The value at p, of entry (row, col); the byte behind it, or NULL. */
+/* Parses the value at p of entry (row, col). Returns the byte behind it, or NULL. */
 FOR_EACH_KIND const char *parse_number(struct findings *found, const struct place *place, const char *p,
                                        const char *end, spmv_field field, spmv_type type, spmv_symmetry symmetry,
                                        int64_t row, int64_t col, union value *value)
@@ -219,8 +222,8 @@ FOR_EACH_KIND const char *parse_number(struct findings *found, const struct plac
     return fits || row != col ? p : findings_fail_diagonal(found, place, text, symmetry, row);
 }
 
-/* The entry at p, and what else is on its line: the first byte of the next line, or NULL. field, type and symmetry are
- * constants, so that each kind of file has its own code. */
+/* Parses the entry at p and checks the rest of its line. Returns the first byte of the next line,
+ * or NULL. field, type and symmetry are constants, so that each kind of file has its own code. */
 FOR_EACH_KIND const char *parse_entry(const struct tile_kind *kind, struct findings *found, const struct place *place,
                                       const char *p, const char *end, spmv_field field, spmv_type type,
                                       spmv_symmetry symmetry, int64_t *row, int64_t *col, union value *value)
@@ -238,7 +241,7 @@ FOR_EACH_KIND const char *parse_entry(const struct tile_kind *kind, struct findi
     return *p == '\n' ? p + 1 : findings_fail_extra(found, place, p, kind->header);
 }
 
-/* The entry goes where the tile's entries go. */
+/* Stores the entry in the tile's destination. */
 FOR_EACH_KIND bool put(struct tile_target target, const struct coo_shape *shape, int64_t row, int64_t col,
                        union value *value, spmv_type type, size_t size, spmv_symmetry symmetry, bool in_order)
 {
@@ -264,8 +267,8 @@ FOR_EACH_KIND void parse_tile_as(const struct tile_kind *kind, const struct text
         place.line_begin = p;
 #ifdef USUAL_REAL
         if (field == SPMV_FIELD_REAL) {
-            /* other variables than below, where their addresses are known to functions, so that these stay in
-             * registers */
+            /* Separate variables, which stay in registers; the address of those below is passed to
+             * functions. */
             int64_t row, col;
             union value value;
             next = usual_real_entry(kind->header, p, type, symmetry, &row, &col, &value);

@@ -1,7 +1,7 @@
-/* Unfinished files. Names come from a clock, the process number and a counter; O_EXCL decides
- * whether a name is free, and does not follow links. A slot of the list holds numbers only, in
- * atomics without locks, so that a signal handler may read it at any time. A handler that reads a
- * slot while it changes at worst unlinks a name that does not exist.
+/* Unfinished files. A name consists of a clock value, the process number and a counter; O_EXCL
+ * decides whether it is free, and does not follow links. A slot of the list holds only numbers, in
+ * lock-free atomics, so that a signal handler may read it at any time. At worst, a handler that
+ * reads a slot during a change unlinks a name that does not exist.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 /* flock is not part of POSIX */
@@ -23,14 +23,14 @@
 
 enum { SLOTS = 64 };
 
-/* id 0: free; 1: being filled; else the file's. process: after a fork, the child's handler
- * leaves the parent's files alone. */
+/* id 0: free; 1: being filled; else the id of a file. process: after a fork, the handler of the
+ * child skips the files of the parent. */
 static struct {
     _Atomic uint64_t id;
     atomic_int folder, process;
 } slots[SLOTS];
 
-/* Without snprintf, which a signal handler may not call. */
+/* Does not use snprintf, which is not async-signal-safe. */
 static void make_name(uint64_t id, char name[UNFINISHED_NAME])
 {
     memcpy(name, "spmv-", 5);
@@ -85,8 +85,8 @@ void spmv_remove_unfinished(void)
     errno = before;
 }
 
-/* False when another process holds the lock or has removed the file: it took it for a left-over
- * one. File systems without locks are taken as they are. */
+/* False if another process holds the lock or has removed the file as a leftover. On file systems
+ * without locks, returns true. */
 static bool lock(int fd)
 {
     struct stat s;
@@ -102,7 +102,7 @@ int unfinished_create(int folder, mode_t mode, struct unfinished *file)
     *file = (struct unfinished){.has_folder = true, .folder = folder};
     for (int k = 0; k < TRIES; k++) {
         file->id = next_id();
-        /* before the file exists, so that no signal comes in between */
+        /* Before the file exists, so that a signal cannot come in between. */
         file->slot = list_add(folder, file->id);
         make_name(file->id, name);
         const int fd = openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);

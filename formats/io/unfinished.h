@@ -1,5 +1,5 @@
-/* The files that calls under way write beside their targets: one name for each, and a list that a
- * signal handler can empty.
+/* Files being written beside their targets: a unique name for each, and a list that a signal
+ * handler can clean up.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef UNFINISHED_H
@@ -9,33 +9,32 @@
 
 #include "runtime.h"
 
-/* "spmv-0123456789abcdef.part" and a zero byte. The length does not depend on the target's name,
- * so the name fits wherever the target's does. */
+/* "spmv-0123456789abcdef.part" and a zero byte. The length does not depend on the target's name, so
+ * the name is valid even if the target's is as long as the file system allows. */
 enum { UNFINISHED_NAME = 5 + 16 + 5 + 1 };
 
-/* A file that is written beside its target. It is locked (flock) while it is written, so that a
- * file whose writer was killed can be told from one that is being written. */
+/* A file being written beside its target. It is locked (flock) meanwhile, so that a file left by a
+ * killed writer can be distinguished from one in use. */
 struct unfinished {
     bool has_folder;
-    int folder;  /* both files are in it; owned */
-    uint64_t id; /* the name is made of it; 0: no file */
-    int slot;    /* of the file in the list; -1: the list was full */
+    int folder;  /* folder of both files; owned */
+    uint64_t id; /* determines the name; 0: no file */
+    int slot;    /* of the list; -1: the list was full */
 };
 
-/* Creates a file of a new name in the folder and opens it for writing. The mode is reduced by
- * the umask. Returns the file descriptor; -1: failed, with errno. The folder's descriptor now
- * belongs to file in any case. */
+/* Creates a file with a new name in the folder and opens it for writing. The mode is reduced by the
+ * umask. Returns the file descriptor, or -1 with errno. Takes ownership of the folder's descriptor
+ * also after an error. */
 int unfinished_create(int folder, mode_t mode, struct unfinished *file);
 
-/* Gives the file its name in the folder, in place of what has that name. 0: done; -1: failed,
- * with errno. */
+/* Renames the file in its folder and replaces a file of that name. Returns 0, or -1 with errno. */
 int unfinished_rename(struct unfinished *file, const char *name);
 
-/* Removes the file if it still has its own name, and closes the folder. errno stays. */
+/* Removes the file if it was not renamed, and closes the folder. Keeps errno. */
 void unfinished_end(struct unfinished *file);
 
-/* Removes the file of that name from the folder when it was left over: its name ends in ".part",
- * it is a plain file of this user, and no process writes it. */
+/* Removes a leftover file of that name from the folder: its name ends in ".part", it is a regular
+ * file of this user, and no process is writing it. */
 void unfinished_remove_left_over(int folder, const char *name);
 
 #endif

@@ -1,10 +1,11 @@
-/* Compression undone in stages. A stage undoes one compression and reads from the stage below, the lowest one from the
- * input. zlib undoes gzip, because it compares length and checksum of every piece and libarchive does not. The caller
- * of an archive reads to the end of the stages, so that damage behind the member is found too.
+/* Unpacks in stages. Each stage decompresses the output of the stage below; the lowest one reads
+ * the input. gzip uses zlib, because it checks length and checksum of every piece and libarchive
+ * does not. A caller that reads an archive reads all stages to the end, so that damage behind the
+ * member is found too.
  *
- * A decompression bomb is found by its ratio: no stage may make more than so many times the bytes of the input. The
- * limit holds for every stage, so an inner stage that unpacks gigabytes counts even where the final text is short. The
- * first megabytes of each stage are free.
+ * Decompression bombs are detected by their ratio: the output of a stage is limited to a multiple
+ * of the input. The limit holds for every stage, so an inner stage that unpacks gigabytes is
+ * detected even if the final text is short. The first megabytes of each stage do not count.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "unpack.h"
@@ -15,22 +16,22 @@
 
 #include "archive_library.h"
 
-/* UNPACKED_FREELY: so many bytes of each stage are outside of the ratio's limit. */
+/* UNPACKED_FREELY: bytes of each stage that do not count for the ratio. */
 enum { STAGES = 8, INPUT_BYTES = 256 << 10, UNPACKED_FREELY = 16 << 20 };
 
 struct stage {
     struct unpack *all;
-    struct stage *below; /* NULL: the input */
-    char *buffer;        /* INPUT_BYTES from below */
+    struct stage *below; /* NULL: reads the input */
+    char *buffer;        /* INPUT_BYTES bytes from below */
     bool below_ended;
     /* gzip */
     bool gzip, zlib_open, in_piece, any_piece;
     z_stream zlib;
     /* the other compressions */
     struct archive *archive;
-    int64_t given; /* so many bytes made */
+    int64_t given; /* bytes produced */
     bool ended;
-    char head[PACKED_HEAD]; /* the first of them */
+    char head[PACKED_HEAD]; /* the first bytes produced */
     int64_t head_bytes, head_given;
 };
 
@@ -42,16 +43,16 @@ struct unpack {
     const struct archive_library *lib;
     const char *form;
     int64_t taken;
-    spmv_status failed; /* the sentence is there */
+    spmv_status failed; /* the message is set already */
     int count;
     struct stage stage[STAGES];
-    char head[PACKED_HEAD]; /* of the input, where nothing is compressed */
+    char head[PACKED_HEAD]; /* first bytes of the input, if it is not compressed */
     int64_t head_bytes, head_given;
 };
 
 static int64_t stage_read(struct stage *s, char *to, int64_t bytes);
 
-/* Bytes of the input; -1: failed. */
+/* Reads bytes of the input; -1 after an error. */
 static int64_t input_read(struct unpack *u, char *to, int64_t bytes)
 {
     if (u->head_given < u->head_bytes) {
@@ -98,7 +99,7 @@ static int64_t fail_zlib(struct stage *s, int result)
     return fail_damaged(s, why);
 }
 
-/* Another piece may follow a piece, and zeros that fill a block. */
+/* Behind a piece there may be another one, and zeros as padding. */
 static void skip_zeros(struct stage *s)
 {
     while (s->any_piece && s->zlib.avail_in > 0 && *s->zlib.next_in == 0) {
@@ -150,7 +151,8 @@ static bool gzip_open(struct stage *s)
     return s->zlib_open;
 }
 
-/* ---------------------------------------------------------------- xz, zstd and bzip2, by libarchive */
+/* ---------------------------------------------------------------- xz, zstd and bzip2, by
+ * libarchive */
 
 static la_ssize_t on_read(struct archive *archive, void *user, const void **bytes)
 {
@@ -161,9 +163,10 @@ static la_ssize_t on_read(struct archive *archive, void *user, const void **byte
     return n < 0 ? ARCHIVE_FATAL : (la_ssize_t)n;
 }
 
-/* Sets the one filter of the stage. A filter that is only enabled (archive_read_support_filter_...) would be applied as
- * often as its magic number is found, and what the inner ones make would not be counted. A result other than ARCHIVE_OK
- * means that libarchive would start a program: that is refused. */
+/* Sets the single filter of the stage. A filter that is only enabled
+ * (archive_read_support_filter_...) would be applied as often as its magic number is found, without
+ * counting the output of the inner ones. A result other than ARCHIVE_OK means that libarchive would
+ * run a program, which is refused. */
 static bool set_filter(const struct archive_library *lib, struct archive *a, const char *form)
 {
     const int code = strcmp(form, "xz") == 0    ? ARCHIVE_FILTER_XZ
@@ -188,8 +191,8 @@ static bool filter_open(struct stage *s, const char *form)
                                  "%.480s: this machine's libarchive cannot undo the compression %s", u->name, form);
         return false;
     }
-    /* A stream that breaks off before its first byte of text leaves a reason here, and would then be taken for an empty
-     * one. */
+    /* If a stream ends before its first byte of text, the only sign is this error text; without the
+     * check it would be taken for an empty stream. */
     const bool opened = u->lib->archive_read_open(s->archive, s, NULL, on_read, NULL) == ARCHIVE_OK &&
                         u->lib->archive_error_string(s->archive) == NULL;
     const int result = opened ? u->lib->archive_read_next_header(s->archive, &entry) : ARCHIVE_FATAL;
@@ -207,7 +210,7 @@ static int64_t filter_read(struct stage *s, char *to, int64_t bytes)
 
 /* ---------------------------------------------------------------- stages */
 
-/* Up to bytes > 0 bytes; 0 at the end, -1: failed. */
+/* Produces up to bytes > 0 bytes; 0 at the end, -1 after an error. */
 static int64_t stage_make(struct stage *s, char *to, int64_t bytes)
 {
     struct unpack *const u = s->all;
@@ -247,7 +250,7 @@ static bool read_head(struct stage *s)
     return n >= 0;
 }
 
-/* Adds the stage that undoes the compression of that form, on top of the others. */
+/* Adds a stage for a compression of that form on top of the others. */
 static bool add_stage(struct unpack *u, const char *form)
 {
     struct stage *const s = &u->stage[u->count];
@@ -271,7 +274,7 @@ const char *unpack_head(const struct unpack *u, int64_t *bytes)
     return top != NULL ? top->head : u->head;
 }
 
-/* The form of what the top stage makes; NULL when that is not compressed. */
+/* The compression of the top stage's output; NULL if it is not compressed. */
 static const char *compressed_form(const struct unpack *u)
 {
     int64_t n = 0;

@@ -1,4 +1,5 @@
-/* Vectors from text: as many numbers a line as there are vectors, or a Matrix Market file; and from the binary form.
+/* Reads vectors from text (one row of all vectors per line, or a Matrix Market file) and from the
+ * binary form.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "binary_form.h"
@@ -8,7 +9,8 @@
 #include "mmio_banner.h"
 #include "mtx_read.h"
 
-/* What a text without banner is read as: an array whose lines are rows, and decide how many there are. */
+/* Text without a banner is read as an array stored by rows; the number of lines gives the number of
+ * rows. */
 static const struct mtx_header plain = {.array = true,
                                         .field = SPMV_FIELD_REAL,
                                         .symmetry = SPMV_SYMMETRY_GENERAL,
@@ -16,16 +18,16 @@ static const struct mtx_header plain = {.array = true,
                                         .cols = 1,
                                         .entries = INT64_MAX};
 
-/* What is wanted, and what was read: rows of cols numbers. */
+/* The request, and the result: rows of cols numbers. */
 struct vectors {
     spmv_type type;
     int64_t max_bytes;
-    bool several; /* more than one column and row will do */
+    bool several; /* more than one row and column are allowed */
     void *values;
     int64_t rows, cols;
 };
 
-/* Words of the line at p. */
+/* Counts the words of the line at p. */
 static int64_t count_words(const char *p)
 {
     int64_t n = 0;
@@ -34,7 +36,8 @@ static int64_t count_words(const char *p)
     return n;
 }
 
-/* The first line that holds anything says how many numbers are on each. What is before it is read. */
+/* Takes the number of values per line from the first line that is not empty. The lines before it
+ * are consumed. */
 static spmv_status look_at_lines(struct text_source *source, const struct vectors *want, struct mtx_header *header)
 {
     const char *line = NULL, *end = NULL;
@@ -77,7 +80,7 @@ static spmv_status read_head(struct text_source *source, const struct vectors *w
     return st;
 }
 
-/* Of the row offsets of a matrix, while it is built. */
+/* Bytes of a matrix's row offsets while it is built. */
 enum { BYTES_A_ROW = 16 };
 
 static spmv_status fail_memory(struct text_source *source, const struct mtx_header *header, int64_t max_bytes)
@@ -105,7 +108,7 @@ static spmv_status allocate(struct text_source *source, const struct mtx_header 
     return st;
 }
 
-/* Lines, as they stand. */
+/* Reads rows, one per line. */
 static spmv_status read_lines(struct text_source *source, const struct mtx_header *header, spmv_type type,
                               struct vectors *v)
 {
@@ -122,7 +125,7 @@ static spmv_status read_lines(struct text_source *source, const struct mtx_heade
     return st;
 }
 
-/* An array, whose numbers stand column by column. */
+/* Reads an array, stored column by column. */
 static spmv_status read_array(struct text_source *source, const struct mtx_header *header, spmv_type type,
                               struct vectors *v)
 {
@@ -157,7 +160,7 @@ static void place_cells(const spmv_csr *a, spmv_type type, void *values)
         }
 }
 
-/* The cells that the file names, as a matrix. */
+/* Reads a coordinate file, as a matrix. */
 static spmv_status read_cells(struct text_source *source, const struct mtx_header *header, spmv_type type,
                               struct vectors *v)
 {
@@ -165,7 +168,7 @@ static spmv_status read_cells(struct text_source *source, const struct mtx_heade
     spmv_matrix *matrix = NULL;
     spmv_csr a;
     int64_t duplicates = 0;
-    /* rows without cells take memory too while they are read */
+    /* Rows without entries need memory too during reading. */
     if (header->rows > v->max_bytes / BYTES_A_ROW)
         return fail_memory(source, header, v->max_bytes);
     TRY(allocate(source, header, type, v->max_bytes, &v->values));
@@ -201,7 +204,7 @@ static spmv_status read_text(struct text_source *source, struct vectors *v)
     return st;
 }
 
-/* What the file opened in source holds is text or in binary form. */
+/* Reads the source as text or as binary form. */
 static spmv_status read_source(struct text_source *source, struct vectors *v)
 {
     const bool plain_file = source->file_size >= 0 && source->packed == NULL;
@@ -218,7 +221,7 @@ static spmv_status read_source(struct text_source *source, struct vectors *v)
     return st;
 }
 
-/* text NULL: the file at path. */
+/* text NULL: reads the file at path. */
 static spmv_status read_vectors(spmv_context *ctx, const char *path, const char *text, int64_t size, struct vectors *v)
 {
     spmv_status st = SPMV_OK;

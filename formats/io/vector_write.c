@@ -1,5 +1,6 @@
-/* Vectors as text: plain numbers, a row a line, or a Matrix Market array, column by column, a
- * number a line; of complex numbers both parts. Or in binary form. The name's ending decides.
+/* Writes vectors as text or in binary form, by the ending of the name. Text is plain numbers, one
+ * row per line, or a Matrix Market array, column by column with one number per line. Complex
+ * numbers have both parts.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
@@ -11,13 +12,14 @@
 #include "mmio_banner.h"
 #include "numbers.h"
 #include "output_form.h"
+#include "reals.h"
 #include "text_pieces.h"
 
-/* A double has 309 digits before the point; what else a conversion may add to those and its precision: sign, point (of
- * the locale), exponent. */
+/* A double has up to 309 digits before the point. A conversion may add sign, point (of the locale)
+ * and exponent. */
 enum { FORMAT_BYTES = 256, FORMAT_NUMBER = 1000, DIGITS_AND_SIGNS = 309 + 32 };
 
-/* Digits at p, a number up to FORMAT_NUMBER, which is added to *sum; NULL when larger. */
+/* Skips digits at p, a number up to FORMAT_NUMBER, which is added to *sum; NULL if it is larger. */
 static const char *skip_number(const char *p, int64_t *sum)
 {
     int n = 0;
@@ -30,7 +32,8 @@ static const char *skip_number(const char *p, int64_t *sum)
     return p;
 }
 
-/* p follows a percent sign: the end of a conversion of one double, or NULL. *sum: width and precision are added. */
+/* Skips a conversion of one double, whose percent sign is before p. Returns its end, or NULL. Adds
+ * width and precision to *sum. */
 static const char *skip_conversion(const char *p, int64_t *sum)
 {
     p += strspn(p, "-+ #0");
@@ -40,8 +43,8 @@ static const char *skip_conversion(const char *p, int64_t *sum)
     return p != NULL && *p != '\0' && strchr("aAeEfFgG", *p) != NULL ? p + 1 : NULL;
 }
 
-/* Exactly one conversion, of a double; else text, and %% for a percent sign. *bytes: that it
- * makes, at most. *bare: there is no other text. */
+/* Whether a format has exactly one conversion, of a double. Other text is allowed, and %% for a
+ * percent sign. *bytes: upper bound of the output. *bare: there is no other text. */
 static bool format_is_valid(const char *format, int64_t *bytes, bool *bare)
 {
     int conversions = 0;
@@ -71,21 +74,20 @@ struct text {
     const void *values;
     int64_t rows, cols;
     const char *format;
-    int64_t part_bytes; /* of a real number's text, with a closing zero byte, at most */
+    int64_t part_bytes; /* upper bound for the text of a real number, with a zero byte */
     struct output_form form;
 };
 
-/* Real numbers in a value. */
+/* Number of real numbers in a value. */
 static int parts(const struct text *text)
 {
     return type_is_complex(text->type) ? 2 : 1;
 }
 
-/* Real number i of the values. */
+/* Real number i among all values. */
 static double part_at(const struct text *text, int64_t i)
 {
-    return type_part(text->type) == SPMV_F32 ? (double)((const float *)text->values)[i]
-                                             : ((const double *)text->values)[i];
+    return real_at(type_part(text->type), text->values, i);
 }
 
 static char *write_part(char *p, const struct text *text, int64_t i)
@@ -105,7 +107,7 @@ static char *write_parts(char *p, const struct text *text, int64_t i)
     return p;
 }
 
-/* Numbers first <= i < end, each with the blank or line end behind it. */
+/* Writes numbers first <= i < end, each followed by a blank or a line end. */
 static char *write_rows(const void *user, int64_t first, int64_t end, char *p)
 {
     const struct text *const text = user;
@@ -117,7 +119,7 @@ static char *write_rows(const void *user, int64_t first, int64_t end, char *p)
     return p;
 }
 
-/* The same, counted column by column, and a line for each. */
+/* Writes numbers first <= i < end, counted column by column, one per line. */
 static char *write_columns(const void *user, int64_t first, int64_t end, char *p)
 {
     const struct text *const text = user;
@@ -128,7 +130,7 @@ static char *write_columns(const void *user, int64_t first, int64_t end, char *p
     return p;
 }
 
-/* The head of a Matrix Market array. */
+/* Makes the head of a Matrix Market array. */
 static spmv_status make_head(spmv_context *ctx, const struct text *text, char head[BANNER_TEXT + 64], int64_t *bytes)
 {
     MM_typecode code;
@@ -148,7 +150,8 @@ static spmv_status make_head(spmv_context *ctx, const struct text *text, char he
     return st;
 }
 
-/* The answer is worth more than the format's rules: such numbers are written. */
+/* Numbers that are not finite are written, with a warning, although the format has none: losing the
+ * result would be worse. */
 static spmv_status warn_not_finite(spmv_context *ctx, const char *path, const struct text *text)
 {
     const int64_t n = text->rows * text->cols * parts(text);
@@ -182,14 +185,15 @@ static spmv_status write_text(spmv_context *ctx, const char *path, const struct 
         TRY(make_head(ctx, text, head, &bytes));
     }
     TRY(output_open(ctx, path, pieces.items, &output));
-    if (mtx || pieces.items == 0) /* an empty text is a piece as well */
+    /* an empty text still needs a piece, so that a compressed file is valid */
+    if (mtx || pieces.items == 0)
         TRY(text_pieces_head(&output, head, bytes, pieces.packing));
     TRY(text_pieces_write(&output, &pieces));
 done:
     return output_close(&output, st);
 }
 
-/* The format, against the form of the file. */
+/* Checks the format against the form of the file. */
 static spmv_status check_format(spmv_context *ctx, const char *path, struct text *text)
 {
     bool bare = true;

@@ -1,4 +1,4 @@
-/* Files of any bytes, written as the library writes its own.
+/* Writes arbitrary bytes with the mechanism of the library's own files.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <spmv/io.h>
@@ -9,7 +9,7 @@
 struct spmv_file {
     struct output_file output;
     spmv_status failed; /* the first write that failed */
-    char path[];        /* for sentences */
+    char path[];        /* for messages */
 };
 
 spmv_status spmv_file_create(spmv_context *ctx, const char *path, spmv_file **file)

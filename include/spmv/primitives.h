@@ -626,7 +626,7 @@ typedef struct spmv_rung_info {
  *
  *   primitive  "scan", "segscan", "reduce", "expand", "gather", "sort" or "histogram"
  *   rung       the name of a rung of any backend, also "NAME:BLOCK"
- *   info       the result, written on success only
+ *   info       the result; its members but size are 0 after an error
  *   size       sizeof(spmv_rung_info)
  *
  * Errors: SPMV_ERROR_METHOD (no description of such a rung), SPMV_ERROR_ARGUMENT (NULL). */

@@ -188,6 +188,12 @@ spmv_status launch_cached(spmv_context *ctx, const char *name, int blocks, int t
     return launch_shaped(ctx, name, {blocks, threads, filler, true}, Kernel, arguments...);
 }
 
+/* Declares the block's dynamic shared memory, bytes at a multiple of 16. A seam: tests on the host
+ * define it as other memory. */
+#ifndef SPMV_DYNAMIC_SHARED
+#define SPMV_DYNAMIC_SHARED(name) extern __shared__ __align__(16) unsigned char name[]
+#endif
+
 /* The kernel after this one may begin: it waits for this one's end where it must. */
 __device__ inline void let_next_begin()
 {

@@ -66,6 +66,8 @@ static const struct row *find(const char *primitive, const char *rung, size_t le
 spmv_status spmv_rung_describe(spmv_context *ctx, const char *primitive, const char *rung, spmv_rung_info *info,
                                size_t size)
 {
+    const spmv_rung_info none = {.size = sizeof none};
+    result_write(info, size, &none, sizeof none);
     if (ctx == NULL)
         return SPMV_ERROR_ARGUMENT;
     if (primitive == NULL || rung == NULL || info == NULL)

@@ -106,6 +106,10 @@ void host_free(void *memory);
  * that are already in to; false when from->size is too small to be one or bytes unknown here are not zero. */
 bool options_read(void *to, size_t to_size, const void *from);
 
+/* Reads options with options_read, or keeps the defaults if from is NULL. kind: "plan" for options
+ * that spmv_plan_options_init fills. SPMV_ERROR_ARGUMENT. */
+spmv_status options_take(spmv_context *ctx, const char *kind, void *to, size_t to_size, const void *from);
+
 /* Result structs likewise: writes at most size bytes of from (whose first member is its size) to the caller's struct.
  */
 void result_write(void *to, size_t size, const void *from, size_t from_size);

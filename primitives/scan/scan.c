@@ -8,8 +8,7 @@
 #include "scan_ladder.h"
 
 /* What all calls have in common. what: the call's name. */
-static spmv_status check(spmv_context *ctx, const char *what, spmv_scan_kind kind, spmv_op op, spmv_type type,
-                         int64_t n)
+spmv_status scan_check(spmv_context *ctx, const char *what, spmv_scan_kind kind, spmv_op op, spmv_type type, int64_t n)
 {
     if (ctx == NULL)
         return SPMV_ERROR_ARGUMENT;
@@ -26,7 +25,7 @@ static spmv_status check(spmv_context *ctx, const char *what, spmv_scan_kind kin
 spmv_status spmv_scan(spmv_context *ctx, spmv_scan_kind kind, spmv_op op, spmv_type type, const void *in, void *out,
                       int64_t n)
 {
-    spmv_status st = check(ctx, "spmv_scan", kind, op, type, n);
+    spmv_status st = scan_check(ctx, "spmv_scan", kind, op, type, n);
     if (st != SPMV_OK || n == 0)
         return st;
     if (in == NULL || out == NULL)
@@ -42,7 +41,7 @@ spmv_status spmv_map_scan(spmv_context *ctx, spmv_function function, spmv_scan_k
     if (!spmv_function_takes(function, type))
         return context_fail(ctx, SPMV_ERROR_TYPE, "spmv_map_scan: no function %s for type %s",
                             spmv_function_name(function), spmv_type_name(type));
-    spmv_status st = check(ctx, "spmv_map_scan", kind, op, type, n);
+    spmv_status st = scan_check(ctx, "spmv_map_scan", kind, op, type, n);
     if (st != SPMV_OK || n == 0)
         return st;
     if (in == NULL || out == NULL)
@@ -141,7 +140,7 @@ spmv_status spmv_scan_rung(spmv_context *ctx, const char *rung, spmv_scan_kind k
         .form = SCAN_ALL, .kind = kind, .op = op, .type = type, .in = in, .out = out, .n = n};
     spmv_status st = scan_rung_find(ctx, what, ctx->backend->scan_rungs(), rung, &found, &request.block);
     if (st == SPMV_OK)
-        st = check(ctx, what, kind, op, type, n);
+        st = scan_check(ctx, what, kind, op, type, n);
     if (st == SPMV_OK)
         st = scan_rung_check_most(ctx, what, found, n);
     if (st != SPMV_OK || n == 0)
@@ -185,7 +184,7 @@ spmv_status spmv_block_scan(spmv_context *ctx, const char *rung, spmv_scan_kind 
 {
     static const char what[] = "spmv_block_scan";
     const struct scan_rung *found = NULL;
-    spmv_status st = check(ctx, what, kind, op, type, n);
+    spmv_status st = scan_check(ctx, what, kind, op, type, n);
     if (st == SPMV_OK)
         st = check_block(ctx, what, block);
     if (st == SPMV_OK)
@@ -211,7 +210,7 @@ spmv_status spmv_block_sums(spmv_context *ctx, spmv_scan_kind kind, spmv_op op, 
 {
     static const char what[] = "spmv_block_sums";
     const struct scan_rung *found = NULL;
-    spmv_status st = check(ctx, what, kind, op, type, n);
+    spmv_status st = scan_check(ctx, what, kind, op, type, n);
     if (st == SPMV_OK)
         st = check_block(ctx, what, block);
     if (st == SPMV_OK)
@@ -246,7 +245,7 @@ spmv_status spmv_scan_trace(spmv_context *ctx, const char *rung, spmv_scan_kind 
     spmv_status st = scan_rung_find(ctx, what, scan_rungs_ref(), scan_rung_is_auto(rung) ? "blelloch" : rung, &found,
                                     &request.block);
     if (st == SPMV_OK)
-        st = check(ctx, what, kind, op, type, n);
+        st = scan_check(ctx, what, kind, op, type, n);
     if (st == SPMV_OK)
         st = scan_rung_check_most(ctx, what, found, n);
     if (st == SPMV_OK && trace == NULL)

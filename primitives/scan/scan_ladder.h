@@ -50,6 +50,7 @@ struct scan_rung {
 /* The tables that scan_rungs_... and segscan_rungs_... of backend.h return end with a name NULL. */
 
 /* What the fronts of both share (scan.c). what: the call's name. */
+spmv_status scan_check(spmv_context *ctx, const char *what, spmv_scan_kind kind, spmv_op op, spmv_type type, int64_t n);
 bool scan_rung_is_auto(const char *name);
 
 /* The rung "NAME" or "NAME:BLOCK" of a table, and the elements of its blocks (0: it has none). */

@@ -9,15 +9,9 @@
 static spmv_status check(spmv_context *ctx, const char *what, spmv_scan_kind kind, spmv_op op, spmv_type type,
                          const void *in, const void *out, int64_t n)
 {
-    if (ctx == NULL)
-        return SPMV_ERROR_ARGUMENT;
-    if (!spmv_op_takes(op, type))
-        return context_fail(ctx, SPMV_ERROR_TYPE, "%s: no operator %s for type %s", what, spmv_op_name(op),
-                            spmv_type_name(type));
-    if (kind != SPMV_INCLUSIVE && kind != SPMV_EXCLUSIVE)
-        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "%s: %d is not a kind of scan", what, (int)kind);
-    if (n < 0)
-        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "%s: n = %lld is negative", what, (long long)n);
+    const spmv_status st = scan_check(ctx, what, kind, op, type, n);
+    if (st != SPMV_OK)
+        return st;
     if (n > 0 && (in == NULL || out == NULL))
         return context_fail(ctx, SPMV_ERROR_ARGUMENT, "%s: %s is NULL though n = %lld", what, in == NULL ? "in" : "out",
                             (long long)n);

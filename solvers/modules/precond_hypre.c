@@ -1,14 +1,14 @@
 /* BoomerAMG, hypre's algebraic multigrid, as a preconditioner: one V-cycle from zero.
  *
- * Coarsening HMIS, extended+i interpolation of at most four entries a row, no aggressive levels; smoothing by l1
- * Gauss-Seidel, forward before and backward after the coarse grid, so that the cycle is symmetric, as conjugate
- * gradients need it; Gaussian elimination on the coarsest. hypre's random numbers start from a fixed seed, and one rank
- * works alone: same bits every run.
- * V. E. Henson, U. M. Yang, "BoomerAMG: a parallel algebraic multigrid solver and preconditioner", Appl. Numer. Math.
- * 41, 2002; smoothers: Baker, Falgout, Kolev, Yang, SISC 33(5), 2011.
+ * HMIS coarsening, extended+i interpolation with at most four entries a row, no aggressive levels.
+ * Smoothing is l1 Gauss-Seidel, forward before and backward after the coarse grid, so that the
+ * cycle is symmetric, as conjugate gradients require; Gaussian elimination on the coarsest grid.
+ * hypre's random numbers have a fixed seed, and there is one rank, so every run has the same bits.
+ * V. E. Henson, U. M. Yang, "BoomerAMG: a parallel algebraic multigrid solver and preconditioner",
+ * Appl. Numer. Math. 41, 2002; smoothers: Baker, Falgout, Kolev, Yang, SISC 33(5), 2011.
  *
- * hypre needs MPI. It is started here if nobody has, and then ended when the program ends; a program that starts it
- * later itself would find it started.
+ * hypre needs MPI. This module initializes MPI if the program has not, and then finalizes it at
+ * exit. A program that initializes MPI later finds it initialized.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "precond_module.h"
@@ -28,7 +28,7 @@ struct amg {
     HYPRE_ParCSRMatrix a;
     HYPRE_ParVector par_r, par_z;
     HYPRE_Int n;
-    HYPRE_BigInt *index; /* 0 to n - 1: hypre wants every place named */
+    HYPRE_BigInt *index; /* 0 to n - 1: hypre requires an index for every element */
 };
 
 static int hypre_runs, mpi_is_ours;
@@ -66,8 +66,8 @@ static int start(char *why)
     return 0;
 }
 
-/* The sentence of hypre's error flag, which is then cleared; 0 when there is none. That one cycle does not reach a
- * tolerance of 0 is none. */
+/* Writes the message of hypre's error flag and clears it; returns 0 if there is no error. A cycle
+ * that does not reach the tolerance 0 is no error. */
 static int failed(const char *what, char *why)
 {
     const HYPRE_Int error = HYPRE_GetError() & ~HYPRE_ERROR_CONV;

@@ -1,8 +1,9 @@
-/* What a module of preconditioners exports: a library that is opened when a preconditioner needs it, so that libspmv
- * itself links no such thing.
+/* The interface of a preconditioner module: a library opened when a preconditioner needs it, so
+ * that libspmv does not link it.
  *
- * A module is a shared object spmv_precond_NAME.so with one symbol, spmv_precond_module. Vectors and matrix are f64 in
- * host memory. Functions return 0, or something else with a sentence in why.
+ * A module is a shared object spmv_precond_NAME.so with one symbol, spmv_precond_module. Vectors
+ * and the matrix are f64 in host memory. Functions return 0, or another value with a message in
+ * why.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef PRECOND_MODULE_H
@@ -13,7 +14,8 @@
 
 enum { PRECOND_MODULE_ABI = 1, PRECOND_WHY = 512 };
 
-/* A square matrix in CSR; the arrays may go once open has returned. No column twice in a row; nnz < 2^31. */
+/* A square matrix in CSR, without duplicate entries, nnz < 2^31. The arrays must live until open
+ * returns. */
 struct precond_problem {
     int64_t rows, nnz;
     const int64_t *row_ptr;

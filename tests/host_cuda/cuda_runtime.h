@@ -51,6 +51,11 @@ struct cudaLaunchConfig_t {
     unsigned numAttrs;
 };
 
+/* The dynamic shared memory of a block: blocks run one after the other. */
+enum { HOST_CUDA_SHARED_BYTES = 136 * 1024 };
+alignas(16) extern unsigned char host_cuda_shared[HOST_CUDA_SHARED_BYTES];
+#define SPMV_DYNAMIC_SHARED(name) unsigned char *const name = host_cuda_shared
+
 cudaError_t host_cuda_launch(const cudaLaunchConfig_t &config, const std::function<void()> &thread);
 
 template <typename... Parameters, typename... Arguments>

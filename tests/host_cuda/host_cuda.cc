@@ -145,8 +145,17 @@ cudaError_t cudaMalloc(void **memory, size_t bytes)
 
 cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, int)
 {
-    const int pools = host_cuda.without_pools ? 0 : 1;
-    *value = attribute == cudaDevAttrMaxSharedMemoryPerBlockOptin ? 1 << 20 : pools;
+    switch (attribute) {
+    case cudaDevAttrCooperativeLaunch:
+        *value = 0;
+        break;
+    case cudaDevAttrMaxSharedMemoryPerBlockOptin:
+        *value = HOST_CUDA_SHARED_BYTES;
+        break;
+    case cudaDevAttrMemoryPoolsSupported:
+        *value = !host_cuda.without_pools;
+        break;
+    }
     return report(cudaSuccess);
 }
 
@@ -329,6 +338,36 @@ cudaError_t cudaStreamIsCapturing(cudaStream_t, enum cudaStreamCaptureStatus *st
 {
     *status = host_cuda.capturing ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusNone;
     return report(cudaSuccess);
+}
+
+cudaError_t cudaStreamBeginCapture(cudaStream_t, enum cudaStreamCaptureMode)
+{
+    return report(cudaErrorStreamCaptureUnsupported);
+}
+
+cudaError_t cudaStreamEndCapture(cudaStream_t, cudaGraph_t *)
+{
+    return report(cudaErrorStreamCaptureUnsupported);
+}
+
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t *, cudaGraph_t, unsigned long long)
+{
+    return report(cudaErrorInvalidValue);
+}
+
+cudaError_t cudaGraphLaunch(cudaGraphExec_t, cudaStream_t)
+{
+    return report(cudaErrorInvalidValue);
+}
+
+cudaError_t cudaGraphDestroy(cudaGraph_t)
+{
+    return report(cudaErrorInvalidValue);
+}
+
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t)
+{
+    return report(cudaErrorInvalidValue);
 }
 
 cudaError_t cudaStreamGetDevice(cudaStream_t stream, int *device)
@@ -678,11 +717,13 @@ unsigned host_cuda_ballot(bool yes)
     return bits;
 }
 
+alignas(16) unsigned char host_cuda_shared[HOST_CUDA_SHARED_BYTES];
+
 cudaError_t host_cuda_launch(const cudaLaunchConfig_t &config, const std::function<void()> &thread)
 {
     cudaError_t error = host_cuda.launch_error;
     if (config.gridDim.x == 0 || config.gridDim.x > 0x7fffffffu || config.blockDim.x == 0 ||
-        config.blockDim.x > MOST_THREADS)
+        config.blockDim.x > MOST_THREADS || config.dynamicSmemBytes > HOST_CUDA_SHARED_BYTES)
         error = cudaErrorInvalidValue;
     else if (device_of(config.stream) != current_device)
         error = cudaErrorInvalidResourceHandle;

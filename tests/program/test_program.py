@@ -1870,4 +1870,6 @@ class Help(Case):
 if __name__ == "__main__":
     PROGRAM, SOURCE = map(os.path.abspath, sys.argv[1:3])
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
-    unittest.main(argv=[sys.argv[0], *sys.argv[3:]], verbosity=1)
+    with tempfile.TemporaryDirectory(prefix="spmv-program-") as suppressions:
+        suppress_fontconfig(suppressions)
+        unittest.main(argv=[sys.argv[0], *sys.argv[3:]], verbosity=1)
