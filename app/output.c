@@ -390,7 +390,7 @@ static spmv_status check_path(const char *path)
     if (there && !S_ISREG(s.st_mode))
         return SPMV_OK;
     if (!there && lstat(path, &s) == 0) {
-        complain("cannot write %s: a link to a file that is not there", path);
+        complain("cannot write %s: a link to a missing file", path);
         return SPMV_ERROR_OPEN;
     }
     if (!there && (reason != ENOENT || path[0] == '\0'))

@@ -150,8 +150,9 @@ static spmv_status fail_no_method(const struct cg *cg, const char *name)
     return known ? context_fail(cg->s.ctx, SPMV_ERROR_UNSUPPORTED,
                                 "spmv_cg: method %s is not for several right-hand sides on %s; there are: auto%s", name,
                                 spmv_backend_name(backend), list)
-                 : context_fail(cg->s.ctx, SPMV_ERROR_METHOD, "spmv_cg: no method %s on backend %s; there are: auto%s",
-                                name, spmv_backend_name(backend), list);
+                 : context_fail(cg->s.ctx, SPMV_ERROR_METHOD,
+                                "spmv_cg: unknown method %s on backend %s; there are: auto%s", name,
+                                spmv_backend_name(backend), list);
 }
 
 /* Sets cg->method: the rung of that name, or the backend's first that supports the solve. why: the
@@ -180,7 +181,7 @@ static spmv_status choose(struct cg *cg)
         return fail_no_method(cg, named ? name : "auto");
     ctx->error[0] = '\0'; /* rejected rungs are no failure */
     if (named || refused == NULL)
-        snprintf(why, sizeof why, "%s", named ? "asked for by name" : cg->method->why);
+        snprintf(why, sizeof why, "%s", named ? "requested by name" : cg->method->why);
     for (int v = 0; v < cg->s.info.vectors; v++) {
         cg->s.result[v].method = cg->method->name;
         memcpy(cg->s.result[v].why, why, sizeof why);

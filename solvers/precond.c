@@ -227,7 +227,7 @@ spmv_status spmv_preconditioner_create(spmv_context *ctx, const char *name, cons
     if (st != SPMV_OK)
         return st;
     const bool choose = name == NULL || strcmp(name, "auto") == 0;
-    char why[PRECOND_SENTENCE] = "asked for by name";
+    char why[PRECOND_SENTENCE] = "requested by name";
     const struct precond_kind *kind = find(ctx, choose ? kinds[0].name : name);
     if (kind == NULL)
         return SPMV_ERROR_METHOD;

@@ -119,13 +119,12 @@ spmv_status spmv_context_create(const spmv_context_options *options, spmv_contex
     }
     TRY(options_take(ctx, "context", &o, sizeof o, options));
     if (o.threads < 0 || o.threads > SPMV_MAX_THREADS) {
-        st = context_fail(ctx, SPMV_ERROR_ARGUMENT, "%d threads: a number from 1 to %d is needed, or 0 for the default",
-                          o.threads, SPMV_MAX_THREADS);
+        st = context_fail(ctx, SPMV_ERROR_ARGUMENT, "%d threads: must be from 1 to %d, or 0 for the default", o.threads,
+                          SPMV_MAX_THREADS);
         goto done;
     }
     if ((unsigned)o.backend >= BACKEND_NAMES) {
-        st = context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_context_create: backend is %d, which names none",
-                          (int)o.backend);
+        st = context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_context_create: unknown backend %d", (int)o.backend);
         goto done;
     }
     ctx->on_event = o.on_event;

@@ -300,7 +300,7 @@ class Bench(unittest.TestCase):
         self.fails(1, 'unknown method nothing; there are: auto, all, tiles', "--op", "scan", "--method", "nothing")
         self.fails(1, 'unknown method nothing; there are: auto, all, tiles', "--op", "segscan", "--method", "nothing")
         self.fails(1, "poisson2d:N", "poisson2d:x", "--peers", "none")
-        self.fails(1, "no generator is called", "poisson9d:4", "--peers", "none")
+        self.fails(1, "no generator has the name", "poisson9d:4", "--peers", "none")
         done = subprocess.run(
             [PROGRAM, "info", "poisson2d:9", "--suite", "small"], capture_output=True, text=True, check=False
         )

@@ -226,7 +226,7 @@ class Unpacking(LimitsCase):
         for name, inner in (("skipped", skipped), ("padded", padded)):
             path = self.put(name + ".mtx", lzma.compress(inner, preset=0))
             self.assertLess(os.path.getsize(path), 10_000)
-            self.refused(3, path, "-q", says=["in an inner compression: over 300 times as many"])
+            self.refused(3, path, "-q", says=["in an inner compression: more than the limit of 300 times as many"])
 
     def test_stacked_compressions_are_read(self):
         text = TEXT.encode()

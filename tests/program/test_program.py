@@ -284,7 +284,7 @@ class SeveralVectors(Case):
             self.assertEqual(self.ok(unit, y).stdout, text, ending)
         with open(os.path.join(self.folder, "y.spmv"), "rb") as file:
             self.assertEqual(file.read(8), b"\x89SPVC\r\n\x1a")
-        self.fails(1, "mul", self.path, x, "-o", os.path.join(self.folder, "z.spmv"), "--format", "%g", says="takes no format")
+        self.fails(1, "mul", self.path, x, "-o", os.path.join(self.folder, "z.spmv"), "--format", "%g", says="has no format of numbers")
         self.fails(3, "info", os.path.join(self.folder, "y.spmv"), says="the binary form of a vector, not of a matrix")
 
     def test_one_row_is_a_vector_or_several(self):
@@ -826,7 +826,7 @@ class Outputs(Case):
             done = self.fails(1, command, "poisson2d:3", "-o", x, "--format", "%d")
             self.assertNotIn("9 x 9", done.stderr)
             self.fails(1, command, "nowhere.mtx", "--format", "%d", says="%d")
-            self.fails(1, command, "nowhere.mtx", "-o", self.path("x.spmv"), "--format", "%g", says="takes no format")
+            self.fails(1, command, "nowhere.mtx", "-o", self.path("x.spmv"), "--format", "%g", says="has no format of numbers")
         self.assertEqual(os.listdir(self.folder), [])
 
     @unittest.skipUnless(os.path.exists("/dev/full"), "no /dev/full")
@@ -864,7 +864,7 @@ class Outputs(Case):
         file, lost = self.write("file", "old\n"), self.path("lost.txt")
         os.symlink("nowhere", lost)
         bad = [(self.path("no/x"), "No such file"), (file + "/x", "Not a directory"), (self.folder, "Is a directory"),
-               (lost, "a link to a file that is not there"), ("", "No such file")]  # fmt: skip
+               (lost, "a link to a missing file"), ("", "No such file")]  # fmt: skip
         before = sorted(os.listdir(self.folder))
         for path, reason in bad:
             for words in (["mul", "nowhere.mtx", "-o", path], ["solve", "nowhere.mtx", "-o", path],
