@@ -538,7 +538,7 @@ static void bad_peers(void **state)
     const struct result *const ours = &t.results[0], *const wrong = &t.results[1], *const restless = &t.results[2],
                                *const failing = &t.results[3];
     assert_true(!ours->wrong && ours->bit_different == 0 && ours->measured);
-    assert_non_null(strstr(ours->note, "beyond memory's"));
+    assert_non_null(strstr(ours->note, "above the memory's"));
     assert_true(wrong->wrong && wrong->worst_at == 1599 && wrong->worst_ratio > 1 && wrong->bit_different == 0);
     assert_true(!restless->wrong && restless->bit_different > 0 && restless->measured);
     assert_true(failing->failed[0] != '\0' && !failing->measured && !failing->wrong);

@@ -647,7 +647,7 @@ static void bad_preconditioners(void **state)
         const char *words;
     } cases[] = {{-1, SPMV_ERROR_NOT_POSITIVE, "the preconditioner is not positive definite"},
                  {0, SPMV_ERROR_NOT_POSITIVE, "the preconditioner is not positive definite"},
-                 {NAN, SPMV_ERROR_NOT_FINITE, "of the preconditioner"},
+                 {NAN, SPMV_ERROR_NOT_FINITE, "in the preconditioner"},
                  {0.25, SPMV_OK, ""}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct own own = {.ctx = ctx, .n = s.count, .factor = cases[i].factor};
