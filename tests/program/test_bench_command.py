@@ -281,19 +281,19 @@ class Bench(unittest.TestCase):
             pass
         os.close(terminal)
         self.assertEqual(process.wait(timeout=60), 0)
-        self.assertRegex(seen, rb"[23] of 3: poisson2d:40[12] f64, (auto|loops-[a-z]+|getting ready); about \d+ s left")
+        self.assertRegex(seen, rb"[23] of 3: poisson2d:40[12] f64, (auto|loops-[a-z]+|preparing); about \d+ s left")
 
     # ------------------------------------------------------------ errors
 
     def test_usage(self):
-        self.fails(1, "name matrices", "--peers", "none")
+        self.fails(1, "give matrices", "--peers", "none")
         self.fails(1, "unknown operation multiply; there are: spmv, cg, spmm", "--op", "multiply")
         self.fails(1, 'unknown peer mkl; there are', "poisson2d:9", "--peers", "loops,mkl")
         self.fails(1, "unknown suite tiny; there are: small", "--suite", "tiny")
         self.fails(1, "either matrices or --suite", "poisson2d:9", "--suite", "small")
         self.fails(1, "--size is the number of elements", "poisson2d:9", "--size", "5")
         self.fails(1, "give their number with --size", "poisson2d:9", "--op", "scan")
-        self.fails(1, "--size 0: a number from 1 on", "--op", "scan", "--size", "0")
+        self.fails(1, "--size 0: must be an integer of at least 1", "--op", "scan", "--size", "0")
         self.fails(1, "both JSON and CSV", "poisson2d:9", "--json", "--csv")
         self.fails(1, "unknown method nothing", "poisson2d:9", "--method", "auto,nothing", "--peers", "none")
         self.fails(1, "unknown method nothing", "--op", "map", "--method", "nothing")
@@ -305,7 +305,7 @@ class Bench(unittest.TestCase):
             [PROGRAM, "info", "poisson2d:9", "--suite", "small"], capture_output=True, text=True, check=False
         )
         self.assertEqual(done.returncode, 1)
-        self.assertIn("spmv bench takes it", done.stderr)
+        self.assertIn("spmv bench accepts it", done.stderr)
 
     def test_unwritable_outputs_are_known_before_the_work(self):
         nowhere = os.path.join(self.folder, "none", "out")

@@ -43,7 +43,7 @@ class PlainForm(test_program.Case):
 
     def test_options_of_others_are_refused_alike(self):
         for words in (["poisson2d:3"], ["mul", "poisson2d:3"]):
-            self.fails(1, *words, "--rtol", "1", says="option --rtol is not for mul; spmv solve takes it")
+            self.fails(1, *words, "--rtol", "1", says="option --rtol is not for mul; spmv solve accepts it")
 
     def test_help(self):
         self.assertEqual(self.ok("poisson2d:3", "--help").stdout, self.ok("mul", "--help").stdout)
@@ -78,7 +78,7 @@ class Help(test_program.Case):
                     self.assertNotIn("is not for", done.stderr, (command, option))
                 else:
                     self.assertEqual(done.returncode, 1, (command, option))
-                    self.assertRegex(done.stderr, rf"option --{option} is not for {command}; (spmv \w+,? ?(and )?)+takes? it")
+                    self.assertRegex(done.stderr, rf"option --{option} is not for {command}; (spmv \w+,? ?(and )?)+accepts? it")
 
     def test_effects(self):
         takers = lambda option: {c for c in COMMANDS if option in options_of(self.ok(c, "--help").stdout)}
@@ -146,7 +146,7 @@ class DidYouMean(test_program.Case):
                              ("--ALPHA", "alpha"), ("--thread-count", None), ("--zzz", None)):  # fmt: skip
             done = self.fails(1, "poisson2d:3", wrong, says=f"unknown option {wrong}")
             self.assertEqual(f"did you mean --{right}?" in done.stderr, right is not None, done.stderr)
-        self.fails(1, "poisson2d:3", "--ver", says=["several", "--verify", "--verbose", "--version"])
+        self.fails(1, "poisson2d:3", "--ver", says=["ambiguous", "--verify", "--verbose", "--version"])
 
     def test_names(self):
         self.meant("tiles", "poisson2d:3", "--method", "tlies")

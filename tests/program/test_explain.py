@@ -121,7 +121,7 @@ scan_blocks (blelloch)
   swap down, distance 1     0*  0.5* -0.5* -2.5*
   store                     0   0.5  -0.5  -2.5
 out                         0   0.5  -0.5
-cells from 3 on lie behind the last value: they begin as the identity
+cells from 3 on are after the last value: they start as the identity
 6 operations, 7 steps, 1 launch; a loop does 2 operations
 """
 
@@ -130,7 +130,7 @@ inclusive segmented scan of 8 values (f64) with the operator add, by the rung bl
 blelloch: work 2 n a level, depth 2 log2 B a level (B: values of a block);
   primitives/scan/scan_2_blelloch.cuh
 *: the step changed the cell
-|: a segment starts in what the cell stands for
+|: a segment starts in the cell's range
                             0    1    2    3    4    5    6    7
 in                         |3    1    7   |0   |4    1    6    3
 head flags                  1    0    0    1    1    0    0    0
@@ -188,7 +188,7 @@ y = A x, {path}: 3 x 3, 4 nonzeros, f64; segmented scan by the rung
   hillis-steele-double
 hillis-steele-double: work n log2 B - n + n/B, depth log2 B barriers a level (B: values of a block);
   primitives/scan/scan_1_hillis_steele.cuh
-*: the step changed the cell; |: a segment starts in what the cell stands for
+*: the step changed the cell; |: a segment starts in the cell's range
                                           0    1    2    3
 V, values                                 3    1    2    4
 C, columns                                0    2    0    1
@@ -207,7 +207,7 @@ take_values
   take the values                         3    6    2   10
 S, scanned                               |3    6   |2   10
 L, last of each row                       1   -1    3
-L = -1: the row is empty, so the filtered gather takes nothing and y keeps its 0
+L = -1: the row is empty, so the filtered gather skips it and y keeps its 0
 y = S[L], gather                          6    0   10
 5 operations, 5 steps, 2 launches; a loop does 2 operations
 """
@@ -226,7 +226,7 @@ scan_sequential
   from left to right; the last result  2
 offsets                                0  2  2  5
 5 outputs: the last offset. scatter: element i writes outputs offsets[i] to offsets[i + 1] - 1
-gather: output j looks for the last element i with offsets[i] <= j
+gather: output j finds the last element i with offsets[i] <= j
 source: the element                    0  0  2  2  2
 rank: j - offsets[source]              0  1  0  1  2
 out = in[source]                       2  2  3  3  3
@@ -240,9 +240,9 @@ direct: work n, depth 1; primitives/gather/gather_1_direct.cuh
 in                           10  20  30
 index                         2  -1   0   2
 inside: 0 <= index < values   1   0   1   1
-an index outside, such as -1, takes nothing: out keeps what it had, here 0
+an index outside, such as -1, is skipped: out keeps its value, here 0
 kept: greater:15              1   0   0   1
-the filter sees in[index]; what it does not keep leaves out as it was, here 0
+the filter tests in[index]; if it rejects a value, out keeps its value, here 0
 out = in[index]              30   0   0  30
 """
 
@@ -275,12 +275,12 @@ atomic: work n, depth that of the fullest bin; primitives/histogram/histogram_1_
 in: numbers of bins       2   0   2  -1   2
 turn at its bin           1   1   2   0   3
 histogram_atomic
-  the bins begin with 0   0   0   0
+  the bins start at 0     0   0   0
   those of turn 1 add 1   1*  0   1*
   those of turn 2 add 1   1   0   2*
   those of turn 3 add 1   1   0   3*
 out: counts               1   0   3
-1 value is below 0, where there is no bin: left out
+1 value is below 0, without a bin: left out
 4 operations, 4 steps, 1 launch; a loop does 4 operations
 """
 
@@ -293,11 +293,11 @@ private: work n + blocks bins, depth that of a block's fullest bin + blocks;
 in: numbers of bins            1  1  0
 histogram_private, block 0
   own counts of values 0 to 1  0  2
-added to the result, one addition a bin
+added to the result, one addition per bin
 result after block 0           0  2
 histogram_private, block 1
   own counts of values 2 to 2  1  0
-added to the result, one addition a bin
+added to the result, one addition per bin
 result after block 1           1  2
 out: counts                    1  2
 7 operations, 2 steps, 1 launch; a loop does 3 operations
@@ -315,7 +315,8 @@ reduce_divergent
   every 4 cells: and the one 2 on      6* 2  3
   the block's result                   6  2  3
 out                                    6
-6 steps are not shown: the threads fold only identities behind the last value; the operations count
+6 steps are not shown: the threads combine only identities after the last value; their operations
+  are counted
 255 operations, 10 steps, 1 launch; a loop does 2 operations
 """
 
@@ -824,7 +825,7 @@ class Mistakes(Explain):
             self.fails(1, "explain", "--op", "segscan", "--heads", heads, "1", "2", "3", says="separated by commas")
         for heads in ("3", "2,1", "1,1", "-1"):
             self.fails(1, "explain", "--op", "segscan", f"--heads={heads}", "1", "2", "3", says="from 0 to 2")
-        self.fails(1, "explain", "--op", "segscan", "--heads", "1", "1", "|", "2", says="not by both")
+        self.fails(1, "explain", "--op", "segscan", "--heads", "1", "1", "|", "2", says="not with both")
         self.fails(1, "explain", "--op", "compact", "--keep", "odd", "1", says=["odd", "greater_equal"])
         self.fails(1, "explain", "--op", "compact", "--keep", "less:x", "1", says="x: not a number")
 
@@ -835,7 +836,7 @@ class Mistakes(Explain):
         self.fails(1, "explain", "--op", "scan", "--heads", "0", "1", says="--heads is not for")
         self.fails(1, "explain", "--op", "scan", "--keep", "nonzero", "1", says="--keep is not for")
         self.fails(1, "explain", "--operator", "max", self.data("symmetric4.mtx"), says="--operator is not for")
-        self.fails(1, "mul", "--exclusive", self.data("symmetric4.mtx"), says="spmv explain takes it")
+        self.fails(1, "mul", "--exclusive", self.data("symmetric4.mtx"), says="spmv explain accepts it")
         self.fails(1, "explain", "--op", "scan", "--size", "1025", "1", says="at most 1024")
         self.fails(1, "explain", "--op", "scan", "--backend", "ref", "1", says="--backend is not for explain")
         self.fails(1, "explain", "--op", "scan", "--cache", "1", says="--cache has no effect")
@@ -843,7 +844,7 @@ class Mistakes(Explain):
 
     def test_matrices(self):
         self.fails(1, "explain", says="needs a matrix")
-        self.fails(1, "explain", "a", "b", "c", says="c is one argument too many")
+        self.fails(1, "explain", "a", "b", "c", says="unexpected argument c")
         self.fails(2, "explain", "no-such.mtx", says="no-such.mtx")
         self.fails(3, "explain", self.data("arrow200.mtx"), says=["598 nonzeros", "at most 32"])
         self.fails(3, "explain", "poisson2d:6", "--size", "40", says="nonzeros")

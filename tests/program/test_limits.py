@@ -91,7 +91,7 @@ class Memory(LimitsCase):
         for size in ("900000000", "900000K", "900m", "0.9G", "1T"):
             self.answer("poisson2d:10", "-q", "--max-memory", size)
         for size in ("", "0", "-1", "x", "1x", "1GB", "nan", "inf", "1e30"):
-            self.refused(1, "poisson2d:10", "--max-memory", size, says=["a size such as 4000000, 512M or 1.5G is needed, or off"])
+            self.refused(1, "poisson2d:10", "--max-memory", size, says=["must be a size such as 4000000, 512M or 1.5G, or off"])
 
     def estimate(self, *arguments):
         load = json.loads(self.answer(*arguments, "--json", "-q"))["load"]
@@ -145,7 +145,7 @@ class Memory(LimitsCase):
 class Threads(LimitsCase):
     def test_an_upper_bound(self):
         for many in ("100000", "1025", "99999999999999999999"):
-            self.refused(1, "--threads", many, "poisson2d:3", says=["too large, at most 1024 is possible"])
+            self.refused(1, "--threads", many, "poisson2d:3", says=["too large, must be at most 1024"])
         done = run("--threads", "1024", "-q", "poisson2d:3")
         self.assertIn(done.returncode, (0, 5), done.stderr)
         if done.returncode == 5:

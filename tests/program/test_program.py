@@ -308,7 +308,7 @@ class SeveralVectors(Case):
         self.assertEqual((report["worst_row"], report["worst_vector"]), (5, 2))
         bit = run(self.path, x, "--verify=bitwise", env={"SPMV_TEST_PLANT_ERROR": "bit:5"})
         self.assertEqual(bit.returncode, 9)
-        self.assertIn("gave other bits", bit.stderr)
+        self.assertIn("gave different bits", bit.stderr)
 
     def test_sizes_that_do_not_fit(self):
         x, y = self.write("x.txt", self.rows(self.columns[5])), self.write("y.txt", self.rows(self.columns[8][:2]))
@@ -495,7 +495,7 @@ class Complex(Case):
         for (backend, _), kind in itertools.product(self.usable_backends(), ["c128", "c64"]):
             done = run(path, "--backend", backend, "--type", kind, env={"SPMV_TEST_PLANT_ERROR": "5"})
             self.assertEqual(done.returncode, 9)
-            self.assertRegex(done.stderr, r"(?s)CHECK FAILED.*worst row 6: .*[-+]\d\S*i where .*[-+]\d\S*i is right")
+            self.assertRegex(done.stderr, r"(?s)CHECK FAILED.*worst row 6: .*[-+]\d\S*i, expected .*[-+]\d\S*i,")
 
     def test_mangled_files_are_named_with_their_place(self):
         head = "%%MatrixMarket matrix coordinate complex hermitian\n2 2 2\n"
@@ -680,7 +680,7 @@ class Checks(Case):
         self.ok(*arguments, **self.plant("bit:7"))
         done = run("poisson3d:5", "--verify=bitwise", **self.plant("bit:7"))
         self.assertEqual(done.returncode, 9)
-        self.assertIn("other bits", done.stderr)
+        self.assertIn("different bits", done.stderr)
         self.assertIn("passed", done.stderr)
         self.assertIn("same bits", self.ok("poisson3d:5", "--verify=bitwise").stderr)
 
@@ -717,9 +717,9 @@ class ExitCodes(Case):
         self.fails(1, "poisson2d:3", "-z", says="-z")
         self.fails(1, "poisson2d:3", "--method", says=["--method", "argument"])
         self.fails(1, "poisson2d:3", "--quiet=3", says=["--quiet", "no argument"])
-        self.fails(1, "poisson2d:3", "x", "y", says="too many")
+        self.fails(1, "poisson2d:3", "x", "y", says="unexpected argument")
         self.fails(1, "info", says="argument is missing")
-        self.fails(1, "doctor", "poisson2d:3", says="too many")
+        self.fails(1, "doctor", "poisson2d:3", says="unexpected argument")
         self.fails(1, "help", "nothing", says=["nothing", *COMMANDS])
         self.fails(1, "info", "poisson2d:3", "--transpose", says=["--transpose", "info"])
         self.fails(1, "mul", "poisson2d:3", "--alpha", "two", says="two")
@@ -736,7 +736,7 @@ class ExitCodes(Case):
         for words in (["solve", "poisson2d:3", "--max-iterations", "99999999999"], ["poisson2d:3", "--threads", "9" * 30],
                       ["bench", "--op", "scan", "--seed", "9" * 20], ["bench", "--op", "scan", "--size", "9" * 20]):  # fmt: skip
             self.fails(1, *words, says=[f"{words[-2]} {words[-1]}: too large", "at most"])
-        self.fails(1, "bench", "--op", "scan", "--seed", "-" + "9" * 20, says="from 0 on")
+        self.fails(1, "bench", "--op", "scan", "--seed", "-" + "9" * 20, says="at least 0")
         for words in (["mul", "--alpha", "1e400"], ["mul", "--beta", "-1e400"], ["solve", "--rtol", "1e400"],
                       ["solve", "--atol", "1e400"]):  # fmt: skip
             self.fails(1, *words, "poisson2d:3", says=[f"{words[1]} {words[2]}: too large for f64"])
@@ -1219,7 +1219,7 @@ class Solve(Case):
         self.fails(8, "solve", self.data("skew3.mtx"), says="skew")
         self.fails(8, "solve", "-", stdin=Matrix(2, 2, [(0, 1, 1.0)]).text(), says="not symmetric")
         differ = [(0, 0, 1.0), (0, 1, 2.0), (1, 0, 3.0), (1, 1, 1.0)]
-        self.fails(8, "solve", "-", stdin=Matrix(2, 2, differ).text(), says="values differ")
+        self.fails(8, "solve", "-", stdin=Matrix(2, 2, differ).text(), says="the values are not")
 
     def test_8_not_positive_names_the_iteration(self):
         first = symmetric([[1.0, 0.0], [0.0, -2.0]])
@@ -1243,7 +1243,7 @@ class Solve(Case):
             ("--max-iterations", "-3"), ("--max-iterations", "2.5"),
         ]:  # fmt: skip
             self.fails(1, "solve", "poisson2d:3", option, bad, says=[option, bad])
-        self.fails(1, "solve", "poisson2d:3", "b", "c", says="too many")
+        self.fails(1, "solve", "poisson2d:3", "b", "c", says="unexpected argument")
         self.fails(1, "solve", says="argument is missing")
         for backend, methods in self.usable_backends():
             self.fails(1, "solve", "poisson2d:3", "--backend", backend, "--method", "sparkle",
@@ -1259,7 +1259,7 @@ class Solve(Case):
             words = ["solve", "poisson2d:4", b, "--rtol", "1e-4", "--backend", backend, "--type", type_name]
             done = run(*words, **plant)
             self.assertEqual(done.returncode, 9)
-            self.assertIn("of b - A x are past the bound\nspmv: worst row 6: ", done.stderr)
+            self.assertIn("of b - A x exceed the bound\nspmv: worst row 6: ", done.stderr)
             self.assertIn("the solver reports a true residual of", done.stderr)
             self.assertEqual(len(numbers(done.stdout)), 16)
             self.assertIn("not checked", self.ok(*words, "--verify=off", **plant).stderr)
@@ -1270,7 +1270,7 @@ class Solve(Case):
         slow = Streams.on_terminal(self, "solve", "poisson2d:500", "--backend", "ref", "--verify=off")
         line = r"spmv: solving: iteration \d+, residual [-.e0-9]+, tolerance [-.e0-9]+, [.e+0-9]+ iterations a second"
         self.assertRegex(slow, line)
-        self.assertRegex(slow, line + r"(, roughly [^\r]* left)?\r\x1b\[Kspmv: poisson2d:500: 250000 x 250000")
+        self.assertRegex(slow, line + r"(, about [^\r]* left)?\r\x1b\[Kspmv: poisson2d:500: 250000 x 250000")
 
     def test_profile_adds_up(self):
         lines = self.ok("solve", "poisson2d:60", "-o", os.devnull).stderr
@@ -1337,7 +1337,7 @@ class Solve(Case):
             self.assertRegex(done.stderr, rf"(?m)^  {name} +(\d+|-) ")
         fewest = min(r["result"]["cg"]["iterations"] for r in solved)
         best = next(r["result"]["cg"] for r in solved if r["result"]["cg"]["iterations"] == fewest)
-        self.assertIn("the x written", next(line for line in done.stderr.splitlines() if f" {best['precond']} " in line))
+        self.assertIn("written as x", next(line for line in done.stderr.splitlines() if f" {best['precond']} " in line))
         self.assertLess(abs(max(abs(v - 1) for v in numbers(self.read("x.txt"))) - best["largest_error"]), 1e-15)
         header, *lines = self.read("h.csv").splitlines()
         self.assertEqual(header, "precond,iteration,residual")
@@ -1358,7 +1358,7 @@ class Solve(Case):
         self.assertNotIn("ok", [cg["status"] for cg in results])
         best = min((cg for cg in results if cg["status"] == "iterations"), key=lambda cg: cg["true_residual"])
         self.assertNotEqual(best["precond"], "none")  # the first one with this number of iterations
-        marked = [line for line in done.stderr.splitlines() if "the x written" in line]
+        marked = [line for line in done.stderr.splitlines() if "written as x" in line]
         self.assertEqual(len(marked), 1, done.stderr)
         self.assertIn(f" {best['precond']} ", marked[0])
         self.assertLess(abs(max(abs(v - 1) for v in numbers(self.read("x.txt"))) - best["largest_error"]), 1e-15)
@@ -1366,11 +1366,11 @@ class Solve(Case):
     def test_all_preconditioners_tell_of_no_x_that_is_not_written(self):
         done = self.ok("solve", self.scaled(), "--precond", "all", "--json")
         self.assertIn("jacobi", done.stderr)
-        self.assertNotIn("the x written", done.stderr)
+        self.assertNotIn("written as x", done.stderr)
         bad = self.write("bad.mtx", symmetric([[1.0, 0.0], [0.0, -2.0]]).text())
         done = run("solve", bad, "--precond", "all")
         self.assertEqual((done.returncode, done.stdout), (8, ""))
-        self.assertNotIn("the x written", done.stderr)
+        self.assertNotIn("written as x", done.stderr)
 
     def test_inner_iterations_in_f32(self):
         cg = self.cg("poisson2d:60", "--inner", "--rtol", "1e-12")["cg"]
@@ -1385,7 +1385,7 @@ class Solve(Case):
         done = self.ok("solve", "poisson2d:20", "--solution", "random", "--rtol", "1e-12")
         x = numbers(done.stdout)
         self.assertTrue(min(x) < -0.9 and max(x) > 0.9 and abs(sum(x)) < 60)
-        self.assertRegex(done.stderr, r"error against the solution: at most [.0-9]+e-1[0-3]")
+        self.assertRegex(done.stderr, r"largest error against the solution: [.0-9]+e-1[0-3]")
         self.fails(1, "solve", "poisson2d:3", "--solution", "twos", says="twos")
         b = self.vector("b.txt", [1.0] * 9)
         self.fails(1, "solve", "poisson2d:3", b, "--solution", "ones", says="--solution")
@@ -1527,7 +1527,7 @@ class SolveSeveral(Case):
         shares = [float(row[4]) / float(row[3]) if float(row[3]) > 0 else 0 for row in table]
         self.assertEqual(shares, sorted(shares, reverse=True))
         many = self.ok("solve", "poisson2d:3", "--vectors", "25", "-o", os.devnull)
-        self.assertIn("15 more are not worse than these", many.stderr)
+        self.assertIn("the other 15 are not worse", many.stderr)
         self.assertEqual(len(re.findall(r"(?m)^ +\d+ .*  ok$", many.stderr)), 10)
         listed = self.ok("solve", "poisson2d:3", "--vectors", "25", "-o", os.devnull, "-v").stderr
         self.assertEqual(len(re.findall(r"(?m)^ +\d+ .*  ok$", listed)), 25)
@@ -1601,7 +1601,7 @@ class SolveSeveral(Case):
 
     def test_what_does_not_go_together(self):
         self.fails(4, "solve", self.spec, self.path, "--inner", says=["--inner", "one right-hand side", "4"])
-        self.fails(1, "solve", self.spec, self.path, "--vectors", "4", says=["--vectors", "there is a b"])
+        self.fails(1, "solve", self.spec, self.path, "--vectors", "4", says=["--vectors", "cannot be used with b"])
         self.fails(1, "solve", self.spec, "--vectors", "0", says="--vectors")
         three = self.write("three.txt", self.lines(self.x[:3]))
         self.fails(4, "solve", self.spec, self.path, "--x0", three, says=["three.txt has 3 vectors, x0 needs 4"])
@@ -1671,7 +1671,7 @@ class Info(Case):
             result = json.loads(self.ok("info", "poisson2d:3", "--compress", how, "--json").stdout)["result"]
             self.assertIsInstance(result["layout"], str)
             self.assertFalse(how == "off" and "16-bit columns in 100 %" in result["layout"])
-        self.fails(1, "info", "poisson2d:3", "--compress", "maybe", says="--compress maybe: auto, off, columns or values is needed")
+        self.fails(1, "info", "poisson2d:3", "--compress", "maybe", says="--compress maybe: must be auto, off, columns or values")
 
     def test_table_of_values(self):
         """Only the method tiles on cuda has a table of values. Elsewhere the plan reports that, and
@@ -1783,7 +1783,7 @@ class Gen(Case):
     def test_failures(self):
         path = self.write("a.mtx", "old\n")
         self.fails(1, "gen", says=["argument is missing", "spmv gen SPEC"])
-        self.fails(1, "gen", "dense:3,5", "x", says="too many")
+        self.fails(1, "gen", "dense:3,5", "x", says="unexpected argument")
         self.fails(1, "gen", "cube:3", "-o", path, says=['"cube:3"', "poisson2d:N"])
         self.fails(1, "gen", path, says="no generator")  # an existing file is not a SPEC either
         self.fails(1, "gen", "dense:3", "-o", path, says=["dense:ROWS,COLS", "integers from 1"])

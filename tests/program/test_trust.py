@@ -207,7 +207,7 @@ class Variable(TrustTest):
         for value in "mycache", "yes", "2", "...":
             done = run("mul", self.a, env={"SPMV_CACHE": value, "HOME": self.folder}, cwd=self.folder)
             self.assertEqual(done.returncode, 1, done.stderr)
-            self.assertIn(f"SPMV_CACHE is {value}: give 0, 1 or a path with a slash (./{value})", done.stderr)
+            self.assertIn(f"SPMV_CACHE is {value}: must be 0, 1 or a path with a slash (./{value})", done.stderr)
             self.assertEqual(done.stdout, "")
         self.assertEqual(sorted(os.listdir(self.folder)), ["a.mtx"])
 
