@@ -268,7 +268,7 @@ class Signals(Case):
             self.ends_by_one(-signal.SIGINT, "convert", fifo, self.path("b.mtx"), env=env)
             # bench ends regularly, with the results so far.
             bench = ["bench", "poisson2d:5", fifo, "--peers", "none", "--json=" + self.path("r.json")]
-            self.assertIn("what was measured by then is there", self.ends_by_one(10, *bench, env=env))
+            self.assertIn("the results so far are kept", self.ends_by_one(10, *bench, env=env))
             self.assertEqual(json.loads(self.read("r.json"))["matrix"]["name"], "poisson2d:5")
             os.unlink(self.path("r.json"))
         self.assertEqual([name for name in self.files() if name not in ("fifo", "cache")], [])
