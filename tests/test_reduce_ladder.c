@@ -360,7 +360,8 @@ static void traces(void **state)
     assert_memory_equal(told.cells, divergent, sizeof divergent);
     assert_int_equal(told.steps, 10);
     assert_int_equal(told.operations, 255);
-    assert_non_null(strstr(told.text, "every 2 cells: and the one 1 on;every 4 cells: and the one 2 on;"));
+    assert_non_null(
+        strstr(told.text, "every 2 cells: combine with the one 1 on;every 4 cells: combine with the one 2 on;"));
     double many[1024];
     for (int i = 0; i < 1024; i++)
         many[i] = i;

@@ -247,7 +247,7 @@ spmv_status context_need(spmv_context *ctx, const char *call, const char *name, 
 
 spmv_status context_fail_memory(spmv_context *ctx, const char *what, int64_t bytes)
 {
-    return context_fail(ctx, SPMV_ERROR_MEMORY, "%s: %lld bytes (%.3g GB) of memory needed, not available", what,
+    return context_fail(ctx, SPMV_ERROR_MEMORY, "%s: %lld bytes (%.3g GB) of memory are not available", what,
                         (long long)bytes, (double)bytes * 1e-9);
 }
 

@@ -46,9 +46,9 @@ out                                     3   4  11  11  15  16  22  25
 """,
     "definition": """\
 scan_definition
-  each thread folds all up to its element   3   4  11  11  15  16  22  25
-  store                                     3   4  11  11  15  16  22  25
-out                                         3   4  11  11  15  16  22  25
+  each thread combines the elements up to its own   3   4  11  11  15  16  22  25
+  store                                             3   4  11  11  15  16  22  25
+out                                                 3   4  11  11  15  16  22  25
 28 operations, 2 steps, 1 launch; a loop does 7 operations
 """,
     "hillis-steele": """\
@@ -88,18 +88,18 @@ out                        3   4  11  11  15  16  22  25
 """,
     "chained": """\
 clear_links
-  take the flags down
+  clear the flags
 scan_chained
-  take a number
-  load                                                   3   1   7   0   4   1   6   3
-  reduce, distance 1                                     3   4*  7   7*  4   5*  6   9*
-  reduce, distance 2                                     3   4   7  11*  4   5   6  14*
-  reduce, distance 4                                     3   4   7  11   4   5   6  25*
-  distribute, distance 2                                 3   4   7  11   4  16*  6  25
-  distribute, distance 1                                 3   4  11* 11  15* 16  22* 25
-  take over the sum before, pass on the sum up to here   3   4  11  11  15  16  22  25
-  add what stands before, store                          3   4  11  11  15  16  22  25
-out                                                      3   4  11  11  15  16  22  25
+  take a ticket
+  load                                              3   1   7   0   4   1   6   3
+  reduce, distance 1                                3   4*  7   7*  4   5*  6   9*
+  reduce, distance 2                                3   4   7  11*  4   5   6  14*
+  reduce, distance 4                                3   4   7  11   4   5   6  25*
+  distribute, distance 2                            3   4   7  11   4  16*  6  25
+  distribute, distance 1                            3   4  11* 11  15* 16  22* 25
+  read the sum before, publish the sum up to here   3   4  11  11  15  16  22  25
+  add the sum before, store                         3   4  11  11  15  16  22  25
+out                                                 3   4  11  11  15  16  22  25
 11 operations, 10 steps, 2 launches; a loop does 7 operations
 """,
 }
@@ -107,7 +107,7 @@ SCANS["blelloch-divergent"] = SCANS["blelloch"].replace("(blelloch)", "(blelloch
 
 EXCLUSIVE = """\
 exclusive scan of 3 values (f64) with the operator add, by the rung blelloch
-blelloch: work 2 n a level, depth 2 log2 B a level (B: values of a block);
+blelloch: work 2 n per level, depth 2 log2 B per level (B: values of a block);
   primitives/scan/scan_2_blelloch.cuh
 *: the step changed the cell
                             0     1     2     3
@@ -127,7 +127,7 @@ cells from 3 on are after the last value: they start as the identity
 
 SEGMENTED = """\
 inclusive segmented scan of 8 values (f64) with the operator add, by the rung blelloch
-blelloch: work 2 n a level, depth 2 log2 B a level (B: values of a block);
+blelloch: work 2 n per level, depth 2 log2 B per level (B: values of a block);
   primitives/scan/scan_2_blelloch.cuh
 *: the step changed the cell
 |: a segment starts in the cell's range
@@ -143,7 +143,7 @@ scan_blocks (blelloch)
   distribute, distance 1   |3   |4  |11*  |0   |4   |5  |11* |14
   store                    |3   |4  |11   |0   |4   |5  |11  |14
 take_values
-  take the values           3    4   11    0    4    5   11   14
+  copy the values           3    4   11    0    4    5   11   14
 out                        |3    4   11   |0   |4    5   11   14
 11 operations, 8 steps, 2 launches; a loop does 5 operations
 """
@@ -165,8 +165,8 @@ out                    6
 COMPACT = """\
 compact of 4 values (f64) by flags, exclusive scan and scatter; the scan by the rung
   hillis-steele-double
-hillis-steele-double: work n log2 B - n + n/B, depth log2 B barriers a level (B: values of a block);
-  primitives/scan/scan_1_hillis_steele.cuh
+hillis-steele-double: work n log2 B - n + n/B, depth log2 B barriers per level (B: values of a
+  block); primitives/scan/scan_1_hillis_steele.cuh
 *: the step changed the cell
                                         0  1  2  3
 in                                      3  1  7  0
@@ -186,8 +186,8 @@ out                                     3  7
 PRODUCT = """\
 y = A x, {path}: 3 x 3, 4 nonzeros, f64; segmented scan by the rung
   hillis-steele-double
-hillis-steele-double: work n log2 B - n + n/B, depth log2 B barriers a level (B: values of a block);
-  primitives/scan/scan_1_hillis_steele.cuh
+hillis-steele-double: work n log2 B - n + n/B, depth log2 B barriers per level (B: values of a
+  block); primitives/scan/scan_1_hillis_steele.cuh
 *: the step changed the cell; |: a segment starts in the cell's range
                                           0    1    2    3
 V, values                                 3    1    2    4
@@ -204,7 +204,7 @@ scan_blocks (hillis-steele-double)
   from 2 before, into the other buffer   |3   |6   |2  |10
   store                                  |3   |6   |2  |10
 take_values
-  take the values                         3    6    2   10
+  copy the values                         3    6    2   10
 S, scanned                               |3    6   |2   10
 L, last of each row                       1   -1    3
 L = -1: the row is empty, so the filtered gather skips it and y keeps its 0
@@ -251,18 +251,18 @@ sort of 3 whole numbers by split, bit by bit; the scans by the rung definition
 split: work 4 n each bit, depth that of a scan, each bit; primitives/sort/sort_1_split.cuh
 definition: work n (n - 1) / 2, depth n - 1; primitives/scan/scan_0_definition.cuh
 *: the step changed the cell
-                                           0  1  2
-in                                         7  5  7
+                                                   0  1  2
+in                                                 7  5  7
 bit 1
-zeros: the bit is 0                        0  1  0
+zeros: the bit is 0                                0  1  0
 scan_definition
-  each thread folds all up to its element  0  0  1
-  store                                    0  0  1
-before: zeros on the left                  0  0  1
+  each thread combines the elements up to its own  0  0  1
+  store                                            0  0  1
+before: zeros on the left                          0  0  1
 to[i] = before[i] where zeros[i] is 1, else 1 + i - before[i]; 1 of 3 are zeros
-to: the new places                         1  0  2
-keys, split                                5  7  7
-out                                        5  7  7
+to: the new places                                 1  0  2
+keys, split                                        5  7  7
+out                                                5  7  7
 1 of 32 bits split: the others are the same in all keys and move nothing
 3 operations, 2 steps, 1 launch
 """
@@ -307,14 +307,14 @@ REDUCE_PARTS = """\
 reduce of 3 values (f64) with the operator add, by the rung divergent
 divergent: work n - 1, depth log2 n; primitives/reduce/reduce_2_block.cuh
 *: the step changed the cell
-                                       0  1  2
-in                                     1  2  3
+                                                0  1  2
+in                                              1  2  3
 reduce_divergent
-  an element a thread                  1  2  3
-  every 2 cells: and the one 1 on      3* 2  3
-  every 4 cells: and the one 2 on      6* 2  3
-  the block's result                   6  2  3
-out                                    6
+  one element per thread                        1  2  3
+  every 2 cells: combine with the one 1 on      3* 2  3
+  every 4 cells: combine with the one 2 on      6* 2  3
+  the block's result                            6  2  3
+out                                             6
 6 steps are not shown: the threads combine only identities after the last value; their operations
   are counted
 255 operations, 10 steps, 1 launch; a loop does 2 operations
